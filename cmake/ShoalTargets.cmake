@@ -1,0 +1,35 @@
+# shoal_library(NAME SOURCES a.cpp ... [DEPENDS t ...]) and shoal_test(NAME SOURCES a_test.cpp ... [DEPENDS t ...]):
+# our targets, with our warnings as errors. Include paths start at the root of the repository.
+set(SHOAL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+
+function(shoal_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(${name} STATIC ${ARG_SOURCES})
+    target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+    target_compile_options(${name} PRIVATE ${SHOAL_WARNINGS})
+    target_link_libraries(${name} PUBLIC ${ARG_DEPENDS})
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+    target_link_libraries(${name} INTERFACE ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+function(shoal_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_compile_options(${name} PRIVATE ${SHOAL_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
+endfunction()
+
+# A unit-test program; CTest sees each of its cases.
+function(shoal_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${SHOAL_WARNINGS})
+  target_compile_definitions(${name} PRIVATE SHOAL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SHOAL_BUILD_DIR="${CMAKE_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endfunction()

@@ -1,0 +1,128 @@
+// The configuration of a run as values. Keys, units and defaults are the contract of README.md's table.
+//
+// A Config that came out of config_file.h is valid: ranges were checked and unknown keys refused with line, what was
+// expected and the nearest name. 0 means "off" for every, keep (keep all), clip_norm, dropout.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace shoal {
+
+enum class Schedule { k1f1b, kAfab };
+enum class Routing { kIwrr, kUniform, kStatic };
+enum class OptimizerKind { kAdamw, kSgd };
+enum class LearningRateSchedule { kCosine, kConstant };
+enum class Reduction { kFast, kExact };
+enum class TraceLevel { kLifecycle, kOff, kAll };
+
+struct RunConfig {
+  std::string name;  // empty: taken from the run directory's name
+  std::uint64_t steps = 600;
+  std::uint64_t seed = 1;
+  int threads = 1;  // compute threads per stage
+  std::string out;  // empty: runs/<UTC time>-<corpus>
+};
+
+struct ModelConfig {
+  int layers = 4;
+  int heads = 4;
+  int width = 128;
+  int context = 128;  // tokens
+  double dropout = 0;
+  double init_std = 0.02;
+  int vocabulary = 256;  // comes from the tokenizer, never from the file
+};
+
+struct DataConfig {
+  std::string corpus = "austen";  // austen | kjv | path
+  std::string tokenizer = "bytes";
+  double validation_fraction = 0.1;
+};
+
+struct BatchConfig {
+  int sequences = 64;   // per step, over all replicas
+  int microbatch = 8;   // sequences per microbatch
+};
+
+struct PipelineConfig {
+  int stages = 2;
+  int replicas = 2;
+  int replicas_max = 0;  // 0: no limit
+  Schedule schedule = Schedule::k1f1b;
+  int credits = 0;  // microbatches in flight per path; 0: by schedule
+  bool recompute = false;
+  Routing routing = Routing::kIwrr;
+};
+
+struct OptimConfig {
+  OptimizerKind kind = OptimizerKind::kAdamw;
+  double lr = 1e-3;
+  double min_lr = 1e-4;
+  std::uint64_t warmup_steps = 60;
+  std::uint64_t decay_steps = 0;  // resolved to run.steps when the file does not set it
+  LearningRateSchedule schedule = LearningRateSchedule::kCosine;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+  double weight_decay = 0.1;
+  double clip_norm = 1.0;
+};
+
+struct SyncConfig {
+  Reduction reduction = Reduction::kFast;
+  bool allow_mixed_kernels = false;
+};
+
+struct SwarmConfig {
+  int heartbeat_ms = 500;
+  int dead_after_ms = 10000;
+};
+
+struct EvalConfig {
+  std::uint64_t every = 100;
+  int batches = 20;  // 0: all of the validation tokens
+};
+
+struct CheckpointConfig {
+  std::uint64_t every = 200;
+  int keep = 3;
+  std::string dir;  // empty: checkpoints/ in the run directory
+};
+
+struct TraceConfig {
+  TraceLevel level = TraceLevel::kLifecycle;
+};
+
+struct LogConfig {
+  std::string level = "info";
+  std::uint64_t every = 10;  // steps between printed lines
+};
+
+struct Config {
+  RunConfig run;
+  ModelConfig model;
+  DataConfig data;
+  BatchConfig batch;
+  PipelineConfig pipeline;
+  OptimConfig optim;
+  SyncConfig sync;
+  SwarmConfig swarm;
+  EvalConfig eval;
+  CheckpointConfig checkpoint;
+  TraceConfig trace;
+  LogConfig log;
+};
+
+// Microbatches of a step: batch.sequences / batch.microbatch (validated to divide).
+[[nodiscard]] inline int microbatches_per_step(const Config& config) {
+  return config.batch.sequences / config.batch.microbatch;
+}
+
+// Target tokens of a step: the planned token count of exact mode's fixed point (design.md §4.9).
+[[nodiscard]] inline std::uint64_t planned_tokens(const Config& config) {
+  return static_cast<std::uint64_t>(config.batch.sequences) * static_cast<std::uint64_t>(config.model.context);
+}
+
+}  // namespace shoal

@@ -1,0 +1,36 @@
+// The log for people. One line per event, written by spdlog behind this header (its headers cost seconds to compile).
+//
+// open_log() is called once per process before actors start; without it lines go to stderr. Thread-safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+enum class LogLevel { kDebug, kInfo, kWarn, kError };
+
+struct LogTarget {
+  std::string file;            // empty: stderr only
+  LogLevel level = LogLevel::kInfo;
+  bool also_stderr = false;    // warnings and errors are repeated on stderr when set
+};
+
+[[nodiscard]] Status open_log(const LogTarget& target);
+void write_log(LogLevel level, std::string_view who, std::string_view text);
+void flush_log();
+
+// who: the actor's or module's name as `shoal ps` shows it, e.g. "stage/1/0".
+template <class... Parts>
+void log_debug(std::string_view who, const Parts&... parts) { write_log(LogLevel::kDebug, who, compose(parts...)); }
+template <class... Parts>
+void log_info(std::string_view who, const Parts&... parts) { write_log(LogLevel::kInfo, who, compose(parts...)); }
+template <class... Parts>
+void log_warn(std::string_view who, const Parts&... parts) { write_log(LogLevel::kWarn, who, compose(parts...)); }
+template <class... Parts>
+void log_error(std::string_view who, const Parts&... parts) { write_log(LogLevel::kError, who, compose(parts...)); }
+
+}  // namespace shoal
