@@ -1,0 +1,28 @@
+// What every message of the step protocol says about itself: the run it belongs to and what brought it about.
+//
+// Nothing of an older term or branch changes state (S-4); `attempt` and `parent_span` are for the trace only (P-9).
+#pragma once
+
+#include <cstdint>
+
+#include "messages/ids.h"
+
+namespace shoal {
+
+// Checked at hello. Raise it with any change of a schema that an older node cannot read.
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+struct Cause {
+  RunId run;
+  Branch branch;
+  Term term;
+  JournalPosition position;  // where in the journal the sender stood
+  StepId step;
+  MicrobatchId microbatch;
+  std::uint32_t attempt = 0;
+  std::uint32_t hop = 0;  // index in the path of the replica this message is for (Forward) or from (Backward)
+  std::uint64_t parent_span = 0;
+  friend bool operator==(const Cause&, const Cause&) = default;
+};
+
+}  // namespace shoal

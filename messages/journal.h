@@ -1,0 +1,99 @@
+// The one durable order of membership changes and commits (P-1), and how everybody follows it (P-3).
+//
+//   supervisor ──JournalEntries──▶ the router of every process ──▶ its actors, one entry at a time, none skipped
+//   who sees a later position: FetchJournal ──▶ supervisor
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "messages/ids.h"
+#include "messages/sync.h"
+
+namespace shoal {
+
+struct AddReplica {
+  StageId stage;
+  ReplicaId slot;  // for its name: stage/<stage>/<slot>
+  Incarnation replica;
+  ProcessIncarnation process;
+  std::uint64_t version = 0;  // steps applied of the state it starts with; == committed steps (P-27)
+  friend bool operator==(const AddReplica&, const AddReplica&) = default;
+};
+
+struct RemoveReplica {
+  StageId stage;
+  Incarnation replica;
+  std::string reason;
+  friend bool operator==(const RemoveReplica&, const RemoveReplica&) = default;
+};
+
+// The sync group the supervisor appointed for a stage; votes of others are void (P-22).
+struct AppointGroup {
+  StageId stage;
+  Incarnation group;
+  friend bool operator==(const AppointGroup&, const AppointGroup&) = default;
+};
+
+struct SkipStep {
+  std::string tensor;
+  MicrobatchId microbatch;
+  friend bool operator==(const SkipStep&, const SkipStep&) = default;
+};
+
+struct StageCommit {
+  StageId stage;
+  Epoch epoch;
+  std::uint64_t digest = 0;
+  std::vector<MemberManifest> manifests;
+  friend bool operator==(const StageCommit&, const StageCommit&) = default;
+};
+
+struct Commit {
+  StepId step;
+  std::vector<StageCommit> stages;  // ascending by stage
+  std::vector<TensorNorm> norms;    // all stages, ascending by name
+  double gradient_norm = 0;         // before clipping
+  double loss_sum = 0;              // nats, over token_count, added in the order of the microbatches
+  std::uint64_t token_count = 0;
+  double learning_rate = 0;
+  double clip_scale = 1;                  // min(1, clip_norm / (gradient_norm + 1e-6)), or 1 when clipping is off
+  std::uint64_t optimizer_step = 0;       // updates applied, this one included unless skipped
+  std::optional<SkipStep> skip;           // set: nobody applies, version still advances
+  std::vector<Incarnation> checkpoint_by; // one replica per stage that saves the state after this step; empty: none
+  friend bool operator==(const Commit&, const Commit&) = default;
+};
+
+// The run is over after the steps committed so far.
+struct FinishRun {
+  std::string reason;
+  friend bool operator==(const FinishRun&, const FinishRun&) = default;
+};
+
+using JournalBody = std::variant<AddReplica, RemoveReplica, AppointGroup, Commit, FinishRun>;
+
+struct JournalEntry {
+  JournalPosition position;  // 1, 2, ...
+  Branch branch;
+  Term term;
+  JournalBody body;
+  friend bool operator==(const JournalEntry&, const JournalEntry&) = default;
+};
+
+struct JournalEntries {
+  RunId run;
+  Term term;                          // of the spawner that sends; lower ones are refused
+  std::vector<JournalEntry> entries;  // contiguous, ascending
+  friend bool operator==(const JournalEntries&, const JournalEntries&) = default;
+};
+
+struct FetchJournal {
+  ProcessIncarnation process;
+  JournalPosition after;
+  friend bool operator==(const FetchJournal&, const FetchJournal&) = default;
+};
+
+}  // namespace shoal

@@ -1,0 +1,66 @@
+// What actors tell the metrics actor. It never answers and never blocks training.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "messages/ids.h"
+
+namespace shoal {
+
+// Disjoint intervals of one replica's step, milliseconds; they add up to its time between two applies.
+struct TimeBreakdown {
+  double forward = 0;
+  double backward = 0;
+  double wire = 0;  // idle while a tensor for it was on its way
+  double wait = 0;  // idle otherwise
+  double reduce = 0;
+  double commit = 0;
+  double apply = 0;
+  friend bool operator==(const TimeBreakdown&, const TimeBreakdown&) = default;
+};
+
+// Bytes this replica's router sent since the last report.
+struct ByteCounts {
+  std::uint64_t activation = 0;
+  std::uint64_t gradient = 0;
+  std::uint64_t reduce = 0;
+  std::uint64_t state = 0;
+  std::uint64_t control = 0;
+  friend bool operator==(const ByteCounts&, const ByteCounts&) = default;
+};
+
+struct ReplicaReport {
+  Branch branch;
+  StepId step;
+  StageId stage;
+  Incarnation replica;
+  TimeBreakdown time;
+  ByteCounts bytes;
+  std::uint32_t microbatches = 0;
+  std::uint32_t retried = 0;
+  std::uint64_t state_digest = 0;  // after the apply (S-3)
+  friend bool operator==(const ReplicaReport&, const ReplicaReport&) = default;
+};
+
+struct EvaluationResult {
+  Branch branch;
+  std::uint64_t step = 0;  // steps applied
+  double loss_sum = 0;
+  std::uint64_t token_count = 0;
+  std::uint64_t target_bytes = 0;
+  bool complete = false;  // the one at the end, over all validation tokens
+  friend bool operator==(const EvaluationResult&, const EvaluationResult&) = default;
+};
+
+// A line of metrics.jsonl of its own: fault, restart, view change, checkpoint, ...
+struct RunEvent {
+  std::string event;
+  std::string subject;
+  std::string reason;
+  std::uint64_t step = 0;
+  friend bool operator==(const RunEvent&, const RunEvent&) = default;
+};
+
+}  // namespace shoal

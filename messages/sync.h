@@ -1,0 +1,149 @@
+// The conversation between a stage's sync group, its replicas and the supervisor (protocol rules P-15 .. P-22).
+//
+//   group ──Open | Zero | Prepare | Reduce──▶ every replica of its stage
+//   replica ──Manifest | Reduced | Progress──▶ group          replica ──Part──▶ next replica of the ring
+//   group ──Prepared (the vote)──▶ supervisor                 group ──Missing──▶ everyone upstream
+//   data loader ──AllAnswered──▶ every group                  data loader ──AskHolders──▶ group ──Holders──▶ it
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/ids.h"
+#include "messages/tensor_blob.h"
+
+namespace shoal {
+
+// Names one order of one group. An order is obeyed only if its epoch is higher than the replica's own (P-15).
+struct OrderId {
+  RunId run;
+  Branch branch;
+  Term term;
+  StageId stage;
+  StepId step;
+  Epoch epoch;
+  friend bool operator==(const OrderId&, const OrderId&) = default;
+};
+
+struct Open {
+  OrderId order;
+  friend bool operator==(const Open&, const Open&) = default;
+};
+
+struct Zero {
+  OrderId order;
+  friend bool operator==(const Zero&, const Zero&) = default;
+};
+
+struct Prepare {
+  OrderId order;
+  Epoch last_zero;  // of this step; a replica whose epoch is older zeroes first, then answers (protocol §7)
+  friend bool operator==(const Prepare&, const Prepare&) = default;
+};
+
+struct Reduce {
+  OrderId order;
+  std::vector<Incarnation> members;  // ring order
+  std::uint64_t token_count = 0;     // of the whole step, from the manifests
+  friend bool operator==(const Reduce&, const Reduce&) = default;
+};
+
+struct ManifestEntry {
+  MicrobatchId microbatch;
+  std::uint64_t token_count = 0;
+  double loss_sum = 0;                    // last stage only
+  std::optional<std::string> bad_tensor;  // a gradient beyond exact mode's range, or not finite
+  friend bool operator==(const ManifestEntry&, const ManifestEntry&) = default;
+};
+
+struct Manifest {
+  OrderId order;
+  Incarnation member;
+  std::vector<ManifestEntry> entries;  // ascending by microbatch
+  friend bool operator==(const Manifest&, const Manifest&) = default;
+};
+
+struct TensorNorm {
+  std::string name;
+  double squared_norm = 0;  // of the mean gradient, in fixed blocks (design.md §4.8)
+  friend bool operator==(const TensorNorm&, const TensorNorm&) = default;
+};
+
+struct Reduced {
+  OrderId order;
+  Incarnation member;
+  std::uint64_t digest = 0;  // XXH3-64 of the mean gradient's bytes
+  std::vector<TensorNorm> norms;
+  friend bool operator==(const Reduced&, const Reduced&) = default;
+};
+
+// One bucket on its way round the ring. lap 0: partial sums; lap 1: the whole sum.
+struct Part {
+  OrderId order;
+  Incarnation member;  // who sends it
+  std::uint32_t bucket = 0;
+  std::uint32_t hop = 0;  // 0 .. 2(R-1)-1; below R-1: add and pass on, then: copy and pass on
+  TensorBlob values;      // int64 or float32 [n]
+  friend bool operator==(const Part&, const Part&) = default;
+};
+
+struct MemberManifest {
+  Incarnation member;
+  std::vector<ManifestEntry> entries;
+  friend bool operator==(const MemberManifest&, const MemberManifest&) = default;
+};
+
+struct Prepared {
+  OrderId order;
+  JournalPosition position;  // where the group stood when it began the epoch
+  std::uint64_t digest = 0;
+  std::vector<MemberManifest> manifests;
+  std::vector<TensorNorm> norms;
+  friend bool operator==(const Prepared&, const Prepared&) = default;
+};
+
+// To the replica `upstream` (0: the data loader): send these microbatches to the order's stage again, answered or not.
+struct Missing {
+  OrderId order;
+  Incarnation upstream;
+  std::vector<MicrobatchId> microbatches;
+  friend bool operator==(const Missing&, const Missing&) = default;
+};
+
+struct Progress {
+  OrderId order;  // epoch: the highest this replica has obeyed
+  Incarnation member;
+  std::uint32_t count = 0;  // microbatches accumulated
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+struct AllAnswered {
+  Branch branch;
+  StepId step;
+  friend bool operator==(const AllAnswered&, const AllAnswered&) = default;
+};
+
+struct AskHolders {
+  StageId stage;
+  Branch branch;
+  StepId step;
+  friend bool operator==(const AskHolders&, const AskHolders&) = default;
+};
+
+struct Holder {
+  MicrobatchId microbatch;
+  Incarnation replica;
+  friend bool operator==(const Holder&, const Holder&) = default;
+};
+
+struct Holders {
+  StageId stage;
+  Branch branch;
+  StepId step;
+  std::vector<Holder> holders;
+  friend bool operator==(const Holders&, const Holders&) = default;
+};
+
+}  // namespace shoal

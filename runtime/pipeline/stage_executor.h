@@ -1,0 +1,88 @@
+// What a stage actor needs of a device: one copy of a stage's weights, its optimiser state and its accumulators.
+//
+// Pure interface without torch, so that the stage actor, its tests and the simulation build without it; runtime/device
+// implements it. Not thread-safe: one thread calls it. Values between calls are host tensors, 64-byte aligned.
+//
+// Gradients are of the *sum* of the loss over tokens; the division by the step's tokens happens once, in adopt_sum.
+// Exact mode: accumulators are int64 fixed point (design.md §4.9); fast mode: float32.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/ids.h"
+#include "messages/sync.h"
+#include "messages/tensor_blob.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+struct MicrobatchWork {
+  StepId step;
+  MicrobatchId microbatch;
+  TensorBlob input;    // first stage: tokens int32 [B,T]; else activation float32 [B,T,C]
+  TensorBlob targets;  // int32 [B,T]; -1 = not counted. Read by the last stage; all count their tokens by it.
+};
+
+struct BackwardResult {
+  TensorBlob input_gradient;              // float32 [B,T,C]; none from the first stage
+  double loss_sum = 0;                    // last stage only
+  std::uint64_t token_count = 0;          // targets >= 0
+  std::optional<std::string> bad_tensor;  // set: nothing was accumulated for this tensor; the step must be skipped
+};
+
+struct EvaluateResult {
+  TensorBlob activation;  // none from the last stage
+  double loss_sum = 0;    // last stage only
+  std::uint64_t token_count = 0;
+};
+
+struct ReducedSum {
+  std::uint64_t digest = 0;       // XXH3-64 of the mean gradient, tensors in the order of their names
+  std::vector<TensorNorm> norms;  // per tensor, ascending by name
+};
+
+struct UpdateOrder {
+  double learning_rate = 0;
+  double clip_scale = 1;
+  std::uint64_t optimizer_step = 1;  // 1 for the first update: the t of the bias corrections
+};
+
+class StageExecutor {
+ public:
+  virtual ~StageExecutor() = default;
+
+  // Not the last stage, training: the activation float32 [B,T,C]; keeps the input, and the graph unless it recomputes.
+  [[nodiscard]] virtual TensorBlob forward(const MicrobatchWork& work) = 0;
+  // Not the last stage: the backward of an earlier forward() of the same microbatch; accumulates its gradient.
+  [[nodiscard]] virtual BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient) = 0;
+  // Last stage: forward, loss and backward at once; accumulates.
+  [[nodiscard]] virtual BackwardResult forward_backward(const MicrobatchWork& work) = 0;
+  // No graph, no dropout, nothing kept.
+  [[nodiscard]] virtual EvaluateResult evaluate(const MicrobatchWork& work) = 0;
+
+  // Empties the accumulators and drops every kept microbatch (Zero).
+  virtual void zero() = 0;
+
+  // A copy of the accumulators: int64 (exact) or float32 (fast) [elements], tensors in the order of their names.
+  [[nodiscard]] virtual TensorBlob contribution() const = 0;
+  // Takes the whole step's sum, apart from the accumulators; mean = sum / token_count. May be called again.
+  [[nodiscard]] virtual ReducedSum adopt_sum(const TensorBlob& sum, std::uint64_t token_count) = 0;
+  // Applies the adopted mean, then empties accumulators, kept microbatches and the sum. CHECKs that there is a sum.
+  virtual void apply(const UpdateOrder& order) = 0;
+  // The same emptying without an update.
+  virtual void skip() = 0;
+
+  // XXH3-64 over weights and optimiser state.
+  [[nodiscard]] virtual std::uint64_t state_digest() const = 0;
+  // A safetensors image of weights and optimiser state, uint8 [n].
+  [[nodiscard]] virtual TensorBlob state_image() const = 0;
+  // Replaces both. A missing or ill-shaped tensor, or a broken image: kInvalidData, and nothing was changed.
+  [[nodiscard]] virtual Status load_state(const TensorBlob& image) = 0;
+  // Names of this stage's weights, ascending.
+  [[nodiscard]] virtual std::vector<std::string> tensor_names() const = 0;
+};
+
+}  // namespace shoal
