@@ -1,0 +1,145 @@
+// Who hears what: every actor's interface in one place, and the local messages that never leave a process.
+//
+// Bodies of letters reach actors as plain structs, by reference and copy-on-write; they are "unsafe" for CAF because
+// only codec.h may put them on a wire. WireFrame is the single type that CAF itself serialises.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include "messages/letter.h"
+
+namespace shoal {
+
+// Sent by an actor to itself, every so often. Time is read from self->clock().
+struct Tick {};
+
+// Stage actor to itself: the core has runnable jobs.
+struct RunNextJob {};
+
+// Router to stage: a tensor for it took this long from first byte to last.
+struct TransferTimed {
+  double milliseconds = 0;
+};
+
+// An actor of this process makes itself reachable for its router's letters. It first gets every journal entry it lacks.
+struct Attach {
+  Role role = Role::kRouter;
+  StageId stage;
+  Incarnation incarnation;
+  caf::actor actor;
+};
+
+struct Detach {
+  Role role = Role::kRouter;
+  StageId stage;
+  Incarnation incarnation;
+};
+
+// Router to itself: the outcome of a dial; `peer` is empty when it failed.
+struct Dialled {
+  ProcessIncarnation process;
+  caf::strong_actor_ptr peer;
+  std::string reason;
+};
+
+// To a router: this process has been welcomed under this name.
+struct Identify {
+  ProcessIncarnation process;
+  RunId run;
+  Term term;
+};
+
+// To a supervisor: end the run politely after the step in progress (a signal), with this exit status.
+struct StopRequest {
+  std::string reason;
+  int exit_status = 0;
+};
+
+struct ActorStatus {
+  std::string name;  // stage/1/0, router/node2, ...
+  std::string node;
+  std::uint64_t incarnation = 0;
+  std::string state;
+};
+
+struct StatusQuery {};
+
+struct StatusReport {
+  std::string summary;  // why it trains or does not
+  std::string run;
+  std::uint64_t step = 0;         // steps committed
+  std::uint64_t steps_target = 0;
+  std::uint32_t branch = 0;
+  std::uint64_t view = 0;  // journal position
+  std::vector<ActorStatus> actors;
+};
+
+// What travels between routers: one frame of a lane (runtime/transport/assembly.h).
+struct WireFrame {
+  std::vector<char> bytes;
+};
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& inspector, WireFrame& frame) {
+  return inspector(caf::meta::type_name("WireFrame"), frame.bytes);
+}
+
+}  // namespace shoal
+
+// clang-format off
+#define SHOAL_LOCAL_MESSAGES(X)                                                                              \
+  X(Forward) X(Backward) X(Refusal) X(Ask) X(AskAnswer)                                                      \
+  X(Open) X(Zero) X(Prepare) X(Reduce) X(Manifest) X(Reduced) X(Part) X(Prepared) X(Missing) X(Progress)     \
+  X(AllAnswered) X(AskHolders) X(Holders) X(JournalEntry) X(JournalEntries) X(FetchJournal)                  \
+  X(Hello) X(Join) X(Welcome) X(JoinRefused) X(Peers) X(SpawnStage) X(StageReady) X(StageEnded) X(Heartbeat) \
+  X(EndProcess) X(Leaving) X(ProcessLost)                                                                    \
+  X(SaveShard) X(CheckpointSaved) X(CheckpointFailed) X(FetchState) X(StateImage) X(StateUnavailable)        \
+  X(ReplicaReport) X(EvaluationResult) X(RunEvent)                                                           \
+  X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
+  X(StopRequest) X(StatusQuery) X(StatusReport)
+
+CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
+  CAF_ADD_TYPE_ID(shoal, (shoal::WireFrame))
+#define SHOAL_ADD_TYPE_ID(type) CAF_ADD_TYPE_ID(shoal, (shoal::type))
+  SHOAL_LOCAL_MESSAGES(SHOAL_ADD_TYPE_ID)
+#undef SHOAL_ADD_TYPE_ID
+CAF_END_TYPE_ID_BLOCK(shoal)
+
+#define SHOAL_LOCAL_ONLY(type) CAF_ALLOW_UNSAFE_MESSAGE_TYPE(shoal::type)
+SHOAL_LOCAL_MESSAGES(SHOAL_LOCAL_ONLY)
+#undef SHOAL_LOCAL_ONLY
+// clang-format on
+
+namespace shoal {
+
+template <class... Messages>
+using Hears = caf::typed_actor<caf::reacts_to<Messages>...>;
+
+using RouterActor = Hears<Letter, WireFrame, Attach, Detach, Dialled, Identify, Tick>;
+
+using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, JournalEntry, StateImage,
+                         StateUnavailable, TransferTimed, RunNextJob, Tick>;
+
+using DataLoaderActor = Hears<Backward, Missing, Holders, JournalEntry, Tick>;
+
+using SyncGroupActor = Hears<Manifest, Reduced, Progress, AllAnswered, AskHolders, JournalEntry, Tick>;
+
+using SupervisorActor =
+    caf::typed_actor<caf::reacts_to<Join>, caf::reacts_to<StageReady>, caf::reacts_to<StageEnded>,
+                     caf::reacts_to<ProcessLost>, caf::reacts_to<Leaving>, caf::reacts_to<Heartbeat>,
+                     caf::reacts_to<Prepared>, caf::reacts_to<FetchJournal>, caf::reacts_to<CheckpointSaved>,
+                     caf::reacts_to<CheckpointFailed>, caf::reacts_to<EvaluationResult>, caf::reacts_to<RunEvent>,
+                     caf::reacts_to<StopRequest>, caf::reacts_to<Tick>,
+                     caf::replies_to<StatusQuery>::with<StatusReport>>;
+
+using MetricsActor = Hears<ReplicaReport, EvaluationResult, RunEvent, JournalEntry, Tick>;
+
+using NodeAgentActor = Hears<Welcome, JoinRefused, SpawnStage, EndProcess, Tick>;
+
+using StorageActor = Hears<SaveShard, FetchState, Tick>;
+
+}  // namespace shoal
