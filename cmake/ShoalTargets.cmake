@@ -23,13 +23,22 @@ function(shoal_program name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
 endfunction()
 
-# A unit-test program; CTest sees each of its cases.
+# A test program; CTest sees each of its cases, under the label of its folder: tests/simulation and tests/system give
+# `simulation` and `system` (real processes: one at a time, with more time), all others `unit`.
 function(shoal_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${SHOAL_WARNINGS})
-  target_compile_definitions(${name} PRIVATE SHOAL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SHOAL_BUILD_DIR="${CMAKE_BINARY_DIR}")
+  target_compile_definitions(${name} PRIVATE
+    SHOAL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SHOAL_BUILD_DIR="${CMAKE_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gtest GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/system")
+    set(properties LABELS system TIMEOUT 600 RUN_SERIAL TRUE)
+  elseif(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/simulation")
+    set(properties LABELS simulation TIMEOUT 300)
+  else()
+    set(properties LABELS unit TIMEOUT 120)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()
