@@ -2,7 +2,7 @@
 # LIBTORCH_ROOT names the folder that holds include/ and lib/. Gives the target LibTorch::cpu.
 # Torch carries its own fmt, so its headers come after the system's (-idirafter).
 set(LIBTORCH_ROOT "${CMAKE_SOURCE_DIR}/build/libtorch" CACHE PATH "folder with torch's include/ and lib/")
-find_path(LIBTORCH_INCLUDE_DIR torch/version.h PATHS ${LIBTORCH_ROOT}/include NO_DEFAULT_PATH)
+find_path(LIBTORCH_INCLUDE_DIR torch/library.h PATHS ${LIBTORCH_ROOT}/include NO_DEFAULT_PATH)
 find_library(LIBTORCH_CPU_LIBRARY torch_cpu PATHS ${LIBTORCH_ROOT}/lib NO_DEFAULT_PATH)
 find_library(LIBTORCH_C10_LIBRARY c10 PATHS ${LIBTORCH_ROOT}/lib NO_DEFAULT_PATH)
 include(FindPackageHandleStandardArgs)
