@@ -1,18 +1,19 @@
 // Letters as bytes: Cap'n Proto for what is said (schemas beside the headers), raw buffers for the tensors in it.
 //
 //   encode(letter) ─▶ { bytes: one flat Cap'n Proto message, buffers: the tensors' bytes in order of appearance }
-//   decode(bytes, buffers) ─▶ letter, or Error::kInvalidData and nothing touched
+//   decode(bytes, buffers) ─▶ letter, or why it is malformed
 //
 // Everything is validated before it is believed: discriminants, enumerations, dtype, shape and byte count of each
 // tensor against its buffer, counts against stated bounds. Floats survive bit for bit.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "messages/letter.h"
-#include "runtime/base/error.h"
 
 namespace shoal {
 
@@ -23,16 +24,23 @@ inline constexpr std::size_t kTensorRankMax = 8;
 
 using SharedBuffer = std::shared_ptr<const AlignedBuffer>;
 
+// A value, or the sentence that says what is wrong with the bytes (this folder is a leaf: it knows no Result).
+template <class T>
+struct Decoded {
+  std::optional<T> value;
+  std::string malformed;  // empty if and only if there is a value
+};
+
 struct EncodedLetter {
   std::vector<char> bytes;
   std::vector<SharedBuffer> buffers;
 };
 
 [[nodiscard]] EncodedLetter encode(const Letter& letter);
-[[nodiscard]] Result<Letter> decode(std::span<const char> bytes, const std::vector<SharedBuffer>& buffers);
+[[nodiscard]] Decoded<Letter> decode(std::span<const char> bytes, const std::vector<SharedBuffer>& buffers);
 
 // The same for one journal entry, as the journal stores it. Entries hold no tensors.
 [[nodiscard]] std::vector<char> encode(const JournalEntry& entry);
-[[nodiscard]] Result<JournalEntry> decode_journal_entry(std::span<const char> bytes);
+[[nodiscard]] Decoded<JournalEntry> decode_journal_entry(std::span<const char> bytes);
 
 }  // namespace shoal
