@@ -1,0 +1,75 @@
+@0xd2a1c0f3b7e64a04;
+# Wire form of messages/journal.h, field for field.
+using Cxx = import "/capnp/c++.capnp";
+using import "cause.capnp".Epoch;
+using import "sync.capnp".MemberManifest;
+using import "sync.capnp".TensorNorm;
+$Cxx.namespace("shoal::wire");
+
+struct AddReplica {
+  stage @0 :UInt32;
+  slot @1 :UInt32;
+  replica @2 :UInt64;
+  process @3 :UInt64;
+  version @4 :UInt64;
+}
+
+struct RemoveReplica {
+  stage @0 :UInt32;
+  replica @1 :UInt64;
+  reason @2 :Text;
+}
+
+struct AppointGroup {
+  stage @0 :UInt32;
+  group @1 :UInt64;
+}
+
+struct StageCommit {
+  stage @0 :UInt32;
+  epoch @1 :Epoch;
+  digest @2 :UInt64;
+  manifests @3 :List(MemberManifest);
+}
+
+struct Commit {
+  step @0 :UInt64;
+  stages @1 :List(StageCommit);
+  norms @2 :List(TensorNorm);
+  gradientNorm @3 :Float64;
+  lossSum @4 :Float64;
+  tokenCount @5 :UInt64;
+  learningRate @6 :Float64;
+  clipScale @7 :Float64;
+  optimizerStep @8 :UInt64;
+  isSkipped @9 :Bool;
+  skipTensor @10 :Text;
+  skipMicrobatch @11 :UInt32;
+  checkpointBy @12 :List(UInt64);
+}
+
+struct FinishRun { reason @0 :Text; }
+
+struct JournalEntry {
+  position @0 :UInt64;
+  branch @1 :UInt32;
+  term @2 :UInt64;
+  body :union {
+    addReplica @3 :AddReplica;
+    removeReplica @4 :RemoveReplica;
+    appointGroup @5 :AppointGroup;
+    commit @6 :Commit;
+    finishRun @7 :FinishRun;
+  }
+}
+
+struct JournalEntries {
+  run @0 :UInt64;
+  term @1 :UInt64;
+  entries @2 :List(JournalEntry);
+}
+
+struct FetchJournal {
+  process @0 :UInt64;
+  after @1 :UInt64;
+}

@@ -1,0 +1,66 @@
+@0xd2a1c0f3b7e64a08;
+# One addressed message between routers. New bodies are added at the end of the union; numbers are never reused.
+
+using Cxx = import "/capnp/c++.capnp";
+using P = import "pipeline.capnp";
+using S = import "sync.capnp";
+using J = import "journal.capnp";
+using C = import "cluster.capnp";
+using T = import "storage.capnp";
+using M = import "metrics.capnp";
+$Cxx.namespace("shoal::wire");
+
+struct Address {
+  process @0 :UInt64;
+  role @1 :UInt8;
+  stage @2 :UInt32;
+  incarnation @3 :UInt64;
+}
+
+struct Letter {
+  from @0 :UInt64;
+  to @1 :Address;
+  body :union {
+    forward @2 :P.Forward;
+    backward @3 :P.Backward;
+    refusal @4 :P.Refusal;
+    ask @5 :P.Ask;
+    askAnswer @6 :P.AskAnswer;
+    open @7 :S.Order;
+    zero @8 :S.Order;
+    prepare @9 :S.Prepare;
+    reduce @10 :S.Reduce;
+    manifest @11 :S.Manifest;
+    reduced @12 :S.Reduced;
+    part @13 :S.Part;
+    prepared @14 :S.Prepared;
+    missing @15 :S.Missing;
+    progress @16 :S.Progress;
+    allAnswered @17 :S.AllAnswered;
+    askHolders @18 :S.AskHolders;
+    holders @19 :S.Holders;
+    journalEntries @20 :J.JournalEntries;
+    fetchJournal @21 :J.FetchJournal;
+    hello @22 :C.Hello;
+    join @23 :C.Join;
+    welcome @24 :C.Welcome;
+    joinRefused @25 :C.JoinRefused;
+    peers @26 :C.Peers;
+    spawnStage @27 :C.SpawnStage;
+    stageReady @28 :C.StageReady;
+    stageEnded @29 :C.StageEnded;
+    heartbeat @30 :C.Heartbeat;
+    endProcess @31 :C.EndProcess;
+    leaving @32 :C.ProcessNote;
+    processLost @33 :C.ProcessNote;
+    saveShard @34 :T.SaveShard;
+    checkpointSaved @35 :T.CheckpointSaved;
+    checkpointFailed @36 :T.CheckpointFailed;
+    fetchState @37 :T.FetchState;
+    stateImage @38 :T.StateImage;
+    stateUnavailable @39 :T.StateUnavailable;
+    replicaReport @40 :M.ReplicaReport;
+    evaluationResult @41 :M.EvaluationResult;
+    runEvent @42 :M.RunEvent;
+  }
+}
