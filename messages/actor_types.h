@@ -71,7 +71,7 @@ struct StatusQuery {};
 struct StatusReport {
   std::string summary;  // why it trains or does not
   std::string run;
-  std::uint64_t step = 0;         // steps committed
+  std::uint64_t step = 0;  // steps committed
   std::uint64_t steps_target = 0;
   std::uint32_t branch = 0;
   std::uint64_t view = 0;  // journal position

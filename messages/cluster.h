@@ -41,13 +41,13 @@ struct KernelFingerprint {
 };
 
 struct Join {
-  std::string name;       // of the node; unique in the run
-  std::string device;     // "cpu", "paced:50"
+  std::string name;    // of the node; unique in the run
+  std::string device;  // "cpu", "paced:50"
   std::uint32_t device_index = 0;
-  std::uint64_t nonce = 0;         // of this process, so that a repeated Join gets the same Welcome
-  ProcessIncarnation previous;     // what it was before a lost link; 0: new
+  std::uint64_t nonce = 0;      // of this process, so that a repeated Join gets the same Welcome
+  ProcessIncarnation previous;  // what it was before a lost link; 0: new
   ProcessRole role = ProcessRole::kNode;
-  Endpoint endpoint;      // where its own router listens
+  Endpoint endpoint;  // where its own router listens
   std::uint64_t pid = 0;
   KernelFingerprint fingerprint;
   friend bool operator==(const Join&, const Join&) = default;

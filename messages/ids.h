@@ -19,16 +19,16 @@ struct Id {
   friend std::ostream& operator<<(std::ostream& out, const Id& id) { return out << +id.value; }
 };
 
-using RunId = Id<struct RunTag>;                              // random, chosen when a run directory is made
-using Branch = Id<struct BranchTag, std::uint32_t>;           // +1 at each roll-back
-using Term = Id<struct TermTag>;                              // +1, durable, at each start of a spawner
-using JournalPosition = Id<struct JournalPositionTag>;        // number of entries before and including this one
-using StageId = Id<struct StageTag, std::uint32_t>;           // 0 .. stages-1
-using ReplicaId = Id<struct ReplicaTag, std::uint32_t>;       // slot in a stage, for names: stage/<stage>/<replica>
-using Incarnation = Id<struct IncarnationTag>;                // of an actor; 0 is nobody
-using ProcessIncarnation = Id<struct ProcessIncarnationTag>;  // of a process; 0 is the spawner, whatever its term
-using StepId = Id<struct StepTag>;                            // t = 0, 1, ...
-using MicrobatchId = Id<struct MicrobatchTag, std::uint32_t>; // index in the step
+using RunId = Id<struct RunTag>;                               // random, chosen when a run directory is made
+using Branch = Id<struct BranchTag, std::uint32_t>;            // +1 at each roll-back
+using Term = Id<struct TermTag>;                               // +1, durable, at each start of a spawner
+using JournalPosition = Id<struct JournalPositionTag>;         // number of entries before and including this one
+using StageId = Id<struct StageTag, std::uint32_t>;            // 0 .. stages-1
+using ReplicaId = Id<struct ReplicaTag, std::uint32_t>;        // slot in a stage, for names: stage/<stage>/<replica>
+using Incarnation = Id<struct IncarnationTag>;                 // of an actor; 0 is nobody
+using ProcessIncarnation = Id<struct ProcessIncarnationTag>;   // of a process; 0 is the spawner, whatever its term
+using StepId = Id<struct StepTag>;                             // t = 0, 1, ...
+using MicrobatchId = Id<struct MicrobatchTag, std::uint32_t>;  // index in the step
 using RoundId = Id<struct RoundTag>;
 
 // Number of an order of a sync group: (its incarnation, counter), compared in this order; never reused (P-15).

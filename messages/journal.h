@@ -60,10 +60,10 @@ struct Commit {
   double loss_sum = 0;              // nats, over token_count, added in the order of the microbatches
   std::uint64_t token_count = 0;
   double learning_rate = 0;
-  double clip_scale = 1;                  // min(1, clip_norm / (gradient_norm + 1e-6)), or 1 when clipping is off
-  std::uint64_t optimizer_step = 0;       // updates applied, this one included unless skipped
-  std::optional<SkipStep> skip;           // set: nobody applies, version still advances
-  std::vector<Incarnation> checkpoint_by; // one replica per stage that saves the state after this step; empty: none
+  double clip_scale = 1;                   // min(1, clip_norm / (gradient_norm + 1e-6)), or 1 when clipping is off
+  std::uint64_t optimizer_step = 0;        // updates applied, this one included unless skipped
+  std::optional<SkipStep> skip;            // set: nobody applies, version still advances
+  std::vector<Incarnation> checkpoint_by;  // one replica per stage that saves the state after this step; empty: none
   friend bool operator==(const Commit&, const Commit&) = default;
 };
 

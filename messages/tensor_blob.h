@@ -32,8 +32,9 @@ class AlignedBuffer {
   static constexpr std::size_t kAlignment = 64;
 
   explicit AlignedBuffer(std::size_t size)
-      : data_(static_cast<std::byte*>(::operator new(size == 0 ? 1 : size, std::align_val_t{kAlignment}))), size_(size) {}
-  ~AlignedBuffer() { ::operator delete(data_, std::align_val_t{kAlignment}); }
+      : data_(static_cast<std::byte*>(::operator new (size == 0 ? 1 : size, std::align_val_t{kAlignment}))),
+        size_(size) {}
+  ~AlignedBuffer() { ::operator delete (data_, std::align_val_t{kAlignment}); }
   AlignedBuffer(const AlignedBuffer&) = delete;
   AlignedBuffer& operator=(const AlignedBuffer&) = delete;
 
@@ -48,8 +49,8 @@ class AlignedBuffer {
 
 struct TensorBlob {
   DType dtype = DType::kFloat32;
-  std::vector<std::int64_t> shape;                // empty together with null bytes: no tensor
-  std::shared_ptr<const AlignedBuffer> bytes;     // size = product(shape) * size_of(dtype)
+  std::vector<std::int64_t> shape;             // empty together with null bytes: no tensor
+  std::shared_ptr<const AlignedBuffer> bytes;  // size = product(shape) * size_of(dtype)
 
   [[nodiscard]] bool has_value() const { return bytes != nullptr; }
   [[nodiscard]] std::size_t byte_count() const { return bytes ? bytes->size() : 0; }
@@ -57,7 +58,9 @@ struct TensorBlob {
     return bytes ? static_cast<std::int64_t>(bytes->size() / size_of(dtype)) : 0;
   }
   template <class T>
-  [[nodiscard]] const T* as() const { return reinterpret_cast<const T*>(bytes->data()); }
+  [[nodiscard]] const T* as() const {
+    return reinterpret_cast<const T*>(bytes->data());
+  }
 
   // By content: for tests and for repeated messages.
   friend bool operator==(const TensorBlob& a, const TensorBlob& b) {

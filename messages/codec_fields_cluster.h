@@ -1,0 +1,193 @@
+// The fields of the messages between processes about themselves: cluster.h, storage.h, metrics.h. Private to codec.cpp.
+//
+// One list per message serves both directions (codec_io.h).
+#pragma once
+
+#include "messages/codec_io.h"
+
+namespace shoal::codec {
+
+SHOAL_FIELDS(Endpoint) {
+  FIELD(host, Host);
+  FIELD(port, Port);
+}
+
+SHOAL_FIELDS(Hello) {
+  FIELD(protocol_version, ProtocolVersion);
+  FIELD(run, Run);
+  FIELD(term, Term);
+  FIELD(process, Process);
+  FIELD(role, Role);
+  FIELD(name, Name);
+  FIELD(is_answer, IsAnswer);
+}
+
+SHOAL_FIELDS(Join) {
+  FIELD(name, Name);
+  FIELD(device, Device);
+  FIELD(device_index, DeviceIndex);
+  FIELD(nonce, Nonce);
+  FIELD(previous, Previous);
+  FIELD(role, Role);
+  PART(endpoint, Endpoint);
+  FIELD(pid, Pid);
+  FIELD(fingerprint.text, Fingerprint);
+}
+
+SHOAL_FIELDS(Welcome) {
+  FIELD(nonce, Nonce);
+  FIELD(process, Process);
+  FIELD(run, Run);
+  FIELD(branch, Branch);
+  FIELD(term, Term);
+  FIELD(position, Position);
+  FIELD(config_toml, ConfigToml);
+}
+
+SHOAL_FIELDS(JoinRefused) {
+  FIELD(nonce, Nonce);
+  FIELD(reason, Reason);
+  FIELD(explanation, Explanation);
+}
+
+SHOAL_FIELDS(Peer) {
+  FIELD(process, Process);
+  FIELD(role, Role);
+  FIELD(name, Name);
+  PART(endpoint, Endpoint);
+}
+
+SHOAL_FIELDS(Peers) {
+  FIELD(run, Run);
+  FIELD(term, Term);
+  FIELD(serial, Serial);
+  LIST(peers, Peers);
+}
+
+SHOAL_FIELDS(SpawnStage) {
+  FIELD(stage, Stage);
+  FIELD(slot, Slot);
+  FIELD(replica, Replica);
+  FIELD(branch, Branch);
+  FIELD(version, Version);
+  FIELD(optimizer_step, OptimizerStep);
+  FIELD(from_checkpoint, FromCheckpoint);
+}
+
+SHOAL_FIELDS(StageReady) {
+  FIELD(stage, Stage);
+  FIELD(replica, Replica);
+  FIELD(process, Process);
+  FIELD(version, Version);
+  FIELD(state_digest, StateDigest);
+}
+
+SHOAL_FIELDS(StageEnded) {
+  FIELD(stage, Stage);
+  FIELD(replica, Replica);
+  FIELD(reason, Reason);
+}
+
+SHOAL_FIELDS(Heartbeat) {
+  FIELD(process, Process);
+  FIELD(sequence, Sequence);
+}
+
+SHOAL_FIELDS(EndProcess) {
+  FIELD(reason, Reason);
+  FIELD(exit_status, ExitStatus);
+}
+
+SHOAL_FIELDS(Leaving) {
+  FIELD(process, Process);
+  FIELD(reason, Reason);
+}
+
+SHOAL_FIELDS(ProcessLost) {
+  FIELD(process, Process);
+  FIELD(reason, Reason);
+}
+
+SHOAL_FIELDS(SaveShard) {
+  FIELD(run, Run);
+  FIELD(branch, Branch);
+  FIELD(step, Step);
+  FIELD(optimizer_step, OptimizerStep);
+  FIELD(tokens_total, TokensTotal);
+  FIELD(stage, Stage);
+  FIELD(stages, Stages);
+  FIELD(replica, Replica);
+  PART(image, Image);
+}
+
+SHOAL_FIELDS(CheckpointSaved) {
+  FIELD(branch, Branch);
+  FIELD(step, Step);
+  FIELD(weights_sha256, WeightsSha256);
+  FIELD(byte_count, ByteCount);
+  FIELD(seconds, Seconds);
+}
+
+SHOAL_FIELDS(CheckpointFailed) {
+  FIELD(branch, Branch);
+  FIELD(step, Step);
+  FIELD(reason, Reason);
+}
+
+SHOAL_FIELDS(FetchState) {
+  FIELD(replica, Replica);
+  FIELD(step, Step);
+  SCALARS(names, Names);
+}
+
+SHOAL_FIELDS(StateImage) {
+  FIELD(replica, Replica);
+  FIELD(step, Step);
+  PART(image, Image);
+}
+
+SHOAL_FIELDS(StateUnavailable) {
+  FIELD(replica, Replica);
+  FIELD(step, Step);
+  FIELD(reason, Reason);
+}
+
+SHOAL_FIELDS(ReplicaReport) {
+  FIELD(branch, Branch);
+  FIELD(step, Step);
+  FIELD(stage, Stage);
+  FIELD(replica, Replica);
+  FIELD(time.forward, ForwardMs);
+  FIELD(time.backward, BackwardMs);
+  FIELD(time.wire, WireMs);
+  FIELD(time.wait, WaitMs);
+  FIELD(time.reduce, ReduceMs);
+  FIELD(time.commit, CommitMs);
+  FIELD(time.apply, ApplyMs);
+  FIELD(bytes.activation, ActivationBytes);
+  FIELD(bytes.gradient, GradientBytes);
+  FIELD(bytes.reduce, ReduceBytes);
+  FIELD(bytes.state, StateBytes);
+  FIELD(bytes.control, ControlBytes);
+  FIELD(microbatches, Microbatches);
+  FIELD(retried, Retried);
+  FIELD(state_digest, StateDigest);
+}
+
+SHOAL_FIELDS(EvaluationResult) {
+  FIELD(branch, Branch);
+  FIELD(step, Step);
+  FIELD(loss_sum, LossSum);
+  FIELD(token_count, TokenCount);
+  FIELD(target_bytes, TargetBytes);
+  FIELD(complete, Complete);
+}
+
+SHOAL_FIELDS(RunEvent) {
+  FIELD(event, Event);
+  FIELD(subject, Subject);
+  FIELD(reason, Reason);
+  FIELD(step, Step);
+}
+
+}  // namespace shoal::codec

@@ -1,0 +1,110 @@
+// The fields of journal entries, as they travel and as the journal stores them. Private to codec.cpp.
+//
+// A stored entry must stay readable by later versions: fields are only ever added.
+#pragma once
+
+#include "messages/codec_fields_step.h"
+#include "messages/journal.capnp.h"
+
+namespace shoal::codec {
+
+SHOAL_FIELDS(AddReplica) {
+  FIELD(stage, Stage);
+  FIELD(slot, Slot);
+  FIELD(replica, Replica);
+  FIELD(process, Process);
+  FIELD(version, Version);
+}
+
+SHOAL_FIELDS(RemoveReplica) {
+  FIELD(stage, Stage);
+  FIELD(replica, Replica);
+  FIELD(reason, Reason);
+}
+
+SHOAL_FIELDS(AppointGroup) {
+  FIELD(stage, Stage);
+  FIELD(group, Group);
+}
+
+SHOAL_FIELDS(StageCommit) {
+  FIELD(stage, Stage);
+  PART(epoch, Epoch);
+  FIELD(digest, Digest);
+  LIST(manifests, Manifests);
+}
+
+SHOAL_FIELDS(Commit) {
+  FIELD(step, Step);
+  LIST(stages, Stages);
+  LIST(norms, Norms);
+  FIELD(gradient_norm, GradientNorm);
+  FIELD(loss_sum, LossSum);
+  FIELD(token_count, TokenCount);
+  FIELD(learning_rate, LearningRate);
+  FIELD(clip_scale, ClipScale);
+  FIELD(optimizer_step, OptimizerStep);
+  if constexpr (Io::kWrites) {
+    wire.setIsSkipped(m.skip.has_value());
+    if (m.skip) wire.setSkipTensor(m.skip->tensor);
+    if (m.skip) wire.setSkipMicrobatch(m.skip->microbatch.value);
+  } else if (wire.getIsSkipped()) {
+    from_wire(wire.getSkipTensor(), m.skip.emplace().tensor);
+    from_wire(wire.getSkipMicrobatch(), m.skip->microbatch);
+  }
+  SCALARS(checkpoint_by, CheckpointBy);
+}
+
+SHOAL_FIELDS(FinishRun) { FIELD(reason, Reason); }
+
+template <class Wire>
+void write_body(Writer& io, Wire body, const JournalBody& value) {
+  std::visit(
+      [&](const auto& entry) {
+        using T = std::decay_t<decltype(entry)>;
+        if constexpr (std::is_same_v<T, AddReplica>) fields(io, body.initAddReplica(), entry);
+        if constexpr (std::is_same_v<T, RemoveReplica>) fields(io, body.initRemoveReplica(), entry);
+        if constexpr (std::is_same_v<T, AppointGroup>) fields(io, body.initAppointGroup(), entry);
+        if constexpr (std::is_same_v<T, Commit>) fields(io, body.initCommit(), entry);
+        if constexpr (std::is_same_v<T, FinishRun>) fields(io, body.initFinishRun(), entry);
+      },
+      value);
+}
+
+template <class Wire>
+void read_body(Reader& io, Wire body, JournalBody& value) {
+  switch (body.which()) {
+    case wire::JournalEntry::Body::ADD_REPLICA: return fields(io, body.getAddReplica(), value.emplace<AddReplica>());
+    case wire::JournalEntry::Body::REMOVE_REPLICA:
+      return fields(io, body.getRemoveReplica(), value.emplace<RemoveReplica>());
+    case wire::JournalEntry::Body::APPOINT_GROUP:
+      return fields(io, body.getAppointGroup(), value.emplace<AppointGroup>());
+    case wire::JournalEntry::Body::COMMIT: return fields(io, body.getCommit(), value.emplace<Commit>());
+    case wire::JournalEntry::Body::FINISH_RUN: return fields(io, body.getFinishRun(), value.emplace<FinishRun>());
+  }
+  throw Malformed{"a journal entry of a kind this version does not know"};
+}
+
+SHOAL_FIELDS(JournalEntry) {
+  FIELD(position, Position);
+  FIELD(branch, Branch);
+  FIELD(term, Term);
+  if constexpr (Io::kWrites) {
+    write_body(io, wire.initBody(), m.body);
+  } else {
+    read_body(io, wire.getBody(), m.body);
+  }
+}
+
+SHOAL_FIELDS(JournalEntries) {
+  FIELD(run, Run);
+  FIELD(term, Term);
+  LIST(entries, Entries);
+}
+
+SHOAL_FIELDS(FetchJournal) {
+  FIELD(process, Process);
+  FIELD(after, After);
+}
+
+}  // namespace shoal::codec

@@ -1,0 +1,115 @@
+// Every message survives the codec, field for field and bit for bit; nothing malformed gets through or crashes it.
+#include "messages/codec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "tests/messages/samples.h"
+
+namespace shoal {
+namespace {
+
+Letter addressed(MessageBody body) {
+  return {ProcessIncarnation{7}, {ProcessIncarnation{9}, Role::kStage, StageId{1}, Incarnation{42}}, std::move(body)};
+}
+
+TEST(Codec, RoundTripsEveryMessage) {
+  const std::uint64_t seed = 20;
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  std::set<std::size_t> seen;
+  for (int round = 0; round < 20; ++round) {
+    for (const auto& body : samples::every_body(random)) {
+      seen.insert(body.index());
+      const Letter letter = addressed(body);
+      const EncodedLetter encoded = encode(letter);
+      const Decoded<Letter> decoded = decode(encoded.bytes, encoded.buffers);
+      ASSERT_TRUE(decoded.value) << "body " << body.index() << ": " << decoded.malformed;
+      EXPECT_TRUE(*decoded.value == letter) << "body " << body.index();
+    }
+  }
+  EXPECT_EQ(seen.size(), std::variant_size_v<MessageBody>) << "a message has no sample";
+}
+
+TEST(Codec, RoundTripsEveryJournalEntry) {
+  std::mt19937_64 random(21);
+  std::set<std::size_t> seen;
+  for (const auto& entry : samples::every_entry(random)) {
+    seen.insert(entry.body.index());
+    const auto decoded = decode_journal_entry(encode(entry));
+    ASSERT_TRUE(decoded.value) << decoded.malformed;
+    EXPECT_TRUE(*decoded.value == entry);
+  }
+  EXPECT_EQ(seen.size(), std::variant_size_v<JournalBody>);
+}
+
+TEST(Codec, TellsDifferentMessagesApart) {  // negative control of the equality above
+  std::mt19937_64 random(22);
+  auto a = addressed(Progress{{}, Incarnation{1}, 5});
+  auto b = addressed(Progress{{}, Incarnation{1}, 6});
+  EXPECT_FALSE(*decode(encode(a).bytes, {}).value == b);
+}
+
+TEST(Codec, KeepsTheBitsOfEveryFloat) {
+  for (const std::uint64_t bits : {0x7ff8000000000001ULL, 0x7ff0000000000000ULL, 0x8000000000000000ULL, 1ULL}) {
+    Backward backward;
+    std::memcpy(&backward.loss_sum, &bits, sizeof bits);
+    const auto decoded = decode(encode(addressed(backward)).bytes, {});
+    ASSERT_TRUE(decoded.value);
+    std::uint64_t back = 0;
+    std::memcpy(&back, &std::get<Backward>(decoded.value->body).loss_sum, sizeof back);
+    EXPECT_EQ(back, bits);
+  }
+}
+
+TEST(Codec, RefusesATensorWhoseBufferIsMissingOrOfAnotherSize) {
+  std::mt19937_64 random(23);
+  Part part;
+  part.values = samples::tensor(random, DType::kInt64, {16});
+  const EncodedLetter encoded = encode(addressed(part));
+  EXPECT_THAT(decode(encoded.bytes, {}).malformed, testing::HasSubstr("without its buffer"));
+  EXPECT_THAT(decode(encoded.bytes, {std::make_shared<AlignedBuffer>(127)}).malformed, testing::HasSubstr("disagree"));
+  EXPECT_TRUE(decode(encoded.bytes, encoded.buffers).value);
+}
+
+TEST(Codec, RefusesShapesThatOverflowOrAreNegative) {
+  for (const std::vector<std::int64_t>& shape :
+       {std::vector<std::int64_t>{std::int64_t{1} << 40, std::int64_t{1} << 40},
+        {-1, -8},
+        {1, 1, 1, 1, 1, 1, 1, 1, 8}}) {
+    Part part;
+    part.values = {DType::kUint8, shape, std::make_shared<AlignedBuffer>(8)};
+    const EncodedLetter encoded = encode(addressed(part));
+    EXPECT_FALSE(decode(encoded.bytes, encoded.buffers).value);
+  }
+}
+
+TEST(Codec, RefusesEnumerationsOutOfRange) {
+  const auto encoded = encode(addressed(Refusal{{}, {}, Purpose::kTrain, static_cast<RefusalReason>(200)}));
+  EXPECT_THAT(decode(encoded.bytes, {}).malformed, testing::HasSubstr("enumeration"));
+}
+
+TEST(Codec, SurvivesRandomDamage) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  std::size_t refused = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (const auto& body : samples::every_body(random)) {
+      EncodedLetter encoded = encode(addressed(body));
+      for (int flips = 0; flips < 3; ++flips) {
+        encoded.bytes[random() % encoded.bytes.size()] ^= static_cast<char>(1U << random() % 8);
+      }
+      if (random() % 4 == 0) encoded.bytes.resize(random() % encoded.bytes.size() / 8 * 8);
+      refused += decode(encoded.bytes, encoded.buffers).value ? 0 : 1;
+    }
+  }
+  EXPECT_GT(refused, 100U);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,20 @@
+// One filled example of every message, with no field at its default: what a codec forgets, equality then shows.
+#pragma once
+
+#include <random>
+#include <vector>
+
+#include "messages/letter.h"
+
+namespace shoal::samples {
+
+// A tensor of random bytes.
+[[nodiscard]] TensorBlob tensor(std::mt19937_64& random, DType dtype, std::vector<std::int64_t> shape);
+
+// Every alternative of MessageBody at least once, with random contents.
+[[nodiscard]] std::vector<MessageBody> every_body(std::mt19937_64& random);
+
+// Every kind of journal entry.
+[[nodiscard]] std::vector<JournalEntry> every_entry(std::mt19937_64& random);
+
+}  // namespace shoal::samples
