@@ -1,0 +1,152 @@
+// Membership by replaying the journal. Stages are a small vector, so that routing looks a stage up without a search.
+#include "runtime/cluster/view.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+namespace {
+
+// A journal names stages it has placed; a number beyond this is a broken entry, not a large model.
+constexpr std::uint32_t kStagesMax = 4096;
+
+std::string text_of(const AddReplica& added) {
+  return compose("replica ", added.replica, " added to stage ", added.stage, " (slot ", added.slot, ", process ",
+                 added.process, ") at version ", added.version);
+}
+std::string text_of(const RemoveReplica& removed) {
+  return compose("replica ", removed.replica, " removed from stage ", removed.stage, ": ", removed.reason);
+}
+std::string text_of(const AppointGroup& appointed) {
+  return compose("sync group ", appointed.group, " appointed for stage ", appointed.stage);
+}
+std::string text_of(const Commit& commit) {
+  return compose("commit of step ", commit.step, commit.skip ? " (skipped: " + commit.skip->tensor + ")" : "");
+}
+std::string text_of(const FinishRun& finish) { return compose("run finished: ", finish.reason); }
+
+}  // namespace
+
+void View::apply(const JournalEntry& entry) {
+  CHECK(entry.position.value == position_.value + 1,
+        compose("entry ", entry.position, " after position ", position_, ": the journal is followed without gaps"));
+  CHECK(entry.branch >= branch_, compose("entry ", entry.position, " is of an older branch"));
+  position_ = entry.position;
+  std::visit([&](const auto& body) { change(entry, body); }, entry.body);
+}
+
+void View::begin_branch(Branch branch, std::uint64_t version) {
+  branch_ = branch;
+  committed_steps_ = version;
+  skips_in_a_row_ = 0;
+  totals_.resize(version);
+  stage_of_.clear();
+  groups_.clear();
+  stages_.clear();
+}
+
+void View::change(const JournalEntry& entry, const AddReplica& added) {
+  if (entry.branch > branch_ || entry.position.value == 1) begin_branch(entry.branch, added.version);
+  CHECK(added.version == committed_steps_, compose("replica ", added.replica, " added at version ", added.version,
+                                                   ", committed are ", committed_steps_, " (P-27)"));
+  CHECK(added.stage.value < kStagesMax && !contains(added.replica), "a replica is added once, to a stage that exists");
+  if (added.stage.value >= stages_.size()) stages_.resize(added.stage.value + std::size_t{1});
+  Stage& stage = stages_[added.stage.value];
+  const ReplicaMember member{added.replica, added.slot, added.process};
+  const auto place = std::lower_bound(
+      stage.replicas.begin(), stage.replicas.end(), member,
+      [](const ReplicaMember& a, const ReplicaMember& b) { return a.incarnation < b.incarnation; });
+  stage.replicas.insert(place, member);
+  stage.last_change = entry.position;
+  stage_of_[added.replica] = added.stage;
+  finished_.reset();
+}
+
+void View::change(const JournalEntry& entry, const RemoveReplica& removed) {
+  const auto known = stage_of_.find(removed.replica);
+  CHECK(known != stage_of_.end() && known->second == removed.stage, "only a member is removed, from its own stage");
+  Stage& stage = stages_[removed.stage.value];
+  std::erase_if(stage.replicas, [&](const ReplicaMember& member) { return member.incarnation == removed.replica; });
+  stage.last_change = entry.position;
+  stage_of_.erase(known);
+}
+
+void View::change(const JournalEntry& entry, const AppointGroup& appointed) {
+  CHECK(entry.branch == branch_, "a branch begins with its replicas");
+  groups_[appointed.stage] = appointed.group;
+}
+
+void View::change(const JournalEntry& entry, const Commit& commit) {
+  CHECK(entry.branch == branch_, "a branch begins with its replicas");
+  CHECK(commit.step.value == committed_steps_,
+        compose("commit of step ", commit.step, " where ", committed_steps_, " is next (S-2)"));
+  totals_.push_back({commit.optimizer_step, tokens_total() + commit.token_count});
+  ++committed_steps_;
+  skips_in_a_row_ = commit.skip ? skips_in_a_row_ + 1 : 0;
+}
+
+void View::change(const JournalEntry& entry, const FinishRun& finish) {
+  CHECK(entry.branch == branch_, "a branch begins with its replicas");
+  finished_ = finish.reason;
+}
+
+std::uint64_t View::optimizer_step() const { return totals_.empty() ? 0 : totals_.back().optimizer_step; }
+
+std::uint64_t View::tokens_total() const { return totals_.empty() ? 0 : totals_.back().tokens; }
+
+const std::vector<ReplicaMember>& View::replicas_of(StageId stage) const {
+  static const std::vector<ReplicaMember> kNobody;
+  return stage.value < stages_.size() ? stages_[stage.value].replicas : kNobody;
+}
+
+std::uint32_t View::stage_count() const {
+  std::size_t count = stages_.size();
+  while (count > 0 && stages_[count - 1].replicas.empty()) --count;
+  return static_cast<std::uint32_t>(count);
+}
+
+std::optional<StageId> View::stage_of(Incarnation replica) const {
+  const auto found = stage_of_.find(replica);
+  return found == stage_of_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<ReplicaMember> View::find(Incarnation replica) const {
+  const auto stage = stage_of(replica);
+  if (!stage) return std::nullopt;
+  for (const ReplicaMember& member : replicas_of(*stage)) {
+    if (member.incarnation == replica) return member;
+  }
+  return std::nullopt;
+}
+
+ProcessIncarnation View::process_of(Incarnation replica) const {
+  const auto member = find(replica);
+  CHECK(member.has_value(), compose("replica ", replica, " is not in the view at position ", position_));
+  return member->process;
+}
+
+JournalPosition View::last_change_of(StageId stage) const {
+  return stage.value < stages_.size() ? stages_[stage.value].last_change : JournalPosition{};
+}
+
+Incarnation View::group_of(StageId stage) const {
+  const auto found = groups_.find(stage);
+  return found == groups_.end() ? Incarnation{} : found->second;
+}
+
+JournalEntry without_details(JournalEntry entry) {
+  if (auto* commit = std::get_if<Commit>(&entry.body)) {
+    commit->norms.clear();
+    for (StageCommit& stage : commit->stages) stage.manifests.clear();
+  }
+  return entry;
+}
+
+std::string describe(const JournalEntry& entry) {
+  return compose("entry ", entry.position, ": ", std::visit([](const auto& body) { return text_of(body); }, entry.body));
+}
+
+}  // namespace shoal

@@ -1,0 +1,100 @@
+// View: what the journal says after its first `position()` entries: who serves which stage, where, under which sync
+// group, and how many steps are committed.
+//
+// Everybody follows the same entries in the same order, none skipped (P-3), so equal positions mean equal views. An
+// entry out of order is a bug of the caller (CHECK); fetch the gap first. Pure values; copies are independent.
+//
+// A new branch begins with AddReplica entries under a higher branch number: they empty the membership and their
+// `version` says how many steps the branch starts with. FinishRun ends a run until an AddReplica after it resumes it:
+// a follower acts on is_finished() once it has read everything, never on an old FinishRun entry by itself.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/journal.h"
+
+namespace shoal {
+
+// A replica as a view knows it.
+struct ReplicaMember {
+  Incarnation incarnation;
+  ReplicaId slot;
+  ProcessIncarnation process;
+  friend bool operator==(const ReplicaMember&, const ReplicaMember&) = default;
+};
+
+class View {
+ public:
+  // `entry.position` must be position() + 1 (CHECK).
+  void apply(const JournalEntry& entry);
+
+  [[nodiscard]] JournalPosition position() const { return position_; }
+  [[nodiscard]] Branch branch() const { return branch_; }
+  // Steps committed on this branch since step 0; the step in progress is StepId{committed_steps()}.
+  [[nodiscard]] std::uint64_t committed_steps() const { return committed_steps_; }
+  // Updates applied and target tokens counted in those steps.
+  [[nodiscard]] std::uint64_t optimizer_step() const;
+  [[nodiscard]] std::uint64_t tokens_total() const;
+  // Steps skipped without an applied one since.
+  [[nodiscard]] int skips_in_a_row() const { return skips_in_a_row_; }
+
+  // Replicas of a stage, ascending by incarnation; empty for a stage nobody serves.
+  [[nodiscard]] const std::vector<ReplicaMember>& replicas_of(StageId stage) const;
+  // One above the highest stage that somebody serves.
+  [[nodiscard]] std::uint32_t stage_count() const;
+  [[nodiscard]] std::size_t replica_count() const { return stage_of_.size(); }
+  [[nodiscard]] bool contains(Incarnation replica) const { return stage_of_.contains(replica); }
+  [[nodiscard]] std::optional<StageId> stage_of(Incarnation replica) const;
+  [[nodiscard]] std::optional<ReplicaMember> find(Incarnation replica) const;
+  // Of a replica in the view (CHECK).
+  [[nodiscard]] ProcessIncarnation process_of(Incarnation replica) const;
+
+  // Position of the last AddReplica or RemoveReplica of the stage; 0: none. A vote begun before it is void (P-22).
+  [[nodiscard]] JournalPosition last_change_of(StageId stage) const;
+  // The sync group appointed last for the stage; 0: none.
+  [[nodiscard]] Incarnation group_of(StageId stage) const;
+
+  [[nodiscard]] bool is_finished() const { return finished_.has_value(); }
+  // Of a finished run; empty otherwise.
+  [[nodiscard]] std::string finish_reason() const { return finished_.value_or(std::string()); }
+
+ private:
+  struct Stage {
+    std::vector<ReplicaMember> replicas;
+    JournalPosition last_change;
+  };
+  // After each committed step.
+  struct Totals {
+    std::uint64_t optimizer_step = 0;
+    std::uint64_t tokens = 0;
+  };
+
+  void begin_branch(Branch branch, std::uint64_t version);
+  void change(const JournalEntry& entry, const AddReplica& added);
+  void change(const JournalEntry& entry, const RemoveReplica& removed);
+  void change(const JournalEntry& entry, const AppointGroup& appointed);
+  void change(const JournalEntry& entry, const Commit& commit);
+  void change(const JournalEntry& entry, const FinishRun& finish);
+
+  JournalPosition position_;
+  Branch branch_;
+  std::uint64_t committed_steps_ = 0;
+  int skips_in_a_row_ = 0;
+  std::vector<Stage> stages_;
+  std::map<Incarnation, StageId> stage_of_;
+  std::map<StageId, Incarnation> groups_;
+  std::vector<Totals> totals_;
+  std::optional<std::string> finished_;
+};
+
+// The entry without what only its first readers need: a commit's manifests and norms. Old entries travel so.
+[[nodiscard]] JournalEntry without_details(JournalEntry entry);
+
+// "commit of step 7", "replica 12 added to stage 0": for logs.
+[[nodiscard]] std::string describe(const JournalEntry& entry);
+
+}  // namespace shoal

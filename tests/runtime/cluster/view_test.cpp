@@ -1,0 +1,121 @@
+// View: equal journals give equal views; the rules P-1, P-3, P-27 and S-2 as refusals.
+#include "runtime/cluster/view.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/check.h"
+
+namespace shoal {
+namespace {
+
+constexpr StageId kFirst{0};
+constexpr StageId kSecond{1};
+
+class Journal {
+ public:
+  Journal& then(JournalBody body, std::uint32_t branch = 0) {
+    view.apply({JournalPosition{view.position().value + 1}, Branch{branch}, Term{1}, std::move(body)});
+    return *this;
+  }
+  View view;
+};
+
+AddReplica added(std::uint64_t replica, StageId stage, std::uint64_t version = 0) {
+  return {stage, ReplicaId{0}, Incarnation{replica}, ProcessIncarnation{replica + 100}, version};
+}
+
+Commit commit_of(std::uint64_t step, bool skipped = false) {
+  Commit commit;
+  commit.step = StepId{step};
+  commit.token_count = 10;
+  commit.optimizer_step = step + 1;
+  if (skipped) commit.skip = SkipStep{"wte.weight", MicrobatchId{0}};
+  return commit;
+}
+
+TEST(View, KnowsWhoServesAStageAndWhere) {
+  Journal journal;
+  journal.then(added(7, kFirst)).then(added(3, kFirst)).then(added(9, kSecond));
+  const View& view = journal.view;
+  ASSERT_EQ(view.replicas_of(kFirst).size(), 2U);
+  EXPECT_EQ(view.replicas_of(kFirst)[0].incarnation, Incarnation{3});
+  EXPECT_EQ(view.process_of(Incarnation{9}), ProcessIncarnation{109});
+  EXPECT_EQ(view.stage_of(Incarnation{9}), kSecond);
+  EXPECT_EQ(view.stage_of(Incarnation{4}), std::nullopt);
+  EXPECT_EQ(view.stage_count(), 2U);
+  EXPECT_TRUE(view.replicas_of(StageId{5}).empty());
+}
+
+TEST(View, RemembersWhereAStageChangedLast) {
+  Journal journal;
+  journal.then(added(1, kFirst)).then(added(2, kSecond)).then(added(3, kFirst));
+  journal.then(RemoveReplica{kFirst, Incarnation{1}, "lost"}).then(commit_of(0));
+  EXPECT_EQ(journal.view.last_change_of(kFirst), JournalPosition{4});
+  EXPECT_EQ(journal.view.last_change_of(kSecond), JournalPosition{2});
+  EXPECT_FALSE(journal.view.contains(Incarnation{1}));
+}
+
+TEST(View, CountsStepsUpdatesTokensAndSkips) {
+  Journal journal;
+  journal.then(added(1, kFirst)).then(commit_of(0)).then(commit_of(1, true)).then(commit_of(2, true));
+  EXPECT_EQ(journal.view.committed_steps(), 3U);
+  EXPECT_EQ(journal.view.tokens_total(), 30U);
+  EXPECT_EQ(journal.view.optimizer_step(), 3U);
+  EXPECT_EQ(journal.view.skips_in_a_row(), 2);
+  journal.then(commit_of(3));
+  EXPECT_EQ(journal.view.skips_in_a_row(), 0);
+}
+
+TEST(View, AHigherBranchStartsFromTheVersionOfItsFirstReplica) {
+  Journal journal;
+  journal.then(added(1, kFirst)).then(commit_of(0)).then(commit_of(1)).then(FinishRun{"stopped"});
+  EXPECT_TRUE(journal.view.is_finished());
+  journal.then(added(5, kFirst, 1), 1);
+  EXPECT_EQ(journal.view.branch(), Branch{1});
+  EXPECT_EQ(journal.view.committed_steps(), 1U);
+  EXPECT_EQ(journal.view.tokens_total(), 10U);
+  EXPECT_FALSE(journal.view.contains(Incarnation{1}));
+  EXPECT_FALSE(journal.view.is_finished());
+  journal.then(commit_of(1), 1);
+  EXPECT_EQ(journal.view.committed_steps(), 2U);
+}
+
+TEST(View, ASecondCommitOfAStepIsABug) {  // S-2
+  Journal journal;
+  journal.then(added(1, kFirst)).then(commit_of(0));
+  EXPECT_THROW(journal.then(commit_of(0)), Bug);
+}
+
+TEST(View, ASkippedOrRepeatedPositionIsABug) {  // P-3
+  View view;
+  EXPECT_THROW(view.apply({JournalPosition{2}, {}, {}, commit_of(0)}), Bug);
+  view.apply({JournalPosition{1}, {}, {}, added(1, kFirst)});
+  EXPECT_THROW(view.apply({JournalPosition{1}, {}, {}, added(2, kFirst)}), Bug);
+}
+
+TEST(View, AReplicaBehindTheCommittedStepsIsNotAdmitted) {  // P-27
+  Journal journal;
+  journal.then(added(1, kFirst)).then(commit_of(0));
+  EXPECT_THROW(journal.then(added(2, kFirst, 0)), Bug);
+}
+
+TEST(View, AnEntryOfAnOlderBranchIsABug) {  // S-4
+  Journal journal;
+  journal.then(added(1, kFirst)).then(added(2, kFirst, 0), 2);
+  EXPECT_THROW(journal.then(added(3, kFirst, 0), 1), Bug);
+}
+
+TEST(View, OldCommitsTravelWithoutManifestsAndNorms) {
+  Commit commit = commit_of(4);
+  commit.norms = {{"wte.weight", 1.0}};
+  commit.stages = {{kFirst, Epoch{Incarnation{2}, 3}, 77, {{Incarnation{1}, {}}}}};
+  const JournalEntry entry = without_details({JournalPosition{9}, {}, {}, commit});
+  const auto& left = std::get<Commit>(entry.body);
+  EXPECT_TRUE(left.norms.empty());
+  EXPECT_TRUE(left.stages[0].manifests.empty());
+  EXPECT_EQ(left.stages[0].epoch, (Epoch{Incarnation{2}, 3}));
+  EXPECT_EQ(left.token_count, 10U);
+}
+
+}  // namespace
+}  // namespace shoal
