@@ -1,0 +1,204 @@
+// The only translation unit that includes toml++. Every source becomes a list of assignments that remember where they
+// stood; they are applied in the order of precedence, then the values are checked against each other.
+#include "runtime/base/config_file.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <map>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/config_keys.h"
+#include "runtime/base/file.h"
+#include "runtime/base/nearest.h"
+
+extern char** environ;  // NOLINT: POSIX declares it nowhere
+
+namespace shoal {
+namespace {
+
+constexpr std::string_view kPrefix = "SHOAL_";
+
+// The Config under construction and where each of its values came from.
+struct Draft {
+  Config config;
+  std::map<std::string, std::string, std::less<>> origins;  // key's path -> "file:line", "--set", "SHOAL_..."
+
+  [[nodiscard]] std::string origin(const std::string& key) const {
+    const auto found = origins.find(key);
+    return found == origins.end() ? "default" : found->second;
+  }
+};
+
+Failure at(const std::string& origin, const std::string& what) { return fail(Error::kUsage, origin + ": " + what); }
+
+Failure unknown_key(const std::string& origin, const std::string& path) {
+  std::vector<std::string> names;
+  for (const auto& key : config_keys()) names.push_back(key.path());
+  const std::string hint = did_you_mean(path, names);
+  if (!hint.empty()) return at(origin, "unknown key '" + path + "'" + hint);
+  const std::string last = path.substr(path.rfind('.') + 1);
+  for (const auto& key : config_keys())
+    if (key.name == last) return at(origin, "unknown key '" + path + "'; did you mean '" + key.path() + "'?");
+  return at(origin, "unknown key '" + path + "'; launch/configs/default.toml lists all keys");
+}
+
+Status put(Draft& draft, const ConfigKey& key, Result<KeyValue> value, const std::string& origin) {
+  if (!value) return at(origin, value.failure().message);
+  if (key.set) key.set(draft.config, *value);
+  draft.origins[key.path()] = origin;
+  return Done{};
+}
+
+std::optional<KeyValue> value_of(const toml::node& node) {
+  if (const auto* boolean = node.as_boolean()) return KeyValue(boolean->get());
+  if (const auto* integer = node.as_integer()) return KeyValue(std::int64_t{integer->get()});
+  if (const auto* real = node.as_floating_point()) return KeyValue(real->get());
+  if (const auto* text = node.as_string()) return KeyValue(text->get());
+  const auto* array = node.as_array();
+  if (array == nullptr) return std::nullopt;
+  std::vector<double> numbers;
+  for (const auto& element : *array) {
+    const auto number = element.value<double>();
+    if (!number || element.is_boolean()) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return KeyValue(std::move(numbers));
+}
+
+Status apply_section(Draft& draft, const std::string& section, const toml::table& table, const std::string& name) {
+  for (const auto& [key_name, node] : table) {
+    const std::string path = compose(section, ".", key_name.str());
+    const std::string origin = compose(name, ":", key_name.source().begin.line);
+    const ConfigKey* key = find_config_key(path);
+    if (key == nullptr) return unknown_key(origin, path);
+    const auto value = value_of(node);
+    if (!value) return at(origin, compose(path, ": expected ", describe_expected(*key)));
+    if (auto status = put(draft, *key, check_value(*key, *value), origin); !status) return status;
+  }
+  return Done{};
+}
+
+std::vector<std::string> section_names() {
+  std::vector<std::string> names;
+  for (const auto& key : config_keys())
+    if (names.empty() || names.back() != key.section) names.push_back(key.section);
+  return names;
+}
+
+Status apply_text(Draft& draft, std::string_view text, const std::string& name) {
+  const auto sections = section_names();
+  try {
+    const toml::table root = toml::parse(text);
+    for (const auto& [section, node] : root) {
+      const std::string word(section.str());
+      const std::string origin = compose(name, ":", section.source().begin.line);
+      const bool known = std::find(sections.begin(), sections.end(), word) != sections.end();
+      if (!known && node.is_table()) return at(origin, "unknown section '" + word + "'" + did_you_mean(word, sections));
+      if (!node.is_table()) return unknown_key(origin, word);
+      if (auto status = apply_section(draft, word, *node.as_table(), name); !status) return status;
+    }
+  } catch (const toml::parse_error& problem) {
+    return at(compose(name, ":", problem.source().begin.line), compose("not TOML: ", problem.description()));
+  }
+  return Done{};
+}
+
+std::string variable_of(const ConfigKey& key) {
+  std::string name = std::string(kPrefix) + key.section + "_" + key.name;
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return name;
+}
+
+Status apply_variable(Draft& draft, const std::string& name, const std::string& text) {
+  std::vector<std::string> names;
+  bool is_configuration = false;
+  for (const auto& key : config_keys()) {
+    names.push_back(variable_of(key));
+    if (names.back() == name) return put(draft, key, parse_value(key, text), name);
+    is_configuration |= name.starts_with(names.back().substr(0, kPrefix.size() + key.section.size() + 1));
+  }
+  if (!is_configuration) return Done{};
+  return at(name, "this environment variable names no key" + did_you_mean(name, names));
+}
+
+Status apply_set(Draft& draft, const std::string& assignment) {
+  const auto equals = assignment.find('=');
+  const std::string origin = "--set " + assignment;
+  if (equals == std::string::npos) return at(origin, "expected section.key=value");
+  const std::string path = assignment.substr(0, equals);
+  const ConfigKey* key = find_config_key(path);
+  if (key == nullptr) return unknown_key(origin, path);
+  return put(draft, *key, parse_value(*key, assignment.substr(equals + 1)), origin);
+}
+
+// Two values that do not go together: names both, with their places.
+Failure conflict(const Draft& draft, const std::string& one, const std::string& other, const std::string& rule) {
+  const auto show = [&draft](const std::string& path) {
+    return compose(path, " = ", toml_text(find_config_key(path)->get(draft.config)), " (", draft.origin(path), ")");
+  };
+  return fail(Error::kUsage, compose(show(one), " and ", show(other), ": ", rule));
+}
+
+Status check_together(const Draft& draft) {
+  const Config& config = draft.config;
+  if (config.pipeline.stages > config.model.layers)
+    return conflict(draft, "pipeline.stages", "model.layers",
+                    "each stage needs a layer of its own; take fewer stages or more layers");
+  if (config.model.width % config.model.heads != 0)
+    return conflict(draft, "model.width", "model.heads", "the width must be a multiple of the heads");
+  if (config.batch.sequences % config.batch.microbatch != 0)
+    return conflict(draft, "batch.sequences", "batch.microbatch", "the batch must be a whole number of microbatches");
+  if (config.pipeline.replicas_max != 0 && config.pipeline.replicas_max < config.pipeline.replicas)
+    return conflict(draft, "pipeline.replicas_max", "pipeline.replicas",
+                    "the most replicas must not be fewer than those waited for (0: no limit)");
+  if (config.swarm.dead_after_ms < 2 * config.swarm.heartbeat_ms)
+    return conflict(draft, "swarm.dead_after_ms", "swarm.heartbeat_ms",
+                    "a node may miss a heartbeat; allow at least two intervals");
+  return Done{};
+}
+
+Result<Config> finish(Draft draft) {
+  if (draft.config.optim.decay_steps == 0) draft.config.optim.decay_steps = draft.config.run.steps;
+  if (auto status = check_together(draft); !status) return status.failure();
+  return draft.config;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> shoal_environment() {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto equals = text.find('=');
+    if (!text.starts_with(kPrefix) || equals == std::string_view::npos) continue;
+    variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  std::sort(variables.begin(), variables.end());
+  return variables;
+}
+
+Result<Config> load_config(const ConfigSources& sources) {
+  Draft draft;
+  if (sources.path) {
+    const auto text = read_file(*sources.path);
+    if (!text) return fail(Error::kUsage, "the configuration: " + text.failure().message);
+    if (auto status = apply_text(draft, *text, *sources.path); !status) return status.failure();
+  }
+  for (const auto& [name, value] : sources.environment)
+    if (auto status = apply_variable(draft, name, value); !status) return status.failure();
+  for (const auto& assignment : sources.sets)
+    if (auto status = apply_set(draft, assignment); !status) return status.failure();
+  return finish(std::move(draft));
+}
+
+Result<Config> parse_config(std::string_view text, const std::string& name) {
+  Draft draft;
+  if (auto status = apply_text(draft, text, name); !status) return status.failure();
+  return finish(std::move(draft));
+}
+
+}  // namespace shoal

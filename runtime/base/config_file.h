@@ -1,0 +1,47 @@
+// From a TOML file, the environment and --set to a valid Config, and back to text.
+//
+// Flags beat the environment beats the file beats the defaults. A Config that load_config() or parse_config() returned
+// has every value in range and every cross-check done; a refusal names the place, what was expected and the nearest
+// name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+struct ConfigSources {
+  std::optional<std::string> path;                               // a TOML file
+  std::vector<std::pair<std::string, std::string>> environment;  // SHOAL_SECTION_KEY and its value
+  std::vector<std::string> sets;                                 // "section.key=value", the last of equals wins
+};
+
+// The variables of this process named SHOAL_*. Only those that begin with SHOAL_<section>_ are configuration.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> shoal_environment();
+
+// optim.decay_steps is resolved to run.steps where nothing sets it. Errors: kUsage; kUsage too where `path` cannot be
+// read, for the person named it.
+[[nodiscard]] Result<Config> load_config(const ConfigSources& sources);
+
+// A whole file's text, as a spawner sends it to its nodes. name: what errors call it.
+[[nodiscard]] Result<Config> parse_config(std::string_view text, const std::string& name);
+
+// The resolved file: every key of this version with its value; parse_config() of it gives an equal Config.
+[[nodiscard]] std::string write_config(const Config& config);
+
+// Keys ("section.key") whose values differ though a resumed run must keep them, in the table's order.
+[[nodiscard]] std::vector<std::string> resume_conflicts(const Config& saved, const Config& now);
+
+// The README's table: key, type, unit, default, meaning. Markdown, one line per key.
+[[nodiscard]] std::string config_table_markdown();
+
+// launch/configs/default.toml: every key with its default and its meaning.
+[[nodiscard]] std::string default_config_toml();
+
+}  // namespace shoal

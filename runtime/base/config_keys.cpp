@@ -1,0 +1,287 @@
+// The table itself. Each section is a function that appends its keys in order; `bind` ties a key to its field.
+#include "runtime/base/config_keys.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+namespace shoal {
+namespace {
+
+constexpr auto kStay = ResumeRule::kMustStay;
+constexpr auto kChange = ResumeRule::kMayChange;
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
+KeyRange at_least(double least) { return {least, kUnlimited, false, false}; }
+KeyRange above(double least) { return {least, kUnlimited, true, false}; }
+KeyRange between(double least, double most) { return {least, most, false, false}; }
+
+class Section {
+ public:
+  Section(std::vector<ConfigKey>& keys, std::string name) : keys_(keys), name_(std::move(name)) {}
+
+  // field: [](auto& config) -> auto& { return config.section.name; }
+  template <class Field>
+  ConfigKey& add(std::string name, Field field, std::string unit, ResumeRule resume, std::string meaning) {
+    ConfigKey& key = append(std::move(name), std::move(unit), std::move(meaning));
+    using Value = std::remove_reference_t<decltype(field(std::declval<Config&>()))>;
+    key.resume = resume;
+    if constexpr (std::is_same_v<Value, bool>) {
+      bind<bool>(key, KeyType::kBoolean, field);
+    } else if constexpr (std::is_same_v<Value, std::string>) {
+      bind<std::string>(key, KeyType::kText, field);
+    } else if constexpr (std::is_floating_point_v<Value>) {
+      bind<double>(key, KeyType::kReal, field);
+    } else {
+      bind<std::int64_t>(key, KeyType::kInteger, field);
+      key.range = at_least(0);
+      if constexpr (sizeof(Value) == sizeof(int)) key.range.most = std::numeric_limits<int>::max();
+    }
+    return key;
+  }
+
+  // A choice held as an enumeration whose values are numbered in the order of `choices`, or as text.
+  template <class Field>
+  ConfigKey& choose(std::string name, Field field, std::vector<std::string> choices, ResumeRule resume,
+                    std::string meaning) {
+    ConfigKey& key = append(std::move(name), "", std::move(meaning));
+    using Value = std::remove_reference_t<decltype(field(std::declval<Config&>()))>;
+    key.resume = resume;
+    if constexpr (std::is_enum_v<Value>) {
+      key.get = [field, choices](const Config& config) {
+        return KeyValue(choices.at(static_cast<std::size_t>(field(config))));
+      };
+      key.set = [field, choices](Config& config, const KeyValue& value) {
+        const auto found = std::find(choices.begin(), choices.end(), std::get<std::string>(value));
+        field(config) = static_cast<Value>(found - choices.begin());
+      };
+    } else {
+      bind<std::string>(key, KeyType::kText, field);
+    }
+    key.type = KeyType::kChoice;
+    key.default_text = toml_text(key.get(Config{}));
+    key.choices = std::move(choices);
+    return key;
+  }
+
+  // A key that this version does not carry out; `accepted` is the value that asks for nothing else, if there is one.
+  ConfigKey& later(std::string name, KeyType type, std::optional<KeyValue> accepted, std::string meaning) {
+    ConfigKey& key = append(std::move(name), "", std::move(meaning));
+    key.type = type;
+    key.in_this_version = false;
+    key.resume = kChange;
+    if (accepted) key.default_text = toml_text(*accepted);
+    key.accepted = std::move(accepted);
+    return key;
+  }
+
+  ConfigKey& append(std::string name, std::string unit, std::string meaning) {
+    ConfigKey& key = keys_.emplace_back();
+    key.section = name_;
+    key.name = std::move(name);
+    key.unit = std::move(unit);
+    key.meaning = std::move(meaning);
+    return key;
+  }
+
+ private:
+  template <class Stored, class Field>
+  void bind(ConfigKey& key, KeyType type, Field field) {
+    key.type = type;
+    key.get = [field](const Config& config) { return KeyValue(static_cast<Stored>(field(config))); };
+    key.set = [field](Config& config, const KeyValue& value) {
+      using Value = std::remove_reference_t<decltype(field(config))>;
+      field(config) = static_cast<Value>(std::get<Stored>(value));
+    };
+    key.default_text = toml_text(key.get(Config{}));
+  }
+
+  std::vector<ConfigKey>& keys_;
+  std::string name_;
+};
+
+#define FIELD(path) \
+  [](auto& config) -> auto& { return config.path; }
+
+void add_run_and_model(std::vector<ConfigKey>& keys) {
+  Section run(keys, "run");
+  run.add("name", FIELD(run.name), "", kStay, "name of the run; empty: the name of its directory");
+  run.add("steps", FIELD(run.steps), "steps", kChange, "optimiser steps of the run").range.least = 1;
+  run.add("seed", FIELD(run.seed), "", kStay, "seed of the initial weights, the order of the samples and dropout");
+  run.add("threads", FIELD(run.threads), "threads", kChange, "compute threads per stage").range = between(1, 1024);
+  run.add("out", FIELD(run.out), "", kChange, "run directory; empty: runs/<UTC time>-<corpus>");
+
+  Section model(keys, "model");
+  model.add("layers", FIELD(model.layers), "", kStay, "transformer blocks").range = between(1, 1024);
+  model.add("heads", FIELD(model.heads), "", kStay, "attention heads per block; divides width").range =
+      between(1, 1024);
+  model.add("width", FIELD(model.width), "", kStay, "elements of a token's vector").range = between(1, 65536);
+  model.add("context", FIELD(model.context), "tokens", kStay, "length of a sequence").range = between(1, 65536);
+  model
+      .add("dropout", FIELD(model.dropout), "", kStay,
+           "probability of dropping on the embedding and the residual branches; 0: off")
+      .range = {0, 1, false, true};
+  model
+      .add("init_std", FIELD(model.init_std), "", kStay,
+           "standard deviation of the initial weights; residual projections: init_std / sqrt(2 layers)")
+      .range = above(0);
+}
+
+void add_data_and_batch(std::vector<ConfigKey>& keys) {
+  Section data(keys, "data");
+  data.add("corpus", FIELD(data.corpus), "", kStay, "\"austen\", \"kjv\", or the path of a text file");
+  data.choose("tokenizer", FIELD(data.tokenizer), {"bytes"}, kStay, "what a token is; bytes: a vocabulary of 256")
+      .later = {"gpt2"};
+  data.add("validation_fraction", FIELD(data.validation_fraction), "", kStay,
+           "share of the tokens, at the end of the text, that is never trained on")
+      .range = {0, 1, true, true};
+
+  Section batch(keys, "batch");
+  batch.add("sequences", FIELD(batch.sequences), "sequences", kStay, "global batch of a step, over all replicas")
+      .range = between(1, 1 << 20);
+  batch
+      .add("microbatch", FIELD(batch.microbatch), "sequences", kStay,
+           "sequences of one microbatch; divides batch.sequences")
+      .range = between(1, 1 << 20);
+}
+
+void add_pipeline(std::vector<ConfigKey>& keys) {
+  Section pipeline(keys, "pipeline");
+  pipeline.add("stages", FIELD(pipeline.stages), "", kChange, "parts the model is cut into; at most model.layers")
+      .range = between(1, 1024);
+  pipeline.add("replicas", FIELD(pipeline.replicas), "", kChange, "copies of each stage that the start waits for")
+      .range = between(1, 1024);
+  pipeline.add("replicas_max", FIELD(pipeline.replicas_max), "", kChange,
+               "copies of each stage that later nodes may bring it to; 0: no limit");
+  pipeline.choose("schedule", FIELD(pipeline.schedule), {"1f1b", "afab"}, kChange,
+                  "order of forwards and backwards: backwards first, or all forwards before all backwards");
+  pipeline.add("credits", FIELD(pipeline.credits), "microbatches", kChange,
+               "microbatches in flight per path; 0: by schedule");
+  pipeline.add("recompute", FIELD(pipeline.recompute), "", kChange,
+               "keep a microbatch's input instead of its graph and compute the forward again");
+  pipeline
+      .later("activations", KeyType::kChoice, KeyValue(std::string("fp32")),
+             "form of activations and their gradients between stages")
+      .later = {"bf16", "int8"};
+  pipeline
+      .choose("routing", FIELD(pipeline.routing), {"iwrr", "uniform", "static"}, kChange,
+              "how paths are chosen: by measured speed, at random, or microbatch i to replica i mod R")
+      .later = {"cost_to_go"};
+}
+
+void add_optim(std::vector<ConfigKey>& keys) {
+  Section optim(keys, "optim");
+  optim.choose("kind", FIELD(optim.kind), {"adamw", "sgd"}, kStay, "optimiser; sgd has no momentum");
+  optim.add("lr", FIELD(optim.lr), "", kStay, "learning rate after the warm-up").range = above(0);
+  optim.add("min_lr", FIELD(optim.min_lr), "", kStay, "learning rate from decay_steps on").range = at_least(0);
+  optim.add("warmup_steps", FIELD(optim.warmup_steps), "steps", kStay,
+            "the learning rate rises as lr * (t + 1) / warmup_steps; 0: off");
+  ConfigKey& decay = optim.add("decay_steps", FIELD(optim.decay_steps), "steps", kStay,
+                               "horizon of the learning-rate schedule; --steps does not change it");
+  decay.range.least = 1;
+  decay.default_text = "run.steps";
+  optim.choose("schedule", FIELD(optim.schedule), {"cosine", "constant"}, kStay, "learning rate after the warm-up");
+  ConfigKey& betas = optim.append("betas", "", "decay of AdamW's two moments");
+  betas.type = KeyType::kRealPair;
+  betas.range = {0, 1, false, true};
+  betas.get = [](const Config& config) {
+    return KeyValue(std::vector<double>{config.optim.beta1, config.optim.beta2});
+  };
+  betas.set = [](Config& config, const KeyValue& value) {
+    config.optim.beta1 = std::get<std::vector<double>>(value).at(0);
+    config.optim.beta2 = std::get<std::vector<double>>(value).at(1);
+  };
+  betas.default_text = toml_text(betas.get(Config{}));
+  optim.add("eps", FIELD(optim.eps), "", kStay, "AdamW's term in the denominator").range = above(0);
+  optim.add("weight_decay", FIELD(optim.weight_decay), "", kStay, "decoupled decay of matrices and embeddings only")
+      .range = at_least(0);
+  optim.add("clip_norm", FIELD(optim.clip_norm), "", kStay, "bound of the gradient's global norm; 0: off").range =
+      at_least(0);
+}
+
+void add_sync(std::vector<ConfigKey>& keys) {
+  const auto fixed = [](std::string value) { return KeyValue(std::move(value)); };
+  Section sync(keys, "sync");
+  sync.later("mode", KeyType::kChoice, fixed("every_step"), "when replicas agree: each step").later = {"diloco"};
+  sync.choose("reduction", FIELD(sync.reduction), {"fast", "exact"}, kStay,
+              "fast: fp32 sums; exact: fixed-point sums, the same bits however the run is wired");
+  sync.add("allow_mixed_kernels", FIELD(sync.allow_mixed_kernels), "", kStay,
+           "let nodes with different kernel fingerprints join an exact run");
+  sync.later("H", KeyType::kInteger, std::nullopt, "inner steps of a round");
+  sync.later("outer_lr", KeyType::kReal, std::nullopt, "learning rate of the outer update");
+  sync.later("outer_momentum", KeyType::kReal, std::nullopt, "Nesterov momentum of the outer update");
+  sync.later("outer_update", KeyType::kChoice, std::nullopt, "when the outer update is applied");
+  sync.later("eager_variant", KeyType::kChoice, std::nullopt, "variant of the eager outer update");
+  sync.later("outer_warmup", KeyType::kInteger, std::nullopt, "rounds that are averaged plainly");
+  sync.later("fragments", KeyType::kInteger, std::nullopt, "fragments of a stage that travel apart");
+  sync.later("pattern", KeyType::kChoice, std::nullopt, "how layers are dealt to fragments");
+  sync.later("overlap", KeyType::kInteger, std::nullopt, "inner steps that an outer synchronisation may take");
+  sync.later("mix", KeyType::kReal, std::nullopt, "weight of the local parameters when a round arrives");
+  sync.later("wire", KeyType::kChoice, fixed("fp32"), "form of the synchronised numbers on the wire").later = {
+      "bf16", "int8", "e3m0"};
+  sync.later("error_feedback", KeyType::kBoolean, KeyValue(false), "add what quantising lost to the next round");
+  sync.later("inner_state", KeyType::kChoice, std::nullopt, "the inner optimiser's state after a round");
+  sync.later("requeue_lost", KeyType::kBoolean, KeyValue(false), "train the samples of lost rounds again");
+  sync.later("quorum", KeyType::kInteger, std::nullopt, "members without which a round does not advance");
+  sync.later("grace_s", KeyType::kReal, std::nullopt, "wait for late members of a round");
+  sync.later("backend", KeyType::kChoice, fixed("ring"), "how replicas add their gradients").later = {"owner", "nccl"};
+}
+
+void add_swarm_and_files(std::vector<ConfigKey>& keys) {
+  Section swarm(keys, "swarm");
+  swarm.later("rebalance_every_s", KeyType::kInteger, KeyValue(std::int64_t{0}),
+              "time between moves of replicas to loaded stages; 0: off");
+  swarm.add("heartbeat_ms", FIELD(swarm.heartbeat_ms), "ms", kChange, "time between heartbeats of a node").range =
+      between(10, 3600000);
+  swarm.add("dead_after_ms", FIELD(swarm.dead_after_ms), "ms", kChange, "silence after which a node counts as lost")
+      .range = between(20, 86400000);
+  swarm.later("restart_budget", KeyType::kInteger, std::nullopt, "restarts per window before a failure escalates");
+  swarm.later("restart_window_s", KeyType::kReal, std::nullopt, "the window of restart_budget");
+
+  Section eval(keys, "eval");
+  eval.add("every", FIELD(eval.every), "steps", kChange, "steps between evaluations; 0: only the one at the end");
+  eval.add("batches", FIELD(eval.batches), "batches", kChange,
+           "size of a periodic evaluation in batches of batch.sequences windows; 0: all of the validation tokens");
+
+  Section checkpoint(keys, "checkpoint");
+  checkpoint.add("every", FIELD(checkpoint.every), "steps", kChange, "steps between checkpoints; 0: only the last");
+  checkpoint.add("keep", FIELD(checkpoint.keep), "checkpoints", kChange, "newest checkpoints that are kept; 0: all");
+  checkpoint.add("dir", FIELD(checkpoint.dir), "", kChange, "folder of the checkpoints; empty: in the run directory");
+
+  Section trace(keys, "trace");
+  trace.choose("level", FIELD(trace.level), {"lifecycle", "off", "all"}, kChange,
+               "what actors record: starts, ends, views and faults; nothing; every message too");
+
+  Section log(keys, "log");
+  log.choose("level", FIELD(log.level), {"info", "debug", "warn", "error"}, kChange, "least weight of a logged line");
+  log.add("every", FIELD(log.every), "steps", kChange, "steps between printed lines; 0: off");
+}
+
+#undef FIELD
+
+std::vector<ConfigKey> make_table() {
+  std::vector<ConfigKey> keys;
+  keys.reserve(128);
+  add_run_and_model(keys);
+  add_data_and_batch(keys);
+  add_pipeline(keys);
+  add_optim(keys);
+  add_sync(keys);
+  add_swarm_and_files(keys);
+  return keys;
+}
+
+}  // namespace
+
+const std::vector<ConfigKey>& config_keys() {
+  static const std::vector<ConfigKey> table = make_table();
+  return table;
+}
+
+const ConfigKey* find_config_key(std::string_view path) {
+  const auto& keys = config_keys();
+  const auto found = std::find_if(keys.begin(), keys.end(), [path](const auto& key) { return key.path() == path; });
+  return found == keys.end() ? nullptr : &*found;
+}
+
+}  // namespace shoal

@@ -1,0 +1,72 @@
+// The one table of configuration keys. Parsing, validation, the resolved file, default.toml and the README's table are
+// all driven by it: a key that is not here does not exist, and a key that is here is documented.
+//
+// A key of the interface that this version does not carry out has no place in Config: it is accepted only with the
+// value that means what this version does (`accepted`), or never, and otherwise refused with 'not in this version'.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+enum class KeyType { kBoolean, kInteger, kReal, kRealPair, kText, kChoice };
+using KeyValue = std::variant<bool, std::int64_t, double, std::vector<double>, std::string>;
+
+// Whether a resumed run may take another value than the run had: where and how it runs may change, what it computes may
+// not.
+enum class ResumeRule { kMustStay, kMayChange };
+
+struct KeyRange {
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  bool least_excluded = false;
+  bool most_excluded = false;
+};
+
+struct ConfigKey {
+  std::string section;
+  std::string name;
+  KeyType type = KeyType::kText;
+  std::string unit;  // empty: a plain number, a name
+  std::string meaning;
+  std::string default_text;          // as a TOML value, or the key it follows (decay_steps: run.steps)
+  KeyRange range;                    // numbers only
+  std::vector<std::string> choices;  // kChoice: those of this version, the default first
+  std::vector<std::string> later;    // kChoice: known values that this version does not carry out
+  ResumeRule resume = ResumeRule::kMustStay;
+  bool in_this_version = true;
+  std::optional<KeyValue> accepted;            // not in this version: the value that means 'as now', if there is one
+  std::function<KeyValue(const Config&)> get;  // empty where the key is not in this version
+  std::function<void(Config&, const KeyValue&)> set;  // takes values that check_value() let through
+
+  [[nodiscard]] std::string path() const { return section + "." + name; }
+};
+
+// In the order of the interface: sections and keys as they are written to files.
+[[nodiscard]] const std::vector<ConfigKey>& config_keys();
+[[nodiscard]] const ConfigKey* find_config_key(std::string_view path);
+
+// What a value of the key looks like: "an integer of at least 1 (steps)".
+[[nodiscard]] std::string describe_expected(const ConfigKey& key);
+
+// The value as the key's type (an integer where a real is wanted becomes one), in range and among the choices.
+// Errors: kUsage saying what was expected; the caller adds where the value stood.
+[[nodiscard]] Result<KeyValue> check_value(const ConfigKey& key, KeyValue value);
+
+// A value given as text on a command line or in the environment.
+[[nodiscard]] Result<KeyValue> parse_value(const ConfigKey& key, std::string_view text);
+
+// The value as TOML; reals in their shortest form that reads back to the same double.
+[[nodiscard]] std::string toml_text(const KeyValue& value);
+
+}  // namespace shoal

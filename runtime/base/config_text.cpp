@@ -1,0 +1,105 @@
+// The texts made from the table of keys: the resolved file, the README's table, default.toml; and the resume rule.
+#include <algorithm>
+#include <cctype>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/config_file.h"
+#include "runtime/base/config_keys.h"
+
+namespace shoal {
+namespace {
+
+std::string type_name(const ConfigKey& key) {
+  std::string choices;
+  switch (key.type) {
+    case KeyType::kBoolean: return "boolean";
+    case KeyType::kInteger: return "integer";
+    case KeyType::kReal: return "number";
+    case KeyType::kRealPair: return "two numbers";
+    case KeyType::kText: return "text";
+    case KeyType::kChoice:
+      for (const auto& choice : key.choices) choices += (choices.empty() ? "`" : ", `") + choice + "`";
+      return choices.empty() ? "text" : choices;
+  }
+  return "";
+}
+
+std::string range_text(const ConfigKey& key) {
+  return key.type == KeyType::kText || key.type == KeyType::kChoice || key.type == KeyType::kBoolean
+             ? ""
+             : describe_expected(key);
+}
+
+bool stands_in_files(const ConfigKey& key) { return key.in_this_version || key.accepted.has_value(); }
+
+std::string value_text(const ConfigKey& key, const Config& config) {
+  return toml_text(key.get ? key.get(config) : *key.accepted);
+}
+
+// Unset is not a value that the file can hold: decay_steps before it is resolved.
+bool is_unset(const ConfigKey& key, const Config& config) {
+  return key.path() == "optim.decay_steps" && config.optim.decay_steps == 0;
+}
+
+std::string comment_for(const ConfigKey& key) {
+  std::string lines = "# " + key.meaning;
+  if (!key.unit.empty()) lines += " [" + key.unit + "]";
+  if (key.type == KeyType::kChoice && key.choices.size() > 1) {
+    lines += "\n# one of";
+    for (const auto& choice : key.choices) lines += " " + toml_text(KeyValue(choice));
+  }
+  if (!range_text(key).empty()) lines += "\n# " + range_text(key);
+  if (!key.in_this_version) lines += "\n# this version has no other value";
+  return lines + "\n";
+}
+
+}  // namespace
+
+std::string write_config(const Config& config) {
+  std::string text = "# The resolved configuration of a run: every key of this version with the value it has.\n";
+  std::string section;
+  for (const auto& key : config_keys()) {
+    if (!stands_in_files(key) || is_unset(key, config)) continue;
+    if (key.section != section) text += "\n[" + key.section + "]\n";
+    section = key.section;
+    text += key.name + " = " + value_text(key, config) + "\n";
+  }
+  return text;
+}
+
+std::vector<std::string> resume_conflicts(const Config& saved, const Config& now) {
+  std::vector<std::string> conflicts;
+  for (const auto& key : config_keys()) {
+    if (!key.get || key.resume == ResumeRule::kMayChange) continue;
+    if (key.get(saved) != key.get(now)) conflicts.push_back(key.path());
+  }
+  return conflicts;
+}
+
+std::string config_table_markdown() {
+  std::string text = "| key | type | unit | default | meaning |\n|---|---|---|---|---|\n";
+  for (const auto& key : config_keys()) {
+    const std::string meaning = key.in_this_version ? key.meaning : key.meaning + "; not in this version";
+    const std::string standard = key.default_text.empty() ? "" : "`" + key.default_text + "`";
+    text +=
+        compose("| `", key.path(), "` | ", type_name(key), " | ", key.unit, " | ", standard, " | ", meaning, " |\n");
+  }
+  return text;
+}
+
+std::string default_config_toml() {
+  std::string text =
+      "# Every key of this version with its default and its meaning. A file needs only the keys it changes;\n"
+      "# every key also goes as --set section.key=value (first) and as SHOAL_SECTION_KEY (second).\n";
+  std::string section;
+  for (const auto& key : config_keys()) {
+    if (!stands_in_files(key)) continue;
+    if (key.section != section) text += "\n[" + key.section + "]\n";
+    section = key.section;
+    const bool follows = is_unset(key, Config{});
+    text += comment_for(key) + (follows ? "# " : "") + key.name + " = " + key.default_text + "\n";
+  }
+  return text;
+}
+
+}  // namespace shoal

@@ -1,0 +1,186 @@
+// Values of configuration keys: what is expected, whether a value fits, and their text.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <sstream>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/config_keys.h"
+#include "runtime/base/nearest.h"
+
+namespace shoal {
+namespace {
+
+std::string number_text(double number) {
+  char buffer[64];
+  const auto written = std::to_chars(buffer, buffer + sizeof buffer, number);
+  return std::string(buffer, written.ptr);
+}
+
+std::string real_text(double number) {
+  std::string text = number_text(number);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04X", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      out += escaped;
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string list_quoted(const std::vector<std::string>& words) {
+  std::string out;
+  for (const auto& word : words) out += (out.empty() ? "" : ", ") + quoted(word);
+  return out;
+}
+
+std::string describe_range(const KeyRange& range) {
+  const bool has_least = std::isfinite(range.least);
+  const bool has_most = std::isfinite(range.most) && range.most < std::numeric_limits<int>::max();
+  const std::string least = compose(range.least_excluded ? " above " : " of at least ", number_text(range.least));
+  const std::string most = compose(range.most_excluded ? "below " : "at most ", number_text(range.most));
+  if (has_least && has_most) return least + " and " + most;
+  if (has_least) return least;
+  return has_most ? " of " + most : "";
+}
+
+std::string describe_type(const ConfigKey& key) {
+  switch (key.type) {
+    case KeyType::kBoolean: return "true or false";
+    case KeyType::kInteger: return "an integer" + describe_range(key.range);
+    case KeyType::kReal: return "a number" + describe_range(key.range);
+    case KeyType::kRealPair: return "two numbers" + describe_range(key.range) + ", as [0.9, 0.95]";
+    case KeyType::kText: return "text in quotes";
+    case KeyType::kChoice: return (key.choices.size() == 1 ? "" : "one of ") + list_quoted(key.choices);
+  }
+  return "";
+}
+
+bool in_range(const KeyRange& range, double number) {
+  const bool above_least = range.least_excluded ? number > range.least : number >= range.least;
+  const bool below_most = range.most_excluded ? number < range.most : number <= range.most;
+  return above_least && below_most;  // false for NaN
+}
+
+Failure unexpected(const ConfigKey& key, const KeyValue& value) {
+  const auto* word = std::get_if<std::string>(&value);
+  const std::string hint = word && key.type == KeyType::kChoice ? did_you_mean(*word, key.choices) : "";
+  return fail(Error::kUsage, compose(key.path(), " = ", toml_text(value), ": expected ", describe_expected(key), hint));
+}
+
+Failure not_in_this_version(const ConfigKey& key, const KeyValue& value) {
+  const std::string only =
+      key.accepted ? compose("; leave it out, or say ", toml_text(*key.accepted)) : std::string("; leave it out");
+  return fail(Error::kUsage, compose(key.path(), " = ", toml_text(value), ": not in this version", only));
+}
+
+bool fits(const ConfigKey& key, const KeyValue& value) {
+  switch (key.type) {
+    case KeyType::kBoolean: return std::holds_alternative<bool>(value);
+    case KeyType::kInteger:
+      return std::holds_alternative<std::int64_t>(value) &&
+             in_range(key.range, static_cast<double>(std::get<std::int64_t>(value)));
+    case KeyType::kReal: return std::holds_alternative<double>(value) && in_range(key.range, std::get<double>(value));
+    case KeyType::kRealPair: {
+      const auto* pair = std::get_if<std::vector<double>>(&value);
+      return pair != nullptr && pair->size() == 2 && in_range(key.range, (*pair)[0]) && in_range(key.range, (*pair)[1]);
+    }
+    case KeyType::kText: return std::holds_alternative<std::string>(value);
+    case KeyType::kChoice: {
+      const auto* word = std::get_if<std::string>(&value);
+      return word != nullptr && std::find(key.choices.begin(), key.choices.end(), *word) != key.choices.end();
+    }
+  }
+  return false;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::string_view without(std::string_view text, char opening, char closing) {
+  const bool enclosed = text.size() >= 2 && text.front() == opening && text.back() == closing;
+  return enclosed ? text.substr(1, text.size() - 2) : text;
+}
+
+template <class Number>
+std::optional<Number> number_from(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  Number number{};
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// The value as the key's type would write it, or as text when it does not look like that type.
+KeyValue value_from(KeyType type, std::string_view text) {
+  const KeyValue as_text = std::string(without(text, '"', '"'));
+  if (type == KeyType::kBoolean && (text == "true" || text == "false")) return text == "true";
+  if (type == KeyType::kInteger || type == KeyType::kReal) {
+    if (const auto integer = number_from<std::int64_t>(text)) return *integer;
+    if (const auto real = number_from<double>(text)) return *real;
+  }
+  if (type == KeyType::kRealPair) {
+    std::vector<double> numbers;
+    std::istringstream parts{std::string(without(text, '[', ']'))};
+    for (std::string part; std::getline(parts, part, ',');) {
+      const auto number = number_from<double>(trimmed(part));
+      if (!number) return as_text;
+      numbers.push_back(*number);
+    }
+    return numbers;
+  }
+  return as_text;
+}
+
+}  // namespace
+
+std::string describe_expected(const ConfigKey& key) {
+  return describe_type(key) + (key.unit.empty() ? "" : " (" + key.unit + ")");
+}
+
+Result<KeyValue> check_value(const ConfigKey& key, KeyValue value) {
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  if (key.type == KeyType::kReal && integer != nullptr) value = static_cast<double>(*integer);
+  if (!key.in_this_version) {
+    if (key.accepted && *key.accepted == value) return value;
+    return not_in_this_version(key, value);
+  }
+  if (fits(key, value)) return value;
+  const auto* word = std::get_if<std::string>(&value);
+  const bool known = word && std::find(key.later.begin(), key.later.end(), *word) != key.later.end();
+  if (!known) return unexpected(key, value);
+  return fail(Error::kUsage, compose(key.path(), " = ", toml_text(value), ": not in this version, which has ",
+                                     list_quoted(key.choices)));
+}
+
+Result<KeyValue> parse_value(const ConfigKey& key, std::string_view text) {
+  return check_value(key, value_from(key.type, trimmed(text)));
+}
+
+std::string toml_text(const KeyValue& value) {
+  if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return real_text(*real);
+  if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
+  std::string out;
+  for (const double number : std::get<std::vector<double>>(value)) out += (out.empty() ? "" : ", ") + real_text(number);
+  return "[" + out + "]";
+}
+
+}  // namespace shoal

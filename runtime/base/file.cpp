@@ -1,0 +1,77 @@
+#include "runtime/base/file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+Failure refused(const std::string& what, const std::string& path) {
+  return fail(Error::kIo, compose("cannot ", what, " ", path, ": ", std::strerror(errno)));
+}
+
+// A descriptor that closes itself.
+struct Descriptor {
+  int number;
+  explicit Descriptor(int opened) : number(opened) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number < 0) return refused("open", path);
+  std::string text;
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t count = ::read(file.number, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return refused("read", path);
+    if (count == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+Status replace_file(const std::string& path, std::string_view text, FileAccess access) {
+  const std::string scratch = path + ".new";
+  const mode_t mode = access == FileAccess::kOwnerOnly ? 0600 : 0644;
+  ::unlink(scratch.c_str());
+  {
+    const Descriptor file(::open(scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (file.number < 0) return refused("create", scratch);
+    if (!write_all(file.number, text) || ::fsync(file.number) != 0) {
+      const Failure failure = refused("write", scratch);
+      ::unlink(scratch.c_str());
+      return failure;
+    }
+  }
+  if (std::rename(scratch.c_str(), path.c_str()) != 0) return refused("replace", path);
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const Descriptor folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.number >= 0) ::fsync(folder.number);
+  return Done{};
+}
+
+}  // namespace shoal

@@ -1,0 +1,22 @@
+// Whole small files: read at once, replaced atomically (temporary file, fsync, rename, fsync of the folder).
+//
+// A reader of a path written here sees the old text or the new one, never a part of either.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+// The bytes of a file. Errors: kIo with the path and the system's reason.
+[[nodiscard]] Result<std::string> read_file(const std::string& path);
+
+enum class FileAccess { kEverybodyReads, kOwnerOnly };
+
+// Replaces `path` by `text`. Owner-only files (keys, tokens) are 0600 from their first byte on. Errors: kIo.
+[[nodiscard]] Status replace_file(const std::string& path, std::string_view text,
+                                  FileAccess access = FileAccess::kEverybodyReads);
+
+}  // namespace shoal

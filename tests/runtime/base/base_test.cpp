@@ -1,0 +1,84 @@
+// The small things everything stands on: names, whole files, log lines, the clock of tests.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+#include "runtime/base/nearest.h"
+#include "tests/support/manual_clock.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Nearest, CountsInsertionsDeletionsSubstitutionsAndSwaps) {
+  EXPECT_EQ(edit_distance("", "abc"), 3);
+  EXPECT_EQ(edit_distance("abc", "abc"), 0);
+  EXPECT_EQ(edit_distance("steps", "stpes"), 1);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
+}
+
+TEST(Nearest, SaysNothingWhereNothingIsNear) {
+  EXPECT_EQ(nearest_name("leyers", {"heads", "layers"}), "layers");
+  EXPECT_EQ(nearest_name("xyzzy", {"heads", "layers"}), std::nullopt);
+  EXPECT_EQ(nearest_name("a", {}), std::nullopt);
+  EXPECT_EQ(did_you_mean("trian", {"train", "spawner"}), "; did you mean 'train'?");
+}
+
+TEST(File, ReplacesWholeFilesAndKeepsSecretsToTheirOwner) {
+  const std::string path = testing::TempDir() + "replaced";
+  ASSERT_TRUE(replace_file(path, "old").ok());
+  ASSERT_TRUE(replace_file(path, std::string("new\0text", 8), FileAccess::kOwnerOnly).ok());
+  EXPECT_EQ(*read_file(path), std::string("new\0text", 8));
+  struct stat facts {};
+  ASSERT_EQ(::stat(path.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600u);
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+}
+
+TEST(File, AnErrorNamesThePathAndTheReason) {
+  const auto text = read_file("/nowhere/at/all");
+  ASSERT_FALSE(text.ok());
+  EXPECT_EQ(text.failure().error, Error::kIo);
+  EXPECT_THAT(text.failure().message, HasSubstr("/nowhere/at/all"));
+  EXPECT_THAT(text.failure().message, HasSubstr("No such file"));
+  EXPECT_FALSE(replace_file("/nowhere/at/all", "x").ok());
+}
+
+TEST(Log, WritesLinesOfItsLevelAndAboveFromManyThreads) {
+  const std::string path = testing::TempDir() + "log.txt";
+  std::filesystem::remove(path);
+  ASSERT_TRUE(open_log({path, LogLevel::kInfo, false}).ok());
+  log_debug("stage/0/0", "quiet");
+  log_warn("stage/1/0", "peer ", 3, " is slow {}");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([i] {
+      for (int j = 0; j < 50; ++j) log_info("router", "thread ", i, " line ", j);
+    });
+  for (auto& thread : threads) thread.join();
+  flush_log();
+  const std::string text = *read_file(path);
+  EXPECT_THAT(text, HasSubstr("warning stage/1/0: peer 3 is slow {}\n"));
+  EXPECT_THAT(text, Not(HasSubstr("quiet")));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 201);
+  EXPECT_FALSE(open_log({"/proc/nowhere/log.txt", LogLevel::kInfo, false}).ok());
+}
+
+TEST(ManualClock, MovesOnlyByHandAndItsWallAlone) {
+  ManualClock clock;
+  const Instant start = clock.now();
+  clock.jump_wall(std::chrono::hours(5));
+  EXPECT_EQ(clock.now(), start);
+  clock.advance(std::chrono::milliseconds(3));
+  EXPECT_EQ(milliseconds(clock.now() - start), 3.0);
+}
+
+}  // namespace
+}  // namespace shoal

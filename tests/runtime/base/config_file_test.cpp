@@ -1,0 +1,253 @@
+// From sources to a valid Config: precedence, refusals with their place, and the way back to text.
+#include "runtime/base/config_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/config_keys.h"
+#include "runtime/base/file.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string refusal(std::string_view text) {
+  const auto config = parse_config(text, "run.toml");
+  EXPECT_FALSE(config.ok()) << text;
+  if (config.ok()) return "";
+  EXPECT_EQ(config.failure().error, Error::kUsage);
+  return config.failure().message;
+}
+
+std::string set_refusal(const std::string& assignment) {
+  const auto config = load_config({{}, {}, {assignment}});
+  EXPECT_FALSE(config.ok()) << assignment;
+  return config.ok() ? "" : config.failure().message;
+}
+
+TEST(ConfigFile, EmptyTextGivesTheDefaultsWithDecayStepsResolved) {
+  const auto config = parse_config("", "run.toml");
+  ASSERT_TRUE(config.ok());
+  Config expected;
+  expected.optim.decay_steps = 600;
+  EXPECT_EQ(write_config(*config), write_config(expected));
+}
+
+TEST(ConfigFile, EveryTypeOfValueIsRead) {
+  const auto config = parse_config(
+      "[run]\nsteps = 30\nname = \"a \\\"b\\\"\"\n[optim]\nlr = 1\nbetas = [0.5, 0.75]\nkind = \"sgd\"\n"
+      "[pipeline]\nrecompute = true\nschedule = \"afab\"\n[model]\ndropout = 0.25\n",
+      "run.toml");
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_EQ(config->run.steps, 30u);
+  EXPECT_EQ(config->run.name, "a \"b\"");
+  EXPECT_EQ(config->optim.lr, 1.0);
+  EXPECT_EQ(config->optim.beta1, 0.5);
+  EXPECT_EQ(config->optim.beta2, 0.75);
+  EXPECT_EQ(config->optim.kind, OptimizerKind::kSgd);
+  EXPECT_TRUE(config->pipeline.recompute);
+  EXPECT_EQ(config->pipeline.schedule, Schedule::kAfab);
+  EXPECT_EQ(config->model.dropout, 0.25);
+  EXPECT_EQ(config->optim.decay_steps, 30u);
+}
+
+TEST(ConfigFile, FlagsBeatTheEnvironmentBeatsTheFileBeatsTheDefault) {
+  const std::string path = testing::TempDir() + "precedence.toml";
+  ASSERT_TRUE(replace_file(path, "[run]\nsteps = 1\nseed = 1\nthreads = 3\n").ok());
+  ConfigSources sources;
+  sources.path = path;
+  sources.environment = {{"SHOAL_RUN_STEPS", "2"}, {"SHOAL_RUN_SEED", "2"}, {"SHOAL_WHEELS", "/wheels"}};
+  sources.sets = {"run.steps=3", "run.steps=4"};
+  const auto config = load_config(sources);
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_EQ(config->run.steps, 4u);
+  EXPECT_EQ(config->run.seed, 2u);
+  EXPECT_EQ(config->run.threads, 3);
+  EXPECT_EQ(config->model.layers, 4);
+}
+
+TEST(ConfigFile, EveryKeyHasAnEnvironmentVariable) {
+  const auto config =
+      load_config({{}, {{"SHOAL_DATA_VALIDATION_FRACTION", "0.25"}, {"SHOAL_SYNC_MODE", "every_step"}}, {}});
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_EQ(config->data.validation_fraction, 0.25);
+  const auto typo = load_config({{}, {{"SHOAL_RUN_STPES", "3"}}, {}});
+  ASSERT_FALSE(typo.ok());
+  EXPECT_THAT(typo.failure().message, HasSubstr("SHOAL_RUN_STEPS"));
+  const auto h = load_config({{}, {{"SHOAL_SYNC_H", "50"}}, {}});
+  ASSERT_FALSE(h.ok());
+  EXPECT_THAT(h.failure().message, HasSubstr("sync.H"));
+}
+
+TEST(ConfigFile, TextFromTheCommandLineNeedsNoQuotes) {
+  const auto config =
+      load_config({{}, {}, {"data.corpus=/a b/c.txt", "optim.betas=0.8,0.9", "pipeline.schedule=\"afab\""}});
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_EQ(config->data.corpus, "/a b/c.txt");
+  EXPECT_EQ(config->optim.beta2, 0.9);
+  EXPECT_EQ(config->pipeline.schedule, Schedule::kAfab);
+}
+
+TEST(ConfigFile, AnUnknownKeyIsNamedWithItsLineAndTheNearestName) {
+  EXPECT_THAT(refusal("[run]\nseed = 1\n\nstpes = 3\n"),
+              AllOf(HasSubstr("run.toml:4"), HasSubstr("'run.stpes'"), HasSubstr("'run.steps'")));
+  EXPECT_THAT(refusal("[modle]\nlayers = 3\n"), AllOf(HasSubstr("run.toml:1"), HasSubstr("'model'")));
+  EXPECT_THAT(refusal("layers = 3\n"), AllOf(HasSubstr("run.toml:1"), HasSubstr("'model.layers'")));
+  EXPECT_THAT(set_refusal("batch.layers=3"), HasSubstr("'model.layers'"));
+  EXPECT_THAT(set_refusal("run.steps"), HasSubstr("section.key=value"));
+}
+
+TEST(ConfigFile, ABadValueSaysWhatWasExpected) {
+  EXPECT_THAT(refusal("[model]\n\nlayers = \"four\"\n"),
+              AllOf(HasSubstr("run.toml:3"), HasSubstr("\"four\""), HasSubstr("an integer of at least 1")));
+  EXPECT_THAT(refusal("[run]\nsteps = 3.5\n"), HasSubstr("an integer"));
+  EXPECT_THAT(refusal("[run]\nsteps = -1\n"), HasSubstr("at least 1"));
+  EXPECT_THAT(refusal("[optim]\nlr = nan\n"), HasSubstr("a number above 0"));
+  EXPECT_THAT(refusal("[optim]\nbetas = [0.9]\n"), HasSubstr("two numbers"));
+  EXPECT_THAT(refusal("[optim]\nbetas = [0.9, 1.0]\n"), HasSubstr("below 1"));
+  EXPECT_THAT(refusal("[pipeline]\nrecompute = 1\n"), HasSubstr("true or false"));
+  EXPECT_THAT(refusal("[pipeline]\nschedule = \"1f1\"\n"), HasSubstr("did you mean '1f1b'"));
+  EXPECT_THAT(refusal("[run]\nname = 1979-05-27\n"), HasSubstr("text in quotes"));
+  EXPECT_THAT(refusal("[data]\nvalidation_fraction = 1.0\n"), HasSubstr("below 1"));
+  EXPECT_THAT(set_refusal("model.layers=99999999999999999999"), HasSubstr("an integer"));
+}
+
+TEST(ConfigFile, TextThatIsNotTomlIsRefusedWithItsLine) {
+  EXPECT_THAT(refusal("[run]\nsteps = = 3\n"), AllOf(HasSubstr("run.toml:2"), HasSubstr("not TOML")));
+  const auto missing = load_config({"/nowhere/run.toml", {}, {}});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.failure().error, Error::kUsage);
+  EXPECT_THAT(missing.failure().message, HasSubstr("/nowhere/run.toml"));
+}
+
+TEST(ConfigFile, WhatIsNotInThisVersionIsAcceptedOnlyWhereItMeansTheSame) {
+  EXPECT_TRUE(
+      parse_config("[sync]\nmode = \"every_step\"\nbackend = \"ring\"\n[pipeline]\nactivations = \"fp32\"\n", "").ok());
+  EXPECT_THAT(refusal("[sync]\nmode = \"diloco\"\n"), HasSubstr("not in this version"));
+  EXPECT_THAT(refusal("[sync]\nH = 50\n"), HasSubstr("not in this version"));
+  EXPECT_THAT(refusal("[pipeline]\nactivations = \"int8\"\n"), HasSubstr("not in this version"));
+  EXPECT_THAT(refusal("[pipeline]\nrouting = \"cost_to_go\"\n"), HasSubstr("not in this version"));
+  EXPECT_THAT(refusal("[data]\ntokenizer = \"gpt2\"\n"), HasSubstr("not in this version"));
+  EXPECT_THAT(refusal("[swarm]\nrebalance_every_s = 60\n"), HasSubstr("not in this version"));
+}
+
+TEST(ConfigFile, ValuesThatDoNotGoTogetherAreNamedWithTheirPlaces) {
+  EXPECT_THAT(refusal("[pipeline]\nstages = 5\n"),
+              AllOf(HasSubstr("pipeline.stages = 5 (run.toml:2)"), HasSubstr("model.layers = 4 (default)")));
+  EXPECT_THAT(refusal("[batch]\nmicrobatch = 7\n"), HasSubstr("batch.sequences = 64 (default)"));
+  EXPECT_THAT(refusal("[model]\nheads = 3\n"), HasSubstr("model.width = 128"));
+  EXPECT_THAT(refusal("[pipeline]\nreplicas_max = 1\n"), HasSubstr("pipeline.replicas = 2"));
+  EXPECT_THAT(refusal("[swarm]\nheartbeat_ms = 9000\n"), HasSubstr("swarm.dead_after_ms"));
+}
+
+// Any key that this version has, set to another valid value.
+KeyValue another_value(const ConfigKey& key, std::mt19937_64& random) {
+  const auto number = [&] {
+    const double least = std::max(key.range.least, 0.0) + (key.range.least_excluded ? 1e-9 : 0);
+    return std::uniform_real_distribution<double>(least, std::min(key.range.most, 1000.0) * 0.999)(random);
+  };
+  switch (key.type) {
+    case KeyType::kBoolean: return random() % 2 == 0;
+    case KeyType::kInteger:
+      return std::uniform_int_distribution<std::int64_t>(static_cast<std::int64_t>(key.range.least), 1000)(random);
+    case KeyType::kReal: return number();
+    case KeyType::kRealPair: return std::vector<double>{number(), number()};
+    case KeyType::kChoice: return key.choices[random() % key.choices.size()];
+    case KeyType::kText: break;
+  }
+  std::string text;
+  for (int i = 0; i < 8; ++i) text += "a\"\\\n\t\x01 z#"[random() % 9];
+  return text;
+}
+
+void make_agree(Config& config) {
+  config.pipeline.stages = std::min(config.pipeline.stages, config.model.layers);
+  config.pipeline.replicas_max = 0;
+  config.model.width = 3 * config.model.heads;
+  config.batch.sequences = 5 * config.batch.microbatch;
+  config.swarm.dead_after_ms = 2 * config.swarm.heartbeat_ms;
+}
+
+TEST(ConfigFile, WhatIsWrittenReadsBackEqual) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(compose("seed ", seed));
+  std::mt19937_64 random(seed);
+  for (int trial = 0; trial < 300; ++trial) {
+    Config config;
+    for (const auto& key : config_keys())
+      if (key.set) key.set(config, another_value(key, random));
+    make_agree(config);
+    const std::string text = write_config(config);
+    const auto again = parse_config(text, "run.toml");
+    ASSERT_TRUE(again.ok()) << again.failure().message;
+    EXPECT_EQ(write_config(*again), text);
+  }
+  Config plain;
+  plain.optim.lr = 0.1 + 0.2;
+  EXPECT_EQ(parse_config(write_config(plain), "")->optim.lr, 0.1 + 0.2);
+}
+
+TEST(ConfigFile, AResumedRunMayChangeHowItRunsAndNotWhatItComputes) {
+  const Config saved = *parse_config("", "");
+  Config now = saved;
+  now.pipeline.stages = 4;
+  now.pipeline.replicas = 3;
+  now.pipeline.schedule = Schedule::kAfab;
+  now.pipeline.recompute = true;
+  now.run.steps = 900;
+  now.run.threads = 2;
+  now.eval.every = 1;
+  now.checkpoint.keep = 0;
+  now.trace.level = TraceLevel::kAll;
+  now.log.every = 1;
+  now.swarm.heartbeat_ms = 100;
+  EXPECT_THAT(resume_conflicts(saved, now), IsEmpty());
+  now.optim.decay_steps = 900;
+  now.model.layers = 6;
+  now.sync.reduction = Reduction::kExact;
+  now.optim.beta2 = 0.99;
+  EXPECT_THAT(resume_conflicts(saved, now),
+              ElementsAre("model.layers", "optim.decay_steps", "optim.betas", "sync.reduction"));
+}
+
+TEST(ConfigFile, TheTableDocumentsEveryKey) {
+  const std::string table = config_table_markdown();
+  for (const auto& key : config_keys()) {
+    EXPECT_THAT(table, HasSubstr("| `" + key.path() + "` |"));
+    EXPECT_FALSE(key.meaning.empty()) << key.path();
+    EXPECT_EQ(key.meaning.find('|'), std::string::npos) << key.path();
+  }
+}
+
+TEST(ConfigFile, DefaultTomlIsTheTableAndGivesTheDefaults) {
+  const std::string path = std::string(SHOAL_SOURCE_DIR) + "/launch/configs/default.toml";
+  if (std::getenv("SHOAL_WRITE_DEFAULT_TOML") != nullptr) {
+    ASSERT_TRUE(replace_file(path, default_config_toml()).ok());
+  }
+  const auto text = read_file(path);
+  ASSERT_TRUE(text.ok()) << text.failure().message;
+  EXPECT_EQ(*text, default_config_toml()) << "run this test once with SHOAL_WRITE_DEFAULT_TOML=1 to write it anew";
+  const auto config = load_config({path, {}, {"run.steps=7"}});
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_EQ(config->optim.decay_steps, 7u);
+}
+
+TEST(ConfigFile, TheBenchmarksSizesAreTheIssues) {
+  for (const auto& [name, width] : {std::pair{"small", 128}, {"large", 384}}) {
+    const auto config = load_config({compose(SHOAL_SOURCE_DIR, "/launch/configs/bench-", name, ".toml"), {}, {}});
+    ASSERT_TRUE(config.ok()) << config.failure().message;
+    EXPECT_EQ(config->model.width, width);
+    EXPECT_EQ(microbatches_per_step(*config), 8);
+  }
+}
+
+}  // namespace
+}  // namespace shoal
