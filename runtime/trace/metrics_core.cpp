@@ -1,0 +1,170 @@
+// Assembles step records (see the header for when one is given out).
+#include "runtime/trace/metrics_core.h"
+
+#include <algorithm>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kPendingMax = 2;   // steps whose record may wait for reports
+constexpr std::size_t kRatesMax = 4096;  // bounds the memory of goodput's median
+
+void add(TimeBreakdown& sum, const TimeBreakdown& part) {
+  sum.forward += part.forward;
+  sum.backward += part.backward;
+  sum.wire += part.wire;
+  sum.wait += part.wait;
+  sum.reduce += part.reduce;
+  sum.commit += part.commit;
+  sum.apply += part.apply;
+}
+
+void divide(TimeBreakdown& sum, double count) {
+  for (double* part : {&sum.forward, &sum.backward, &sum.wire, &sum.wait, &sum.reduce, &sum.commit, &sum.apply}) {
+    *part /= count;
+  }
+}
+
+void add(ByteCounts& sum, const ByteCounts& part) {
+  sum.activation += part.activation;
+  sum.gradient += part.gradient;
+  sum.reduce += part.reduce;
+  sum.state += part.state;
+  sum.control += part.control;
+}
+
+}  // namespace
+
+void MetricsCore::begin(JournalPosition live_after, Instant now) {
+  live_after_ = live_after;
+  begun_ = now;
+  last_commit_ = now;
+}
+
+std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant now) {
+  std::vector<MetricsOutput> out;
+  const auto* commit = std::get_if<Commit>(&entry.body);
+  const bool is_live = entry.position > live_after_;
+  if (commit != nullptr && is_live) open_record(entry, *commit, now);
+  view_.apply(entry);
+  if (!is_live) return out;
+  if (commit != nullptr) {
+    pending_.back().record.tokens_total = view_.tokens_total();
+    close_ready(out);
+    return out;
+  }
+  // A run's first members come before its first step and are no disturbance; the step's time starts with the last.
+  if (tokens_since_begin_ == 0) {
+    begun_ = now;
+    last_commit_ = now;
+  } else {
+    disturbed_ = true;
+  }
+  out.push_back(RunEvent{"view", describe(entry), "journal", view_.committed_steps()});
+  return out;
+}
+
+void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, Instant now) {
+  Pending pending;
+  StepRecord& record = pending.record;
+  record.branch = entry.branch.value;
+  record.step = commit.step.value;
+  record.loss = commit.token_count == 0 ? 0 : commit.loss_sum / static_cast<double>(commit.token_count);
+  record.grad_norm = commit.gradient_norm;
+  record.lr = commit.learning_rate;
+  record.tokens = commit.token_count;
+  record.sequences_total = (commit.step.value + 1) * config_.sequences_per_step;
+  record.step_ms = milliseconds(now - last_commit_);
+  record.view = entry.position.value;
+  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
+    const auto& replicas = view_.replicas_of(StageId{stage});
+    record.replicas.push_back(static_cast<std::uint32_t>(replicas.size()));
+    for (const auto& replica : replicas) pending.expected.push_back(replica.incarnation);
+  }
+  if (!commit.stages.empty()) {
+    for (const auto& member : commit.stages.front().manifests) {
+      record.microbatches += static_cast<std::uint32_t>(member.entries.size());
+    }
+  }
+  if (commit.skip) record.skipped = compose(commit.skip->tensor, ", microbatch ", commit.skip->microbatch);
+  if (!disturbed_ && record.step_ms > 0 && undisturbed_rates_.size() < kRatesMax) {
+    undisturbed_rates_.push_back(1000.0 * static_cast<double>(record.tokens) / record.step_ms);
+  }
+  tokens_since_begin_ += record.tokens;
+  last_commit_ = now;
+  disturbed_ = false;
+  pending_.push_back(std::move(pending));
+}
+
+std::vector<MetricsOutput> MetricsCore::on(const ReplicaReport& report) {
+  std::vector<MetricsOutput> out;
+  for (auto& pending : pending_) {
+    if (pending.record.step != report.step.value || pending.record.branch != report.branch.value) continue;
+    if (std::erase(pending.expected, report.replica) == 0) break;
+    ++pending.report_count;
+    add(pending.record.time, report.time);
+    add(pending.record.bytes, report.bytes);
+    pending.record.retried += report.retried;
+    const auto [known, is_first] = pending.digests.emplace(report.stage, report.state_digest);
+    if (!is_first && known->second != report.state_digest) {
+      out.push_back(RunEvent{"digest_mismatch", compose("stage ", report.stage, " replica ", report.replica),
+                             "replicas of a stage differ after a commit (S-3)", report.step.value});
+    }
+    break;
+  }
+  close_ready(out);
+  return out;
+}
+
+void MetricsCore::close_ready(std::vector<MetricsOutput>& out) {
+  while (!pending_.empty() && (pending_.front().expected.empty() || pending_.size() > kPendingMax)) {
+    close(std::move(pending_.front()), out);
+    pending_.pop_front();
+  }
+}
+
+void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
+  if (pending.report_count > 0) divide(pending.record.time, pending.report_count);
+  if (pending.record.retried > 0 && !undisturbed_rates_.empty()) undisturbed_rates_.pop_back();
+  out.push_back(std::move(pending.record));
+}
+
+std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
+  disturbed_ = true;
+  EvalRecord record;
+  record.step = result.step;
+  record.val_loss = result.token_count == 0 ? 0 : result.loss_sum / static_cast<double>(result.token_count);
+  record.bits_per_byte = bits_per_byte(result.loss_sum, result.target_bytes);
+  return {record};
+}
+
+std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event) {
+  if (event.event != "finished" && event.event != "stopped") {
+    disturbed_ = true;
+    return {event};
+  }
+  std::vector<MetricsOutput> out;
+  for (auto& pending : pending_) close(std::move(pending), out);
+  pending_.clear();
+  FinalRecord final_record;
+  final_record.event = event.event;
+  final_record.steps = view_.committed_steps();
+  final_record.tokens_total = view_.tokens_total();
+  final_record.goodput = goodput();
+  final_record.weights_sha256 = event.subject;
+  out.push_back(final_record);
+  return out;
+}
+
+double MetricsCore::goodput() const {
+  const double wall_s = milliseconds(last_commit_ - begun_) / 1000.0;
+  if (undisturbed_rates_.empty() || wall_s <= 0) return 0;
+  std::vector<double> rates = undisturbed_rates_;
+  const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+  std::nth_element(rates.begin(), middle, rates.end());
+  return static_cast<double>(tokens_since_begin_) / (*middle * wall_s);
+}
+
+}  // namespace shoal

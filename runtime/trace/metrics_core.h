@@ -1,0 +1,66 @@
+// What the metrics actor makes of commits and reports: records of steps in order, and how much of the time was useful.
+//
+// A step's record waits for the reports of the replicas that were in the view at its commit, and is given out without
+// the missing ones once a later step is committed twice over, so that a dead replica delays nothing for long. Replicas
+// of a stage must report equal digests after a commit (S-3); a difference is given out as an event.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "messages/journal.h"
+#include "messages/metrics.h"
+#include "runtime/base/clock.h"
+#include "runtime/cluster/view.h"
+#include "runtime/trace/step_record.h"
+
+namespace shoal {
+
+struct MetricsConfig {
+  std::uint32_t sequences_per_step = 0;
+};
+
+using MetricsOutput = std::variant<StepRecord, EvalRecord, FinalRecord, RunEvent>;
+
+class MetricsCore {
+ public:
+  explicit MetricsCore(MetricsConfig config) : config_(config) {}
+
+  // Entries older than `live_after` (what a resumed journal already held) change the view and give no records.
+  [[nodiscard]] std::vector<MetricsOutput> on(const JournalEntry& entry, Instant now);
+  [[nodiscard]] std::vector<MetricsOutput> on(const ReplicaReport& report);
+  [[nodiscard]] std::vector<MetricsOutput> on(const EvaluationResult& result);
+  // A "finished" or "stopped" event carries the weights' SHA-256 in its subject and becomes the run's last record.
+  [[nodiscard]] std::vector<MetricsOutput> on(const RunEvent& event);
+
+  void begin(JournalPosition live_after, Instant now);
+
+ private:
+  struct Pending {
+    StepRecord record;
+    std::vector<Incarnation> expected;
+    std::map<StageId, std::uint64_t> digests;
+    std::uint32_t report_count = 0;
+  };
+
+  void open_record(const JournalEntry& entry, const Commit& commit, Instant now);
+  void close_ready(std::vector<MetricsOutput>& out);
+  void close(Pending&& pending, std::vector<MetricsOutput>& out);
+  [[nodiscard]] double goodput() const;
+
+  MetricsConfig config_;
+  View view_;
+  JournalPosition live_after_;
+  Instant begun_{};
+  Instant last_commit_{};
+  bool disturbed_ = false;  // something other than training happened since the last commit
+  std::deque<Pending> pending_;
+  std::uint64_t tokens_since_begin_ = 0;
+  std::vector<double> undisturbed_rates_;  // tokens/s, the newest kRatesMax
+};
+
+}  // namespace shoal

@@ -1,0 +1,22 @@
+// The line a person watches during a run, as text. Pure: whoever prints it decides where and how often.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/trace/step_record.h"
+
+namespace shoal {
+
+struct ProgressStyle {
+  std::uint64_t steps_target = 0;
+  int columns = 100;         // of the terminal
+  bool is_terminal = false;  // a bar only there
+};
+
+// One legend before the first line.
+[[nodiscard]] std::string progress_legend();
+[[nodiscard]] std::string progress_line(const StepRecord& record, const ProgressStyle& style);
+[[nodiscard]] std::string progress_line(const EvalRecord& record);
+
+}  // namespace shoal

@@ -1,0 +1,84 @@
+// The JSON of metrics.jsonl: key order as in the README's table, non-finite numbers as null.
+#include "runtime/trace/step_record.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json to_json(const TimeBreakdown& time) {
+  return {{"forward", number(time.forward)}, {"backward", number(time.backward)}, {"wire", number(time.wire)},
+          {"wait", number(time.wait)},       {"reduce", number(time.reduce)},     {"commit", number(time.commit)},
+          {"apply", number(time.apply)}};
+}
+
+Json to_json(const ByteCounts& bytes) {
+  return {{"activation", bytes.activation},
+          {"gradient", bytes.gradient},
+          {"reduce", bytes.reduce},
+          {"state", bytes.state},
+          {"control", bytes.control}};
+}
+
+}  // namespace
+
+std::string to_json_line(const StepRecord& record) {
+  Json json;
+  json["branch"] = record.branch;
+  json["step"] = record.step;
+  json["loss"] = number(record.loss);
+  json["perplexity"] = number(std::exp(record.loss));
+  json["grad_norm"] = number(record.grad_norm);
+  json["lr"] = number(record.lr);
+  json["tokens"] = record.tokens;
+  json["tokens_total"] = record.tokens_total;
+  json["sequences_total"] = record.sequences_total;
+  json["step_ms"] = number(record.step_ms);
+  json["tokens_per_s"] =
+      record.step_ms > 0 ? number(1000.0 * static_cast<double>(record.tokens) / record.step_ms) : Json();
+  json["mfu"] = nullptr;  // no peak rate of a CPU is known; a device that states one fills it
+  json["view"] = record.view;
+  json["replicas"] = record.replicas;
+  json["microbatches"] = record.microbatches;
+  json["retried"] = record.retried;
+  json["lost_tokens"] = record.lost_tokens;
+  json["time"] = to_json(record.time);
+  json["bytes"] = to_json(record.bytes);
+  json["skipped"] = record.skipped ? Json(*record.skipped) : Json(false);
+  return json.dump();
+}
+
+std::string to_json_line(const EvalRecord& record) {
+  return Json{{"event", "eval"},
+              {"step", record.step},
+              {"val_loss", number(record.val_loss)},
+              {"perplexity", number(std::exp(record.val_loss))},
+              {"bits_per_byte", number(record.bits_per_byte)}}
+      .dump();
+}
+
+std::string to_json_line(const FinalRecord& record) {
+  return Json{{"event", record.event},
+              {"steps", record.steps},
+              {"tokens_total", record.tokens_total},
+              {"goodput", number(record.goodput)},
+              {"lost_tokens", record.lost_tokens},
+              {"weights_sha256", record.weights_sha256}}
+      .dump();
+}
+
+std::string to_json_line(const RunEvent& event) {
+  return Json{{"event", event.event}, {"subject", event.subject}, {"reason", event.reason}, {"step", event.step}}
+      .dump();
+}
+
+double bits_per_byte(double loss_sum_nats, std::uint64_t target_bytes) {
+  return target_bytes == 0 ? 0 : loss_sum_nats / std::log(2.0) / static_cast<double>(target_bytes);
+}
+
+}  // namespace shoal

@@ -1,0 +1,59 @@
+// One object of metrics.jsonl, as values and as a line of JSON. The names are the contract of README.md.
+//
+// Written by the metrics actor and by `train --single` alike, so that both runs read the same.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/metrics.h"
+
+namespace shoal {
+
+struct StepRecord {
+  std::uint32_t branch = 0;
+  std::uint64_t step = 0;
+  double loss = 0;       // nats per token, before the update
+  double grad_norm = 0;  // before clipping
+  double lr = 0;
+  std::uint64_t tokens = 0;
+  std::uint64_t tokens_total = 0;
+  std::uint64_t sequences_total = 0;
+  double step_ms = 0;
+  std::uint64_t view = 0;               // journal position of the commit; 0 in a single process
+  std::vector<std::uint32_t> replicas;  // per stage
+  std::uint32_t microbatches = 0;
+  std::uint32_t retried = 0;
+  std::uint64_t lost_tokens = 0;
+  TimeBreakdown time;                  // mean over replicas
+  ByteCounts bytes;                    // sum over replicas
+  std::optional<std::string> skipped;  // why the step was skipped
+};
+
+struct EvalRecord {
+  std::uint64_t step = 0;  // steps applied
+  double val_loss = 0;     // nats per token
+  double bits_per_byte = 0;
+};
+
+struct FinalRecord {
+  std::string event = "finished";  // or "stopped"
+  std::uint64_t steps = 0;
+  std::uint64_t tokens_total = 0;
+  double goodput = 0;  // committed tokens / (tokens/s of undisturbed steps x wall time)
+  std::uint64_t lost_tokens = 0;
+  std::string weights_sha256;
+};
+
+// Without the newline.
+[[nodiscard]] std::string to_json_line(const StepRecord& record);
+[[nodiscard]] std::string to_json_line(const EvalRecord& record);
+[[nodiscard]] std::string to_json_line(const FinalRecord& record);
+[[nodiscard]] std::string to_json_line(const RunEvent& event);
+
+// nats / ln 2 x tokens / bytes of those targets.
+[[nodiscard]] double bits_per_byte(double loss_sum_nats, std::uint64_t target_bytes);
+
+}  // namespace shoal
