@@ -11,6 +11,10 @@ find_package_handle_standard_args(LibTorch
 if(LibTorch_FOUND AND NOT TARGET LibTorch::cpu)
   add_library(LibTorch::cpu INTERFACE IMPORTED)
   set_target_properties(LibTorch::cpu PROPERTIES
-    INTERFACE_COMPILE_OPTIONS "-idirafter${LIBTORCH_INCLUDE_DIR};-idirafter${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include"
-    INTERFACE_LINK_LIBRARIES "-Wl,--no-as-needed;${LIBTORCH_CPU_LIBRARY};${LIBTORCH_C10_LIBRARY};-Wl,--as-needed;-Wl,--disable-new-dtags;-Wl,-rpath,${LIBTORCH_ROOT}/lib;-Wl,-rpath-link,${LIBTORCH_ROOT}/lib;Threads::Threads")
+    INTERFACE_COMPILE_OPTIONS
+      "-idirafter${LIBTORCH_INCLUDE_DIR};-idirafter${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include"
+    INTERFACE_LINK_OPTIONS
+      "LINKER:--disable-new-dtags,-rpath,${LIBTORCH_ROOT}/lib,-rpath-link,${LIBTORCH_ROOT}/lib"
+    INTERFACE_LINK_LIBRARIES
+      "-Wl,--no-as-needed;${LIBTORCH_CPU_LIBRARY};${LIBTORCH_C10_LIBRARY};-Wl,--as-needed;Threads::Threads")
 endif()
