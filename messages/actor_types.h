@@ -136,9 +136,9 @@ using SupervisorActor =
                      caf::reacts_to<StopRequest>, caf::reacts_to<Tick>,
                      caf::replies_to<StatusQuery>::with<StatusReport>>;
 
-using MetricsActor = Hears<ReplicaReport, EvaluationResult, RunEvent, JournalEntry, Tick>;
+using MetricsActor = Hears<ReplicaReport, EvaluationResult, RunEvent, JournalEntry>;
 
-using NodeAgentActor = Hears<Welcome, JoinRefused, SpawnStage, EndProcess, Tick>;
+using NodeAgentActor = Hears<Welcome, JoinRefused, SpawnStage, EndProcess, StopRequest, Tick>;
 
 using StorageActor = Hears<SaveShard, FetchState, Tick>;
 

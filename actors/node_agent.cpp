@@ -1,0 +1,89 @@
+// Shell of a node's membership: Join until welcomed, then stages and heartbeats until told to end.
+#include "actors/node_agent.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/config_file.h"
+#include "runtime/base/log.h"
+
+namespace shoal {
+namespace {
+
+using Self = NodeAgentActor::stateful_pointer<NodeAgentState>;
+using namespace std::chrono_literals;
+
+constexpr auto kTickPeriod = 500ms;
+
+void to_supervisor(Self self, MessageBody body) {
+  auto& state = self->state;
+  self->send(state.settings.router, Letter{state.welcome.process, shoal::to_supervisor(), std::move(body)});
+}
+
+void end(Self self, int exit_status, const std::string& reason) {
+  if (std::exchange(self->state.is_ending, true)) return;
+  log_info("node_agent", "ending with status ", exit_status, ": ", reason);
+  self->state.settings.end_process(exit_status, reason);
+}
+
+void accept(Self self, const Welcome& welcome) {
+  auto& state = self->state;
+  if (welcome.nonce != state.settings.join.nonce || state.welcome.process.value != 0) return;
+  auto config = parse_config(welcome.config_toml, "the spawner's welcome");
+  if (!config.ok()) return end(self, exit_code(config.failure().error), config.failure().message);
+  state.config = config.value();
+  state.welcome = welcome;
+  state.settings.join.previous = welcome.process;
+  log_info("node_agent", "welcomed as process ", welcome.process, " of run ", welcome.run);
+  self->send(state.settings.router, Identify{welcome.process, welcome.run, welcome.term});
+}
+
+void start_stage(Self self, const SpawnStage& order) {
+  auto& state = self->state;
+  const bool is_running = std::any_of(state.stages.begin(), state.stages.end(),
+                                      [&](const auto& entry) { return entry.second.replica == order.replica; });
+  if (is_running || state.welcome.process.value == 0) return;
+  log_info("node_agent", "starting stage/", order.stage, "/", order.slot, " as incarnation ", order.replica);
+  auto stage = state.settings.start_stage(order, state.config, state.welcome);
+  self->monitor(stage);
+  state.stages.emplace(stage.address(), order);
+}
+
+void stage_down(Self self, const caf::down_msg& down) {
+  const auto found = self->state.stages.find(down.source);
+  if (found == self->state.stages.end()) return;
+  const SpawnStage order = found->second;
+  self->state.stages.erase(found);
+  self->send(self->state.settings.router, Detach{Role::kStage, order.stage, order.replica});
+  if (self->state.is_ending) return;
+  to_supervisor(self, StageEnded{order.stage, order.replica, caf::to_string(down.reason)});
+}
+
+void tick(Self self) {
+  auto& state = self->state;
+  self->delayed_send(self, kTickPeriod, Tick{});
+  if (state.welcome.process.value == 0) return to_supervisor(self, state.settings.join);
+  to_supervisor(self, Heartbeat{state.welcome.process, ++state.heartbeats});
+}
+
+}  // namespace
+
+NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) {
+  self->state.settings = std::move(settings);
+  self->set_down_handler([self](const caf::down_msg& down) { stage_down(self, down); });
+  self->send(self->state.settings.router, Attach{Role::kNodeAgent, {}, {}, caf::actor_cast<caf::actor>(self)});
+  self->send(self, Tick{});
+  return {
+      [self](const Welcome& welcome) { accept(self, welcome); },
+      [self](const JoinRefused& refused) { end(self, exit_code(Error::kRefused), refused.explanation); },
+      [self](const SpawnStage& order) { start_stage(self, order); },
+      [self](const EndProcess& order) { end(self, static_cast<int>(order.exit_status), order.reason); },
+      [self](const StopRequest& stop) {
+        to_supervisor(self, Leaving{self->state.welcome.process, stop.reason});
+        if (self->state.welcome.process.value == 0) end(self, stop.exit_status, stop.reason);
+      },
+      [self](const Tick&) { tick(self); },
+  };
+}
+
+}  // namespace shoal

@@ -1,0 +1,38 @@
+// The node agent: joins the run, starts the stages the supervisor asks for, says when one ends, leaves when told.
+//
+// It asks to join for ever: a spawner that is not there yet, or is there again, gets the same Join (same nonce) and the
+// same answer. One per process; a storage process has one too and is never asked for a stage.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "messages/actor_types.h"
+#include "runtime/base/config.h"
+
+namespace shoal {
+
+struct NodeAgentSettings {
+  Join join;  // everything but `previous`
+  RouterActor router;
+  // Starts a stage actor in this process. The Config is the run's, from the Welcome.
+  std::function<StageActor(const SpawnStage&, const Config&, const Welcome&)> start_stage;
+  // The process should end with this status; called once, on an actor's thread.
+  std::function<void(int exit_status, const std::string& reason)> end_process;
+};
+
+struct NodeAgentState {
+  static inline const char* name = "node_agent";
+  NodeAgentSettings settings;
+  Welcome welcome;  // process 0 until welcomed
+  Config config;
+  std::map<caf::actor_addr, SpawnStage> stages;
+  std::uint64_t heartbeats = 0;
+  bool is_ending = false;
+};
+
+NodeAgentActor::behavior_type node_agent(NodeAgentActor::stateful_pointer<NodeAgentState> self,
+                                         NodeAgentSettings settings);
+
+}  // namespace shoal
