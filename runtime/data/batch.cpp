@@ -1,0 +1,127 @@
+// Fills tensors from the mapped tokens.
+#include "runtime/data/batch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <span>
+
+#include "runtime/base/check.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::int32_t kNoTarget = -1;
+constexpr std::int32_t kPadding = 0;
+
+// An int32 [rows, columns] under construction; finish() makes it immutable.
+class Rows {
+ public:
+  Rows(std::uint64_t rows, std::uint64_t columns)
+      : rows_(rows),
+        columns_(columns),
+        buffer_(std::make_shared<AlignedBuffer>(rows * columns * size_of(DType::kInt32))) {}
+
+  [[nodiscard]] std::span<std::int32_t> row(std::uint64_t index) {
+    return {reinterpret_cast<std::int32_t*>(buffer_->data()) + index * columns_, columns_};
+  }
+  [[nodiscard]] TensorBlob finish() && {
+    return TensorBlob{.dtype = DType::kInt32,
+                      .shape = {static_cast<std::int64_t>(rows_), static_cast<std::int64_t>(columns_)},
+                      .bytes = std::move(buffer_)};
+  }
+
+ private:
+  std::uint64_t rows_;
+  std::uint64_t columns_;
+  std::shared_ptr<AlignedBuffer> buffer_;
+};
+
+}  // namespace
+
+Microbatch make_microbatch(const Tokens& tokens, const Order& order, StepId step, MicrobatchId microbatch) {
+  CHECK(order.config().train_tokens == tokens.split().train, "the order was made for these tokens");
+  const std::vector<std::uint64_t> offsets = order.offsets(step, microbatch);
+  Rows inputs(offsets.size(), order.config().context);
+  Rows targets(offsets.size(), order.config().context);
+  for (std::size_t b = 0; b < offsets.size(); ++b) {
+    tokens.read(offsets[b], inputs.row(b));
+    tokens.read(offsets[b] + 1, targets.row(b));
+  }
+  return Microbatch{.inputs = std::move(inputs).finish(), .targets = std::move(targets).finish()};
+}
+
+EvaluationPlan::EvaluationPlan(std::shared_ptr<const Tokens> tokens, std::uint64_t context, const BatchConfig& batch)
+    : tokens_(std::move(tokens)),
+      context_(context),
+      sequences_(static_cast<std::uint64_t>(batch.sequences)),
+      microbatch_(static_cast<std::uint64_t>(batch.microbatch)) {
+  CHECK(context >= 1, "a context has tokens");
+  CHECK(batch.microbatch >= 1 && batch.sequences >= batch.microbatch, "a batch has microbatches");
+  CHECK(tokens_->split().validation >= 2, "the validation tokens hold a target");
+  windows_ = (tokens_->split().validation - 1 + context - 1) / context;
+}
+
+std::uint64_t EvaluationPlan::batch_count(int limit) const {
+  const std::uint64_t all = (windows_ + sequences_ - 1) / sequences_;
+  return limit <= 0 ? all : std::min(all, static_cast<std::uint64_t>(limit));
+}
+
+std::uint32_t EvaluationPlan::microbatch_count(std::uint64_t batch) const {
+  CHECK(batch < batch_count(0), "a batch of the evaluation");
+  const std::uint64_t windows = std::min(sequences_, windows_ - batch * sequences_);
+  return static_cast<std::uint32_t>((windows + microbatch_ - 1) / microbatch_);
+}
+
+Microbatch EvaluationPlan::microbatch(std::uint64_t batch, MicrobatchId microbatch) const {
+  CHECK(microbatch.value < microbatch_count(batch), "a microbatch of the batch");
+  const std::uint64_t first = batch * sequences_ + microbatch.value * microbatch_;
+  const std::uint64_t end = std::min({first + microbatch_, (batch + 1) * sequences_, windows_});
+  Rows inputs(microbatch_, context_);
+  Rows targets(microbatch_, context_);
+  for (std::uint64_t b = 0; b < microbatch_; ++b) {
+    std::ranges::fill(inputs.row(b), kPadding);
+    std::ranges::fill(targets.row(b), kNoTarget);
+    if (first + b >= end) continue;
+    const std::uint64_t start = (first + b) * context_;
+    const std::uint64_t count = std::min(context_, tokens_->split().validation - 1 - start);
+    tokens_->read(tokens_->split().train + start, inputs.row(b).first(count));
+    tokens_->read(tokens_->split().train + start + 1, targets.row(b).first(count));
+  }
+  return Microbatch{.inputs = std::move(inputs).finish(), .targets = std::move(targets).finish()};
+}
+
+std::uint64_t EvaluationPlan::target_count(std::uint64_t batches) const {
+  return std::min(batches * sequences_ * context_, tokens_->split().validation - 1);
+}
+
+std::uint64_t EvaluationPlan::target_bytes(std::uint64_t batches, const Tokenizer& tokenizer) const {
+  std::vector<std::uint64_t> bytes_of(static_cast<std::size_t>(tokenizer.vocabulary_size()));
+  for (std::size_t token = 0; token < bytes_of.size(); ++token) {
+    bytes_of[token] = tokenizer.bytes_of(static_cast<std::int32_t>(token)).size();
+  }
+  const std::uint64_t count = target_count(batches);
+  std::vector<std::int32_t> piece(std::min<std::uint64_t>(count, 65536));
+  std::uint64_t bytes = 0;
+  for (std::uint64_t done = 0; done < count; done += piece.size()) {
+    piece.resize(std::min<std::uint64_t>(piece.size(), count - done));
+    tokens_->read(tokens_->split().train + 1 + done, piece);
+    for (const std::int32_t token : piece) bytes += bytes_of[static_cast<std::size_t>(token)];
+  }
+  return bytes;
+}
+
+std::vector<Microbatch> evaluation_microbatches(const EvaluationPlan& plan, std::uint64_t batch) {
+  std::vector<Microbatch> microbatches;
+  for (std::uint32_t i = 0; i < plan.microbatch_count(batch); ++i) {
+    microbatches.push_back(plan.microbatch(batch, MicrobatchId{i}));
+  }
+  return microbatches;
+}
+
+double bits_per_byte(double nats, std::uint64_t tokens, std::uint64_t bytes) {
+  CHECK(bytes > 0, "targets have bytes");
+  return nats / std::numbers::ln2 * static_cast<double>(tokens) / static_cast<double>(bytes);
+}
+
+}  // namespace shoal

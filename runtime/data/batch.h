@@ -1,0 +1,59 @@
+// Microbatches as tensors: inputs and targets of training sequences and of evaluation windows.
+//
+// B sequences of T = context tokens, int32 [B, T]. targets[b, t] is the token after inputs[b, t]; -1 is not counted.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "messages/ids.h"
+#include "messages/tensor_blob.h"
+#include "runtime/data/order.h"
+#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokens.h"
+
+namespace shoal {
+
+struct Microbatch {
+  TensorBlob inputs;   // int32 [B, T]
+  TensorBlob targets;  // int32 [B, T]
+};
+
+// The training microbatch of the order. `order` was made for these tokens' training part (CHECKed).
+[[nodiscard]] Microbatch make_microbatch(const Tokens& tokens, const Order& order, StepId step,
+                                         MicrobatchId microbatch);
+
+// The evaluation's windows: at kC over the validation tokens, the last partial one kept, each token but the first a
+// target once. Batch i is the windows [i, i+1) x sequences, cut into microbatches. All tensors are full [B, T]: what
+// has no target is padded with input 0 and target -1.
+class EvaluationPlan {
+ public:
+  // batch: sequences and microbatch as in training. The validation part has at least 2 tokens (CHECKed).
+  EvaluationPlan(std::shared_ptr<const Tokens> tokens, std::uint64_t context, const BatchConfig& batch);
+
+  [[nodiscard]] std::uint64_t window_count() const { return windows_; }
+  // Batches in all, or `limit` if that is fewer; limit 0: all (eval.batches).
+  [[nodiscard]] std::uint64_t batch_count(int limit) const;
+  // Microbatches of a batch; the last batch may have fewer.
+  [[nodiscard]] std::uint32_t microbatch_count(std::uint64_t batch) const;
+  [[nodiscard]] Microbatch microbatch(std::uint64_t batch, MicrobatchId microbatch) const;
+  // Targets of the first `batches` batches, and the bytes they stand for (bits per byte).
+  [[nodiscard]] std::uint64_t target_count(std::uint64_t batches) const;
+  [[nodiscard]] std::uint64_t target_bytes(std::uint64_t batches, const Tokenizer& tokenizer) const;
+
+ private:
+  std::shared_ptr<const Tokens> tokens_;
+  std::uint64_t context_;
+  std::uint64_t sequences_;
+  std::uint64_t microbatch_;
+  std::uint64_t windows_;
+};
+
+// All microbatches of one batch, in order.
+[[nodiscard]] std::vector<Microbatch> evaluation_microbatches(const EvaluationPlan& plan, std::uint64_t batch);
+
+// nats: mean loss per token. nats / ln 2 x tokens / bytes.
+[[nodiscard]] double bits_per_byte(double nats, std::uint64_t tokens, std::uint64_t bytes);
+
+}  // namespace shoal

@@ -1,0 +1,261 @@
+// Fetching works in a temporary folder beside the finished text, removed whatever happens.
+#include "runtime/data/text.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/file.h"
+#include "runtime/base/sha256.h"
+#include "runtime/data/command.h"
+#include "runtime/data/r_data.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kLibraryMissing = 127;
+
+const std::array<Corpus, 2>& corpora() {
+  static const std::array<Corpus, 2> known{
+      Corpus{.name = "austen",
+             .bytes = 4025033,
+             .sha256 = "ae4140c6e5ab543cc81f68358120258f0935ac9e27a30f44a7a564b349307867",
+             .packages = {"r-cran-janeaustenr"}},
+      Corpus{.name = "kjv",
+             .bytes = 4298239,
+             .sha256 = "6f74f5589333c56c263963e6347dba662bae2d96861302e690aaae0b4a855eda",
+             .packages = {"bible-kjv", "bible-kjv-text"}}};
+  return known;
+}
+
+std::string setting(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+// A new folder, removed with all it holds when this ends.
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> make(const fs::path& parent) {
+    std::error_code error;
+    fs::create_directories(parent, error);
+    std::string path = (fs::absolute(parent) / "fetch.XXXXXX").string();
+    if (error || ::mkdtemp(path.data()) == nullptr) {
+      return fail(Error::kIo, compose("cannot make a folder in ", parent.string(), ": ",
+                                      error ? error.message() : std::strerror(errno),
+                                      ". Set SHOAL_DATA to a folder that can be written."));
+    }
+    return ScratchFolder(std::move(path));
+  }
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, fs::path())) {}
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
+// The last line that a failed program wrote, for the error message.
+std::string last_line(const fs::path& log) {
+  const auto text = read_file(log.string());
+  if (!text) return "it said nothing";
+  const std::size_t end = text->find_last_not_of(" \n");
+  if (end == std::string::npos) return "it said nothing";
+  const std::size_t before = text->rfind('\n', end);
+  return text->substr(before == std::string::npos ? 0 : before + 1, end - (before == std::string::npos ? 0 : before));
+}
+
+// Runs a program with its output in a log; an exit status other than 0 becomes `error` with the log's last line.
+Status run_logged(std::vector<std::string> arguments, const fs::path& folder, Error error) {
+  const std::string what = compose(arguments[0], " ", arguments.size() > 1 ? arguments[1] : "");
+  const fs::path log = folder / "log";
+  const auto status = run_command(
+      Command{.arguments = std::move(arguments), .folder = folder, .output = log, .errors = log, .environment = {}});
+  if (!status) return fail(error, status.failure().message);
+  if (*status != 0) return fail(error, compose("`", what, "` ended with ", *status, ": ", last_line(log)));
+  return Done{};
+}
+
+std::optional<fs::path> package_file(const fs::path& folder, std::string_view package) {
+  const std::string prefix = compose(package, "_");
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(prefix) && name.ends_with(".deb")) return entry->path();
+  }
+  return std::nullopt;
+}
+
+Status download(std::string_view package, const fs::path& folder) {
+  const std::vector<std::string> fetch{"apt-get", "download", std::string(package)};
+  const Status first = run_logged(fetch, folder, Error::kUnreachable);
+  if (first) return first;
+  // A fresh machine has no package lists yet, an old one has stale ones.
+  std::vector<std::string> update{"apt-get", "update"};
+  if (::geteuid() != 0) update = {"sudo", "-n", "apt-get", "update"};
+  const Status updated = run_logged(update, folder, Error::kUnreachable);
+  const Status second = run_logged(fetch, folder, Error::kUnreachable);
+  if (second) return second;
+  return fail(Error::kUnreachable,
+              compose("cannot download the Debian package ", package, ": ", second.failure().message,
+                      updated ? "" : "; " + updated.failure().message,
+                      ". Is this Debian, and is a package mirror reachable? Else set SHOAL_CORPORA to a folder that "
+                      "holds the package, or give data.corpus the path of a text file."));
+}
+
+// Unpacks a package, downloaded or from `local`, into folder/root.
+Status unpack(std::string_view package, const fs::path& folder, const fs::path& local) {
+  if (local.empty()) {
+    if (const Status done = download(package, folder); !done) return done;
+  }
+  const fs::path from = local.empty() ? folder : fs::absolute(local);
+  const auto file = package_file(from, package);
+  if (!file) {
+    return fail(Error::kInvalidData, compose("no ", package, "_*.deb in ", from.string(),
+                                             " (SHOAL_CORPORA). Put it there, or unset SHOAL_CORPORA to download it."));
+  }
+  return run_logged({"dpkg", "-x", file->string(), (folder / "root").string()}, folder, Error::kInvalidData);
+}
+
+// The unpacked package's libraries' folders, for LD_LIBRARY_PATH.
+std::string library_folders(const fs::path& root) {
+  std::string folders;
+  for (const char* const below : {"lib", "usr/lib"}) {
+    std::error_code error;
+    for (fs::directory_iterator entry(root / below, error), end; !error && entry != end; entry.increment(error)) {
+      if (entry->is_directory(error)) folders += compose(folders.empty() ? "" : ":", entry->path().string());
+    }
+  }
+  return folders;
+}
+
+Result<std::string> print_bible(const fs::path& folder, const fs::path& local) {
+  const fs::path root = folder / "root";
+  Command bible{
+      .arguments = {(root / "usr/bin/bible").string(), "-p", (root / "usr/lib").string(), "-l9999", "gen1:1-rev22:21"},
+      .folder = folder,
+      .output = folder / "text",
+      .errors = folder / "log",
+      .environment = {}};
+  auto status = run_command(bible);
+  if (status.ok() && *status == kLibraryMissing) {
+    // It is linked with readline, which small installations lack.
+    if (const Status done = unpack("libreadline8", folder, local); !done) return done.failure();
+    bible.environment = {compose("LD_LIBRARY_PATH=", library_folders(root))};
+    status = run_command(bible);
+  }
+  if (!status) return status.failure();
+  if (*status != 0) {
+    return fail(Error::kInvalidData,
+                compose("the unpacked program `bible` ended with ", *status, ": ", last_line(bible.errors)));
+  }
+  return read_file(bible.output.string());
+}
+
+Result<std::string> text_from_packages(const Corpus& corpus, const fs::path& folder, const fs::path& local) {
+  for (const std::string_view package : corpus.packages) {
+    if (const Status done = unpack(package, folder, local); !done) return done.failure();
+  }
+  if (corpus.name == "kjv") return print_bible(folder, local);
+  const auto rdb = read_file((folder / "root/usr/lib/R/site-library/janeaustenr/data/Rdata.rdb").string());
+  if (!rdb) return rdb;
+  return join_novels(*rdb);
+}
+
+Result<std::string> make_text(const Corpus& corpus, const fs::path& scratch) {
+  const fs::path local = setting("SHOAL_CORPORA");
+  if (!local.empty() && fs::exists(local / compose(corpus.name, ".txt"))) {
+    return read_file((local / compose(corpus.name, ".txt")).string());
+  }
+  return text_from_packages(corpus, scratch, local);
+}
+
+std::string title_key(const std::vector<std::string>& novel) {
+  std::string key = novel.empty() ? std::string() : novel.front();
+  for (char& letter : key) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return key;
+}
+
+}  // namespace
+
+const Corpus* find_corpus(std::string_view name) {
+  const auto found = std::ranges::find(corpora(), name, &Corpus::name);
+  return found == corpora().end() ? nullptr : &*found;
+}
+
+Result<fs::path> corpora_folder() {
+  if (const std::string own = setting("SHOAL_DATA"); !own.empty()) return fs::path(own);
+  if (const std::string cache = setting("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "shoal/corpora";
+  if (const std::string home = setting("HOME"); !home.empty()) return fs::path(home) / ".cache/shoal/corpora";
+  return fail(Error::kUsage, "there is no folder for texts: set SHOAL_DATA, or HOME.");
+}
+
+Result<std::string> join_novels(std::string_view rdb) {
+  auto novels = read_r_string_vectors(rdb);
+  if (!novels) return novels.failure();
+  std::ranges::stable_sort(*novels, {}, title_key);
+  std::string text;
+  for (std::size_t i = 0; i < novels->size(); ++i) {
+    if (i > 0) text += "\n\n";
+    const std::vector<std::string>& lines = (*novels)[i];
+    for (std::size_t j = 0; j < lines.size(); ++j) text += (j > 0 ? "\n" : "") + lines[j];
+  }
+  return text;
+}
+
+Status check_text(const Corpus& corpus, std::string_view text) {
+  const std::string digest = sha256_hex(text);
+  if (text.size() == corpus.bytes && digest == corpus.sha256) return Done{};
+  return fail(Error::kInvalidData,
+              compose("the text of ", corpus.name, " is not the published one: ", text.size(), " bytes with SHA-256 ",
+                      digest, " instead of ", corpus.bytes, " with ", corpus.sha256,
+                      ". The package has changed or was damaged; give data.corpus the path of a text file instead."));
+}
+
+Result<fs::path> fetch_corpus(const std::string& name, const fs::path& folder) {
+  const Corpus* const corpus = find_corpus(name);
+  if (corpus == nullptr) {
+    return fail(Error::kUsage, compose("there is no corpus \"", name, "\": austen and kjv can be fetched."));
+  }
+  const fs::path path = folder / compose(name, ".txt");
+  if (fs::exists(path)) {
+    const auto kept = read_file(path.string());
+    if (kept.ok() && check_text(*corpus, *kept).ok()) return path;
+  }
+  const auto scratch = ScratchFolder::make(folder);
+  if (!scratch) return scratch.failure();
+  const auto text = make_text(*corpus, scratch->path());
+  if (!text) return text.failure();
+  if (const Status right = check_text(*corpus, *text); !right) return right.failure();
+  const fs::path finished = scratch->path() / "finished";  // of this process alone; the rename below is atomic
+  if (const Status written = replace_file(finished.string(), *text); !written) return written.failure();
+  std::error_code error;
+  fs::rename(finished, path, error);
+  if (error) return fail(Error::kIo, compose("cannot write ", path.string(), ": ", error.message()));
+  return path;
+}
+
+Result<fs::path> obtain_corpus(const std::string& corpus) {
+  if (find_corpus(corpus) == nullptr) return fs::path(corpus);
+  const auto folder = corpora_folder();
+  if (!folder) return folder;
+  return fetch_corpus(corpus, *folder);
+}
+
+}  // namespace shoal

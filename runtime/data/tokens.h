@@ -1,0 +1,61 @@
+// The tokens of a text, mapped into memory, and their split into training and validation.
+//
+//   [0, train)       training: floor(N * fraction) fewer than all
+//   [train, N)       validation: the end of the text, never trained on
+//
+// With the byte tokenizer the text itself is the token file (uint8). The file must not be shortened while it is
+// mapped: reading behind its new end is a bus error. Immutable and thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+struct TokenSplit {
+  std::uint64_t train = 0;
+  std::uint64_t validation = 0;
+};
+
+// validation = floor(tokens * validation_fraction), in double; train = the rest. 0 <= validation_fraction < 1.
+[[nodiscard]] TokenSplit split_tokens(std::uint64_t tokens, double validation_fraction);
+
+class Tokens {
+ public:
+  // Maps a file of byte tokens. Errors: kInvalidData when it is missing, not a file, unreadable or empty.
+  [[nodiscard]] static Result<std::shared_ptr<const Tokens>> open(const std::filesystem::path& path,
+                                                                  double validation_fraction);
+  ~Tokens();
+  Tokens(const Tokens&) = delete;
+  Tokens& operator=(const Tokens&) = delete;
+
+  [[nodiscard]] std::uint64_t count() const { return bytes_.size(); }
+  [[nodiscard]] TokenSplit split() const { return split_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  // Copies tokens [offset, offset + out.size()). CHECKs that they exist.
+  void read(std::uint64_t offset, std::span<std::int32_t> out) const;
+  // Of the text's bytes: goes into checkpoints, so that a run never resumes on another text. Reads everything.
+  [[nodiscard]] std::string corpus_sha256() const;
+
+ private:
+  Tokens(std::filesystem::path path, std::span<const std::uint8_t> bytes, TokenSplit split);
+
+  std::filesystem::path path_;
+  std::span<const std::uint8_t> bytes_;
+  TokenSplit split_;
+};
+
+// That both parts are long enough: 2 x context training tokens (a window at any shift, order.h) and context + 1
+// validation tokens. Errors: kInvalidData with both lengths and what to change.
+[[nodiscard]] Status check_length(const Tokens& tokens, int context);
+
+// Everything between data.* and tokens: obtains the corpus (text.h), maps it and checks its length.
+[[nodiscard]] Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context);
+
+}  // namespace shoal

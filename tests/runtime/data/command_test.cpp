@@ -1,0 +1,55 @@
+// Programs are run as given: no shell, no questions, every end told.
+#include "runtime/data/command.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/file.h"
+#include "tests/runtime/data/scratch.h"
+
+namespace shoal {
+namespace {
+
+Command command(const Scratch& scratch, std::vector<std::string> arguments) {
+  return Command{.arguments = std::move(arguments),
+                 .folder = scratch.path(),
+                 .output = scratch.path() / "out",
+                 .errors = scratch.path() / "err",
+                 .environment = {}};
+}
+
+std::string text_of(const Scratch& scratch, const char* name) { return *read_file((scratch.path() / name).string()); }
+
+TEST(RunCommand, PassesArgumentsAsTheyAre) {
+  const Scratch scratch;
+  const auto status = run_command(command(scratch, {"printf", "%s\n", "a b; $(exit 3) `true` > x", "'\""}));
+  ASSERT_TRUE(status.ok());
+  EXPECT_EQ(*status, 0);
+  EXPECT_EQ(text_of(scratch, "out"), "a b; $(exit 3) `true` > x\n'\"\n");
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "x"));
+}
+
+TEST(RunCommand, TellsExitStatusAndSignal) {
+  const Scratch scratch;
+  EXPECT_EQ(*run_command(command(scratch, {"sh", "-c", "echo bad >&2; exit 7"})), 7);
+  EXPECT_EQ(text_of(scratch, "err"), "bad\n");
+  EXPECT_EQ(*run_command(command(scratch, {"sh", "-c", "kill -KILL $$"})), 128 + 9);
+}
+
+TEST(RunCommand, RunsInItsFolderWithItsEnvironmentAndNoInput) {
+  const Scratch scratch;
+  Command shell = command(scratch, {"sh", "-c", "pwd -P; echo $COLOUR $LC_ALL; cat"});
+  shell.environment = {"COLOUR=blue"};
+  const Setting ours("COLOUR", "red");
+  ASSERT_EQ(*run_command(shell), 0);
+  EXPECT_EQ(text_of(scratch, "out"), std::filesystem::canonical(scratch.path()).string() + "\nblue C\n");
+}
+
+TEST(RunCommand, NamesAProgramThatIsNotThere) {
+  const Scratch scratch;
+  const auto status = run_command(command(scratch, {"no-such-program-at-all"}));
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.failure().message.find("no-such-program-at-all"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,115 @@
+// The tokenizer, the mapped tokens, their split, and what is said of texts that cannot be used.
+#include "runtime/data/tokens.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "runtime/base/sha256.h"
+#include "runtime/data/tokenizer.h"
+#include "tests/runtime/data/scratch.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ByteTokenizer, GivesBackEveryByte) {
+  std::string text(256, '\0');
+  std::iota(text.begin(), text.end(), '\0');
+  const ByteTokenizer tokenizer;
+  const std::vector<std::int32_t> tokens = tokenizer.encode(text);
+  ASSERT_EQ(tokens.size(), 256U);
+  EXPECT_EQ(tokens[200], 200);  // not the negative number that a signed char is
+  EXPECT_EQ(tokenizer.decode(tokens), text);
+  EXPECT_EQ(tokenizer.vocabulary_size(), 256);
+  EXPECT_EQ(tokenizer.bytes_of(65), "A");
+  EXPECT_THROW((void)tokenizer.bytes_of(256), Bug);
+  EXPECT_THROW((void)tokenizer.bytes_of(-1), Bug);
+}
+
+TEST(MakeTokenizer, OffersBytesAndRefusesTheRest) {
+  ASSERT_TRUE(make_tokenizer("bytes").ok());
+  for (const char* name : {"gpt2", "some/vocabulary.json", ""}) {
+    const auto refused = make_tokenizer(name);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.failure().error, Error::kUsage);
+    EXPECT_THAT(refused.failure().message, HasSubstr("not in this version"));
+  }
+}
+
+TEST(SplitTokens, RoundsTheValidationPartDown) {
+  EXPECT_EQ(split_tokens(4025033, 0.1).train, 4025033U - 402503U);
+  EXPECT_EQ(split_tokens(4025033, 0.1).validation, 402503U);
+  EXPECT_EQ(split_tokens(19, 0.1).validation, 1U);
+  EXPECT_EQ(split_tokens(10, 0).validation, 0U);
+  EXPECT_THROW((void)split_tokens(10, 1.0), Bug);
+}
+
+TEST(Tokens, AreTheTextsBytes) {
+  const Scratch scratch;
+  const std::string text = "Call me Ishmael. \xC3\xA9";
+  const auto tokens = Tokens::open(scratch.file("text", text), 0.25);
+  ASSERT_TRUE(tokens.ok());
+  EXPECT_EQ((*tokens)->count(), text.size());
+  EXPECT_EQ((*tokens)->split().validation, text.size() / 4);
+  EXPECT_EQ((*tokens)->corpus_sha256(), sha256_hex(text));
+  std::vector<std::int32_t> read(text.size());
+  (*tokens)->read(0, read);
+  EXPECT_EQ(read, ByteTokenizer().encode(text));
+  std::vector<std::int32_t> end(2);
+  (*tokens)->read(text.size() - 2, end);
+  EXPECT_EQ(end, (std::vector<std::int32_t>{0xC3, 0xA9}));
+  EXPECT_THROW((*tokens)->read(text.size() - 1, end), Bug);
+  EXPECT_THROW((*tokens)->read(~std::uint64_t{0}, end), Bug);
+}
+
+void expect_unusable(const std::filesystem::path& path, const std::string& why) {
+  const auto tokens = Tokens::open(path, 0.1);
+  ASSERT_FALSE(tokens.ok());
+  EXPECT_EQ(exit_code(tokens.failure().error), 3);
+  EXPECT_THAT(tokens.failure().message, HasSubstr(path.string()));
+  EXPECT_THAT(tokens.failure().message, HasSubstr(why));
+}
+
+TEST(Tokens, SayWhyATextCannotBeUsed) {
+  const Scratch scratch;
+  expect_unusable(scratch.path() / "absent", "No such file");
+  expect_unusable(scratch.path(), "folder");
+  expect_unusable(scratch.file("empty", ""), "empty");
+  ASSERT_EQ(::mkfifo((scratch.path() / "pipe").c_str(), 0600), 0);
+  expect_unusable(scratch.path() / "pipe", "not a regular file");
+}
+
+TEST(OpenTokens, RefusesATextTooShortForItsContext) {
+  const Scratch scratch;
+  DataConfig data;
+  data.validation_fraction = 0.5;
+  data.corpus = scratch.file("text", std::string(32, 'a')).string();  // 16 and 16
+  EXPECT_TRUE(open_tokens(data, 8).ok());
+  const auto long_context = open_tokens(data, 9);
+  ASSERT_FALSE(long_context.ok());
+  EXPECT_EQ(exit_code(long_context.failure().error), 3);
+  EXPECT_THAT(long_context.failure().message, HasSubstr("16 training tokens"));
+  data.validation_fraction = 0.25;  // 24 and 8
+  const auto no_validation = open_tokens(data, 8);
+  ASSERT_FALSE(no_validation.ok());
+  EXPECT_EQ(exit_code(no_validation.failure().error), 3);
+  EXPECT_THAT(no_validation.failure().message, HasSubstr("8 validation tokens"));
+}
+
+TEST(OpenTokens, RefusesAnUnknownTokenizerAsUsage) {
+  DataConfig data;
+  data.tokenizer = "gpt2";
+  const auto refused = open_tokens(data, 8);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(exit_code(refused.failure().error), 2);
+}
+
+}  // namespace
+}  // namespace shoal
