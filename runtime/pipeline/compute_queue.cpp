@@ -1,0 +1,36 @@
+// The two schedules as ranks.
+#include "runtime/pipeline/compute_queue.h"
+
+#include <algorithm>
+
+namespace shoal {
+
+int ComputeQueue::rank_of(TaskKind kind) const {
+  const bool forwards_first = schedule_ == Schedule::kAfab;
+  switch (kind) {
+    case TaskKind::kForward: return forwards_first ? 0 : 2;
+    case TaskKind::kBackward: return forwards_first ? 1 : 0;
+    case TaskKind::kEvaluate: return forwards_first ? 2 : 1;
+  }
+  return 3;
+}
+
+std::set<ComputeQueue::Ranked>::const_iterator ComputeQueue::best(TrainingWork training) const {
+  if (training == TrainingWork::kAllowed) return tasks_.begin();
+  return std::find_if(tasks_.begin(), tasks_.end(),
+                      [](const Ranked& task) { return task.kind == TaskKind::kEvaluate; });
+}
+
+std::optional<Task> ComputeQueue::take(TrainingWork training) {
+  const auto place = best(training);
+  if (place == tasks_.end()) return std::nullopt;
+  const Task task{place->kind, place->microbatch};
+  tasks_.erase(place);
+  return task;
+}
+
+void ComputeQueue::drop_training() {
+  std::erase_if(tasks_, [](const Ranked& task) { return task.kind != TaskKind::kEvaluate; });
+}
+
+}  // namespace shoal

@@ -1,0 +1,53 @@
+// Which piece of work a replica computes next: the pipeline's schedule is a policy of this queue, not a code path.
+//
+// 1f1b: backwards first, then forwards. afab: forwards first. Within a kind the oldest microbatch (lowest index).
+// Evaluations come after backwards in both. Training work is given out only while the replica is open (P-8).
+// Bounded by the ledger and by the replica's evaluations: each microbatch is in it at most once per kind.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include "messages/ids.h"
+#include "runtime/base/config.h"
+
+namespace shoal {
+
+enum class TaskKind : std::uint8_t { kForward, kBackward, kEvaluate };
+
+struct Task {
+  TaskKind kind = TaskKind::kForward;
+  MicrobatchId microbatch;
+  friend bool operator==(const Task&, const Task&) = default;
+};
+
+enum class TrainingWork : std::uint8_t { kAllowed, kHeld };
+
+class ComputeQueue {
+ public:
+  explicit ComputeQueue(Schedule schedule) : schedule_(schedule) {}
+
+  void add(const Task& task) { tasks_.insert({rank_of(task.kind), task.microbatch, task.kind}); }
+  [[nodiscard]] bool has_task(TrainingWork training) const { return best(training) != tasks_.end(); }
+  [[nodiscard]] std::optional<Task> take(TrainingWork training);
+  void drop_training();
+  void clear() { tasks_.clear(); }
+
+ private:
+  struct Ranked {
+    int rank = 0;  // lower first
+    MicrobatchId microbatch;
+    TaskKind kind = TaskKind::kForward;
+    friend auto operator<=>(const Ranked&, const Ranked&) = default;
+  };
+
+  [[nodiscard]] int rank_of(TaskKind kind) const;
+  [[nodiscard]] std::set<Ranked>::const_iterator best(TrainingWork training) const;
+
+  Schedule schedule_;
+  std::set<Ranked> tasks_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,59 @@
+// The ledger's three moves, each with the CHECK that makes counting twice impossible (S-1).
+#include "runtime/pipeline/ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/check.h"
+
+namespace shoal {
+
+LedgerEntry* Ledger::find(MicrobatchId microbatch) {
+  const auto found = entries_.find(microbatch);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+LedgerEntry& Ledger::enter(const Forward& forward, Instant now) {
+  const MicrobatchId microbatch = forward.cause.microbatch;
+  CHECK(is_planned(microbatch), "a microbatch outside the plan entered the ledger");
+  const auto [place, is_new] = entries_.try_emplace(microbatch);
+  CHECK(is_new, "a microbatch entered the ledger twice");
+  place->second.forward = forward;
+  place->second.ready_since = now;
+  join(place->second, Waiter{forward.sender, forward.cause});
+  return place->second;
+}
+
+void Ledger::join(LedgerEntry& entry, const Waiter& waiter) {
+  const auto same = [&waiter](const Waiter& other) { return other.replica == waiter.replica; };
+  const auto found = std::find_if(entry.waiters.begin(), entry.waiters.end(), same);
+  if (found == entry.waiters.end()) {
+    entry.waiters.push_back(waiter);
+  } else {
+    *found = waiter;
+  }
+}
+
+std::vector<Waiter> Ledger::accumulate(MicrobatchId microbatch, AccumulatedShare share, Backward reply) {
+  LedgerEntry* entry = find(microbatch);
+  CHECK(entry != nullptr && entry->state == LedgerState::kInFlight, "only what is in flight can be accumulated (S-1)");
+  entry->state = LedgerState::kAccumulated;
+  entry->forward.reset();
+  entry->arrived.reset();
+  entry->share = std::move(share);
+  entry->reply = std::move(reply);
+  ++accumulated_count_;
+  return std::exchange(entry->waiters, {});
+}
+
+std::vector<ManifestEntry> Ledger::manifest() const {
+  std::vector<ManifestEntry> entries;
+  entries.reserve(accumulated_count_);
+  for (const auto& [microbatch, entry] : entries_) {
+    if (entry.state != LedgerState::kAccumulated) continue;
+    entries.push_back({microbatch, entry.share.token_count, entry.share.loss_sum, entry.share.bad_tensor});
+  }
+  return entries;
+}
+
+}  // namespace shoal

@@ -1,0 +1,75 @@
+// A replica's record of the step it works on: microbatch -> none | in flight | accumulated (P-6, P-7).
+//
+//   none ── Forward while open ──▶ in flight ── Backward while open ──▶ accumulated ── own apply or Zero ──▶ none
+//
+// Invariant (S-1): a microbatch is accumulated at most once between two clear()s; what asks again is answered from the
+// cached reply. Bounded (S-6): at most one entry per microbatch of the step, one waiter per asking replica.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/pipeline.h"
+#include "messages/sync.h"
+#include "runtime/base/clock.h"
+
+namespace shoal {
+
+// Who is told the answer, and what its question said for the trace.
+struct Waiter {
+  Incarnation replica;  // nobody (0): the data loader
+  Cause cause;
+};
+
+enum class LedgerState : std::uint8_t { kInFlight, kAccumulated };
+
+// What one pass over the microbatch gave to the accumulators.
+struct AccumulatedShare {
+  std::uint64_t token_count = 0;
+  double loss_sum = 0;  // last stage only
+  std::optional<std::string> bad_tensor;
+};
+
+struct LedgerEntry {
+  LedgerState state = LedgerState::kInFlight;
+  std::optional<Forward> forward;   // until it was computed: its tensors then belong to the executor
+  bool computed = false;            // the activation went on
+  std::optional<Backward> arrived;  // an answer that waits for its turn, or for Open (P-8)
+  std::vector<Waiter> waiters;
+  std::optional<Backward> reply;  // cached when accumulated
+  Incarnation trail;              // the next hop that answered
+  AccumulatedShare share;
+  Hop timing;           // of this replica; complete when accumulated
+  Instant ready_since;  // when the next piece of its work could have begun
+};
+
+class Ledger {
+ public:
+  // capacity: microbatches of a step; indices at or above it never enter.
+  explicit Ledger(std::uint32_t capacity) : capacity_(capacity) {}
+
+  [[nodiscard]] bool is_planned(MicrobatchId microbatch) const { return microbatch.value < capacity_; }
+  [[nodiscard]] LedgerEntry* find(MicrobatchId microbatch);
+  // none -> in flight. CHECKs that it was none and is planned.
+  LedgerEntry& enter(const Forward& forward, Instant now);
+  // Adds the asker unless the same replica waits already; its newer question replaces the older.
+  static void join(LedgerEntry& entry, const Waiter& waiter);
+  // in flight -> accumulated with this reply; gives back who waited. CHECKs that it was in flight.
+  std::vector<Waiter> accumulate(MicrobatchId microbatch, AccumulatedShare share, Backward reply);
+  void clear() { entries_.clear(), accumulated_count_ = 0; }
+
+  [[nodiscard]] std::size_t accumulated_count() const { return accumulated_count_; }
+  [[nodiscard]] std::size_t in_flight_count() const { return entries_.size() - accumulated_count_; }
+  // The accumulated microbatches, ascending: what this replica would contribute.
+  [[nodiscard]] std::vector<ManifestEntry> manifest() const;
+
+ private:
+  std::uint32_t capacity_;
+  std::size_t accumulated_count_ = 0;
+  std::map<MicrobatchId, LedgerEntry> entries_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,224 @@
+// The decisions of one replica: P-5 .. P-9, P-11, P-15, P-18, P-23 .. P-25 and P-28 of the step protocol.
+//
+//           Prepare(e)               Reduce(e) and every part of e              Commit whose epoch for this stage is e
+//   open ───────────────▶ frozen ──────────────────────────────────▶ reduced ─────────────────────────▶ open, version+1
+//    ▲ ▲  Open(e'>e)         │  Open(e'>e): ledger and accumulators stay │
+//    │ └─────────────────────┴───────── the sum of e is dropped ─────────┘
+//    └─ Zero(e'>e): from any phase; accumulators, ledger and cached replies emptied.   Prepare(e'>e): to frozen
+//
+// Pure: messages and the time come in, effects come out, in the order they are to be performed. A RunJob effect is the
+// last of its list; its result is given to completed() before any other call, so no order meets a running job.
+// Bounded (S-6): ledger, replies and inputs by the microbatches of a step; the waiting room, evaluations and held parts
+// by the constants below.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "messages/letter.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/config.h"
+#include "runtime/pipeline/compute_queue.h"
+#include "runtime/pipeline/ledger.h"
+#include "runtime/pipeline/replica_job.h"
+#include "runtime/pipeline/replica_time.h"
+#include "runtime/sync/ring.h"
+
+namespace shoal {
+
+struct ReplicaSetup {
+  RunId run;
+  Branch branch;
+  Term term;
+  StageId stage;
+  std::uint32_t stage_count = 1;
+  Incarnation self;
+  ProcessIncarnation process;
+  std::uint64_t version = 0;         // steps applied of the state it starts with
+  std::uint64_t optimizer_step = 0;  // updates applied of that state
+  std::uint64_t tokens_total = 0;    // trained on so far, for checkpoints
+  std::uint32_t microbatch_count = 1;
+  Schedule schedule = Schedule::k1f1b;
+  bool from_checkpoint = false;           // fetch the state of `version` from storage first
+  std::optional<TensorBlob> image;        // a state to load at the start
+  std::vector<std::string> tensor_names;  // of the stage's weights, for that fetch
+  std::size_t bucket_bytes = kRingBucketBytes;
+};
+
+enum class Phase : std::uint8_t { kOpen, kFrozen, kReduced };
+
+struct SendLetter {
+  Letter letter;  // the router fills to.process for stages and storage
+};
+struct RunJob {
+  Job job;
+};
+struct End {
+  std::string reason;
+};
+using Effect = std::variant<SendLetter, RunJob, End>;
+using Effects = std::vector<Effect>;
+
+struct ReplicaCounters {
+  std::array<std::uint64_t, 8> refusals{};  // by RefusalReason
+  std::uint64_t dropped_answers = 0;        // Backward letters that the ledger or the fence turned away
+  std::uint64_t stale_orders = 0;           // of a lower epoch, step, branch or term
+  std::uint64_t repeated_forwards = 0;
+};
+
+inline constexpr std::size_t kHeldPartsMax = 4096;                // of kRingBucketBytes each
+inline constexpr std::size_t kEvaluationsMax = 64;                // unanswered at a time, or 2 x microbatches if more
+inline constexpr Duration kStateRetry = std::chrono::seconds(5);  // until StateImage or StateUnavailable comes
+inline constexpr Duration kReadyRetry = std::chrono::seconds(2);  // StageReady, until the own Add was read
+
+class ReplicaCore {
+ public:
+  ReplicaCore(ReplicaSetup setup, Instant now);
+
+  // Loads or fetches the state it starts with; StageReady follows. Call once, first.
+  [[nodiscard]] Effects begin(Instant now);
+  [[nodiscard]] Effects receive(const Forward& message, Instant now);
+  [[nodiscard]] Effects receive(const Backward& message, Instant now);
+  [[nodiscard]] Effects receive(const Ask& message, Instant now);
+  [[nodiscard]] Effects receive(const Open& message, Instant now);
+  [[nodiscard]] Effects receive(const Zero& message, Instant now);
+  [[nodiscard]] Effects receive(const Prepare& message, Instant now);
+  [[nodiscard]] Effects receive(const Reduce& message, Instant now);
+  [[nodiscard]] Effects receive(const Part& message, Instant now);
+  // The next entry of the journal. Repeats are ignored; a gap asks the supervisor for what is missing (P-3).
+  [[nodiscard]] Effects receive(const JournalEntry& message, Instant now);
+  [[nodiscard]] Effects receive(const StateImage& message, Instant now);
+  [[nodiscard]] Effects receive(const StateUnavailable& message, Instant now);
+  // The tensor of the next Forward or Backward was on its way for so long.
+  void transfer_timed(double transfer_ms);
+  [[nodiscard]] Effects tick(Instant now);
+
+  [[nodiscard]] bool has_job() const;
+  [[nodiscard]] Effects run_next(Instant now);
+  [[nodiscard]] Effects completed(JobResult result, Instant now);
+
+  [[nodiscard]] std::uint64_t version() const { return version_; }
+  [[nodiscard]] Phase phase() const { return phase_; }
+  [[nodiscard]] Epoch epoch() const { return epoch_; }
+  [[nodiscard]] JournalPosition position() const { return position_; }
+  [[nodiscard]] bool is_member() const { return membership_ == Membership::kMember; }
+  [[nodiscard]] const ReplicaCounters& counters() const { return counters_; }
+  [[nodiscard]] std::vector<ManifestEntry> manifest() const { return ledger_.manifest(); }
+
+ private:
+  enum class Membership : std::uint8_t { kLoading, kReady, kMember, kEnded };
+  enum class OrderKind : std::uint8_t { kNone, kOpen, kZero, kPrepare };
+  enum class Verdict : std::uint8_t { kObey, kRepeat, kIgnore };
+  using Order = std::variant<Open, Zero, Prepare>;
+  struct WaitingKey {
+    Purpose purpose = Purpose::kTrain;
+    MicrobatchId microbatch;
+    Incarnation sender;
+    friend auto operator<=>(const WaitingKey&, const WaitingKey&) = default;
+  };
+  struct Evaluation {
+    Forward forward;
+    std::vector<Waiter> waiters;
+    Hop timing;
+    Instant arrived;
+  };
+
+  // replica.cpp: turns, letters, lifecycle.
+  void begin_turn(Instant now);
+  [[nodiscard]] Effects end_turn();
+  void send(const Address& to, MessageBody body);
+  void run(Job job, Activity activity);
+  void end(std::string reason);
+  void send_ready();
+  [[nodiscard]] Cause cause_of(const Waiter& waiter) const;
+  [[nodiscard]] OrderId order_id() const;
+  [[nodiscard]] Address upstream(Incarnation replica) const;
+  [[nodiscard]] Activity resting_activity() const;
+  [[nodiscard]] bool is_last_stage() const { return setup_.stage.value + 1 == setup_.stage_count; }
+  [[nodiscard]] TrainingWork training_work() const;
+
+  // replica_data.cpp: Forward, Backward, Ask and what was computed for them.
+  void take_forward(const Forward& message);
+  void take_evaluation(const Forward& message);
+  [[nodiscard]] std::optional<RefusalReason> reason_to_refuse(const Forward& message) const;
+  [[nodiscard]] bool is_known(Incarnation replica, std::uint32_t stage) const;
+  void wait_for_version(const Forward& message);
+  void readmit_waiting();
+  void refuse(const Waiter& asker, Purpose purpose, RefusalReason reason);
+  void take_evaluation_answer(const Backward& message);
+  void answer(const Waiter& waiter, Backward reply);
+  void answer_evaluation(Evaluation evaluation, Backward reply);
+  void start(const Task& task);
+  void start_evaluation(MicrobatchId microbatch);
+  void forward_on(const Forward& forward, TensorBlob activation);
+  void finish(Forwarded result);
+  void finish(Differentiated result);
+  void finish(Evaluated result);
+  void send_progress();
+
+  // replica_orders.cpp: orders of the sync group and the ring.
+  [[nodiscard]] bool is_for_this_replica(const OrderId& order) const;
+  [[nodiscard]] Verdict judge(const Order& order, OrderKind kind);
+  void adopt_epoch(const OrderId& id, OrderKind kind, Phase phase);
+  void empty_step();
+  void take_order(const Open& message);
+  void take_order(const Zero& message);
+  void take_order(const Prepare& message);
+  void send_parts(std::vector<Part> parts);
+  void send_reduced();
+  void send_manifest();
+  void adopt_when_complete();
+  void finish(Zeroed result);
+  void finish(Contributed result);
+  void finish(Adopted result);
+
+  // replica_journal.cpp: entries, apply, checkpoints, loading.
+  void follow(const AddReplica& entry);
+  void follow(const RemoveReplica& entry);
+  void follow(const Commit& entry);
+  void follow(const AppointGroup&) {}  // epochs alone decide which group is obeyed (P-15, P-21)
+  void follow(const FinishRun&) {}     // the supervisor ends processes; there is nothing to do until it does
+  void fetch_journal();
+  void fetch_state();
+  void report(std::uint64_t state_digest);
+  void start_next_step();
+  void finish(Applied result);
+  void finish(Imaged result);
+  void finish(Loaded result);
+  void finish(LoadRefused result);
+
+  ReplicaSetup setup_;
+  Membership membership_ = Membership::kLoading;
+  std::map<Incarnation, std::uint32_t> members_;  // the view: stage of each replica
+  JournalPosition position_;
+  std::uint64_t version_;
+  Phase phase_ = Phase::kOpen;
+  Epoch epoch_;
+  OrderKind epoch_kind_ = OrderKind::kNone;
+  Ledger ledger_;
+  ComputeQueue queue_;
+  std::map<MicrobatchId, Evaluation> evaluations_;
+  std::map<WaitingKey, Forward> waiting_;
+  std::optional<Order> waiting_order_;  // of the next step
+  std::optional<Reduce> reduce_;        // the order being carried out
+  std::optional<RingReduction> ring_;
+  HeldParts held_parts_{kHeldPartsMax};
+  std::optional<Reduced> reduced_;  // what was sent, for its repeats
+  std::optional<Commit> applying_;
+  bool is_running_ = false;
+  Instant job_started_;
+  double transfer_ms_ = 0;
+  Instant last_sent_;  // StageReady or FetchState
+  std::uint64_t state_digest_ = 0;
+  ReplicaTime time_;
+  ReplicaCounters counters_;
+  std::uint64_t repeated_this_step_ = 0;
+  Instant now_;
+  Effects effects_;
+};
+
+}  // namespace shoal

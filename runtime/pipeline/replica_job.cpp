@@ -1,0 +1,50 @@
+// One call of the executor per kind of job.
+#include "runtime/pipeline/replica_job.h"
+
+namespace shoal {
+namespace {
+
+struct Runner {
+  StageExecutor& executor;
+
+  JobResult operator()(const ForwardJob& job) const {
+    return Forwarded{job.work.microbatch, executor.forward(job.work)};
+  }
+  JobResult operator()(const LossJob& job) const {
+    return Differentiated{job.work.microbatch, executor.forward_backward(job.work)};
+  }
+  JobResult operator()(const BackwardJob& job) const {
+    return Differentiated{job.microbatch, executor.backward(job.microbatch, job.output_gradient)};
+  }
+  JobResult operator()(const EvaluateJob& job) const {
+    return Evaluated{job.work.microbatch, executor.evaluate(job.work)};
+  }
+  JobResult operator()(const ZeroJob&) const {
+    executor.zero();
+    return Zeroed{};
+  }
+  JobResult operator()(const ContributeJob&) const { return Contributed{executor.contribution()}; }
+  JobResult operator()(const AdoptJob& job) const { return Adopted{executor.adopt_sum(job.sum, job.token_count)}; }
+  JobResult operator()(const ApplyJob& job) const {
+    if (job.update) {
+      executor.apply(*job.update);
+    } else {
+      executor.skip();
+    }
+    return Applied{executor.state_digest()};
+  }
+  JobResult operator()(const ImageJob&) const { return Imaged{executor.state_image()}; }
+  JobResult operator()(const LoadJob& job) const {
+    if (job.image) {
+      const Status loaded = executor.load_state(*job.image);
+      if (!loaded) return LoadRefused{loaded.failure().message};
+    }
+    return Loaded{executor.state_digest()};
+  }
+};
+
+}  // namespace
+
+JobResult run_job(StageExecutor& executor, const Job& job) { return std::visit(Runner{executor}, job); }
+
+}  // namespace shoal

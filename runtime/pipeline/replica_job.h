@@ -1,0 +1,86 @@
+// What a replica's core asks of its device, as values: a Job and its JobResult, and the one function that runs them.
+//
+// The core decides, the executor computes: the actor passes each Job to run_job() and the result back to the core
+// before it handles any other message, so an order is never obeyed in the middle of a computation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "messages/ids.h"
+#include "messages/tensor_blob.h"
+#include "runtime/pipeline/stage_executor.h"
+
+namespace shoal {
+
+struct ForwardJob {
+  MicrobatchWork work;
+};
+struct LossJob {  // last stage: forward, loss and backward at once
+  MicrobatchWork work;
+};
+struct BackwardJob {
+  MicrobatchId microbatch;
+  TensorBlob output_gradient;
+};
+struct EvaluateJob {
+  MicrobatchWork work;
+};
+struct ZeroJob {};
+struct ContributeJob {};
+struct AdoptJob {
+  TensorBlob sum;
+  std::uint64_t token_count = 0;
+};
+struct ApplyJob {
+  std::optional<UpdateOrder> update;  // none: the step is skipped
+};
+struct ImageJob {};
+struct LoadJob {
+  std::optional<TensorBlob> image;  // none: the state the executor was made with
+};
+
+using Job = std::variant<ForwardJob, LossJob, BackwardJob, EvaluateJob, ZeroJob, ContributeJob, AdoptJob, ApplyJob,
+                         ImageJob, LoadJob>;
+
+struct Forwarded {
+  MicrobatchId microbatch;
+  TensorBlob activation;
+};
+struct Differentiated {
+  MicrobatchId microbatch;
+  BackwardResult result;
+};
+struct Evaluated {
+  MicrobatchId microbatch;
+  EvaluateResult result;
+};
+struct Zeroed {};
+struct Contributed {
+  TensorBlob values;
+};
+struct Adopted {
+  ReducedSum sum;
+};
+struct Applied {
+  std::uint64_t state_digest = 0;
+};
+struct Imaged {
+  TensorBlob image;
+};
+struct Loaded {
+  std::uint64_t state_digest = 0;
+};
+struct LoadRefused {
+  std::string reason;
+};
+
+using JobResult = std::variant<Forwarded, Differentiated, Evaluated, Zeroed, Contributed, Adopted, Applied, Imaged,
+                               Loaded, LoadRefused>;
+
+// Runs to the end on the calling thread. A bug in the executor throws and ends the actor.
+[[nodiscard]] JobResult run_job(StageExecutor& executor, const Job& job);
+
+}  // namespace shoal

@@ -1,0 +1,149 @@
+// How a replica follows the journal: P-3, P-23 .. P-25 and P-28; and how it gets the state it starts with.
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+#include "runtime/pipeline/replica.h"
+
+namespace shoal {
+
+Effects ReplicaCore::begin(Instant now) {
+  begin_turn(now);
+  if (setup_.image) {
+    run(LoadJob{std::exchange(setup_.image, std::nullopt)}, Activity::kApply);
+  } else if (setup_.from_checkpoint) {
+    fetch_state();
+  } else {
+    run(LoadJob{}, Activity::kApply);
+  }
+  return end_turn();
+}
+
+void ReplicaCore::fetch_state() {
+  last_sent_ = now_;
+  send(Address{{}, Role::kStorage, {}, {}}, FetchState{setup_.self, setup_.version, setup_.tensor_names});
+}
+
+Effects ReplicaCore::receive(const StateImage& message, Instant now) {
+  begin_turn(now);
+  const bool is_awaited = membership_ == Membership::kLoading && setup_.from_checkpoint &&
+                          message.replica == setup_.self && message.step == setup_.version;
+  if (is_awaited) run(LoadJob{message.image}, Activity::kApply);
+  return end_turn();
+}
+
+Effects ReplicaCore::receive(const StateUnavailable& message, Instant now) {
+  begin_turn(now);
+  const bool is_awaited = membership_ == Membership::kLoading && message.replica == setup_.self;
+  if (is_awaited)
+    end("storage cannot give the state after step " + std::to_string(message.step) + ": " + message.reason);
+  return end_turn();
+}
+
+void ReplicaCore::finish(Loaded result) {
+  membership_ = Membership::kReady;
+  state_digest_ = result.state_digest;
+  send_ready();
+}
+
+void ReplicaCore::finish(LoadRefused result) { end("the state to start with was refused: " + result.reason); }
+
+void ReplicaCore::send_ready() {
+  last_sent_ = now_;
+  send(to_supervisor(), StageReady{setup_.stage, setup_.self, setup_.process, version_, state_digest_});
+}
+
+Effects ReplicaCore::receive(const JournalEntry& message, Instant now) {
+  begin_turn(now);
+  if (message.position <= position_ || membership_ == Membership::kEnded) return end_turn();
+  if (message.position.value > position_.value + 1) {
+    fetch_journal();
+    return end_turn();
+  }
+  position_ = message.position;
+  setup_.term = std::max(setup_.term, message.term);
+  const bool is_foreign_commit = std::holds_alternative<Commit>(message.body) && message.branch != setup_.branch;
+  if (!is_foreign_commit) std::visit([this](const auto& body) { follow(body); }, message.body);
+  if (!is_running_ && is_member()) readmit_waiting();
+  return end_turn();
+}
+
+void ReplicaCore::fetch_journal() { send(to_supervisor(), FetchJournal{setup_.process, position_}); }
+
+void ReplicaCore::follow(const AddReplica& entry) {
+  members_[entry.replica] = entry.stage.value;
+  if (entry.replica != setup_.self) return;
+  if (membership_ != Membership::kReady || entry.version != version_ || entry.stage != setup_.stage) {
+    return end(compose("the journal adds this replica at version ", entry.version, ", it holds version ", version_));
+  }
+  membership_ = Membership::kMember;
+  static_cast<void>(time_.take(now_));  // loading and waiting to be added are no part of a step
+}
+
+void ReplicaCore::follow(const RemoveReplica& entry) {
+  members_.erase(entry.replica);
+  if (entry.replica == setup_.self) end("removed: " + entry.reason);
+}
+
+void ReplicaCore::follow(const Commit& entry) {
+  if (!is_member()) return;
+  const auto own = std::find_if(entry.stages.begin(), entry.stages.end(),
+                                [this](const StageCommit& stage) { return stage.stage == setup_.stage; });
+  const bool holds_sum = own != entry.stages.end() && phase_ == Phase::kReduced && epoch_ == own->epoch;
+  if (entry.step.value != version_ || (!entry.skip && !holds_sum)) {
+    return end(compose("the journal commits step ", entry.step, ", for which this replica (version ", version_,
+                       ", epoch ", epoch_, ") has no sum (P-24)"));
+  }
+  applying_ = entry;
+  std::optional<UpdateOrder> update;
+  if (!entry.skip) update = UpdateOrder{entry.learning_rate, entry.clip_scale, entry.optimizer_step};
+  run(ApplyJob{update}, Activity::kApply);
+}
+
+void ReplicaCore::finish(Applied result) {
+  state_digest_ = result.state_digest;
+  report(result.state_digest);
+  ++version_;
+  setup_.optimizer_step = applying_->optimizer_step;
+  setup_.tokens_total += applying_->token_count;
+  phase_ = Phase::kOpen;
+  epoch_kind_ = OrderKind::kNone;
+  ledger_.clear();
+  queue_.clear();
+  evaluations_.clear();
+  ring_.reset();
+  reduce_.reset();
+  reduced_.reset();
+  held_parts_.clear();
+  repeated_this_step_ = 0;
+  const auto& savers = applying_->checkpoint_by;
+  const bool saves = std::find(savers.begin(), savers.end(), setup_.self) != savers.end();
+  if (saves) return run(ImageJob{}, Activity::kApply);
+  start_next_step();
+}
+
+void ReplicaCore::report(std::uint64_t state_digest) {
+  ReplicaReport report{setup_.branch, StepId{version_}, setup_.stage, setup_.self, {}, {}, 0, 0, state_digest};
+  report.time = time_.take(now_);
+  report.microbatches = static_cast<std::uint32_t>(ledger_.accumulated_count());
+  report.retried = static_cast<std::uint32_t>(repeated_this_step_);
+  send(to_metrics(), report);
+}
+
+void ReplicaCore::finish(Imaged result) {
+  SaveShard shard{setup_.run,   setup_.branch,      version_,    setup_.optimizer_step,  setup_.tokens_total,
+                  setup_.stage, setup_.stage_count, setup_.self, std::move(result.image)};
+  send(Address{{}, Role::kStorage, {}, {}}, std::move(shard));
+  start_next_step();
+}
+
+// What came too early is judged again by the new version.
+void ReplicaCore::start_next_step() {
+  applying_.reset();
+  readmit_waiting();
+  const auto order = std::exchange(waiting_order_, std::nullopt);
+  if (order) std::visit([this](const auto& message) { take_order(message); }, *order);
+}
+
+}  // namespace shoal

@@ -1,0 +1,157 @@
+// Orders of the sync group: P-8, P-15, P-18, and the zeroing of a member that missed a Zero (protocol §7).
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/check.h"
+#include "runtime/pipeline/replica.h"
+
+namespace shoal {
+
+bool ReplicaCore::is_for_this_replica(const OrderId& order) const {
+  return is_member() && order.run == setup_.run && order.branch == setup_.branch && order.stage == setup_.stage &&
+         order.term >= setup_.term && order.step.value >= version_;
+}
+
+// An order of the step after this one waits for the commit: the journal may be slower than the group.
+ReplicaCore::Verdict ReplicaCore::judge(const Order& order, OrderKind kind) {
+  const OrderId& id = std::visit([](const auto& any) -> const OrderId& { return any.order; }, order);
+  const bool is_early = id.step.value > version_;
+  if (!is_for_this_replica(id) || (!is_early && id.epoch < epoch_)) {
+    ++counters_.stale_orders;
+    return Verdict::kIgnore;
+  }
+  if (is_early) {
+    const auto epoch_of = [](const Order& any) { return std::visit([](const auto& m) { return m.order.epoch; }, any); };
+    const bool is_newest = !waiting_order_ || epoch_of(*waiting_order_) < id.epoch;
+    if (id.step.value == version_ + 1 && is_newest) waiting_order_ = order;
+    return Verdict::kIgnore;
+  }
+  if (id.epoch > epoch_) return Verdict::kObey;
+  return epoch_kind_ == kind ? Verdict::kRepeat : Verdict::kIgnore;
+}
+
+// From here on nothing of an older epoch counts: its ring, its parts and its sum are dropped.
+void ReplicaCore::adopt_epoch(const OrderId& id, OrderKind kind, Phase phase) {
+  epoch_ = id.epoch;
+  epoch_kind_ = kind;
+  phase_ = phase;
+  ring_.reset();
+  reduce_.reset();
+  reduced_.reset();
+  held_parts_.drop_below(epoch_);
+}
+
+// Everything of the step but the weights; the executor's side is a ZeroJob.
+void ReplicaCore::empty_step() {
+  ledger_.clear();
+  queue_.drop_training();
+}
+
+Effects ReplicaCore::receive(const Open& message, Instant now) {
+  begin_turn(now);
+  take_order(message);
+  return end_turn();
+}
+
+Effects ReplicaCore::receive(const Zero& message, Instant now) {
+  begin_turn(now);
+  take_order(message);
+  return end_turn();
+}
+
+Effects ReplicaCore::receive(const Prepare& message, Instant now) {
+  begin_turn(now);
+  take_order(message);
+  return end_turn();
+}
+
+void ReplicaCore::take_order(const Open& message) {
+  if (judge(message, OrderKind::kOpen) != Verdict::kObey) return;
+  adopt_epoch(message.order, OrderKind::kOpen, Phase::kOpen);
+  if (ledger_.accumulated_count() > 0 && ledger_.in_flight_count() == 0) send_progress();
+}
+
+void ReplicaCore::take_order(const Zero& message) {
+  if (judge(message, OrderKind::kZero) != Verdict::kObey) return;
+  adopt_epoch(message.order, OrderKind::kZero, Phase::kOpen);
+  empty_step();
+  run(ZeroJob{}, Activity::kReduce);
+}
+
+void ReplicaCore::take_order(const Prepare& message) {
+  const Verdict verdict = judge(message, OrderKind::kPrepare);
+  if (verdict == Verdict::kRepeat) send_manifest();
+  if (verdict != Verdict::kObey) return;
+  const bool missed_a_zero = epoch_ < message.last_zero;
+  if (missed_a_zero) empty_step();
+  adopt_epoch(message.order, OrderKind::kPrepare, Phase::kFrozen);
+  send_manifest();
+  if (missed_a_zero) run(ZeroJob{}, Activity::kReduce);
+}
+
+void ReplicaCore::finish(Zeroed) {}
+
+void ReplicaCore::send_manifest() {
+  send(to_sync_group(setup_.stage), Manifest{order_id(), setup_.self, ledger_.manifest()});
+}
+
+Effects ReplicaCore::receive(const Reduce& message, Instant now) {
+  begin_turn(now);
+  const bool is_expected = is_for_this_replica(message.order) && message.order.step.value == version_ &&
+                           message.order.epoch == epoch_ && epoch_kind_ == OrderKind::kPrepare;
+  const auto own_count = std::count(message.members.begin(), message.members.end(), setup_.self);
+  if (!is_expected || own_count != 1) {
+    ++counters_.stale_orders;
+  } else if (ring_) {
+    send_parts(ring_->repeat());
+    if (reduced_) send_reduced();
+  } else {
+    reduce_ = message;
+    run(ContributeJob{}, Activity::kReduce);
+  }
+  return end_turn();
+}
+
+void ReplicaCore::finish(Contributed result) {
+  CHECK(reduce_, "a contribution was taken for an order");
+  RingSetup ring{reduce_->order, reduce_->members, setup_.self, setup_.bucket_bytes};
+  ring_.emplace(std::move(ring), std::move(result.values));
+  send_parts(ring_->begin());
+  for (const Part& part : held_parts_.take(epoch_)) send_parts(ring_->receive(part));
+  adopt_when_complete();
+}
+
+Effects ReplicaCore::receive(const Part& message, Instant now) {
+  begin_turn(now);
+  const bool is_current =
+      is_for_this_replica(message.order) && message.order.step.value == version_ && message.order.epoch >= epoch_;
+  if (!is_current) {
+    ++counters_.stale_orders;
+  } else if (ring_ && message.order.epoch == epoch_) {
+    send_parts(ring_->receive(message));
+    adopt_when_complete();
+  } else {
+    held_parts_.hold(message);
+  }
+  return end_turn();
+}
+
+void ReplicaCore::send_parts(std::vector<Part> parts) {
+  const Address next{{}, Role::kStage, setup_.stage, ring_->successor()};
+  for (Part& part : parts) send(next, std::move(part));
+}
+
+void ReplicaCore::adopt_when_complete() {
+  if (phase_ != Phase::kFrozen || !ring_->is_complete()) return;
+  run(AdoptJob{ring_->sum(), reduce_->token_count}, Activity::kReduce);
+}
+
+void ReplicaCore::finish(Adopted result) {
+  phase_ = Phase::kReduced;
+  reduced_ = Reduced{reduce_->order, setup_.self, result.sum.digest, std::move(result.sum.norms)};
+  send_reduced();
+}
+
+void ReplicaCore::send_reduced() { send(to_sync_group(setup_.stage), *reduced_); }
+
+}  // namespace shoal

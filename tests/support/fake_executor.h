@@ -1,0 +1,74 @@
+// A stage's device for tests: its "gradient" records which microbatches of which step it was given, and how often.
+//
+// The accumulators are one element per microbatch of the step; one pass over microbatch m of step t adds
+// gradient_of(t), so a whole step's sum is that number everywhere exactly if each was counted once (S-1). It CHECKs
+// what the real one relies on: inputs that belong to their microbatch, a graph before a backward, a sum before an
+// apply.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/pipeline/stage_executor.h"
+
+namespace shoal {
+
+struct FakeShape {
+  std::uint32_t stage = 0;
+  std::uint32_t stage_count = 1;
+  std::uint32_t microbatch_count = 1;
+  DType dtype = DType::kInt64;  // of contributions: kInt64 or kFloat32
+};
+
+class FakeExecutor final : public StageExecutor {
+ public:
+  explicit FakeExecutor(FakeShape shape);
+
+  static constexpr std::uint64_t kTokens = 10;  // of every microbatch
+  [[nodiscard]] static std::int64_t gradient_of(StepId step) { return 1 + 100 * static_cast<std::int64_t>(step.value); }
+  // What a stage takes for this microbatch: stage 0 its tokens, later ones the activation of the stage before.
+  [[nodiscard]] static TensorBlob input_of(std::uint32_t stage, StepId step, MicrobatchId microbatch);
+
+  [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override;
+  [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient) override;
+  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work) override;
+  [[nodiscard]] EvaluateResult evaluate(const MicrobatchWork& work) override;
+  void zero() override;
+  [[nodiscard]] TensorBlob contribution() const override;
+  [[nodiscard]] ReducedSum adopt_sum(const TensorBlob& sum, std::uint64_t token_count) override;
+  void apply(const UpdateOrder& order) override;
+  void skip() override;
+  [[nodiscard]] std::uint64_t state_digest() const override;
+  [[nodiscard]] TensorBlob state_image() const override;
+  [[nodiscard]] Status load_state(const TensorBlob& image) override;
+  [[nodiscard]] std::vector<std::string> tensor_names() const override { return {"fake.weight"}; }
+
+  // Every sum that was applied, in order: steps x microbatches.
+  [[nodiscard]] const std::vector<std::vector<std::int64_t>>& applied_sums() const { return applied_sums_; }
+  [[nodiscard]] const std::vector<std::int64_t>& accumulators() const { return accumulators_; }
+  [[nodiscard]] std::uint64_t last_token_count() const { return token_count_; }
+  // The next pass over this microbatch reports this tensor as beyond range.
+  void poison(MicrobatchId microbatch) { poisoned_.insert(microbatch); }
+
+ private:
+  void check_input(const MicrobatchWork& work) const;
+  [[nodiscard]] BackwardResult accumulate(StepId step, MicrobatchId microbatch);
+  void empty_step();
+
+  FakeShape shape_;
+  std::vector<std::int64_t> accumulators_;
+  std::map<MicrobatchId, StepId> kept_;
+  std::set<MicrobatchId> poisoned_;
+  std::optional<std::vector<std::int64_t>> sum_;
+  std::uint64_t token_count_ = 0;
+  std::vector<std::int64_t> weights_;
+  std::vector<std::vector<std::int64_t>> applied_sums_;
+};
+
+// A tensor of these values: int64 or float32 [n].
+[[nodiscard]] TensorBlob make_values(DType dtype, const std::vector<std::int64_t>& values);
+[[nodiscard]] std::vector<std::int64_t> values_of(const TensorBlob& blob);
+
+}  // namespace shoal
