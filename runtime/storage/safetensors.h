@@ -1,0 +1,41 @@
+// safetensors: named tensors in one block of bytes. The format of checkpoints, and of state on its way between
+// processes.
+//
+//   u64 little-endian n | n bytes of JSON {"name": {"dtype": "F32", "shape": [..], "data_offsets": [begin, end]}, ...}
+//   | the tensors' bytes, contiguous, in order of their offsets
+//
+// Parsing validates everything before a byte of a tensor is touched: lengths, JSON, dtypes, shapes against sizes, and
+// that the tensors tile the data without gaps or overlaps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "messages/tensor_blob.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+struct StoredTensor {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;  // of the image it was parsed from, or of whoever builds one
+};
+
+// The tensors of an image, ascending by name. The spans point into `image`. Errors: kInvalidData saying what is wrong
+// where; `where` names the file or sender for the sentence.
+[[nodiscard]] Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> image,
+                                                                  const std::string& where);
+
+// An image, uint8 [n], of these tensors in the order of their names. Equal tensors give equal bytes. Names are distinct
+// and sizes agree with shapes (CHECK).
+[[nodiscard]] TensorBlob build_safetensors(std::vector<StoredTensor> tensors);
+
+// The tensor of that name, or nullptr. `tensors` is ascending by name.
+[[nodiscard]] const StoredTensor* find_tensor(const std::vector<StoredTensor>& tensors, const std::string& name);
+
+}  // namespace shoal
