@@ -69,8 +69,12 @@ Status replace_file(const std::string& path, std::string_view text, FileAccess a
   }
   if (std::rename(scratch.c_str(), path.c_str()) != 0) return refused("replace", path);
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  const Descriptor folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.number >= 0) ::fsync(folder.number);
+  return sync_folder(parent.empty() ? "." : parent.string());
+}
+
+Status sync_folder(const std::string& path) {
+  const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.number < 0 || ::fsync(folder.number) != 0) return refused("sync the folder", path);
   return Done{};
 }
 

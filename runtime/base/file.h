@@ -19,4 +19,7 @@ enum class FileAccess { kEverybodyReads, kOwnerOnly };
 [[nodiscard]] Status replace_file(const std::string& path, std::string_view text,
                                   FileAccess access = FileAccess::kEverybodyReads);
 
+// Makes the names in a folder durable, after a rename. Errors: kIo.
+[[nodiscard]] Status sync_folder(const std::string& path);
+
 }  // namespace shoal

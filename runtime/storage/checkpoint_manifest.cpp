@@ -19,7 +19,8 @@ std::string to_json(const CheckpointManifest& manifest) {
   json["corpus_sha256"] = manifest.corpus_sha256;
   json["weights_sha256"] = manifest.weights_sha256;
   json["files"] = nlohmann::ordered_json::object();
-  for (const auto& [name, file] : manifest.files) json["files"][name] = {{"sha256", file.sha256}, {"bytes", file.bytes}};
+  for (const auto& [name, file] : manifest.files)
+    json["files"][name] = {{"sha256", file.sha256}, {"bytes", file.bytes}};
   return json.dump(2) + "\n";
 }
 

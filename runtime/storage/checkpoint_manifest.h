@@ -21,7 +21,7 @@ struct CheckpointFile {
 };
 
 struct CheckpointManifest {
-  std::string run;                   // hex, as in spawner.json
+  std::string run;  // hex, as in spawner.json
   std::uint32_t branch = 0;
   std::uint64_t step = 0;            // steps applied
   std::uint64_t optimizer_step = 0;  // updates applied (skipped steps do not count)

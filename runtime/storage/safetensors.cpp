@@ -51,7 +51,8 @@ Result<Placed> parse_entry(const std::string& name, const nlohmann::json& json, 
   Placed placed;
   placed.tensor.name = name;
   const auto dtype = parse_dtype(json.at("dtype").get<std::string>());
-  if (!dtype) return fail(Error::kInvalidData, compose("tensor ", name, " has the unsupported dtype ", json.at("dtype")));
+  if (!dtype)
+    return fail(Error::kInvalidData, compose("tensor ", name, " has the unsupported dtype ", json.at("dtype")));
   placed.tensor.dtype = *dtype;
   placed.tensor.shape = json.at("shape").get<std::vector<std::int64_t>>();
   const auto offsets = json.at("data_offsets").get<std::vector<std::uint64_t>>();
@@ -68,9 +69,8 @@ Result<Placed> parse_entry(const std::string& name, const nlohmann::json& json, 
 }
 
 Status check_tiling(std::vector<Placed>& placed, std::size_t data_size) {
-  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-  });
+  std::sort(placed.begin(), placed.end(),
+            [](const Placed& a, const Placed& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
   std::uint64_t at = 0;
   for (const auto& one : placed) {
     if (one.begin != at) return fail(Error::kInvalidData, compose("a gap or overlap before tensor ", one.tensor.name));
@@ -124,9 +124,8 @@ TensorBlob build_safetensors(std::vector<StoredTensor> tensors) {
   for (const auto& tensor : tensors) {
     CHECK(!header.contains(tensor.name), "two tensors named " + tensor.name);
     CHECK(byte_count(tensor.dtype, tensor.shape) == tensor.bytes.size(), "size and shape of " + tensor.name);
-    header[tensor.name] = {{"dtype", dtype_text(tensor.dtype)},
-                           {"shape", tensor.shape},
-                           {"data_offsets", {at, at + tensor.bytes.size()}}};
+    header[tensor.name] = {
+        {"dtype", dtype_text(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {at, at + tensor.bytes.size()}}};
     at += tensor.bytes.size();
   }
   std::string text = header.dump();
@@ -145,8 +144,9 @@ TensorBlob build_safetensors(std::vector<StoredTensor> tensors) {
 }
 
 const StoredTensor* find_tensor(const std::vector<StoredTensor>& tensors, const std::string& name) {
-  const auto found = std::lower_bound(tensors.begin(), tensors.end(), name,
-                                      [](const StoredTensor& tensor, const std::string& key) { return tensor.name < key; });
+  const auto found =
+      std::lower_bound(tensors.begin(), tensors.end(), name,
+                       [](const StoredTensor& tensor, const std::string& key) { return tensor.name < key; });
   return found != tensors.end() && found->name == name ? &*found : nullptr;
 }
 

@@ -1,0 +1,53 @@
+// Finds, verifies and reads checkpoints. A checkpoint is used whole or not at all: every file's size and SHA-256 is
+// compared with the manifest before a tensor is believed.
+//
+// Tensors have global names, so a checkpoint of any number of stages loads into any other.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/tensor_blob.h"
+#include "runtime/base/error.h"
+#include "runtime/storage/checkpoint_manifest.h"
+
+namespace shoal {
+
+// checkpoints/step_N
+[[nodiscard]] std::filesystem::path checkpoint_folder(const std::filesystem::path& checkpoints, std::uint64_t step);
+// Steps of the finished checkpoints there (folders with a manifest), newest first; unreadable folders count as empty.
+[[nodiscard]] std::vector<std::uint64_t> list_checkpoints(const std::filesystem::path& checkpoints);
+
+class Checkpoint {
+ public:
+  // Reads and verifies. Errors: kInvalidData saying which file is truncated, changed, missing or of another run
+  // (`run` empty: any), kIo.
+  [[nodiscard]] static Result<Checkpoint> open(const std::filesystem::path& folder, const std::string& run = {});
+
+  [[nodiscard]] const CheckpointManifest& manifest() const { return manifest_; }
+  // A safetensors image of these weights and of their optimizer.* tensors where there are any. Errors: kInvalidData
+  // naming a tensor the checkpoint lacks.
+  [[nodiscard]] Result<TensorBlob> image_of(const std::vector<std::string>& names) const;
+  // Of every weight, without optimiser state.
+  [[nodiscard]] Result<TensorBlob> weights_image() const;
+  [[nodiscard]] std::vector<std::string> weight_names() const;
+
+ private:
+  CheckpointManifest manifest_;
+  std::map<std::string, std::shared_ptr<AlignedBuffer>> images_;  // by file name
+};
+
+// The newest good checkpoint, or the named one. Those that were passed over are in `skipped`, with the reason. Errors:
+// kInvalidData when none is good, or when the named one is not.
+struct FoundCheckpoint {
+  std::optional<Checkpoint> checkpoint;  // empty: there is none at all
+  std::vector<std::string> skipped;
+};
+[[nodiscard]] Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints, const std::string& run,
+                                                      std::optional<std::uint64_t> step = std::nullopt);
+
+}  // namespace shoal
