@@ -140,6 +140,6 @@ using MetricsActor = Hears<ReplicaReport, EvaluationResult, RunEvent, JournalEnt
 
 using NodeAgentActor = Hears<Welcome, JoinRefused, SpawnStage, EndProcess, StopRequest, Tick>;
 
-using StorageActor = Hears<SaveShard, FetchState, Tick>;
+using StorageActor = Hears<SaveShard, FetchState>;
 
 }  // namespace shoal

@@ -1,0 +1,61 @@
+// Shell around CheckpointWriter and Checkpoint.
+#include "actors/storage.h"
+
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+
+namespace shoal {
+namespace {
+
+using Self = StorageActor::stateful_pointer<StorageState>;
+
+void post(Self self, Address to, MessageBody body) {
+  self->send(self->state.settings.router, Letter{{}, to, std::move(body)});
+}
+
+void save(Self self, const SaveShard& shard) {
+  const auto begun = self->clock().now();
+  const auto completed = self->state.writer->add(shard);
+  if (!completed) {
+    log_error("storage", "checkpoint of step ", shard.step, ": ", completed.failure().message);
+    return post(self, to_supervisor(), CheckpointFailed{shard.branch, shard.step, completed.failure().message});
+  }
+  if (!completed.value()) return;
+  const CheckpointManifest& manifest = *completed.value();
+  CheckpointSaved saved{shard.branch, shard.step, manifest.weights_sha256, 0, 0};
+  for (const auto& [name, file] : manifest.files) saved.byte_count += file.bytes;
+  saved.seconds = milliseconds(self->clock().now() - begun) / 1000.0;
+  log_info("storage", "checkpoint of step ", shard.step, " saved, weights ", manifest.weights_sha256);
+  post(self, to_supervisor(), saved);
+}
+
+Result<TensorBlob> read_state(StorageState& state, const FetchState& wanted) {
+  if (!state.opened || state.opened->manifest().step != wanted.step) {
+    auto opened =
+        Checkpoint::open(checkpoint_folder(state.settings.writer.folder, wanted.step), state.settings.writer.run);
+    if (!opened) return opened.failure();
+    state.opened = std::move(opened.value());
+  }
+  return state.opened->image_of(wanted.names);
+}
+
+void fetch(Self self, const FetchState& wanted) {
+  const auto image = read_state(self->state, wanted);
+  const Address to = to_stage({}, wanted.replica);
+  if (!image) return post(self, to, StateUnavailable{wanted.replica, wanted.step, image.failure().message});
+  post(self, to, StateImage{wanted.replica, wanted.step, image.value()});
+}
+
+}  // namespace
+
+StorageActor::behavior_type storage(Self self, StorageSettings settings) {
+  self->state.settings = std::move(settings);
+  self->state.writer.emplace(self->state.settings.writer);
+  self->send(self->state.settings.router, Attach{Role::kStorage, {}, {}, caf::actor_cast<caf::actor>(self)});
+  return {
+      [self](const SaveShard& shard) { save(self, shard); },
+      [self](const FetchState& wanted) { fetch(self, wanted); },
+  };
+}
+
+}  // namespace shoal
