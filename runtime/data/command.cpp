@@ -2,6 +2,7 @@
 #include "runtime/data/command.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +62,30 @@ class SpawnActions {
   posix_spawn_file_actions_t actions_{};
 };
 
+// A caller may block or ignore signals for its own reasons; the program starts with none blocked, so that Ctrl-C ends
+// it too.
+class SpawnAttributes {
+ public:
+  SpawnAttributes() {
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int result = posix_spawnattr_init(&attributes_);
+    result += posix_spawnattr_setsigmask(&attributes_, &none);
+    result += posix_spawnattr_setsigdefault(&attributes_, &all);
+    result += posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    CHECK(result == 0, "there is memory for spawn attributes");
+  }
+  ~SpawnAttributes() { posix_spawnattr_destroy(&attributes_); }
+  SpawnAttributes(const SpawnAttributes&) = delete;
+  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
+  [[nodiscard]] const posix_spawnattr_t* get() const { return &attributes_; }
+
+ private:
+  posix_spawnattr_t attributes_{};
+};
+
 }  // namespace
 
 Result<int> run_command(const Command& command) {
@@ -69,8 +94,9 @@ Result<int> run_command(const Command& command) {
   std::vector<std::string> environment = environment_with(command.environment);
   SpawnActions actions;
   actions.redirect(command);
+  const SpawnAttributes attributes;
   pid_t child = 0;
-  const int refused = ::posix_spawnp(&child, arguments[0].c_str(), actions.get(), nullptr,
+  const int refused = ::posix_spawnp(&child, arguments[0].c_str(), actions.get(), attributes.get(),
                                      pointers_to(arguments).data(), pointers_to(environment).data());
   if (refused != 0) return fail(Error::kIo, compose("cannot start ", arguments[0], ": ", std::strerror(refused)));
   int status = 0;

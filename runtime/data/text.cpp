@@ -77,8 +77,9 @@ std::string last_line(const fs::path& log) {
   if (!text) return "it said nothing";
   const std::size_t end = text->find_last_not_of(" \n");
   if (end == std::string::npos) return "it said nothing";
-  const std::size_t before = text->rfind('\n', end);
-  return text->substr(before == std::string::npos ? 0 : before + 1, end - (before == std::string::npos ? 0 : before));
+  const std::size_t newline = text->rfind('\n', end);
+  const std::size_t begin = newline == std::string::npos ? 0 : newline + 1;
+  return text->substr(begin, end + 1 - begin);
 }
 
 // Runs a program with its output in a log; an exit status other than 0 becomes `error` with the log's last line.

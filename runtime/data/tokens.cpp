@@ -43,7 +43,7 @@ Failure unusable(const std::filesystem::path& path, const std::string& why) {
 }  // namespace
 
 TokenSplit split_tokens(std::uint64_t tokens, double validation_fraction) {
-  CHECK(validation_fraction >= 0 && validation_fraction < 1, "a fraction of the text is in [0, 1)");
+  CHECK(validation_fraction >= 0 && validation_fraction <= 1, "a fraction of the text is in [0, 1]");
   const auto validation = static_cast<std::uint64_t>(std::floor(static_cast<double>(tokens) * validation_fraction));
   return TokenSplit{.train = tokens - validation, .validation = validation};
 }
@@ -90,6 +90,14 @@ Status check_length(const Tokens& tokens, int context) {
                         ". Use a longer text, a larger data.validation_fraction or a smaller model.context."));
   }
   return Done{};
+}
+
+Result<std::shared_ptr<const Tokens>> open_evaluation_text(const std::filesystem::path& path) {
+  auto tokens = Tokens::open(path, 1.0);
+  if (tokens.ok() && (*tokens)->count() < 2) {
+    return fail(Error::kInvalidData, compose("the text ", path.string(), " is too short: one byte predicts nothing."));
+  }
+  return tokens;
 }
 
 Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context) {

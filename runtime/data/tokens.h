@@ -23,7 +23,7 @@ struct TokenSplit {
   std::uint64_t validation = 0;
 };
 
-// validation = floor(tokens * validation_fraction), in double; train = the rest. 0 <= validation_fraction < 1.
+// validation = floor(tokens * validation_fraction), in double; train = the rest. 0 <= validation_fraction <= 1.
 [[nodiscard]] TokenSplit split_tokens(std::uint64_t tokens, double validation_fraction);
 
 class Tokens {
@@ -54,6 +54,10 @@ class Tokens {
 // That both parts are long enough: 2 x context training tokens (a window at any shift, order.h) and context + 1
 // validation tokens. Errors: kInvalidData with both lengths and what to change.
 [[nodiscard]] Status check_length(const Tokens& tokens, int context);
+
+// A text to evaluate on and not to train: all of it is validation. Errors: as open, and when it has fewer than 2
+// tokens.
+[[nodiscard]] Result<std::shared_ptr<const Tokens>> open_evaluation_text(const std::filesystem::path& path);
 
 // Everything between data.* and tokens: obtains the corpus (text.h), maps it and checks its length.
 [[nodiscard]] Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context);

@@ -2,6 +2,7 @@
 #include "runtime/data/command.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "runtime/base/file.h"
 #include "tests/runtime/data/scratch.h"
@@ -42,6 +43,17 @@ TEST(RunCommand, RunsInItsFolderWithItsEnvironmentAndNoInput) {
   const Setting ours("COLOUR", "red");
   ASSERT_EQ(*run_command(shell), 0);
   EXPECT_EQ(text_of(scratch, "out"), std::filesystem::canonical(scratch.path()).string() + "\nblue C\n");
+}
+
+TEST(RunCommand, StartsWithoutBlockedSignals) {
+  const Scratch scratch;
+  sigset_t interrupt;
+  sigset_t before;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &interrupt, &before), 0);
+  EXPECT_EQ(*run_command(command(scratch, {"sh", "-c", "kill -INT $$"})), 128 + SIGINT);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 TEST(RunCommand, NamesAProgramThatIsNotThere) {

@@ -48,7 +48,7 @@ TEST(SplitTokens, RoundsTheValidationPartDown) {
   EXPECT_EQ(split_tokens(4025033, 0.1).validation, 402503U);
   EXPECT_EQ(split_tokens(19, 0.1).validation, 1U);
   EXPECT_EQ(split_tokens(10, 0).validation, 0U);
-  EXPECT_THROW((void)split_tokens(10, 1.0), Bug);
+  EXPECT_THROW((void)split_tokens(10, 1.1), Bug);
 }
 
 TEST(Tokens, AreTheTextsBytes) {
@@ -84,6 +84,17 @@ TEST(Tokens, SayWhyATextCannotBeUsed) {
   expect_unusable(scratch.file("empty", ""), "empty");
   ASSERT_EQ(::mkfifo((scratch.path() / "pipe").c_str(), 0600), 0);
   expect_unusable(scratch.path() / "pipe", "not a regular file");
+}
+
+TEST(OpenEvaluationText, ValidatesOnAllOfIt) {
+  const Scratch scratch;
+  const auto tokens = open_evaluation_text(scratch.file("text", "abc"));
+  ASSERT_TRUE(tokens.ok());
+  EXPECT_EQ((*tokens)->split().train, 0U);
+  EXPECT_EQ((*tokens)->split().validation, 3U);
+  const auto single = open_evaluation_text(scratch.file("single", "a"));
+  ASSERT_FALSE(single.ok());
+  EXPECT_EQ(exit_code(single.failure().error), 3);
 }
 
 TEST(OpenTokens, RefusesATextTooShortForItsContext) {
