@@ -1,0 +1,41 @@
+#include "model/dropout.h"
+
+#include <string>
+
+#include <ATen/ops/empty.h>
+
+#include "runtime/base/counter_random.h"
+
+namespace shoal {
+namespace {
+
+std::uint64_t mask_stream(std::uint64_t sample, int layer, DropoutSite site) {
+  return stream_of("dropout " + std::to_string(layer) + " " + std::to_string(static_cast<std::uint32_t>(site)) + " " +
+                   std::to_string(sample));
+}
+
+}  // namespace
+
+at::Tensor Dropout::apply(const at::Tensor& x_BTC, int layer, DropoutSite site) const {
+  if (rate <= 0) return x_BTC;
+  const at::Tensor mask_BTC = at::empty(x_BTC.sizes(), at::kFloat);
+  const std::int64_t samples = x_BTC.size(0);
+  const std::int64_t elements = samples == 0 ? 0 : x_BTC.numel() / samples;
+  const auto threshold = static_cast<std::uint64_t>(rate * 0x1p32);  // a word below it drops its element
+  const auto kept = static_cast<float>(1 / (1 - rate));
+  const auto key = philox_key(seed);
+  auto* mask = mask_BTC.mutable_data_ptr<float>();
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    const std::uint64_t stream = mask_stream(first_sample + static_cast<std::uint64_t>(sample), layer, site);
+    for (std::int64_t i = 0; i < elements; i += 4) {
+      const std::uint64_t index = step << 32U | static_cast<std::uint64_t>(i / 4);
+      const auto words = philox4x32(philox_counter(index, stream), key);
+      for (std::int64_t k = 0; k < 4 && i + k < elements; ++k) {
+        *mask++ = words[static_cast<std::size_t>(k)] < threshold ? 0.0F : kept;
+      }
+    }
+  }
+  return x_BTC * mask_BTC;
+}
+
+}  // namespace shoal

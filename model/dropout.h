@@ -1,0 +1,27 @@
+// Dropout masks as a function of (seed, step, sample, layer, site), drawn by our own generator.
+//
+// A replaced worker, a recomputed forward and another cut draw the same mask: nothing depends on who drew before.
+// Site and place: on the embedding's sum, and on both residual branches of a layer. Torch's generator is never used.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+namespace shoal {
+
+// Where a mask is used. Part of the stream's definition: never renumber.
+enum class DropoutSite : std::uint32_t { kEmbedding = 0, kAttention = 1, kMlp = 2 };
+
+// One microbatch's dropout. Samples are numbered over the whole step: first_sample + row.
+struct Dropout {
+  double rate = 0;  // 0: off
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+  std::uint64_t first_sample = 0;
+
+  // x_BTC: float32. Returns x_BTC * mask / (1 - rate), mask in {0, 1}; x_BTC itself when off. Differentiable.
+  [[nodiscard]] at::Tensor apply(const at::Tensor& x_BTC, int layer, DropoutSite site) const;
+};
+
+}  // namespace shoal

@@ -1,0 +1,48 @@
+#include "model/initial_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string_view>
+
+#include "runtime/base/check.h"
+#include "runtime/base/counter_random.h"
+
+namespace shoal {
+namespace {
+
+bool is_residual_projection(std::string_view name) {
+  return name.ends_with("attn.c_proj.weight") || name.ends_with("mlp.c_proj.weight");
+}
+
+bool is_norm_weight(std::string_view name) {
+  return name.ends_with("ln_1.weight") || name.ends_with("ln_2.weight") || name == "ln_f.weight";
+}
+
+void fill_normal(std::uint64_t seed, std::string_view name, double deviation, std::span<float> values) {
+  const auto key = philox_key(seed);
+  const std::uint64_t stream = stream_of(name);
+  for (std::size_t i = 0; i < values.size(); i += 2) {
+    const auto words = philox4x32(philox_counter(i / 2, stream), key);
+    const double radius = deviation * std::sqrt(-2.0 * std::log(1.0 - uniform01(words[0], words[1])));
+    const double angle = 2.0 * std::numbers::pi * uniform01(words[2], words[3]);
+    values[i] = static_cast<float>(radius * std::cos(angle));
+    if (i + 1 < values.size()) values[i + 1] = static_cast<float>(radius * std::sin(angle));
+  }
+}
+
+}  // namespace
+
+void initial_weights(const ModelConfig& model, std::uint64_t seed, const TensorSpec& tensor, std::span<float> values) {
+  CHECK(static_cast<std::int64_t>(values.size()) == element_count(tensor), "one value per element of " + tensor.name);
+  if (is_norm_weight(tensor.name)) {
+    std::fill(values.begin(), values.end(), 1.0F);
+  } else if (tensor.shape.size() == 1) {
+    std::fill(values.begin(), values.end(), 0.0F);
+  } else {
+    const double scale = is_residual_projection(tensor.name) ? 1 / std::sqrt(2.0 * model.layers) : 1;
+    fill_normal(seed, tensor.name, model.init_std * scale, values);
+  }
+}
+
+}  // namespace shoal

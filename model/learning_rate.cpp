@@ -1,0 +1,25 @@
+#include "model/learning_rate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace shoal {
+
+double learning_rate(const OptimConfig& optim, std::uint64_t t) {
+  if (t < optim.warmup_steps) {
+    return optim.lr * static_cast<double>(t + 1) / static_cast<double>(optim.warmup_steps);
+  }
+  if (optim.schedule == LearningRateSchedule::kConstant) return optim.lr;
+  if (t >= optim.decay_steps) return optim.min_lr;
+  const double progress =
+      static_cast<double>(t - optim.warmup_steps) / static_cast<double>(optim.decay_steps - optim.warmup_steps);
+  return optim.min_lr + (optim.lr - optim.min_lr) * (1 + std::cos(std::numbers::pi * progress)) / 2;
+}
+
+double clip_scale(const OptimConfig& optim, double norm) {
+  if (optim.clip_norm <= 0) return 1;
+  return std::min(1.0, optim.clip_norm / (norm + 1e-6));
+}
+
+}  // namespace shoal

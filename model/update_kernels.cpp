@@ -1,0 +1,155 @@
+#include "model/update_kernels.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "runtime/base/check.h"
+
+// Compiled with -O3 -ffp-contract=off: the compiler may vectorise but not fuse or reorder. One clone per instruction
+// set; IEEE arithmetic and std::fma give the same bits in each.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define SHOAL_VECTOR_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define SHOAL_VECTOR_CLONES
+#endif
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kNormBlock = 4096;
+constexpr std::size_t kNormLanes = 16;
+
+SHOAL_VECTOR_CLONES bool within(const float* values, std::size_t count, float limit) {
+  int outside = 0;
+  for (std::size_t i = 0; i < count; ++i) outside |= static_cast<int>(!(std::fabs(values[i]) <= limit));
+  return outside == 0;
+}
+
+SHOAL_VECTOR_CLONES void add_exact(const float* values, double scale, std::int64_t* sums, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const double scaled = static_cast<double>(values[i]) * scale;
+    sums[i] += static_cast<std::int64_t>(scaled + std::copysign(0.5, scaled));
+  }
+}
+
+SHOAL_VECTOR_CLONES void add_fast(const float* values, float* sums, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) sums[i] += values[i];
+}
+
+SHOAL_VECTOR_CLONES void mean_exact(const std::int64_t* sums, double scale, double tokens, float* means,
+                                    std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) means[i] = static_cast<float>(static_cast<double>(sums[i]) * scale / tokens);
+}
+
+SHOAL_VECTOR_CLONES void mean_fast(const float* sums, double tokens, float* means, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) means[i] = static_cast<float>(static_cast<double>(sums[i]) / tokens);
+}
+
+SHOAL_VECTOR_CLONES double squares(const float* values, std::size_t count) {
+  double lanes[kNormLanes] = {};
+  std::size_t i = 0;
+  for (; i + kNormLanes <= count; i += kNormLanes) {
+    for (std::size_t lane = 0; lane < kNormLanes; ++lane) {
+      const double value = values[i + lane];
+      lanes[lane] += value * value;
+    }
+  }
+  for (std::size_t lane = 0; i + lane < count; ++lane) {
+    const double value = values[i + lane];
+    lanes[lane] += value * value;
+  }
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
+SHOAL_VECTOR_CLONES void adamw(const AdamwCoefficients& c, float* __restrict weights, float* __restrict exp_avg,
+                               float* __restrict exp_avg_sq, const float* __restrict gradient, std::size_t count) {
+  const AdamwCoefficients k = c;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float g = gradient[i] * k.clip_scale;
+    const float m = std::fma(k.one_minus_beta1, g - exp_avg[i], exp_avg[i]);
+    const float v = std::fma(k.one_minus_beta2 * g, g, exp_avg_sq[i] * k.beta2);
+    const float denominator = std::sqrt(v) / k.root_correction + k.eps;
+    exp_avg[i] = m;
+    exp_avg_sq[i] = v;
+    weights[i] = std::fma(-k.step_size, m / denominator, weights[i] * k.decay);
+  }
+}
+
+SHOAL_VECTOR_CLONES void sgd(const SgdCoefficients& c, float* __restrict weights, const float* __restrict gradient,
+                             std::size_t count) {
+  const SgdCoefficients k = c;
+  for (std::size_t i = 0; i < count; ++i) {
+    weights[i] = std::fma(-k.learning_rate, gradient[i] * k.clip_scale, weights[i] * k.decay);
+  }
+}
+
+}  // namespace
+
+int fraction_bits(std::uint64_t planned_tokens) {
+  CHECK(planned_tokens >= 1, "a step plans at least one token");
+  return 56 - static_cast<int>(std::bit_width(planned_tokens - 1));
+}
+
+bool all_within(std::span<const float> values, float limit) { return within(values.data(), values.size(), limit); }
+
+void accumulate_exact(std::span<const float> values, int fraction_bits, std::span<std::int64_t> sums) {
+  CHECK(values.size() == sums.size(), "one sum per value");
+  add_exact(values.data(), std::ldexp(1.0, fraction_bits), sums.data(), values.size());
+}
+
+void accumulate_fast(std::span<const float> values, std::span<float> sums) {
+  CHECK(values.size() == sums.size(), "one sum per value");
+  add_fast(values.data(), sums.data(), values.size());
+}
+
+void mean_of_exact(std::span<const std::int64_t> sums, int fraction_bits, std::uint64_t tokens,
+                   std::span<float> means) {
+  CHECK(means.size() == sums.size() && tokens > 0, "one mean per sum, of at least one token");
+  mean_exact(sums.data(), std::ldexp(1.0, -fraction_bits), static_cast<double>(tokens), means.data(), means.size());
+}
+
+void mean_of_fast(std::span<const float> sums, std::uint64_t tokens, std::span<float> means) {
+  CHECK(means.size() == sums.size() && tokens > 0, "one mean per sum, of at least one token");
+  mean_fast(sums.data(), static_cast<double>(tokens), means.data(), means.size());
+}
+
+double squared_norm(std::span<const float> values) {
+  double sum = 0;
+  for (std::size_t begin = 0; begin < values.size(); begin += kNormBlock) {
+    const std::span<const float> block = values.subspan(begin, std::min(kNormBlock, values.size() - begin));
+    sum += squares(block.data(), block.size());
+  }
+  return sum;
+}
+
+AdamwCoefficients adamw_coefficients(const AdamwRule& rule) {
+  const auto t = static_cast<double>(rule.optimizer_step);
+  AdamwCoefficients coefficients;
+  coefficients.clip_scale = static_cast<float>(rule.clip_scale);
+  coefficients.decay = static_cast<float>(1 - rule.learning_rate * rule.weight_decay);
+  coefficients.one_minus_beta1 = static_cast<float>(1 - rule.beta1);
+  coefficients.beta2 = static_cast<float>(rule.beta2);
+  coefficients.one_minus_beta2 = static_cast<float>(1 - rule.beta2);
+  coefficients.step_size = static_cast<float>(rule.learning_rate / (1 - std::pow(rule.beta1, t)));
+  coefficients.root_correction = static_cast<float>(std::sqrt(1 - std::pow(rule.beta2, t)));
+  coefficients.eps = static_cast<float>(rule.eps);
+  return coefficients;
+}
+
+void apply_adamw(const AdamwCoefficients& coefficients, const AdamwTensor& tensor) {
+  const std::size_t count = tensor.weights.size();
+  CHECK(tensor.exp_avg.size() == count && tensor.exp_avg_sq.size() == count && tensor.gradient.size() == count,
+        "weights, both averages and the gradient have one size");
+  adamw(coefficients, tensor.weights.data(), tensor.exp_avg.data(), tensor.exp_avg_sq.data(), tensor.gradient.data(),
+        count);
+}
+
+void apply_sgd(const SgdCoefficients& coefficients, std::span<float> weights, std::span<const float> gradient) {
+  CHECK(gradient.size() == weights.size(), "one gradient per weight");
+  sgd(coefficients, weights.data(), gradient.data(), weights.size());
+}
+
+}  // namespace shoal
