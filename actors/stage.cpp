@@ -1,0 +1,115 @@
+// Shell of a replica: messages to the core, effects to the router and the executor.
+#include "actors/stage.h"
+
+#include <utility>
+
+#include "runtime/base/log.h"
+
+namespace shoal {
+namespace {
+
+using Self = StageActor::stateful_pointer<StageState>;
+using namespace std::chrono_literals;
+
+constexpr auto kTickPeriod = 500ms;
+
+[[nodiscard]] Instant now(Self self) { return self->clock().now(); }
+
+void perform(Self self, Effects effects);
+
+struct Performer {
+  Self self;
+
+  void operator()(SendLetter& effect) const { self->send(self->state.router, std::move(effect.letter)); }
+  void operator()(RunJob& effect) const {
+    auto result = run_job(*self->state.executor, effect.job);
+    perform(self, self->state.core->completed(std::move(result), now(self)));
+  }
+  void operator()(End& effect) const {
+    log_warn("stage", "replica ends itself: ", effect.reason);
+    self->quit(caf::make_error(caf::sec::runtime_error, effect.reason));
+  }
+};
+
+void perform(Self self, Effects effects) {
+  for (Effect& effect : effects) std::visit(Performer{self}, effect);
+}
+
+void schedule(Self self) {
+  if (self->state.is_scheduled || !self->state.core->has_job()) return;
+  self->state.is_scheduled = true;
+  self->send(self, RunNextJob{});
+}
+
+template <class Message>
+void take(Self self, const Message& message) {
+  perform(self, self->state.core->receive(message, now(self)));
+  schedule(self);
+}
+
+void run_next(Self self) {
+  self->state.is_scheduled = false;
+  perform(self, self->state.core->run_next(now(self)));
+  schedule(self);
+}
+
+void tick(Self self) {
+  self->delayed_send(self, kTickPeriod, Tick{});
+  perform(self, self->state.core->tick(now(self)));
+}
+
+[[nodiscard]] ReplicaSetup make_setup(const StageSettings& settings, std::vector<std::string> tensor_names) {
+  const SpawnStage& order = settings.order;
+  ReplicaSetup setup;
+  setup.run = settings.run;
+  setup.branch = order.branch;
+  setup.term = settings.term;
+  setup.stage = order.stage;
+  setup.stage_count = static_cast<std::uint32_t>(settings.config.pipeline.stages);
+  setup.self = order.replica;
+  setup.process = settings.process;
+  setup.version = order.version;
+  setup.optimizer_step = order.optimizer_step;
+  setup.tokens_total = order.version * planned_tokens(settings.config);
+  setup.microbatch_count = static_cast<std::uint32_t>(microbatches_per_step(settings.config));
+  setup.schedule = settings.config.pipeline.schedule;
+  setup.from_checkpoint = order.from_checkpoint;
+  setup.image = settings.image;
+  setup.tensor_names = std::move(tensor_names);
+  return setup;
+}
+
+void adopt(Self self, StageSettings settings) {
+  auto& state = self->state;
+  state.router = settings.router;
+  state.executor = settings.make_executor();
+  state.core.emplace(make_setup(settings, state.executor->tensor_names()), now(self));
+  self->send(state.router,
+             Attach{Role::kStage, settings.order.stage, settings.order.replica, caf::actor_cast<caf::actor>(self)});
+  self->delayed_send(self, kTickPeriod, Tick{});
+  perform(self, state.core->begin(now(self)));
+}
+
+}  // namespace
+
+StageActor::behavior_type stage(Self self, StageSettings settings) {
+  adopt(self, std::move(settings));
+  return {
+      [self](const Forward& message) { take(self, message); },
+      [self](const Backward& message) { take(self, message); },
+      [self](const Ask& message) { take(self, message); },
+      [self](const Open& message) { take(self, message); },
+      [self](const Zero& message) { take(self, message); },
+      [self](const Prepare& message) { take(self, message); },
+      [self](const Reduce& message) { take(self, message); },
+      [self](const Part& message) { take(self, message); },
+      [self](const JournalEntry& message) { take(self, message); },
+      [self](const StateImage& message) { take(self, message); },
+      [self](const StateUnavailable& message) { take(self, message); },
+      [self](const TransferTimed& message) { self->state.core->transfer_timed(message.milliseconds); },
+      [self](const RunNextJob&) { run_next(self); },
+      [self](const Tick&) { tick(self); },
+  };
+}
+
+}  // namespace shoal

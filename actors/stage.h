@@ -1,0 +1,42 @@
+// The stage actor: one replica of one stage. It asks its core what to do and its executor to compute.
+//
+// Spawned detached (its own thread computes inside the handler of RunNextJob) or, in the simulation, scheduled with a
+// fake executor. One RunNextJob is in its mailbox at a time, so whatever came during a computation is known before the
+// next one is chosen. It speaks only with the router of its process, and ends itself with a reason when its core says
+// so; the node agent, which monitors it, tells the supervisor.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "messages/actor_types.h"
+#include "runtime/base/config.h"
+#include "runtime/pipeline/replica.h"
+#include "runtime/pipeline/stage_executor.h"
+
+namespace shoal {
+
+struct StageSettings {
+  SpawnStage order;
+  Config config;
+  RunId run;
+  Term term;
+  ProcessIncarnation process;
+  RouterActor router;
+  // Called once, on the thread that will compute.
+  std::function<std::unique_ptr<StageExecutor>()> make_executor;
+  std::optional<TensorBlob> image;  // a state to load at the start
+};
+
+struct StageState {
+  static inline const char* name = "stage";
+  RouterActor router;
+  std::unique_ptr<StageExecutor> executor;
+  std::optional<ReplicaCore> core;
+  bool is_scheduled = false;  // a RunNextJob is under way
+};
+
+StageActor::behavior_type stage(StageActor::stateful_pointer<StageState> self, StageSettings settings);
+
+}  // namespace shoal

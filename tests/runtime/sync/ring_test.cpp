@@ -1,0 +1,204 @@
+// The ring: whatever the number of members, the type, the size and the order of messages, all end with the same sum.
+#include "runtime/sync/ring.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <random>
+
+#include "runtime/base/check.h"
+#include "tests/support/fake_executor.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kSmallBucket = 32;  // bytes: many buckets of few elements
+
+OrderId order_of(std::uint32_t counter) {
+  return OrderId{RunId{7}, Branch{0}, Term{1}, StageId{0}, StepId{3}, Epoch{Incarnation{9}, counter}};
+}
+
+std::vector<Incarnation> make_members(std::uint32_t count) {
+  std::vector<Incarnation> members;
+  for (std::uint32_t at = 0; at < count; ++at) members.push_back(Incarnation{100 + at});
+  return members;
+}
+
+std::vector<std::int64_t> random_values(std::mt19937_64& random, std::size_t count) {
+  std::vector<std::int64_t> values(count);
+  for (auto& value : values) value = static_cast<std::int64_t>(random() % 2001) - 1000;
+  return values;
+}
+
+struct Swarm {
+  Swarm(std::uint32_t member_count, DType dtype, std::size_t element_count, std::mt19937_64& random,
+        std::uint32_t counter = 1)
+      : expected(element_count, 0) {
+    const auto members = make_members(member_count);
+    for (const Incarnation self : members) {
+      const auto values = random_values(random, element_count);
+      for (std::size_t at = 0; at < element_count; ++at) expected[at] += values[at];
+      contributions.push_back(make_values(dtype, values));
+      rings.emplace_back(RingSetup{order_of(counter), members, self, kSmallBucket}, contributions.back());
+    }
+    for (std::size_t at = 0; at < rings.size(); ++at) post(at, rings[at].begin());
+  }
+
+  void post(std::size_t from, std::vector<Part> parts) {
+    for (Part& part : parts) wire.emplace_back((from + 1) % rings.size(), std::move(part));
+  }
+  void deliver(std::size_t index) {
+    auto [to, part] = wire[index];
+    wire.erase(wire.begin() + static_cast<std::ptrdiff_t>(index));
+    post(to, rings[to].receive(part));
+  }
+  [[nodiscard]] bool is_complete() const {
+    return std::all_of(rings.begin(), rings.end(), [](const RingReduction& ring) { return ring.is_complete(); });
+  }
+
+  std::vector<std::int64_t> expected;
+  std::vector<TensorBlob> contributions;
+  std::vector<RingReduction> rings;
+  std::deque<std::pair<std::size_t, Part>> wire;
+};
+
+struct RingCase {
+  std::uint32_t members = 1;
+  DType dtype = DType::kInt64;
+  std::size_t elements = 1;
+};
+
+class Ring : public testing::TestWithParam<RingCase> {};
+
+TEST_P(Ring, GivesEveryMemberTheWholeSumInAnyOrderOfMessages) {
+  const RingCase& param = GetParam();
+  const std::uint64_t seed = 1000 * param.members + param.elements;
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  Swarm swarm(param.members, param.dtype, param.elements, random);
+  const auto contributions = swarm.contributions;
+  while (!swarm.wire.empty()) {
+    const std::size_t index = random() % swarm.wire.size();
+    if (random() % 4 == 0) swarm.wire.push_back(swarm.wire[index]);  // a repeat
+    if (swarm.wire.size() > 10'000) FAIL() << "the ring does not end";
+    swarm.deliver(index);
+  }
+  for (std::size_t at = 0; at < swarm.rings.size(); ++at) {
+    ASSERT_TRUE(swarm.rings[at].is_complete());
+    EXPECT_EQ(values_of(swarm.rings[at].sum()), swarm.expected);
+    EXPECT_EQ(swarm.rings[at].sum(), swarm.rings[0].sum()) << "bits differ between members";
+    EXPECT_EQ(swarm.contributions[at], contributions[at]) << "a contribution was written";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Ring,
+                         testing::Values(RingCase{1, DType::kInt64, 5}, RingCase{1, DType::kFloat32, 9},
+                                         RingCase{2, DType::kInt64, 1}, RingCase{2, DType::kFloat32, 33},
+                                         RingCase{3, DType::kInt64, 37}, RingCase{3, DType::kFloat32, 7},
+                                         RingCase{5, DType::kInt64, 4}, RingCase{5, DType::kInt64, 101},
+                                         RingCase{5, DType::kFloat32, 257}));
+
+TEST(Ring, OfOneIsCompleteAtOnceAndSharesTheContribution) {
+  std::mt19937_64 random(1);
+  Swarm swarm(1, DType::kInt64, 10, random);
+  EXPECT_TRUE(swarm.wire.empty());
+  EXPECT_TRUE(swarm.rings[0].is_complete());
+  EXPECT_EQ(swarm.rings[0].sum().bytes, swarm.contributions[0].bytes);
+}
+
+TEST(Ring, TakesNothingOfAnotherEpochWhichWouldOtherwiseChangeTheSum) {
+  std::mt19937_64 random(2);
+  Swarm voided(3, DType::kInt64, 12, random, 1);
+  Swarm current(3, DType::kInt64, 12, random, 2);
+  for (auto& [to, part] : voided.wire) EXPECT_TRUE(current.rings[to].receive(part).empty());
+  while (!current.wire.empty()) current.deliver(0);
+  for (const RingReduction& ring : current.rings) EXPECT_EQ(values_of(ring.sum()), current.expected);
+
+  // Negative control: with the epoch rewritten the same parts do enter, and the sum is wrong.
+  Swarm deceived(3, DType::kInt64, 12, random, 2);
+  for (auto& [to, part] : voided.wire) {
+    part.order = order_of(2);
+    deceived.post(to, deceived.rings[to].receive(part));
+  }
+  while (!deceived.wire.empty()) deceived.deliver(deceived.wire.size() - 1);
+  EXPECT_NE(values_of(deceived.rings[0].sum()), deceived.expected);
+}
+
+TEST(Ring, RefusesPartsOfAnotherMemberBucketHopTypeOrLength) {
+  std::mt19937_64 random(3);
+  Swarm swarm(3, DType::kInt64, 12, random);
+  const auto [to, good] = swarm.wire.front();
+  RingReduction& ring = swarm.rings[to];
+  std::vector<Part> bad(6, good);
+  bad[0].member = ring.successor();
+  bad[1].bucket = 99;
+  bad[2].hop = good.hop + 1;
+  bad[3].values = make_values(DType::kFloat32, {1, 2, 3, 4, 5, 6, 7, 8});
+  bad[4].values = make_values(DType::kInt64, {1});
+  bad[5].hop = 99;
+  for (const Part& part : bad) EXPECT_TRUE(ring.receive(part).empty());
+  EXPECT_EQ(ring.refused_count(), bad.size());
+  EXPECT_FALSE(ring.receive(good).empty());
+}
+
+TEST(Ring, OfTwoRecoversEveryLostPartByRepeating) {
+  std::mt19937_64 random(4);
+  Swarm swarm(2, DType::kFloat32, 41, random);
+  int rounds = 0;
+  for (; !swarm.is_complete() && rounds < 200; ++rounds) {
+    while (!swarm.wire.empty()) {
+      if (random() % 2 == 0) {
+        swarm.wire.pop_front();
+      } else {
+        swarm.deliver(0);
+      }
+    }
+    for (std::size_t at = 0; at < 2; ++at) swarm.post(at, swarm.rings[at].repeat());
+  }
+  ASSERT_TRUE(swarm.is_complete());
+  EXPECT_GT(rounds, 1);
+  for (const RingReduction& ring : swarm.rings) EXPECT_EQ(values_of(ring.sum()), swarm.expected);
+}
+
+TEST(Ring, RepeatsOnlyWhatItSentBefore) {
+  std::mt19937_64 random(5);
+  Swarm swarm(5, DType::kInt64, 101, random);
+  std::vector<std::vector<Part>> sent(5);
+  while (!swarm.wire.empty()) {
+    const auto& [to, part] = swarm.wire.front();
+    sent[(to + 4) % 5].push_back(part);
+    swarm.deliver(0);
+  }
+  for (std::size_t at = 0; at < 5; ++at) {
+    const auto repeated = swarm.rings[at].repeat();
+    EXPECT_FALSE(repeated.empty());
+    for (const Part& part : repeated) EXPECT_NE(std::find(sent[at].begin(), sent[at].end(), part), sent[at].end());
+  }
+}
+
+TEST(Ring, IsABugWithoutItsOwnMember) {
+  const auto values = make_values(DType::kInt64, {1});
+  EXPECT_THROW(RingReduction(RingSetup{order_of(1), make_members(2), Incarnation{1}, 32}, values), Bug);
+}
+
+TEST(HeldParts, KeepsOnlyTheHighestEpochAndItsBound) {
+  HeldParts held(2);
+  Part part;
+  part.order = order_of(3);
+  held.hold(part);
+  part.order = order_of(2);
+  held.hold(part);
+  EXPECT_EQ(held.size(), 1U);
+  part.order = order_of(4);
+  for (int at = 0; at < 5; ++at) held.hold(part);
+  EXPECT_EQ(held.size(), 2U);
+  EXPECT_TRUE(held.take(order_of(3).epoch).empty());
+  EXPECT_EQ(held.take(order_of(4).epoch).size(), 2U);
+  held.hold(part);
+  EXPECT_TRUE(held.take(order_of(5).epoch).empty());
+  EXPECT_EQ(held.size(), 0U);
+}
+
+}  // namespace
+}  // namespace shoal
