@@ -1,0 +1,338 @@
+// The state machine of sync_group.h. Inputs change state and append effects; take_effects() hands them out.
+#include "runtime/sync/sync_group.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+#include "runtime/sync/sync_group_verdict.h"
+
+namespace shoal {
+
+namespace {
+
+constexpr std::uint32_t kDoublingsMax = 6;
+constexpr Duration kIntervalMax = std::chrono::minutes(2);
+
+[[nodiscard]] std::string list_members(const std::set<Incarnation>& members) {
+  std::string text;
+  for (const Incarnation member : members) text += compose(text.empty() ? "" : " ", member);
+  return text;
+}
+
+}  // namespace
+
+SyncGroupCore::SyncGroupCore(SyncGroupConfig config) : config_(std::move(config)) {
+  CHECK(config_.self.value != 0 && config_.microbatches > 0, "a sync group has an incarnation and a plan");
+}
+
+SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
+  const JournalPosition change_before = view_.last_change_of(config_.stage);
+  view_.apply(entry);
+  const bool is_appointed = view_.group_of(config_.stage) == config_.self;
+  if (!is_appointed && phase_ != Phase::kIdle) {
+    phase_ = Phase::kIdle;
+    note(compose("another group or branch took over: ", describe(entry)));
+  }
+  if (!is_appointed) return take_effects();
+  if (phase_ == Phase::kIdle) {
+    begin_step();
+    epoch_ = Epoch{config_.self, 0};
+    open(now, "appointed");  // P-21
+    return take_effects();
+  }
+  if (std::holds_alternative<Commit>(entry.body)) {
+    begin_step();
+    std::swap(hints_, early_hints_);
+    phase_ = Phase::kOpen;
+    quiet_since_ = now;
+    hint_not_before_ = now;
+  }
+  if (view_.last_change_of(config_.stage) != change_before) {
+    std::erase_if(holders_, [&](const auto& holder) { return !is_member(holder.second); });
+    if (epochs_of_step_ > 0) open(now, "the stage's membership changed");  // P-20
+  }
+  prepare_if_due(now);
+  return take_effects();
+}
+
+SyncGroupEffects SyncGroupCore::hear(const Progress& progress, Instant now) {
+  const OrderId& order = progress.order;
+  if (order.branch != view_.branch() || order.stage != config_.stage || order.step < step()) return take_effects();
+  Hints& hints = order.step == step() ? hints_ : early_hints_;
+  if (order.step.value > step().value + 1) return take_effects();
+  Hint& known = hints.progress[progress.member];
+  known = std::max(known, Hint{order.epoch, progress.count});
+  if (order.step == step()) {
+    quiet_since_ = now;
+    if (phase_ == Phase::kOpen && order.epoch >= epoch_) unanswered_.erase(progress.member);
+  }
+  prepare_if_due(now);
+  return take_effects();
+}
+
+SyncGroupEffects SyncGroupCore::hear(const AllAnswered& hint, Instant now) {
+  if (hint.branch != view_.branch()) return take_effects();
+  if (hint.step == step()) hints_.all_answered = true;
+  if (hint.step.value == step().value + 1) early_hints_.all_answered = true;
+  prepare_if_due(now);
+  return take_effects();
+}
+
+SyncGroupEffects SyncGroupCore::hear(const Manifest& manifest, Instant now) {
+  if (phase_ != Phase::kPreparing || !is_current(manifest.order) || !unanswered_.contains(manifest.member)) {
+    return take_effects();
+  }
+  unanswered_.erase(manifest.member);
+  manifests_[manifest.member] = manifest;
+  for (const ManifestEntry& entry : manifest.entries) holders_[entry.microbatch] = manifest.member;
+  // A frozen member's manifest is also its exact count.
+  hints_.progress[manifest.member] = {epoch_, static_cast<std::uint32_t>(manifest.entries.size())};
+  if (unanswered_.empty()) decide(now);
+  return take_effects();
+}
+
+SyncGroupEffects SyncGroupCore::hear(const Reduced& reduced, Instant now) {
+  if (phase_ != Phase::kReducing || !is_current(reduced.order) || !unanswered_.contains(reduced.member)) {
+    return take_effects();
+  }
+  unanswered_.erase(reduced.member);
+  reduced_[reduced.member] = reduced;
+  if (unanswered_.empty()) conclude(now);
+  return take_effects();
+}
+
+SyncGroupEffects SyncGroupCore::hear(const AskHolders& question, Instant /*now*/) {
+  if (phase_ == Phase::kIdle || question.branch != view_.branch() || question.step != step()) return take_effects();
+  Holders answer{config_.stage, view_.branch(), step(), {}};
+  for (const auto& [microbatch, replica] : holders_) answer.holders.push_back({microbatch, replica});
+  effects_.letters.push_back({kSpawnerProcess, to_data_loader(), std::move(answer)});
+  return take_effects();
+}
+
+SyncGroupEffects SyncGroupCore::tick(Instant now) {
+  if (phase_ == Phase::kIdle || members().empty() || view_.is_finished()) return take_effects();
+  if (phase_ == Phase::kReducing && now - epoch_began_ >= doubled(config_.reduce_timeout)) {
+    const std::string why = compose("no sum from ", list_members(unanswered_), " in time");
+    announce("reduce_timed_out", why);
+    open(now, why);
+  }
+  prepare_if_due(now);
+  repeat(now);
+  return take_effects();
+}
+
+bool SyncGroupCore::is_current_step(const OrderId& order) const {
+  return order.run == config_.run && order.term == config_.term && order.branch == view_.branch() &&
+         order.stage == config_.stage && order.step == step();
+}
+
+bool SyncGroupCore::is_current(const OrderId& order) const { return is_current_step(order) && order.epoch == epoch_; }
+
+Duration SyncGroupCore::doubled(Duration base) const {
+  const std::uint32_t doublings = std::min(std::max(epochs_of_step_, 1U) - 1, kDoublingsMax);
+  return base * (std::uint32_t{1} << doublings);
+}
+
+bool SyncGroupCore::hints_cover_plan(Instant now) const {
+  if (hints_.all_answered && now >= hint_not_before_) return true;
+  std::uint64_t accumulated = 0;
+  for (const ReplicaMember& member : members()) {
+    const auto hint = hints_.progress.find(member.incarnation);
+    if (hint != hints_.progress.end() && hint->second.epoch >= last_zero_) accumulated += hint->second.count;
+  }
+  if (accumulated >= config_.microbatches) return true;
+  // Work had begun and there has been no sign of it for long: hints may have been lost, so look.
+  const bool has_begun = epochs_of_step_ > 0 || !hints_.progress.empty();
+  return has_begun && now - quiet_since_ >= doubled(config_.probe_after);
+}
+
+void SyncGroupCore::begin_step() {
+  epochs_of_step_ = 0;
+  last_zero_ = Epoch{};
+  hints_ = Hints{};
+  manifests_.clear();
+  reduced_.clear();
+  holders_.clear();
+  order_.reset();
+  unanswered_.clear();
+  missing_.clear();
+  prepare_not_before_ = Instant{};
+}
+
+void SyncGroupCore::begin_epoch(Instant now) {
+  ++epoch_.counter;
+  ++epochs_of_step_;
+  epoch_position_ = view_.position();
+  epoch_began_ = now;
+  repeat_interval_ = doubled(config_.repeat_after);
+  repeat_at_ = now + repeat_interval_;
+  manifests_.clear();
+  reduced_.clear();
+  unanswered_.clear();
+  for (const ReplicaMember& member : members()) unanswered_.insert(member.incarnation);
+}
+
+void SyncGroupCore::open(Instant now, const std::string& why) {
+  begin_epoch(now);
+  phase_ = Phase::kOpen;
+  quiet_since_ = now;
+  note(compose("opens step ", step(), " as epoch ", epoch_, ": ", why));
+  give_order(Open{order_id()});
+}
+
+void SyncGroupCore::zero(Instant now) {
+  begin_epoch(now);
+  phase_ = Phase::kOpen;
+  quiet_since_ = now;
+  last_zero_ = epoch_;
+  holders_.clear();
+  give_order(Zero{order_id()});
+}
+
+void SyncGroupCore::prepare_if_due(Instant now) {
+  if (phase_ != Phase::kOpen || members().empty() || now < prepare_not_before_ || !hints_cover_plan(now)) return;
+  begin_epoch(now);
+  phase_ = Phase::kPreparing;
+  give_order(Prepare{order_id(), last_zero_});
+}
+
+// P-16: the manifests of all members are in.
+void SyncGroupCore::decide(Instant now) {
+  std::vector<MemberManifest> all;
+  for (const auto& [member, manifest] : manifests_) all.push_back({member, manifest.entries});
+  const ManifestVerdict verdict = judge_manifests(all, config_.microbatches);
+  if (verdict.is_exactly_once()) return reduce(now, verdict.token_count);
+  hints_.all_answered = false;
+  if (!verdict.twice.empty() || !verdict.unknown.empty()) {
+    const auto& named = verdict.twice.empty() ? verdict.unknown : verdict.twice;
+    announce(verdict.twice.empty() ? "microbatch_unknown" : "microbatch_twice",
+             compose("step ", step(), ": microbatch ", list_microbatches(named),
+                     verdict.twice.empty() ? " is not in the plan" : " was accumulated more than once",
+                     "; the stage starts the step again"));
+    zero(now);
+    std::vector<MicrobatchId> plan;
+    for (std::uint32_t index = 0; index < config_.microbatches; ++index) plan.push_back(MicrobatchId{index});
+    return ask_again(now, std::move(plan));
+  }
+  announce("microbatch_missing", compose("step ", step(), ": microbatch ", list_microbatches(verdict.missing),
+                                         " is in no manifest; it is asked for again"));
+  open(now, "a gap in the manifests");
+  ask_again(now, verdict.missing);
+}
+
+void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
+  missing_.clear();
+  phase_ = Phase::kReducing;
+  epoch_began_ = now;
+  repeat_at_ = now + repeat_interval_;
+  Reduce order{order_id(), {}, token_count};
+  for (const ReplicaMember& member : members()) {
+    order.members.push_back(member.incarnation);
+    unanswered_.insert(member.incarnation);
+  }
+  give_order(order);
+}
+
+// P-19: every member holds a whole sum.
+void SyncGroupCore::conclude(Instant now) {
+  const Reduced& first = reduced_.begin()->second;
+  for (const auto& [member, reduced] : reduced_) {
+    if (reduced.digest == first.digest) continue;
+    const std::string why = compose("the sums of replicas ", first.member, " and ", member, " differ");
+    announce("sums_differ", compose("step ", step(), ": ", why));
+    open(now, why);
+    prepare_not_before_ = now + doubled(config_.repeat_after);
+    return;
+  }
+  vote_ = Prepared{order_id(), epoch_position_, first.digest, {}, first.norms};
+  for (const auto& [member, manifest] : manifests_) vote_.manifests.push_back({member, manifest.entries});
+  phase_ = Phase::kVoted;
+  repeat_interval_ = config_.repeat_after;
+  repeat_at_ = now + repeat_interval_;
+  note(compose("votes for step ", step(), " in epoch ", epoch_));
+  vote();
+}
+
+void SyncGroupCore::vote() { effects_.letters.push_back({kSpawnerProcess, to_supervisor(), vote_}); }
+
+// P-17, repeated until the next complete manifests.
+void SyncGroupCore::ask_again(Instant now, std::vector<MicrobatchId> microbatches) {
+  missing_ = std::move(microbatches);
+  missing_interval_ = doubled(config_.repeat_after);
+  missing_at_ = now + missing_interval_;
+  hint_not_before_ = now + missing_interval_;
+  send_missing();
+}
+
+void SyncGroupCore::send_missing() {
+  if (config_.stage.value == 0) {
+    effects_.letters.push_back({kSpawnerProcess, to_data_loader(), Missing{order_id(), Incarnation{}, missing_}});
+    return;
+  }
+  for (const ReplicaMember& upstream : view_.replicas_of(StageId{config_.stage.value - 1})) {
+    const Address router{upstream.process, Role::kRouter, {}, {}};
+    effects_.letters.push_back({kSpawnerProcess, router, Missing{order_id(), upstream.incarnation, missing_}});
+  }
+}
+
+void SyncGroupCore::repeat(Instant now) {
+  if (now >= repeat_at_) {
+    repeat_interval_ = std::min(2 * repeat_interval_, kIntervalMax);
+    repeat_at_ = now + repeat_interval_;
+    if (phase_ == Phase::kVoted) {
+      vote();
+    } else if (order_ && !unanswered_.empty()) {
+      give_order(*order_);
+    }
+  }
+  if (phase_ == Phase::kOpen && !missing_.empty() && now >= missing_at_) {
+    missing_interval_ = std::min(2 * missing_interval_, kIntervalMax);
+    missing_at_ = now + missing_interval_;
+    send_missing();
+  }
+}
+
+// To every member that has not answered this epoch yet.
+void SyncGroupCore::give_order(const Order& order) {
+  order_ = order;
+  for (const ReplicaMember& member : members()) {
+    if (!unanswered_.contains(member.incarnation)) continue;
+    std::visit([&](const auto& body) { send_to_replica(member, body); }, order);
+  }
+}
+
+void SyncGroupCore::send_to_replica(const ReplicaMember& member, MessageBody body) {
+  effects_.letters.push_back({kSpawnerProcess, to_stage(member.process, member.incarnation), std::move(body)});
+}
+
+void SyncGroupCore::note(const std::string& reason) { effects_.reasons.push_back(reason); }
+
+void SyncGroupCore::announce(const std::string& event, const std::string& reason) {
+  note(reason);
+  effects_.letters.push_back({kSpawnerProcess, to_metrics(), RunEvent{event, name(), reason, step().value}});
+}
+
+OrderId SyncGroupCore::order_id() const {
+  return {config_.run, view_.branch(), config_.term, config_.stage, step(), epoch_};
+}
+
+std::string SyncGroupCore::name() const { return compose("sync_group/", config_.stage); }
+
+SyncGroupEffects SyncGroupCore::take_effects() { return std::exchange(effects_, {}); }
+
+std::string SyncGroupCore::explain() const {
+  const std::string step_text = compose("step ", step(), ": ");
+  switch (phase_) {
+    case Phase::kIdle: return "not appointed";
+    case Phase::kOpen:
+      return missing_.empty() ? step_text + "computing" : step_text + "waiting for " + list_microbatches(missing_);
+    case Phase::kPreparing: return step_text + "waiting for the manifests of " + list_members(unanswered_);
+    case Phase::kReducing: return step_text + "waiting for the sums of " + list_members(unanswered_);
+    case Phase::kVoted: return step_text + "waiting for the other stages";
+  }
+  return {};
+}
+
+}  // namespace shoal

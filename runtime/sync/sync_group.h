@@ -1,0 +1,132 @@
+// SyncGroupCore: brings one stage's replicas to one sum per step, and votes for it (protocol rules P-14 .. P-22).
+//
+//   open ──hints cover the plan──▶ preparing ──exactly once──▶ reducing ──all, equal digests──▶ voted ──Commit──▶ open, step + 1
+//    ▲                              │ gap: Open + Missing       │ time-out, digests differ       │
+//    │                              │ twice: Zero + Missing(all)│                                │ membership change
+//    └──────────────────────────────┴───────────────────────────┴────────────────────────────────┘ of the stage (P-20)
+//
+// Every arrow that gives an order takes a new, higher epoch (P-15). Hints are never proof: manifests are. Nothing here
+// trusts order, timing or single delivery of messages: unanswered orders are repeated, time-outs double with each
+// epoch of a step. Pure: time comes in, letters and reasons go out. It is idle until it reads its own AppointGroup.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "messages/letter.h"
+#include "runtime/base/clock.h"
+#include "runtime/cluster/view.h"
+
+namespace shoal {
+
+struct SyncGroupConfig {
+  RunId run;
+  Term term;
+  StageId stage;
+  Incarnation self;
+  std::uint32_t microbatches = 0;  // planned per step
+  Duration repeat_after = std::chrono::seconds(2);     // of an unanswered order; doubles with each repeat and epoch
+  Duration reduce_timeout = std::chrono::seconds(30);  // doubles with each epoch of a step
+  Duration probe_after = std::chrono::seconds(20);     // without any hint: prepare anyway; doubles likewise
+};
+
+// Letters to send, in order, and one sentence for each decision (log, trace).
+struct SyncGroupEffects {
+  std::vector<Letter> letters;
+  std::vector<std::string> reasons;
+};
+
+class SyncGroupCore {
+ public:
+  enum class Phase { kIdle, kOpen, kPreparing, kReducing, kVoted };
+
+  explicit SyncGroupCore(SyncGroupConfig config);
+
+  // Entries from position 1 on, in order, none skipped (P-3).
+  [[nodiscard]] SyncGroupEffects follow(const JournalEntry& entry, Instant now);
+  [[nodiscard]] SyncGroupEffects hear(const Progress& progress, Instant now);
+  [[nodiscard]] SyncGroupEffects hear(const AllAnswered& hint, Instant now);
+  [[nodiscard]] SyncGroupEffects hear(const Manifest& manifest, Instant now);
+  [[nodiscard]] SyncGroupEffects hear(const Reduced& reduced, Instant now);
+  [[nodiscard]] SyncGroupEffects hear(const AskHolders& question, Instant now);
+  [[nodiscard]] SyncGroupEffects tick(Instant now);
+
+  [[nodiscard]] Phase phase() const { return phase_; }
+  [[nodiscard]] Epoch epoch() const { return epoch_; }
+  [[nodiscard]] StepId step() const { return StepId{view_.committed_steps()}; }
+  [[nodiscard]] const View& view() const { return view_; }
+  // "step 7: waiting for manifests of 12 14": for `shoal status`.
+  [[nodiscard]] std::string explain() const;
+
+ private:
+  struct Hint {
+    Epoch epoch;
+    std::uint32_t count = 0;
+    friend auto operator<=>(const Hint&, const Hint&) = default;
+  };
+  // Hints of a step; those of the next one may overtake this step's commit.
+  struct Hints {
+    std::map<Incarnation, Hint> progress;
+    bool all_answered = false;
+  };
+  using Order = std::variant<Open, Zero, Prepare, Reduce>;
+
+  [[nodiscard]] const std::vector<ReplicaMember>& members() const { return view_.replicas_of(config_.stage); }
+  [[nodiscard]] bool is_member(Incarnation replica) const { return view_.stage_of(replica) == config_.stage; }
+  [[nodiscard]] bool is_current(const OrderId& order) const;
+  [[nodiscard]] bool is_current_step(const OrderId& order) const;
+  [[nodiscard]] Duration doubled(Duration base) const;
+  [[nodiscard]] bool hints_cover_plan(Instant now) const;
+
+  void begin_step();
+  void begin_epoch(Instant now);
+  void open(Instant now, const std::string& why);
+  void zero(Instant now);
+  void prepare_if_due(Instant now);
+  void decide(Instant now);
+  void reduce(Instant now, std::uint64_t token_count);
+  void conclude(Instant now);
+  void vote();
+  void ask_again(Instant now, std::vector<MicrobatchId> microbatches);
+  void repeat(Instant now);
+  void give_order(const Order& order);
+  void send_missing();
+  void send_to_replica(const ReplicaMember& member, MessageBody body);
+  void note(const std::string& reason);
+  void announce(const std::string& event, const std::string& reason);
+  [[nodiscard]] OrderId order_id() const;
+  [[nodiscard]] std::string name() const;
+  [[nodiscard]] SyncGroupEffects take_effects();
+
+  SyncGroupConfig config_;
+  View view_;
+  Phase phase_ = Phase::kIdle;
+  Epoch epoch_;                       // of the last order given
+  std::uint32_t epochs_of_step_ = 0;  // orders of the current step
+  JournalPosition epoch_position_;    // where the journal stood when the epoch began (P-22)
+  Epoch last_zero_;                   // of the current step; 0.0: none
+  Hints hints_;
+  Hints early_hints_;
+  std::map<Incarnation, Manifest> manifests_;  // of this epoch
+  std::map<Incarnation, Reduced> reduced_;     // of this epoch
+  std::map<MicrobatchId, Incarnation> holders_;
+  std::optional<Order> order_;        // what unanswered members are told again
+  std::set<Incarnation> unanswered_;
+  std::vector<MicrobatchId> missing_;
+  Prepared vote_;
+  Instant epoch_began_{};
+  Instant quiet_since_{};   // the last sign of work on this step
+  Instant repeat_at_{};
+  Instant missing_at_{};
+  Instant hint_not_before_{};     // AllAnswered counts again from here on
+  Instant prepare_not_before_{};  // after sums that differ
+  Duration repeat_interval_{};
+  Duration missing_interval_{};
+  SyncGroupEffects effects_;
+};
+
+}  // namespace shoal

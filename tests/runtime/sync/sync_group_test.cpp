@@ -1,0 +1,334 @@
+// SyncGroupCore rule by rule (P-14 .. P-21): one stage of two, its group fed by hand.
+#include "runtime/sync/sync_group.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/sync/sync_group_verdict.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr StageId kUpstream{0};
+constexpr StageId kStage{1};
+constexpr Incarnation kGroup{50};
+
+// A group with members 11 and 12, upstream replicas 1 and 2, four microbatches, appointed and opened.
+class Bench {
+ public:
+  explicit Bench(StageId stage = kStage) : core({RunId{9}, Term{1}, stage, kGroup, 4}), stage_(stage) {
+    for (const std::uint64_t replica : {1, 2}) add(kUpstream, replica);
+    for (const std::uint64_t replica : {11, 12}) add(kStage, replica);
+    read(AppointGroup{stage, kGroup});
+  }
+
+  void add(StageId stage, std::uint64_t replica) {
+    read(AddReplica{stage, ReplicaId{0}, Incarnation{replica}, ProcessIncarnation{replica}, core.view().committed_steps()});
+  }
+  void read(JournalBody body) {
+    take(core.follow({JournalPosition{core.view().position().value + 1}, {}, Term{1}, std::move(body)}, now));
+  }
+  void take(SyncGroupEffects effects) {
+    sent.clear();
+    for (Letter& letter : effects.letters) sent.push_back(std::move(letter));
+  }
+  template <class Message>
+  void hear(const Message& message) {
+    take(core.hear(message, now));
+  }
+  void tick(seconds later) {
+    now += later;
+    take(core.tick(now));
+  }
+  OrderId order() const { return {RunId{9}, {}, Term{1}, stage_, core.step(), core.epoch()}; }
+  void answered() { hear(AllAnswered{{}, core.step()}); }
+  void manifest(std::uint64_t member, const std::vector<std::uint32_t>& microbatches) {
+    Manifest manifest{order(), Incarnation{member}, {}};
+    for (const std::uint32_t index : microbatches) manifest.entries.push_back({MicrobatchId{index}, 100, 1.5, {}});
+    hear(manifest);
+  }
+  void reduced(std::uint64_t member, std::uint64_t digest) {
+    hear(Reduced{order(), Incarnation{member}, digest, {{"h.0.weight", 2.0}}});
+  }
+  template <class Message>
+  std::vector<Message> all() const {
+    std::vector<Message> found;
+    for (const Letter& letter : sent) {
+      if (const auto* body = std::get_if<Message>(&letter.body)) found.push_back(*body);
+    }
+    return found;
+  }
+
+  Instant now = Instant{} + std::chrono::hours(1);
+  SyncGroupCore core;
+  std::vector<Letter> sent;
+
+ private:
+  StageId stage_;
+};
+
+TEST(SyncGroup, BeginsWithOpenUnderItsOwnIncarnation) {  // P-21
+  Bench bench;
+  const auto opens = bench.all<Open>();
+  ASSERT_EQ(opens.size(), 2U);
+  EXPECT_EQ(opens[0].order.epoch, (Epoch{kGroup, 1}));
+}
+
+TEST(SyncGroup, PreparesWhenTheHintsCoverThePlan) {  // P-14
+  Bench bench;
+  bench.hear(Progress{bench.order(), Incarnation{11}, 3});
+  EXPECT_TRUE(bench.all<Prepare>().empty());
+  bench.hear(Progress{bench.order(), Incarnation{12}, 1});
+  EXPECT_EQ(bench.all<Prepare>().size(), 2U);
+}
+
+TEST(SyncGroup, CountsNoProgressOfStrangers) {
+  Bench bench;
+  bench.hear(Progress{bench.order(), Incarnation{99}, 4});
+  EXPECT_TRUE(bench.all<Prepare>().empty());
+}
+
+TEST(SyncGroup, ReducesOnlyExactlyOnceManifestsOfAllMembers) {  // P-16
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0, 2});
+  EXPECT_TRUE(bench.all<Reduce>().empty());
+  bench.manifest(12, {1, 3});
+  const auto reduces = bench.all<Reduce>();
+  ASSERT_EQ(reduces.size(), 2U);
+  EXPECT_EQ(reduces[0].members, (std::vector<Incarnation>{{11}, {12}}));
+  EXPECT_EQ(reduces[0].token_count, 400U);
+}
+
+TEST(SyncGroup, AGapOpensAndAsksEveryReplicaUpstream) {  // P-16, P-17
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0});
+  bench.manifest(12, {3});
+  EXPECT_EQ(bench.all<Open>().size(), 2U);
+  const auto missing = bench.all<Missing>();
+  ASSERT_EQ(missing.size(), 2U);
+  EXPECT_EQ(missing[0].upstream, Incarnation{1});
+  EXPECT_EQ(missing[1].upstream, Incarnation{2});
+  EXPECT_EQ(missing[0].microbatches, (std::vector<MicrobatchId>{{1}, {2}}));
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kOpen);
+}
+
+TEST(SyncGroup, TheFirstStageAsksTheDataLoader) {  // P-17
+  Bench bench(kUpstream);
+  bench.answered();
+  bench.manifest(1, {0, 1});
+  bench.manifest(2, {2});
+  const auto missing = bench.all<Missing>();
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_EQ(missing[0].upstream, Incarnation{});
+}
+
+TEST(SyncGroup, MissingIsRepeatedUntilTheNextCompleteManifests) {  // P-17
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0});
+  bench.manifest(12, {1, 3});
+  bench.tick(seconds(60));
+  EXPECT_EQ(bench.all<Missing>().size(), 2U);
+  bench.hear(Progress{bench.order(), Incarnation{11}, 2});
+  bench.manifest(11, {0, 2});
+  bench.manifest(12, {1, 3});
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kReducing);
+  bench.tick(seconds(20));
+  EXPECT_TRUE(bench.all<Missing>().empty());
+}
+
+TEST(SyncGroup, ADuplicateZeroesAndAsksForEverything) {  // P-16
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0, 1, 2});
+  bench.manifest(12, {2, 3});
+  EXPECT_EQ(bench.all<Zero>().size(), 2U);
+  EXPECT_EQ(bench.all<Missing>().at(0).microbatches.size(), 4U);
+  const auto events = bench.all<RunEvent>();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_NE(events[0].reason.find("microbatch 2 was accumulated more than once"), std::string::npos);
+}
+
+TEST(SyncGroup, PrepareNamesTheLastZeroOfItsStep) {  // protocol §7
+  Bench bench;
+  bench.answered();
+  EXPECT_EQ(bench.all<Prepare>().at(0).last_zero, Epoch{});
+  bench.manifest(11, {0, 1, 2, 3});
+  bench.manifest(12, {2});
+  const Epoch zero = bench.core.epoch();
+  bench.hear(Progress{bench.order(), Incarnation{11}, 4});
+  EXPECT_EQ(bench.all<Prepare>().at(0).last_zero, zero);
+}
+
+TEST(SyncGroup, ProgressFromBeforeAZeroCountsNothing) {
+  Bench bench;
+  bench.answered();
+  const OrderId before = bench.order();
+  bench.manifest(11, {0, 1, 2, 3});
+  bench.manifest(12, {2});
+  bench.hear(Progress{before, Incarnation{11}, 4});
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kOpen);
+}
+
+TEST(SyncGroup, VotesOnlyWhenAllMembersHoldTheSameSum) {  // P-19
+  Bench bench;
+  bench.answered();
+  const JournalPosition began = bench.core.view().position();
+  bench.manifest(11, {0, 1});
+  bench.manifest(12, {2, 3});
+  bench.reduced(11, 7);
+  EXPECT_TRUE(bench.all<Prepared>().empty());
+  bench.reduced(12, 7);
+  const auto votes = bench.all<Prepared>();
+  ASSERT_EQ(votes.size(), 1U);
+  EXPECT_EQ(votes[0].position, began);
+  EXPECT_EQ(votes[0].manifests.size(), 2U);
+  EXPECT_EQ(votes[0].norms.size(), 1U);
+}
+
+TEST(SyncGroup, DifferentSumsOpenANewEpochInsteadOfAVote) {  // P-19, negative control of the rule above
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0, 1});
+  bench.manifest(12, {2, 3});
+  bench.reduced(11, 7);
+  bench.reduced(12, 8);
+  EXPECT_TRUE(bench.all<Prepared>().empty());
+  EXPECT_EQ(bench.all<Open>().size(), 2U);
+  bench.tick(seconds(1));
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kOpen);
+  bench.tick(seconds(10));
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing);
+}
+
+TEST(SyncGroup, NoTimeOutStartsAnEpochAfterTheVote) {  // P-19
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0, 1});
+  bench.manifest(12, {2, 3});
+  bench.reduced(11, 7);
+  bench.reduced(12, 7);
+  const Epoch voted = bench.core.epoch();
+  bench.tick(seconds(3600));
+  EXPECT_EQ(bench.all<Prepared>().size(), 1U);
+  bench.answered();
+  EXPECT_EQ(bench.core.epoch(), voted);
+}
+
+TEST(SyncGroup, AReduceThatTakesTooLongIsOpenedAndPreparedAgain) {
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0, 1});
+  bench.manifest(12, {2, 3});
+  const Epoch lost = bench.core.epoch();
+  bench.tick(seconds(1));
+  EXPECT_EQ(bench.core.epoch(), lost);
+  bench.tick(seconds(3600));
+  EXPECT_GT(bench.core.epoch(), lost);
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing);
+}
+
+TEST(SyncGroup, OrdersAreRepeatedWithTheSameEpochToWhoDidNotAnswer) {  // P-15
+  Bench bench;
+  bench.answered();
+  const Epoch epoch = bench.core.epoch();
+  bench.manifest(11, {0, 1});
+  bench.tick(seconds(10));
+  const auto prepares = bench.all<Prepare>();
+  ASSERT_EQ(prepares.size(), 1U);
+  EXPECT_EQ(prepares[0].order.epoch, epoch);
+  EXPECT_EQ(bench.sent[0].to.incarnation, Incarnation{12});
+}
+
+TEST(SyncGroup, AnswersOfAnotherEpochAreDropped) {  // P-15
+  Bench bench;
+  bench.answered();
+  Manifest old{bench.order(), Incarnation{11}, {}};
+  --old.order.epoch.counter;
+  bench.hear(old);
+  bench.manifest(12, {0, 1, 2, 3});
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing);
+}
+
+TEST(SyncGroup, AMembershipChangeVoidsAVoteAndIsOpenedAtOnce) {  // P-20, both halves
+  for (const bool is_add : {false, true}) {
+    Bench bench;
+    bench.answered();
+    bench.manifest(11, {0, 1});
+    bench.manifest(12, {2, 3});
+    bench.reduced(11, 7);
+    bench.reduced(12, 7);
+    const Epoch voted = bench.core.epoch();
+    is_add ? bench.add(kStage, 13) : bench.read(RemoveReplica{kStage, Incarnation{12}, "lost"});
+    EXPECT_GT(bench.core.epoch(), voted);
+    EXPECT_EQ(bench.all<Open>().size(), is_add ? 3U : 1U);
+    bench.tick(seconds(3));
+    EXPECT_TRUE(bench.all<Prepared>().empty());
+  }
+}
+
+TEST(SyncGroup, AChangeOfAnotherStageVoidsNothing) {  // P-20, control
+  Bench bench;
+  bench.answered();
+  const Epoch epoch = bench.core.epoch();
+  bench.read(RemoveReplica{kUpstream, Incarnation{1}, "lost"});
+  EXPECT_EQ(bench.core.epoch(), epoch);
+}
+
+TEST(SyncGroup, ACommitBeginsTheNextStepWithHintsThatCameEarly) {
+  Bench bench;
+  bench.hear(AllAnswered{{}, StepId{1}});
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kOpen);
+  Commit commit;
+  commit.step = StepId{0};
+  bench.read(commit);
+  EXPECT_EQ(bench.core.step(), StepId{1});
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing);
+}
+
+TEST(SyncGroup, AGroupThatWasReplacedIsSilent) {  // P-21
+  Bench bench;
+  bench.read(AppointGroup{kStage, Incarnation{51}});
+  bench.answered();
+  EXPECT_TRUE(bench.sent.empty());
+  bench.tick(seconds(600));
+  EXPECT_TRUE(bench.sent.empty());
+}
+
+TEST(SyncGroup, TellsWhoHoldsWhat) {  // P-14
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0});
+  bench.manifest(12, {1, 3});
+  bench.hear(AskHolders{kStage, {}, StepId{0}});
+  ASSERT_EQ(bench.all<Holders>().size(), 1U);
+  EXPECT_EQ(bench.all<Holders>()[0].holders.size(), 3U);
+  bench.read(RemoveReplica{kStage, Incarnation{12}, "lost"});
+  bench.hear(AskHolders{kStage, {}, StepId{0}});
+  EXPECT_EQ(bench.all<Holders>()[0].holders, (std::vector<Holder>{{MicrobatchId{0}, Incarnation{11}}}));
+}
+
+TEST(SyncGroup, LooksAgainWhenHintsMayHaveBeenLost) {
+  Bench bench;
+  bench.hear(Progress{bench.order(), Incarnation{11}, 1});
+  bench.tick(seconds(5));
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kOpen);
+  bench.tick(seconds(60));
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing);
+}
+
+TEST(ManifestVerdict, NamesWhatIsNotExactlyOnce) {  // S-1
+  const std::vector<MemberManifest> manifests{{Incarnation{1}, {{{0}, 5, 0, {}}, {{2}, 5, 0, {}}}},
+                                              {Incarnation{2}, {{{2}, 5, 0, {}}, {{7}, 5, 0, {}}}}};
+  const ManifestVerdict verdict = judge_manifests(manifests, 4);
+  EXPECT_EQ(verdict.twice, (std::vector<MicrobatchId>{{2}}));
+  EXPECT_EQ(verdict.missing, (std::vector<MicrobatchId>{{1}, {3}}));
+  EXPECT_EQ(verdict.unknown, (std::vector<MicrobatchId>{{7}}));
+  EXPECT_FALSE(verdict.is_exactly_once());
+}
+
+}  // namespace
+}  // namespace shoal
