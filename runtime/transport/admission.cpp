@@ -1,0 +1,61 @@
+#include "runtime/transport/admission.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shoal {
+
+Admission HalfOpenTable::admit(int descriptor, const std::string& address, SteadyTime now) {
+  settle(descriptor);
+  if (incoming_count_ >= limits_.half_open_count_max) return Admission::kTooMany;
+  const auto counted = count_of_address_.find(address);
+  const std::size_t of_address = counted == count_of_address_.end() ? 0 : counted->second;
+  if (of_address >= limits_.half_open_per_address_max) return Admission::kTooManyOfAddress;
+  entries_[descriptor] = Entry{address, now};
+  ++count_of_address_[address];
+  ++incoming_count_;
+  return Admission::kAdmitted;
+}
+
+void HalfOpenTable::track_outgoing(int descriptor, SteadyTime now) {
+  settle(descriptor);
+  entries_[descriptor] = Entry{std::string(), now};
+}
+
+void HalfOpenTable::settle(int descriptor) {
+  const auto entry = entries_.find(descriptor);
+  if (entry == entries_.end()) return;
+  const auto counted = count_of_address_.find(entry->second.address);
+  if (counted != count_of_address_.end()) {
+    --incoming_count_;
+    if (--counted->second == 0) count_of_address_.erase(counted);
+  }
+  entries_.erase(entry);
+}
+
+std::vector<int> HalfOpenTable::expired(SteadyTime now) const {
+  std::vector<std::pair<SteadyTime, int>> found;
+  for (const auto& [descriptor, entry] : entries_) {
+    if (now - entry.since >= limits_.handshake_timeout) found.emplace_back(entry.since, descriptor);
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<int> descriptors;
+  descriptors.reserve(found.size());
+  for (const auto& [since, descriptor] : found) descriptors.push_back(descriptor);
+  return descriptors;
+}
+
+RefusalLog::Line RefusalLog::refused(SteadyTime now) {
+  ++total_;
+  Line line;
+  if (total_ == 1 || now - window_start_ >= kWindow) {
+    window_start_ = now;
+    in_window_ = 0;
+    line.left_out = std::exchange(left_out_, 0);
+  }
+  line.write = ++in_window_ <= kLinesPerWindow;
+  if (!line.write) ++left_out_;
+  return line;
+}
+
+}  // namespace shoal

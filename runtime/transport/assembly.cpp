@@ -1,0 +1,181 @@
+#include "runtime/transport/assembly.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <xxhash.h>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kPayloadBytesMax = kFrameBytesMax - kFrameHeaderBytes;
+
+void put_be(char* to, std::uint64_t value, std::size_t width) {
+  for (std::size_t i = 0; i < width; ++i) to[i] = static_cast<char>(value >> (8 * (width - 1 - i)) & 0xFFU);
+}
+
+[[nodiscard]] std::uint64_t get_be(const char* from, std::size_t width) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < width; ++i) value = value << 8U | static_cast<std::uint8_t>(from[i]);
+  return value;
+}
+
+[[nodiscard]] std::uint32_t checksum_of(std::span<const char> frame) {
+  return static_cast<std::uint32_t>(XXH3_64bits(frame.data() + 4, frame.size() - 4));
+}
+
+[[nodiscard]] std::vector<char> preamble_of(const EncodedLetter& letter) {
+  std::vector<char> preamble(12 + 8 * letter.buffers.size());
+  put_be(preamble.data(), letter.buffers.size(), 4);
+  put_be(preamble.data() + 4, letter.bytes.size(), 8);
+  for (std::size_t i = 0; i < letter.buffers.size(); ++i) {
+    put_be(preamble.data() + 12 + 8 * i, letter.buffers[i]->size(), 8);
+  }
+  return preamble;
+}
+
+// Fills frames from a sequence of pieces; the last frame goes out in finish().
+class Cutter {
+ public:
+  Cutter(std::uint64_t transfer, std::uint64_t total, const std::function<void(std::vector<char>)>& put)
+      : transfer_(transfer), total_(total), put_(put) {
+    begin();
+  }
+  void write(const char* data, std::size_t size) {
+    while (size > 0) {
+      if (frame_.size() == kFrameBytesMax) flush(), begin();
+      const std::size_t step = std::min(size, kFrameBytesMax - frame_.size());
+      frame_.insert(frame_.end(), data, data + step);
+      data += step;
+      size -= step;
+    }
+  }
+  void finish() { flush(); }
+
+ private:
+  void begin() {
+    frame_ = {};
+    frame_.reserve(static_cast<std::size_t>(
+        std::min<std::uint64_t>(kFrameBytesMax, kFrameHeaderBytes + total_ - offset_)));
+    frame_.resize(kFrameHeaderBytes);
+  }
+  void flush() {
+    const std::size_t payload = frame_.size() - kFrameHeaderBytes;
+    put_be(frame_.data() + 4, payload, 4);
+    put_be(frame_.data() + 8, transfer_, 8);
+    put_be(frame_.data() + 16, offset_, 8);
+    put_be(frame_.data() + 24, total_, 8);
+    put_be(frame_.data(), checksum_of(frame_), 4);
+    offset_ += payload;
+    put_(std::move(frame_));
+  }
+
+  std::uint64_t transfer_;
+  std::uint64_t total_;
+  std::uint64_t offset_ = 0;
+  std::vector<char> frame_;
+  const std::function<void(std::vector<char>)>& put_;
+};
+
+}  // namespace
+
+std::size_t byte_count(const EncodedLetter& letter) {
+  std::size_t size = letter.bytes.size();
+  for (const auto& buffer : letter.buffers) size += buffer->size();
+  return size;
+}
+
+void cut(const EncodedLetter& letter, std::uint64_t transfer, const std::function<void(std::vector<char>)>& put) {
+  const std::vector<char> preamble = preamble_of(letter);
+  CHECK(preamble.size() <= kPayloadBytesMax, "a letter's preamble fits one frame");
+  Cutter cutter(transfer, preamble.size() + byte_count(letter), put);
+  cutter.write(preamble.data(), preamble.size());
+  cutter.write(letter.bytes.data(), letter.bytes.size());
+  for (const auto& buffer : letter.buffers) {
+    cutter.write(reinterpret_cast<const char*>(buffer->data()), buffer->size());
+  }
+  cutter.finish();
+}
+
+Result<Assembler::Header> Assembler::check_header(std::span<const char> frame) const {
+  const auto refuse = [](const auto&... why) { return fail(Error::kInvalidData, compose("frame: ", why...)); };
+  if (frame.size() <= kFrameHeaderBytes) return refuse("too short, ", frame.size(), " bytes");
+  if (frame.size() > kFrameBytesMax) return refuse("too long, ", frame.size(), " bytes");
+  if (get_be(frame.data() + 4, 4) != frame.size() - kFrameHeaderBytes) return refuse("its length is not as announced");
+  if (get_be(frame.data(), 4) != checksum_of(frame)) return refuse("checksum");
+  const Header header{get_be(frame.data() + 8, 8), get_be(frame.data() + 16, 8), get_be(frame.data() + 24, 8)};
+  const std::uint64_t payload = frame.size() - kFrameHeaderBytes;
+  if (header.offset > header.total || payload > header.total - header.offset) return refuse("beyond its transfer's end");
+  const auto known = open_.find(header.transfer);
+  if (known == open_.end() && header.offset != 0) return refuse("in the middle of a transfer that has not begun");
+  if (known == open_.end() && open_.size() >= limits_.transfers_max) return refuse("too many transfers at once");
+  if (known != open_.end() && known->second.total != header.total) return refuse("its transfer had another size");
+  if (known != open_.end() && known->second.received != header.offset) return refuse("out of order");
+  return header;
+}
+
+Status Assembler::open(const Header& header, std::span<const char> payload, Instant now) {
+  const auto refuse = [](const auto&... why) { return fail(Error::kInvalidData, compose("transfer: ", why...)); };
+  if (payload.size() < 12) return refuse("no preamble");
+  const std::uint64_t count = get_be(payload.data(), 4);
+  const std::uint64_t letter_size = get_be(payload.data() + 4, 8);
+  if (count > limits_.buffers_max) return refuse(count, " buffers");
+  if (letter_size > limits_.letter_bytes_max) return refuse("a letter of ", letter_size, " bytes");
+  const std::uint64_t preamble = 12 + 8 * count;
+  if (payload.size() < preamble) return refuse("a preamble cut short");
+  std::uint64_t content = letter_size;
+  std::vector<std::uint64_t> sizes;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    sizes.push_back(get_be(payload.data() + 12 + 8 * i, 8));
+    if (sizes.back() > limits_.buffer_bytes_max) return refuse("a buffer of ", sizes.back(), " bytes");
+    content += sizes.back();  // at most buffers_max x buffer_bytes_max: no overflow
+  }
+  if (content != header.total - preamble || header.total < preamble) return refuse("its parts do not add up");
+  if (content > limits_.open_bytes_max - std::min(open_bytes_, limits_.open_bytes_max)) {
+    return refuse("more than ", limits_.open_bytes_max, " bytes under way");
+  }
+  Transfer transfer{header.total, preamble, preamble, std::vector<char>(letter_size), {}, now};
+  for (const std::uint64_t size : sizes) transfer.buffers.push_back(std::make_shared<AlignedBuffer>(size));
+  open_bytes_ += content;
+  open_.emplace(header.transfer, std::move(transfer));
+  return Done{};
+}
+
+// Appends to what has been received; the payload does not reach beyond the transfer's end (checked).
+void Assembler::place(Transfer& transfer, std::span<const char> payload) {
+  std::uint64_t begin = transfer.preamble;
+  const auto fill = [&](char* to, std::uint64_t size) {
+    if (!payload.empty() && transfer.received < begin + size) {
+      const std::uint64_t at = transfer.received - begin;
+      const std::uint64_t step = std::min<std::uint64_t>(payload.size(), size - at);
+      std::memcpy(to + at, payload.data(), step);
+      payload = payload.subspan(step);
+      transfer.received += step;
+    }
+    begin += size;
+  };
+  fill(transfer.letter.data(), transfer.letter.size());
+  for (const auto& buffer : transfer.buffers) fill(reinterpret_cast<char*>(buffer->data()), buffer->size());
+}
+
+Result<std::optional<Assembled>> Assembler::accept(std::span<const char> frame, Instant now) {
+  const Result<Header> header = check_header(frame);
+  if (!header) return header.failure();
+  std::span<const char> payload = frame.subspan(kFrameHeaderBytes);
+  if (!open_.contains(header->transfer)) {
+    const Status opened = open(*header, payload, now);
+    if (!opened) return opened.failure();
+    payload = payload.subspan(open_.at(header->transfer).preamble);
+  }
+  Transfer& transfer = open_.at(header->transfer);
+  place(transfer, payload);
+  if (transfer.received < transfer.total) return std::optional<Assembled>{};
+  Assembled whole{std::move(transfer.letter), {transfer.buffers.begin(), transfer.buffers.end()}, now - transfer.began};
+  open_bytes_ -= transfer.total - transfer.preamble;
+  open_.erase(header->transfer);
+  return std::optional(std::move(whole));
+}
+
+}  // namespace shoal

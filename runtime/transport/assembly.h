@@ -1,0 +1,84 @@
+// A letter and its tensors as frames of at most 1 MiB, and back, straight into 64-byte-aligned memory.
+//
+//   transfer = preamble  letter-bytes  buffer[0]  buffer[1] ...             one after the other, cut anywhere
+//   preamble = be32 buffer-count  be64 letter-size  be64 size[buffer-count]     lies whole in the first frame
+//   frame    = be32 checksum  be32 payload-size  be64 transfer  be64 offset  be64 total-size   payload
+//
+// checksum: the low 32 bits of XXH3-64 over the rest of the frame. Offsets of a transfer ascend without gaps, because
+// the connection below keeps order. A peer's frame is believed only after every field was checked against the bounds;
+// memory is taken no sooner (S-6). Any Failure means: this link is broken, reset it and count it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "messages/codec.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+inline constexpr std::size_t kFrameBytesMax = std::size_t{1} << 20;  // header included
+inline constexpr std::size_t kFrameHeaderBytes = 32;
+
+struct AssemblyLimits {
+  std::size_t letter_bytes_max = kLetterBytesMax;
+  std::size_t buffer_bytes_max = kTensorBytesMax;
+  std::size_t buffers_max = 16;              // tensors in one letter
+  std::size_t transfers_max = 4;             // open at once, per peer
+  std::size_t open_bytes_max = kTensorBytesMax + kLetterBytesMax;  // of all open transfers, per peer
+};
+
+// Calls `put` once per frame, in order. `transfer` must be new on this link. The preamble fits one frame (CHECK).
+void cut(const EncodedLetter& letter, std::uint64_t transfer, const std::function<void(std::vector<char>)>& put);
+
+[[nodiscard]] std::size_t byte_count(const EncodedLetter& letter);
+
+// What came out of a transfer's last frame.
+struct Assembled {
+  std::vector<char> letter;
+  std::vector<SharedBuffer> buffers;
+  Duration took{};  // first frame to last
+};
+
+// The receiving end of one link.
+class Assembler {
+ public:
+  explicit Assembler(AssemblyLimits limits = {}) : limits_(limits) {}
+
+  // One frame. A value without content: more is to come. Errors: kInvalidData, what is wrong with the frame.
+  [[nodiscard]] Result<std::optional<Assembled>> accept(std::span<const char> frame, Instant now);
+
+  [[nodiscard]] std::size_t open_transfers() const { return open_.size(); }
+  [[nodiscard]] std::size_t open_bytes() const { return open_bytes_; }
+
+ private:
+  struct Header {
+    std::uint64_t transfer = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t total = 0;
+  };
+  struct Transfer {
+    std::uint64_t total = 0;
+    std::uint64_t received = 0;  // of total, preamble included
+    std::uint64_t preamble = 0;  // its size
+    std::vector<char> letter;
+    std::vector<std::shared_ptr<AlignedBuffer>> buffers;
+    Instant began;
+  };
+
+  [[nodiscard]] Result<Header> check_header(std::span<const char> frame) const;
+  [[nodiscard]] Status open(const Header& header, std::span<const char> payload, Instant now);
+  static void place(Transfer& transfer, std::span<const char> payload);
+
+  AssemblyLimits limits_;
+  std::size_t open_bytes_ = 0;
+  std::map<std::uint64_t, Transfer> open_;
+};
+
+}  // namespace shoal

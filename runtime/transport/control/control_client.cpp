@@ -1,0 +1,121 @@
+#include "runtime/transport/control/control_client.h"
+
+#include <charconv>
+
+#include "runtime/base/compose.h"
+#include "runtime/transport/control/exchange.h"
+#include "runtime/transport/tls_socket.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kAnswerBytesMax = 64u << 20;
+
+Deadline in(std::chrono::milliseconds duration) { return std::chrono::steady_clock::now() + duration; }
+
+Failure at(const HostPort& address, const Failure& failure) {
+  return fail(failure.error, compose(host_port_text(address), ": ", failure.message));
+}
+
+Error error_of(int status) {
+  switch (status) {
+    case 400:
+    case 404:
+    case 405:
+    case 413: return Error::kUsage;
+    case 403:
+    case 409:
+    case 426: return Error::kRefused;
+    case 503: return Error::kUnreachable;
+    default: return Error::kInternal;
+  }
+}
+
+Result<TlsSocket> open_connection(const HostPort& spawner, const TlsContext& context, const ControlTimeouts& timeouts) {
+  const Deadline deadline = in(timeouts.connect);
+  auto socket = dial(spawner, deadline);
+  if (!socket.ok()) return socket.failure();
+  auto tls = TlsSocket::connect(std::move(*socket), context, deadline);
+  if (!tls.ok()) return at(spawner, tls.failure());
+  return tls;
+}
+
+Result<ControlResponse> exchange(TlsSocket& tls, const std::string& request, Deadline deadline) {
+  const Status written = tls.write_all(request, deadline);
+  // A server that refuses our certificate says so in an alert, which may overtake what we write: read it first.
+  HttpReader reader(HttpLimits{.body_bytes_max = kAnswerBytesMax});
+  const auto progress = read_message(tls, reader, deadline);
+  if (!progress.ok()) return written.ok() || progress.failure().error == Error::kRefused ? progress.failure()
+                                                                                         : written.failure();
+  const std::string& digits = reader.message().second;
+  int status = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), status);
+  if (*progress != HttpReader::Progress::kComplete || parsed.ec != std::errc()) {
+    return fail(Error::kUnreachable, "What answers there is not a control endpoint.");
+  }
+  if (status != 200) return fail(error_of(status), error_sentence(reader.message().body));
+  return ControlResponse{status, reader.message().body};
+}
+
+}  // namespace
+
+Result<Enrolled> enrol(const HostPort& spawner, const JoinToken& token, const std::string& name,
+                       std::uint32_t protocol_version, const ControlTimeouts& timeouts) {
+  auto key = make_key_and_csr(name);
+  if (!key.ok()) return key.failure();
+  const auto context = TlsContext::newcomer();
+  if (!context.ok()) return context.failure();
+  auto tls = open_connection(spawner, **context, timeouts);
+  if (!tls.ok()) return tls.failure();
+  const Status pinned = check_pinned(tls->session(), token.ca, token.run);
+  if (!pinned.ok()) return at(spawner, pinned.failure());
+
+  const std::string body = enrolment_request_text({token.secret, name, key->request, protocol_version});
+  const std::string request = request_text("POST", kEnrolPath, host_port_text(spawner), body);
+  const auto response = exchange(*tls, request, in(timeouts.answer));
+  if (!response.ok()) return at(spawner, response.failure());
+  auto answer = parse_enrolment_answer(response->body, spawner.host);
+  if (!answer.ok()) return at(spawner, answer.failure());
+  const auto authority = fingerprint_of(answer->ca);
+  if (!authority.ok() || *authority != token.ca) {
+    return at(spawner, fail(Error::kInvalidData, "The spawner's answer names another certificate authority."));
+  }
+  return Enrolled{Credentials{std::move(answer->ca), std::move(answer->certificate), std::move(key->key)},
+                  std::move(answer->rendezvous)};
+}
+
+Result<ControlClient> ControlClient::create(const TlsFiles& files, const HostPort& spawner,
+                                            const ControlTimeouts& timeouts) {
+  const auto credentials = read_credentials(files);
+  if (!credentials.ok()) return credentials.failure();
+  const auto own = identity_of(credentials->certificate);
+  if (!own.ok()) return fail(Error::kInvalidData, compose(files.certificate, ": ", own.failure().message));
+  auto context = TlsContext::mutual(files, PeerPolicy{own->run, {PeerRole::kSpawner}, nullptr});
+  if (!context.ok()) return context.failure();
+  return ControlClient(std::move(*context), spawner, timeouts);
+}
+
+Result<ControlResponse> ControlClient::get(const std::string& target) const { return ask("GET", target, ""); }
+
+Result<ControlResponse> ControlClient::post(const std::string& target, const std::string& body) const {
+  return ask("POST", target, body);
+}
+
+Result<Rendezvous> ControlClient::rendezvous() const {
+  const auto response = get(std::string(kRendezvousPath));
+  if (!response.ok()) return response.failure();
+  return parse_rendezvous(response->body, spawner_.host);
+}
+
+Result<ControlResponse> ControlClient::ask(const std::string& method, const std::string& target,
+                                           const std::string& body) const {
+  auto tls = open_connection(spawner_, *context_, timeouts_);
+  if (!tls.ok()) return tls.failure();
+  const auto peer = context_->check_peer(tls->session());
+  if (!peer.ok()) return at(spawner_, peer.failure());
+  auto response = exchange(*tls, request_text(method, target, host_port_text(spawner_), body), in(timeouts_.answer));
+  if (!response.ok()) return at(spawner_, response.failure());
+  return response;
+}
+
+}  // namespace shoal

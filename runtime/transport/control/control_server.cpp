@@ -1,0 +1,263 @@
+#include "runtime/transport/control/control_server.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <list>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/log.h"
+#include "runtime/transport/control/exchange.h"
+#include "runtime/transport/tls_socket.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::string_view kWho = "control";
+constexpr std::chrono::milliseconds kGoodbye{500};
+constexpr std::chrono::milliseconds kBreath{50};
+
+Deadline in(std::chrono::milliseconds duration) { return std::chrono::steady_clock::now() + duration; }
+
+struct Connection {
+  std::thread thread;
+  Socket interrupt;  // a second descriptor of the connection: stop() shuts it down; closed when the thread is done
+  bool is_finished = false;
+};
+
+bool may_ask(const ControlRoute& route, const std::optional<PeerIdentity>& peer) {
+  if (route.roles.empty()) return true;
+  return peer && std::find(route.roles.begin(), route.roles.end(), peer->role) != route.roles.end();
+}
+
+}  // namespace
+
+ControlResponse control_error(int status, const std::string& sentence) {
+  constexpr auto kReplaceBadBytes = nlohmann::json::error_handler_t::replace;
+  return ControlResponse{status, nlohmann::json{{"error", sentence}}.dump(-1, ' ', false, kReplaceBadBytes)};
+}
+
+struct ControlServer::State {
+  State(Socket listening, std::shared_ptr<const TlsContext> tls, const ControlLimits& bounds)
+      : listener(std::move(listening)),
+        context(std::move(tls)),
+        limits(bounds),
+        wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        open(bounds.admission) {}
+
+  void accept_until_stopped();
+  void accept_one();
+  void serve_connection(Connection& connection, int id, const std::string& address, Socket socket);
+  [[nodiscard]] Status answer(Socket socket, const std::string& address) const;
+  [[nodiscard]] ControlResponse response_to(const HttpMessage& message, const std::optional<PeerIdentity>& peer,
+                                            const std::string& address) const;
+  void refuse(const std::string& address, const std::string& reason);
+  void join_finished();
+  void stop();
+
+  Socket listener;
+  std::shared_ptr<const TlsContext> context;
+  ControlLimits limits;
+  Socket wake;
+  std::vector<std::pair<ControlRoute, ControlHandler>> routes;
+  std::thread acceptor;
+
+  mutable std::mutex mutex;  // guards what follows
+  int next_id = 0;
+  HalfOpenTable open;
+  RefusalLog refusals;
+  std::list<Connection> connections;
+  bool is_stopping = false;
+};
+
+void ControlServer::State::accept_until_stopped() {
+  for (;;) {
+    pollfd entries[] = {{wake.descriptor(), POLLIN, 0}, {listener.descriptor(), POLLIN, 0}};
+    ::poll(entries, 2, -1);
+    if ((entries[0].revents & POLLIN) != 0) return;
+    if ((entries[1].revents & POLLIN) == 0) continue;
+    join_finished();
+    accept_one();
+  }
+}
+
+void ControlServer::State::accept_one() {
+  Socket socket(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket.is_open()) {
+    // Out of descriptors the connection stays pending: breathe instead of asking again at once.
+    if (errno == EMFILE || errno == ENFILE) (void)wait_readable(wake.descriptor(), in(kBreath));
+    return;
+  }
+  const std::string address = peer_address(socket.descriptor());
+  const std::lock_guard guard(mutex);
+  const int id = next_id++;
+  if (open.admit(id, address, std::chrono::steady_clock::now()) != Admission::kAdmitted) {
+    refuse(address, "too many connections are open");
+    return;
+  }
+  connections.emplace_back();
+  Connection& connection = connections.back();
+  connection.interrupt = Socket(::fcntl(socket.descriptor(), F_DUPFD_CLOEXEC, 0));
+  try {
+    connection.thread = std::thread([this, &connection, id, address, owned = std::move(socket)]() mutable {
+      serve_connection(connection, id, address, std::move(owned));
+    });
+  } catch (const std::system_error& error) {
+    refuse(address, compose("the system gives no thread: ", error.what()));
+    open.settle(id);
+    connections.pop_back();
+  }
+}
+
+void ControlServer::State::serve_connection(Connection& connection, int id, const std::string& address, Socket socket) {
+  const Status answered = answer(std::move(socket), address);
+  const std::lock_guard guard(mutex);
+  if (!answered.ok() && !is_stopping) refuse(address, answered.failure().message);
+  open.settle(id);
+  connection.interrupt = Socket();
+  connection.is_finished = true;
+}
+
+Status ControlServer::State::answer(Socket socket, const std::string& address) const {
+  auto tls = TlsSocket::accept(std::move(socket), *context, in(limits.admission.handshake_timeout));
+  if (!tls.ok()) return tls.failure();
+  std::optional<PeerIdentity> peer;
+  Status verdict = Done{};
+  if (tls->has_peer_certificate()) {
+    auto identity = context->check_peer(tls->session());
+    if (identity.ok()) {
+      peer = std::move(*identity);
+    } else {
+      verdict = identity.failure();
+    }
+  }
+  HttpReader reader(limits.http);
+  const auto progress = read_message(*tls, reader, in(limits.request_timeout));
+  if (!progress.ok()) return progress.failure();
+  ControlResponse response;
+  if (!verdict.ok()) {
+    response = control_error(403, verdict.failure().message);
+  } else if (*progress == HttpReader::Progress::kTooLarge) {
+    response = control_error(413, "The request is larger than the control endpoint takes.");
+  } else if (*progress != HttpReader::Progress::kComplete) {
+    response = control_error(400, "The request is not HTTP/1.1 with a Content-Length.");
+  } else {
+    response = response_to(reader.message(), peer, address);
+  }
+  const Status written = tls->write_all(response_text(response.status, response.body), in(limits.response_timeout));
+  if (!written.ok()) return written;
+  tls->close_gracefully(in(kGoodbye));
+  return verdict;
+}
+
+ControlResponse ControlServer::State::response_to(const HttpMessage& message, const std::optional<PeerIdentity>& peer,
+                                                  const std::string& address) const {
+  auto target = parse_target(message.second);
+  if (!target) return control_error(400, "The address of the request has a malformed escape.");
+  const auto same_path = [&](const auto& entry) { return entry.first.path == target->path; };
+  const auto same = [&](const auto& entry) { return same_path(entry) && entry.first.method == message.first; };
+  const auto found = std::find_if(routes.begin(), routes.end(), same);
+  if (found == routes.end() || !may_ask(found->first, peer)) {
+    if (!peer) return control_error(403, "This needs a certificate of the run; only enrolment is open to newcomers.");
+    if (found != routes.end()) {
+      return control_error(403, compose("The role ", role_text(peer->role), " may not ask for ", target->path, '.'));
+    }
+    if (std::any_of(routes.begin(), routes.end(), same_path)) {
+      return control_error(405, compose(target->path, " does not take ", message.first, '.'));
+    }
+    return control_error(404, compose("Nothing answers at ", target->path, " in this version."));
+  }
+  const ControlRequest request{message.first, target->path, std::move(target->query), message.body, peer, address};
+  try {
+    return found->second(request);
+  } catch (const std::exception& error) {
+    log_error(kWho, request.method, ' ', request.path, ": ", error.what());
+    return control_error(500, compose("The spawner failed on ", request.path, ": ", error.what()));
+  }
+}
+
+// The caller holds the mutex.
+void ControlServer::State::refuse(const std::string& address, const std::string& reason) {
+  const RefusalLog::Line line = refusals.refused(std::chrono::steady_clock::now());
+  if (line.left_out > 0) log_warn(kWho, line.left_out, " more refusals were not logged");
+  if (line.write) log_warn(kWho, "refused a connection of ", address, ": ", reason);
+}
+
+void ControlServer::State::join_finished() {
+  std::list<Connection> finished;
+  {
+    const std::lock_guard guard(mutex);
+    for (auto next = connections.begin(); next != connections.end();) {
+      const auto current = next++;
+      if (current->is_finished) finished.splice(finished.end(), connections, current);
+    }
+  }
+  for (Connection& connection : finished) connection.thread.join();
+}
+
+void ControlServer::State::stop() {
+  {
+    const std::lock_guard guard(mutex);
+    if (std::exchange(is_stopping, true)) return;
+  }
+  const std::uint64_t one = 1;
+  const bool was_woken = ::write(wake.descriptor(), &one, sizeof one) == sizeof one;
+  CHECK(was_woken, "an event counter of our own takes a one");
+  if (acceptor.joinable()) acceptor.join();
+  {
+    const std::lock_guard guard(mutex);
+    for (Connection& connection : connections) {
+      if (connection.interrupt.is_open()) ::shutdown(connection.interrupt.descriptor(), SHUT_RDWR);
+    }
+  }
+  for (Connection& connection : connections) connection.thread.join();
+  connections.clear();
+}
+
+Result<std::unique_ptr<ControlServer>> ControlServer::listen(const HostPort& address, const TlsFiles& files,
+                                                             PeerPolicy policy, const ControlLimits& limits) {
+  auto context = TlsContext::optional_client(files, std::move(policy));
+  if (!context.ok()) return context.failure();
+  auto listener = listen_on(address);
+  if (!listener.ok()) return listener.failure();
+  std::signal(SIGPIPE, SIG_IGN);
+  auto state = std::make_unique<State>(std::move(*listener), *context, limits);
+  if (!state->wake.is_open()) return fail(Error::kIo, "The system has no descriptors left for the control endpoint.");
+  return std::unique_ptr<ControlServer>(new ControlServer(std::move(state)));
+}
+
+ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+ControlServer::~ControlServer() { stop(); }
+
+void ControlServer::handle(ControlRoute route, ControlHandler handler) {
+  CHECK(!state_->acceptor.joinable(), "routes are registered before serve()");
+  state_->routes.emplace_back(std::move(route), std::move(handler));
+}
+
+void ControlServer::serve() {
+  CHECK(!state_->acceptor.joinable(), "serve() is called once");
+  state_->acceptor = std::thread([state = state_.get()] { state->accept_until_stopped(); });
+}
+
+void ControlServer::stop() { state_->stop(); }
+
+std::uint16_t ControlServer::port() const { return local_port(state_->listener.descriptor()); }
+
+std::uint64_t ControlServer::refused_count() const {
+  const std::lock_guard guard(state_->mutex);
+  return state_->refusals.total();
+}
+
+}  // namespace shoal

@@ -1,0 +1,82 @@
+// The control endpoint: HTTPS with JSON for commands and for newcomers.
+//
+// Server-authenticated by the spawner's certificate; a client's certificate is optional and decides by its role what
+// it may ask. A stranger reaches exactly the routes registered for strangers (enrolment), everything else answers 403
+// (S-7). Connections are bounded in all and per address, each ends at a deadline, each has a thread of its own (S-6).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/transport/admission.h"
+#include "runtime/transport/control/http_message.h"
+#include "runtime/transport/sockets.h"
+#include "runtime/transport/tls_context.h"
+
+namespace shoal {
+
+struct ControlRequest {
+  std::string method;
+  std::string path;
+  std::map<std::string, std::string> query;
+  std::string body;
+  std::optional<PeerIdentity> peer;  // empty: a stranger
+  std::string address;               // numeric, of the client
+};
+
+struct ControlResponse {
+  int status = 200;
+  std::string body = "{}";  // JSON
+};
+// {"error": <sentence>}, the form of every answer that is not 200.
+[[nodiscard]] ControlResponse control_error(int status, const std::string& sentence);
+
+using ControlHandler = std::function<ControlResponse(const ControlRequest&)>;
+
+// Who may ask. An empty list of roles is everybody, strangers included.
+struct ControlRoute {
+  std::string method;
+  std::string path;
+  std::vector<PeerRole> roles;
+};
+
+struct ControlLimits {
+  AdmissionLimits admission;  // half open here: until the answer was sent
+  HttpLimits http;
+  std::chrono::milliseconds request_timeout{10000};
+  std::chrono::milliseconds response_timeout{10000};
+};
+
+class ControlServer {
+ public:
+  // Listens at once, so that the address is known, but answers only after serve().
+  // Errors: kUsage (address in use, naming it), kIo, kInvalidData (certificates).
+  [[nodiscard]] static Result<std::unique_ptr<ControlServer>> listen(const HostPort& address, const TlsFiles& files,
+                                                                     PeerPolicy policy, const ControlLimits& limits = {});
+  // Stops.
+  ~ControlServer();
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+
+  // Before serve() only. Handlers run on connection threads, several at once; they may wait, with a time-out of their
+  // own. An exception is answered by 500 and logged.
+  void handle(ControlRoute route, ControlHandler handler);
+  void serve();
+  // Ends listening and every connection; returns when no handler runs any more. Idempotent.
+  void stop();
+
+  [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] std::uint64_t refused_count() const;
+
+ private:
+  struct State;
+  explicit ControlServer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace shoal

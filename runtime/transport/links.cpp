@@ -1,0 +1,313 @@
+#include "runtime/transport/links.h"
+
+#include <algorithm>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+void append(std::vector<LinkEffect>& to, std::vector<LinkEffect> more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+template <class... Types>
+[[nodiscard]] bool is_one_of(const MessageBody& body) {
+  return (std::holds_alternative<Types>(body) || ...);
+}
+
+}  // namespace
+
+bool dials(ProcessRole self_role, std::optional<ProcessIncarnation> self, ProcessRole peer_role,
+           ProcessIncarnation peer) {
+  if (self_role == ProcessRole::kSpawner) return false;
+  if (peer_role == ProcessRole::kSpawner) return true;
+  if (self_role == ProcessRole::kStorage || !self) return false;
+  if (peer_role == ProcessRole::kStorage) return true;
+  return *self < peer;
+}
+
+bool may_say(const LinkIdentity& sender, const MessageBody& body) {
+  if (is_one_of<Hello>(body)) return true;
+  if (sender.role == ProcessRole::kSpawner) {
+    return is_one_of<Forward, Ask, Open, Zero, Prepare, Reduce, Missing, JournalEntries, Welcome, JoinRefused, Peers,
+                     SpawnStage, EndProcess>(body);
+  }
+  if (is_one_of<Join>(body)) return true;
+  if (!sender.process) return false;
+  if (sender.role == ProcessRole::kStorage) {
+    return is_one_of<CheckpointSaved, CheckpointFailed, StateImage, StateUnavailable, Refusal, FetchJournal, Heartbeat,
+                     Leaving, RunEvent>(body);
+  }
+  return is_one_of<Forward, Backward, Refusal, Ask, AskAnswer, Manifest, Reduced, Part, Progress, FetchJournal,
+                   StageReady, StageEnded, Heartbeat, Leaving, SaveShard, FetchState, ReplicaReport, RunEvent>(body);
+}
+
+LinkTable::LinkTable(LinkSelf self, LinkLimits limits, std::uint64_t jitter_seed)
+    : self_(std::move(self)), limits_(limits), jitter_(jitter_seed) {}
+
+void LinkTable::set_spawner(const Endpoint& endpoint) {
+  Destination& spawner = destinations_[kSpawnerProcess];
+  spawner.role = ProcessRole::kSpawner;
+  spawner.endpoint = endpoint;
+  decide_who_dials();
+}
+
+void LinkTable::decide_who_dials() {
+  for (auto& [process, destination] : destinations_) {
+    destination.we_dial = dials(self_.role, self_.process, destination.role, process);
+  }
+}
+
+Hello LinkTable::own_hello(bool is_answer) const {
+  return Hello{kProtocolVersion,   self_.run, self_.term, self_.process.value_or(ProcessIncarnation{}),
+               self_.role,         self_.name, is_answer};
+}
+
+std::vector<LinkEffect> LinkTable::identify(ProcessIncarnation process, RunId run, Term term, Instant /*now*/) {
+  std::vector<LinkEffect> out;
+  self_.term = std::max(self_.term, term);
+  if (self_.process == process && self_.run == run) return out;
+  self_.process = process;
+  self_.run = run;
+  decide_who_dials();
+  for (const auto& [link, state] : links_) {
+    if (state.greeted) out.emplace_back(SendHello{link, own_hello(true)});
+  }
+  return out;
+}
+
+std::vector<LinkEffect> LinkTable::peers(const Peers& peers) {
+  std::vector<LinkEffect> out;
+  const bool is_old = peers.term < peers_term_ || (peers.term == peers_term_ && peers.serial <= peers_serial_);
+  if (is_old || (self_.run != RunId{} && peers.run != self_.run)) return out;
+  peers_term_ = peers.term;
+  peers_serial_ = peers.serial;
+  std::map<ProcessIncarnation, Destination> next;
+  if (const auto spawner = destinations_.find(kSpawnerProcess); spawner != destinations_.end()) next.insert(*spawner);
+  for (const Peer& peer : peers.peers) {
+    if (peer.process == kSpawnerProcess || peer.process == self_.process) continue;
+    Destination& destination = next[peer.process];
+    if (const auto known = destinations_.find(peer.process); known != destinations_.end()) destination = known->second;
+    destination.role = peer.role;
+    destination.endpoint = peer.endpoint;
+  }
+  std::vector<LinkId> ended;
+  for (const auto& [process, link] : up_) {
+    if (process != kSpawnerProcess && destinations_.contains(process) && !next.contains(process)) ended.push_back(link);
+  }
+  destinations_ = std::move(next);
+  for (const LinkId link : ended) append(out, drop(link, "the peer has left the run"));
+  decide_who_dials();
+  return out;
+}
+
+void LinkTable::back_off(Destination& destination, Instant now) {
+  Duration wait = limits_.backoff_first;
+  for (int i = 0; i < destination.failures && wait < limits_.backoff_last; ++i) wait *= 2;
+  wait = std::min(wait, limits_.backoff_last);
+  const double share = std::uniform_real_distribution<double>(0.5, 1.0)(jitter_);
+  destination.state = DialState::kIdle;
+  destination.greeting.reset();
+  destination.due = now + std::chrono::duration_cast<Duration>(wait * share);
+  ++destination.failures;
+}
+
+std::vector<LinkEffect> LinkTable::tick(Instant now) {
+  std::vector<LinkEffect> out;
+  for (auto& [process, destination] : destinations_) {
+    if (destination.state == DialState::kUp || now < destination.due) continue;
+    if (destination.state == DialState::kGreeting) {
+      append(out, drop(*destination.greeting, "no answer to our Hello"));
+      back_off(destination, now);
+    } else if (destination.state == DialState::kDialling) {
+      back_off(destination, now);
+    } else if (destination.we_dial) {
+      destination.state = DialState::kDialling;
+      destination.due = now + limits_.dial_timeout;
+      out.emplace_back(DialPeer{process, destination.endpoint});
+    }
+  }
+  std::vector<LinkId> silent;
+  for (const auto& [link, state] : links_) {
+    if (!state.greeted && !state.dialled_to && now - state.began >= limits_.hello_timeout) silent.push_back(link);
+  }
+  for (const LinkId link : silent) append(out, drop(link, "no Hello"));
+  return out;
+}
+
+std::vector<LinkEffect> LinkTable::dialled(ProcessIncarnation process, std::optional<LinkId> link, Instant now) {
+  const auto found = destinations_.find(process);
+  if (found == destinations_.end() || found->second.state == DialState::kUp) {
+    if (!link) return {};
+    return {CloseLink{*link, "no longer wanted"}};
+  }
+  if (!link) {
+    back_off(found->second, now);
+    return {};
+  }
+  found->second.state = DialState::kGreeting;
+  found->second.due = now + limits_.hello_timeout;
+  found->second.greeting = *link;
+  Link& state = links_[*link];
+  state = Link{};
+  state.dialled_to = process;
+  state.began = now;
+  state.answered = true;
+  return {SendHello{*link, own_hello(false)}};
+}
+
+bool LinkTable::stranger(LinkId link, Instant now) {
+  const auto strangers = std::count_if(links_.begin(), links_.end(),
+                                       [](const auto& known) { return !known.second.identity.process; });
+  if (static_cast<std::size_t>(strangers) >= limits_.strangers_max) return false;
+  links_[link].began = now;
+  return true;
+}
+
+std::optional<std::string> LinkTable::objection(const Link& link, const Hello& hello) const {
+  if (hello.protocol_version != kProtocolVersion) {
+    return compose("protocol version ", hello.protocol_version, ", ours is ", kProtocolVersion);
+  }
+  if (hello.run != self_.run && hello.run != RunId{} && self_.run != RunId{}) return "another run";
+  const bool claims_spawner = hello.role == ProcessRole::kSpawner;
+  if (claims_spawner && self_.role == ProcessRole::kSpawner) return "a second spawner";
+  if (claims_spawner && link.dialled_to != kSpawnerProcess) return "the spawner dials nobody";
+  if (claims_spawner && hello.term < self_.term) return compose("term ", hello.term, " is over");
+  if (!claims_spawner && link.dialled_to == kSpawnerProcess) return "not the spawner";
+  if (link.dialled_to && *link.dialled_to != hello.process) return "another process at this address";
+  return std::nullopt;
+}
+
+std::vector<LinkEffect> LinkTable::hello(LinkId link, const Hello& hello, Instant /*now*/) {
+  const auto found = links_.find(link);
+  if (found == links_.end()) return {};
+  Link& state = found->second;
+  if (const auto why_not = objection(state, hello)) return {CloseLink{link, *why_not}};
+  std::vector<LinkEffect> out;
+  const bool claims_number = hello.role == ProcessRole::kSpawner || hello.process != ProcessIncarnation{};
+  state.greeted = true;
+  state.identity.role = hello.role;
+  state.identity.name = hello.name;
+  if (hello.role == ProcessRole::kSpawner) {
+    self_.term = std::max(self_.term, hello.term);
+    if (self_.run == RunId{}) self_.run = hello.run;
+  }
+  if (!hello.is_answer || !state.answered) {
+    state.answered = true;
+    out.emplace_back(SendHello{link, own_hello(true)});
+  }
+  if (claims_number) append(out, put_up(link, hello.process));
+  return out;
+}
+
+std::vector<LinkEffect> LinkTable::bind(LinkId link, ProcessIncarnation process) {
+  const auto found = links_.find(link);
+  if (found == links_.end() || !found->second.greeted) return {};
+  return put_up(link, process);
+}
+
+std::vector<LinkEffect> LinkTable::put_up(LinkId link, ProcessIncarnation process) {
+  std::vector<LinkEffect> out;
+  Link& state = links_.at(link);
+  const auto before = up_.find(process);
+  if (before != up_.end() && before->second == link) return out;
+  if (state.identity.process && *state.identity.process != process) up_.erase(*state.identity.process);
+  state.identity.process = process;
+  if (before != up_.end()) {
+    links_.erase(before->second);
+    out.emplace_back(CloseLink{before->second, "replaced by a newer link"});
+  }
+  up_[process] = link;
+  if (const auto destination = destinations_.find(process); destination != destinations_.end()) {
+    destination->second.state = DialState::kUp;
+    destination->second.failures = 0;
+    destination->second.greeting.reset();
+  }
+  out.emplace_back(LinkUp{link, process});
+  return out;
+}
+
+std::vector<LinkEffect> LinkTable::drop(LinkId link, const std::string& reason) {
+  const auto found = links_.find(link);
+  if (found == links_.end()) return {};
+  const auto process = found->second.identity.process;
+  if (process && up_.contains(*process) && up_.at(*process) == link) up_.erase(*process);
+  links_.erase(found);
+  return {CloseLink{link, reason}};
+}
+
+std::vector<LinkEffect> LinkTable::lost(LinkId link, const std::string& reason, Instant now) {
+  std::vector<LinkEffect> out;
+  const auto found = links_.find(link);
+  if (found == links_.end()) return out;
+  const auto process = found->second.identity.process;
+  const auto dialled_to = found->second.dialled_to;
+  const bool was_up = process && up_.contains(*process) && up_.at(*process) == link;
+  if (was_up) up_.erase(*process);
+  links_.erase(found);
+  const auto wanted = destinations_.find(was_up ? *process : dialled_to.value_or(ProcessIncarnation{}));
+  if ((was_up || dialled_to) && wanted != destinations_.end()) back_off(wanted->second, now);
+  if (was_up && self_.role == ProcessRole::kSpawner) out.emplace_back(ReportLost{*process, reason});
+  return out;
+}
+
+std::optional<LinkId> LinkTable::link_to(ProcessIncarnation process) const {
+  const auto found = up_.find(process);
+  return found == up_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<LinkIdentity> LinkTable::identity(LinkId link) const {
+  const auto found = links_.find(link);
+  if (found == links_.end() || !found->second.greeted) return std::nullopt;
+  return found->second.identity;
+}
+
+std::optional<ProcessIncarnation> LinkTable::storage() const {
+  if (self_.role == ProcessRole::kStorage) return self_.process;
+  for (const auto& [process, destination] : destinations_) {
+    if (destination.role == ProcessRole::kStorage) return process;
+  }
+  return std::nullopt;
+}
+
+bool LinkTable::is_expected(ProcessIncarnation process) const {
+  return process == kSpawnerProcess || destinations_.contains(process);
+}
+
+std::size_t memory_of(const Letter& letter) {
+  constexpr std::size_t kEnvelope = 1024;
+  const auto tensors = [](const auto& body) -> std::size_t {
+    using Body = std::decay_t<decltype(body)>;
+    if constexpr (std::is_same_v<Body, Forward>) return body.input.byte_count() + body.targets.byte_count();
+    if constexpr (std::is_same_v<Body, Backward>) return body.input_gradient.byte_count();
+    if constexpr (std::is_same_v<Body, Part>) return body.values.byte_count();
+    if constexpr (std::is_same_v<Body, SaveShard> || std::is_same_v<Body, StateImage>) return body.image.byte_count();
+    return 0;
+  };
+  return kEnvelope + std::visit(tensors, letter.body);
+}
+
+void WaitingLetters::add(ProcessIncarnation process, Letter letter) {
+  const std::size_t size = memory_of(letter);
+  if (size > bytes_max_ - bytes_) {
+    ++dropped_;
+    return;
+  }
+  bytes_ += size;
+  waiting_[process].push_back(std::move(letter));
+}
+
+std::vector<Letter> WaitingLetters::take(ProcessIncarnation process) {
+  const auto found = waiting_.find(process);
+  if (found == waiting_.end()) return {};
+  std::vector<Letter> letters{std::make_move_iterator(found->second.begin()),
+                              std::make_move_iterator(found->second.end())};
+  for (const Letter& letter : letters) bytes_ -= memory_of(letter);
+  waiting_.erase(found);
+  return letters;
+}
+
+void WaitingLetters::drop(ProcessIncarnation process) { dropped_ += take(process).size(); }
+
+}  // namespace shoal

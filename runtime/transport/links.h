@@ -1,0 +1,171 @@
+// Which processes this one is linked with, who dials whom, and who may say what over a link.
+//
+//   down ──dial (20 ms .. 500 ms apart)──▶ dialling ──handle──▶ greeting ──answering Hello──▶ up ──DOWN──▶ down
+//   the other side: a stranger's frame ──▶ strange ──Hello──▶ up (anonymous until welcomed)
+//
+// Invariants: one link per process, the newest; only one side of a pair dials (two crossing dials kill both links);
+// a link is good only after a Hello of this protocol version and run, and of the spawner only with the newest term
+// (S-4). Strangers may say Hello and Join, nothing else (S-7). Pure: the router acts on the effects.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "messages/letter.h"
+#include "runtime/base/clock.h"
+
+namespace shoal {
+
+// One connection as the router counts them; never reused.
+struct LinkId {
+  std::uint64_t value = 0;
+  friend auto operator<=>(const LinkId&, const LinkId&) = default;
+};
+
+// This process, as it introduces itself. A node has no number until it is welcomed; the spawner's is 0.
+struct LinkSelf {
+  ProcessRole role = ProcessRole::kNode;
+  std::optional<ProcessIncarnation> process;
+  std::string name;
+  RunId run;
+  Term term;  // highest known; the spawner's own
+};
+
+// Who is at the other end. No number: a node before its welcome.
+struct LinkIdentity {
+  ProcessRole role = ProcessRole::kNode;
+  std::optional<ProcessIncarnation> process;
+  std::string name;
+};
+
+struct DialPeer {
+  ProcessIncarnation process;
+  Endpoint endpoint;
+};
+struct SendHello {
+  LinkId link;
+  Hello hello;
+};
+struct LinkUp {  // letters that waited for this process may go
+  LinkId link;
+  ProcessIncarnation process;
+};
+struct CloseLink {
+  LinkId link;
+  std::string reason;
+};
+struct ReportLost {  // the spawner's router tells its supervisor
+  ProcessIncarnation process;
+  std::string reason;
+};
+using LinkEffect = std::variant<DialPeer, SendHello, LinkUp, CloseLink, ReportLost>;
+
+struct LinkLimits {
+  Duration backoff_first = std::chrono::milliseconds(20);
+  Duration backoff_last = std::chrono::milliseconds(500);
+  Duration dial_timeout = std::chrono::seconds(8);
+  Duration hello_timeout = std::chrono::seconds(2);
+  std::size_t strangers_max = 256;  // links without a process number
+};
+
+// Storage and the spawner are dialled by everybody; of all others the smaller incarnation dials. Everybody dials the
+// spawner.
+[[nodiscard]] bool dials(ProcessRole self_role, std::optional<ProcessIncarnation> self, ProcessRole peer_role,
+                         ProcessIncarnation peer);
+
+// Whether a process of this role may send this body to another process at all; checked on arrival.
+[[nodiscard]] bool may_say(const LinkIdentity& sender, const MessageBody& body);
+
+class LinkTable {
+ public:
+  LinkTable(LinkSelf self, LinkLimits limits, std::uint64_t jitter_seed);
+
+  // Where the spawner listens: dialled from the first tick on.
+  void set_spawner(const Endpoint& endpoint);
+  // This process has been welcomed: every link is told.
+  [[nodiscard]] std::vector<LinkEffect> identify(ProcessIncarnation process, RunId run, Term term, Instant now);
+  // Replaces the table of peers, unless it is older than the one we have; who is no longer in it loses its link.
+  [[nodiscard]] std::vector<LinkEffect> peers(const Peers& peers);
+  [[nodiscard]] std::vector<LinkEffect> tick(Instant now);
+
+  // A dial ended: with a new connection, or without one.
+  [[nodiscard]] std::vector<LinkEffect> dialled(ProcessIncarnation process, std::optional<LinkId> link, Instant now);
+  // A connection that nobody here dialled; false when there are too many such.
+  [[nodiscard]] bool stranger(LinkId link, Instant now);
+  [[nodiscard]] std::vector<LinkEffect> hello(LinkId link, const Hello& hello, Instant now);
+  // The spawner has given the process at the other end its number.
+  [[nodiscard]] std::vector<LinkEffect> bind(LinkId link, ProcessIncarnation process);
+  [[nodiscard]] std::vector<LinkEffect> lost(LinkId link, const std::string& reason, Instant now);
+
+  // The good link to a process.
+  [[nodiscard]] std::optional<LinkId> link_to(ProcessIncarnation process) const;
+  // Whoever said a good Hello on this link.
+  [[nodiscard]] std::optional<LinkIdentity> identity(LinkId link) const;
+  [[nodiscard]] std::optional<ProcessIncarnation> storage() const;
+  [[nodiscard]] bool is_expected(ProcessIncarnation process) const;  // in Peers, or the spawner
+  [[nodiscard]] const LinkSelf& self() const { return self_; }
+
+ private:
+  enum class DialState : std::uint8_t { kIdle, kDialling, kGreeting, kUp };
+  struct Destination {
+    ProcessRole role = ProcessRole::kNode;
+    Endpoint endpoint;
+    bool we_dial = false;
+    DialState state = DialState::kIdle;
+    Instant due;  // idle: next dial; dialling, greeting: given up
+    int failures = 0;
+    std::optional<LinkId> greeting;
+  };
+  struct Link {
+    bool greeted = false;  // a good Hello was received
+    bool answered = false; // we have sent ours
+    LinkIdentity identity;
+    std::optional<ProcessIncarnation> dialled_to;
+    Instant began;
+  };
+
+  [[nodiscard]] Hello own_hello(bool is_answer) const;
+  [[nodiscard]] std::optional<std::string> objection(const Link& link, const Hello& hello) const;
+  [[nodiscard]] std::vector<LinkEffect> put_up(LinkId link, ProcessIncarnation process);
+  [[nodiscard]] std::vector<LinkEffect> drop(LinkId link, const std::string& reason);
+  void back_off(Destination& destination, Instant now);
+  void decide_who_dials();
+
+  LinkSelf self_;
+  LinkLimits limits_;
+  std::mt19937_64 jitter_;
+  Term peers_term_;
+  std::uint64_t peers_serial_ = 0;
+  std::map<ProcessIncarnation, Destination> destinations_;
+  std::map<LinkId, Link> links_;
+  std::map<ProcessIncarnation, LinkId> up_;
+};
+
+// Letters to processes without a link, until it is up. Bounded in bytes over all of them: what does not fit is dropped
+// and counted; the protocol's retries make that safe.
+class WaitingLetters {
+ public:
+  explicit WaitingLetters(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+  void add(ProcessIncarnation process, Letter letter);
+  [[nodiscard]] std::vector<Letter> take(ProcessIncarnation process);
+  void drop(ProcessIncarnation process);
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  std::size_t bytes_max_;
+  std::size_t bytes_ = 0;
+  std::uint64_t dropped_ = 0;
+  std::map<ProcessIncarnation, std::deque<Letter>> waiting_;
+};
+
+// Memory a letter holds: its tensors and a small constant for the rest.
+[[nodiscard]] std::size_t memory_of(const Letter& letter);
+
+}  // namespace shoal

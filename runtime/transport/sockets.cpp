@@ -1,0 +1,179 @@
+#include "runtime/transport/sockets.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+constexpr int kBacklog = 128;
+
+struct AddressDeleter {
+  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
+};
+using AddressList = std::unique_ptr<addrinfo, AddressDeleter>;
+
+Result<AddressList> resolve(const HostPort& address, int socket_type, int flags) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = socket_type;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  const std::string port = std::to_string(address.port);
+  const char* host = address.host.empty() ? nullptr : address.host.c_str();
+  const int code = ::getaddrinfo(host, port.c_str(), &hints, &list);
+  if (code == 0) return AddressList(list);
+  return fail(Error::kUnreachable, compose("Cannot find the address of ", address.host, ": ", ::gai_strerror(code), "."));
+}
+
+void set_option(int descriptor, int level, int option) {
+  const int on = 1;
+  ::setsockopt(descriptor, level, option, &on, sizeof on);
+}
+
+bool wait_for(int descriptor, short events, Deadline deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    pollfd entry{descriptor, events, 0};
+    const auto timeout = std::clamp<std::int64_t>(left, 0, std::numeric_limits<int>::max());
+    const int ready = ::poll(&entry, 1, static_cast<int>(timeout));
+    if (ready > 0) return true;
+    if (ready == 0) return false;
+    if (errno != EINTR) return false;
+  }
+}
+
+// Connects to one address. On failure errno says why.
+Socket connect_to(const addrinfo& target, Deadline deadline) {
+  Socket socket(::socket(target.ai_family, target.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, target.ai_protocol));
+  if (!socket.is_open()) return Socket();
+  if (::connect(socket.descriptor(), target.ai_addr, target.ai_addrlen) != 0) {
+    if (errno != EINPROGRESS) return Socket();
+    if (!wait_for(socket.descriptor(), POLLOUT, deadline)) {
+      errno = ETIMEDOUT;
+      return Socket();
+    }
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) {
+      errno = error;
+      return Socket();
+    }
+  }
+  set_option(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY);
+  return socket;
+}
+
+std::string numeric_host(const sockaddr_storage& address, socklen_t size) {
+  char host[NI_MAXHOST] = {};
+  const int code = ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof host, nullptr, 0,
+                                 NI_NUMERICHOST);
+  return code == 0 ? std::string(host) : std::string();
+}
+
+}  // namespace
+
+Result<HostPort> parse_host_port(std::string_view text) {
+  const auto colon = text.rfind(':');
+  HostPort address;
+  std::string_view host = colon == std::string_view::npos ? std::string_view() : text.substr(0, colon);
+  const std::string_view port = colon == std::string_view::npos ? text : text.substr(colon + 1);
+  const auto parsed = std::from_chars(port.data(), port.data() + port.size(), address.port);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (host.empty() || port.empty() || parsed.ec != std::errc() || parsed.ptr != port.data() + port.size()) {
+    return fail(Error::kUsage, compose("'", text, "' is not an address; HOST:PORT was expected, e.g. 10.0.0.1:7000."));
+  }
+  address.host = std::string(host);
+  return address;
+}
+
+std::string host_port_text(const HostPort& address) {
+  const bool is_v6 = address.host.find(':') != std::string::npos;
+  return is_v6 ? compose('[', address.host, "]:", address.port) : compose(address.host, ':', address.port);
+}
+
+Socket::~Socket() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<Socket> dial(const HostPort& address, Deadline deadline) {
+  auto list = resolve(address, SOCK_STREAM, 0);
+  if (!list.ok()) return list.failure();
+  int reason = EHOSTUNREACH;
+  for (const addrinfo* target = list->get(); target != nullptr; target = target->ai_next) {
+    Socket socket = connect_to(*target, deadline);
+    if (socket.is_open()) return socket;
+    reason = errno;
+  }
+  return fail(Error::kUnreachable,
+              compose("Nobody answers at ", host_port_text(address), ": ", std::strerror(reason), "."));
+}
+
+Result<Socket> listen_on(const HostPort& address) {
+  auto list = resolve(address, SOCK_STREAM, AI_PASSIVE);
+  if (!list.ok()) return fail(Error::kUsage, list.failure().message);
+  int reason = EADDRNOTAVAIL;
+  for (const addrinfo* target = list->get(); target != nullptr; target = target->ai_next) {
+    Socket socket(::socket(target->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, target->ai_protocol));
+    if (socket.is_open()) {
+      set_option(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR);
+      if (::bind(socket.descriptor(), target->ai_addr, target->ai_addrlen) == 0 &&
+          ::listen(socket.descriptor(), kBacklog) == 0) {
+        return socket;
+      }
+    }
+    reason = errno;
+  }
+  return fail(Error::kUsage, compose("Cannot listen on ", host_port_text(address), ": ", std::strerror(reason),
+                                     ". Choose another port with --listen, or end the program that holds it."));
+}
+
+bool wait_readable(int descriptor, Deadline deadline) { return wait_for(descriptor, POLLIN, deadline); }
+bool wait_writable(int descriptor, Deadline deadline) { return wait_for(descriptor, POLLOUT, deadline); }
+
+std::string peer_address(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return std::string();
+  return numeric_host(address, size);
+}
+
+std::uint16_t local_port(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+Result<std::string> local_address_towards(const HostPort& address) {
+  auto list = resolve(address, SOCK_DGRAM, 0);
+  if (!list.ok()) return list.failure();
+  for (const addrinfo* target = list->get(); target != nullptr; target = target->ai_next) {
+    const Socket socket(::socket(target->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, target->ai_protocol));
+    if (!socket.is_open() || ::connect(socket.descriptor(), target->ai_addr, target->ai_addrlen) != 0) continue;
+    sockaddr_storage local{};
+    socklen_t size = sizeof local;
+    if (::getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&local), &size) != 0) continue;
+    std::string host = numeric_host(local, size);
+    if (!host.empty()) return host;
+  }
+  return fail(Error::kUnreachable, compose("This machine has no route to ", host_port_text(address), "."));
+}
+
+}  // namespace shoal

@@ -1,0 +1,66 @@
+// TCP without the actor library: dial with a deadline, listen, and what an address looks like from here.
+//
+// Names are resolved anew at every dial: a spawner that moved is found again. All descriptors are non-blocking and
+// close-on-exec. Every wait ends at a deadline.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+struct HostPort {
+  std::string host;
+  std::uint16_t port = 0;
+  friend bool operator==(const HostPort&, const HostPort&) = default;
+};
+// "127.0.0.1:4000", "[::1]:4000", "name:0". Errors: kUsage.
+[[nodiscard]] Result<HostPort> parse_host_port(std::string_view text);
+[[nodiscard]] std::string host_port_text(const HostPort& address);
+
+// Owns a descriptor.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~Socket();
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] bool is_open() const { return descriptor_ >= 0; }
+  [[nodiscard]] int release() { return std::exchange(descriptor_, -1); }
+
+ private:
+  int descriptor_ = -1;
+};
+
+// Tries every address of the name, within the deadline in all. Errors: kUnreachable, naming address and reason.
+[[nodiscard]] Result<Socket> dial(const HostPort& address, Deadline deadline);
+
+// Listens; port 0 takes any. An empty host is every interface. Errors: kUsage (in use, not ours), naming the address.
+[[nodiscard]] Result<Socket> listen_on(const HostPort& address);
+
+// Waits until readable or writable. False at the deadline.
+[[nodiscard]] bool wait_readable(int descriptor, Deadline deadline);
+[[nodiscard]] bool wait_writable(int descriptor, Deadline deadline);
+
+// The numeric address of the other end or of this end; empty when there is none.
+[[nodiscard]] std::string peer_address(int descriptor);
+[[nodiscard]] std::uint16_t local_port(int descriptor);
+
+// The numeric address by which this machine would reach `address`: what to advertise to others there. Sends nothing.
+// Errors: kUnreachable (name unknown, no route).
+[[nodiscard]] Result<std::string> local_address_towards(const HostPort& address);
+
+}  // namespace shoal

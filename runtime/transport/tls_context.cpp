@@ -1,0 +1,145 @@
+#include "runtime/transport/tls_context.h"
+
+#include <openssl/pem.h>
+
+#include "runtime/base/compose.h"
+#include "runtime/transport/openssl_handles.h"
+
+namespace shoal {
+namespace {
+
+Failure bad_file(const std::string& path, std::string_view what) {
+  return fail(Error::kInvalidData, compose(path, " ", what, " (", take_openssl_error(),
+                                           "). Join again with a token to get new certificates."));
+}
+
+X509Ptr parse_certificate(const std::string& pem) {
+  const BioPtr in(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  return X509Ptr(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
+}
+
+KeyPtr parse_key(const std::string& pem) {
+  const BioPtr in(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const auto no_passphrase = [](char*, int, int, void*) { return -1; };
+  return KeyPtr(PEM_read_bio_PrivateKey(in.get(), nullptr, no_passphrase, nullptr));
+}
+
+// What every session of ours has: TLS 1.3, no resumption (a ticket would outlive a revocation), small idle buffers.
+void set_common_options(SSL_CTX* context) {
+  SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+  SSL_CTX_set_mode(context,
+                   SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(context, 0);
+  SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
+}
+
+Status use_files(SSL_CTX* context, const TlsFiles& files, const Credentials& credentials) {
+  const X509Ptr ca = parse_certificate(credentials.ca);
+  if (!ca) return bad_file(files.ca, "is not a certificate");
+  const X509Ptr own = parse_certificate(credentials.certificate);
+  if (!own) return bad_file(files.certificate, "is not a certificate");
+  const KeyPtr key = parse_key(credentials.key);
+  if (!key) return bad_file(files.key, "is not a private key");
+  if (X509_check_private_key(own.get(), key.get()) != 1) {
+    return bad_file(files.key, compose("is not the key of ", files.certificate));
+  }
+  if (X509_verify(own.get(), X509_get0_pubkey(ca.get())) != 1) {
+    return bad_file(files.certificate, compose("was not signed by ", files.ca));
+  }
+  if (SSL_CTX_use_certificate(context, own.get()) != 1 || SSL_CTX_use_PrivateKey(context, key.get()) != 1 ||
+      SSL_CTX_add1_chain_cert(context, ca.get()) != 1 ||
+      X509_STORE_add_cert(SSL_CTX_get_cert_store(context), ca.get()) != 1) {
+    return fail(Error::kInternal, compose("OpenSSL could not use the certificates: ", take_openssl_error(), "."));
+  }
+  return Done{};
+}
+
+}  // namespace
+
+TlsContext::~TlsContext() { SSL_CTX_free(context_); }
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::with_files(const TlsFiles& files, PeerPolicy policy,
+                                                                 int verify_mode) {
+  const auto credentials = read_credentials(files);
+  if (!credentials.ok()) return credentials.failure();
+  ERR_clear_error();
+  Owned<SSL_CTX> context(SSL_CTX_new(TLS_method()));
+  if (!context) return fail(Error::kInternal, compose("OpenSSL has no TLS: ", take_openssl_error(), "."));
+  set_common_options(context.get());
+  const Status used = use_files(context.get(), files, *credentials);
+  if (!used.ok()) return used.failure();
+  SSL_CTX_set_verify(context.get(), verify_mode, nullptr);
+  SSL_CTX_set_verify_depth(context.get(), 1);
+  return std::shared_ptr<const TlsContext>(new TlsContext(context.release(), std::move(policy)));
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::mutual(const TlsFiles& files, PeerPolicy policy) {
+  return with_files(files, std::move(policy), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT);
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::optional_client(const TlsFiles& files, PeerPolicy policy) {
+  return with_files(files, std::move(policy), SSL_VERIFY_PEER);
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::newcomer() {
+  ERR_clear_error();
+  Owned<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
+  if (!context) return fail(Error::kInternal, compose("OpenSSL has no TLS: ", take_openssl_error(), "."));
+  set_common_options(context.get());
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
+  return std::shared_ptr<const TlsContext>(new TlsContext(context.release(), PeerPolicy{}));
+}
+
+Result<PeerIdentity> TlsContext::check_peer(ssl_st* session) const {
+  const X509Ptr certificate(SSL_get1_peer_certificate(session));
+  if (!certificate) return fail(Error::kRefused, "The peer showed no certificate; join the run with a token first.");
+  if (SSL_get_verify_result(session) != X509_V_OK) return fail(Error::kRefused, handshake_failure_text(session));
+  auto identity = identity_of(certificate.get());
+  if (!identity.ok()) return identity.failure();
+  const Status allowed = peer_allowed(policy_, *identity);
+  if (!allowed.ok()) return allowed.failure();
+  return identity;
+}
+
+Status check_pinned(ssl_st* session, const Fingerprint& authority, RunId run) {
+  const Failure wrong = fail(Error::kRefused,
+                             "The spawner at this address is not the one the join token was made by (its certificate "
+                             "authority differs). Nothing was sent. Check address and token.");
+  const X509Ptr leaf(SSL_get1_peer_certificate(session));
+  STACK_OF(X509)* chain = SSL_get_peer_cert_chain(session);
+  if (!leaf || chain == nullptr) return wrong;
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    X509* candidate = sk_X509_value(chain, i);
+    const auto fingerprint = fingerprint_of(candidate);
+    if (!fingerprint.ok() || *fingerprint != authority) continue;
+    const Owned<X509_STORE> store(X509_STORE_new());
+    const Owned<X509_STORE_CTX> verification(X509_STORE_CTX_new());
+    if (!store || !verification || X509_STORE_add_cert(store.get(), candidate) != 1 ||
+        X509_STORE_CTX_init(verification.get(), store.get(), leaf.get(), nullptr) != 1 ||
+        X509_STORE_CTX_set_purpose(verification.get(), X509_PURPOSE_SSL_SERVER) != 1) {
+      return fail(Error::kInternal, compose("OpenSSL could not verify a chain: ", take_openssl_error(), "."));
+    }
+    if (X509_verify_cert(verification.get()) != 1) {
+      const int reason = X509_STORE_CTX_get_error(verification.get());
+      ERR_clear_error();
+      return fail(Error::kRefused, compose("The spawner's certificate is not valid: ",
+                                           X509_verify_cert_error_string(reason), ". Nothing was sent."));
+    }
+    const auto identity = identity_of(leaf.get());
+    if (!identity.ok()) return identity.failure();
+    return peer_allowed(PeerPolicy{run, {PeerRole::kSpawner}, nullptr}, *identity);
+  }
+  return wrong;
+}
+
+std::string handshake_failure_text(ssl_st* session) {
+  const long verification = SSL_get_verify_result(session);
+  const std::string error = take_openssl_error();
+  if (verification != X509_V_OK) {
+    return compose("the certificate is refused: ", X509_verify_cert_error_string(verification));
+  }
+  return error;
+}
+
+}  // namespace shoal

@@ -1,0 +1,56 @@
+// The TLS settings of a process: TLS 1.3 only, our own chain, the run's authority, who may come.
+//
+// Certificate files are read once, when a context is made: what happens to them later neither ends the process nor
+// admits anybody (fault 24). Thread-safe after construction.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/base/error.h"
+#include "runtime/transport/certificates.h"
+#include "runtime/transport/identity.h"
+
+struct ssl_ctx_st;
+struct ssl_st;
+
+namespace shoal {
+
+class TlsContext {
+ public:
+  // Both sides show a certificate of the run: data connections, and clients of the control endpoint.
+  // Errors: kIo (file missing), kInvalidData (not PEM; key of another certificate; not signed by the authority).
+  [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> mutual(const TlsFiles& files, PeerPolicy policy);
+  // A server whose clients may be strangers: who shows no certificate has no identity, who shows a bad one is refused.
+  [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> optional_client(const TlsFiles& files,
+                                                                                 PeerPolicy policy);
+  // A newcomer without certificate that knows only the authority's fingerprint; see check_pinned().
+  [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> newcomer();
+
+  ~TlsContext();
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+
+  [[nodiscard]] ssl_ctx_st* get() const { return context_; }
+  [[nodiscard]] const PeerPolicy& policy() const { return policy_; }
+
+  // After a handshake: who the peer is, if its certificate is allowed here. Errors: kRefused.
+  [[nodiscard]] Result<PeerIdentity> check_peer(ssl_st* session) const;
+
+ private:
+  TlsContext(ssl_ctx_st* context, PeerPolicy policy) : context_(context), policy_(std::move(policy)) {}
+  [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> with_files(const TlsFiles& files, PeerPolicy policy,
+                                                                            int verify_mode);
+  ssl_ctx_st* context_;
+  PeerPolicy policy_;
+};
+
+// After a newcomer's handshake, before it says anything: the presented chain holds the authority with this fingerprint,
+// which signed the leaf, whose identity is the spawner of this run. Errors: kRefused.
+[[nodiscard]] Status check_pinned(ssl_st* session, const Fingerprint& authority, RunId run);
+
+// Why a session failed, for a log line: the verification's result, or the newest OpenSSL error of this thread, which
+// is taken from the queue.
+[[nodiscard]] std::string handshake_failure_text(ssl_st* session);
+
+}  // namespace shoal

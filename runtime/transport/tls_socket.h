@@ -1,0 +1,51 @@
+// A TLS connection for a thread of its own: reads and writes that end at a deadline.
+//
+// Used by the control endpoint and its clients. The descriptor is non-blocking underneath; nothing here waits without
+// a deadline.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/error.h"
+#include "runtime/transport/sockets.h"
+#include "runtime/transport/tls_context.h"
+
+namespace shoal {
+
+class TlsSocket {
+ public:
+  // Handshakes. Errors: kRefused (the peer's certificate or ours), kUnreachable (deadline, connection lost, not TLS).
+  // The peer's identity is not checked yet: see TlsContext::check_peer and check_pinned.
+  [[nodiscard]] static Result<TlsSocket> accept(Socket socket, const TlsContext& context, Deadline deadline);
+  [[nodiscard]] static Result<TlsSocket> connect(Socket socket, const TlsContext& context, Deadline deadline);
+
+  TlsSocket(TlsSocket&& other) noexcept;
+  TlsSocket& operator=(TlsSocket&&) = delete;
+  // Says goodbye as far as that needs no waiting, and closes.
+  ~TlsSocket();
+
+  // Reads what there is, at most `size`. 0: the peer has closed. Errors: kUnreachable, kRefused (a TLS alert).
+  [[nodiscard]] Result<std::size_t> read_some(char* buffer, std::size_t size, Deadline deadline);
+  [[nodiscard]] Status write_all(std::string_view text, Deadline deadline);
+  // Sends our end and waits for the peer's, so that its last bytes are not lost to a reset.
+  void close_gracefully(Deadline deadline);
+
+  [[nodiscard]] bool has_peer_certificate() const;
+  [[nodiscard]] ssl_st* session() const { return session_; }
+  [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
+
+ private:
+  TlsSocket(Socket socket, ssl_st* session) : socket_(std::move(socket)), session_(session) {}
+  [[nodiscard]] static Result<TlsSocket> start(Socket socket, const TlsContext& context);
+  [[nodiscard]] Status shake(Deadline deadline);
+  // After a call that did not finish: waits for what TLS wants. Errors as above.
+  [[nodiscard]] Status wait(int result, Deadline deadline);
+
+  Socket socket_;
+  ssl_st* session_;
+};
+
+}  // namespace shoal

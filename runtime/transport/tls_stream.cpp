@@ -1,0 +1,193 @@
+#include "runtime/transport/tls_stream.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/transport/openssl_handles.h"
+#include "runtime/transport/sockets.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kEarlyBytesMax = 64u << 10;
+constexpr std::size_t kIoBytesMax = 1u << 30;
+constexpr std::string_view kWho = "transport";
+
+SteadyTime now() { return std::chrono::steady_clock::now(); }
+
+int io_size(std::size_t size) { return static_cast<int>(std::min(size, kIoBytesMax)); }
+
+}  // namespace
+
+bool TlsDoor::admit(int descriptor) {
+  const std::string address = peer_address(descriptor);
+  Admission admission{};
+  {
+    const std::lock_guard guard(mutex_);
+    admission = half_open_.admit(descriptor, address, now());
+  }
+  if (admission == Admission::kAdmitted) return true;
+  count_refused(address, admission == Admission::kTooMany
+                             ? "too many connections are waiting for their handshake"
+                             : "too many connections of this address are waiting for their handshake");
+  return false;
+}
+
+void TlsDoor::track_outgoing(int descriptor) {
+  const std::lock_guard guard(mutex_);
+  half_open_.track_outgoing(descriptor, now());
+}
+
+void TlsDoor::settle(int descriptor) {
+  const std::lock_guard guard(mutex_);
+  half_open_.settle(descriptor);
+}
+
+void TlsDoor::sweep() {
+  const std::lock_guard guard(mutex_);
+  for (const int descriptor : half_open_.expired(now())) ::shutdown(descriptor, SHUT_RDWR);
+}
+
+void TlsDoor::count_admitted() {
+  const std::lock_guard guard(mutex_);
+  ++counters_.admitted;
+}
+
+void TlsDoor::count_refused(const std::string& address, const std::string& reason) {
+  RefusalLog::Line line;
+  {
+    const std::lock_guard guard(mutex_);
+    ++counters_.refused;
+    line = refusals_.refused(now());
+  }
+  if (line.left_out > 0) log_warn(kWho, line.left_out, " more refusals were not logged");
+  if (line.write) log_warn(kWho, "refused a connection with ", address, ": ", reason);
+}
+
+void TlsDoor::count_bad_frame(const std::string& address, const std::string& reason) {
+  {
+    const std::lock_guard guard(mutex_);
+    ++counters_.bad_frames;
+  }
+  log_warn(kWho, "closed the connection with ", address, ": ", reason);
+}
+
+void TlsDoor::count_dropped_frame() {
+  const std::lock_guard guard(mutex_);
+  ++counters_.dropped_frames;
+}
+
+TransportCounters TlsDoor::counters() const {
+  const std::lock_guard guard(mutex_);
+  return counters_;
+}
+
+TlsStream::TlsStream(std::shared_ptr<TlsDoor> door, Descriptor descriptor, Side side)
+    : door_(std::move(door)), session_(SSL_new(door_->context().get())), descriptor_(descriptor) {
+  if (session_ == nullptr) return;  // out of memory: every read and write fails, the connection ends
+  SSL_set_fd(session_, descriptor_);
+  if (side == Side::kServer) {
+    SSL_set_accept_state(session_);
+  } else {
+    SSL_set_connect_state(session_);
+  }
+}
+
+TlsStream::TlsStream(TlsStream&& other) noexcept
+    : door_(other.door_),
+      session_(std::exchange(other.session_, nullptr)),
+      descriptor_(std::exchange(other.descriptor_, caf::io::network::invalid_native_socket)),
+      is_done_(other.is_done_),
+      was_refused_(other.was_refused_),
+      early_(std::move(other.early_)) {}
+
+TlsStream::~TlsStream() {
+  if (descriptor_ != caf::io::network::invalid_native_socket) door_->settle(descriptor_);
+  if (session_ != nullptr) SSL_free(session_);
+}
+
+TlsStream::State TlsStream::read_some(std::size_t& count, Descriptor, void* buffer, std::size_t size) {
+  count = 0;
+  if (session_ == nullptr) return State::failure;
+  if (!is_done_) {
+    const State state = shake(false);
+    if (!is_done_ || state == State::failure) return state;
+  }
+  ERR_clear_error();
+  const int result = SSL_read(session_, buffer, io_size(size));
+  if (result <= 0) return verdict(result, false);
+  count = static_cast<std::size_t>(result);
+  return State::success;
+}
+
+TlsStream::State TlsStream::write_some(std::size_t& count, Descriptor, const void* buffer, std::size_t size) {
+  count = 0;
+  if (session_ == nullptr) return State::failure;
+  if (!is_done_) {
+    const State state = shake(size == 0);
+    if (state == State::failure) return state;
+    if (!is_done_) {
+      if (size == 0) return state;
+      if (early_.size() + size > kEarlyBytesMax) return State::failure;
+      early_.append(static_cast<const char*>(buffer), size);
+      count = size;
+      return State::success;
+    }
+  }
+  if (size == 0) return State::indeterminate;
+  ERR_clear_error();
+  const int result = SSL_write(session_, buffer, io_size(size));
+  if (result <= 0) return verdict(result, false);
+  count = static_cast<std::size_t>(result);
+  return State::success;
+}
+
+bool TlsStream::must_read_more(Descriptor, std::size_t threshold) {
+  return session_ != nullptr && static_cast<std::size_t>(SSL_pending(session_)) >= threshold;
+}
+
+TlsStream::State TlsStream::shake(bool is_idle_write) {
+  ERR_clear_error();
+  const int result = SSL_do_handshake(session_);
+  return result == 1 ? finish_handshake() : verdict(result, is_idle_write);
+}
+
+TlsStream::State TlsStream::finish_handshake() {
+  const auto peer = door_->context().check_peer(session_);
+  if (!peer.ok()) return refuse(peer.failure().message);
+  is_done_ = true;
+  door_->settle(descriptor_);
+  door_->count_admitted();
+  if (!early_.empty()) {
+    ERR_clear_error();
+    const int size = static_cast<int>(early_.size());
+    if (SSL_write(session_, early_.data(), size) != size) return State::failure;
+    early_ = std::string();
+  }
+  return State::success;
+}
+
+// While the other side is to speak, a write that the library only asks for to get going must report that it has
+// nothing to do: answering "success" would make it ask again at once, for ever.
+TlsStream::State TlsStream::verdict(int result, bool is_idle_write) {
+  switch (SSL_get_error(session_, result)) {
+    case SSL_ERROR_WANT_READ: return is_idle_write ? State::indeterminate : State::success;
+    case SSL_ERROR_WANT_WRITE: return State::success;
+    default: break;
+  }
+  if (is_done_) {
+    ERR_clear_error();
+    return State::failure;
+  }
+  return refuse(handshake_failure_text(session_));
+}
+
+TlsStream::State TlsStream::refuse(const std::string& reason) {
+  if (!std::exchange(was_refused_, true)) door_->count_refused(peer_address(descriptor_), reason);
+  return State::failure;
+}
+
+}  // namespace shoal

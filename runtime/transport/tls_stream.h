@@ -1,0 +1,100 @@
+// TLS as the actor library's streams want it: non-blocking reads and writes on one descriptor, and the door that all
+// streams of a process came through.
+//
+// Included by the TLS middleman only. A stream says nothing of its peer's to the actors, and lets nothing of theirs
+// out, before the handshake is done and the peer's certificate was found allowed (S-7); what actors write earlier is
+// kept, up to 64 KiB.
+#pragma once
+
+#include <caf/io/network/native_socket.hpp>
+#include <caf/io/network/rw_state.hpp>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "runtime/transport/admission.h"
+#include "runtime/transport/tls_context.h"
+
+struct ssl_st;
+
+namespace shoal {
+
+struct TransportLimits {
+  AdmissionLimits admission;
+  std::chrono::milliseconds dial_timeout{3000};
+  std::uint32_t frame_bytes_max = 8u << 20;  // a longer frame ends its connection: senders cut at 1 MiB
+};
+
+struct TransportCounters {
+  std::uint64_t admitted = 0;       // handshakes of allowed peers, both directions
+  std::uint64_t refused = 0;        // connections ended before or because of the peer's identity
+  std::uint64_t bad_frames = 0;     // connections of admitted peers ended by the frame guard
+  std::uint64_t dropped_frames = 0; // frames routed for a third process
+};
+
+// Shared by all streams, doormen and middlemen of one transport. Thread-safe.
+class TlsDoor {
+ public:
+  TlsDoor(std::shared_ptr<const TlsContext> context, const TransportLimits& limits)
+      : context_(std::move(context)), limits_(limits), half_open_(limits.admission) {}
+
+  // An accepted connection. False: close it; the refusal was counted and logged.
+  [[nodiscard]] bool admit(int descriptor);
+  void track_outgoing(int descriptor);
+  // The handshake of this descriptor ended, or it is about to be closed.
+  void settle(int descriptor);
+  // Shuts down what is half open past its deadline; its stream then ends by itself. Called every second.
+  void sweep();
+
+  void count_admitted();
+  void count_refused(const std::string& address, const std::string& reason);
+  void count_bad_frame(const std::string& address, const std::string& reason);
+  void count_dropped_frame();
+  [[nodiscard]] TransportCounters counters() const;
+
+  [[nodiscard]] const TlsContext& context() const { return *context_; }
+  [[nodiscard]] const TransportLimits& limits() const { return limits_; }
+
+ private:
+  std::shared_ptr<const TlsContext> context_;
+  TransportLimits limits_;
+  mutable std::mutex mutex_;
+  HalfOpenTable half_open_;
+  RefusalLog refusals_;
+  TransportCounters counters_;
+};
+
+// The policy of caf::io::network::stream_impl. Used on the library's I/O thread alone.
+class TlsStream {
+ public:
+  enum class Side { kServer, kClient };
+  using State = caf::io::network::rw_state;
+  using Descriptor = caf::io::network::native_socket;
+
+  TlsStream(std::shared_ptr<TlsDoor> door, Descriptor descriptor, Side side);
+  TlsStream(TlsStream&& other) noexcept;
+  TlsStream& operator=(TlsStream&&) = delete;
+  // Runs before the library closes the descriptor, so that a sweep never meets a reused one.
+  ~TlsStream();
+
+  State read_some(std::size_t& count, Descriptor, void* buffer, std::size_t size);
+  State write_some(std::size_t& count, Descriptor, const void* buffer, std::size_t size);
+  [[nodiscard]] bool must_read_more(Descriptor, std::size_t threshold);
+
+ private:
+  // Advances the handshake; an idle write is one that the library asks for without having anything to write.
+  State shake(bool is_idle_write);
+  State finish_handshake();
+  State verdict(int result, bool is_idle_write);
+  State refuse(const std::string& reason);
+
+  std::shared_ptr<TlsDoor> door_;
+  ssl_st* session_;
+  Descriptor descriptor_;
+  bool is_done_ = false;
+  bool was_refused_ = false;
+  std::string early_;
+};
+
+}  // namespace shoal

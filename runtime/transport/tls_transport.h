@@ -1,0 +1,65 @@
+// The data transport of a process: mutual TLS under the actor library, for one actor system.
+//
+// Start it after the actor system, stop it (or destroy it) before. Every socket it opens or accepts takes part in the
+// run's authentication; the library's own publish() must never be used beside it, because it listens in plaintext.
+#pragma once
+
+#include <caf/actor.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/io/middleman_actor.hpp>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/transport/sockets.h"
+#include "runtime/transport/tls_stream.h"
+
+namespace shoal {
+
+class TlsTransport {
+ public:
+  // Reads the certificates once. `policy` says whom this process talks with, in both directions.
+  // Errors: kIo, kInvalidData (certificates, see TlsContext).
+  [[nodiscard]] static Result<std::unique_ptr<TlsTransport>> start(caf::actor_system& system, const TlsFiles& files,
+                                                                   PeerPolicy policy,
+                                                                   const TransportLimits& limits = {});
+  ~TlsTransport();
+  TlsTransport(const TlsTransport&) = delete;
+  TlsTransport& operator=(const TlsTransport&) = delete;
+
+  // Listens at address.host (empty: every interface) and address.port (0: any) for peers that want `actor`.
+  // Returns the port. Blocks shortly: not for scheduled actors. Errors: kUsage (in use), naming the address.
+  [[nodiscard]] Result<std::uint16_t> publish(const caf::actor& actor, const HostPort& address);
+  // Stops listening at `port`; connections live on.
+  void close(std::uint16_t port);
+
+  // Whom to send (connect_atom, host, port) to; answers (node_id, strong_actor_ptr, set<string>) or an error within
+  // dial + handshake time-outs. A black hole delays only peers that share its dialler: ask with the peer's address.
+  [[nodiscard]] caf::io::middleman_actor dialler(const std::string& host, std::uint16_t port) const;
+  // The one that published; good for connects too.
+  [[nodiscard]] caf::io::middleman_actor handle() const { return diallers_.front(); }
+
+  [[nodiscard]] TransportCounters counters() const { return door_->counters(); }
+
+  // Ends diallers and sweeper. Idempotent. Connections end with the actor system.
+  void stop();
+
+ private:
+  TlsTransport(caf::actor_system& system, std::shared_ptr<TlsDoor> door);
+  void sweep_until_stopped();
+
+  caf::actor_system& system_;
+  std::shared_ptr<TlsDoor> door_;
+  std::vector<caf::io::middleman_actor> diallers_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_stopping_ = false;
+  std::thread sweeper_;
+};
+
+}  // namespace shoal

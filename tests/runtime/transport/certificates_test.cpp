@@ -1,0 +1,104 @@
+#include "runtime/transport/certificates.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "runtime/transport/tls_context.h"
+#include "tests/runtime/transport/test_run.h"
+
+namespace shoal {
+namespace {
+
+using testing::TestRun;
+
+Validity now() { return usual_validity(std::chrono::system_clock::now()); }
+
+TEST(Authority, SignsIdentitiesThatComeBackFromTheCertificate) {
+  const TestRun run(0xfeed);
+  const PeerIdentity node{run.run(), PeerRole::kNode, "node1"};
+  const auto request = make_key_and_csr("someone-else");
+  const auto certificate = run.authority().sign(request->request, node, now());
+  ASSERT_TRUE(certificate.ok());
+  EXPECT_EQ(identity_of(*certificate).value(), node);
+}
+
+TEST(Authority, IsTheSameAfterItIsReadAgain) {
+  const TestRun run(0xfeed);
+  const auto again = Authority::open(run.path("certs"));
+  ASSERT_TRUE(again.ok()) << again.failure().message;
+  EXPECT_EQ(again->run(), run.run());
+  EXPECT_EQ(again->fingerprint(), run.authority().fingerprint());
+  EXPECT_EQ(again->fingerprint(), fingerprint_of(again->certificate()).value());
+}
+
+TEST(Authority, IsMadeOncePerFolder) {
+  const TestRun run(1);
+  const auto second = Authority::create(run.path("certs"), RunId{2}, std::chrono::system_clock::now());
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.failure().error, Error::kUsage);
+}
+
+TEST(Authority, RefusesRequestsThatAreNotSound) {
+  const TestRun run(1);
+  const PeerIdentity node{run.run(), PeerRole::kNode, "node1"};
+  EXPECT_EQ(run.authority().sign("nonsense", node, now()).failure().error, Error::kRefused);
+  auto request = make_key_and_csr("node1")->request;
+  const auto middle = request.size() / 2;
+  request[middle] = request[middle] == 'A' ? 'B' : 'A';
+  EXPECT_EQ(run.authority().sign(request, node, now()).failure().error, Error::kRefused);
+  const auto sound = make_key_and_csr("node1")->request;
+  EXPECT_EQ(run.authority().sign(sound, {run.run(), PeerRole::kNode, "../evil"}, now()).failure().error, Error::kRefused);
+  EXPECT_TRUE(run.authority().sign(sound, node, now()).ok());
+}
+
+TEST(Authority, DamagedFilesAreInvalidData) {
+  const TestRun run(1);
+  const TestRun other(2);
+  std::filesystem::copy_file(other.path("certs/ca.key"), run.path("certs/ca.key"),
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(Authority::open(run.path("certs")).failure().error, Error::kInvalidData);
+  EXPECT_EQ(Authority::open(run.path("nowhere")).failure().error, Error::kIo);
+}
+
+TEST(Credentials, AreReadableByTheirOwnerAlone) {
+  const TestRun run(1);
+  const TlsFiles files = run.files(PeerRole::kNode, "node1");
+  for (const std::string& path : {files.ca, files.certificate, files.key, run.path("certs/ca.key")}) {
+    struct stat status {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600u) << path;
+  }
+}
+
+TEST(TlsContext, RefusesAKeyOfAnotherCertificate) {
+  const TestRun run(1);
+  TlsFiles files = run.files(PeerRole::kNode, "node1");
+  files.key = run.files(PeerRole::kNode, "node2").key;
+  const auto context = TlsContext::mutual(files, run.policy({PeerRole::kNode}));
+  ASSERT_FALSE(context.ok());
+  EXPECT_EQ(context.failure().error, Error::kInvalidData);
+}
+
+TEST(TlsContext, RefusesACertificateOfAnotherAuthority) {
+  const TestRun run(1);
+  const TestRun other(2);
+  TlsFiles files = run.files(PeerRole::kNode, "node1");
+  files.ca = other.path("certs/ca.crt");
+  EXPECT_EQ(TlsContext::mutual(files, run.policy({PeerRole::kNode})).failure().error, Error::kInvalidData);
+}
+
+TEST(TlsContext, NamesAMissingFile) {
+  const TestRun run(1);
+  TlsFiles files = run.files(PeerRole::kNode, "node1");
+  files.key = run.path("missing.key");
+  const auto context = TlsContext::mutual(files, run.policy({PeerRole::kNode}));
+  ASSERT_FALSE(context.ok());
+  EXPECT_EQ(context.failure().error, Error::kIo);
+  EXPECT_NE(context.failure().message.find("missing.key"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace shoal

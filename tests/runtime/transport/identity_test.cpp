@@ -1,0 +1,169 @@
+// Identities, admission and the frame guard: the pure parts of the transport.
+#include "runtime/transport/identity.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "runtime/transport/admission.h"
+#include "runtime/transport/frame_guard.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(Identity, SurvivesItsUri) {
+  const PeerIdentity identity{RunId{0x0123456789abcdef}, PeerRole::kStorage, "storage-1.a_b"};
+  EXPECT_EQ(identity_uri(identity), "shoal://0123456789abcdef/storage/storage-1.a_b");
+  EXPECT_EQ(parse_identity(identity_uri(identity)).value(), identity);
+}
+
+TEST(Identity, RefusesWhatIsNotOfItsGrammar) {
+  const std::array bad = {"",
+                          "http://0123456789abcdef/node/a",
+                          "shoal://0123456789abcdef/node",
+                          "shoal://123/node/a",
+                          "shoal://0123456789ABCDEF/node/a",
+                          "shoal://0123456789abcdef/king/a",
+                          "shoal://0123456789abcdef/node/",
+                          "shoal://0123456789abcdef/node/.hidden",
+                          "shoal://0123456789abcdef/node/a/b",
+                          "shoal://0123456789abcdef/node/a b"};
+  for (const char* uri : bad) {
+    const auto parsed = parse_identity(uri);
+    ASSERT_FALSE(parsed.ok()) << uri;
+    EXPECT_EQ(parsed.failure().error, Error::kRefused);
+  }
+}
+
+TEST(Identity, NamesAreBounded) {
+  EXPECT_TRUE(is_valid_name(std::string(64, 'a')));
+  EXPECT_FALSE(is_valid_name(std::string(65, 'a')));
+  EXPECT_FALSE(is_valid_name("-name"));
+}
+
+TEST(PeerPolicy, AdmitsByRunRoleAndRevocation) {
+  PeerPolicy policy{RunId{7}, {PeerRole::kNode, PeerRole::kStorage}, {}};
+  const PeerIdentity node{RunId{7}, PeerRole::kNode, "node1"};
+  EXPECT_TRUE(peer_allowed(policy, node).ok());
+  EXPECT_FALSE(peer_allowed(policy, {RunId{8}, PeerRole::kNode, "node1"}).ok());
+  EXPECT_FALSE(peer_allowed(policy, {RunId{7}, PeerRole::kOperator, "node1"}).ok());
+  policy.admit = [](const PeerIdentity& peer) { return peer.name != "node1"; };
+  EXPECT_FALSE(peer_allowed(policy, node).ok());
+  EXPECT_TRUE(peer_allowed(policy, {RunId{7}, PeerRole::kNode, "node2"}).ok());
+}
+
+TEST(HalfOpenTable, BoundsStrangersInAllAndPerAddress) {
+  HalfOpenTable table({.half_open_count_max = 3, .half_open_per_address_max = 2, .handshake_timeout = seconds(5)});
+  const SteadyTime start{};
+  EXPECT_EQ(table.admit(1, "a", start), Admission::kAdmitted);
+  EXPECT_EQ(table.admit(2, "a", start), Admission::kAdmitted);
+  EXPECT_EQ(table.admit(3, "a", start), Admission::kTooManyOfAddress);
+  EXPECT_EQ(table.admit(4, "b", start), Admission::kAdmitted);
+  EXPECT_EQ(table.admit(5, "c", start), Admission::kTooMany);
+  table.track_outgoing(6, start);
+  table.settle(1);
+  EXPECT_EQ(table.admit(7, "a", start), Admission::kAdmitted);
+  EXPECT_EQ(table.incoming_count(), 3u);
+}
+
+TEST(HalfOpenTable, ExpiresBothDirectionsAtTheDeadline) {
+  HalfOpenTable table({.half_open_count_max = 3, .half_open_per_address_max = 3, .handshake_timeout = seconds(5)});
+  const SteadyTime start{};
+  table.track_outgoing(9, start);
+  ASSERT_EQ(table.admit(4, "a", start + seconds(1)), Admission::kAdmitted);
+  EXPECT_TRUE(table.expired(start + milliseconds(4999)).empty());
+  EXPECT_EQ(table.expired(start + seconds(5)), std::vector<int>({9}));
+  EXPECT_EQ(table.expired(start + seconds(6)), std::vector<int>({9, 4}));
+  table.settle(9);
+  EXPECT_EQ(table.expired(start + seconds(6)), std::vector<int>({4}));
+}
+
+TEST(HalfOpenTable, CountsStayTrueUnderRandomUse) {
+  const std::uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  HalfOpenTable table({.half_open_count_max = 16, .half_open_per_address_max = 5, .handshake_timeout = seconds(5)});
+  std::map<int, std::string> model;
+  for (int i = 0; i < 20000; ++i) {
+    const int key = static_cast<int>(random() % 40);
+    const std::string address(1, static_cast<char>('a' + random() % 6));
+    if (random() % 3 == 0) {
+      table.settle(key);
+      model.erase(key);
+      continue;
+    }
+    model.erase(key);
+    const auto same = [&](const auto& entry) { return entry.second == address; };
+    const bool fits = model.size() < 16 && std::count_if(model.begin(), model.end(), same) < 5;
+    ASSERT_EQ(table.admit(key, address, {}) == Admission::kAdmitted, fits) << "seed " << seed;
+    if (fits) model[key] = address;
+    ASSERT_EQ(table.incoming_count(), model.size()) << "seed " << seed;
+  }
+}
+
+TEST(RefusalLog, WritesTheFirstOfAWindowAndCountsTheRest) {
+  RefusalLog log;
+  const SteadyTime start = SteadyTime{} + seconds(100);
+  for (std::uint64_t i = 0; i < RefusalLog::kLinesPerWindow; ++i) EXPECT_TRUE(log.refused(start).write);
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(log.refused(start).write);
+  const RefusalLog::Line next = log.refused(start + RefusalLog::kWindow);
+  EXPECT_TRUE(next.write);
+  EXPECT_EQ(next.left_out, 5u);
+  EXPECT_EQ(log.total(), RefusalLog::kLinesPerWindow + 6);
+}
+
+std::array<unsigned char, FrameGuard::kHeaderBytes> header(unsigned char operation, std::uint32_t length) {
+  std::array<unsigned char, FrameGuard::kHeaderBytes> bytes{};
+  bytes[0] = operation;
+  for (unsigned i = 0; i < 4; ++i) bytes[4 + i] = static_cast<unsigned char>(length >> (8 * (3 - i)));
+  return bytes;
+}
+
+FrameGuard::Verdict inspect_header(FrameGuard& guard, unsigned char operation, std::uint32_t length) {
+  const auto bytes = header(operation, length);
+  return guard.inspect(bytes.data(), bytes.size());
+}
+
+TEST(FrameGuard, DeliversHeadersAndTheirPayloads) {
+  FrameGuard guard(1000);
+  const std::array<unsigned char, 100> payload{};
+  EXPECT_EQ(inspect_header(guard, 0, 100), FrameGuard::Verdict::kDeliver);
+  EXPECT_EQ(guard.inspect(payload.data(), payload.size()), FrameGuard::Verdict::kDeliver);
+  EXPECT_EQ(inspect_header(guard, 6, 0), FrameGuard::Verdict::kDeliver);
+  EXPECT_EQ(inspect_header(guard, 2, 1000), FrameGuard::Verdict::kDeliver);
+}
+
+TEST(FrameGuard, EndsShortLongAndUnknownFrames) {
+  EXPECT_EQ(FrameGuard(1000).inspect("short", 5), FrameGuard::Verdict::kCloseShort);
+  for (const unsigned char handshake : std::array<unsigned char, 2>{0, 1}) {
+    FrameGuard guard(1000);
+    EXPECT_EQ(inspect_header(guard, handshake, 0), FrameGuard::Verdict::kCloseShort);
+  }
+  FrameGuard too_long(1000);
+  EXPECT_EQ(inspect_header(too_long, 2, 1001), FrameGuard::Verdict::kCloseLong);
+  FrameGuard endless(8u << 20);
+  EXPECT_EQ(inspect_header(endless, 2, 0xffffffffu), FrameGuard::Verdict::kCloseLong);
+  FrameGuard large_handshake(8u << 20);
+  EXPECT_EQ(inspect_header(large_handshake, 0, 1u << 20), FrameGuard::Verdict::kCloseLong);
+  FrameGuard unknown(1000);
+  EXPECT_EQ(inspect_header(unknown, 7, 0), FrameGuard::Verdict::kCloseUnknown);
+}
+
+TEST(FrameGuard, DropsFramesForThirdProcessesWhole) {
+  FrameGuard guard(1000);
+  const std::array<unsigned char, 50> payload{};
+  EXPECT_EQ(inspect_header(guard, 3, 50), FrameGuard::Verdict::kDrop);
+  EXPECT_EQ(guard.next_read_bytes(), 50u);
+  EXPECT_EQ(guard.inspect(payload.data(), payload.size()), FrameGuard::Verdict::kDrop);
+  EXPECT_EQ(guard.next_read_bytes(), FrameGuard::kHeaderBytes);
+  EXPECT_EQ(inspect_header(guard, 3, 0), FrameGuard::Verdict::kDrop);
+  EXPECT_EQ(guard.next_read_bytes(), FrameGuard::kHeaderBytes);
+  EXPECT_EQ(inspect_header(guard, 6, 0), FrameGuard::Verdict::kDeliver);
+}
+
+}  // namespace
+}  // namespace shoal
