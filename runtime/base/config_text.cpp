@@ -43,7 +43,6 @@ bool is_unset(const ConfigKey& key, const Config& config) {
 
 std::string comment_for(const ConfigKey& key) {
   std::string lines = "# " + key.meaning;
-  if (!key.unit.empty()) lines += " [" + key.unit + "]";
   if (key.type == KeyType::kChoice && key.choices.size() > 1) {
     lines += "\n# one of";
     for (const auto& choice : key.choices) lines += " " + toml_text(KeyValue(choice));

@@ -1,0 +1,33 @@
+// One child process: started so that it cannot outlive its parent, in a process group of its own.
+//
+// The kernel kills the child when the thread that started it ends (PR_SET_PDEATHSIG), checked against a parent that
+// ended before that was in force. A terminal's Ctrl-C reaches the parent only, which passes it on as it sees fit.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+struct ChildProgram {
+  std::vector<std::string> arguments;  // the program's path first
+  std::string log_file;                // stdout and stderr are appended to it; empty: the parent's own
+};
+
+// Errors: kIo with the program or the log file and the system's reason; also when the program cannot be executed.
+[[nodiscard]] Result<pid_t> start_child(const ChildProgram& program);
+
+// To the child's whole group; a child that has ended is no error.
+void signal_child(pid_t pid, int signal);
+
+// The folder of the running executable, where its sister program lies.
+[[nodiscard]] std::string program_folder();
+
+// Replaces this process by another program; returns only on failure.
+[[nodiscard]] Failure execute(const std::vector<std::string>& arguments);
+
+}  // namespace shoal

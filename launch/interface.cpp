@@ -1,0 +1,152 @@
+#include "launch/interface.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+
+namespace shoal {
+namespace {
+
+constexpr auto kFlag = OptionKind::kFlag;
+constexpr auto kValue = OptionKind::kValue;
+constexpr auto kRepeated = OptionKind::kRepeated;
+
+const PositionalSpec kConfig{"CONFIG", false, "a TOML file; without it every key has its default"};
+const PositionalSpec kRun{"RUN", true, "a run directory"};
+const OptionSpec kSet{"--set", kRepeated, "KEY=VALUE", "set a key of the configuration, as in --set model.layers=6"};
+const OptionSpec kJson{"--json", kFlag, "", "print JSON"};
+const OptionSpec kOut{"--out", kValue, "DIR", "the run directory (default: runs/<UTC time>-<corpus>)"};
+const OptionSpec kResume{"--resume", OptionKind::kOptionalValue, "DIR",
+                         "go on from the newest checkpoint of DIR (default: --out, else the newest under runs/)"};
+const OptionSpec kSteps{"--steps", kValue, "N", "stop after step N; neither run.steps nor optim.decay_steps changes"};
+const OptionSpec kStep{"--step", kValue, "N", "the checkpoint after N steps (default: the newest)"};
+
+const std::vector<OptionSpec> kLocator = {
+    {"--run", kValue, "DIR", "the run directory (default: the newest under runs/)"},
+    {"--spawner", kValue, "HOST:PORT", "the control address of a run elsewhere"},
+    {"--certs", kValue, "DIR", "the folder with the operator's certificate, with --spawner"}};
+
+constexpr const char* kExitCodes =
+    "Exit status: 0 finished, 1 internal error, 2 usage or configuration, 3 data or disk, 4 refused,\n"
+    "5 diverged, 75 saved after SIGTERM or SIGUSR1, 130 saved after SIGINT. A second signal exits at once.";
+
+CommandSpec train() {
+  return {"train",
+          "Trains a model on this machine: a spawner, storage and nodes, one process each.",
+          {kConfig},
+          {kSet,
+           kOut,
+           kResume,
+           kSteps,
+           {"--nodes", kValue, "N", "node processes (default: stages x replicas; more are spares)"},
+           {"--single", kFlag, "", "the same run in one process without actors: the reference"}},
+          kExitCodes};
+}
+
+CommandSpec spawner() {
+  return {"spawner",
+          "Starts the spawner and storage of a run and waits for nodes; prints the line that starts one.",
+          {kConfig},
+          {kSet,
+           {"--listen", kValue, "HOST:PORT", "where nodes and commands connect (default: 127.0.0.1:0, any free port)"},
+           kOut,
+           kResume,
+           kSteps,
+           {"--wait-timeout", kValue, "S", "exit 4 when no step can be trained for S seconds, for want of nodes"}},
+          kExitCodes};
+}
+
+CommandSpec node() {
+  return {"node",
+          "Joins a run and computes for it; reconnects for ever, leaves politely on SIGTERM.",
+          {},
+          {{"--join", kRepeated, "HOST:PORT", "the spawner's address; several are tried in turn"},
+           {"--token", kValue, "T", "the join token that the spawner printed; @FILE reads it from a file"},
+           {"--certs", kValue, "DIR", "a folder with this node's certificate, instead of a token"},
+           {"--device", kRepeated, "D", "cpu, or paced:MS (MS per microbatch); one worker each (default: cpu)"},
+           {"--name", kValue, "NAME", "name of the node in the run (default: host name and process id)"},
+           {"--threads", kValue, "N", "compute threads per stage (default: the run's)"},
+           {"--memory", OptionKind::kNotYet, "B", ""},
+           {"--limit-up", OptionKind::kNotYet, "R", ""},
+           {"--limit-down", OptionKind::kNotYet, "R", ""},
+           {"--grace", kValue, "S", "time to leave politely before the workers are killed (default: 30)"}},
+          "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 4 refused\n"
+          "(token, certificate, version, name taken). An unreachable spawner never ends a node."};
+}
+
+CommandSpec sample() {
+  return {"sample",
+          "Prints text from a checkpoint.",
+          {kRun},
+          {kStep,
+           {"--prompt", kValue, "P", "the text to go on from (default: a newline)"},
+           {"--tokens", kValue, "N", "tokens to add (default: 200)"},
+           {"--temperature", kValue, "T", "0 takes the likeliest token (default: 0.8)"},
+           {"--top-k", kValue, "K", "draw among the K likeliest; 0: among all (default: 0)"},
+           {"--seed", kValue, "S", "seed of the draws (default: 1)"}},
+          ""};
+}
+
+std::vector<CommandSpec> make_commands() {
+  return {
+      train(),
+      spawner(),
+      node(),
+      {"status", "Says why a run trains or does not.", {}, kLocator, ""},
+      {"eval",
+       "Prints loss, perplexity and bits per byte of a checkpoint.",
+       {kRun},
+       {kStep, {"--data", kValue, "FILE", "a text file (default: the run's validation text)"}},
+       ""},
+      sample(),
+      {"export",
+       "Writes a checkpoint in the Hugging Face GPT-2 layout.",
+       {kRun},
+       {{"--to", kValue, "DIR", "a folder for config.json and model.safetensors"}, kStep},
+       ""},
+      {"data fetch", "Gets a corpus and says where it lies.", {{"NAME", true, "austen or kjv"}}, {}, ""},
+      {"data order",
+       "Prints the order of samples: `step mb offset offset ...`, one line per microbatch.",
+       {kConfig},
+       {kSet, {"--steps", kValue, "N", "steps to print"}},
+       ""},
+      {"init",
+       "Writes the initial weights of a run as safetensors.",
+       {kConfig},
+       {kSet, {"--out", kValue, "FILE", "the file to write"}},
+       ""},
+      {"doctor", "Says what is wrong with this machine, and how to mend it.", {}, {kJson}, ""},
+      {"version", "Prints versions, features and the kernel fingerprint.", {}, {kJson}, ""},
+  };
+}
+
+}  // namespace
+
+const std::vector<CommandSpec>& commands() {
+  static const std::vector<CommandSpec> all = make_commands();
+  return all;
+}
+
+const CommandSpec& command_named(std::string_view name) {
+  const auto found = std::find_if(commands().begin(), commands().end(),
+                                  [name](const CommandSpec& command) { return command.name == name; });
+  CHECK(found != commands().end(), "no command '" + std::string(name) + "'");
+  return *found;
+}
+
+const std::vector<std::string>& commands_not_in_this_version() {
+  static const std::vector<std::string> names = {"ps",    "logs",     "top",        "kill",  "chaos",
+                                                 "drain", "evict",    "token",      "trace", "import",
+                                                 "plan",  "simulate", "experiment", "runs",  "dashboard"};
+  return names;
+}
+
+std::string overview() {
+  std::string text =
+      "Shoal trains one language model on many unreliable machines.\n\nusage: shoal COMMAND [ARGUMENTS]\n\n";
+  for (const auto& command : commands())
+    text += "  " + command.name + std::string(14 - command.name.size(), ' ') + command.summary + "\n";
+  return text + "\n`shoal COMMAND --help` explains one. Results go to stdout, everything else to stderr.\n";
+}
+
+}  // namespace shoal

@@ -1,0 +1,255 @@
+#include "launch/keeper.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "launch/say.h"
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Duration kPollInterval = milliseconds(20);
+constexpr Duration kIdleInterval = std::chrono::seconds(1);
+
+Instant now_is() { return SteadyClock().now(); }
+
+timespec as_timespec(Duration duration) {
+  const auto nanoseconds = std::max<std::int64_t>(0, std::chrono::nanoseconds(duration).count());
+  return {.tv_sec = nanoseconds / 1'000'000'000, .tv_nsec = nanoseconds % 1'000'000'000};
+}
+
+std::string seconds_text(Duration duration) {
+  return compose(static_cast<double>(std::chrono::duration_cast<milliseconds>(duration).count()) / 1000, " s");
+}
+
+}  // namespace
+
+Keeper::Keeper(KeeperTimes times) : times_(times) {
+  ::sigemptyset(&signals_);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGCHLD}) ::sigaddset(&signals_, signal);
+  ::sigprocmask(SIG_BLOCK, &signals_, &signals_before_);
+}
+
+Keeper::~Keeper() {
+  kill_everything();
+  ::sigprocmask(SIG_SETMASK, &signals_before_, nullptr);
+}
+
+Status Keeper::add(Ward ward) {
+  auto started = start_child(ward.program);
+  if (!started) return started.failure();
+  const auto seed = static_cast<std::uint64_t>(*started) * 1000003u + kept_.size();
+  RestartPolicy policy(ward.limits, seed);
+  kept_.push_back(Kept{std::move(ward), std::move(policy), *started, std::nullopt, std::nullopt});
+  return Done{};
+}
+
+Result<int> Keeper::run() {
+  while (!all_ended()) {
+    const int signal = wait_for_signal();
+    if (signal > 0 && signal != SIGCHLD) take_signal(signal);
+    if (killed_with_) return *killed_with_;
+    reap();
+    if (auto status = ask(); !status) {
+      kill_everything();
+      return status.failure();
+    }
+    const Instant now = now_is();
+    restart_due(now);
+    press(now);
+  }
+  return result();
+}
+
+void Keeper::take_signal(int signal) {
+  if (first_signal_ != 0) {
+    say("second signal: killing everything");
+    kill_everything();
+    killed_with_ = 128 + (signal == SIGINT ? SIGINT : SIGTERM);
+    return;
+  }
+  first_signal_ = signal;
+  question_ = nullptr;
+  stop_politely(signal);
+}
+
+// The leader learns which signal it was, for its exit status says so.
+void Keeper::stop_politely(int signal) {
+  if (phase_ != Phase::kRunning) return;
+  phase_ = Phase::kStopping;
+  Kept* lead = leader();
+  if (lead != nullptr && lead->pid > 0) {
+    signal_child(lead->pid, signal);
+    return;
+  }
+  if (lead != nullptr && !lead->final_code) {
+    say(lead->ward.name, " was down when the signal came; the run goes on from its journal with --resume");
+    lead->restart_at.reset();
+    lead->final_code = 1;
+    start_ending(now_is());
+    return;
+  }
+  terminate_at_ = now_is();
+}
+
+void Keeper::reap() {
+  for (;;) {
+    int wait_status = 0;
+    const pid_t pid = ::waitpid(-1, &wait_status, WNOHANG);
+    if (pid <= 0) return;
+    const auto found = std::find_if(kept_.begin(), kept_.end(), [pid](const Kept& kept) { return kept.pid == pid; });
+    if (found != kept_.end()) ended(*found, exit_status_of(wait_status));
+  }
+}
+
+void Keeper::ended(Kept& kept, const ExitStatus& status) {
+  kept.pid = 0;
+  const bool goes_on =
+      phase_ == Phase::kRunning || (phase_ == Phase::kStopping && kept.ward.role == WardRole::kFollower);
+  if (!goes_on) {
+    const bool expected = status.kind == ExitStatus::Kind::kCode || kept.ward.role == WardRole::kFollower || kill_at_;
+    if (!expected) say(kept.ward.name, ": ", describe(status), " while stopping");
+    ended_for_good(kept, {status.kind == ExitStatus::Kind::kCode ? status.number : 1, describe(status)});
+    return;
+  }
+  const RestartDecision decision = kept.policy.decide(status, now_is());
+  if (const auto* verdict = std::get_if<GiveUp>(&decision)) {
+    if (verdict->exit_code != 0 && kept.ward.role != WardRole::kLeader) say(kept.ward.name, ": ", verdict->reason);
+    ended_for_good(kept, *verdict);
+    return;
+  }
+  const auto& restart = std::get<RestartAfter>(decision);
+  say(kept.ward.name, ": ", restart.reason, ", in ", seconds_text(restart.delay));
+  kept.restart_at = now_is() + restart.delay;
+}
+
+void Keeper::ended_for_good(Kept& kept, const GiveUp& verdict) {
+  kept.final_code = verdict.exit_code;
+  if (kept.ward.role == WardRole::kLeader) start_ending(now_is());
+  if (kept.ward.role == WardRole::kFollower) follower_lost();
+}
+
+// Without any follower left, and not because they were done, the leader waits for nothing.
+void Keeper::follower_lost() {
+  Kept* lead = leader();
+  if (phase_ != Phase::kRunning || lead == nullptr || question_) return;
+  std::optional<int> code;
+  for (const auto& kept : kept_) {
+    if (kept.ward.role != WardRole::kFollower) continue;
+    if (!kept.final_code) return;
+    if (*kept.final_code != 0 && !code) code = kept.final_code;
+  }
+  if (!code) return;
+  follower_code_ = code;
+  say("nothing is left that could work for ", lead->ward.name, "; stopping it");
+  stop_politely(SIGTERM);
+}
+
+void Keeper::restart_due(Instant now) {
+  for (auto& kept : kept_) {
+    if (!kept.restart_at || *kept.restart_at > now) continue;
+    kept.restart_at.reset();
+    const auto started = start_child(kept.ward.again.value_or(kept.ward.program));
+    if (started) {
+      kept.pid = *started;
+      continue;
+    }
+    say(kept.ward.name, ": ", started.failure().message);
+    ended(kept, {ExitStatus::Kind::kCode, 1});
+  }
+}
+
+void Keeper::start_ending(Instant now) {
+  phase_ = Phase::kEnding;
+  for (auto& kept : kept_) {
+    if (!kept.restart_at) continue;
+    kept.restart_at.reset();
+    kept.final_code = 1;
+  }
+  terminate_at_ = now + times_.leave_alone;
+}
+
+// SIGTERM, then SIGKILL, when their times have come.
+void Keeper::press(Instant now) {
+  if (terminate_at_ && now >= *terminate_at_) {
+    terminate_at_.reset();
+    kill_at_ = now + times_.grace;
+    for (auto& kept : kept_) {
+      if (!kept.restart_at) continue;
+      kept.restart_at.reset();
+      kept.final_code = 0;
+    }
+    signal_all(SIGTERM);
+  }
+  if (kill_at_ && now >= *kill_at_) {
+    for (const auto& kept : kept_)
+      if (kept.pid > 0) say(kept.ward.name, " did not end within ", seconds_text(times_.grace), "; killing it");
+    signal_all(SIGKILL);
+    kill_at_ = now + std::chrono::hours(1);
+  }
+}
+
+void Keeper::signal_all(int signal) {
+  for (const auto& kept : kept_)
+    if (kept.pid > 0) signal_child(kept.pid, signal);
+}
+
+void Keeper::kill_everything() {
+  signal_all(SIGKILL);
+  for (auto& kept : kept_) {
+    if (kept.pid > 0) ::waitpid(kept.pid, nullptr, 0);
+    kept.pid = 0;
+  }
+}
+
+// The next signal, or 0 when something else is due.
+int Keeper::wait_for_signal() {
+  const Instant now = now_is();
+  Duration patience = question_ ? kPollInterval : kIdleInterval;
+  const auto consider = [&patience, now](const std::optional<Instant>& due) {
+    if (due) patience = std::min(patience, *due - now);
+  };
+  for (const auto& kept : kept_) consider(kept.restart_at);
+  consider(terminate_at_);
+  consider(kill_at_);
+  const timespec timeout = as_timespec(patience);
+  const int signal = ::sigtimedwait(&signals_, nullptr, &timeout);
+  return signal > 0 ? signal : 0;
+}
+
+Status Keeper::ask() {
+  if (!question_ || phase_ != Phase::kRunning) return Done{};
+  const auto question = question_;
+  const auto answer = question(*this);
+  if (!answer) return answer.failure();
+  if (*answer) question_ = nullptr;
+  return Done{};
+}
+
+bool Keeper::all_ended() const {
+  return std::all_of(kept_.begin(), kept_.end(), [](const Kept& kept) { return kept.final_code.has_value(); });
+}
+
+Keeper::Kept* Keeper::leader() {
+  const auto found =
+      std::find_if(kept_.begin(), kept_.end(), [](const Kept& kept) { return kept.ward.role == WardRole::kLeader; });
+  return found == kept_.end() ? nullptr : &*found;
+}
+
+int Keeper::result() const {
+  if (follower_code_) return *follower_code_;
+  int code = 0;
+  for (const auto& kept : kept_) {
+    if (kept.ward.role == WardRole::kLeader) return kept.final_code.value_or(1);
+    if (code == 0) code = kept.final_code.value_or(1);
+  }
+  return code;
+}
+
+}  // namespace shoal

@@ -1,0 +1,105 @@
+// Keeps processes alive: starts them, restarts them as RestartPolicy says, stops them in order. No torch, no CAF, one
+// thread: a keeper has nothing in it that can fail with what it watches.
+//
+//   running ──first signal──▶ stopping: the leader gets the same signal (finishes the step, saves), followers live on
+//      │                          │       without a leader every ward gets SIGTERM and the grace
+//      │ the leader ends          │ the leader ends
+//      ▼                          ▼
+//   ending: followers may end by themselves, then SIGTERM, then after the grace SIGKILL; the leader's code is the
+//   result second signal in any state: SIGKILL to everything, 130 after SIGINT and 143 otherwise
+//
+// Signals are SIGINT, SIGTERM, SIGUSR1 and SIGHUP. Wards die with the keeper (child_process.h).
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/child_process.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/base/restart_policy.h"
+
+namespace shoal {
+
+enum class WardRole {
+  kLeader,    // its final code is the keeper's; at most one
+  kFollower,  // lives as long as the leader
+  kEqual,     // without a leader: the keeper ends when all have ended, with the first code that is not 0
+};
+
+struct Ward {
+  std::string name;  // for messages: "node2"
+  WardRole role = WardRole::kEqual;
+  ChildProgram program;
+  std::optional<ChildProgram> again;  // how it is started after the first time, where that differs
+  RestartLimits limits;
+};
+
+struct KeeperTimes {
+  Duration leave_alone = Duration::zero();    // for followers to end by themselves after the leader
+  Duration grace = std::chrono::seconds(30);  // between SIGTERM and SIGKILL
+};
+
+class Keeper {
+ public:
+  // Signals wait from here on until run() takes them; the destructor kills what is left and restores the signals.
+  explicit Keeper(KeeperTimes times);
+  ~Keeper();
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  // Starts it. Errors: kIo when it cannot be started.
+  [[nodiscard]] Status add(Ward ward);
+
+  // Asked every few milliseconds until it returns true: what waits for the wards to get ready (and may add() more).
+  void poll(std::function<Result<bool>(Keeper&)> question) { question_ = std::move(question); }
+
+  // Until all wards have ended; the exit status of this process.
+  [[nodiscard]] Result<int> run();
+
+ private:
+  struct Kept {
+    Ward ward;
+    RestartPolicy policy;
+    pid_t pid = 0;                      // 0: not running
+    std::optional<Instant> restart_at;  // set: will run again
+    std::optional<int> final_code;      // set: will not
+  };
+  enum class Phase { kRunning, kStopping, kEnding };
+
+  void take_signal(int signal);
+  void stop_politely(int signal);
+  void reap();
+  void ended(Kept& kept, const ExitStatus& status);
+  void ended_for_good(Kept& kept, const GiveUp& verdict);
+  void follower_lost();
+  void restart_due(Instant now);
+  void start_ending(Instant now);
+  void press(Instant now);
+  void signal_all(int signal);
+  void kill_everything();
+  [[nodiscard]] int wait_for_signal();
+  [[nodiscard]] Status ask();
+  [[nodiscard]] bool all_ended() const;
+  [[nodiscard]] Kept* leader();
+  [[nodiscard]] int result() const;
+
+  KeeperTimes times_;
+  std::vector<Kept> kept_;
+  std::function<Result<bool>(Keeper&)> question_;
+  Phase phase_ = Phase::kRunning;
+  int first_signal_ = 0;                 // 0: none yet
+  std::optional<int> killed_with_;       // exit status after a second signal
+  std::optional<int> follower_code_;     // why the leader was asked to stop
+  std::optional<Instant> terminate_at_;  // SIGTERM to what still runs
+  std::optional<Instant> kill_at_;       // SIGKILL to what still runs
+  sigset_t signals_{};
+  sigset_t signals_before_{};
+};
+
+}  // namespace shoal

@@ -1,0 +1,192 @@
+#include "launch/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/nearest.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kMeaningColumn = 28;
+
+bool looks_like_option(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
+
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::string usage_of(const OptionSpec& option) {
+  switch (option.kind) {
+    case OptionKind::kFlag: return "[" + option.name + "]";
+    case OptionKind::kValue: return "[" + option.name + " " + option.value + "]";
+    case OptionKind::kRepeated: return "[" + option.name + " " + option.value + "]...";
+    case OptionKind::kOptionalValue: return "[" + option.name + " [" + option.value + "]]";
+    case OptionKind::kNotYet: return "";
+  }
+  return "";
+}
+
+std::string line_of(const std::string& left, const std::string& meaning) {
+  const std::size_t width = left.size() + 2;
+  const std::string gap = width < kMeaningColumn ? std::string(kMeaningColumn - width, ' ') : "  ";
+  return "  " + left + gap + meaning + "\n";
+}
+
+}  // namespace
+
+// Walks over the words once, filling an Options.
+class OptionReader {
+ public:
+  OptionReader(const CommandSpec& command, const std::vector<std::string>& words) : command_(command), words_(words) {}
+
+  Result<Options> read() {
+    while (next_ < words_.size()) {
+      if (auto status = read_word(words_[next_++]); !status) return status.failure();
+    }
+    for (std::size_t i = options_.positionals_.size(); i < command_.positionals.size(); ++i)
+      if (command_.positionals[i].is_required) return refuse(command_.positionals[i].name + " is missing");
+    return std::move(options_);
+  }
+
+ private:
+  Failure refuse(const std::string& what) const {
+    return fail(Error::kUsage, compose(command_.name, ": ", what, "; see: shoal ", command_.name, " --help"));
+  }
+
+  Status read_word(const std::string& word) {
+    if (word == "--" && !only_positionals_) {
+      only_positionals_ = true;
+      return Done{};
+    }
+    if (!only_positionals_ && looks_like_option(word)) return read_option(word);
+    if (options_.positionals_.size() == command_.positionals.size()) return refuse("one word too many: '" + word + "'");
+    options_.positionals_.push_back(word);
+    return Done{};
+  }
+
+  Status read_option(const std::string& word) {
+    const auto equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    const auto option = std::find_if(command_.options.begin(), command_.options.end(),
+                                     [&name](const OptionSpec& candidate) { return candidate.name == name; });
+    if (option == command_.options.end()) return unknown(name);
+    if (option->kind == OptionKind::kNotYet) return refuse(name + ": not in this version");
+    auto& values = options_.given_[name];
+    if (equals != std::string::npos) {
+      if (option->kind == OptionKind::kFlag) return refuse(name + " takes no value");
+      values.push_back(word.substr(equals + 1));
+      return Done{};
+    }
+    return read_values(*option, values);
+  }
+
+  Status read_values(const OptionSpec& option, std::vector<std::string>& values) {
+    if (option.kind == OptionKind::kFlag) return Done{};
+    if (!has_value_next()) {
+      if (option.kind == OptionKind::kOptionalValue) return Done{};
+      return refuse(option.name + " needs a value: " + option.value);
+    }
+    values.push_back(words_[next_++]);
+    // Words after a repeated option are more of its values; a command with positionals takes one per option.
+    const bool goes_on = option.kind == OptionKind::kRepeated && command_.positionals.empty();
+    while (goes_on && has_value_next()) values.push_back(words_[next_++]);
+    return Done{};
+  }
+
+  [[nodiscard]] bool has_value_next() const { return next_ < words_.size() && !looks_like_option(words_[next_]); }
+
+  Failure unknown(const std::string& name) const {
+    std::vector<std::string> names{"--help"};
+    for (const auto& option : command_.options) names.push_back(option.name);
+    return refuse("unknown option '" + name + "'" + did_you_mean(name, names));
+  }
+
+  const CommandSpec& command_;
+  const std::vector<std::string>& words_;
+  std::size_t next_ = 0;
+  bool only_positionals_ = false;
+  Options options_;
+};
+
+std::optional<std::string> Options::value(std::string_view name) const {
+  const auto found = given_.find(name);
+  if (found == given_.end() || found->second.empty()) return std::nullopt;
+  return found->second.back();
+}
+
+std::vector<std::string> Options::values(std::string_view name) const {
+  const auto found = given_.find(name);
+  return found == given_.end() ? std::vector<std::string>() : found->second;
+}
+
+std::optional<std::string> Options::positional(std::size_t index) const {
+  if (index >= positionals_.size()) return std::nullopt;
+  return positionals_[index];
+}
+
+Result<std::optional<std::uint64_t>> Options::count(std::string_view name, std::uint64_t least) const {
+  const auto text = value(name);
+  if (!text) return std::optional<std::uint64_t>();
+  const auto number = number_in<std::uint64_t>(*text);
+  if (number && *number >= least) return number;
+  return fail(Error::kUsage, compose(name, " ", *text, ": expected a whole number of at least ", least));
+}
+
+Result<std::optional<double>> Options::number(std::string_view name, double least) const {
+  const auto text = value(name);
+  if (!text) return std::optional<double>();
+  const auto number = number_in<double>(*text);
+  if (number && std::isfinite(*number) && *number >= least) return number;
+  return fail(Error::kUsage, compose(name, " ", *text, ": expected a number of at least ", least));
+}
+
+Result<Options> parse_options(const CommandSpec& command, const std::vector<std::string>& arguments) {
+  return OptionReader(command, arguments).read();
+}
+
+bool asks_for_help(const std::vector<std::string>& arguments) {
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  return std::any_of(arguments.begin(), end, [](const auto& word) { return word == "--help" || word == "-h"; });
+}
+
+std::string help_text(const CommandSpec& command) {
+  std::string text = "usage: shoal " + command.name;
+  for (const auto& positional : command.positionals)
+    text += positional.is_required ? " " + positional.name : " [" + positional.name + "]";
+  for (const auto& option : command.options) {
+    const std::string usage = usage_of(option);
+    if (!usage.empty()) text += " " + usage;
+  }
+  text += "\n\n" + command.summary + "\n\n";
+  for (const auto& positional : command.positionals) text += line_of(positional.name, positional.meaning);
+  for (const auto& option : command.options) {
+    if (option.kind == OptionKind::kNotYet) continue;
+    text += line_of(option.value.empty() ? option.name : option.name + " " + option.value, option.meaning);
+  }
+  text += line_of("--help", "this text");
+  return command.details.empty() ? text : text + "\n" + command.details + "\n";
+}
+
+Result<HostPort> parse_host_port(std::string_view text) {
+  const auto refuse = [text] {
+    return fail(Error::kUsage, compose("'", text, "' is no address: expected HOST:PORT, as in 127.0.0.1:7800"));
+  };
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return refuse();
+  std::string_view host = text.substr(0, colon);
+  const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (in_brackets) host = host.substr(1, host.size() - 2);
+  if (!in_brackets && host.find(':') != std::string_view::npos) return refuse();
+  const auto port = number_in<std::uint16_t>(text.substr(colon + 1));
+  if (!port) return refuse();
+  return HostPort{std::string(host), *port};
+}
+
+}  // namespace shoal

@@ -1,0 +1,83 @@
+// Command lines: what a subcommand takes, as data; parsing and --help come from the same lines.
+//
+// `--name value`, `--name=value`, `--` before positionals that begin with a dash. An unknown option, a missing value or
+// a word too many is an Error::kUsage that names the nearest option. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+enum class OptionKind {
+  kFlag,           // --json
+  kValue,          // --out DIR; the last of several wins
+  kRepeated,       // --set k=v --set k=v, and also --join a b: values up to the next option
+  kOptionalValue,  // --resume [DIR]
+  kNotYet,         // known to the interface, refused with 'not in this version'
+};
+
+struct OptionSpec {
+  std::string name;  // with its dashes
+  OptionKind kind = OptionKind::kFlag;
+  std::string value;  // what stands for it in --help: "DIR"
+  std::string meaning;
+};
+
+struct PositionalSpec {
+  std::string name;  // "CONFIG"
+  bool is_required = false;
+  std::string meaning;
+};
+
+struct CommandSpec {
+  std::string name;  // as typed after `shoal`; two words for "data fetch"
+  std::string summary;
+  std::vector<PositionalSpec> positionals;
+  std::vector<OptionSpec> options;
+  std::string details;  // paragraphs at the end of --help
+};
+
+// What was given. Asking for an option that the command does not have is a bug.
+class Options {
+ public:
+  [[nodiscard]] bool has(std::string_view name) const { return given_.contains(name); }
+  [[nodiscard]] std::optional<std::string> value(std::string_view name) const;
+  [[nodiscard]] std::vector<std::string> values(std::string_view name) const;
+  [[nodiscard]] const std::vector<std::string>& positionals() const { return positionals_; }
+  [[nodiscard]] std::optional<std::string> positional(std::size_t index) const;
+
+  // A whole number of at least `least`; nothing when the option was not given. Errors: kUsage.
+  [[nodiscard]] Result<std::optional<std::uint64_t>> count(std::string_view name, std::uint64_t least) const;
+  // A finite number of at least `least`. Errors: kUsage.
+  [[nodiscard]] Result<std::optional<double>> number(std::string_view name, double least) const;
+
+ private:
+  friend class OptionReader;
+  std::map<std::string, std::vector<std::string>, std::less<>> given_;
+  std::vector<std::string> positionals_;
+};
+
+// Arguments after the command's name. Errors: kUsage.
+[[nodiscard]] Result<Options> parse_options(const CommandSpec& command, const std::vector<std::string>& arguments);
+
+[[nodiscard]] bool asks_for_help(const std::vector<std::string>& arguments);
+
+// "usage: shoal train [CONFIG] [--set KEY=VALUE]...", then one line per positional and option, then the details.
+[[nodiscard]] std::string help_text(const CommandSpec& command);
+
+struct HostPort {
+  std::string host;
+  std::uint16_t port = 0;
+};
+
+// "host:port", "[v6]:port". Errors: kUsage. Port 0 is let through: "any free port" where one listens.
+[[nodiscard]] Result<HostPort> parse_host_port(std::string_view text);
+
+}  // namespace shoal

@@ -1,0 +1,24 @@
+// Words of a command for the person who started it: one line on stderr, `shoal: ...`. Results go to stdout by print().
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+template <class... Parts>
+void say(const Parts&... parts) {
+  const std::string line = "shoal: " + compose(parts...) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+}
+
+template <class... Parts>
+void print(const Parts&... parts) {
+  const std::string text = compose(parts...);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+}  // namespace shoal

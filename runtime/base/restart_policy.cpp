@@ -1,0 +1,55 @@
+#include "runtime/base/restart_policy.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+std::string describe(const ExitStatus& status) {
+  if (status.kind == ExitStatus::Kind::kCode) return compose("exit status ", status.number);
+  return compose("signal ", status.number, " (", ::strsignal(status.number), ")");
+}
+
+ExitStatus exit_status_of(int wait_status) {
+  if (WIFSIGNALED(wait_status)) return {ExitStatus::Kind::kSignal, WTERMSIG(wait_status)};
+  return {ExitStatus::Kind::kCode, WEXITSTATUS(wait_status)};
+}
+
+RestartPolicy::RestartPolicy(RestartLimits limits, std::uint64_t seed) : limits_(std::move(limits)), draws_(seed) {}
+
+RestartDecision RestartPolicy::decide(const ExitStatus& status, Instant now) {
+  if (is_final(status)) return GiveUp{status.number, describe(status)};
+  while (!restarts_.empty() && now - restarts_.front() >= limits_.window) restarts_.pop_front();
+  const auto recent = static_cast<int>(restarts_.size());
+  const double window_s = std::chrono::duration<double>(limits_.window).count();
+  if (recent >= limits_.budget)
+    return GiveUp{1, compose(describe(status), ", and it was restarted ", recent, " times within ", window_s, " s")};
+  Duration delay = limits_.first_delay;
+  for (int i = 0; i < recent && delay < limits_.longest_delay; ++i) delay *= 2;
+  delay = std::min(delay, limits_.longest_delay);
+  delay = std::chrono::duration_cast<Duration>(delay * (0.75 + 0.5 * next_jitter()));
+  restarts_.push_back(now);
+  return RestartAfter{delay, compose(describe(status), "; restart ", recent + 1, " of at most ", limits_.budget,
+                                     " within ", window_s, " s")};
+}
+
+bool RestartPolicy::is_final(const ExitStatus& status) const {
+  if (status.kind == ExitStatus::Kind::kSignal) return false;
+  if (limits_.finality == Finality::kEveryCode) return true;
+  return std::find(limits_.final_codes.begin(), limits_.final_codes.end(), status.number) != limits_.final_codes.end();
+}
+
+// SplitMix64: in [0, 1).
+double RestartPolicy::next_jitter() {
+  draws_ += 0x9e3779b97f4a7c15u;
+  std::uint64_t z = draws_;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
+}
+
+}  // namespace shoal

@@ -1,0 +1,77 @@
+// Whether and when a keeper starts a process again. Pure: time and the exit status come in, a decision with its reason
+// comes out.
+//
+// Invariant: at most `budget` restarts begin within any `window`; past it the failure escalates to whoever watches the
+// keeper. Delays double from `first_delay` with each restart of the window, up to `longest_delay`, and vary by a
+// quarter either way so that processes felled together do not return together.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/clock.h"
+
+namespace shoal {
+
+// How a process ended: by returning a code, or by a signal.
+struct ExitStatus {
+  enum class Kind { kCode, kSignal };
+  Kind kind = Kind::kCode;
+  int number = 0;  // the code or the signal
+
+  [[nodiscard]] bool is_code(int code) const { return kind == Kind::kCode && number == code; }
+  friend bool operator==(const ExitStatus&, const ExitStatus&) = default;
+};
+
+// "exit status 3", "signal 9 (Killed)".
+[[nodiscard]] std::string describe(const ExitStatus& status);
+
+// From waitpid's status word.
+[[nodiscard]] ExitStatus exit_status_of(int wait_status);
+
+enum class Finality {
+  kListedCodes,  // codes of `final_codes` end it; other codes and all signals restart
+  kEveryCode,    // only signals restart
+};
+
+struct RestartLimits {
+  Finality finality = Finality::kListedCodes;
+  std::vector<int> final_codes = {0};
+  int budget = 10;
+  Duration window = std::chrono::seconds(60);
+  Duration first_delay = std::chrono::milliseconds(100);
+  Duration longest_delay = std::chrono::seconds(10);
+};
+
+struct RestartAfter {
+  Duration delay;
+  std::string reason;
+};
+
+struct GiveUp {
+  int exit_code = 0;  // the child's own code where it is final, else 1
+  std::string reason;
+};
+
+using RestartDecision = std::variant<RestartAfter, GiveUp>;
+
+class RestartPolicy {
+ public:
+  RestartPolicy(RestartLimits limits, std::uint64_t seed);
+
+  // Called once per end of the process, with times that do not decrease.
+  [[nodiscard]] RestartDecision decide(const ExitStatus& status, Instant now);
+
+ private:
+  [[nodiscard]] bool is_final(const ExitStatus& status) const;
+  [[nodiscard]] double next_jitter();
+
+  RestartLimits limits_;
+  std::uint64_t draws_;
+  std::deque<Instant> restarts_;  // of the window, oldest first
+};
+
+}  // namespace shoal

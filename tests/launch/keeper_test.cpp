@@ -1,0 +1,223 @@
+// The keeper with real child processes: small shell scripts that die, linger, or leave as they are told.
+#include "launch/keeper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/file.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+class KeeperTest : public testing::Test {
+ protected:
+  KeeperTest() {
+    folder_ = testing::TempDir() + "keeper." + std::to_string(::getpid()) + "." +
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+
+  // A ward that runs a script in the test's folder; its words go to <name>.log.
+  Ward ward(const std::string& name, WardRole role, const std::string& script) {
+    Ward made;
+    made.name = name;
+    made.role = role;
+    made.program = {{"/bin/sh", "-c", "cd " + folder_ + "; " + script}, folder_ + "/" + name + ".log"};
+    made.limits.first_delay = milliseconds(1);
+    return made;
+  }
+
+  std::string log(const std::string& name) { return *read_file(folder_ + "/" + name + ".log"); }
+  bool exists(const std::string& name) { return std::filesystem::exists(folder_ + "/" + name); }
+
+  // Runs the keeper; sends itself `signals`, one after each file of `when` has appeared.
+  static Result<int> run_with_signals(Keeper& keeper, std::vector<std::pair<std::string, int>> signals) {
+    keeper.poll([signals, next = std::size_t{0}](Keeper&) mutable -> Result<bool> {
+      if (!std::filesystem::exists(signals[next].first)) return false;
+      ::kill(::getpid(), signals[next].second);
+      return ++next == signals.size();
+    });
+    return keeper.run();
+  }
+
+  std::string path(const std::string& name) { return folder_ + "/" + name; }
+
+  std::string folder_;
+};
+
+// Waits for a file with a text in it, as long as the test's own limit allows.
+std::string text_of(const std::string& path) {
+  for (;;) {
+    const auto text = read_file(path);
+    if (text.ok() && text->find('\n') != std::string::npos) return *text;
+    ::sched_yield();
+  }
+}
+
+TEST_F(KeeperTest, PassesOnTheFinalCodeOfItsLeader) {
+  Keeper keeper({});
+  ASSERT_TRUE(keeper.add(ward("leader", WardRole::kLeader, "echo words; exit 0")).ok());
+  EXPECT_EQ(*keeper.run(), 0);
+  EXPECT_EQ(log("leader"), "words\n");
+
+  Keeper refused({});
+  Ward leader = ward("leader", WardRole::kLeader, "exit 4");
+  leader.limits.final_codes = {0, 4};
+  ASSERT_TRUE(refused.add(leader).ok());
+  EXPECT_EQ(*refused.run(), 4);
+}
+
+TEST_F(KeeperTest, RestartsWhatDiesByASignalOrACodeThatIsNotFinal) {
+  Keeper keeper({});
+  ASSERT_TRUE(
+      keeper
+          .add(ward("worker", WardRole::kEqual,
+                    "echo start; [ -e one ] || { touch one; kill -9 $$; }; [ -e two ] || { touch two; exit 3; }"))
+          .ok());
+  EXPECT_EQ(*keeper.run(), 0);
+  EXPECT_EQ(log("worker"), "start\nstart\nstart\n");
+}
+
+TEST_F(KeeperTest, StartsAgainWithOtherArgumentsWhereTheyDiffer) {
+  Keeper keeper({});
+  Ward worker = ward("worker", WardRole::kEqual, "kill -9 $$");
+  worker.again = ward("worker", WardRole::kEqual, "echo again").program;
+  ASSERT_TRUE(keeper.add(worker).ok());
+  EXPECT_EQ(*keeper.run(), 0);
+  EXPECT_EQ(log("worker"), "again\n");
+}
+
+TEST_F(KeeperTest, GivesUpPastTheBudget) {
+  Keeper keeper({});
+  Ward worker = ward("worker", WardRole::kEqual, "echo start; exit 1");
+  worker.limits.budget = 3;
+  ASSERT_TRUE(keeper.add(worker).ok());
+  EXPECT_EQ(*keeper.run(), 1);
+  EXPECT_EQ(log("worker"), "start\nstart\nstart\nstart\n");
+}
+
+TEST_F(KeeperTest, EndsWithTheFirstCodeThatIsNotZeroAmongEquals) {
+  Keeper keeper({});
+  Ward refused = ward("b", WardRole::kEqual, "exit 4");
+  refused.limits.final_codes = {0, 2, 4};
+  ASSERT_TRUE(keeper.add(ward("a", WardRole::kEqual, "exit 0")).ok());
+  ASSERT_TRUE(keeper.add(refused).ok());
+  EXPECT_EQ(*keeper.run(), 4);
+}
+
+TEST_F(KeeperTest, TheFirstSignalReachesTheLeaderAloneAndFollowersEndAfterIt) {
+  Keeper keeper({Duration::zero(), seconds(20)});
+  ASSERT_TRUE(keeper
+                  .add(ward("leader", WardRole::kLeader,
+                            "trap '[ -e follower_gone ] || echo saved; exit 75' USR1; touch ready; "
+                            "while :; do :; done"))
+                  .ok());
+  ASSERT_TRUE(keeper
+                  .add(ward("follower", WardRole::kFollower,
+                            "trap 'touch follower_gone; echo bye; exit 0' TERM; while :; do :; done"))
+                  .ok());
+  const int code = *run_with_signals(keeper, {{path("ready"), SIGUSR1}});
+  EXPECT_EQ(log("leader"), "saved\n");
+  EXPECT_EQ(log("follower"), "bye\n");
+  EXPECT_EQ(code, 75);  // not final in the limits, but nothing is restarted while stopping
+}
+
+TEST_F(KeeperTest, EqualsGetSigtermWhateverTheSignalWas) {
+  Keeper keeper({});
+  ASSERT_TRUE(
+      keeper.add(ward("worker", WardRole::kEqual, "trap 'echo left; exit 0' TERM; touch ready; while :; do :; done"))
+          .ok());
+  EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), SIGINT}}), 0);
+  EXPECT_EQ(log("worker"), "left\n");
+}
+
+TEST_F(KeeperTest, WhatDoesNotLeaveWithinTheGraceIsKilled) {
+  Keeper keeper({Duration::zero(), milliseconds(50)});
+  ASSERT_TRUE(keeper.add(ward("leader", WardRole::kLeader, "while ! [ -e ready ]; do :; done; exit 0")).ok());
+  ASSERT_TRUE(keeper.add(ward("stubborn", WardRole::kFollower, "trap '' TERM; touch ready; while :; do :; done")).ok());
+  EXPECT_EQ(*keeper.run(), 0);
+}
+
+TEST_F(KeeperTest, ASecondSignalKillsEverythingAtOnce) {
+  for (const auto& [signal, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}}) {
+    std::filesystem::remove(path("ready"));
+    std::filesystem::remove(path("again"));
+    Keeper keeper({Duration::zero(), seconds(100)});
+    ASSERT_TRUE(keeper
+                    .add(ward("leader", WardRole::kLeader,
+                              "trap 'touch again; kill -" + std::to_string(signal) +
+                                  " $PPID' TERM INT; touch ready; "
+                                  "while :; do :; done"))
+                    .ok());
+    EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), signal}}), code);
+    EXPECT_TRUE(exists("again"));
+  }
+}
+
+TEST_F(KeeperTest, StopsTheLeaderWhenNoFollowerIsLeft) {
+  Keeper keeper({});
+  ASSERT_TRUE(
+      keeper
+          .add(ward("leader", WardRole::kLeader, "trap 'echo stopped; exit 75' TERM; touch ready; while :; do :; done"))
+          .ok());
+  Ward refused = ward("follower", WardRole::kFollower, "while ! [ -e ready ]; do :; done; exit 4");
+  refused.limits.final_codes = {0, 4};
+  ASSERT_TRUE(keeper.add(refused).ok());
+  EXPECT_EQ(*keeper.run(), 4);
+  EXPECT_EQ(log("leader"), "stopped\n");
+}
+
+TEST_F(KeeperTest, ChildrenHaveProcessGroupsOfTheirOwn) {
+  Keeper keeper({});
+  ASSERT_TRUE(
+      keeper.add(ward("worker", WardRole::kEqual, "echo $$; ps -o pgid= -p $$ || cut -d' ' -f5 /proc/$$/stat")).ok());
+  EXPECT_EQ(*keeper.run(), 0);
+  std::istringstream words(log("worker"));
+  pid_t pid = 0, group = 0;
+  words >> pid >> group;
+  EXPECT_EQ(pid, group);
+}
+
+TEST_F(KeeperTest, NothingOutlivesAKeeperThatIsKilled) {
+  const pid_t keeper_pid = ::fork();
+  if (keeper_pid == 0) {
+    Keeper keeper({});
+    const Status added = keeper.add(ward("worker", WardRole::kEqual, "echo $$ > pid; while :; do :; done"));
+    ::_exit(added.ok() ? *keeper.run() : 1);
+  }
+  const pid_t worker = std::stoi(text_of(path("pid")));
+  EXPECT_EQ(::kill(worker, 0), 0);
+  ::kill(keeper_pid, SIGKILL);
+  ::waitpid(keeper_pid, nullptr, 0);
+  // Gone, or a zombie that waits for init to take note of it.
+  for (;;) {
+    const auto stat = read_file(compose("/proc/", worker, "/stat"));
+    if (!stat.ok() || stat->find(") Z ") != std::string::npos) break;
+    ::sched_yield();
+  }
+}
+
+TEST_F(KeeperTest, AProgramThatCannotBeStartedIsNamed) {
+  Keeper keeper({});
+  Ward missing = ward("missing", WardRole::kEqual, "");
+  missing.program.arguments = {"/nowhere/shoal-worker"};
+  const Status added = keeper.add(missing);
+  ASSERT_FALSE(added.ok());
+  EXPECT_THAT(added.failure().message, HasSubstr("/nowhere/shoal-worker: No such file"));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,98 @@
+// Command lines: what is understood, what is refused and with which words.
+#include "launch/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launch/interface.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string refusal(const std::string& command, const std::vector<std::string>& words) {
+  const auto options = parse_options(command_named(command), words);
+  EXPECT_FALSE(options.ok());
+  if (options.ok()) return "";
+  EXPECT_EQ(options.failure().error, Error::kUsage);
+  return options.failure().message;
+}
+
+TEST(Options, FlagsValuesAndPositionalsInAnyOrder) {
+  const auto options =
+      parse_options(command_named("train"), {"--set", "a=1", "c.toml", "--single", "--out=dir", "--set=b=2"});
+  ASSERT_TRUE(options.ok()) << options.failure().message;
+  EXPECT_THAT(options->values("--set"), ElementsAre("a=1", "b=2"));
+  EXPECT_EQ(options->positional(0), "c.toml");
+  EXPECT_TRUE(options->has("--single"));
+  EXPECT_EQ(options->value("--out"), "dir");
+  EXPECT_FALSE(options->has("--resume"));
+}
+
+TEST(Options, AnOptionalValueMayBeLeftOut) {
+  const auto bare = parse_options(command_named("train"), {"--resume", "--single"});
+  ASSERT_TRUE(bare.ok());
+  EXPECT_TRUE(bare->has("--resume"));
+  EXPECT_EQ(bare->value("--resume"), std::nullopt);
+  EXPECT_EQ(parse_options(command_named("train"), {"--resume", "runs/a"})->value("--resume"), "runs/a");
+}
+
+TEST(Options, RepeatedOptionsTakeSeveralWordsWhereNoPositionalsFollow) {
+  const auto options =
+      parse_options(command_named("node"), {"--join", "a:1", "b:2", "--device", "cpu", "--device", "paced:5"});
+  ASSERT_TRUE(options.ok()) << options.failure().message;
+  EXPECT_THAT(options->values("--join"), ElementsAre("a:1", "b:2"));
+  EXPECT_THAT(options->values("--device"), ElementsAre("cpu", "paced:5"));
+}
+
+TEST(Options, WhatIsWrongIsNamedWithWhatWasMeant) {
+  EXPECT_THAT(refusal("train", {"--reusme"}), AllOf(HasSubstr("'--reusme'"), HasSubstr("'--resume'")));
+  EXPECT_THAT(refusal("train", {"--out"}), HasSubstr("--out needs a value: DIR"));
+  EXPECT_THAT(refusal("train", {"a.toml", "b.toml"}), HasSubstr("'b.toml'"));
+  EXPECT_THAT(refusal("train", {"--single=3"}), HasSubstr("takes no value"));
+  EXPECT_THAT(refusal("eval", {}), HasSubstr("RUN is missing"));
+  EXPECT_THAT(refusal("node", {"--memory", "3"}), HasSubstr("not in this version"));
+}
+
+TEST(Options, NumbersAreCheckedWithTheirOption) {
+  const auto options = parse_options(command_named("train"), {"--steps", "3x", "--nodes=0"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_THAT(options->count("--steps", 1).failure().message, HasSubstr("--steps 3x"));
+  EXPECT_THAT(options->count("--nodes", 1).failure().message, HasSubstr("at least 1"));
+  EXPECT_EQ(*parse_options(command_named("train"), {"--steps=30"})->count("--steps", 1), 30u);
+  EXPECT_EQ(*parse_options(command_named("train"), {})->count("--steps", 1), std::nullopt);
+  EXPECT_EQ(*parse_options(command_named("node"), {"--grace", "0.5"})->number("--grace", 0), 0.5);
+  EXPECT_FALSE(parse_options(command_named("node"), {"--grace", "inf"})->number("--grace", 0).ok());
+}
+
+TEST(Options, HelpNamesEverythingThatThisVersionHas) {
+  for (const auto& command : commands()) {
+    const std::string help = help_text(command);
+    EXPECT_THAT(help, HasSubstr("usage: shoal " + command.name));
+    EXPECT_THAT(overview(), HasSubstr("  " + command.name + " "));
+    for (const auto& option : command.options) {
+      if (option.kind == OptionKind::kNotYet) {
+        EXPECT_THAT(help, Not(HasSubstr(option.name)));
+      } else {
+        EXPECT_THAT(help, HasSubstr(option.name));
+      }
+    }
+  }
+  EXPECT_TRUE(asks_for_help({"x", "--help"}));
+  EXPECT_FALSE(asks_for_help({"--", "--help"}));
+}
+
+TEST(Options, AddressesNeedAHostAndAPort) {
+  EXPECT_EQ(parse_host_port("127.0.0.1:0")->port, 0);
+  EXPECT_EQ(parse_host_port("[::1]:7800")->host, "::1");
+  EXPECT_EQ(parse_host_port("spawner.local:65535")->host, "spawner.local");
+  for (const char* wrong : {"", ":1", "a", "a:", "a:65536", "a:-1", "a:1x", "::1:5"})
+    EXPECT_FALSE(parse_host_port(wrong).ok()) << wrong;
+}
+
+}  // namespace
+}  // namespace shoal

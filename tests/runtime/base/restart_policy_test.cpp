@@ -1,0 +1,98 @@
+// The keeper's decision: what is final, how long to wait, when to give up.
+#include "runtime/base/restart_policy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <random>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+constexpr ExitStatus kKilled{ExitStatus::Kind::kSignal, SIGKILL};
+
+ExitStatus code(int number) { return {ExitStatus::Kind::kCode, number}; }
+
+TEST(RestartPolicy, FinalCodesEndItAndKeepTheirNumber) {
+  RestartLimits limits;
+  limits.final_codes = {0, 2, 4};
+  RestartPolicy policy(limits, 1);
+  for (const int number : {0, 2, 4}) {
+    const auto decision = policy.decide(code(number), Instant{});
+    ASSERT_TRUE(std::holds_alternative<GiveUp>(decision));
+    EXPECT_EQ(std::get<GiveUp>(decision).exit_code, number);
+  }
+  EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(code(3), Instant{})));
+  EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(kKilled, Instant{})));
+}
+
+TEST(RestartPolicy, OnlySignalsRestartWhereEveryCodeIsFinal) {
+  RestartLimits limits;
+  limits.finality = Finality::kEveryCode;
+  RestartPolicy policy(limits, 1);
+  EXPECT_EQ(std::get<GiveUp>(policy.decide(code(1), Instant{})).exit_code, 1);
+  EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(kKilled, Instant{})));
+}
+
+TEST(RestartPolicy, DelaysDoubleWithJitterUpToTheLongest) {
+  RestartLimits limits;
+  limits.longest_delay = milliseconds(1000);
+  RestartPolicy policy(limits, 7);
+  for (int i = 0; i < 8; ++i) {
+    const auto decision = policy.decide(kKilled, Instant{} + milliseconds(i));
+    const double delay = std::chrono::duration<double, std::milli>(std::get<RestartAfter>(decision).delay).count();
+    const double plain = std::min(100.0 * (1 << i), 1000.0);
+    EXPECT_GE(delay, 0.75 * plain);
+    EXPECT_LE(delay, 1.25 * plain);
+  }
+}
+
+TEST(RestartPolicy, GivesUpPastTheBudgetAndSaysWhy) {
+  RestartLimits limits;
+  limits.budget = 3;
+  RestartPolicy policy(limits, 1);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(kKilled, Instant{} + seconds(i))));
+  const auto decision = policy.decide(kKilled, Instant{} + seconds(3));
+  ASSERT_TRUE(std::holds_alternative<GiveUp>(decision));
+  EXPECT_EQ(std::get<GiveUp>(decision).exit_code, 1);
+  EXPECT_THAT(std::get<GiveUp>(decision).reason, HasSubstr("signal 9 (Killed), and it was restarted 3 times"));
+}
+
+TEST(RestartPolicy, RestartsOlderThanTheWindowAreForgotten) {
+  RestartLimits limits;
+  limits.budget = 1;
+  RestartPolicy policy(limits, 1);
+  EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(kKilled, Instant{})));
+  EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(kKilled, Instant{} + seconds(60))));
+  EXPECT_TRUE(std::holds_alternative<GiveUp>(policy.decide(kKilled, Instant{} + seconds(61))));
+}
+
+TEST(RestartPolicy, NeverRestartsMoreThanItsBudgetWithinAnyWindow) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(compose("seed ", seed));
+  std::mt19937_64 random(seed);
+  RestartLimits limits;
+  limits.budget = 4;
+  limits.window = seconds(10);
+  RestartPolicy policy(limits, seed);
+  std::vector<Instant> restarts;
+  Instant now{};
+  for (int i = 0; i < 2000; ++i) {
+    now += milliseconds(random() % 6000);
+    if (std::holds_alternative<RestartAfter>(policy.decide(kKilled, now))) restarts.push_back(now);
+  }
+  ASSERT_GT(restarts.size(), 100u);
+  for (std::size_t i = 4; i < restarts.size(); ++i) EXPECT_GE(restarts[i] - restarts[i - 4], limits.window);
+}
+
+}  // namespace
+}  // namespace shoal
