@@ -1,13 +1,13 @@
-// encode and decode: one switch over the bodies; the fields themselves are listed in codec_fields_*.h.
+// encode and decode: one switch over the bodies; the fields themselves are listed in fields/*.h.
 #include "messages/codec.h"
 
 #include <kj/exception.h>
 
 #include "messages/cause.capnp.h"
 #include "messages/cluster.capnp.h"
-#include "messages/codec_fields_cluster.h"
-#include "messages/codec_fields_journal.h"
-#include "messages/codec_fields_step.h"
+#include "messages/fields/cluster.h"
+#include "messages/fields/journal.h"
+#include "messages/fields/step.h"
 #include "messages/journal.capnp.h"
 #include "messages/letter.capnp.h"
 #include "messages/metrics.capnp.h"

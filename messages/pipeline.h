@@ -2,6 +2,7 @@
 //
 //   data_loader ──Forward──▶ stage 0 ──Forward──▶ ... ──▶ last stage
 //   data_loader ◀─Backward── stage 0 ◀─Backward── ... ◀── last stage          or Refusal from any of them
+//   data_loader ──AllAnswered──▶ every sync group          data_loader ──AskHolders──▶ sync group ──Holders──▶ it
 //   whoever waits too long:  Ask ──▶ the same hop ──▶ AskAnswer (working | unknown) or the Backward itself
 //
 // A reply is matched by (branch, step, microbatch, purpose), never by the connection it came over.
@@ -86,6 +87,35 @@ struct AskAnswer {
   Purpose purpose = Purpose::kTrain;
   AskState state = AskState::kUnknown;
   friend bool operator==(const AskAnswer&, const AskAnswer&) = default;
+};
+
+// The data loader to every sync group: a hint to prepare, never a proof (P-14).
+struct AllAnswered {
+  Branch branch;
+  StepId step;
+  friend bool operator==(const AllAnswered&, const AllAnswered&) = default;
+};
+
+// After a restart: who holds which microbatch of the step (P-14)?
+struct AskHolders {
+  StageId stage;
+  Branch branch;
+  StepId step;
+  friend bool operator==(const AskHolders&, const AskHolders&) = default;
+};
+
+struct Holder {
+  MicrobatchId microbatch;
+  Incarnation replica;
+  friend bool operator==(const Holder&, const Holder&) = default;
+};
+
+struct Holders {
+  StageId stage;
+  Branch branch;
+  StepId step;
+  std::vector<Holder> holders;
+  friend bool operator==(const Holders&, const Holders&) = default;
 };
 
 [[nodiscard]] const char* to_text(RefusalReason reason);

@@ -3,7 +3,7 @@
 //   group ──Open | Zero | Prepare | Reduce──▶ every replica of its stage
 //   replica ──Manifest | Reduced | Progress──▶ group          replica ──Part──▶ next replica of the ring
 //   group ──Prepared (the vote)──▶ supervisor                 group ──Missing──▶ everyone upstream
-//   data loader ──AllAnswered──▶ every group                  data loader ──AskHolders──▶ group ──Holders──▶ it
+//   data loader ──AllAnswered──▶ every group (pipeline.h)
 #pragma once
 
 #include <cstdint>
@@ -117,33 +117,6 @@ struct Progress {
   Incarnation member;
   std::uint32_t count = 0;  // microbatches accumulated
   friend bool operator==(const Progress&, const Progress&) = default;
-};
-
-struct AllAnswered {
-  Branch branch;
-  StepId step;
-  friend bool operator==(const AllAnswered&, const AllAnswered&) = default;
-};
-
-struct AskHolders {
-  StageId stage;
-  Branch branch;
-  StepId step;
-  friend bool operator==(const AskHolders&, const AskHolders&) = default;
-};
-
-struct Holder {
-  MicrobatchId microbatch;
-  Incarnation replica;
-  friend bool operator==(const Holder&, const Holder&) = default;
-};
-
-struct Holders {
-  StageId stage;
-  Branch branch;
-  StepId step;
-  std::vector<Holder> holders;
-  friend bool operator==(const Holders&, const Holders&) = default;
 };
 
 }  // namespace shoal

@@ -3,7 +3,7 @@
 // A stored entry must stay readable by later versions: fields are only ever added.
 #pragma once
 
-#include "messages/codec_fields_step.h"
+#include "messages/fields/step.h"
 #include "messages/journal.capnp.h"
 
 namespace shoal::codec {

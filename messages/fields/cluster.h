@@ -1,9 +1,9 @@
 // The fields of the messages between processes about themselves: cluster.h, storage.h, metrics.h. Private to codec.cpp.
 //
-// One list per message serves both directions (codec_io.h).
+// One list per message serves both directions (io.h).
 #pragma once
 
-#include "messages/codec_io.h"
+#include "messages/fields/io.h"
 
 namespace shoal::codec {
 

@@ -1,10 +1,10 @@
 // The fields of the step protocol's messages: pipeline.h, sync.h, journal.h. Private to codec.cpp.
 //
-// One list per message serves both directions (codec_io.h); a field added to a message is added here and in its schema,
+// One list per message serves both directions (io.h); a field added to a message is added here and in its schema,
 // and tests/messages fails until it is.
 #pragma once
 
-#include "messages/codec_io.h"
+#include "messages/fields/io.h"
 
 namespace shoal::codec {
 

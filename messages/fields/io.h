@@ -1,6 +1,6 @@
 // How one list of fields serves both directions of the codec. Private to codec.cpp.
 //
-// A message's fields are named once, in codec_fields_*.h; FIELD, LIST, PART and TENSOR write them into a Cap'n Proto
+// A message's fields are named once, in fields/*.h; FIELD, LIST, PART and TENSOR write them into a Cap'n Proto
 // builder or read them from a reader, depending on Io. Reading validates: whatever is out of range throws Malformed,
 // which decode() catches.
 #pragma once
