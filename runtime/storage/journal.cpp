@@ -1,0 +1,299 @@
+// The journal in SQLite. Every change is one transaction; a statement that fails leaves the file as it was.
+#include "runtime/storage/journal.h"
+
+#include <sqlite3.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "messages/codec.h"
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+#include "runtime/base/sha256.h"
+
+namespace shoal {
+
+namespace {
+
+constexpr const char* kFormat = "shoal-journal-1";
+
+constexpr const char* kTables =
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE counters(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE entries(position INTEGER PRIMARY KEY, branch INTEGER NOT NULL, term INTEGER NOT NULL,"
+    " kind TEXT NOT NULL, sha256 TEXT NOT NULL, entry BLOB NOT NULL);"
+    "INSERT INTO counters VALUES('process', 0), ('actor', 0), ('term', 0);";
+
+[[nodiscard]] Error error_of(int code) {
+  switch (code & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return Error::kUsage;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_SCHEMA:
+    case SQLITE_ERROR: return Error::kInvalidData;
+    case SQLITE_NOMEM:
+    case SQLITE_MISUSE: return Error::kInternal;
+    default: return Error::kIo;
+  }
+}
+
+[[nodiscard]] const char* advice(Error error) {
+  switch (error) {
+    case Error::kUsage: return "; another process owns this run: end it, or choose another directory";
+    case Error::kInvalidData: return "; it is not a journal of this version, or it is damaged: restore it from a copy";
+    case Error::kIo: return "; free space or mend the disk, then resume: what was committed is safe";
+    default: return "";
+  }
+}
+
+[[nodiscard]] const char* kind_of(const JournalBody& body) {
+  constexpr const char* kKinds[] = {"add", "remove", "appoint", "commit", "finish"};
+  static_assert(std::size(kKinds) == std::variant_size_v<JournalBody>);
+  return kKinds[body.index()];
+}
+
+struct CloseDatabase {
+  void operator()(sqlite3* database) const { sqlite3_close(database); }
+};
+using Database = std::unique_ptr<sqlite3, CloseDatabase>;
+
+// One prepared statement and its bindings; a failed one remembers so until run() or next() reports it.
+class Statement {
+ public:
+  Statement(sqlite3* database, std::string_view sql) {
+    code_ = sqlite3_prepare_v2(database, sql.data(), static_cast<int>(sql.size()), &statement_, nullptr);
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& bind(std::uint64_t number) {
+    return keep(code_ == SQLITE_OK ? sqlite3_bind_int64(statement_, ++bound_, static_cast<sqlite3_int64>(number)) : 0);
+  }
+  Statement& bind(std::string_view text) {
+    return keep(code_ == SQLITE_OK ? sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()),
+                                                       SQLITE_TRANSIENT)
+                                   : 0);
+  }
+  Statement& bind_bytes(std::span<const char> bytes) {
+    return keep(code_ == SQLITE_OK ? sqlite3_bind_blob64(statement_, ++bound_, bytes.data(), bytes.size(),
+                                                         SQLITE_TRANSIENT)
+                                   : 0);
+  }
+  // SQLITE_ROW, SQLITE_DONE or an error code.
+  [[nodiscard]] int next() { return code_ == SQLITE_OK ? sqlite3_step(statement_) : code_; }
+
+  [[nodiscard]] std::uint64_t number(int column) const {
+    return static_cast<std::uint64_t>(sqlite3_column_int64(statement_, column));
+  }
+  [[nodiscard]] std::span<const char> bytes(int column) const {
+    const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+    return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+  }
+  [[nodiscard]] std::string text(int column) const {
+    const std::span<const char> found = bytes(column);
+    return {found.begin(), found.end()};
+  }
+
+ private:
+  Statement& keep(int code) {
+    if (code != SQLITE_OK) code_ = code;
+    return *this;
+  }
+  sqlite3_stmt* statement_ = nullptr;
+  int code_ = SQLITE_OK;
+  int bound_ = 0;
+};
+
+class SqliteJournal final : public JournalStore {
+ public:
+  SqliteJournal(Database database, std::filesystem::path path)
+      : database_(std::move(database)), path_(std::move(path)) {}
+
+  [[nodiscard]] RunId run() const override { return run_; }
+  [[nodiscard]] JournalPosition last_position() const override { return last_; }
+
+  [[nodiscard]] Status lock();
+  [[nodiscard]] Status make_tables(RunId run);
+  [[nodiscard]] Status read_meta();
+  [[nodiscard]] Result<bool> has_tables();
+
+  [[nodiscard]] Status append(const JournalEntry& entry) override;
+  [[nodiscard]] Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) override;
+  [[nodiscard]] Result<IncarnationBlock> reserve(IncarnationKind kind, std::uint64_t count) override;
+  [[nodiscard]] Result<Term> begin_term() override;
+
+ private:
+  [[nodiscard]] Failure failure(int code, std::string_view doing) const;
+  [[nodiscard]] Status execute(const std::string& sql, std::string_view doing);
+  [[nodiscard]] Status run_once(Statement& statement, std::string_view doing);
+  // Adds to a counter, durably; returns its new value.
+  [[nodiscard]] Result<std::uint64_t> advance(std::string_view counter, std::uint64_t by);
+
+  Database database_;
+  std::filesystem::path path_;
+  RunId run_;
+  JournalPosition last_;
+};
+
+Failure SqliteJournal::failure(int code, std::string_view doing) const {
+  const Error error = error_of(code);
+  const std::string detail = database_ ? sqlite3_errmsg(database_.get()) : sqlite3_errstr(code);
+  return fail(error, compose("journal ", path_.string(), ": cannot ", doing, ": ", detail, advice(error)));
+}
+
+Status SqliteJournal::execute(const std::string& sql, std::string_view doing) {
+  const int code = sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) return failure(code, doing);
+  return Done{};
+}
+
+Status SqliteJournal::run_once(Statement& statement, std::string_view doing) {
+  const int code = statement.next();
+  if (code != SQLITE_DONE) return failure(code, doing);
+  return Done{};
+}
+
+// The exclusive lock is taken by the first transaction and kept until the file is closed.
+Status SqliteJournal::lock() {
+  for (const char* sql : {"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL",
+                          "BEGIN EXCLUSIVE", "COMMIT"}) {
+    if (Status done = execute(sql, "take its lock"); !done) return done;
+  }
+  return Done{};
+}
+
+Result<bool> SqliteJournal::has_tables() {
+  Statement statement(database_.get(), "SELECT count(*) FROM sqlite_schema WHERE name='entries'");
+  const int code = statement.next();
+  if (code != SQLITE_ROW) return failure(code, "be read");
+  return statement.number(0) > 0;
+}
+
+Status SqliteJournal::make_tables(RunId run) {
+  const std::string meta = compose("INSERT INTO meta VALUES('format', '", kFormat, "'), ('run', '", run.value, "');");
+  return execute(compose("BEGIN;", kTables, meta, "COMMIT;"), "be created");
+}
+
+Status SqliteJournal::read_meta() {
+  Statement statement(database_.get(),
+                      "SELECT (SELECT value FROM meta WHERE key='format'), (SELECT value FROM meta WHERE key='run'),"
+                      " (SELECT max(position) FROM entries), (SELECT count(*) FROM entries)");
+  const int code = statement.next();
+  if (code != SQLITE_ROW) return failure(code, "be read");
+  if (statement.text(0) != kFormat) {
+    return fail(Error::kInvalidData, compose("journal ", path_.string(), ": format '", statement.text(0), "', not '",
+                                             kFormat, "'; resume it with the version that wrote it"));
+  }
+  if (statement.number(2) != statement.number(3)) {
+    return fail(Error::kInvalidData, compose("journal ", path_.string(), ": ", statement.number(3), " entries up to ",
+                                             statement.number(2), ", so some are missing; restore it from a copy"));
+  }
+  run_ = RunId{std::stoull("0" + statement.text(1))};
+  last_ = JournalPosition{statement.number(2)};
+  return Done{};
+}
+
+Status SqliteJournal::append(const JournalEntry& entry) {
+  CHECK(entry.position.value == last_.value + 1, "the journal has no gaps");
+  const std::vector<char> bytes = encode(entry);
+  Statement statement(database_.get(), "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?)");
+  statement.bind(entry.position.value).bind(entry.branch.value).bind(entry.term.value).bind(kind_of(entry.body));
+  statement.bind(sha256_hex(std::string_view(bytes.data(), bytes.size()))).bind_bytes(bytes);
+  if (Status done = run_once(statement, compose("record entry ", entry.position)); !done) return done;
+  last_ = entry.position;
+  return Done{};
+}
+
+Result<std::vector<JournalEntry>> SqliteJournal::load(JournalPosition after, std::size_t count_max) {
+  Statement statement(database_.get(),
+                      "SELECT position, sha256, entry FROM entries WHERE position > ? ORDER BY position LIMIT ?");
+  statement.bind(after.value).bind(std::uint64_t{count_max});
+  std::vector<JournalEntry> entries;
+  int code = statement.next();
+  for (; code == SQLITE_ROW; code = statement.next()) {
+    const std::span<const char> bytes = statement.bytes(2);
+    const std::string where = compose("journal ", path_.string(), ": entry ", statement.number(0));
+    if (sha256_hex(std::string_view(bytes.data(), bytes.size())) != statement.text(1)) {
+      return fail(Error::kInvalidData, where + " is damaged (checksum); restore it from a copy");
+    }
+    Decoded<JournalEntry> decoded = decode_journal_entry(bytes);
+    if (!decoded.value) return fail(Error::kInvalidData, compose(where, " is malformed: ", decoded.malformed));
+    entries.push_back(std::move(*decoded.value));
+    if (entries.back().position.value != after.value + entries.size()) {
+      return fail(Error::kInvalidData, where + " is out of place; restore it from a copy");
+    }
+  }
+  if (code != SQLITE_DONE) return failure(code, "be read");
+  return entries;
+}
+
+Result<std::uint64_t> SqliteJournal::advance(std::string_view counter, std::uint64_t by) {
+  const std::string doing = compose("count ", counter, " numbers");
+  Statement change(database_.get(), "UPDATE counters SET value = value + ? WHERE name = ? RETURNING value");
+  change.bind(by).bind(counter);
+  int code = change.next();
+  if (code != SQLITE_ROW) return failure(code == SQLITE_DONE ? SQLITE_CORRUPT : code, doing);
+  const std::uint64_t value = change.number(0);
+  code = change.next();  // the transaction ends with the statement
+  if (code != SQLITE_DONE) return failure(code, doing);
+  return value;
+}
+
+Result<IncarnationBlock> SqliteJournal::reserve(IncarnationKind kind, std::uint64_t count) {
+  const auto last = advance(kind == IncarnationKind::kProcess ? "process" : "actor", count);
+  if (!last) return last.failure();
+  return IncarnationBlock{*last - count + 1, count};
+}
+
+Result<Term> SqliteJournal::begin_term() {
+  const auto term = advance("term", 1);
+  if (!term) return term.failure();
+  return Term{*term};
+}
+
+[[nodiscard]] Result<std::unique_ptr<SqliteJournal>> open_file(const std::filesystem::path& path, int flags) {
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  Database database(raw);
+  if (code != SQLITE_OK) {
+    return fail(Error::kIo, compose("journal ", path.string(), ": ", sqlite3_errstr(code), "; is its folder writable?"));
+  }
+  sqlite3_extended_result_codes(raw, 1);
+  auto journal = std::make_unique<SqliteJournal>(std::move(database), path);
+  if (Status locked = journal->lock(); !locked) return locked.failure();
+  return journal;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JournalStore>> create_journal(const std::filesystem::path& path, RunId run) {
+  auto journal = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  if (!journal) return journal.failure();
+  const Result<bool> exists = (*journal)->has_tables();
+  if (!exists) return exists.failure();
+  if (*exists) {
+    return fail(Error::kUsage, compose("journal ", path.string(), ": a run is recorded here already; resume it, or "
+                                                                  "choose another directory"));
+  }
+  if (Status made = (*journal)->make_tables(run); !made) return made.failure();
+  if (Status read = (*journal)->read_meta(); !read) return read.failure();
+  return std::unique_ptr<JournalStore>(std::move(*journal));
+}
+
+Result<std::unique_ptr<JournalStore>> open_journal(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) {
+    return fail(Error::kUsage, compose("journal ", path.string(), ": there is none; is this a run directory?"));
+  }
+  auto journal = open_file(path, SQLITE_OPEN_READWRITE);
+  if (!journal) return journal.failure();
+  if (Status read = (*journal)->read_meta(); !read) return read.failure();
+  return std::unique_ptr<JournalStore>(std::move(*journal));
+}
+
+}  // namespace shoal

@@ -1,0 +1,53 @@
+// JournalStore: the supervisor's durable memory (P-1, P-2, P-4): the journal's entries, and the numbers never given twice.
+//
+// What append(), reserve() or begin_term() reported as done survives kill -9 and power loss: SQLite with one fsync per
+// call (WAL, synchronous=FULL). One process owns a journal: it stays locked while open. Entries are stored as codec.h
+// writes them, each with its SHA-256, under contiguous positions; anything else is kInvalidData on reading.
+//
+//   meta(key, value)   entries(position, branch, term, kind, sha256, entry)   counters(name, value)
+//
+// Not thread-safe. Errors: kIo (full disk, refused write), kInvalidData (damaged), kUsage (in use, or not there).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "messages/journal.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+enum class IncarnationKind { kProcess, kActor };
+
+// Numbers first .. first + count - 1, handed out to nobody else, ever.
+struct IncarnationBlock {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+class JournalStore {
+ public:
+  virtual ~JournalStore() = default;
+
+  [[nodiscard]] virtual RunId run() const = 0;
+  [[nodiscard]] virtual JournalPosition last_position() const = 0;
+  // Durable on return. Its position must be last_position() + 1 (CHECK).
+  [[nodiscard]] virtual Status append(const JournalEntry& entry) = 0;
+  // At most `count_max` entries after a position, ascending.
+  [[nodiscard]] virtual Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) = 0;
+  // Numbers start at 1. A crash may lose a block, never give it twice.
+  [[nodiscard]] virtual Result<IncarnationBlock> reserve(IncarnationKind kind, std::uint64_t count) = 0;
+  // The term of this start of the spawner: one more than the last.
+  [[nodiscard]] virtual Result<Term> begin_term() = 0;
+};
+
+// A new journal at a path where none is yet (else kUsage).
+[[nodiscard]] Result<std::unique_ptr<JournalStore>> create_journal(const std::filesystem::path& path, RunId run);
+// The journal of an earlier start.
+[[nodiscard]] Result<std::unique_ptr<JournalStore>> open_journal(const std::filesystem::path& path);
+// The same contract without a disk: for the simulation and tests.
+[[nodiscard]] std::unique_ptr<JournalStore> make_memory_journal(RunId run);
+
+}  // namespace shoal

@@ -1,0 +1,219 @@
+// The journal keeps what it reported as kept (P-2), gives no number twice (P-4), belongs to one process, and refuses
+// damage instead of believing it.
+#include "runtime/storage/journal.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "runtime/base/check.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "shoal-journal-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::permissions(path_, fs::perms::owner_all, ignored);
+    fs::remove_all(path_, ignored);
+  }
+  fs::path journal() const { return path_ / "journal.db"; }
+
+ private:
+  fs::path path_;
+};
+
+JournalEntry entry_at(std::uint64_t position) {
+  Commit commit;
+  commit.step = StepId{position - 1};
+  commit.gradient_norm = 0.1 + static_cast<double>(position);
+  commit.norms = {{"h.0.attn.c_attn.weight", 1.0 / 3}};
+  return {JournalPosition{position}, Branch{2}, Term{1}, commit};
+}
+
+void execute(const fs::path& path, const char* sql) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+  sqlite3_close(database);
+}
+
+void fill(const fs::path& path, std::uint64_t count) {
+  auto journal = create_journal(path, RunId{77});
+  ASSERT_TRUE(journal) << journal.failure().message;
+  for (std::uint64_t position = 1; position <= count; ++position) ASSERT_TRUE((*journal)->append(entry_at(position)));
+}
+
+TEST(Journal, ReturnsWhatWasAppendedAfterReopening) {
+  const Folder folder;
+  fill(folder.journal(), 5);
+  auto journal = open_journal(folder.journal());
+  ASSERT_TRUE(journal) << journal.failure().message;
+  EXPECT_EQ((*journal)->run(), RunId{77});
+  EXPECT_EQ((*journal)->last_position(), JournalPosition{5});
+  const auto entries = (*journal)->load(JournalPosition{2}, 2);
+  ASSERT_TRUE(entries) << entries.failure().message;
+  ASSERT_EQ(entries->size(), 2U);
+  EXPECT_EQ((*entries)[0], entry_at(3));
+  EXPECT_EQ((*entries)[1], entry_at(4));
+}
+
+TEST(Journal, TheMemoryJournalKeepsTheSameContract) {
+  auto journal = make_memory_journal(RunId{3});
+  ASSERT_TRUE(journal->append(entry_at(1)));
+  ASSERT_TRUE(journal->append(entry_at(2)));
+  EXPECT_THROW((void)journal->append(entry_at(2)), Bug);
+  EXPECT_EQ(journal->load(JournalPosition{1}, 9)->at(0), entry_at(2));
+  EXPECT_EQ(journal->begin_term()->value, 1U);
+  EXPECT_EQ(journal->reserve(IncarnationKind::kActor, 10)->first, 1U);
+  EXPECT_EQ(journal->reserve(IncarnationKind::kActor, 1)->first, 11U);
+  EXPECT_EQ(journal->reserve(IncarnationKind::kProcess, 1)->first, 1U);
+}
+
+TEST(Journal, SurvivesTheDeathOfItsProcessRightAfterAnAppend) {  // P-2
+  const Folder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    auto journal = create_journal(folder.journal(), RunId{5});
+    const bool kept = journal && (*journal)->append(entry_at(1)) && (*journal)->reserve(IncarnationKind::kActor, 100);
+    if (!kept) _exit(1);
+    raise(SIGKILL);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  auto journal = open_journal(folder.journal());
+  ASSERT_TRUE(journal) << journal.failure().message;
+  EXPECT_EQ((*journal)->last_position(), JournalPosition{1});
+  EXPECT_EQ((*journal)->reserve(IncarnationKind::kActor, 1)->first, 101U);
+}
+
+TEST(Journal, GivesNoNumberTwice) {  // P-4
+  const Folder folder;
+  fill(folder.journal(), 0);
+  std::uint64_t last = 0;
+  for (std::uint64_t term = 1; term <= 3; ++term) {
+    auto journal = open_journal(folder.journal());
+    ASSERT_TRUE(journal);
+    EXPECT_EQ((*journal)->begin_term()->value, term);
+    const auto block = (*journal)->reserve(IncarnationKind::kProcess, 16);
+    EXPECT_EQ(block->first, last + 1);
+    last = block->first + block->count - 1;
+  }
+}
+
+TEST(Journal, IsOwnedByOneOpener) {
+  const Folder folder;
+  auto owner = create_journal(folder.journal(), RunId{1});
+  ASSERT_TRUE(owner);
+  const auto second = open_journal(folder.journal());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.failure().error, Error::kUsage);
+  EXPECT_NE(second.failure().message.find("another process owns this run"), std::string::npos);
+  owner->reset();
+  EXPECT_TRUE(open_journal(folder.journal()));
+}
+
+TEST(Journal, ASecondRunIsNotStartedOverAnother) {
+  const Folder folder;
+  fill(folder.journal(), 1);
+  const auto again = create_journal(folder.journal(), RunId{2});
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.failure().error, Error::kUsage);
+}
+
+TEST(Journal, AFullDiskIsAnErrorAndLosesNothingThatWasKept) {
+  const Folder folder;
+  fill(folder.journal(), 3);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  {
+    auto journal = open_journal(folder.journal());
+    ASSERT_TRUE(journal);
+    ASSERT_TRUE((*journal)->append(entry_at(4)));
+    const rlimit tight{64 * 1024, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &tight);
+    Status last = Done{};
+    std::uint64_t position = 5;
+    for (; position < 1000 && last; ++position) last = (*journal)->append(entry_at(position));
+    setrlimit(RLIMIT_FSIZE, &before);
+    ASSERT_FALSE(last);
+    EXPECT_EQ(exit_code(last.failure().error), 3);
+    EXPECT_EQ((*journal)->last_position().value, position - 2);
+  }
+  std::signal(SIGXFSZ, handler);
+  auto journal = open_journal(folder.journal());
+  ASSERT_TRUE(journal) << journal.failure().message;
+  const auto entries = (*journal)->load({}, 1000);
+  ASSERT_TRUE(entries) << entries.failure().message;
+  EXPECT_EQ(entries->size(), (*journal)->last_position().value);
+  EXPECT_GE(entries->size(), 4U);
+}
+
+TEST(Journal, AFolderThatCannotBeWrittenIsAnIoError) {
+  const Folder folder;
+  const auto journal = create_journal(folder.journal().parent_path() / "absent" / "journal.db", RunId{1});
+  ASSERT_FALSE(journal);
+  EXPECT_EQ(journal.failure().error, Error::kIo);
+}
+
+TEST(Journal, ATornFileIsRefused) {
+  const Folder folder;
+  fill(folder.journal(), 40);
+  fs::resize_file(folder.journal(), fs::file_size(folder.journal()) / 2);
+  auto journal = open_journal(folder.journal());
+  if (journal) {
+    const auto entries = (*journal)->load({}, 100);
+    ASSERT_FALSE(entries);
+    EXPECT_EQ(entries.failure().error, Error::kInvalidData);
+  } else {
+    EXPECT_EQ(journal.failure().error, Error::kInvalidData);
+  }
+}
+
+TEST(Journal, AMissingEntryIsRefused) {  // P-1
+  const Folder folder;
+  fill(folder.journal(), 5);
+  execute(folder.journal(), "DELETE FROM entries WHERE position = 3");
+  const auto journal = open_journal(folder.journal());
+  ASSERT_FALSE(journal);
+  EXPECT_EQ(journal.failure().error, Error::kInvalidData);
+}
+
+TEST(Journal, AChangedByteIsRefused) {
+  const Folder folder;
+  fill(folder.journal(), 2);
+  execute(folder.journal(), "UPDATE entries SET entry = zeroblob(length(entry)) WHERE position = 2");
+  auto journal = open_journal(folder.journal());
+  ASSERT_TRUE(journal);
+  const auto entries = (*journal)->load({}, 9);
+  ASSERT_FALSE(entries);
+  EXPECT_EQ(entries.failure().error, Error::kInvalidData);
+  EXPECT_NE(entries.failure().message.find("entry 2"), std::string::npos);
+}
+
+TEST(Journal, AnotherFileIsNotAJournal) {
+  const Folder folder;
+  execute(folder.journal(), "CREATE TABLE entries(a)");
+  const auto journal = open_journal(folder.journal());
+  ASSERT_FALSE(journal);
+  EXPECT_EQ(journal.failure().error, Error::kInvalidData);
+}
+
+}  // namespace
+}  // namespace shoal
