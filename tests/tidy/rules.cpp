@@ -54,7 +54,7 @@ struct Arrow {
 const Arrow* arrow_of(const std::string& path) {
   static const std::vector<Arrow> kArrows = {
       {"messages", {"messages"}},
-      {"model", {"model"}},
+      {"model", {"model", "runtime/base"}},  // errors, config and the counter-based generator; still no logic of ours
       {"runtime/device", {"runtime", "messages", "model"}},
       {"runtime", {"runtime", "messages"}},
       {"actors", {"actors", "runtime", "messages"}},
