@@ -1,0 +1,119 @@
+// The ledger, the queue that orders a replica's work and the clock that divides its time.
+#include "runtime/pipeline/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "runtime/base/check.h"
+#include "runtime/pipeline/compute_queue.h"
+#include "runtime/pipeline/replica_time.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+Forward forward_of(std::uint32_t microbatch, std::uint64_t sender = 1) {
+  Forward forward;
+  forward.cause.microbatch = MicrobatchId{microbatch};
+  forward.sender = Incarnation{sender};
+  return forward;
+}
+
+TEST(Ledger, EntersAMicrobatchOnce) {
+  Ledger ledger(2);
+  ledger.enter(forward_of(0), Instant{});
+  EXPECT_THROW(ledger.enter(forward_of(0), Instant{}), Bug);
+  EXPECT_EQ(ledger.in_flight_count(), 1U);
+}
+
+TEST(Ledger, NeverHoldsMoreThanThePlan) {
+  Ledger ledger(2);
+  EXPECT_FALSE(ledger.is_planned(MicrobatchId{2}));
+  EXPECT_THROW(ledger.enter(forward_of(2), Instant{}), Bug);
+}
+
+TEST(Ledger, AccumulatesAMicrobatchOnceAndGivesBackItsWaiters) {
+  Ledger ledger(2);
+  LedgerEntry& entry = ledger.enter(forward_of(1, 5), Instant{});
+  Ledger::join(entry, Waiter{Incarnation{6}, {}});
+  Ledger::join(entry, Waiter{Incarnation{5}, {}});
+  EXPECT_EQ(ledger.accumulate(MicrobatchId{1}, {10, 2.0, {}}, Backward{}).size(), 2U);
+  EXPECT_THROW(ledger.accumulate(MicrobatchId{1}, {10, 2.0, {}}, Backward{}), Bug);
+  EXPECT_THROW(ledger.accumulate(MicrobatchId{0}, {}, Backward{}), Bug);
+}
+
+TEST(Ledger, ManifestNamesWhatIsAccumulatedInOrder) {
+  Ledger ledger(4);
+  for (const std::uint32_t microbatch : {3U, 0U, 2U}) ledger.enter(forward_of(microbatch), Instant{});
+  ledger.accumulate(MicrobatchId{3}, {10, 1.5, "head"}, Backward{});
+  ledger.accumulate(MicrobatchId{0}, {11, 2.5, {}}, Backward{});
+  const std::vector<ManifestEntry> expected = {{MicrobatchId{0}, 11, 2.5, {}}, {MicrobatchId{3}, 10, 1.5, "head"}};
+  EXPECT_EQ(ledger.manifest(), expected);
+  ledger.clear();
+  EXPECT_TRUE(ledger.manifest().empty());
+  EXPECT_EQ(ledger.in_flight_count(), 0U);
+}
+
+TEST(ComputeQueue, RunsBackwardsFirstIn1f1bAndForwardsFirstInAfab) {
+  const std::vector<Task> tasks = {{TaskKind::kForward, MicrobatchId{2}},
+                                   {TaskKind::kForward, MicrobatchId{1}},
+                                   {TaskKind::kBackward, MicrobatchId{3}},
+                                   {TaskKind::kBackward, MicrobatchId{0}}};
+  ComputeQueue one_f_one_b(Schedule::k1f1b);
+  ComputeQueue all_f_all_b(Schedule::kAfab);
+  for (const Task& task : tasks) one_f_one_b.add(task), all_f_all_b.add(task);
+  for (const std::size_t at : {3U, 2U, 1U, 0U}) EXPECT_EQ(one_f_one_b.take(TrainingWork::kAllowed), tasks[at]);
+  for (const std::size_t at : {1U, 0U, 3U, 2U}) EXPECT_EQ(all_f_all_b.take(TrainingWork::kAllowed), tasks[at]);
+  EXPECT_FALSE(one_f_one_b.has_task(TrainingWork::kAllowed));
+}
+
+TEST(ComputeQueue, HoldsTrainingBackButNotEvaluations) {
+  ComputeQueue queue(Schedule::k1f1b);
+  queue.add({TaskKind::kForward, MicrobatchId{0}});
+  EXPECT_FALSE(queue.has_task(TrainingWork::kHeld));
+  EXPECT_FALSE(queue.take(TrainingWork::kHeld));
+  queue.add({TaskKind::kEvaluate, MicrobatchId{9}});
+  EXPECT_EQ(queue.take(TrainingWork::kHeld), (Task{TaskKind::kEvaluate, MicrobatchId{9}}));
+  queue.add({TaskKind::kEvaluate, MicrobatchId{8}});
+  queue.drop_training();
+  EXPECT_EQ(queue.take(TrainingWork::kAllowed), (Task{TaskKind::kEvaluate, MicrobatchId{8}}));
+  EXPECT_FALSE(queue.has_task(TrainingWork::kAllowed));
+}
+
+TEST(ReplicaTime, PartsAreDisjointAndAddUpToTheStep) {
+  const std::uint64_t seed = 20;
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  Instant now{};
+  ReplicaTime time(now);
+  for (int step = 0; step < 20; ++step) {
+    const Instant begun = now;
+    for (int change = 0; change < 30; ++change) {
+      time.enter(static_cast<Activity>(random() % 6), now);
+      if (random() % 3 == 0) time.transfer(static_cast<double>(random() % 10));
+      now += std::chrono::microseconds(random() % 5000);
+    }
+    const TimeBreakdown parts = time.take(now);
+    const double total =
+        parts.forward + parts.backward + parts.wire + parts.wait + parts.reduce + parts.commit + parts.apply;
+    EXPECT_NEAR(total, milliseconds(now - begun), 1e-6);
+    EXPECT_GE(parts.wait, 0);
+  }
+}
+
+TEST(ReplicaTime, CallsIdleTimeWireOnlyAsFarAsTensorsWereOnTheirWay) {
+  Instant now{};
+  ReplicaTime time(now);
+  time.transfer(3);
+  time.enter(Activity::kForward, now += 10ms);
+  const TimeBreakdown parts = time.take(now += 5ms);
+  EXPECT_DOUBLE_EQ(parts.wire, 3);
+  EXPECT_DOUBLE_EQ(parts.wait, 7);
+  EXPECT_DOUBLE_EQ(parts.forward, 5);
+}
+
+}  // namespace
+}  // namespace shoal
