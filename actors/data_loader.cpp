@@ -1,0 +1,45 @@
+// Shell of the data loader: messages to the core, letters to the router.
+#include "actors/data_loader.h"
+
+#include <utility>
+
+namespace shoal {
+namespace {
+
+using Self = DataLoaderActor::stateful_pointer<DataLoaderState>;
+using namespace std::chrono_literals;
+
+constexpr auto kTickPeriod = 50ms;
+
+[[nodiscard]] Instant now(Self self) { return self->clock().now(); }
+
+void post(Self self, std::vector<Letter> letters) {
+  for (Letter& letter : letters) self->send(self->state.settings.router, std::move(letter));
+}
+
+void tick(Self self) {
+  self->delayed_send(self, kTickPeriod, Tick{});
+  post(self, self->state.core->tick(now(self)));
+}
+
+void adopt(Self self, DataLoaderSettings settings) {
+  self->state.core.emplace(settings.core, *settings.samples);
+  self->state.settings = std::move(settings);
+  self->send(self->state.settings.router, Attach{Role::kDataLoader, {}, {}, caf::actor_cast<caf::actor>(self)});
+  self->send(self, Tick{});
+}
+
+}  // namespace
+
+DataLoaderActor::behavior_type data_loader(Self self, DataLoaderSettings settings) {
+  adopt(self, std::move(settings));
+  return {
+      [self](const Backward& answer) { post(self, self->state.core->answered(answer, now(self))); },
+      [self](const Missing& missing) { self->state.core->missing(missing, now(self)); },
+      [self](const Holders& holders) { post(self, self->state.core->holders(holders, now(self))); },
+      [self](const JournalEntry& entry) { post(self, self->state.core->follow(entry, now(self))); },
+      [self](const Tick&) { tick(self); },
+  };
+}
+
+}  // namespace shoal

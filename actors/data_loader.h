@@ -1,0 +1,29 @@
+// The data loader: plans steps and evaluations, sends their microbatches, says when all are answered.
+//
+// Everything is decided in runtime/pipeline/dispatch.h; it keeps nothing durable and may be restarted at any time.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "messages/actor_types.h"
+#include "runtime/pipeline/dispatch.h"
+
+namespace shoal {
+
+struct DataLoaderSettings {
+  DataLoaderConfig core;
+  std::shared_ptr<const SampleSource> samples;
+  RouterActor router;
+};
+
+struct DataLoaderState {
+  static inline const char* name = "data_loader";
+  DataLoaderSettings settings;
+  std::optional<DataLoaderCore> core;
+};
+
+DataLoaderActor::behavior_type data_loader(DataLoaderActor::stateful_pointer<DataLoaderState> self,
+                                           DataLoaderSettings settings);
+
+}  // namespace shoal

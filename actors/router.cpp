@@ -1,0 +1,58 @@
+// Shell of the mail room: handlers only. Letters are in router_mail.cpp, links in router_wire.cpp.
+#include "actors/router.h"
+
+#include <utility>
+
+#include "actors/router_mail.h"
+#include "actors/router_wire.h"
+#include "runtime/base/log.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kTickPeriod = 20ms;
+
+void tick(RouterSelf self) {
+  self->delayed_send(self, kTickPeriod, Tick{});
+  perform(self, self->state.links->tick(now_of(self)));
+  route_all(self, self->state.requests->tick(now_of(self)));
+  fetch_journal(self);
+}
+
+void identify(RouterSelf self, const Identify& welcomed) {
+  perform(self, self->state.links->identify(welcomed.process, welcomed.run, welcomed.term, now_of(self)));
+  fetch_journal(self);
+}
+
+void adopt(RouterSelf self, RouterConfig config) {
+  auto& state = self->state;
+  state.links.emplace(config.self, config.links, config.jitter_seed);
+  state.requests.emplace(config.requests);
+  state.waiting.emplace(config.waiting_bytes_max);
+  if (config.spawner) state.links->set_spawner(*config.spawner);
+  state.config = std::move(config);
+  self->set_error_handler([](caf::scheduled_actor*, caf::error& error) {
+    log_warn("router", "ignored an error message: ", caf::to_string(error));
+  });
+  self->set_down_handler([self](const caf::down_msg& down) { connection_down(self, down); });
+  self->send(self, Tick{});
+}
+
+}  // namespace
+
+RouterActor::behavior_type router(RouterActor::stateful_pointer<RouterState> self, RouterConfig config) {
+  adopt(self, std::move(config));
+  return {
+      [self](Letter& letter) { post(self, std::move(letter)); },
+      [self](const WireFrame& frame) { receive_frame(self, frame); },
+      [self](const Attach& attached) { attach(self, attached); },
+      [self](const Detach& detached) { detach(self, detached); },
+      [self](const Dialled& dialled) { dial_ended(self, dialled); },
+      [self](const Identify& welcomed) { identify(self, welcomed); },
+      [self](const Tick&) { tick(self); },
+  };
+}
+
+}  // namespace shoal

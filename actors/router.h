@@ -1,0 +1,98 @@
+// The router: the mail room of its process.
+//
+// Local actors give it letters; it delivers them here or sends them to the router of another process, remembers every
+// Forward until its step is committed (request_table.h), follows the journal for everybody here (journal_follower.h)
+// and keeps the links (links.h). It is the one actor a process publishes. What arrives over a link is believed only if
+// the link's Hello, its role and the letter agree; everything else is counted and dropped (S-7). Frames that do not add
+// up reset their link.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "messages/actor_types.h"
+#include "runtime/pipeline/journal_follower.h"
+#include "runtime/pipeline/request_table.h"
+#include "runtime/transport/assembly.h"
+#include "runtime/transport/lane.h"
+#include "runtime/transport/links.h"
+
+namespace shoal {
+
+// How many copies of an outgoing letter to another process are sent: 1 normally. Tests lose (0) and double (2) with it.
+using LetterFilter = std::function<int(const Letter&)>;
+
+struct RouterConfig {
+  LinkSelf self;                    // spawner: process 0 and its run and term; others: no process until welcomed
+  std::optional<Endpoint> spawner;  // where the spawner's router listens; none in the spawner itself
+  // Whom to ask (caf::connect_atom, host, port): TlsTransport::dialler, or a simulated network.
+  std::function<caf::actor(const Endpoint&)> dialler;
+  LetterFilter filter;  // empty: one copy of everything
+  LinkLimits links;
+  RequestLimits requests;
+  AssemblyLimits assembly;
+  std::size_t waiting_bytes_max = std::size_t{1} << 30;  // letters for processes without a link
+  std::size_t held_letters_max = 1024;                   // letters ahead of our journal
+  std::uint64_t jitter_seed = 1;
+};
+
+// What was not delivered, and why. Every one is harmless by the protocol; many of one kind are a finding.
+struct RouterCounters {
+  std::uint64_t links_opened = 0;  // numbers the links
+  std::uint64_t bad_frames = 0;
+  std::uint64_t bad_letters = 0;     // frames in order, but not a letter
+  std::uint64_t not_allowed = 0;     // its sender's role may not say this
+  std::uint64_t forged = 0;          // another sender than the link's
+  std::uint64_t strangers = 0;       // too many connections without a Hello
+  std::uint64_t undeliverable = 0;   // nobody here, or nowhere known
+  std::uint64_t held_overflow = 0;
+  std::uint64_t filtered = 0;
+};
+
+struct Connection {
+  RouterActor handle;
+  std::unique_ptr<Lane> lane;
+  Assembler assembler;
+};
+
+// Routes that no journal says: a replica that fetches its state is no member yet, a joining node has no number.
+struct RouteHints {
+  static constexpr std::size_t kCountMax = 4096;
+  std::map<Incarnation, ProcessIncarnation> fetching;
+  std::map<std::uint64_t, LinkId> joining;  // by Join::nonce
+};
+
+struct HeldLetter {
+  JournalPosition position;
+  Letter letter;
+  Duration transfer{};
+};
+
+struct LocalKey {
+  Role role = Role::kRouter;
+  std::uint64_t id = 0;  // stages: the incarnation; sync groups: the stage
+  friend auto operator<=>(const LocalKey&, const LocalKey&) = default;
+};
+
+struct RouterState {
+  static inline const char* name = "router";
+  RouterConfig config;
+  std::optional<LinkTable> links;
+  std::optional<RequestTable> requests;
+  JournalFollower journal;
+  std::optional<WaitingLetters> waiting;
+  std::map<LinkId, Connection> connections;
+  std::map<caf::actor_addr, LinkId> link_of;
+  std::map<LocalKey, caf::actor> locals;
+  RouteHints hints;
+  std::deque<HeldLetter> held;
+  RouterCounters counters;
+  ByteCounts sent;  // since the last ReplicaReport of this process
+};
+
+RouterActor::behavior_type router(RouterActor::stateful_pointer<RouterState> self, RouterConfig config);
+
+}  // namespace shoal

@@ -1,0 +1,208 @@
+#include "actors/router_mail.h"
+
+#include <utility>
+
+#include "actors/router_wire.h"
+#include "runtime/base/log.h"
+
+namespace shoal {
+namespace {
+
+[[nodiscard]] LocalKey key_of(Role role, StageId stage, Incarnation incarnation) {
+  if (role == Role::kStage) return {role, incarnation.value};
+  if (role == Role::kSyncGroup) return {role, stage.value};
+  return {role, 0};
+}
+
+[[nodiscard]] bool follows_journal(Role role) {
+  return role == Role::kStage || role == Role::kSyncGroup || role == Role::kDataLoader || role == Role::kMetrics;
+}
+
+// Who asked: the data loader is nobody in the view.
+[[nodiscard]] Incarnation requester_of(const Address& to) {
+  return to.role == Role::kDataLoader ? Incarnation{} : to.incarnation;
+}
+
+[[nodiscard]] bool is_here(RouterSelf self, ProcessIncarnation process) {
+  return self->state.links->self().process == process;
+}
+
+// Where a replica runs: here, by the journal, or by what it said before it was a member. The address's own word last.
+[[nodiscard]] std::optional<ProcessIncarnation> process_of(RouterSelf self, const Address& to) {
+  const auto& state = self->state;
+  if (state.locals.contains(key_of(to.role, to.stage, to.incarnation))) return state.links->self().process;
+  if (const auto member = state.requests->view().find(to.incarnation)) return member->process;
+  if (const auto hint = state.hints.fetching.find(to.incarnation); hint != state.hints.fetching.end()) {
+    return hint->second;
+  }
+  if (to.process != ProcessIncarnation{}) return to.process;
+  return std::nullopt;
+}
+
+template <class Question>
+void refuse_for_absent(RouterSelf self, const Question& question, const Address& absent) {
+  const Address back = question.cause.hop == 0 ? to_data_loader() : to_stage({}, question.sender);
+  route(self, Letter{{}, back, Refusal{question.cause, absent.incarnation, question.purpose,
+                                       RefusalReason::kUnknownReplica}});
+}
+
+void undeliverable(RouterSelf self, const Letter& letter) {
+  ++self->state.counters.undeliverable;
+  if (letter.to.role != Role::kStage) return;
+  if (const auto* forward = std::get_if<Forward>(&letter.body)) refuse_for_absent(self, *forward, letter.to);
+  if (const auto* ask = std::get_if<Ask>(&letter.body)) refuse_for_absent(self, *ask, letter.to);
+}
+
+void hand_over(RouterSelf self, Letter letter, Duration transfer) {
+  const auto found = self->state.locals.find(key_of(letter.to.role, letter.to.stage, letter.to.incarnation));
+  if (found == self->state.locals.end()) return undeliverable(self, letter);
+  const bool is_timed = transfer > Duration::zero() && letter.to.role == Role::kStage;
+  if (is_timed) caf::anon_send(found->second, TransferTimed{milliseconds(transfer)});
+  std::visit([&](auto& body) { caf::anon_send(found->second, std::move(body)); }, letter.body);
+}
+
+void follow(RouterSelf self, const JournalEntries& entries) {
+  auto& state = self->state;
+  for (const JournalEntry& entry : state.journal.accept(entries, now_of(self))) {
+    auto letters = state.requests->follow(entry, now_of(self));
+    for (const auto& [key, actor] : state.locals) {
+      if (follows_journal(key.role)) caf::anon_send(actor, entry);
+    }
+    if (const auto* added = std::get_if<AddReplica>(&entry.body)) state.hints.fetching.erase(added->replica);
+    route_all(self, std::move(letters));
+  }
+  std::deque<HeldLetter> held = std::exchange(state.held, {});
+  for (HeldLetter& letter : held) receive_verified(self, std::move(letter.letter), letter.transfer);
+  fetch_journal(self);
+}
+
+// The router's own reading of what passes through it. Each overload says what remains to be done with the letter.
+enum class Reading : std::uint8_t { kDeliver, kConsumed };
+
+struct Reader {
+  RouterSelf self;
+  const Address& to;
+
+  Reading operator()(const Backward& answer) const {
+    self->state.requests->answered(requester_of(to), answer, now_of(self));
+    return Reading::kDeliver;
+  }
+  Reading operator()(const Refusal& refusal) const {
+    route_all(self, self->state.requests->refused(requester_of(to), refusal, now_of(self)));
+    return Reading::kConsumed;
+  }
+  Reading operator()(const AskAnswer& answer) const {
+    route_all(self, self->state.requests->ask_answered(requester_of(to), answer, now_of(self)));
+    return Reading::kConsumed;
+  }
+  Reading operator()(const Missing& missing) const {
+    route_all(self, self->state.requests->missing(missing, now_of(self)));
+    return to.role == Role::kDataLoader ? Reading::kDeliver : Reading::kConsumed;
+  }
+  Reading operator()(const JournalEntries& entries) const {
+    follow(self, entries);
+    return Reading::kConsumed;
+  }
+  Reading operator()(const Peers& peers) const {
+    perform(self, self->state.links->peers(peers));
+    return Reading::kConsumed;
+  }
+  Reading operator()(const Welcome& welcome) const {
+    self->state.journal.saw(welcome.position);
+    perform(self, self->state.links->identify(welcome.process, welcome.run, welcome.term, now_of(self)));
+    return Reading::kDeliver;
+  }
+  template <class Other>
+  Reading operator()(const Other&) const { return Reading::kDeliver; }
+};
+
+// Where in the journal the sender stood.
+[[nodiscard]] JournalPosition position_of(const MessageBody& body) {
+  return std::visit(
+      [](const auto& message) {
+        if constexpr (requires { message.cause.position; }) return message.cause.position;
+        return JournalPosition{};
+      },
+      body);
+}
+
+void fill_report(RouterSelf self, ReplicaReport& report) {
+  report.bytes = std::exchange(self->state.sent, {});
+}
+
+}  // namespace
+
+void post(RouterSelf self, Letter letter) {
+  if (auto* forward = std::get_if<Forward>(&letter.body)) {
+    const Incarnation requester = forward->sender;
+    return route_all(self, self->state.requests->add(requester, std::move(*forward), now_of(self)));
+  }
+  const bool answers_join = std::holds_alternative<Welcome>(letter.body) || std::holds_alternative<JoinRefused>(letter.body);
+  if (answers_join) return answer_join(self, std::move(letter));
+  if (auto* report = std::get_if<ReplicaReport>(&letter.body)) fill_report(self, *report);
+  route(self, std::move(letter));
+}
+
+void route_all(RouterSelf self, std::vector<Letter> letters) {
+  for (Letter& letter : letters) route(self, std::move(letter));
+}
+
+void route(RouterSelf self, Letter letter) {
+  const auto& links = *self->state.links;
+  std::optional<ProcessIncarnation> process = letter.to.process;
+  if (letter.to.role == Role::kStage) process = process_of(self, letter.to);
+  if (letter.to.role == Role::kStorage) process = links.storage();
+  if (!process) {
+    ++self->state.counters.undeliverable;
+    return;
+  }
+  letter.to.process = *process;
+  letter.from = links.self().process.value_or(ProcessIncarnation{});
+  if (is_here(self, *process)) return deliver(self, std::move(letter), {});
+  send_to_process(self, std::move(letter));
+}
+
+void receive_verified(RouterSelf self, Letter letter, Duration transfer) {
+  auto& state = self->state;
+  const JournalPosition position = position_of(letter.body);
+  if (!state.journal.is_behind(position)) return deliver(self, std::move(letter), transfer);
+  state.journal.saw(position);
+  if (state.held.size() < state.config.held_letters_max) {
+    state.held.push_back({position, std::move(letter), transfer});
+  } else {
+    ++state.counters.held_overflow;
+  }
+  fetch_journal(self);
+}
+
+void deliver(RouterSelf self, Letter letter, Duration transfer) {
+  const Reading reading = std::visit(Reader{self, letter.to}, letter.body);
+  if (reading == Reading::kDeliver) hand_over(self, std::move(letter), transfer);
+}
+
+void attach(RouterSelf self, const Attach& attached) {
+  self->monitor(attached.actor);
+  self->state.locals[key_of(attached.role, attached.stage, attached.incarnation)] = attached.actor;
+  if (!follows_journal(attached.role)) return;
+  for (const JournalEntry& entry : self->state.journal.entries()) caf::anon_send(attached.actor, entry);
+}
+
+void detach(RouterSelf self, const Detach& detached) {
+  self->state.locals.erase(key_of(detached.role, detached.stage, detached.incarnation));
+  if (detached.role == Role::kStage) self->state.requests->forget(detached.incarnation);
+}
+
+void local_down(RouterSelf self, const caf::actor_addr& actor) {
+  std::erase_if(self->state.locals, [&actor](const auto& local) { return local.second.address() == actor; });
+}
+
+void fetch_journal(RouterSelf self) {
+  auto& state = self->state;
+  const auto process = state.links->self().process;
+  const bool is_reachable = process && (process == kSpawnerProcess || state.links->link_to(kSpawnerProcess));
+  if (!is_reachable) return;
+  const auto after = state.journal.gap(now_of(self));
+  if (after) route(self, Letter{{}, to_supervisor(), FetchJournal{*process, *after}});
+}
+
+}  // namespace shoal

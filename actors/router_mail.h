@@ -1,0 +1,30 @@
+// The router's letters: where one goes, what the router itself reads of it, and delivery to the actors of this process.
+#pragma once
+
+#include <vector>
+
+#include "actors/router.h"
+
+namespace shoal {
+
+using RouterSelf = RouterActor::stateful_pointer<RouterState>;
+
+[[nodiscard]] inline Instant now_of(RouterSelf self) { return self->clock().now(); }
+
+// From an actor of this process.
+void post(RouterSelf self, Letter letter);
+// To whoever it is addressed to, wherever that is.
+void route(RouterSelf self, Letter letter);
+void route_all(RouterSelf self, std::vector<Letter> letters);
+// From the router of another process, its sender verified.
+void receive_verified(RouterSelf self, Letter letter, Duration transfer);
+// To the actors of this process.
+void deliver(RouterSelf self, Letter letter, Duration transfer);
+
+void attach(RouterSelf self, const Attach& attached);
+void detach(RouterSelf self, const Detach& detached);
+void local_down(RouterSelf self, const caf::actor_addr& actor);
+// Asks the supervisor for entries that we lack, when it is time to.
+void fetch_journal(RouterSelf self);
+
+}  // namespace shoal

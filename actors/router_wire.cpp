@@ -1,0 +1,233 @@
+#include "actors/router_wire.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "messages/codec.h"
+#include "runtime/base/log.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kDialTimeout = 6s;
+
+void count_bytes(ByteCounts& counts, const MessageBody& body, std::size_t size) {
+  if (std::holds_alternative<Forward>(body)) {
+    counts.activation += size;
+  } else if (std::holds_alternative<Backward>(body)) {
+    counts.gradient += size;
+  } else if (std::holds_alternative<Part>(body)) {
+    counts.reduce += size;
+  } else if (std::holds_alternative<SaveShard>(body) || std::holds_alternative<StateImage>(body)) {
+    counts.state += size;
+  } else {
+    counts.control += size;
+  }
+}
+
+// A link's numbers are never given twice within a process.
+[[nodiscard]] LinkId open_connection(RouterSelf self, const caf::strong_actor_ptr& peer) {
+  const LinkId link{++self->state.counters.links_opened};
+  auto handle = caf::actor_cast<RouterActor>(peer);
+  self->monitor(handle);
+  self->state.link_of[handle.address()] = link;
+  auto put = [self, handle](std::vector<char> frame) { self->send(handle, WireFrame{std::move(frame)}); };
+  self->state.connections.emplace(
+      link, Connection{handle, std::make_unique<FrameLane>(std::move(put)), Assembler(self->state.config.assembly)});
+  return link;
+}
+
+// The peer hears of it by a Hello of no version, which it must object to: its side of the link ends too.
+void close_connection(RouterSelf self, LinkId link) {
+  const auto found = self->state.connections.find(link);
+  if (found == self->state.connections.end()) return;
+  const Letter farewell{{}, {}, Hello{}};
+  (void)found->second.lane->send(encode(farewell));
+  const auto address = found->second.handle.address();
+  if (const auto known = self->state.link_of.find(address);
+      known != self->state.link_of.end() && known->second == link) {
+    self->state.link_of.erase(known);
+  }
+  self->state.connections.erase(found);
+}
+
+void reset_link(RouterSelf self, LinkId link, const std::string& reason) {
+  log_warn("router", "link ", link.value, " reset: ", reason);
+  close_connection(self, link);
+  perform(self, self->state.links->lost(link, reason, now_of(self)));
+}
+
+// False: the lane is full, the letter is still the caller's.
+[[nodiscard]] bool send_over(RouterSelf self, LinkId link, const Letter& letter) {
+  const auto found = self->state.connections.find(link);
+  if (found == self->state.connections.end()) return false;
+  const EncodedLetter encoded = encode(letter);
+  if (found->second.lane->send(encoded) == LaneOutcome::kFull) return false;
+  count_bytes(self->state.sent, letter.body, byte_count(encoded));
+  return true;
+}
+
+void dial(RouterSelf self, const DialPeer& order) {
+  const auto report = [self, process = order.process](caf::strong_actor_ptr peer, std::string why) {
+    self->send(self, Dialled{process, std::move(peer), std::move(why)});
+  };
+  const caf::actor dialler = self->state.config.dialler ? self->state.config.dialler(order.endpoint) : caf::actor{};
+  if (!dialler) return report(nullptr, "no dialler");
+  self->request(dialler, kDialTimeout, caf::connect_atom_v, order.endpoint.host, order.endpoint.port)
+      .then([report](const caf::node_id&, caf::strong_actor_ptr& peer,
+                     const std::set<std::string>&) { report(std::move(peer), "nothing published there"); },
+            [report](caf::error& error) { report(nullptr, caf::to_string(error)); });
+}
+
+void link_up(RouterSelf self, const LinkUp& up) {
+  for (Letter& letter : self->state.waiting->take(up.process)) send_to_process(self, std::move(letter));
+  if (up.process == kSpawnerProcess) fetch_journal(self);
+}
+
+struct LinkPerformer {
+  RouterSelf self;
+  void operator()(const DialPeer& effect) const { dial(self, effect); }
+  void operator()(const SendHello& effect) const {
+    const auto from = self->state.links->self().process.value_or(ProcessIncarnation{});
+    (void)send_over(self, effect.link, Letter{from, {}, effect.hello});
+  }
+  void operator()(const LinkUp& effect) const { link_up(self, effect); }
+  void operator()(const CloseLink& effect) const { reset_link(self, effect.link, effect.reason); }
+  void operator()(const ReportLost& effect) const {
+    route(self, Letter{{}, to_supervisor(), ProcessLost{effect.process, effect.reason}});
+  }
+};
+
+void remember_routes(RouterSelf self, LinkId link, const LinkIdentity& sender, const MessageBody& body) {
+  auto& hints = self->state.hints;
+  if (const auto* join = std::get_if<Join>(&body)) {
+    if (hints.joining.size() >= RouteHints::kCountMax) hints.joining.erase(hints.joining.begin());
+    hints.joining[join->nonce] = link;
+  } else if (const auto* fetch = std::get_if<FetchState>(&body); fetch != nullptr && sender.process) {
+    if (hints.fetching.size() >= RouteHints::kCountMax) hints.fetching.erase(hints.fetching.begin());
+    hints.fetching[fetch->replica] = *sender.process;
+  }
+}
+
+// Whether the letter is for this process. An answer to a Join brings the number that we do not know yet.
+[[nodiscard]] bool is_for_us(RouterSelf self, const Letter& letter) {
+  const bool answers_join =
+      std::holds_alternative<Welcome>(letter.body) || std::holds_alternative<JoinRefused>(letter.body);
+  return answers_join || self->state.links->self().process == letter.to.process;
+}
+
+void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transfer) {
+  auto& state = self->state;
+  if (const auto* hello = std::get_if<Hello>(&letter.body)) {
+    return perform(self, state.links->hello(link, *hello, now_of(self)));
+  }
+  const auto sender = state.links->identity(link);
+  if (!sender || !may_say(*sender, letter.body)) {
+    ++state.counters.not_allowed;
+  } else if (letter.from != sender->process.value_or(letter.from)) {
+    ++state.counters.forged;
+  } else if (!is_for_us(self, letter)) {
+    ++state.counters.undeliverable;
+  } else {
+    remember_routes(self, link, *sender, letter.body);
+    receive_verified(self, std::move(letter), transfer);
+  }
+}
+
+// The connection a frame came over: a known one, or a stranger's that is let in to say Hello.
+[[nodiscard]] std::optional<LinkId> link_of_sender(RouterSelf self) {
+  const caf::strong_actor_ptr& sender = self->current_sender();
+  if (!sender) return std::nullopt;
+  const auto known = self->state.link_of.find(caf::actor_cast<caf::actor_addr>(sender));
+  if (known != self->state.link_of.end()) return known->second;
+  const LinkId link = open_connection(self, sender);
+  if (self->state.links->stranger(link, now_of(self))) return link;
+  ++self->state.counters.strangers;
+  close_connection(self, link);
+  return std::nullopt;
+}
+
+}  // namespace
+
+void perform(RouterSelf self, std::vector<LinkEffect> effects) {
+  for (const LinkEffect& effect : effects) std::visit(LinkPerformer{self}, effect);
+}
+
+void send_to_process(RouterSelf self, Letter letter) {
+  auto& state = self->state;
+  const ProcessIncarnation process = letter.to.process;
+  int copies = state.config.filter ? state.config.filter(letter) : 1;
+  if (copies != 1) ++state.counters.filtered;
+  const auto link = state.links->link_to(process);
+  for (; copies > 0; --copies) {
+    if (link && send_over(self, *link, letter)) continue;
+    if (!state.links->is_expected(process) && !state.requests->view().replica_count()) {
+      ++state.counters.undeliverable;
+    } else {
+      state.waiting->add(process, letter);
+    }
+  }
+}
+
+void answer_join(RouterSelf self, Letter letter) {
+  auto& state = self->state;
+  const auto* welcome = std::get_if<Welcome>(&letter.body);
+  const auto nonce = welcome != nullptr ? welcome->nonce : std::get<JoinRefused>(letter.body).nonce;
+  const auto asked = state.hints.joining.find(nonce);
+  if (asked == state.hints.joining.end()) return route(self, std::move(letter));
+  letter.from = state.links->self().process.value_or(ProcessIncarnation{});
+  const LinkId link = asked->second;
+  if (!send_over(self, link, letter)) ++state.counters.undeliverable;
+  if (welcome != nullptr) perform(self, state.links->bind(link, welcome->process));
+}
+
+void receive_frame(RouterSelf self, const WireFrame& frame) {
+  const auto link = link_of_sender(self);
+  if (!link) return;
+  auto whole = self->state.connections.at(*link).assembler.accept(frame.bytes, now_of(self));
+  if (!whole) {
+    ++self->state.counters.bad_frames;
+    return reset_link(self, *link, whole.failure().message);
+  }
+  if (!*whole) return;
+  Assembled& assembled = **whole;
+  auto letter = decode(assembled.letter, assembled.buffers);
+  if (!letter.value) {
+    ++self->state.counters.bad_letters;
+    return reset_link(self, *link, letter.malformed);
+  }
+  const Duration transfer = assembled.buffers.empty() ? Duration{} : assembled.took;
+  receive_letter(self, *link, std::move(*letter.value), transfer);
+}
+
+void dial_ended(RouterSelf self, const Dialled& dialled) {
+  auto& state = self->state;
+  if (!dialled.peer) {
+    log_debug("router", "dialling process ", dialled.process, ": ", dialled.reason);
+    return perform(self, state.links->dialled(dialled.process, std::nullopt, now_of(self)));
+  }
+  const auto address = caf::actor_cast<caf::actor_addr>(dialled.peer);
+  if (const auto known = state.link_of.find(address); known != state.link_of.end()) {
+    const LinkId old = known->second;
+    state.link_of.erase(known);
+    state.connections.erase(old);
+    perform(self, state.links->lost(old, "dialled again", now_of(self)));
+  }
+  const LinkId link = open_connection(self, dialled.peer);
+  perform(self, state.links->dialled(dialled.process, link, now_of(self)));
+}
+
+void connection_down(RouterSelf self, const caf::down_msg& down) {
+  auto& state = self->state;
+  const auto found = state.link_of.find(down.source);
+  if (found == state.link_of.end()) return local_down(self, down.source);
+  const LinkId link = found->second;
+  state.link_of.erase(found);
+  state.connections.erase(link);
+  perform(self, state.links->lost(link, caf::to_string(down.reason), now_of(self)));
+}
+
+}  // namespace shoal

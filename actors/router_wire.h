@@ -1,0 +1,17 @@
+// The router's links: dials, greetings, frames in and out, and what happens when one breaks.
+#pragma once
+
+#include "actors/router_mail.h"
+
+namespace shoal {
+
+void perform(RouterSelf self, std::vector<LinkEffect> effects);
+// To the router of another process, or into the bounded queue until a link to it is up.
+void send_to_process(RouterSelf self, Letter letter);
+// Over the link that a joining node's Join came by; it has no number yet, or is about to get one.
+void answer_join(RouterSelf self, Letter letter);
+void receive_frame(RouterSelf self, const WireFrame& frame);
+void dial_ended(RouterSelf self, const Dialled& dialled);
+void connection_down(RouterSelf self, const caf::down_msg& down);
+
+}  // namespace shoal

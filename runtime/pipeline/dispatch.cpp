@@ -1,0 +1,318 @@
+#include "runtime/pipeline/dispatch.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+[[nodiscard]] Duration doubled(Duration base, int times, Duration ceiling) {
+  for (int i = 0; i < times && base < ceiling; ++i) base *= 2;
+  return std::min(base, ceiling);
+}
+
+constexpr Duration kSendAgainCeiling = std::chrono::minutes(10);
+
+void append(std::vector<Letter>& to, std::vector<Letter> more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
+DataLoaderCore::DataLoaderCore(DataLoaderConfig config, const SampleSource& source)
+    : config_(config), source_(&source), planner_(make_path_planner(config.routing, config.seed)) {
+  CHECK(config.stages > 0 && config.microbatches > 0 && config.credits > 0, "a run has stages, microbatches, credits");
+}
+
+bool DataLoaderCore::is_over() const { return view_.is_finished(); }
+
+const char* DataLoaderCore::state() const {
+  if (is_over()) return "the run is over";
+  if (!serves_every_stage(members_of(view_, config_.stages))) return "waiting for a replica in every stage";
+  if (phase_ != Phase::kWorking) return "asking who holds what";
+  if (!work_) return "at the target";
+  if (work_->purpose == Purpose::kEvaluate) return "evaluating";
+  return work_->answered == work_->items.size() ? "all answered, waiting for the commit" : "training";
+}
+
+std::vector<Letter> DataLoaderCore::follow(const JournalEntry& entry, Instant now) {
+  const auto branch = view_.branch();
+  const auto steps = view_.committed_steps();
+  view_.apply(entry);
+  if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) replica_removed(removed->replica, removed->stage);
+  if (view_.branch() != branch || view_.committed_steps() != steps || is_over()) {
+    work_.reset();
+    held_.clear();
+    if (phase_ == Phase::kAskingHolders || view_.branch() != branch) phase_ = Phase::kFollowing;
+  }
+  if (phase_ != Phase::kWorking) return {};
+  begin_work(now);
+  return dispatch(now);
+}
+
+std::optional<EvaluationExtent> DataLoaderCore::evaluation_due() const {
+  const std::uint64_t steps = view_.committed_steps();
+  if (evaluated_ == std::pair{view_.branch(), steps}) return std::nullopt;
+  if (steps >= config_.target_steps) return EvaluationExtent::kComplete;
+  const bool is_due = config_.evaluate_every > 0 && steps > 0 && steps % config_.evaluate_every == 0;
+  return is_due ? std::optional(EvaluationExtent::kPeriodic) : std::nullopt;
+}
+
+void DataLoaderCore::begin_work(Instant now) {
+  if (work_ || is_over()) return;
+  if (const auto extent = evaluation_due()) return begin_evaluation(*extent, now);
+  if (view_.committed_steps() >= config_.target_steps) return;
+  Work work;
+  work.step = StepId{view_.committed_steps()};
+  work.items.resize(config_.microbatches);
+  work.last_answer = now;
+  work_ = std::move(work);
+}
+
+void DataLoaderCore::begin_evaluation(EvaluationExtent extent, Instant now) {
+  Work work;
+  work.purpose = Purpose::kEvaluate;
+  work.extent = extent;
+  work.step = StepId{view_.committed_steps()};
+  work.items.resize(source_->evaluation_count(extent));
+  CHECK(!work.items.empty(), "an evaluation has at least one microbatch");
+  work.last_answer = now;
+  work_ = std::move(work);
+}
+
+std::vector<Letter> DataLoaderCore::ask_holders(Instant now) {
+  phase_ = Phase::kAskingHolders;
+  holders_due_ = now + config_.holders_timeout;
+  holders_heard_.clear();
+  held_.clear();
+  std::vector<Letter> out;
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+    const AskHolders question{StageId{stage}, view_.branch(), StepId{view_.committed_steps()}};
+    out.push_back(Letter{{}, to_sync_group(question.stage), question});
+  }
+  return out;
+}
+
+std::vector<Letter> DataLoaderCore::holders(const Holders& holders, Instant now) {
+  const bool is_asked = phase_ == Phase::kAskingHolders && holders.branch == view_.branch() &&
+                        holders.step.value == view_.committed_steps() && holders.stage.value < config_.stages;
+  if (!is_asked) return {};
+  holders_heard_.insert(holders.stage);
+  for (const Holder& holder : holders.holders) held_[holder.microbatch][holders.stage] = holder.replica;
+  if (holders_heard_.size() < config_.stages) return {};
+  return tick(now);
+}
+
+std::vector<Letter> DataLoaderCore::tick(Instant now) {
+  if (is_over()) return {};
+  if (phase_ == Phase::kFollowing) {
+    return serves_every_stage(members_of(view_, config_.stages)) ? ask_holders(now) : std::vector<Letter>{};
+  }
+  if (phase_ == Phase::kAskingHolders) {
+    if (holders_heard_.size() < config_.stages && now < holders_due_) return {};
+    phase_ = Phase::kWorking;
+  }
+  begin_work(now);
+  std::vector<Letter> out = give_up_evaluation(now);
+  append(out, dispatch(now));
+  append(out, repeat_overdue(now));
+  append(out, announce(now));
+  return out;
+}
+
+std::map<Incarnation, std::uint32_t> DataLoaderCore::in_flight_by_first_hop() const {
+  std::map<Incarnation, std::uint32_t> in_flight;
+  for (const Item& item : work_->items) {
+    if (item.progress == Progress::kInFlight) ++in_flight[item.path.front()];
+  }
+  return in_flight;
+}
+
+std::vector<Letter> DataLoaderCore::dispatch(Instant now) {
+  std::vector<Letter> out;
+  if (!work_) return out;
+  const Members members = members_of(view_, config_.stages);
+  if (!serves_every_stage(members)) return out;
+  auto in_flight = in_flight_by_first_hop();
+  for (std::size_t i = 0; i < work_->items.size(); ++i) {
+    Item& item = work_->items[i];
+    const MicrobatchId microbatch{static_cast<std::uint32_t>(i)};
+    if (item.progress != Progress::kWaiting || !plan(item, microbatch, members, in_flight, now)) continue;
+    item.progress = Progress::kInFlight;
+    ++in_flight[item.path.front()];
+    out.push_back(send(item, microbatch, now));
+  }
+  return out;
+}
+
+// What a holder is known for goes to it, so that a restart makes no duplicates; the planner chooses the rest.
+bool DataLoaderCore::plan(Item& item, MicrobatchId microbatch, const Members& members,
+                          const std::map<Incarnation, std::uint32_t>& in_flight, Instant now) {
+  std::set<Incarnation> without_credit;
+  for (const auto& [replica, count] : in_flight) {
+    if (count >= config_.credits) without_credit.insert(replica);
+  }
+  const auto held = held_.find(microbatch);
+  const bool is_held = work_->purpose == Purpose::kTrain && held != held_.end();
+  if (is_held) {
+    const auto first = held->second.find(StageId{0});
+    if (first != held->second.end() && without_credit.contains(first->second)) return false;
+  }
+  auto path = planner_->plan(PlanRequest{microbatch, work_->purpose, &members, &without_credit}, now);
+  if (!path) return false;
+  if (is_held) {
+    for (const auto& [stage, replica] : held->second) {
+      if (view_.stage_of(replica) == stage) (*path)[stage.value] = replica;
+    }
+  }
+  item.path = std::move(*path);
+  return true;
+}
+
+Letter DataLoaderCore::send(Item& item, MicrobatchId microbatch, Instant now) {
+  item.due = now + doubled(config_.send_again, item.repeats, kSendAgainCeiling);
+  const bool trains = work_->purpose == Purpose::kTrain;
+  Sample sample = trains ? source_->training(work_->step, microbatch) : source_->evaluation(microbatch);
+  Forward forward;
+  forward.cause.run = config_.run;
+  forward.cause.branch = view_.branch();
+  forward.cause.term = config_.term;
+  forward.cause.position = view_.position();
+  forward.cause.step = work_->step;
+  forward.cause.microbatch = microbatch;
+  forward.cause.attempt = static_cast<std::uint32_t>(item.repeats);
+  forward.sender = Incarnation{};  // nobody in the view: the data loader of this term
+  forward.weights_version = view_.committed_steps();
+  forward.purpose = work_->purpose;
+  forward.path = item.path;
+  forward.input = std::move(sample.inputs);
+  forward.targets = std::move(sample.targets);
+  const Incarnation first = item.path.front();
+  return Letter{{}, to_stage({}, first), std::move(forward)};
+}
+
+std::vector<Letter> DataLoaderCore::answered(const Backward& backward, Instant now) {
+  const bool is_ours = work_ && backward.purpose == work_->purpose && backward.cause.branch == view_.branch() &&
+                       backward.cause.step == work_->step &&
+                       backward.cause.microbatch.value < work_->items.size();
+  if (!is_ours) return {};
+  Item& item = work_->items[backward.cause.microbatch.value];
+  if (item.progress != Progress::kInFlight) return {};
+  learn(item, backward, now);
+  item.progress = Progress::kAnswered;
+  item.loss_sum = backward.loss_sum;
+  item.token_count = backward.token_count;
+  ++work_->answered;
+  work_->last_answer = now;
+  std::vector<Letter> out = finish_if_answered(now);
+  append(out, dispatch(now));
+  return out;
+}
+
+// A planned hop that is not in the trail was replaced on the way: whoever did so could not reach it.
+void DataLoaderCore::learn(const Item& item, const Backward& backward, Instant now) {
+  if (backward.purpose == Purpose::kTrain) planner_->learn(backward.trail);
+  for (const Incarnation planned : item.path) {
+    const bool visited = std::any_of(backward.trail.begin(), backward.trail.end(),
+                                     [planned](const Hop& hop) { return hop.replica == planned; });
+    if (!visited && !backward.trail.empty() && view_.contains(planned)) planner_->failed(planned, now);
+  }
+}
+
+std::vector<Letter> DataLoaderCore::finish_if_answered(Instant now) {
+  if (work_->answered < work_->items.size()) return {};
+  if (work_->purpose == Purpose::kTrain) {
+    work_->announcements = 0;
+    work_->announce_due = now;
+    return announce(now);
+  }
+  const EvaluationResult result = evaluation_result();
+  evaluated_ = {view_.branch(), view_.committed_steps()};
+  work_.reset();
+  begin_work(now);
+  return {Letter{{}, to_metrics(), result}, Letter{{}, to_supervisor(), result}};
+}
+
+// Added in the order of the microbatches, whatever order they came in: equal runs give equal bits.
+EvaluationResult DataLoaderCore::evaluation_result() const {
+  EvaluationResult result;
+  result.branch = view_.branch();
+  result.step = view_.committed_steps();
+  result.target_bytes = source_->evaluation_target_bytes(work_->extent);
+  result.complete = work_->extent == EvaluationExtent::kComplete;
+  for (const Item& item : work_->items) {
+    result.loss_sum += item.loss_sum;
+    result.token_count += item.token_count;
+  }
+  return result;
+}
+
+std::vector<Letter> DataLoaderCore::announce(Instant now) {
+  std::vector<Letter> out;
+  const bool is_due = work_ && work_->purpose == Purpose::kTrain && work_->answered == work_->items.size() &&
+                      now >= work_->announce_due;
+  if (!is_due) return out;
+  work_->announce_due = now + doubled(config_.repeat_first, work_->announcements++, config_.repeat_ceiling);
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+    out.push_back(Letter{{}, to_sync_group(StageId{stage}), AllAnswered{view_.branch(), work_->step}});
+  }
+  return out;
+}
+
+std::vector<Letter> DataLoaderCore::repeat_overdue(Instant now) {
+  std::vector<Letter> out;
+  if (!work_) return out;
+  for (std::size_t i = 0; i < work_->items.size(); ++i) {
+    Item& item = work_->items[i];
+    if (item.progress != Progress::kInFlight || now < item.due) continue;
+    ++item.repeats;
+    out.push_back(send(item, MicrobatchId{static_cast<std::uint32_t>(i)}, now));
+  }
+  return out;
+}
+
+// Only a periodic one: the run does not end without the evaluation of its last weights.
+std::vector<Letter> DataLoaderCore::give_up_evaluation(Instant now) {
+  const bool is_stuck = work_ && work_->purpose == Purpose::kEvaluate &&
+                        work_->extent == EvaluationExtent::kPeriodic &&
+                        now - work_->last_answer >= config_.evaluation_timeout;
+  if (!is_stuck) return {};
+  const RunEvent event{"evaluation_given_up", "data_loader",
+                       compose(work_->answered, " of ", work_->items.size(), " microbatches were answered"),
+                       view_.committed_steps()};
+  ++evaluations_given_up_;
+  evaluated_ = {view_.branch(), view_.committed_steps()};
+  work_.reset();
+  begin_work(now);
+  return {Letter{{}, to_metrics(), event}};
+}
+
+void DataLoaderCore::missing(const Missing& missing, Instant now) {
+  const bool is_ours = work_ && work_->purpose == Purpose::kTrain && missing.order.branch == view_.branch() &&
+                       missing.order.step == work_->step && missing.upstream == Incarnation{};
+  if (!is_ours) return;
+  for (const MicrobatchId microbatch : missing.microbatches) {
+    if (microbatch.value >= work_->items.size()) continue;
+    Item& item = work_->items[microbatch.value];
+    if (item.progress != Progress::kAnswered) continue;
+    item.progress = Progress::kInFlight;
+    item.due = now + config_.send_again;
+    --work_->answered;
+  }
+}
+
+// The router replaces the hop by the same rule; knowing it keeps the credits right.
+void DataLoaderCore::replica_removed(Incarnation replica, StageId stage) {
+  if (!work_) return;
+  const Members members = members_of(view_, config_.stages);
+  for (std::size_t i = 0; i < work_->items.size(); ++i) {
+    Item& item = work_->items[i];
+    if (item.path.size() <= stage.value || item.path[stage.value] != replica) continue;
+    const auto other = replacement_hop(members[stage.value], MicrobatchId{static_cast<std::uint32_t>(i)}, replica);
+    if (other) item.path[stage.value] = *other;
+  }
+}
+
+}  // namespace shoal

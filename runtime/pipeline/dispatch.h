@@ -1,0 +1,134 @@
+// The data loader's decisions: which microbatch leaves when, on which path, and when a step or an evaluation is done.
+//
+//   following ──every stage served──▶ asking holders ──all told, or time-out──▶ training ◀──answered──┐
+//                                                                                  │ Commit that is due ─▶ evaluating
+//                                                                                  └ FinishRun ─▶ over
+// A step is planned when committed_steps equals it; its samples are a pure function of (seed, step, index), so nothing
+// here is durable: after a restart the journal says the step, the sync groups who holds what, and every microbatch is
+// sent again (P-14). Holders, AllAnswered and Missing are hints; manifests are the proof.
+//
+// Bounded (S-6): at most `credits` microbatches in flight per replica of stage 0; one work list (a step or an
+// evaluation) at a time. No training microbatch leaves while an evaluation is unanswered and not given up.
+// Pure: time comes in, letters go out; the router keeps, repeats and re-routes what was sent (request_table.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "messages/letter.h"
+#include "runtime/base/clock.h"
+#include "runtime/cluster/view.h"
+#include "runtime/pipeline/path_planner.h"
+
+namespace shoal {
+
+// One microbatch's tensors, int32 [B, T]; targets -1 are not counted.
+struct Sample {
+  TensorBlob inputs;
+  TensorBlob targets;
+};
+
+enum class EvaluationExtent : std::uint8_t { kPeriodic, kComplete };  // eval.batches of them, or all validation tokens
+
+// Where microbatches come from: pure functions of their arguments.
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+  [[nodiscard]] virtual Sample training(StepId step, MicrobatchId microbatch) const = 0;
+  [[nodiscard]] virtual std::uint32_t evaluation_count(EvaluationExtent extent) const = 0;
+  [[nodiscard]] virtual std::uint64_t evaluation_target_bytes(EvaluationExtent extent) const = 0;
+  [[nodiscard]] virtual Sample evaluation(MicrobatchId microbatch) const = 0;
+};
+
+struct DataLoaderConfig {
+  RunId run;
+  Term term;
+  std::uint32_t stages = 1;
+  std::uint32_t microbatches = 1;  // per step
+  std::uint32_t credits = 1;       // schedule.h
+  Routing routing = Routing::kIwrr;
+  std::uint64_t seed = 1;
+  std::uint64_t target_steps = 1;     // plan no step at or beyond it; the complete evaluation follows its commit
+  std::uint64_t evaluate_every = 0;   // steps applied; 0: only the one at the end
+  Duration holders_timeout = std::chrono::milliseconds(500);
+  Duration repeat_first = std::chrono::milliseconds(200);  // of AllAnswered, until the Commit is read; doubles
+  Duration repeat_ceiling = std::chrono::seconds(5);
+  Duration send_again = std::chrono::seconds(30);       // a Forward whose router may have lost its memory; doubles
+  Duration evaluation_timeout = std::chrono::minutes(2);  // without any answer: the periodic one is given up
+};
+
+class DataLoaderCore {
+ public:
+  // `source` outlives the core.
+  DataLoaderCore(DataLoaderConfig config, const SampleSource& source);
+
+  [[nodiscard]] std::vector<Letter> follow(const JournalEntry& entry, Instant now);
+  [[nodiscard]] std::vector<Letter> answered(const Backward& backward, Instant now);
+  // The router re-sends what it kept; here they only count as unanswered again.
+  void missing(const Missing& missing, Instant now);
+  [[nodiscard]] std::vector<Letter> holders(const Holders& holders, Instant now);
+  [[nodiscard]] std::vector<Letter> tick(Instant now);
+
+  // Why it sends or does not: for `shoal ps`.
+  [[nodiscard]] const char* state() const;
+  [[nodiscard]] std::uint64_t evaluations_given_up() const { return evaluations_given_up_; }
+
+ private:
+  enum class Phase : std::uint8_t { kFollowing, kAskingHolders, kWorking };
+  enum class Progress : std::uint8_t { kWaiting, kInFlight, kAnswered };
+  struct Item {
+    Progress progress = Progress::kWaiting;
+    std::vector<Incarnation> path;
+    Instant due;  // in flight: when it is sent once more
+    int repeats = 0;
+    double loss_sum = 0;
+    std::uint64_t token_count = 0;
+  };
+  // The microbatches of one step or of one evaluation.
+  struct Work {
+    Purpose purpose = Purpose::kTrain;
+    EvaluationExtent extent = EvaluationExtent::kPeriodic;
+    StepId step;  // evaluation: steps applied
+    std::vector<Item> items;
+    std::size_t answered = 0;
+    Instant last_answer;
+    Instant announce_due;  // of the next AllAnswered
+    int announcements = 0;
+  };
+
+  [[nodiscard]] bool is_over() const;
+  [[nodiscard]] std::optional<EvaluationExtent> evaluation_due() const;
+  void begin_work(Instant now);
+  void begin_evaluation(EvaluationExtent extent, Instant now);
+  [[nodiscard]] std::vector<Letter> ask_holders(Instant now);
+  [[nodiscard]] std::vector<Letter> dispatch(Instant now);
+  [[nodiscard]] bool plan(Item& item, MicrobatchId microbatch, const Members& members,
+                          const std::map<Incarnation, std::uint32_t>& in_flight, Instant now);
+  [[nodiscard]] Letter send(Item& item, MicrobatchId microbatch, Instant now);
+  [[nodiscard]] std::vector<Letter> finish_if_answered(Instant now);
+  [[nodiscard]] std::vector<Letter> announce(Instant now);
+  [[nodiscard]] std::vector<Letter> repeat_overdue(Instant now);
+  [[nodiscard]] std::vector<Letter> give_up_evaluation(Instant now);
+  [[nodiscard]] EvaluationResult evaluation_result() const;
+  [[nodiscard]] std::map<Incarnation, std::uint32_t> in_flight_by_first_hop() const;
+  void learn(const Item& item, const Backward& backward, Instant now);
+  void replica_removed(Incarnation replica, StageId stage);
+
+  DataLoaderConfig config_;
+  const SampleSource* source_;
+  std::unique_ptr<PathPlanner> planner_;
+  View view_;
+  Phase phase_ = Phase::kFollowing;
+  Instant holders_due_;
+  std::set<StageId> holders_heard_;
+  std::map<MicrobatchId, std::map<StageId, Incarnation>> held_;  // of the first step after a (re)start
+  std::optional<Work> work_;
+  std::optional<std::pair<Branch, std::uint64_t>> evaluated_;  // the last evaluation ended, answered or given up
+  std::uint64_t evaluations_given_up_ = 0;
+};
+
+}  // namespace shoal

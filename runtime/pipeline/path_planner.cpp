@@ -1,0 +1,232 @@
+#include "runtime/pipeline/path_planner.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+
+#include "runtime/base/check.h"
+#include "runtime/base/counter_random.h"
+
+namespace shoal {
+namespace {
+
+// Work of one visit, in forwards: a backward counts 2.5 of them (design.md §5).
+constexpr double kForwardLoad = 1.0;
+constexpr double kTrainLoad = kForwardLoad + 2.5;
+constexpr double kSpeedWeight = 0.2;  // of the newest measurement in the moving average
+
+[[nodiscard]] double load_of(Purpose purpose) { return purpose == Purpose::kTrain ? kTrainLoad : kForwardLoad; }
+
+class StaticPlanner final : public PathPlanner {
+ public:
+  std::optional<std::vector<Incarnation>> plan(const PlanRequest& request, Instant /*now*/) override {
+    std::vector<Incarnation> path;
+    for (const auto& replicas : *request.members) {
+      path.push_back(replicas[request.microbatch.value % replicas.size()]);
+    }
+    if (request.without_credit->contains(path.front())) return std::nullopt;
+    return path;
+  }
+  void learn(const std::vector<Hop>& /*trail*/) override {}
+  void failed(Incarnation /*replica*/, Instant /*now*/) override {}
+};
+
+// Who may be chosen: has credit (stage 0) and is not banned, unless every one is.
+class Bans {
+ public:
+  void add(Incarnation replica, Instant now) { until_[replica] = now + PathPlanner::kBan; }
+  void lift(Incarnation replica) { until_.erase(replica); }
+  [[nodiscard]] bool holds(Incarnation replica, Instant now) const {
+    const auto found = until_.find(replica);
+    return found != until_.end() && now < found->second;
+  }
+  // After a ban has run out its holder gets one microbatch, and the ban again until that one comes back.
+  void probe(Incarnation replica, Instant now) {
+    if (const auto found = until_.find(replica); found != until_.end()) found->second = now + PathPlanner::kBan;
+  }
+  void keep_only(const Members& members) {
+    std::erase_if(until_, [&members](const auto& ban) {
+      return std::none_of(members.begin(), members.end(), [&ban](const std::vector<Incarnation>& replicas) {
+        return std::binary_search(replicas.begin(), replicas.end(), ban.first);
+      });
+    });
+  }
+  [[nodiscard]] std::vector<Incarnation> candidates(const PlanRequest& request, std::size_t stage, Instant now) const {
+    std::vector<Incarnation> with_credit;
+    for (const Incarnation replica : (*request.members)[stage]) {
+      if (stage > 0 || !request.without_credit->contains(replica)) with_credit.push_back(replica);
+    }
+    std::vector<Incarnation> allowed;
+    for (const Incarnation replica : with_credit) {
+      if (!holds(replica, now)) allowed.push_back(replica);
+    }
+    const auto& everybody = (*request.members)[stage];
+    const bool all_banned = std::all_of(everybody.begin(), everybody.end(),
+                                        [&](Incarnation replica) { return holds(replica, now); });
+    return all_banned ? with_credit : allowed;
+  }
+
+ private:
+  std::map<Incarnation, Instant> until_;
+};
+
+class UniformPlanner final : public PathPlanner {
+ public:
+  explicit UniformPlanner(std::uint64_t seed) : key_(philox_key(seed)) {}
+
+  std::optional<std::vector<Incarnation>> plan(const PlanRequest& request, Instant now) override {
+    bans_.keep_only(*request.members);
+    std::vector<Incarnation> path;
+    for (std::size_t stage = 0; stage < request.members->size(); ++stage) {
+      const auto candidates = bans_.candidates(request, stage, now);
+      if (candidates.empty()) return std::nullopt;
+      path.push_back(candidates[draw(candidates.size())]);
+    }
+    for (const Incarnation replica : path) bans_.probe(replica, now);
+    return path;
+  }
+  void learn(const std::vector<Hop>& trail) override {
+    for (const Hop& hop : trail) bans_.lift(hop.replica);
+  }
+  void failed(Incarnation replica, Instant now) override { bans_.add(replica, now); }
+
+ private:
+  [[nodiscard]] std::size_t draw(std::size_t count) {
+    const auto words = philox4x32(philox_counter(draws_++, stream_of("path")), key_);
+    return static_cast<std::size_t>(std::uint64_t{words[0]} * count >> 32U);
+  }
+
+  std::array<std::uint32_t, 2> key_;
+  std::uint64_t draws_ = 0;
+  Bans bans_;
+};
+
+class IwrrPlanner final : public PathPlanner {
+ public:
+  std::optional<std::vector<Incarnation>> plan(const PlanRequest& request, Instant now) override {
+    bans_.keep_only(*request.members);
+    keep_only(*request.members);
+    std::vector<Incarnation> path;
+    for (std::size_t stage = 0; stage < request.members->size(); ++stage) {
+      enter_newcomers((*request.members)[stage]);
+      const auto candidates = bans_.candidates(request, stage, now);
+      if (candidates.empty()) return std::nullopt;
+      path.push_back(*std::min_element(candidates.begin(), candidates.end(), [this](Incarnation a, Incarnation b) {
+        return peers_.at(a).virtual_time < peers_.at(b).virtual_time;
+      }));
+    }
+    for (std::size_t stage = 0; stage < path.size(); ++stage) {
+      Peer& peer = peers_.at(path[stage]);
+      const double speed = peer.speed.value_or(mean_speed((*request.members)[stage]));
+      peer.virtual_time += load_of(request.purpose) / speed;
+      bans_.probe(path[stage], now);
+    }
+    return path;
+  }
+
+  void learn(const std::vector<Hop>& trail) override {
+    for (const Hop& hop : trail) {
+      bans_.lift(hop.replica);
+      const auto found = peers_.find(hop.replica);
+      const double took_ms = static_cast<double>(hop.queue_ms) + static_cast<double>(hop.compute_ms) +
+                             static_cast<double>(hop.transfer_ms);
+      if (found == peers_.end() || !(took_ms > 0) || took_ms > std::numeric_limits<float>::max()) continue;
+      const double speed = kTrainLoad / std::max(took_ms, 1e-3);
+      auto& known = found->second.speed;
+      known = known ? (1 - kSpeedWeight) * *known + kSpeedWeight * speed : speed;
+    }
+  }
+
+  void failed(Incarnation replica, Instant now) override { bans_.add(replica, now); }
+
+ private:
+  struct Peer {
+    double virtual_time = 0;      // milliseconds of work given to it
+    std::optional<double> speed;  // forwards per millisecond
+  };
+
+  void keep_only(const Members& members) {
+    std::erase_if(peers_, [&members](const auto& peer) {
+      return std::none_of(members.begin(), members.end(), [&peer](const std::vector<Incarnation>& replicas) {
+        return std::binary_search(replicas.begin(), replicas.end(), peer.first);
+      });
+    });
+  }
+
+  void enter_newcomers(const std::vector<Incarnation>& replicas) {
+    std::optional<double> least;
+    for (const Incarnation replica : replicas) {
+      const auto found = peers_.find(replica);
+      if (found == peers_.end()) continue;
+      least = least ? std::min(*least, found->second.virtual_time) : found->second.virtual_time;
+    }
+    for (const Incarnation replica : replicas) peers_.try_emplace(replica, Peer{least.value_or(0), std::nullopt});
+  }
+
+  // What a member without measurements is taken to be: as fast as its stage's others on average.
+  [[nodiscard]] double mean_speed(const std::vector<Incarnation>& replicas) const {
+    double sum = 0;
+    int count = 0;
+    for (const Incarnation replica : replicas) {
+      if (const auto& speed = peers_.at(replica).speed) sum += *speed, ++count;
+    }
+    return count == 0 ? 1.0 : sum / count;
+  }
+
+  std::map<Incarnation, Peer> peers_;
+  Bans bans_;
+};
+
+// Every policy relies on what PlanRequest promises.
+class CheckedPlanner final : public PathPlanner {
+ public:
+  explicit CheckedPlanner(std::unique_ptr<PathPlanner> policy) : policy_(std::move(policy)) {}
+  std::optional<std::vector<Incarnation>> plan(const PlanRequest& request, Instant now) override {
+    CHECK(serves_every_stage(*request.members), "a path needs a replica in every stage");
+    return policy_->plan(request, now);
+  }
+  void learn(const std::vector<Hop>& trail) override { policy_->learn(trail); }
+  void failed(Incarnation replica, Instant now) override { policy_->failed(replica, now); }
+
+ private:
+  std::unique_ptr<PathPlanner> policy_;
+};
+
+[[nodiscard]] std::unique_ptr<PathPlanner> make_policy(Routing routing, std::uint64_t seed) {
+  switch (routing) {
+    case Routing::kStatic: return std::make_unique<StaticPlanner>();
+    case Routing::kUniform: return std::make_unique<UniformPlanner>(seed);
+    case Routing::kIwrr: return std::make_unique<IwrrPlanner>();
+  }
+  CHECK(false, "no such routing policy");
+}
+
+}  // namespace
+
+Members members_of(const View& view, std::uint32_t stages) {
+  Members members(stages);
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    for (const ReplicaMember& replica : view.replicas_of(StageId{stage})) members[stage].push_back(replica.incarnation);
+  }
+  return members;
+}
+
+bool serves_every_stage(const Members& members) {
+  return !members.empty() &&
+         std::all_of(members.begin(), members.end(), [](const auto& replicas) { return !replicas.empty(); });
+}
+
+std::optional<Incarnation> replacement_hop(const std::vector<Incarnation>& stage_members, MicrobatchId microbatch,
+                                           Incarnation failed) {
+  std::vector<Incarnation> others = stage_members;
+  std::erase(others, failed);
+  if (others.empty()) return std::nullopt;
+  return others[microbatch.value % others.size()];
+}
+
+std::unique_ptr<PathPlanner> make_path_planner(Routing routing, std::uint64_t seed) {
+  return std::make_unique<CheckedPlanner>(make_policy(routing, seed));
+}
+
+}  // namespace shoal

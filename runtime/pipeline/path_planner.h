@@ -1,0 +1,58 @@
+// Which replica of each stage a microbatch visits, decided before it leaves (design.md §5).
+//
+//   static   microbatch i visits the (i mod R)-th member of each stage
+//   uniform  a seeded draw per stage
+//   iwrr     interleaved weighted round robin: each member has a virtual time; the least is taken and advanced by
+//            load / measured speed; a newcomer enters at the current minimum
+//
+// The planner learns from the trails that come back. Whoever failed is banned until it appears in a trail again or
+// kBan has passed, for then it is probed with one microbatch; a ban never leaves a stage without a candidate.
+// Pure: time comes in. Safety never depends on a plan (the manifests decide), only speed does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "messages/pipeline.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/config.h"
+#include "runtime/cluster/view.h"
+
+namespace shoal {
+
+// Who serves each stage, ascending by incarnation; index = stage.
+using Members = std::vector<std::vector<Incarnation>>;
+
+[[nodiscard]] Members members_of(const View& view, std::uint32_t stages);
+[[nodiscard]] bool serves_every_stage(const Members& members);
+
+// Who takes over one hop. The same answer wherever it is asked with the same members, so that two upstream replicas
+// that both re-send a microbatch meet at one holder instead of making a duplicate. None: nobody else is there.
+[[nodiscard]] std::optional<Incarnation> replacement_hop(const std::vector<Incarnation>& stage_members,
+                                                         MicrobatchId microbatch, Incarnation failed);
+
+struct PlanRequest {
+  MicrobatchId microbatch;
+  Purpose purpose = Purpose::kTrain;
+  const Members* members = nullptr;                   // every stage has at least one (CHECKed)
+  const std::set<Incarnation>* without_credit = nullptr;  // replicas of stage 0 that hold all they may
+};
+
+class PathPlanner {
+ public:
+  static constexpr Duration kBan = std::chrono::seconds(10);
+
+  virtual ~PathPlanner() = default;
+  // One replica per stage; none when the policy's choice for stage 0 has no credit left.
+  [[nodiscard]] virtual std::optional<std::vector<Incarnation>> plan(const PlanRequest& request, Instant now) = 0;
+  // What a training microbatch's hops took; last stage first, as in Backward.
+  virtual void learn(const std::vector<Hop>& trail) = 0;
+  virtual void failed(Incarnation replica, Instant now) = 0;
+};
+
+[[nodiscard]] std::unique_ptr<PathPlanner> make_path_planner(Routing routing, std::uint64_t seed);
+
+}  // namespace shoal

@@ -1,0 +1,257 @@
+#include "runtime/pipeline/request_table.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+#include "runtime/pipeline/path_planner.h"
+
+namespace shoal {
+namespace {
+
+constexpr double kAverageWeight = 0.2;   // of the newest measurement
+constexpr double kTimeoutFactor = 4.0;   // design.md §4.3
+constexpr int kDoublingsMax = 16;
+
+[[nodiscard]] Letter letter_to(Incarnation replica, MessageBody body) {
+  return Letter{{}, to_stage({}, replica), std::move(body)};
+}
+
+[[nodiscard]] Duration doubled(Duration base, int times, Duration ceiling) {
+  for (int i = 0; i < times && base < ceiling; ++i) base *= 2;
+  return std::min(base, ceiling);
+}
+
+}  // namespace
+
+RequestTable::Key RequestTable::key_of(Incarnation requester, const Cause& cause, Purpose purpose) {
+  return Key{requester, cause.branch, cause.step, purpose, cause.microbatch};
+}
+
+RequestTable::Entry* RequestTable::find(Incarnation requester, const Cause& cause, Purpose purpose) {
+  const auto found = entries_.find(key_of(requester, cause, purpose));
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+std::size_t RequestTable::count_of(Incarnation requester) const {
+  const auto first = entries_.lower_bound(Key{requester, {}, {}, Purpose::kTrain, {}});
+  const auto last = entries_.lower_bound(Key{Incarnation{requester.value + 1}, {}, {}, Purpose::kTrain, {}});
+  return static_cast<std::size_t>(std::distance(first, last));
+}
+
+bool RequestTable::is_served(const Entry& entry) const { return view_.stage_of(entry.hop()) == entry.stage(); }
+
+Duration RequestTable::timeout_of(Incarnation hop) const {
+  const auto found = answer_ms_.find(hop);
+  if (found == answer_ms_.end()) return limits_.floor;
+  const auto measured = std::chrono::duration<double, std::milli>(kTimeoutFactor * found->second);
+  return std::clamp(std::chrono::duration_cast<Duration>(measured), limits_.floor, limits_.ceiling);
+}
+
+Duration RequestTable::backed_off(const Entry& entry) const {
+  return doubled(timeout_of(entry.hop()), entry.doublings, limits_.ceiling);
+}
+
+std::size_t RequestTable::unanswered_count() const {
+  return static_cast<std::size_t>(
+      std::count_if(entries_.begin(), entries_.end(), [](const auto& entry) { return !entry.second.answered; }));
+}
+
+void RequestTable::send(Entry& entry, Instant now, std::vector<Letter>& out) {
+  entry.waiting = Waiting::kForAnswer;
+  entry.sent_at = now;
+  entry.due = now + backed_off(entry);
+  out.push_back(letter_to(entry.hop(), entry.forward));
+}
+
+void RequestTable::send_again(Entry& entry, Instant now, std::vector<Letter>& out) {
+  if (!is_served(entry)) return reroute(entry, now, out);
+  ++counts_.sent_again;
+  ++entry.forward.cause.attempt;
+  entry.measurable = false;
+  send(entry, now, out);
+}
+
+// Only the failed hop changes; everything downstream answers from its caches.
+void RequestTable::reroute(Entry& entry, Instant now, std::vector<Letter>& out) {
+  std::vector<Incarnation> replicas;
+  for (const ReplicaMember& replica : view_.replicas_of(entry.stage())) replicas.push_back(replica.incarnation);
+  const auto other = replacement_hop(replicas, entry.forward.cause.microbatch, entry.hop());
+  if (!other && is_served(entry)) return retry_later(entry, now);
+  if (!other) {
+    entry.waiting = Waiting::kForReplica;
+    return;
+  }
+  ++counts_.rerouted;
+  entry.forward.path[entry.forward.cause.hop] = *other;
+  ++entry.forward.cause.attempt;
+  entry.measurable = true;
+  entry.unanswered_asks = entry.doublings = 0;
+  if (entry.reroutes++ > 0) return retry_later(entry, now);
+  entry.retries = 0;
+  send(entry, now, out);
+}
+
+void RequestTable::retry_later(Entry& entry, Instant now) {
+  entry.waiting = Waiting::kToRetry;
+  entry.due = now + doubled(limits_.retry, std::min(entry.retries++, kDoublingsMax), limits_.retry_ceiling);
+}
+
+void RequestTable::ask(Entry& entry, Instant now, std::vector<Letter>& out) {
+  ++counts_.asked;
+  ++entry.unanswered_asks;
+  entry.doublings = std::min(entry.doublings + 1, kDoublingsMax);
+  entry.due = now + backed_off(entry);
+  out.push_back(letter_to(entry.hop(), Ask{entry.forward.cause, entry.forward.sender, entry.forward.purpose}));
+}
+
+std::vector<Letter> RequestTable::add(Incarnation requester, Forward forward, Instant now) {
+  CHECK(forward.cause.hop < forward.path.size(), "a Forward's hop lies on its path");
+  std::vector<Letter> out;
+  const Key key = key_of(requester, forward.cause, forward.purpose);
+  if (const auto known = entries_.find(key); known != entries_.end()) {
+    known->second.answered = false;
+    send_again(known->second, now, out);
+    return out;
+  }
+  if (count_of(requester) >= limits_.entries_per_requester_max) {
+    ++counts_.refused;
+    return out;
+  }
+  const bool is_ahead = forward.cause.position > view_.position();
+  Entry& entry = entries_[key];
+  entry.forward = std::move(forward);
+  if (is_served(entry)) {
+    send(entry, now, out);
+  } else if (is_ahead) {
+    retry_later(entry, now);  // the journal will say who this is
+  } else {
+    reroute(entry, now, out);
+  }
+  return out;
+}
+
+void RequestTable::answered(Incarnation requester, const Backward& backward, Instant now) {
+  Entry* entry = find(requester, backward.cause, backward.purpose);
+  if (entry == nullptr) return;
+  if (!entry->answered && entry->measurable && backward.sender == entry->hop()) {
+    const double took_ms = milliseconds(now - entry->sent_at);
+    const auto [average, is_first] = answer_ms_.try_emplace(backward.sender, took_ms);
+    if (!is_first) average->second += kAverageWeight * (took_ms - average->second);
+  }
+  if (backward.purpose == Purpose::kEvaluate) {
+    entries_.erase(key_of(requester, backward.cause, backward.purpose));
+    return;
+  }
+  entry->answered = true;
+  entry->waiting = Waiting::kForNothing;
+  entry->doublings = entry->unanswered_asks = entry->retries = entry->reroutes = 0;
+}
+
+std::vector<Letter> RequestTable::refused(Incarnation requester, const Refusal& refusal, Instant now) {
+  std::vector<Letter> out;
+  Entry* entry = find(requester, refusal.cause, refusal.purpose);
+  if (entry == nullptr || entry->answered || refusal.sender != entry->hop()) return out;
+  entry->unanswered_asks = 0;
+  switch (refusal.reason) {
+    case RefusalReason::kStepCommitted: entry->waiting = Waiting::kForNothing; break;  // its Commit will drop it
+    case RefusalReason::kFrozen:
+    case RefusalReason::kStepNotReached:
+    case RefusalReason::kStaleEpoch:
+    case RefusalReason::kBusy:
+      entry->measurable = false;
+      retry_later(*entry, now);
+      break;
+    case RefusalReason::kFenced:
+    case RefusalReason::kNotMember:
+    case RefusalReason::kUnknownReplica: reroute(*entry, now, out); break;
+  }
+  return out;
+}
+
+std::vector<Letter> RequestTable::ask_answered(Incarnation requester, const AskAnswer& answer, Instant now) {
+  std::vector<Letter> out;
+  Entry* entry = find(requester, answer.cause, answer.purpose);
+  if (entry == nullptr || entry->answered || answer.sender != entry->hop()) return out;
+  if (entry->waiting != Waiting::kForAnswer) return out;
+  entry->unanswered_asks = 0;
+  if (answer.state == AskState::kUnknown) {
+    send_again(*entry, now, out);
+  } else {
+    entry->due = now + backed_off(*entry);
+  }
+  return out;
+}
+
+std::vector<Letter> RequestTable::missing(const Missing& missing, Instant now) {
+  std::vector<Letter> out;
+  for (const MicrobatchId microbatch : missing.microbatches) {
+    const Key key{missing.upstream, missing.order.branch, missing.order.step, Purpose::kTrain, microbatch};
+    const auto found = entries_.find(key);
+    if (found == entries_.end() || found->second.stage() != missing.order.stage) continue;
+    found->second.answered = false;
+    send_again(found->second, now, out);
+  }
+  return out;
+}
+
+std::vector<Letter> RequestTable::follow(const JournalEntry& entry, Instant now) {
+  view_.apply(entry);
+  std::vector<Letter> out;
+  std::erase_if(entries_, [&entry](const auto& kept) { return kept.first.branch < entry.branch; });
+  if (const auto* add = std::get_if<AddReplica>(&entry.body)) {
+    replica_added(add->stage, now, out);
+  } else if (const auto* remove = std::get_if<RemoveReplica>(&entry.body)) {
+    replica_removed(remove->replica, now, out);
+  } else if (const auto* commit = std::get_if<Commit>(&entry.body)) {
+    committed(entry.branch, commit->step);
+  }
+  return out;
+}
+
+void RequestTable::replica_added(StageId stage, Instant now, std::vector<Letter>& out) {
+  for (auto& [key, entry] : entries_) {
+    if (entry.waiting == Waiting::kForReplica && entry.stage() == stage) reroute(entry, now, out);
+  }
+}
+
+// Answered or not: what the removed one had accumulated is lost with it (P-12a).
+void RequestTable::replica_removed(Incarnation replica, Instant now, std::vector<Letter>& out) {
+  answer_ms_.erase(replica);
+  forget(replica);
+  for (auto& [key, entry] : entries_) {
+    if (entry.hop() != replica) continue;
+    entry.answered = false;
+    entry.reroutes = 0;
+    reroute(entry, now, out);
+  }
+}
+
+void RequestTable::forget(Incarnation requester) {
+  std::erase_if(entries_, [requester](const auto& entry) { return entry.first.requester == requester; });
+}
+
+void RequestTable::committed(Branch branch, StepId step) {
+  std::erase_if(entries_, [branch, step](const auto& entry) {
+    return entry.first.branch == branch && entry.first.step <= step;
+  });
+}
+
+std::vector<Letter> RequestTable::tick(Instant now) {
+  std::vector<Letter> out;
+  for (auto& [key, entry] : entries_) {
+    if (now < entry.due) continue;
+    if (entry.waiting == Waiting::kToRetry) {
+      send_again(entry, now, out);
+    } else if (entry.waiting == Waiting::kForAnswer) {
+      if (entry.unanswered_asks < limits_.unanswered_asks_max) {
+        ask(entry, now, out);
+      } else {
+        entry.unanswered_asks = 0;
+        reroute(entry, now, out);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace shoal
