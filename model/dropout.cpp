@@ -35,7 +35,7 @@ at::Tensor Dropout::apply(const at::Tensor& x_BTC, int layer, DropoutSite site) 
       }
     }
   }
-  return x_BTC * mask_BTC;
+  return x_BTC.mul(mask_BTC);
 }
 
 }  // namespace shoal

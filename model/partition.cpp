@@ -30,13 +30,18 @@ void add_layer(const ModelConfig& model, int layer, std::vector<TensorSpec>& ten
   const std::int64_t width = model.width;
   const std::string prefix = "h." + std::to_string(layer) + ".";
   const std::int64_t hidden = 4 * width;
-  const std::vector<TensorSpec> parts = {
-      {"ln_1.weight", {width}},           {"ln_1.bias", {width}},
-      {"ln_2.weight", {width}},           {"ln_2.bias", {width}},
-      {"attn.c_attn.weight", {width, 3 * width}}, {"attn.c_attn.bias", {3 * width}},
-      {"attn.c_proj.weight", {width, width}},     {"attn.c_proj.bias", {width}},
-      {"mlp.c_fc.weight", {width, hidden}},       {"mlp.c_fc.bias", {hidden}},
-      {"mlp.c_proj.weight", {hidden, width}},     {"mlp.c_proj.bias", {width}}};
+  const std::vector<TensorSpec> parts = {{"ln_1.weight", {width}},
+                                         {"ln_1.bias", {width}},
+                                         {"ln_2.weight", {width}},
+                                         {"ln_2.bias", {width}},
+                                         {"attn.c_attn.weight", {width, 3 * width}},
+                                         {"attn.c_attn.bias", {3 * width}},
+                                         {"attn.c_proj.weight", {width, width}},
+                                         {"attn.c_proj.bias", {width}},
+                                         {"mlp.c_fc.weight", {width, hidden}},
+                                         {"mlp.c_fc.bias", {hidden}},
+                                         {"mlp.c_proj.weight", {hidden, width}},
+                                         {"mlp.c_proj.bias", {width}}};
   for (const TensorSpec& part : parts) tensors.push_back({prefix + part.name, part.shape});
 }
 
@@ -62,7 +67,8 @@ StagePlan make_plan(const ModelConfig& model, int first_layer, int layer_count) 
   }
   std::sort(plan.tensors.begin(), plan.tensors.end(),
             [](const TensorSpec& a, const TensorSpec& b) { return a.name < b.name; });
-  for (const TensorSpec& tensor : plan.tensors) plan.parameter_count += static_cast<std::uint64_t>(element_count(tensor));
+  for (const TensorSpec& tensor : plan.tensors)
+    plan.parameter_count += static_cast<std::uint64_t>(element_count(tensor));
   return plan;
 }
 
@@ -107,9 +113,9 @@ std::int64_t element_count(const TensorSpec& tensor) {
 
 Result<std::vector<StagePlan>> partition(const ModelConfig& model, int stages) {
   if (stages < 1 || stages > model.layers) {
-    return fail(Error::kUsage, compose("pipeline.stages = ", stages, ": a model of ", model.layers,
-                                       " layers can be cut into 1 to ", model.layers,
-                                       " stages; lower pipeline.stages or raise model.layers"));
+    return fail(Error::kUsage,
+                compose("pipeline.stages = ", stages, ": a model of ", model.layers, " layers can be cut into 1 to ",
+                        model.layers, " stages; lower pipeline.stages or raise model.layers"));
   }
   const std::vector<int> boundaries = best_boundaries(model, stages);
   std::vector<StagePlan> plans;

@@ -8,8 +8,9 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+
+#include "runtime/base/check_after_torch.h"
 
 namespace shoal {
 namespace {
@@ -68,17 +69,16 @@ at::Tensor Transformer::forward(const at::Tensor& input, const Dropout& dropout)
   CHECK(input.size(1) <= context_, compose("at most ", context_, " tokens, not ", input.size(1)));
   at::Tensor x_BTC = has_embedding_ ? embed(input, dropout) : input;
   for (const Layer& layer : layers_) {
-    x_BTC = x_BTC + dropout.apply(attend(layer, norm(layer.ln_1, x_BTC)), layer.index, DropoutSite::kAttention);
-    const at::Tensor hidden =
-        at::gelu(project(norm(layer.ln_2, x_BTC), layer.mlp_c_fc.weight_io, layer.mlp_c_fc.bias), "tanh");
-    x_BTC = x_BTC + dropout.apply(project(hidden, layer.mlp_c_proj.weight_io, layer.mlp_c_proj.bias), layer.index,
-                                  DropoutSite::kMlp);
+    const at::Tensor attended_BTC = attend(layer, norm(layer.ln_1, x_BTC));
+    x_BTC = x_BTC.add(dropout.apply(attended_BTC, layer.index, DropoutSite::kAttention));
+    const at::Tensor transformed_BTC = transform(layer, norm(layer.ln_2, x_BTC));
+    x_BTC = x_BTC.add(dropout.apply(transformed_BTC, layer.index, DropoutSite::kMlp));
   }
   return has_head_ ? at::linear(norm(ln_f_, x_BTC), lm_head_) : x_BTC;
 }
 
 at::Tensor Transformer::embed(const at::Tensor& tokens_BT, const Dropout& dropout) const {
-  const at::Tensor x_BTC = at::embedding(wte_, tokens_BT) + wpe_.narrow(0, 0, tokens_BT.size(1));
+  const at::Tensor x_BTC = at::embedding(wte_, tokens_BT).add(wpe_.narrow(0, 0, tokens_BT.size(1)));
   return dropout.apply(x_BTC, 0, DropoutSite::kEmbedding);
 }
 
@@ -97,6 +97,11 @@ at::Tensor Transformer::attend(const Layer& layer, const at::Tensor& x_BTC) cons
                                                              std::nullopt, 0.0, true);
   const at::Tensor y_BTC = y_BHTD.transpose(1, 2).reshape({B, T, width_});
   return project(y_BTC, layer.attn_c_proj.weight_io, layer.attn_c_proj.bias);
+}
+
+at::Tensor Transformer::transform(const Layer& layer, const at::Tensor& x_BTC) const {
+  const at::Tensor hidden = at::gelu(project(x_BTC, layer.mlp_c_fc.weight_io, layer.mlp_c_fc.bias), "tanh");
+  return project(hidden, layer.mlp_c_proj.weight_io, layer.mlp_c_proj.bias);
 }
 
 at::Tensor loss_sum(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {

@@ -44,6 +44,7 @@ class Transformer {
 
   [[nodiscard]] at::Tensor embed(const at::Tensor& tokens_BT, const Dropout& dropout) const;
   [[nodiscard]] at::Tensor attend(const Layer& layer, const at::Tensor& x_BTC) const;
+  [[nodiscard]] at::Tensor transform(const Layer& layer, const at::Tensor& x_BTC) const;
   [[nodiscard]] at::Tensor norm(const Norm& norm, const at::Tensor& x_BTC) const;
 
   int heads_;

@@ -32,11 +32,11 @@ void mean_of_fast(std::span<const float> sums, std::uint64_t tokens, std::span<f
 
 struct AdamwCoefficients {
   float clip_scale = 1;
-  float decay = 1;         // 1 - lr * weight_decay, or 1 where nothing decays
+  float decay = 1;  // 1 - lr * weight_decay, or 1 where nothing decays
   float one_minus_beta1 = 0;
   float beta2 = 0;
   float one_minus_beta2 = 0;
-  float step_size = 0;     // lr / (1 - beta1^t)
+  float step_size = 0;        // lr / (1 - beta1^t)
   float root_correction = 1;  // sqrt(1 - beta2^t)
   float eps = 0;
 };

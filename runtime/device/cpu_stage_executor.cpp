@@ -1,0 +1,166 @@
+#include "runtime/device/cpu_stage_executor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/from_blob.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "runtime/device/host_tensor.h"
+
+#include "runtime/base/check_after_torch.h"
+
+namespace shoal {
+namespace {
+
+std::uint64_t count_targets(const TensorBlob& targets) {
+  CHECK(targets.dtype == DType::kInt32, "targets are int32");
+  const auto* begin = targets.as<std::int32_t>();
+  return static_cast<std::uint64_t>(
+      std::count_if(begin, begin + targets.element_count(), [](std::int32_t target) { return target >= 0; }));
+}
+
+}  // namespace
+
+CpuStageExecutor::CpuStageExecutor(const Config& config, StagePlan plan)
+    : config_(config),
+      plan_(std::move(plan)),
+      layout_(plan_.tensors),
+      state_(layout_, config),
+      sums_(layout_, config.sync.reduction, planned_tokens(config)) {
+  WeightMap by_name;
+  for (const FlatTensor& tensor : layout_.tensors) {
+    at::Tensor weights =
+        at::from_blob(state_.weights_of(tensor).data(), tensor.spec.shape, at::TensorOptions().dtype(at::kFloat));
+    weights.set_requires_grad(true);
+    weights_.push_back(weights);
+    by_name[tensor.spec.name] = weights;
+  }
+  model_ = std::make_unique<Transformer>(config_.model, plan_, by_name);
+}
+
+TensorBlob CpuStageExecutor::forward(const MicrobatchWork& work) {
+  CHECK(!plan_.has_head, "the last stage runs forward_backward");
+  use_threads();
+  const bool keeps_graph = !config_.pipeline.recompute;
+  Kept kept{work, take_input(work, keeps_graph), {}};
+  const at::AutoGradMode graph(keeps_graph);
+  const at::Tensor output = run(work, kept.input, config_.model.dropout);
+  if (keeps_graph) kept.output = output;
+  kept_.insert_or_assign(work.microbatch, std::move(kept));
+  return to_blob(output.detach());
+}
+
+BackwardResult CpuStageExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient) {
+  const auto found = kept_.find(microbatch);
+  CHECK(found != kept_.end(), "a backward follows the forward of its microbatch");
+  use_threads();
+  Kept kept = std::move(found->second);
+  kept_.erase(found);
+  if (!kept.output.defined()) {
+    const at::AutoGradMode graph(true);
+    kept.input = take_input(kept.work, true);
+    kept.output = run(kept.work, kept.input, config_.model.dropout);
+  }
+  const at::Tensor gradient = borrow(output_gradient);
+  CHECK(gradient.sizes() == kept.output.sizes(), "the gradient has the shape of the activation");
+  return differentiate({kept.output, gradient}, kept.input, kept.work);
+}
+
+BackwardResult CpuStageExecutor::forward_backward(const MicrobatchWork& work) {
+  CHECK(plan_.has_head, "only the last stage has a loss");
+  use_threads();
+  const at::AutoGradMode graph(true);
+  const at::Tensor input = take_input(work, true);
+  const at::Tensor logits_BTV = run(work, input, config_.model.dropout);
+  const at::Tensor loss = loss_sum(logits_BTV, borrow(work.targets).to(at::kLong));
+  BackwardResult result = differentiate({loss, {}}, input, work);
+  result.loss_sum = loss.item<float>();
+  if (!std::isfinite(result.loss_sum)) result.bad_tensor = "loss";
+  return result;
+}
+
+EvaluateResult CpuStageExecutor::evaluate(const MicrobatchWork& work) {
+  use_threads();
+  const at::NoGradGuard no_graph;
+  const at::Tensor output = run(work, take_input(work, false), 0);
+  EvaluateResult result;
+  result.token_count = count_targets(work.targets);
+  if (plan_.has_head) {
+    result.loss_sum = loss_sum(output, borrow(work.targets).to(at::kLong)).item<float>();
+  } else {
+    result.activation = to_blob(output);
+  }
+  return result;
+}
+
+void CpuStageExecutor::zero() {
+  kept_.clear();
+  sums_.clear();
+}
+
+ReducedSum CpuStageExecutor::adopt_sum(const TensorBlob& sum, std::uint64_t token_count) {
+  return sums_.adopt(sum, token_count);
+}
+
+void CpuStageExecutor::apply(const UpdateOrder& order) {
+  CHECK(sums_.has_mean(), "an update needs an adopted sum");
+  state_.update(sums_, order);
+  zero();
+}
+
+std::vector<std::string> CpuStageExecutor::tensor_names() const {
+  std::vector<std::string> names;
+  for (const FlatTensor& tensor : layout_.tensors) names.push_back(tensor.spec.name);
+  return names;
+}
+
+at::Tensor CpuStageExecutor::take_input(const MicrobatchWork& work, bool wants_gradient) const {
+  at::Tensor input = borrow(work.input);
+  const bool takes_tokens = plan_.has_embedding;
+  CHECK(input.scalar_type() == (takes_tokens ? at::kInt : at::kFloat), "tokens int32, activations float32");
+  CHECK(takes_tokens || input.dim() == 3, "activations are [B,T,C]");
+  return takes_tokens ? input : input.set_requires_grad(wants_gradient);
+}
+
+at::Tensor CpuStageExecutor::run(const MicrobatchWork& work, const at::Tensor& input, double dropout_rate) const {
+  const Dropout dropout{
+      .rate = dropout_rate,
+      .seed = config_.run.seed,
+      .step = work.step.value,
+      .first_sample = std::uint64_t{work.microbatch.value} * static_cast<std::uint64_t>(config_.batch.microbatch)};
+  return model_->forward(input, dropout);
+}
+
+BackwardResult CpuStageExecutor::differentiate(const Root& root, const at::Tensor& input, const MicrobatchWork& work) {
+  std::vector<at::Tensor> variables = weights_;
+  if (!plan_.has_embedding) variables.push_back(input);
+  std::vector<at::Tensor> seeds;
+  if (root.gradient.defined()) seeds.push_back(root.gradient);
+  const auto gradients = torch::autograd::grad({root.value}, variables, seeds);
+
+  BackwardResult result;
+  result.token_count = count_targets(work.targets);
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    const at::Tensor dense = gradients[i].contiguous();
+    const std::span<const float> values(dense.const_data_ptr<float>(), layout_.tensors[i].count);
+    if (!sums_.add(layout_.tensors[i], values, result.token_count) && !result.bad_tensor) {
+      result.bad_tensor = layout_.tensors[i].spec.name;
+    }
+  }
+  if (!plan_.has_embedding) result.input_gradient = to_blob(gradients.back());
+  return result;
+}
+
+// Torch keeps its number of threads per calling thread, and an executor may be called from another one than made it.
+void CpuStageExecutor::use_threads() const {
+  static thread_local int current = 0;
+  if (current == config_.run.threads) return;
+  at::set_num_threads(config_.run.threads);
+  current = config_.run.threads;
+}
+
+}  // namespace shoal

@@ -1,0 +1,29 @@
+#include "runtime/device/evaluator.h"
+
+#include <cmath>
+#include <utility>
+
+namespace shoal {
+
+Evaluation evaluate(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
+                    const Tokenizer& tokenizer) {
+  Evaluation evaluation;
+  double loss_sum = 0;
+  for (std::uint64_t batch = 0; batch < batches; ++batch) {
+    for (std::uint32_t index = 0; index < plan.microbatch_count(batch); ++index) {
+      const MicrobatchId microbatch{index};
+      Microbatch windows = plan.microbatch(batch, microbatch);
+      const EvaluateResult result =
+          executor.evaluate({StepId{0}, microbatch, std::move(windows.inputs), std::move(windows.targets)});
+      loss_sum += result.loss_sum;
+      evaluation.token_count += result.token_count;
+    }
+  }
+  evaluation.loss = loss_sum / static_cast<double>(evaluation.token_count);
+  evaluation.perplexity = std::exp(evaluation.loss);
+  evaluation.bits_per_byte =
+      bits_per_byte(evaluation.loss, evaluation.token_count, plan.target_bytes(batches, tokenizer));
+  return evaluation;
+}
+
+}  // namespace shoal

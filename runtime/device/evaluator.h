@@ -1,0 +1,25 @@
+// The loss of a model over validation windows, and what it means per byte. Torch-free.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/config.h"
+#include "runtime/data/batch.h"
+#include "runtime/data/tokenizer.h"
+#include "runtime/pipeline/stage_executor.h"
+
+namespace shoal {
+
+struct Evaluation {
+  double loss = 0;  // nats per token
+  double perplexity = 0;
+  double bits_per_byte = 0;
+  std::uint64_t token_count = 0;
+};
+
+// Over the first `batches` batches of the plan (plan.batch_count(limit) of them). `executor` holds the whole model. The
+// sums are added per microbatch in order, in double.
+[[nodiscard]] Evaluation evaluate(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
+                                  const Tokenizer& tokenizer);
+
+}  // namespace shoal

@@ -1,0 +1,60 @@
+#include "runtime/device/executor_factory.h"
+
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+#include "model/partition.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/compose.h"
+#include "runtime/device/cpu_stage_executor.h"
+#include "runtime/device/gemm_choice.h"
+#include "runtime/device/paced_stage_executor.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::string_view kPaced = "paced:";
+constexpr double kPaceMsMax = 3.6e6;
+
+std::optional<double> number(std::string_view text) {
+  double value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::unique_ptr<StageExecutor> paced(std::unique_ptr<StageExecutor> device, double pace_ms) {
+  const auto pace = std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(pace_ms));
+  return std::make_unique<PacedStageExecutor>(std::move(device), pace, std::make_shared<SteadyClock>(),
+                                              [](Instant end) { std::this_thread::sleep_until(end); });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig& config) {
+  std::optional<double> pace_ms;
+  if (config.device.starts_with(kPaced)) {
+    pace_ms = number(std::string_view(config.device).substr(kPaced.size()));
+    if (!pace_ms || !(*pace_ms >= 0 && *pace_ms <= kPaceMsMax)) {
+      return fail(Error::kUsage,
+                  "device '" + config.device + "': expected paced:MS with MS in milliseconds, e.g. paced:20");
+    }
+  } else if (config.device != "cpu") {
+    return fail(Error::kUsage, "device '" + config.device + "': this version has cpu and paced:MS");
+  }
+  const auto plans = partition(config.config.model, config.stages);
+  if (!plans.ok()) return plans.failure();
+  if (config.stage.value >= plans->size()) {
+    return fail(Error::kUsage, compose("stage ", config.stage, " of a pipeline of ", config.stages, " stages"));
+  }
+  prepare_process_for_compute();
+  std::unique_ptr<StageExecutor> executor =
+      std::make_unique<CpuStageExecutor>(config.config, (*plans)[config.stage.value]);
+  if (pace_ms) executor = paced(std::move(executor), *pace_ms);
+  return executor;
+}
+
+}  // namespace shoal

@@ -1,0 +1,28 @@
+// Makes the executor of a device. Torch-free header: what runs a stage is chosen here and nowhere else.
+//
+//   cpu          LibTorch on this machine's processor
+//   paced:MS     cpu, but each microbatch takes at least MS milliseconds forward and 2 MS backward: a device of known
+//                speed for tests and experiments
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "messages/ids.h"
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+#include "runtime/pipeline/stage_executor.h"
+
+namespace shoal {
+
+struct ExecutorConfig {
+  Config config;
+  StageId stage;
+  int stages = 1;  // of the whole pipeline; may differ from config.pipeline.stages (--single: 1)
+  std::string device = "cpu";
+};
+
+// Starts at the initial weights of (run.seed, tensor name). Errors: kUsage for an unknown device or an impossible cut.
+[[nodiscard]] Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig& config);
+
+}  // namespace shoal

@@ -1,0 +1,71 @@
+#include "runtime/device/gemm_choice.h"
+
+#include <malloc.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include <ATen/Version.h>
+#include <ATen/core/TensorBase.h>
+#include <torch/headeronly/version.h>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+bool has_fast_path_instructions() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+#else
+  return false;
+#endif
+}
+
+bool is_intel() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("intel") != 0;
+#else
+  return false;
+#endif
+}
+
+bool forces_fast_path() {
+  static const bool forced = [] {
+    const char* wish = std::getenv("SHOAL_GEMM");
+    const bool wants_default = wish != nullptr && std::string_view(wish) == "default";
+    return !wants_default && !is_intel() && has_fast_path_instructions();
+  }();
+  return forced;
+}
+
+std::string instruction_set() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0) return "avx512";
+  if (has_fast_path_instructions()) return "avx2";
+#endif
+  return "baseline";
+}
+
+}  // namespace
+
+void prepare_process_for_compute() {
+  // Activations of some megabytes come and go with every microbatch: keep their pages instead of faulting them in anew.
+  static const bool prepared = [] {
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    return forces_fast_path();
+  }();
+  static_cast<void>(prepared);
+}
+
+std::string kernel_fingerprint(int threads) {
+  const char* path = forces_fast_path() ? "mkl fast path (forced)" : "mkl own choice";
+  return compose("torch ", TORCH_VERSION, "; gemm ", path, ", ", instruction_set(), "; vector ",
+                 at::get_cpu_capability(), "; threads ", threads);
+}
+
+}  // namespace shoal
+
+// The question torch's BLAS asks before it chooses kernels. Its own answer is about the maker, not about instructions.
+extern "C" int mkl_serv_intel_cpu_true() { return (shoal::is_intel() || shoal::forces_fast_path()) ? 1 : 0; }

@@ -1,0 +1,17 @@
+// Between a TensorBlob and a torch tensor.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "messages/tensor_blob.h"
+
+namespace shoal {
+
+// A tensor over the blob's bytes, which live as long as the tensor. Never to be written to. Float32, int32 or int64;
+// CHECKs that shape and bytes agree.
+[[nodiscard]] at::Tensor borrow(const TensorBlob& blob);
+
+// A copy, contiguous. Float32 or int64.
+[[nodiscard]] TensorBlob to_blob(const at::Tensor& tensor);
+
+}  // namespace shoal

@@ -1,0 +1,88 @@
+#include "runtime/device/single_trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "model/learning_rate.h"
+#include "runtime/base/compose.h"
+#include "runtime/data/batch.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kSkippedInARowMax = 10;
+
+}  // namespace
+
+double global_norm(std::vector<TensorNorm> norms) {
+  std::sort(norms.begin(), norms.end(), [](const TensorNorm& a, const TensorNorm& b) { return a.name < b.name; });
+  double squares = 0;
+  for (const TensorNorm& norm : norms) squares += norm.squared_norm;
+  return std::sqrt(squares);
+}
+
+SingleTrainer::SingleTrainer(const Config& config, StageExecutor& executor, const Tokens& tokens, const Clock& clock,
+                             TrainerProgress progress)
+    : config_(config),
+      executor_(executor),
+      tokens_(tokens),
+      clock_(clock),
+      order_(order_config(config, tokens.split().train)),
+      progress_(progress) {}
+
+Result<StepOutcome> SingleTrainer::step() {
+  StepOutcome outcome = run_microbatches();
+  commit(outcome);
+  progress_.steps += 1;
+  progress_.tokens_total += outcome.token_count;
+  progress_.skipped_in_a_row = outcome.skipped ? progress_.skipped_in_a_row + 1 : 0;
+  if (progress_.skipped_in_a_row >= kSkippedInARowMax) {
+    return fail(Error::kDiverged,
+                compose("training diverged: ", kSkippedInARowMax, " steps in a row were skipped, the last, ",
+                        outcome.step, ", because ", *outcome.skipped, "; lower optim.lr"));
+  }
+  return outcome;
+}
+
+StepOutcome SingleTrainer::run_microbatches() {
+  StepOutcome outcome;
+  outcome.step = StepId{progress_.steps};
+  outcome.learning_rate = learning_rate(config_.optim, progress_.steps);
+  outcome.microbatch_count = order_.microbatches_per_step();
+  const Instant start = clock_.now();
+  double loss_sum = 0;
+  for (std::uint32_t index = 0; index < outcome.microbatch_count; ++index) {
+    const MicrobatchId microbatch{index};
+    Microbatch batch = make_microbatch(tokens_, order_, outcome.step, microbatch);
+    const BackwardResult result =
+        executor_.forward_backward({outcome.step, microbatch, std::move(batch.inputs), std::move(batch.targets)});
+    loss_sum += result.loss_sum;
+    outcome.token_count += result.token_count;
+    if (result.bad_tensor && !outcome.skipped) {
+      outcome.skipped =
+          compose("the gradient of ", *result.bad_tensor, " in microbatch ", index, " is not finite or out of range");
+    }
+  }
+  outcome.loss = loss_sum / static_cast<double>(outcome.token_count);
+  outcome.compute_ms = milliseconds(clock_.now() - start);
+  return outcome;
+}
+
+void SingleTrainer::commit(StepOutcome& outcome) {
+  const Instant start = clock_.now();
+  const ReducedSum reduced = executor_.adopt_sum(executor_.contribution(), outcome.token_count);
+  outcome.grad_norm = global_norm(reduced.norms);
+  if (!outcome.skipped && !std::isfinite(outcome.grad_norm)) outcome.skipped = "the gradient's norm is not finite";
+  const Instant reduced_at = clock_.now();
+  outcome.reduce_ms = milliseconds(reduced_at - start);
+  if (outcome.skipped) {
+    executor_.skip();
+  } else {
+    progress_.optimizer_steps += 1;
+    executor_.apply({outcome.learning_rate, clip_scale(config_.optim, outcome.grad_norm), progress_.optimizer_steps});
+  }
+  outcome.apply_ms = milliseconds(clock_.now() - reduced_at);
+}
+
+}  // namespace shoal

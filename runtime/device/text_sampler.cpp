@@ -1,0 +1,64 @@
+#include "runtime/device/text_sampler.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+
+#include "model/partition.h"
+#include "model/transformer.h"
+#include "runtime/device/gemm_choice.h"
+#include "runtime/storage/safetensors.h"
+
+#include "runtime/base/check_after_torch.h"
+
+namespace shoal {
+
+struct TextSampler::Model {
+  Config config;
+  Transformer transformer;
+};
+
+Result<std::unique_ptr<TextSampler>> TextSampler::make(const Config& config, const TensorBlob& image) {
+  if (!image.has_value()) return fail(Error::kInvalidData, "there are no weights to sample from");
+  const auto stored = parse_safetensors({image.bytes->data(), image.bytes->size()}, "the weights");
+  if (!stored.ok()) return stored.failure();
+  prepare_process_for_compute();
+  const StagePlan plan = whole_model(config.model);
+  WeightMap weights;
+  for (const TensorSpec& spec : plan.tensors) {
+    const StoredTensor* tensor = find_tensor(*stored, spec.name);
+    if (tensor == nullptr || tensor->dtype != DType::kFloat32 || tensor->shape != spec.shape) {
+      return fail(Error::kInvalidData, "the weights have no tensor '" + spec.name +
+                                           "' of the shape that [model] asks for; is it another model's checkpoint?");
+    }
+    at::Tensor values = at::empty(spec.shape, at::kFloat);
+    std::memcpy(values.mutable_data_ptr(), tensor->bytes.data(), tensor->bytes.size());
+    weights[spec.name] = values;
+  }
+  auto model = std::make_unique<Model>(Model{config, Transformer(config.model, plan, weights)});
+  return std::unique_ptr<TextSampler>(new TextSampler(std::move(model)));
+}
+
+TextSampler::TextSampler(std::unique_ptr<Model> model) : model_(std::move(model)) {}
+TextSampler::~TextSampler() = default;
+
+std::int32_t TextSampler::next(std::span<const std::int32_t> tokens, const SamplerConfig& sampler,
+                               std::uint64_t position) const {
+  const ModelConfig& model = model_->config.model;
+  CHECK(!tokens.empty(), "there is a token before the next one");
+  const auto seen = tokens.last(std::min(tokens.size(), static_cast<std::size_t>(model.context)));
+  for (const std::int32_t token : seen) CHECK(token >= 0 && token < model.vocabulary, "a token of the vocabulary");
+  at::set_num_threads(model_->config.run.threads);
+  const at::NoGradGuard no_graph;
+  const auto count = static_cast<std::int64_t>(seen.size());
+  const at::Tensor input = at::empty({1, count}, at::kInt);
+  std::copy(seen.begin(), seen.end(), input.mutable_data_ptr<std::int32_t>());
+  const at::Tensor logits_V = model_->transformer.forward(input, Dropout{}).select(1, count - 1).contiguous();
+  return pick_token(sampler, {logits_V.const_data_ptr<float>(), static_cast<std::size_t>(model.vocabulary)}, position);
+}
+
+}  // namespace shoal

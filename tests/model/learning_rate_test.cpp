@@ -1,0 +1,56 @@
+// The schedule at its corners, and clipping.
+#include "model/learning_rate.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+OptimConfig optim() {
+  OptimConfig optim;
+  optim.lr = 1e-3;
+  optim.min_lr = 1e-4;
+  optim.warmup_steps = 10;
+  optim.decay_steps = 110;
+  return optim;
+}
+
+TEST(LearningRate, WarmsUpFromTheFirstStepToTheFullRate) {
+  EXPECT_DOUBLE_EQ(learning_rate(optim(), 0), 1e-4);
+  EXPECT_DOUBLE_EQ(learning_rate(optim(), 4), 5e-4);
+  EXPECT_DOUBLE_EQ(learning_rate(optim(), 9), 1e-3);
+}
+
+TEST(LearningRate, FallsAlongACosineToTheLeastRate) {
+  EXPECT_DOUBLE_EQ(learning_rate(optim(), 10), 1e-3);
+  EXPECT_DOUBLE_EQ(learning_rate(optim(), 60), 5.5e-4);
+  EXPECT_DOUBLE_EQ(learning_rate(optim(), 110), 1e-4);
+  EXPECT_DOUBLE_EQ(learning_rate(optim(), 100000), 1e-4);
+}
+
+TEST(LearningRate, ConstantWarmsUpTooAndStays) {
+  OptimConfig constant = optim();
+  constant.schedule = LearningRateSchedule::kConstant;
+  EXPECT_DOUBLE_EQ(learning_rate(constant, 4), 5e-4);
+  EXPECT_DOUBLE_EQ(learning_rate(constant, 5000), 1e-3);
+}
+
+TEST(LearningRate, NeedsNoWarmUp) {
+  OptimConfig cold = optim();
+  cold.warmup_steps = 0;
+  EXPECT_DOUBLE_EQ(learning_rate(cold, 0), 1e-3);
+  cold.decay_steps = 0;
+  EXPECT_DOUBLE_EQ(learning_rate(cold, 0), 1e-4);
+}
+
+TEST(ClipScale, ShortensLongGradientsOnly) {
+  OptimConfig clipping = optim();
+  clipping.clip_norm = 2;
+  EXPECT_DOUBLE_EQ(clip_scale(clipping, 1), 1);
+  EXPECT_DOUBLE_EQ(clip_scale(clipping, 4), 2 / (4 + 1e-6));
+  clipping.clip_norm = 0;
+  EXPECT_DOUBLE_EQ(clip_scale(clipping, 1e9), 1);
+}
+
+}  // namespace
+}  // namespace shoal

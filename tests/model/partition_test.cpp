@@ -1,0 +1,105 @@
+// The cut covers every layer once, in order, and no stage is dearer than it must be.
+#include "model/partition.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+ModelConfig model_of(int layers, int width = 64) {
+  ModelConfig model;
+  model.layers = layers;
+  model.width = width;
+  return model;
+}
+
+TEST(Partition, HoldsEveryTensorOfTheModelExactlyOnce) {
+  const ModelConfig model = model_of(6);
+  for (int stages = 1; stages <= 6; ++stages) {
+    const auto plans = partition(model, stages);
+    ASSERT_TRUE(plans.ok());
+    std::vector<TensorSpec> all;
+    for (const StagePlan& plan : *plans) all.insert(all.end(), plan.tensors.begin(), plan.tensors.end());
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    EXPECT_EQ(all, whole_model(model).tensors) << stages << " stages";
+  }
+}
+
+TEST(Partition, NamesAndShapesAreThoseOfGpt2) {
+  ModelConfig model = model_of(1, 8);
+  model.context = 16;
+  model.vocabulary = 32;
+  const std::vector<TensorSpec> expected = {{"h.0.attn.c_attn.bias", {24}}, {"h.0.attn.c_attn.weight", {8, 24}},
+                                            {"h.0.attn.c_proj.bias", {8}},  {"h.0.attn.c_proj.weight", {8, 8}},
+                                            {"h.0.ln_1.bias", {8}},         {"h.0.ln_1.weight", {8}},
+                                            {"h.0.ln_2.bias", {8}},         {"h.0.ln_2.weight", {8}},
+                                            {"h.0.mlp.c_fc.bias", {32}},    {"h.0.mlp.c_fc.weight", {8, 32}},
+                                            {"h.0.mlp.c_proj.bias", {8}},   {"h.0.mlp.c_proj.weight", {32, 8}},
+                                            {"lm_head.weight", {32, 8}},    {"ln_f.bias", {8}},
+                                            {"ln_f.weight", {8}},           {"wpe.weight", {16, 8}},
+                                            {"wte.weight", {32, 8}}};
+  const StagePlan plan = whole_model(model);
+  EXPECT_EQ(plan.tensors, expected);
+  EXPECT_EQ(plan.parameter_count, 24U + 192 + 8 + 64 + 8 * 4 + 32 + 256 + 8 + 256 + 256 + 8 + 8 + 128 + 256);
+}
+
+TEST(Partition, EveryStageHasALayerAndTheEndsHaveEmbeddingAndHead) {
+  const auto plans = partition(model_of(5), 5);
+  ASSERT_TRUE(plans.ok());
+  for (std::size_t s = 0; s < plans->size(); ++s) {
+    EXPECT_EQ((*plans)[s].layer_count, 1);
+    EXPECT_EQ((*plans)[s].first_layer, static_cast<int>(s));
+    EXPECT_EQ((*plans)[s].has_embedding, s == 0);
+    EXPECT_EQ((*plans)[s].has_head, s == 4);
+  }
+}
+
+TEST(Partition, RefusesAnImpossibleNumberOfStages) {
+  for (const int stages : {-1, 0, 5}) {
+    const auto plans = partition(model_of(4), stages);
+    ASSERT_FALSE(plans.ok());
+    EXPECT_EQ(plans.failure().error, Error::kUsage);
+    EXPECT_NE(plans.failure().message.find("pipeline.stages"), std::string::npos);
+  }
+}
+
+TEST(Partition, ADearHeadMovesLayersAwayFromTheLastStage) {
+  ModelConfig model = model_of(8, 128);
+  model.vocabulary = 50257;
+  const auto plans = partition(model, 2);
+  ASSERT_TRUE(plans.ok());
+  EXPECT_GT((*plans)[0].layer_count, (*plans)[1].layer_count);
+}
+
+TEST(Partition, NoOtherCutHasACheaperDearestStage) {
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto draw = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  for (int trial = 0; trial < 50; ++trial) {
+    ModelConfig model = model_of(draw(3, 9), 16 * draw(1, 20));
+    model.vocabulary = draw(2, 60000);
+    const auto plans = partition(model, 3);
+    ASSERT_TRUE(plans.ok());
+    const auto dearest = [](const std::vector<StagePlan>& some) {
+      return std::max_element(some.begin(), some.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; })
+          ->cost;
+    };
+    const double layer = (*plans)[1].cost / (*plans)[1].layer_count;
+    const double embedding = (*plans)[0].cost - layer * (*plans)[0].layer_count;
+    const double head = (*plans)[2].cost - layer * (*plans)[2].layer_count;
+    for (int a = 1; a < model.layers - 1; ++a) {
+      for (int b = 1; a + b < model.layers; ++b) {
+        const double other = std::max({embedding + a * layer, b * layer, (model.layers - a - b) * layer + head});
+        EXPECT_LE(dearest(*plans), other * (1 + 1e-9));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shoal
