@@ -11,8 +11,8 @@ class actor_system_config;
 namespace shoal {
 
 struct CafSettings {
-  std::size_t threads = 4;                             // workers of scheduled actors
-  std::chrono::milliseconds heartbeat_interval{500};   // equal on both sides of a connection
+  std::size_t threads = 4;                              // workers of scheduled actors
+  std::chrono::milliseconds heartbeat_interval{500};    // equal on both sides of a connection
   std::chrono::milliseconds connection_timeout{10000};  // swarm.dead_after_ms; a silent peer is down after it
 };
 

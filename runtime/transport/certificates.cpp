@@ -165,7 +165,8 @@ Result<KeyAndRequest> make_key_and_csr(const std::string& name) {
   if (!key) return openssl_failed("make a key");
   RequestPtr request(X509_REQ_new());
   if (!request || !set_common_name(X509_REQ_get_subject_name(request.get()), name) ||
-      X509_REQ_set_pubkey(request.get(), key.get()) != 1 || X509_REQ_sign(request.get(), key.get(), EVP_sha256()) <= 0) {
+      X509_REQ_set_pubkey(request.get(), key.get()) != 1 ||
+      X509_REQ_sign(request.get(), key.get(), EVP_sha256()) <= 0) {
     return openssl_failed("make a certificate request");
   }
   BioPtr out(BIO_new(BIO_s_mem()));
@@ -209,8 +210,7 @@ Result<Authority> Authority::open(const std::string& directory) {
   auto state = std::make_shared<State>();
   state->certificate = certificate_of(*certificate);
   state->key = key_of(*key);
-  if (!state->certificate || !state->key ||
-      X509_check_private_key(state->certificate.get(), state->key.get()) != 1) {
+  if (!state->certificate || !state->key || X509_check_private_key(state->certificate.get(), state->key.get()) != 1) {
     ERR_clear_error();
     return fail(Error::kInvalidData, compose("The certificate authority in ", directory,
                                              " is damaged: certificate and key do not belong together. Restore both "
@@ -230,9 +230,10 @@ Result<std::string> Authority::sign(std::string_view request_pem, const PeerIden
                                     const Validity& validity) const {
   CHECK(identity.run == state_->run, "an authority signs for its own run only");
   if (!is_valid_name(identity.name)) {
-    return fail(Error::kRefused, compose("'", identity.name,
-                                         "' cannot be a node's name: 1 to 64 letters, digits, '.', '_' or '-', beginning "
-                                         "with a letter or digit. Choose another with --name."));
+    return fail(Error::kRefused,
+                compose("'", identity.name,
+                        "' cannot be a node's name: 1 to 64 letters, digits, '.', '_' or '-', beginning "
+                        "with a letter or digit. Choose another with --name."));
   }
   ERR_clear_error();
   RequestPtr request;

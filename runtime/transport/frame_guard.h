@@ -21,11 +21,11 @@ class FrameGuard {
   explicit FrameGuard(std::uint32_t frame_bytes_max) : frame_bytes_max_(frame_bytes_max) {}
 
   enum class Verdict {
-    kDeliver,     // hand these bytes to the library
-    kDrop,        // do not; read next_read_bytes() next
-    kCloseShort,  // not a header, or a handshake without payload
-    kCloseLong,   // announces more than is allowed
-    kCloseUnknown // no such operation
+    kDeliver,      // hand these bytes to the library
+    kDrop,         // do not; read next_read_bytes() next
+    kCloseShort,   // not a header, or a handshake without payload
+    kCloseLong,    // announces more than is allowed
+    kCloseUnknown  // no such operation
   };
   // `data` holds exactly what was asked for: a header, or the payload its header announced.
   [[nodiscard]] Verdict inspect(const void* data, std::size_t size);

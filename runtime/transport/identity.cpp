@@ -14,15 +14,14 @@ constexpr std::size_t kRunDigits = 16;
 constexpr std::size_t kNameLengthMax = 64;
 constexpr std::array kRoles = {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator};
 
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
+bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 bool is_lower_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
 Failure malformed(std::string_view part) {
-  return fail(Error::kRefused, compose("The certificate's identity has no valid ", part,
-                                       "; shoal://<run>/<role>/<name> was expected. It was not issued by this program."));
+  return fail(Error::kRefused,
+              compose("The certificate's identity has no valid ", part,
+                      "; shoal://<run>/<role>/<name> was expected. It was not issued by this program."));
 }
 
 }  // namespace

@@ -101,20 +101,21 @@ Result<JoinToken> parse_token(std::string_view text) {
   if (!text.starts_with(kPrefix)) {
     const auto dot = text.find('.');
     if (text.starts_with(kFamily) && dot != std::string_view::npos && dot > kFamily.size()) {
-      return fail(Error::kRefused, compose("This join token is of version '", text.substr(0, dot), "'; this program reads '",
-                                           kPrefix.substr(0, kPrefix.size() - 1), "'. Use the same version everywhere."));
+      return fail(Error::kRefused,
+                  compose("This join token is of version '", text.substr(0, dot), "'; this program reads '",
+                          kPrefix.substr(0, kPrefix.size() - 1), "'. Use the same version everywhere."));
     }
     return fail(Error::kRefused, compose("This is not a join token; one begins with '", kPrefix, "'."));
   }
   text.remove_prefix(kPrefix.size());
   if (text.size() != kTextDigits) {
-    return fail(Error::kRefused, compose("The join token is ", text.size() < kTextDigits ? "truncated" : "too long", ": ",
-                                         text.size(), " characters after the dot where ", kTextDigits,
+    return fail(Error::kRefused, compose("The join token is ", text.size() < kTextDigits ? "truncated" : "too long",
+                                         ": ", text.size(), " characters after the dot where ", kTextDigits,
                                          " were expected. Copy the whole line that the spawner printed."));
   }
   const auto bytes = from_base64url(text);
-  if (!bytes || !std::equal(bytes->begin() + kCheckedBytes, bytes->end(),
-                            sha256(bytes->data(), kCheckedBytes).begin())) {
+  if (!bytes ||
+      !std::equal(bytes->begin() + kCheckedBytes, bytes->end(), sha256(bytes->data(), kCheckedBytes).begin())) {
     return fail(Error::kRefused, "The join token is damaged: its check digits do not fit. Copy it again.");
   }
   JoinToken token;
@@ -159,10 +160,12 @@ std::optional<TokenSecret> parse_secret(std::string_view text) {
 std::string_view verdict_text(TokenVerdict verdict) {
   switch (verdict) {
     case TokenVerdict::kGood: return "The join token is good.";
-    case TokenVerdict::kUnknown: return "The join token's secret is wrong; it was not made by this run. Ask its operator for a new one.";
+    case TokenVerdict::kUnknown:
+      return "The join token's secret is wrong; it was not made by this run. Ask its operator for a new one.";
     case TokenVerdict::kExpired: return "The join token has expired. Ask the run's operator for a new one.";
     case TokenVerdict::kRevoked: return "The join token was revoked. Ask the run's operator for a new one.";
-    case TokenVerdict::kUsedUp: return "The join token was used as often as it may be. Ask the run's operator for a new one.";
+    case TokenVerdict::kUsedUp:
+      return "The join token was used as often as it may be. Ask the run's operator for a new one.";
   }
   return "The join token is not known.";
 }
@@ -191,7 +194,8 @@ TokenVerdict TokenLedger::redeem(const TokenSecret& secret, WallTime now) {
 }
 
 bool TokenLedger::revoke(std::string_view id) {
-  const auto found = std::find_if(records_.begin(), records_.end(), [&](const auto& record) { return record.id == id; });
+  const auto found =
+      std::find_if(records_.begin(), records_.end(), [&](const auto& record) { return record.id == id; });
   if (found == records_.end()) return false;
   found->is_revoked = true;
   return true;
@@ -232,8 +236,8 @@ Result<TokenLedger> TokenLedger::from_text(std::string_view text) {
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     try {
       const auto json = nlohmann::json::parse(line);
-      TokenRecord record{json.at("id"), json.at("secret_sha256"), time_of(json.at("expiry")),
-                         json.at("uses_max"), json.at("uses"), json.at("revoked")};
+      TokenRecord record{json.at("id"),       json.at("secret_sha256"), time_of(json.at("expiry")),
+                         json.at("uses_max"), json.at("uses"),          json.at("revoked")};
       if (record.secret_hash.size() != 2 * std::tuple_size_v<Fingerprint>) {
         return fail(Error::kInvalidData, compose("Line ", line_number, " of the token list has no SHA-256."));
       }

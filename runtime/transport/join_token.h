@@ -27,8 +27,8 @@ struct JoinToken {
   RunId run;
   Fingerprint ca{};
   TokenSecret secret{};
-  WallTime expiry;          // whole seconds
-  std::uint32_t uses = 0;   // 0: any number
+  WallTime expiry;         // whole seconds
+  std::uint32_t uses = 0;  // 0: any number
 };
 
 [[nodiscard]] std::string token_text(const JoinToken& token);
@@ -41,8 +41,8 @@ struct JoinToken {
 [[nodiscard]] std::optional<TokenSecret> parse_secret(std::string_view text);
 
 struct TokenRecord {
-  std::string id;            // first 8 hex digits of the secret's hash: what people name a token by
-  std::string secret_hash;   // hex SHA-256
+  std::string id;           // first 8 hex digits of the secret's hash: what people name a token by
+  std::string secret_hash;  // hex SHA-256
   WallTime expiry;
   std::uint32_t uses_max = 0;  // 0: any number
   std::uint32_t uses = 0;

@@ -37,7 +37,8 @@ Result<AddressList> resolve(const HostPort& address, int socket_type, int flags)
   const char* host = address.host.empty() ? nullptr : address.host.c_str();
   const int code = ::getaddrinfo(host, port.c_str(), &hints, &list);
   if (code == 0) return AddressList(list);
-  return fail(Error::kUnreachable, compose("Cannot find the address of ", address.host, ": ", ::gai_strerror(code), "."));
+  return fail(Error::kUnreachable,
+              compose("Cannot find the address of ", address.host, ": ", ::gai_strerror(code), "."));
 }
 
 void set_option(int descriptor, int level, int option) {
@@ -81,8 +82,8 @@ Socket connect_to(const addrinfo& target, Deadline deadline) {
 
 std::string numeric_host(const sockaddr_storage& address, socklen_t size) {
   char host[NI_MAXHOST] = {};
-  const int code = ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof host, nullptr, 0,
-                                 NI_NUMERICHOST);
+  const int code =
+      ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
   return code == 0 ? std::string(host) : std::string();
 }
 

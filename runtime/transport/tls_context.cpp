@@ -134,12 +134,14 @@ Status check_pinned(ssl_st* session, const Fingerprint& authority, RunId run) {
 }
 
 std::string handshake_failure_text(ssl_st* session) {
-  const long verification = SSL_get_verify_result(session);
+  const bool is_verified = SSL_get_verify_mode(session) != SSL_VERIFY_NONE;
+  const long verification = is_verified ? SSL_get_verify_result(session) : X509_V_OK;
+  const bool has_reason = ERR_peek_last_error() != 0;
   const std::string error = take_openssl_error();
   if (verification != X509_V_OK) {
     return compose("the certificate is refused: ", X509_verify_cert_error_string(verification));
   }
-  return error;
+  return has_reason ? error : "it was closed, or its deadline passed, before its handshake was done";
 }
 
 }  // namespace shoal

@@ -38,6 +38,7 @@ class TlsScribe : public caf::io::scribe {
       : scribe(net::conn_hdl_from_socket(descriptor)),
         door_(door),
         guard_(door->limits().frame_bytes_max),
+        address_(peer_address(descriptor)),
         stream_(multiplexer, descriptor, TlsStream(door, descriptor, side)) {}
 
   void configure_read(caf::io::receive_policy::config config) override {
@@ -58,7 +59,7 @@ class TlsScribe : public caf::io::scribe {
         return true;
       default: break;
     }
-    door_->count_bad_frame(addr(), verdict_text(verdict));
+    door_->count_bad_frame(address_, verdict_text(verdict));
     io_failure(context, net::operation::read);
     return false;
   }
@@ -73,10 +74,7 @@ class TlsScribe : public caf::io::scribe {
   }
   void add_to_loop() override { stream_.activate(this); }
   void remove_from_loop() override { stream_.passivate(); }
-  std::string addr() const override {
-    const auto address = net::remote_addr_of_fd(stream_.fd());
-    return address ? *address : std::string();
-  }
+  std::string addr() const override { return address_; }
   std::uint16_t port() const override {
     const auto port = net::remote_port_of_fd(stream_.fd());
     return port ? *port : std::uint16_t{0};
@@ -86,6 +84,7 @@ class TlsScribe : public caf::io::scribe {
   std::shared_ptr<TlsDoor> door_;
   FrameGuard guard_;
   bool was_launched_ = false;
+  std::string address_;  // the descriptor no longer knows it after a reset
   net::stream_impl<TlsStream> stream_;
 };
 

@@ -18,7 +18,8 @@ constexpr std::size_t kIoBytesMax = 1u << 30;
 int io_size(std::size_t size) { return static_cast<int>(std::min(size, kIoBytesMax)); }
 
 Failure too_late(std::string_view what) {
-  return fail(Error::kUnreachable, compose("The peer did not ", what, " in time; it is overloaded, frozen or cut off."));
+  return fail(Error::kUnreachable,
+              compose("The peer did not ", what, " in time; it is overloaded, frozen or cut off."));
 }
 
 // An alert is the peer's refusal; its code is what we can say about why.
@@ -128,15 +129,18 @@ Status TlsSocket::wait(int result, Deadline deadline) {
       return wait_writable(descriptor(), deadline) ? Status(Done{}) : Status(too_late("read what was sent"));
     case SSL_ERROR_SYSCALL:
       ERR_clear_error();
-      return fail(Error::kUnreachable, compose("The connection was lost: ",
-                                               system_error == 0 ? "closed by the peer" : std::strerror(system_error), "."));
+      return fail(Error::kUnreachable,
+                  compose("The connection was lost: ",
+                          system_error == 0 ? "closed by the peer" : std::strerror(system_error), "."));
     case SSL_ERROR_ZERO_RETURN: return fail(Error::kUnreachable, "The peer closed the connection.");
     default: break;
   }
   const unsigned long code = ERR_peek_last_error();
-  const bool is_certificate = SSL_get_verify_result(session_) != X509_V_OK && SSL_get0_peer_certificate(session_);
+  const bool is_certificate =
+      SSL_get_verify_mode(session_) != SSL_VERIFY_NONE && SSL_get_verify_result(session_) != X509_V_OK;
   const std::string text = handshake_failure_text(session_);
-  if (is_alert(code)) return fail(Error::kRefused, compose("The peer refused our certificate or protocol: ", text, "."));
+  if (is_alert(code))
+    return fail(Error::kRefused, compose("The peer refused our certificate or protocol: ", text, "."));
   if (is_certificate) return fail(Error::kRefused, compose("The peer is not of this run: ", text, "."));
   return fail(Error::kUnreachable, compose("The connection failed: ", text, "."));
 }

@@ -57,22 +57,23 @@ void TlsDoor::count_admitted() {
 }
 
 void TlsDoor::count_refused(const std::string& address, const std::string& reason) {
-  RefusalLog::Line line;
-  {
-    const std::lock_guard guard(mutex_);
-    ++counters_.refused;
-    line = refusals_.refused(now());
-  }
-  if (line.left_out > 0) log_warn(kWho, line.left_out, " more refusals were not logged");
-  if (line.write) log_warn(kWho, "refused a connection with ", address, ": ", reason);
+  count_and_log(counters_.refused, "refused a connection with ", address, reason);
 }
 
 void TlsDoor::count_bad_frame(const std::string& address, const std::string& reason) {
+  count_and_log(counters_.bad_frames, "closed the connection with ", address, reason);
+}
+
+void TlsDoor::count_and_log(std::uint64_t& counter, const char* what, const std::string& address,
+                            const std::string& reason) {
+  RefusalLog::Line line;
   {
     const std::lock_guard guard(mutex_);
-    ++counters_.bad_frames;
+    ++counter;
+    line = refusals_.refused(now());
   }
-  log_warn(kWho, "closed the connection with ", address, ": ", reason);
+  if (line.left_out > 0) log_warn(kWho, line.left_out, " more refusals were not logged");
+  if (line.write) log_warn(kWho, what, address, ": ", reason);
 }
 
 void TlsDoor::count_dropped_frame() {
@@ -86,7 +87,10 @@ TransportCounters TlsDoor::counters() const {
 }
 
 TlsStream::TlsStream(std::shared_ptr<TlsDoor> door, Descriptor descriptor, Side side)
-    : door_(std::move(door)), session_(SSL_new(door_->context().get())), descriptor_(descriptor) {
+    : door_(std::move(door)),
+      session_(SSL_new(door_->context().get())),
+      descriptor_(descriptor),
+      address_(peer_address(descriptor)) {
   if (session_ == nullptr) return;  // out of memory: every read and write fails, the connection ends
   SSL_set_fd(session_, descriptor_);
   if (side == Side::kServer) {
@@ -100,6 +104,7 @@ TlsStream::TlsStream(TlsStream&& other) noexcept
     : door_(other.door_),
       session_(std::exchange(other.session_, nullptr)),
       descriptor_(std::exchange(other.descriptor_, caf::io::network::invalid_native_socket)),
+      address_(std::move(other.address_)),
       is_done_(other.is_done_),
       was_refused_(other.was_refused_),
       early_(std::move(other.early_)) {}
@@ -186,7 +191,7 @@ TlsStream::State TlsStream::verdict(int result, bool is_idle_write) {
 }
 
 TlsStream::State TlsStream::refuse(const std::string& reason) {
-  if (!std::exchange(was_refused_, true)) door_->count_refused(peer_address(descriptor_), reason);
+  if (!std::exchange(was_refused_, true)) door_->count_refused(address_, reason);
   return State::failure;
 }
 

@@ -27,10 +27,10 @@ struct TransportLimits {
 };
 
 struct TransportCounters {
-  std::uint64_t admitted = 0;       // handshakes of allowed peers, both directions
-  std::uint64_t refused = 0;        // connections ended before or because of the peer's identity
-  std::uint64_t bad_frames = 0;     // connections of admitted peers ended by the frame guard
-  std::uint64_t dropped_frames = 0; // frames routed for a third process
+  std::uint64_t admitted = 0;        // handshakes of allowed peers, both directions
+  std::uint64_t refused = 0;         // connections ended before or because of the peer's identity
+  std::uint64_t bad_frames = 0;      // connections of admitted peers ended by the frame guard
+  std::uint64_t dropped_frames = 0;  // frames routed for a third process
 };
 
 // Shared by all streams, doormen and middlemen of one transport. Thread-safe.
@@ -57,6 +57,8 @@ class TlsDoor {
   [[nodiscard]] const TransportLimits& limits() const { return limits_; }
 
  private:
+  void count_and_log(std::uint64_t& counter, const char* what, const std::string& address, const std::string& reason);
+
   std::shared_ptr<const TlsContext> context_;
   TransportLimits limits_;
   mutable std::mutex mutex_;
@@ -83,7 +85,7 @@ class TlsStream {
   [[nodiscard]] bool must_read_more(Descriptor, std::size_t threshold);
 
  private:
-  // Advances the handshake; an idle write is one that the library asks for without having anything to write.
+  // Advances the handshake. An idle write is one that the library asks for without having anything to write.
   State shake(bool is_idle_write);
   State finish_handshake();
   State verdict(int result, bool is_idle_write);
@@ -92,6 +94,7 @@ class TlsStream {
   std::shared_ptr<TlsDoor> door_;
   ssl_st* session_;
   Descriptor descriptor_;
+  std::string address_;  // of the peer; the descriptor no longer knows it after a reset
   bool is_done_ = false;
   bool was_refused_ = false;
   std::string early_;

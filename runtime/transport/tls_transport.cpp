@@ -39,15 +39,15 @@ TlsTransport::~TlsTransport() { stop(); }
 
 Result<std::uint16_t> TlsTransport::publish(const caf::actor& actor, const HostPort& address) {
   caf::scoped_actor self{system_, true};
-  auto reply = self->request(handle(), kPublishTimeout, caf::publish_atom_v, address.port,
-                             caf::actor_cast<caf::strong_actor_ptr>(actor), system_.message_types(actor), address.host,
-                             true);
+  auto reply =
+      self->request(handle(), kPublishTimeout, caf::publish_atom_v, address.port,
+                    caf::actor_cast<caf::strong_actor_ptr>(actor), system_.message_types(actor), address.host, true);
   Result<std::uint16_t> result = std::uint16_t{0};
   reply.receive([&](std::uint16_t port) { result = port; },
                 [&](caf::error& error) {
-                  result = fail(Error::kUsage, compose("Cannot listen on ", host_port_text(address), ": ",
-                                                       system_.render(error),
-                                                       ". Is the port in use, or the address not of this machine?"));
+                  result = fail(Error::kUsage,
+                                compose("Cannot listen on ", host_port_text(address), ": ", system_.render(error),
+                                        ". Is the port in use, or the address not of this machine?"));
                 });
   return result;
 }

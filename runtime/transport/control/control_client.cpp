@@ -45,8 +45,8 @@ Result<ControlResponse> exchange(TlsSocket& tls, const std::string& request, Dea
   // A server that refuses our certificate says so in an alert, which may overtake what we write: read it first.
   HttpReader reader(HttpLimits{.body_bytes_max = kAnswerBytesMax});
   const auto progress = read_message(tls, reader, deadline);
-  if (!progress.ok()) return written.ok() || progress.failure().error == Error::kRefused ? progress.failure()
-                                                                                         : written.failure();
+  if (!progress.ok())
+    return written.ok() || progress.failure().error == Error::kRefused ? progress.failure() : written.failure();
   const std::string& digits = reader.message().second;
   int status = 0;
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), status);

@@ -57,7 +57,8 @@ class ControlServer {
   // Listens at once, so that the address is known, but answers only after serve().
   // Errors: kUsage (address in use, naming it), kIo, kInvalidData (certificates).
   [[nodiscard]] static Result<std::unique_ptr<ControlServer>> listen(const HostPort& address, const TlsFiles& files,
-                                                                     PeerPolicy policy, const ControlLimits& limits = {});
+                                                                     PeerPolicy policy,
+                                                                     const ControlLimits& limits = {});
   // Stops.
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;

@@ -35,8 +35,8 @@ Result<Rendezvous> rendezvous_of(const Json& json, const std::string& control_ho
 }
 
 Failure not_understood(const Json::exception& error) {
-  return fail(Error::kInvalidData, compose("The spawner's answer is not understood (", error.what(),
-                                           "). Use the same version everywhere."));
+  return fail(Error::kInvalidData,
+              compose("The spawner's answer is not understood (", error.what(), "). Use the same version everywhere."));
 }
 
 }  // namespace
@@ -76,7 +76,8 @@ Result<EnrolmentRequest> parse_enrolment_request(std::string_view body) {
 }
 
 std::string enrolment_answer_text(const EnrolmentAnswer& answer) {
-  return Json{{"certificate", answer.certificate}, {"ca", answer.ca}, {"rendezvous", json_of(answer.rendezvous)}}.dump();
+  return Json{{"certificate", answer.certificate}, {"ca", answer.ca}, {"rendezvous", json_of(answer.rendezvous)}}
+      .dump();
 }
 
 Result<EnrolmentAnswer> parse_enrolment_answer(std::string_view body, const std::string& control_host) {
@@ -152,8 +153,9 @@ ControlResponse EnrolmentDesk::enrol(const ControlRequest& http) {
                                       rendezvous.protocol_version, ". Use the same version everywhere."));
   }
   if (!is_valid_name(request->name)) {
-    return control_error(400, "A node's name is 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or "
-                              "digit. Choose another with --name.");
+    return control_error(400,
+                         "A node's name is 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or "
+                         "digit. Choose another with --name.");
   }
   const Status allowed = hooks_.name_allowed(request->name);
   if (!allowed.ok()) return control_error(409, allowed.failure().message);

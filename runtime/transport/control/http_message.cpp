@@ -150,13 +150,15 @@ std::string_view status_phrase(int status) {
 
 std::string response_text(int status, std::string_view body) {
   return compose("HTTP/1.1 ", status, ' ', status_phrase(status),
-                 "\r\nContent-Type: application/json\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n", body);
+                 "\r\nContent-Type: application/json\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n",
+                 body);
 }
 
 std::string request_text(std::string_view method, std::string_view target, std::string_view host,
                          std::string_view body) {
-  return compose(method, ' ', target, " HTTP/1.1\r\nHost: ", host, "\r\nContent-Type: application/json\r\nContent-Length: ",
-                 body.size(), "\r\nConnection: close\r\n\r\n", body);
+  return compose(method, ' ', target, " HTTP/1.1\r\nHost: ", host,
+                 "\r\nContent-Type: application/json\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n",
+                 body);
 }
 
 }  // namespace shoal

@@ -21,8 +21,8 @@ struct HttpLimits {
 };
 
 struct HttpMessage {
-  std::string first;   // method or version
-  std::string second;  // target or status
+  std::string first;                           // method or version
+  std::string second;                          // target or status
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
 };

@@ -50,7 +50,8 @@ TEST(Authority, RefusesRequestsThatAreNotSound) {
   request[middle] = request[middle] == 'A' ? 'B' : 'A';
   EXPECT_EQ(run.authority().sign(request, node, now()).failure().error, Error::kRefused);
   const auto sound = make_key_and_csr("node1")->request;
-  EXPECT_EQ(run.authority().sign(sound, {run.run(), PeerRole::kNode, "../evil"}, now()).failure().error, Error::kRefused);
+  EXPECT_EQ(run.authority().sign(sound, {run.run(), PeerRole::kNode, "../evil"}, now()).failure().error,
+            Error::kRefused);
   EXPECT_TRUE(run.authority().sign(sound, node, now()).ok());
 }
 

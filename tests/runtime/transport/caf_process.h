@@ -1,0 +1,52 @@
+// One process of a run, in this process: an actor system with its transport and an actor that answers texts.
+#pragma once
+
+#include <caf/all.hpp>
+#include <caf/io/middleman.hpp>
+#include <memory>
+#include <string>
+
+#include "runtime/transport/tls_transport.h"
+
+namespace shoal::testing {
+
+class CafProcess {
+ public:
+  CafProcess(const TlsFiles& files, PeerPolicy policy, const TransportLimits& limits = {});
+  ~CafProcess();
+  CafProcess(const CafProcess&) = delete;
+  CafProcess& operator=(const CafProcess&) = delete;
+
+  [[nodiscard]] TlsTransport& transport() { return *transport_; }
+  [[nodiscard]] caf::actor_system& system() { return *system_; }
+  // Publishes the answering actor on a free port of the loopback.
+  [[nodiscard]] std::uint16_t publish();
+  // The published actor of another process; null when the connection is refused or does not come about.
+  [[nodiscard]] caf::strong_actor_ptr connect(std::uint16_t port);
+  // What `actor` makes of a text, or "<no answer>".
+  [[nodiscard]] std::string ask(const caf::strong_actor_ptr& actor, const std::string& text);
+  // Whether a down message of `actor` comes, after `cause` was run.
+  template <class Cause>
+  [[nodiscard]] bool sees_down_after(const caf::strong_actor_ptr& actor, Cause cause);
+
+ private:
+  struct Config : caf::actor_system_config {
+    Config();
+  };
+  Config config_;
+  std::unique_ptr<caf::actor_system> system_;
+  std::unique_ptr<TlsTransport> transport_;
+  caf::actor answering_;
+};
+
+template <class Cause>
+bool CafProcess::sees_down_after(const caf::strong_actor_ptr& actor, Cause cause) {
+  caf::scoped_actor self{*system_};
+  self->monitor(caf::actor_cast<caf::actor>(actor));
+  cause();
+  bool was_seen = false;
+  self->receive([&](const caf::down_msg&) { was_seen = true; }, caf::after(std::chrono::seconds(10)) >> [] {});
+  return was_seen;
+}
+
+}  // namespace shoal::testing

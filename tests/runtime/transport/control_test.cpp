@@ -1,0 +1,269 @@
+// The control endpoint and its clients over real sockets: enrolment, roles, and what strangers can do (nothing, S-7).
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "runtime/base/compose.h"
+#include "runtime/transport/control/control_client.h"
+#include "runtime/transport/control/enrolment.h"
+#include "runtime/transport/tls_socket.h"
+#include "tests/runtime/transport/stranger.h"
+#include "tests/runtime/transport/test_run.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using testing::eventually;
+using testing::kPatience;
+using testing::TestRun;
+using testing::within;
+
+constexpr std::uint32_t kVersion = 3;
+
+ControlLimits quick_limits() {
+  ControlLimits limits;
+  limits.admission.half_open_count_max = 16;
+  limits.admission.half_open_per_address_max = 12;
+  limits.admission.handshake_timeout = milliseconds(500);
+  limits.request_timeout = milliseconds(500);
+  return limits;
+}
+
+class ControlEndpoint : public ::testing::Test {
+ protected:
+  ControlEndpoint() {
+    const EnrolmentHooks hooks{
+        .rendezvous =
+            [] {
+              return Rendezvous{RunId{0x5eed}, Term{4}, kVersion, {"", 7001}};
+            },
+        .name_allowed =
+            [](const std::string& name) {
+              return name == "taken" ? Status(fail(Error::kRefused, "The name taken is in use by a live node."))
+                                     : Status(Done{});
+            },
+        .now = [this] { return std::chrono::system_clock::now() + hours(hours_later.load()); }};
+    desk = std::move(EnrolmentDesk::open(run.authority(), run.path("tokens.json"), hooks).value());
+    server->handle({"POST", std::string(kEnrolPath), {}}, [this](const auto& request) { return desk->enrol(request); });
+    server->handle({"GET", "/v1/status", {PeerRole::kOperator}}, [this](const ControlRequest& request) {
+      ++status_asked;
+      return ControlResponse{200, compose("{\"asked_by\":\"", request.peer->name, "\"}")};
+    });
+    server->handle({"GET", std::string(kRendezvousPath), {PeerRole::kNode, PeerRole::kOperator}},
+                   [](const ControlRequest&) {
+                     return ControlResponse{200, rendezvous_text({RunId{0x5eed}, Term{4}, kVersion, {"", 7001}})};
+                   });
+    server->handle({"POST", "/v1/throw", {PeerRole::kOperator}},
+                   [](const ControlRequest&) -> ControlResponse { throw std::runtime_error("broken handler"); });
+    server->serve();
+  }
+
+  [[nodiscard]] HostPort address() const { return {"127.0.0.1", server->port()}; }
+  [[nodiscard]] ControlClient client(PeerRole role, const std::string& name) const {
+    return ControlClient::create(run.files(role, name), address()).value();
+  }
+  [[nodiscard]] Result<Enrolled> enrol_with(const JoinToken& token, const std::string& name = "node1") const {
+    return enrol(address(), token, name, kVersion);
+  }
+  void expect_refused(const Result<Enrolled>& enrolled, const std::string& why) {
+    ASSERT_FALSE(enrolled.ok());
+    EXPECT_EQ(enrolled.failure().error, Error::kRefused) << enrolled.failure().message;
+    EXPECT_NE(enrolled.failure().message.find(why), std::string::npos) << enrolled.failure().message;
+  }
+
+  TestRun run{0x5eed};
+  std::atomic<int> hours_later = 0;
+  std::atomic<int> status_asked = 0;
+  std::unique_ptr<EnrolmentDesk> desk;
+  std::unique_ptr<ControlServer> server = std::move(
+      ControlServer::listen({"127.0.0.1", 0}, run.files(PeerRole::kSpawner, "spawner"),
+                            run.policy({PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}),
+                            quick_limits())
+          .value());
+};
+
+TEST_F(ControlEndpoint, AJoinTokenBecomesACertificateThatWorks) {
+  const auto token = parse_token(token_text(desk->make_token(hours(24), 0).value()));
+  ASSERT_TRUE(token.ok());
+  const auto enrolled = enrol_with(*token);
+  ASSERT_TRUE(enrolled.ok()) << enrolled.failure().message;
+  EXPECT_EQ(identity_of(enrolled->credentials.certificate).value(),
+            (PeerIdentity{run.run(), PeerRole::kNode, "node1"}));
+  EXPECT_EQ(enrolled->rendezvous.data, (HostPort{"127.0.0.1", 7001}));
+  EXPECT_EQ(enrolled->rendezvous.term, Term{4});
+
+  const TlsFiles files = credential_files(run.path("joined"), "node");
+  ASSERT_TRUE(write_credentials(files, enrolled->credentials).ok());
+  const auto rendezvous = ControlClient::create(files, address())->rendezvous();
+  ASSERT_TRUE(rendezvous.ok()) << rendezvous.failure().message;
+  EXPECT_EQ(rendezvous->data, (HostPort{"127.0.0.1", 7001}));
+}
+
+TEST_F(ControlEndpoint, RefusesBadTokensEachWithItsReason) {
+  const JoinToken good = desk->make_token(hours(24), 0).value();
+  JoinToken wrong = good;
+  wrong.secret[3] ^= 1;
+  expect_refused(enrol_with(wrong), "secret is wrong");
+
+  const JoinToken once = desk->make_token(hours(24), 1).value();
+  EXPECT_TRUE(enrol_with(once).ok());
+  expect_refused(enrol_with(once), "used as often");
+
+  const JoinToken revoked = desk->make_token(hours(24), 0).value();
+  ASSERT_TRUE(desk->revoke_token(desk->tokens().back().id).ok());
+  expect_refused(enrol_with(revoked), "revoked");
+
+  EXPECT_TRUE(enrol_with(good).ok());
+  hours_later = 24;
+  expect_refused(enrol_with(good), "expired");
+}
+
+TEST_F(ControlEndpoint, RefusesATakenNameAndAnotherVersionWithoutSpendingTheToken) {
+  const JoinToken token = desk->make_token(hours(24), 1).value();
+  expect_refused(enrol_with(token, "taken"), "in use");
+  expect_refused(enrol(address(), token, "node1", kVersion + 1), "protocol version");
+  const auto bad_name = enrol_with(token, "no spaces");
+  ASSERT_FALSE(bad_name.ok());
+  EXPECT_EQ(bad_name.failure().error, Error::kUsage);
+  EXPECT_TRUE(enrol_with(token).ok());
+}
+
+TEST_F(ControlEndpoint, TokensOutliveTheDesk) {
+  const JoinToken once = desk->make_token(hours(24), 1).value();
+  EXPECT_TRUE(enrol_with(once).ok());
+  auto ledger = load_tokens(run.path("tokens.json"));
+  ASSERT_TRUE(ledger.ok());
+  EXPECT_EQ(ledger->verify(once.secret, std::chrono::system_clock::now()), TokenVerdict::kUsedUp);
+}
+
+TEST_F(ControlEndpoint, ANewcomerSaysNothingToAnImpostor) {
+  const TestRun foreign(0x5eed);
+  const auto impostor = ControlServer::listen({"127.0.0.1", 0}, foreign.files(PeerRole::kSpawner, "spawner"),
+                                              foreign.policy({PeerRole::kNode}));
+  ASSERT_TRUE(impostor.ok());
+  std::atomic<int> heard = 0;
+  (*impostor)->handle({"POST", std::string(kEnrolPath), {}}, [&](const ControlRequest&) {
+    ++heard;
+    return ControlResponse{};
+  });
+  (*impostor)->serve();
+  const JoinToken token = desk->make_token(hours(24), 0).value();
+  expect_refused(enrol({"127.0.0.1", (*impostor)->port()}, token, "node1", kVersion), "authority differs");
+  EXPECT_EQ(heard, 0);
+}
+
+TEST_F(ControlEndpoint, ANodeCannotPlayTheSpawnerToANewcomer) {
+  const auto impostor =
+      ControlServer::listen({"127.0.0.1", 0}, run.files(PeerRole::kNode, "node7"), run.policy({PeerRole::kNode}));
+  ASSERT_TRUE(impostor.ok());
+  (*impostor)->serve();
+  const JoinToken token = desk->make_token(hours(24), 0).value();
+  expect_refused(enrol({"127.0.0.1", (*impostor)->port()}, token, "node1", kVersion), "role node");
+}
+
+TEST_F(ControlEndpoint, OperatorsAskAndNodesMayNot) {
+  const auto answer = client(PeerRole::kOperator, "me").get("/v1/status");
+  ASSERT_TRUE(answer.ok()) << answer.failure().message;
+  EXPECT_EQ(answer->body, "{\"asked_by\":\"me\"}");
+  const auto refused = client(PeerRole::kNode, "node1").get("/v1/status");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.failure().error, Error::kRefused);
+  EXPECT_EQ(status_asked, 1);
+}
+
+TEST_F(ControlEndpoint, StrangersReachNothingButEnrolment) {
+  const auto context = TlsContext::newcomer();
+  for (const char* target : {"/v1/status", "/v1/rendezvous", "/v1/nothing", "/v1/throw"}) {
+    auto tls = TlsSocket::connect(testing::connect_raw(server->port()), **context, within(kPatience));
+    ASSERT_TRUE(tls.ok()) << tls.failure().message;
+    ASSERT_TRUE(tls->write_all(request_text("GET", target, "x", ""), within(kPatience)).ok());
+    char buffer[4096];
+    const auto count = tls->read_some(buffer, sizeof buffer, within(kPatience));
+    ASSERT_TRUE(count.ok()) << count.failure().message;
+    EXPECT_TRUE(std::string_view(buffer, *count).starts_with("HTTP/1.1 403 ")) << target;
+  }
+  EXPECT_EQ(status_asked, 0);
+}
+
+TEST_F(ControlEndpoint, RefusesForeignExpiredAndRevokedCertificates) {
+  const TestRun foreign(0x5eed);
+  // Both sides refuse: a foreign client our server, and, when it looks away, our server that client.
+  const auto client_refuses =
+      ControlClient::create(foreign.files(PeerRole::kOperator, "spy"), address())->get("/v1/status");
+  ASSERT_FALSE(client_refuses.ok());
+  EXPECT_EQ(client_refuses.failure().error, Error::kRefused) << client_refuses.failure().message;
+  const TlsFiles spy = foreign.files(PeerRole::kOperator, "spy");
+  const std::string request = request_text("GET", "/v1/status", "x", "");
+  EXPECT_NE(testing::knock_and_say(server->port(), {&spy}, request, milliseconds(2000)), testing::Outcome::kSpokeToUs);
+
+  const WallTime now = std::chrono::system_clock::now();
+  const TlsFiles expired = run.files(PeerRole::kOperator, "expired", {now - hours(48), now - hours(1)});
+  const auto too_old = ControlClient::create(expired, address())->get("/v1/status");
+  ASSERT_FALSE(too_old.ok());
+  EXPECT_EQ(too_old.failure().error, Error::kRefused) << too_old.failure().message;
+  EXPECT_EQ(status_asked, 0);
+}
+
+TEST_F(ControlEndpoint, BadRequestsAreNamed) {
+  const ControlClient me = client(PeerRole::kOperator, "me");
+  EXPECT_EQ(me.get("/v1/nothing").failure().error, Error::kUsage);
+  EXPECT_EQ(me.post("/v1/status", "").failure().error, Error::kUsage);
+  EXPECT_EQ(me.get("/v1/status?x=%zz").failure().error, Error::kUsage);
+  const auto thrown = me.post("/v1/throw", "{}");
+  EXPECT_EQ(thrown.failure().error, Error::kInternal);
+  EXPECT_NE(thrown.failure().message.find("broken handler"), std::string::npos);
+  const auto large = me.post("/v1/throw", std::string(1 << 20, 'x'));
+  ASSERT_FALSE(large.ok());
+  EXPECT_EQ(large.failure().error, Error::kUsage) << large.failure().message;
+  EXPECT_TRUE(me.get("/v1/status").ok());
+}
+
+TEST_F(ControlEndpoint, APortInUseAndNobodyThereAreNamed) {
+  const auto second =
+      ControlServer::listen(address(), run.files(PeerRole::kSpawner, "spawner"), run.policy({PeerRole::kOperator}));
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.failure().error, Error::kUsage);
+  EXPECT_NE(second.failure().message.find(host_port_text(address())), std::string::npos);
+  const ControlClient me = client(PeerRole::kOperator, "me");
+  server.reset();
+  const auto answer = me.get("/v1/status");
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.failure().error, Error::kUnreachable);
+}
+
+TEST_F(ControlEndpoint, IdleConnectionsAreBoundedEndAndHarmNobody) {
+  const ControlClient me = client(PeerRole::kOperator, "me");
+  std::vector<Socket> idle;
+  for (int i = 0; i < 6; ++i) idle.push_back(testing::connect_raw(server->port()));
+  EXPECT_TRUE(me.get("/v1/status").ok());
+  for (int i = 0; i < 100; ++i) idle.push_back(testing::connect_raw(server->port()));
+  for (const Socket& socket : idle) EXPECT_TRUE(testing::is_closed_within(socket, kPatience));
+  EXPECT_TRUE(eventually([&] { return server->refused_count() >= 106; }));
+  EXPECT_TRUE(eventually([&] { return me.get("/v1/status").ok(); }));
+}
+
+TEST_F(ControlEndpoint, StopsWithConnectionsOpen) {
+  std::vector<Socket> idle;
+  for (int i = 0; i < 5; ++i) idle.push_back(testing::connect_raw(server->port()));
+  EXPECT_TRUE(client(PeerRole::kOperator, "me").get("/v1/status").ok());
+  server->stop();
+  for (const Socket& socket : idle) EXPECT_TRUE(testing::is_closed_within(socket, kPatience));
+}
+
+TEST_F(ControlEndpoint, AnswersSeveralAtOnce) {
+  std::atomic<int> answered = 0;
+  std::vector<std::thread> askers;
+  for (int i = 0; i < 8; ++i) {
+    askers.emplace_back([&, me = client(PeerRole::kOperator, "me")] {
+      for (int k = 0; k < 5; ++k) answered += me.get("/v1/status").ok() ? 1 : 0;
+    });
+  }
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_EQ(answered, 40);
+}
+
+}  // namespace
+}  // namespace shoal

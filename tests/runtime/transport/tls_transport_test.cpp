@@ -1,0 +1,244 @@
+// The data door of a process, with real sockets: who gets in, who does not, and what that does to the others (S-7).
+#include "runtime/transport/tls_transport.h"
+
+#include <gtest/gtest.h>
+#include <openssl/ssl.h>
+
+#include <filesystem>
+#include <random>
+
+#include "runtime/transport/frame_guard.h"
+#include "tests/runtime/transport/caf_process.h"
+#include "tests/runtime/transport/stranger.h"
+#include "tests/runtime/transport/test_run.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using testing::CafProcess;
+using testing::eventually;
+using testing::kPatience;
+using testing::Outcome;
+using testing::StrangerTls;
+using testing::TestRun;
+using testing::within;
+
+constexpr milliseconds kShortHandshake{400};
+const std::vector<PeerRole> kDataRoles = {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage};
+
+TransportLimits quick_limits() {
+  TransportLimits limits;
+  limits.admission.handshake_timeout = kShortHandshake;
+  limits.dial_timeout = milliseconds(2000);
+  return limits;
+}
+
+// A spawner that listens, and a node that is connected with it: the innocent bystanders of every attack.
+class TransportDoor : public ::testing::Test {
+ protected:
+  TransportDoor() : node_actor(node.connect(port)) {}
+
+  void expect_bystanders_are_well() {
+    EXPECT_EQ(node.ask(node_actor, "old"), "heard old");
+    const auto again =
+        CafProcess(run.files(PeerRole::kNode, "late"), run.policy(kDataRoles), quick_limits()).connect(port);
+    EXPECT_TRUE(again) << "a good peer is still let in";
+  }
+  Outcome knock_with(const TlsFiles* files, int version_max = 0) {
+    return knock(port, StrangerTls{files, version_max}, kPatience);
+  }
+
+  TestRun run{0x5eed};
+  CafProcess spawner{run.files(PeerRole::kSpawner, "spawner"), run.policy(kDataRoles), quick_limits()};
+  CafProcess node{run.files(PeerRole::kNode, "node1"), run.policy(kDataRoles), quick_limits()};
+  std::uint16_t port = spawner.publish();
+  caf::strong_actor_ptr node_actor;
+};
+
+TEST_F(TransportDoor, MessagesPassBothWays) {
+  EXPECT_EQ(node.ask(node_actor, "hello"), "heard hello");
+  const std::uint16_t other_port = node.publish();
+  CafProcess third(run.files(PeerRole::kStorage, "storage"), run.policy(kDataRoles), quick_limits());
+  EXPECT_EQ(third.ask(third.connect(other_port), "bulk"), "heard bulk");
+  const std::string large(1 << 20, 'x');
+  EXPECT_EQ(node.ask(node_actor, large), "heard " + large);
+  EXPECT_EQ(spawner.transport().counters().admitted, 1u);
+}
+
+TEST_F(TransportDoor, ALostPeerIsNoticed) {
+  auto passing = std::make_unique<CafProcess>(run.files(PeerRole::kNode, "n2"), run.policy(kDataRoles), quick_limits());
+  const auto actor = node.connect(passing->publish());
+  ASSERT_EQ(node.ask(actor, "there"), "heard there");
+  EXPECT_TRUE(node.sees_down_after(actor, [&] { passing.reset(); }));
+}
+
+TEST_F(TransportDoor, AGoodCertificateIsTheControlOfTheseTests) {
+  const TlsFiles files = run.files(PeerRole::kNode, "good");
+  EXPECT_EQ(knock_with(&files), Outcome::kSpokeToUs);
+}
+
+TEST_F(TransportDoor, RefusesPlaintextAndGarbage) {
+  EXPECT_EQ(testing::say_in_plaintext(port, "GET / HTTP/1.1\r\n\r\n", kPatience), Outcome::kClosed);
+  const std::string huge_hello = std::string("\x16\x03\x01\x40\x00\x01\xff\xff\xff", 9) + std::string(1 << 16, 'h');
+  EXPECT_EQ(testing::say_in_plaintext(port, huge_hello, kPatience), Outcome::kClosed);
+  for (int i = 0; i < 20; ++i) testing::say_and_reset(port, "\x16\x03\x01 no more");
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, RefusesOldTls) {
+  const TlsFiles files = run.files(PeerRole::kNode, "old");
+  EXPECT_EQ(knock_with(&files, TLS1_2_VERSION), Outcome::kClosed);
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, RefusesAMissingCertificate) {
+  EXPECT_EQ(knock_with(nullptr), Outcome::kClosed);
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, RefusesCertificatesThatTheRunDidNotSign) {
+  const TestRun foreign(0x5eed);  // the same number: only the signature differs
+  const TlsFiles by_other = foreign.files(PeerRole::kNode, "node1");
+  EXPECT_EQ(knock_with(&by_other), Outcome::kClosed);
+  const TlsFiles by_itself = testing::self_signed(run.path("self"), {run.run(), PeerRole::kNode, "node1"});
+  EXPECT_EQ(knock_with(&by_itself), Outcome::kClosed);
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, RefusesCertificatesOutOfTheirTime) {
+  const WallTime now = std::chrono::system_clock::now();
+  const TlsFiles expired = run.files(PeerRole::kNode, "expired", {now - hours(48), now - hours(1)});
+  EXPECT_EQ(knock_with(&expired), Outcome::kClosed);
+  const TlsFiles early = run.files(PeerRole::kNode, "early", {now + hours(1), now + hours(48)});
+  EXPECT_EQ(knock_with(&early), Outcome::kClosed);
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, RefusesTheWrongRole) {
+  const TlsFiles files = run.files(PeerRole::kOperator, "boss");
+  EXPECT_EQ(knock_with(&files), Outcome::kClosed);
+  EXPECT_GE(spawner.transport().counters().refused, 1u);
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, RefusesTheWrongRunAndTheRevoked) {
+  PeerPolicy other_run{RunId{0xbad}, kDataRoles, {}};
+  CafProcess strict(run.files(PeerRole::kSpawner, "strict"), other_run, quick_limits());
+  const TlsFiles files = run.files(PeerRole::kNode, "n");
+  EXPECT_EQ(testing::knock(strict.publish(), {&files}, kPatience), Outcome::kClosed);
+
+  PeerPolicy revoking = run.policy(kDataRoles);
+  revoking.admit = [](const PeerIdentity& peer) { return peer.name != "evicted"; };
+  CafProcess careful(run.files(PeerRole::kSpawner, "careful"), revoking, quick_limits());
+  const std::uint16_t careful_port = careful.publish();
+  const TlsFiles evicted = run.files(PeerRole::kNode, "evicted");
+  EXPECT_EQ(testing::knock(careful_port, {&evicted}, kPatience), Outcome::kClosed);
+  EXPECT_EQ(testing::knock(careful_port, {&files}, kPatience), Outcome::kSpokeToUs);
+}
+
+TEST_F(TransportDoor, ADiallerRefusesAServerOfAnotherRun) {
+  const TestRun foreign(0xf0);
+  CafProcess impostor(foreign.files(PeerRole::kSpawner, "spawner"), foreign.policy(kDataRoles), quick_limits());
+  EXPECT_FALSE(node.connect(impostor.publish()));
+  EXPECT_EQ(impostor.transport().counters().admitted, 0u);
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, AnIdleConnectionEndsAtItsDeadlineAndHarmsNobody) {
+  const Socket idle = testing::connect_raw(port);
+  EXPECT_EQ(node.ask(node_actor, "meanwhile"), "heard meanwhile");
+  EXPECT_TRUE(testing::is_closed_within(idle, kPatience));
+  EXPECT_TRUE(eventually([&] { return spawner.transport().counters().refused >= 1; }));
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, AFloodOfIdleConnectionsIsBounded) {
+  constexpr std::size_t kFlood = 300;
+  std::vector<Socket> flood;
+  for (std::size_t i = 0; i < kFlood; ++i) flood.push_back(testing::connect_raw(port));
+  EXPECT_EQ(node.ask(node_actor, "in the flood"), "heard in the flood");
+  for (const Socket& socket : flood) EXPECT_TRUE(testing::is_closed_within(socket, kPatience));
+  EXPECT_TRUE(eventually([&] { return spawner.transport().counters().refused >= kFlood; }));
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, ADialIntoSilenceEnds) {
+  const auto silent = listen_on({"127.0.0.1", 0});
+  ASSERT_TRUE(silent.ok());
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(node.connect(local_port(silent->descriptor())));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, kPatience);
+  EXPECT_EQ(node.ask(node_actor, "after"), "heard after");
+}
+
+TEST_F(TransportDoor, NobodyThereIsAnErrorAtOnce) {
+  std::uint16_t free_port = 0;
+  { free_port = local_port(listen_on({"127.0.0.1", 0})->descriptor()); }
+  EXPECT_FALSE(node.connect(free_port));
+}
+
+TEST_F(TransportDoor, BadFramesOfAnAdmittedPeerEndItsConnectionOnly) {
+  const TlsFiles files = run.files(PeerRole::kNode, "mad");
+  const std::string empty_handshake(FrameGuard::kHeaderBytes, '\0');
+  EXPECT_EQ(testing::knock_and_say(port, {&files}, empty_handshake, kPatience), Outcome::kClosed);
+  std::string endless(FrameGuard::kHeaderBytes, '\0');
+  endless.replace(0, 8, std::string("\x02\x00\x00\x00\xff\xff\xff\xff", 8));
+  EXPECT_EQ(testing::knock_and_say(port, {&files}, endless, kPatience), Outcome::kClosed);
+  EXPECT_EQ(spawner.transport().counters().bad_frames, 2u);
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, RandomFramesOfAnAdmittedPeerHarmNobody) {
+  const std::uint64_t seed = std::random_device{}();
+  RecordProperty("seed", std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const TlsFiles files = run.files(PeerRole::kNode, "fuzz");
+  for (int i = 0; i < 40; ++i) {
+    std::string bytes(FrameGuard::kHeaderBytes + random() % 200, '\0');
+    for (char& c : bytes) c = static_cast<char>(random());
+    bytes[0] = static_cast<char>(random() % 8);
+    const std::uint32_t length = static_cast<std::uint32_t>(random() % 3 == 0 ? 0 : bytes.size() - 32);
+    for (unsigned k = 0; k < 4; ++k) bytes[4 + k] = static_cast<char>(length >> (8 * (3 - k)));
+    const Outcome outcome = testing::knock_and_say(port, {&files}, bytes, milliseconds(200));
+    ASSERT_NE(outcome, Outcome::kSpokeToUs) << "seed " << seed << " case " << i;
+    ASSERT_EQ(node.ask(node_actor, "still"), "heard still") << "seed " << seed << " case " << i;
+  }
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, CertificateFilesAreReadOnceAtTheStart) {
+  const TlsFiles files = run.files(PeerRole::kSpawner, "spawner");
+  std::filesystem::remove(files.key);
+  std::filesystem::remove(files.certificate);
+  std::filesystem::remove(files.ca);
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, APortInUseIsNamed) {
+  const auto taken = listen_on({"127.0.0.1", 0});
+  ASSERT_TRUE(taken.ok());
+  const auto actor = caf::actor_cast<caf::actor>(node_actor);
+  const auto published = node.transport().publish(actor, {"127.0.0.1", local_port(taken->descriptor())});
+  ASSERT_FALSE(published.ok());
+  EXPECT_EQ(published.failure().error, Error::kUsage);
+  EXPECT_NE(published.failure().message.find(std::to_string(local_port(taken->descriptor()))), std::string::npos);
+}
+
+TEST(LocalAddress, IsTheOneTowardsTheSpawner) {
+  EXPECT_EQ(local_address_towards({"127.0.0.1", 9}).value(), "127.0.0.1");
+  EXPECT_EQ(local_address_towards({"no-such-host.invalid", 9}).failure().error, Error::kUnreachable);
+}
+
+TEST(HostPort, IsReadAndWritten) {
+  EXPECT_EQ(parse_host_port("10.0.0.1:7000").value(), (HostPort{"10.0.0.1", 7000}));
+  EXPECT_EQ(parse_host_port("[::1]:7000").value(), (HostPort{"::1", 7000}));
+  EXPECT_EQ(host_port_text({"::1", 7000}), "[::1]:7000");
+  for (const char* bad : {"", "host", ":7", "host:", "host:x", "host:70000", "host:7 "}) {
+    EXPECT_FALSE(parse_host_port(bad).ok()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace shoal
