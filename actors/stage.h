@@ -31,9 +31,9 @@ struct StageSettings {
 
 struct StageState {
   static inline const char* name = "stage";
-  RouterActor router;
-  std::unique_ptr<StageExecutor> executor;
+  std::unique_ptr<StageExecutor> executor;  // first: an aggregate that begins with a handle would be built from self
   std::optional<ReplicaCore> core;
+  RouterActor router;
   bool is_scheduled = false;  // a RunNextJob is under way
 };
 
