@@ -1,0 +1,69 @@
+// Routes of the control endpoint.
+#include "actors/control.h"
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/log.h"
+
+namespace shoal {
+namespace {
+
+using Self = ControlActor::stateful_pointer<ControlState>;
+
+constexpr auto kStatusTimeout = std::chrono::seconds(5);
+
+ControlResponse answer_status(caf::actor_system& system, const SupervisorActor& supervisor) {
+  caf::scoped_actor self{system};
+  ControlResponse response;
+  self->request(supervisor, kStatusTimeout, StatusQuery{})
+      .receive([&](const StatusReport& report) { response.body = status_json(report); },
+               [&](const caf::error& error) {
+                 response = control_error(503, "the supervisor does not answer: " + caf::to_string(error));
+               });
+  return response;
+}
+
+void add_routes(caf::actor_system& system, const ControlSettings& settings) {
+  ControlServer& server = *settings.server;
+  const auto desk = settings.desk;
+  const auto rendezvous = settings.rendezvous;
+  const auto supervisor = settings.supervisor;
+  server.handle({"POST", std::string(kEnrolPath), {}},
+                [desk](const ControlRequest& request) { return desk->enrol(request); });
+  server.handle({"GET", std::string(kRendezvousPath), {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}},
+                [rendezvous](const ControlRequest&) {
+                  return ControlResponse{200, rendezvous_text(rendezvous)};
+                });
+  server.handle({"GET", "/v1/status", {PeerRole::kOperator}},
+                [&system, supervisor](const ControlRequest&) { return answer_status(system, supervisor); });
+}
+
+}  // namespace
+
+ControlState::~ControlState() {
+  if (settings.server) settings.server->stop();
+}
+
+std::string status_json(const StatusReport& report) {
+  nlohmann::ordered_json json{{"summary", report.summary},
+                              {"run", report.run},
+                              {"step", report.step},
+                              {"steps", report.steps_target},
+                              {"branch", report.branch},
+                              {"view", report.view},
+                              {"actors", nlohmann::ordered_json::array()}};
+  for (const auto& actor : report.actors) {
+    json["actors"].push_back(
+        {{"name", actor.name}, {"node", actor.node}, {"incarnation", actor.incarnation}, {"state", actor.state}});
+  }
+  return json.dump();
+}
+
+ControlActor::behavior_type control(Self self, ControlSettings settings) {
+  add_routes(self->home_system(), settings);
+  self->state.settings = std::move(settings);
+  self->state.settings.server->serve();
+  return {[](const Tick&) {}};
+}
+
+}  // namespace shoal

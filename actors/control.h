@@ -1,0 +1,35 @@
+// The control actor: answers people and newcomers over HTTPS (status, rendezvous, enrolment).
+//
+// It owns the endpoint, whose threads ask the supervisor and wait, with a time-out; nothing of training waits for them.
+// No message type that changes a run is reachable without the operator's certificate (design.md §8).
+#pragma once
+
+#include <memory>
+
+#include "messages/actor_types.h"
+#include "runtime/transport/control/control_server.h"
+#include "runtime/transport/control/enrolment.h"
+
+namespace shoal {
+
+struct ControlSettings {
+  std::shared_ptr<ControlServer> server;  // listening, not yet serving
+  std::shared_ptr<EnrolmentDesk> desk;
+  Rendezvous rendezvous;
+  SupervisorActor supervisor;
+};
+
+struct ControlState {
+  static inline const char* name = "control";
+  ControlSettings settings;
+  ~ControlState();
+};
+
+using ControlActor = caf::typed_actor<caf::reacts_to<Tick>>;
+
+ControlActor::behavior_type control(ControlActor::stateful_pointer<ControlState> self, ControlSettings settings);
+
+// The body of GET /v1/status.
+[[nodiscard]] std::string status_json(const StatusReport& report);
+
+}  // namespace shoal

@@ -1,0 +1,59 @@
+// `shoal status`: asks the spawner why its run trains or does not.
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "launch/commands/inspect/inspect.h"
+#include "launch/processes/run_directory.h"
+#include "launch/say.h"
+#include "runtime/transport/control/control_client.h"
+
+namespace shoal {
+namespace {
+
+struct Located {
+  TlsFiles files;
+  HostPort spawner;
+};
+
+Result<Located> locate(const RunLocator& where) {
+  if (where.spawner) return Located{credential_files(where.certs, "operator"), *where.spawner};
+  const RunDirectory run{where.run_directory};
+  const auto address = read_spawner_json(run);
+  if (!address) return address.failure();
+  return Located{credential_files(run.certs(), "operator"), address->control};
+}
+
+std::string describe(const nlohmann::json& status) {
+  std::ostringstream out;
+  out << "run " << status.at("run").get<std::string>() << ": " << status.at("summary").get<std::string>() << '\n'
+      << "step " << status.at("step") << " of " << status.at("steps") << ", branch " << status.at("branch") << ", view "
+      << status.at("view") << "\n\n"
+      << std::left << std::setw(20) << "ACTOR" << std::setw(16) << "NODE" << std::setw(13) << "INCARNATION"
+      << "STATE\n";
+  for (const auto& actor : status.at("actors")) {
+    out << std::setw(20) << actor.at("name").get<std::string>() << std::setw(16) << actor.at("node").get<std::string>()
+        << std::setw(13) << actor.at("incarnation").get<std::uint64_t>() << actor.at("state").get<std::string>()
+        << '\n';
+  }
+  return out.str();
+}
+
+}  // namespace
+
+Result<int> run_status(const StatusOptions& options) {
+  const auto located = locate(options.where);
+  if (!located) return located.failure();
+  const auto client = ControlClient::create(located->files, located->spawner);
+  if (!client) return client.failure();
+  const auto answer = client->get("/v1/status");
+  if (!answer) return answer.failure();
+  try {
+    print(describe(nlohmann::json::parse(answer->body)));
+  } catch (const nlohmann::json::exception& error) {
+    return fail(Error::kInternal, compose("the spawner's answer is not as expected: ", error.what()));
+  }
+  return 0;
+}
+
+}  // namespace shoal

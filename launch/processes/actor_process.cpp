@@ -1,0 +1,130 @@
+// Start-up and shutdown of a process with actors.
+#include "launch/processes/actor_process.h"
+
+#include <unistd.h>
+#include <csignal>
+#include <thread>
+
+#include "runtime/base/log.h"
+#include "runtime/transport/caf_config.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kShutdownLimit = 5s;
+
+struct ShoalConfig : caf::actor_system_config {
+  explicit ShoalConfig(const CafSettings& settings) {
+    configure_caf(*this, settings);
+    add_message_types<caf::id_block::shoal>();
+  }
+};
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) sigaddset(&set, signal);
+  return set;
+}
+
+// Ends the process if an orderly shutdown takes too long: state is safe at any instant anyway.
+void start_watchdog(int status) {
+  std::thread([status] {
+    std::this_thread::sleep_for(kShutdownLimit);
+    log_warn("process", "shutdown took longer than ", kShutdownLimit.count(), " s; ending now");
+    flush_log();
+    _exit(status);
+  }).detach();
+}
+
+}  // namespace
+
+void ExitLatch::set(int status, std::string reason) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (!result_) result_.emplace(status, std::move(reason));
+  }
+  changed_.notify_all();
+}
+
+std::pair<int, std::string> ExitLatch::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return result_.has_value(); });
+  return *result_;
+}
+
+bool ExitLatch::wait_for(std::chrono::milliseconds duration) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, duration, [this] { return result_.has_value(); });
+}
+
+void block_signals() {
+  const sigset_t set = watched_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+bool wait_for_signal(std::chrono::milliseconds duration) {
+  const sigset_t set = watched_signals();
+  const timespec limit{duration.count() / 1000, static_cast<long>(duration.count() % 1000) * 1'000'000};
+  return sigtimedwait(&set, nullptr, &limit) > 0;
+}
+
+ActorProcess::ActorProcess(ActorProcessSettings settings) : settings_(std::move(settings)) {
+  CafSettings caf_settings;
+  caf_settings.connection_timeout = settings_.dead_after;
+  config_ = std::make_unique<ShoalConfig>(caf_settings);
+  system_ = std::make_unique<caf::actor_system>(*config_);
+}
+
+Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings settings) {
+  std::unique_ptr<ActorProcess> process(new ActorProcess(std::move(settings)));
+  const auto& wanted = process->settings_;
+  auto transport = TlsTransport::start(*process->system_, wanted.files, PeerPolicy{wanted.run, wanted.peers, {}});
+  if (!transport) return transport.failure();
+  process->transport_ = std::move(transport.value());
+  return process;
+}
+
+int ActorProcess::run(const std::function<void(int)>& on_signal) {
+  const sigset_t set = watched_signals();
+  bool is_stopping = false;
+  while (!exit_->wait_for(20ms)) {
+    const timespec no_wait{};
+    const int signal = sigtimedwait(&set, nullptr, &no_wait);
+    if (signal <= 0) continue;
+    if (is_stopping) {
+      flush_log();
+      _exit(128 + signal);
+    }
+    is_stopping = true;
+    log_info(settings_.name, "signal ", signal, ": leaving politely");
+    on_signal(signal);
+  }
+  const auto [status, reason] = exit_->wait();
+  log_info(settings_.name, "ends with status ", status, ": ", reason);
+  return status;
+}
+
+void ActorProcess::end_actors() {
+  caf::scoped_actor self{*system_, true};
+  for (auto actor = owned_.rbegin(); actor != owned_.rend(); ++actor) {
+    self->monitor(*actor);
+    self->send_exit(*actor, caf::exit_reason::user_shutdown);
+    self->receive([](const caf::down_msg&) {}, caf::after(1s) >> [] {});
+  }
+  owned_.clear();
+}
+
+ActorProcess::~ActorProcess() {
+  start_watchdog(exit_->wait_for(0ms) ? exit_->wait().first : 1);
+  end_actors();
+  if (transport_) transport_->stop();
+  transport_.reset();
+  system_.reset();
+  flush_log();
+}
+
+}  // namespace shoal

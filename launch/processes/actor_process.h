@@ -1,0 +1,79 @@
+// What every process with actors has: an actor system with the house's settings, TLS of our own under it, one router.
+//
+// Order matters: the system first, then the transport, then actors; and back. Actors that others know about are ended
+// explicitly, because the system's destructor waits for every actor for ever; a watchdog ends a process that hangs.
+#pragma once
+
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+
+#include "messages/actor_types.h"
+#include "runtime/base/error.h"
+#include "runtime/transport/tls_transport.h"
+
+namespace shoal {
+
+struct ActorProcessSettings {
+  std::string name;  // as in logs and `shoal status`
+  TlsFiles files;
+  RunId run;
+  std::vector<PeerRole> peers;  // roles this process talks with
+  HostPort listen;              // of its router; port 0: any
+  std::chrono::milliseconds dead_after{10000};
+};
+
+// How a process ends: the first call counts.
+class ExitLatch {
+ public:
+  void set(int status, std::string reason);
+  // Waits; the status and why.
+  [[nodiscard]] std::pair<int, std::string> wait();
+  [[nodiscard]] bool wait_for(std::chrono::milliseconds duration);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<std::pair<int, std::string>> result_;
+};
+
+class ActorProcess {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<ActorProcess>> start(ActorProcessSettings settings);
+  ~ActorProcess();
+  ActorProcess(const ActorProcess&) = delete;
+  ActorProcess& operator=(const ActorProcess&) = delete;
+
+  [[nodiscard]] caf::actor_system& system() { return *system_; }
+  [[nodiscard]] TlsTransport& transport() { return *transport_; }
+  [[nodiscard]] const std::shared_ptr<ExitLatch>& exit() { return exit_; }
+
+  // Ends this actor when the process ends, in reverse order of these calls.
+  template <class Handle>
+  void own(const Handle& actor) {
+    owned_.push_back(caf::actor_cast<caf::actor>(actor));
+  }
+
+  // Waits for a signal or the exit latch, whichever is first. A signal calls on_signal(number) once; the second one
+  // ends the process at once with 128 + number. Returns the latch's status.
+  [[nodiscard]] int run(const std::function<void(int signal)>& on_signal);
+
+ private:
+  explicit ActorProcess(ActorProcessSettings settings);
+  void end_actors();
+
+  ActorProcessSettings settings_;
+  std::unique_ptr<caf::actor_system_config> config_;
+  std::unique_ptr<caf::actor_system> system_;
+  std::unique_ptr<TlsTransport> transport_;
+  std::shared_ptr<ExitLatch> exit_ = std::make_shared<ExitLatch>();
+  std::vector<caf::actor> owned_;
+};
+
+// Blocks the signals that run() takes, in this thread and all it starts; before any other thread is there.
+void block_signals();
+// One of those signals, if it comes within this time. It is taken.
+[[nodiscard]] bool wait_for_signal(std::chrono::milliseconds duration);
+
+}  // namespace shoal

@@ -1,0 +1,27 @@
+// Binds routers to the transport.
+#include "launch/processes/links_of_process.h"
+
+#include <random>
+
+namespace shoal {
+
+RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::string& name,
+                           const Rendezvous& rendezvous) {
+  RouterConfig config;
+  config.self.role = role;
+  config.self.name = name;
+  config.self.run = rendezvous.run;
+  config.self.term = rendezvous.term;
+  if (role == ProcessRole::kSpawner) {
+    config.self.process = kSpawnerProcess;
+  } else {
+    config.spawner = Endpoint{rendezvous.data.host, rendezvous.data.port};
+  }
+  config.dialler = [transport = &process.transport()](const Endpoint& endpoint) {
+    return caf::actor_cast<caf::actor>(transport->dialler(endpoint.host, endpoint.port));
+  };
+  config.jitter_seed = std::random_device{}();
+  return config;
+}
+
+}  // namespace shoal

@@ -1,0 +1,14 @@
+// How a process's router reaches others: over the process's own TLS transport.
+#pragma once
+
+#include "actors/router.h"
+#include "launch/processes/actor_process.h"
+#include "runtime/transport/control/enrolment.h"
+
+namespace shoal {
+
+// For a process that dials the spawner at the rendezvous.
+[[nodiscard]] RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::string& name,
+                                         const Rendezvous& rendezvous);
+
+}  // namespace shoal

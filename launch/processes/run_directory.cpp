@@ -1,0 +1,88 @@
+// Makes and describes run directories.
+#include "launch/processes/run_directory.h"
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <system_error>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/config_file.h"
+#include "runtime/base/file.h"
+#include "runtime/transport/identity.h"
+
+namespace shoal {
+namespace {
+
+RunId random_run() {
+  std::random_device device;
+  std::uint64_t value = 0;
+  while (value == 0) value = (static_cast<std::uint64_t>(device()) << 32) | device();
+  return RunId{value};
+}
+
+Status make_folders(const RunDirectory& run, const Config& config) {
+  const std::filesystem::path checkpoints = run.checkpoints(config);
+  for (const auto& folder : {run.root, run.root / "certs", run.root / "logs", run.root / "trace", checkpoints}) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
+  }
+  std::error_code error;
+  std::filesystem::permissions(run.certs(), std::filesystem::perms::owner_all, error);
+  return Done{};
+}
+
+Status issue_missing(const RunDirectory& run, const Authority& authority) {
+  const std::pair<const char*, PeerRole> holders[] = {
+      {"spawner", PeerRole::kSpawner}, {"storage", PeerRole::kStorage}, {"operator", PeerRole::kOperator}};
+  for (const auto& [name, role] : holders) {
+    const TlsFiles files = credential_files(run.certs(), name);
+    if (std::filesystem::exists(files.certificate)) continue;
+    const auto validity = usual_validity(std::chrono::system_clock::now());
+    const auto credentials = authority.issue(PeerIdentity{authority.run(), role, name}, validity);
+    if (!credentials) return credentials.failure();
+    if (auto written = write_credentials(files, credentials.value()); !written) return written.failure();
+  }
+  return Done{};
+}
+
+}  // namespace
+
+std::filesystem::path RunDirectory::checkpoints(const Config& config) const {
+  return config.checkpoint.dir.empty() ? root / "checkpoints" : std::filesystem::path(config.checkpoint.dir);
+}
+
+Status prepare_run_directory(const RunDirectory& run, const Config& config) {
+  if (auto made = make_folders(run, config); !made) return made.failure();
+  if (auto written = replace_file(run.config(), write_config(config)); !written) return written.failure();
+  auto authority = std::filesystem::exists(run.root / "certs" / "ca.crt")
+                       ? Authority::open(run.certs())
+                       : Authority::create(run.certs(), random_run(), std::chrono::system_clock::now());
+  if (!authority) return authority.failure();
+  return issue_missing(run, authority.value());
+}
+
+Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address) {
+  const std::string text = host_port_text(address.control);
+  const nlohmann::ordered_json json{
+      {"address", text}, {"control", "https://" + text}, {"pid", address.pid}, {"run", address.run}};
+  return replace_file(run.spawner_json(), json.dump(2) + "\n");
+}
+
+Result<SpawnerAddress> read_spawner_json(const RunDirectory& run) {
+  const auto text = read_file(run.spawner_json());
+  if (!text) {
+    return fail(Error::kUnreachable,
+                compose("no spawner has started in ", run.root.string(), " (no spawner.json there)"));
+  }
+  try {
+    const auto json = nlohmann::json::parse(text.value());
+    const auto control = parse_host_port(json.at("address").get<std::string>());
+    if (!control) return control.failure();
+    return SpawnerAddress{control.value(), json.at("pid").get<std::uint64_t>(), json.at("run").get<std::string>()};
+  } catch (const nlohmann::json::exception& error) {
+    return fail(Error::kInvalidData, compose(run.spawner_json(), " is damaged: ", error.what()));
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,52 @@
+// The run directory: where everything of a run lies, and how the pieces are made before its processes start.
+//
+//   config.toml metrics.jsonl journal.db spawner.json     checkpoints/ trace/ logs/
+//   certs/ (0600): ca.* the authority; spawner.* storage.* operator.* credentials; tokens; join_token
+//
+// The run's identity is its authority's: a directory without certs/ca.crt is a new run.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "messages/ids.h"
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+#include "runtime/transport/certificates.h"
+#include "runtime/transport/sockets.h"
+
+namespace shoal {
+
+struct RunDirectory {
+  std::filesystem::path root;
+
+  [[nodiscard]] std::string config() const { return (root / "config.toml").string(); }
+  [[nodiscard]] std::string metrics() const { return (root / "metrics.jsonl").string(); }
+  [[nodiscard]] std::string journal() const { return (root / "journal.db").string(); }
+  [[nodiscard]] std::string spawner_json() const { return (root / "spawner.json").string(); }
+  [[nodiscard]] std::string certs() const { return (root / "certs").string(); }
+  [[nodiscard]] std::string tokens() const { return (root / "certs" / "tokens").string(); }
+  [[nodiscard]] std::string join_token() const { return (root / "certs" / "join_token").string(); }
+  [[nodiscard]] std::filesystem::path checkpoints(const Config& config) const;
+  [[nodiscard]] std::string log_of(const std::string& process) const {
+    return (root / "logs" / (process + ".log")).string();
+  }
+};
+
+// What a command needs to find a live run.
+struct SpawnerAddress {
+  HostPort control;
+  std::uint64_t pid = 0;
+  std::string run;
+};
+
+// Makes folders, authority and credentials that are not there yet, and writes the resolved configuration. Safe to
+// repeat. Errors: kIo, kInvalidData (a damaged authority).
+[[nodiscard]] Status prepare_run_directory(const RunDirectory& run, const Config& config);
+
+[[nodiscard]] Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address);
+// Errors: kUnreachable when there is none (no spawner has started here), kInvalidData.
+[[nodiscard]] Result<SpawnerAddress> read_spawner_json(const RunDirectory& run);
+
+}  // namespace shoal

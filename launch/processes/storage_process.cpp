@@ -1,0 +1,103 @@
+// `shoal internal-storage`: joins the run of its directory and serves its disk.
+#include <unistd.h>
+
+#include <random>
+
+#include "actors/node_agent.h"
+#include "actors/router.h"
+#include "actors/storage.h"
+#include "launch/commands/run/processes.h"
+#include "launch/processes/actor_process.h"
+#include "launch/processes/links_of_process.h"
+#include "launch/processes/run_directory.h"
+#include "runtime/base/config_file.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+#include "runtime/base/sha256.h"
+#include "runtime/data/tokens.h"
+#include "runtime/transport/control/control_client.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Spawner {
+  Rendezvous rendezvous;
+  HostPort control;
+};
+
+// Waits for the spawner of this directory; nothing when a signal came first.
+std::optional<Spawner> find_spawner(const RunDirectory& run, const TlsFiles& files) {
+  while (true) {
+    if (const auto address = read_spawner_json(run)) {
+      const auto client = ControlClient::create(files, address->control);
+      if (client) {
+        if (const auto rendezvous = client->rendezvous()) return Spawner{*rendezvous, address->control};
+      }
+    }
+    if (wait_for_signal(100ms)) return std::nullopt;
+  }
+}
+
+Result<CheckpointWriterSettings> writer_settings(const RunDirectory& run) {
+  const auto text = read_file(run.config());
+  if (!text) return text.failure();
+  const auto config = parse_config(*text, run.config());
+  if (!config) return config.failure();
+  const auto tokens = open_tokens(config->data, config->model.context);
+  if (!tokens) return tokens.failure();
+  const auto authority = Authority::open(run.certs());
+  if (!authority) return authority.failure();
+  CheckpointWriterSettings settings;
+  settings.folder = run.checkpoints(*config);
+  settings.keep = config->checkpoint.keep;
+  settings.run = run_text(authority->run());
+  settings.config_sha256 = sha256_hex(std::string_view(*text));
+  settings.corpus_sha256 = (*tokens)->corpus_sha256();
+  return settings;
+}
+
+Result<int> serve(const TlsFiles& files, const Spawner& spawner, CheckpointWriterSettings writer) {
+  const auto host = local_address_towards(spawner.control);
+  if (!host) return host.failure();
+  auto started =
+      ActorProcess::start({"storage", files, spawner.rendezvous.run, {PeerRole::kSpawner, PeerRole::kNode}, {}});
+  if (!started) return started.failure();
+  ActorProcess& process = **started;
+  const auto router_actor =
+      process.system().spawn(router, router_config(process, ProcessRole::kStorage, "storage", spawner.rendezvous));
+  process.own(router_actor);
+  const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});
+  if (!port) return port.failure();
+  process.own(process.system().spawn<caf::detached>(storage, StorageSettings{std::move(writer), router_actor}));
+  NodeAgentSettings agent;
+  agent.join.name = "storage";
+  agent.join.role = ProcessRole::kStorage;
+  agent.join.nonce = std::random_device{}();
+  agent.join.endpoint = Endpoint{*host, *port};
+  agent.join.pid = static_cast<std::uint64_t>(::getpid());
+  agent.router = router_actor;
+  agent.start_stage = [](const SpawnStage&, const Config&, const Welcome&) -> StageActor {
+    CHECK(false, "a storage process was asked for a stage");
+  };
+  agent.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
+  const auto agent_actor = process.system().spawn(node_agent, std::move(agent));
+  process.own(agent_actor);
+  return process.run([&](int) { process.exit()->set(0, "asked to end by a signal"); });
+}
+
+}  // namespace
+
+Result<int> run_storage_process(const StorageProcessOptions& options) {
+  block_signals();
+  const RunDirectory run{options.run_directory};
+  const TlsFiles files = credential_files(run.certs(), "storage");
+  const auto spawner = find_spawner(run, files);
+  if (!spawner) return 0;
+  auto writer = writer_settings(run);
+  if (!writer) return writer.failure();
+  return serve(files, *spawner, std::move(writer.value()));
+}
+
+}  // namespace shoal

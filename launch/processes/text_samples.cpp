@@ -1,0 +1,47 @@
+// Binds runtime/data to the data loader's interface.
+#include "launch/processes/text_samples.h"
+
+namespace shoal {
+
+Result<std::unique_ptr<TextSamples>> TextSamples::open(const Config& config) {
+  auto tokenizer = make_tokenizer(config.data.tokenizer);
+  if (!tokenizer) return tokenizer.failure();
+  auto tokens = open_tokens(config.data, config.model.context);
+  if (!tokens) return tokens.failure();
+  return std::unique_ptr<TextSamples>(new TextSamples(config, std::move(tokens.value()), std::move(tokenizer.value())));
+}
+
+TextSamples::TextSamples(const Config& config, std::shared_ptr<const Tokens> tokens,
+                         std::shared_ptr<const Tokenizer> tokenizer)
+    : tokens_(std::move(tokens)),
+      tokenizer_(std::move(tokenizer)),
+      order_(order_config(config, tokens_->split().train)),
+      plan_(tokens_, static_cast<std::uint64_t>(config.model.context), config.batch),
+      periodic_batches_(config.eval.batches) {}
+
+Sample TextSamples::training(StepId step, MicrobatchId microbatch) const {
+  Microbatch made = make_microbatch(*tokens_, order_, step, microbatch);
+  return {std::move(made.inputs), std::move(made.targets)};
+}
+
+std::uint64_t TextSamples::batches(EvaluationExtent extent) const {
+  return plan_.batch_count(extent == EvaluationExtent::kComplete ? 0 : periodic_batches_);
+}
+
+std::uint32_t TextSamples::evaluation_count(EvaluationExtent extent) const {
+  std::uint32_t count = 0;
+  for (std::uint64_t batch = 0; batch < batches(extent); ++batch) count += plan_.microbatch_count(batch);
+  return count;
+}
+
+std::uint64_t TextSamples::evaluation_target_bytes(EvaluationExtent extent) const {
+  return plan_.target_bytes(batches(extent), *tokenizer_);
+}
+
+Sample TextSamples::evaluation(MicrobatchId microbatch) const {
+  const std::uint32_t per_batch = plan_.microbatch_count(0);  // only the last batch may have fewer
+  Microbatch made = plan_.microbatch(microbatch.value / per_batch, MicrobatchId{microbatch.value % per_batch});
+  return {std::move(made.inputs), std::move(made.targets)};
+}
+
+}  // namespace shoal

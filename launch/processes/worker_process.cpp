@@ -1,0 +1,171 @@
+// `shoal-worker node`: enrols, joins, and serves one device until the run is over or a signal says leave.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "actors/node_agent.h"
+#include "actors/router.h"
+#include "actors/stage.h"
+#include "launch/commands/run/processes.h"
+#include "launch/processes/actor_process.h"
+#include "launch/processes/links_of_process.h"
+#include "runtime/base/log.h"
+#include "runtime/device/executor_factory.h"
+#include "runtime/device/gemm_choice.h"
+#include "runtime/transport/control/control_client.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Where the spawner is, and with what this process is admitted.
+struct Admission {
+  Credentials credentials;
+  Rendezvous rendezvous;
+  HostPort control;
+};
+
+Result<Admission> ask_once(const WorkerNodeOptions& options, const HostPort& address) {
+  if (options.token) {
+    const auto token = parse_token(*options.token);
+    if (!token) return token.failure();
+    auto enrolled = enrol(address, token.value(), options.name, kProtocolVersion);
+    if (!enrolled) return enrolled.failure();
+    return Admission{enrolled->credentials, enrolled->rendezvous, address};
+  }
+  const TlsFiles files = credential_files(*options.certs, "node");
+  auto credentials = read_credentials(files);
+  if (!credentials) return credentials.failure();
+  const auto client = ControlClient::create(files, address);
+  if (!client) return client.failure();
+  auto rendezvous = client->rendezvous();
+  if (!rendezvous) return rendezvous.failure();
+  return Admission{credentials.value(), rendezvous.value(), address};
+}
+
+// Asks every address in turn, for ever: an unreachable spawner never ends a node. Nothing when a signal came meanwhile.
+Result<std::optional<Admission>> be_admitted(const WorkerNodeOptions& options) {
+  auto pause = 50ms;
+  std::string said;
+  while (true) {
+    for (const HostPort& address : options.join) {
+      auto admission = ask_once(options, address);
+      if (admission) return std::optional(std::move(admission.value()));
+      if (admission.failure().error != Error::kUnreachable) return admission.failure();
+      if (admission.failure().message != said) log_warn(options.name, admission.failure().message, " Trying again.");
+      said = admission.failure().message;
+    }
+    if (wait_for_signal(pause)) return std::optional<Admission>();
+    pause = std::min(pause * 2, 1000ms);
+  }
+}
+
+// The transport reads certificates from files, once; they lie in a folder of their own for that moment.
+class CredentialFolder {
+ public:
+  CredentialFolder() {
+    char pattern[] = "/tmp/shoal-node-XXXXXX";
+    if (const char* made = ::mkdtemp(pattern)) path_ = made;
+  }
+  ~CredentialFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  CredentialFolder(const CredentialFolder&) = delete;
+  CredentialFolder& operator=(const CredentialFolder&) = delete;
+
+  [[nodiscard]] Result<TlsFiles> write(const Credentials& credentials) const {
+    const TlsFiles files = credential_files(path_, "node");
+    if (auto written = write_credentials(files, credentials); !written) return written.failure();
+    return files;
+  }
+
+ private:
+  std::string path_;
+};
+
+std::uint64_t fresh_nonce() {
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+std::unique_ptr<StageExecutor> make_executor(const Config& config, StageId stage, const std::string& device) {
+  auto made = make_stage_executor({config, stage, config.pipeline.stages, device});
+  CHECK(made.ok(), made.failure().message);
+  return std::move(made.value());
+}
+
+NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess& process, const RouterActor& router,
+                                 const Endpoint& endpoint) {
+  NodeAgentSettings settings;
+  Join& join = settings.join;
+  join.name = options.name;
+  join.device = options.device;
+  join.device_index = options.device_index;
+  join.nonce = fresh_nonce();
+  join.endpoint = endpoint;
+  join.pid = static_cast<std::uint64_t>(::getpid());
+  join.fingerprint.text = kernel_fingerprint(options.threads.value_or(1));
+  settings.router = router;
+  settings.start_stage = [&process, router, options](const SpawnStage& order, const Config& run,
+                                                     const Welcome& welcome) {
+    Config config = run;
+    if (options.threads) config.run.threads = *options.threads;
+    StageSettings stage_settings;
+    stage_settings.order = order;
+    stage_settings.config = config;
+    stage_settings.run = welcome.run;
+    stage_settings.term = welcome.term;
+    stage_settings.process = welcome.process;
+    stage_settings.router = router;
+    stage_settings.make_executor = [config, order, device = options.device] {
+      return make_executor(config, order.stage, device);
+    };
+    auto actor = process.system().spawn<caf::detached>(stage, std::move(stage_settings));
+    process.own(actor);
+    return actor;
+  };
+  settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
+  return settings;
+}
+
+Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) {
+  const auto identity = identity_of(admission.credentials.certificate);
+  if (!identity) return identity.failure();
+  const auto host = local_address_towards(admission.control);
+  if (!host) return host.failure();
+  const CredentialFolder folder;
+  const auto files = folder.write(admission.credentials);
+  if (!files) return files.failure();
+  auto started = ActorProcess::start(
+      {options.name, files.value(), identity->run, {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage}, {}});
+  if (!started) return started.failure();
+  ActorProcess& process = **started;
+  const RouterConfig config = router_config(process, ProcessRole::kNode, options.name, admission.rendezvous);
+  const auto router_actor = process.system().spawn(router, config);
+  process.own(router_actor);
+  const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});
+  if (!port) return port.failure();
+  const auto agent =
+      process.system().spawn(node_agent, agent_settings(options, process, router_actor, Endpoint{*host, *port}));
+  process.own(agent);
+  return process.run([&](int) { caf::anon_send(agent, StopRequest{"asked to leave by a signal", 0}); });
+}
+
+}  // namespace
+
+Result<int> run_worker_node(const WorkerNodeOptions& options) {
+  block_signals();
+  prepare_process_for_compute();
+  const auto admission = be_admitted(options);
+  if (!admission) return admission.failure();
+  if (!admission.value()) return 0;
+  return serve(options, *admission.value());
+}
+
+}  // namespace shoal
