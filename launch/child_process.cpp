@@ -84,6 +84,35 @@ void signal_child(pid_t pid, int signal) {
   if (::kill(-pid, signal) != 0) ::kill(pid, signal);
 }
 
+Result<std::string> output_of(const std::vector<std::string>& arguments) {
+  int words[2];
+  if (::pipe2(words, O_CLOEXEC) != 0) return cannot("make a pipe", errno);
+  auto argv = as_argv(arguments);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int nothing = ::open("/dev/null", O_WRONLY);
+    ::dup2(nothing, STDERR_FILENO);
+    ::dup2(words[1], STDOUT_FILENO);
+    become(argv.data(), parent, -1, nothing);
+  }
+  const int fork_error = errno;
+  ::close(words[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t count = 1; child > 0 && count != 0;) {
+    count = ::read(words[0], buffer, sizeof buffer);
+    if (count > 0) text.append(buffer, static_cast<std::size_t>(count));
+    if (count < 0 && errno != EINTR) break;
+  }
+  ::close(words[0]);
+  if (child < 0) return cannot("start " + arguments.front(), fork_error);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
+  return fail(Error::kInternal, arguments.front() + " cannot run here, or failed");
+}
+
 std::string program_folder() {
   std::error_code ignored;
   return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();

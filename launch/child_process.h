@@ -24,6 +24,10 @@ struct ChildProgram {
 // To the child's whole group; a child that has ended is no error.
 void signal_child(pid_t pid, int signal);
 
+// Runs a short program to its end; what it wrote to stdout. Its stderr is dropped.
+// Errors: kIo when it cannot be started, kInternal when it ends with another status than 0.
+[[nodiscard]] Result<std::string> output_of(const std::vector<std::string>& arguments);
+
 // The folder of the running executable, where its sister program lies.
 [[nodiscard]] std::string program_folder();
 

@@ -174,19 +174,4 @@ std::string help_text(const CommandSpec& command) {
   return command.details.empty() ? text : text + "\n" + command.details + "\n";
 }
 
-Result<HostPort> parse_host_port(std::string_view text) {
-  const auto refuse = [text] {
-    return fail(Error::kUsage, compose("'", text, "' is no address: expected HOST:PORT, as in 127.0.0.1:7800"));
-  };
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return refuse();
-  std::string_view host = text.substr(0, colon);
-  const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (in_brackets) host = host.substr(1, host.size() - 2);
-  if (!in_brackets && host.find(':') != std::string_view::npos) return refuse();
-  const auto port = number_in<std::uint16_t>(text.substr(colon + 1));
-  if (!port) return refuse();
-  return HostPort{std::string(host), *port};
-}
-
 }  // namespace shoal

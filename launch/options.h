@@ -72,12 +72,4 @@ class Options {
 // "usage: shoal train [CONFIG] [--set KEY=VALUE]...", then one line per positional and option, then the details.
 [[nodiscard]] std::string help_text(const CommandSpec& command);
 
-struct HostPort {
-  std::string host;
-  std::uint16_t port = 0;
-};
-
-// "host:port", "[v6]:port". Errors: kUsage. Port 0 is let through: "any free port" where one listens.
-[[nodiscard]] Result<HostPort> parse_host_port(std::string_view text);
-
 }  // namespace shoal

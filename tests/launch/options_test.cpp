@@ -86,13 +86,5 @@ TEST(Options, HelpNamesEverythingThatThisVersionHas) {
   EXPECT_FALSE(asks_for_help({"--", "--help"}));
 }
 
-TEST(Options, AddressesNeedAHostAndAPort) {
-  EXPECT_EQ(parse_host_port("127.0.0.1:0")->port, 0);
-  EXPECT_EQ(parse_host_port("[::1]:7800")->host, "::1");
-  EXPECT_EQ(parse_host_port("spawner.local:65535")->host, "spawner.local");
-  for (const char* wrong : {"", ":1", "a", "a:", "a:65536", "a:-1", "a:1x", "::1:5"})
-    EXPECT_FALSE(parse_host_port(wrong).ok()) << wrong;
-}
-
 }  // namespace
 }  // namespace shoal

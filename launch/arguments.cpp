@@ -1,0 +1,307 @@
+#include "launch/arguments.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <climits>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/config_file.h"
+#include "runtime/base/file.h"
+
+namespace shoal {
+namespace {
+
+constexpr auto kFlag = OptionKind::kFlag;
+constexpr auto kValue = OptionKind::kValue;
+constexpr auto kRepeated = OptionKind::kRepeated;
+
+const OptionSpec kRunDirectory{"--run", kValue, "DIR", "the run directory"};
+const OptionSpec kListen{"--listen", kValue, "HOST:PORT", "where to listen"};
+const OptionSpec kSteps{"--steps", kValue, "N", "stop after step N"};
+const OptionSpec kWaitTimeout{"--wait-timeout", kValue, "S", "exit 4 when nodes are missing for S seconds"};
+const OptionSpec kRestarted{"--restarted", kFlag, "", "by its keeper, in the same run"};
+const OptionSpec kResumed{"--resumed", kFlag, "", "by a person, with --resume"};
+
+Failure missing(const std::string& what) { return fail(Error::kUsage, what); }
+
+RunChoice run_choice(const Options& options) {
+  return {options.positional(0), options.values("--set"), options.value("--out"), options.has("--resume"),
+          options.value("--resume")};
+}
+
+Result<std::string> required(const Options& options, const std::string& name) {
+  if (const auto value = options.value(name)) return *value;
+  return missing(name + " is missing");
+}
+
+// @FILE is the text in a file, so that a secret need not stand in a list of processes.
+Result<std::string> text_or_file(const std::string& word) {
+  if (!word.starts_with('@')) return word;
+  auto text = read_file(word.substr(1));
+  if (!text) return fail(Error::kUsage, "--token " + word + ": " + text.failure().message);
+  while (!text->empty() && std::isspace(static_cast<unsigned char>(text->back())) != 0) text->pop_back();
+  return text;
+}
+
+// A node's name goes into certificates, paths and log lines.
+std::string usual_node_name() {
+  char host[HOST_NAME_MAX + 1] = {};
+  ::gethostname(host, HOST_NAME_MAX);
+  std::string name = host;
+  name.resize(std::min(name.find('.'), std::min<std::size_t>(name.size(), 40)));
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; }, '-');
+  return compose(name.empty() || name.front() == '-' ? "node" + name : name, "-", ::getpid());
+}
+
+Status check_device(const std::string& device) {
+  if (device == "cpu") return Done{};
+  if (device.starts_with("cuda"))
+    return missing("--device " + device + ": not in this version; it has cpu and paced:MS");
+  const bool is_paced = device.starts_with("paced:");
+  const std::string pace = is_paced ? device.substr(6) : "";
+  const bool is_number = !pace.empty() && pace.find_first_not_of("0123456789.") == std::string::npos &&
+                         std::count(pace.begin(), pace.end(), '.') <= 1 && pace != ".";
+  if (is_number) return Done{};
+  return missing("--device " + device + ": expected cpu, or paced:MS as in paced:50");
+}
+
+Status check_node(const NodeOptions& node) {
+  if (node.join.empty()) return missing("node: --join HOST:PORT is missing: the spawner's address");
+  if (node.token.has_value() == node.certs.has_value())
+    return missing("node: give --token T or --certs DIR, one of them: what admits this node to the run");
+  for (const auto& address : node.join)
+    if (const auto parsed = parse_host_port(address); !parsed) return parsed.failure();
+  for (const auto& device : node.devices)
+    if (auto status = check_device(device); !status) return status;
+  return Done{};
+}
+
+}  // namespace
+
+Result<Config> config_of(const Options& options) {
+  return load_config({options.positional(0), shoal_environment(), options.values("--set")});
+}
+
+Result<TrainOptions> train_options(const Options& options) {
+  const auto steps = options.count("--steps", 1);
+  if (!steps) return steps.failure();
+  const auto nodes = options.count("--nodes", 1);
+  if (!nodes) return nodes.failure();
+  const bool is_single = options.has("--single");
+  if (is_single && *nodes) return missing("train: --single runs in one process; leave --nodes out");
+  return TrainOptions{run_choice(options), *steps, *nodes, is_single};
+}
+
+Result<SpawnerOptions> spawner_options(const Options& options) {
+  SpawnerOptions spawner;
+  spawner.run = run_choice(options);
+  if (const auto address = options.value("--listen")) {
+    const auto listen = parse_host_port(*address);
+    if (!listen) return listen.failure();
+    spawner.listen = *listen;
+  }
+  const auto steps = options.count("--steps", 1);
+  if (!steps) return steps.failure();
+  const auto timeout = options.number("--wait-timeout", 0);
+  if (!timeout) return timeout.failure();
+  spawner.stop_at_step = *steps;
+  spawner.wait_timeout_s = *timeout;
+  return spawner;
+}
+
+Result<NodeOptions> node_options(const Options& options) {
+  NodeOptions node;
+  node.join = options.values("--join");
+  node.token = options.value("--token");
+  node.certs = options.value("--certs");
+  node.devices = options.values("--device");
+  if (node.devices.empty()) node.devices = {"cpu"};
+  node.name = options.value("--name").value_or(usual_node_name());
+  const auto threads = options.count("--threads", 1);
+  if (!threads) return threads.failure();
+  const auto grace = options.number("--grace", 0);
+  if (!grace) return grace.failure();
+  node.threads = *threads;
+  node.grace_s = grace->value_or(node.grace_s);
+  if (auto status = check_node(node); !status) return status.failure();
+  return node;
+}
+
+Result<StatusOptions> status_options(const Options& options) {
+  RunLocator where;
+  if (const auto address = options.value("--spawner")) {
+    const auto spawner = parse_host_port(*address);
+    if (!spawner) return spawner.failure();
+    if (!options.has("--certs")) return missing("--spawner needs --certs DIR: the operator's certificate");
+    where.spawner = *spawner;
+    where.certs = *options.value("--certs");
+    return StatusOptions{where};
+  }
+  if (options.has("--certs")) return missing("--certs goes with --spawner HOST:PORT");
+  const auto named = options.value("--run");
+  const auto directory = named ? Result<std::string>(*named) : newest_run(surroundings_here().folder);
+  if (!directory) return directory.failure();
+  return StatusOptions{RunLocator{*directory, std::nullopt, *directory + "/certs"}};
+}
+
+Result<EvalOptions> eval_options(const Options& options) {
+  const auto step = options.count("--step", 0);
+  if (!step) return step.failure();
+  return EvalOptions{*options.positional(0), *step, options.value("--data")};
+}
+
+Result<SampleOptions> sample_options(const Options& options) {
+  SampleOptions sample;
+  sample.run_directory = *options.positional(0);
+  sample.prompt = options.value("--prompt").value_or(sample.prompt);
+  if (sample.prompt.empty()) return missing("--prompt: expected at least one character to go on from");
+  const auto step = options.count("--step", 0);
+  const auto tokens = options.count("--tokens", 1);
+  const auto temperature = options.number("--temperature", 0);
+  const auto top_k = options.count("--top-k", 0);
+  const auto seed = options.count("--seed", 0);
+  for (const auto* count : {&step, &tokens, &top_k, &seed})
+    if (!*count) return count->failure();
+  if (!temperature) return temperature.failure();
+  sample.step = *step;
+  sample.tokens = tokens->value_or(sample.tokens);
+  sample.temperature = temperature->value_or(sample.temperature);
+  sample.top_k = top_k->value_or(sample.top_k);
+  sample.seed = seed->value_or(sample.seed);
+  return sample;
+}
+
+Result<ExportOptions> export_options(const Options& options) {
+  const auto to = required(options, "--to");
+  if (!to) return to.failure();
+  const auto step = options.count("--step", 0);
+  if (!step) return step.failure();
+  return ExportOptions{*options.positional(0), *to, *step};
+}
+
+Result<InitOptions> init_options(const Options& options) {
+  const auto out = required(options, "--out");
+  if (!out) return out.failure();
+  const auto config = config_of(options);
+  if (!config) return config.failure();
+  return InitOptions{*config, *out};
+}
+
+const CommandSpec& keep_spawner_command() {
+  static const CommandSpec command{"internal-keep-spawner",
+                                   "Keeps the spawner process and storage of a prepared run directory.",
+                                   {},
+                                   {kRunDirectory, kListen, kSteps, kWaitTimeout, kRestarted, kResumed},
+                                   ""};
+  return command;
+}
+
+const CommandSpec& spawner_process_command() {
+  static const CommandSpec command{"internal-spawner",
+                                   "The spawner process.",
+                                   {},
+                                   {kRunDirectory, kListen, kSteps, kWaitTimeout, kRestarted, kResumed},
+                                   ""};
+  return command;
+}
+
+const CommandSpec& storage_process_command() {
+  static const CommandSpec command{"internal-storage", "The storage process.", {}, {kRunDirectory}, ""};
+  return command;
+}
+
+const CommandSpec& worker_node_command() {
+  static const CommandSpec command{"node",
+                                   "One worker of a node.",
+                                   {},
+                                   {{"--join", kRepeated, "HOST:PORT", "the spawner's address"},
+                                    {"--token", kValue, "T", "the join token, or @FILE"},
+                                    {"--certs", kValue, "DIR", "certificates instead of a token"},
+                                    {"--device", kValue, "D", "cpu, or paced:MS"},
+                                    {"--device-index", kValue, "N", "number of the worker in its node"},
+                                    {"--name", kValue, "NAME", "of the node"},
+                                    {"--threads", kValue, "N", "compute threads per stage"},
+                                    {"--grace", kValue, "S", "time to leave after SIGTERM"}},
+                                   ""};
+  return command;
+}
+
+const CommandSpec& single_command() {
+  static const CommandSpec command{
+      "single", "The whole run in one process.", {}, {kRunDirectory, kSteps, kResumed}, ""};
+  return command;
+}
+
+Result<KeepSpawnerOptions> keep_spawner_options(const Options& options) {
+  const auto process = spawner_process_options(options);
+  if (!process) return process.failure();
+  KeepSpawnerOptions keep;
+  keep.run_directory = process->run_directory;
+  keep.listen = process->listen;
+  keep.is_restarted = process->is_restarted;
+  keep.is_resumed = process->is_resumed;
+  keep.join_line = JoinLine::kOmit;
+  keep.stop_at_step = process->stop_at_step;
+  keep.wait_timeout_s = process->wait_timeout_s;
+  return keep;
+}
+
+Result<SpawnerProcessOptions> spawner_process_options(const Options& options) {
+  const auto run = required(options, "--run");
+  if (!run) return run.failure();
+  const auto address = required(options, "--listen");
+  if (!address) return address.failure();
+  const auto listen = parse_host_port(*address);
+  if (!listen) return listen.failure();
+  const auto steps = options.count("--steps", 1);
+  if (!steps) return steps.failure();
+  const auto timeout = options.number("--wait-timeout", 0);
+  if (!timeout) return timeout.failure();
+  return SpawnerProcessOptions{*run, *listen, options.has("--restarted"), options.has("--resumed"), *steps, *timeout};
+}
+
+Result<StorageProcessOptions> storage_process_options(const Options& options) {
+  const auto run = required(options, "--run");
+  if (!run) return run.failure();
+  return StorageProcessOptions{*run};
+}
+
+Result<WorkerNodeOptions> worker_node_options(const Options& options) {
+  WorkerNodeOptions worker;
+  for (const auto& address : options.values("--join")) {
+    const auto parsed = parse_host_port(address);
+    if (!parsed) return parsed.failure();
+    worker.join.push_back(*parsed);
+  }
+  if (const auto word = options.value("--token")) {
+    const auto token = text_or_file(*word);
+    if (!token) return token.failure();
+    worker.token = *token;
+  }
+  worker.certs = options.value("--certs");
+  worker.device = options.value("--device").value_or(worker.device);
+  worker.name = options.value("--name").value_or(usual_node_name());
+  const auto index = options.count("--device-index", 0);
+  const auto threads = options.count("--threads", 1);
+  const auto grace = options.number("--grace", 0);
+  if (!index) return index.failure();
+  if (!threads) return threads.failure();
+  if (!grace) return grace.failure();
+  worker.device_index = static_cast<std::uint32_t>(index->value_or(0));
+  if (*threads) worker.threads = static_cast<int>(**threads);
+  worker.grace_s = grace->value_or(worker.grace_s);
+  return worker;
+}
+
+Result<SingleOptions> single_options(const Options& options) {
+  const auto run = required(options, "--run");
+  if (!run) return run.failure();
+  const auto steps = options.count("--steps", 1);
+  if (!steps) return steps.failure();
+  return SingleOptions{*run, options.has("--resumed"), *steps};
+}
+
+}  // namespace shoal

@@ -1,0 +1,38 @@
+// From parsed options to what each command takes. One place decides defaults and what goes together.
+#pragma once
+
+#include "launch/commands/inspect/inspect.h"
+#include "launch/commands/plan/init.h"
+#include "launch/commands/run/keepers.h"
+#include "launch/commands/run/processes.h"
+#include "launch/options.h"
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+// CONFIG (or none), the environment and --set.
+[[nodiscard]] Result<Config> config_of(const Options& options);
+
+[[nodiscard]] Result<TrainOptions> train_options(const Options& options);
+[[nodiscard]] Result<SpawnerOptions> spawner_options(const Options& options);
+[[nodiscard]] Result<NodeOptions> node_options(const Options& options);
+[[nodiscard]] Result<StatusOptions> status_options(const Options& options);
+[[nodiscard]] Result<EvalOptions> eval_options(const Options& options);
+[[nodiscard]] Result<SampleOptions> sample_options(const Options& options);
+[[nodiscard]] Result<ExportOptions> export_options(const Options& options);
+[[nodiscard]] Result<InitOptions> init_options(const Options& options);
+
+// The internal subcommands, which keepers write and nobody types.
+[[nodiscard]] const CommandSpec& keep_spawner_command();
+[[nodiscard]] const CommandSpec& spawner_process_command();
+[[nodiscard]] const CommandSpec& storage_process_command();
+[[nodiscard]] const CommandSpec& worker_node_command();
+[[nodiscard]] const CommandSpec& single_command();
+[[nodiscard]] Result<KeepSpawnerOptions> keep_spawner_options(const Options& options);
+[[nodiscard]] Result<SpawnerProcessOptions> spawner_process_options(const Options& options);
+[[nodiscard]] Result<StorageProcessOptions> storage_process_options(const Options& options);
+[[nodiscard]] Result<WorkerNodeOptions> worker_node_options(const Options& options);
+[[nodiscard]] Result<SingleOptions> single_options(const Options& options);
+
+}  // namespace shoal

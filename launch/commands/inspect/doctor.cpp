@@ -1,0 +1,180 @@
+// `shoal doctor`: one finding per thing that training needs of this machine; for what is wrong, how to mend it.
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "launch/commands/inspect/inspect.h"
+#include "launch/commands/inspect/versions.h"
+#include "launch/say.h"
+#include "launch/start_run.h"
+#include "runtime/data/text.h"
+#include "runtime/transport/sockets.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Verdict { kGood, kDoubtful, kWrong };
+
+struct Finding {
+  std::string what;
+  Verdict verdict = Verdict::kGood;
+  std::string facts;
+  std::string remedy;  // empty where the verdict is good
+};
+
+constexpr double kGigabyte = 1e9;
+constexpr double kMemoryNeeded = 2 * kGigabyte;  // four small workers with LibTorch in each
+constexpr double kDiskNeeded = 1 * kGigabyte;    // checkpoints, traces and logs of a small run
+constexpr rlim_t kDescriptorsNeeded = 1024;
+
+std::string verdict_text(Verdict verdict) {
+  if (verdict == Verdict::kGood) return "good";
+  return verdict == Verdict::kDoubtful ? "doubtful" : "wrong";
+}
+
+std::string gigabytes(double bytes) { return compose(static_cast<long>(bytes / kGigabyte * 10) / 10.0, " GB"); }
+
+// The value after "name :" in a file like /proc/cpuinfo; the first of several.
+std::string field_of(const std::string& path, const std::string& name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(':');
+    if (!line.starts_with(name) || colon == std::string::npos) continue;
+    const auto begin = line.find_first_not_of(" \t", colon + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+Finding libraries() {
+  std::string facts = "shoal " + program_version();
+  for (const auto& [name, version] : library_versions()) facts += ", " + name + " " + version;
+  return {"libraries", Verdict::kGood, facts, ""};
+}
+
+Finding worker() {
+  const auto fingerprint = worker_fingerprint();
+  if (fingerprint) return {"worker", Verdict::kGood, *fingerprint, ""};
+  return {"worker", Verdict::kWrong, fingerprint.failure().message,
+          "run launch/shoal, which builds it and unpacks LibTorch"};
+}
+
+Finding processor() {
+  const std::string flags = " " + field_of("/proc/cpuinfo", "flags") + " ";
+  std::string facts =
+      compose(field_of("/proc/cpuinfo", "model name"), ", ", std::thread::hardware_concurrency(), " threads");
+  for (const char* flag : {"avx2", "fma", "avx512f", "avx512_bf16"})
+    if (flags.find(" " + std::string(flag) + " ") != std::string::npos) facts += std::string(", ") + flag;
+  if (flags.find(" avx2 ") != std::string::npos) return {"processor", Verdict::kGood, facts, ""};
+  return {"processor", Verdict::kDoubtful, facts + ", no avx2", "training works, slowly; take a newer processor"};
+}
+
+Finding memory() {
+  const std::string text = field_of("/proc/meminfo", "MemAvailable");
+  const double available = text.empty() ? 0 : 1024.0 * static_cast<double>(std::stoull(text));
+  const std::string facts = gigabytes(available) + " available";
+  if (available >= kMemoryNeeded) return {"memory", Verdict::kGood, facts, ""};
+  return {"memory", Verdict::kDoubtful, facts,
+          "a small run takes " + gigabytes(kMemoryNeeded) + "; end other programs"};
+}
+
+Finding disk() {
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  const auto space = fs::space(here, error);
+  if (error) return {"disk", Verdict::kWrong, error.message(), "go to a folder that exists and may be read"};
+  const std::string facts = compose(gigabytes(static_cast<double>(space.available)), " free in ", here.string());
+  if (::access(here.c_str(), W_OK) != 0)
+    return {"disk", Verdict::kWrong, facts + ", which may not be written", "go elsewhere, or give --out DIR"};
+  if (static_cast<double>(space.available) >= kDiskNeeded) return {"disk", Verdict::kGood, facts, ""};
+  return {"disk", Verdict::kDoubtful, facts, "make room, or give --out DIR on another disk"};
+}
+
+Finding loopback() {
+  const auto listening = listen_on({"127.0.0.1", 0});
+  if (!listening)
+    return {"loopback", Verdict::kWrong, listening.failure().message, "bring the interface up: ip link set lo up"};
+  const HostPort address{"127.0.0.1", local_port(listening->descriptor())};
+  const auto dialled = dial(address, std::chrono::steady_clock::now() + std::chrono::seconds(2));
+  if (dialled) return {"loopback", Verdict::kGood, "listens and connects on 127.0.0.1", ""};
+  return {"loopback", Verdict::kWrong, dialled.failure().message, "a firewall drops local connections; let lo pass"};
+}
+
+Finding clock() {
+  const auto now = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+  const std::chrono::year_month_day day(now);
+  const std::string facts = compose("it is ", static_cast<int>(day.year()), "-", static_cast<unsigned>(day.month()),
+                                    "-", static_cast<unsigned>(day.day()), " UTC");
+  const bool is_sane = day.year() >= std::chrono::year(2025) && day.year() < std::chrono::year(2100);
+  if (is_sane) return {"clock", Verdict::kGood, facts, ""};
+  return {"clock", Verdict::kWrong, facts, "set it (certificates of other machines are not valid then): timedatectl"};
+}
+
+Finding descriptors() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const std::string facts = compose(limit.rlim_cur, " open files allowed");
+  if (limit.rlim_cur >= kDescriptorsNeeded) return {"open files", Verdict::kGood, facts, ""};
+  return {"open files", Verdict::kDoubtful, facts, compose("ulimit -n ", kDescriptorsNeeded)};
+}
+
+Finding corpora() {
+  const auto folder = corpora_folder();
+  if (folder) return {"corpora", Verdict::kGood, "kept in " + folder->string(), ""};
+  return {"corpora", Verdict::kWrong, folder.failure().message, "set HOME, or SHOAL_DATA to a folder"};
+}
+
+// Of the newest run here: nobody else may read its keys.
+Finding certificates() {
+  const auto run = newest_run(surroundings_here().folder);
+  if (!run) return {"certificates", Verdict::kGood, "no run here yet", ""};
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(*run + "/certs", error)) {
+    struct stat facts {};
+    const bool is_open = ::stat(entry.path().c_str(), &facts) == 0 && (facts.st_mode & 077) != 0;
+    if (!is_open) continue;
+    return {"certificates", Verdict::kWrong, "others may read " + entry.path().string(),
+            "chmod 600 " + entry.path().string() + " (and take its keys for known)"};
+  }
+  return {"certificates", Verdict::kGood, *run + "/certs is its owner's alone", ""};
+}
+
+void print_text(const std::vector<Finding>& findings) {
+  for (const auto& finding : findings) {
+    const std::string verdict = verdict_text(finding.verdict);
+    print(verdict, std::string(10 - verdict.size(), ' '), finding.what, ": ", finding.facts, "\n");
+    if (!finding.remedy.empty()) print(std::string(10, ' '), "-> ", finding.remedy, "\n");
+  }
+}
+
+void print_json(const std::vector<Finding>& findings) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const auto& finding : findings)
+    json.push_back({{"what", finding.what},
+                    {"verdict", verdict_text(finding.verdict)},
+                    {"facts", finding.facts},
+                    {"remedy", finding.remedy}});
+  print(nlohmann::ordered_json{{"findings", json}}.dump(2), "\n");
+}
+
+}  // namespace
+
+// Exit status 1 when something is wrong.
+Result<int> run_doctor(OutputForm form) {
+  const std::vector<Finding> findings = {libraries(), worker(), processor(),   memory(),  disk(),
+                                         loopback(),  clock(),  descriptors(), corpora(), certificates()};
+  form == OutputForm::kJson ? print_json(findings) : print_text(findings);
+  const bool is_well = std::none_of(findings.begin(), findings.end(),
+                                    [](const Finding& finding) { return finding.verdict == Verdict::kWrong; });
+  return is_well ? 0 : 1;
+}
+
+}  // namespace shoal

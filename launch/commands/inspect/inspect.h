@@ -1,0 +1,60 @@
+// Commands that look at a run. Results go to stdout; each returns the process's exit status.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+#include "runtime/transport/sockets.h"
+
+namespace shoal {
+
+// A live run: the directory that holds its address and the operator's certificate, or both named.
+struct RunLocator {
+  std::string run_directory;  // empty where `spawner` is set
+  std::optional<HostPort> spawner;
+  std::string certs;  // folder with the operator's certificate
+};
+
+// `shoal status`. Errors: kUnreachable.
+struct StatusOptions {
+  RunLocator where;
+};
+[[nodiscard]] Result<int> run_status(const StatusOptions& options);
+
+// `shoal eval`: "loss", "perplexity", "bits per byte" of a checkpoint over the run's validation tokens, or a file's.
+struct EvalOptions {
+  std::string run_directory;
+  std::optional<std::uint64_t> step;  // steps applied; absent: the newest checkpoint
+  std::optional<std::string> data;
+};
+[[nodiscard]] Result<int> run_eval(const EvalOptions& options);
+
+// `shoal sample`: the prompt and what follows it.
+struct SampleOptions {
+  std::string run_directory;
+  std::optional<std::uint64_t> step;
+  std::string prompt = "\n";
+  std::uint64_t tokens = 200;
+  double temperature = 0.8;  // 0: the likeliest token
+  std::uint64_t top_k = 0;   // 0: all
+  std::uint64_t seed = 1;
+};
+[[nodiscard]] Result<int> run_sample(const SampleOptions& options);
+
+// `shoal export`: config.json and model.safetensors into a folder.
+struct ExportOptions {
+  std::string run_directory;
+  std::string to;
+  std::optional<std::uint64_t> step;
+};
+[[nodiscard]] Result<int> run_export(const ExportOptions& options);
+
+// `shoal doctor`, `shoal version`.
+enum class OutputForm { kText, kJson };
+[[nodiscard]] Result<int> run_doctor(OutputForm form);
+[[nodiscard]] Result<int> run_version(OutputForm form);
+
+}  // namespace shoal

@@ -1,0 +1,17 @@
+// `shoal init CONFIG --out FILE`: the initial weights of a run as safetensors, for other programs to start from.
+#pragma once
+
+#include <string>
+
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+struct InitOptions {
+  Config config;
+  std::string out;  // the file
+};
+[[nodiscard]] Result<int> run_init(const InitOptions& options);
+
+}  // namespace shoal

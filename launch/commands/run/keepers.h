@@ -1,0 +1,60 @@
+// The commands that keep processes: `shoal train`, `shoal spawner`, `shoal node`. They hold no actors and no tensors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/start_run.h"
+#include "runtime/base/error.h"
+#include "runtime/transport/sockets.h"
+
+namespace shoal {
+
+struct TrainOptions {
+  RunChoice run;
+  std::optional<std::uint64_t> stop_at_step;
+  std::optional<std::uint64_t> nodes;  // absent: stages x replicas
+  bool is_single = false;
+};
+// Keeper of a spawner keeper and node keepers; a finished run ends with a sample on stdout.
+[[nodiscard]] Result<int> run_train(const TrainOptions& options);
+
+struct SpawnerOptions {
+  RunChoice run;
+  HostPort listen{"127.0.0.1", 0};
+  std::optional<std::uint64_t> stop_at_step;
+  std::optional<double> wait_timeout_s;
+};
+// Keeper of the spawner process and storage; prints the line that starts a node.
+[[nodiscard]] Result<int> run_spawner(const SpawnerOptions& options);
+
+// Who tells the person that nodes may join: `shoal spawner` itself, or nobody because `shoal train` starts them.
+enum class JoinLine { kPrint, kOmit };
+
+// What run_spawner does once the run directory is prepared.
+struct KeepSpawnerOptions {
+  std::string run_directory;
+  HostPort listen;
+  bool is_restarted = false;
+  bool is_resumed = false;
+  JoinLine join_line = JoinLine::kPrint;
+  std::optional<std::uint64_t> stop_at_step;
+  std::optional<double> wait_timeout_s;
+};
+[[nodiscard]] Result<int> keep_spawner(const KeepSpawnerOptions& options);
+
+struct NodeOptions {
+  std::vector<std::string> join;  // HOST:PORT each
+  std::optional<std::string> token;
+  std::optional<std::string> certs;
+  std::vector<std::string> devices;  // one worker each
+  std::string name;
+  std::optional<std::uint64_t> threads;
+  double grace_s = 30;
+};
+// Keeper of one worker per device.
+[[nodiscard]] Result<int> run_node(const NodeOptions& options);
+
+}  // namespace shoal

@@ -1,0 +1,57 @@
+// The processes of a run, as functions: what keepers start through the programs' internal subcommands.
+//
+// Each runs until its work is over or a signal says so, and returns the process's exit status; a Failure is printed and
+// becomes one (error.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/transport/sockets.h"
+
+namespace shoal {
+
+// `shoal internal-spawner`: supervisor, data loader, sync groups, metrics, control. Its configuration is the run
+// directory's config.toml. Writes spawner.json and certs/join_token when it listens.
+struct SpawnerProcessOptions {
+  std::string run_directory;
+  HostPort listen;                            // port 0: any; after a restart the address that nodes know
+  bool is_restarted = false;                  // by its keeper, in the same run: the journal goes on
+  bool is_resumed = false;                    // by a person with --resume: from the newest checkpoint
+  std::optional<std::uint64_t> stop_at_step;  // --steps
+  std::optional<double> wait_timeout_s;       // exit 4 when nodes are missing for longer
+};
+[[nodiscard]] Result<int> run_spawner_process(const SpawnerProcessOptions& options);
+
+// `shoal internal-storage`: checkpoints, traces and remote logs of the run directory. Finds the spawner in
+// spawner.json, which may not be there yet.
+struct StorageProcessOptions {
+  std::string run_directory;
+};
+[[nodiscard]] Result<int> run_storage_process(const StorageProcessOptions& options);
+
+// `shoal-worker node`: one device of a node. 0 left politely or the run is over, 2 usage, 4 refused.
+struct WorkerNodeOptions {
+  std::vector<HostPort> join;        // tried in turn
+  std::optional<std::string> token;  // the token's text; else certs
+  std::optional<std::string> certs;  // folder with ca.crt, node.crt, node.key
+  std::string device = "cpu";        // cpu | paced:MS
+  std::uint32_t device_index = 0;    // among the node's workers
+  std::string name;
+  std::optional<int> threads;  // compute threads per stage; else the run's
+  double grace_s = 30;         // from SIGTERM until the keeper kills
+};
+[[nodiscard]] Result<int> run_worker_node(const WorkerNodeOptions& options);
+
+// `shoal-worker single`: the whole run in this process, without actors.
+struct SingleOptions {
+  std::string run_directory;
+  bool is_resumed = false;
+  std::optional<std::uint64_t> stop_at_step;
+};
+[[nodiscard]] Result<int> run_single(const SingleOptions& options);
+
+}  // namespace shoal

@@ -1,0 +1,103 @@
+// `shoal spawner`: prepares the run directory, then keeps the spawner process and storage and prints the join line.
+#include <unistd.h>
+
+#include <climits>
+#include <filesystem>
+
+#include "launch/commands/run/keepers.h"
+#include "launch/keeper.h"
+#include "launch/processes/run_directory.h"
+#include "launch/say.h"
+#include "runtime/base/file.h"
+#include "runtime/data/tokens.h"
+
+namespace shoal {
+namespace {
+
+std::vector<std::string> spawner_arguments(const KeepSpawnerOptions& options) {
+  std::vector<std::string> arguments = {
+      program_folder() + "/shoal", "internal-spawner", "--run",
+      options.run_directory,       "--listen",         host_port_text(options.listen)};
+  if (options.stop_at_step) arguments.insert(arguments.end(), {"--steps", compose(*options.stop_at_step)});
+  if (options.wait_timeout_s) arguments.insert(arguments.end(), {"--wait-timeout", compose(*options.wait_timeout_s)});
+  return arguments;
+}
+
+// Its own words and the progress line go to the person's terminal; its log goes to logs/.
+Ward spawner_ward(const KeepSpawnerOptions& options) {
+  Ward ward;
+  ward.name = "spawner process";
+  ward.role = WardRole::kLeader;
+  ward.program.arguments = spawner_arguments(options);
+  ward.again = ward.program;
+  ward.again->arguments.push_back("--restarted");
+  if (options.is_restarted) ward.program = *ward.again;
+  if (options.is_resumed && !options.is_restarted) ward.program.arguments.push_back("--resumed");
+  ward.limits.final_codes = {0, 2, 3, 4, 5, 75, 130, 143};
+  return ward;
+}
+
+Ward storage_ward(const RunDirectory& run) {
+  Ward ward;
+  ward.name = "storage";
+  ward.role = WardRole::kFollower;
+  ward.program = {{program_folder() + "/shoal", "internal-storage", "--run", run.root.string()}, run.log_of("storage")};
+  ward.limits.final_codes = {0, 2, 3};
+  return ward;
+}
+
+// An address that listens everywhere is reached by this machine's name.
+HostPort reachable(HostPort address) {
+  if (address.host != "0.0.0.0" && address.host != "::" && !address.host.empty()) return address;
+  char host[HOST_NAME_MAX + 1] = {};
+  ::gethostname(host, HOST_NAME_MAX);
+  address.host = host;
+  return address;
+}
+
+// The exact line that starts a node elsewhere; nothing while the spawner is not ready.
+std::optional<std::string> join_line(const RunDirectory& run) {
+  const auto address = read_spawner_json(run);
+  const auto token = read_file(run.join_token());
+  if (!address || !token) return std::nullopt;
+  const std::string text = token->substr(0, token->find_last_not_of(" \n") + 1);
+  return compose("shoal node --join ", host_port_text(reachable(address->control)), " --token ", text, "\n");
+}
+
+}  // namespace
+
+Result<int> keep_spawner(const KeepSpawnerOptions& options) {
+  const RunDirectory run{options.run_directory};
+  std::error_code ignored;
+  if (!options.is_restarted) std::filesystem::remove(run.spawner_json(), ignored);
+  Keeper keeper({Duration::zero(), std::chrono::seconds(30)});
+  if (auto status = keeper.add(spawner_ward(options)); !status) return status.failure();
+  if (auto status = keeper.add(storage_ward(run)); !status) return status.failure();
+  if (options.join_line == JoinLine::kPrint) {
+    keeper.poll([run](Keeper&) -> Result<bool> {
+      const auto line = join_line(run);
+      if (line) std::fwrite(line->data(), 1, line->size(), stderr);
+      return line.has_value();
+    });
+  }
+  return keeper.run();
+}
+
+Result<int> run_spawner(const SpawnerOptions& options) {
+  const auto chosen = choose_run(options.run, surroundings_here());
+  if (!chosen) return chosen.failure();
+  if (const auto tokens = open_tokens(chosen->config.data, chosen->config.model.context); !tokens)
+    return tokens.failure();
+  const RunDirectory run{chosen->directory};
+  if (auto status = prepare_run_directory(run, chosen->config); !status) return status.failure();
+  say("run directory ", chosen->directory);
+  KeepSpawnerOptions keep;
+  keep.run_directory = chosen->directory;
+  keep.listen = options.listen;
+  keep.is_resumed = chosen->is_resumed;
+  keep.stop_at_step = options.stop_at_step;
+  keep.wait_timeout_s = options.wait_timeout_s;
+  return keep_spawner(keep);
+}
+
+}  // namespace shoal

@@ -1,0 +1,89 @@
+// `shoal train`: a whole run on this machine. Keeps one spawner keeper and the node keepers, which keep the rest.
+#include <filesystem>
+
+#include "launch/commands/run/keepers.h"
+#include "launch/keeper.h"
+#include "launch/processes/run_directory.h"
+#include "launch/say.h"
+#include "runtime/data/tokens.h"
+
+namespace shoal {
+namespace {
+
+void add_steps(std::vector<std::string>& arguments, const TrainOptions& options) {
+  if (options.stop_at_step) arguments.insert(arguments.end(), {"--steps", compose(*options.stop_at_step)});
+}
+
+Ward spawner_keeper_ward(const TrainOptions& options, const ChosenRun& chosen) {
+  Ward ward;
+  ward.name = "spawner";
+  ward.role = WardRole::kLeader;
+  auto& arguments = ward.program.arguments;
+  arguments = {
+      program_folder() + "/shoal", "internal-keep-spawner", "--run", chosen.directory, "--listen", "127.0.0.1:0"};
+  add_steps(arguments, options);
+  ward.again = ward.program;
+  ward.again->arguments.push_back("--restarted");
+  if (chosen.is_resumed) arguments.push_back("--resumed");
+  ward.limits.finality = Finality::kEveryCode;
+  return ward;
+}
+
+Ward node_ward(const RunDirectory& run, const SpawnerAddress& spawner, std::uint64_t number) {
+  Ward ward;
+  ward.name = compose("node", number);
+  ward.role = WardRole::kFollower;
+  ward.program = {{program_folder() + "/shoal", "node", "--join", host_port_text(spawner.control), "--token",
+                   "@" + run.join_token(), "--name", ward.name},
+                  run.log_of(ward.name)};
+  ward.limits.finality = Finality::kEveryCode;
+  return ward;
+}
+
+// Starts the nodes as soon as the spawner says where it listens.
+Result<bool> start_nodes(Keeper& keeper, const RunDirectory& run, std::uint64_t count) {
+  const auto spawner = read_spawner_json(run);
+  if (!spawner || !std::filesystem::exists(run.join_token())) return false;
+  for (std::uint64_t number = 1; number <= count; ++number)
+    if (auto status = keeper.add(node_ward(run, *spawner, number)); !status) return status.failure();
+  return true;
+}
+
+Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen) {
+  const RunDirectory run{chosen.directory};
+  const auto& pipeline = chosen.config.pipeline;
+  const auto nodes = options.nodes.value_or(static_cast<std::uint64_t>(pipeline.stages) *
+                                            static_cast<std::uint64_t>(pipeline.replicas));
+  std::error_code ignored;
+  std::filesystem::remove(run.spawner_json(), ignored);
+  Keeper keeper({std::chrono::seconds(3), std::chrono::seconds(10)});
+  if (auto status = keeper.add(spawner_keeper_ward(options, chosen)); !status) return status.failure();
+  keeper.poll([run, nodes](Keeper& asked) { return start_nodes(asked, run, nodes); });
+  return keeper.run();
+}
+
+Failure become_single(const TrainOptions& options, const ChosenRun& chosen) {
+  std::vector<std::string> arguments = {program_folder() + "/shoal-worker", "single", "--run", chosen.directory};
+  add_steps(arguments, options);
+  if (chosen.is_resumed) arguments.push_back("--resumed");
+  return execute(arguments);
+}
+
+}  // namespace
+
+Result<int> run_train(const TrainOptions& options) {
+  const auto chosen = choose_run(options.run, surroundings_here());
+  if (!chosen) return chosen.failure();
+  if (const auto tokens = open_tokens(chosen->config.data, chosen->config.model.context); !tokens)
+    return tokens.failure();
+  const RunDirectory run{chosen->directory};
+  if (auto status = prepare_run_directory(run, chosen->config); !status) return status.failure();
+  say("run directory ", chosen->directory);
+  if (options.is_single) return become_single(options, *chosen);
+  const auto code = keep_run(options, *chosen);
+  if (!code || *code != 0) return code;
+  say("a sample of what it learnt:");
+  return execute({program_folder() + "/shoal-worker", "sample", chosen->directory});
+}
+
+}  // namespace shoal

@@ -1,0 +1,87 @@
+// `shoal`: every subcommand that needs no torch, and the way to shoal-worker for those that do. Starts in milliseconds.
+#include <unistd.h>
+
+#include "launch/arguments.h"
+#include "launch/child_process.h"
+#include "launch/commands/data/data.h"
+#include "launch/interface.h"
+#include "launch/say.h"
+#include "launch/subcommands.h"
+#include "runtime/base/nearest.h"
+
+namespace shoal {
+namespace {
+
+using Run = std::function<Result<int>(const Options&)>;
+
+OutputForm form_of(const Options& options) { return options.has("--json") ? OutputForm::kJson : OutputForm::kText; }
+
+Result<int> data_order(const Options& options) {
+  const auto steps = options.count("--steps", 1);
+  if (!steps) return steps.failure();
+  if (!*steps) return fail(Error::kUsage, "data order: --steps N is missing");
+  const auto config = config_of(options);
+  if (!config) return config.failure();
+  return run_data_order(*config, **steps);
+}
+
+// A command that computes: options are checked here, then shoal-worker does it with the same arguments.
+template <class Checked>
+Run in_worker(Result<Checked> (*check)(const Options&), const std::vector<std::string>& words) {
+  return [check, words](const Options& options) -> Result<int> {
+    if (const auto checked = check(options); !checked) return checked.failure();
+    std::vector<std::string> arguments = {program_folder() + "/shoal-worker"};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    return execute(arguments);
+  };
+}
+
+std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
+  return {
+      {&command_named("train"), bind(train_options, run_train)},
+      {&command_named("spawner"), bind(spawner_options, run_spawner)},
+      {&command_named("node"), bind(node_options, run_node)},
+      {&command_named("status"), bind(status_options, run_status)},
+      {&command_named("eval"), in_worker(eval_options, words)},
+      {&command_named("sample"), in_worker(sample_options, words)},
+      {&command_named("export"), bind(export_options, run_export)},
+      {&command_named("data fetch"), [](const Options& options) { return run_data_fetch(*options.positional(0)); }},
+      {&command_named("data order"), data_order},
+      {&command_named("init"), in_worker(init_options, words)},
+      {&command_named("doctor"), [](const Options& options) { return run_doctor(form_of(options)); }},
+      {&command_named("version"), [](const Options& options) { return run_version(form_of(options)); }},
+      {&keep_spawner_command(), bind(keep_spawner_options, keep_spawner)},
+      {&spawner_process_command(), bind(spawner_process_options, run_spawner_process)},
+      {&storage_process_command(), bind(storage_process_options, run_storage_process)},
+  };
+}
+
+int refuse_unknown(const std::string& word) {
+  for (const auto& name : commands_not_in_this_version())
+    if (name == word) return report(fail(Error::kUsage, "shoal " + word + ": not in this version"));
+  if (word == "data") return report(fail(Error::kUsage, "shoal data: say `data fetch` or `data order`"));
+  std::vector<std::string> names;
+  for (const auto& command : commands()) names.push_back(command.name);
+  return report(fail(Error::kUsage, compose("there is no command '", word, "'", did_you_mean(word, names),
+                                            "; `shoal --help` lists them")));
+}
+
+int run(std::vector<std::string> words) {
+  if (words.empty()) {
+    say(overview());
+    return 2;
+  }
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print(overview());
+    return 0;
+  }
+  if (words[0] == "--version") words[0] = "version";
+  const auto all = subcommands(words);
+  const Subcommand* subcommand = take_subcommand(all, words);
+  return subcommand == nullptr ? refuse_unknown(words[0]) : run_subcommand(*subcommand, words);
+}
+
+}  // namespace
+}  // namespace shoal
+
+int main(int argc, char** argv) { return shoal::run({argv + 1, argv + argc}); }

@@ -1,0 +1,129 @@
+#include "launch/start_run.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/config_file.h"
+#include "runtime/data/text.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string absolute_in(const std::string& folder, const std::string& path) {
+  return (fs::path(folder) / path).lexically_normal().string();
+}
+
+// 20260101T120000-austen; a corpus given by path counts by its file's name.
+std::string usual_name(const Config& config, std::chrono::system_clock::time_point now) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  char time[32];
+  std::strftime(time, sizeof time, "%Y%m%dT%H%M%SZ", &utc);
+  std::string corpus = fs::path(config.data.corpus).stem().string();
+  std::replace_if(
+      corpus.begin(), corpus.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; }, '-');
+  return compose(time, "-", corpus);
+}
+
+std::string usual_directory(const Config& config, const Surroundings& here) {
+  const std::string base = absolute_in(here.folder, "runs/" + usual_name(config, here.now));
+  std::string directory = base;
+  for (int i = 2; fs::exists(directory); ++i) directory = compose(base, "-", i);
+  return directory;
+}
+
+Status check_is_free(const std::string& directory) {
+  std::error_code error;
+  if (!fs::exists(directory, error)) return Done{};
+  if (!fs::is_directory(directory, error))
+    return fail(Error::kUsage, compose("--out ", directory, " is not a directory; name another"));
+  if (fs::is_empty(directory, error) && !error) return Done{};
+  return fail(Error::kUsage,
+              compose("--out ", directory, " is not empty; go on with the run in it by --resume, or name another"));
+}
+
+bool is_named_corpus(const std::string& corpus) { return find_corpus(corpus) != nullptr; }
+
+// The file that is written must mean the same from another working directory.
+void make_paths_absolute(Config& config, const std::string& folder) {
+  if (!is_named_corpus(config.data.corpus)) config.data.corpus = absolute_in(folder, config.data.corpus);
+  if (!config.checkpoint.dir.empty()) config.checkpoint.dir = absolute_in(folder, config.checkpoint.dir);
+}
+
+Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) {
+  auto config = load_config({choice.config, here.environment, choice.sets});
+  if (!config) return config.failure();
+  std::string out = choice.out.value_or(config->run.out);
+  const std::string directory = out.empty() ? usual_directory(*config, here) : absolute_in(here.folder, out);
+  if (auto status = check_is_free(directory); !status) return status.failure();
+  config->run.out.clear();
+  make_paths_absolute(*config, here.folder);
+  return ChosenRun{directory, *config, false};
+}
+
+Result<std::string> directory_to_resume(const RunChoice& choice, const Surroundings& here) {
+  if (choice.resume_directory && choice.out && *choice.resume_directory != *choice.out)
+    return fail(Error::kUsage, compose("--resume ", *choice.resume_directory, " and --out ", *choice.out,
+                                       " name two directories; a resumed run goes on in its own"));
+  const auto named = choice.resume_directory ? choice.resume_directory : choice.out;
+  if (!named) return newest_run(here.folder);
+  const std::string directory = absolute_in(here.folder, *named);
+  if (fs::exists(directory + "/config.toml")) return directory;
+  return fail(Error::kUsage, compose("--resume ", directory, ": no run there (it has no config.toml)"));
+}
+
+Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& here) {
+  if (choice.config)
+    return fail(Error::kUsage, compose("--resume goes on with the run's own configuration; leave ", *choice.config,
+                                       " out, and change what may change by --set"));
+  const auto directory = directory_to_resume(choice, here);
+  if (!directory) return directory.failure();
+  const std::string file = *directory + "/config.toml";
+  const auto saved = load_config({file, {}, {}});
+  if (!saved) return saved.failure();
+  auto now = load_config({file, here.environment, choice.sets});
+  if (!now) return now.failure();
+  make_paths_absolute(*now, here.folder);
+  now->run.out.clear();
+  const auto conflicts = resume_conflicts(*saved, *now);
+  if (conflicts.empty()) return ChosenRun{*directory, *now, true};
+  std::string names;
+  for (const auto& key : conflicts) names += (names.empty() ? "" : ", ") + key;
+  return fail(Error::kUsage,
+              compose("a resumed run must keep ", names, " as ", file, " has it; start a new run to change that"));
+}
+
+}  // namespace
+
+Surroundings surroundings_here() {
+  std::error_code ignored;
+  return {shoal_environment(), fs::current_path(ignored).string(), std::chrono::system_clock::now()};
+}
+
+Result<ChosenRun> choose_run(const RunChoice& choice, const Surroundings& here) {
+  return choice.is_resumed ? choose_resumed(choice, here) : choose_new(choice, here);
+}
+
+Result<std::string> newest_run(const std::string& folder) {
+  const std::string runs = absolute_in(folder, "runs");
+  std::optional<fs::file_time_type> newest;
+  std::string found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(runs, error)) {
+    const auto started = fs::last_write_time(entry.path() / "config.toml", error);
+    if (error || (newest && started <= *newest)) continue;
+    newest = started;
+    found = entry.path().string();
+  }
+  if (newest) return found;
+  return fail(Error::kUsage, compose("there is no run under ", runs, "; name the run's directory"));
+}
+
+}  // namespace shoal

@@ -1,0 +1,45 @@
+// Which run a command starts or goes on with: its directory and its configuration, before anything is written.
+//
+//   new      CONFIG, environment, --set; directory: --out, run.out, or runs/<UTC time>-<corpus>; must be new or empty
+//   resumed  the directory's own config.toml rules; only keys that say where and how a run runs may be set otherwise
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+struct RunChoice {
+  std::optional<std::string> config;  // CONFIG
+  std::vector<std::string> sets;
+  std::optional<std::string> out;
+  bool is_resumed = false;
+  std::optional<std::string> resume_directory;
+};
+
+struct ChosenRun {
+  std::string directory;  // absolute
+  Config config;          // paths in it absolute, run.out empty: the resolved file repeats the run from anywhere
+  bool is_resumed = false;
+};
+
+struct Surroundings {
+  std::vector<std::pair<std::string, std::string>> environment;  // shoal_environment()
+  std::string folder;                                            // the working directory
+  std::chrono::system_clock::time_point now;
+};
+[[nodiscard]] Surroundings surroundings_here();
+
+// Errors: kUsage (configuration, a directory that is not empty, nothing to resume, keys that may not change).
+[[nodiscard]] Result<ChosenRun> choose_run(const RunChoice& choice, const Surroundings& here);
+
+// The run under folder/runs that was started last; kUsage when there is none.
+[[nodiscard]] Result<std::string> newest_run(const std::string& folder);
+
+}  // namespace shoal

@@ -1,0 +1,42 @@
+#include "launch/subcommands.h"
+
+#include <exception>
+
+#include "launch/say.h"
+
+namespace shoal {
+
+const Subcommand* take_subcommand(const std::vector<Subcommand>& all, std::vector<std::string>& words) {
+  for (const std::size_t length : {std::size_t{2}, std::size_t{1}}) {
+    if (words.size() < length) continue;
+    const std::string name = length == 1 ? words[0] : words[0] + " " + words[1];
+    for (const auto& subcommand : all) {
+      if (subcommand.spec->name != name) continue;
+      words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(length));
+      return &subcommand;
+    }
+  }
+  return nullptr;
+}
+
+int run_subcommand(const Subcommand& subcommand, const std::vector<std::string>& arguments) {
+  if (asks_for_help(arguments)) {
+    print(help_text(*subcommand.spec));
+    return 0;
+  }
+  try {
+    const auto options = parse_options(*subcommand.spec, arguments);
+    if (!options) return report(options.failure());
+    const auto code = subcommand.run(*options);
+    return code ? *code : report(code.failure());
+  } catch (const std::exception& problem) {
+    return report(fail(Error::kInternal, compose(problem.what(), "; this is a bug of the program")));
+  }
+}
+
+int report(const Failure& failure) {
+  say("error: ", failure.message);
+  return exit_code(failure.error);
+}
+
+}  // namespace shoal

@@ -1,0 +1,43 @@
+// `shoal-worker`: what computes. Started by shoal and its keepers; nobody needs to type it.
+#include "launch/arguments.h"
+#include "launch/interface.h"
+#include "launch/say.h"
+#include "launch/subcommands.h"
+#include "runtime/device/gemm_choice.h"
+
+namespace shoal {
+namespace {
+
+const CommandSpec& fingerprint_command() {
+  static const CommandSpec command{"fingerprint", "Prints the kernel fingerprint for one thread.", {}, {}, ""};
+  return command;
+}
+
+Result<int> print_fingerprint(const Options&) {
+  prepare_process_for_compute();
+  print(kernel_fingerprint(1), "\n");
+  return 0;
+}
+
+std::vector<Subcommand> subcommands() {
+  return {
+      {&worker_node_command(), bind(worker_node_options, run_worker_node)},
+      {&single_command(), bind(single_options, run_single)},
+      {&command_named("eval"), bind(eval_options, run_eval)},
+      {&command_named("sample"), bind(sample_options, run_sample)},
+      {&command_named("init"), bind(init_options, run_init)},
+      {&fingerprint_command(), print_fingerprint},
+  };
+}
+
+int run(std::vector<std::string> words) {
+  const auto all = subcommands();
+  const Subcommand* subcommand = words.empty() ? nullptr : take_subcommand(all, words);
+  if (subcommand != nullptr) return run_subcommand(*subcommand, words);
+  return report(fail(Error::kUsage, "shoal-worker is started by shoal; see: shoal --help"));
+}
+
+}  // namespace
+}  // namespace shoal
+
+int main(int argc, char** argv) { return shoal::run({argv + 1, argv + argc}); }

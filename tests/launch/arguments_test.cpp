@@ -1,0 +1,118 @@
+// From options to what commands take: defaults, and what goes together.
+#include "launch/arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launch/interface.h"
+#include "launch/subcommands.h"
+#include "runtime/base/file.h"
+
+namespace shoal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Options given(const CommandSpec& command, const std::vector<std::string>& words) {
+  auto options = parse_options(command, words);
+  EXPECT_TRUE(options.ok()) << (options.ok() ? "" : options.failure().message);
+  return *options;
+}
+
+std::string node_refusal(const std::vector<std::string>& words) {
+  const auto node = node_options(given(command_named("node"), words));
+  EXPECT_FALSE(node.ok());
+  return node.ok() ? "" : node.failure().message;
+}
+
+TEST(Arguments, ANodeHasACpuAndANameOfItsOwn) {
+  const auto node = node_options(given(command_named("node"), {"--join", "a:1", "--token", "t"}));
+  ASSERT_TRUE(node.ok()) << node.failure().message;
+  EXPECT_THAT(node->devices, ElementsAre("cpu"));
+  EXPECT_FALSE(node->name.empty());
+  EXPECT_EQ(node->grace_s, 30);
+}
+
+TEST(Arguments, ANodeNeedsAnAddressAndOneAdmission) {
+  EXPECT_THAT(node_refusal({"--token", "t"}), HasSubstr("--join"));
+  EXPECT_THAT(node_refusal({"--join", "a:1"}), HasSubstr("--token T or --certs DIR"));
+  EXPECT_THAT(node_refusal({"--join", "a:1", "--token", "t", "--certs", "d"}), HasSubstr("one of them"));
+  EXPECT_THAT(node_refusal({"--join", "a", "--token", "t"}), HasSubstr("'a'"));
+}
+
+TEST(Arguments, DevicesAreCheckedBeforeAWorkerStarts) {
+  const std::vector<std::string> rest = {"--join", "a:1", "--token", "t", "--device"};
+  for (const std::string device : {"gpu", "paced", "paced:", "paced:x", "paced:1.2.3", "cuda:0"}) {
+    auto words = rest;
+    words.push_back(device);
+    EXPECT_THAT(node_refusal(words), HasSubstr(device));
+  }
+  auto words = rest;
+  words.insert(words.end(), {"paced:2.5", "cpu"});
+  EXPECT_TRUE(node_options(given(command_named("node"), words)).ok());
+}
+
+TEST(Arguments, ATokenMayStandInAFile) {
+  const std::string path = testing::TempDir() + "token";
+  ASSERT_TRUE(replace_file(path, "shoal1.abc\n", FileAccess::kOwnerOnly).ok());
+  const auto worker = worker_node_options(given(worker_node_command(), {"--join", "a:1", "--token", "@" + path}));
+  ASSERT_TRUE(worker.ok());
+  EXPECT_EQ(worker->token, "shoal1.abc");
+  EXPECT_FALSE(worker_node_options(given(worker_node_command(), {"--token", "@/nowhere"})).ok());
+}
+
+TEST(Arguments, ASingleRunHasNoNodes) {
+  EXPECT_FALSE(train_options(given(command_named("train"), {"--single", "--nodes", "2"})).ok());
+  const auto train = train_options(given(command_named("train"), {"c.toml", "--steps=3", "--resume", "--nodes", "5"}));
+  ASSERT_TRUE(train.ok());
+  EXPECT_EQ(train->run.config, "c.toml");
+  EXPECT_TRUE(train->run.is_resumed);
+  EXPECT_EQ(train->run.resume_directory, std::nullopt);
+  EXPECT_EQ(train->stop_at_step, 3u);
+  EXPECT_EQ(train->nodes, 5u);
+}
+
+TEST(Arguments, TheSpawnerListensOnLoopbackUnlessTold) {
+  const auto usual = spawner_options(given(command_named("spawner"), {}));
+  EXPECT_EQ(usual->listen, (HostPort{"127.0.0.1", 0}));
+  const auto told =
+      spawner_options(given(command_named("spawner"), {"--listen", "[::]:7800", "--wait-timeout", "1.5"}));
+  EXPECT_EQ(told->listen.port, 7800);
+  EXPECT_EQ(told->wait_timeout_s, 1.5);
+  EXPECT_FALSE(spawner_options(given(command_named("spawner"), {"--listen", "7800"})).ok());
+}
+
+TEST(Arguments, SampleHasDefaultsAndChecksNumbers) {
+  const auto sample = sample_options(given(command_named("sample"), {"runs/a"}));
+  EXPECT_EQ(sample->tokens, 200u);
+  EXPECT_EQ(sample->prompt, "\n");
+  EXPECT_FALSE(sample_options(given(command_named("sample"), {"runs/a", "--temperature=-1"})).ok());
+  EXPECT_FALSE(sample_options(given(command_named("sample"), {"runs/a", "--prompt="})).ok());
+}
+
+TEST(Arguments, TwoWordsNameASubcommandBeforeOne) {
+  const std::vector<Subcommand> all = {{&command_named("data fetch"), {}}, {&command_named("eval"), {}}};
+  std::vector<std::string> words = {"data", "fetch", "kjv"};
+  EXPECT_EQ(take_subcommand(all, words), &all[0]);
+  EXPECT_THAT(words, ElementsAre("kjv"));
+  words = {"eval", "fetch"};
+  EXPECT_EQ(take_subcommand(all, words), &all[1]);
+  words = {"data"};
+  EXPECT_EQ(take_subcommand(all, words), nullptr);
+}
+
+TEST(Arguments, AFailureBecomesItsExitStatusAndABugOne) {
+  const auto refuse = [](const Options&) -> Result<int> { return fail(Error::kRefused, "no"); };
+  const auto break_down = [](const Options&) -> Result<int> {
+    CHECK(1 + 1 == 3, "arithmetic holds");
+    return 0;
+  };
+  EXPECT_EQ(run_subcommand({&command_named("status"), refuse}, {}), 4);
+  EXPECT_EQ(run_subcommand({&command_named("status"), break_down}, {}), 1);
+  EXPECT_EQ(run_subcommand({&command_named("status"), refuse}, {"--wrong"}), 2);
+  EXPECT_EQ(run_subcommand({&command_named("status"), refuse}, {"--help"}), 0);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,114 @@
+// Which run a command starts or goes on with.
+#include "launch/start_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "runtime/base/config_file.h"
+#include "runtime/base/file.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class StartRun : public testing::Test {
+ protected:
+  StartRun() {
+    here_.folder = testing::TempDir() + "start_run." + std::to_string(::getpid());
+    here_.now = std::chrono::sys_days(std::chrono::year(2026) / 2 / 3) + std::chrono::hours(4);
+    fs::remove_all(here_.folder);
+    fs::create_directories(here_.folder);
+  }
+  ~StartRun() override { fs::remove_all(here_.folder); }
+
+  // A run directory as an earlier command left it.
+  std::string leave_run(const std::string& name, const std::vector<std::string>& sets) {
+    const std::string directory = here_.folder + "/" + name;
+    fs::create_directories(directory);
+    const auto config = load_config({{}, {}, sets});
+    EXPECT_TRUE(replace_file(directory + "/config.toml", write_config(*config)).ok());
+    return directory;
+  }
+
+  std::string refusal(const RunChoice& choice) {
+    const auto chosen = choose_run(choice, here_);
+    EXPECT_FALSE(chosen.ok());
+    if (chosen.ok()) return "";
+    EXPECT_EQ(chosen.failure().error, Error::kUsage);
+    return chosen.failure().message;
+  }
+
+  static RunChoice resumed(std::optional<std::string> directory, std::vector<std::string> sets = {}) {
+    return {std::nullopt, std::move(sets), std::nullopt, true, std::move(directory)};
+  }
+
+  Surroundings here_;
+};
+
+TEST_F(StartRun, ANewRunIsNamedByTimeAndCorpus) {
+  const auto chosen = choose_run({}, here_);
+  ASSERT_TRUE(chosen.ok()) << chosen.failure().message;
+  EXPECT_EQ(chosen->directory, here_.folder + "/runs/20260203T040000Z-austen");
+  EXPECT_FALSE(chosen->is_resumed);
+  fs::create_directories(chosen->directory);
+  EXPECT_EQ(choose_run({}, here_)->directory, here_.folder + "/runs/20260203T040000Z-austen-2");
+}
+
+TEST_F(StartRun, PathsOfTheResolvedConfigurationAreAbsolute) {
+  const auto chosen =
+      choose_run({{}, {"data.corpus=texts/my book.txt", "checkpoint.dir=kept", "run.out=here"}, {}, false, {}}, here_);
+  ASSERT_TRUE(chosen.ok()) << chosen.failure().message;
+  EXPECT_EQ(chosen->directory, here_.folder + "/here");
+  EXPECT_EQ(chosen->config.data.corpus, here_.folder + "/texts/my book.txt");
+  EXPECT_EQ(chosen->config.checkpoint.dir, here_.folder + "/kept");
+  EXPECT_EQ(chosen->config.run.out, "");
+}
+
+TEST_F(StartRun, OutMustBeNewOrEmpty) {
+  const std::string directory = leave_run("old", {});
+  EXPECT_THAT(refusal({{}, {}, "old", false, {}}), AllOf(HasSubstr(directory), HasSubstr("--resume")));
+  fs::create_directories(here_.folder + "/empty");
+  EXPECT_TRUE(choose_run({{}, {}, "empty", false, {}}, here_).ok());
+}
+
+TEST_F(StartRun, AResumedRunKeepsItsOwnConfiguration) {
+  const std::string directory = leave_run("old", {"model.layers=6", "run.steps=20"});
+  const auto chosen = choose_run(resumed("old", {"pipeline.stages=3", "run.steps=40"}), here_);
+  ASSERT_TRUE(chosen.ok()) << chosen.failure().message;
+  EXPECT_TRUE(chosen->is_resumed);
+  EXPECT_EQ(chosen->directory, directory);
+  EXPECT_EQ(chosen->config.model.layers, 6);
+  EXPECT_EQ(chosen->config.pipeline.stages, 3);
+  EXPECT_EQ(chosen->config.run.steps, 40u);
+  EXPECT_EQ(chosen->config.optim.decay_steps, 20u);
+}
+
+TEST_F(StartRun, WhatAResumedRunComputesMayNotChange) {
+  leave_run("old", {});
+  EXPECT_THAT(refusal(resumed("old", {"model.layers=6", "optim.lr=0.5"})),
+              AllOf(HasSubstr("model.layers"), HasSubstr("optim.lr")));
+  EXPECT_THAT(refusal({"other.toml", {}, {}, true, "old"}), HasSubstr("other.toml"));
+  EXPECT_THAT(refusal({{}, {}, "other", true, "old"}), HasSubstr("two directories"));
+  EXPECT_THAT(refusal(resumed("nothing")), HasSubstr("no run there"));
+}
+
+TEST_F(StartRun, WithoutANameTheRunStartedLastIsResumed) {
+  EXPECT_THAT(refusal(resumed({})), HasSubstr("no run under"));
+  const std::string first = leave_run("runs/b", {});
+  const std::string second = leave_run("runs/a", {});
+  const auto time = fs::last_write_time(first + "/config.toml");
+  fs::last_write_time(second + "/config.toml", time + std::chrono::seconds(5));
+  fs::create_directories(here_.folder + "/runs/not-a-run");
+  EXPECT_EQ(*newest_run(here_.folder), second);
+  EXPECT_EQ(choose_run(resumed({}), here_)->directory, second);
+  EXPECT_EQ(choose_run({{}, {}, "runs/b", true, {}}, here_)->directory, first);
+}
+
+}  // namespace
+}  // namespace shoal
