@@ -19,6 +19,7 @@ class CafProcess {
 
   [[nodiscard]] TlsTransport& transport() { return *transport_; }
   [[nodiscard]] caf::actor_system& system() { return *system_; }
+  [[nodiscard]] const caf::actor& speaker() const { return answering_; }
   // Publishes the answering actor on a free port of the loopback.
   [[nodiscard]] std::uint16_t publish();
   // The published actor of another process; null when the connection is refused or does not come about.

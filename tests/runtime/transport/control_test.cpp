@@ -245,6 +245,30 @@ TEST_F(ControlEndpoint, IdleConnectionsAreBoundedEndAndHarmNobody) {
   EXPECT_TRUE(eventually([&] { return me.get("/v1/status").ok(); }));
 }
 
+TEST_F(ControlEndpoint, ADribblingRequestEndsAtItsDeadline) {
+  const auto context = TlsContext::newcomer();
+  auto tls = TlsSocket::connect(testing::connect_raw(server->port()), **context, within(kPatience));
+  ASSERT_TRUE(tls.ok()) << tls.failure().message;
+  bool was_closed = false;
+  for (const Deadline end = within(kPatience); !was_closed && std::chrono::steady_clock::now() < end;) {
+    char byte = 0;
+    const bool is_written = tls->write_all("P", within(kPatience)).ok();
+    const auto answer = tls->read_some(&byte, 1, within(milliseconds(20)));
+    was_closed = !is_written || (answer.ok() && *answer == 0) ||
+                 (!answer.ok() && wait_readable(tls->descriptor(), within(milliseconds(0))));
+  }
+  EXPECT_TRUE(was_closed);
+}
+
+TEST_F(ControlEndpoint, ASilentSpawnerIsUnreachable) {
+  const auto silent = listen_on({"127.0.0.1", 0});
+  const JoinToken token = desk->make_token(hours(24), 0).value();
+  const ControlTimeouts brief{.connect = milliseconds(200), .answer = milliseconds(200)};
+  const auto enrolled = enrol({"127.0.0.1", local_port(silent->descriptor())}, token, "node1", kVersion, brief);
+  ASSERT_FALSE(enrolled.ok());
+  EXPECT_EQ(enrolled.failure().error, Error::kUnreachable) << enrolled.failure().message;
+}
+
 TEST_F(ControlEndpoint, StopsWithConnectionsOpen) {
   std::vector<Socket> idle;
   for (int i = 0; i < 5; ++i) idle.push_back(testing::connect_raw(server->port()));

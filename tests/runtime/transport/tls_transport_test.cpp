@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
+#include <sys/resource.h>
 
+#include <ctime>
 #include <filesystem>
 #include <random>
 
@@ -154,6 +156,38 @@ TEST_F(TransportDoor, AnIdleConnectionEndsAtItsDeadlineAndHarmsNobody) {
   expect_bystanders_are_well();
 }
 
+TEST_F(TransportDoor, AnIdleConnectionCostsNoProcessorTime) {
+  const std::clock_t before = std::clock();
+  const auto start = std::chrono::steady_clock::now();
+  const Socket idle = testing::connect_raw(port);
+  ASSERT_TRUE(testing::is_closed_within(idle, kPatience));
+  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+  const double computed = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  EXPECT_LT(computed, 0.5 * waited.count()) << "a busy I/O thread would make it 1";
+}
+
+TEST_F(TransportDoor, SurvivesTheLackOfDescriptors) {
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  std::vector<Socket> flood;
+  flood.push_back(testing::connect_raw(port));
+  rlimit scarce = usual;
+  scarce.rlim_cur = static_cast<rlim_t>(flood.back().descriptor()) + 60;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &scarce), 0);
+  bool is_exhausted = false;
+  for (int i = 0; i < 1000 && !is_exhausted; ++i) {
+    auto socket = dial({"127.0.0.1", port}, within(kPatience));
+    is_exhausted = !socket.ok();
+    if (socket.ok()) flood.push_back(std::move(*socket));
+  }
+  EXPECT_TRUE(is_exhausted);
+  EXPECT_EQ(node.ask(node_actor, "scarce"), "heard scarce");
+  flood.clear();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_TRUE(eventually([&] { return node.ask(node_actor, "old") == "heard old"; }));
+  expect_bystanders_are_well();
+}
+
 TEST_F(TransportDoor, AFloodOfIdleConnectionsIsBounded) {
   constexpr std::size_t kFlood = 300;
   std::vector<Socket> flood;
@@ -224,6 +258,21 @@ TEST_F(TransportDoor, APortInUseIsNamed) {
   ASSERT_FALSE(published.ok());
   EXPECT_EQ(published.failure().error, Error::kUsage);
   EXPECT_NE(published.failure().message.find(std::to_string(local_port(taken->descriptor()))), std::string::npos);
+}
+
+TEST_F(TransportDoor, ListensWhereverItIsTold) {
+  for (const char* host : {"", "0.0.0.0", "127.0.0.1", "localhost"}) {
+    const auto published = spawner.transport().publish(spawner.speaker(), {host, 0});
+    ASSERT_TRUE(published.ok()) << host << ": " << published.failure().message;
+    EXPECT_EQ(node.ask(node.connect(*published), host), std::string("heard ") + host);
+  }
+  EXPECT_FALSE(spawner.transport().publish(spawner.speaker(), {"no-such-host.invalid", 0}).ok());
+}
+
+TEST_F(TransportDoor, AClosedPortIsOpenNoMoreAndItsConnectionsLiveOn) {
+  spawner.transport().close(port);
+  EXPECT_TRUE(eventually([&] { return !dial({"127.0.0.1", port}, within(kPatience)).ok(); }));
+  EXPECT_EQ(node.ask(node_actor, "still here"), "heard still here");
 }
 
 TEST(LocalAddress, IsTheOneTowardsTheSpawner) {
