@@ -1,0 +1,94 @@
+// The commit rule and the arithmetic of a commit. Pure.
+#include "runtime/cluster/commit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+namespace {
+
+[[nodiscard]] std::optional<SkipStep> reason_to_skip(const StepSums& sums, double gradient_norm) {
+  std::optional<SkipStep> skip;
+  const auto consider = [&](MicrobatchId microbatch, const std::string& what) {
+    if (!skip || std::tie(microbatch, what) < std::tie(skip->microbatch, skip->tensor)) skip = {what, microbatch};
+  };
+  for (const ManifestEntry& entry : sums.entries) {
+    if (entry.bad_tensor) consider(entry.microbatch, *entry.bad_tensor);
+  }
+  for (const ManifestEntry& entry : sums.loss_entries) {
+    if (!std::isfinite(entry.loss_sum)) consider(entry.microbatch, "loss");
+  }
+  if (skip) return skip;
+  for (const TensorNorm& norm : sums.norms) {
+    if (!std::isfinite(norm.squared_norm)) return SkipStep{norm.name, MicrobatchId{}};
+  }
+  if (!std::isfinite(gradient_norm)) return SkipStep{"gradient norm", MicrobatchId{}};
+  return std::nullopt;
+}
+
+}  // namespace
+
+Commit conclude_step(StepSums sums, const CommitPolicy& policy) {
+  std::sort(sums.norms.begin(), sums.norms.end(),
+            [](const TensorNorm& a, const TensorNorm& b) { return a.name < b.name; });
+  std::sort(sums.loss_entries.begin(), sums.loss_entries.end(),
+            [](const ManifestEntry& a, const ManifestEntry& b) { return a.microbatch < b.microbatch; });
+  Commit commit;
+  commit.step = sums.step;
+  double squared_sum = 0;
+  for (const TensorNorm& norm : sums.norms) squared_sum += norm.squared_norm;
+  commit.gradient_norm = std::sqrt(squared_sum);
+  for (const ManifestEntry& entry : sums.loss_entries) {
+    commit.loss_sum += entry.loss_sum;
+    commit.token_count += entry.token_count;
+  }
+  commit.learning_rate = policy.learning_rate(sums.step.value);
+  if (policy.clip_norm > 0) commit.clip_scale = std::min(1.0, policy.clip_norm / (commit.gradient_norm + 1e-6));
+  commit.skip = reason_to_skip(sums, commit.gradient_norm);
+  if (commit.skip) commit.clip_scale = 1;
+  commit.optimizer_step = sums.optimizer_step_before + (commit.skip ? 0 : 1);
+  commit.norms = std::move(sums.norms);
+  return commit;
+}
+
+std::optional<std::string> why_void(const Prepared& vote, const View& view) {
+  const OrderId& order = vote.order;
+  if (order.branch != view.branch()) return compose("it is of branch ", order.branch);
+  if (order.step.value != view.committed_steps()) return compose("it is for step ", order.step);
+  if (order.epoch.group != view.group_of(order.stage)) {
+    return compose("group ", view.group_of(order.stage), " was appointed after ", order.epoch.group);
+  }
+  if (vote.position < view.last_change_of(order.stage)) {
+    return compose("the stage changed at position ", view.last_change_of(order.stage), ", after ", vote.position);
+  }
+  return std::nullopt;
+}
+
+std::optional<Commit> commit_if_unanimous(const std::map<StageId, Prepared>& votes, std::uint32_t stages,
+                                          const View& view, const CommitPolicy& policy) {
+  StepSums sums{StepId{view.committed_steps()}, view.optimizer_step(), {}, {}, {}};
+  std::vector<StageCommit> agreed;
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    const auto found = votes.find(StageId{stage});
+    if (found == votes.end() || why_void(found->second, view)) return std::nullopt;
+    const Prepared& vote = found->second;
+    agreed.push_back({StageId{stage}, vote.order.epoch, vote.digest, vote.manifests});
+    for (const MemberManifest& manifest : vote.manifests) {
+      sums.entries.insert(sums.entries.end(), manifest.entries.begin(), manifest.entries.end());
+      if (stage + 1 == stages) {
+        sums.loss_entries.insert(sums.loss_entries.end(), manifest.entries.begin(), manifest.entries.end());
+      }
+    }
+    sums.norms.insert(sums.norms.end(), vote.norms.begin(), vote.norms.end());
+  }
+  Commit commit = conclude_step(std::move(sums), policy);
+  commit.stages = std::move(agreed);
+  return commit;
+}
+
+}  // namespace shoal

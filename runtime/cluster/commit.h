@@ -1,0 +1,45 @@
+// What a commit says, from what the stages' votes say (protocol P-22, design.md §4.6, §4.8, §4.9).
+//
+// Every figure is computed in one stated order, so that it does not depend on the cut, the replicas or the order of
+// votes: losses in the order of the microbatches, squared norms in the order of the tensors' names. The run in one
+// process concludes its steps with the same function.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/journal.h"
+#include "runtime/cluster/view.h"
+
+namespace shoal {
+
+struct CommitPolicy {
+  double clip_norm = 0;                                // 0: off
+  std::function<double(std::uint64_t)> learning_rate;  // of step t
+};
+
+// What a step came to, before the decision to apply or skip it.
+struct StepSums {
+  StepId step;
+  std::uint64_t optimizer_step_before = 0;
+  std::vector<ManifestEntry> entries;   // of all stages, in any order: token counts and bad tensors
+  std::vector<ManifestEntry> loss_entries;  // of the last stage: each microbatch once, in any order
+  std::vector<TensorNorm> norms;        // of all stages, in any order
+};
+
+// Sums, norms, clip scale, learning rate, and the skip: a bad tensor, a loss or a norm that is not finite (the lowest
+// microbatch, then the first name). Leaves stages and checkpoint_by empty.
+[[nodiscard]] Commit conclude_step(StepSums sums, const CommitPolicy& policy);
+
+// Why a vote must not be counted, in the view it would be committed in; nothing when it is valid (P-22).
+[[nodiscard]] std::optional<std::string> why_void(const Prepared& vote, const View& view);
+
+// The commit of the step in progress when every stage 0 .. stages-1 has a valid vote.
+[[nodiscard]] std::optional<Commit> commit_if_unanimous(const std::map<StageId, Prepared>& votes, std::uint32_t stages,
+                                                        const View& view, const CommitPolicy& policy);
+
+}  // namespace shoal

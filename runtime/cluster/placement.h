@@ -1,0 +1,33 @@
+// Which worker serves which stage at the start of a run. Pure; explains itself by being short.
+//
+// Waits until stages x replicas workers are in. A slot goes to the free worker whose node serves that stage least,
+// then to the one on the least used node, then to the one that joined first: so the replicas of a stage sit on
+// different nodes where that is possible, and losing a node costs a stage as little as it can. The rest are spares.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/ids.h"
+
+namespace shoal {
+
+struct Worker {
+  ProcessIncarnation process;
+  std::string node;
+};
+
+struct Placement {
+  StageId stage;
+  ReplicaId slot;
+  ProcessIncarnation process;
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
+// Ascending by (slot, stage). Nothing while there are too few workers.
+[[nodiscard]] std::optional<std::vector<Placement>> place(std::vector<Worker> workers, std::uint32_t stages,
+                                                          std::uint32_t replicas);
+
+}  // namespace shoal

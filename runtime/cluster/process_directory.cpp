@@ -1,0 +1,116 @@
+// Records of lost processes are kept (a few hundred bytes each) while they name replicas; the last 1000 of them at most.
+#include "runtime/cluster/process_directory.h"
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+namespace {
+
+constexpr std::size_t kLostMax = 1000;
+
+}  // namespace
+
+std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, ProcessIncarnation next, Instant now) {
+  Admitted admitted{next, true, std::nullopt, {}};
+  for (const auto& [process, record] : processes_) {
+    if (!record.is_alive) continue;
+    if (record.join.nonce == join.nonce) return Admitted{process, false, std::nullopt, {}};
+    if (record.join.name == join.name && record.join.device_index == join.device_index) {
+      if (join.previous != process || process.value == 0) {
+        return NotAdmitted{JoinRefusal::kNameTaken,
+                           compose("the name '", join.name, "' is taken by a live process (pid ", record.join.pid, " at ",
+                                   record.join.endpoint.host, "); choose another with --name")};
+      }
+      admitted.replaces = process;
+    }
+    const bool are_workers = record.join.role == ProcessRole::kNode && join.role == ProcessRole::kNode;
+    if (!are_workers || record.join.fingerprint == join.fingerprint) continue;
+    const std::string difference = compose("kernels of '", join.name, "' (", join.fingerprint.text, ") differ from '",
+                                           record.join.name, "' (", record.join.fingerprint.text, ")");
+    if (rule_ == FingerprintRule::kMustBeEqual) {
+      return NotAdmitted{JoinRefusal::kMixedKernels, difference + "; exact mode promises equal bits only on equal "
+                                                                  "kernels: set sync.allow_mixed_kernels to accept it"};
+    }
+    admitted.warning = difference;
+  }
+  processes_[next] = ProcessRecord{join, true, now};
+  return admitted;
+}
+
+bool ProcessDirectory::lose(ProcessIncarnation process) {
+  const auto found = processes_.find(process);
+  if (found == processes_.end() || !found->second.is_alive) return false;
+  found->second.is_alive = false;
+  std::size_t lost = 0;
+  for (const auto& [incarnation, record] : processes_) lost += record.is_alive ? 0 : 1;
+  for (auto oldest = processes_.begin(); lost > kLostMax && oldest != processes_.end();) {
+    if (oldest->second.is_alive) {
+      ++oldest;
+    } else {
+      oldest = processes_.erase(oldest);
+      --lost;
+    }
+  }
+  return true;
+}
+
+void ProcessDirectory::heard(ProcessIncarnation process, Instant now) {
+  const auto found = processes_.find(process);
+  if (found != processes_.end()) found->second.last_heard = now;
+}
+
+void ProcessDirectory::forgive_silence(Instant now) {
+  for (auto& [process, record] : processes_) record.last_heard = now;
+}
+
+const ProcessRecord* ProcessDirectory::find(ProcessIncarnation process) const {
+  const auto found = processes_.find(process);
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
+bool ProcessDirectory::is_alive(ProcessIncarnation process) const {
+  const ProcessRecord* record = find(process);
+  return record != nullptr && record->is_alive;
+}
+
+std::string ProcessDirectory::name_of(ProcessIncarnation process) const {
+  const ProcessRecord* record = find(process);
+  if (record == nullptr) return compose("process ", process);
+  return record->join.device_index == 0 ? record->join.name
+                                        : compose(record->join.name, ":", record->join.device_index);
+}
+
+std::vector<ProcessIncarnation> ProcessDirectory::alive() const {
+  std::vector<ProcessIncarnation> found;
+  for (const auto& [process, record] : processes_) {
+    if (record.is_alive) found.push_back(process);
+  }
+  return found;
+}
+
+std::vector<ProcessIncarnation> ProcessDirectory::alive(ProcessRole role) const {
+  std::vector<ProcessIncarnation> found;
+  for (const auto& [process, record] : processes_) {
+    if (record.is_alive && record.join.role == role) found.push_back(process);
+  }
+  return found;
+}
+
+std::vector<ProcessIncarnation> ProcessDirectory::silent_since(Instant instant) const {
+  std::vector<ProcessIncarnation> found;
+  for (const auto& [process, record] : processes_) {
+    if (record.is_alive && record.last_heard < instant) found.push_back(process);
+  }
+  return found;
+}
+
+std::vector<Peer> ProcessDirectory::peers() const {
+  std::vector<Peer> found;
+  for (const auto& [process, record] : processes_) {
+    if (record.is_alive) found.push_back({process, record.join.role, record.join.name, record.join.endpoint});
+  }
+  return found;
+}
+
+}  // namespace shoal

@@ -1,0 +1,65 @@
+// Who is in: processes by incarnation, from Join to loss. Decides admission (design.md §4.11, interface.md exit 4).
+//
+// A process incarnation is given once. A repeated Join (same nonce) of a live process gets the same answer. Two live
+// processes never share (name, device index): the second is refused, unless it says that it was the first one before
+// its link broke. Pure: numbers and time come in.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "messages/cluster.h"
+#include "runtime/base/clock.h"
+
+namespace shoal {
+
+enum class FingerprintRule { kMustBeEqual, kMayDiffer };
+
+struct Admitted {
+  ProcessIncarnation process;
+  bool is_new = false;                            // otherwise a repeat
+  std::optional<ProcessIncarnation> replaces;     // itself before its link broke: lose() that one
+  std::string warning;                            // mixed kernels where they are allowed
+};
+
+struct NotAdmitted {
+  JoinRefusal reason = JoinRefusal::kNameTaken;
+  std::string explanation;
+};
+
+struct ProcessRecord {
+  Join join;
+  bool is_alive = true;
+  Instant last_heard{};
+};
+
+class ProcessDirectory {
+ public:
+  explicit ProcessDirectory(FingerprintRule rule) : rule_(rule) {}
+
+  // `next` is used up only when is_new is returned.
+  [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const Join& join, ProcessIncarnation next, Instant now);
+  // False when it was not alive.
+  bool lose(ProcessIncarnation process);
+  void heard(ProcessIncarnation process, Instant now);
+  // After a pause of our own, nobody is to blame for silence.
+  void forgive_silence(Instant now);
+
+  [[nodiscard]] bool is_alive(ProcessIncarnation process) const;
+  // Null for a process that never joined.
+  [[nodiscard]] const ProcessRecord* find(ProcessIncarnation process) const;
+  [[nodiscard]] std::string name_of(ProcessIncarnation process) const;
+  [[nodiscard]] std::vector<ProcessIncarnation> alive() const;
+  [[nodiscard]] std::vector<ProcessIncarnation> alive(ProcessRole role) const;
+  [[nodiscard]] std::vector<ProcessIncarnation> silent_since(Instant instant) const;
+  [[nodiscard]] std::vector<Peer> peers() const;
+
+ private:
+  FingerprintRule rule_;
+  std::map<ProcessIncarnation, ProcessRecord> processes_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,225 @@
+// The supervisor's frame: start, journal, numbers, restarts of its own actors, ticks, and what it says of itself.
+#include "runtime/cluster/supervisor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+namespace {
+
+constexpr std::uint64_t kNumbersKept = 128;
+constexpr Duration kPeersAgain = std::chrono::seconds(10);
+constexpr Duration kOwnPause = std::chrono::seconds(3);
+constexpr std::size_t kRestartsMax = 10;
+constexpr Duration kRestartWindow = std::chrono::minutes(1);
+
+[[nodiscard]] std::string since(Instant then, Instant now) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
+  return seconds < 120 ? compose(", since ", seconds, " s") : compose(", since ", seconds / 60, " min");
+}
+
+}  // namespace
+
+SupervisorCore::SupervisorCore(SupervisorConfig config)
+    : config_(std::move(config)), processes_(config_.fingerprints), restarts_(kRestartsMax, kRestartWindow) {
+  CHECK(config_.stages > 0 && config_.replicas > 0 && config_.policy.learning_rate, "a run has stages and a schedule");
+}
+
+SupervisorEffects SupervisorCore::begin(Instant now) {
+  const StartPoint& start = config_.start;
+  const bool is_new = view_.position().value == 0;
+  CHECK(is_new || start.version <= view_.committed_steps(), "a checkpoint is not newer than its journal");
+  const bool rolls_back = !is_new && start.version < view_.committed_steps();
+  branch_ = Branch{view_.branch().value + (rolls_back ? 1U : 0U)};
+  saved_version_ = start.from_checkpoint ? start.version : 0;
+  saved_sha256_ = start.weights_sha256;
+  phase_since_ = last_tick_ = peers_at_ = now;
+  effects_.push_back(SendJournal{kSpawnerProcess, {}});
+  // Who served before this start is gone.
+  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
+    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
+      append(RemoveReplica{StageId{stage}, member.incarnation, "the run was started again"});
+    }
+  }
+  if (!is_new) {
+    announce(rolls_back ? "rolled_back" : "resumed", "run",
+             compose("from step ", start.version, " of ", view_.committed_steps(), " committed, as branch ", branch_));
+  }
+  return take_effects();
+}
+
+JournalEntry SupervisorCore::entry_for(const JournalBody& body) const {
+  return {JournalPosition{view_.position().value + 1}, branch_, config_.term, body};
+}
+
+SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant now) {
+  view_.apply(entry);
+  const JournalEntries news{config_.run, config_.term, {entry}};
+  send({kSpawnerProcess, Role::kRouter, {}, {}}, news);
+  for (const ProcessIncarnation process : processes_.alive()) send({process, Role::kRouter, {}, {}}, news);
+  if (const auto* commit = std::get_if<Commit>(&entry.body)) {
+    after_commit(*commit, now);
+  } else {
+    note(describe(entry));
+  }
+  return take_effects();
+}
+
+// A commit that cannot be recorded is not made: the run halts where it is.
+SupervisorEffects SupervisorCore::journal_failed(const std::string& reason, int exit_status, Instant now) {
+  if (phase_ == Phase::kOver) return take_effects();
+  phase_ = Phase::kGathering;  // nothing more is appended by finish()
+  finish(exit_status, compose(reason, "; ", config_.resume_hint), "failed", now);
+  return take_effects();
+}
+
+void SupervisorCore::reserved(bool are_processes, std::uint64_t first, std::uint64_t count) {
+  (are_processes ? process_numbers_ : actor_numbers_) = Numbers{first, first + count};
+}
+
+Incarnation SupervisorCore::next_actor() {
+  CHECK(actor_numbers_.left() > 0, "actor incarnations are reserved ahead");
+  return Incarnation{actor_numbers_.next++};
+}
+
+SupervisorEffects SupervisorCore::hear(const FetchJournal& fetch, Instant /*now*/) {
+  if (fetch.after < view_.position()) effects_.push_back(SendJournal{fetch.process, fetch.after});
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::hear(const RunEvent& event, Instant /*now*/) {
+  effects_.push_back(Letter{kSpawnerProcess, to_metrics(), event});
+  return take_effects();
+}
+
+void SupervisorCore::start_group(StageId stage) {
+  const Incarnation group = next_actor();
+  append(AppointGroup{stage, group});
+  effects_.push_back(StartGroup{stage, group});
+}
+
+SupervisorEffects SupervisorCore::group_ended(StageId stage, Incarnation group, const std::string& reason, Instant now) {
+  if (phase_ != Phase::kTraining || group != view_.group_of(stage)) return take_effects();
+  announce("restarted", compose("sync_group/", stage), reason);
+  if (restarts_.spend(now)) {
+    start_group(stage);
+  } else {
+    finish(1, compose("sync_group/", stage, " ends again and again: ", reason, "; ", config_.resume_hint), "failed", now);
+  }
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::data_loader_ended(const std::string& reason, Instant now) {
+  if (phase_ != Phase::kTraining) return take_effects();
+  announce("restarted", "data_loader", reason);
+  if (restarts_.spend(now)) {
+    effects_.push_back(StartDataLoader{next_actor()});
+  } else {
+    finish(1, compose("the data loader ends again and again: ", reason, "; ", config_.resume_hint), "failed", now);
+  }
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::tick(Instant now) {
+  if (now - last_tick_ > kOwnPause) processes_.forgive_silence(now);
+  last_tick_ = now;
+  for (const ProcessIncarnation process : processes_.silent_since(now - config_.dead_after)) {
+    lose_process(process, "no sign of life", now);
+  }
+  if (phase_ == Phase::kGathering && config_.wait_timeout && now - phase_since_ >= *config_.wait_timeout) {
+    finish(4, explain_waiting(now) + "; start more nodes, or lower pipeline.stages or pipeline.replicas", "failed", now);
+  }
+  if (now - peers_at_ >= kPeersAgain) {
+    peers_at_ = now;
+    send_peers();
+  }
+  settle_loss(now);
+  conclude_if_done(now);
+  end_if_left(now);
+  return take_effects();
+}
+
+void SupervisorCore::send(const Address& to, MessageBody body) {
+  effects_.push_back(Letter{kSpawnerProcess, to, std::move(body)});
+}
+
+void SupervisorCore::announce(const std::string& event, const std::string& subject, const std::string& reason) {
+  note(compose(event, " ", subject, ": ", reason));
+  send(to_metrics(), RunEvent{event, subject, reason, view_.committed_steps()});
+}
+
+SupervisorEffects SupervisorCore::take_effects() {
+  if (process_numbers_.left() < kNumbersKept) effects_.push_back(ReserveNumbers{true});
+  if (actor_numbers_.left() < kNumbersKept) effects_.push_back(ReserveNumbers{false});
+  return std::exchange(effects_, {});
+}
+
+std::string SupervisorCore::explain_waiting(Instant now) const {
+  const std::size_t wanted = std::size_t{config_.stages} * config_.replicas;
+  switch (phase_) {
+    case Phase::kGathering: {
+      const std::size_t have = std::min(wanted, processes_.alive(ProcessRole::kNode).size());
+      std::map<std::size_t, int> lacking;  // slots are filled across the stages first
+      for (std::size_t index = have; index < wanted; ++index) ++lacking[index % config_.stages];
+      std::string text;
+      for (const auto& [stage, count] : lacking) {
+        text += compose(text.empty() ? "waiting for " : " and ", count, count == 1 ? " node" : " nodes", " for stage ",
+                        stage);
+      }
+      return text + since(phase_since_, now);
+    }
+    case Phase::kSpawning: {
+      const auto ready = std::count_if(starting_.begin(), starting_.end(), [](const auto& s) { return s.ready; });
+      return compose("starting replicas: ", ready, " of ", wanted, " are ready") + since(phase_since_, now);
+    }
+    case Phase::kTraining: break;
+    case Phase::kEnding:
+    case Phase::kOver: return "ending: " + end_.reason;
+  }
+  if (lost_) return lost_->reason;
+  if (is_last_committed_ && saved_version_ < view_.committed_steps()) return "saving the last checkpoint";
+  if (is_last_committed_ && !stop_) return "evaluating on all validation tokens";
+  std::string awaited;
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+    if (!votes_.contains(StageId{stage})) awaited += compose(awaited.empty() ? "" : " ", stage);
+  }
+  return compose(stop_ ? "stopping after step " : "training step ", view_.committed_steps(), " of ",
+                 config_.steps_target, "; waiting for the sum of stage ", awaited) +
+         since(step_since_, now);
+}
+
+std::vector<ActorLine> SupervisorCore::actors() const {
+  std::vector<ActorLine> lines;
+  std::set<ProcessIncarnation> busy;
+  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
+    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
+      busy.insert(member.process);
+      lines.push_back({compose("stage/", stage, "/", member.slot), processes_.name_of(member.process),
+                       member.incarnation.value, is_live(member) ? "serving" : "lost"});
+    }
+  }
+  for (const Starting& starting : starting_) {
+    busy.insert(starting.process);
+    lines.push_back({compose("stage/", starting.order.stage, "/", starting.order.slot),
+                     processes_.name_of(starting.process), starting.order.replica.value,
+                     starting.ready ? "ready" : "starting"});
+  }
+  for (const ProcessIncarnation process : processes_.alive()) {
+    const bool is_storage = processes_.find(process)->join.role == ProcessRole::kStorage;
+    const std::string name = processes_.name_of(process);
+    lines.push_back({is_storage ? "storage" : "node_agent/" + name, name, process.value,
+                     is_storage || busy.contains(process) ? "serving" : "spare"});
+  }
+  for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
+    const Incarnation group = view_.group_of(StageId{stage});
+    lines.push_back({compose("sync_group/", stage), "spawner", group.value,
+                     votes_.contains(StageId{stage}) ? "voted" : "working"});
+  }
+  return lines;
+}
+
+}  // namespace shoal

@@ -1,0 +1,229 @@
+// SupervisorCore: membership, placement, commits and the end of a run. Everything others follow is a journal entry.
+//
+//   gathering ──enough workers──▶ spawning ──all replicas ready──▶ training ──target, stop or loss──▶ ending ──▶ over
+//
+// P-2 by construction: the core only *asks* for an entry (AppendEntry); the shell makes it durable, then calls
+// appended(), and only that changes the view and sends anything. P-4: nothing volatile here matters; votes come again.
+// A stage that lost its last replica ends the run (exit 1, resumable), once the step that could still commit is settled.
+// Pure: time comes in, effects go out, to be performed in order, each completely before the next.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "messages/letter.h"
+#include "runtime/base/clock.h"
+#include "runtime/cluster/commit.h"
+#include "runtime/cluster/placement.h"
+#include "runtime/cluster/process_directory.h"
+#include "runtime/cluster/restart_budget.h"
+#include "runtime/cluster/view.h"
+
+namespace shoal {
+
+// The state a run starts with: nothing, or a checkpoint.
+struct StartPoint {
+  std::uint64_t version = 0;         // steps applied
+  std::uint64_t optimizer_step = 0;  // updates applied
+  bool from_checkpoint = false;
+  std::string weights_sha256;        // of the checkpoint
+};
+
+struct SupervisorConfig {
+  RunId run;
+  Term term;
+  StartPoint start;
+  std::uint32_t stages = 1;
+  std::uint32_t replicas = 1;           // per stage, waited for at the start
+  std::uint64_t steps_target = 0;       // steps committed at which the run is finished
+  std::uint64_t checkpoint_every = 0;   // steps; 0: only at the end
+  FingerprintRule fingerprints = FingerprintRule::kMayDiffer;
+  CommitPolicy policy;
+  std::string config_toml;              // resolved; sent to every process that joins
+  std::string resume_hint;              // "resume with: shoal train --resume DIR"
+  std::optional<Duration> wait_timeout;               // for the first workers; exit 4 afterwards
+  Duration dead_after = std::chrono::seconds(10);     // silence of a process
+  Duration settle_for = std::chrono::seconds(5);      // for a commit or checkpoint under way when a stage is lost
+  Duration save_within = std::chrono::minutes(2);     // of a last checkpoint whose saver or storage was lost
+  Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation
+  Duration leave_within = std::chrono::seconds(5);    // processes told to end
+};
+
+// Record this as the next entry, durably, then appended(); or journal_failed().
+struct AppendEntry {
+  JournalBody body;
+};
+// Stream the journal after a position to the router of a process.
+struct SendJournal {
+  ProcessIncarnation process;
+  JournalPosition after;
+};
+// Reserve a block durably, then reserved().
+struct ReserveNumbers {
+  bool are_processes = false;
+};
+// Start (or start again) an actor of this process under an incarnation.
+struct StartGroup {
+  StageId stage;
+  Incarnation group;
+};
+struct StartDataLoader {
+  Incarnation loader;
+};
+// The process ends with this status.
+struct EndRun {
+  int exit_status = 0;
+  std::string reason;
+};
+// An actor as `shoal ps` lists it.
+struct ActorLine {
+  std::string name;
+  std::string node;
+  std::uint64_t incarnation = 0;
+  std::string state;
+};
+// One sentence for the log.
+struct Note {
+  std::string text;
+};
+
+using SupervisorEffect =
+    std::variant<Letter, AppendEntry, SendJournal, ReserveNumbers, StartGroup, StartDataLoader, EndRun, Note>;
+using SupervisorEffects = std::vector<SupervisorEffect>;
+
+class SupervisorCore {
+ public:
+  enum class Phase { kGathering, kSpawning, kTraining, kEnding, kOver };
+
+  explicit SupervisorCore(SupervisorConfig config);
+
+  // Before begin(): what the journal already holds, in order.
+  void replay(const JournalEntry& entry) { view_.apply(entry); }
+  [[nodiscard]] SupervisorEffects begin(Instant now);
+
+  // Answers to effects.
+  [[nodiscard]] JournalEntry entry_for(const JournalBody& body) const;
+  [[nodiscard]] SupervisorEffects appended(const JournalEntry& entry, Instant now);
+  [[nodiscard]] SupervisorEffects journal_failed(const std::string& reason, int exit_status, Instant now);
+  void reserved(bool are_processes, std::uint64_t first, std::uint64_t count);
+
+  [[nodiscard]] SupervisorEffects hear(const Join& join, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const StageReady& ready, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const StageEnded& ended, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const ProcessLost& lost, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const Leaving& leaving, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const Heartbeat& heartbeat, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const Prepared& vote, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const FetchJournal& fetch, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const CheckpointSaved& saved, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const CheckpointFailed& failed, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const EvaluationResult& result, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const RunEvent& event, Instant now);
+  // A signal: finish the step, save, end with the status.
+  [[nodiscard]] SupervisorEffects stop(const std::string& reason, int exit_status, Instant now);
+  // A sync group or the data loader of this process ended.
+  [[nodiscard]] SupervisorEffects group_ended(StageId stage, Incarnation group, const std::string& reason, Instant now);
+  [[nodiscard]] SupervisorEffects data_loader_ended(const std::string& reason, Instant now);
+  [[nodiscard]] SupervisorEffects tick(Instant now);
+
+  [[nodiscard]] Phase phase() const { return phase_; }
+  [[nodiscard]] const View& view() const { return view_; }
+  // Why it trains or does not: "waiting for 1 node for stage 1, since 3 min".
+  [[nodiscard]] std::string explain_waiting(Instant now) const;
+  [[nodiscard]] std::vector<ActorLine> actors() const;
+  [[nodiscard]] std::uint64_t steps_target() const { return config_.steps_target; }
+  [[nodiscard]] std::uint64_t votes_refused() const { return votes_refused_; }
+
+ private:
+  // A replica that was asked for and is not in the view yet.
+  struct Starting {
+    SpawnStage order;
+    ProcessIncarnation process;
+    std::optional<StageReady> ready;
+  };
+  struct Numbers {
+    std::uint64_t next = 0;
+    std::uint64_t end = 0;
+    [[nodiscard]] std::uint64_t left() const { return end - next; }
+  };
+  struct Stop {
+    std::string reason;
+    int exit_status = 0;
+  };
+  struct Lost {
+    std::string reason;
+    Instant deadline;
+  };
+  struct Saving {  // the newest checkpoint under way
+    std::uint64_t version = 0;
+    std::vector<Incarnation> savers;
+    std::optional<Instant> deadline;  // set when somebody it needs was lost
+  };
+
+  // supervisor_members.cpp
+  void place_if_enough(Instant now);
+  void start_replica(const Placement& placement);
+  void admit_replicas(Instant now);
+  void lose_process(ProcessIncarnation process, const std::string& reason, Instant now);
+  void remove_dead(const std::string& reason, Instant now);
+  void lose_stage(StageId stage, const std::string& reason, Instant now);
+  [[nodiscard]] bool is_live(const ReplicaMember& member) const;
+  [[nodiscard]] std::vector<Worker> free_workers() const;
+  void send_peers();
+
+  // supervisor_steps.cpp
+  void commit_if_possible(Instant now);
+  [[nodiscard]] bool is_last_step_done() const;
+  [[nodiscard]] std::vector<Incarnation> savers() const;
+  void after_commit(const Commit& commit, Instant now);
+  void last_checkpoint_failed(const std::string& reason, Instant now);
+  void conclude_if_done(Instant now);
+  void settle_loss(Instant now);
+  void finish(int exit_status, const std::string& reason, const std::string& event, Instant now);
+  void end_if_left(Instant now);
+
+  void start_group(StageId stage);
+  [[nodiscard]] Incarnation next_actor();
+  void send(const Address& to, MessageBody body);
+  void announce(const std::string& event, const std::string& subject, const std::string& reason);
+  void note(const std::string& text) { effects_.push_back(Note{text}); }
+  void append(JournalBody body) { effects_.push_back(AppendEntry{std::move(body)}); }
+  [[nodiscard]] SupervisorEffects take_effects();
+
+  SupervisorConfig config_;
+  View view_;
+  Branch branch_;
+  Phase phase_ = Phase::kGathering;
+  Instant phase_since_{};
+  Instant step_since_{};
+  Instant last_tick_{};
+  Instant peers_at_{};
+  ProcessDirectory processes_;
+  std::uint64_t peers_serial_ = 0;
+  Numbers process_numbers_;
+  Numbers actor_numbers_;
+  std::vector<Starting> starting_;
+  int starts_failed_ = 0;
+  std::set<Incarnation> ended_;  // replicas whose actor ended though their process lives
+  std::map<StageId, Prepared> votes_;
+  std::uint64_t votes_refused_ = 0;
+  RestartBudget restarts_;
+  std::optional<Stop> stop_;
+  std::optional<Lost> lost_;
+  std::optional<Saving> saving_;
+  bool is_last_committed_ = false;  // the commit that a stop or the target made the last one
+  std::uint64_t saved_version_ = 0;
+  std::string saved_sha256_;
+  bool is_evaluated_ = false;
+  Instant last_commit_at_{};
+  Instant finished_at_{};
+  EndRun end_;
+  SupervisorEffects effects_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,213 @@
+// Who is in, who serves what, and what becomes of the lost.
+#include "runtime/cluster/supervisor.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+namespace {
+
+constexpr int kStartsFailedMax = 3;
+
+}  // namespace
+
+SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
+  const auto refuse = [&](JoinRefusal reason, const std::string& explanation) {
+    announce("join_refused", join.name, explanation);
+    send(to_node_agent({}), JoinRefused{join.nonce, reason, explanation});  // routers find the joiner by its nonce
+    return take_effects();
+  };
+  if (phase_ >= Phase::kEnding) return refuse(JoinRefusal::kRunIsOver, "the run is over: " + end_.reason);
+  const auto answer = processes_.admit(join, ProcessIncarnation{process_numbers_.next}, now);
+  if (const auto* no = std::get_if<NotAdmitted>(&answer)) return refuse(no->reason, no->explanation);
+  const Admitted& admitted = std::get<Admitted>(answer);
+  if (admitted.replaces) lose_process(*admitted.replaces, "its link broke and it joined again", now);
+  if (admitted.is_new) {
+    CHECK(process_numbers_.left() > 0, "process incarnations are reserved ahead");
+    ++process_numbers_.next;
+  }
+  send(to_node_agent(admitted.process), Welcome{join.nonce, admitted.process, config_.run, branch_, config_.term,
+                                                JournalPosition{}, config_.config_toml});
+  if (!admitted.is_new) return take_effects();
+  announce("joined", join.name, compose("as process ", admitted.process, ", device ", join.device));
+  if (!admitted.warning.empty()) announce("mixed_kernels", join.name, admitted.warning);
+  effects_.push_back(SendJournal{admitted.process, {}});
+  send_peers();
+  place_if_enough(now);
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) {
+  if (processes_.is_alive(heartbeat.process)) {
+    processes_.heard(heartbeat.process, now);
+  } else if (processes_.find(heartbeat.process) != nullptr && phase_ < Phase::kEnding) {
+    send(to_node_agent(heartbeat.process), EndProcess{"it was given up as lost; its keeper starts a new one", 1});
+  }
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::hear(const StageReady& ready, Instant now) {
+  for (Starting& starting : starting_) {
+    if (starting.order.replica == ready.replica) starting.ready = ready;
+  }
+  if (phase_ == Phase::kSpawning) admit_replicas(now);
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
+  const auto is_it = [&](const Starting& starting) { return starting.order.replica == ended.replica; };
+  if (std::erase_if(starting_, is_it) > 0) {
+    announce("start_failed", compose("stage/", ended.stage), ended.reason);
+    if (++starts_failed_ >= kStartsFailedMax) {
+      const std::string why = compose("a replica of stage ", ended.stage, " could not start: ", ended.reason);
+      finish(config_.start.from_checkpoint ? 3 : 1, why, "failed", now);
+    }
+    place_if_enough(now);
+  } else if (view_.contains(ended.replica) && ended_.insert(ended.replica).second) {
+    announce("stage_ended", compose("stage/", ended.stage), ended.reason);
+    if (phase_ == Phase::kTraining) remove_dead("its actor ended: " + ended.reason, now);
+  }
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::hear(const ProcessLost& lost, Instant now) {
+  lose_process(lost.process, lost.reason, now);
+  return take_effects();
+}
+
+// Polite: nobody else's work is lost by it. The last replica of a stage takes the whole run with it, saved.
+SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {
+  if (!processes_.is_alive(leaving.process) || stop_ || phase_ >= Phase::kEnding) return take_effects();
+  for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
+    const auto& members = view_.replicas_of(StageId{stage});
+    const auto stays = [&](const ReplicaMember& member) { return is_live(member) && member.process != leaving.process; };
+    const auto leaves = [&](const ReplicaMember& member) { return member.process == leaving.process; };
+    if (std::none_of(members.begin(), members.end(), stays) && std::any_of(members.begin(), members.end(), leaves)) {
+      return stop(compose(processes_.name_of(leaving.process), ", the last to serve stage ", stage, ", leaves"), 75, now);
+    }
+  }
+  send(to_node_agent(leaving.process), EndProcess{"it asked to leave", 0});
+  lose_process(leaving.process, "it left: " + leaving.reason, now);
+  return take_effects();
+}
+
+void SupervisorCore::lose_process(ProcessIncarnation process, const std::string& reason, Instant now) {
+  const ProcessRecord* record = processes_.find(process);
+  if (record == nullptr || !processes_.lose(process)) return;
+  if (phase_ >= Phase::kEnding) return;
+  announce("process_lost", processes_.name_of(process), reason);
+  send_peers();
+  if (saving_ && !saving_->deadline && record->join.role == ProcessRole::kStorage) {
+    saving_->deadline = now + config_.save_within;
+  }
+  std::erase_if(starting_, [&](const Starting& starting) { return starting.process == process; });
+  if (phase_ == Phase::kTraining) remove_dead(compose(processes_.name_of(process), " was lost: ", reason), now);
+  place_if_enough(now);
+}
+
+bool SupervisorCore::is_live(const ReplicaMember& member) const {
+  return processes_.is_alive(member.process) && !ended_.contains(member.incarnation);
+}
+
+// P-29: while another live replica serves the stage.
+void SupervisorCore::remove_dead(const std::string& reason, Instant now) {
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+    const auto& members = view_.replicas_of(StageId{stage});
+    const bool is_served = std::any_of(members.begin(), members.end(), [&](const auto& m) { return is_live(m); });
+    for (const ReplicaMember& member : members) {
+      if (is_live(member)) continue;
+      if (saving_ && !saving_->deadline && std::count(saving_->savers.begin(), saving_->savers.end(), member.incarnation)) {
+        saving_->deadline = now + config_.save_within;
+      }
+      if (is_served) append(RemoveReplica{StageId{stage}, member.incarnation, reason});
+    }
+    if (!is_served) lose_stage(StageId{stage}, reason, now);
+  }
+}
+
+void SupervisorCore::lose_stage(StageId stage, const std::string& reason, Instant now) {
+  if (lost_) return;
+  lost_ = Lost{compose("stage ", stage, " lost its last replica (", reason, ")"), now + config_.settle_for};
+  announce("stage_lost", compose("stage/", stage), lost_->reason);
+  settle_loss(now);
+}
+
+std::vector<Worker> SupervisorCore::free_workers() const {
+  std::vector<Worker> workers;
+  for (const ProcessIncarnation process : processes_.alive(ProcessRole::kNode)) {
+    const bool is_starting = std::any_of(starting_.begin(), starting_.end(),
+                                         [&](const Starting& starting) { return starting.process == process; });
+    if (!is_starting) workers.push_back({process, processes_.find(process)->join.name});
+  }
+  return workers;
+}
+
+void SupervisorCore::place_if_enough(Instant now) {
+  if (phase_ == Phase::kGathering) {
+    const auto placements = place(free_workers(), config_.stages, config_.replicas);
+    if (!placements) return;
+    phase_ = Phase::kSpawning;
+    phase_since_ = now;
+    for (const Placement& placement : *placements) start_replica(placement);
+  } else if (phase_ == Phase::kSpawning) {
+    // Somebody was lost before it served: a spare, or the next to join, takes the slot.
+    for (std::uint32_t index = 0; index < config_.stages * config_.replicas; ++index) {
+      const StageId stage{index % config_.stages};
+      const ReplicaId slot{index / config_.stages};
+      const bool is_taken = std::any_of(starting_.begin(), starting_.end(), [&](const Starting& starting) {
+        return starting.order.stage == stage && starting.order.slot == slot;
+      });
+      const auto workers = free_workers();
+      if (!is_taken && !workers.empty()) start_replica({stage, slot, workers.front().process});
+    }
+  }
+}
+
+void SupervisorCore::start_replica(const Placement& placement) {
+  const StartPoint& start = config_.start;
+  const SpawnStage order{placement.stage, placement.slot,       next_actor(),          branch_,
+                         start.version,   start.optimizer_step, start.from_checkpoint};
+  starting_.push_back({order, placement.process, std::nullopt});
+  note(compose("stage/", placement.stage, "/", placement.slot, " starts on ", processes_.name_of(placement.process)));
+  send(to_node_agent(placement.process), order);
+}
+
+// P-27, S-3: all initial replicas at the version of the committed steps, those of a stage with equal state.
+void SupervisorCore::admit_replicas(Instant now) {
+  if (starting_.size() != std::size_t{config_.stages} * config_.replicas) return;
+  std::map<StageId, std::uint64_t> digests;
+  for (const Starting& starting : starting_) {
+    if (!starting.ready) return;
+    const auto [first, is_first] = digests.emplace(starting.order.stage, starting.ready->state_digest);
+    if (starting.ready->version == config_.start.version && first->second == starting.ready->state_digest) continue;
+    return finish(1, compose("replicas of stage ", starting.order.stage, " start with different states (",
+                             processes_.name_of(starting.process), " at version ", starting.ready->version, ")"),
+                  "failed", now);
+  }
+  std::sort(starting_.begin(), starting_.end(), [](const Starting& a, const Starting& b) {
+    return std::tie(a.order.slot, a.order.stage) < std::tie(b.order.slot, b.order.stage);
+  });
+  for (const Starting& starting : starting_) {
+    const SpawnStage& order = starting.order;
+    append(AddReplica{order.stage, order.slot, order.replica, starting.process, order.version});
+  }
+  starting_.clear();
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) start_group(StageId{stage});
+  effects_.push_back(StartDataLoader{next_actor()});
+  phase_ = Phase::kTraining;
+  phase_since_ = step_since_ = last_commit_at_ = now;
+  is_last_committed_ = config_.start.version >= config_.steps_target;
+  announce("training", "run", compose(config_.stages, " stages x ", config_.replicas, " replicas are ready"));
+}
+
+void SupervisorCore::send_peers() {
+  const Peers peers{config_.run, config_.term, ++peers_serial_, processes_.peers()};
+  send({kSpawnerProcess, Role::kRouter, {}, {}}, peers);
+  for (const ProcessIncarnation process : processes_.alive()) send({process, Role::kRouter, {}, {}}, peers);
+}
+
+}  // namespace shoal

@@ -1,0 +1,166 @@
+// Votes, commits, checkpoints, and the end of a run.
+#include "runtime/cluster/supervisor.h"
+
+#include <algorithm>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+namespace {
+
+constexpr int kSkipsMax = 10;
+constexpr Duration kLastWords = std::chrono::milliseconds(200);  // for letters to actors of this process
+
+}  // namespace
+
+SupervisorEffects SupervisorCore::hear(const Prepared& vote, Instant now) {
+  if (phase_ != Phase::kTraining || vote.order.stage.value >= config_.stages) return take_effects();
+  const bool is_ours = vote.order.run == config_.run && vote.order.term == config_.term;
+  if (const auto why = is_ours ? why_void(vote, view_) : std::optional<std::string>("it is of another run or term")) {
+    ++votes_refused_;
+    note(compose("refuses a vote of stage ", vote.order.stage, " (stale_vote): ", *why));
+    return take_effects();
+  }
+  votes_[vote.order.stage] = vote;
+  commit_if_possible(now);
+  return take_effects();
+}
+
+void SupervisorCore::commit_if_possible(Instant now) {
+  if (phase_ != Phase::kTraining || is_last_committed_) return;
+  std::optional<Commit> commit = commit_if_unanimous(votes_, config_.stages, view_, config_.policy);
+  if (!commit) return settle_loss(now);
+  const std::uint64_t version = view_.committed_steps() + 1;
+  const bool is_due = config_.checkpoint_every != 0 && version % config_.checkpoint_every == 0;
+  if (is_due || stop_ || version >= config_.steps_target) commit->checkpoint_by = savers();
+  append(std::move(*commit));
+}
+
+// The lowest live incarnation of each stage; nobody when a stage has none.
+std::vector<Incarnation> SupervisorCore::savers() const {
+  std::vector<Incarnation> chosen;
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+    const auto& members = view_.replicas_of(StageId{stage});
+    const auto live = std::find_if(members.begin(), members.end(), [&](const auto& member) { return is_live(member); });
+    if (live == members.end()) return {};
+    chosen.push_back(live->incarnation);
+  }
+  return chosen;
+}
+
+void SupervisorCore::after_commit(const Commit& commit, Instant now) {
+  votes_.clear();
+  step_since_ = last_commit_at_ = now;
+  is_last_committed_ = stop_.has_value() || view_.committed_steps() >= config_.steps_target;
+  if (!commit.checkpoint_by.empty()) saving_ = Saving{view_.committed_steps(), commit.checkpoint_by, std::nullopt};
+  if (commit.skip) {
+    announce("step_skipped", commit.skip->tensor,
+             compose("not finite or out of range in microbatch ", commit.skip->microbatch));
+    if (view_.skips_in_a_row() >= kSkipsMax) {
+      return finish(5, compose("training diverged: ", kSkipsMax, " steps in a row were skipped; lower optim.lr"),
+                    "failed", now);
+    }
+  }
+  settle_loss(now);
+  conclude_if_done(now);
+}
+
+SupervisorEffects SupervisorCore::hear(const CheckpointSaved& saved, Instant now) {
+  if (saved.branch != branch_ || saved.step <= saved_version_) return take_effects();
+  saved_version_ = saved.step;
+  saved_sha256_ = saved.weights_sha256;
+  if (saving_ && saving_->version <= saved.step) saving_.reset();
+  effects_.push_back(Letter{kSpawnerProcess, to_metrics(),
+                            RunEvent{"checkpoint", compose("step_", saved.step),
+                                     compose(saved.byte_count, " bytes in ", saved.seconds, " s"), saved.step}});
+  settle_loss(now);
+  conclude_if_done(now);
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant now) {
+  if (failed.branch != branch_ || failed.step <= saved_version_) return take_effects();
+  const bool is_last = is_last_committed_ && failed.step == view_.committed_steps();
+  announce("checkpoint_failed", compose("step_", failed.step),
+           failed.reason + (is_last ? "" : "; the next one is tried"));
+  if (saving_ && saving_->version == failed.step) saving_.reset();
+  if (is_last) last_checkpoint_failed(failed.reason, now);
+  settle_loss(now);
+  return take_effects();
+}
+
+void SupervisorCore::last_checkpoint_failed(const std::string& reason, Instant now) {
+  finish(3, compose("the last checkpoint (step ", view_.committed_steps(), ") could not be saved: ", reason,
+                    "; the newest one is of step ", saved_version_, "; ", config_.resume_hint),
+         "failed", now);
+}
+
+SupervisorEffects SupervisorCore::hear(const EvaluationResult& result, Instant now) {
+  if (result.complete && result.branch == branch_ && result.step >= config_.steps_target) is_evaluated_ = true;
+  conclude_if_done(now);
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::stop(const std::string& reason, int exit_status, Instant now) {
+  if (phase_ >= Phase::kEnding) return take_effects();
+  stop_ = Stop{reason, exit_status};
+  announce("stopping", "run", reason);
+  if (phase_ == Phase::kTraining) {
+    conclude_if_done(now);
+  } else {
+    finish(exit_status, reason, "stopped", now);
+  }
+  return take_effects();
+}
+
+void SupervisorCore::conclude_if_done(Instant now) {
+  if (phase_ != Phase::kTraining || !is_last_committed_) return;
+  if (saved_version_ < view_.committed_steps()) {
+    if (saving_ && !(saving_->deadline && now >= *saving_->deadline)) return;
+    return last_checkpoint_failed("who was to save it was lost", now);
+  }
+  if (stop_) return finish(stop_->exit_status, stop_->reason, "stopped", now);
+  if (!is_evaluated_) {
+    if (now - last_commit_at_ < config_.evaluate_within) return;
+    announce("evaluation_given_up", "data_loader", "the complete evaluation did not come in time");
+  }
+  finish(0, compose("all ", view_.committed_steps(), " steps are committed"), "finished", now);
+}
+
+// The run ends, but not before what could still be saved is.
+void SupervisorCore::settle_loss(Instant now) {
+  if (!lost_ || phase_ != Phase::kTraining) return;
+  bool can_commit = !is_last_committed_;
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+    const auto vote = votes_.find(StageId{stage});
+    const auto& members = view_.replicas_of(StageId{stage});
+    const bool is_served = std::any_of(members.begin(), members.end(), [&](const auto& m) { return is_live(m); });
+    const bool has_vote = vote != votes_.end() && !why_void(vote->second, view_);
+    can_commit = can_commit && (is_served || has_vote);
+  }
+  if (now < lost_->deadline && (can_commit || saving_)) return;
+  finish(1, compose(lost_->reason, "; ", config_.resume_hint), "failed", now);
+}
+
+void SupervisorCore::finish(int exit_status, const std::string& reason, const std::string& event, Instant now) {
+  if (phase_ >= Phase::kEnding) return;
+  if (phase_ == Phase::kTraining) append(FinishRun{reason});
+  const bool is_good = event != "failed";
+  announce(event, is_good ? saved_sha256_ : "run", reason);
+  for (const ProcessIncarnation process : processes_.alive()) {
+    send(to_node_agent(process), EndProcess{reason, is_good ? 0U : static_cast<std::uint32_t>(exit_status)});
+  }
+  phase_ = Phase::kEnding;
+  phase_since_ = finished_at_ = now;
+  end_ = EndRun{exit_status, reason};
+}
+
+void SupervisorCore::end_if_left(Instant now) {
+  if (phase_ != Phase::kEnding || now - finished_at_ < kLastWords) return;
+  if (!processes_.alive().empty() && now - finished_at_ < config_.leave_within) return;
+  phase_ = Phase::kOver;
+  effects_.push_back(end_);
+}
+
+}  // namespace shoal
