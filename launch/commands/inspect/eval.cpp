@@ -1,0 +1,57 @@
+// `shoal eval`: the loss of a checkpoint over all validation windows of the run's text, or over a whole other file.
+#include <iomanip>
+#include <sstream>
+
+#include "launch/commands/inspect/inspect.h"
+#include "launch/processes/saved_run.h"
+#include "launch/say.h"
+#include "runtime/data/batch.h"
+#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokens.h"
+#include "runtime/device/evaluator.h"
+#include "runtime/device/executor_factory.h"
+
+namespace shoal {
+namespace {
+
+// Another file counts from its beginning to its end: it was not split, and nothing of it was trained on.
+Result<std::shared_ptr<const Tokens>> tokens_to_evaluate(const EvalOptions& options, const Config& config) {
+  if (!options.data) return open_tokens(config.data, config.model.context);
+  auto tokens = Tokens::open(*options.data, 1.0);
+  if (tokens.ok() && (*tokens)->count() < 2) {
+    return fail(Error::kInvalidData, *options.data + " has no two tokens: there is nothing to predict in it");
+  }
+  return tokens;
+}
+
+Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run) {
+  auto executor = make_stage_executor({run.config, StageId{0}, 1, "cpu"});
+  if (!executor) return executor.failure();
+  const auto image = run.checkpoint.image_of((*executor)->tensor_names());
+  if (!image) return image.failure();
+  if (Status loaded = (*executor)->load_state(*image); !loaded) return loaded.failure();
+  return executor;
+}
+
+}  // namespace
+
+Result<int> run_eval(const EvalOptions& options) {
+  const auto run = open_saved_run(options.run_directory, options.step);
+  if (!run) return run.failure();
+  const auto tokens = tokens_to_evaluate(options, run->config);
+  if (!tokens) return tokens.failure();
+  const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
+  if (!tokenizer) return tokenizer.failure();
+  auto executor = load_executor(*run);
+  if (!executor) return executor.failure();
+  const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(run->config.model.context), run->config.batch);
+  const Evaluation evaluation = evaluate(**executor, plan, plan.batch_count(0), **tokenizer);
+  std::ostringstream out;
+  out << std::setprecision(9) << "step " << run->checkpoint.manifest().step << "\ntokens " << evaluation.token_count
+      << "\nloss " << evaluation.loss << "\nperplexity " << evaluation.perplexity << "\nbits_per_byte "
+      << evaluation.bits_per_byte << '\n';
+  print(out.str());
+  return 0;
+}
+
+}  // namespace shoal

@@ -1,0 +1,32 @@
+// `shoal sample`: the prompt and the tokens a checkpoint continues it with, printed as they come.
+#include <cstdio>
+
+#include "launch/commands/inspect/inspect.h"
+#include "launch/processes/saved_run.h"
+#include "launch/say.h"
+#include "runtime/data/tokenizer.h"
+#include "runtime/device/text_sampler.h"
+
+namespace shoal {
+
+Result<int> run_sample(const SampleOptions& options) {
+  const auto run = open_saved_run(options.run_directory, options.step);
+  if (!run) return run.failure();
+  const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
+  if (!tokenizer) return tokenizer.failure();
+  const auto sampler = TextSampler::make(run->config, run->checkpoint.weights_image());
+  if (!sampler) return sampler.failure();
+  std::vector<std::int32_t> tokens = (*tokenizer)->encode(options.prompt);
+  if (tokens.empty()) return fail(Error::kUsage, "--prompt is empty; give at least one character");
+  const SamplerConfig config{options.temperature, static_cast<int>(options.top_k), options.seed};
+  print(options.prompt);
+  for (std::uint64_t position = 0; position < options.tokens; ++position) {
+    tokens.push_back((*sampler)->next(tokens, config, position));
+    print((*tokenizer)->bytes_of(tokens.back()));
+    std::fflush(stdout);
+  }
+  print("\n");
+  return 0;
+}
+
+}  // namespace shoal

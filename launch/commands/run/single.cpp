@@ -1,0 +1,214 @@
+// `shoal-worker single`: the reference run. The trainer computes; this file says when to evaluate, save, show and stop.
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "launch/commands/run/processes.h"
+#include "launch/commands/run/single_recorder.h"
+#include "launch/processes/polite_stop.h"
+#include "launch/processes/run_directory.h"
+#include "launch/processes/saved_run.h"
+#include "launch/say.h"
+#include "runtime/base/file.h"
+#include "runtime/base/sha256.h"
+#include "runtime/data/batch.h"
+#include "runtime/data/tokenizer.h"
+#include "runtime/data/tokens.h"
+#include "runtime/device/evaluator.h"
+#include "runtime/device/executor_factory.h"
+#include "runtime/device/gemm_choice.h"
+#include "runtime/device/single_trainer.h"
+#include "runtime/storage/checkpoint_reader.h"
+#include "runtime/storage/checkpoint_writer.h"
+#include "runtime/transport/certificates.h"
+#include "runtime/transport/identity.h"
+
+namespace shoal {
+namespace {
+
+// Everything a run needs, opened in the order in which each depends on the one before.
+struct Parts {
+  Config config;
+  RunId run;
+  std::shared_ptr<const Tokens> tokens;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::unique_ptr<StageExecutor> executor;
+  TrainerProgress progress;
+  std::uint32_t branch = 0;
+  std::string corpus_sha256;
+};
+
+Status resume(const RunDirectory& directory, Parts& parts) {
+  auto found = find_checkpoint(directory.checkpoints(parts.config), run_text(parts.run));
+  if (!found) return found.failure();
+  for (const std::string& reason : found->skipped) say("passed over a checkpoint: ", reason);
+  if (!found->checkpoint) {
+    say("no checkpoint yet: starting from the beginning");
+    return Done{};
+  }
+  const CheckpointManifest& manifest = found->checkpoint->manifest();
+  if (manifest.corpus_sha256 != parts.corpus_sha256) {
+    return fail(Error::kInvalidData, compose("the checkpoint after ", manifest.step,
+                                             " steps was trained on another text than data.corpus is now"));
+  }
+  const auto image = found->checkpoint->image_of(parts.executor->tensor_names());
+  if (!image) return image.failure();
+  if (Status loaded = parts.executor->load_state(*image); !loaded) return loaded.failure();
+  parts.progress = {manifest.step, manifest.optimizer_step, manifest.tokens_total, 0};
+  parts.branch = manifest.branch;
+  say("going on after step ", manifest.step);
+  return Done{};
+}
+
+Result<Parts> open_parts(const RunDirectory& directory, const SingleOptions& options) {
+  Parts parts;
+  auto config = read_run_config(options.run_directory);
+  if (!config) return config.failure();
+  parts.config = *config;
+  const auto authority = Authority::open(directory.certs());
+  if (!authority) return authority.failure();
+  parts.run = authority->run();
+  auto tokens = open_tokens(parts.config.data, parts.config.model.context);
+  if (!tokens) return tokens.failure();
+  parts.tokens = *tokens;
+  parts.corpus_sha256 = parts.tokens->corpus_sha256();
+  auto tokenizer = make_tokenizer(parts.config.data.tokenizer);
+  if (!tokenizer) return tokenizer.failure();
+  parts.tokenizer = *tokenizer;
+  auto executor = make_stage_executor({parts.config, StageId{0}, 1, "cpu"});
+  if (!executor) return executor.failure();
+  parts.executor = std::move(*executor);
+  if (options.is_resumed) {
+    if (Status resumed = resume(directory, parts); !resumed) return resumed.failure();
+  }
+  return parts;
+}
+
+Result<CheckpointWriter> open_writer(const RunDirectory& directory, const Parts& parts) {
+  const auto text = read_file(directory.config());
+  if (!text) return text.failure();
+  return CheckpointWriter({.folder = directory.checkpoints(parts.config),
+                           .keep = parts.config.checkpoint.keep,
+                           .run = run_text(parts.run),
+                           .config_sha256 = sha256_hex(std::string_view(*text)),
+                           .corpus_sha256 = parts.corpus_sha256});
+}
+
+class SingleRun {
+ public:
+  SingleRun(Parts parts, CheckpointWriter writer, SingleRecorder recorder, std::uint64_t steps_target)
+      : parts_(std::move(parts)),
+        writer_(std::move(writer)),
+        recorder_(std::move(recorder)),
+        steps_target_(steps_target),
+        plan_(parts_.tokens, static_cast<std::uint64_t>(parts_.config.model.context), parts_.config.batch),
+        trainer_(parts_.config, *parts_.executor, *parts_.tokens, clock_, parts_.progress) {}
+
+  [[nodiscard]] Result<int> run() {
+    const Instant begun = clock_.now();
+    while (trainer_.progress().steps < steps_target_ && !stop_status()) {
+      if (Status stepped = train_step(); !stepped) return stepped.failure();
+    }
+    const double wall_ms = milliseconds(clock_.now() - begun);
+    const auto status = trainer_.progress().steps < steps_target_ ? stop_status() : std::nullopt;
+    auto saved = save();
+    if (!saved) return saved.failure();
+    if (!status) evaluate_and_record(0);
+    FinalRecord record;
+    record.event = status ? "stopped" : "finished";
+    record.steps = trainer_.progress().steps;
+    record.tokens_total = trainer_.progress().tokens_total;
+    record.weights_sha256 = *saved;
+    recorder_.write(record, wall_ms);
+    return status.value_or(0);
+  }
+
+ private:
+  [[nodiscard]] Status train_step() {
+    const Instant start = clock_.now();
+    const auto outcome = trainer_.step();
+    if (!outcome) return outcome.failure();
+    record(*outcome, milliseconds(clock_.now() - start));
+    const std::uint64_t applied = trainer_.progress().steps;
+    if (applied == steps_target_) return Done{};  // the end evaluates everything and saves
+    const auto is_due = [applied](std::uint64_t every) { return every > 0 && applied % every == 0; };
+    if (is_due(parts_.config.eval.every)) evaluate_and_record(parts_.config.eval.batches);
+    if (!is_due(parts_.config.checkpoint.every)) return Done{};
+    if (const auto saved = save(); !saved) {
+      recorder_.write(RunEvent{"checkpoint_failed", "storage", saved.failure().message, applied});
+    }
+    return Done{};
+  }
+
+  void record(const StepOutcome& outcome, double step_ms) {
+    StepRecord record;
+    record.branch = parts_.branch;
+    record.step = outcome.step.value;
+    record.loss = outcome.loss;
+    record.grad_norm = outcome.grad_norm;
+    record.lr = outcome.learning_rate;
+    record.tokens = outcome.token_count;
+    record.tokens_total = trainer_.progress().tokens_total;
+    record.sequences_total = trainer_.progress().steps * static_cast<std::uint64_t>(parts_.config.batch.sequences);
+    record.step_ms = step_ms;
+    record.replicas = {1};
+    record.microbatches = static_cast<std::uint32_t>(outcome.microbatch_count);
+    // The last stage does forward and backward in one call: both count as backward, as they do in a pipeline.
+    record.time.backward = outcome.compute_ms;
+    record.time.reduce = outcome.reduce_ms;
+    record.time.apply = step_ms - outcome.compute_ms - outcome.reduce_ms;
+    record.skipped = outcome.skipped;
+    recorder_.write(record);
+  }
+
+  void evaluate_and_record(int limit) {
+    const Evaluation evaluation = evaluate(*parts_.executor, plan_, plan_.batch_count(limit), *parts_.tokenizer);
+    recorder_.write(EvalRecord{trainer_.progress().steps, evaluation.loss, evaluation.bits_per_byte});
+  }
+
+  // Writes a checkpoint; its weights' SHA-256.
+  [[nodiscard]] Result<std::string> save() {
+    const TrainerProgress& progress = trainer_.progress();
+    SaveShard shard;
+    shard.run = parts_.run;
+    shard.branch = Branch{parts_.branch};
+    shard.step = progress.steps;
+    shard.optimizer_step = progress.optimizer_steps;
+    shard.tokens_total = progress.tokens_total;
+    shard.stages = 1;
+    shard.image = parts_.executor->state_image();
+    auto manifest = writer_.add(shard);
+    if (!manifest) return manifest.failure();
+    CHECK(manifest->has_value(), "one shard completes the checkpoint of one stage");
+    recorder_.write(RunEvent{"checkpoint", compose("step_", progress.steps), "saved", progress.steps});
+    return (*manifest)->weights_sha256;
+  }
+
+  SteadyClock clock_;
+  Parts parts_;
+  CheckpointWriter writer_;
+  SingleRecorder recorder_;
+  std::uint64_t steps_target_;
+  EvaluationPlan plan_;
+  SingleTrainer trainer_;
+};
+
+}  // namespace
+
+Result<int> run_single(const SingleOptions& options) {
+  watch_for_stop();
+  const RunDirectory directory{options.run_directory};
+  auto parts = open_parts(directory, options);
+  if (!parts) return parts.failure();
+  auto writer = open_writer(directory, *parts);
+  if (!writer) return writer.failure();
+  const std::uint64_t steps_target = options.stop_at_step.value_or(parts->config.run.steps);
+  auto recorder = SingleRecorder::open({directory.metrics(), parts->config.log.every, steps_target});
+  if (!recorder) return recorder.failure();
+  say("computing with ", kernel_fingerprint(parts->config.run.threads));
+  SingleRun run(std::move(*parts), std::move(*writer), std::move(*recorder), steps_target);
+  return run.run();
+}
+
+}  // namespace shoal

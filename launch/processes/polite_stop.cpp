@@ -1,0 +1,43 @@
+#include "launch/processes/polite_stop.h"
+
+#include <unistd.h>
+#include <csignal>
+
+#include <atomic>
+
+namespace shoal {
+namespace {
+
+constexpr int kSavedPleaseRequeue = 75;
+constexpr int kSavedInterrupted = 130;
+
+std::atomic<int> first_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void note(int signal) {
+  int none = 0;
+  if (!first_signal.compare_exchange_strong(none, signal)) ::_exit(128 + signal);
+}
+
+}  // namespace
+
+void watch_for_stop() {
+  struct sigaction action {};
+  action.sa_handler = note;
+  action.sa_flags = SA_RESTART;
+  ::sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaction(signal, &action, nullptr);
+  // A keeper that starts this process may have blocked them.
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, signal);
+  ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+std::optional<int> stop_status() {
+  const int signal = first_signal.load();
+  if (signal == 0) return std::nullopt;
+  return signal == SIGINT ? kSavedInterrupted : kSavedPleaseRequeue;
+}
+
+}  // namespace shoal

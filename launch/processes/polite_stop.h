@@ -1,0 +1,14 @@
+// The first SIGTERM, SIGINT or SIGUSR1 is a wish, the second the end at once: for processes without actors.
+#pragma once
+
+#include <optional>
+
+namespace shoal {
+
+// From here on signals are noted; a second one ends the process at once with 128 + its number.
+void watch_for_stop();
+
+// The exit status that the first signal asks for once everything is saved: 75 (SIGTERM, SIGUSR1) or 130 (SIGINT).
+[[nodiscard]] std::optional<int> stop_status();
+
+}  // namespace shoal

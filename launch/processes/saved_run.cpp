@@ -1,0 +1,35 @@
+#include "launch/processes/saved_run.h"
+
+#include <utility>
+
+#include "launch/processes/run_directory.h"
+#include "launch/say.h"
+#include "runtime/base/config_file.h"
+#include "runtime/base/file.h"
+
+namespace shoal {
+
+Result<Config> read_run_config(const std::string& run_directory) {
+  const RunDirectory run{run_directory};
+  const auto text = read_file(run.config());
+  if (!text) {
+    return fail(Error::kUsage, compose(run_directory, ": no run there (it has no config.toml); name a run directory"));
+  }
+  return parse_config(*text, run.config());
+}
+
+Result<SavedRun> open_saved_run(const std::string& run_directory, std::optional<std::uint64_t> step) {
+  const auto config = read_run_config(run_directory);
+  if (!config) return config.failure();
+  const auto folder = RunDirectory{run_directory}.checkpoints(*config);
+  auto found = find_checkpoint(folder, {}, step);
+  if (!found) return found.failure();
+  for (const std::string& reason : found->skipped) say("passed over a checkpoint: ", reason);
+  if (!found->checkpoint) {
+    return fail(Error::kInvalidData, compose("no checkpoint in ", folder.string(),
+                                             " yet; the first is written after checkpoint.every steps or at the end"));
+  }
+  return SavedRun{*config, std::move(*found->checkpoint)};
+}
+
+}  // namespace shoal

@@ -1,0 +1,26 @@
+// What commands need of a run that is not running: its configuration and a verified checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+#include "runtime/storage/checkpoint_reader.h"
+
+namespace shoal {
+
+struct SavedRun {
+  Config config;
+  Checkpoint checkpoint;
+};
+
+// The run directory's configuration. Errors: kUsage when there is no run, or its file is not valid.
+[[nodiscard]] Result<Config> read_run_config(const std::string& run_directory);
+
+// With the checkpoint after `step` steps, or the newest good one; passed-over ones are named on stderr. Errors:
+// kInvalidData when there is none.
+[[nodiscard]] Result<SavedRun> open_saved_run(const std::string& run_directory, std::optional<std::uint64_t> step);
+
+}  // namespace shoal
