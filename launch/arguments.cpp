@@ -1,3 +1,4 @@
+// Checks what is given to each command before anything is started for it.
 #include "launch/arguments.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// fork and exec by hand: only there can the parent-death signal be set before the program runs.
 #include "launch/child_process.h"
 
 #include <fcntl.h>

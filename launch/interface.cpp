@@ -1,3 +1,4 @@
+// The table of subcommands.
 #include "launch/interface.h"
 
 #include <algorithm>

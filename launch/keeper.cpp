@@ -1,3 +1,4 @@
+// One thread that waits for signals; everything else follows from who has ended and what time it is.
 #include "launch/keeper.h"
 
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+// One walk over the words; what an option takes decides how many of them are its own.
 #include "launch/options.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // Words of a command for the person who started it: one line on stderr, `shoal: ...`. Results go to stdout by print().
+// The only place beside main functions that writes to the two streams directly.
 #pragma once
 
 #include <cstdio>

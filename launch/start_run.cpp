@@ -1,3 +1,4 @@
+// Reads configurations and looks at directories; writes nothing.
 #include "launch/start_run.h"
 
 #include <algorithm>

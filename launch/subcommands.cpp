@@ -1,3 +1,4 @@
+// The edge where a Failure and a Bug become words and an exit status.
 #include "launch/subcommands.h"
 
 #include <exception>

@@ -1,4 +1,5 @@
 // Running one of a program's subcommands: help, options, and the way from a Failure or a Bug to words and exit status.
+// Commands return values; this is the one place that prints why one failed.
 #pragma once
 
 #include <functional>

@@ -1,9 +1,12 @@
+// POSIX calls, because a stream can say neither why it failed nor that the bytes are on the disk.
 #include "runtime/base/file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -27,6 +30,12 @@ struct Descriptor {
     if (number >= 0) ::close(number);
   }
 };
+
+// Unique to this call, so that processes and threads that replace the same path do not take each other's text.
+std::string scratch_name(const std::string& path) {
+  static std::atomic<std::uint64_t> calls{0};
+  return compose(path, ".new.", ::getpid(), ".", calls.fetch_add(1));
+}
 
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
@@ -55,19 +64,23 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 Status replace_file(const std::string& path, std::string_view text, FileAccess access) {
-  const std::string scratch = path + ".new";
+  const std::string scratch = scratch_name(path);
   const mode_t mode = access == FileAccess::kOwnerOnly ? 0600 : 0644;
   ::unlink(scratch.c_str());
   {
     const Descriptor file(::open(scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file.number < 0) return refused("create", scratch);
     if (!write_all(file.number, text) || ::fsync(file.number) != 0) {
-      const Failure failure = refused("write", scratch);
+      const Failure failure = refused("write", path);
       ::unlink(scratch.c_str());
       return failure;
     }
   }
-  if (std::rename(scratch.c_str(), path.c_str()) != 0) return refused("replace", path);
+  if (std::rename(scratch.c_str(), path.c_str()) != 0) {
+    const Failure failure = refused("replace", path);
+    ::unlink(scratch.c_str());
+    return failure;
+  }
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   return sync_folder(parent.empty() ? "." : parent.string());
 }

@@ -1,4 +1,5 @@
 // nearest_name(): what a person probably meant by a name that does not exist. Edit distance over a short list of names.
+// Deterministic: of equally near names the first.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,4 @@
+// The window of restarts is a short queue of their times.
 #include "runtime/base/restart_policy.h"
 
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
 // A clock that a test moves by hand: starts one hour after the epoch of Instant, never runs by itself.
+// Wall time may also jump by itself, as it does on real machines.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
 // Commands that look at a run. Results go to stdout; each returns the process's exit status.
+// The structs hold checked values (arguments.h).
 #pragma once
 
 #include <cstdint>

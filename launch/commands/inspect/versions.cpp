@@ -1,3 +1,4 @@
+// Asks the libraries themselves where they can be asked.
 #include "launch/commands/inspect/versions.h"
 
 #include <capnp/common.h>

@@ -1,4 +1,5 @@
 // What this program was built with, and what it finds: shared by `shoal version` and `shoal doctor`.
+// The worker holds LibTorch, so it is asked by starting it.
 #pragma once
 
 #include <string>

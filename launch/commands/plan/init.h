@@ -1,4 +1,5 @@
 // `shoal init CONFIG --out FILE`: the initial weights of a run as safetensors, for other programs to start from.
+// The tensors and their names are those of checkpoints, which start as these.
 #pragma once
 
 #include <string>
