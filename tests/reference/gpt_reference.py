@@ -1,0 +1,144 @@
+"""The same run in plain PyTorch: an independent program that shares no code with Shoal.
+
+It takes the weights that `shoal init` wrote, the order that `shoal data order` printed and the text, trains with
+torch.optim.AdamW, and prints one loss per step. Shoal must give the same losses within 2e-4 over 50 steps.
+
+    shoal init CONFIG --out init.safetensors
+    shoal data order CONFIG --steps 50 > order.txt
+    python gpt_reference.py --recipe recipe.json --init init.safetensors --order order.txt --text text.txt
+
+The recipe (JSON) has the keys of a Shoal configuration that matter here, under the same names. --text synthetic:N is
+the text of N bytes that tests/reference/synthetic_text.h makes: the recording in this folder needs no file.
+"""
+
+import argparse
+import json
+import math
+import struct
+
+import torch
+import torch.nn.functional as F
+
+
+def read_safetensors(path):
+    with open(path, "rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(length))
+        data = file.read()
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        values = torch.frombuffer(bytearray(data[begin:end]), dtype=torch.float32)
+        tensors[name] = values.reshape(entry["shape"]).clone().requires_grad_(True)
+    return tensors
+
+
+WORDS = "the a fish school swims by its neighbours and losing one changes nothing of what all know".split()
+
+
+def synthetic_text(byte_count):
+    state, text = 1, bytearray()
+    while len(text) < byte_count:
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        text += WORDS[(state >> 33) % len(WORDS)].encode() + (b".\n" if (state >> 60) == 0 else b" ")
+    return bytes(text[:byte_count])
+
+
+def read_text(name):
+    if name.startswith("synthetic:"):
+        return synthetic_text(int(name.split(":")[1]))
+    with open(name, "rb") as file:
+        return file.read()
+
+
+def forward(w, tokens, layers, heads):
+    """Logits [B,T,V] of tokens int64 [B,T]."""
+    batch, time = tokens.shape
+    x = F.embedding(tokens, w["wte.weight"]) + w["wpe.weight"][:time]
+    width = x.shape[-1]
+    for n in range(layers):
+        p = f"h.{n}."
+        h = F.layer_norm(x, (width,), w[p + "ln_1.weight"], w[p + "ln_1.bias"], 1e-5)
+        qkv = h @ w[p + "attn.c_attn.weight"] + w[p + "attn.c_attn.bias"]
+        q, k, v = (t.view(batch, time, heads, width // heads).transpose(1, 2) for t in qkv.split(width, dim=2))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(batch, time, width)
+        x = x + y @ w[p + "attn.c_proj.weight"] + w[p + "attn.c_proj.bias"]
+        h = F.layer_norm(x, (width,), w[p + "ln_2.weight"], w[p + "ln_2.bias"], 1e-5)
+        h = F.gelu(h @ w[p + "mlp.c_fc.weight"] + w[p + "mlp.c_fc.bias"], approximate="tanh")
+        x = x + h @ w[p + "mlp.c_proj.weight"] + w[p + "mlp.c_proj.bias"]
+    x = F.layer_norm(x, (width,), w["ln_f.weight"], w["ln_f.bias"], 1e-5)
+    return x @ w["lm_head.weight"].T
+
+
+def learning_rate(optim, t):
+    if t < optim["warmup_steps"]:
+        return optim["lr"] * (t + 1) / optim["warmup_steps"]
+    if t >= optim["decay_steps"]:
+        return optim["min_lr"]
+    progress = (t - optim["warmup_steps"]) / (optim["decay_steps"] - optim["warmup_steps"])
+    return optim["min_lr"] + (optim["lr"] - optim["min_lr"]) * (1 + math.cos(math.pi * progress)) / 2
+
+
+def train(recipe, weights, order, text):
+    """Yields (loss, gradient norm before clipping) per step."""
+    model, optim = recipe["model"], recipe["optim"]
+    decaying = [p for p in weights.values() if p.dim() == 2]
+    others = [p for p in weights.values() if p.dim() != 2]
+    groups = [{"params": decaying, "weight_decay": optim["weight_decay"]}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=optim["lr"], betas=tuple(optim["betas"]), eps=optim["eps"])
+    context = model["context"]
+    for step, microbatches in order.items():
+        optimizer.zero_grad()
+        loss_sum, token_count = 0.0, 0
+        for offsets in microbatches:
+            windows = torch.stack([text[o : o + context + 1] for o in offsets]).long()
+            logits = forward(weights, windows[:, :-1], model["layers"], model["heads"])
+            loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), windows[:, 1:].reshape(-1), reduction="sum")
+            loss.backward()
+            loss_sum += loss.item()
+            token_count += windows[:, 1:].numel()
+        for p in weights.values():
+            p.grad /= token_count
+        norm = torch.nn.utils.clip_grad_norm_(weights.values(), optim["clip_norm"])
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(optim, step)
+        optimizer.step()
+        yield loss_sum / token_count, norm.item()
+
+
+def read_order(path):
+    order = {}
+    with open(path) as file:
+        for line in file:
+            step, _, *offsets = map(int, line.split())
+            order.setdefault(step, []).append(offsets)
+    return order
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("--recipe", "--init", "--order", "--text"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--record", help="write recipe and losses as JSON")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    with open(arguments.recipe) as file:
+        recipe = json.load(file)
+    text = torch.frombuffer(bytearray(read_text(arguments.text)), dtype=torch.uint8)
+    losses, norms = [], []
+    steps = train(recipe, read_safetensors(arguments.init), read_order(arguments.order), text)
+    for step, (loss, norm) in enumerate(steps):
+        losses.append(loss)
+        norms.append(norm)
+        print(f"{step} {loss:.7f} {norm:.6f}", flush=True)
+    if arguments.record:
+        recipe["recorded"] = {"torch": torch.__version__, "losses": losses, "grad_norms": norms}
+        with open(arguments.record, "w") as file:
+            json.dump(recipe, file, indent=1)
+            file.write("\n")
+
+
+if __name__ == "__main__":
+    main()
