@@ -7,6 +7,7 @@
 #include <cctype>
 #include <climits>
 
+#include "launch/processes/run_directory.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
@@ -261,7 +262,11 @@ Result<SpawnerProcessOptions> spawner_process_options(const Options& options) {
   if (!steps) return steps.failure();
   const auto timeout = options.number("--wait-timeout", 0);
   if (!timeout) return timeout.failure();
-  return SpawnerProcessOptions{*run, *listen, options.has("--restarted"), options.has("--resumed"), *steps, *timeout};
+  SpawnerProcessOptions process{*run, *listen, options.has("--restarted"), options.has("--resumed"), *steps, *timeout};
+  // A restarted spawner listens where the nodes of its run look for it.
+  const auto known = read_spawner_json(RunDirectory{*run});
+  if (process.is_restarted && known) process.listen.port = known->control.port;
+  return process;
 }
 
 Result<StorageProcessOptions> storage_process_options(const Options& options) {

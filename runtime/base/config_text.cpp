@@ -78,7 +78,8 @@ std::vector<std::string> resume_conflicts(const Config& saved, const Config& now
 std::string config_table_markdown() {
   std::string text = "| key | type | unit | default | meaning |\n|---|---|---|---|---|\n";
   for (const auto& key : config_keys()) {
-    const std::string meaning = key.in_this_version ? key.meaning : key.meaning + "; not in this version";
+    const std::string limits = key.accepted ? "; no other value in this version" : "; not in this version";
+    const std::string meaning = key.in_this_version ? key.meaning : key.meaning + limits;
     const std::string standard = key.default_text.empty() ? "" : "`" + key.default_text + "`";
     text +=
         compose("| `", key.path(), "` | ", type_name(key), " | ", key.unit, " | ", standard, " | ", meaning, " |\n");

@@ -227,14 +227,32 @@ TEST(ConfigFile, TheTableDocumentsEveryKey) {
   }
 }
 
+// With this variable set, the two tests below write what they compare with.
+bool writes_anew() { return std::getenv("SHOAL_WRITE_CONFIG_TEXTS") != nullptr; }
+constexpr const char* kHowToMend = "run this test once with SHOAL_WRITE_CONFIG_TEXTS=1 to write it anew";
+
+TEST(ConfigFile, TheReadmeHasTheTable) {
+  const std::string path = std::string(SHOAL_SOURCE_DIR) + "/README.md";
+  const auto readme = read_file(path);
+  ASSERT_TRUE(readme.ok()) << readme.failure().message;
+  const auto begin = readme->find("| key | type |");
+  ASSERT_NE(begin, std::string::npos) << path << " has no table of keys";
+  const auto end = readme->find("\n\n", begin) + 1;
+  if (writes_anew()) {
+    ASSERT_TRUE(replace_file(path, readme->substr(0, begin) + config_table_markdown() + readme->substr(end)).ok());
+  } else {
+    EXPECT_EQ(readme->substr(begin, end - begin), config_table_markdown()) << kHowToMend;
+  }
+}
+
 TEST(ConfigFile, DefaultTomlIsTheTableAndGivesTheDefaults) {
   const std::string path = std::string(SHOAL_SOURCE_DIR) + "/launch/configs/default.toml";
-  if (std::getenv("SHOAL_WRITE_DEFAULT_TOML") != nullptr) {
+  if (writes_anew()) {
     ASSERT_TRUE(replace_file(path, default_config_toml()).ok());
   }
   const auto text = read_file(path);
   ASSERT_TRUE(text.ok()) << text.failure().message;
-  EXPECT_EQ(*text, default_config_toml()) << "run this test once with SHOAL_WRITE_DEFAULT_TOML=1 to write it anew";
+  EXPECT_EQ(*text, default_config_toml()) << kHowToMend;
   const auto config = load_config({path, {}, {"run.steps=7"}});
   ASSERT_TRUE(config.ok()) << config.failure().message;
   EXPECT_EQ(config->optim.decay_steps, 7u);
