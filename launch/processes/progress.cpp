@@ -1,0 +1,64 @@
+// Prints progress lines.
+#include "launch/processes/progress.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "runtime/base/compose.h"
+#include "runtime/trace/progress_line.h"
+
+namespace shoal {
+namespace {
+
+int terminal_columns() {
+  if (const char* columns = std::getenv("COLUMNS")) {
+    if (const int wanted = std::atoi(columns); wanted > 0) return wanted;
+  }
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+}
+
+void show_line(const std::string& line) {
+  std::fprintf(stderr, "%s\n", line.c_str());
+  std::fflush(stderr);
+}
+
+struct Shower {
+  ProgressStyle style;
+  std::uint64_t every = 10;
+  bool has_shown_legend = false;
+
+  void operator()(const StepRecord& record) {
+    const std::uint64_t applied = record.step + 1;
+    const bool is_due = every > 0 && (applied % every == 0 || applied == style.steps_target || applied == 1);
+    if (!is_due && !record.skipped) return;
+    if (!std::exchange(has_shown_legend, true)) show_line(progress_legend());
+    show_line(progress_line(record, style));
+  }
+  void operator()(const EvalRecord& record) { show_line(progress_line(record)); }
+  void operator()(const FinalRecord& record) {
+    show_line(compose(record.event, " after ", record.steps, " steps and ", record.tokens_total, " tokens; weights ",
+                      record.weights_sha256));
+  }
+  void operator()(const RunEvent& event) {
+    show_line(compose("[", event.event, "] ", event.subject, ": ", event.reason));
+  }
+};
+
+}  // namespace
+
+std::function<void(const MetricsOutput&)> make_progress(std::uint64_t steps_target, std::uint64_t every) {
+  auto shower = std::make_shared<Shower>();
+  shower->style.steps_target = steps_target;
+  shower->style.is_terminal = ::isatty(STDERR_FILENO) == 1;
+  shower->style.columns = terminal_columns();
+  shower->every = every;
+  return [shower](const MetricsOutput& output) { std::visit(*shower, output); };
+}
+
+}  // namespace shoal

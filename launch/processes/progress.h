@@ -1,0 +1,15 @@
+// What a person sees of a run: a legend once, a line every so many steps, evaluations and events; on stderr.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "runtime/trace/metrics_core.h"
+
+namespace shoal {
+
+// A shower for the metrics actor or `train --single`; honours COLUMNS and whether stderr is a terminal.
+// every: steps between lines; 0: none.
+[[nodiscard]] std::function<void(const MetricsOutput&)> make_progress(std::uint64_t steps_target, std::uint64_t every);
+
+}  // namespace shoal

@@ -1,0 +1,226 @@
+// `shoal internal-spawner`: the supervisor and everything that lives beside it.
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "actors/control.h"
+#include "actors/data_loader.h"
+#include "actors/metrics.h"
+#include "actors/router.h"
+#include "actors/supervisor.h"
+#include "actors/sync_group.h"
+#include "launch/commands/run/processes.h"
+#include "launch/processes/actor_process.h"
+#include "launch/processes/links_of_process.h"
+#include "launch/processes/progress.h"
+#include "launch/processes/run_directory.h"
+#include "launch/processes/text_samples.h"
+#include "launch/say.h"
+#include "model/learning_rate.h"
+#include "runtime/base/config_file.h"
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+#include "runtime/pipeline/schedule.h"
+#include "runtime/storage/checkpoint_reader.h"
+#include "runtime/storage/journal.h"
+
+namespace shoal {
+namespace {
+
+// Everything that is on disk or derived from it before an actor starts.
+struct Parts {
+  Config config;
+  std::string config_toml;
+  std::shared_ptr<TextSamples> samples;
+  std::shared_ptr<JournalStore> journal;
+  Term term;
+  StartPoint start;
+};
+
+Result<StartPoint> start_point(const RunDirectory& run, const Config& config, RunId id, const std::string& corpus) {
+  auto found = find_checkpoint(run.checkpoints(config), run_text(id));
+  if (!found) return found.failure();
+  for (const auto& reason : found->skipped) say("passed over a checkpoint: ", reason);
+  if (!found->checkpoint) {
+    say("no checkpoint yet: starting from the beginning");
+    return StartPoint{};
+  }
+  const CheckpointManifest& manifest = found->checkpoint->manifest();
+  if (manifest.corpus_sha256 != corpus) {
+    return fail(Error::kInvalidData, compose("the checkpoint after ", manifest.step,
+                                             " steps was trained on another text than data.corpus is now"));
+  }
+  say("going on after step ", manifest.step);
+  return StartPoint{manifest.step, manifest.optimizer_step, true, manifest.weights_sha256};
+}
+
+Result<std::shared_ptr<JournalStore>> open_or_create(const RunDirectory& run, RunId id) {
+  auto journal =
+      std::filesystem::exists(run.journal()) ? open_journal(run.journal()) : create_journal(run.journal(), id);
+  if (!journal) return journal.failure();
+  return std::shared_ptr<JournalStore>(std::move(journal.value()));
+}
+
+Result<Parts> open_parts(const RunDirectory& run, const SpawnerProcessOptions& options, RunId id) {
+  Parts parts;
+  const auto text = read_file(run.config());
+  if (!text) return text.failure();
+  parts.config_toml = text.value();
+  const auto config = parse_config(parts.config_toml, run.config());
+  if (!config) return config.failure();
+  parts.config = config.value();
+  auto samples = TextSamples::open(parts.config);
+  if (!samples) return samples.failure();
+  parts.samples = std::move(samples.value());
+  if (options.is_resumed || options.is_restarted) {
+    const auto start = start_point(run, parts.config, id, parts.samples->corpus_sha256());
+    if (!start) return start.failure();
+    parts.start = start.value();
+  }
+  auto journal = open_or_create(run, id);
+  if (!journal) return journal.failure();
+  parts.journal = journal.value();
+  const auto term = parts.journal->begin_term();
+  if (!term) return term.failure();
+  parts.term = term.value();
+  return parts;
+}
+
+SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptions& options, RunId id) {
+  const Config& config = parts.config;
+  SupervisorConfig out;
+  out.run = id;
+  out.term = parts.term;
+  out.start = parts.start;
+  out.stages = static_cast<std::uint32_t>(config.pipeline.stages);
+  out.replicas = static_cast<std::uint32_t>(config.pipeline.replicas);
+  out.steps_target = options.stop_at_step.value_or(config.run.steps);
+  out.checkpoint_every = config.checkpoint.every;
+  const bool must_agree = config.sync.reduction == Reduction::kExact && !config.sync.allow_mixed_kernels;
+  out.fingerprints = must_agree ? FingerprintRule::kMustAgree : FingerprintRule::kMayDiffer;
+  out.policy =
+      CommitPolicy{config.optim.clip_norm, [optim = config.optim](std::uint64_t t) { return learning_rate(optim, t); }};
+  out.config_toml = parts.config_toml;
+  out.resume_hint = compose("go on with: shoal train --resume ", options.run_directory);
+  if (options.wait_timeout_s) {
+    out.wait_timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.wait_timeout_s));
+  }
+  out.dead_after = std::chrono::milliseconds(config.swarm.dead_after_ms);
+  return out;
+}
+
+DataLoaderSettings loader_settings(const Parts& parts, const SupervisorConfig& supervisor, const RouterActor& router) {
+  const Config& config = parts.config;
+  DataLoaderSettings settings;
+  settings.core.run = supervisor.run;
+  settings.core.term = supervisor.term;
+  settings.core.stages = supervisor.stages;
+  settings.core.microbatches = static_cast<std::uint32_t>(microbatches_per_step(config));
+  settings.core.credits = credits_per_path(config);
+  settings.core.routing = config.pipeline.routing;
+  settings.core.seed = config.run.seed;
+  settings.core.target_steps = supervisor.steps_target;
+  settings.core.evaluate_every = config.eval.every;
+  settings.samples = parts.samples;
+  settings.router = router;
+  return settings;
+}
+
+// Actors that the supervisor starts and starts again.
+SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts, const SupervisorConfig& core,
+                                       const RouterActor& router) {
+  SupervisorSettings settings;
+  settings.core = core;
+  settings.journal = parts.journal;
+  settings.router = router;
+  settings.start_group = [&process, core, router, parts](const StartGroup& start) {
+    SyncGroupSettings group;
+    group.core = {core.run, core.term, start.stage, start.group,
+                  static_cast<std::uint32_t>(microbatches_per_step(parts.config))};
+    group.router = router;
+    return caf::actor_cast<caf::actor>(process.system().spawn(sync_group, group));
+  };
+  settings.start_data_loader = [&process, core, router, parts](const StartDataLoader&) {
+    auto loader = loader_settings(parts, core, router);
+    return caf::actor_cast<caf::actor>(process.system().spawn(data_loader, std::move(loader)));
+  };
+  settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
+  return settings;
+}
+
+MetricsSettings metrics_settings(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core,
+                                 const RouterActor& router) {
+  MetricsSettings settings;
+  settings.core.sequences_per_step = static_cast<std::uint32_t>(parts.config.batch.sequences);
+  settings.path = run.metrics();
+  settings.live_after = parts.journal->last_position();
+  settings.show = make_progress(core.steps_target, parts.config.log.every);
+  settings.router = router;
+  return settings;
+}
+
+// The desk that admits newcomers, and the token of the line to paste.
+Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const Rendezvous& rendezvous) {
+  auto authority = Authority::open(run.certs());
+  if (!authority) return authority.failure();
+  EnrolmentHooks hooks;
+  hooks.rendezvous = [rendezvous] { return rendezvous; };
+  hooks.name_allowed = [](const std::string&) { return Status(Done{}); };  // taken names are refused at the join
+  hooks.now = [] { return std::chrono::system_clock::now(); };
+  auto desk = EnrolmentDesk::open(std::move(authority.value()), run.tokens(), std::move(hooks));
+  if (!desk) return desk.failure();
+  const auto token = (*desk)->make_token(kUsualTokenLifetime, 0);
+  if (!token) return token.failure();
+  const auto written = replace_file(run.join_token(), token_text(*token) + "\n", FileAccess::kOwnerOnly);
+  if (!written) return written.failure();
+  return std::shared_ptr<EnrolmentDesk>(std::move(desk.value()));
+}
+
+Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core, const TlsFiles& files,
+                  std::shared_ptr<ControlServer> server, const std::string& listen_host) {
+  auto started = ActorProcess::start({"spawner", files, core.run, {PeerRole::kNode, PeerRole::kStorage}, {}});
+  if (!started) return started.failure();
+  ActorProcess& process = **started;
+  Rendezvous rendezvous{core.run, core.term, kProtocolVersion, {}};
+  const auto mail =
+      process.system().spawn(router, router_config(process, ProcessRole::kSpawner, "spawner", rendezvous));
+  process.own(mail);
+  const auto port = process.transport().publish(caf::actor_cast<caf::actor>(mail), {listen_host, 0});
+  if (!port) return port.failure();
+  rendezvous.data.port = *port;
+  const auto desk = open_desk(run, rendezvous);
+  if (!desk) return desk.failure();
+  process.own(process.system().spawn<caf::detached>(metrics, metrics_settings(run, parts, core, mail)));
+  const auto boss = process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail));
+  process.own(boss);
+  const HostPort address{listen_host, server->port()};
+  process.own(process.system().spawn(control, ControlSettings{std::move(server), *desk, rendezvous, boss}));
+  const SpawnerAddress found{address, static_cast<std::uint64_t>(::getpid()), run_text(core.run)};
+  if (auto written = write_spawner_json(run, found); !written) return written.failure();
+  return process.run([&](int signal) {
+    const int status = signal == SIGINT ? 130 : 75;
+    caf::anon_send(boss, StopRequest{compose("signal ", signal), status});
+  });
+}
+
+}  // namespace
+
+Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
+  block_signals();
+  const RunDirectory run{options.run_directory};
+  if (auto opened = open_log({run.log_of("spawner"), LogLevel::kInfo, false}); !opened) return opened.failure();
+  const auto authority = Authority::open(run.certs());
+  if (!authority) return authority.failure();
+  const RunId id = authority->run();
+  const TlsFiles files = credential_files(run.certs(), "spawner");
+  auto server = ControlServer::listen(options.listen, files,
+                                      PeerPolicy{id, {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}, {}});
+  if (!server) return server.failure();
+  const auto parts = open_parts(run, options, id);
+  if (!parts) return parts.failure();
+  return serve(run, *parts, supervisor_config(*parts, options, id), files, std::move(server.value()),
+               options.listen.host);
+}
+
+}  // namespace shoal
