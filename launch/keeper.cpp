@@ -139,7 +139,7 @@ void Keeper::ended_for_good(Kept& kept, const GiveUp& verdict) {
 // Without any follower left, and not because they were done, the leader waits for nothing.
 void Keeper::follower_lost() {
   Kept* lead = leader();
-  if (phase_ != Phase::kRunning || lead == nullptr || question_) return;
+  if (phase_ != Phase::kRunning || lead == nullptr) return;
   std::optional<int> code;
   for (const auto& kept : kept_) {
     if (kept.ward.role != WardRole::kFollower) continue;
