@@ -51,6 +51,14 @@ std::shared_ptr<spdlog::logger> logger() {
 
 }  // namespace
 
+LogLevel log_level_named(std::string_view name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "info") return LogLevel::kInfo;
+  if (name == "warn") return LogLevel::kWarn;
+  CHECK(name == "error", compose("no log level '", name, "'"));
+  return LogLevel::kError;
+}
+
 Status open_log(const LogTarget& target) {
   std::vector<spdlog::sink_ptr> sinks;
   if (target.file.empty()) {

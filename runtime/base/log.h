@@ -13,6 +13,9 @@ namespace shoal {
 
 enum class LogLevel { kDebug, kInfo, kWarn, kError };
 
+// log.level of the configuration: debug, info, warn, error. Another word is a bug: the configuration was validated.
+[[nodiscard]] LogLevel log_level_named(std::string_view name);
+
 struct LogTarget {
   std::string file;            // empty: stderr only
   LogLevel level = LogLevel::kInfo;

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <set>
 #include <thread>
 
+#include "runtime/base/config_keys.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/nearest.h"
@@ -69,6 +71,14 @@ TEST(Log, WritesLinesOfItsLevelAndAboveFromManyThreads) {
   EXPECT_THAT(text, Not(HasSubstr("quiet")));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 201);
   EXPECT_FALSE(open_log({"/proc/nowhere/log.txt", LogLevel::kInfo, false}).ok());
+}
+
+TEST(Log, EveryLevelOfTheConfigurationHasItsName) {
+  const auto* key = find_config_key("log.level");
+  std::set<LogLevel> levels;
+  for (const auto& name : key->choices) levels.insert(log_level_named(name));
+  EXPECT_EQ(levels.size(), key->choices.size());
+  EXPECT_THROW((void)log_level_named("loud"), Bug);
 }
 
 TEST(ManualClock, MovesOnlyByHandAndItsWallAlone) {
