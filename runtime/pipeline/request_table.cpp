@@ -44,11 +44,12 @@ Duration RequestTable::timeout_of(Incarnation hop) const {
   const auto found = answer_ms_.find(hop);
   if (found == answer_ms_.end()) return limits_.floor;
   const auto measured = std::chrono::duration<double, std::milli>(kTimeoutFactor * found->second);
-  return std::clamp(std::chrono::duration_cast<Duration>(measured), limits_.floor, limits_.ceiling);
+  return std::max(std::chrono::duration_cast<Duration>(measured), limits_.floor);
 }
 
 Duration RequestTable::backed_off(const Entry& entry) const {
-  return doubled(timeout_of(entry.hop()), entry.doublings, limits_.ceiling);
+  const Duration timeout = timeout_of(entry.hop());
+  return doubled(timeout, entry.doublings, std::max(timeout, limits_.ceiling));
 }
 
 std::size_t RequestTable::unanswered_count() const {
@@ -133,7 +134,9 @@ std::vector<Letter> RequestTable::add(Incarnation requester, Forward forward, In
 void RequestTable::answered(Incarnation requester, const Backward& backward, Instant now) {
   Entry* entry = find(requester, backward.cause, backward.purpose);
   if (entry == nullptr) return;
-  if (!entry->answered && entry->measurable && backward.sender == entry->hop()) {
+  // An answer that an Ask fetched was lost before: its age says when we asked, not how fast the hop is.
+  const bool is_measured = !entry->answered && entry->measurable && entry->unanswered_asks == 0;
+  if (is_measured && backward.sender == entry->hop()) {
     const double took_ms = milliseconds(now - entry->sent_at);
     const auto [average, is_first] = answer_ms_.try_emplace(backward.sender, took_ms);
     if (!is_first) average->second += kAverageWeight * (took_ms - average->second);

@@ -1,0 +1,261 @@
+// The data loader's decisions: credits, one step at a time, evaluations between steps, hints, restarts.
+#include "runtime/pipeline/dispatch.h"
+
+#include <random>
+
+#include <gmock/gmock.h>
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+class CountingSamples final : public SampleSource {
+ public:
+  [[nodiscard]] Sample training(StepId, MicrobatchId) const override { return {}; }
+  [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent extent) const override {
+    return extent == EvaluationExtent::kComplete ? 5 : 2;
+  }
+  [[nodiscard]] std::uint64_t evaluation_target_bytes(EvaluationExtent extent) const override {
+    return extent == EvaluationExtent::kComplete ? 500 : 200;
+  }
+  [[nodiscard]] Sample evaluation(MicrobatchId) const override { return {}; }
+};
+
+struct Loader {
+  CountingSamples samples;
+  DataLoaderConfig config;
+  std::unique_ptr<DataLoaderCore> core;
+  Instant now = Instant{} + 1h;
+  std::uint64_t position = 0;
+  std::vector<Letter> out;
+
+  explicit Loader(std::uint64_t target = 10) {
+    config.stages = 2;
+    config.microbatches = 8;
+    config.credits = 3;
+    config.target_steps = target;
+    restart();
+  }
+  void restart() { core = std::make_unique<DataLoaderCore>(config, samples); }
+  void take(std::vector<Letter> letters) { out.insert(out.end(), letters.begin(), letters.end()); }
+  void follow(JournalBody body) { take(core->follow({JournalPosition{++position}, {}, Term{1}, body}, now)); }
+  void add(std::uint32_t stage, std::uint64_t replica) {
+    follow(AddReplica{StageId{stage}, {}, Incarnation{replica}, {}, 0});
+  }
+  void add_two_and_two() { add(0, 1), add(0, 2), add(1, 3), add(1, 4); }
+  void commit(std::uint64_t step) {
+    Commit body;
+    body.step = StepId{step};
+    follow(body);
+  }
+  void tick(Duration wait = 50ms) {
+    now += wait;
+    take(core->tick(now));
+  }
+  void begin() { add_two_and_two(), tick(), tick(1s); }
+  template <class Body>
+  std::vector<Body> drain() {
+    std::vector<Body> found;
+    for (const Letter& letter : std::exchange(out, {})) {
+      if (const auto* body = std::get_if<Body>(&letter.body)) found.push_back(*body);
+    }
+    return found;
+  }
+  void answer(const Forward& forward) {
+    Backward backward;
+    backward.cause = forward.cause;
+    backward.purpose = forward.purpose;
+    backward.loss_sum = 2;
+    backward.token_count = 1;
+    for (const Incarnation hop : forward.path) backward.trail.insert(backward.trail.begin(), Hop{hop, 0, 1, 0});
+    take(core->answered(backward, now));
+  }
+  // Answers everything until nothing new is sent; what was sent.
+  std::vector<Forward> answer_all() {
+    std::vector<Forward> all;
+    for (auto sent = drain<Forward>(); !sent.empty(); sent = drain<Forward>()) {
+      for (const Forward& forward : sent) {
+        all.push_back(forward);
+        const auto kept = std::exchange(out, {});
+        answer(forward);
+        out.insert(out.begin(), kept.begin(), kept.end());
+      }
+    }
+    return all;
+  }
+};
+
+std::map<Incarnation, int> by_first_hop(const std::vector<Forward>& forwards) {
+  std::map<Incarnation, int> count;
+  for (const Forward& forward : forwards) ++count[forward.path.at(0)];
+  return count;
+}
+
+TEST(DataLoaderCore, SendsNothingBeforeEveryStageIsServed) {
+  Loader loader;
+  loader.add(0, 1);
+  loader.tick(10s);
+  loader.tick(10s);
+  EXPECT_TRUE(loader.out.empty());
+}
+
+TEST(DataLoaderCore, AsksForHoldersFirstAndSendsToThem) {
+  Loader loader;
+  loader.add_two_and_two();
+  loader.tick();
+  EXPECT_EQ(loader.drain<AskHolders>().size(), 2U);
+  loader.take(loader.core->holders({StageId{0}, {}, StepId{0}, {{MicrobatchId{5}, Incarnation{2}}}}, loader.now));
+  EXPECT_TRUE(loader.out.empty()) << "one group has not answered";
+  loader.take(loader.core->holders({StageId{1}, {}, StepId{0}, {{MicrobatchId{5}, Incarnation{3}}}}, loader.now));
+  for (const Forward& forward : loader.answer_all()) {
+    if (forward.cause.microbatch == MicrobatchId{5}) {
+      EXPECT_THAT(forward.path, testing::ElementsAre(Incarnation{2}, Incarnation{3}));
+    }
+  }
+}
+
+TEST(DataLoaderCore, NeverExceedsTheCreditsOfAPath) {
+  Loader loader;
+  loader.begin();
+  const auto first = loader.drain<Forward>();
+  EXPECT_EQ(first.size(), 6U);
+  for (const auto& [replica, count] : by_first_hop(first)) EXPECT_EQ(count, 3) << replica;
+  loader.answer(first[0]);
+  EXPECT_EQ(loader.drain<Forward>().size(), 1U);
+}
+
+TEST(DataLoaderCore, SaysAllAnsweredUntilTheCommitAndThenPlansTheNextStep) {
+  Loader loader;
+  loader.begin();
+  EXPECT_EQ(loader.answer_all().size(), 8U);
+  loader.out.clear();
+  loader.tick(10s);
+  EXPECT_EQ(loader.drain<AllAnswered>().size(), 2U) << "one per stage";
+  loader.commit(0);
+  const auto next = loader.drain<Forward>();
+  ASSERT_EQ(next.size(), 6U);
+  EXPECT_EQ(next[0].cause.step, StepId{1});
+  EXPECT_EQ(next[0].weights_version, 1U);
+}
+
+TEST(DataLoaderCore, MissingTakesTheHintBack) {
+  Loader loader;
+  loader.begin();
+  (void)loader.answer_all();
+  loader.out.clear();
+  Missing missing;
+  missing.microbatches = {MicrobatchId{2}};
+  loader.core->missing(missing, loader.now);
+  loader.tick(10s);
+  EXPECT_TRUE(loader.drain<AllAnswered>().empty());
+}
+
+TEST(DataLoaderCore, EvaluatesBetweenStepsAndSendsNoTrainingMeanwhile) {
+  Loader loader;
+  loader.config.evaluate_every = 1;
+  loader.restart();
+  loader.begin();
+  (void)loader.answer_all();
+  loader.out.clear();
+  loader.commit(0);
+  const auto evaluation = loader.drain<Forward>();
+  ASSERT_EQ(evaluation.size(), 2U);
+  for (const Forward& forward : evaluation) {
+    EXPECT_EQ(forward.purpose, Purpose::kEvaluate);
+    EXPECT_EQ(forward.weights_version, 1U);
+    loader.answer(forward);
+  }
+  const auto results = std::exchange(loader.out, {});
+  std::size_t told = 0;
+  std::size_t trained = 0;
+  for (const Letter& letter : results) {
+    if (const auto* result = std::get_if<EvaluationResult>(&letter.body)) {
+      ++told;
+      EXPECT_EQ(*result, (EvaluationResult{{}, 1, 4, 2, 200, false}));
+    }
+    if (std::holds_alternative<Forward>(letter.body)) ++trained;
+  }
+  EXPECT_EQ(told, 2U) << "metrics and supervisor";
+  EXPECT_EQ(trained, 6U) << "then the next step at once";
+}
+
+TEST(DataLoaderCore, GivesUpAPeriodicEvaluationThatNobodyAnswers) {
+  Loader loader;
+  loader.config.evaluate_every = 1;
+  loader.restart();
+  loader.begin();
+  (void)loader.answer_all();
+  loader.commit(0);
+  loader.out.clear();
+  loader.tick(1min);
+  EXPECT_TRUE(loader.drain<RunEvent>().empty());
+  loader.tick(2min);
+  EXPECT_EQ(loader.core->evaluations_given_up(), 1U);
+  EXPECT_EQ(loader.drain<Forward>().at(0).purpose, Purpose::kTrain);
+}
+
+TEST(DataLoaderCore, AtTheTargetEvaluatesCompletelyAndPlansNoMore) {
+  Loader loader(1);
+  loader.begin();
+  (void)loader.answer_all();
+  loader.out.clear();
+  loader.commit(0);
+  const auto sent = loader.drain<Forward>();
+  ASSERT_EQ(sent.size(), 5U);
+  for (const Forward& forward : sent) loader.answer(forward);
+  const auto results = loader.drain<EvaluationResult>();
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_TRUE(results[0].complete);
+  for (int i = 0; i < 100; ++i) loader.tick(10s);
+  EXPECT_TRUE(loader.out.empty());
+}
+
+TEST(DataLoaderCore, ARemovedReplicaGivesItsCreditsToWhoeverTookOver) {
+  Loader loader;
+  loader.begin();
+  const auto sent = loader.drain<Forward>();
+  loader.follow(RemoveReplica{StageId{0}, Incarnation{1}, "gone"});
+  EXPECT_TRUE(loader.drain<Forward>().empty()) << "its three now count for the survivor, which is over its credits";
+  int answered = 0;
+  for (const Forward& forward : sent) {
+    loader.answer(forward);
+    if (++answered < 4) {
+      EXPECT_TRUE(loader.drain<Forward>().empty());
+    }
+  }
+  EXPECT_EQ(loader.drain<Forward>().size(), 2U);
+}
+
+// Random answers in random order over many steps: credits hold at every moment, each microbatch is answered once, and
+// results do not depend on the order of answers.
+TEST(DataLoaderCore, KeepsItsCreditsUnderRandomOrder) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  Loader loader(20);
+  loader.begin();
+  std::map<Incarnation, std::uint32_t> in_flight;
+  std::vector<Forward> under_way;
+  for (std::uint64_t step = 0; step < 20; ++step) {
+    std::set<MicrobatchId> seen;
+    while (true) {
+      for (Forward& forward : loader.drain<Forward>()) {
+        EXPECT_TRUE(seen.insert(forward.cause.microbatch).second);
+        EXPECT_LE(++in_flight[forward.path[0]], loader.config.credits);
+        under_way.push_back(std::move(forward));
+      }
+      if (under_way.empty()) break;
+      std::swap(under_way[random() % under_way.size()], under_way.back());
+      --in_flight[under_way.back().path[0]];
+      const Forward chosen = std::move(under_way.back());
+      under_way.pop_back();
+      loader.answer(chosen);
+    }
+    EXPECT_EQ(seen.size(), 8U);
+    if (step + 1 < 20) loader.commit(step);
+  }
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,283 @@
+// A router's memory of Forwards: repeats to the same hop, replacement of the failed hop only, and nothing forgotten
+// before the Commit, under random loss.
+#include "runtime/pipeline/request_table.h"
+
+#include <random>
+
+#include <gmock/gmock.h>
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Incarnation kSender{100};  // stage 0
+constexpr Incarnation kFirst{201};   // stage 1
+constexpr Incarnation kSecond{202};
+
+struct Table {
+  RequestTable table;
+  Instant now = Instant{} + 1h;
+  std::uint64_t position = 0;
+
+  explicit Table(RequestLimits limits = {}) : table(limits) {
+    (void)follow(AddReplica{StageId{0}, {}, kSender, {}, 0});
+    (void)follow(AddReplica{StageId{1}, {}, kFirst, {}, 0});
+    (void)follow(AddReplica{StageId{1}, {}, kSecond, {}, 0});
+  }
+  std::vector<Letter> follow(JournalBody body) {
+    return table.follow({JournalPosition{++position}, Branch{}, Term{1}, std::move(body)}, now);
+  }
+  std::vector<Letter> commit(std::uint64_t step) {
+    Commit body;
+    body.step = StepId{step};
+    return follow(body);
+  }
+  std::vector<Letter> after(Duration wait) {
+    now += wait;
+    return table.tick(now);
+  }
+  std::vector<Letter> add(const Forward& forward) { return table.add(kSender, forward, now); }
+};
+
+Forward forward_of(std::uint32_t microbatch, std::uint64_t step = 0) {
+  Forward forward;
+  forward.cause.step = StepId{step};
+  forward.cause.microbatch = MicrobatchId{microbatch};
+  forward.cause.hop = 1;
+  forward.sender = kSender;
+  forward.path = {kSender, kFirst};
+  return forward;
+}
+
+Backward answer_of(const Forward& forward) {
+  Backward backward;
+  backward.cause = forward.cause;
+  backward.purpose = forward.purpose;
+  backward.sender = forward.path[1];
+  return backward;
+}
+
+Refusal refusal_of(const Forward& forward, RefusalReason reason) {
+  return {forward.cause, forward.path[1], forward.purpose, reason};
+}
+
+const Forward& only_forward(const std::vector<Letter>& letters) {
+  EXPECT_EQ(letters.size(), 1U);
+  return std::get<Forward>(letters.at(0).body);
+}
+
+Missing missing_of(std::vector<MicrobatchId> microbatches) {
+  Missing missing;
+  missing.order.stage = StageId{1};
+  missing.upstream = kSender;
+  missing.microbatches = std::move(microbatches);
+  return missing;
+}
+
+TEST(RequestTable, ATimeoutAsksTheSameHop) {
+  Table t;
+  EXPECT_EQ(only_forward(t.add(forward_of(0))).path[1], kFirst);
+  EXPECT_TRUE(t.after(900ms).empty());
+  const auto asked = t.after(200ms);
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<Ask>(asked[0].body));
+  EXPECT_EQ(asked[0].to.incarnation, kFirst);
+}
+
+TEST(RequestTable, WorkingWaitsOnAndUnknownGetsTheSameForwardAgain) {
+  Table t;
+  (void)t.add(forward_of(0));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(std::holds_alternative<Ask>(t.after(40s).at(0).body)) << "an answered Ask must not count as silence";
+    EXPECT_TRUE(t.table.ask_answered(kSender, {forward_of(0).cause, kFirst, Purpose::kTrain, AskState::kWorking}, t.now)
+                    .empty());
+  }
+  const auto again =
+      t.table.ask_answered(kSender, {forward_of(0).cause, kFirst, Purpose::kTrain, AskState::kUnknown}, t.now);
+  EXPECT_EQ(only_forward(again).path, forward_of(0).path);
+  EXPECT_EQ(only_forward(again).cause.attempt, 1U);
+}
+
+TEST(RequestTable, ThreeUnansweredAsksReplaceOnlyTheFailedHop) {
+  Table t;
+  (void)t.add(forward_of(0));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(std::holds_alternative<Ask>(t.after(40s).at(0).body));
+  const auto sent = t.after(40s);
+  EXPECT_THAT(only_forward(sent).path, testing::ElementsAre(kSender, kSecond));
+  EXPECT_EQ(sent[0].to.incarnation, kSecond);
+}
+
+TEST(RequestTable, TypedRefusalsReplaceTheHopAndPassingOnesWaitForIt) {
+  for (const auto reason : {RefusalReason::kNotMember, RefusalReason::kUnknownReplica, RefusalReason::kFenced}) {
+    Table t;
+    (void)t.add(forward_of(0));
+    EXPECT_EQ(only_forward(t.table.refused(kSender, refusal_of(forward_of(0), reason), t.now)).path[1], kSecond);
+  }
+  for (const auto reason : {RefusalReason::kFrozen, RefusalReason::kStepNotReached, RefusalReason::kBusy}) {
+    Table t;
+    (void)t.add(forward_of(0));
+    EXPECT_TRUE(t.table.refused(kSender, refusal_of(forward_of(0), reason), t.now).empty());
+    EXPECT_EQ(only_forward(t.after(600ms)).path[1], kFirst) << to_text(reason);
+  }
+}
+
+TEST(RequestTable, TwoRefusingReplicasMakeNoStorm) {
+  Table t;
+  (void)t.add(forward_of(0));
+  std::size_t sent = 0;
+  Forward last = forward_of(0);
+  for (int i = 0; i < 1000; ++i) {
+    auto letters = t.table.refused(kSender, refusal_of(last, RefusalReason::kFenced), t.now);
+    if (letters.empty()) letters = t.after(1ms);
+    if (letters.empty()) continue;
+    ++sent;
+    last = only_forward(letters);
+  }
+  EXPECT_LT(sent, 20U) << "in one second";
+}
+
+TEST(RequestTable, StepCommittedIsLeftToTheJournal) {
+  Table t;
+  (void)t.add(forward_of(0));
+  (void)t.table.refused(kSender, refusal_of(forward_of(0), RefusalReason::kStepCommitted), t.now);
+  EXPECT_TRUE(t.after(1h).empty());
+  EXPECT_EQ(t.table.size(), 1U);
+  (void)t.commit(0);
+  EXPECT_EQ(t.table.size(), 0U);
+}
+
+TEST(RequestTable, P11KeepsAnsweredForwardsUntilTheCommitAndRemoveSendsThemElsewhere) {
+  Table t;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    (void)t.add(forward_of(i));
+    if (i % 2 == 0) t.table.answered(kSender, answer_of(forward_of(i)), t.now);
+  }
+  const auto sent = t.follow(RemoveReplica{StageId{1}, kFirst, "gone"});
+  ASSERT_EQ(sent.size(), 4U) << "answered or not";
+  for (const Letter& letter : sent) EXPECT_EQ(letter.to.incarnation, kSecond);
+  (void)t.commit(0);
+  EXPECT_EQ(t.table.size(), 0U);
+  EXPECT_TRUE(t.follow(RemoveReplica{StageId{1}, kSecond, "gone"}).empty());
+}
+
+TEST(RequestTable, AStageWithoutReplicasGetsItsForwardsWhenOneIsAdded) {
+  Table t;
+  (void)t.add(forward_of(0));
+  EXPECT_EQ(t.follow(RemoveReplica{StageId{1}, kFirst, "gone"}).size(), 1U);
+  EXPECT_TRUE(t.follow(RemoveReplica{StageId{1}, kSecond, "gone"}).empty());
+  const auto sent = t.follow(AddReplica{StageId{1}, {}, Incarnation{203}, {}, 0});
+  t.now += 1s;
+  const auto later = sent.empty() ? t.table.tick(t.now) : sent;
+  EXPECT_EQ(only_forward(later).path[1], Incarnation{203});
+}
+
+TEST(RequestTable, MissingSendsAgainAnsweredOrNotAndOnlyThoseOfThatRequester) {
+  Table t;
+  for (std::uint32_t i = 0; i < 3; ++i) (void)t.add(forward_of(i));
+  t.table.answered(kSender, answer_of(forward_of(0)), t.now);
+  EXPECT_EQ(t.table.missing(missing_of({MicrobatchId{0}, MicrobatchId{1}, MicrobatchId{9}}), t.now).size(), 2U);
+  Missing others = missing_of({MicrobatchId{0}});
+  others.upstream = Incarnation{101};
+  EXPECT_TRUE(t.table.missing(others, t.now).empty());
+}
+
+TEST(RequestTable, TheTimeoutFollowsTheMeasuredHop) {
+  Table t;
+  EXPECT_EQ(t.table.timeout_of(kFirst), Duration(1s)) << "the floor";
+  (void)t.add(forward_of(0));
+  t.now += 900ms;
+  t.table.answered(kSender, answer_of(forward_of(0)), t.now);
+  EXPECT_EQ(t.table.timeout_of(kFirst), Duration(3600ms));
+}
+
+// Otherwise every loss would lengthen the time-out by which the next loss is found.
+TEST(RequestTable, AnAnswerFetchedByAnAskIsNoMeasurement) {
+  Table t;
+  (void)t.add(forward_of(0));
+  (void)t.after(2s);
+  t.table.answered(kSender, answer_of(forward_of(0)), t.now);
+  EXPECT_EQ(t.table.timeout_of(kFirst), Duration(1s));
+}
+
+TEST(RequestTable, ARequesterCannotHoldMoreThanItsBound) {
+  RequestLimits limits;
+  limits.entries_per_requester_max = 3;
+  Table t(limits);
+  for (std::uint32_t i = 0; i < 5; ++i) (void)t.add(forward_of(i));
+  EXPECT_EQ(t.table.size(), 3U);
+  EXPECT_EQ(t.table.counts().refused, 2U);
+}
+
+TEST(RequestTable, AnEvaluationIsForgottenWithItsAnswerAndANewBranchForgetsAll) {
+  Table t;
+  Forward evaluation = forward_of(0);
+  evaluation.purpose = Purpose::kEvaluate;
+  (void)t.add(evaluation);
+  (void)t.add(forward_of(0));
+  t.table.answered(kSender, answer_of(evaluation), t.now);
+  EXPECT_EQ(t.table.size(), 1U);
+  (void)t.table.follow({JournalPosition{++t.position}, Branch{1}, Term{1}, AddReplica{StageId{0}, {}, kSender, {}, 0}},
+                       t.now);
+  EXPECT_EQ(t.table.size(), 0U);
+}
+
+// A hop that loses, refuses and forgets at random: every microbatch is answered in the end, always by a member, and a
+// hop that lives and answers its Asks is never left. The control: without ticks nothing would be answered.
+struct LossyRun {
+  std::mt19937_64 random;
+  Table t;
+  std::set<std::pair<std::uint64_t, std::uint32_t>> received;  // (replica, microbatch)
+  std::set<std::uint32_t> answered;
+
+  explicit LossyRun(std::uint64_t seed) : random(seed) {}
+  bool chance(double p) { return std::bernoulli_distribution(p)(random); }
+
+  void carry(std::vector<Letter> letters) {
+    for (const Letter& letter : letters) {
+      if (chance(0.4)) continue;
+      ASSERT_TRUE(t.table.view().contains(letter.to.incarnation));
+      if (const auto* forward = std::get_if<Forward>(&letter.body)) {
+        receive(*forward);
+      } else {
+        answer(std::get<Ask>(letter.body), letter.to.incarnation);
+      }
+    }
+  }
+  void receive(const Forward& forward) {
+    if (chance(0.1)) return carry(t.table.refused(kSender, refusal_of(forward, RefusalReason::kFrozen), t.now));
+    received.insert({forward.path[1].value, forward.cause.microbatch.value});
+    if (chance(0.4)) return;
+    answered.insert(forward.cause.microbatch.value);
+    t.table.answered(kSender, answer_of(forward), t.now);
+  }
+  void answer(const Ask& ask, Incarnation hop) {
+    const bool has_it = received.contains({hop.value, ask.cause.microbatch.value});
+    if (has_it && chance(0.5)) {
+      Forward forward = forward_of(ask.cause.microbatch.value);
+      forward.path[1] = hop;
+      answered.insert(ask.cause.microbatch.value);
+      return t.table.answered(kSender, answer_of(forward), t.now);
+    }
+    const AskState state = has_it ? AskState::kWorking : AskState::kUnknown;
+    carry(t.table.ask_answered(kSender, {ask.cause, hop, Purpose::kTrain, state}, t.now));
+  }
+};
+
+TEST(RequestTable, UnderRandomLossEveryMicrobatchIsAnsweredInTheEnd) {
+  for (int round = 0; round < 50; ++round) {
+    const std::uint64_t seed = std::random_device{}();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    LossyRun run(seed);
+    for (std::uint32_t i = 0; i < 32; ++i) run.carry(run.t.add(forward_of(i)));
+    EXPECT_LT(run.answered.size(), 32U) << "the loss must bite, or this test shows nothing";
+    if (round % 2 == 0) run.carry(run.t.follow(RemoveReplica{StageId{1}, kFirst, "gone"}));
+    for (int i = 0; i < 4000 && run.t.table.unanswered_count() > 0; ++i) run.carry(run.t.after(100ms));
+    EXPECT_EQ(run.t.table.unanswered_count(), 0U);
+    EXPECT_EQ(run.answered.size(), 32U);
+    EXPECT_EQ(run.t.table.size(), 32U) << "P-11";
+  }
+}
+
+}  // namespace
+}  // namespace shoal

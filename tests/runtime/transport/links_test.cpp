@@ -1,0 +1,217 @@
+// Who dials whom, when a link is good, who may say what.
+#include "runtime/transport/links.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr RunId kRun{77};
+
+LinkSelf node(std::uint64_t process) {
+  return {ProcessRole::kNode, ProcessIncarnation{process}, "node", kRun, Term{3}};
+}
+
+template <class Effect>
+std::vector<Effect> of_type(const std::vector<LinkEffect>& effects) {
+  std::vector<Effect> found;
+  for (const auto& effect : effects) {
+    if (const auto* one = std::get_if<Effect>(&effect)) found.push_back(*one);
+  }
+  return found;
+}
+
+Peers peers_of(std::vector<std::uint64_t> processes, std::uint64_t serial = 1) {
+  Peers peers{kRun, Term{3}, serial, {}};
+  for (const auto process : processes) {
+    peers.peers.push_back({ProcessIncarnation{process}, ProcessRole::kNode, "node", {"host", 1}});
+  }
+  return peers;
+}
+
+Hello hello_of(std::uint64_t process, bool is_answer = true) {
+  return {kProtocolVersion, kRun, Term{3}, ProcessIncarnation{process}, ProcessRole::kNode, "peer", is_answer};
+}
+
+struct Links {
+  LinkTable table;
+  Instant now = Instant{} + 1h;
+  explicit Links(LinkSelf self) : table(std::move(self), {}, 1) {}
+  std::vector<LinkEffect> after(Duration wait) { return table.tick(now += wait); }
+};
+
+TEST(Links, OfEveryPairExactlyOneSideDials) {
+  struct Process {
+    ProcessRole role;
+    std::uint64_t number;
+  };
+  const std::vector<Process> all{{ProcessRole::kSpawner, 0}, {ProcessRole::kStorage, 1}, {ProcessRole::kNode, 2},
+                                 {ProcessRole::kNode, 3},    {ProcessRole::kNode, 9},    {ProcessRole::kStorage, 12}};
+  for (const Process& a : all) {
+    for (const Process& b : all) {
+      const bool both_storage = a.role == ProcessRole::kStorage && b.role == ProcessRole::kStorage;
+      if (a.number == b.number || both_storage) continue;
+      const ProcessIncarnation one{a.number};
+      const ProcessIncarnation other{b.number};
+      EXPECT_NE(dials(a.role, one, b.role, other), dials(b.role, other, a.role, one)) << one << ' ' << other;
+    }
+  }
+  EXPECT_TRUE(dials(ProcessRole::kNode, std::nullopt, ProcessRole::kSpawner, kSpawnerProcess));
+  EXPECT_FALSE(dials(ProcessRole::kNode, std::nullopt, ProcessRole::kNode, ProcessIncarnation{5}));
+}
+
+TEST(Links, ALinkIsGoodOnlyAfterTheAnsweringHello) {
+  Links links(node(2));
+  (void)links.table.peers(peers_of({5}));
+  ASSERT_EQ(of_type<DialPeer>(links.after(1s)).size(), 1U);
+  const auto greeted = links.table.dialled(ProcessIncarnation{5}, LinkId{1}, links.now);
+  EXPECT_EQ(of_type<SendHello>(greeted).size(), 1U);
+  EXPECT_FALSE(links.table.link_to(ProcessIncarnation{5}));
+  const auto up = links.table.hello(LinkId{1}, hello_of(5), links.now);
+  EXPECT_EQ(of_type<LinkUp>(up).size(), 1U);
+  EXPECT_TRUE(of_type<SendHello>(up).empty()) << "an answer is not answered";
+  EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{1});
+}
+
+TEST(Links, FailedDialsBackOffUpToHalfASecond) {
+  Links links(node(2));
+  (void)links.table.peers(peers_of({5}));
+  int dials_made = 0;
+  for (int i = 0; i < 1000; ++i) {
+    for (const auto& dial : of_type<DialPeer>(links.after(10ms))) {
+      ++dials_made;
+      (void)links.table.dialled(dial.process, std::nullopt, links.now);
+    }
+  }
+  EXPECT_GE(dials_made, 20) << "for ever, at least twice a second";
+  EXPECT_LE(dials_made, 60);
+}
+
+TEST(Links, AnUnansweredHelloIsGivenUpAndDialledAgain) {
+  Links links(node(2));
+  (void)links.table.peers(peers_of({5}));
+  (void)links.after(1s);
+  (void)links.table.dialled(ProcessIncarnation{5}, LinkId{1}, links.now);
+  EXPECT_EQ(of_type<CloseLink>(links.after(3s)).size(), 1U);
+  EXPECT_EQ(of_type<DialPeer>(links.after(1s)).size(), 1U);
+}
+
+TEST(Links, ARestartedSpawnerOfAnOlderTermIsRefused) {
+  for (const std::uint64_t term : {2, 3, 4}) {
+    Links links(node(2));
+    links.table.set_spawner({"host", 1});
+    (void)links.after(1s);
+    (void)links.table.dialled(kSpawnerProcess, LinkId{1}, links.now);
+    Hello hello = hello_of(0);
+    hello.role = ProcessRole::kSpawner;
+    hello.term = Term{term};
+    const auto effects = links.table.hello(LinkId{1}, hello, links.now);
+    EXPECT_EQ(of_type<LinkUp>(effects).size(), term >= 3 ? 1U : 0U);
+    EXPECT_EQ(of_type<CloseLink>(effects).size(), term >= 3 ? 0U : 1U);
+  }
+}
+
+TEST(Links, OtherVersionsRunsAndImpostorsAreRefused) {
+  const auto refuses = [](auto change) {
+    Links links(node(2));
+    EXPECT_TRUE(links.table.stranger(LinkId{1}, links.now));
+    Hello hello = hello_of(1, false);
+    change(hello);
+    return of_type<CloseLink>(links.table.hello(LinkId{1}, hello, links.now)).size() == 1;
+  };
+  EXPECT_FALSE(refuses([](Hello&) {}));
+  EXPECT_TRUE(refuses([](Hello& hello) { ++hello.protocol_version; }));
+  EXPECT_TRUE(refuses([](Hello& hello) { hello.run = RunId{5}; }));
+  EXPECT_TRUE(refuses([](Hello& hello) { hello.role = ProcessRole::kSpawner; })) << "the spawner dials nobody";
+}
+
+TEST(Links, TheNewestLinkToAProcessReplacesTheOlder) {
+  Links links(node(9));
+  for (const std::uint64_t link : {1, 2}) {
+    EXPECT_TRUE(links.table.stranger(LinkId{link}, links.now));
+    const auto effects = links.table.hello(LinkId{link}, hello_of(5, false), links.now);
+    EXPECT_EQ(of_type<CloseLink>(effects).size(), link - 1);
+  }
+  EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{2});
+  (void)links.table.lost(LinkId{1}, "late", links.now);
+  EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{2});
+}
+
+TEST(Links, OnlyTheSpawnerReportsALostProcess) {
+  for (const bool is_spawner : {true, false}) {
+    Links links(is_spawner ? LinkSelf{ProcessRole::kSpawner, kSpawnerProcess, "spawner", kRun, Term{3}} : node(9));
+    EXPECT_TRUE(links.table.stranger(LinkId{1}, links.now));
+    (void)links.table.hello(LinkId{1}, hello_of(5, false), links.now);
+    EXPECT_EQ(of_type<ReportLost>(links.table.lost(LinkId{1}, "reset", links.now)).size(), is_spawner ? 1U : 0U);
+  }
+}
+
+TEST(Links, AJoiningNodeHasNoNumberUntilItIsBound) {
+  Links links({ProcessRole::kSpawner, kSpawnerProcess, "spawner", kRun, Term{3}});
+  EXPECT_TRUE(links.table.stranger(LinkId{1}, links.now));
+  (void)links.table.hello(LinkId{1}, hello_of(0, false), links.now);
+  ASSERT_TRUE(links.table.identity(LinkId{1}));
+  EXPECT_FALSE(links.table.identity(LinkId{1})->process);
+  EXPECT_EQ(of_type<LinkUp>(links.table.bind(LinkId{1}, ProcessIncarnation{6})).size(), 1U);
+  EXPECT_EQ(links.table.link_to(ProcessIncarnation{6}), LinkId{1});
+  EXPECT_TRUE(of_type<CloseLink>(links.table.hello(LinkId{1}, hello_of(6), links.now)).empty());
+}
+
+TEST(Links, SilentStrangersAreClosedAndBounded) {
+  LinkLimits limits;
+  limits.strangers_max = 3;
+  LinkTable table(node(2), limits, 1);
+  const Instant begin = Instant{} + 1h;
+  for (std::uint64_t link = 1; link <= 3; ++link) EXPECT_TRUE(table.stranger(LinkId{link}, begin));
+  EXPECT_FALSE(table.stranger(LinkId{4}, begin));
+  EXPECT_EQ(of_type<CloseLink>(table.tick(begin + 5s)).size(), 3U);
+  EXPECT_TRUE(table.stranger(LinkId{5}, begin + 5s));
+}
+
+TEST(Links, OldPeersAreIgnoredAndWhoLeftLosesItsLink) {
+  Links links(node(9));
+  (void)links.table.peers(peers_of({5}, 2));
+  EXPECT_TRUE(links.table.stranger(LinkId{1}, links.now));
+  (void)links.table.hello(LinkId{1}, hello_of(5, false), links.now);
+  EXPECT_TRUE(links.table.peers(peers_of({}, 1)).empty()) << "an older serial";
+  EXPECT_EQ(of_type<CloseLink>(links.table.peers(peers_of({}, 3))).size(), 1U);
+  EXPECT_FALSE(links.table.link_to(ProcessIncarnation{5}));
+}
+
+TEST(Links, S7RolesSayOnlyWhatIsTheirs) {
+  const LinkIdentity spawner{ProcessRole::kSpawner, kSpawnerProcess, ""};
+  const LinkIdentity worker{ProcessRole::kNode, ProcessIncarnation{4}, ""};
+  const LinkIdentity storage{ProcessRole::kStorage, ProcessIncarnation{5}, ""};
+  const LinkIdentity stranger{ProcessRole::kNode, std::nullopt, ""};
+  const std::vector<MessageBody> orders{JournalEntries{}, EndProcess{}, Peers{}, SpawnStage{}, Prepare{}, Welcome{}};
+  for (const MessageBody& body : orders) {
+    EXPECT_TRUE(may_say(spawner, body));
+    EXPECT_FALSE(may_say(worker, body));
+    EXPECT_FALSE(may_say(storage, body));
+    EXPECT_FALSE(may_say(stranger, body));
+  }
+  EXPECT_TRUE(may_say(storage, StateImage{}));
+  EXPECT_FALSE(may_say(worker, StateImage{}));
+  EXPECT_TRUE(may_say(stranger, Join{}));
+  EXPECT_FALSE(may_say(stranger, Backward{}));
+  for (const auto& who : {spawner, worker, storage}) {
+    EXPECT_FALSE(may_say(who, Prepared{})) << "votes stay in the spawner's process";
+    EXPECT_FALSE(may_say(who, ProcessLost{}));
+  }
+}
+
+TEST(Links, WaitingLettersAreBoundedInBytes) {
+  WaitingLetters waiting(4096);
+  for (int i = 0; i < 10; ++i) waiting.add(ProcessIncarnation{1}, Letter{{}, {}, Heartbeat{}});
+  EXPECT_LE(waiting.bytes(), 4096U);
+  EXPECT_EQ(waiting.dropped(), 6U);
+  EXPECT_EQ(waiting.take(ProcessIncarnation{1}).size(), 4U);
+  EXPECT_EQ(waiting.bytes(), 0U);
+}
+
+}  // namespace
+}  // namespace shoal
