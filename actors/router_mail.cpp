@@ -95,9 +95,17 @@ struct Reader {
     route_all(self, self->state.requests->ask_answered(requester_of(to), answer, now_of(self)));
     return Reading::kConsumed;
   }
+  // A stage is asked first: its ledger says what of it can be given again; it tells this router the rest (P-17).
   Reading operator()(const Missing& missing) const {
+    if (to.role == Role::kStage) return Reading::kDeliver;
     route_all(self, self->state.requests->missing(missing, now_of(self)));
     return to.role == Role::kDataLoader ? Reading::kDeliver : Reading::kConsumed;
+  }
+  // From a stage of this process to this router: it was zeroed, what was kept in its name is void.
+  Reading operator()(const Zero&) const {
+    if (to.role != Role::kRouter) return Reading::kDeliver;
+    self->state.requests->forget(to.incarnation);
+    return Reading::kConsumed;
   }
   Reading operator()(const JournalEntries& entries) const {
     follow(self, entries);

@@ -103,6 +103,7 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
       [self](const Prepare& message) { take(self, message); },
       [self](const Reduce& message) { take(self, message); },
       [self](const Part& message) { take(self, message); },
+      [self](const Missing& message) { take(self, message); },
       [self](const JournalEntry& message) { take(self, message); },
       [self](const StateImage& message) { take(self, message); },
       [self](const StateUnavailable& message) { take(self, message); },

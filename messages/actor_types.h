@@ -121,7 +121,7 @@ using Hears = caf::typed_actor<caf::reacts_to<Messages>...>;
 
 using RouterActor = Hears<Letter, WireFrame, Attach, Detach, Dialled, Identify, Tick>;
 
-using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, JournalEntry, StateImage,
+using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalEntry, StateImage,
                          StateUnavailable, TransferTimed, RunNextJob, Tick>;
 
 using DataLoaderActor = Hears<Backward, Missing, Holders, JournalEntry, Tick>;
@@ -141,5 +141,7 @@ using MetricsActor = Hears<ReplicaReport, EvaluationResult, RunEvent, JournalEnt
 using NodeAgentActor = Hears<Welcome, JoinRefused, SpawnStage, EndProcess, StopRequest, Tick>;
 
 using StorageActor = Hears<SaveShard, FetchState>;
+
+using TracerActor = Hears<Tick>;
 
 }  // namespace shoal

@@ -89,6 +89,8 @@ class ReplicaCore {
   [[nodiscard]] Effects receive(const Prepare& message, Instant now);
   [[nodiscard]] Effects receive(const Reduce& message, Instant now);
   [[nodiscard]] Effects receive(const Part& message, Instant now);
+  // What of it this replica can give again goes on to its router, which kept the activations (P-17).
+  [[nodiscard]] Effects receive(const Missing& message, Instant now);
   // The next entry of the journal. Repeats are ignored; a gap asks the supervisor for what is missing (P-3).
   [[nodiscard]] Effects receive(const JournalEntry& message, Instant now);
   [[nodiscard]] Effects receive(const StateImage& message, Instant now);
@@ -137,6 +139,8 @@ class ReplicaCore {
   [[nodiscard]] Cause cause_of(const Waiter& waiter) const;
   [[nodiscard]] OrderId order_id() const;
   [[nodiscard]] Address upstream(Incarnation replica) const;
+  // For what the router of this process keeps in this replica's name.
+  [[nodiscard]] Address own_router() const { return {setup_.process, Role::kRouter, setup_.stage, setup_.self}; }
   [[nodiscard]] Activity resting_activity() const;
   [[nodiscard]] bool is_last_stage() const { return setup_.stage.value + 1 == setup_.stage_count; }
   [[nodiscard]] TrainingWork training_work() const;
@@ -164,7 +168,7 @@ class ReplicaCore {
   [[nodiscard]] bool is_for_this_replica(const OrderId& order) const;
   [[nodiscard]] Verdict judge(const Order& order, OrderKind kind);
   void adopt_epoch(const OrderId& id, OrderKind kind, Phase phase);
-  void empty_step();
+  void empty_step(const OrderId& zeroed_by);
   void take_order(const Open& message);
   void take_order(const Zero& message);
   void take_order(const Prepare& message);

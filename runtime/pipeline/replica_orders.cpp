@@ -41,10 +41,12 @@ void ReplicaCore::adopt_epoch(const OrderId& id, OrderKind kind, Phase phase) {
   held_parts_.drop_below(epoch_);
 }
 
-// Everything of the step but the weights; the executor's side is a ZeroJob.
-void ReplicaCore::empty_step() {
+// Everything of the step but the weights; the executor's side is a ZeroJob. The router forgets what it kept for it: a
+// zeroed replica has nothing in its ledger, so it must not answer a Missing of the stage downstream (P-17).
+void ReplicaCore::empty_step(const OrderId& zeroed_by) {
   ledger_.clear();
   queue_.drop_training();
+  send(own_router(), Zero{zeroed_by});
 }
 
 Effects ReplicaCore::receive(const Open& message, Instant now) {
@@ -74,7 +76,7 @@ void ReplicaCore::take_order(const Open& message) {
 void ReplicaCore::take_order(const Zero& message) {
   if (judge(message, OrderKind::kZero) != Verdict::kObey) return;
   adopt_epoch(message.order, OrderKind::kZero, Phase::kOpen);
-  empty_step();
+  empty_step(message.order);
   run(ZeroJob{}, Activity::kReduce);
 }
 
@@ -83,7 +85,7 @@ void ReplicaCore::take_order(const Prepare& message) {
   if (verdict == Verdict::kRepeat) send_manifest();
   if (verdict != Verdict::kObey) return;
   const bool missed_a_zero = epoch_ < message.last_zero;
-  if (missed_a_zero) empty_step();
+  if (missed_a_zero) empty_step(message.order);
   adopt_epoch(message.order, OrderKind::kPrepare, Phase::kFrozen);
   send_manifest();
   if (missed_a_zero) run(ZeroJob{}, Activity::kReduce);
@@ -133,6 +135,22 @@ Effects ReplicaCore::receive(const Part& message, Instant now) {
   } else {
     held_parts_.hold(message);
   }
+  return end_turn();
+}
+
+// Accumulated: always, others may need it. In flight: only while open, because behind a complete manifest somebody else
+// holds it, and two senders make a duplicate downstream. None: whoever holds it will answer.
+Effects ReplicaCore::receive(const Missing& message, Instant now) {
+  begin_turn(now);
+  const bool is_current = is_member() && message.upstream == setup_.self && message.order.run == setup_.run &&
+                          message.order.branch == setup_.branch && message.order.step.value == version_;
+  Missing kept{message.order, setup_.self, {}};
+  for (const MicrobatchId microbatch : message.microbatches) {
+    const LedgerEntry* entry = is_current ? ledger_.find(microbatch) : nullptr;
+    if (entry == nullptr || (entry->state == LedgerState::kInFlight && phase_ != Phase::kOpen)) continue;
+    kept.microbatches.push_back(microbatch);
+  }
+  if (!kept.microbatches.empty()) send(own_router(), std::move(kept));
   return end_turn();
 }
 

@@ -2,8 +2,8 @@
 // joiners, from a printed seed: every applied sum holds each microbatch once (S-1) and replicas of a stage agree (S-3).
 //
 // Data loader, routers, sync groups and supervisor are scripted here, as carelessly as the protocol allows: they
-// re-send and re-route at will, prepare too early and give up epochs. The negative controls take one rule away from
-// the group and must be caught.
+// re-send and re-route at will, prepare too early and give up epochs; after 20 000 turns faults stop (L-1). The
+// negative controls take one rule away from the group and must be caught.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,7 +64,8 @@ class World {
   // "" when every live member finished all steps without a violation; otherwise what went wrong.
   [[nodiscard]] std::string run() {
     for (int turn = 0; turn < 60'000 && violation_.empty() && !is_finished(); ++turn) {
-      if (wire_.empty() || chance(40)) pass_time();
+      is_calm_ = turn > 20'000;
+      if (wire_.empty() || (!is_calm_ && chance(40))) pass_time();
       if (!wire_.empty()) deliver_one();
       compute_something();
     }
@@ -150,8 +151,8 @@ class World {
   void deliver_one() {
     std::swap(wire_[random_() % wire_.size()], wire_.back());
     const Letter letter = wire_.back();
-    if (!chance(12)) wire_.pop_back();  // else it will come again
-    if (chance(15)) return;             // lost
+    if (is_calm_ || !chance(12)) wire_.pop_back();  // else it will come again
+    if (!is_calm_ && chance(15)) return;            // lost
     if (letter.to.role == Role::kStage) return deliver_to_node(letter);
     if (letter.to.role == Role::kSyncGroup) return deliver_to_group(letter);
     if (const auto* fetch = std::get_if<FetchJournal>(&letter.body)) resend_journal(*fetch);
@@ -170,8 +171,6 @@ class World {
   void give(Node& node, const Body& body) {
     if constexpr (std::is_same_v<Body, JournalEntries>) {
       for (const JournalEntry& entry : body.entries) node.bench.give(entry);
-    } else if constexpr (std::is_same_v<Body, Missing>) {
-      for (const MicrobatchId microbatch : body.microbatches) resend_kept(node, microbatch);
     } else if constexpr (requires { node.bench.core.receive(body, Instant{}); }) {
       if constexpr (std::is_same_v<Body, Backward>) node.answered.insert(body.cause.microbatch);
       node.bench.give(body);
@@ -203,7 +202,16 @@ class World {
         node.kept[forward->cause.microbatch] = *forward;
         node.answered.erase(forward->cause.microbatch);
       }
-      post(std::move(letter));
+      if (letter.to.role != Role::kRouter) {
+        post(std::move(letter));
+      } else if (const auto* missing = std::get_if<Missing>(&letter.body)) {
+        for (const MicrobatchId microbatch : missing->microbatches) {
+          node.answered.erase(microbatch);
+          resend_kept(node, microbatch);
+        }
+      } else {
+        node.kept.clear();  // zeroed
+      }
     }
   }
   void resend_kept(Node& node, MicrobatchId microbatch) {
@@ -211,7 +219,8 @@ class World {
     if (found == node.kept.end()) return;
     Forward forward = found->second;
     Incarnation& next = forward.path[node.stage + 1];
-    if (chance(4) || !view_.contains(next)) next = any_member(node.stage + 1);  // re-routed needlessly, at times
+    if ((!is_calm_ && chance(4)) || !view_.contains(next))
+      next = any_member(node.stage + 1);  // re-routed needlessly, at times
     post({{}, address(next), forward});
   }
 
@@ -219,7 +228,7 @@ class World {
   void send_microbatch(MicrobatchId microbatch) {
     auto& path = paths_[microbatch];
     const bool is_whole = std::all_of(path.begin(), path.end(), [this](auto hop) { return view_.contains(hop); });
-    if (path.empty() || !is_whole || chance(5)) {
+    if (path.empty() || !is_whole || (!is_calm_ && chance(5))) {
       path.clear();
       for (std::uint32_t stage = 0; stage < plan_.stages; ++stage) path.push_back(any_member(stage));
     }
@@ -247,7 +256,9 @@ class World {
     }
     for (auto& [replica, node] : nodes_) {
       if (!node->is_alive) continue;
+      const bool asks_again = !is_calm_ || node->bench.core.phase() == Phase::kOpen;
       for (const auto& [microbatch, forward] : node->kept) {
+        if (!asks_again) break;
         if (!node->answered.contains(microbatch)) resend_kept(*node, microbatch);
       }
       if (node->bench.core.position().value < journal_.size()) {
@@ -281,12 +292,12 @@ class World {
   }
   void act(std::uint32_t stage) {
     Group& group = groups_[stage];
-    const bool looks_done = loader_answered_.size() == plan_.microbatches;
-    if (group.phase == GroupPhase::kIdle && (looks_done || chance(20))) {
+    const bool looks_done = loader_answered_.size() == plan_.microbatches && (!is_calm_ || wire_.empty());
+    if (group.phase == GroupPhase::kIdle && (looks_done || (!is_calm_ && chance(20)))) {
       begin_epoch<Prepare>(stage);
       group.phase = GroupPhase::kPreparing;
     } else if (group.phase == GroupPhase::kPreparing || group.phase == GroupPhase::kReducing) {
-      if (chance(12)) return begin_epoch<Open>(stage);  // gives up
+      if (!is_calm_ && chance(12)) return begin_epoch<Open>(stage);  // gives up
       for (const Incarnation member : group.members) {
         if (group.phase == GroupPhase::kPreparing) post({{}, address(member), make<Prepare>(stage)});
         if (group.phase == GroupPhase::kReducing) post({{}, address(member), make<Reduce>(stage)});
@@ -335,7 +346,6 @@ class World {
       return;
     }
     for (const Incarnation upstream : members(stage - 1)) {
-      for (const MicrobatchId microbatch : missing) nodes_.at(upstream)->answered.erase(microbatch);
       post({{}, address(upstream), Missing{order(stage), upstream, missing}});
     }
   }
@@ -414,6 +424,7 @@ class World {
   std::uint64_t spawned_ = 0;
   std::uint64_t zero_count_ = 0;
   std::uint64_t join_count_ = 0;
+  bool is_calm_ = false;  // faults have stopped: progress must return (L-1)
   std::string violation_;
 };
 

@@ -1,0 +1,185 @@
+// One replica, rule by rule: applies, joining, ending, evaluations, reports and the state it starts with.
+#include <gtest/gtest.h>
+
+#include "runtime/base/check.h"
+#include "tests/support/member_bench.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Replica, P23AppliesOnlyTheSumOfTheEpochTheEntryNamesAndP24EndsOtherwise) {
+  auto good = make_member(kB0);
+  commit_steps(*good, 2);
+  EXPECT_FALSE(good->ended);
+  EXPECT_EQ(good->core.version(), 2U);
+
+  auto other_epoch = make_member(kB0);
+  other_epoch->prepare(2);
+  other_epoch->reduce_alone(2);
+  other_epoch->journal(other_epoch->commit(1));
+  auto no_sum = make_member(kB0);
+  no_sum->journal(no_sum->commit(1));
+  auto other_step = make_member(kB0);
+  other_step->prepare(1);
+  other_step->reduce_alone(1);
+  other_step->journal(other_step->commit(1, 3));
+  for (Bench* bench : {other_epoch.get(), no_sum.get(), other_step.get()}) {
+    EXPECT_TRUE(bench->ended);
+    EXPECT_TRUE(bench->executor.applied_sums().empty());
+  }
+}
+
+TEST(Replica, ASkippedStepAdvancesTheVersionAndNothingElse) {
+  auto b0 = make_member(kB0);
+  b0->executor.poison(MicrobatchId{0});
+  b0->give(forward_to(kB0, 0));
+  b0->run_all();
+  b0->prepare(1);
+  EXPECT_EQ(b0->take<Manifest>().at(0).entries.at(0).bad_tensor, "fake.weight");
+  const std::uint64_t digest = b0->executor.state_digest();
+  Commit commit = b0->commit(1);
+  commit.skip = SkipStep{"fake.weight", MicrobatchId{0}};
+  b0->journal(commit);
+  EXPECT_EQ(b0->core.version(), 1U);
+  EXPECT_EQ(b0->executor.state_digest(), digest);
+  EXPECT_EQ(b0->executor.accumulators()[0], 0);
+}
+
+TEST(Replica, P25DoesNothingUntilItReadsItsOwnAdd) {
+  Bench joiner(setup_of(kB1));
+  EXPECT_EQ(joiner.take<StageReady>().size(), 1U);
+  joiner.admit(kA0);
+  joiner.give(forward_to(kB1, 0));
+  joiner.prepare(1);
+  EXPECT_EQ(refusals(joiner), Reasons{RefusalReason::kNotMember});
+  EXPECT_TRUE(joiner.take<Manifest>().empty());
+  EXPECT_EQ(joiner.core.phase(), Phase::kOpen);
+  joiner.now += kReadyRetry;
+  joiner.perform(joiner.core.tick(joiner.now));
+  EXPECT_EQ(joiner.take<StageReady>().size(), 1U) << "it says again that it is ready";
+  joiner.admit(kB1);
+  EXPECT_TRUE(joiner.core.is_member());
+  joiner.give(forward_to(kB1, 0));
+  joiner.run_all();
+  EXPECT_EQ(joiner.take<Backward>().size(), 1U);
+}
+
+TEST(Replica, P27EndsWhenItIsAddedAtAnotherVersion) {
+  Bench joiner(setup_of(kB1));
+  joiner.admit(kB1, 3);
+  EXPECT_TRUE(joiner.ended);
+}
+
+TEST(Replica, P28EndsWhenItReadsItsOwnRemove) {
+  auto b0 = make_member(kB0);
+  b0->journal(RemoveReplica{StageId{1}, kB0, "silent"});
+  EXPECT_EQ(b0->ended, "removed: silent");
+  b0->give(forward_to(kB0, 0));
+  EXPECT_EQ(refusals(*b0), Reasons{RefusalReason::kNotMember});
+}
+
+TEST(Replica, AnswersAnEvaluationInAnyPhaseAtItsVersionOnly) {
+  auto a0 = make_member(kA0);
+  a0->prepare(1);
+  a0->sent.clear();
+  a0->give(evaluation_to(kA0, 50, 0));
+  a0->run_all();
+  EXPECT_EQ(a0->take<Forward>().at(0).purpose, Purpose::kEvaluate);
+  Backward answer = backward_to_a0(50);
+  answer.purpose = Purpose::kEvaluate;
+  answer.input_gradient = {};
+  a0->give(answer);
+  a0->give(answer);
+  ASSERT_EQ(a0->take<Backward>().size(), 1U);
+  EXPECT_TRUE(a0->core.manifest().empty());
+  a0->give(evaluation_to(kA0, 50, 1));
+  EXPECT_FALSE(a0->core.has_job());
+  a0->reduce_alone(1);
+  a0->journal(a0->commit(1));
+  EXPECT_TRUE(a0->core.has_job());
+  a0->give(evaluation_to(kA0, 50, 0));
+  EXPECT_EQ(refusals(*a0), Reasons{RefusalReason::kStepCommitted});
+}
+
+TEST(Replica, AnswersAskWithWorkingUnknownOrTheBackwardItself) {
+  auto b0 = make_member(kB0);
+  const Forward forward = forward_to(kB0, 0);
+  const Ask ask{forward.cause, kA0, Purpose::kTrain};
+  b0->give(ask);
+  EXPECT_EQ(b0->take<AskAnswer>().at(0).state, AskState::kUnknown);
+  b0->give(forward);
+  b0->give(ask);
+  EXPECT_EQ(b0->take<AskAnswer>().at(0).state, AskState::kWorking);
+  b0->run_all();
+  EXPECT_EQ(b0->take<Backward>().size(), 1U);
+  b0->give(ask);
+  EXPECT_EQ(b0->take<Backward>().size(), 1U);
+}
+
+TEST(Replica, HintsProgressWhenNothingIsInFlight) {
+  auto b0 = make_member(kB0);
+  b0->give(forward_to(kB0, 0));
+  b0->give(forward_to(kB0, 1));
+  b0->run_one();
+  EXPECT_TRUE(b0->take<Progress>().empty());
+  b0->run_one();
+  EXPECT_EQ(b0->take<Progress>().at(0).count, 2U);
+}
+
+TEST(Replica, ReportsAndSavesAfterTheApply) {
+  auto b0 = make_member(kB0);
+  b0->give(forward_to(kB0, 0));
+  b0->run_all();
+  b0->now += 5ms;
+  b0->prepare(1);
+  b0->now += 2ms;
+  b0->reduce_alone(1);
+  b0->now += 3ms;
+  Commit commit = b0->commit(1);
+  commit.checkpoint_by = {kA0, kB0};
+  b0->journal(commit);
+  const ReplicaReport report = b0->take<ReplicaReport>().at(0);
+  EXPECT_DOUBLE_EQ(report.time.backward, 1);
+  EXPECT_DOUBLE_EQ(report.time.wait, 5);
+  EXPECT_DOUBLE_EQ(report.time.reduce, 4);  // 2 ms of waiting, contribution and adoption of 1 ms each
+  EXPECT_DOUBLE_EQ(report.time.commit, 3);
+  EXPECT_DOUBLE_EQ(report.time.apply, 1);
+  EXPECT_EQ(report.microbatches, 1U);
+  EXPECT_EQ(report.state_digest, b0->executor.state_digest());
+  const SaveShard shard = b0->take<SaveShard>().at(0);
+  EXPECT_EQ(shard.step, 1U);
+  EXPECT_EQ(shard.tokens_total, 40U);
+  EXPECT_EQ(shard.image, b0->executor.state_image());
+}
+
+TEST(Replica, FetchesItsStateUntilItComesAndRefusesABrokenOne) {
+  ReplicaSetup setup = setup_of(kB0);
+  setup.from_checkpoint = true;
+  setup.version = 6;
+  setup.tensor_names = {"w"};
+  Bench bench(setup);
+  EXPECT_EQ(bench.take<FetchState>().size(), 1U);
+  bench.now += kStateRetry;
+  bench.perform(bench.core.tick(bench.now));
+  EXPECT_EQ(bench.take<FetchState>().at(0), (FetchState{kB0, 6, {"w"}}));
+  bench.give(StateImage{kB0, 5, make_values(DType::kInt64, {1, 2, 3, 4})});
+  EXPECT_TRUE(bench.take<StageReady>().empty());
+  bench.give(StateImage{kB0, 6, make_values(DType::kInt64, {1, 2, 3, 4})});
+  EXPECT_EQ(bench.take<StageReady>().at(0).version, 6U);
+
+  Bench broken(setup);
+  broken.give(StateImage{kB0, 6, make_values(DType::kInt64, {1})});
+  EXPECT_TRUE(broken.ended);
+}
+
+TEST(Replica, AMessageInTheMiddleOfAJobIsABug) {
+  auto b0 = make_member(kB0);
+  b0->give(forward_to(kB0, 0));
+  const Effects job = b0->core.run_next(b0->now);
+  EXPECT_THROW(b0->prepare(1), Bug);
+}
+
+}  // namespace
+}  // namespace shoal
