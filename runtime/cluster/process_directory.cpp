@@ -28,7 +28,7 @@ std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, Pr
     if (!are_workers || record.join.fingerprint == join.fingerprint) continue;
     const std::string difference = compose("kernels of '", join.name, "' (", join.fingerprint.text, ") differ from '",
                                            record.join.name, "' (", record.join.fingerprint.text, ")");
-    if (rule_ == FingerprintRule::kMustBeEqual) {
+    if (rule_ == FingerprintRule::kMustAgree) {
       return NotAdmitted{JoinRefusal::kMixedKernels, difference + "; exact mode promises equal bits only on equal "
                                                                   "kernels: set sync.allow_mixed_kernels to accept it"};
     }

@@ -16,7 +16,7 @@
 
 namespace shoal {
 
-enum class FingerprintRule { kMustBeEqual, kMayDiffer };
+enum class FingerprintRule { kMustAgree, kMayDiffer };
 
 struct Admitted {
   ProcessIncarnation process;

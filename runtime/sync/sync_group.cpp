@@ -251,7 +251,6 @@ void SyncGroupCore::conclude(Instant now) {
   phase_ = Phase::kVoted;
   repeat_interval_ = config_.repeat_after;
   repeat_at_ = now + repeat_interval_;
-  note(compose("votes for step ", step(), " in epoch ", epoch_));
   vote();
 }
 

@@ -1,0 +1,189 @@
+// Shell of the supervisor: messages to the core, effects to journal, router and children.
+#include "actors/supervisor.h"
+
+#include <utility>
+
+#include "runtime/base/log.h"
+
+namespace shoal {
+namespace {
+
+using Self = SupervisorActor::stateful_pointer<SupervisorState>;
+using namespace std::chrono_literals;
+
+constexpr auto kTickPeriod = 100ms;
+constexpr std::size_t kEntriesPerLetter = 256;
+constexpr std::uint64_t kEntriesWithDetails = 4;  // the newest travel whole (view.h)
+constexpr std::uint64_t kNumbersReserved = 1024;
+
+[[nodiscard]] Instant now(Self self) { return self->clock().now(); }
+
+// False: the journal refused an entry, and the rest of the effects must not happen.
+bool perform(Self self, SupervisorEffects effects);
+
+struct Performer {
+  Self self;
+
+  bool operator()(Letter& letter) const {
+    self->send(self->state.settings.router, std::move(letter));
+    return true;
+  }
+  bool operator()(const AppendEntry& effect) const {
+    auto& state = self->state;
+    const JournalEntry entry = state.core->entry_for(effect.body);
+    const Status kept = state.settings.journal->append(entry);
+    if (kept) return perform(self, state.core->appended(entry, now(self)));
+    return halt(kept.failure());
+  }
+  bool operator()(const SendJournal& effect) const {
+    auto& state = self->state;
+    for (JournalPosition after = effect.after; after < state.core->view().position();) {
+      auto entries = state.settings.journal->load(after, kEntriesPerLetter);
+      if (!entries) return halt(entries.failure());
+      after.value += entries->size();
+      send_entries(effect.process, std::move(*entries));
+    }
+    return true;
+  }
+  bool operator()(const ReserveNumbers& effect) const {
+    const auto kind = effect.are_processes ? IncarnationKind::kProcess : IncarnationKind::kActor;
+    const auto block = self->state.settings.journal->reserve(kind, kNumbersReserved);
+    if (!block) return halt(block.failure());
+    self->state.core->reserved(effect.are_processes, block->first, block->count);
+    return true;
+  }
+  bool operator()(const StartGroup& effect) const {
+    return adopt_child(self->state.settings.start_group(effect), {effect});
+  }
+  bool operator()(const StartDataLoader& effect) const {
+    return adopt_child(self->state.settings.start_data_loader(effect), {});
+  }
+  bool operator()(const EndRun& effect) const {
+    log_info("supervisor", "the run ends with status ", effect.exit_status, ": ", effect.reason);
+    self->state.settings.end_process(effect.exit_status, effect.reason);
+    return true;
+  }
+  bool operator()(const Note& effect) const {
+    log_info("supervisor", effect.text);
+    return true;
+  }
+
+ private:
+  bool adopt_child(const caf::actor& child, SupervisedChild record) const {
+    self->state.children[child.address()] = std::move(record);
+    self->link_to(child);
+    return true;
+  }
+  void send_entries(ProcessIncarnation process, std::vector<JournalEntry> entries) const {
+    const auto& state = self->state;
+    for (JournalEntry& entry : entries) {
+      if (entry.position.value + kEntriesWithDetails > state.core->view().position().value) continue;
+      entry = without_details(std::move(entry));
+    }
+    const SupervisorConfig& config = state.settings.core;
+    self->send(state.settings.router, Letter{kSpawnerProcess, Address{process, Role::kRouter, {}, {}},
+                                             JournalEntries{config.run, config.term, std::move(entries)}});
+  }
+  bool halt(const Failure& failure) const {
+    log_error("supervisor", failure.message);
+    auto& core = *self->state.core;
+    perform(self, core.journal_failed(failure.message, exit_code(failure.error), now(self)));
+    return false;
+  }
+};
+
+bool perform(Self self, SupervisorEffects effects) {
+  for (SupervisorEffect& effect : effects) {
+    if (!std::visit(Performer{self}, effect)) return false;
+  }
+  return true;
+}
+
+template <class Message>
+void take(Self self, const Message& message) {
+  perform(self, self->state.core->hear(message, now(self)));
+}
+
+void tick(Self self) {
+  self->delayed_send(self, kTickPeriod, Tick{});
+  perform(self, self->state.core->tick(now(self)));
+}
+
+// From a child: it ended. From anybody else: an order to end, children included.
+void exit_received(Self self, const caf::exit_msg& exit) {
+  const auto child = self->state.children.find(exit.source);
+  if (child == self->state.children.end()) return self->quit(exit.reason);
+  const SupervisedChild ended = std::move(child->second);
+  self->state.children.erase(child);
+  auto& core = *self->state.core;
+  const std::string reason = caf::to_string(exit.reason);
+  perform(self, ended.group ? core.group_ended(ended.group->stage, ended.group->group, reason, now(self))
+                            : core.data_loader_ended(reason, now(self)));
+}
+
+[[nodiscard]] StatusReport report(Self self) {
+  const SupervisorCore& core = *self->state.core;
+  StatusReport report;
+  report.summary = core.explain_waiting(now(self));
+  report.run = compose(self->state.settings.core.run);
+  report.step = core.view().committed_steps();
+  report.steps_target = core.steps_target();
+  report.branch = core.view().branch().value;
+  report.view = core.view().position().value;
+  for (ActorLine& line : core.actors()) {
+    report.actors.push_back({std::move(line.name), std::move(line.node), line.incarnation, std::move(line.state)});
+  }
+  return report;
+}
+
+[[nodiscard]] Status replay(SupervisorState& state) {
+  JournalPosition after;
+  while (after < state.settings.journal->last_position()) {
+    const auto entries = state.settings.journal->load(after, kEntriesPerLetter);
+    if (!entries) return entries.failure();
+    for (const JournalEntry& entry : *entries) state.core->replay(entry);
+    after.value += entries->size();
+  }
+  return Done{};
+}
+
+void adopt(Self self, SupervisorSettings settings) {
+  auto& state = self->state;
+  state.settings = std::move(settings);
+  state.core.emplace(state.settings.core);
+  self->set_exit_handler([self](const caf::exit_msg& exit) { exit_received(self, exit); });
+  self->send(state.settings.router, Attach{Role::kSupervisor, {}, {}, caf::actor_cast<caf::actor>(self)});
+  if (const Status read = replay(state); !read) {
+    log_error("supervisor", read.failure().message);
+    return state.settings.end_process(exit_code(read.failure().error), read.failure().message);
+  }
+  self->delayed_send(self, kTickPeriod, Tick{});
+  perform(self, state.core->begin(now(self)));
+}
+
+}  // namespace
+
+SupervisorActor::behavior_type supervisor(Self self, SupervisorSettings settings) {
+  adopt(self, std::move(settings));
+  return {
+      [self](const Join& message) { take(self, message); },
+      [self](const StageReady& message) { take(self, message); },
+      [self](const StageEnded& message) { take(self, message); },
+      [self](const ProcessLost& message) { take(self, message); },
+      [self](const Leaving& message) { take(self, message); },
+      [self](const Heartbeat& message) { take(self, message); },
+      [self](const Prepared& message) { take(self, message); },
+      [self](const FetchJournal& message) { take(self, message); },
+      [self](const CheckpointSaved& message) { take(self, message); },
+      [self](const CheckpointFailed& message) { take(self, message); },
+      [self](const EvaluationResult& message) { take(self, message); },
+      [self](const RunEvent& message) { take(self, message); },
+      [self](const StopRequest& stop) {
+        perform(self, self->state.core->stop(stop.reason, stop.exit_status, now(self)));
+      },
+      [self](const Tick&) { tick(self); },
+      [self](const StatusQuery&) { return report(self); },
+  };
+}
+
+}  // namespace shoal

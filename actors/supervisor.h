@@ -1,0 +1,45 @@
+// The supervisor: the one who writes the journal, and parent of the sync groups and the data loader.
+//
+// Everything is decided in runtime/cluster/supervisor.h. An entry is durable before its consequences are performed
+// (P-2); when the journal refuses one, nothing that follows from it happens and the run halts. Spawned detached,
+// because it waits for the disk. Its children are linked to it: they never outlive it, and it restarts them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "messages/actor_types.h"
+#include "runtime/cluster/supervisor.h"
+#include "runtime/storage/journal.h"
+
+namespace shoal {
+
+struct SupervisorSettings {
+  SupervisorConfig core;  // its term: from this journal
+  std::shared_ptr<JournalStore> journal;
+  RouterActor router;
+  std::function<caf::actor(const StartGroup&)> start_group;
+  std::function<caf::actor(const StartDataLoader&)> start_data_loader;
+  // The process should end with this status; called once, on an actor's thread.
+  std::function<void(int exit_status, const std::string& reason)> end_process;
+};
+
+// A sync group, or the data loader when there is no group.
+struct SupervisedChild {
+  std::optional<StartGroup> group;
+};
+
+struct SupervisorState {
+  static inline const char* name = "supervisor";
+  SupervisorSettings settings;
+  std::optional<SupervisorCore> core;
+  std::map<caf::actor_addr, SupervisedChild> children;
+};
+
+SupervisorActor::behavior_type supervisor(SupervisorActor::stateful_pointer<SupervisorState> self,
+                                          SupervisorSettings settings);
+
+}  // namespace shoal

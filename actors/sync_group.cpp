@@ -1,0 +1,59 @@
+// Shell of a sync group: messages to the core, letters to the router, reasons to the log.
+#include "actors/sync_group.h"
+
+#include <utility>
+
+#include "runtime/base/log.h"
+
+namespace shoal {
+namespace {
+
+using Self = SyncGroupActor::stateful_pointer<SyncGroupState>;
+using namespace std::chrono_literals;
+
+constexpr auto kTickPeriod = 100ms;
+
+[[nodiscard]] Instant now(Self self) { return self->clock().now(); }
+
+void perform(Self self, SyncGroupEffects effects) {
+  const auto& settings = self->state.settings;
+  for (const std::string& reason : effects.reasons) log_info(compose("sync_group/", settings.core.stage), reason);
+  for (Letter& letter : effects.letters) self->send(settings.router, std::move(letter));
+}
+
+template <class Message>
+void take(Self self, const Message& message) {
+  perform(self, self->state.core->hear(message, now(self)));
+}
+
+void tick(Self self) {
+  self->delayed_send(self, kTickPeriod, Tick{});
+  perform(self, self->state.core->tick(now(self)));
+}
+
+void adopt(Self self, SyncGroupSettings settings) {
+  auto& state = self->state;
+  state.core.emplace(settings.core);
+  state.settings = std::move(settings);
+  const SyncGroupConfig& core = state.settings.core;
+  self->send(state.settings.router,
+             Attach{Role::kSyncGroup, core.stage, core.self, caf::actor_cast<caf::actor>(self)});
+  self->delayed_send(self, kTickPeriod, Tick{});
+}
+
+}  // namespace
+
+SyncGroupActor::behavior_type sync_group(Self self, SyncGroupSettings settings) {
+  adopt(self, std::move(settings));
+  return {
+      [self](const Manifest& message) { take(self, message); },
+      [self](const Reduced& message) { take(self, message); },
+      [self](const Progress& message) { take(self, message); },
+      [self](const AllAnswered& message) { take(self, message); },
+      [self](const AskHolders& message) { take(self, message); },
+      [self](const JournalEntry& entry) { perform(self, self->state.core->follow(entry, now(self))); },
+      [self](const Tick&) { tick(self); },
+  };
+}
+
+}  // namespace shoal

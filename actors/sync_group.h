@@ -1,0 +1,28 @@
+// The sync group of one stage: brings its replicas to one sum per step and votes for it.
+//
+// Everything is decided in runtime/sync/sync_group.h. It keeps nothing durable: a new one under a new incarnation starts
+// from the journal, which its router gives it from the first entry on (P-21).
+#pragma once
+
+#include <optional>
+
+#include "messages/actor_types.h"
+#include "runtime/sync/sync_group.h"
+
+namespace shoal {
+
+struct SyncGroupSettings {
+  SyncGroupConfig core;
+  RouterActor router;
+};
+
+struct SyncGroupState {
+  static inline const char* name = "sync_group";
+  SyncGroupSettings settings;
+  std::optional<SyncGroupCore> core;
+};
+
+SyncGroupActor::behavior_type sync_group(SyncGroupActor::stateful_pointer<SyncGroupState> self,
+                                         SyncGroupSettings settings);
+
+}  // namespace shoal
