@@ -1,0 +1,131 @@
+// The stage actor as a shell: what it is told reaches its core, what the core decides reaches its router, jobs run one
+// at a time between messages, and it ends with a reason. Scheduled on CAF's test coordinator: no threads, no clock.
+#include "actors/stage.h"
+
+#include <gtest/gtest.h>
+
+#include <caf/scheduler/test_coordinator.hpp>
+
+#include "tests/support/member_bench.h"
+
+namespace shoal {
+namespace {
+
+struct Mailbag {
+  static inline const char* name = "mailbag";
+  std::shared_ptr<std::vector<Letter>> letters;
+};
+
+RouterActor::behavior_type mailbag(RouterActor::stateful_pointer<Mailbag> self,
+                                   std::shared_ptr<std::vector<Letter>> letters) {
+  self->state.letters = std::move(letters);
+  return {
+      [self](const Letter& letter) { self->state.letters->push_back(letter); },
+      [](const WireFrame&) {},
+      [](const Attach&) {},
+      [](const Detach&) {},
+      [](const Dialled&) {},
+      [](const Identify&) {},
+      [](const Tick&) {},
+  };
+}
+
+class StageTest : public testing::Test {
+ protected:
+  StageTest() {
+    config_.set("scheduler.policy", caf::atom("testing"));
+    system_ = std::make_unique<caf::actor_system>(config_);
+    coordinator_ = dynamic_cast<caf::scheduler::test_coordinator*>(&system_->scheduler());
+    coordinator_->clock().current_time += std::chrono::hours(1);
+    router_ = system_->spawn(mailbag, letters_);
+    StageSettings settings;
+    settings.order.stage = StageId{1};
+    settings.order.replica = kB0;
+    settings.config.pipeline.stages = 2;
+    settings.config.batch.sequences = static_cast<int>(kMicrobatches) * settings.config.batch.microbatch;
+    settings.run = kRun;
+    settings.term = Term{1};
+    settings.process = ProcessIncarnation{20};
+    settings.router = router_;
+    settings.make_executor = [] { return std::make_unique<FakeExecutor>(FakeShape{1, 2, kMicrobatches}); };
+    stage_ = system_->spawn(stage, settings);
+    coordinator_->run();
+  }
+  ~StageTest() override {
+    caf::anon_send_exit(stage_, caf::exit_reason::kill);
+    caf::anon_send_exit(router_, caf::exit_reason::kill);
+    coordinator_->run();
+    stage_ = nullptr;
+    router_ = nullptr;
+  }
+
+  template <class Message>
+  void give(const Message& message) {
+    caf::anon_send(stage_, message);
+    coordinator_->run();
+  }
+  void journal(JournalBody body) { give(JournalEntry{JournalPosition{++entries_}, {}, Term{1}, std::move(body)}); }
+  void admit(Incarnation replica) {
+    journal(AddReplica{StageId{stage_of(replica)}, {}, replica, ProcessIncarnation{replica.value}, 0});
+  }
+  template <class Body>
+  [[nodiscard]] std::vector<Body> sent() const {
+    std::vector<Body> found;
+    for (const Letter& letter : *letters_) {
+      if (const auto* body = std::get_if<Body>(&letter.body)) found.push_back(*body);
+    }
+    return found;
+  }
+
+  caf::actor_system_config config_;
+  std::unique_ptr<caf::actor_system> system_;
+  caf::scheduler::test_coordinator* coordinator_ = nullptr;
+  std::shared_ptr<std::vector<Letter>> letters_ = std::make_shared<std::vector<Letter>>();
+  RouterActor router_;
+  StageActor stage_;
+  std::uint64_t entries_ = 0;
+};
+
+TEST_F(StageTest, SaysItIsReadyAndComputesOnceItIsAMember) {
+  ASSERT_EQ(sent<StageReady>().size(), 1U);
+  EXPECT_EQ(sent<StageReady>()[0].replica, kB0);
+  give(forward_to(kB0, 0));
+  EXPECT_EQ(sent<Refusal>().size(), 1U);
+  admit(kA0);
+  admit(kB0);
+  for (const std::uint32_t microbatch : {2U, 0U, 1U, 3U}) caf::anon_send(stage_, forward_to(kB0, microbatch));
+  coordinator_->run();
+  const auto replies = sent<Backward>();
+  ASSERT_EQ(replies.size(), 4U);
+  for (std::uint32_t at = 0; at < 4; ++at) {
+    EXPECT_EQ(replies[at].cause.microbatch.value, at) << "not the oldest of what was in the mailbox";
+  }
+}
+
+TEST_F(StageTest, CarriesAStepToItsApply) {
+  admit(kA0);
+  admit(kB0);
+  give(forward_to(kB0, 1));
+  const OrderId order{kRun, {}, Term{1}, StageId{1}, StepId{0}, Epoch{kGroup, 1}};
+  give(Prepare{order, {}});
+  give(Reduce{order, {kB0}, 10});
+  ASSERT_EQ(sent<Reduced>().size(), 1U);
+  Commit commit;
+  commit.stages = {{StageId{1}, order.epoch, 0, {}}};
+  journal(commit);
+  ASSERT_EQ(sent<ReplicaReport>().size(), 1U);
+  EXPECT_EQ(sent<ReplicaReport>()[0].microbatches, 1U);
+}
+
+TEST_F(StageTest, EndsWhenItIsRemoved) {
+  caf::scoped_actor observer{*system_};
+  observer->monitor(stage_);
+  admit(kB0);
+  journal(RemoveReplica{StageId{1}, kB0, "silent"});
+  bool is_down = false;
+  observer->receive([&is_down](const caf::down_msg& down) { is_down = static_cast<bool>(down.reason); });
+  EXPECT_TRUE(is_down);
+}
+
+}  // namespace
+}  // namespace shoal
