@@ -18,6 +18,7 @@ void tick(RouterSelf self) {
   self->delayed_send(self, kTickPeriod, Tick{});
   perform(self, self->state.links->tick(now_of(self)));
   route_all(self, self->state.requests->tick(now_of(self)));
+  flush_waiting(self);
   fetch_journal(self);
 }
 

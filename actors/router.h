@@ -34,8 +34,8 @@ struct RouterConfig {
   LinkLimits links;
   RequestLimits requests;
   AssemblyLimits assembly;
-  std::size_t waiting_bytes_max = std::size_t{1} << 30;  // letters for processes without a link
-  std::size_t held_letters_max = 1024;                   // letters ahead of our journal
+  std::size_t waiting_bytes_max = std::size_t{256} << 20;  // letters for processes without a link
+  std::size_t held_letters_max = 1024;                     // letters ahead of our journal
   std::uint64_t jitter_seed = 1;
 };
 
@@ -43,11 +43,11 @@ struct RouterConfig {
 struct RouterCounters {
   std::uint64_t links_opened = 0;  // numbers the links
   std::uint64_t bad_frames = 0;
-  std::uint64_t bad_letters = 0;     // frames in order, but not a letter
-  std::uint64_t not_allowed = 0;     // its sender's role may not say this
-  std::uint64_t forged = 0;          // another sender than the link's
-  std::uint64_t strangers = 0;       // too many connections without a Hello
-  std::uint64_t undeliverable = 0;   // nobody here, or nowhere known
+  std::uint64_t bad_letters = 0;    // frames in order, but not a letter
+  std::uint64_t not_allowed = 0;    // its sender's role may not say this
+  std::uint64_t forged = 0;         // another sender than the link's
+  std::uint64_t strangers = 0;      // too many connections without a Hello
+  std::uint64_t undeliverable = 0;  // nobody here, or nowhere known
   std::uint64_t held_overflow = 0;
   std::uint64_t filtered = 0;
 };
@@ -63,6 +63,12 @@ struct RouteHints {
   static constexpr std::size_t kCountMax = 4096;
   std::map<Incarnation, ProcessIncarnation> fetching;
   std::map<std::uint64_t, LinkId> joining;  // by Join::nonce
+};
+
+// What the next ReplicaReport that passes through tells of this router.
+struct SinceReport {
+  ByteCounts sent;
+  std::uint64_t retries_told = 0;  // of all that the request table counted
 };
 
 struct HeldLetter {
@@ -90,7 +96,7 @@ struct RouterState {
   RouteHints hints;
   std::deque<HeldLetter> held;
   RouterCounters counters;
-  ByteCounts sent;  // since the last ReplicaReport of this process
+  SinceReport since_report;
 };
 
 RouterActor::behavior_type router(RouterActor::stateful_pointer<RouterState> self, RouterConfig config);

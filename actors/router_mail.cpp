@@ -42,8 +42,9 @@ namespace {
 template <class Question>
 void refuse_for_absent(RouterSelf self, const Question& question, const Address& absent) {
   const Address back = question.cause.hop == 0 ? to_data_loader() : to_stage({}, question.sender);
-  route(self, Letter{{}, back, Refusal{question.cause, absent.incarnation, question.purpose,
-                                       RefusalReason::kUnknownReplica}});
+  route(
+      self,
+      Letter{{}, back, Refusal{question.cause, absent.incarnation, question.purpose, RefusalReason::kUnknownReplica}});
 }
 
 void undeliverable(RouterSelf self, const Letter& letter) {
@@ -121,7 +122,9 @@ struct Reader {
     return Reading::kDeliver;
   }
   template <class Other>
-  Reading operator()(const Other&) const { return Reading::kDeliver; }
+  Reading operator()(const Other&) const {
+    return Reading::kDeliver;
+  }
 };
 
 // Where in the journal the sender stood.
@@ -135,7 +138,11 @@ struct Reader {
 }
 
 void fill_report(RouterSelf self, ReplicaReport& report) {
-  report.bytes = std::exchange(self->state.sent, {});
+  auto& since = self->state.since_report;
+  report.bytes = std::exchange(since.sent, {});
+  const RequestCounts& counts = self->state.requests->counts();
+  const std::uint64_t retries = counts.sent_again + counts.rerouted;
+  report.retried = static_cast<std::uint32_t>(retries - std::exchange(since.retries_told, retries));
 }
 
 }  // namespace
@@ -145,7 +152,8 @@ void post(RouterSelf self, Letter letter) {
     const Incarnation requester = forward->sender;
     return route_all(self, self->state.requests->add(requester, std::move(*forward), now_of(self)));
   }
-  const bool answers_join = std::holds_alternative<Welcome>(letter.body) || std::holds_alternative<JoinRefused>(letter.body);
+  const bool answers_join =
+      std::holds_alternative<Welcome>(letter.body) || std::holds_alternative<JoinRefused>(letter.body);
   if (answers_join) return answer_join(self, std::move(letter));
   if (auto* report = std::get_if<ReplicaReport>(&letter.body)) fill_report(self, *report);
   route(self, std::move(letter));

@@ -66,7 +66,7 @@ void reset_link(RouterSelf self, LinkId link, const std::string& reason) {
   if (found == self->state.connections.end()) return false;
   const EncodedLetter encoded = encode(letter);
   if (found->second.lane->send(encoded) == LaneOutcome::kFull) return false;
-  count_bytes(self->state.sent, letter.body, byte_count(encoded));
+  count_bytes(self->state.since_report.sent, letter.body, byte_count(encoded));
   return true;
 }
 
@@ -83,7 +83,7 @@ void dial(RouterSelf self, const DialPeer& order) {
 }
 
 void link_up(RouterSelf self, const LinkUp& up) {
-  for (Letter& letter : self->state.waiting->take(up.process)) send_to_process(self, std::move(letter));
+  flush_waiting(self);
   if (up.process == kSpawnerProcess) fetch_journal(self);
 }
 
@@ -137,12 +137,21 @@ void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transf
   }
 }
 
+// A handle got by a new connection compares equal to the dead one of an old connection, but is another object.
+[[nodiscard]] bool is_same_proxy(const Connection& connection, const caf::strong_actor_ptr& sender) {
+  return caf::actor_cast<caf::strong_actor_ptr>(connection.handle).get() == sender.get();
+}
+
 // The connection a frame came over: a known one, or a stranger's that is let in to say Hello.
 [[nodiscard]] std::optional<LinkId> link_of_sender(RouterSelf self) {
   const caf::strong_actor_ptr& sender = self->current_sender();
   if (!sender) return std::nullopt;
   const auto known = self->state.link_of.find(caf::actor_cast<caf::actor_addr>(sender));
-  if (known != self->state.link_of.end()) return known->second;
+  if (known != self->state.link_of.end()) {
+    const LinkId old = known->second;
+    if (is_same_proxy(self->state.connections.at(old), sender)) return old;
+    reset_link(self, old, "its process has connected anew");
+  }
   const LinkId link = open_connection(self, sender);
   if (self->state.links->stranger(link, now_of(self))) return link;
   ++self->state.counters.strangers;
@@ -164,11 +173,20 @@ void send_to_process(RouterSelf self, Letter letter) {
   const auto link = state.links->link_to(process);
   for (; copies > 0; --copies) {
     if (link && send_over(self, *link, letter)) continue;
-    if (!state.links->is_expected(process) && !state.requests->view().replica_count()) {
-      ++state.counters.undeliverable;
-    } else {
+    if (link || state.links->is_expected(process)) {
       state.waiting->add(process, letter);
+    } else {
+      ++state.counters.undeliverable;  // it has left; what it is owed will be asked for by whoever takes over
     }
+  }
+}
+
+void flush_waiting(RouterSelf self) {
+  auto& state = self->state;
+  for (const ProcessIncarnation process : state.waiting->processes()) {
+    if (!state.links->is_expected(process) && !state.links->link_to(process)) state.waiting->drop(process);
+    if (!state.links->link_to(process)) continue;
+    for (Letter& letter : state.waiting->take(process)) send_to_process(self, std::move(letter));
   }
 }
 

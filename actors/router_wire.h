@@ -8,6 +8,8 @@ namespace shoal {
 void perform(RouterSelf self, std::vector<LinkEffect> effects);
 // To the router of another process, or into the bounded queue until a link to it is up.
 void send_to_process(RouterSelf self, Letter letter);
+// Sends what waits and can go; forgets what waits for processes that left the run.
+void flush_waiting(RouterSelf self);
 // Over the link that a joining node's Join came by; it has no number yet, or is about to get one.
 void answer_join(RouterSelf self, Letter letter);
 void receive_frame(RouterSelf self, const WireFrame& frame);

@@ -195,8 +195,7 @@ Letter DataLoaderCore::send(Item& item, MicrobatchId microbatch, Instant now) {
 
 std::vector<Letter> DataLoaderCore::answered(const Backward& backward, Instant now) {
   const bool is_ours = work_ && backward.purpose == work_->purpose && backward.cause.branch == view_.branch() &&
-                       backward.cause.step == work_->step &&
-                       backward.cause.microbatch.value < work_->items.size();
+                       backward.cause.step == work_->step && backward.cause.microbatch.value < work_->items.size();
   if (!is_ours) return {};
   Item& item = work_->items[backward.cause.microbatch.value];
   if (item.progress != Progress::kInFlight) return {};
@@ -275,8 +274,7 @@ std::vector<Letter> DataLoaderCore::repeat_overdue(Instant now) {
 
 // Only a periodic one: the run does not end without the evaluation of its last weights.
 std::vector<Letter> DataLoaderCore::give_up_evaluation(Instant now) {
-  const bool is_stuck = work_ && work_->purpose == Purpose::kEvaluate &&
-                        work_->extent == EvaluationExtent::kPeriodic &&
+  const bool is_stuck = work_ && work_->purpose == Purpose::kEvaluate && work_->extent == EvaluationExtent::kPeriodic &&
                         now - work_->last_answer >= config_.evaluation_timeout;
   if (!is_stuck) return {};
   const RunEvent event{"evaluation_given_up", "data_loader",

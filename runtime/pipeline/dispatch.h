@@ -52,12 +52,12 @@ struct DataLoaderConfig {
   std::uint32_t credits = 1;       // schedule.h
   Routing routing = Routing::kIwrr;
   std::uint64_t seed = 1;
-  std::uint64_t target_steps = 1;     // plan no step at or beyond it; the complete evaluation follows its commit
-  std::uint64_t evaluate_every = 0;   // steps applied; 0: only the one at the end
+  std::uint64_t target_steps = 1;    // plan no step at or beyond it; the complete evaluation follows its commit
+  std::uint64_t evaluate_every = 0;  // steps applied; 0: only the one at the end
   Duration holders_timeout = std::chrono::milliseconds(500);
   Duration repeat_first = std::chrono::milliseconds(200);  // of AllAnswered, until the Commit is read; doubles
   Duration repeat_ceiling = std::chrono::seconds(5);
-  Duration send_again = std::chrono::seconds(30);       // a Forward whose router may have lost its memory; doubles
+  Duration send_again = std::chrono::seconds(30);         // a Forward whose router may have lost its memory; doubles
   Duration evaluation_timeout = std::chrono::minutes(2);  // without any answer: the periodic one is given up
 };
 

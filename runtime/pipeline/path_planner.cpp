@@ -62,8 +62,8 @@ class Bans {
       if (!holds(replica, now)) allowed.push_back(replica);
     }
     const auto& everybody = (*request.members)[stage];
-    const bool all_banned = std::all_of(everybody.begin(), everybody.end(),
-                                        [&](Incarnation replica) { return holds(replica, now); });
+    const bool all_banned =
+        std::all_of(everybody.begin(), everybody.end(), [&](Incarnation replica) { return holds(replica, now); });
     return all_banned ? with_credit : allowed;
   }
 

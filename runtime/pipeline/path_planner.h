@@ -37,7 +37,7 @@ using Members = std::vector<std::vector<Incarnation>>;
 struct PlanRequest {
   MicrobatchId microbatch;
   Purpose purpose = Purpose::kTrain;
-  const Members* members = nullptr;                   // every stage has at least one (CHECKed)
+  const Members* members = nullptr;                       // every stage has at least one (CHECKed)
   const std::set<Incarnation>* without_credit = nullptr;  // replicas of stage 0 that hold all they may
 };
 

@@ -8,8 +8,8 @@
 namespace shoal {
 namespace {
 
-constexpr double kAverageWeight = 0.2;   // of the newest measurement
-constexpr double kTimeoutFactor = 4.0;   // design.md §4.3
+constexpr double kAverageWeight = 0.2;  // of the newest measurement
+constexpr double kTimeoutFactor = 4.0;  // design.md §4.3
 constexpr int kDoublingsMax = 16;
 
 [[nodiscard]] Letter letter_to(Incarnation replica, MessageBody body) {
@@ -234,9 +234,8 @@ void RequestTable::forget(Incarnation requester) {
 }
 
 void RequestTable::committed(Branch branch, StepId step) {
-  std::erase_if(entries_, [branch, step](const auto& entry) {
-    return entry.first.branch == branch && entry.first.step <= step;
-  });
+  std::erase_if(entries_,
+                [branch, step](const auto& entry) { return entry.first.branch == branch && entry.first.step <= step; });
 }
 
 std::vector<Letter> RequestTable::tick(Instant now) {

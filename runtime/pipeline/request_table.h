@@ -24,9 +24,9 @@
 namespace shoal {
 
 struct RequestLimits {
-  Duration floor = std::chrono::seconds(1);           // of the time-out, which is 4 x the hop's moving average
-  Duration ceiling = std::chrono::seconds(8);         // of doubling; a hop measured slower than that keeps its time-out
-  Duration retry = std::chrono::milliseconds(20);     // first delay after a refusal that passes; doubles
+  Duration floor = std::chrono::seconds(1);        // of the time-out, which is 4 x the hop's moving average
+  Duration ceiling = std::chrono::seconds(8);      // of doubling; a hop measured slower than that keeps its time-out
+  Duration retry = std::chrono::milliseconds(20);  // first delay after a refusal that passes; doubles
   Duration retry_ceiling = std::chrono::milliseconds(500);
   int unanswered_asks_max = 3;
   std::size_t entries_per_requester_max = 4096;

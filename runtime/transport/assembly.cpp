@@ -57,8 +57,8 @@ class Cutter {
  private:
   void begin() {
     frame_ = {};
-    frame_.reserve(static_cast<std::size_t>(
-        std::min<std::uint64_t>(kFrameBytesMax, kFrameHeaderBytes + total_ - offset_)));
+    frame_.reserve(
+        static_cast<std::size_t>(std::min<std::uint64_t>(kFrameBytesMax, kFrameHeaderBytes + total_ - offset_)));
     frame_.resize(kFrameHeaderBytes);
   }
   void flush() {
@@ -107,7 +107,8 @@ Result<Assembler::Header> Assembler::check_header(std::span<const char> frame) c
   if (get_be(frame.data(), 4) != checksum_of(frame)) return refuse("checksum");
   const Header header{get_be(frame.data() + 8, 8), get_be(frame.data() + 16, 8), get_be(frame.data() + 24, 8)};
   const std::uint64_t payload = frame.size() - kFrameHeaderBytes;
-  if (header.offset > header.total || payload > header.total - header.offset) return refuse("beyond its transfer's end");
+  if (header.offset > header.total || payload > header.total - header.offset)
+    return refuse("beyond its transfer's end");
   const auto known = open_.find(header.transfer);
   if (known == open_.end() && header.offset != 0) return refuse("in the middle of a transfer that has not begun");
   if (known == open_.end() && open_.size() >= limits_.transfers_max) return refuse("too many transfers at once");

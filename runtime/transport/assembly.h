@@ -29,8 +29,8 @@ inline constexpr std::size_t kFrameHeaderBytes = 32;
 struct AssemblyLimits {
   std::size_t letter_bytes_max = kLetterBytesMax;
   std::size_t buffer_bytes_max = kTensorBytesMax;
-  std::size_t buffers_max = 16;              // tensors in one letter
-  std::size_t transfers_max = 4;             // open at once, per peer
+  std::size_t buffers_max = 16;                                    // tensors in one letter
+  std::size_t transfers_max = 4;                                   // open at once, per peer
   std::size_t open_bytes_max = kTensorBytesMax + kLetterBytesMax;  // of all open transfers, per peer
 };
 

@@ -60,8 +60,8 @@ void LinkTable::decide_who_dials() {
 }
 
 Hello LinkTable::own_hello(bool is_answer) const {
-  return Hello{kProtocolVersion,   self_.run, self_.term, self_.process.value_or(ProcessIncarnation{}),
-               self_.role,         self_.name, is_answer};
+  return Hello{kProtocolVersion, self_.run,  self_.term, self_.process.value_or(ProcessIncarnation{}),
+               self_.role,       self_.name, is_answer};
 }
 
 std::vector<LinkEffect> LinkTable::identify(ProcessIncarnation process, RunId run, Term term, Instant /*now*/) {
@@ -158,8 +158,8 @@ std::vector<LinkEffect> LinkTable::dialled(ProcessIncarnation process, std::opti
 }
 
 bool LinkTable::stranger(LinkId link, Instant now) {
-  const auto strangers = std::count_if(links_.begin(), links_.end(),
-                                       [](const auto& known) { return !known.second.identity.process; });
+  const auto strangers =
+      std::count_if(links_.begin(), links_.end(), [](const auto& known) { return !known.second.identity.process; });
   if (static_cast<std::size_t>(strangers) >= limits_.strangers_max) return false;
   links_[link].began = now;
   return true;
@@ -306,6 +306,12 @@ std::vector<Letter> WaitingLetters::take(ProcessIncarnation process) {
   for (const Letter& letter : letters) bytes_ -= memory_of(letter);
   waiting_.erase(found);
   return letters;
+}
+
+std::vector<ProcessIncarnation> WaitingLetters::processes() const {
+  std::vector<ProcessIncarnation> all;
+  for (const auto& [process, letters] : waiting_) all.push_back(process);
+  return all;
 }
 
 void WaitingLetters::drop(ProcessIncarnation process) { dropped_ += take(process).size(); }

@@ -123,8 +123,8 @@ class LinkTable {
     std::optional<LinkId> greeting;
   };
   struct Link {
-    bool greeted = false;  // a good Hello was received
-    bool answered = false; // we have sent ours
+    bool greeted = false;   // a good Hello was received
+    bool answered = false;  // we have sent ours
     LinkIdentity identity;
     std::optional<ProcessIncarnation> dialled_to;
     Instant began;
@@ -155,6 +155,7 @@ class WaitingLetters {
   void add(ProcessIncarnation process, Letter letter);
   [[nodiscard]] std::vector<Letter> take(ProcessIncarnation process);
   void drop(ProcessIncarnation process);
+  [[nodiscard]] std::vector<ProcessIncarnation> processes() const;
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 

@@ -1,0 +1,331 @@
+// Routers of three processes in one thread: a spawner, two nodes. Frames, links, journal and retries are the real ones;
+// only the dialler is simulated: it hands out the router that a port stands for.
+#include "actors/router.h"
+
+#include <map>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <caf/scheduler/test_coordinator.hpp>
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr RunId kRun{7};
+constexpr Term kTerm{2};
+constexpr Incarnation kFirst{11};   // stage 0, on node 1
+constexpr Incarnation kSecond{12};  // stage 1, on node 2
+
+struct Heard {
+  std::vector<MessageBody> bodies;
+  std::vector<JournalEntry> entries;
+  int transfers = 0;
+
+  template <class Body>
+  [[nodiscard]] std::vector<Body> all() const {
+    std::vector<Body> found;
+    for (const auto& body : bodies) {
+      if (const auto* one = std::get_if<Body>(&body)) found.push_back(*one);
+    }
+    return found;
+  }
+};
+
+template <class... Bodies>
+caf::behavior hears(std::shared_ptr<Heard> heard) {
+  return {[heard](const Bodies& body) { heard->bodies.emplace_back(body); }...,
+          [heard](const JournalEntry& entry) { heard->entries.push_back(entry); },
+          [heard](const TransferTimed&) { ++heard->transfers; }};
+}
+
+caf::behavior recorder(caf::event_based_actor*, std::shared_ptr<Heard> heard) {
+  return hears<Join, Welcome, Heartbeat, FetchJournal, ProcessLost, Forward, Backward, Ask, SpawnStage>(heard);
+}
+
+struct Network {
+  caf::actor_system_config config;
+  std::unique_ptr<caf::actor_system> system;
+  caf::scheduler::test_coordinator* scheduler = nullptr;
+  std::map<std::uint16_t, RouterActor> published;
+  caf::actor dialler;
+  std::vector<caf::actor> others;
+  std::uint64_t position = 0;
+
+  Network() {
+    config.set("scheduler.policy", caf::atom("testing"));
+    system = std::make_unique<caf::actor_system>(config);
+    scheduler = dynamic_cast<caf::scheduler::test_coordinator*>(&system->scheduler());
+    scheduler->clock().current_time += 1h;
+    dialler = system->spawn([this]() -> caf::behavior {
+      return {[this](caf::connect_atom, const std::string&,
+                     std::uint16_t port) -> caf::result<caf::node_id, caf::strong_actor_ptr, std::set<std::string>> {
+        const auto found = published.find(port);
+        if (found == published.end()) return caf::make_error(caf::sec::cannot_connect_to_node);
+        return {caf::node_id{}, caf::actor_cast<caf::strong_actor_ptr>(found->second), std::set<std::string>{}};
+      }};
+    });
+  }
+  ~Network() {
+    for (const auto& [port, actor] : published) caf::anon_send_exit(actor, caf::exit_reason::kill);
+    for (const auto& actor : others) caf::anon_send_exit(actor, caf::exit_reason::kill);
+    caf::anon_send_exit(dialler, caf::exit_reason::kill);
+    drain();
+    published.clear();
+    others.clear();
+    dialler = nullptr;
+    drain();
+  }
+  void drain() {
+    while (scheduler->try_run_once()) {
+    }
+  }
+  void advance(Duration wait) {
+    drain();
+    auto& clock = scheduler->clock();
+    const auto end = clock.current_time + wait;
+    while (clock.has_pending_timeout() && clock.schedule().begin()->first <= end) {
+      scheduler->trigger_timeout();
+      drain();
+    }
+    clock.current_time = end;
+  }
+  RouterActor start_router(std::uint16_t port, RouterConfig settings) {
+    settings.dialler = [actor = dialler](const Endpoint&) { return actor; };
+    const auto actor = system->spawn(router, std::move(settings));
+    published[port] = actor;
+    return actor;
+  }
+  std::shared_ptr<Heard> attach(std::uint16_t port, Role role, StageId stage = {}, Incarnation incarnation = {}) {
+    auto heard = std::make_shared<Heard>();
+    const auto actor = system->spawn(recorder, heard);
+    others.push_back(actor);
+    caf::anon_send(published.at(port), Attach{role, stage, incarnation, actor});
+    drain();
+    return heard;
+  }
+  void say(std::uint16_t port, const Address& to, MessageBody body) {
+    caf::anon_send(published.at(port), Letter{{}, to, std::move(body)});
+    drain();
+  }
+  void spawner() {
+    RouterConfig settings;
+    settings.self = {ProcessRole::kSpawner, kSpawnerProcess, "spawner", kRun, kTerm};
+    (void)start_router(1, std::move(settings));
+  }
+  void node(std::uint16_t port, LetterFilter filter = {}) {
+    RouterConfig settings;
+    settings.self = {ProcessRole::kNode, ProcessIncarnation{port}, "node", kRun, kTerm};
+    settings.spawner = Endpoint{"host", 1};
+    settings.filter = std::move(filter);
+    (void)start_router(port, std::move(settings));
+  }
+  void tell_peers(std::vector<std::uint16_t> ports) {
+    Peers peers{kRun, kTerm, 1, {}};
+    for (const auto port : ports) {
+      peers.peers.push_back({ProcessIncarnation{port}, ProcessRole::kNode, "node", {"host", port}});
+    }
+    say(1, {kSpawnerProcess, Role::kRouter, {}, {}}, peers);
+    for (const auto port : ports) say(1, {ProcessIncarnation{port}, Role::kRouter, {}, {}}, peers);
+    advance(1s);
+  }
+  JournalEntry entry(JournalBody body) { return {JournalPosition{++position}, {}, kTerm, std::move(body)}; }
+  void journal(std::vector<std::uint16_t> ports, std::vector<JournalEntry> entries) {
+    for (const auto port : ports) {
+      const ProcessIncarnation process{port == 1 ? std::uint16_t{0} : port};
+      say(1, {process, Role::kRouter, {}, {}}, JournalEntries{kRun, kTerm, entries});
+    }
+    advance(10ms);
+  }
+  // A spawner and nodes 2 and 3, linked; stage 0 on node 2, stage 1 on node 3.
+  void two_stages(LetterFilter filter_of_first = {}) {
+    spawner(), node(2, std::move(filter_of_first)), node(3);
+    advance(1s);
+    tell_peers({2, 3});
+    journal({1, 2, 3}, {entry(AddReplica{StageId{0}, {}, kFirst, ProcessIncarnation{2}, 0}),
+                        entry(AddReplica{StageId{1}, {}, kSecond, ProcessIncarnation{3}, 0})});
+  }
+};
+
+TensorBlob tensor_of(std::size_t count) {
+  auto bytes = std::make_shared<AlignedBuffer>(count * 4);
+  for (std::size_t i = 0; i < count * 4; ++i) bytes->data()[i] = static_cast<std::byte>(i * 37);
+  return {DType::kFloat32, {static_cast<std::int64_t>(count)}, std::move(bytes)};
+}
+
+Forward forward_of(std::uint64_t position) {
+  Forward forward;
+  forward.cause.run = kRun;
+  forward.cause.position = JournalPosition{position};
+  forward.cause.hop = 1;
+  forward.sender = kFirst;
+  forward.path = {kFirst, kSecond};
+  forward.input = tensor_of(700'000);
+  return forward;
+}
+
+TEST(Router, AJoinIsAnsweredOverItsLinkAndGivesTheProcessItsNumber) {
+  Network net;
+  net.spawner();
+  const auto supervisor = net.attach(1, Role::kSupervisor);
+  RouterConfig settings;
+  settings.self.name = "node1";
+  settings.spawner = Endpoint{"host", 1};
+  (void)net.start_router(5, settings);
+  const auto agent = net.attach(5, Role::kNodeAgent);
+  net.advance(1s);
+  Join join;
+  join.nonce = 99;
+  net.say(5, to_supervisor(), join);
+  ASSERT_EQ(supervisor->all<Join>().size(), 1U);
+  Welcome welcome;
+  welcome.nonce = 99;
+  welcome.process = ProcessIncarnation{5};
+  welcome.run = kRun;
+  welcome.term = kTerm;
+  net.say(1, to_node_agent(ProcessIncarnation{5}), welcome);
+  EXPECT_EQ(agent->all<Welcome>().size(), 1U);
+  net.say(5, to_supervisor(), Heartbeat{ProcessIncarnation{5}, 1});
+  EXPECT_EQ(supervisor->all<Heartbeat>().size(), 1U);
+  EXPECT_GE(supervisor->all<FetchJournal>().size(), 1U) << "a welcomed process asks for the journal";
+}
+
+TEST(Router, AStrangerMaySayNothingButJoin) {
+  Network net;
+  net.spawner();
+  const auto supervisor = net.attach(1, Role::kSupervisor);
+  RouterConfig settings;
+  settings.spawner = Endpoint{"host", 1};
+  (void)net.start_router(5, settings);
+  net.advance(1s);
+  net.say(5, to_supervisor(), Heartbeat{ProcessIncarnation{2}, 1});
+  EXPECT_TRUE(supervisor->all<Heartbeat>().empty());
+}
+
+TEST(Router, AForwardReachesItsReplicaBitForBitAndTheAnswerComesBack) {
+  Network net;
+  net.two_stages();
+  const auto first = net.attach(2, Role::kStage, StageId{0}, kFirst);
+  const auto second = net.attach(3, Role::kStage, StageId{1}, kSecond);
+  const Forward forward = forward_of(2);
+  net.say(2, to_stage({}, kSecond), forward);
+  net.advance(10ms);
+  ASSERT_EQ(second->all<Forward>().size(), 1U);
+  EXPECT_EQ(second->all<Forward>()[0], forward);
+  Backward backward;
+  backward.cause = forward.cause;
+  backward.sender = kSecond;
+  backward.input_gradient = tensor_of(1000);
+  net.say(3, to_stage({}, kFirst), backward);
+  net.advance(10ms);
+  ASSERT_EQ(first->all<Backward>().size(), 1U);
+  EXPECT_EQ(first->all<Backward>()[0], backward);
+}
+
+TEST(Router, ALostForwardIsAskedForAndSentAgain) {
+  Network net;
+  int lost = 0;
+  net.two_stages([&lost](const Letter& letter) {
+    if (!std::holds_alternative<Forward>(letter.body)) return 1;
+    return lost++ == 0 ? 0 : 1;
+  });
+  const auto second = net.attach(3, Role::kStage, StageId{1}, kSecond);
+  net.say(2, to_stage({}, kSecond), forward_of(2));
+  net.advance(500ms);
+  EXPECT_TRUE(second->all<Forward>().empty());
+  net.advance(1s);
+  ASSERT_EQ(second->all<Ask>().size(), 1U);
+  net.say(3, to_stage({}, kFirst),
+          AskAnswer{second->all<Ask>()[0].cause, kSecond, Purpose::kTrain, AskState::kUnknown});
+  net.advance(100ms);
+  EXPECT_EQ(second->all<Forward>().size(), 1U);
+}
+
+TEST(Router, AForwardToAReplicaThatIsNotThereMovesToAnother) {
+  Network net;
+  net.two_stages();
+  constexpr Incarnation kThird{13};
+  net.journal({1, 2, 3}, {net.entry(AddReplica{StageId{1}, ReplicaId{1}, kThird, ProcessIncarnation{3}, 0})});
+  const auto third = net.attach(3, Role::kStage, StageId{1}, kThird);
+  net.say(2, to_stage({}, kSecond), forward_of(3));
+  net.advance(100ms);
+  ASSERT_EQ(third->all<Forward>().size(), 1U);
+  EXPECT_THAT(third->all<Forward>()[0].path, testing::ElementsAre(kFirst, kThird));
+}
+
+TEST(Router, FollowsTheJournalByPositionAndFetchesGaps) {
+  Network net;
+  net.two_stages();
+  const auto supervisor = net.attach(1, Role::kSupervisor);
+  const auto stage = net.attach(2, Role::kStage, StageId{0}, kFirst);
+  ASSERT_EQ(stage->entries.size(), 2U) << "what it lacked when it was attached";
+  const auto third = net.entry(AppointGroup{StageId{0}, Incarnation{50}});
+  const auto fourth = net.entry(AppointGroup{StageId{1}, Incarnation{51}});
+  net.journal({2}, {fourth});
+  EXPECT_EQ(stage->entries.size(), 2U);
+  net.advance(300ms);
+  const auto asked = supervisor->all<FetchJournal>();
+  ASSERT_FALSE(asked.empty());
+  EXPECT_EQ(asked.back(), (FetchJournal{ProcessIncarnation{2}, JournalPosition{2}}));
+  net.journal({2}, {third, fourth});
+  net.journal({2}, {third, fourth});
+  ASSERT_EQ(stage->entries.size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(stage->entries[i].position.value, i + 1);
+}
+
+TEST(Router, ALetterAheadOfTheJournalWaitsForIt) {
+  Network net;
+  net.two_stages();
+  const auto second = net.attach(3, Role::kStage, StageId{1}, kSecond);
+  const auto third = net.entry(AppointGroup{StageId{0}, Incarnation{50}});
+  net.journal({1, 2}, {third});
+  net.say(2, to_stage({}, kSecond), forward_of(3));
+  net.advance(50ms);
+  EXPECT_TRUE(second->all<Forward>().empty());
+  net.journal({3}, {third});
+  EXPECT_EQ(second->all<Forward>().size(), 1U);
+}
+
+TEST(Router, ANodeCannotPlayTheSpawner) {
+  Network net;
+  net.two_stages();
+  const auto stage = net.attach(3, Role::kStage, StageId{1}, kSecond);
+  const auto forged = net.entry(RemoveReplica{StageId{1}, kSecond, "forged"});
+  net.say(2, {ProcessIncarnation{3}, Role::kRouter, {}, {}}, JournalEntries{kRun, Term{9}, {forged}});
+  net.advance(50ms);
+  EXPECT_EQ(stage->entries.size(), 2U);
+}
+
+TEST(Router, TheSpawnerReportsALostProcessAndLettersWaitForItsReturn) {
+  Network net;
+  net.two_stages();
+  const auto supervisor = net.attach(1, Role::kSupervisor);
+  caf::anon_send_exit(net.published.at(2), caf::exit_reason::kill);
+  net.published.erase(2);
+  net.advance(100ms);
+  ASSERT_EQ(supervisor->all<ProcessLost>().size(), 1U);
+  EXPECT_EQ(supervisor->all<ProcessLost>()[0].process, ProcessIncarnation{2});
+  net.say(1, to_node_agent(ProcessIncarnation{2}), SpawnStage{});
+  net.node(2);
+  const auto agent = net.attach(2, Role::kNodeAgent);
+  net.advance(1s);
+  EXPECT_EQ(agent->all<SpawnStage>().size(), 1U);
+}
+
+TEST(Router, MissingGoesToTheTableOfTheUpstreamReplica) {
+  Network net;
+  net.two_stages();
+  const auto second = net.attach(3, Role::kStage, StageId{1}, kSecond);
+  net.say(2, to_stage({}, kSecond), forward_of(2));
+  Missing missing;
+  missing.order.stage = StageId{1};
+  missing.upstream = kFirst;
+  missing.microbatches = {MicrobatchId{0}};
+  net.say(1, {ProcessIncarnation{2}, Role::kRouter, {}, {}}, missing);
+  net.advance(50ms);
+  EXPECT_EQ(second->all<Forward>().size(), 2U);
+}
+
+}  // namespace
+}  // namespace shoal
