@@ -36,8 +36,7 @@ void adopt(Self self, SyncGroupSettings settings) {
   state.core.emplace(settings.core);
   state.settings = std::move(settings);
   const SyncGroupConfig& core = state.settings.core;
-  self->send(state.settings.router,
-             Attach{Role::kSyncGroup, core.stage, core.self, caf::actor_cast<caf::actor>(self)});
+  self->send(state.settings.router, Attach{Role::kSyncGroup, core.stage, core.self, caf::actor_cast<caf::actor>(self)});
   self->delayed_send(self, kTickPeriod, Tick{});
 }
 

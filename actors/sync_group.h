@@ -1,7 +1,7 @@
 // The sync group of one stage: brings its replicas to one sum per step and votes for it.
 //
-// Everything is decided in runtime/sync/sync_group.h. It keeps nothing durable: a new one under a new incarnation starts
-// from the journal, which its router gives it from the first entry on (P-21).
+// Everything is decided in runtime/sync/sync_group.h. It keeps nothing durable: a new one under a new incarnation
+// starts from the journal, which its router gives it from the first entry on (P-21).
 #pragma once
 
 #include <optional>

@@ -26,9 +26,9 @@ struct CommitPolicy {
 struct StepSums {
   StepId step;
   std::uint64_t optimizer_step_before = 0;
-  std::vector<ManifestEntry> entries;   // of all stages, in any order: token counts and bad tensors
+  std::vector<ManifestEntry> entries;       // of all stages, in any order: token counts and bad tensors
   std::vector<ManifestEntry> loss_entries;  // of the last stage: each microbatch once, in any order
-  std::vector<TensorNorm> norms;        // of all stages, in any order
+  std::vector<TensorNorm> norms;            // of all stages, in any order
 };
 
 // Sums, norms, clip scale, learning rate, and the skip: a bad tensor, a loss or a norm that is not finite (the lowest

@@ -1,4 +1,5 @@
-// Records of lost processes are kept (a few hundred bytes each) while they name replicas; the last 1000 of them at most.
+// Records of lost processes are kept (a few hundred bytes each) while they name replicas; the last 1000 of them at
+// most.
 #include "runtime/cluster/process_directory.h"
 
 #include "runtime/base/compose.h"
@@ -19,8 +20,8 @@ std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, Pr
     if (record.join.name == join.name && record.join.device_index == join.device_index) {
       if (join.previous != process || process.value == 0) {
         return NotAdmitted{JoinRefusal::kNameTaken,
-                           compose("the name '", join.name, "' is taken by a live process (pid ", record.join.pid, " at ",
-                                   record.join.endpoint.host, "); choose another with --name")};
+                           compose("the name '", join.name, "' is taken by a live process (pid ", record.join.pid,
+                                   " at ", record.join.endpoint.host, "); choose another with --name")};
       }
       admitted.replaces = process;
     }
@@ -29,8 +30,9 @@ std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, Pr
     const std::string difference = compose("kernels of '", join.name, "' (", join.fingerprint.text, ") differ from '",
                                            record.join.name, "' (", record.join.fingerprint.text, ")");
     if (rule_ == FingerprintRule::kMustAgree) {
-      return NotAdmitted{JoinRefusal::kMixedKernels, difference + "; exact mode promises equal bits only on equal "
-                                                                  "kernels: set sync.allow_mixed_kernels to accept it"};
+      return NotAdmitted{JoinRefusal::kMixedKernels, difference +
+                                                         "; exact mode promises equal bits only on equal "
+                                                         "kernels: set sync.allow_mixed_kernels to accept it"};
     }
     admitted.warning = difference;
   }

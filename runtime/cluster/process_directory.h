@@ -20,9 +20,9 @@ enum class FingerprintRule { kMustAgree, kMayDiffer };
 
 struct Admitted {
   ProcessIncarnation process;
-  bool is_new = false;                            // otherwise a repeat
-  std::optional<ProcessIncarnation> replaces;     // itself before its link broke: lose() that one
-  std::string warning;                            // mixed kernels where they are allowed
+  bool is_new = false;                         // otherwise a repeat
+  std::optional<ProcessIncarnation> replaces;  // itself before its link broke: lose() that one
+  std::string warning;                         // mixed kernels where they are allowed
 };
 
 struct NotAdmitted {

@@ -58,6 +58,7 @@ JournalEntry SupervisorCore::entry_for(const JournalBody& body) const {
 
 SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant now) {
   view_.apply(entry);
+  if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) leaving_.erase(removed->replica);
   const JournalEntries news{config_.run, config_.term, {entry}};
   send({kSpawnerProcess, Role::kRouter, {}, {}}, news);
   for (const ProcessIncarnation process : processes_.alive()) send({process, Role::kRouter, {}, {}}, news);
@@ -102,13 +103,15 @@ void SupervisorCore::start_group(StageId stage) {
   effects_.push_back(StartGroup{stage, group});
 }
 
-SupervisorEffects SupervisorCore::group_ended(StageId stage, Incarnation group, const std::string& reason, Instant now) {
+SupervisorEffects SupervisorCore::group_ended(StageId stage, Incarnation group, const std::string& reason,
+                                              Instant now) {
   if (phase_ != Phase::kTraining || group != view_.group_of(stage)) return take_effects();
   announce("restarted", compose("sync_group/", stage), reason);
   if (restarts_.spend(now)) {
     start_group(stage);
   } else {
-    finish(1, compose("sync_group/", stage, " ends again and again: ", reason, "; ", config_.resume_hint), "failed", now);
+    finish(1, compose("sync_group/", stage, " ends again and again: ", reason, "; ", config_.resume_hint), "failed",
+           now);
   }
   return take_effects();
 }
@@ -131,7 +134,8 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
     lose_process(process, "no sign of life", now);
   }
   if (phase_ == Phase::kGathering && config_.wait_timeout && now - phase_since_ >= *config_.wait_timeout) {
-    finish(4, explain_waiting(now) + "; start more nodes, or lower pipeline.stages or pipeline.replicas", "failed", now);
+    finish(4, explain_waiting(now) + "; start more nodes, or lower pipeline.stages or pipeline.replicas", "failed",
+           now);
   }
   if (now - peers_at_ >= kPeersAgain) {
     peers_at_ = now;
@@ -216,8 +220,8 @@ std::vector<ActorLine> SupervisorCore::actors() const {
   }
   for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
     const Incarnation group = view_.group_of(StageId{stage});
-    lines.push_back({compose("sync_group/", stage), "spawner", group.value,
-                     votes_.contains(StageId{stage}) ? "voted" : "working"});
+    lines.push_back(
+        {compose("sync_group/", stage), "spawner", group.value, votes_.contains(StageId{stage}) ? "voted" : "working"});
   }
   return lines;
 }

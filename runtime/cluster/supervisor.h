@@ -4,8 +4,8 @@
 //
 // P-2 by construction: the core only *asks* for an entry (AppendEntry); the shell makes it durable, then calls
 // appended(), and only that changes the view and sends anything. P-4: nothing volatile here matters; votes come again.
-// A stage that lost its last replica ends the run (exit 1, resumable), once the step that could still commit is settled.
-// Pure: time comes in, effects go out, to be performed in order, each completely before the next.
+// A stage that lost its last replica ends the run (exit 1, resumable), once the step that could still commit is
+// settled. Pure: time comes in, effects go out, to be performed in order, each completely before the next.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ struct StartPoint {
   std::uint64_t version = 0;         // steps applied
   std::uint64_t optimizer_step = 0;  // updates applied
   bool from_checkpoint = false;
-  std::string weights_sha256;        // of the checkpoint
+  std::string weights_sha256;  // of the checkpoint
 };
 
 struct SupervisorConfig {
@@ -39,19 +39,19 @@ struct SupervisorConfig {
   Term term;
   StartPoint start;
   std::uint32_t stages = 1;
-  std::uint32_t replicas = 1;           // per stage, waited for at the start
-  std::uint64_t steps_target = 0;       // steps committed at which the run is finished
-  std::uint64_t checkpoint_every = 0;   // steps; 0: only at the end
+  std::uint32_t replicas = 1;          // per stage, waited for at the start
+  std::uint64_t steps_target = 0;      // steps committed at which the run is finished
+  std::uint64_t checkpoint_every = 0;  // steps; 0: only at the end
   FingerprintRule fingerprints = FingerprintRule::kMayDiffer;
   CommitPolicy policy;
-  std::string config_toml;              // resolved; sent to every process that joins
-  std::string resume_hint;              // "resume with: shoal train --resume DIR"
-  std::optional<Duration> wait_timeout;               // for the first workers; exit 4 afterwards
-  Duration dead_after = std::chrono::seconds(10);     // silence of a process
-  Duration settle_for = std::chrono::seconds(5);      // for a commit or checkpoint under way when a stage is lost
-  Duration save_within = std::chrono::minutes(2);     // of a last checkpoint whose saver or storage was lost
+  std::string config_toml;                              // resolved; sent to every process that joins
+  std::string resume_hint;                              // "resume with: shoal train --resume DIR"
+  std::optional<Duration> wait_timeout;                 // for the first workers; exit 4 afterwards
+  Duration dead_after = std::chrono::seconds(10);       // silence of a process
+  Duration settle_for = std::chrono::seconds(5);        // for a commit or checkpoint under way when a stage is lost
+  Duration save_within = std::chrono::minutes(2);       // of a last checkpoint whose saver or storage was lost
   Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation
-  Duration leave_within = std::chrono::seconds(5);    // processes told to end
+  Duration leave_within = std::chrono::seconds(5);      // processes told to end
 };
 
 // Record this as the next entry, durably, then appended(); or journal_failed().
@@ -209,7 +209,8 @@ class SupervisorCore {
   Numbers actor_numbers_;
   std::vector<Starting> starting_;
   int starts_failed_ = 0;
-  std::set<Incarnation> ended_;  // replicas whose actor ended though their process lives
+  std::set<Incarnation> ended_;    // replicas whose actor ended though their process lives
+  std::set<Incarnation> leaving_;  // their RemoveReplica was asked for and is not in the view yet
   std::map<StageId, Prepared> votes_;
   std::uint64_t votes_refused_ = 0;
   RestartBudget restarts_;

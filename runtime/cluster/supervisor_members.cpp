@@ -84,10 +84,13 @@ SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {
   if (!processes_.is_alive(leaving.process) || stop_ || phase_ >= Phase::kEnding) return take_effects();
   for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
     const auto& members = view_.replicas_of(StageId{stage});
-    const auto stays = [&](const ReplicaMember& member) { return is_live(member) && member.process != leaving.process; };
+    const auto stays = [&](const ReplicaMember& member) {
+      return is_live(member) && member.process != leaving.process;
+    };
     const auto leaves = [&](const ReplicaMember& member) { return member.process == leaving.process; };
     if (std::none_of(members.begin(), members.end(), stays) && std::any_of(members.begin(), members.end(), leaves)) {
-      return stop(compose(processes_.name_of(leaving.process), ", the last to serve stage ", stage, ", leaves"), 75, now);
+      return stop(compose(processes_.name_of(leaving.process), ", the last to serve stage ", stage, ", leaves"), 75,
+                  now);
     }
   }
   send(to_node_agent(leaving.process), EndProcess{"it asked to leave", 0});
@@ -120,10 +123,13 @@ void SupervisorCore::remove_dead(const std::string& reason, Instant now) {
     const bool is_served = std::any_of(members.begin(), members.end(), [&](const auto& m) { return is_live(m); });
     for (const ReplicaMember& member : members) {
       if (is_live(member)) continue;
-      if (saving_ && !saving_->deadline && std::count(saving_->savers.begin(), saving_->savers.end(), member.incarnation)) {
+      if (saving_ && !saving_->deadline &&
+          std::count(saving_->savers.begin(), saving_->savers.end(), member.incarnation)) {
         saving_->deadline = now + config_.save_within;
       }
-      if (is_served) append(RemoveReplica{StageId{stage}, member.incarnation, reason});
+      if (is_served && leaving_.insert(member.incarnation).second) {
+        append(RemoveReplica{StageId{stage}, member.incarnation, reason});
+      }
     }
     if (!is_served) lose_stage(StageId{stage}, reason, now);
   }
@@ -169,7 +175,7 @@ void SupervisorCore::place_if_enough(Instant now) {
 
 void SupervisorCore::start_replica(const Placement& placement) {
   const StartPoint& start = config_.start;
-  const SpawnStage order{placement.stage, placement.slot,       next_actor(),          branch_,
+  const SpawnStage order{placement.stage, placement.slot,       next_actor(),         branch_,
                          start.version,   start.optimizer_step, start.from_checkpoint};
   starting_.push_back({order, placement.process, std::nullopt});
   note(compose("stage/", placement.stage, "/", placement.slot, " starts on ", processes_.name_of(placement.process)));
@@ -184,8 +190,9 @@ void SupervisorCore::admit_replicas(Instant now) {
     if (!starting.ready) return;
     const auto [first, is_first] = digests.emplace(starting.order.stage, starting.ready->state_digest);
     if (starting.ready->version == config_.start.version && first->second == starting.ready->state_digest) continue;
-    return finish(1, compose("replicas of stage ", starting.order.stage, " start with different states (",
-                             processes_.name_of(starting.process), " at version ", starting.ready->version, ")"),
+    return finish(1,
+                  compose("replicas of stage ", starting.order.stage, " start with different states (",
+                          processes_.name_of(starting.process), " at version ", starting.ready->version, ")"),
                   "failed", now);
   }
   std::sort(starting_.begin(), starting_.end(), [](const Starting& a, const Starting& b) {

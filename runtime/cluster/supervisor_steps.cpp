@@ -91,8 +91,9 @@ SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant n
 }
 
 void SupervisorCore::last_checkpoint_failed(const std::string& reason, Instant now) {
-  finish(3, compose("the last checkpoint (step ", view_.committed_steps(), ") could not be saved: ", reason,
-                    "; the newest one is of step ", saved_version_, "; ", config_.resume_hint),
+  finish(3,
+         compose("the last checkpoint (step ", view_.committed_steps(), ") could not be saved: ", reason,
+                 "; the newest one is of step ", saved_version_, "; ", config_.resume_hint),
          "failed", now);
 }
 

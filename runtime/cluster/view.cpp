@@ -56,9 +56,9 @@ void View::change(const JournalEntry& entry, const AddReplica& added) {
   if (added.stage.value >= stages_.size()) stages_.resize(added.stage.value + std::size_t{1});
   Stage& stage = stages_[added.stage.value];
   const ReplicaMember member{added.replica, added.slot, added.process};
-  const auto place = std::lower_bound(
-      stage.replicas.begin(), stage.replicas.end(), member,
-      [](const ReplicaMember& a, const ReplicaMember& b) { return a.incarnation < b.incarnation; });
+  const auto place =
+      std::lower_bound(stage.replicas.begin(), stage.replicas.end(), member,
+                       [](const ReplicaMember& a, const ReplicaMember& b) { return a.incarnation < b.incarnation; });
   stage.replicas.insert(place, member);
   stage.last_change = entry.position;
   stage_of_[added.replica] = added.stage;
@@ -88,9 +88,7 @@ void View::change(const JournalEntry& entry, const Commit& commit) {
   skips_in_a_row_ = commit.skip ? skips_in_a_row_ + 1 : 0;
 }
 
-void View::change(const JournalEntry& /*entry*/, const FinishRun& finish) {
-  finished_ = finish.reason;
-}
+void View::change(const JournalEntry& /*entry*/, const FinishRun& finish) { finished_ = finish.reason; }
 
 std::uint64_t View::optimizer_step() const { return totals_.empty() ? 0 : totals_.back().optimizer_step; }
 
@@ -145,7 +143,8 @@ JournalEntry without_details(JournalEntry entry) {
 }
 
 std::string describe(const JournalEntry& entry) {
-  return compose("entry ", entry.position, ": ", std::visit([](const auto& body) { return text_of(body); }, entry.body));
+  return compose("entry ", entry.position, ": ",
+                 std::visit([](const auto& body) { return text_of(body); }, entry.body));
 }
 
 }  // namespace shoal

@@ -80,9 +80,9 @@ class Statement {
                                    : 0);
   }
   Statement& bind_bytes(std::span<const char> bytes) {
-    return keep(code_ == SQLITE_OK ? sqlite3_bind_blob64(statement_, ++bound_, bytes.data(), bytes.size(),
-                                                         SQLITE_TRANSIENT)
-                                   : 0);
+    return keep(code_ == SQLITE_OK
+                    ? sqlite3_bind_blob64(statement_, ++bound_, bytes.data(), bytes.size(), SQLITE_TRANSIENT)
+                    : 0);
   }
   // SQLITE_ROW, SQLITE_DONE or an error code.
   [[nodiscard]] int next() { return code_ == SQLITE_OK ? sqlite3_step(statement_) : code_; }
@@ -261,7 +261,8 @@ Result<Term> SqliteJournal::begin_term() {
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database database(raw);
   if (code != SQLITE_OK) {
-    return fail(Error::kIo, compose("journal ", path.string(), ": ", sqlite3_errstr(code), "; is its folder writable?"));
+    return fail(Error::kIo,
+                compose("journal ", path.string(), ": ", sqlite3_errstr(code), "; is its folder writable?"));
   }
   sqlite3_extended_result_codes(raw, 1);
   auto journal = std::make_unique<SqliteJournal>(std::move(database), path);
@@ -277,8 +278,9 @@ Result<std::unique_ptr<JournalStore>> create_journal(const std::filesystem::path
   const Result<bool> exists = (*journal)->has_tables();
   if (!exists) return exists.failure();
   if (*exists) {
-    return fail(Error::kUsage, compose("journal ", path.string(), ": a run is recorded here already; resume it, or "
-                                                                  "choose another directory"));
+    return fail(Error::kUsage, compose("journal ", path.string(),
+                                       ": a run is recorded here already; resume it, or "
+                                       "choose another directory"));
   }
   if (Status made = (*journal)->make_tables(run); !made) return made.failure();
   if (Status read = (*journal)->read_meta(); !read) return read.failure();

@@ -1,4 +1,5 @@
-// JournalStore: the supervisor's durable memory (P-1, P-2, P-4): the journal's entries, and the numbers never given twice.
+// JournalStore: the supervisor's durable memory (P-1, P-2, P-4): the journal's entries, and the numbers never given
+// twice.
 //
 // What append(), reserve() or begin_term() reported as done survives kill -9 and power loss: SQLite with one fsync per
 // call (WAL, synchronous=FULL). One process owns a journal: it stays locked while open. Entries are stored as codec.h

@@ -1,6 +1,7 @@
 // SyncGroupCore: brings one stage's replicas to one sum per step, and votes for it (protocol rules P-14 .. P-22).
 //
-//   open ──hints cover the plan──▶ preparing ──exactly once──▶ reducing ──all, equal digests──▶ voted ──Commit──▶ open, step + 1
+//   open ──hints cover the plan──▶ preparing ──exactly once──▶ reducing ──all, equal digests──▶ voted ──Commit──▶ open,
+//   step + 1
 //    ▲                              │ gap: Open + Missing       │ time-out, digests differ       │
 //    │                              │ twice: Zero + Missing(all)│                                │ membership change
 //    └──────────────────────────────┴───────────────────────────┴────────────────────────────────┘ of the stage (P-20)
@@ -28,7 +29,7 @@ struct SyncGroupConfig {
   Term term;
   StageId stage;
   Incarnation self;
-  std::uint32_t microbatches = 0;  // planned per step
+  std::uint32_t microbatches = 0;                      // planned per step
   Duration repeat_after = std::chrono::seconds(2);     // of an unanswered order; doubles with each repeat and epoch
   Duration reduce_timeout = std::chrono::seconds(30);  // doubles with each epoch of a step
   Duration probe_after = std::chrono::seconds(20);     // without any hint: prepare anyway; doubles likewise
@@ -114,12 +115,12 @@ class SyncGroupCore {
   std::map<Incarnation, Manifest> manifests_;  // of this epoch
   std::map<Incarnation, Reduced> reduced_;     // of this epoch
   std::map<MicrobatchId, Incarnation> holders_;
-  std::optional<Order> order_;        // what unanswered members are told again
+  std::optional<Order> order_;  // what unanswered members are told again
   std::set<Incarnation> unanswered_;
   std::vector<MicrobatchId> missing_;
   Prepared vote_;
   Instant epoch_began_{};
-  Instant quiet_since_{};   // the last sign of work on this step
+  Instant quiet_since_{};  // the last sign of work on this step
   Instant repeat_at_{};
   Instant missing_at_{};
   Instant hint_not_before_{};     // AllAnswered counts again from here on

@@ -114,7 +114,8 @@ class Swarm {
     const bool is_twice = has_faults && one_in(60);
     if (replica.phase != FakeReplica::kOpen && (obeys_freeze_ || replica.phase != FakeReplica::kFrozen)) return;
     if (!is_twice && is_held(microbatch)) return;
-    if (std::find(replica.accumulated.begin(), replica.accumulated.end(), microbatch) != replica.accumulated.end()) return;
+    if (std::find(replica.accumulated.begin(), replica.accumulated.end(), microbatch) != replica.accumulated.end())
+      return;
     replica.accumulated.push_back(microbatch);
     to_group(Progress{id_for(replica), replica.id, static_cast<std::uint32_t>(replica.accumulated.size())});
     all_answered_ = true;

@@ -24,7 +24,8 @@ class Bench {
   }
 
   void add(StageId stage, std::uint64_t replica) {
-    read(AddReplica{stage, ReplicaId{0}, Incarnation{replica}, ProcessIncarnation{replica}, core.view().committed_steps()});
+    read(AddReplica{stage, ReplicaId{0}, Incarnation{replica}, ProcessIncarnation{replica},
+                    core.view().committed_steps()});
   }
   void read(JournalBody body) {
     take(core.follow({JournalPosition{core.view().position().value + 1}, {}, Term{1}, std::move(body)}, now));

@@ -1,0 +1,123 @@
+// Placement and admission: who may come in, and where the first replicas go.
+#include "runtime/cluster/placement.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "runtime/cluster/process_directory.h"
+#include "runtime/cluster/restart_budget.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr Instant kNow = Instant{} + std::chrono::hours(1);
+
+Join join_of(const std::string& name, std::uint64_t nonce, const std::string& kernels = "mkl avx2 1") {
+  Join join;
+  join.name = name;
+  join.nonce = nonce;
+  join.fingerprint.text = kernels;
+  return join;
+}
+
+TEST(Placement, WaitsForStagesTimesReplicasWorkers) {
+  EXPECT_FALSE(place({{{1}, "a"}, {{2}, "b"}, {{3}, "c"}}, 2, 2));
+  EXPECT_TRUE(place({{{1}, "a"}, {{2}, "b"}, {{3}, "c"}, {{4}, "d"}}, 2, 2));
+}
+
+TEST(Placement, FillsSlotsInTheOrderOfJoining) {
+  const auto placed = place({{{4}, "d"}, {{2}, "b"}, {{3}, "c"}, {{1}, "a"}, {{5}, "spare"}}, 2, 2);
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(*placed, (std::vector<Placement>{{{0}, {0}, {1}}, {{1}, {0}, {2}}, {{0}, {1}, {3}}, {{1}, {1}, {4}}}));
+}
+
+TEST(Placement, ReplicasOfAStageSitOnDifferentNodesWherePossible) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int trial = 0; trial < 200; ++trial) {
+    const auto stages = static_cast<std::uint32_t>(1 + random() % 3);
+    const auto replicas = static_cast<std::uint32_t>(1 + random() % 3);
+    std::vector<Worker> workers;  // `replicas` nodes with a worker for each stage
+    for (std::uint32_t index = 0; index < stages * replicas; ++index) {
+      workers.push_back({ProcessIncarnation{index + 1}, "node" + std::to_string(index / stages)});
+    }
+    std::shuffle(workers.begin(), workers.end(), random);
+    const auto placed = place(workers, stages, replicas);
+    ASSERT_TRUE(placed);
+    std::set<ProcessIncarnation> used;
+    std::map<std::uint32_t, std::set<std::uint64_t>> nodes;
+    for (const Placement& placement : *placed) {
+      used.insert(placement.process);
+      nodes[placement.stage.value].insert((placement.process.value - 1) / stages);
+    }
+    EXPECT_EQ(used.size(), std::size_t{stages} * replicas);
+    for (const auto& [stage, distinct] : nodes) EXPECT_EQ(distinct.size(), replicas) << "stage " << stage;
+  }
+}
+
+TEST(ProcessDirectory, ARepeatedJoinGetsTheSameAnswer) {
+  ProcessDirectory directory(FingerprintRule::kMayDiffer);
+  EXPECT_TRUE(std::get<Admitted>(directory.admit(join_of("node1", 5), {7}, kNow)).is_new);
+  const auto again = std::get<Admitted>(directory.admit(join_of("node1", 5), {8}, kNow));
+  EXPECT_FALSE(again.is_new);
+  EXPECT_EQ(again.process, ProcessIncarnation{7});
+}
+
+TEST(ProcessDirectory, ANameIsTakenWhileItsProcessLives) {
+  ProcessDirectory directory(FingerprintRule::kMayDiffer);
+  (void)directory.admit(join_of("node1", 5), {7}, kNow);
+  const auto answer = directory.admit(join_of("node1", 6), {8}, kNow);
+  EXPECT_EQ(std::get<NotAdmitted>(answer).reason, JoinRefusal::kNameTaken);
+  EXPECT_TRUE(directory.lose({7}));
+  EXPECT_FALSE(directory.lose({7}));
+  EXPECT_EQ(std::get<Admitted>(directory.admit(join_of("node1", 6), {8}, kNow)).process, ProcessIncarnation{8});
+}
+
+TEST(ProcessDirectory, WhoComesBackAfterABrokenLinkIsANewProcess) {
+  ProcessDirectory directory(FingerprintRule::kMayDiffer);
+  (void)directory.admit(join_of("node1", 5), {7}, kNow);
+  Join back = join_of("node1", 6);
+  back.previous = ProcessIncarnation{7};
+  const auto admitted = std::get<Admitted>(directory.admit(back, {8}, kNow));
+  EXPECT_EQ(admitted.process, ProcessIncarnation{8});
+  EXPECT_EQ(admitted.replaces, ProcessIncarnation{7});
+}
+
+TEST(ProcessDirectory, MixedKernelsAreRefusedOrWarnedAbout) {  // design.md §4.11
+  ProcessDirectory strict(FingerprintRule::kMustAgree);
+  (void)strict.admit(join_of("node1", 1), {1}, kNow);
+  EXPECT_TRUE(std::holds_alternative<Admitted>(strict.admit(join_of("node2", 2), {2}, kNow)));
+  const auto refused = strict.admit(join_of("node3", 3, "openblas"), {3}, kNow);
+  EXPECT_EQ(std::get<NotAdmitted>(refused).reason, JoinRefusal::kMixedKernels);
+  ProcessDirectory lax(FingerprintRule::kMayDiffer);
+  (void)lax.admit(join_of("node1", 1), {1}, kNow);
+  EXPECT_FALSE(std::get<Admitted>(lax.admit(join_of("node3", 3, "openblas"), {3}, kNow)).warning.empty());
+}
+
+TEST(ProcessDirectory, KnowsWhoHasBeenSilent) {
+  ProcessDirectory directory(FingerprintRule::kMayDiffer);
+  (void)directory.admit(join_of("node1", 1), {1}, kNow);
+  (void)directory.admit(join_of("node2", 2), {2}, kNow);
+  directory.heard({2}, kNow + seconds(8));
+  EXPECT_EQ(directory.silent_since(kNow + seconds(5)), (std::vector<ProcessIncarnation>{{1}}));
+  directory.forgive_silence(kNow + seconds(9));
+  EXPECT_TRUE(directory.silent_since(kNow + seconds(5)).empty());
+}
+
+TEST(RestartBudget, IsUsedUpWithinItsWindowOnly) {
+  RestartBudget budget(2, seconds(10));
+  EXPECT_TRUE(budget.spend(kNow));
+  EXPECT_TRUE(budget.spend(kNow + seconds(1)));
+  EXPECT_FALSE(budget.spend(kNow + seconds(2)));
+  EXPECT_TRUE(budget.spend(kNow + seconds(11)));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,455 @@
+// SupervisorCore with a journal that only lasts as long as the test: start, commits, losses and every way to end.
+#include "runtime/cluster/supervisor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace shoal {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Phase = SupervisorCore::Phase;
+
+SupervisorConfig two_by_two() {
+  SupervisorConfig config;
+  config.run = RunId{9};
+  config.term = Term{1};
+  config.stages = 2;
+  config.replicas = 2;
+  config.steps_target = 3;
+  config.policy = {1.0, [](std::uint64_t) { return 0.1; }};
+  config.resume_hint = "resume with: shoal train --resume runs/x";
+  return config;
+}
+
+// Performs effects as the actor does: an entry is kept (or refused) before anything that follows it.
+class Bench {
+ public:
+  explicit Bench(SupervisorConfig config = two_by_two(), std::vector<JournalEntry> before = {})
+      : core(std::move(config)), entries(std::move(before)) {
+    for (const JournalEntry& entry : entries) core.replay(entry);
+    perform(core.begin(now));
+  }
+
+  bool perform(SupervisorEffects effects) {
+    for (SupervisorEffect& effect : effects) {
+      if (const auto* append = std::get_if<AppendEntry>(&effect)) {
+        if (is_disk_full) return perform(core.journal_failed("disk full", 3, now)), false;
+        entries.push_back(core.entry_for(append->body));
+        if (!perform(core.appended(entries.back(), now))) return false;
+      } else if (const auto* reserve = std::get_if<ReserveNumbers>(&effect)) {
+        core.reserved(reserve->are_processes, next_number, 200);
+        next_number += 200;
+      } else if (const auto* letter = std::get_if<Letter>(&effect)) {
+        sent.push_back(*letter);
+      } else if (const auto* end = std::get_if<EndRun>(&effect)) {
+        ended = *end;
+      } else if (std::holds_alternative<StartDataLoader>(effect)) {
+        ++loaders;
+      } else if (const auto* group = std::get_if<StartGroup>(&effect)) {
+        EXPECT_EQ(core.view().group_of(group->stage), group->group);  // P-1: appointed before it starts
+      }
+    }
+    return true;
+  }
+  template <class Message>
+  void hear(const Message& message) {
+    perform(core.hear(message, now));
+  }
+  void later(Duration duration) {
+    now += duration;
+    perform(core.tick(now));
+  }
+  void join(std::uint64_t number, ProcessRole role = ProcessRole::kNode) {
+    Join join;
+    join.name = (role == ProcessRole::kNode ? "node" : "storage") + std::to_string(number);
+    join.nonce = number;
+    join.role = role;
+    hear(join);
+  }
+  void train() {
+    for (std::uint64_t number = 1; number <= 4; ++number) join(number);
+    ready();
+  }
+  void ready(std::uint64_t digest = 5) {
+    for (const SpawnStage& order : all<SpawnStage>()) {
+      hear(StageReady{order.stage, order.replica, {}, order.version, digest});
+    }
+  }
+  Prepared vote_of(std::uint32_t stage, bool is_bad = false) {
+    Prepared vote;
+    vote.order = {RunId{9},
+                  core.view().branch(),
+                  Term{1},
+                  StageId{stage},
+                  StepId{core.view().committed_steps()},
+                  Epoch{core.view().group_of(StageId{stage}), 2}};
+    vote.position = core.view().position();
+    ManifestEntry entry{MicrobatchId{0}, 10, 1.0, {}};
+    if (is_bad) entry.bad_tensor = "wte.weight";
+    vote.manifests = {{core.view().replicas_of(StageId{stage})[0].incarnation, {entry}}};
+    return vote;
+  }
+  void step(bool is_bad = false) {
+    for (const std::uint32_t stage : {0U, 1U}) hear(vote_of(stage, is_bad));
+  }
+  void saved(std::uint64_t version) { hear(CheckpointSaved{core.view().branch(), version, "abc", 1, 0.1}); }
+  void evaluated() { hear(EvaluationResult{{}, core.view().committed_steps(), 1, 1, 1, true}); }
+  ProcessIncarnation process_of(std::uint32_t stage, std::size_t index) {
+    return core.view().replicas_of(StageId{stage})[index].process;
+  }
+  Commit last_commit() const {
+    for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+      if (const auto* commit = std::get_if<Commit>(&entry->body)) return *commit;
+    }
+    return {};
+  }
+  template <class Message>
+  std::vector<Message> all() const {
+    std::vector<Message> found;
+    for (const Letter& letter : sent) {
+      if (const auto* body = std::get_if<Message>(&letter.body)) found.push_back(*body);
+    }
+    return found;
+  }
+  bool has_event(const std::string& name) const {
+    for (const RunEvent& event : all<RunEvent>()) {
+      if (event.event == name) return true;
+    }
+    return false;
+  }
+  int exit_status() {
+    later(seconds(10));
+    return ended ? ended->exit_status : -1;
+  }
+
+  Instant now = Instant{} + std::chrono::hours(1);
+  SupervisorCore core;
+  std::vector<JournalEntry> entries;
+  std::vector<Letter> sent;
+  std::optional<EndRun> ended;
+  std::uint64_t next_number = 1;
+  int loaders = 0;
+  bool is_disk_full = false;
+};
+
+TEST(Supervisor, SaysWhomItWaitsFor) {
+  Bench bench;
+  EXPECT_EQ(bench.core.explain_waiting(bench.now),
+            "waiting for 2 nodes for stage 0 and 2 nodes for stage 1, since 0 s");
+  for (const std::uint64_t number : {1, 2, 3}) bench.join(number);
+  bench.now += minutes(3);
+  EXPECT_EQ(bench.core.explain_waiting(bench.now), "waiting for 1 node for stage 1, since 3 min");
+}
+
+TEST(Supervisor, AdmitsReplicasTogetherWhenAllAreReady) {
+  Bench bench;
+  for (std::uint64_t number = 1; number <= 4; ++number) bench.join(number);
+  const auto orders = bench.all<SpawnStage>();
+  ASSERT_EQ(orders.size(), 4U);
+  for (std::size_t index = 0; index < 3; ++index)
+    bench.hear(StageReady{orders[index].stage, orders[index].replica, {}, 0, 5});
+  EXPECT_TRUE(bench.entries.empty());
+  bench.hear(StageReady{orders[3].stage, orders[3].replica, {}, 0, 5});
+  EXPECT_EQ(bench.entries.size(), 6U);  // four replicas, two groups
+  EXPECT_EQ(bench.loaders, 1);
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+}
+
+TEST(Supervisor, ReplicasThatStartDifferentlyAreNotTrained) {  // S-3
+  Bench bench;
+  for (std::uint64_t number = 1; number <= 4; ++number) bench.join(number);
+  std::uint64_t digest = 0;
+  for (const SpawnStage& order : bench.all<SpawnStage>())
+    bench.hear(StageReady{order.stage, order.replica, {}, 0, ++digest});
+  EXPECT_TRUE(bench.entries.empty());
+  EXPECT_EQ(bench.exit_status(), 1);
+}
+
+TEST(Supervisor, ALateSpareTakesTheSlotOfAWorkerLostBeforeItServed) {
+  Bench bench;
+  for (std::uint64_t number = 1; number <= 4; ++number) bench.join(number);
+  const ProcessIncarnation victim{bench.core.view().position().value + 2};  // the second to join
+  bench.hear(ProcessLost{victim, "killed"});
+  bench.join(7);
+  bench.ready();
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().replica_count(), 4U);
+}
+
+TEST(Supervisor, CommitsOnlyOnVotesOfAllStages) {  // P-22
+  Bench bench;
+  bench.train();
+  bench.hear(bench.vote_of(0));
+  EXPECT_EQ(bench.core.view().committed_steps(), 0U);
+  bench.hear(bench.vote_of(1));
+  EXPECT_EQ(bench.core.view().committed_steps(), 1U);
+}
+
+TEST(Supervisor, AStaleVoteIsRefusedAndCounted) {
+  Bench bench;
+  bench.train();
+  Prepared vote = bench.vote_of(0);
+  vote.order.term = Term{0};
+  bench.hear(vote);
+  vote = bench.vote_of(1);
+  vote.position = JournalPosition{1};
+  bench.hear(vote);
+  EXPECT_EQ(bench.core.votes_refused(), 2U);
+  bench.hear(bench.vote_of(0));
+  EXPECT_EQ(bench.core.view().committed_steps(), 0U);
+}
+
+TEST(Supervisor, NothingLeavesBeforeItsEntryIsDurable) {  // P-2
+  Bench bench;
+  bench.train();
+  bench.is_disk_full = true;
+  const std::size_t entries_sent = bench.all<JournalEntries>().size();
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 0U);
+  EXPECT_EQ(bench.all<JournalEntries>().size(), entries_sent);
+  EXPECT_EQ(bench.exit_status(), 3);
+}
+
+TEST(Supervisor, EveryEntryGoesToEveryProcessAndItsOwnRouter) {
+  Bench bench;
+  bench.train();
+  bench.sent.clear();
+  bench.step();
+  EXPECT_EQ(bench.all<JournalEntries>().size(), 5U);
+}
+
+TEST(Supervisor, ALostReplicaIsRemovedWhileAnotherServes) {  // P-29
+  Bench bench;
+  bench.train();
+  bench.hear(bench.vote_of(1));
+  bench.hear(ProcessLost{bench.process_of(1, 0), "killed"});
+  EXPECT_EQ(bench.core.view().replicas_of(StageId{1}).size(), 1U);
+  bench.hear(bench.vote_of(0));
+  EXPECT_EQ(bench.core.view().committed_steps(), 0U);  // the vote of stage 1 is void
+  bench.hear(bench.vote_of(1));
+  EXPECT_EQ(bench.core.view().committed_steps(), 1U);
+}
+
+TEST(Supervisor, WhoJoinsAgainIsANewProcessAndASpare) {
+  Bench bench;
+  bench.train();
+  const ProcessIncarnation lost = bench.process_of(0, 1);
+  bench.hear(ProcessLost{lost, "killed"});
+  Join again;
+  again.name = "node3";
+  again.nonce = 1003;
+  bench.hear(again);
+  EXPECT_EQ(bench.all<JoinRefused>().size(), 0U);
+  EXPECT_NE(bench.all<Welcome>().back().process, lost);
+  const auto actors = bench.core.actors();
+  EXPECT_EQ(std::count_if(actors.begin(), actors.end(), [](const ActorLine& line) { return line.state == "spare"; }),
+            1);
+}
+
+TEST(Supervisor, TheLastReplicaOfAStageEndsTheRunWithAWayToResume) {  // P-29
+  Bench bench;
+  bench.train();
+  bench.hear(ProcessLost{bench.process_of(1, 0), "killed"});
+  bench.hear(ProcessLost{bench.process_of(1, 0), "killed"});
+  EXPECT_EQ(bench.exit_status(), 1);
+  EXPECT_NE(bench.ended->reason.find("shoal train --resume"), std::string::npos);
+  EXPECT_TRUE(bench.has_event("stage_lost"));
+}
+
+TEST(Supervisor, AStepThatCanStillCommitIsSettledBeforeTheRunEnds) {
+  Bench bench;
+  bench.train();
+  bench.hear(ProcessLost{bench.process_of(1, 0), "killed"});
+  bench.hear(bench.vote_of(1));
+  bench.hear(ProcessLost{bench.process_of(1, 0), "killed"});
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  bench.hear(bench.vote_of(0));
+  EXPECT_EQ(bench.core.view().committed_steps(), 1U);
+  EXPECT_EQ(bench.exit_status(), 1);
+}
+
+TEST(Supervisor, CheckpointsAreDueEveryNthStepAndAtTheEndByTheLowestOfEachStage) {
+  SupervisorConfig config = two_by_two();
+  config.checkpoint_every = 2;
+  Bench bench(config);
+  bench.train();
+  bench.step();
+  EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
+  bench.step();
+  const auto& view = bench.core.view();
+  const std::vector<Incarnation> lowest{view.replicas_of(StageId{0})[0].incarnation,
+                                        view.replicas_of(StageId{1})[0].incarnation};
+  EXPECT_EQ(bench.last_commit().checkpoint_by, lowest);
+  bench.step();
+  EXPECT_EQ(bench.last_commit().checkpoint_by, lowest);
+}
+
+TEST(Supervisor, FinishesAfterTheLastCheckpointAndTheCompleteEvaluation) {
+  Bench bench;
+  bench.train();
+  for (int i = 0; i < 3; ++i) bench.step();
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 3U);  // no step beyond the target
+  bench.evaluated();
+  bench.later(seconds(1));
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  bench.saved(3);
+  EXPECT_TRUE(bench.core.view().is_finished());
+  EXPECT_EQ(bench.all<EndProcess>().size(), 4U);
+  EXPECT_EQ(bench.all<RunEvent>().back().event, "finished");
+  EXPECT_EQ(bench.all<RunEvent>().back().subject, "abc");
+  EXPECT_EQ(bench.exit_status(), 0);
+}
+
+TEST(Supervisor, APoliteStopSavesAfterTheStepAndSkipsTheEvaluation) {
+  Bench bench;
+  bench.train();
+  bench.step();
+  bench.perform(bench.core.stop("SIGTERM", 75, bench.now));
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  bench.step();
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 2U);
+  bench.saved(2);
+  EXPECT_EQ(bench.all<RunEvent>().back().event, "stopped");
+  EXPECT_EQ(bench.exit_status(), 75);
+}
+
+TEST(Supervisor, AStopBeforeTrainingEndsAtOnce) {
+  Bench bench;
+  bench.join(1);
+  bench.perform(bench.core.stop("SIGINT", 130, bench.now));
+  EXPECT_EQ(bench.exit_status(), 130);
+  EXPECT_TRUE(bench.entries.empty());
+}
+
+TEST(Supervisor, ANodeThatLeavesIsLetGoAndTheLastOfAStageSavesTheRun) {
+  Bench bench;
+  bench.train();
+  bench.hear(Leaving{bench.process_of(0, 0), "SIGTERM"});
+  EXPECT_EQ(bench.all<EndProcess>().size(), 1U);
+  EXPECT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 1U);
+  bench.hear(Leaving{bench.process_of(0, 0), "SIGTERM"});
+  EXPECT_EQ(bench.all<EndProcess>().size(), 1U);
+  bench.step();
+  bench.saved(1);
+  EXPECT_EQ(bench.exit_status(), 75);
+}
+
+TEST(Supervisor, AFailedCheckpointIsAnEventAndTheLastOneEndsTheRunWith3) {
+  SupervisorConfig config = two_by_two();
+  config.checkpoint_every = 1;
+  Bench bench(config);
+  bench.train();
+  bench.step();
+  bench.hear(CheckpointFailed{{}, 1, "disk full"});
+  EXPECT_TRUE(bench.has_event("checkpoint_failed"));
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  bench.step();
+  bench.step();
+  bench.hear(CheckpointFailed{{}, 3, "disk full"});
+  EXPECT_EQ(bench.exit_status(), 3);
+}
+
+TEST(Supervisor, TenSkippedStepsInARowEndTheRunWith5) {  // design.md §4.9
+  SupervisorConfig config = two_by_two();
+  config.steps_target = 100;
+  Bench bench(config);
+  bench.train();
+  for (int i = 0; i < 9; ++i) bench.step(true);
+  bench.step(false);  // one that is applied starts the count again
+  for (int i = 0; i < 9; ++i) bench.step(true);
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  bench.step(true);
+  EXPECT_EQ(bench.exit_status(), 5);
+}
+
+TEST(Supervisor, SilenceIsDeathButAPauseOfItsOwnIsNot) {
+  Bench bench;
+  bench.train();
+  bench.later(minutes(5));  // it slept itself
+  EXPECT_FALSE(bench.has_event("process_lost"));
+  for (int second = 0; second < 12; ++second) {
+    for (std::uint32_t stage = 0; stage < 2; ++stage) bench.hear(Heartbeat{bench.process_of(stage, 0), 1});
+    bench.later(seconds(1));
+  }
+  EXPECT_EQ(bench.core.view().replica_count(), 2U);
+}
+
+TEST(Supervisor, WhoWasGivenUpAsLostIsToldToEnd) {
+  Bench bench;
+  bench.train();
+  const ProcessIncarnation lost = bench.process_of(0, 0);
+  bench.hear(ProcessLost{lost, "link"});
+  bench.hear(Heartbeat{lost, 9});
+  EXPECT_EQ(bench.all<EndProcess>().size(), 1U);
+}
+
+TEST(Supervisor, AGroupThatEndsIsReplacedUnderANewIncarnation) {  // P-21
+  Bench bench;
+  bench.train();
+  const Incarnation old = bench.core.view().group_of(StageId{1});
+  const Prepared vote = bench.vote_of(1);
+  bench.perform(bench.core.group_ended(StageId{1}, old, "bug", bench.now));
+  EXPECT_GT(bench.core.view().group_of(StageId{1}), old);
+  bench.hear(vote);
+  bench.hear(bench.vote_of(0));
+  EXPECT_EQ(bench.core.view().committed_steps(), 0U);
+  for (int i = 0; i < 20; ++i)
+    bench.perform(bench.core.group_ended(StageId{1}, bench.core.view().group_of(StageId{1}), "bug", bench.now));
+  EXPECT_EQ(bench.exit_status(), 1);
+}
+
+TEST(Supervisor, WaitTimeoutEndsWith4) {
+  SupervisorConfig config = two_by_two();
+  config.wait_timeout = seconds(30);
+  Bench bench(config);
+  bench.join(1);
+  bench.later(seconds(29));
+  bench.later(seconds(2));
+  EXPECT_EQ(bench.exit_status(), 4);
+}
+
+TEST(Supervisor, ResumesOnTheSameBranchFromTheNewestStepAndOnANewOneFromAnOlder) {
+  Bench first;
+  first.train();
+  first.step();
+  first.step();
+  for (const std::uint64_t version : {2, 1}) {
+    SupervisorConfig config = two_by_two();
+    config.term = Term{1};
+    config.start = {version, version, true, "sha"};
+    Bench second(config, first.entries);
+    second.next_number = 1000;
+    EXPECT_EQ(second.core.view().replica_count(), 0U);
+    second.train();
+    EXPECT_EQ(second.core.view().branch(), Branch{version == 2 ? 0U : 1U});
+    EXPECT_EQ(second.core.view().committed_steps(), version);
+    EXPECT_TRUE(second.all<SpawnStage>().at(0).from_checkpoint);
+    second.step();
+    EXPECT_EQ(second.core.view().committed_steps(), version + 1);
+  }
+}
+
+TEST(Supervisor, AFinishedRunResumedEvaluatesAndFinishes) {
+  Bench first;
+  first.train();
+  for (int i = 0; i < 3; ++i) first.step();
+  first.saved(3);
+  first.evaluated();
+  SupervisorConfig config = two_by_two();
+  config.start = {3, 3, true, "sha"};
+  Bench second(config, first.entries);
+  second.train();
+  EXPECT_FALSE(second.core.view().is_finished());
+  second.evaluated();
+  EXPECT_EQ(second.exit_status(), 0);
+  EXPECT_EQ(second.ended->reason, "all 3 steps are committed");
+}
+
+}  // namespace
+}  // namespace shoal
