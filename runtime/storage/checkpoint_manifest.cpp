@@ -7,6 +7,18 @@
 #include "runtime/base/sha256.h"
 
 namespace shoal {
+namespace {
+
+constexpr std::size_t kHexDigits = 64;
+
+// Whether the text is the one that `recorded`, its last value, was computed for.
+bool is_unchanged(std::string text, const std::string& recorded) {
+  const std::size_t place = text.rfind(recorded);
+  if (recorded.size() != kHexDigits || place == std::string::npos) return false;
+  return sha256_hex(text.replace(place, kHexDigits, std::string(kHexDigits, '0'))) == recorded;
+}
+
+}  // namespace
 
 std::string to_json(const CheckpointManifest& manifest) {
   nlohmann::ordered_json json;
@@ -21,12 +33,18 @@ std::string to_json(const CheckpointManifest& manifest) {
   json["files"] = nlohmann::ordered_json::object();
   for (const auto& [name, file] : manifest.files)
     json["files"][name] = {{"sha256", file.sha256}, {"bytes", file.bytes}};
-  return json.dump(2) + "\n";
+  const std::string zeros(kHexDigits, '0');
+  json["manifest_sha256"] = zeros;
+  std::string text = json.dump(2) + "\n";
+  return text.replace(text.rfind(zeros), kHexDigits, sha256_hex(text));
 }
 
 Result<CheckpointManifest> parse_checkpoint_manifest(const std::string& text, const std::string& where) {
   try {
     const auto json = nlohmann::json::parse(text);
+    if (!is_unchanged(text, json.at("manifest_sha256").get<std::string>())) {
+      return fail(Error::kInvalidData, compose(where, " was changed: its SHA-256 is not the one it carries"));
+    }
     CheckpointManifest manifest;
     manifest.run = json.at("run").get<std::string>();
     manifest.branch = json.at("branch").get<std::uint32_t>();

@@ -3,7 +3,8 @@
 //   step_N/stage_0.safetensors ... step_N/manifest.json        a folder without a manifest is no checkpoint
 //
 // A manifest is written after its shards are on disk, in a folder that is renamed into place, so that a checkpoint is
-// there whole or not at all.
+// there whole or not at all. Its own bytes are covered too: `manifest_sha256`, its last key, is the SHA-256 of the
+// file's text with 64 zeros in that place.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,8 @@ struct CheckpointManifest {
 };
 
 [[nodiscard]] std::string to_json(const CheckpointManifest& manifest);
-// Errors: kInvalidData naming the missing or ill-typed key; `where` is the path for the sentence.
+// Errors: kInvalidData naming the missing or ill-typed key, or saying that the text was changed; `where` is the path
+// for the sentence.
 [[nodiscard]] Result<CheckpointManifest> parse_checkpoint_manifest(const std::string& text, const std::string& where);
 
 // SHA-256 over the lines "<name> <hex SHA-256 of the tensor's fp32 bytes>\n", names in byte order.

@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <compare>
 #include <fstream>
+#include <functional>
+#include <iterator>
+#include <set>
 #include <system_error>
 
 #include "runtime/base/compose.h"
@@ -37,23 +41,51 @@ Result<std::shared_ptr<AlignedBuffer>> read_verified(const std::filesystem::path
   auto buffer = std::make_shared<AlignedBuffer>(size);
   std::ifstream file(path, std::ios::binary);
   file.read(reinterpret_cast<char*>(buffer->data()), static_cast<std::streamsize>(size));
-  if (!file) return fail(Error::kIo, compose("cannot read ", path.string()));
+  if (!file) return fail(Error::kIo, compose("cannot read ", path.string(), " to its end"));
   if (sha256_hex(std::span<const std::byte>(buffer->data(), buffer->size())) != expected.sha256) {
     return fail(Error::kInvalidData, compose(path.string(), " was changed: its SHA-256 is not the manifest's"));
   }
   return buffer;
 }
 
-// Every tensor of every shard, by name.
-Result<std::vector<StoredTensor>> all_tensors(const std::map<std::string, std::shared_ptr<AlignedBuffer>>& images) {
+// Every tensor of every shard, ascending by name. No name is there twice.
+Result<std::vector<StoredTensor>> all_tensors(const std::map<std::string, std::shared_ptr<AlignedBuffer>>& images,
+                                              const std::filesystem::path& folder) {
   std::vector<StoredTensor> all;
   for (const auto& [name, image] : images) {
-    auto tensors = parse_safetensors({image->data(), image->size()}, name);
+    auto tensors = parse_safetensors({image->data(), image->size()}, (folder / name).string());
     if (!tensors) return tensors.failure();
     all.insert(all.end(), tensors->begin(), tensors->end());
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  const auto twice =
+      std::adjacent_find(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name == b.name; });
+  if (twice != all.end()) {
+    return fail(Error::kInvalidData, compose(folder.string(), " holds the tensor ", twice->name, " twice"));
+  }
   return all;
+}
+
+bool is_weight(const StoredTensor& tensor) { return !tensor.name.starts_with("optimizer."); }
+
+// What orders checkpoints: a later branch is newer whatever its step; one without a readable manifest comes last.
+struct Age {
+  bool is_readable = false;
+  std::uint32_t branch = 0;
+  std::uint64_t step = 0;
+  friend auto operator<=>(const Age&, const Age&) = default;
+};
+
+Result<CheckpointManifest> read_manifest(const std::filesystem::path& folder) {
+  const std::string path = (folder / "manifest.json").string();
+  const auto text = read_file(path);
+  if (!text) return text.failure();
+  return parse_checkpoint_manifest(*text, path);
+}
+
+Age age_of(const std::filesystem::path& folder, std::uint64_t step) {
+  const auto manifest = read_manifest(folder);
+  return manifest ? Age{true, manifest->branch, step} : Age{false, 0, step};
 }
 
 }  // namespace
@@ -63,28 +95,34 @@ std::filesystem::path checkpoint_folder(const std::filesystem::path& checkpoints
 }
 
 std::vector<std::uint64_t> list_checkpoints(const std::filesystem::path& checkpoints) {
-  std::vector<std::uint64_t> steps;
+  std::vector<Age> ages;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(checkpoints, error)) {
     const auto step = step_of(entry.path().filename().string());
-    if (step && std::filesystem::exists(entry.path() / "manifest.json", error)) steps.push_back(*step);
+    std::error_code refused;
+    if (step && std::filesystem::exists(entry.path() / "manifest.json", refused)) {
+      ages.push_back(age_of(entry.path(), *step));
+    }
   }
-  std::sort(steps.rbegin(), steps.rend());
+  std::sort(ages.begin(), ages.end(), std::greater<>());
+  std::vector<std::uint64_t> steps;
+  for (const Age& age : ages) steps.push_back(age.step);
   return steps;
 }
 
 Result<Checkpoint> Checkpoint::open(const std::filesystem::path& folder, const std::string& run) {
-  const auto path = folder / "manifest.json";
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
+  if (!std::filesystem::exists(folder / "manifest.json", error)) {
     return fail(Error::kInvalidData, compose(folder.string(), " is no checkpoint: it has no manifest.json"));
   }
-  auto text = read_file(path.string());
-  if (!text) return text.failure();
-  auto manifest = parse_checkpoint_manifest(*text, path.string());
+  auto manifest = read_manifest(folder);
   if (!manifest) return manifest.failure();
   if (!run.empty() && manifest->run != run) {
     return fail(Error::kInvalidData, compose(folder.string(), " belongs to run ", manifest->run, ", not to ", run));
+  }
+  const auto step = step_of(folder.filename().string());
+  if (step && *step != manifest->step) {
+    return fail(Error::kInvalidData, compose(folder.string(), " holds the checkpoint of step ", manifest->step));
   }
   Checkpoint checkpoint;
   checkpoint.manifest_ = std::move(manifest.value());
@@ -93,45 +131,39 @@ Result<Checkpoint> Checkpoint::open(const std::filesystem::path& folder, const s
     if (!image) return image.failure();
     checkpoint.images_[name] = std::move(image.value());
   }
-  if (auto tensors = all_tensors(checkpoint.images_); !tensors) return tensors.failure();
+  auto tensors = all_tensors(checkpoint.images_, folder);
+  if (!tensors) return tensors.failure();
+  checkpoint.tensors_ = std::move(tensors.value());
   return checkpoint;
 }
 
 std::vector<std::string> Checkpoint::weight_names() const {
   std::vector<std::string> names;
-  const auto tensors = all_tensors(images_);
-  if (!tensors) return names;
-  for (const auto& tensor : tensors.value()) {
-    if (!tensor.name.starts_with("optimizer.")) names.push_back(tensor.name);
+  for (const auto& tensor : tensors_) {
+    if (is_weight(tensor)) names.push_back(tensor.name);
   }
   return names;
 }
 
 Result<TensorBlob> Checkpoint::image_of(const std::vector<std::string>& names) const {
-  const auto all = all_tensors(images_);
-  if (!all) return all.failure();
   std::vector<StoredTensor> wanted;
-  for (const auto& name : names) {
-    const auto* weight = find_tensor(all.value(), name);
-    if (weight == nullptr) {
-      return fail(Error::kInvalidData, compose("the checkpoint of step ", manifest_.step, " has no tensor ", name,
+  for (const auto& name : std::set<std::string>(names.begin(), names.end())) {
+    const auto* weight = find_tensor(tensors_, name);
+    if (weight == nullptr || !is_weight(*weight)) {
+      return fail(Error::kInvalidData, compose("the checkpoint of step ", manifest_.step, " has no weights ", name,
                                                "; it belongs to another model"));
     }
     wanted.push_back(*weight);
     for (const char* prefix : {"optimizer.exp_avg.", "optimizer.exp_avg_sq."}) {
-      if (const auto* state = find_tensor(all.value(), prefix + name)) wanted.push_back(*state);
+      if (const auto* state = find_tensor(tensors_, prefix + name)) wanted.push_back(*state);
     }
   }
   return build_safetensors(std::move(wanted));
 }
 
-Result<TensorBlob> Checkpoint::weights_image() const {
-  const auto all = all_tensors(images_);
-  if (!all) return all.failure();
+TensorBlob Checkpoint::weights_image() const {
   std::vector<StoredTensor> weights;
-  for (const auto& tensor : all.value()) {
-    if (!tensor.name.starts_with("optimizer.")) weights.push_back(tensor);
-  }
+  std::copy_if(tensors_.begin(), tensors_.end(), std::back_inserter(weights), is_weight);
   return build_safetensors(std::move(weights));
 }
 
@@ -145,16 +177,24 @@ Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints
     return found;
   }
   for (const std::uint64_t candidate : list_checkpoints(checkpoints)) {
-    auto opened = Checkpoint::open(checkpoint_folder(checkpoints, candidate), run);
+    const auto folder = checkpoint_folder(checkpoints, candidate);
+    if (found.checkpoint) {
+      // Only those without a readable manifest are listed out of turn: one of a later step was passed over.
+      auto manifest = read_manifest(folder);
+      const bool is_later = candidate > found.checkpoint->manifest().step;
+      if (!manifest && is_later) found.skipped.push_back(manifest.failure().message);
+      continue;
+    }
+    auto opened = Checkpoint::open(folder, run);
     if (opened) {
       found.checkpoint = std::move(opened.value());
-      return found;
+    } else {
+      found.skipped.push_back(opened.failure().message);
     }
-    found.skipped.push_back(opened.failure().message);
   }
-  if (!found.skipped.empty()) {
-    return fail(Error::kInvalidData,
-                compose("no good checkpoint in ", checkpoints.string(), ": ", found.skipped.front()));
+  if (!found.checkpoint && !found.skipped.empty()) {
+    return fail(Error::kInvalidData, compose("no checkpoint in ", checkpoints.string(),
+                                             " can be used. The newest: ", found.skipped.front()));
   }
   return found;
 }

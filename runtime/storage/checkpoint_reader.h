@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,12 +15,14 @@
 #include "messages/tensor_blob.h"
 #include "runtime/base/error.h"
 #include "runtime/storage/checkpoint_manifest.h"
+#include "runtime/storage/safetensors.h"
 
 namespace shoal {
 
 // checkpoints/step_N
 [[nodiscard]] std::filesystem::path checkpoint_folder(const std::filesystem::path& checkpoints, std::uint64_t step);
-// Steps of the finished checkpoints there (folders with a manifest), newest first; unreadable folders count as empty.
+// Steps of the finished checkpoints there (folders with a manifest), newest first: by branch, then by step, because a
+// roll-back leaves higher steps of a dead branch behind. Those whose manifest is damaged come last.
 [[nodiscard]] std::vector<std::uint64_t> list_checkpoints(const std::filesystem::path& checkpoints);
 
 class Checkpoint {
@@ -29,16 +32,17 @@ class Checkpoint {
   [[nodiscard]] static Result<Checkpoint> open(const std::filesystem::path& folder, const std::string& run = {});
 
   [[nodiscard]] const CheckpointManifest& manifest() const { return manifest_; }
-  // A safetensors image of these weights and of their optimizer.* tensors where there are any. Errors: kInvalidData
-  // naming a tensor the checkpoint lacks.
+  // A safetensors image, uint8 [n], of these weights and of their optimizer.* tensors where there are any. Errors:
+  // kInvalidData naming a tensor the checkpoint lacks.
   [[nodiscard]] Result<TensorBlob> image_of(const std::vector<std::string>& names) const;
   // Of every weight, without optimiser state.
-  [[nodiscard]] Result<TensorBlob> weights_image() const;
+  [[nodiscard]] TensorBlob weights_image() const;
   [[nodiscard]] std::vector<std::string> weight_names() const;
 
  private:
   CheckpointManifest manifest_;
   std::map<std::string, std::shared_ptr<AlignedBuffer>> images_;  // by file name
+  std::vector<StoredTensor> tensors_;                             // ascending by name; they point into images_
 };
 
 // The newest good checkpoint, or the named one. Those that were passed over are in `skipped`, with the reason. Errors:

@@ -2,6 +2,7 @@
 #include "runtime/storage/checkpoint_writer.h"
 
 #include <system_error>
+#include <vector>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
@@ -13,44 +14,83 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kPartialsMax = 4;  // unfinished checkpoints remembered; older ones lost a writer
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPartialsMax = 4;  // unfinished checkpoints at a time; older ones lost a writer
+constexpr std::string_view kPartial = ".partial";
+constexpr std::string_view kReplaced = ".replaced";
 
 bool is_weight(const std::string& name) { return !name.starts_with("optimizer."); }
 
+fs::path aside_of(const fs::path& target) {
+  return target.parent_path() / compose(".", target.filename().string(), kReplaced);
+}
+
+std::span<const std::byte> bytes_of(const TensorBlob& image) {
+  if (!image.has_value()) return {};
+  return {image.bytes->data(), image.byte_count()};
+}
+
 }  // namespace
 
-std::filesystem::path CheckpointWriter::partial_folder(const SaveShard& shard) const {
-  return settings_.folder / compose(".step_", shard.step, ".branch_", shard.branch, ".partial");
+fs::path CheckpointWriter::partial_folder(Key key) const {
+  return settings_.folder / compose(".step_", key.second, ".branch_", key.first, kPartial);
 }
 
 Result<std::optional<CheckpointManifest>> CheckpointWriter::add(const SaveShard& shard) {
-  while (partials_.size() > kPartialsMax) partials_.erase(partials_.begin());
-  const auto key = std::pair(shard.branch.value, shard.step);
-  Partial& partial = partials_[key];
-  partial.manifest.run = settings_.run;
-  partial.manifest.branch = shard.branch.value;
-  partial.manifest.step = shard.step;
-  partial.manifest.optimizer_step = shard.optimizer_step;
-  partial.manifest.tokens_total = shard.tokens_total;
-  partial.manifest.config_sha256 = settings_.config_sha256;
-  partial.manifest.corpus_sha256 = settings_.corpus_sha256;
-  if (auto written = write_shard(shard, partial); !written) return written.failure();
-  if (partial.tensor_sha256.size() < shard.stages) return std::optional<CheckpointManifest>();
-  if (auto completed = complete(shard, partial); !completed) return completed.failure();
-  std::optional<CheckpointManifest> manifest = partial.manifest;
+  if (!leftovers_cleared_) clear_leftovers();
+  const Key key(shard.branch.value, shard.step);
+  auto partial = begin(shard);
+  if (!partial) return partial.failure();
+  Status outcome = write_shard(shard, *partial.value());
+  const bool is_whole = outcome.ok() && partial.value()->tensor_sha256.size() == shard.stages;
+  if (is_whole) outcome = complete(key, *partial.value());
+  if (!outcome) {
+    if (is_whole || outcome.failure().error == Error::kIo) give_up(key);
+    return outcome.failure();
+  }
+  if (!is_whole) return std::optional<CheckpointManifest>();
+  std::optional<CheckpointManifest> manifest = std::move(partial.value()->manifest);
   partials_.erase(key);
+  give_up_older_than(key);
   prune();
   return manifest;
 }
 
+Result<CheckpointWriter::Partial*> CheckpointWriter::begin(const SaveShard& shard) {
+  if (shard.stage.value >= shard.stages) {
+    return fail(Error::kInvalidData, compose("a shard of stage ", shard.stage, " of ", shard.stages, " stages"));
+  }
+  const Key key(shard.branch.value, shard.step);
+  if (!partials_.contains(key) && partials_.size() >= kPartialsMax) give_up(partials_.begin()->first);
+  const auto [found, is_new] = partials_.try_emplace(key);
+  Partial& partial = found->second;
+  CheckpointManifest& manifest = partial.manifest;
+  if (is_new) {
+    partial.stages = shard.stages;
+    manifest.run = settings_.run;
+    manifest.branch = shard.branch.value;
+    manifest.step = shard.step;
+    manifest.optimizer_step = shard.optimizer_step;
+    manifest.tokens_total = shard.tokens_total;
+    manifest.config_sha256 = settings_.config_sha256;
+    manifest.corpus_sha256 = settings_.corpus_sha256;
+  }
+  if (partial.stages != shard.stages || manifest.optimizer_step != shard.optimizer_step ||
+      manifest.tokens_total != shard.tokens_total) {
+    return fail(Error::kInvalidData, compose("the shard of stage ", shard.stage, " and the others of step ", shard.step,
+                                             " disagree about stages, updates or tokens"));
+  }
+  return &partial;
+}
+
 Status CheckpointWriter::write_shard(const SaveShard& shard, Partial& partial) {
-  const std::span<const std::byte> image(shard.image.has_value() ? shard.image.bytes->data() : nullptr,
-                                         shard.image.byte_count());
+  const auto image = bytes_of(shard.image);
   const auto tensors = parse_safetensors(image, compose("the shard of stage ", shard.stage));
   if (!tensors) return tensors.failure();
   std::error_code error;
-  const auto folder = partial_folder(shard);
-  std::filesystem::create_directories(folder, error);
+  const auto folder = partial_folder({shard.branch.value, shard.step});
+  fs::create_directories(folder, error);
   if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
   const std::string name = compose("stage_", shard.stage, ".safetensors");
   const std::string_view bytes(reinterpret_cast<const char*>(image.data()), image.size());
@@ -64,28 +104,80 @@ Status CheckpointWriter::write_shard(const SaveShard& shard, Partial& partial) {
   return Done{};
 }
 
-Status CheckpointWriter::complete(const SaveShard& shard, Partial& partial) {
+Status CheckpointWriter::complete(Key key, Partial& partial) {
   std::map<std::string, std::string> all;
-  for (const auto& [stage, hashes] : partial.tensor_sha256) all.insert(hashes.begin(), hashes.end());
+  for (const auto& [stage, hashes] : partial.tensor_sha256) {
+    for (const auto& [name, hash] : hashes) {
+      if (all.emplace(name, hash).second) continue;
+      return fail(Error::kInvalidData, compose("two stages save the tensor ", name, " of step ", key.second));
+    }
+  }
   partial.manifest.weights_sha256 = weights_sha256(all);
-  const auto folder = partial_folder(shard);
-  const auto target = checkpoint_folder(settings_.folder, shard.step);
+  const auto folder = partial_folder(key);
   if (auto written = replace_file((folder / "manifest.json").string(), to_json(partial.manifest)); !written) {
     return written.failure();
   }
+  return take_name(folder, key.second);
+}
+
+Status CheckpointWriter::take_name(const fs::path& folder, std::uint64_t step) const {
+  const auto target = checkpoint_folder(settings_.folder, step);
+  const auto aside = aside_of(target);
   std::error_code error;
-  std::filesystem::remove_all(target, error);  // the same step of an older branch
-  std::filesystem::rename(folder, target, error);
-  if (error) return fail(Error::kIo, compose("cannot rename ", folder.string(), ": ", error.message()));
-  return sync_folder(settings_.folder.string());
+  fs::remove_all(aside, error);
+  std::error_code nothing_there;
+  fs::rename(target, aside, nothing_there);
+  fs::rename(folder, target, error);
+  if (error) {
+    const Failure failure = fail(Error::kIo, compose("cannot rename ", folder.string(), ": ", error.message()));
+    if (!nothing_there) fs::rename(aside, target, error);
+    return failure;
+  }
+  if (auto synced = sync_folder(settings_.folder.string()); !synced) return synced.failure();
+  fs::remove_all(aside, error);
+  return Done{};
+}
+
+void CheckpointWriter::give_up(Key key) {
+  partials_.erase(key);
+  std::error_code error;
+  fs::remove_all(partial_folder(key), error);
+}
+
+void CheckpointWriter::give_up_older_than(Key key) {
+  while (!partials_.empty() && partials_.begin()->first < key) {
+    log_warn("storage", "the checkpoint of step ", partials_.begin()->first.second, " was never finished");
+    give_up(partials_.begin()->first);
+  }
+}
+
+// What a writer that was killed left behind: unfinished folders go; a checkpoint that had stepped aside returns.
+void CheckpointWriter::clear_leftovers() {
+  leftovers_cleared_ = true;
+  std::error_code error;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(settings_.folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(".step_") && (name.ends_with(kPartial) || name.ends_with(kReplaced))) {
+      left.push_back(entry.path());
+    }
+  }
+  for (const auto& path : left) {
+    const std::string name = path.filename().string();
+    const auto target = settings_.folder / name.substr(1, name.size() - 1 - kReplaced.size());
+    if (name.ends_with(kReplaced) && !fs::exists(target, error)) fs::rename(path, target, error);
+    fs::remove_all(path, error);
+  }
 }
 
 void CheckpointWriter::prune() const {
   if (settings_.keep == 0) return;
-  auto steps = list_checkpoints(settings_.folder);
+  const auto steps = list_checkpoints(settings_.folder);
   for (std::size_t i = static_cast<std::size_t>(settings_.keep); i < steps.size(); ++i) {
+    const auto folder = checkpoint_folder(settings_.folder, steps[i]);
     std::error_code error;
-    std::filesystem::remove_all(checkpoint_folder(settings_.folder, steps[i]), error);
+    fs::remove(folder / "manifest.json", error);  // first: a folder without it is no checkpoint
+    fs::remove_all(folder, error);
     if (error) log_warn("storage", "cannot remove checkpoint step_", steps[i], ": ", error.message());
   }
 }

@@ -1,8 +1,10 @@
 // Writes checkpoints off the training path: shards as they arrive, the manifest last, the folder renamed into place.
 //
 //   checkpoints/.step_N.branch_B.partial/stage_K.safetensors (fsync) ... manifest.json (fsync) ─rename─▶ step_N (fsync)
+//   a step_N of an older branch steps aside first (.step_N.replaced), and is back if that rename fails
 //
-// Whatever fails leaves the checkpoints before it as they were. Used by the storage actor and by `train --single`.
+// Whatever fails leaves the checkpoints before it as they were, and frees the space that the failed one took. Used by
+// the storage actor and by `train --single`; one writer per folder at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "messages/storage.h"
 #include "runtime/base/error.h"
@@ -29,23 +32,32 @@ class CheckpointWriter {
  public:
   explicit CheckpointWriter(CheckpointWriterSettings settings) : settings_(std::move(settings)) {}
 
-  // Writes one stage's shard. With the last missing one the checkpoint is completed and its manifest returned. A shard
-  // that is there already is written again. Errors: kIo (the disk), kInvalidData (not a safetensors image).
+  // Writes one stage's shard. With the last missing one the checkpoint is completed and its manifest returned; older
+  // unfinished checkpoints are given up. A shard that is there already is written again. Errors: kIo (the disk; the
+  // checkpoint is given up), kInvalidData (not a safetensors image, or it does not agree with the other shards).
   [[nodiscard]] Result<std::optional<CheckpointManifest>> add(const SaveShard& shard);
 
  private:
+  using Key = std::pair<std::uint32_t, std::uint64_t>;  // (branch, step)
   struct Partial {
     CheckpointManifest manifest;
+    std::uint32_t stages = 0;
     std::map<std::uint32_t, std::map<std::string, std::string>> tensor_sha256;  // per stage, of the weights
   };
 
-  [[nodiscard]] std::filesystem::path partial_folder(const SaveShard& shard) const;
+  [[nodiscard]] std::filesystem::path partial_folder(Key key) const;
+  [[nodiscard]] Result<Partial*> begin(const SaveShard& shard);
   [[nodiscard]] Status write_shard(const SaveShard& shard, Partial& partial);
-  [[nodiscard]] Status complete(const SaveShard& shard, Partial& partial);
+  [[nodiscard]] Status complete(Key key, Partial& partial);
+  [[nodiscard]] Status take_name(const std::filesystem::path& folder, std::uint64_t step) const;
+  void give_up(Key key);
+  void give_up_older_than(Key key);
+  void clear_leftovers();
   void prune() const;
 
   CheckpointWriterSettings settings_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Partial> partials_;  // by (branch, step)
+  bool leftovers_cleared_ = false;
+  std::map<Key, Partial> partials_;  // at most kPartialsMax
 };
 
 }  // namespace shoal

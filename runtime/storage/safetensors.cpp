@@ -2,6 +2,7 @@
 #include "runtime/storage/safetensors.h"
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -11,6 +12,7 @@
 namespace shoal {
 namespace {
 
+constexpr const char* kMetadata = "__metadata__";
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kHeaderBytesMax = 100'000'000;  // the format's own limit
 
@@ -41,6 +43,12 @@ std::optional<std::uint64_t> byte_count(DType dtype, const std::vector<std::int6
   return count;
 }
 
+// Numbers of another kind would be converted without a word.
+bool holds_integers(const nlohmann::json& list) {
+  return list.is_array() &&
+         std::all_of(list.begin(), list.end(), [](const auto& one) { return one.is_number_integer(); });
+}
+
 struct Placed {
   StoredTensor tensor;
   std::uint64_t begin = 0;
@@ -54,6 +62,9 @@ Result<Placed> parse_entry(const std::string& name, const nlohmann::json& json, 
   if (!dtype)
     return fail(Error::kInvalidData, compose("tensor ", name, " has the unsupported dtype ", json.at("dtype")));
   placed.tensor.dtype = *dtype;
+  if (!holds_integers(json.at("shape")) || !holds_integers(json.at("data_offsets"))) {
+    return fail(Error::kInvalidData, compose("tensor ", name, " has a shape or offsets that are not whole numbers"));
+  }
   placed.tensor.shape = json.at("shape").get<std::vector<std::int64_t>>();
   const auto offsets = json.at("data_offsets").get<std::vector<std::uint64_t>>();
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size()) {
@@ -93,7 +104,7 @@ Result<std::vector<StoredTensor>> parse(std::span<const std::byte> image) {
   if (!json.is_object()) return fail(Error::kInvalidData, "the header is no object");
   std::vector<Placed> placed;
   for (const auto& [name, entry] : json.items()) {
-    if (name == "__metadata__") continue;
+    if (name == kMetadata) continue;
     auto one = parse_entry(name, entry, data);
     if (!one) return one.failure();
     placed.push_back(std::move(one.value()));
@@ -117,12 +128,13 @@ Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> i
   }
 }
 
-TensorBlob build_safetensors(std::vector<StoredTensor> tensors) {
+TensorBlob build_safetensors(std::vector<StoredTensor> tensors, const std::map<std::string, std::string>& metadata) {
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header[kMetadata] = metadata;
   std::uint64_t at = 0;
   for (const auto& tensor : tensors) {
-    CHECK(!header.contains(tensor.name), "two tensors named " + tensor.name);
+    CHECK(tensor.name != kMetadata && !header.contains(tensor.name), "two tensors named " + tensor.name);
     CHECK(byte_count(tensor.dtype, tensor.shape) == tensor.bytes.size(), "size and shape of " + tensor.name);
     header[tensor.name] = {
         {"dtype", dtype_text(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {at, at + tensor.bytes.size()}}};

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,9 +32,10 @@ struct StoredTensor {
 [[nodiscard]] Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> image,
                                                                   const std::string& where);
 
-// An image, uint8 [n], of these tensors in the order of their names. Equal tensors give equal bytes. Names are distinct
-// and sizes agree with shapes (CHECK).
-[[nodiscard]] TensorBlob build_safetensors(std::vector<StoredTensor> tensors);
+// An image, uint8 [n], of these tensors in the order of their names; `metadata` becomes the header's __metadata__.
+// Equal arguments give equal bytes. Names are distinct and sizes agree with shapes (CHECK).
+[[nodiscard]] TensorBlob build_safetensors(std::vector<StoredTensor> tensors,
+                                           const std::map<std::string, std::string>& metadata = {});
 
 // The tensor of that name, or nullptr. `tensors` is ascending by name.
 [[nodiscard]] const StoredTensor* find_tensor(const std::vector<StoredTensor>& tensors, const std::string& name);

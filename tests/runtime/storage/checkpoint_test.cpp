@@ -1,0 +1,202 @@
+// Checkpoints as they are saved and read: any cut, newest first, whole or not at all.
+#include <gtest/gtest.h>
+
+#include "runtime/base/file.h"
+#include "runtime/base/sha256.h"
+#include "runtime/storage/checkpoint_reader.h"
+#include "runtime/storage/checkpoint_writer.h"
+#include "tests/runtime/data/scratch.h"
+#include "tests/runtime/storage/shards.h"
+
+namespace shoal {
+namespace {
+
+using Steps = std::vector<std::uint64_t>;
+
+TEST(Manifest, RoundTrips) {
+  CheckpointManifest manifest{"00ab", 3, 400, 399, 123456789012, "c", "d", "e", {{"stage_0.safetensors", {"f", 77}}}};
+  const auto parsed = parse_checkpoint_manifest(to_json(manifest), "m");
+  ASSERT_TRUE(parsed.ok()) << parsed.failure().message;
+  EXPECT_EQ(parsed.value(), manifest);
+  manifest.step = 401;
+  EXPECT_NE(parsed.value(), manifest);
+}
+
+TEST(Manifest, NamesTheWeightsAsTheDesignSays) {
+  // printf 'a.weight %s\nb.weight %s\n' $(printf 1234 | sha256sum) $(printf 5678 | sha256sum) | sha256sum
+  const std::map<std::string, std::string> tensors = {
+      {"b.weight", "f8638b979b2f4f793ddb6dbd197e0ee25a7a6ea32b0ae22f5e3c5d119d839e75"},
+      {"a.weight", "03ac674216f3e15c761ee1a5e255f067953623c8b388b4459e13f978d7c846f4"}};
+  EXPECT_EQ(sha256_hex(std::string_view("1234")), tensors.at("a.weight"));
+  EXPECT_EQ(weights_sha256(tensors), "a6db1e6e4363b8ef3328ff232ae8461782d9ac40ce096aa7c13e04aa7814324c");
+}
+
+TEST(Checkpoint, IsFinishedByItsLastShard) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path() / "checkpoints"));
+  const auto first = writer.add(shard_of(10, 0, 2));
+  ASSERT_TRUE(first.ok());
+  EXPECT_FALSE(first->has_value());
+  EXPECT_EQ(list_checkpoints(scratch.path() / "checkpoints"), Steps{});
+  const auto last = writer.add(shard_of(10, 1, 2));
+  ASSERT_TRUE(last.ok() && last->has_value());
+  EXPECT_EQ((*last)->tokens_total, 1000U);
+  EXPECT_EQ((*last)->files.size(), 2U);
+  EXPECT_EQ(list_checkpoints(scratch.path() / "checkpoints"), Steps{10});
+}
+
+TEST(Checkpoint, ReadsTheSameWhateverTheCut) {
+  std::vector<std::string> hashes;
+  std::vector<TensorBlob> images;
+  for (const std::uint32_t stages : {1U, 2U, 3U, 4U}) {
+    const Scratch scratch;
+    CheckpointWriter writer(settings_in(scratch.path()));
+    const auto saved = save(writer, 20, stages);
+    ASSERT_TRUE(saved.ok()) << saved.failure().message;
+    hashes.push_back(saved->weights_sha256);
+    const auto found = find_checkpoint(scratch.path(), "00000000000000ab");
+    ASSERT_TRUE(found.ok() && found->checkpoint);
+    EXPECT_EQ(found->checkpoint->manifest(), saved.value());
+    EXPECT_EQ(found->checkpoint->weight_names(), small_model());
+    images.push_back(found->checkpoint->image_of(small_model()).value());
+    const auto half = found->checkpoint->image_of({"wte.weight", "h.0.mlp.c_fc.weight"});
+    EXPECT_EQ(half.value(), state_image({"h.0.mlp.c_fc.weight", "wte.weight"}, 20));
+  }
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    EXPECT_EQ(images[i], state_image(small_model(), 20));
+    EXPECT_EQ(hashes[i], hashes[0]);
+  }
+  EXPECT_FALSE(images[0] == state_image(small_model(), 21));
+}
+
+TEST(Checkpoint, GivesWeightsWithoutOptimiserStateAndNamesWhatItLacks) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path()));
+  ASSERT_TRUE(save(writer, 5).ok());
+  const auto opened = Checkpoint::open(checkpoint_folder(scratch.path(), 5));
+  ASSERT_TRUE(opened.ok());
+  const Checkpoint copy = opened.value();
+  const auto image = copy.weights_image();
+  const auto tensors = parse_safetensors({image.bytes->data(), image.byte_count()}, "image");
+  ASSERT_TRUE(tensors.ok());
+  EXPECT_EQ(tensors->size(), small_model().size());
+  const auto missing = copy.image_of({"h.7.mlp.c_fc.weight"});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.failure().message.find("h.7.mlp.c_fc.weight"), std::string::npos);
+  EXPECT_FALSE(copy.image_of({"optimizer.exp_avg.wte.weight"}).ok());
+}
+
+TEST(Checkpoint, TakesAShardTwice) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path()));
+  ASSERT_TRUE(writer.add(shard_of(1, 0, 2)).ok());
+  ASSERT_TRUE(writer.add(shard_of(1, 0, 2)).ok());
+  EXPECT_EQ(list_checkpoints(scratch.path()), Steps{});
+  ASSERT_TRUE(writer.add(shard_of(1, 1, 2)).ok());
+  EXPECT_TRUE(Checkpoint::open(checkpoint_folder(scratch.path(), 1)).ok());
+}
+
+TEST(Checkpoint, RefusesShardsThatDoNotBelongTogether) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path()));
+  ASSERT_TRUE(writer.add(shard_of(1, 0, 2)).ok());
+  SaveShard other = shard_of(1, 1, 2);
+  other.tokens_total += 1;
+  EXPECT_EQ(writer.add(other).failure().error, Error::kInvalidData);
+  EXPECT_EQ(writer.add(shard_of(1, 1, 3)).failure().error, Error::kInvalidData);
+  EXPECT_EQ(writer.add(shard_of(1, 2, 2)).failure().error, Error::kInvalidData);
+  other = shard_of(1, 1, 2);
+  other.image = {};
+  EXPECT_EQ(writer.add(other).failure().error, Error::kInvalidData);
+  EXPECT_TRUE(writer.add(shard_of(1, 1, 2)).value().has_value()) << "a bad shard does not spoil the good ones";
+}
+
+TEST(Checkpoint, RefusesATensorThatTwoStagesSave) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path()));
+  ASSERT_TRUE(writer.add(shard_of(1, 0, 2)).ok());
+  SaveShard twice = shard_of(1, 1, 2);
+  twice.image = shard_of(1, 0, 2).image;
+  const auto refused = writer.add(twice);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.failure().message.find("two stages save"), std::string::npos);
+  EXPECT_EQ(list_checkpoints(scratch.path()), Steps{});
+}
+
+TEST(Checkpoint, KeepsTheNewestOnes) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path(), 2));
+  for (const std::uint64_t step : {5U, 10U, 100U, 20U}) ASSERT_TRUE(save(writer, step).ok());
+  EXPECT_EQ(list_checkpoints(scratch.path()), (Steps{100, 20}));
+  CheckpointWriter keeps_all(settings_in(scratch.path(), 0));
+  for (const std::uint64_t step : {200U, 300U}) ASSERT_TRUE(save(keeps_all, step).ok());
+  EXPECT_EQ(list_checkpoints(scratch.path()), (Steps{300, 200, 100, 20}));
+}
+
+TEST(Checkpoint, OfALaterBranchIsNewerWhateverItsStep) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path(), 2));
+  ASSERT_TRUE(save(writer, 200).ok());
+  ASSERT_TRUE(save(writer, 400).ok());
+  ASSERT_TRUE(save(writer, 300, 2, 1).ok());
+  EXPECT_EQ(list_checkpoints(scratch.path()), (Steps{300, 400}));
+  EXPECT_EQ(find_checkpoint(scratch.path(), {})->checkpoint->manifest().branch, 1U);
+}
+
+TEST(Checkpoint, ReplacesTheSameStepOfAnOlderBranch) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path()));
+  ASSERT_TRUE(save(writer, 7, 4).ok());
+  ASSERT_TRUE(save(writer, 7, 2, 1).ok());
+  const auto opened = Checkpoint::open(checkpoint_folder(scratch.path(), 7));
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened->manifest().branch, 1U);
+  EXPECT_EQ(opened->manifest().files.size(), 2U);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 1);
+}
+
+TEST(Checkpoint, IsNothingBeforeItIsFinishedAndAKilledWritersRestIsCleared) {
+  const Scratch scratch;
+  {
+    CheckpointWriter killed(settings_in(scratch.path()));
+    ASSERT_TRUE(save(killed, 1).ok());
+    ASSERT_TRUE(killed.add(shard_of(2, 3, 4)).ok());
+  }
+  const auto found = find_checkpoint(scratch.path(), {});
+  EXPECT_EQ(found->checkpoint->manifest().step, 1U);
+  EXPECT_TRUE(found->skipped.empty());
+  CheckpointWriter next(settings_in(scratch.path()));
+  ASSERT_TRUE(save(next, 2).ok());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 2);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(checkpoint_folder(scratch.path(), 2)), {}), 3)
+      << "two shards and a manifest, nothing of the four-stage try";
+}
+
+TEST(Checkpoint, ThatSteppedAsideWhenTheWriterWasKilledReturns) {
+  const Scratch scratch;
+  CheckpointWriter killed(settings_in(scratch.path()));
+  ASSERT_TRUE(save(killed, 9).ok());
+  std::filesystem::rename(checkpoint_folder(scratch.path(), 9), scratch.path() / ".step_9.replaced");
+  CheckpointWriter next(settings_in(scratch.path()));
+  ASSERT_TRUE(next.add(shard_of(10, 0, 2)).ok());
+  EXPECT_TRUE(Checkpoint::open(checkpoint_folder(scratch.path(), 9)).ok());
+}
+
+TEST(Checkpoint, UnfinishedOnesAreBoundedAndGivenUpWhenALaterOneIsWhole) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path()));
+  for (std::uint64_t step = 1; step <= 9; ++step) ASSERT_TRUE(writer.add(shard_of(step, 0, 2)).ok());
+  EXPECT_LE(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 4);
+  ASSERT_TRUE(writer.add(shard_of(9, 1, 2)).value().has_value());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 1);
+}
+
+TEST(Checkpoint, OfNowhereIsNone) {
+  const auto found = find_checkpoint("/nowhere/at/all", {});
+  ASSERT_TRUE(found.ok());
+  EXPECT_FALSE(found->checkpoint.has_value());
+  EXPECT_EQ(find_checkpoint("/nowhere/at/all", {}, 5).failure().error, Error::kInvalidData);
+}
+
+}  // namespace
+}  // namespace shoal

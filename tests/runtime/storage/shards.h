@@ -1,0 +1,77 @@
+// Shards of a small model for tests of checkpoints: four weights with their optimiser's state, cut anywhere.
+#pragma once
+
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "messages/storage.h"
+#include "runtime/storage/checkpoint_writer.h"
+#include "runtime/storage/safetensors.h"
+
+namespace shoal {
+
+inline const std::vector<std::string>& small_model() {
+  static const std::vector<std::string> kNames = {"h.0.mlp.c_fc.weight", "h.1.mlp.c_fc.weight", "lm_head.weight",
+                                                  "wte.weight"};
+  return kNames;
+}
+
+// Element i of a tensor: depends on name and step, so that no two tensors are alike.
+inline std::vector<float> values_of(const std::string& name, std::uint64_t step) {
+  std::vector<float> values(6);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(std::hash<std::string>{}(name) % 1000 + 10 * i) + static_cast<float>(step) / 8.0F;
+  }
+  return values;
+}
+
+// A safetensors image of these weights [2, 3] and their optimiser's state.
+inline TensorBlob state_image(const std::vector<std::string>& names, std::uint64_t step) {
+  std::vector<std::string> all;
+  for (const auto& name : names) {
+    for (const char* prefix : {"", "optimizer.exp_avg.", "optimizer.exp_avg_sq."}) all.push_back(prefix + name);
+  }
+  std::vector<std::vector<float>> values;
+  for (const auto& name : all) values.push_back(values_of(name, step));
+  std::vector<StoredTensor> tensors;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    tensors.push_back({all[i], DType::kFloat32, {2, 3}, std::as_bytes(std::span<const float>(values[i]))});
+  }
+  return build_safetensors(std::move(tensors));
+}
+
+// The shard of one stage of `stages`: every stages-th weight.
+inline SaveShard shard_of(std::uint64_t step, std::uint32_t stage, std::uint32_t stages, std::uint32_t branch = 0) {
+  std::vector<std::string> names;
+  for (std::size_t i = stage; i < small_model().size(); i += stages) names.push_back(small_model()[i]);
+  SaveShard shard;
+  shard.branch = Branch{branch};
+  shard.step = step;
+  shard.optimizer_step = step;
+  shard.tokens_total = 100 * step;
+  shard.stage = StageId{stage};
+  shard.stages = stages;
+  shard.image = state_image(names, step);
+  return shard;
+}
+
+inline CheckpointWriterSettings settings_in(const std::filesystem::path& folder, int keep = 0) {
+  return {folder, keep, "00000000000000ab", "config hash", "corpus hash"};
+}
+
+// All shards of a step; the manifest of the last one.
+inline Result<CheckpointManifest> save(CheckpointWriter& writer, std::uint64_t step, std::uint32_t stages = 2,
+                                       std::uint32_t branch = 0) {
+  Result<CheckpointManifest> last = fail(Error::kInternal, "nothing was saved");
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    auto added = writer.add(shard_of(step, stage, stages, branch));
+    if (!added) return added.failure();
+    if (added.value()) last = *added.value();
+  }
+  return last;
+}
+
+}  // namespace shoal
