@@ -1,3 +1,4 @@
+// Counts per address are kept beside the entries, so that admitting a connection costs no walk over all of them.
 #include "runtime/transport/admission.h"
 
 #include <algorithm>

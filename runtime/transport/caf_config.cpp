@@ -1,3 +1,4 @@
+// One place for the library's settings: both sides of a connection must agree on heartbeat and time-out.
 #include "runtime/transport/caf_config.h"
 
 #include <caf/actor_system_config.hpp>

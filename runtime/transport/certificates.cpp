@@ -1,3 +1,4 @@
+// OpenSSL 3 in short functions. Every object has an owner from its first line on (openssl_handles.h).
 #include "runtime/transport/certificates.h"
 
 #include <openssl/pem.h>

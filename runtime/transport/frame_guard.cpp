@@ -1,3 +1,4 @@
+// Numbers and offsets are those of caf::io::basp::header in 0.17; the tests try them against the real library.
 #include "runtime/transport/frame_guard.h"
 
 namespace shoal {

@@ -1,3 +1,4 @@
+// Parsing is strict: what this program did not write itself is not an identity.
 #include "runtime/transport/identity.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The token's text and the ledger. Secrets are compared by their hashes, over all records, in constant time.
 #include "runtime/transport/join_token.h"
 
 #include <openssl/crypto.h>

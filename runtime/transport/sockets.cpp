@@ -1,3 +1,4 @@
+// getaddrinfo, poll, getsockname, and nothing that waits without a deadline but the resolver itself.
 #include "runtime/transport/sockets.h"
 
 #include <fcntl.h>

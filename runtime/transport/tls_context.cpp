@@ -1,3 +1,4 @@
+// All settings of TLS stand here once, for the data door, the control endpoint and their clients alike.
 #include "runtime/transport/tls_context.h"
 
 #include <openssl/pem.h>

@@ -1,3 +1,5 @@
+// The actor library's extension points: scribe (a connection), doorman (a listener), middleman (dials and listens).
+// All but the middleman's dials run on the library's one I/O thread and never block it.
 #include "runtime/transport/tls_middleman.h"
 
 #include <caf/actor_system.hpp>

@@ -1,3 +1,4 @@
+// OpenSSL on a non-blocking descriptor: try, see what it wants, wait for that until the deadline, try again.
 #include "runtime/transport/tls_socket.h"
 
 #include <sys/socket.h>

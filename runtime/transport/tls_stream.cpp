@@ -1,3 +1,5 @@
+// The handshake is driven by whichever of read and write the library calls first; both end in finish_handshake(), the
+// only place where a peer is let in.
 #include "runtime/transport/tls_stream.h"
 
 #include <sys/socket.h>

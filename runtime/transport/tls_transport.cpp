@@ -1,3 +1,4 @@
+// Several diallers, because one dial blocks its middleman for as long as the dial time-out.
 #include "runtime/transport/tls_transport.h"
 
 #include <csignal>

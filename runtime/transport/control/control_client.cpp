@@ -1,3 +1,4 @@
+// One question, one connection: nothing to keep alive, nothing stale after the spawner moved or restarted.
 #include "runtime/transport/control/control_client.h"
 
 #include <charconv>

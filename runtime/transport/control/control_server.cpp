@@ -1,3 +1,5 @@
+// One thread accepts; each admitted connection has a thread of its own until its answer was sent. `mutex` guards the
+// table of connections; handlers run without it.
 #include "runtime/transport/control/control_server.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// All JSON of enrolment is read and written here. A token is spent only after its certificate was made, and durably
+// before that is handed out.
 #include "runtime/transport/control/enrolment.h"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// Reads in pieces, so that a slow peer costs a deadline and never a buffer beyond the reader's limits.
 #include "runtime/transport/control/exchange.h"
 
 #include <vector>

@@ -1,4 +1,6 @@
 // One HTTP message from a TLS connection, whole or not at all.
+//
+// Both sides of the control endpoint read with it, under the reader's limits and one deadline.
 #pragma once
 
 #include "runtime/base/error.h"

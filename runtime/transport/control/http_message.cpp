@@ -1,3 +1,4 @@
+// A strict reader: what two parsers could read in two ways (lengths twice, other encodings) is malformed here.
 #include "runtime/transport/control/http_message.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Requests wait with a time-out, so that a test that fails ends too.
 #include "tests/runtime/transport/caf_process.h"
 
 #include "runtime/transport/caf_config.h"

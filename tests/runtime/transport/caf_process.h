@@ -1,4 +1,6 @@
 // One process of a run, in this process: an actor system with its transport and an actor that answers texts.
+//
+// Destroying it is what the end of a process is to its peers: connections close, monitors fire.
 #pragma once
 
 #include <caf/all.hpp>

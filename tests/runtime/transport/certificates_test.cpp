@@ -1,3 +1,4 @@
+// The authority and its files: what it signs, what it refuses, and that a context refuses files that do not fit.
 #include "runtime/transport/certificates.h"
 
 #include <gtest/gtest.h>

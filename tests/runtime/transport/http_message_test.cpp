@@ -1,3 +1,4 @@
+// The HTTP reader in pieces of any size, at its limits, off its grammar, and under random changes.
 #include "runtime/transport/control/http_message.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Tokens as text (truncated, damaged, of another version) and the ledger's verdicts.
 #include "runtime/transport/join_token.h"
 
 #include <gtest/gtest.h>

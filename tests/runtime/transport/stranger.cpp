@@ -1,3 +1,4 @@
+// OpenSSL by hand, without any of the project's own TLS code: an attacker would not use that either.
 #include "tests/runtime/transport/stranger.h"
 
 #include <openssl/pem.h>

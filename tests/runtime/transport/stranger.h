@@ -1,4 +1,6 @@
 // A peer that keeps no rules: raw TCP and TLS clients for the doors of a run.
+//
+// Being admitted shows in one thing: the other side sends application data (the data door greets first).
 #pragma once
 
 #include <string>

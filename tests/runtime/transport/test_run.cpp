@@ -1,3 +1,4 @@
+// Failures to prepare are bugs of the test: CHECK, not EXPECT.
 #include "tests/runtime/transport/test_run.h"
 
 #include <cstdlib>

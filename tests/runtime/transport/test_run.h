@@ -1,4 +1,6 @@
 // A run for tests: its authority in a folder of its own, and certificates for whoever a test wants to be.
+//
+// Waiting is always for a condition, and always ends.
 #pragma once
 
 #include <gtest/gtest.h>
