@@ -8,16 +8,26 @@ namespace {
 
 using Self = MetricsActor::stateful_pointer<MetricsState>;
 
+void note_lost_line(MetricsState& state, const Failure& failure) {
+  if (state.lines_lost++ == 0) log_error("metrics", failure.message, "; lines are lost, training goes on");
+}
+
 void perform(Self self, const std::vector<MetricsOutput>& outputs) {
   auto& state = self->state;
   for (const auto& output : outputs) {
-    state.file << std::visit([](const auto& record) { return to_json_line(record); }, output) << '\n' << std::flush;
-    if (!state.file) {
-      state.file.clear();
-      if (state.lines_lost++ == 0) log_error("metrics", "cannot write ", state.settings.path, "; training goes on");
-    }
+    const std::string line = std::visit([](const auto& record) { return to_json_line(record); }, output);
+    const Status written = state.file ? state.file->append(line) : Status(fail(Error::kIo, "no metrics file"));
+    if (!written) note_lost_line(state, written.failure());
     if (state.settings.show) state.settings.show(output);
   }
+}
+
+void open_file(Self self) {
+  auto& state = self->state;
+  auto opened = MetricsFile::open(state.settings.path);
+  if (!opened) return note_lost_line(state, opened.failure());
+  state.core.begin(state.settings.live_after, opened->last_step(), self->clock().now());
+  state.file.emplace(std::move(opened.value()));
 }
 
 }  // namespace
@@ -26,8 +36,8 @@ MetricsActor::behavior_type metrics(Self self, MetricsSettings settings) {
   self->state.settings = std::move(settings);
   auto& state = self->state;
   state.core = MetricsCore(state.settings.core);
-  state.core.begin(state.settings.live_after, self->clock().now());
-  state.file.open(state.settings.path, std::ios::app);
+  state.core.begin(state.settings.live_after, std::nullopt, self->clock().now());
+  open_file(self);
   self->send(state.settings.router, Attach{Role::kMetrics, {}, {}, caf::actor_cast<caf::actor>(self)});
   return {
       [self](const ReplicaReport& report) { perform(self, self->state.core.on(report)); },

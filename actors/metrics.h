@@ -3,12 +3,13 @@
 // A line that cannot be written (a full disk) is counted and logged; training goes on (design.md §7).
 #pragma once
 
-#include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "messages/actor_types.h"
 #include "runtime/trace/metrics_core.h"
+#include "runtime/trace/metrics_file.h"
 
 namespace shoal {
 
@@ -24,7 +25,7 @@ struct MetricsState {
   static inline const char* name = "metrics";
   MetricsCore core{MetricsConfig{}};
   MetricsSettings settings;
-  std::ofstream file;
+  std::optional<MetricsFile> file;  // empty: it could not be opened
   std::uint64_t lines_lost = 0;
 };
 

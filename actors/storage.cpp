@@ -21,6 +21,7 @@ void save(Self self, const SaveShard& shard) {
     return post(self, to_supervisor(), CheckpointFailed{shard.branch, shard.step, completed.failure().message});
   }
   if (!completed.value()) return;
+  self->state.opened.reset();  // the folder of that step may hold other bytes now
   const CheckpointManifest& manifest = *completed.value();
   CheckpointSaved saved{shard.branch, shard.step, manifest.weights_sha256, 0, 0};
   for (const auto& [name, file] : manifest.files) saved.byte_count += file.bytes;

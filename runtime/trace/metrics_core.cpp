@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/base/compose.h"
+#include "runtime/data/batch.h"
 
 namespace shoal {
 namespace {
@@ -37,8 +38,9 @@ void add(ByteCounts& sum, const ByteCounts& part) {
 
 }  // namespace
 
-void MetricsCore::begin(JournalPosition live_after, Instant now) {
+void MetricsCore::begin(JournalPosition live_after, std::optional<WrittenStep> written, Instant now) {
   live_after_ = live_after;
+  written_ = written;
   begun_ = now;
   last_commit_ = now;
 }
@@ -46,10 +48,11 @@ void MetricsCore::begin(JournalPosition live_after, Instant now) {
 std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant now) {
   std::vector<MetricsOutput> out;
   const auto* commit = std::get_if<Commit>(&entry.body);
-  const bool is_live = entry.position > live_after_;
-  if (commit != nullptr && is_live) open_record(entry, *commit, now);
+  const bool is_new = is_live(entry);
+  if (commit != nullptr && is_new) open_record(entry, *commit, now);
   view_.apply(entry);
-  if (!is_live) return out;
+  stop_waiting_for(entry);
+  if (!is_new) return out;
   if (commit != nullptr) {
     pending_.back().record.tokens_total = view_.tokens_total();
     close_ready(out);
@@ -62,8 +65,24 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   } else {
     disturbed_ = true;
   }
-  out.push_back(RunEvent{"view", describe(entry), "journal", view_.committed_steps()});
+  close_ready(out);
+  out.emplace_back(RunEvent{"view", describe(entry), "journal", view_.committed_steps()});
   return out;
+}
+
+bool MetricsCore::is_live(const JournalEntry& entry) const {
+  if (entry.position <= live_after_) return false;
+  const bool is_later_branch = !written_ || entry.branch > written_->branch;
+  return is_later_branch || view_.committed_steps() > written_->step.value;
+}
+
+// Reports of a replica that left, or of a branch that ended, will not come.
+void MetricsCore::stop_waiting_for(const JournalEntry& entry) {
+  const auto* removed = std::get_if<RemoveReplica>(&entry.body);
+  for (auto& pending : pending_) {
+    if (pending.record.branch < entry.branch.value) pending.expected.clear();
+    if (removed != nullptr) std::erase(pending.expected, removed->replica);
+  }
 }
 
 void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, Instant now) {
@@ -89,9 +108,7 @@ void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, I
     }
   }
   if (commit.skip) record.skipped = compose(commit.skip->tensor, ", microbatch ", commit.skip->microbatch);
-  if (!disturbed_ && record.step_ms > 0 && undisturbed_rates_.size() < kRatesMax) {
-    undisturbed_rates_.push_back(1000.0 * static_cast<double>(record.tokens) / record.step_ms);
-  }
+  pending.is_disturbed = disturbed_;
   tokens_since_begin_ += record.tokens;
   last_commit_ = now;
   disturbed_ = false;
@@ -109,7 +126,7 @@ std::vector<MetricsOutput> MetricsCore::on(const ReplicaReport& report) {
     pending.record.retried += report.retried;
     const auto [known, is_first] = pending.digests.emplace(report.stage, report.state_digest);
     if (!is_first && known->second != report.state_digest) {
-      out.push_back(RunEvent{"digest_mismatch", compose("stage ", report.stage, " replica ", report.replica),
+      out.emplace_back(RunEvent{"digest_mismatch", compose("stage ", report.stage, " replica ", report.replica),
                              "replicas of a stage differ after a commit (S-3)", report.step.value});
     }
     break;
@@ -127,8 +144,11 @@ void MetricsCore::close_ready(std::vector<MetricsOutput>& out) {
 
 void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
   if (pending.report_count > 0) divide(pending.record.time, pending.report_count);
-  if (pending.record.retried > 0 && !undisturbed_rates_.empty()) undisturbed_rates_.pop_back();
-  out.push_back(std::move(pending.record));
+  if (!pending.is_disturbed && pending.record.retried == 0 && pending.record.step_ms > 0) {
+    undisturbed_rates_.push_back(1000.0 * static_cast<double>(pending.record.tokens) / pending.record.step_ms);
+    if (undisturbed_rates_.size() > kRatesMax) undisturbed_rates_.pop_front();
+  }
+  out.emplace_back(std::move(pending.record));
 }
 
 std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
@@ -136,7 +156,9 @@ std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
   EvalRecord record;
   record.step = result.step;
   record.val_loss = result.token_count == 0 ? 0 : result.loss_sum / static_cast<double>(result.token_count);
-  record.bits_per_byte = bits_per_byte(result.loss_sum, result.target_bytes);
+  if (result.target_bytes > 0) {
+    record.bits_per_byte = bits_per_byte(record.val_loss, result.token_count, result.target_bytes);
+  }
   return {record};
 }
 
@@ -154,14 +176,14 @@ std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event) {
   final_record.tokens_total = view_.tokens_total();
   final_record.goodput = goodput();
   final_record.weights_sha256 = event.subject;
-  out.push_back(final_record);
+  out.emplace_back(std::move(final_record));
   return out;
 }
 
 double MetricsCore::goodput() const {
   const double wall_s = milliseconds(last_commit_ - begun_) / 1000.0;
   if (undisturbed_rates_.empty() || wall_s <= 0) return 0;
-  std::vector<double> rates = undisturbed_rates_;
+  std::vector<double> rates(undisturbed_rates_.begin(), undisturbed_rates_.end());
   const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
   std::nth_element(rates.begin(), middle, rates.end());
   return static_cast<double>(tokens_since_begin_) / (*middle * wall_s);

@@ -1,13 +1,16 @@
 // What the metrics actor makes of commits and reports: records of steps in order, and how much of the time was useful.
 //
-// A step's record waits for the reports of the replicas that were in the view at its commit, and is given out without
-// the missing ones once a later step is committed twice over, so that a dead replica delays nothing for long. Replicas
-// of a stage must report equal digests after a commit (S-3); a difference is given out as an event.
+// A step's record waits for the reports of the replicas that were in the view at its commit. It is given out without
+// those that leave the view meanwhile, and in any case once two later steps are committed, so that a dead replica
+// delays nothing for long. Replicas of a stage must report equal digests after a commit (S-3); a difference is an
+// event. Each (branch, step) is given out once, also by a core that replaces one which died.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -24,20 +27,29 @@ struct MetricsConfig {
   std::uint32_t sequences_per_step = 0;
 };
 
+// The last step record that is in metrics.jsonl.
+struct WrittenStep {
+  Branch branch;
+  StepId step;
+  friend auto operator<=>(const WrittenStep&, const WrittenStep&) = default;
+};
+
 using MetricsOutput = std::variant<StepRecord, EvalRecord, FinalRecord, RunEvent>;
 
 class MetricsCore {
  public:
   explicit MetricsCore(MetricsConfig config) : config_(config) {}
 
-  // Entries older than `live_after` (what a resumed journal already held) change the view and give no records.
+  // Entries up to begin()'s live_after (what a resumed journal already held), and those up to the commit that is
+  // written already, change the view and give no records.
   [[nodiscard]] std::vector<MetricsOutput> on(const JournalEntry& entry, Instant now);
   [[nodiscard]] std::vector<MetricsOutput> on(const ReplicaReport& report);
   [[nodiscard]] std::vector<MetricsOutput> on(const EvaluationResult& result);
   // A "finished" or "stopped" event carries the weights' SHA-256 in its subject and becomes the run's last record.
   [[nodiscard]] std::vector<MetricsOutput> on(const RunEvent& event);
 
-  void begin(JournalPosition live_after, Instant now);
+  // Before the first entry.
+  void begin(JournalPosition live_after, std::optional<WrittenStep> written, Instant now);
 
  private:
   struct Pending {
@@ -45,9 +57,12 @@ class MetricsCore {
     std::vector<Incarnation> expected;
     std::map<StageId, std::uint64_t> digests;
     std::uint32_t report_count = 0;
+    bool is_disturbed = false;  // something other than training happened during the step
   };
 
   void open_record(const JournalEntry& entry, const Commit& commit, Instant now);
+  [[nodiscard]] bool is_live(const JournalEntry& entry) const;
+  void stop_waiting_for(const JournalEntry& entry);
   void close_ready(std::vector<MetricsOutput>& out);
   void close(Pending&& pending, std::vector<MetricsOutput>& out);
   [[nodiscard]] double goodput() const;
@@ -55,12 +70,13 @@ class MetricsCore {
   MetricsConfig config_;
   View view_;
   JournalPosition live_after_;
+  std::optional<WrittenStep> written_;
   Instant begun_{};
   Instant last_commit_{};
   bool disturbed_ = false;  // something other than training happened since the last commit
   std::deque<Pending> pending_;
   std::uint64_t tokens_since_begin_ = 0;
-  std::vector<double> undisturbed_rates_;  // tokens/s, the newest kRatesMax
+  std::deque<double> undisturbed_rates_;  // tokens/s, the newest kRatesMax
 };
 
 }  // namespace shoal

@@ -77,8 +77,4 @@ std::string to_json_line(const RunEvent& event) {
       .dump();
 }
 
-double bits_per_byte(double loss_sum_nats, std::uint64_t target_bytes) {
-  return target_bytes == 0 ? 0 : loss_sum_nats / std::log(2.0) / static_cast<double>(target_bytes);
-}
-
 }  // namespace shoal

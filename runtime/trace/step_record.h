@@ -53,7 +53,4 @@ struct FinalRecord {
 [[nodiscard]] std::string to_json_line(const FinalRecord& record);
 [[nodiscard]] std::string to_json_line(const RunEvent& event);
 
-// nats / ln 2 x tokens / bytes of those targets.
-[[nodiscard]] double bits_per_byte(double loss_sum_nats, std::uint64_t target_bytes);
-
 }  // namespace shoal

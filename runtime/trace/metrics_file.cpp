@@ -1,0 +1,104 @@
+// Whole lines by truncating to the last good end before each one (see the header).
+#include "runtime/trace/metrics_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kTailBytesMax = 1U << 20U;
+
+Failure refused(const char* what, const std::string& path) {
+  return fail(Error::kIo, compose("cannot ", what, " ", path, ": ", std::strerror(errno)));
+}
+
+// A line that is a step's record; nothing for events, evaluations and damage.
+std::optional<WrittenStep> step_of(std::string_view line) {
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("loss") || !json.contains("branch") || !json.contains("step")) {
+    return std::nullopt;
+  }
+  const auto& branch = json["branch"];
+  const auto& step = json["step"];
+  if (!branch.is_number_unsigned() || !step.is_number_unsigned()) return std::nullopt;
+  return WrittenStep{Branch{branch.get<std::uint32_t>()}, StepId{step.get<std::uint64_t>()}};
+}
+
+// Of the whole lines of `tail`, from its end.
+std::optional<WrittenStep> last_step_of(std::string_view tail) {
+  while (!tail.empty()) {
+    tail.remove_suffix(1);  // its newline
+    const std::size_t begin = tail.rfind('\n') == std::string_view::npos ? 0 : tail.rfind('\n') + 1;
+    if (const auto step = step_of(tail.substr(begin))) return step;
+    tail = tail.substr(0, begin);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<MetricsFile> MetricsFile::open(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor < 0) return refused("open", path);
+  MetricsFile file(descriptor, path);
+  const off_t end = ::lseek(descriptor, 0, SEEK_END);
+  if (end < 0) return refused("read", path);
+  const std::uint64_t tail_bytes = std::min(static_cast<std::uint64_t>(end), kTailBytesMax);
+  const std::uint64_t tail_begin = static_cast<std::uint64_t>(end) - tail_bytes;
+  std::string tail(tail_bytes, '\0');
+  const ssize_t count = ::pread(descriptor, tail.data(), tail_bytes, static_cast<off_t>(tail_begin));
+  if (count != static_cast<ssize_t>(tail_bytes)) return refused("read", path);
+  const std::size_t newline = tail.rfind('\n');
+  const std::size_t whole = newline == std::string::npos ? 0 : newline + 1;
+  file.size_ = tail_begin + whole;
+  file.last_step_ = last_step_of(std::string_view(tail).substr(0, whole));
+  return file;
+}
+
+MetricsFile::MetricsFile(MetricsFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      path_(std::move(other.path_)),
+      size_(other.size_),
+      last_step_(other.last_step_) {}
+
+MetricsFile& MetricsFile::operator=(MetricsFile&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  std::swap(size_, other.size_);
+  std::swap(last_step_, other.last_step_);
+  return *this;
+}
+
+MetricsFile::~MetricsFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Status MetricsFile::append(const std::string& line) {
+  const auto end = static_cast<off_t>(size_);
+  if (::ftruncate(descriptor_, end) != 0) return refused("write", path_);
+  const std::string text = line + '\n';
+  for (std::size_t done = 0; done < text.size();) {
+    const auto at = static_cast<off_t>(size_ + done);
+    const ssize_t written = ::pwrite(descriptor_, text.data() + done, text.size() - done, at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const Failure failure = refused("write", path_);
+      return ::ftruncate(descriptor_, end) == 0 ? failure : refused("shorten", path_);
+    }
+    done += static_cast<std::size_t>(written);
+  }
+  size_ += text.size();
+  return Done{};
+}
+
+}  // namespace shoal

@@ -1,0 +1,39 @@
+// metrics.jsonl on disk: appended to line by line, whole lines only.
+//
+// Opening cuts off what a killed writer left of a line; a line that the disk refuses leaves no part behind. So every
+// line can be parsed, whatever happened.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "runtime/base/error.h"
+#include "runtime/trace/metrics_core.h"
+
+namespace shoal {
+
+class MetricsFile {
+ public:
+  // Makes the file if need be. Errors: kIo.
+  [[nodiscard]] static Result<MetricsFile> open(const std::string& path);
+
+  MetricsFile(MetricsFile&& other) noexcept;
+  MetricsFile& operator=(MetricsFile&& other) noexcept;
+  ~MetricsFile();
+
+  // The newest step record that was there when the file was opened; nothing when its last MiB has none.
+  [[nodiscard]] std::optional<WrittenStep> last_step() const { return last_step_; }
+  // Adds the newline; returns after the system has taken the line. Errors: kIo.
+  [[nodiscard]] Status append(const std::string& line);
+
+ private:
+  MetricsFile(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+
+  int descriptor_ = -1;
+  std::string path_;
+  std::uint64_t size_ = 0;  // of the whole lines
+  std::optional<WrittenStep> last_step_;
+};
+
+}  // namespace shoal

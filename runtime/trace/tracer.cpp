@@ -1,0 +1,170 @@
+// The tracer, its actors' side and its file's side.
+#include "runtime/trace/tracer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "runtime/base/check.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kBatchEvents = 1024;  // per block of the file
+constexpr std::size_t kNamesMax = 65535;    // a name is 16 bits; the last one stands for all further actors
+constexpr unsigned kSpanCounterBits = 40;
+
+template <class ClockDuration>
+std::int64_t nanoseconds(ClockDuration duration) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
+}
+
+}  // namespace
+
+Tracer::Tracer(TracerSettings settings, std::shared_ptr<const Clock> clock)
+    : settings_(settings),
+      clock_(std::move(clock)),
+      begun_(clock_->now()),
+      begun_wall_ns_(nanoseconds(clock_->wall_now().time_since_epoch())),
+      ring_(settings.ring_capacity) {}
+
+void Tracer::record(TraceEvent event) {
+  if (!wants(event.kind)) return;
+  event.time_ns = nanoseconds(clock_->now() - begun_);
+  ring_.push(event);
+}
+
+ActorName Tracer::name(const std::string& actor) {
+  const std::lock_guard lock(names_mutex_);
+  const auto known = std::find(names_.begin(), names_.end(), actor);
+  const auto number = std::min(static_cast<std::size_t>(known - names_.begin()), kNamesMax);
+  if (known == names_.end() && names_.size() <= kNamesMax) {
+    names_.push_back(number == kNamesMax ? "others" : actor);
+  }
+  return ActorName{static_cast<std::uint16_t>(number)};
+}
+
+std::uint64_t Tracer::new_span() {
+  return process_.load(std::memory_order_relaxed) << kSpanCounterBits |
+         (spans_.fetch_add(1, std::memory_order_relaxed) + 1);
+}
+
+ActorTrace::ActorTrace(std::shared_ptr<Tracer> tracer, const std::string& actor, Incarnation incarnation)
+    : tracer_(std::move(tracer)), incarnation_(incarnation) {
+  if (tracer_) name_ = tracer_->name(actor);
+}
+
+void ActorTrace::record(TraceKind kind, const Cause& cause, std::uint64_t bytes, std::string_view detail) const {
+  if (!wants(kind)) return;
+  TraceEvent event;
+  event.kind = kind;
+  event.actor = name_;
+  event.incarnation = incarnation_;
+  event.cause = cause;
+  event.bytes = bytes;
+  event.set_detail(detail);
+  tracer_->record(event);
+}
+
+std::uint64_t ActorTrace::start(const Cause& cause, std::string_view detail) const {
+  if (!wants(TraceKind::kStart)) return 0;
+  TraceEvent event;
+  event.kind = TraceKind::kStart;
+  event.actor = name_;
+  event.incarnation = incarnation_;
+  event.cause = cause;
+  event.span = tracer_->new_span();
+  event.set_detail(detail);
+  tracer_->record(event);
+  return event.span;
+}
+
+void ActorTrace::end(std::uint64_t span, const Cause& cause, std::uint64_t bytes) const {
+  if (span == 0 || !wants(TraceKind::kEnd)) return;
+  TraceEvent event;
+  event.kind = TraceKind::kEnd;
+  event.actor = name_;
+  event.incarnation = incarnation_;
+  event.cause = cause;
+  event.span = span;
+  event.bytes = bytes;
+  tracer_->record(event);
+}
+
+std::string trace_path(const std::string& run_directory, const std::string& process_name) {
+  std::string file = process_name;
+  std::replace(file.begin(), file.end(), '/', '-');
+  return run_directory + "/trace/" + file + ".trace";
+}
+
+TraceDrain::TraceDrain(std::shared_ptr<Tracer> tracer, std::string path, std::string process_name)
+    : tracer_(std::move(tracer)), path_(std::move(path)), process_name_(std::move(process_name)) {
+  CHECK(tracer_ != nullptr, "a drain has a tracer");
+}
+
+TraceDrain::~TraceDrain() { (void)flush(); }
+
+Status TraceDrain::flush() {
+  if (tracer_->level() == TraceLevel::kOff) return Done{};
+  const std::lock_guard lock(tracer_->drain_mutex_);
+  if (!file_) {
+    TraceBegin begin;
+    begin.process = ProcessIncarnation{process_written_ = tracer_->process_.load()};
+    begin.wall_ns = tracer_->begun_wall_ns_;
+    begin.steady_ns = nanoseconds(tracer_->begun_.time_since_epoch());
+    begin.process_name = process_name_;
+    auto opened = TraceFile::open(path_, begin);
+    if (!opened) return opened.failure();
+    file_.emplace(std::move(opened.value()));
+  }
+  return write_what_is_new();
+}
+
+Status TraceDrain::write_what_is_new() {
+  const std::uint64_t process = tracer_->process_.load();
+  if (process != process_written_) {
+    if (auto written = file_->add_process(ProcessIncarnation{process}); !written) return written;
+    process_written_ = process;
+  }
+  if (auto written = write_names(); !written) return written;
+  if (auto written = write_events(); !written) return written;
+  const std::uint64_t dropped = tracer_->ring_.dropped();
+  const std::uint64_t lost = dropped - tracer_->dropped_told_ + refused_;
+  if (lost == 0) return Done{};
+  if (auto written = file_->add_dropped(lost); !written) return written;
+  tracer_->dropped_told_ = dropped;
+  refused_ = 0;
+  return Done{};
+}
+
+Status TraceDrain::write_names() {
+  std::vector<std::string> names;
+  {
+    const std::lock_guard lock(tracer_->names_mutex_);
+    names.assign(tracer_->names_.begin() + static_cast<std::ptrdiff_t>(names_written_), tracer_->names_.end());
+  }
+  for (const std::string& name : names) {
+    const ActorName number{static_cast<std::uint16_t>(names_written_)};
+    if (auto written = file_->add_name(number, name); !written) return written;
+    ++names_written_;
+  }
+  return Done{};
+}
+
+// At most one ring's worth per call, so that a flush ends whatever is recorded meanwhile.
+Status TraceDrain::write_events() {
+  for (std::size_t left = tracer_->ring_.capacity(); left > 0;) {
+    batch_.clear();
+    TraceEvent event;
+    while (batch_.size() < kBatchEvents && tracer_->ring_.pop(event)) batch_.push_back(event);
+    if (batch_.empty()) return Done{};
+    left -= std::min(left, batch_.size());
+    if (auto written = file_->add_events(batch_); !written) {
+      refused_ += batch_.size();
+      return written;
+    }
+  }
+  return Done{};
+}
+
+}  // namespace shoal

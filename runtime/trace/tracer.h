@@ -1,0 +1,112 @@
+// Where the actors of a process record what happens to them, and how it reaches a file.
+//
+//   actor ──record──▶ Tracer: ring ──▶ TraceDrain::flush (the tracer actor, every 100 ms) ──▶ RUN/trace/<process>.trace
+//
+// record() is called on hot paths: it never blocks and never allocates; what does not fit into the ring is counted.
+// The tracer outlives the drain, so that a drain that dies is replaced and what was recorded meanwhile is not lost.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/trace/event.h"
+#include "runtime/trace/ring.h"
+#include "runtime/trace/trace_file.h"
+
+namespace shoal {
+
+struct TracerSettings {
+  TraceLevel level = TraceLevel::kLifecycle;
+  std::size_t ring_capacity = std::size_t{1} << 14U;  // events; a power of two
+};
+
+class Tracer {
+ public:
+  Tracer(TracerSettings settings, std::shared_ptr<const Clock> clock);
+
+  // Whether events of this kind are kept at all: ask before computing what only an event needs.
+  [[nodiscard]] bool wants(TraceKind kind) const { return is_traced(kind, settings_.level); }
+  // Stamps the time and keeps the event if its kind is wanted. Any thread.
+  void record(TraceEvent event);
+  // A number for an actor's name, the same for the same name. Any thread; takes a lock, so once per actor.
+  [[nodiscard]] ActorName name(const std::string& actor);
+  // A number for a span that no other process of the run gives. Any thread.
+  [[nodiscard]] std::uint64_t new_span();
+  // Once this process has been welcomed.
+  void set_process(ProcessIncarnation process) { process_.store(process.value); }
+
+  [[nodiscard]] TraceLevel level() const { return settings_.level; }
+
+ private:
+  friend class TraceDrain;
+
+  TracerSettings settings_;
+  std::shared_ptr<const Clock> clock_;
+  Instant begun_;
+  std::int64_t begun_wall_ns_;
+  TraceRing ring_;
+  std::atomic<std::uint64_t> process_{0};
+  std::atomic<std::uint64_t> spans_{0};
+  std::mutex drain_mutex_;          // one consumer at a time; guards the next
+  std::uint64_t dropped_told_ = 0;  // of the ring's count, what is in the file
+  std::mutex names_mutex_;
+  std::vector<std::string> names_;
+};
+
+// One actor's way to the tracer. A default-constructed one records nothing.
+class ActorTrace {
+ public:
+  ActorTrace() = default;
+  // tracer: nullptr when this process keeps no trace.
+  ActorTrace(std::shared_ptr<Tracer> tracer, const std::string& actor, Incarnation incarnation = {});
+
+  [[nodiscard]] bool wants(TraceKind kind) const { return tracer_ && tracer_->wants(kind); }
+  void record(TraceKind kind, const Cause& cause, std::uint64_t bytes = 0, std::string_view detail = {}) const;
+  // kStart, and the number of its span for end(); 0 when nothing is recorded.
+  [[nodiscard]] std::uint64_t start(const Cause& cause, std::string_view detail = {}) const;
+  void end(std::uint64_t span, const Cause& cause, std::uint64_t bytes = 0) const;
+
+ private:
+  std::shared_ptr<Tracer> tracer_;
+  ActorName name_;
+  Incarnation incarnation_;
+};
+
+// RUN/trace/<process>.trace; slashes of the name become dashes.
+[[nodiscard]] std::string trace_path(const std::string& run_directory, const std::string& process_name);
+
+// Moves events from a tracer to its file. One at a time per tracer; each one begins a life in the file.
+class TraceDrain {
+ public:
+  TraceDrain(std::shared_ptr<Tracer> tracer, std::string path, std::string process_name);
+  TraceDrain(const TraceDrain&) = delete;
+  TraceDrain& operator=(const TraceDrain&) = delete;
+  // Writes what is left.
+  ~TraceDrain();
+
+  // Writes what is in the ring. Events that the disk refuses are lost and counted. Errors: kIo, kInvalidData.
+  [[nodiscard]] Status flush();
+
+ private:
+  [[nodiscard]] Status write_what_is_new();
+  [[nodiscard]] Status write_names();
+  [[nodiscard]] Status write_events();
+
+  std::shared_ptr<Tracer> tracer_;
+  std::string path_;
+  std::string process_name_;
+  std::optional<TraceFile> file_;
+  std::vector<TraceEvent> batch_;
+  std::size_t names_written_ = 0;
+  std::uint64_t process_written_ = 0;
+  std::uint64_t refused_ = 0;  // events that the disk did not take, not in the file's count yet
+};
+
+}  // namespace shoal

@@ -1,0 +1,263 @@
+// What becomes of commits and reports: one record per step, in order, whatever dies.
+#include "runtime/trace/metrics_core.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/manual_clock.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+using Outputs = std::vector<MetricsOutput>;
+
+template <class T>
+std::vector<T> all_of(const Outputs& outputs) {
+  std::vector<T> found;
+  for (const auto& output : outputs) {
+    if (const auto* one = std::get_if<T>(&output)) found.push_back(*one);
+  }
+  return found;
+}
+
+// Two stages of two replicas (incarnations 1, 2 and 3, 4), 100 tokens and 4 sequences per step, one second each.
+class TrackedRun {
+ public:
+  explicit TrackedRun(std::uint64_t live_after = 0, std::optional<WrittenStep> written = std::nullopt) : core({4}) {
+    core.begin(JournalPosition{live_after}, written, clock.now());
+    for (const std::uint64_t replica : {1U, 2U, 3U, 4U}) {
+      const StageId stage{replica <= 2 ? 0U : 1U};
+      journal(AddReplica{stage, ReplicaId{}, Incarnation{replica}, ProcessIncarnation{replica}, 0});
+    }
+  }
+
+  Outputs journal(JournalBody body) {
+    return core.on({JournalPosition{++position}, Branch{branch}, Term{1}, std::move(body)}, clock.now());
+  }
+  Outputs commit(std::uint64_t step, Duration took = 1s) {
+    clock.advance(took);
+    Commit commit;
+    commit.step = StepId{step};
+    commit.loss_sum = 250;
+    commit.token_count = 100;
+    commit.gradient_norm = 0.5;
+    commit.learning_rate = 1e-3;
+    commit.optimizer_step = step + 1;
+    StageCommit stage;
+    const auto entry = [](std::uint32_t microbatch) { return ManifestEntry{MicrobatchId{microbatch}, 25, 0, {}}; };
+    stage.manifests = {{Incarnation{1}, {entry(0), entry(2)}}, {Incarnation{2}, {entry(1), entry(3)}}};
+    commit.stages = {stage};
+    if (skipped) commit.skip = SkipStep{"wte.weight", MicrobatchId{3}};
+    return journal(commit);
+  }
+  Outputs report(std::uint64_t step, std::uint64_t replica, std::uint64_t digest = 7, std::uint32_t retried = 0) {
+    ReplicaReport report;
+    report.branch = Branch{branch};
+    report.step = StepId{step};
+    report.stage = StageId{replica <= 2 ? 0U : 1U};
+    report.replica = Incarnation{replica};
+    report.time.forward = 100.0 * static_cast<double>(replica);
+    report.bytes.activation = 10;
+    report.retried = retried;
+    report.state_digest = digest + report.stage.value;
+    return core.on(report);
+  }
+  Outputs report_all(std::uint64_t step, std::uint32_t retried = 0) {
+    Outputs out;
+    for (const std::uint64_t replica : {1U, 2U, 3U, 4U}) {
+      for (auto& one : report(step, replica, 7, replica == 1 ? retried : 0)) out.push_back(std::move(one));
+    }
+    return out;
+  }
+  // A finished run's last record.
+  FinalRecord finish(const std::string& how = "finished") {
+    return all_of<FinalRecord>(core.on(RunEvent{how, "hash", "all steps", 0})).at(0);
+  }
+
+  ManualClock clock;
+  MetricsCore core;
+  std::uint64_t position = 0;
+  std::uint32_t branch = 0;
+  bool skipped = false;
+};
+
+TEST(Metrics, ARecordWaitsForItsReports) {
+  TrackedRun run;
+  run.clock.advance(5s);  // before the first step: not the step's time unless members came
+  run.journal(AppointGroup{StageId{0}, Incarnation{9}});
+  EXPECT_TRUE(run.commit(0, 1500ms).empty());
+  EXPECT_TRUE(run.report(0, 1).empty());
+  EXPECT_TRUE(run.report(0, 2).empty());
+  EXPECT_TRUE(run.report(0, 3).empty());
+  const auto records = all_of<StepRecord>(run.report(0, 4));
+  ASSERT_EQ(records.size(), 1U);
+  const StepRecord& record = records[0];
+  EXPECT_EQ(record.step, 0U);
+  EXPECT_DOUBLE_EQ(record.loss, 2.5);
+  EXPECT_DOUBLE_EQ(record.step_ms, 1500);
+  EXPECT_DOUBLE_EQ(record.time.forward, 250) << "the mean over the replicas";
+  EXPECT_EQ(record.bytes.activation, 40U) << "the sum over the replicas";
+  EXPECT_EQ(record.replicas, (std::vector<std::uint32_t>{2, 2}));
+  EXPECT_EQ(record.microbatches, 4U);
+  EXPECT_EQ(record.tokens_total, 100U);
+  EXPECT_EQ(record.sequences_total, 4U);
+  EXPECT_EQ(record.view, 6U);
+  EXPECT_FALSE(record.skipped.has_value());
+}
+
+TEST(Metrics, RecordsComeInOrder) {
+  TrackedRun run;
+  run.commit(0);
+  run.commit(1);
+  EXPECT_TRUE(run.report_all(1).empty()) << "step 0 is still waited for";
+  const auto records = all_of<StepRecord>(run.report_all(0));
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].step, 0U);
+  EXPECT_EQ(records[1].step, 1U);
+  EXPECT_EQ(records[1].tokens_total, 200U);
+}
+
+TEST(Metrics, AReplicaThatNeverReportsDelaysTwoSteps) {
+  TrackedRun run;
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    EXPECT_TRUE(run.commit(step).empty());
+    for (const std::uint64_t replica : {1U, 2U, 3U}) EXPECT_TRUE(run.report(step, replica).empty());
+  }
+  const auto records = all_of<StepRecord>(run.commit(2));
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].step, 0U);
+  EXPECT_DOUBLE_EQ(records[0].time.forward, 200) << "the mean over those that did";
+}
+
+TEST(Metrics, AReplicaThatLeavesTheViewIsNotWaitedFor) {
+  TrackedRun run;
+  run.commit(0);
+  for (const std::uint64_t replica : {1U, 2U, 3U}) EXPECT_TRUE(run.report(0, replica).empty());
+  const auto out = run.journal(RemoveReplica{StageId{1}, Incarnation{4}, "lost"});
+  ASSERT_EQ(out.size(), 2U);
+  EXPECT_EQ(std::get<StepRecord>(out[0]).step, 0U);
+  EXPECT_EQ(std::get<RunEvent>(out[1]).event, "view");
+  EXPECT_NE(std::get<RunEvent>(out[1]).reason, "");
+  run.commit(1);
+  run.report(1, 1);
+  run.report(1, 2);
+  EXPECT_EQ(all_of<StepRecord>(run.report(1, 3)).at(0).replicas, (std::vector<std::uint32_t>{2, 1}));
+}
+
+TEST(Metrics, AnEndedBranchIsNotWaitedFor) {
+  TrackedRun run;
+  run.commit(0);
+  run.branch = 1;
+  const auto out = run.journal(AddReplica{StageId{0}, ReplicaId{}, Incarnation{11}, ProcessIncarnation{1}, 0});
+  EXPECT_EQ(all_of<StepRecord>(out).size(), 1U);
+}
+
+TEST(Metrics, ReplicasThatDifferAfterACommitAreAnEvent) {
+  TrackedRun run;
+  run.commit(0);
+  EXPECT_TRUE(run.report(0, 1, 7).empty());
+  EXPECT_TRUE(run.report(0, 3, 7).empty()) << "stages differ from each other";
+  const auto out = run.report(0, 2, 8);
+  ASSERT_EQ(out.size(), 1U);
+  const auto& event = std::get<RunEvent>(out[0]);
+  EXPECT_EQ(event.event, "digest_mismatch");
+  EXPECT_NE(event.reason.find("S-3"), std::string::npos);
+  EXPECT_EQ(event.step, 0U);
+}
+
+TEST(Metrics, ASkippedStepSaysWhy) {
+  TrackedRun run;
+  run.skipped = true;
+  run.commit(0);
+  const auto record = all_of<StepRecord>(run.report_all(0)).at(0);
+  ASSERT_TRUE(record.skipped.has_value());
+  EXPECT_EQ(*record.skipped, "wte.weight, microbatch 3");
+}
+
+TEST(Metrics, OldEntriesOfAResumedJournalGiveNoRecords) {
+  TrackedRun run(6);
+  EXPECT_TRUE(run.commit(0).empty());
+  EXPECT_TRUE(run.commit(1).empty());
+  EXPECT_TRUE(run.report_all(1).empty());
+  EXPECT_TRUE(run.commit(2).empty());
+  const auto records = all_of<StepRecord>(run.report_all(2));
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].step, 2U);
+  EXPECT_EQ(records[0].tokens_total, 300U);
+}
+
+TEST(Metrics, ACoreThatReplacesOneThatDiedRepeatsNothing) {
+  TrackedRun run(0, WrittenStep{Branch{0}, StepId{1}});
+  EXPECT_TRUE(run.commit(0).empty());
+  EXPECT_TRUE(run.journal(AppointGroup{StageId{0}, Incarnation{9}}).empty());
+  EXPECT_TRUE(run.commit(1).empty());
+  EXPECT_TRUE(run.report_all(1).empty());
+  EXPECT_EQ(run.journal(AppointGroup{StageId{0}, Incarnation{10}}).size(), 1U);
+  run.commit(2);
+  EXPECT_EQ(all_of<StepRecord>(run.report_all(2)).size(), 1U);
+  TrackedRun other(0, WrittenStep{Branch{0}, StepId{1}});
+  other.branch = 1;
+  other.journal(AddReplica{StageId{0}, ReplicaId{}, Incarnation{11}, ProcessIncarnation{1}, 0});
+  other.commit(0);
+  EXPECT_EQ(all_of<StepRecord>(other.report(0, 11)).size(), 1U) << "the same step of a later branch is another one";
+}
+
+TEST(Metrics, GoodputIsOneForAnUndisturbedRunAndCountsWhatAFaultCost) {
+  TrackedRun calm;
+  for (std::uint64_t step = 0; step < 10; ++step) {
+    calm.commit(step);
+    calm.report_all(step);
+  }
+  EXPECT_NEAR(calm.finish().goodput, 1.0, 1e-9);
+  TrackedRun disturbed;
+  for (std::uint64_t step = 0; step < 10; ++step) {
+    if (step == 5) {
+      EXPECT_EQ(disturbed.core.on(RunEvent{"fault", "node2", "killed", 5}).size(), 1U);
+    }
+    disturbed.commit(step, step == 5 ? 11s : 1s);
+    disturbed.report_all(step);
+  }
+  EXPECT_NEAR(disturbed.finish().goodput, 0.5, 1e-9) << "10 s of work in 20 s";
+}
+
+TEST(Metrics, AStepWithRetriesIsNoYardstick) {
+  TrackedRun run;
+  for (std::uint64_t step = 0; step < 9; ++step) {
+    run.commit(step, step % 3 == 0 ? 1s : 4s);
+    run.report_all(step, step % 3 == 0 ? 0 : 2);
+  }
+  EXPECT_NEAR(run.finish().goodput, 9.0 / 27.0, 1e-9);
+}
+
+TEST(Metrics, AnEvaluationIsOneRecord) {
+  TrackedRun run;
+  EvaluationResult result;
+  result.step = 100;
+  result.loss_sum = 200 * std::log(2.0);
+  result.token_count = 100;
+  result.target_bytes = 400;
+  const auto record = std::get<EvalRecord>(run.core.on(result).at(0));
+  EXPECT_EQ(record.step, 100U);
+  EXPECT_NEAR(record.val_loss, 2 * std::log(2.0), 1e-12);
+  EXPECT_NEAR(record.bits_per_byte, 0.5, 1e-12);
+  EXPECT_EQ(std::get<EvalRecord>(run.core.on(EvaluationResult{}).at(0)).bits_per_byte, 0);
+}
+
+TEST(Metrics, TheLastRecordFollowsEverythingThatWaits) {
+  TrackedRun run;
+  run.commit(0);
+  run.commit(1);
+  const auto out = run.core.on(RunEvent{"stopped", "abc", "signal", 2});
+  ASSERT_EQ(out.size(), 3U);
+  EXPECT_EQ(std::get<StepRecord>(out[1]).step, 1U);
+  const auto& last = std::get<FinalRecord>(out[2]);
+  EXPECT_EQ(last.event, "stopped");
+  EXPECT_EQ(last.steps, 2U);
+  EXPECT_EQ(last.tokens_total, 200U);
+  EXPECT_EQ(last.weights_sha256, "abc");
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,76 @@
+// metrics.jsonl holds whole lines only, whatever was killed or refused.
+#include "runtime/trace/metrics_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "runtime/base/file.h"
+#include "runtime/trace/step_record.h"
+#include "tests/runtime/data/scratch.h"
+
+namespace shoal {
+namespace {
+
+StepRecord record_of(std::uint32_t branch, std::uint64_t step) {
+  StepRecord record;
+  record.branch = branch;
+  record.step = step;
+  return record;
+}
+
+TEST(MetricsFile, AppendsLinesAndKnowsTheLastStep) {
+  const Scratch scratch;
+  const std::string path = (scratch.path() / "metrics.jsonl").string();
+  {
+    auto file = MetricsFile::open(path);
+    ASSERT_TRUE(file.ok());
+    EXPECT_EQ(file->last_step(), std::nullopt);
+    ASSERT_TRUE(file->append(to_json_line(record_of(1, 41))).ok());
+    ASSERT_TRUE(file->append(to_json_line(EvalRecord{42, 1, 1})).ok());
+  }
+  const auto file = MetricsFile::open(path);
+  EXPECT_EQ(file->last_step(), (WrittenStep{Branch{1}, StepId{41}}));
+}
+
+TEST(MetricsFile, CutsOffWhatAKilledWriterLeft) {
+  const Scratch scratch;
+  const std::string whole = to_json_line(record_of(0, 3)) + "\n";
+  const std::string path = scratch.file("metrics.jsonl", whole + to_json_line(record_of(0, 4)).substr(0, 30)).string();
+  auto file = MetricsFile::open(path);
+  EXPECT_EQ(file->last_step(), (WrittenStep{Branch{0}, StepId{3}}));
+  ASSERT_TRUE(file->append("{}").ok());
+  EXPECT_EQ(read_file(path).value(), whole + "{}\n");
+}
+
+TEST(MetricsFile, LooksForTheLastStepBehindOtherLinesAndThroughDamage) {
+  const Scratch scratch;
+  const std::string path =
+      scratch.file("metrics.jsonl", to_json_line(record_of(2, 7)) + "\n\nno json\n{\"loss\":1}\n[]\n").string();
+  EXPECT_EQ(MetricsFile::open(path)->last_step(), (WrittenStep{Branch{2}, StepId{7}}));
+  EXPECT_EQ(MetricsFile::open(scratch.file("other", "torn").string())->last_step(), std::nullopt);
+}
+
+TEST(MetricsFile, ALineThatTheDiskRefusesLeavesNoPart) {
+  const Scratch scratch;
+  const std::string path = (scratch.path() / "metrics.jsonl").string();
+  auto file = MetricsFile::open(path);
+  ASSERT_TRUE(file->append("first").ok());
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{20, before.rlim_max};
+  const auto on_excess = std::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const auto refused = file->append(std::string(100, 'x'));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  (void)std::signal(SIGXFSZ, on_excess);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(read_file(path).value(), "first\n");
+  ASSERT_TRUE(file->append("second").ok());
+  EXPECT_EQ(read_file(path).value(), "first\nsecond\n");
+  EXPECT_FALSE(MetricsFile::open("/nowhere/at/all").ok());
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,120 @@
+// The lines of metrics.jsonl and the lines a person reads: the keys are a contract.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "runtime/trace/progress_line.h"
+#include "runtime/trace/step_record.h"
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> keys_of(const Json& json) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  return keys;
+}
+
+StepRecord some_record() {
+  StepRecord record;
+  record.step = 9;
+  record.loss = 2;
+  record.grad_norm = 0.75;
+  record.lr = 1e-3;
+  record.tokens = 8192;
+  record.tokens_total = 81920;
+  record.step_ms = 500;
+  record.replicas = {2, 1};
+  record.bytes.activation = 1'500'000;
+  return record;
+}
+
+TEST(StepRecord, HasTheKeysOfTheInterfaceInTheirOrder) {
+  const auto json = Json::parse(to_json_line(some_record()));
+  EXPECT_EQ(keys_of(json),
+            (std::vector<std::string>{"branch",       "step",        "loss",         "perplexity",      "grad_norm",
+                                      "lr",           "tokens",      "tokens_total", "sequences_total", "step_ms",
+                                      "tokens_per_s", "mfu",         "view",         "replicas",        "microbatches",
+                                      "retried",      "lost_tokens", "time",         "bytes",           "skipped"}));
+  EXPECT_EQ(keys_of(json["time"]),
+            (std::vector<std::string>{"forward", "backward", "wire", "wait", "reduce", "commit", "apply"}));
+  EXPECT_EQ(keys_of(json["bytes"]), (std::vector<std::string>{"activation", "gradient", "reduce", "state", "control"}));
+  EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(2.0), 1e-12);
+  EXPECT_NEAR(json["tokens_per_s"].get<double>(), 16384, 1e-9);
+  EXPECT_EQ(json["replicas"], Json::array({2, 1}));
+  EXPECT_EQ(json["skipped"], false);
+  EXPECT_EQ(to_json_line(some_record()).find('\n'), std::string::npos);
+}
+
+TEST(StepRecord, ThatIsNotFiniteIsStillJson) {
+  StepRecord record = some_record();
+  record.loss = std::numeric_limits<double>::quiet_NaN();
+  record.grad_norm = std::numeric_limits<double>::infinity();
+  record.step_ms = 0;
+  record.skipped = "wte.weight, microbatch 3";
+  const auto json = Json::parse(to_json_line(record));
+  EXPECT_TRUE(json["loss"].is_null());
+  EXPECT_TRUE(json["perplexity"].is_null());
+  EXPECT_TRUE(json["grad_norm"].is_null());
+  EXPECT_TRUE(json["tokens_per_s"].is_null());
+  EXPECT_EQ(json["skipped"], "wte.weight, microbatch 3");
+}
+
+TEST(EvalRecord, HasTheKeysOfTheInterface) {
+  const auto json = Json::parse(to_json_line(EvalRecord{100, 2, 2.5}));
+  EXPECT_EQ(keys_of(json), (std::vector<std::string>{"event", "step", "val_loss", "perplexity", "bits_per_byte"}));
+  EXPECT_EQ(json["event"], "eval");
+  EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(2.0), 1e-12);
+}
+
+TEST(FinalRecord, HasTheKeysOfTheInterface) {
+  FinalRecord record;
+  record.steps = 600;
+  record.weights_sha256 = "abc";
+  const auto json = Json::parse(to_json_line(record));
+  EXPECT_EQ(keys_of(json),
+            (std::vector<std::string>{"event", "steps", "tokens_total", "goodput", "lost_tokens", "weights_sha256"}));
+  EXPECT_EQ(json["event"], "finished");
+}
+
+TEST(RunEvent, CarriesItsReason) {
+  const auto json = Json::parse(to_json_line(RunEvent{"restart", "storage", "it \"died\"\n", 4}));
+  EXPECT_EQ(json["event"], "restart");
+  EXPECT_EQ(json["reason"], "it \"died\"\n");
+}
+
+TEST(ProgressLine, ShowsWhatAPersonWatches) {
+  const ProgressStyle style{600, 100, false};
+  EXPECT_EQ(progress_line(some_record(), style),
+            "step    10/600  loss 2.0000  lr 1.00e-03  norm 0.75   16384 tok/s  peers 2+1  sent 1.5MB  eta 4m55s");
+  for (const char* word : {"loss", "lr", "norm", "tok/s", "peers", "sent", "eta"}) {
+    EXPECT_NE(progress_legend().find(word), std::string::npos) << word;
+  }
+}
+
+TEST(ProgressLine, HasABarOnlyOnAWideTerminalAndNeverWraps) {
+  EXPECT_EQ(progress_line(some_record(), {600, 140, false}).find('['), std::string::npos);
+  EXPECT_TRUE(progress_line(some_record(), {40, 140, true}).starts_with("[####............] step"));
+  EXPECT_EQ(progress_line(some_record(), {600, 60, true}).size(), 60U);
+  EXPECT_GT(progress_line(some_record(), {600, 60, false}).size(), 60U) << "a log file is not cut";
+}
+
+TEST(ProgressLine, OfTheLastStepHasNoEtaAndASkipIsLoud) {
+  StepRecord record = some_record();
+  record.skipped = "wte.weight, microbatch 3";
+  const std::string line = progress_line(record, {10, 100, false});
+  EXPECT_EQ(line.find("eta"), std::string::npos);
+  EXPECT_NE(line.find("SKIPPED: wte.weight, microbatch 3"), std::string::npos);
+}
+
+TEST(ProgressLine, OfAnEvaluationNamesItsMeasures) {
+  EXPECT_EQ(progress_line(EvalRecord{100, 2, 2.88539}),
+            "eval at step 100: validation loss 2.0000, perplexity 7.389, bits per byte 2.8854");
+}
+
+}  // namespace
+}  // namespace shoal
