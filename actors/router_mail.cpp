@@ -1,3 +1,4 @@
+// Letters of the mail room: routes, what the router reads for its cores, delivery to local actors.
 #include "actors/router_mail.h"
 
 #include <utility>

@@ -1,4 +1,5 @@
 // The router's letters: where one goes, what the router itself reads of it, and delivery to the actors of this process.
+// A letter is read by the router's cores (request table, journal, links) before anybody else sees it.
 #pragma once
 
 #include <vector>

@@ -1,3 +1,4 @@
+// Links of the mail room: the effects of the link table, frames in and out, greetings and farewells.
 #include "actors/router_wire.h"
 
 #include <set>

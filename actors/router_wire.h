@@ -1,4 +1,5 @@
 // The router's links: dials, greetings, frames in and out, and what happens when one breaks.
+// Nothing from another process is believed before its link's identity allows it (links.h).
 #pragma once
 
 #include "actors/router_mail.h"

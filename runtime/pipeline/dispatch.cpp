@@ -1,3 +1,4 @@
+// The data loader: follow the journal, keep the credits, tell the groups, evaluate between steps.
 #include "runtime/pipeline/dispatch.h"
 
 #include <algorithm>

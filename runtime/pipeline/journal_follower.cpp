@@ -1,3 +1,4 @@
+// The journal by position: what comes next is kept and handed on, everything else is asked for again.
 #include "runtime/pipeline/journal_follower.h"
 
 #include "runtime/cluster/view.h"

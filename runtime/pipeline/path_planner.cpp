@@ -1,3 +1,4 @@
+// The routing policies, and the bans that the adaptive ones share.
 #include "runtime/pipeline/path_planner.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Each entry waits for an answer, for its retry, for a replica or for nothing; ticks and journal entries move it on.
 #include "runtime/pipeline/request_table.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Cutting and putting together, with every check of a frame before memory is taken for it.
 #include "runtime/transport/assembly.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A lane over whatever carries frames.
 #include "runtime/transport/lane.h"
 
 #include "runtime/transport/assembly.h"

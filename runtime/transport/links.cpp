@@ -1,3 +1,4 @@
+// The life of links, the roles that may speak over them, and the letters that wait for one.
 #include "runtime/transport/links.h"
 
 #include <algorithm>
