@@ -1,0 +1,225 @@
+// The supervisor's shell: entries are in the journal before letters leave (P-2), children are restarted, a journal that
+// refuses halts the run, and status says why it waits.
+#include "actors/supervisor.h"
+
+#include <gtest/gtest.h>
+
+#include <caf/scheduler/test_coordinator.hpp>
+#include <memory>
+
+namespace shoal {
+namespace {
+
+// Refuses entries once it is full.
+class BrittleJournal final : public JournalStore {
+ public:
+  [[nodiscard]] RunId run() const override { return inner_->run(); }
+  [[nodiscard]] JournalPosition last_position() const override { return inner_->last_position(); }
+  [[nodiscard]] Status append(const JournalEntry& entry) override {
+    if (is_full) return fail(Error::kIo, "journal: no space left on device");
+    return inner_->append(entry);
+  }
+  [[nodiscard]] Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) override {
+    return inner_->load(after, count_max);
+  }
+  [[nodiscard]] Result<IncarnationBlock> reserve(IncarnationKind kind, std::uint64_t count) override {
+    return inner_->reserve(kind, count);
+  }
+  [[nodiscard]] Result<Term> begin_term() override { return inner_->begin_term(); }
+  bool is_full = false;
+
+ private:
+  std::unique_ptr<JournalStore> inner_ = make_memory_journal(RunId{9});
+};
+
+struct Seen {
+  std::vector<Letter> letters;
+  std::shared_ptr<BrittleJournal> journal = std::make_shared<BrittleJournal>();
+  std::vector<caf::actor> children;
+  int loaders = 0;
+  int exit_status = -1;
+  bool left_early = false;  // an entry was sent before it was in the journal
+};
+
+RouterActor::behavior_type fake_router(RouterActor::pointer, std::shared_ptr<Seen> seen) {
+  return {
+      [seen](const Letter& letter) {
+        if (const auto* entries = std::get_if<JournalEntries>(&letter.body)) {
+          seen->left_early |= entries->entries.back().position > seen->journal->last_position();
+        }
+        seen->letters.push_back(letter);
+      },
+      [](const WireFrame&) {},
+      [](const Attach&) {},
+      [](const Detach&) {},
+      [](const Dialled&) {},
+      [](const Identify&) {},
+      [](const Tick&) {},
+  };
+}
+
+caf::behavior child() {
+  return {[](int) {}};
+}
+
+class World {
+ public:
+  World() {
+    config_.set("scheduler.policy", caf::atom("testing"));
+    system = std::make_unique<caf::actor_system>(config_);
+    scheduler_ = dynamic_cast<caf::scheduler::test_coordinator*>(&system->scheduler());
+    scheduler_->clock().current_time += std::chrono::hours(1);
+    router_ = system->spawn(fake_router, seen);
+    SupervisorSettings settings;
+    settings.core.run = RunId{9};
+    settings.core.term = Term{1};
+    settings.core.steps_target = 5;
+    settings.core.policy = {0, [](std::uint64_t) { return 0.1; }};
+    settings.journal = seen->journal;
+    settings.router = router_;
+    settings.start_group = [this](const StartGroup&) { return start_child(); };
+    settings.start_data_loader = [this](const StartDataLoader&) { return ++seen->loaders, start_child(); };
+    settings.end_process = [this](int status, const std::string&) { seen->exit_status = status; };
+    supervisor_ = system->spawn(supervisor, settings);
+    drain();
+  }
+  ~World() {
+    end_supervisor();
+    caf::anon_send_exit(router_, caf::exit_reason::kill);
+    seen->children.clear();
+    drain();
+  }
+  void end_supervisor() {
+    caf::anon_send_exit(supervisor_, caf::exit_reason::user_shutdown);
+    drain();
+  }
+  caf::actor start_child() {
+    seen->children.push_back(system->spawn([] { return child(); }));
+    return seen->children.back();
+  }
+  void drain() { scheduler_->run(); }
+  void advance(caf::timespan duration) {
+    const auto end = scheduler_->clock().current_time + duration;
+    while (scheduler_->clock().has_pending_timeout() && scheduler_->clock().schedule().begin()->first <= end) {
+      scheduler_->trigger_timeout();
+      drain();
+    }
+  }
+  template <class Message>
+  void tell(Message message) {
+    caf::anon_send(supervisor_, std::move(message));
+    drain();
+  }
+  StatusReport status() {
+    StatusReport report;
+    caf::scoped_actor asker{*system};
+    auto answer = asker->request(supervisor_, caf::infinite, StatusQuery{});
+    drain();
+    answer.receive([&](StatusReport& found) { report = found; },
+                   [&](caf::error& error) { ADD_FAILURE() << system->render(error); });
+    return report;
+  }
+  template <class Message>
+  std::vector<Message> all() const {
+    std::vector<Message> found;
+    for (const Letter& letter : seen->letters) {
+      if (const auto* body = std::get_if<Message>(&letter.body)) found.push_back(*body);
+    }
+    return found;
+  }
+  // One stage, one replica.
+  void train() {
+    Join join;
+    join.name = "node1";
+    join.nonce = 7;
+    tell(join);
+    const SpawnStage order = all<SpawnStage>().at(0);
+    tell(StageReady{order.stage, order.replica, {}, 0, 1});
+  }
+  Prepared vote() const {
+    Prepared vote;
+    vote.order.run = RunId{9};
+    vote.order.term = Term{1};
+    vote.order.epoch = Epoch{std::get<AppointGroup>(seen->journal->load(JournalPosition{1}, 1)->at(0).body).group, 2};
+    vote.position = seen->journal->last_position();
+    vote.manifests = {{Incarnation{1}, {{MicrobatchId{0}, 4, 1.0, {}}}}};
+    return vote;
+  }
+
+  std::shared_ptr<Seen> seen = std::make_shared<Seen>();
+  std::unique_ptr<caf::actor_system> system;
+
+ private:
+  caf::actor_system_config config_;
+  caf::scheduler::test_coordinator* scheduler_ = nullptr;
+  RouterActor router_;
+  SupervisorActor supervisor_;
+};
+
+TEST(SupervisorActor, RecordsEntriesBeforeTheyLeave) {  // P-2
+  World world;
+  world.train();
+  world.tell(world.vote());
+  EXPECT_EQ(world.seen->journal->last_position(), JournalPosition{3});
+  EXPECT_FALSE(world.seen->left_early);
+  EXPECT_FALSE(world.all<JournalEntries>().empty());
+}
+
+TEST(SupervisorActor, HaltsWithTheCommitThatCannotBeRecorded) {
+  World world;
+  world.train();
+  world.seen->journal->is_full = true;
+  const std::size_t before = world.all<JournalEntries>().size();
+  world.tell(world.vote());
+  EXPECT_EQ(world.all<JournalEntries>().size(), before);
+  world.advance(std::chrono::seconds(10));
+  EXPECT_EQ(world.seen->exit_status, 3);
+}
+
+TEST(SupervisorActor, StartsAChildAgainThatEnds) {
+  World world;
+  world.train();
+  ASSERT_EQ(world.seen->children.size(), 2U);
+  for (std::size_t index = 0; index < 2; ++index) {
+    caf::anon_send_exit(world.seen->children[index], caf::exit_reason::unhandled_exception);
+    world.drain();
+  }
+  EXPECT_EQ(world.seen->children.size(), 4U);
+  EXPECT_EQ(world.seen->loaders, 2);
+  EXPECT_EQ(world.seen->journal->last_position(), JournalPosition{3});  // the new group was appointed
+}
+
+TEST(SupervisorActor, StreamsTheJournalFromWhereItIsAsked) {
+  World world;
+  world.train();
+  const std::size_t before = world.all<JournalEntries>().size();
+  world.tell(FetchJournal{ProcessIncarnation{1}, JournalPosition{1}});
+  const auto sent = world.all<JournalEntries>();
+  ASSERT_EQ(sent.size(), before + 1);
+  EXPECT_EQ(sent.back().entries.size(), 1U);
+  EXPECT_EQ(sent.back().entries[0].position, JournalPosition{2});
+}
+
+TEST(SupervisorActor, TellsWhyItWaits) {
+  World world;
+  EXPECT_EQ(world.status().summary, "waiting for 1 node for stage 0, since 0 s");
+  world.train();
+  const StatusReport report = world.status();
+  EXPECT_EQ(report.steps_target, 5U);
+  EXPECT_EQ(report.actors.front().name, "stage/0/0");
+  EXPECT_EQ(report.actors.front().node, "node1");
+}
+
+TEST(SupervisorActor, EndsItsChildrenWithItself) {
+  World world;
+  world.train();
+  int ended = 0;
+  for (const caf::actor& actor : world.seen->children) {
+    caf::actor_cast<caf::abstract_actor*>(actor)->attach_functor([&ended] { ++ended; });
+  }
+  world.end_supervisor();
+  EXPECT_EQ(ended, 2);
+}
+
+}  // namespace
+}  // namespace shoal
