@@ -1,4 +1,5 @@
 // RestartBudget: at most n restarts within a window; past it a failure escalates one level (design.md §7).
+// Pure: time comes in. Holds at most n instants.
 #pragma once
 
 #include <deque>
