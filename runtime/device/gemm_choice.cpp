@@ -1,5 +1,6 @@
 #include "runtime/device/gemm_choice.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 
 #include <cstdlib>
@@ -10,6 +11,9 @@
 #include <torch/headeronly/version.h>
 
 #include "runtime/base/compose.h"
+
+// The question torch's BLAS asks before it chooses kernels. Its own answer is about the maker, not about instructions.
+extern "C" int mkl_serv_intel_cpu_true();
 
 namespace shoal {
 namespace {
@@ -39,6 +43,11 @@ bool forces_fast_path() {
   return forced;
 }
 
+// Whether torch asks our answer: the linker must have put it into the program's dynamic table.
+bool is_our_answer_heard() {
+  return ::dlsym(RTLD_DEFAULT, "mkl_serv_intel_cpu_true") == reinterpret_cast<void*>(&mkl_serv_intel_cpu_true);
+}
+
 std::string instruction_set() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0) return "avx512";
@@ -60,12 +69,11 @@ void prepare_process_for_compute() {
 }
 
 std::string kernel_fingerprint(int threads) {
-  const char* path = forces_fast_path() ? "mkl fast path (forced)" : "mkl own choice";
+  const char* path = forces_fast_path() && is_our_answer_heard() ? "mkl fast path (forced)" : "mkl own choice";
   return compose("torch ", TORCH_VERSION, "; gemm ", path, ", ", instruction_set(), "; vector ",
                  at::get_cpu_capability(), "; threads ", threads);
 }
 
 }  // namespace shoal
 
-// The question torch's BLAS asks before it chooses kernels. Its own answer is about the maker, not about instructions.
 extern "C" int mkl_serv_intel_cpu_true() { return (shoal::is_intel() || shoal::forces_fast_path()) ? 1 : 0; }
