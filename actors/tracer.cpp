@@ -1,0 +1,32 @@
+// Shell of TraceDrain: a flush per tick.
+#include "actors/tracer.h"
+
+#include "runtime/base/log.h"
+
+namespace shoal {
+namespace {
+
+using Self = TracerActor::stateful_pointer<TracerState>;
+
+constexpr std::chrono::milliseconds kFlushInterval{100};
+
+void flush(Self self) {
+  const auto flushed = self->state.drain->flush();
+  if (!flushed && !self->state.is_refused) {
+    log_error("tracer", flushed.failure().message, "; events are lost, training goes on");
+  }
+  self->state.is_refused = !flushed;
+  self->delayed_send(self, kFlushInterval, Tick{});
+}
+
+}  // namespace
+
+TracerActor::behavior_type tracer(Self self, TracerActorSettings settings) {
+  self->state.drain.emplace(std::move(settings.tracer), std::move(settings.path), std::move(settings.process_name));
+  self->send(self, Tick{});
+  return {
+      [self](const Tick&) { flush(self); },
+  };
+}
+
+}  // namespace shoal

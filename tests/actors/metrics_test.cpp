@@ -1,0 +1,80 @@
+// The metrics actor as a shell: each record is a line on disk and is shown; a disk that refuses stops nothing.
+#include "actors/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/base/file.h"
+#include "tests/actors/lone_actor.h"
+#include "tests/runtime/data/scratch.h"
+
+namespace shoal {
+namespace {
+
+class MetricsTest : public testing::Test {
+ protected:
+  MetricsActor start(const std::string& path) {
+    MetricsSettings settings;
+    settings.path = path;
+    settings.show = [shown = shown_](const MetricsOutput& output) { shown->push_back(output); };
+    settings.router = lone_.router();
+    const MetricsActor actor = lone_.spawn(metrics, std::move(settings));
+    give(actor, 1, AddReplica{StageId{0}, ReplicaId{}, Incarnation{1}, ProcessIncarnation{1}, 0});
+    return actor;
+  }
+  void give(const MetricsActor& actor, std::uint64_t position, JournalBody body) {
+    lone_.give(actor, JournalEntry{JournalPosition{position}, {}, Term{1}, std::move(body)});
+  }
+  void train(const MetricsActor& actor, std::uint64_t step) {
+    Commit commit;
+    commit.step = StepId{step};
+    commit.token_count = 10;
+    give(actor, step + 2, commit);
+    ReplicaReport report;
+    report.step = StepId{step};
+    report.replica = Incarnation{1};
+    lone_.give(actor, report);
+  }
+  [[nodiscard]] long lines(const std::string& path) const {
+    const std::string text = read_file(path).value();
+    return std::count(text.begin(), text.end(), '\n');
+  }
+
+  Scratch scratch_;
+  LoneActor lone_;
+  std::shared_ptr<std::vector<MetricsOutput>> shown_ = std::make_shared<std::vector<MetricsOutput>>();
+};
+
+TEST_F(MetricsTest, EachRecordIsALineAndShown) {
+  const std::string path = (scratch_.path() / "metrics.jsonl").string();
+  const MetricsActor actor = start(path);
+  train(actor, 0);
+  lone_.give(actor, RunEvent{"fault", "node2", "killed", 1});
+  ASSERT_EQ(shown_->size(), 3U);
+  EXPECT_EQ(std::get<StepRecord>((*shown_)[1]).tokens, 10U);
+  EXPECT_EQ(lines(path), 3);
+}
+
+TEST_F(MetricsTest, ARestartRepeatsNothing) {
+  const std::string path = (scratch_.path() / "metrics.jsonl").string();
+  const MetricsActor first = start(path);
+  train(first, 0);
+  train(first, 1);
+  lone_.end(first);
+  const MetricsActor second = start(path);
+  train(second, 0);
+  train(second, 1);
+  EXPECT_EQ(lines(path), 3);
+  train(second, 2);
+  EXPECT_EQ(lines(path), 4);
+}
+
+TEST_F(MetricsTest, ADiskThatRefusesStopsNothing) {
+  const MetricsActor actor = start("/nowhere/at/all/metrics.jsonl");
+  train(actor, 0);
+  EXPECT_EQ(shown_->size(), 2U);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,81 @@
+// The storage actor as a shell: what reaches the disk is told to the supervisor, what is asked for goes to who asked.
+#include "actors/storage.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/file.h"
+#include "tests/actors/lone_actor.h"
+#include "tests/runtime/data/scratch.h"
+#include "tests/runtime/storage/shards.h"
+
+namespace shoal {
+namespace {
+
+class StorageTest : public testing::Test {
+ protected:
+  StorageTest() { actor_ = lone_.spawn(storage, StorageSettings{settings_in(scratch_.path()), lone_.router()}); }
+  void save_step(std::uint64_t step, std::uint32_t branch = 0) {
+    for (const std::uint32_t stage : {0U, 1U}) lone_.give(actor_, shard_of(step, stage, 2, branch));
+  }
+  void fetch(std::uint64_t step) { lone_.give(actor_, FetchState{Incarnation{5}, step, {"wte.weight"}}); }
+
+  Scratch scratch_;
+  LoneActor lone_;
+  StorageActor actor_;
+};
+
+TEST_F(StorageTest, TellsTheSupervisorOfAWholeCheckpointOnce) {
+  lone_.give(actor_, shard_of(10, 0, 2));
+  EXPECT_TRUE(lone_.sent<CheckpointSaved>().empty());
+  lone_.give(actor_, shard_of(10, 1, 2));
+  const auto saved = lone_.sent<CheckpointSaved>();
+  ASSERT_EQ(saved.size(), 1U);
+  EXPECT_EQ(saved[0].step, 10U);
+  EXPECT_EQ(saved[0].weights_sha256, find_checkpoint(scratch_.path(), {})->checkpoint->manifest().weights_sha256);
+  EXPECT_GT(saved[0].byte_count, 0U);
+}
+
+TEST_F(StorageTest, TellsTheSupervisorWhyACheckpointFailed) {
+  SaveShard bad = shard_of(10, 0, 2);
+  bad.image = {};
+  lone_.give(actor_, bad);
+  const auto failed = lone_.sent<CheckpointFailed>();
+  ASSERT_EQ(failed.size(), 1U);
+  EXPECT_EQ(failed[0].step, 10U);
+  EXPECT_NE(failed[0].reason, "");
+}
+
+TEST_F(StorageTest, SendsStateToTheReplicaThatAsked) {
+  save_step(10);
+  fetch(10);
+  const auto images = lone_.sent<StateImage>();
+  ASSERT_EQ(images.size(), 1U);
+  EXPECT_EQ(images[0].replica, Incarnation{5});
+  EXPECT_EQ(images[0].image, state_image({"wte.weight"}, 10));
+}
+
+TEST_F(StorageTest, SaysWhyStateIsNotThere) {
+  fetch(10);
+  save_step(20);
+  std::ofstream(checkpoint_folder(scratch_.path(), 20) / "stage_0.safetensors") << "x";
+  fetch(20);
+  const auto refused = lone_.sent<StateUnavailable>();
+  ASSERT_EQ(refused.size(), 2U);
+  EXPECT_NE(refused[1].reason.find("stage_0.safetensors"), std::string::npos) << refused[1].reason;
+  EXPECT_EQ(refused[1].replica, Incarnation{5});
+}
+
+TEST_F(StorageTest, ReadsAgainWhatWasSavedAgain) {
+  save_step(10);
+  fetch(10);
+  SaveShard other = shard_of(10, 0, 1, 1);
+  other.image = state_image(small_model(), 99);
+  lone_.give(actor_, other);
+  fetch(10);
+  const auto images = lone_.sent<StateImage>();
+  ASSERT_EQ(images.size(), 2U);
+  EXPECT_EQ(images[1].image, state_image({"wte.weight"}, 99));
+}
+
+}  // namespace
+}  // namespace shoal

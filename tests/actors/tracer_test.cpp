@@ -1,0 +1,52 @@
+// The tracer actor as a shell: what was recorded is in the file after a tick, after its death, and after its
+// successor's.
+#include "actors/tracer.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/actors/lone_actor.h"
+#include "tests/runtime/data/scratch.h"
+#include "tests/support/manual_clock.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(TracerActor, WritesByTicksAndOnceMoreWhenItEnds) {
+  const Scratch scratch;
+  LoneActor lone;
+  const auto recorder = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
+  const std::string path = trace_path(scratch.path().string(), "node1");
+  const ActorTrace trace(recorder, "supervisor");
+  const TracerActorSettings settings{recorder, path, "node1"};
+  const TracerActor first = lone.spawn(tracer, settings);
+  trace.record(TraceKind::kCommit, {}, 1);
+  EXPECT_TRUE(read_trace_file(path)->at(0).events.empty());
+  lone.advance(100ms);
+  EXPECT_EQ(read_trace_file(path)->at(0).events.size(), 1U);
+  trace.record(TraceKind::kCommit, {}, 2);
+  lone.end(first);
+  EXPECT_EQ(read_trace_file(path)->at(0).events.size(), 2U);
+  trace.record(TraceKind::kCommit, {}, 3);
+  lone.spawn(tracer, settings);
+  const auto lives = read_trace_file(path);
+  ASSERT_EQ(lives->size(), 2U);
+  EXPECT_EQ(lives->at(1).events.at(0).bytes, 3U);
+}
+
+TEST(TracerActor, GoesOnWhenTheDiskRefuses) {
+  const Scratch scratch;
+  LoneActor lone;
+  const auto recorder = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
+  const auto blocked = scratch.file("trace", "not a folder");
+  lone.spawn(tracer, TracerActorSettings{recorder, trace_path(scratch.path().string(), "node1"), "node1"});
+  ActorTrace(recorder, "supervisor").record(TraceKind::kFault, {});
+  lone.advance(100ms);
+  std::filesystem::remove(blocked);
+  lone.advance(100ms);
+  EXPECT_EQ(read_trace_file(trace_path(scratch.path().string(), "node1"))->size(), 1U) << "it tries again";
+}
+
+}  // namespace
+}  // namespace shoal
