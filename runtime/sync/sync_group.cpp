@@ -271,8 +271,7 @@ void SyncGroupCore::send_missing() {
     return;
   }
   for (const ReplicaMember& upstream : view_.replicas_of(StageId{config_.stage.value - 1})) {
-    const Address router{upstream.process, Role::kRouter, {}, {}};
-    effects_.letters.push_back({kSpawnerProcess, router, Missing{order_id(), upstream.incarnation, missing_}});
+    send_to_replica(upstream, Missing{order_id(), upstream.incarnation, missing_});
   }
 }
 

@@ -32,7 +32,7 @@ struct SyncGroupConfig {
   std::uint32_t microbatches = 0;                      // planned per step
   Duration repeat_after = std::chrono::seconds(2);     // of an unanswered order; doubles with each repeat and epoch
   Duration reduce_timeout = std::chrono::seconds(30);  // doubles with each epoch of a step
-  Duration probe_after = std::chrono::seconds(20);     // without any hint: prepare anyway; doubles likewise
+  Duration probe_after = std::chrono::minutes(5);      // without any hint: look anyway; doubles likewise
 };
 
 // Letters to send, in order, and one sentence for each decision (log, trace).
