@@ -1,0 +1,82 @@
+// The stage for a test with real processes: a temporary folder with a text of its own, the programs started in it, and
+// the promise that nothing of it is left when the test is over.
+//
+// All ports are the system's choice, all directories lie in the folder, the cache of fetched texts stays the machine's.
+// After a failure the destructor prints what the programs said, the logs, spawner.json, the newest metrics and `shoal
+// status` of every run in the folder. KEEP_SCENES=1 in the environment keeps the folder.
+#pragma once
+
+#include <filesystem>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "tests/support/process_program.h"
+#include "tests/support/process_records.h"
+#include "tests/support/process_tree.h"
+
+namespace shoal {
+
+// How long anything may take before a test calls it hung, on a machine that does other things as well.
+inline constexpr Milliseconds kRunLimit{120'000};
+
+// A small model and few steps; `sets` are added last and therefore win.
+struct SmallRun {
+  int stages = 2;
+  int replicas = 2;
+  int steps = 20;
+  std::vector<std::string> sets;
+};
+
+class ProcessScene {
+ public:
+  ProcessScene();
+  // Kills what is left; that something was left after all programs ended is a failure of the test.
+  ~ProcessScene();
+  ProcessScene(const ProcessScene&) = delete;
+  ProcessScene& operator=(const ProcessScene&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] std::filesystem::path text() const { return folder_ / "text.txt"; }
+  // Where the run of that name lies; it is made by the program.
+  [[nodiscard]] std::filesystem::path run(const std::string& name = "run") const { return folder_ / name; }
+  [[nodiscard]] RunRecords records(const std::string& name = "run") const {
+    return read_records(run(name) / "metrics.jsonl");
+  }
+
+  // `shoal` with these arguments, in the folder. It lives until the scene ends.
+  Program& start(std::vector<std::string> arguments);
+  // Any program, by its start; folder and output are filled in where they are empty.
+  Program& start_program(ProgramStart start);
+  // start(), and its end within kRunLimit; -1 when it had to be killed.
+  int run_to_end(std::vector<std::string> arguments);
+
+  // All live processes that were started here, directly or not.
+  [[nodiscard]] std::vector<ProcessEntry> processes() const;
+  // Until no process of the scene is alive; whether that came true.
+  [[nodiscard]] bool wait_until_all_gone(Milliseconds limit) const;
+  // Until the run has recorded that many steps.
+  [[nodiscard]] bool wait_for_steps(std::size_t count, const std::string& name = "run") const;
+  // Makes and returns an empty folder.
+  std::filesystem::path make_folder(const std::string& name) const;
+
+ private:
+  void dump();
+  void kill_everything() const;
+
+  std::string marker_;
+  std::filesystem::path folder_;
+  std::list<Program> programs_;
+};
+
+// "--set", "key=value", ... of a small run over the scene's text.
+[[nodiscard]] std::vector<std::string> settings_of(const ProcessScene& scene, const SmallRun& small);
+
+// "train --out DIR" with settings_of(); `words` are added.
+[[nodiscard]] std::vector<std::string> train(const ProcessScene& scene, const std::string& name, const SmallRun& small,
+                                             const std::vector<std::string>& words = {});
+
+// Where build/bin/shoal is.
+[[nodiscard]] std::string shoal_program();
+
+}  // namespace shoal
