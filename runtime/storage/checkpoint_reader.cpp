@@ -88,6 +88,13 @@ Age age_of(const std::filesystem::path& folder, std::uint64_t step) {
   return manifest ? Age{true, manifest->branch, step} : Age{false, 0, step};
 }
 
+Failure no_such_step(const std::filesystem::path& checkpoints, std::uint64_t step) {
+  std::string there;
+  for (const std::uint64_t one : list_checkpoints(checkpoints)) there += compose(there.empty() ? "" : ", ", one);
+  return fail(Error::kInvalidData, compose("no checkpoint of step ", step, " in ", checkpoints.string(),
+                                           "; there are: ", there.empty() ? "none" : there));
+}
+
 }  // namespace
 
 std::filesystem::path checkpoint_folder(const std::filesystem::path& checkpoints, std::uint64_t step) {
@@ -171,7 +178,9 @@ Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints
                                         std::optional<std::uint64_t> step) {
   FoundCheckpoint found;
   if (step) {
-    auto opened = Checkpoint::open(checkpoint_folder(checkpoints, *step), run);
+    const auto folder = checkpoint_folder(checkpoints, *step);
+    if (std::error_code error; !std::filesystem::exists(folder, error)) return no_such_step(checkpoints, *step);
+    auto opened = Checkpoint::open(folder, run);
     if (!opened) return opened.failure();
     found.checkpoint = std::move(opened.value());
     return found;

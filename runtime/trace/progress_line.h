@@ -1,4 +1,6 @@
-// The line a person watches during a run, as text. Pure: whoever prints it decides where and how often.
+// The line a person watches during a run, as text.
+//
+// Pure: whoever prints it decides where and how often. On a terminal a line never wraps.
 #pragma once
 
 #include <cstdint>

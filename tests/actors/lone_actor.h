@@ -1,4 +1,6 @@
-// One actor on CAF's test coordinator: no threads, no clock of its own, a router that only keeps what it is given.
+// One actor on CAF's test coordinator, with a router that only keeps what it is given.
+//
+// Nothing runs by itself: no threads, and time passes by advance() alone. Actors end with the fixture.
 #pragma once
 
 #include <chrono>

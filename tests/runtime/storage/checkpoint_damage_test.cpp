@@ -106,6 +106,9 @@ TEST(DamagedCheckpoint, NamedByItsStepDoesNotFallBack) {
   flip(saved.file("stage_0.safetensors"), 60);
   EXPECT_EQ(find_checkpoint(saved.scratch.path(), {}, 20).failure().error, Error::kInvalidData);
   EXPECT_TRUE(find_checkpoint(saved.scratch.path(), {}, 10).ok());
+  const auto missing = find_checkpoint(saved.scratch.path(), {}, 15);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.failure().message.find("there are: 20, 10"), std::string::npos) << missing.failure().message;
 }
 
 TEST(DamagedCheckpoint, WithoutAGoodOneBesideItIsAnError) {

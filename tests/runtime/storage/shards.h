@@ -1,4 +1,5 @@
 // Shards of a small model for tests of checkpoints: four weights with their optimiser's state, cut anywhere.
+// Values depend on name and step alone, so that every cut of a step holds the same tensors.
 #pragma once
 
 #include <cstring>
