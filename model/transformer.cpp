@@ -3,11 +3,11 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
+#include "model/gelu.h"
 #include "runtime/base/compose.h"
 
 #include "runtime/base/check_after_torch.h"
@@ -100,7 +100,7 @@ at::Tensor Transformer::attend(const Layer& layer, const at::Tensor& x_BTC) cons
 }
 
 at::Tensor Transformer::transform(const Layer& layer, const at::Tensor& x_BTC) const {
-  const at::Tensor hidden = at::gelu(project(x_BTC, layer.mlp_c_fc.weight_io, layer.mlp_c_fc.bias), "tanh");
+  const at::Tensor hidden = gelu(project(x_BTC, layer.mlp_c_fc.weight_io, layer.mlp_c_fc.bias));
   return project(hidden, layer.mlp_c_proj.weight_io, layer.mlp_c_proj.bias);
 }
 

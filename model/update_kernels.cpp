@@ -4,15 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "model/vector_clones.h"
 #include "runtime/base/check.h"
-
-// Compiled with -O3 -ffp-contract=off: the compiler may vectorise but not fuse or reorder. One clone per instruction
-// set; IEEE arithmetic and std::fma give the same bits in each.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define SHOAL_VECTOR_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define SHOAL_VECTOR_CLONES
-#endif
 
 namespace shoal {
 namespace {
