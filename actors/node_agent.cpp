@@ -13,7 +13,10 @@ namespace {
 using Self = NodeAgentActor::stateful_pointer<NodeAgentState>;
 using namespace std::chrono_literals;
 
-constexpr auto kTickPeriod = 500ms;
+constexpr auto kJoinPeriod = 500ms;
+constexpr std::uint32_t kJoinsMax = 60;     // unanswered: the spawner is not where it was
+constexpr std::uint32_t kNameTakenMax = 6;  // a name may still be held by the process that this one replaces
+constexpr int kStartAgain = 1;              // the keeper does
 
 void to_supervisor(Self self, MessageBody body) {
   auto& state = self->state;
@@ -61,9 +64,18 @@ void stage_down(Self self, const caf::down_msg& down) {
 
 void tick(Self self) {
   auto& state = self->state;
-  self->delayed_send(self, kTickPeriod, Tick{});
-  if (state.welcome.process.value == 0) return to_supervisor(self, state.settings.join);
-  to_supervisor(self, Heartbeat{state.welcome.process, ++state.heartbeats});
+  const bool is_in = state.welcome.process.value != 0;
+  self->delayed_send(self, is_in ? std::chrono::milliseconds(state.config.swarm.heartbeat_ms) : kJoinPeriod, Tick{});
+  if (is_in) {
+    return to_supervisor(self, Heartbeat{state.welcome.process, ++state.heartbeats});
+  }
+  if (++state.joins_sent > kJoinsMax) return end(self, kStartAgain, "the spawner does not answer");
+  to_supervisor(self, state.settings.join);
+}
+
+void refused(Self self, const JoinRefused& refusal) {
+  if (refusal.reason == JoinRefusal::kNameTaken && self->state.joins_sent < kNameTakenMax) return;  // asked again
+  end(self, exit_code(Error::kRefused), refusal.explanation);
 }
 
 }  // namespace
@@ -75,9 +87,10 @@ NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) 
   self->send(self, Tick{});
   return {
       [self](const Welcome& welcome) { accept(self, welcome); },
-      [self](const JoinRefused& refused) { end(self, exit_code(Error::kRefused), refused.explanation); },
+      [self](const JoinRefused& refusal) { refused(self, refusal); },
       [self](const SpawnStage& order) { start_stage(self, order); },
       [self](const EndProcess& order) { end(self, static_cast<int>(order.exit_status), order.reason); },
+      [self](const ProcessLost& lost) { end(self, kStartAgain, "lost the spawner: " + lost.reason); },
       [self](const StopRequest& stop) {
         to_supervisor(self, Leaving{self->state.welcome.process, stop.reason});
         if (self->state.welcome.process.value == 0) end(self, stop.exit_status, stop.reason);

@@ -1,7 +1,9 @@
 // The node agent: joins the run, starts the stages the supervisor asks for, says when one ends, leaves when told.
 //
-// It asks to join for ever: a spawner that is not there yet, or is there again, gets the same Join (same nonce) and the
-// same answer. One per process; a storage process has one too and is never asked for a stage.
+// It asks to join until it is welcomed: a repeated Join (same nonce) gets the same answer. A process that loses its
+// spawner, or finds none, ends with status 1, and its keeper starts it again where the spawner is now; so does one
+// whose name is still held by the process it replaces. One per process; storage has one too and is never asked for a
+// stage.
 #pragma once
 
 #include <functional>
@@ -29,6 +31,7 @@ struct NodeAgentState {
   Config config;
   std::map<caf::actor_addr, SpawnStage> stages;
   std::uint64_t heartbeats = 0;
+  std::uint32_t joins_sent = 0;
   bool is_ending = false;
 };
 

@@ -98,7 +98,10 @@ struct LinkPerformer {
   void operator()(const LinkUp& effect) const { link_up(self, effect); }
   void operator()(const CloseLink& effect) const { reset_link(self, effect.link, effect.reason); }
   void operator()(const ReportLost& effect) const {
-    route(self, Letter{{}, to_supervisor(), ProcessLost{effect.process, effect.reason}});
+    const LinkSelf& here = self->state.links->self();
+    const Address to = here.role == ProcessRole::kSpawner ? to_supervisor()
+                                                          : to_node_agent(here.process.value_or(ProcessIncarnation{}));
+    deliver(self, Letter{{}, to, ProcessLost{effect.process, effect.reason}}, {});
   }
 };
 

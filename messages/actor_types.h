@@ -138,7 +138,7 @@ using SupervisorActor =
 
 using MetricsActor = Hears<ReplicaReport, EvaluationResult, RunEvent, JournalEntry>;
 
-using NodeAgentActor = Hears<Welcome, JoinRefused, SpawnStage, EndProcess, StopRequest, Tick>;
+using NodeAgentActor = Hears<Welcome, JoinRefused, SpawnStage, EndProcess, ProcessLost, StopRequest, Tick>;
 
 using StorageActor = Hears<SaveShard, FetchState>;
 

@@ -209,7 +209,6 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
 Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   block_signals();
   const RunDirectory run{options.run_directory};
-  if (auto opened = open_log({run.log_of("spawner"), LogLevel::kInfo, false}); !opened) return opened.failure();
   const auto authority = Authority::open(run.certs());
   if (!authority) return authority.failure();
   const RunId id = authority->run();
@@ -219,6 +218,8 @@ Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   if (!server) return server.failure();
   const auto parts = open_parts(run, options, id);
   if (!parts) return parts.failure();
+  const LogTarget log{run.log_of("spawner"), log_level_named(parts->config.log.level), false};
+  if (auto opened = open_log(log); !opened) return opened.failure();
   return serve(run, *parts, supervisor_config(*parts, options, id), files, std::move(server.value()),
                options.listen.host);
 }

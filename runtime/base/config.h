@@ -49,7 +49,6 @@ struct BatchConfig {
 struct PipelineConfig {
   int stages = 2;
   int replicas = 2;
-  int replicas_max = 0;  // 0: no limit
   Schedule schedule = Schedule::k1f1b;
   int credits = 0;  // microbatches in flight per path; 0: by schedule
   bool recompute = false;

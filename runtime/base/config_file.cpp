@@ -152,9 +152,6 @@ Status check_together(const Draft& draft) {
     return conflict(draft, "model.width", "model.heads", "the width must be a multiple of the heads");
   if (config.batch.sequences % config.batch.microbatch != 0)
     return conflict(draft, "batch.sequences", "batch.microbatch", "the batch must be a whole number of microbatches");
-  if (config.pipeline.replicas_max != 0 && config.pipeline.replicas_max < config.pipeline.replicas)
-    return conflict(draft, "pipeline.replicas_max", "pipeline.replicas",
-                    "the most replicas must not be fewer than those waited for (0: no limit)");
   if (config.swarm.dead_after_ms < 2 * config.swarm.heartbeat_ms)
     return conflict(draft, "swarm.dead_after_ms", "swarm.heartbeat_ms",
                     "a node may miss a heartbeat; allow at least two intervals");

@@ -151,8 +151,8 @@ void add_pipeline(std::vector<ConfigKey>& keys) {
       .range = between(1, 1024);
   pipeline.add("replicas", FIELD(pipeline.replicas), "", kChange, "copies of each stage that the start waits for")
       .range = between(1, 1024);
-  pipeline.add("replicas_max", FIELD(pipeline.replicas_max), "", kChange,
-               "copies of each stage that later nodes may bring it to; 0: no limit");
+  pipeline.later("replicas_max", KeyType::kInteger, KeyValue(std::int64_t{0}),
+                 "copies of each stage that later nodes may bring it to; 0: no limit");
   pipeline.choose("schedule", FIELD(pipeline.schedule), {"1f1b", "afab"}, kChange,
                   "order of forwards and backwards: backwards first, or all forwards before all backwards");
   pipeline.add("credits", FIELD(pipeline.credits), "microbatches", kChange,

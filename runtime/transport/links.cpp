@@ -249,7 +249,8 @@ std::vector<LinkEffect> LinkTable::lost(LinkId link, const std::string& reason, 
   links_.erase(found);
   const auto wanted = destinations_.find(was_up ? *process : dialled_to.value_or(ProcessIncarnation{}));
   if ((was_up || dialled_to) && wanted != destinations_.end()) back_off(wanted->second, now);
-  if (was_up && self_.role == ProcessRole::kSpawner) out.emplace_back(ReportLost{*process, reason});
+  const bool matters = self_.role == ProcessRole::kSpawner || process == kSpawnerProcess;
+  if (was_up && matters) out.emplace_back(ReportLost{*process, reason});
   return out;
 }
 

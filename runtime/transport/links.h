@@ -60,7 +60,7 @@ struct CloseLink {
   LinkId link;
   std::string reason;
 };
-struct ReportLost {  // the spawner's router tells its supervisor
+struct ReportLost {  // the spawner's router tells its supervisor; any other tells its node agent of a lost spawner
   ProcessIncarnation process;
   std::string reason;
 };

@@ -7,6 +7,7 @@
 #include "launch/commands/run/processes.h"
 #include "launch/commands/run/single_recorder.h"
 #include "launch/processes/polite_stop.h"
+#include "launch/processes/progress.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/saved_run.h"
 #include "launch/say.h"
@@ -120,7 +121,7 @@ class SingleRun {
     record.steps = trainer_.progress().steps;
     record.tokens_total = trainer_.progress().tokens_total;
     record.weights_sha256 = *saved;
-    recorder_.write(record, wall_ms);
+    recorder_.write_last(record, wall_ms);
     return status.value_or(0);
   }
 
@@ -204,7 +205,7 @@ Result<int> run_single(const SingleOptions& options) {
   auto writer = open_writer(directory, *parts);
   if (!writer) return writer.failure();
   const std::uint64_t steps_target = options.stop_at_step.value_or(parts->config.run.steps);
-  auto recorder = SingleRecorder::open({directory.metrics(), parts->config.log.every, steps_target});
+  auto recorder = SingleRecorder::open({directory.metrics(), make_progress(steps_target, parts->config.log.every)});
   if (!recorder) return recorder.failure();
   say("computing with ", kernel_fingerprint(parts->config.run.threads));
   SingleRun run(std::move(*parts), std::move(*writer), std::move(*recorder), steps_target);

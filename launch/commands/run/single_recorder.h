@@ -3,19 +3,18 @@
 
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "runtime/trace/progress_line.h"
-#include "runtime/trace/step_record.h"
+#include "runtime/trace/metrics_core.h"
 
 namespace shoal {
 
 struct RecorderSettings {
   std::string path;  // metrics.jsonl, appended to
-  std::uint64_t every = 10;
-  std::uint64_t steps_target = 0;
+  std::function<void(const MetricsOutput&)> show;
 };
 
 class SingleRecorder {
@@ -23,19 +22,15 @@ class SingleRecorder {
   // Errors: kIo when the file cannot be opened.
   [[nodiscard]] static Result<SingleRecorder> open(RecorderSettings settings);
 
-  // A line that cannot be written is counted, said once, and does not stop training.
-  void write(const StepRecord& record);
-  void write(const EvalRecord& record);
-  void write(const RunEvent& event);
-  // Fills in goodput: wall_ms is that of all steps and what came between them.
-  void write(FinalRecord record, double wall_ms);
+  // A line that cannot be written is said once and does not stop training.
+  void write(const MetricsOutput& output);
+  // Fills in goodput. wall_ms: all steps and what came between them.
+  void write_last(FinalRecord record, double wall_ms);
 
  private:
   explicit SingleRecorder(RecorderSettings settings);
-  void append(const std::string& line);
 
   RecorderSettings settings_;
-  ProgressStyle style_;
   std::ofstream file_;
   bool is_lossy_ = false;
   std::uint64_t tokens_ = 0;

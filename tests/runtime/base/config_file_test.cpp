@@ -144,7 +144,7 @@ TEST(ConfigFile, ValuesThatDoNotGoTogetherAreNamedWithTheirPlaces) {
               AllOf(HasSubstr("pipeline.stages = 5 (run.toml:2)"), HasSubstr("model.layers = 4 (default)")));
   EXPECT_THAT(refusal("[batch]\nmicrobatch = 7\n"), HasSubstr("batch.sequences = 64 (default)"));
   EXPECT_THAT(refusal("[model]\nheads = 3\n"), HasSubstr("model.width = 128"));
-  EXPECT_THAT(refusal("[pipeline]\nreplicas_max = 1\n"), HasSubstr("pipeline.replicas = 2"));
+  EXPECT_THAT(refusal("[pipeline]\nreplicas_max = 1\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[swarm]\nheartbeat_ms = 9000\n"), HasSubstr("swarm.dead_after_ms"));
 }
 
@@ -170,7 +170,6 @@ KeyValue another_value(const ConfigKey& key, std::mt19937_64& random) {
 
 void make_agree(Config& config) {
   config.pipeline.stages = std::min(config.pipeline.stages, config.model.layers);
-  config.pipeline.replicas_max = 0;
   config.model.width = 3 * config.model.heads;
   config.batch.sequences = 5 * config.batch.microbatch;
   config.swarm.dead_after_ms = 2 * config.swarm.heartbeat_ms;

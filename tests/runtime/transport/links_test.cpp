@@ -141,13 +141,26 @@ TEST(Links, TheNewestLinkToAProcessReplacesTheOlder) {
   EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{2});
 }
 
-TEST(Links, OnlyTheSpawnerReportsALostProcess) {
+TEST(Links, OnlyTheSpawnerReportsALostPeer) {
   for (const bool is_spawner : {true, false}) {
     Links links(is_spawner ? LinkSelf{ProcessRole::kSpawner, kSpawnerProcess, "spawner", kRun, Term{3}} : node(9));
     EXPECT_TRUE(links.table.stranger(LinkId{1}, links.now));
     (void)links.table.hello(LinkId{1}, hello_of(5, false), links.now);
     EXPECT_EQ(of_type<ReportLost>(links.table.lost(LinkId{1}, "reset", links.now)).size(), is_spawner ? 1U : 0U);
   }
+}
+
+TEST(Links, ANodeReportsTheLossOfItsSpawner) {
+  Links links(node(9));
+  links.table.set_spawner({"host", 1});
+  ASSERT_EQ(of_type<DialPeer>(links.after(0ms)).size(), 1U);
+  (void)links.table.dialled(kSpawnerProcess, LinkId{1}, links.now);
+  const Hello answer{kProtocolVersion, kRun, Term{3}, kSpawnerProcess, ProcessRole::kSpawner, "spawner", true};
+  (void)links.table.hello(LinkId{1}, answer, links.now);
+  ASSERT_TRUE(links.table.link_to(kSpawnerProcess));
+  const auto reported = of_type<ReportLost>(links.table.lost(LinkId{1}, "reset", links.now));
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_EQ(reported.front().process, kSpawnerProcess);
 }
 
 TEST(Links, AJoiningNodeHasNoNumberUntilItIsBound) {
