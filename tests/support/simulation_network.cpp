@@ -1,0 +1,161 @@
+// Diallers, relays, and what faults do to letters.
+#include "tests/support/simulation_network.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "messages/codec.h"
+#include "runtime/base/check.h"
+#include "runtime/transport/assembly.h"
+
+namespace shoal {
+namespace {
+
+struct RelayState {
+  static inline const char* name = "relay";
+  SimulationNetwork* network = nullptr;
+  std::shared_ptr<SimulatedLink> link;
+  int side = 0;
+  std::deque<WireFrame> in_flight;
+  Instant last_arrival{};
+};
+
+using Relay = caf::stateful_actor<RelayState>;
+
+void take(Relay* self, WireFrame frame) {
+  auto& state = self->state;
+  const Instant now = self->clock().now();
+  state.last_arrival = std::max(state.last_arrival, now + state.network->draw_delay());
+  state.in_flight.push_back(std::move(frame));
+  self->delayed_send(self, state.last_arrival - now, Tick{});
+}
+
+void arrive(Relay* self) {
+  auto& state = self->state;
+  WireFrame frame = std::move(state.in_flight.front());
+  state.in_flight.pop_front();
+  const int other = 1 - state.side;
+  caf::send_as(state.link->relays[other], state.link->routers[other], std::move(frame));
+}
+
+caf::behavior relay(Relay* self, SimulationNetwork* network, std::shared_ptr<SimulatedLink> link, int side) {
+  self->state.network = network;
+  self->state.link = std::move(link);
+  self->state.side = side;
+  for (const auto& router : self->state.link->routers) self->monitor(router);
+  self->set_down_handler([self](const caf::down_msg&) { self->quit(caf::exit_reason::remote_link_unreachable); });
+  return {[self](WireFrame& frame) {
+            const auto& state = self->state;
+            const SimulatedHop hop{state.link->ports[state.side], state.link->ports[1 - state.side]};
+            for (WireFrame& carried : state.network->carry(hop, std::move(frame))) take(self, std::move(carried));
+          },
+          [self](const Letter& letter) { take(self, self->state.network->frame_of(letter)); },
+          [self](const Tick&) { arrive(self); }};
+}
+
+using Connected = caf::result<caf::node_id, caf::strong_actor_ptr, std::set<std::string>>;
+
+caf::behavior dialler(caf::event_based_actor*, SimulationNetwork* network, SimulatedPort self_port) {
+  return {[network, self_port](caf::connect_atom, const std::string&, std::uint16_t port) -> Connected {
+    auto peer = network->connect({self_port, port});
+    if (!peer) return caf::make_error(caf::sec::cannot_connect_to_node);
+    return {caf::node_id{}, std::move(peer), std::set<std::string>{}};
+  }};
+}
+
+}  // namespace
+
+SimulationNetwork::~SimulationNetwork() {
+  while (!links_.empty()) {
+    const auto link = links_.back();
+    links_.pop_back();
+    end(link);
+  }
+  for (const auto& [port, actor] : diallers_) clockwork_->end_now(actor);
+}
+
+caf::actor SimulationNetwork::make_dialler(SimulatedPort port) {
+  auto actor = clockwork_->system().spawn(dialler, this, port);
+  diallers_[port] = actor;
+  return actor;
+}
+
+void SimulationNetwork::listen(SimulatedPort port, const caf::actor& router) { routers_[port] = router; }
+
+void SimulationNetwork::end(const std::shared_ptr<SimulatedLink>& link) {
+  for (auto& actor : link->relays) clockwork_->end_now(actor);
+  *link = SimulatedLink{};
+}
+
+void SimulationNetwork::break_links(SimulatedPort port) {
+  const auto touches = [port](const auto& link) { return link->ports[0] == port || link->ports[1] == port; };
+  const auto first = std::stable_partition(links_.begin(), links_.end(), [&](const auto& l) { return !touches(l); });
+  const std::vector<std::shared_ptr<SimulatedLink>> broken(first, links_.end());
+  links_.erase(first, links_.end());
+  for (const auto& link : broken) end(link);
+}
+
+void SimulationNetwork::vanish(SimulatedPort port) {
+  routers_.erase(port);
+  break_links(port);
+  if (const auto found = diallers_.find(port); found != diallers_.end()) {
+    clockwork_->end_now(found->second);
+    diallers_.erase(found);
+  }
+}
+
+caf::strong_actor_ptr SimulationNetwork::connect(const SimulatedHop& hop) {
+  const auto from = routers_.find(hop.from);
+  const auto to = routers_.find(hop.to);
+  if (from == routers_.end() || to == routers_.end()) return nullptr;
+  auto link = std::make_shared<SimulatedLink>();
+  link->ports[0] = hop.from;
+  link->ports[1] = hop.to;
+  link->routers[0] = from->second;
+  link->routers[1] = to->second;
+  for (int side = 0; side < 2; ++side) link->relays[side] = clockwork_->system().spawn(relay, this, link, side);
+  links_.push_back(link);
+  return caf::actor_cast<caf::strong_actor_ptr>(link->relays[0]);
+}
+
+bool SimulationNetwork::inject(const SimulatedHop& hop, const Letter& letter) {
+  for (auto link = links_.rbegin(); link != links_.rend(); ++link) {
+    for (int side = 0; side < 2; ++side) {
+      if ((*link)->ports[side] != hop.from || (*link)->ports[1 - side] != hop.to) continue;
+      caf::anon_send((*link)->relays[side], letter);
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<WireFrame> SimulationNetwork::carry(const SimulatedHop& hop, WireFrame frame) {
+  std::vector<WireFrame> frames;
+  if (!fault_) {
+    frames.push_back(std::move(frame));
+    return frames;
+  }
+  auto whole = Assembler{}.accept(frame.bytes, clockwork_->now());
+  CHECK(whole.ok() && whole->has_value(), "letters of the simulation fit one frame");
+  auto letter = decode((*whole)->letter, (*whole)->buffers);
+  CHECK(letter.value.has_value(), letter.malformed);
+  for (const Letter& arrives : fault_(hop, *letter.value)) frames.push_back(frame_of(arrives));
+  return frames;
+}
+
+WireFrame SimulationNetwork::frame_of(const Letter& letter) {
+  std::vector<WireFrame> frames;
+  cut(encode(letter), ++transfers_, [&](std::vector<char> bytes) { frames.push_back(WireFrame{std::move(bytes)}); });
+  CHECK(frames.size() == 1, "letters of the simulation fit one frame");
+  return std::move(frames.front());
+}
+
+Duration SimulationNetwork::draw_delay() {
+  const auto span = static_cast<std::uint64_t>(delay_.count());
+  return span == 0 ? Duration{} : Duration(static_cast<Duration::rep>(clockwork_->draw(span)));
+}
+
+}  // namespace shoal

@@ -1,0 +1,76 @@
+// Links between the routers of a simulated swarm: a dialler per process, and a pair of relay actors per connection.
+//
+// What a link promises is what TLS over TCP does: frames arrive whole, once and in order, each after a delay drawn from
+// the seed (so that links overtake each other), until the link breaks; then both ends hear of it and whatever was on
+// its way is lost. What is worse than that (a letter lost, doubled, forged or sent elsewhere by a faulty router) comes
+// from a LinkFault, which sees every letter and says what arrives instead.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "messages/actor_types.h"
+#include "tests/support/simulation_clockwork.h"
+
+namespace shoal {
+
+// One process of the simulation as the network knows it: the port its router listens at, never given twice.
+using SimulatedPort = std::uint16_t;
+
+struct SimulatedHop {
+  SimulatedPort from = 0;
+  SimulatedPort to = 0;
+};
+
+// What arrives instead of a letter: itself, nothing, several.
+using LinkFault = std::function<std::vector<Letter>(const SimulatedHop&, const Letter&)>;
+
+// One connection. Relay 0 takes what the dialling side sends, relay 1 what the other does.
+struct SimulatedLink {
+  SimulatedPort ports[2] = {};
+  caf::actor routers[2];
+  caf::actor relays[2];
+};
+
+class SimulationNetwork {
+ public:
+  explicit SimulationNetwork(SimulationClockwork& clockwork) : clockwork_(&clockwork) {}
+  ~SimulationNetwork();
+  SimulationNetwork(const SimulationNetwork&) = delete;
+  SimulationNetwork& operator=(const SimulationNetwork&) = delete;
+
+  // The actor a router at this port dials with.
+  [[nodiscard]] caf::actor make_dialler(SimulatedPort port);
+  void listen(SimulatedPort port, const caf::actor& router);
+  // The process is gone: its links break, nobody can dial it any more.
+  void vanish(SimulatedPort port);
+  // Every link of this process breaks; it may dial and be dialled again.
+  void break_links(SimulatedPort port);
+
+  void set_fault(LinkFault fault) { fault_ = std::move(fault); }
+  void set_delay(Duration longest) { delay_ = longest; }
+  // A letter that `hop.from` never sent arrives at `hop.to` in its name. False: they have no link.
+  bool inject(const SimulatedHop& hop, const Letter& letter);
+
+  // For diallers and relays.
+  [[nodiscard]] caf::strong_actor_ptr connect(const SimulatedHop& hop);
+  [[nodiscard]] std::vector<WireFrame> carry(const SimulatedHop& hop, WireFrame frame);
+  [[nodiscard]] WireFrame frame_of(const Letter& letter);
+  [[nodiscard]] Duration draw_delay();
+
+ private:
+  void end(const std::shared_ptr<SimulatedLink>& link);
+
+  SimulationClockwork* clockwork_;
+  std::map<SimulatedPort, caf::actor> routers_;
+  std::map<SimulatedPort, caf::actor> diallers_;
+  std::vector<std::shared_ptr<SimulatedLink>> links_;
+  LinkFault fault_;
+  Duration delay_ = std::chrono::milliseconds(3);
+  std::uint64_t transfers_ = std::uint64_t{1} << 40;  // beyond those of any router
+};
+
+}  // namespace shoal

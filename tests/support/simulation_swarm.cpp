@@ -1,0 +1,341 @@
+// The wiring of launch/processes, over a simulated network.
+#include "tests/support/simulation_swarm.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "actors/data_loader.h"
+#include "actors/node_agent.h"
+#include "actors/stage.h"
+#include "actors/storage.h"
+#include "actors/supervisor.h"
+#include "actors/sync_group.h"
+#include "messages/codec.h"
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+#include "runtime/base/config_file.h"
+#include "runtime/base/log.h"
+#include "runtime/pipeline/schedule.h"
+#include "tests/support/fake_executor.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr RunId kRunOfSimulation{77};
+constexpr SimulatedPort kSpawnerPort = 1;
+constexpr auto kKeeperPause = 500ms;
+constexpr std::uint64_t kMessagesMax = 3'000'000;
+constexpr auto kTimeMax = 1h;
+const char* const kSpawner = "spawner";
+const char* const kStorage = "storage";
+
+// SIMULATION_LOG=FILE keeps what the actors say; otherwise a run is silent, whatever faults it meets.
+void quieten_log() {
+  static const bool is_open = [] {
+    const char* file = std::getenv("SIMULATION_LOG");
+    const bool is_wanted = file != nullptr && *file != '\0';
+    return open_log({is_wanted ? file : "/dev/null", is_wanted ? LogLevel::kDebug : LogLevel::kError, false}).ok();
+  }();
+  CHECK(is_open, "the log of the simulation can be opened");
+}
+
+Config config_of(const SwarmShape& shape) {
+  Config config;
+  config.run.steps = shape.steps;
+  config.model.layers = static_cast<int>(shape.stages);
+  config.batch.sequences = static_cast<int>(shape.microbatches);
+  config.batch.microbatch = 1;
+  config.pipeline.stages = static_cast<int>(shape.stages);
+  config.pipeline.replicas = static_cast<int>(shape.replicas);
+  config.pipeline.schedule = shape.schedule;
+  config.pipeline.routing = shape.routing;
+  config.optim.warmup_steps = 0;
+  config.optim.decay_steps = shape.steps;
+  config.sync.reduction = Reduction::kExact;
+  return config;
+}
+
+// Identity instead of text: what the fake executor checks its inputs by.
+class IdentitySamples final : public SampleSource {
+ public:
+  [[nodiscard]] Sample training(StepId step, MicrobatchId microbatch) const override {
+    return {FakeExecutor::input_of(0, step, microbatch), {}};
+  }
+  [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent) const override { return 3; }
+  [[nodiscard]] std::uint64_t evaluation_target_bytes(EvaluationExtent) const override { return 30; }
+  [[nodiscard]] Sample evaluation(MicrobatchId microbatch) const override { return training(StepId{}, microbatch); }
+};
+
+struct Nobody {
+  static inline const char* name = "kept";
+};
+
+caf::behavior keep_metrics(caf::stateful_actor<Nobody>*, std::shared_ptr<SwarmRecord> record) {
+  return {[record](const ReplicaReport& report) { record->reports.push_back(report); }, [](const EvaluationResult&) {},
+          [record](const RunEvent& event) { record->events.push_back(event); }, [](const JournalEntry&) {}};
+}
+
+void keep_shard(SwarmRecord& record, const RouterActor& mail, const SaveShard& shard) {
+  record.saved[{shard.step, shard.stage}] = values_of(shard.image);
+  for (std::uint32_t stage = 0; stage < shard.stages; ++stage) {
+    if (!record.saved.contains({shard.step, StageId{stage}})) return;
+  }
+  caf::anon_send(mail, Letter{{}, to_supervisor(), CheckpointSaved{shard.branch, shard.step, "kept", 1, 0}});
+}
+
+caf::behavior keep_shards(caf::stateful_actor<Nobody>*, std::shared_ptr<SwarmRecord> record, RouterActor mail) {
+  return {[record, mail](const SaveShard& shard) { keep_shard(*record, mail, shard); }, [](const FetchState&) {}};
+}
+
+}  // namespace
+
+std::vector<std::string> SwarmRecord::reasons_of(const std::string& event) const {
+  std::vector<std::string> reasons;
+  for (const RunEvent& one : events) {
+    if (one.event == event) reasons.push_back(one.reason);
+  }
+  return reasons;
+}
+
+SimulatedSwarm::SimulatedSwarm(SwarmShape shape, std::uint64_t seed)
+    : shape_(std::move(shape)),
+      seed_(seed),
+      config_(config_of(shape_)),
+      clockwork_(seed),
+      network_(clockwork_),
+      journal_(make_memory_journal(kRunOfSimulation)) {
+  quieten_log();
+  start_spawner();
+  std::vector<std::string> names{kStorage};
+  for (std::uint32_t node = 1; node <= shape_.stages * shape_.replicas; ++node) names.push_back(compose("node", node));
+  while (!names.empty()) {  // in any order
+    const auto next = names.begin() + static_cast<std::ptrdiff_t>(clockwork_.draw(names.size()));
+    start_process(*next);
+    names.erase(next);
+  }
+}
+
+SimulatedSwarm::~SimulatedSwarm() {
+  while (!processes_.empty()) end_process(processes_.begin()->first);
+}
+
+RouterActor SimulatedSwarm::start_router(Process& process, ProcessRole role, const std::string& name) {
+  process.port = ++ports_;
+  RouterConfig config;
+  config.self = {role, std::nullopt, name, kRunOfSimulation, term_};
+  if (role == ProcessRole::kSpawner) config.self.process = kSpawnerProcess;
+  if (role != ProcessRole::kSpawner) config.spawner = Endpoint{"spawner", kSpawnerPort};
+  config.dialler = [actor = network_.make_dialler(process.port)](const Endpoint&) { return actor; };
+  config.filter = shape_.filter;
+  config.jitter_seed = clockwork_.draw();
+  const auto mail = clockwork_.system().spawn(router, std::move(config));
+  network_.listen(process.port, caf::actor_cast<caf::actor>(mail));
+  process.actors.push_back(caf::actor_cast<caf::actor>(mail));
+  return mail;
+}
+
+void SimulatedSwarm::start_spawner() {
+  const auto term = journal_->begin_term();
+  CHECK(term.ok(), "a journal in memory gives terms");
+  term_ = term.value();
+  Process& spawner = processes_[kSpawner];
+  const auto mail = start_router(spawner, ProcessRole::kSpawner, kSpawner);
+  CHECK(spawner.port == kSpawnerPort, "the spawner is the first process");
+  const auto metrics = clockwork_.system().spawn(keep_metrics, record_);
+  caf::anon_send(mail, Attach{Role::kMetrics, {}, {}, metrics});
+  spawner.actors.push_back(metrics);
+  start_supervisor(mail);
+}
+
+void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
+  SupervisorSettings settings;
+  SupervisorConfig& core = settings.core;
+  core.run = kRunOfSimulation;
+  core.term = term_;
+  core.stages = shape_.stages;
+  core.replicas = shape_.replicas;
+  core.steps_target = shape_.steps;
+  core.policy = CommitPolicy{0, [](std::uint64_t) { return 0.5; }};
+  core.config_toml = write_config(config_);
+  settings.journal = journal_;
+  settings.router = mail;
+  settings.start_group = [this, mail](const StartGroup& start) {
+    SyncGroupSettings group{{kRunOfSimulation, term_, start.stage, start.group, shape_.microbatches}, mail};
+    auto actor = caf::actor_cast<caf::actor>(clockwork_.system().spawn(sync_group, std::move(group)));
+    children_[compose("sync_group/", start.stage)] = actor;
+    return actor;
+  };
+  settings.start_data_loader = [this, mail](const StartDataLoader&) {
+    DataLoaderSettings loader{{}, std::make_shared<IdentitySamples>(), mail};
+    loader.core.run = kRunOfSimulation;
+    loader.core.term = term_;
+    loader.core.stages = shape_.stages;
+    loader.core.microbatches = shape_.microbatches;
+    loader.core.credits = credits_per_path(config_);
+    loader.core.routing = shape_.routing;
+    loader.core.seed = seed_;
+    loader.core.target_steps = shape_.steps;
+    auto actor = caf::actor_cast<caf::actor>(clockwork_.system().spawn(data_loader, std::move(loader)));
+    children_["data_loader"] = actor;
+    return actor;
+  };
+  settings.end_process = [record = record_](int status, const std::string& reason) {
+    if (!record->end) record->end = SwarmEnd{status, reason};
+  };
+  const auto boss = clockwork_.system().spawn(supervisor, std::move(settings));
+  processes_[kSpawner].actors.push_back(caf::actor_cast<caf::actor>(boss));
+}
+
+void SimulatedSwarm::start_process(const std::string& name) {
+  Process& process = processes_[name] = Process{};
+  const bool is_storage = name == kStorage;
+  const auto mail = start_router(process, is_storage ? ProcessRole::kStorage : ProcessRole::kNode, name);
+  if (is_storage) {
+    const auto disk = clockwork_.system().spawn(keep_shards, record_, mail);
+    caf::anon_send(mail, Attach{Role::kStorage, {}, {}, disk});
+    process.actors.push_back(disk);
+  }
+  start_agent(name, mail);
+}
+
+void SimulatedSwarm::start_agent(const std::string& name, const RouterActor& mail) {
+  Process& process = processes_.at(name);
+  NodeAgentSettings settings;
+  settings.join.name = name;
+  settings.join.device = "fake";
+  settings.join.nonce = clockwork_.draw();
+  settings.join.role = name == kStorage ? ProcessRole::kStorage : ProcessRole::kNode;
+  settings.join.endpoint = Endpoint{name, process.port};
+  settings.join.pid = process.port;
+  settings.router = mail;
+  settings.start_stage = [this, name, mail](const SpawnStage& order, const Config&, const Welcome& welcome) {
+    return start_stage(name, mail, order, welcome);
+  };
+  settings.end_process = [this, name, port = process.port](int status, const std::string&) {
+    endings_.push_back({name, port, status});
+  };
+  const auto agent = clockwork_.system().spawn(node_agent, std::move(settings));
+  process.actors.push_back(caf::actor_cast<caf::actor>(agent));
+}
+
+StageActor SimulatedSwarm::start_stage(const std::string& name, const RouterActor& mail, const SpawnStage& order,
+                                       const Welcome& welcome) {
+  StageSettings settings;
+  settings.order = order;
+  settings.config = config_;
+  settings.run = welcome.run;
+  settings.term = welcome.term;
+  settings.process = welcome.process;
+  settings.router = mail;
+  settings.make_executor = [shape = FakeShape{order.stage.value, shape_.stages, shape_.microbatches, DType::kInt64}] {
+    return std::make_unique<FakeExecutor>(shape);
+  };
+  auto actor = clockwork_.system().spawn(stage, std::move(settings));
+  Process& process = processes_.at(name);
+  process.stages.push_back(caf::actor_cast<caf::actor>(actor));
+  *process.number = welcome.process;
+  return actor;
+}
+
+void SimulatedSwarm::end_process(const std::string& name) {
+  const auto found = processes_.find(name);
+  if (found == processes_.end()) return;
+  const Process process = std::move(found->second);
+  processes_.erase(found);
+  network_.vanish(process.port);
+  for (const auto& actor : process.stages) clockwork_.end_now(actor);
+  for (auto actor = process.actors.rbegin(); actor != process.actors.rend(); ++actor) clockwork_.end_now(*actor);
+  if (name == kSpawner) {
+    for (const auto& [child, actor] : children_) clockwork_.end_now(actor);
+    children_.clear();
+  }
+}
+
+void SimulatedSwarm::keep_processes() {
+  for (const Ending& ending : std::exchange(endings_, {})) {
+    const auto found = processes_.find(ending.process);
+    if (found == processes_.end() || found->second.port != ending.port) continue;
+    end_process(ending.process);
+    if (ending.exit_status != 0) start_due_[ending.process] = clockwork_.now() + kKeeperPause;
+  }
+  for (auto due = start_due_.begin(); due != start_due_.end();) {
+    if (due->second > clockwork_.now()) {
+      ++due;
+      continue;
+    }
+    start_process(due->first);
+    due = start_due_.erase(due);
+  }
+}
+
+bool SimulatedSwarm::run_one() {
+  if (record_->end || !clockwork_.run_one()) return false;
+  keep_processes();
+  return true;
+}
+
+void SimulatedSwarm::run() {
+  while (clockwork_.messages() < kMessagesMax && clockwork_.elapsed() < kTimeMax && run_one()) {
+  }
+}
+
+std::vector<JournalEntry> SimulatedSwarm::journal() const {
+  auto entries = journal_->load(JournalPosition{}, journal_->last_position().value);
+  CHECK(entries.ok(), "a journal in memory can be read");
+  return std::move(entries.value());
+}
+
+std::uint64_t SimulatedSwarm::fingerprint() const {
+  std::uint64_t mixed = clockwork_.messages();
+  const auto mix = [&mixed](std::uint64_t value) { mixed = (mixed ^ value) * 0x9E3779B97F4A7C15ULL; };
+  mix(static_cast<std::uint64_t>(clockwork_.elapsed().count()));
+  for (const JournalEntry& entry : journal()) {
+    for (const char byte : encode(entry)) mix(static_cast<unsigned char>(byte));
+  }
+  return mixed;
+}
+
+std::vector<std::string> SimulatedSwarm::processes() const {
+  std::vector<std::string> names;
+  for (const auto& [name, process] : processes_) {
+    if (name != kSpawner) names.push_back(name);
+  }
+  return names;
+}
+
+void SimulatedSwarm::kill(const std::string& process) {
+  CHECK(process != kSpawner && processes_.contains(process), "a process that lives");
+  end_process(process);
+  start_due_[process] = clockwork_.now() + kKeeperPause;
+}
+
+void SimulatedSwarm::cut(const std::string& process) { network_.break_links(processes_.at(process).port); }
+
+bool SimulatedSwarm::kill_child(const std::string& actor) {
+  const auto found = children_.find(actor);
+  if (found == children_.end()) return false;
+  const caf::actor victim = found->second;
+  children_.erase(found);
+  clockwork_.end_now(victim);
+  return true;
+}
+
+bool SimulatedSwarm::kill_stage(const std::string& process) {
+  auto& stages = processes_.at(process).stages;
+  if (stages.empty()) return false;
+  clockwork_.end_now(stages.back());
+  stages.pop_back();
+  return true;
+}
+
+std::optional<SimulatedPort> SimulatedSwarm::port_of(ProcessIncarnation number) const {
+  for (const auto& [name, process] : processes_) {
+    if (process.number->value == number.value) return process.port;
+  }
+  return std::nullopt;
+}
+
+}  // namespace shoal

@@ -1,0 +1,127 @@
+// A whole swarm in one process and one thread: the real router, supervisor, sync groups, data loader, node agents and
+// stages, over simulated links, on fake executors whose gradients record identity. Only the disk is a fake: storage
+// keeps images in memory, so the simulation reads the weights there; metrics are kept, not written.
+//
+//   process 0: router, supervisor (memory journal) and its children, metrics
+//   storage:   router, node_agent, storage        node1 .. nodeN: router, node_agent, stages
+//
+// A keeper starts a process that was killed again, as a new one of the same name. Faults come from the test: kill at a
+// message of its choice, a LinkFault, or a LetterFilter. simulation_verdict.h says whether what happened was right.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/router.h"
+#include "runtime/base/config.h"
+#include "runtime/cluster/supervisor.h"
+#include "runtime/storage/journal.h"
+#include "tests/support/simulation_clockwork.h"
+#include "tests/support/simulation_network.h"
+
+namespace shoal {
+
+struct SwarmShape {
+  std::uint32_t stages = 2;
+  std::uint32_t replicas = 2;
+  std::uint64_t steps = 10;
+  std::uint32_t microbatches = 6;
+  Schedule schedule = Schedule::k1f1b;
+  Routing routing = Routing::kIwrr;
+  LetterFilter filter;  // of every router
+};
+
+struct SwarmEnd {
+  int exit_status = 0;
+  std::string reason;
+};
+
+// Everything that can be said about a run when it is over.
+struct SwarmRecord {
+  std::optional<SwarmEnd> end;  // none: the run hangs
+  std::vector<RunEvent> events;
+  std::vector<ReplicaReport> reports;
+  std::map<std::pair<std::uint64_t, StageId>, std::vector<std::int64_t>> saved;  // (steps applied, stage) -> weights
+
+  [[nodiscard]] std::vector<std::string> reasons_of(const std::string& event) const;
+};
+
+class SimulatedSwarm {
+ public:
+  SimulatedSwarm(SwarmShape shape, std::uint64_t seed);
+  ~SimulatedSwarm();
+  SimulatedSwarm(const SimulatedSwarm&) = delete;
+  SimulatedSwarm& operator=(const SimulatedSwarm&) = delete;
+
+  // Runs to the end, or to the bounds on messages and virtual time: then the run hangs and its record has no end.
+  void run();
+  // One message, and what it brings about; false: the run is over.
+  bool run_one();
+
+  [[nodiscard]] SimulationNetwork& network() { return network_; }
+  [[nodiscard]] SimulationClockwork& clockwork() { return clockwork_; }
+  [[nodiscard]] const SwarmShape& shape() const { return shape_; }
+  [[nodiscard]] const SwarmRecord& record() const { return *record_; }
+  [[nodiscard]] std::vector<JournalEntry> journal() const;
+  // A number that two runs share only if they were the same run.
+  [[nodiscard]] std::uint64_t fingerprint() const;
+  [[nodiscard]] std::uint64_t seed() const { return seed_; }
+
+  // Names of the processes that live: node1 .. nodeN, storage.
+  [[nodiscard]] std::vector<std::string> processes() const;
+  // SIGKILL: its actors end at once, its links break; its keeper starts it again half a second later.
+  void kill(const std::string& process);
+  // The links of a process break; it lives and dials again.
+  void cut(const std::string& process);
+  // Ends one actor of the spawner: "data_loader" or "sync_group/N". False: there is none now.
+  bool kill_child(const std::string& actor);
+  // Ends one stage actor of a process. False: it has none now.
+  bool kill_stage(const std::string& process);
+  [[nodiscard]] SimulatedPort port_of(const std::string& process) const { return processes_.at(process).port; }
+  // Where a process with this number lives; nothing: it is no more.
+  [[nodiscard]] std::optional<SimulatedPort> port_of(ProcessIncarnation process) const;
+
+ private:
+  struct Process {
+    SimulatedPort port = 0;
+    std::vector<caf::actor> actors;  // in the order of their starts
+    std::vector<caf::actor> stages;
+    std::shared_ptr<ProcessIncarnation> number = std::make_shared<ProcessIncarnation>();
+  };
+  struct Ending {
+    std::string process;
+    SimulatedPort port = 0;  // of that life of it
+    int exit_status = 0;
+  };
+
+  [[nodiscard]] RouterActor start_router(Process& process, ProcessRole role, const std::string& name);
+  void start_spawner();
+  void start_supervisor(const RouterActor& mail);
+  void start_process(const std::string& name);
+  void start_agent(const std::string& name, const RouterActor& mail);
+  [[nodiscard]] StageActor start_stage(const std::string& name, const RouterActor& mail, const SpawnStage& order,
+                                       const Welcome& welcome);
+  void end_process(const std::string& name);
+  void keep_processes();
+
+  SwarmShape shape_;
+  std::uint64_t seed_;
+  Config config_;
+  std::shared_ptr<SwarmRecord> record_ = std::make_shared<SwarmRecord>();
+  SimulationClockwork clockwork_;
+  SimulationNetwork network_;
+  std::shared_ptr<JournalStore> journal_;
+  Term term_;
+  SimulatedPort ports_ = 0;
+  std::map<std::string, Process> processes_;
+  std::map<std::string, caf::actor> children_;
+  std::vector<Ending> endings_;               // said by actors during the current message
+  std::map<std::string, Instant> start_due_;  // by their keepers
+};
+
+}  // namespace shoal

@@ -1,0 +1,127 @@
+// The oracle of the simulation.
+#include "tests/support/simulation_verdict.h"
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/base/compose.h"
+#include "runtime/cluster/view.h"
+#include "runtime/sync/sync_group_verdict.h"
+#include "tests/support/fake_executor.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kLastShown = 30;
+
+using Violations = std::vector<std::string>;
+
+[[nodiscard]] double loss_of_step(std::uint32_t microbatches) {
+  double sum = 0;
+  for (std::uint32_t index = 0; index < microbatches; ++index) sum += 1.0 + index;
+  return sum;
+}
+
+void check_stage(const StageCommit& stage, const Commit& commit, const View& view, std::uint32_t planned,
+                 Violations& found) {
+  const std::string where = compose("commit of step ", commit.step, ", stage ", stage.stage, ": ");
+  const ManifestVerdict verdict = judge_manifests(stage.manifests, planned);
+  if (!verdict.is_exactly_once()) {
+    found.push_back(compose("S-1: ", where, "twice ", list_microbatches(verdict.twice), ", missing ",
+                            list_microbatches(verdict.missing)));
+  }
+  for (const MemberManifest& manifest : stage.manifests) {
+    const bool is_member = view.stage_of(manifest.member) == stage.stage;
+    if (!is_member) found.push_back(compose("S-4: ", where, "replica ", manifest.member, " is not in the view"));
+  }
+}
+
+void check_commit(const Commit& commit, const View& view, const SwarmShape& shape, Violations& found) {
+  const std::string where = compose("commit of step ", commit.step, ": ");
+  if (commit.step.value != view.committed_steps()) found.push_back(compose("S-2: ", where, "out of order"));
+  if (commit.skip) found.push_back(compose(where, "skipped"));
+  if (commit.stages.size() != shape.stages) found.push_back(compose("S-1: ", where, "not all stages"));
+  for (const StageCommit& stage : commit.stages) check_stage(stage, commit, view, shape.microbatches, found);
+  const std::uint64_t tokens = FakeExecutor::kTokens * shape.microbatches;
+  if (commit.token_count != tokens) found.push_back(compose("S-1: ", where, commit.token_count, " tokens"));
+  if (commit.loss_sum != loss_of_step(shape.microbatches)) found.push_back(compose(where, "loss ", commit.loss_sum));
+}
+
+}  // namespace
+
+SimulationReference compute_reference(std::uint64_t steps, std::uint32_t microbatches) {
+  FakeExecutor single(FakeShape{0, 1, microbatches, DType::kInt64});
+  SimulationReference reference;
+  reference.digests.push_back(single.state_digest());
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    for (std::uint32_t index = 0; index < microbatches; ++index) {
+      const MicrobatchId microbatch{index};
+      (void)single.forward_backward(
+          {StepId{step}, microbatch, FakeExecutor::input_of(0, StepId{step}, microbatch), {}});
+    }
+    (void)single.adopt_sum(single.contribution(), FakeExecutor::kTokens * microbatches);
+    single.apply({});
+    reference.digests.push_back(single.state_digest());
+  }
+  reference.weights = values_of(single.state_image());
+  return reference;
+}
+
+std::vector<std::string> journal_violations(const SimulatedSwarm& swarm) {
+  Violations found;
+  View view;
+  for (const JournalEntry& entry : swarm.journal()) {
+    if (const auto* commit = std::get_if<Commit>(&entry.body)) check_commit(*commit, view, swarm.shape(), found);
+    view.apply(entry);
+  }
+  if (view.committed_steps() > swarm.shape().steps) found.push_back("S-2: more steps than were asked for");
+  return found;
+}
+
+std::vector<std::string> weight_violations(const SimulatedSwarm& swarm) {
+  Violations found;
+  const SwarmShape& shape = swarm.shape();
+  const SimulationReference reference = compute_reference(shape.steps, shape.microbatches);
+  for (const ReplicaReport& report : swarm.record().reports) {
+    const std::uint64_t version = report.step.value + 1;
+    if (version < reference.digests.size() && reference.digests[version] == report.state_digest) continue;
+    found.push_back(compose("S-3: replica ", report.replica, " of stage ", report.stage, " after ", version, " steps"));
+  }
+  for (const auto& [key, weights] : swarm.record().saved) {
+    if (key.first != shape.steps || weights == reference.weights) continue;
+    found.push_back(compose("S-5: saved weights of stage ", key.second));
+  }
+  return found;
+}
+
+std::string describe_run(const SimulatedSwarm& swarm) {
+  std::string text = compose("seed ", swarm.seed(), ", ", swarm.shape().stages, "x", swarm.shape().replicas, "\n");
+  if (const auto& end = swarm.record().end) text += compose("ended with ", end->exit_status, ": ", end->reason, "\n");
+  const auto entries = swarm.journal();
+  for (std::size_t at = entries.size() - std::min(entries.size(), kLastShown); at < entries.size(); ++at) {
+    text += compose("  journal ", entries[at].position, ": ", describe(entries[at]), "\n");
+  }
+  const auto& events = swarm.record().events;
+  for (std::size_t at = events.size() - std::min(events.size(), kLastShown); at < events.size(); ++at) {
+    const RunEvent& event = events[at];
+    text += compose("  step ", event.step, " ", event.event, " ", event.subject, ": ", event.reason, "\n");
+  }
+  return text;
+}
+
+std::string violations(const SimulatedSwarm& swarm) {
+  Violations all = journal_violations(swarm);
+  for (auto& violation : weight_violations(swarm)) all.push_back(std::move(violation));
+  const SwarmRecord& record = swarm.record();
+  if (!record.end) all.push_back("L-1: the run hangs");
+  if (record.end && record.end->exit_status != 0) all.push_back("L-1: the run failed");
+  const auto saved = std::count_if(record.saved.begin(), record.saved.end(),
+                                   [&](const auto& one) { return one.first.first == swarm.shape().steps; });
+  if (static_cast<std::uint32_t>(saved) != swarm.shape().stages) all.push_back("not every stage's weights were saved");
+  if (all.empty()) return {};
+  std::string text = describe_run(swarm);
+  for (const std::string& violation : all) text += "  VIOLATION " + violation + "\n";
+  return text;
+}
+
+}  // namespace shoal

@@ -1,0 +1,35 @@
+// Whether a simulated run was right: the invariants of design.md §10 read from its journal, its reports and its
+// weights.
+//
+// The reference is one fake executor that computed every step by itself: a microbatch lost or doubled anywhere gives
+// other weights.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/support/simulation_swarm.h"
+
+namespace shoal {
+
+// State digests after 0, 1, ... steps of the single-process run, and its final weights.
+struct SimulationReference {
+  std::vector<std::uint64_t> digests;
+  std::vector<std::int64_t> weights;
+};
+[[nodiscard]] SimulationReference compute_reference(std::uint64_t steps, std::uint32_t microbatches);
+
+// S-1, S-2 and S-4 in the journal: each step committed once, every stage's manifests holding every microbatch exactly
+// once and naming members of the view alone; tokens and loss of the whole step.
+[[nodiscard]] std::vector<std::string> journal_violations(const SimulatedSwarm& swarm);
+// S-3 and S-5: every replica's state after every step, and the saved weights, are the reference's.
+[[nodiscard]] std::vector<std::string> weight_violations(const SimulatedSwarm& swarm);
+
+// All of that, and that the run ended well (L-1). Empty: it was right. Otherwise it begins with how to see it again.
+[[nodiscard]] std::string violations(const SimulatedSwarm& swarm);
+
+// What a hanging or failing run looked like: its last entries and events.
+[[nodiscard]] std::string describe_run(const SimulatedSwarm& swarm);
+
+}  // namespace shoal
