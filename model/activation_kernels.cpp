@@ -1,3 +1,4 @@
+// The loops of GELU. The exponential is our own, so that its bits do not depend on a maths library's vector variants.
 #include "model/activation_kernels.h"
 
 #include <bit>

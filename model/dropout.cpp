@@ -1,3 +1,4 @@
+// Draws masks: one Philox block gives the words of four elements.
 #include "model/dropout.h"
 
 #include <string>

@@ -1,3 +1,5 @@
+// Binds the kernel to autograd. The input is saved, not the gate: an exponential is cheaper than the memory it would
+// take.
 #include "model/gelu.h"
 
 #include <ATen/Parallel.h>

@@ -1,3 +1,4 @@
+// Draws initial weights; which distribution follows from the tensor's name and rank alone.
 #include "model/initial_weights.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The schedule and the clipping in double, so that every process computes the same float32 later.
 #include "model/learning_rate.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Costs of layers, embedding and head, and the cut by dynamic programming over stages and layers.
 #include "model/partition.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Sampling by the inverse of the distribution function, in double.
 #include "model/sampler.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The operators of a forward pass, in one order for every cut.
 #include "model/transformer.h"
 
 #include <ATen/ops/addmm.h>

@@ -1,3 +1,4 @@
+// The loops of a step's arithmetic; see vector_clones.h for why their bits are the same everywhere.
 #include "model/update_kernels.h"
 
 #include <algorithm>
@@ -57,9 +58,20 @@ SHOAL_VECTOR_CLONES double squares(const float* values, std::size_t count) {
   return sum;
 }
 
-SHOAL_VECTOR_CLONES void adamw(const AdamwCoefficients& c, float* __restrict weights, float* __restrict exp_avg,
-                               float* __restrict exp_avg_sq, const float* __restrict gradient, std::size_t count) {
+// Plain pointers: a span in a clone keeps the loop from being vectorised.
+struct AdamwPointers {
+  float* __restrict weights;
+  float* __restrict exp_avg;
+  float* __restrict exp_avg_sq;
+  const float* __restrict gradient;
+};
+
+SHOAL_VECTOR_CLONES void adamw(const AdamwCoefficients& c, const AdamwPointers& at, std::size_t count) {
   const AdamwCoefficients k = c;
+  float* __restrict weights = at.weights;
+  float* __restrict exp_avg = at.exp_avg;
+  float* __restrict exp_avg_sq = at.exp_avg_sq;
+  const float* __restrict gradient = at.gradient;
   for (std::size_t i = 0; i < count; ++i) {
     const float g = gradient[i] * k.clip_scale;
     const float m = std::fma(k.one_minus_beta1, g - exp_avg[i], exp_avg[i]);
@@ -136,7 +148,7 @@ void apply_adamw(const AdamwCoefficients& coefficients, const AdamwTensor& tenso
   const std::size_t count = tensor.weights.size();
   CHECK(tensor.exp_avg.size() == count && tensor.exp_avg_sq.size() == count && tensor.gradient.size() == count,
         "weights, both averages and the gradient have one size");
-  adamw(coefficients, tensor.weights.data(), tensor.exp_avg.data(), tensor.exp_avg_sq.data(), tensor.gradient.data(),
+  adamw(coefficients, {tensor.weights.data(), tensor.exp_avg.data(), tensor.exp_avg_sq.data(), tensor.gradient.data()},
         count);
 }
 

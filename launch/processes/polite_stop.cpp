@@ -1,3 +1,4 @@
+// The handler only notes a number or ends the process: both are safe in a signal handler.
 #include "launch/processes/polite_stop.h"
 
 #include <unistd.h>

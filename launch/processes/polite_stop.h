@@ -1,4 +1,5 @@
 // The first SIGTERM, SIGINT or SIGUSR1 is a wish, the second the end at once: for processes without actors.
+// A step in progress is finished and saved; who is impatient loses only that step.
 #pragma once
 
 #include <optional>

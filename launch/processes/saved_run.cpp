@@ -1,3 +1,4 @@
+// Reads what a run left: configuration first, then the newest checkpoint whose every byte is as its manifest says.
 #include "launch/processes/saved_run.h"
 
 #include <utility>

@@ -1,4 +1,5 @@
 // What commands need of a run that is not running: its configuration and a verified checkpoint.
+// Nothing here writes: a damaged run is described, never repaired.
 #pragma once
 
 #include <cstdint>

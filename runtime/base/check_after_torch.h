@@ -1,4 +1,5 @@
 // CHECK as check.h defines it, for a translation unit whose torch headers define another one. Include it last.
+// The two macros cannot live together; ours takes a sentence and throws Bug.
 #pragma once
 
 #include "runtime/base/check.h"

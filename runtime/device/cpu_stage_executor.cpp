@@ -1,3 +1,4 @@
+// Runs the model under autograd, takes the gradients out and hands them to the accumulators.
 #include "runtime/device/cpu_stage_executor.h"
 
 #include <algorithm>

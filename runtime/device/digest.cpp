@@ -1,3 +1,4 @@
+// xxHash behind the header.
 #include "runtime/device/digest.h"
 
 #include <xxhash.h>

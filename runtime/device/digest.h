@@ -1,4 +1,5 @@
 // XXH3-64 over a sequence of byte ranges: the cheap digest of every step (S-3). Not a defence against forgery.
+// Equal bytes in equal order give equal digests, however they are cut into ranges.
 #pragma once
 
 #include <cstddef>

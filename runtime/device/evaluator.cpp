@@ -1,3 +1,4 @@
+// Adds the windows' losses in order.
 #include "runtime/device/evaluator.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Reads the device's name, cuts the model, builds the executor and what decorates it.
 #include "runtime/device/executor_factory.h"
 
 #include <charconv>

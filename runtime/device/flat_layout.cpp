@@ -1,3 +1,4 @@
+// Offsets of tensors in a flat buffer.
 #include "runtime/device/flat_layout.h"
 
 namespace shoal {

@@ -1,3 +1,4 @@
+// Answers the question that torch's BLAS asks about the processor, and says what the answer was.
 #include "runtime/device/gemm_choice.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// Accumulates, and turns the step's sum into mean, digest and norms.
 #include "runtime/device/gradient_sums.h"
 
 #include <cstring>

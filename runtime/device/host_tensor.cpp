@@ -1,3 +1,4 @@
+// Borrows bytes inwards, copies outwards.
 #include "runtime/device/host_tensor.h"
 
 #include <cstring>

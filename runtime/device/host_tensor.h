@@ -1,4 +1,5 @@
 // Between a TensorBlob and a torch tensor.
+// Borrowing keeps the blob's bytes alive and aligned as they came; copies are aligned anew.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,3 +1,4 @@
+// Every call that computes waits for its end; all others pass through.
 #include "runtime/device/paced_stage_executor.h"
 
 #include <utility>

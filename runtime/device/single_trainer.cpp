@@ -1,3 +1,4 @@
+// One step after the other, with the decisions that the supervisor takes in a pipeline.
 #include "runtime/device/single_trainer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Weights and averages: update, digest, image.
 #include "runtime/device/stage_state.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// Runs the whole model over what was seen so far and draws from the last position's logits.
 #include "runtime/device/text_sampler.h"
 
 #include <algorithm>

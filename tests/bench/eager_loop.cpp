@@ -1,3 +1,4 @@
+// Written with torch's front end on purpose: what is measured is what people write.
 #include "tests/bench/eager_loop.h"
 
 #include <torch/nn/functional.h>

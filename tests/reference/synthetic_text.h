@@ -1,4 +1,5 @@
 // A text of words in a fixed pseudo-random order, byte for byte the one of gpt_reference.py's synthetic_text().
+// The recording in this folder was made on it, so that no corpus is needed to repeat the comparison.
 #pragma once
 
 #include <array>

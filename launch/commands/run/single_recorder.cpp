@@ -1,3 +1,4 @@
+// Goodput is against the median step, so that evaluations and checkpoints count as time lost.
 #include "launch/commands/run/single_recorder.h"
 
 #include <algorithm>

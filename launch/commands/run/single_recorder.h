@@ -1,4 +1,5 @@
 // What `shoal train --single` leaves and shows: metrics.jsonl, and the lines a person watches.
+// The file has the lines of every other run; a person sees the same progress.
 #pragma once
 
 #include <cstdint>

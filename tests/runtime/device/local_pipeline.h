@@ -1,4 +1,5 @@
 // Steps over executors in one process, without actors: what the equality tests drive.
+// Invariant: what differs between two LocalPipelines is the cut and the order, never the data.
 #pragma once
 
 #include <algorithm>
