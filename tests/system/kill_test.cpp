@@ -1,0 +1,51 @@
+// One worker is killed in mid-step and the run does not notice: same end, same bits (design.md, "Kill anything").
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+
+#include "tests/support/process_scene.h"
+
+namespace shoal {
+namespace {
+
+constexpr int kSteps = 150;
+constexpr std::size_t kKilledAfter = 5;
+
+SmallRun run_to_disturb() { return {2, 2, kSteps, {"sync.reduction=exact"}}; }
+
+// The worker of the node of that name; absent while it is not there.
+std::optional<ProcessEntry> worker_of(const ProcessScene& scene, const std::string& node) {
+  const auto workers = named_like(named_like(scene.processes(), "shoal-worker node"), "--name " + node + " ");
+  return workers.size() == 1 ? std::optional(workers.front()) : std::nullopt;
+}
+
+bool says_that_a_node_was_lost(const RunRecords& records, const std::string& node) {
+  return std::ranges::any_of(records.events, [&](const EventLine& line) {
+    return line.text.find(node) != std::string::npos && line.event != "joined" && !line.reason.empty();
+  });
+}
+
+class Kill : public testing::TestWithParam<const char*> {};
+
+TEST_P(Kill, OfAWorkerInMidStepLeavesTheBitsAsTheyAre) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "single", run_to_disturb(), {"--single"})), 0);
+  Program& program = scene.start(train(scene, "run", run_to_disturb()));
+  ASSERT_TRUE(wait_until([&] { return worker_of(scene, GetParam()).has_value(); }, kRunLimit));
+  const ProcessEntry victim = *worker_of(scene, GetParam());
+  ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
+  ASSERT_EQ(::kill(victim.pid, SIGKILL), 0) << "the run was over before the kill";
+  ASSERT_LT(scene.records().steps.size(), static_cast<std::size_t>(kSteps) - 10) << "killed too late to matter";
+  ASSERT_EQ(program.wait(kRunLimit), 0);
+  const auto records = scene.records();
+  EXPECT_EQ(records.steps.size(), static_cast<std::size_t>(kSteps));
+  EXPECT_EQ(records.weights(), scene.records("single").weights());
+  EXPECT_TRUE(says_that_a_node_was_lost(records, GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, Kill, testing::Values("node1", "node2", "node3", "node4"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,101 @@
+// A run that ends and goes on is the run that never ended: same bits, whatever its wiring is afterwards.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/support/process_scene.h"
+
+namespace shoal {
+namespace {
+
+SmallRun whole_run(int stages, int replicas) {
+  return {stages, replicas, 20, {"sync.reduction=exact", "optim.schedule=cosine"}};
+}
+
+std::string weights_without_a_break(ProcessScene& scene) {
+  EXPECT_EQ(scene.run_to_end(train(scene, "whole", whole_run(2, 2), {"--single"})), 0);
+  return scene.records("whole").weights();
+}
+
+std::vector<std::string> resumed(const ProcessScene& scene, const std::vector<std::string>& words) {
+  std::vector<std::string> arguments = {"train", "--resume", scene.run().string()};
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  return arguments;
+}
+
+// Every step is recorded once and in order.
+void expect_twenty_steps(const RunRecords& records) {
+  ASSERT_EQ(records.steps.size(), 20U);
+  for (std::size_t i = 0; i < records.steps.size(); ++i) EXPECT_EQ(records.steps[i].step, i);
+  EXPECT_TRUE(records.damaged.empty());
+  ASSERT_EQ(records.finals.size(), 2U);
+  EXPECT_EQ(records.finals.back().steps, 20U);
+}
+
+void expect_equal_bits_after(const std::vector<std::string>& words) {
+  ProcessScene scene;
+  const std::string whole = weights_without_a_break(scene);
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 2), {"--steps", "10"})), 0);
+  EXPECT_EQ(scene.records().finals.back().steps, 10U);
+  EXPECT_NE(scene.records().weights(), whole);
+  ASSERT_EQ(scene.run_to_end(resumed(scene, words)), 0);
+  expect_twenty_steps(scene.records());
+  EXPECT_EQ(scene.records().weights(), whole);
+}
+
+TEST(Resume, GoesOnWithTheSameBits) { expect_equal_bits_after({}); }
+
+TEST(Resume, GoesOnWithFourStages) {
+  expect_equal_bits_after({"--set", "pipeline.stages=4", "--set", "pipeline.replicas=1"});
+}
+
+TEST(Resume, GoesOnWithOneStageAndTwoReplicas) {
+  expect_equal_bits_after({"--set", "pipeline.stages=1", "--set", "pipeline.replicas=2"});
+}
+
+TEST(Resume, GoesOnInASingleProcess) { expect_equal_bits_after({"--single"}); }
+
+TEST(Resume, GoesOnWithAPipelineAfterASingleProcess) {
+  ProcessScene scene;
+  const std::string whole = weights_without_a_break(scene);
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 2), {"--single", "--steps", "10"})), 0);
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {})), 0);
+  expect_twenty_steps(scene.records());
+  EXPECT_EQ(scene.records().weights(), whole);
+}
+
+TEST(Resume, GoesOnAfterASignal) {
+  ProcessScene scene;
+  SmallRun longer = whole_run(2, 2);
+  longer.steps = 150;
+  ASSERT_EQ(scene.run_to_end(train(scene, "whole", longer, {"--single"})), 0);
+  Program& program = scene.start(train(scene, "run", longer));
+  ASSERT_TRUE(scene.wait_for_steps(5));
+  program.signal(SIGTERM);
+  ASSERT_EQ(program.wait(kRunLimit), 75);
+  ASSERT_LT(scene.records().finals.back().steps, 150U);
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {})), 0);
+  EXPECT_EQ(scene.records().steps.size(), 150U);
+  EXPECT_EQ(scene.records().weights(), scene.records("whole").weights());
+}
+
+TEST(Resume, RefusesAnotherModel) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 2), {"--single", "--steps", "5"})), 0);
+  for (const std::string key : {"model.width=64", "optim.lr=0.1", "run.seed=8", "sync.reduction=fast"}) {
+    Program& program = scene.start(resumed(scene, {"--set", key}));
+    EXPECT_EQ(program.wait(kRunLimit), 2) << key;
+    EXPECT_NE(program.err().find(key.substr(0, key.find('='))), std::string::npos) << program.err();
+  }
+  EXPECT_EQ(scene.records().steps.size(), 5U);
+}
+
+TEST(Resume, IsNeededForADirectoryThatHoldsARun) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 2), {"--single", "--steps", "2"})), 0);
+  Program& program = scene.start(train(scene, "run", whole_run(2, 2)));
+  EXPECT_EQ(program.wait(kRunLimit), 2);
+  EXPECT_NE(program.err().find("--resume"), std::string::npos) << program.err();
+}
+
+}  // namespace
+}  // namespace shoal
