@@ -1,4 +1,6 @@
 // What actors tell the metrics actor. It never answers and never blocks training.
+//
+//   stage ──ReplicaReport──▶ metrics    data loader ──EvaluationResult──▶ metrics    anybody ──RunEvent──▶ metrics
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // How a process's router reaches others: over the process's own TLS transport.
+// Apart from the processes themselves, because the spawner, storage and workers all need it.
 #pragma once
 
 #include "actors/router.h"

@@ -1,4 +1,5 @@
-// What a person sees of a run: a legend once, a line every so many steps, evaluations and events; on stderr.
+// What a person sees of a run: a legend once, a line every so many steps, evaluations and events; on stderr, so that
+// stdout holds results alone.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // The data loader's samples, from a text: training sequences in the run's order, and its evaluation windows.
+// Binds runtime/data to the interface of runtime/pipeline/dispatch.h; every answer is a function of its arguments.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// compose(parts...): the text of its parts, joined. For messages to people; not for formats that programs read.
+// compose(parts...): the text of its parts, joined by operator<<.
+// For messages to people; not for formats that programs read.
 #pragma once
 
 #include <sstream>

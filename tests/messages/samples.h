@@ -1,4 +1,5 @@
 // One filled example of every message, with no field at its default: what a codec forgets, equality then shows.
+// A message without a sample here fails the round-trip test.
 #pragma once
 
 #include <random>

@@ -1,4 +1,5 @@
 // A replica's core on a fake device, driven by hand: give it messages, read what it sends.
+// Time stands still unless a test moves it, and a job is done at once.
 #pragma once
 
 #include <deque>

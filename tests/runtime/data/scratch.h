@@ -1,4 +1,5 @@
 // A folder of its own for one test, removed at its end, and text files in it.
+// Texts are made from words, so that tests need no network.
 #pragma once
 
 #include <unistd.h>
