@@ -51,6 +51,6 @@ struct Gelu : torch::autograd::Function<Gelu> {
 
 }  // namespace
 
-at::Tensor gelu(const at::Tensor& x) { return Gelu::apply(x); }
+at::Tensor tanh_gelu(const at::Tensor& x) { return Gelu::apply(x); }
 
 }  // namespace shoal

@@ -7,6 +7,6 @@
 namespace shoal {
 
 // Of x's shape.
-[[nodiscard]] at::Tensor gelu(const at::Tensor& x);
+[[nodiscard]] at::Tensor tanh_gelu(const at::Tensor& x);
 
 }  // namespace shoal

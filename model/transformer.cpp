@@ -101,7 +101,7 @@ at::Tensor Transformer::attend(const Layer& layer, const at::Tensor& x_BTC) cons
 }
 
 at::Tensor Transformer::transform(const Layer& layer, const at::Tensor& x_BTC) const {
-  const at::Tensor hidden = gelu(project(x_BTC, layer.mlp_c_fc.weight_io, layer.mlp_c_fc.bias));
+  const at::Tensor hidden = tanh_gelu(project(x_BTC, layer.mlp_c_fc.weight_io, layer.mlp_c_fc.bias));
   return project(hidden, layer.mlp_c_proj.weight_io, layer.mlp_c_proj.bias);
 }
 
