@@ -107,6 +107,19 @@ def train(recipe, weights, order, text):
         yield loss_sum / token_count, norm.item()
 
 
+@torch.no_grad()
+def evaluate(recipe, weights, text):
+    """Nats per token over the validation windows at kC, the last partial one kept, each target once."""
+    model, context = recipe["model"], recipe["model"]["context"]
+    validation = text[len(text) - int(len(text) * recipe["data"]["validation_fraction"]) :].long()
+    loss_sum, count = 0.0, len(validation) - 1
+    for begin in range(0, count, context):
+        window = validation[begin : begin + context + 1]
+        logits = forward(weights, window[None, :-1], model["layers"], model["heads"])
+        loss_sum += F.cross_entropy(logits[0], window[1:], reduction="sum").item()
+    return loss_sum / count
+
+
 def read_order(path):
     order = {}
     with open(path) as file:
@@ -128,13 +141,17 @@ def main():
         recipe = json.load(file)
     text = torch.frombuffer(bytearray(read_text(arguments.text)), dtype=torch.uint8)
     losses, norms = [], []
-    steps = train(recipe, read_safetensors(arguments.init), read_order(arguments.order), text)
+    weights = read_safetensors(arguments.init)
+    steps = train(recipe, weights, read_order(arguments.order), text)
     for step, (loss, norm) in enumerate(steps):
         losses.append(loss)
         norms.append(norm)
         print(f"{step} {loss:.7f} {norm:.6f}", flush=True)
+    validation_loss = evaluate(recipe, weights, text)
+    print(f"validation {validation_loss:.6f} nats per token, {validation_loss / math.log(2):.6f} bits per byte")
     if arguments.record:
-        recipe["recorded"] = {"torch": torch.__version__, "losses": losses, "grad_norms": norms}
+        recorded = {"torch": torch.__version__, "losses": losses, "grad_norms": norms}
+        recipe["recorded"] = recorded | {"validation_loss": validation_loss}
         with open(arguments.record, "w") as file:
             json.dump(recipe, file, indent=1)
             file.write("\n")

@@ -16,7 +16,10 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/config_file.h"
+#include "runtime/data/batch.h"
+#include "runtime/data/tokenizer.h"
 #include "runtime/data/tokens.h"
+#include "runtime/device/evaluator.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/single_trainer.h"
 #include "tests/reference/synthetic_text.h"
@@ -30,6 +33,7 @@ struct Recording {
   Config config;
   std::vector<double> losses;
   std::vector<double> grad_norms;
+  double validation_loss = 0;  // after the last step
 };
 
 Recording read_recording() {
@@ -44,7 +48,7 @@ Recording read_recording() {
   CHECK(config.ok(), config.ok() ? "" : config.failure().message);
   const auto& recorded = json.at("recorded");
   return {*config, recorded.at("losses").get<std::vector<double>>(),
-          recorded.at("grad_norms").get<std::vector<double>>()};
+          recorded.at("grad_norms").get<std::vector<double>>(), recorded.at("validation_loss").get<double>()};
 }
 
 // The synthetic text as a file of this test process.
@@ -62,7 +66,12 @@ class TextFile {
   std::filesystem::path path_;
 };
 
-std::vector<StepOutcome> train(const Config& config, std::size_t steps) {
+struct Trained {
+  std::vector<StepOutcome> outcomes;
+  Evaluation evaluation;
+};
+
+Trained train(const Config& config, std::size_t steps) {
   const TextFile text;
   const auto tokens = Tokens::open(text.path(), 0.1);
   CHECK(tokens.ok(), "the text can be read");
@@ -70,17 +79,19 @@ std::vector<StepOutcome> train(const Config& config, std::size_t steps) {
   CHECK(executor.ok(), "a cpu");
   const SteadyClock clock;
   SingleTrainer trainer(config, **executor, **tokens, clock);
-  std::vector<StepOutcome> outcomes;
-  while (outcomes.size() < steps) {
+  Trained trained;
+  while (trained.outcomes.size() < steps) {
     const auto outcome = trainer.step();
     CHECK(outcome.ok(), "a step that does not diverge");
-    outcomes.push_back(*outcome);
+    trained.outcomes.push_back(*outcome);
   }
-  return outcomes;
+  const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(config.model.context), config.batch);
+  trained.evaluation = evaluate(**executor, plan, plan.batch_count(0), ByteTokenizer{});
+  return trained;
 }
 
 double largest_difference(const Config& config, const Recording& recording, std::size_t steps = 50) {
-  const auto outcomes = train(config, steps);
+  const auto outcomes = train(config, steps).outcomes;
   double largest = 0;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     largest = std::max(largest, std::fabs(outcomes[i].loss - recording.losses[i]));
@@ -97,13 +108,16 @@ TEST(Reference, LossesAreThoseOfPlainPyTorch) {
   }
 }
 
-TEST(Reference, GradientNormsAreThoseOfPlainPyTorchAndClippingBites) {
+TEST(Reference, NormsAndValidationLossAreThoseOfPlainPyTorchAndClippingBites) {
   const Recording recording = read_recording();
-  const auto outcomes = train(recording.config, recording.losses.size());
+  const auto [outcomes, evaluation] = train(recording.config, recording.losses.size());
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     EXPECT_NEAR(outcomes[i].grad_norm, recording.grad_norms[i], 2e-3 * recording.grad_norms[i]) << i;
     EXPECT_GT(outcomes[i].grad_norm, recording.config.optim.clip_norm);
   }
+  EXPECT_NEAR(evaluation.loss, recording.validation_loss, kTolerance);
+  EXPECT_EQ(evaluation.token_count, 5999U);
+  EXPECT_NEAR(evaluation.bits_per_byte, recording.validation_loss / std::log(2.0), 2 * kTolerance);
 }
 
 TEST(Reference, AWrongOptimiserIsToldApart) {
