@@ -57,6 +57,26 @@ TEST(EqualBits, ForEveryCutAndEveryOrderOfMicrobatches) {
   }
 }
 
+TEST(EqualBits, ForSizesThatFillNoVector) {
+  Config config = small_config(Reduction::kExact);
+  config.model.heads = 3;
+  config.model.width = 27;
+  config.model.context = 13;
+  const State whole = reference(config);
+  EXPECT_EQ(whole, train(config, 2, [](std::uint64_t) { return reversed(); }));
+  EXPECT_EQ(whole, train(config, 3, [](std::uint64_t) { return reversed(); }));
+}
+
+TEST(EqualBits, WithTwoThreadsToo) {
+  Config config = small_config(Reduction::kExact);
+  config.run.threads = 2;
+  LocalPipeline one(config, 1);
+  LocalPipeline another(config, 1);
+  one.accumulate(0, Step{{0, 1}, {}});
+  another.accumulate(0, Step{{1, 0}, {}});
+  EXPECT_TRUE(one.stage(0).contribution() == another.stage(0).contribution());
+}
+
 TEST(EqualBits, WithAndWithoutRecompute) {
   Config config = small_config(Reduction::kExact);
   for (const double dropout : {0.0, 0.2}) {
