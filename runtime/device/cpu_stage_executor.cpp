@@ -158,10 +158,7 @@ BackwardResult CpuStageExecutor::differentiate(const Root& root, const at::Tenso
 
 // Torch keeps its number of threads per calling thread, and an executor may be called from another one than made it.
 void CpuStageExecutor::use_threads() const {
-  static thread_local int current = 0;
-  if (current == config_.run.threads) return;
-  at::set_num_threads(config_.run.threads);
-  current = config_.run.threads;
+  if (at::get_num_threads() != config_.run.threads) at::set_num_threads(config_.run.threads);
 }
 
 }  // namespace shoal
