@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kResumesToEnd = 8;
+constexpr int kResumesToEnd = 1000;
 
 }  // namespace
 
@@ -31,8 +31,8 @@ bool SimulationClockwork::run_one() {
   return coordinator_->try_run_once();
 }
 
-void SimulationClockwork::end_now(const caf::actor& actor) {
-  caf::anon_send_exit(actor, caf::exit_reason::kill);
+void SimulationClockwork::end_now(const caf::actor& actor, const caf::error& reason) {
+  caf::anon_send<caf::message_priority::high>(actor, caf::exit_msg{actor.address(), reason});
   for (int resumes = 0; resumes < kResumesToEnd && coordinator_->prioritize(actor); ++resumes) {
     (void)coordinator_->try_run_once();
   }

@@ -319,14 +319,14 @@ bool SimulatedSwarm::kill_child(const std::string& actor) {
   if (found == children_.end()) return false;
   const caf::actor victim = found->second;
   children_.erase(found);
-  clockwork_.end_now(victim);
+  clockwork_.end_now(victim, caf::sec::runtime_error);
   return true;
 }
 
 bool SimulatedSwarm::kill_stage(const std::string& process) {
   auto& stages = processes_.at(process).stages;
   if (stages.empty()) return false;
-  clockwork_.end_now(stages.back());
+  clockwork_.end_now(stages.back(), caf::sec::runtime_error);
   stages.pop_back();
   return true;
 }

@@ -74,6 +74,7 @@ class SimulatedSwarm {
 
   // Names of the processes that live: node1 .. nodeN, storage.
   [[nodiscard]] std::vector<std::string> processes() const;
+  [[nodiscard]] bool is_alive(const std::string& process) const { return processes_.contains(process); }
   // SIGKILL: its actors end at once, its links break; its keeper starts it again half a second later.
   void kill(const std::string& process);
   // The links of a process break; it lives and dials again.
