@@ -53,7 +53,11 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   votes_.clear();
   step_since_ = last_commit_at_ = now;
   is_last_committed_ = stop_.has_value() || view_.committed_steps() >= config_.steps_target;
-  if (!commit.checkpoint_by.empty()) saving_ = Saving{view_.committed_steps(), commit.checkpoint_by, std::nullopt};
+  if (!commit.checkpoint_by.empty()) {
+    saving_ = Saving{view_.committed_steps(), commit.checkpoint_by, std::nullopt};
+    // Shards find no storage just now; if it does not come back in time, the run must not wait for ever.
+    if (processes_.alive(ProcessRole::kStorage).empty()) saving_->deadline = now + config_.save_within;
+  }
   if (commit.skip) {
     announce("step_skipped", commit.skip->tensor,
              compose("not finite or out of range in microbatch ", commit.skip->microbatch));
