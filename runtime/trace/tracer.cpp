@@ -22,7 +22,7 @@ std::int64_t nanoseconds(ClockDuration duration) {
 }  // namespace
 
 Tracer::Tracer(TracerSettings settings, std::shared_ptr<const Clock> clock)
-    : settings_(settings),
+    : level_(settings.level),
       clock_(std::move(clock)),
       begun_(clock_->now()),
       begun_wall_ns_(nanoseconds(clock_->wall_now().time_since_epoch())),

@@ -23,7 +23,7 @@
 namespace shoal {
 
 struct TracerSettings {
-  TraceLevel level = TraceLevel::kLifecycle;
+  TraceLevel level = TraceLevel::kLifecycle;          // until set_level
   std::size_t ring_capacity = std::size_t{1} << 14U;  // events; a power of two
 };
 
@@ -32,7 +32,7 @@ class Tracer {
   Tracer(TracerSettings settings, std::shared_ptr<const Clock> clock);
 
   // Whether events of this kind are kept at all: ask before computing what only an event needs.
-  [[nodiscard]] bool wants(TraceKind kind) const { return is_traced(kind, settings_.level); }
+  [[nodiscard]] bool wants(TraceKind kind) const { return is_traced(kind, level()); }
   // Stamps the time and keeps the event if its kind is wanted. Any thread.
   void record(TraceEvent event);
   // A number for an actor's name, the same for the same name. Any thread; takes a lock, so once per actor.
@@ -42,12 +42,14 @@ class Tracer {
   // Once this process has been welcomed.
   void set_process(ProcessIncarnation process) { process_.store(process.value); }
 
-  [[nodiscard]] TraceLevel level() const { return settings_.level; }
+  // A process that learns the run's level when it is welcomed begins with kOff: nothing is kept, no file is made.
+  void set_level(TraceLevel level) { level_.store(level, std::memory_order_relaxed); }
+  [[nodiscard]] TraceLevel level() const { return level_.load(std::memory_order_relaxed); }
 
  private:
   friend class TraceDrain;
 
-  TracerSettings settings_;
+  std::atomic<TraceLevel> level_;
   std::shared_ptr<const Clock> clock_;
   Instant begun_;
   std::int64_t begun_wall_ns_;
