@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "runtime/trace/trace_words.h"
+
 namespace shoal {
 namespace {
 
@@ -14,7 +16,12 @@ constexpr auto kTickPeriod = 50ms;
 [[nodiscard]] Instant now(Self self) { return self->clock().now(); }
 
 void post(Self self, std::vector<Letter> letters) {
-  for (Letter& letter : letters) self->send(self->state.settings.router, std::move(letter));
+  for (Letter& letter : letters) {
+    // To the sync groups of this process; what goes to other processes is in the router's trace.
+    const bool stays_here = std::holds_alternative<AllAnswered>(letter.body);
+    if (stays_here) trace_letter(self->state.trace, TraceKind::kSend, letter);
+    self->send(self->state.settings.router, std::move(letter));
+  }
 }
 
 void tick(Self self) {
@@ -24,6 +31,7 @@ void tick(Self self) {
 
 void adopt(Self self, DataLoaderSettings settings) {
   self->state.core.emplace(settings.core, *settings.samples);
+  self->state.trace = ActorTrace(settings.tracer, "data_loader");
   self->state.settings = std::move(settings);
   self->send(self->state.settings.router, Attach{Role::kDataLoader, {}, {}, caf::actor_cast<caf::actor>(self)});
   self->send(self, Tick{});

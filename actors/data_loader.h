@@ -8,6 +8,7 @@
 
 #include "messages/actor_types.h"
 #include "runtime/pipeline/dispatch.h"
+#include "runtime/trace/tracer.h"
 
 namespace shoal {
 
@@ -15,12 +16,14 @@ struct DataLoaderSettings {
   DataLoaderConfig core;
   std::shared_ptr<const SampleSource> samples;
   RouterActor router;
+  std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
 };
 
 struct DataLoaderState {
   static inline const char* name = "data_loader";
   DataLoaderSettings settings;
   std::optional<DataLoaderCore> core;
+  ActorTrace trace;
 };
 
 DataLoaderActor::behavior_type data_loader(DataLoaderActor::stateful_pointer<DataLoaderState> self,

@@ -29,6 +29,21 @@ void end(Self self, int exit_status, const std::string& reason) {
   self->state.settings.end_process(exit_status, reason);
 }
 
+[[nodiscard]] Cause trace_cause(Self self) {
+  Cause cause;
+  cause.run = self->state.welcome.run;
+  cause.term = self->state.welcome.term;
+  return cause;
+}
+
+void begin_trace(Self self) {
+  auto& state = self->state;
+  if (!state.settings.tracer) return;
+  state.settings.tracer->set_process(state.welcome.process);
+  state.settings.tracer->set_level(state.config.trace.level);
+  state.trace.record(TraceKind::kSpawn, trace_cause(self), 0, state.settings.join.name);
+}
+
 void accept(Self self, const Welcome& welcome) {
   auto& state = self->state;
   if (welcome.nonce != state.settings.join.nonce || state.welcome.process.value != 0) return;
@@ -37,6 +52,7 @@ void accept(Self self, const Welcome& welcome) {
   state.config = config.value();
   state.welcome = welcome;
   state.settings.join.previous = welcome.process;
+  begin_trace(self);
   log_info("node_agent", "welcomed as process ", welcome.process, " of run ", welcome.run);
   self->send(state.settings.router, Identify{welcome.process, welcome.run, welcome.term});
 }
@@ -58,6 +74,9 @@ void stage_down(Self self, const caf::down_msg& down) {
   const SpawnStage order = found->second;
   self->state.stages.erase(found);
   self->send(self->state.settings.router, Detach{Role::kStage, order.stage, order.replica});
+  Cause cause = trace_cause(self);
+  cause.branch = order.branch;
+  self->state.trace.record(TraceKind::kExit, cause, 0, compose("stage/", order.stage, "/", order.slot));
   if (self->state.is_ending) return;
   to_supervisor(self, StageEnded{order.stage, order.replica, caf::to_string(down.reason)});
 }
@@ -81,6 +100,7 @@ void refused(Self self, const JoinRefused& refusal) {
 }  // namespace
 
 NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) {
+  self->state.trace = ActorTrace(settings.tracer, "node_agent");
   self->state.settings = std::move(settings);
   self->set_down_handler([self](const caf::down_msg& down) { stage_down(self, down); });
   self->send(self->state.settings.router, Attach{Role::kNodeAgent, {}, {}, caf::actor_cast<caf::actor>(self)});

@@ -8,10 +8,12 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "messages/actor_types.h"
 #include "runtime/base/config.h"
+#include "runtime/trace/tracer.h"
 
 namespace shoal {
 
@@ -22,6 +24,8 @@ struct NodeAgentSettings {
   std::function<StageActor(const SpawnStage&, const Config&, const Welcome&)> start_stage;
   // The process should end with this status; called once, on an actor's thread.
   std::function<void(int exit_status, const std::string& reason)> end_process;
+  // Told the process and the level of the trace by the Welcome. None: this process keeps no trace.
+  std::shared_ptr<Tracer> tracer = nullptr;
 };
 
 struct NodeAgentState {
@@ -33,6 +37,7 @@ struct NodeAgentState {
   std::uint64_t heartbeats = 0;
   std::uint32_t joins_sent = 0;
   bool is_ending = false;
+  ActorTrace trace;
 };
 
 NodeAgentActor::behavior_type node_agent(NodeAgentActor::stateful_pointer<NodeAgentState> self,

@@ -33,6 +33,7 @@ void adopt(RouterSelf self, RouterConfig config) {
   state.requests.emplace(config.requests);
   state.waiting.emplace(config.waiting_bytes_max);
   if (config.spawner) state.links->set_spawner(*config.spawner);
+  state.trace = ActorTrace(config.tracer, "router");
   state.config = std::move(config);
   self->set_error_handler([](caf::scheduled_actor*, caf::error& error) {
     log_warn("router", "ignored an error message: ", caf::to_string(error));

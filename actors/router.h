@@ -16,6 +16,7 @@
 #include "messages/actor_types.h"
 #include "runtime/pipeline/journal_follower.h"
 #include "runtime/pipeline/request_table.h"
+#include "runtime/trace/tracer.h"
 #include "runtime/transport/assembly.h"
 #include "runtime/transport/lane.h"
 #include "runtime/transport/links.h"
@@ -37,6 +38,7 @@ struct RouterConfig {
   std::size_t waiting_bytes_max = std::size_t{256} << 20;  // letters for processes without a link
   std::size_t held_letters_max = 1024;                     // letters ahead of our journal
   std::uint64_t jitter_seed = 1;
+  std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
 };
 
 // What was not delivered, and why. Every one is harmless by the protocol; many of one kind are a finding.
@@ -97,6 +99,7 @@ struct RouterState {
   std::deque<HeldLetter> held;
   RouterCounters counters;
   SinceReport since_report;
+  ActorTrace trace;
 };
 
 RouterActor::behavior_type router(RouterActor::stateful_pointer<RouterState> self, RouterConfig config);

@@ -5,6 +5,7 @@
 
 #include "actors/router_wire.h"
 #include "runtime/base/log.h"
+#include "runtime/trace/trace_words.h"
 
 namespace shoal {
 namespace {
@@ -50,6 +51,7 @@ void refuse_for_absent(RouterSelf self, const Question& question, const Address&
 
 void undeliverable(RouterSelf self, const Letter& letter) {
   ++self->state.counters.undeliverable;
+  trace_letter(self->state.trace, TraceKind::kDrop, letter);
   if (letter.to.role != Role::kStage) return;
   if (const auto* forward = std::get_if<Forward>(&letter.body)) refuse_for_absent(self, *forward, letter.to);
   if (const auto* ask = std::get_if<Ask>(&letter.body)) refuse_for_absent(self, *ask, letter.to);
@@ -171,7 +173,7 @@ void route(RouterSelf self, Letter letter) {
   if (letter.to.role == Role::kStorage) process = links.storage();
   if (!process) {
     ++self->state.counters.undeliverable;
-    return;
+    return trace_letter(self->state.trace, TraceKind::kDrop, letter);
   }
   letter.to.process = *process;
   letter.from = links.self().process.value_or(ProcessIncarnation{});
@@ -188,6 +190,7 @@ void receive_verified(RouterSelf self, Letter letter, Duration transfer) {
     state.held.push_back({position, std::move(letter), transfer});
   } else {
     ++state.counters.held_overflow;
+    trace_letter(state.trace, TraceKind::kDrop, letter);
   }
   fetch_journal(self);
 }

@@ -7,6 +7,7 @@
 
 #include "messages/codec.h"
 #include "runtime/base/log.h"
+#include "runtime/trace/trace_words.h"
 
 namespace shoal {
 namespace {
@@ -68,6 +69,7 @@ void reset_link(RouterSelf self, LinkId link, const std::string& reason) {
   const EncodedLetter encoded = encode(letter);
   if (found->second.lane->send(encoded) == LaneOutcome::kFull) return false;
   count_bytes(self->state.since_report.sent, letter.body, byte_count(encoded));
+  trace_letter(self->state.trace, TraceKind::kSend, letter);
   return true;
 }
 
@@ -128,15 +130,20 @@ void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transf
   if (const auto* hello = std::get_if<Hello>(&letter.body)) {
     return perform(self, state.links->hello(link, *hello, now_of(self)));
   }
+  const auto drop = [&](std::uint64_t& counter) {
+    ++counter;
+    trace_letter(state.trace, TraceKind::kDrop, letter);
+  };
   const auto sender = state.links->identity(link);
   if (!sender || !may_say(*sender, letter.body)) {
-    ++state.counters.not_allowed;
+    drop(state.counters.not_allowed);
   } else if (letter.from != sender->process.value_or(letter.from)) {
-    ++state.counters.forged;
+    drop(state.counters.forged);
   } else if (!is_for_us(self, letter)) {
-    ++state.counters.undeliverable;
+    drop(state.counters.undeliverable);
   } else {
     remember_routes(self, link, *sender, letter.body);
+    trace_letter(state.trace, TraceKind::kReceive, letter);
     receive_verified(self, std::move(letter), transfer);
   }
 }
@@ -180,6 +187,7 @@ void send_to_process(RouterSelf self, Letter letter) {
     if (link || state.links->is_expected(process)) {
       state.waiting->add(process, letter);
     } else {
+      trace_letter(state.trace, TraceKind::kDrop, letter);
       ++state.counters.undeliverable;  // it has left; what it is owed will be asked for by whoever takes over
     }
   }

@@ -1,9 +1,12 @@
 // Shell of a replica: messages to the core, effects to the router and the executor.
 #include "actors/stage.h"
 
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/trace/trace_words.h"
 
 namespace shoal {
 namespace {
@@ -15,6 +18,29 @@ constexpr auto kTickPeriod = 500ms;
 
 [[nodiscard]] Instant now(Self self) { return self->clock().now(); }
 
+// In the order of Job's alternatives: what a span is called.
+constexpr std::array<std::string_view, std::variant_size_v<Job>> kJobWords = {
+    "forward", "loss", "backward", "evaluate", "zero", "contribute", "adopt", "apply", "image", "load"};
+
+[[nodiscard]] MicrobatchId microbatch_of(const Job& job) {
+  return std::visit(
+      [](const auto& one) {
+        if constexpr (requires { one.work.microbatch; }) return one.work.microbatch;
+        if constexpr (requires { one.microbatch; }) return one.microbatch;
+        return MicrobatchId{};
+      },
+      job);
+}
+
+// Of the step that this replica works on now.
+[[nodiscard]] Cause trace_cause(Self self, MicrobatchId microbatch) {
+  Cause cause = self->state.cause;
+  cause.position = self->state.core->position();
+  cause.step = StepId{self->state.core->version()};
+  cause.microbatch = microbatch;
+  return cause;
+}
+
 void perform(Self self, Effects effects);
 
 struct Performer {
@@ -22,11 +48,21 @@ struct Performer {
 
   void operator()(SendLetter& effect) const { self->send(self->state.router, std::move(effect.letter)); }
   void operator()(RunJob& effect) const {
-    auto result = run_job(*self->state.executor, effect.job);
-    perform(self, self->state.core->completed(std::move(result), now(self)));
+    auto& state = self->state;
+    const Cause cause = trace_cause(self, microbatch_of(effect.job));
+    const auto span = state.trace.start(cause, kJobWords[effect.job.index()]);
+    auto result = run_job(*state.executor, effect.job);
+    state.trace.end(span, cause);
+    const auto* pass = std::get_if<Differentiated>(&result);
+    const std::uint64_t tokens = pass != nullptr ? pass->result.token_count : 0;
+    const bool is_accumulated = pass != nullptr;  // the core counts every one that an open replica computed (P-8)
+    auto effects = state.core->completed(std::move(result), now(self));
+    if (is_accumulated) state.trace.record(TraceKind::kAccumulate, cause, tokens);
+    perform(self, std::move(effects));
   }
   void operator()(End& effect) const {
     log_warn("stage", "replica ends itself: ", effect.reason);
+    self->state.trace.record(TraceKind::kFault, trace_cause(self, {}), 0, effect.reason);
     self->quit(caf::make_error(caf::sec::runtime_error, effect.reason));
   }
 };
@@ -45,6 +81,14 @@ template <class Message>
 void take(Self self, const Message& message) {
   perform(self, self->state.core->receive(message, now(self)));
   schedule(self);
+}
+
+void follow(Self self, const JournalEntry& entry) {
+  auto& state = self->state;
+  const bool is_next = entry.position.value == state.core->position().value + 1;  // the core ignores all others
+  if (is_next) state.cause.branch = entry.branch;
+  if (is_next) trace_entry(state.trace, entry);
+  take(self, entry);
 }
 
 void run_next(Self self) {
@@ -84,6 +128,12 @@ void adopt(Self self, StageSettings settings) {
   state.router = settings.router;
   state.executor = settings.make_executor();
   state.core.emplace(make_setup(settings, state.executor->tensor_names()), now(self));
+  const SpawnStage& order = settings.order;
+  state.trace = ActorTrace(settings.tracer, compose("stage/", order.stage, "/", order.slot), order.replica);
+  state.cause.run = settings.run;
+  state.cause.term = settings.term;
+  state.cause.branch = order.branch;
+  state.trace.record(TraceKind::kSpawn, trace_cause(self, {}));
   self->send(state.router,
              Attach{Role::kStage, settings.order.stage, settings.order.replica, caf::actor_cast<caf::actor>(self)});
   self->delayed_send(self, kTickPeriod, Tick{});
@@ -104,7 +154,7 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
       [self](const Reduce& message) { take(self, message); },
       [self](const Part& message) { take(self, message); },
       [self](const Missing& message) { take(self, message); },
-      [self](const JournalEntry& message) { take(self, message); },
+      [self](const JournalEntry& message) { follow(self, message); },
       [self](const StateImage& message) { take(self, message); },
       [self](const StateUnavailable& message) { take(self, message); },
       [self](const TransferTimed& message) { self->state.core->transfer_timed(message.milliseconds); },

@@ -14,6 +14,7 @@
 #include "runtime/base/config.h"
 #include "runtime/pipeline/replica.h"
 #include "runtime/pipeline/stage_executor.h"
+#include "runtime/trace/tracer.h"
 
 namespace shoal {
 
@@ -26,7 +27,8 @@ struct StageSettings {
   RouterActor router;
   // Called once, on the thread that will compute.
   std::function<std::unique_ptr<StageExecutor>()> make_executor;
-  std::optional<TensorBlob> image;  // a state to load at the start
+  std::optional<TensorBlob> image;           // a state to load at the start
+  std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
 };
 
 struct StageState {
@@ -35,6 +37,8 @@ struct StageState {
   std::optional<ReplicaCore> core;
   RouterActor router;
   bool is_scheduled = false;  // a RunNextJob is under way
+  ActorTrace trace;
+  Cause cause;  // of what the trace says: run, term and branch; the rest is filled in by trace_cause()
 };
 
 StageActor::behavior_type stage(StageActor::stateful_pointer<StageState> self, StageSettings settings);

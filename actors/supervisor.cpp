@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/trace/trace_words.h"
 
 namespace shoal {
 namespace {
@@ -17,6 +18,17 @@ constexpr std::uint64_t kEntriesWithDetails = 4;  // the newest travel whole (vi
 constexpr std::uint64_t kNumbersReserved = 1024;
 
 [[nodiscard]] Instant now(Self self) { return self->clock().now(); }
+
+[[nodiscard]] Cause trace_cause(Self self) {
+  const auto& state = self->state;
+  Cause cause;
+  cause.run = state.settings.core.run;
+  cause.term = state.settings.core.term;
+  cause.branch = state.core->view().branch();
+  cause.position = state.core->view().position();
+  cause.step = StepId{state.core->view().committed_steps()};
+  return cause;
+}
 
 // False: the journal refused an entry, and the rest of the effects must not happen.
 bool perform(Self self, SupervisorEffects effects);
@@ -32,8 +44,9 @@ struct Performer {
     auto& state = self->state;
     const JournalEntry entry = state.core->entry_for(effect.body);
     const Status kept = state.settings.journal->append(entry);
-    if (kept) return perform(self, state.core->appended(entry, now(self)));
-    return halt(kept.failure());
+    if (!kept) return halt(kept.failure());
+    trace_entry(state.trace, entry);
+    return perform(self, state.core->appended(entry, now(self)));
   }
   bool operator()(const SendJournal& effect) const {
     auto& state = self->state;
@@ -53,9 +66,11 @@ struct Performer {
     return true;
   }
   bool operator()(const StartGroup& effect) const {
+    trace_start(compose("sync_group/", effect.stage));
     return adopt_child(self->state.settings.start_group(effect), {effect});
   }
   bool operator()(const StartDataLoader& effect) const {
+    trace_start("data_loader");
     return adopt_child(self->state.settings.start_data_loader(effect), {});
   }
   bool operator()(const EndRun& effect) const {
@@ -69,6 +84,11 @@ struct Performer {
   }
 
  private:
+  void trace_start(const std::string& child) const {
+    auto& state = self->state;
+    const bool is_first = state.started.insert(child).second;
+    state.trace.record(is_first ? TraceKind::kSpawn : TraceKind::kRestart, trace_cause(self), 0, child);
+  }
   bool adopt_child(const caf::actor& child, SupervisedChild record) const {
     self->state.children[child.address()] = std::move(record);
     self->link_to(child);
@@ -117,6 +137,8 @@ void exit_received(Self self, const caf::exit_msg& exit) {
   self->state.children.erase(child);
   auto& core = *self->state.core;
   const std::string reason = caf::to_string(exit.reason);
+  const std::string who = ended.group ? compose("sync_group/", ended.group->stage) : "data_loader";
+  self->state.trace.record(TraceKind::kFault, trace_cause(self), 0, who + ": " + reason);
   perform(self, ended.group ? core.group_ended(ended.group->stage, ended.group->group, reason, now(self))
                             : core.data_loader_ended(reason, now(self)));
 }
@@ -151,6 +173,7 @@ void adopt(Self self, SupervisorSettings settings) {
   auto& state = self->state;
   state.settings = std::move(settings);
   state.core.emplace(state.settings.core);
+  state.trace = ActorTrace(state.settings.tracer, "supervisor");
   self->set_exit_handler([self](const caf::exit_msg& exit) { exit_received(self, exit); });
   self->send(state.settings.router, Attach{Role::kSupervisor, {}, {}, caf::actor_cast<caf::actor>(self)});
   if (const Status read = replay(state); !read) {

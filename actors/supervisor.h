@@ -9,11 +9,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "messages/actor_types.h"
 #include "runtime/cluster/supervisor.h"
 #include "runtime/storage/journal.h"
+#include "runtime/trace/tracer.h"
 
 namespace shoal {
 
@@ -25,6 +27,7 @@ struct SupervisorSettings {
   std::function<caf::actor(const StartDataLoader&)> start_data_loader;
   // The process should end with this status; called once, on an actor's thread.
   std::function<void(int exit_status, const std::string& reason)> end_process;
+  std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
 };
 
 // A sync group, or the data loader when there is no group.
@@ -37,6 +40,8 @@ struct SupervisorState {
   SupervisorSettings settings;
   std::optional<SupervisorCore> core;
   std::map<caf::actor_addr, SupervisedChild> children;
+  std::set<std::string> started;  // children that have been there: one that starts again is a restart
+  ActorTrace trace;
 };
 
 SupervisorActor::behavior_type supervisor(SupervisorActor::stateful_pointer<SupervisorState> self,

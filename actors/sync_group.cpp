@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/trace/trace_words.h"
 
 namespace shoal {
 namespace {
@@ -18,7 +19,10 @@ constexpr auto kTickPeriod = 100ms;
 void perform(Self self, SyncGroupEffects effects) {
   const auto& settings = self->state.settings;
   for (const std::string& reason : effects.reasons) log_info(compose("sync_group/", settings.core.stage), reason);
-  for (Letter& letter : effects.letters) self->send(settings.router, std::move(letter));
+  for (Letter& letter : effects.letters) {
+    trace_letter(self->state.trace, TraceKind::kPhase, letter);
+    self->send(settings.router, std::move(letter));
+  }
 }
 
 template <class Message>
@@ -36,6 +40,7 @@ void adopt(Self self, SyncGroupSettings settings) {
   state.core.emplace(settings.core);
   state.settings = std::move(settings);
   const SyncGroupConfig& core = state.settings.core;
+  state.trace = ActorTrace(state.settings.tracer, compose("sync_group/", core.stage), core.self);
   self->send(state.settings.router, Attach{Role::kSyncGroup, core.stage, core.self, caf::actor_cast<caf::actor>(self)});
   self->delayed_send(self, kTickPeriod, Tick{});
 }

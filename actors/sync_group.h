@@ -8,18 +8,21 @@
 
 #include "messages/actor_types.h"
 #include "runtime/sync/sync_group.h"
+#include "runtime/trace/tracer.h"
 
 namespace shoal {
 
 struct SyncGroupSettings {
   SyncGroupConfig core;
   RouterActor router;
+  std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
 };
 
 struct SyncGroupState {
   static inline const char* name = "sync_group";
   SyncGroupSettings settings;
   std::optional<SyncGroupCore> core;
+  ActorTrace trace;
 };
 
 SyncGroupActor::behavior_type sync_group(SyncGroupActor::stateful_pointer<SyncGroupState> self,
