@@ -128,6 +128,7 @@ Result<NodeOptions> node_options(const Options& options) {
   if (!grace) return grace.failure();
   node.threads = *threads;
   node.grace_s = grace->value_or(node.grace_s);
+  node.trace = options.value("--trace");
   if (auto status = check_node(node); !status) return status.failure();
   return node;
 }
@@ -226,7 +227,8 @@ const CommandSpec& worker_node_command() {
                                     {"--device-index", kValue, "N", "number of the worker in its node"},
                                     {"--name", kValue, "NAME", "of the node"},
                                     {"--threads", kValue, "N", "compute threads per stage"},
-                                    {"--grace", kValue, "S", "time to leave after SIGTERM"}},
+                                    {"--grace", kValue, "S", "time to leave after SIGTERM"},
+                                    {"--trace", kValue, "DIR", "the worker's trace goes to DIR/trace"}},
                                    ""};
   return command;
 }
@@ -299,6 +301,7 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
   worker.device_index = static_cast<std::uint32_t>(index->value_or(0));
   if (*threads) worker.threads = static_cast<int>(**threads);
   worker.grace_s = grace->value_or(worker.grace_s);
+  worker.trace = options.value("--trace");
   return worker;
 }
 

@@ -58,21 +58,23 @@ CommandSpec spawner() {
 }
 
 CommandSpec node() {
-  return {"node",
-          "Joins a run and computes for it; reconnects for ever, leaves politely on SIGTERM.",
-          {},
-          {{"--join", kRepeated, "HOST:PORT", "the spawner's address; several are tried in turn"},
-           {"--token", kValue, "T", "the join token that the spawner printed; @FILE reads it from a file"},
-           {"--certs", kValue, "DIR", "a folder with this node's certificate, instead of a token"},
-           {"--device", kRepeated, "D", "cpu, or paced:MS (MS per microbatch); one worker each (default: cpu)"},
-           {"--name", kValue, "NAME", "name of the node in the run (default: host name and process id)"},
-           {"--threads", kValue, "N", "compute threads per stage (default: the run's)"},
-           {"--memory", OptionKind::kNotYet, "B", ""},
-           {"--limit-up", OptionKind::kNotYet, "R", ""},
-           {"--limit-down", OptionKind::kNotYet, "R", ""},
-           {"--grace", kValue, "S", "time to leave politely before the workers are killed (default: 30)"}},
-          "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 4 refused\n"
-          "(token, certificate, version, name taken). An unreachable spawner never ends a node."};
+  return {
+      "node",
+      "Joins a run and computes for it; reconnects for ever, leaves politely on SIGTERM.",
+      {},
+      {{"--join", kRepeated, "HOST:PORT", "the spawner's address; several are tried in turn"},
+       {"--token", kValue, "T", "the join token that the spawner printed; @FILE reads it from a file"},
+       {"--certs", kValue, "DIR", "a folder with this node's certificate, instead of a token"},
+       {"--device", kRepeated, "D", "cpu, or paced:MS (MS per microbatch); one worker each (default: cpu)"},
+       {"--name", kValue, "NAME", "name of the node in the run (default: host name and process id)"},
+       {"--threads", kValue, "N", "compute threads per stage (default: the run's)"},
+       {"--memory", OptionKind::kNotYet, "B", ""},
+       {"--limit-up", OptionKind::kNotYet, "R", ""},
+       {"--limit-down", OptionKind::kNotYet, "R", ""},
+       {"--grace", kValue, "S", "time to leave politely before the workers are killed (default: 30)"},
+       {"--trace", kValue, "DIR", "keep the workers' traces in DIR/trace, at the run's trace.level (default: none)"}},
+      "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 4 refused\n"
+      "(token, certificate, version, name taken). An unreachable spawner never ends a node."};
 }
 
 CommandSpec sample() {

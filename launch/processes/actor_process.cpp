@@ -5,6 +5,7 @@
 #include <csignal>
 #include <thread>
 
+#include "actors/tracer.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/caf_config.h"
 
@@ -86,6 +87,15 @@ Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings s
   if (!transport) return transport.failure();
   process->transport_ = std::move(transport.value());
   return process;
+}
+
+std::shared_ptr<Tracer> ActorProcess::keep_trace(const std::string& folder, const std::string& file, TraceLevel level) {
+  CHECK(owned_.empty(), "the trace is the first actor of a process, so that it ends last");
+  TracerSettings settings;
+  settings.level = level;
+  auto kept = std::make_shared<Tracer>(settings, std::make_shared<SteadyClock>());
+  own(system_->spawn<caf::detached>(tracer, TracerActorSettings{kept, trace_path(folder, file), settings_.name}));
+  return kept;
 }
 
 int ActorProcess::run(const std::function<void(int)>& on_signal) {

@@ -11,6 +11,7 @@
 
 #include "messages/actor_types.h"
 #include "runtime/base/error.h"
+#include "runtime/trace/tracer.h"
 #include "runtime/transport/tls_transport.h"
 
 namespace shoal {
@@ -54,6 +55,11 @@ class ActorProcess {
   void own(const Handle& actor) {
     owned_.push_back(caf::actor_cast<caf::actor>(actor));
   }
+
+  // What this process's actors record, kept in FOLDER/trace/<file>.trace from the moment the level is not kOff. Call it
+  // before any own(): the trace ends last and has what the others still said.
+  [[nodiscard]] std::shared_ptr<Tracer> keep_trace(const std::string& folder, const std::string& file,
+                                                   TraceLevel level);
 
   // Waits for a signal or the exit latch, whichever is first. A signal calls on_signal(number) once; the second one
   // ends the process at once with 128 + number. Returns the latch's status.

@@ -129,20 +129,23 @@ DataLoaderSettings loader_settings(const Parts& parts, const SupervisorConfig& s
 
 // Actors that the supervisor starts and starts again.
 SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts, const SupervisorConfig& core,
-                                       const RouterActor& router) {
+                                       const RouterActor& router, const std::shared_ptr<Tracer>& trace) {
   SupervisorSettings settings;
+  settings.tracer = trace;
   settings.core = core;
   settings.journal = parts.journal;
   settings.router = router;
-  settings.start_group = [&process, core, router, parts](const StartGroup& start) {
+  settings.start_group = [&process, core, router, parts, trace](const StartGroup& start) {
     SyncGroupSettings group;
     group.core = {core.run, core.term, start.stage, start.group,
                   static_cast<std::uint32_t>(microbatches_per_step(parts.config))};
     group.router = router;
+    group.tracer = trace;
     return caf::actor_cast<caf::actor>(process.system().spawn(sync_group, group));
   };
-  settings.start_data_loader = [&process, core, router, parts](const StartDataLoader&) {
+  settings.start_data_loader = [&process, core, router, parts, trace](const StartDataLoader&) {
     auto loader = loader_settings(parts, core, router);
+    loader.tracer = trace;
     return caf::actor_cast<caf::actor>(process.system().spawn(data_loader, std::move(loader)));
   };
   settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
@@ -183,8 +186,10 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   if (!started) return started.failure();
   ActorProcess& process = **started;
   Rendezvous rendezvous{core.run, core.term, kProtocolVersion, {}};
-  const auto mail =
-      process.system().spawn(router, router_config(process, ProcessRole::kSpawner, "spawner", rendezvous));
+  const auto trace = process.keep_trace(run.root.string(), "spawner", parts.config.trace.level);
+  auto mail_config = router_config(process, ProcessRole::kSpawner, "spawner", rendezvous);
+  mail_config.tracer = trace;
+  const auto mail = process.system().spawn(router, std::move(mail_config));
   process.own(mail);
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(mail), {listen_host, 0});
   if (!port) return port.failure();
@@ -192,7 +197,8 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   const auto desk = open_desk(run, rendezvous);
   if (!desk) return desk.failure();
   process.own(process.system().spawn<caf::detached>(metrics, metrics_settings(run, parts, core, mail)));
-  const auto boss = process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail));
+  const auto boss =
+      process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own(boss);
   const HostPort address{listen_host, server->port()};
   process.own(process.system().spawn(control, ControlSettings{std::move(server), *desk, rendezvous, boss}));

@@ -58,15 +58,18 @@ Result<CheckpointWriterSettings> writer_settings(const RunDirectory& run) {
   return settings;
 }
 
-Result<int> serve(const TlsFiles& files, const Spawner& spawner, CheckpointWriterSettings writer) {
+Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner& spawner,
+                  CheckpointWriterSettings writer) {
   const auto host = local_address_towards(spawner.control);
   if (!host) return host.failure();
   auto started =
       ActorProcess::start({"storage", files, spawner.rendezvous.run, {PeerRole::kSpawner, PeerRole::kNode}, {}});
   if (!started) return started.failure();
   ActorProcess& process = **started;
-  const auto router_actor =
-      process.system().spawn(router, router_config(process, ProcessRole::kStorage, "storage", spawner.rendezvous));
+  const auto trace = process.keep_trace(run.root.string(), "storage", TraceLevel::kOff);  // the Welcome says the level
+  auto mail = router_config(process, ProcessRole::kStorage, "storage", spawner.rendezvous);
+  mail.tracer = trace;
+  const auto router_actor = process.system().spawn(router, std::move(mail));
   process.own(router_actor);
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});
   if (!port) return port.failure();
@@ -78,6 +81,7 @@ Result<int> serve(const TlsFiles& files, const Spawner& spawner, CheckpointWrite
   agent.join.endpoint = Endpoint{*host, *port};
   agent.join.pid = static_cast<std::uint64_t>(::getpid());
   agent.router = router_actor;
+  agent.tracer = trace;
   agent.start_stage = [](const SpawnStage&, const Config&, const Welcome&) -> StageActor {
     CHECK(false, "a storage process was asked for a stage");
   };
@@ -97,7 +101,7 @@ Result<int> run_storage_process(const StorageProcessOptions& options) {
   if (!spawner) return 0;
   auto writer = writer_settings(run);
   if (!writer) return writer.failure();
-  return serve(files, *spawner, std::move(writer.value()));
+  return serve(run, files, *spawner, std::move(writer.value()));
 }
 
 }  // namespace shoal

@@ -101,7 +101,7 @@ std::unique_ptr<StageExecutor> make_executor(const Config& config, StageId stage
 }
 
 NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess& process, const RouterActor& router,
-                                 const Endpoint& endpoint) {
+                                 const Endpoint& endpoint, const std::shared_ptr<Tracer>& trace) {
   NodeAgentSettings settings;
   Join& join = settings.join;
   join.name = options.name;
@@ -112,8 +112,9 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   join.pid = static_cast<std::uint64_t>(::getpid());
   join.fingerprint.text = kernel_fingerprint(options.threads.value_or(1));
   settings.router = router;
-  settings.start_stage = [&process, router, options](const SpawnStage& order, const Config& run,
-                                                     const Welcome& welcome) {
+  settings.tracer = trace;
+  settings.start_stage = [&process, router, options, trace](const SpawnStage& order, const Config& run,
+                                                            const Welcome& welcome) {
     Config config = run;
     if (options.threads) config.run.threads = *options.threads;
     StageSettings stage_settings;
@@ -123,6 +124,7 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     stage_settings.term = welcome.term;
     stage_settings.process = welcome.process;
     stage_settings.router = router;
+    stage_settings.tracer = trace;
     stage_settings.make_executor = [config, order, device = options.device] {
       return make_executor(config, order.stage, device);
     };
@@ -132,6 +134,13 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   };
   settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
   return settings;
+}
+
+// The run's level comes with the Welcome. The first worker of a node has the file with the node's name.
+std::shared_ptr<Tracer> begin_trace(const WorkerNodeOptions& options, ActorProcess& process) {
+  if (!options.trace) return nullptr;
+  const std::string file = options.device_index == 0 ? options.name : compose(options.name, "-", options.device_index);
+  return process.keep_trace(*options.trace, file, TraceLevel::kOff);
 }
 
 Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) {
@@ -146,13 +155,15 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
       {options.name, files.value(), identity->run, {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage}, {}});
   if (!started) return started.failure();
   ActorProcess& process = **started;
-  const RouterConfig config = router_config(process, ProcessRole::kNode, options.name, admission.rendezvous);
-  const auto router_actor = process.system().spawn(router, config);
+  const auto trace = begin_trace(options, process);
+  RouterConfig config = router_config(process, ProcessRole::kNode, options.name, admission.rendezvous);
+  config.tracer = trace;
+  const auto router_actor = process.system().spawn(router, std::move(config));
   process.own(router_actor);
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});
   if (!port) return port.failure();
   const auto agent =
-      process.system().spawn(node_agent, agent_settings(options, process, router_actor, Endpoint{*host, *port}));
+      process.system().spawn(node_agent, agent_settings(options, process, router_actor, Endpoint{*host, *port}, trace));
   process.own(agent);
   return process.run([&](int) { caf::anon_send(agent, StopRequest{"asked to leave by a signal", 0}); });
 }

@@ -54,6 +54,7 @@ struct NodeOptions {
   std::string name;
   std::optional<std::uint64_t> threads;
   double grace_s = 30;
+  std::optional<std::string> trace;  // folder; the workers' files go to FOLDER/trace
 };
 // Keeper of one worker per device.
 [[nodiscard]] Result<int> run_node(const NodeOptions& options);

@@ -17,6 +17,7 @@ Ward worker_ward(const NodeOptions& node, std::size_t index) {
   arguments.insert(arguments.end(), {"--device", node.devices[index], "--device-index", compose(index)});
   if (node.threads) arguments.insert(arguments.end(), {"--threads", compose(*node.threads)});
   arguments.insert(arguments.end(), {"--grace", compose(node.grace_s)});
+  if (node.trace) arguments.insert(arguments.end(), {"--trace", *node.trace});
   ward.limits.final_codes = {0, 2, 4};
   ward.limits.longest_delay = std::chrono::seconds(2);
   return ward;

@@ -34,7 +34,7 @@ Ward node_ward(const RunDirectory& run, const SpawnerAddress& spawner, std::uint
   ward.name = compose("node", number);
   ward.role = WardRole::kFollower;
   ward.program = {{program_folder() + "/shoal", "node", "--join", host_port_text(spawner.control), "--token",
-                   "@" + run.join_token(), "--name", ward.name},
+                   "@" + run.join_token(), "--name", ward.name, "--trace", run.root.string()},
                   run.log_of(ward.name)};
   ward.limits.finality = Finality::kEveryCode;
   return ward;
