@@ -71,7 +71,8 @@ std::optional<std::string> why_void(const Prepared& vote, const View& view) {
 
 std::optional<Commit> commit_if_unanimous(const std::map<StageId, Prepared>& votes, std::uint32_t stages,
                                           const View& view, const CommitPolicy& policy) {
-  StepSums sums{StepId{view.committed_steps()}, view.optimizer_step(), {}, {}, {}};
+  const std::uint64_t updates = view.optimizer_step() > 0 ? view.optimizer_step() : policy.optimizer_step_at_start;
+  StepSums sums{StepId{view.committed_steps()}, updates, {}, {}, {}};
   std::vector<StageCommit> agreed;
   for (std::uint32_t stage = 0; stage < stages; ++stage) {
     const auto found = votes.find(StageId{stage});

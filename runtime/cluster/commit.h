@@ -20,6 +20,9 @@ namespace shoal {
 struct CommitPolicy {
   double clip_norm = 0;                                // 0: off
   std::function<double(std::uint64_t)> learning_rate;  // of step t
+  // Updates applied of the state the run starts with: counts where the journal lacks the steps before it, because
+  // they were trained by one process.
+  std::uint64_t optimizer_step_at_start = 0;
 };
 
 // What a step came to, before the decision to apply or skip it.

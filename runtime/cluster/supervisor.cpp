@@ -27,14 +27,16 @@ constexpr Duration kRestartWindow = std::chrono::minutes(1);
 SupervisorCore::SupervisorCore(SupervisorConfig config)
     : config_(std::move(config)), processes_(config_.fingerprints), restarts_(kRestartsMax, kRestartWindow) {
   CHECK(config_.stages > 0 && config_.replicas > 0 && config_.policy.learning_rate, "a run has stages and a schedule");
+  config_.policy.optimizer_step_at_start = config_.start.optimizer_step;
 }
 
 SupervisorEffects SupervisorCore::begin(Instant now) {
   const StartPoint& start = config_.start;
   const bool is_new = view_.position().value == 0;
-  CHECK(is_new || start.version <= view_.committed_steps(), "a checkpoint is not newer than its journal");
+  // An older checkpoint rolls back; a newer one was written by `train --single`, whose steps no journal has.
   const bool rolls_back = !is_new && start.version < view_.committed_steps();
-  branch_ = Branch{view_.branch().value + (rolls_back ? 1U : 0U)};
+  const bool is_other_history = !is_new && start.version != view_.committed_steps();
+  branch_ = Branch{view_.branch().value + (is_other_history ? 1U : 0U)};
   saved_version_ = start.from_checkpoint ? start.version : 0;
   saved_sha256_ = start.weights_sha256;
   phase_since_ = last_tick_ = peers_at_ = now;

@@ -83,7 +83,9 @@ void View::change(const JournalEntry& entry, const Commit& commit) {
   CHECK(entry.branch == branch_, "a branch begins with its replicas");
   CHECK(commit.step.value == committed_steps_,
         compose("commit of step ", commit.step, " where ", committed_steps_, " is next (S-2)"));
-  totals_.push_back({commit.optimizer_step, tokens_total() + commit.token_count});
+  // Steps before a branch that the journal lacks (one process trained them) had as many tokens each as this one.
+  const std::uint64_t before = tokens_total() > 0 ? tokens_total() : committed_steps_ * commit.token_count;
+  totals_.push_back({commit.optimizer_step, before + commit.token_count});
   ++committed_steps_;
   skips_in_a_row_ = commit.skip ? skips_in_a_row_ + 1 : 0;
 }

@@ -63,6 +63,18 @@ TEST(Resume, GoesOnWithAPipelineAfterASingleProcess) {
   EXPECT_EQ(scene.records().weights(), whole);
 }
 
+// The steps of the single process are in no journal.
+TEST(Resume, GoesOnWithAPipelineAfterAPipelineAndASingleProcess) {
+  ProcessScene scene;
+  const std::string whole = weights_without_a_break(scene);
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 2), {"--steps", "5"})), 0);
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {"--single", "--steps", "10"})), 0);
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {})), 0);
+  EXPECT_EQ(scene.records().steps.size(), 20U);
+  EXPECT_EQ(scene.records().weights(), whole);
+  EXPECT_EQ(scene.records().finals.back().tokens_total, scene.records("whole").finals.back().tokens_total);
+}
+
 TEST(Resume, GoesOnAfterASignal) {
   ProcessScene scene;
   SmallRun longer = whole_run(2, 2);

@@ -55,6 +55,17 @@ TEST(View, RemembersWhereAStageChangedLast) {
   EXPECT_FALSE(journal.view.contains(Incarnation{1}));
 }
 
+TEST(View, CountsTheTokensOfStepsThatItsJournalLacks) {
+  Journal journal;
+  journal.then(added(1, kFirst, 7)).then(commit_of(7));
+  EXPECT_EQ(journal.view.tokens_total(), 80U);
+  // A branch that begins later than the journal's last step: one process trained 8 and 9.
+  journal.then(RemoveReplica{kFirst, Incarnation{1}, "started again"}).then(added(2, kFirst, 10), 1);
+  journal.then(commit_of(10), 1);
+  EXPECT_EQ(journal.view.tokens_total(), 110U);
+  EXPECT_EQ(journal.view.optimizer_step(), 11U);
+}
+
 TEST(View, CountsStepsUpdatesTokensAndSkips) {
   Journal journal;
   journal.then(added(1, kFirst)).then(commit_of(0)).then(commit_of(1, true)).then(commit_of(2, true));
