@@ -107,7 +107,7 @@ int ActorProcess::run(const std::function<void(int)>& on_signal) {
     if (signal <= 0) continue;
     if (is_stopping) {
       flush_log();
-      _exit(128 + signal);
+      _exit(signal == SIGINT ? 130 : 143);
     }
     is_stopping = true;
     log_info(settings_.name, "signal ", signal, ": leaving politely");

@@ -17,7 +17,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 void note(int signal) {
   int none = 0;
-  if (!first_signal.compare_exchange_strong(none, signal)) ::_exit(128 + signal);
+  if (!first_signal.compare_exchange_strong(none, signal)) ::_exit(signal == SIGINT ? 130 : 143);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// From here on signals are noted; a second one ends the process at once with 128 + its number.
+// From here on signals are noted; a second one ends the process at once with 130 (SIGINT) or 143.
 void watch_for_stop();
 
 // The exit status that the first signal asks for once everything is saved: 75 (SIGTERM, SIGUSR1) or 130 (SIGINT).

@@ -18,7 +18,7 @@ Ward worker_ward(const NodeOptions& node, std::size_t index) {
   if (node.threads) arguments.insert(arguments.end(), {"--threads", compose(*node.threads)});
   arguments.insert(arguments.end(), {"--grace", compose(node.grace_s)});
   if (node.trace) arguments.insert(arguments.end(), {"--trace", *node.trace});
-  ward.limits.final_codes = {0, 2, 4};
+  ward.limits.final_codes = {0, 2, 3, 4, 5};  // 3 to 5 also when the run has ended so
   ward.limits.longest_delay = std::chrono::seconds(2);
   return ward;
 }
