@@ -1,0 +1,140 @@
+// What a person gets wrong: a clear sentence on stderr and the exit code of interface.md, soon, and nothing left
+// behind.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <ostream>
+
+#include "tests/support/process_scene.h"
+
+namespace shoal {
+namespace {
+
+constexpr Milliseconds kSoon{20'000};
+
+struct Mistake {
+  const char* name;
+  int status;
+  std::vector<std::string> sets;
+  std::vector<std::string> said;  // all of it, in this order or another
+};
+std::ostream& operator<<(std::ostream& out, const Mistake& mistake) { return out << mistake.name; }
+
+void expect_said(const Program& program, const std::vector<std::string>& words) {
+  EXPECT_NE(program.err().find("error"), std::string::npos) << program.err();
+  for (const auto& word : words)
+    EXPECT_NE(program.err().find(word), std::string::npos) << word << " in " << program.err();
+}
+
+class BadInput : public testing::TestWithParam<Mistake> {};
+
+TEST_P(BadInput, IsNamedAndEndsTheCommand) {
+  ProcessScene scene;
+  for (const std::vector<std::string>& words : {std::vector<std::string>{}, {"--single"}}) {
+    const std::string out = words.empty() ? "run" : "single";
+    Program& program = scene.start(train(scene, out, {2, 2, 5, GetParam().sets}, words));
+    EXPECT_EQ(program.wait(kSoon), GetParam().status) << program.err();
+    expect_said(program, GetParam().said);
+    EXPECT_FALSE(std::filesystem::exists(scene.run(out) / "metrics.jsonl"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Mistakes, BadInput,
+    testing::Values(Mistake{"UnknownKey", 2, {"model.layer=4"}, {"model.layer", "model.layers"}},
+                    Mistake{"UnknownSection", 2, {"modle.layers=4"}, {"modle", "model"}},
+                    Mistake{"WrongType", 2, {"model.width=wide"}, {"model.width", "wide"}},
+                    Mistake{"Fraction", 2, {"model.layers=2.5"}, {"model.layers", "2.5"}},
+                    Mistake{"OutOfRange", 2, {"optim.betas=[0.9, 1.5]"}, {"optim.betas"}},
+                    Mistake{"UnknownChoice", 2, {"pipeline.schedule=1f2b"}, {"pipeline.schedule", "1f1b", "afab"}},
+                    Mistake{"MoreStagesThanLayers", 2, {"pipeline.stages=5"}, {"pipeline.stages", "model.layers"}},
+                    Mistake{
+                        "BatchThatDoesNotDivide", 2, {"batch.microbatch=3"}, {"batch.sequences", "batch.microbatch"}},
+                    Mistake{"HeadsThatDoNotDivide", 2, {"model.heads=5"}, {"model.heads", "model.width"}},
+                    Mistake{"NotInThisVersion", 2, {"sync.mode=diloco"}, {"sync.mode"}},
+                    Mistake{"MissingText", 3, {"data.corpus=/nowhere/text.txt"}, {"/nowhere/text.txt"}}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+void expect_refused_text(const std::string& text) {
+  ProcessScene scene;
+  std::ofstream(scene.text(), std::ios::trunc | std::ios::binary) << text;
+  Program& program = scene.start(train(scene, "run", {2, 2, 5, {}}));
+  EXPECT_EQ(program.wait(kSoon), 3) << program.err();
+  expect_said(program, {scene.text().string()});
+}
+
+TEST(BadInput, AnEmptyText) { expect_refused_text(""); }
+TEST(BadInput, ATextShorterThanAWindow) { expect_refused_text("too short"); }
+
+TEST(BadInput, AFileThatSaysWhichLineIsWrong) {
+  ProcessScene scene;
+  const auto config = scene.folder() / "run.toml";
+  std::ofstream(config) << "[model]\nlayers = 4\nwidht = 32\n";
+  Program& program = scene.start({"train", config.string(), "--out", scene.run().string()});
+  EXPECT_EQ(program.wait(kSoon), 2);
+  expect_said(program, {"run.toml", "3", "widht", "width"});
+}
+
+TEST(BadInput, AnUnknownCommandAndAnUnknownOption) {
+  ProcessScene scene;
+  Program& command = scene.start({"tarin"});
+  EXPECT_EQ(command.wait(kSoon), 2);
+  expect_said(command, {"tarin", "train"});
+  Program& option = scene.start({"train", "--ouT", "x"});
+  EXPECT_EQ(option.wait(kSoon), 2);
+  expect_said(option, {"--ouT", "--out"});
+  Program& later = scene.start({"chaos"});
+  EXPECT_EQ(later.wait(kSoon), 2);
+  expect_said(later, {"not in this version"});
+}
+
+// A port of this machine that somebody else listens on.
+class TakenPort {
+ public:
+  TakenPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    ::bind(socket_, reinterpret_cast<sockaddr*>(&address), size);
+    ::listen(socket_, 1);
+    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
+    number_ = ntohs(address.sin_port);
+  }
+  ~TakenPort() { ::close(socket_); }
+  TakenPort(const TakenPort&) = delete;
+  TakenPort& operator=(const TakenPort&) = delete;
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int socket_;
+  int number_ = 0;
+};
+
+TEST(BadInput, APortInUse) {
+  ProcessScene scene;
+  const TakenPort port;
+  const std::string address = "127.0.0.1:" + std::to_string(port.number());
+  std::vector<std::string> arguments = {"spawner", "--listen", address, "--out", scene.run().string()};
+  const auto settings = settings_of(scene, {});
+  arguments.insert(arguments.end(), settings.begin(), settings.end());
+  Program& program = scene.start(arguments);
+  EXPECT_EQ(program.wait(kSoon), 2);
+  expect_said(program, {address});
+}
+
+TEST(BadInput, ARunThatIsNotThere) {
+  ProcessScene scene;
+  Program& resume = scene.start({"train", "--resume", scene.run("nothing").string()});
+  EXPECT_EQ(resume.wait(kSoon), 2);
+  expect_said(resume, {"nothing"});
+  Program& status = scene.start({"status", "--run", scene.run("nothing").string()});
+  EXPECT_EQ(status.wait(kSoon), 4);
+  expect_said(status, {"nothing"});
+}
+
+}  // namespace
+}  // namespace shoal

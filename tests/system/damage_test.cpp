@@ -1,0 +1,147 @@
+// A damaged checkpoint is never loaded: resume falls back to the one before and says so, or ends with 3 when none is
+// left. A disk that is full ends a run with 3 where nothing can be recorded any more, and damages nothing.
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "tests/support/process_scene.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+SmallRun with_checkpoints(int steps = 20) {
+  return {2, 1, steps, {"sync.reduction=exact", "checkpoint.every=5", "checkpoint.keep=0"}};
+}
+
+void flip_byte(const fs::path& path, std::uint64_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const int before = file.get();
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(before ^ 0x10));
+}
+
+fs::path shard(const ProcessScene& scene, int step, int stage = 0) {
+  return scene.run() / "checkpoints" / ("step_" + std::to_string(step)) /
+         ("stage_" + std::to_string(stage) + ".safetensors");
+}
+
+void train_ten_of_twenty(ProcessScene& scene) {
+  ASSERT_EQ(scene.run_to_end(train(scene, "whole", with_checkpoints(), {"--single"})), 0);
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
+}
+
+void expect_resume_falls_back(ProcessScene& scene) {
+  Program& program = scene.start({"train", "--resume", scene.run().string()});
+  ASSERT_EQ(program.wait(kRunLimit), 0);
+  EXPECT_NE(program.err().find("step_10"), std::string::npos) << "the damaged one is named: " << program.err();
+  EXPECT_NE(program.err().find("step 5"), std::string::npos) << "and where it goes on: " << program.err();
+  EXPECT_EQ(scene.records().finals.back().steps, 20U);
+  EXPECT_EQ(scene.records().weights(), scene.records("whole").weights());
+}
+
+TEST(Damage, AFlippedByteFallsBackToTheCheckpointBefore) {
+  ProcessScene scene;
+  train_ten_of_twenty(scene);
+  flip_byte(shard(scene, 10, 1), fs::file_size(shard(scene, 10, 1)) / 2);
+  expect_resume_falls_back(scene);
+}
+
+TEST(Damage, AMissingShardFallsBackToTheCheckpointBefore) {
+  ProcessScene scene;
+  train_ten_of_twenty(scene);
+  fs::remove(shard(scene, 10));
+  expect_resume_falls_back(scene);
+}
+
+TEST(Damage, ATruncatedShardFallsBackToTheCheckpointBefore) {
+  ProcessScene scene;
+  train_ten_of_twenty(scene);
+  fs::resize_file(shard(scene, 10), fs::file_size(shard(scene, 10)) - 1);
+  expect_resume_falls_back(scene);
+}
+
+TEST(Damage, NoGoodCheckpointEndsTheResumedRun) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
+  flip_byte(shard(scene, 10), 3);
+  flip_byte(shard(scene, 5), fs::file_size(shard(scene, 5)) - 1);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{}, {"--single"}}) {
+    std::vector<std::string> arguments = {"train", "--resume", scene.run().string()};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    Program& program = scene.start(arguments);
+    EXPECT_EQ(program.wait(kRunLimit), 3) << program.err();
+    EXPECT_NE(program.err().find("checkpoint"), std::string::npos) << program.err();
+  }
+  EXPECT_EQ(scene.records().steps.size(), 10U);
+}
+
+TEST(Damage, ANamedCheckpointThatIsDamagedIsRefused) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
+  flip_byte(shard(scene, 10), fs::file_size(shard(scene, 10)) / 3);
+  Program& named = scene.start({"eval", scene.run().string(), "--step", "10"});
+  EXPECT_EQ(named.wait(kRunLimit), 3) << named.err();
+  EXPECT_NE(named.err().find("step_10"), std::string::npos) << named.err();
+  Program& other = scene.start({"eval", scene.run().string(), "--step", "5"});
+  EXPECT_EQ(other.wait(kRunLimit), 0) << other.err();
+  Program& absent = scene.start({"eval", scene.run().string(), "--step", "7"});
+  EXPECT_EQ(absent.wait(kRunLimit), 3) << absent.err();
+}
+
+// A file system of its own and of a given size, at a folder of the scene.
+class SmallDisk {
+ public:
+  SmallDisk(fs::path at, const std::string& size) : at_(std::move(at)) {
+    fs::create_directories(at_);
+    is_there_ = ::mount("none", at_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
+  }
+  ~SmallDisk() {
+    if (is_there_) ::umount2(at_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  [[nodiscard]] bool is_there() const { return is_there_; }
+  void fill() const {
+    std::ofstream file(at_ / "filler", std::ios::binary);
+    const std::string block(4096, 'x');
+    while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+    }
+  }
+
+ private:
+  fs::path at_;
+  bool is_there_ = false;
+};
+
+TEST(FullDisk, AtTheLastCheckpointEndsTheRunWithThree) {
+  ProcessScene scene;
+  const SmallDisk disk(scene.run(), "2m");
+  if (!disk.is_there()) GTEST_SKIP() << "a small file system needs root and mount()";
+  // Two checkpoints of 0.8 MB fit, a third does not; training itself goes on to its end.
+  Program& program = scene.start(train(scene, "run", with_checkpoints()));
+  EXPECT_EQ(program.wait(kRunLimit), 3) << program.err();
+  EXPECT_NE(program.err().find("space"), std::string::npos) << program.err();
+  EXPECT_EQ(scene.records().steps.size(), 20U);
+  // What is called a checkpoint is a whole one.
+  Program& good = scene.start({"eval", scene.run().string()});
+  EXPECT_EQ(good.wait(kRunLimit), 0) << good.err();
+}
+
+TEST(FullDisk, AtTheJournalHaltsBeforeACommitThatCannotBeRecorded) {
+  ProcessScene scene;
+  const SmallDisk disk(scene.run(), "3m");
+  if (!disk.is_there()) GTEST_SKIP() << "a small file system needs root and mount()";
+  Program& program = scene.start(train(scene, "run", {2, 1, 1'000'000, {}}));
+  ASSERT_TRUE(scene.wait_for_steps(3));
+  disk.fill();
+  EXPECT_EQ(program.wait(kRunLimit), 3) << program.err();
+  EXPECT_NE(program.err().find("space"), std::string::npos) << program.err();
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,38 @@
+// Hosts of their own for a test: network namespaces that one switch connects, each with its own address.
+//
+//   switch namespace: bridge 10.99.0.1/24      host i: 10.99.0.(10 + i)/24 and its own loopback
+//
+// Needs root and iproute2. Everything is gone when the object is; its names carry the test's process id.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace shoal {
+
+class NetworkNamespaces {
+ public:
+  explicit NetworkNamespaces(int host_count);
+  ~NetworkNamespaces();
+  NetworkNamespaces(const NetworkNamespaces&) = delete;
+  NetworkNamespaces& operator=(const NetworkNamespaces&) = delete;
+
+  // False where they cannot be made; the reason is in why_not().
+  [[nodiscard]] bool are_there() const { return why_not_.empty(); }
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+
+  [[nodiscard]] std::string address_of(int host) const;
+  // What stands before a program's arguments so that it runs on the host.
+  [[nodiscard]] std::vector<std::string> on(int host) const;
+
+ private:
+  void connect(int host);
+  [[nodiscard]] std::string name_of(int host) const;
+  void ip(const std::string& arguments);
+
+  std::string prefix_;
+  int host_count_;
+  std::string why_not_;
+};
+
+}  // namespace shoal

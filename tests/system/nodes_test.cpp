@@ -1,0 +1,244 @@
+// Nodes started by hand, as on other machines: an empty directory, the join line, nothing else. In network namespaces
+// where they can be made, else on the loopback. And newcomers that are refused while a run goes on.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "runtime/transport/certificates.h"
+#include "tests/support/process_scene.h"
+#include "tests/system/network_namespaces.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Milliseconds kSoon{20'000};
+constexpr int kEndless = 1'000'000;
+
+SmallRun three_stages(int steps) { return {3, 1, steps, {"sync.reduction=exact"}}; }
+
+using Words = std::vector<std::string>;
+
+Words operator+(Words left, const Words& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+Words spawner(const ProcessScene& scene, const SmallRun& run, const Words& words = {}) {
+  return Words{shoal_program(), "spawner", "--out", scene.run().string()} + settings_of(scene, run) + words;
+}
+
+// The words after `shoal` of the line that the spawner has printed; empty while it has not.
+Words join_words(const Program& spawner) {
+  const std::string text = spawner.err();
+  const auto at = text.find("shoal node --join ");
+  if (at == std::string::npos || text.find('\n', at) == std::string::npos) return {};
+  std::istringstream line(text.substr(at, text.find('\n', at) - at));
+  Words words;
+  for (std::string word; line >> word;) words.push_back(word);
+  words.erase(words.begin());
+  return words;
+}
+
+Words wait_for_join_words(const Program& spawner) {
+  EXPECT_TRUE(wait_until([&] { return !join_words(spawner).empty(); }, kSoon)) << spawner.err();
+  return join_words(spawner);
+}
+
+// A node in an empty directory of its own; `before` is what runs it elsewhere.
+Program& start_node(ProcessScene& scene, const std::string& name, const Words& join, const Words& before = {}) {
+  ProgramStart start;
+  start.arguments = before + Words{shoal_program()} + join + Words{"--name", name};
+  start.folder = scene.make_folder("of-" + name);
+  return scene.start_program(std::move(start));
+}
+
+Program& start_words(ProcessScene& scene, Words words) {
+  ProgramStart start;
+  start.arguments = std::move(words);
+  return scene.start_program(std::move(start));
+}
+
+void expect_equal_to_single(ProcessScene& scene, const SmallRun& run) {
+  ASSERT_EQ(scene.run_to_end(train(scene, "single", run, {"--single"})), 0);
+  EXPECT_EQ(scene.records().weights(), scene.records("single").weights());
+  EXPECT_EQ(scene.records().steps.size(), scene.records("single").steps.size());
+}
+
+void expect_checkpoint_here(const ProcessScene& scene, int steps, int stages) {
+  const fs::path folder = scene.run() / "checkpoints" / ("step_" + std::to_string(steps));
+  EXPECT_TRUE(fs::exists(folder / "manifest.json"));
+  for (int stage = 0; stage < stages; ++stage)
+    EXPECT_TRUE(fs::exists(folder / ("stage_" + std::to_string(stage) + ".safetensors"))) << stage;
+}
+
+TEST(Nodes, OnHostsOfTheirOwnTrainTheSameModel) {
+  ProcessScene scene;
+  const NetworkNamespaces hosts(4);
+  if (!hosts.are_there()) GTEST_SKIP() << hosts.why_not();
+  const SmallRun run = three_stages(20);
+  Program& boss = start_words(scene, hosts.on(4) + spawner(scene, run, {"--listen", hosts.address_of(4) + ":0"}));
+  const Words join = wait_for_join_words(boss);
+  std::vector<Program*> nodes;
+  for (int host = 1; host <= 3; ++host)
+    nodes.push_back(&start_node(scene, "host" + std::to_string(host), join, hosts.on(host)));
+  EXPECT_EQ(boss.wait(kRunLimit), 0);
+  for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
+  for (const char* folder : {"of-host1", "of-host2", "of-host3"}) EXPECT_TRUE(fs::is_empty(scene.folder() / folder));
+  expect_checkpoint_here(scene, 20, 3);
+  expect_equal_to_single(scene, run);
+}
+
+TEST(Nodes, OnAnotherLoopbackAddressTrainTheSameModel) {
+  ProcessScene scene;
+  const SmallRun run = three_stages(20);
+  Program& boss = start_words(scene, spawner(scene, run, {"--listen", "127.0.0.2:0"}));
+  const Words join = wait_for_join_words(boss);
+  EXPECT_TRUE(join.at(2).starts_with("127.0.0.2:")) << join.at(2);
+  std::vector<Program*> nodes;
+  for (const std::string name : {"one", "two", "three"}) nodes.push_back(&start_node(scene, name, join));
+  EXPECT_EQ(boss.wait(kRunLimit), 0);
+  for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
+  expect_checkpoint_here(scene, 20, 3);
+  expect_equal_to_single(scene, run);
+}
+
+TEST(Nodes, ThatAreEarlyWaitForTheSpawner) {
+  ProcessScene scene;
+  const SmallRun run{2, 1, 20, {"sync.reduction=exact"}};
+  Program& first = start_words(scene, spawner(scene, run));
+  const Words join = wait_for_join_words(first);
+  first.signal(SIGKILL);
+  ASSERT_EQ(first.wait(kSoon), 128 + SIGKILL);
+  ASSERT_TRUE(scene.wait_until_all_gone(kSoon));
+  Program& early = start_node(scene, "early", join);
+  EXPECT_FALSE(early.wait(Milliseconds(1'500)).has_value()) << "an unreachable spawner never ends a node";
+  Program& again =
+      start_words(scene, {shoal_program(), "spawner", "--resume", scene.run().string(), "--listen", join.at(2)});
+  Program& late = start_node(scene, "late", join);
+  EXPECT_EQ(again.wait(kRunLimit), 0);
+  EXPECT_EQ(early.wait(kSoon), 0) << early.err();
+  EXPECT_EQ(late.wait(kSoon), 0) << late.err();
+  expect_equal_to_single(scene, run);
+}
+
+TEST(Nodes, BeyondThoseNeededAreSparesThatWait) {
+  ProcessScene scene;
+  const SmallRun run{2, 1, 20, {"sync.reduction=exact"}};
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", run, {"--nodes", "4"})), 0);
+  const auto last = scene.records().steps.back().text;
+  EXPECT_NE(last.find("\"replicas\":[1,1]"), std::string::npos) << last;
+  expect_equal_to_single(scene, run);
+}
+
+TEST(Nodes, TooFewAreSaidAndEndAfterTheTimeOut) {
+  ProcessScene scene;
+  Program& boss = start_words(scene, spawner(scene, {2, 1, 20, {}}, {"--wait-timeout", "4"}));
+  const Words join = wait_for_join_words(boss);
+  Program& node = start_node(scene, "lonely", join);
+  const auto says_what_it_waits_for = [&] {
+    Program& status = scene.start({"status", "--run", scene.run().string()});
+    return status.wait(kSoon) == 0 && status.out().find("waiting for 1") != std::string::npos;
+  };
+  EXPECT_TRUE(wait_until(says_what_it_waits_for, Milliseconds(3'500)));
+  EXPECT_EQ(boss.wait(kSoon), 4);
+  EXPECT_EQ(node.wait(kSoon), 4) << "the run is over, and how: " << node.err();
+}
+
+TEST(Nodes, LeavePolitelyWhenAsked) {
+  ProcessScene scene;
+  Program& boss = start_words(scene, spawner(scene, {1, 1, kEndless, {}}));
+  const Words join = wait_for_join_words(boss);
+  Program& first = start_node(scene, "first", join);
+  ASSERT_TRUE(scene.wait_for_steps(3));
+  Program& spare = start_node(scene, "spare", join);
+  ASSERT_TRUE(wait_until([&] { return boss.err().find("[joined] spare") != std::string::npos; }, kSoon)) << boss.err();
+  spare.signal(SIGTERM);
+  EXPECT_EQ(spare.wait(kSoon), 0) << spare.err();
+  const auto before = scene.records().steps.size();
+  EXPECT_TRUE(scene.wait_for_steps(before + 3)) << "the run goes on";
+  boss.signal(SIGTERM);
+  EXPECT_EQ(boss.wait(kSoon), 75);
+  EXPECT_EQ(first.wait(kSoon), 0) << first.err();
+}
+
+// A run in progress that newcomers try to enter.
+struct BusyRun {
+  ProcessScene scene;
+  Program* boss = nullptr;
+  Words join;
+
+  BusyRun() {
+    boss = &start_words(scene, spawner(scene, {1, 1, kEndless, {}}));
+    join = wait_for_join_words(*boss);
+    start_node(scene, "honest", join);
+    EXPECT_TRUE(scene.wait_for_steps(3));
+  }
+  void expect_refused(const Words& words, const std::string& name, const std::string& said) {
+    Program& node = start_node(scene, name, words);
+    EXPECT_EQ(node.wait(kSoon), 4) << node.err();
+    EXPECT_NE(node.err().find(said), std::string::npos) << said << " in " << node.err();
+    const auto before = scene.records().steps.size();
+    EXPECT_TRUE(scene.wait_for_steps(before + 3)) << "the run goes on";
+  }
+  void end() {
+    boss->signal(SIGTERM);
+    EXPECT_EQ(boss->wait(kSoon), 75);
+    EXPECT_TRUE(scene.wait_until_all_gone(kSoon)) << describe(scene.processes());
+  }
+};
+
+TEST(Refused, AWrongToken) {
+  BusyRun busy;
+  Words other = busy.join;
+  std::string& token = other.at(4);
+  token[token.size() / 2] = token[token.size() / 2] == 'A' ? 'B' : 'A';
+  busy.expect_refused(other, "flipped", "token");
+  other.at(4) = busy.join.at(4).substr(0, 30);
+  busy.expect_refused(other, "truncated", "token");
+  busy.end();
+}
+
+TEST(Refused, ATokenOfAnotherRun) {
+  BusyRun busy;
+  BusyRun elsewhere;
+  Words other = busy.join;
+  other.at(4) = elsewhere.join.at(4);
+  busy.expect_refused(other, "stranger", "token");
+  elsewhere.end();
+  busy.end();
+}
+
+TEST(Refused, ACertificateOfAnotherAuthority) {
+  BusyRun busy;
+  const fs::path folder = busy.scene.make_folder("foreign");
+  const auto now = std::chrono::system_clock::now();
+  const auto authority = Authority::create((folder / "authority").string(), RunId{77}, now);
+  ASSERT_TRUE(authority.ok());
+  const auto credentials = authority->issue({RunId{77}, PeerRole::kNode, "foreign"}, usual_validity(now));
+  ASSERT_TRUE(credentials.ok());
+  ASSERT_TRUE(write_credentials(credential_files(folder.string(), "node"), *credentials).ok());
+  Words words = {"node", "--join", busy.join.at(2), "--certs", folder.string()};
+  busy.expect_refused(words, "foreign", "certificate");
+  busy.end();
+}
+
+TEST(Refused, ANameThatIsTaken) {
+  BusyRun busy;
+  ProgramStart start;
+  start.arguments = Words{shoal_program()} + busy.join + Words{"--name", "honest"};
+  start.folder = busy.scene.make_folder("twin");
+  Program& twin = busy.scene.start_program(std::move(start));
+  EXPECT_EQ(twin.wait(kSoon), 4) << twin.err();
+  EXPECT_NE(twin.err().find("honest"), std::string::npos) << twin.err();
+  const auto before = busy.scene.records().steps.size();
+  EXPECT_TRUE(busy.scene.wait_for_steps(before + 3)) << "the run goes on";
+  busy.end();
+}
+
+}  // namespace
+}  // namespace shoal

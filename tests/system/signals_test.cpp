@@ -1,0 +1,110 @@
+// The first signal saves and ends, the second ends at once, and nothing outlives its keeper, however that dies.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <ostream>
+
+#include "tests/support/process_scene.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kEndless = 1'000'000;
+constexpr Milliseconds kAtOnce{5'000};
+constexpr Milliseconds kGoneSoon{15'000};
+
+struct Case {
+  const char* name;
+  int signal;
+  int first_status;
+  int second_status;
+};
+std::ostream& operator<<(std::ostream& out, const Case& tested) { return out << tested.name; }
+
+class Signals : public testing::TestWithParam<Case> {};
+
+void expect_saved(const ProcessScene& scene) {
+  const auto records = scene.records();
+  ASSERT_EQ(records.finals.size(), 1U);
+  const FinalLine& stopped = records.finals.back();
+  EXPECT_EQ(stopped.event, "stopped");
+  EXPECT_EQ(stopped.text, records.last_line);
+  EXPECT_EQ(stopped.steps, records.steps.size());
+  EXPECT_EQ(stopped.weights_sha256.size(), 64U);
+  const fs::path checkpoint = scene.run() / "checkpoints" / ("step_" + std::to_string(stopped.steps));
+  EXPECT_TRUE(fs::exists(checkpoint / "manifest.json")) << checkpoint;
+}
+
+void expect_first_signal_saves(const std::vector<std::string>& words) {
+  ProcessScene scene;
+  const Case& tested = Signals::GetParam();
+  Program& program = scene.start(train(scene, "run", {2, 2, kEndless, {}}, words));
+  ASSERT_TRUE(scene.wait_for_steps(3));
+  program.signal(tested.signal);
+  EXPECT_EQ(program.wait(kRunLimit), tested.first_status);
+  EXPECT_TRUE(scene.wait_until_all_gone(kAtOnce)) << describe(scene.processes());
+  expect_saved(scene);
+}
+
+TEST_P(Signals, TheFirstSavesAndEnds) { expect_first_signal_saves({}); }
+
+TEST_P(Signals, TheFirstSavesAndEndsASingleProcess) { expect_first_signal_saves({"--single"}); }
+
+// The second is sent when the first has been taken: two equal signals that wait are one.
+void send_twice(Program& program, int signal) {
+  program.signal(signal);
+  ASSERT_TRUE(wait_until([&] { return !is_signal_pending(program.pid(), signal); }, kAtOnce));
+  program.signal(signal);
+}
+
+TEST_P(Signals, TheSecondEndsAtOnce) {
+  ProcessScene scene;
+  const Case& tested = GetParam();
+  Program& program = scene.start(train(scene, "run", {2, 2, kEndless, {}}));
+  ASSERT_TRUE(scene.wait_for_steps(3));
+  send_twice(program, tested.signal);
+  EXPECT_EQ(program.wait(kAtOnce), tested.second_status);
+  EXPECT_TRUE(scene.wait_until_all_gone(kAtOnce)) << describe(scene.processes());
+}
+
+// Steps of about a second, so that the second signal meets the step that the first one lets finish.
+TEST_P(Signals, TheSecondEndsASingleProcessAtOnce) {
+  ProcessScene scene;
+  const Case& tested = GetParam();
+  const std::vector<std::string> sets = {"model.width=256", "batch.sequences=256", "batch.microbatch=4"};
+  Program& program = scene.start(train(scene, "run", {1, 1, kEndless, sets}, {"--single"}));
+  ASSERT_TRUE(scene.wait_for_steps(1));
+  send_twice(program, tested.signal);
+  EXPECT_EQ(program.wait(kAtOnce), tested.second_status);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEachKind, Signals,
+                         testing::Values(Case{"Interrupt", SIGINT, 130, 130}, Case{"Terminate", SIGTERM, 75, 143},
+                                         Case{"User1", SIGUSR1, 75, 143}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(Signals, BeforeTheFirstStepLeaveNothingEither) {
+  ProcessScene scene;
+  Program& program = scene.start(train(scene, "run", {2, 2, kEndless, {}}));
+  ASSERT_TRUE(wait_until([&] { return !named_like(scene.processes(), "shoal-worker node").empty(); }, kRunLimit));
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait(kRunLimit), 130);
+  EXPECT_TRUE(scene.wait_until_all_gone(kAtOnce)) << describe(scene.processes());
+}
+
+TEST(Signals, KilledKeeperTakesEverythingWithIt) {
+  ProcessScene scene;
+  Program& program = scene.start(train(scene, "run", {2, 2, kEndless, {}}));
+  ASSERT_TRUE(scene.wait_for_steps(3));
+  // The keeper of the run, that of the spawner, the spawner, storage, four keepers of nodes with a worker each.
+  EXPECT_EQ(scene.processes().size(), 12U) << describe(scene.processes());
+  EXPECT_EQ(descendants_of(scene.processes(), program.pid()).size(), 11U);
+  program.signal(SIGKILL);
+  ASSERT_EQ(program.wait(kAtOnce), 128 + SIGKILL);
+  EXPECT_TRUE(scene.wait_until_all_gone(kGoneSoon)) << describe(scene.processes());
+}
+
+}  // namespace
+}  // namespace shoal
