@@ -41,6 +41,12 @@ struct RouterConfig {
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
 };
 
+// What the next ReplicaReport that passes through tells of this router.
+struct SinceReport {
+  ByteCounts sent;
+  std::uint64_t retries_told = 0;  // of all that the request table counted
+};
+
 // What was not delivered, and why. Every one is harmless by the protocol; many of one kind are a finding.
 struct RouterCounters {
   std::uint64_t links_opened = 0;  // numbers the links
@@ -52,6 +58,7 @@ struct RouterCounters {
   std::uint64_t undeliverable = 0;  // nobody here, or nowhere known
   std::uint64_t held_overflow = 0;
   std::uint64_t filtered = 0;
+  SinceReport since_report;
 };
 
 struct Connection {
@@ -65,12 +72,6 @@ struct RouteHints {
   static constexpr std::size_t kCountMax = 4096;
   std::map<Incarnation, ProcessIncarnation> fetching;
   std::map<std::uint64_t, LinkId> joining;  // by Join::nonce
-};
-
-// What the next ReplicaReport that passes through tells of this router.
-struct SinceReport {
-  ByteCounts sent;
-  std::uint64_t retries_told = 0;  // of all that the request table counted
 };
 
 struct HeldLetter {
@@ -98,7 +99,6 @@ struct RouterState {
   RouteHints hints;
   std::deque<HeldLetter> held;
   RouterCounters counters;
-  SinceReport since_report;
   ActorTrace trace;
 };
 

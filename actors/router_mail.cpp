@@ -141,7 +141,7 @@ struct Reader {
 }
 
 void fill_report(RouterSelf self, ReplicaReport& report) {
-  auto& since = self->state.since_report;
+  auto& since = self->state.counters.since_report;
   report.bytes = std::exchange(since.sent, {});
   const RequestCounts& counts = self->state.requests->counts();
   const std::uint64_t retries = counts.sent_again + counts.rerouted;

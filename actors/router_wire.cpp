@@ -68,7 +68,7 @@ void reset_link(RouterSelf self, LinkId link, const std::string& reason) {
   if (found == self->state.connections.end()) return false;
   const EncodedLetter encoded = encode(letter);
   if (found->second.lane->send(encoded) == LaneOutcome::kFull) return false;
-  count_bytes(self->state.since_report.sent, letter.body, byte_count(encoded));
+  count_bytes(self->state.counters.since_report.sent, letter.body, byte_count(encoded));
   trace_letter(self->state.trace, TraceKind::kSend, letter);
   return true;
 }

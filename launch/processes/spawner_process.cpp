@@ -180,9 +180,15 @@ Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const 
   return std::shared_ptr<EnrolmentDesk>(std::move(desk.value()));
 }
 
-Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core, const TlsFiles& files,
-                  std::shared_ptr<ControlServer> server, const std::string& listen_host) {
-  auto started = ActorProcess::start({"spawner", files, core.run, {PeerRole::kNode, PeerRole::kStorage}, {}});
+// Where others reach this process, and with what it proves who it is.
+struct Door {
+  TlsFiles files;
+  std::shared_ptr<ControlServer> server;
+  std::string host;
+};
+
+Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core, Door door) {
+  auto started = ActorProcess::start({"spawner", door.files, core.run, {PeerRole::kNode, PeerRole::kStorage}, {}});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   Rendezvous rendezvous{core.run, core.term, kProtocolVersion, {}};
@@ -191,7 +197,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   mail_config.tracer = trace;
   const auto mail = process.system().spawn(router, std::move(mail_config));
   process.own(mail);
-  const auto port = process.transport().publish(caf::actor_cast<caf::actor>(mail), {listen_host, 0});
+  const auto port = process.transport().publish(caf::actor_cast<caf::actor>(mail), {door.host, 0});
   if (!port) return port.failure();
   rendezvous.data.port = *port;
   const auto desk = open_desk(run, rendezvous);
@@ -200,8 +206,8 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   const auto boss =
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own(boss);
-  const HostPort address{listen_host, server->port()};
-  process.own(process.system().spawn(control, ControlSettings{std::move(server), *desk, rendezvous, boss}));
+  const HostPort address{door.host, door.server->port()};
+  process.own(process.system().spawn(control, ControlSettings{std::move(door.server), *desk, rendezvous, boss}));
   const SpawnerAddress found{address, static_cast<std::uint64_t>(::getpid()), run_text(core.run)};
   if (auto written = write_spawner_json(run, found); !written) return written.failure();
   return process.run([&](int signal) {
@@ -226,8 +232,8 @@ Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   if (!parts) return parts.failure();
   const LogTarget log{run.log_of("spawner"), log_level_named(parts->config.log.level), false};
   if (auto opened = open_log(log); !opened) return opened.failure();
-  return serve(run, *parts, supervisor_config(*parts, options, id), files, std::move(server.value()),
-               options.listen.host);
+  return serve(run, *parts, supervisor_config(*parts, options, id),
+               Door{files, std::move(server.value()), options.listen.host});
 }
 
 }  // namespace shoal
