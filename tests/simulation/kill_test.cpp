@@ -111,6 +111,22 @@ TEST(Killed, Storage) {
   });
 }
 
+// A stage without a second replica: the run ends at once or trains on, never hangs, and every commit it made is right.
+TEST(Killed, TheOnlyReplicaOfAStage) {
+  const SwarmShape shape = shape_of(2, 1);
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  for_each_seed(kSeeds / 2, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(shape, seed);
+    if (run_to_message(swarm, chance.below(messages))) kill_a_node(swarm, chance);
+    swarm.run();
+    ASSERT_TRUE(swarm.record().end) << describe_run(swarm);
+    EXPECT_THAT(swarm.record().end->exit_status, testing::AnyOf(0, 1, 3)) << describe_run(swarm);
+    EXPECT_THAT(journal_violations(swarm), testing::IsEmpty()) << describe_run(swarm);
+    EXPECT_THAT(weight_violations(swarm), testing::IsEmpty()) << describe_run(swarm);
+  });
+}
+
 TEST(Cut, TheLinksOfANode) {
   expect_unharmed(shape_of(2, 2), kSeeds / 2, [](SimulatedSwarm& swarm, Chance& chance) {
     const auto nodes = nodes_of(swarm);

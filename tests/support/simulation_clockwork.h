@@ -35,8 +35,8 @@ class SimulationClockwork {
   // Gives one actor one message; if nobody has any, lets time pass to the next timeout. False: nothing will ever
   // happen.
   bool run_one();
-  // Ends it before anybody else does anything. What it had in its mailbox is lost, as with a process that dies. An actor
-  // that dies alone needs another reason than `kill`, with which it would take its supervisor along.
+  // Ends it before anybody else does anything. What it had in its mailbox is lost, as with a process that dies. An
+  // actor that dies alone needs another reason than `kill`, with which it would take its supervisor along.
   void end_now(const caf::actor& actor, const caf::error& reason = caf::exit_reason::kill);
 
  private:
