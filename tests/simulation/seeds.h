@@ -1,4 +1,5 @@
-// Which seeds a test of the simulation runs: its own few, or those that tests/simulate asks for.
+// Which seeds a test of the simulation runs: its own few, or those that tests/simulate asks for. Whatever fails names
+// its seed, because a run that cannot be seen again is worth little.
 #pragma once
 
 #include <cstdint>
