@@ -1,4 +1,5 @@
 // metrics.jsonl as values: what a test asks of a run that ends, or that still goes on.
+// Only whole lines count, so a file that is being written can be read at any time.
 #pragma once
 
 #include <cstdint>
