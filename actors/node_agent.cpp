@@ -94,7 +94,9 @@ void tick(Self self) {
 
 void refused(Self self, const JoinRefused& refusal) {
   if (refusal.reason == JoinRefusal::kNameTaken && self->state.joins_sent < kNameTakenMax) return;  // asked again
-  end(self, exit_code(Error::kRefused), refusal.explanation);
+  // Who comes too late, as a restarted worker does when the run ends meanwhile, has nothing to answer for.
+  const bool is_too_late = refusal.reason == JoinRefusal::kRunIsOver;
+  end(self, is_too_late ? 0 : exit_code(Error::kRefused), refusal.explanation);
 }
 
 }  // namespace

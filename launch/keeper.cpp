@@ -244,10 +244,12 @@ Keeper::Kept* Keeper::leader() {
 }
 
 int Keeper::result() const {
-  if (follower_code_) return *follower_code_;
   int code = 0;
   for (const auto& kept : kept_) {
-    if (kept.ward.role == WardRole::kLeader) return kept.final_code.value_or(1);
+    if (kept.ward.role == WardRole::kLeader) {
+      const int own = kept.final_code.value_or(1);
+      return own == 0 ? 0 : follower_code_.value_or(own);  // a leader that finishes meanwhile has finished
+    }
     if (code == 0) code = kept.final_code.value_or(1);
   }
   return code;

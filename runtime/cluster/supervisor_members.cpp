@@ -21,7 +21,10 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
     send(to_node_agent({}), JoinRefused{join.nonce, reason, explanation});  // routers find the joiner by its nonce
     return take_effects();
   };
-  if (phase_ >= Phase::kEnding) return refuse(JoinRefusal::kRunIsOver, "the run is over: " + end_.reason);
+  if (phase_ >= Phase::kEnding) {  // no event: the last one of a run says how it ended
+    send(to_node_agent({}), JoinRefused{join.nonce, JoinRefusal::kRunIsOver, "the run is over: " + end_.reason});
+    return take_effects();
+  }
   const auto answer = processes_.admit(join, ProcessIncarnation{process_numbers_.next}, now);
   if (const auto* no = std::get_if<NotAdmitted>(&answer)) return refuse(no->reason, no->explanation);
   const Admitted& admitted = std::get<Admitted>(answer);

@@ -167,6 +167,18 @@ TEST_F(KeeperTest, ASecondSignalKillsEverythingAtOnce) {
   }
 }
 
+TEST_F(KeeperTest, ALeaderThatFinishesThoughNoFollowerIsLeftHasFinished) {
+  Keeper keeper({});
+  ASSERT_TRUE(
+      keeper
+          .add(ward("leader", WardRole::kLeader, "trap 'echo finished; exit 0' TERM; touch ready; while :; do :; done"))
+          .ok());
+  Ward late = ward("late", WardRole::kFollower, "while ! [ -e ready ]; do :; done; exit 4");
+  late.limits.final_codes = {0, 4};
+  ASSERT_TRUE(keeper.add(late).ok());
+  EXPECT_EQ(*keeper.run(), 0);
+}
+
 TEST_F(KeeperTest, StopsTheLeaderWhenNoFollowerIsLeft) {
   Keeper keeper({});
   ASSERT_TRUE(

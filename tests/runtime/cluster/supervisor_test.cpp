@@ -301,6 +301,9 @@ TEST(Supervisor, FinishesAfterTheLastCheckpointAndTheCompleteEvaluation) {
   EXPECT_EQ(bench.all<EndProcess>().size(), 4U);
   EXPECT_EQ(bench.all<RunEvent>().back().event, "finished");
   EXPECT_EQ(bench.all<RunEvent>().back().subject, "abc");
+  bench.join(5);  // a worker that was restarted and comes too late
+  EXPECT_EQ(bench.all<JoinRefused>().back().reason, JoinRefusal::kRunIsOver);
+  EXPECT_EQ(bench.all<RunEvent>().back().event, "finished");
   EXPECT_EQ(bench.exit_status(), 0);
 }
 
