@@ -47,5 +47,20 @@ TEST_P(Kill, OfAWorkerInMidStepLeavesTheBitsAsTheyAre) {
 INSTANTIATE_TEST_SUITE_P(Nodes, Kill, testing::Values("node1", "node2", "node3", "node4"),
                          [](const auto& tested) { return std::string(tested.param); });
 
+// The worker comes back when the run ends, or after it: that is no failure of the run.
+TEST(Kill, InTheLastStepsDoesNotChangeTheEnd) {
+  ProcessScene scene;
+  Program& program = scene.start(train(scene, "run", run_to_disturb()));
+  ASSERT_TRUE(wait_until([&] { return worker_of(scene, "node1").has_value(); }, kRunLimit));
+  const ProcessEntry victim = *worker_of(scene, "node1");
+  ASSERT_TRUE(scene.wait_for_steps(kSteps - 8));
+  ::kill(victim.pid, SIGKILL);
+  EXPECT_EQ(program.wait(kRunLimit), 0);
+  const auto records = scene.records();
+  ASSERT_EQ(records.finals.size(), 1U);
+  EXPECT_EQ(records.finals[0].steps, static_cast<std::uint64_t>(kSteps));
+  EXPECT_EQ(records.finals[0].text, records.last_line);
+}
+
 }  // namespace
 }  // namespace shoal
