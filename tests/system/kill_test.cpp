@@ -53,7 +53,7 @@ TEST(Kill, InTheLastStepsDoesNotChangeTheEnd) {
   Program& program = scene.start(train(scene, "run", run_to_disturb()));
   ASSERT_TRUE(wait_until([&] { return worker_of(scene, "node1").has_value(); }, kRunLimit));
   const ProcessEntry victim = *worker_of(scene, "node1");
-  ASSERT_TRUE(scene.wait_for_steps(kSteps - 8));
+  ASSERT_TRUE(scene.wait_for_steps(kSteps - 25));
   ::kill(victim.pid, SIGKILL);
   EXPECT_EQ(program.wait(kRunLimit), 0);
   const auto records = scene.records();
