@@ -50,6 +50,11 @@ void accept(Self self, const Welcome& welcome) {
   auto config = parse_config(welcome.config_toml, "the spawner's welcome");
   if (!config.ok()) return end(self, exit_code(config.failure().error), config.failure().message);
   state.config = config.value();
+  set_log_level(log_level_named(state.config.log.level));
+  const bool must_agree = state.config.sync.reduction == Reduction::kExact && !state.config.sync.allow_mixed_kernels;
+  if (must_agree && state.settings.threads.value_or(state.config.run.threads) != state.config.run.threads) {
+    return end(self, exit_code(Error::kRefused), "another number of threads than run.threads gives other bits");
+  }
   state.welcome = welcome;
   state.settings.join.previous = welcome.process;
   begin_trace(self);

@@ -18,7 +18,8 @@
 namespace shoal {
 
 struct NodeAgentSettings {
-  Join join;  // everything but `previous`
+  std::optional<int> threads;  // compute threads that this process was told to use; else the run's
+  Join join;                   // everything but `previous`
   RouterActor router;
   // Starts a stage actor in this process. The Config is the run's, from the Welcome.
   std::function<StageActor(const SpawnStage&, const Config&, const Welcome&)> start_stage;

@@ -42,12 +42,13 @@ void count_bytes(ByteCounts& counts, const MessageBody& body, std::size_t size) 
   return link;
 }
 
-// The peer hears of it by a Hello of no version, which it must object to: its side of the link ends too.
-void close_connection(RouterSelf self, LinkId link) {
+enum class Farewell { kSay, kWasSaid };
+
+// The peer hears of it by a Hello of no version, which ends its side of the link too and is never answered.
+void close_connection(RouterSelf self, LinkId link, Farewell said) {
   const auto found = self->state.connections.find(link);
   if (found == self->state.connections.end()) return;
-  const Letter farewell{{}, {}, Hello{}};
-  (void)found->second.lane->send(encode(farewell));
+  if (said == Farewell::kSay) (void)found->second.lane->send(encode(Letter{{}, {}, Hello{}}));
   const auto address = found->second.handle.address();
   if (const auto known = self->state.link_of.find(address);
       known != self->state.link_of.end() && known->second == link) {
@@ -56,9 +57,9 @@ void close_connection(RouterSelf self, LinkId link) {
   self->state.connections.erase(found);
 }
 
-void reset_link(RouterSelf self, LinkId link, const std::string& reason) {
+void reset_link(RouterSelf self, LinkId link, const std::string& reason, Farewell said = Farewell::kSay) {
   log_warn("router", "link ", link.value, " reset: ", reason);
-  close_connection(self, link);
+  close_connection(self, link, said);
   perform(self, self->state.links->lost(link, reason, now_of(self)));
 }
 
@@ -98,7 +99,9 @@ struct LinkPerformer {
     (void)send_over(self, effect.link, Letter{from, {}, effect.hello});
   }
   void operator()(const LinkUp& effect) const { link_up(self, effect); }
-  void operator()(const CloseLink& effect) const { reset_link(self, effect.link, effect.reason); }
+  void operator()(const CloseLink& effect) const {
+    reset_link(self, effect.link, effect.reason, effect.was_farewell ? Farewell::kWasSaid : Farewell::kSay);
+  }
   void operator()(const ReportLost& effect) const {
     const LinkSelf& here = self->state.links->self();
     const Address to = here.role == ProcessRole::kSpawner ? to_supervisor()
@@ -137,7 +140,7 @@ void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transf
   const auto sender = state.links->identity(link);
   if (!sender || !may_say(*sender, letter.body)) {
     drop(state.counters.not_allowed);
-  } else if (letter.from != sender->process.value_or(letter.from)) {
+  } else if (letter.from != sender->process.value_or(letter.from) || !speaks_for_itself(letter.from, letter.body)) {
     drop(state.counters.forged);
   } else if (!is_for_us(self, letter)) {
     drop(state.counters.undeliverable);
@@ -166,7 +169,7 @@ void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transf
   const LinkId link = open_connection(self, sender);
   if (self->state.links->stranger(link, now_of(self))) return link;
   ++self->state.counters.strangers;
-  close_connection(self, link);
+  close_connection(self, link, Farewell::kSay);
   return std::nullopt;
 }
 

@@ -223,6 +223,7 @@ const CommandSpec& worker_node_command() {
                                    {{"--join", kRepeated, "HOST:PORT", "the spawner's address"},
                                     {"--token", kValue, "T", "the join token, or @FILE"},
                                     {"--certs", kValue, "DIR", "certificates instead of a token"},
+                                    {"--keep", kValue, "DIR", "where the certificate that a token brings is kept"},
                                     {"--device", kValue, "D", "cpu, or paced:MS"},
                                     {"--device-index", kValue, "N", "number of the worker in its node"},
                                     {"--name", kValue, "NAME", "of the node"},
@@ -290,6 +291,8 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
     worker.token = *token;
   }
   worker.certs = options.value("--certs");
+  worker.keep = options.value("--keep");
+  if (worker.token && !worker.keep) return missing("node: --token brings a certificate; --keep DIR says where it lies");
   worker.device = options.value("--device").value_or(worker.device);
   worker.name = options.value("--name").value_or(usual_node_name());
   const auto index = options.count("--device-index", 0);

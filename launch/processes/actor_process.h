@@ -55,6 +55,14 @@ class ActorProcess {
   void own(const Handle& actor) {
     owned_.push_back(caf::actor_cast<caf::actor>(actor));
   }
+  // The same for an actor without which the process is of no use: its death ends the process with status 1, and the
+  // keeper starts it again.
+  template <class Handle>
+  void own_vital(const Handle& actor, const std::string& name) {
+    own(actor);
+    owned_.back()->attach_functor(
+        [exit = exit_, name](const caf::error& reason) { exit->set(1, name + " died: " + caf::to_string(reason)); });
+  }
 
   // What this process's actors record, kept in FOLDER/trace/<file>.trace from the moment the level is not kOff. Call it
   // before any own(): the trace ends last and has what the others still said.

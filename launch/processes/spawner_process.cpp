@@ -163,13 +163,20 @@ MetricsSettings metrics_settings(const RunDirectory& run, const Parts& parts, co
   return settings;
 }
 
+// Names of live nodes are refused at the join; these belong to the run's own processes.
+Status name_allowed(const std::string& name) {
+  if (name != "spawner" && name != "storage" && name != "operator") return Done{};
+  return fail(Error::kRefused,
+              "the name '" + name + "' is kept for the run's own processes; choose another with --name");
+}
+
 // The desk that admits newcomers, and the token of the line to paste.
 Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const Rendezvous& rendezvous) {
   auto authority = Authority::open(run.certs());
   if (!authority) return authority.failure();
   EnrolmentHooks hooks;
   hooks.rendezvous = [rendezvous] { return rendezvous; };
-  hooks.name_allowed = [](const std::string&) { return Status(Done{}); };  // taken names are refused at the join
+  hooks.name_allowed = name_allowed;
   hooks.now = [] { return std::chrono::system_clock::now(); };
   auto desk = EnrolmentDesk::open(std::move(authority.value()), run.tokens(), std::move(hooks));
   if (!desk) return desk.failure();
@@ -196,7 +203,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   auto mail_config = router_config(process, ProcessRole::kSpawner, "spawner", rendezvous);
   mail_config.tracer = trace;
   const auto mail = process.system().spawn(router, std::move(mail_config));
-  process.own(mail);
+  process.own_vital(mail, "router");
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(mail), {door.host, 0});
   if (!port) return port.failure();
   rendezvous.data.port = *port;
@@ -205,9 +212,10 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   process.own(process.system().spawn<caf::detached>(metrics, metrics_settings(run, parts, core, mail)));
   const auto boss =
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
-  process.own(boss);
+  process.own_vital(boss, "supervisor");
   const HostPort address{door.host, door.server->port()};
-  process.own(process.system().spawn(control, ControlSettings{std::move(door.server), *desk, rendezvous, boss}));
+  process.own(
+      process.system().spawn<caf::detached>(control, ControlSettings{std::move(door.server), *desk, rendezvous, boss}));
   const SpawnerAddress found{address, static_cast<std::uint64_t>(::getpid()), run_text(core.run)};
   if (auto written = write_spawner_json(run, found); !written) return written.failure();
   return process.run([&](int signal) {
@@ -232,6 +240,7 @@ Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   if (!parts) return parts.failure();
   const LogTarget log{run.log_of("spawner"), log_level_named(parts->config.log.level), false};
   if (auto opened = open_log(log); !opened) return opened.failure();
+  say("run ", parts->config.run.name.empty() ? run.root.filename().string() : parts->config.run.name);
   return serve(run, *parts, supervisor_config(*parts, options, id),
                Door{files, std::move(server.value()), options.listen.host});
 }

@@ -70,10 +70,11 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   auto mail = router_config(process, ProcessRole::kStorage, "storage", spawner.rendezvous);
   mail.tracer = trace;
   const auto router_actor = process.system().spawn(router, std::move(mail));
-  process.own(router_actor);
+  process.own_vital(router_actor, "router");
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});
   if (!port) return port.failure();
-  process.own(process.system().spawn<caf::detached>(storage, StorageSettings{std::move(writer), router_actor}));
+  process.own_vital(process.system().spawn<caf::detached>(storage, StorageSettings{std::move(writer), router_actor}),
+                    "storage");
   NodeAgentSettings agent;
   agent.join.name = "storage";
   agent.join.role = ProcessRole::kStorage;
@@ -87,8 +88,8 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   };
   agent.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
   const auto agent_actor = process.system().spawn(node_agent, std::move(agent));
-  process.own(agent_actor);
-  return process.run([&](int) { process.exit()->set(0, "asked to end by a signal"); });
+  process.own_vital(agent_actor, "node_agent");
+  return process.run([&](int) { process.exit()->set(143, "asked to end by a signal"); });
 }
 
 }  // namespace

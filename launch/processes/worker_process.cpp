@@ -1,11 +1,8 @@
 // `shoal-worker node`: enrols, joins, and serves one device until the run is over or a signal says leave.
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <random>
-#include <thread>
 
 #include "actors/node_agent.h"
 #include "actors/router.h"
@@ -23,29 +20,38 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Where the spawner is, and with what this process is admitted.
+// Where the spawner is. The certificate is in files_of().
 struct Admission {
-  Credentials credentials;
   Rendezvous rendezvous;
   HostPort control;
 };
 
-Result<Admission> ask_once(const WorkerNodeOptions& options, const HostPort& address) {
-  if (options.token) {
-    const auto token = parse_token(*options.token);
-    if (!token) return token.failure();
-    auto enrolled = enrol(address, token.value(), options.name, kProtocolVersion);
-    if (!enrolled) return enrolled.failure();
-    return Admission{enrolled->credentials, enrolled->rendezvous, address};
-  }
-  const TlsFiles files = credential_files(*options.certs, "node");
-  auto credentials = read_credentials(files);
-  if (!credentials) return credentials.failure();
+// Where this process's certificate lies: given by a person, or kept by the keeper from one start to the next.
+TlsFiles files_of(const WorkerNodeOptions& options) {
+  if (options.certs) return credential_files(*options.certs, "node");
+  return credential_files(*options.keep, compose("node", options.device_index));
+}
+
+Result<Admission> ask_with_certificate(const TlsFiles& files, const HostPort& address) {
   const auto client = ControlClient::create(files, address);
   if (!client) return client.failure();
-  auto rendezvous = client->rendezvous();
+  const auto rendezvous = client->rendezvous();
   if (!rendezvous) return rendezvous.failure();
-  return Admission{credentials.value(), rendezvous.value(), address};
+  if (rendezvous->protocol_version == kProtocolVersion) return Admission{rendezvous.value(), address};
+  return fail(Error::kRefused, compose("the spawner speaks protocol version ", rendezvous->protocol_version,
+                                       ", this node ", kProtocolVersion, "; install the same version on both"));
+}
+
+// A process that was admitted before has its certificate: the token may have expired since.
+Result<Admission> ask_once(const WorkerNodeOptions& options, const HostPort& address) {
+  const TlsFiles files = files_of(options);
+  if (options.certs || std::filesystem::exists(files.certificate)) return ask_with_certificate(files, address);
+  const auto token = parse_token(*options.token);
+  if (!token) return token.failure();
+  const auto enrolled = enrol(address, token.value(), options.name, kProtocolVersion);
+  if (!enrolled) return enrolled.failure();
+  if (auto kept = write_credentials(files, enrolled->credentials); !kept) return kept.failure();
+  return Admission{enrolled->rendezvous, address};
 }
 
 // Asks every address in turn, for ever: an unreachable spawner never ends a node. Nothing when a signal came meanwhile.
@@ -64,30 +70,6 @@ Result<std::optional<Admission>> be_admitted(const WorkerNodeOptions& options) {
     pause = std::min(pause * 2, 1000ms);
   }
 }
-
-// The transport reads certificates from files, once; they lie in a folder of their own for that moment.
-class CredentialFolder {
- public:
-  CredentialFolder() {
-    char pattern[] = "/tmp/shoal-node-XXXXXX";
-    if (const char* made = ::mkdtemp(pattern)) path_ = made;
-  }
-  ~CredentialFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  CredentialFolder(const CredentialFolder&) = delete;
-  CredentialFolder& operator=(const CredentialFolder&) = delete;
-
-  [[nodiscard]] Result<TlsFiles> write(const Credentials& credentials) const {
-    const TlsFiles files = credential_files(path_, "node");
-    if (auto written = write_credentials(files, credentials); !written) return written.failure();
-    return files;
-  }
-
- private:
-  std::string path_;
-};
 
 std::uint64_t fresh_nonce() {
   std::random_device device;
@@ -110,9 +92,10 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   join.nonce = fresh_nonce();
   join.endpoint = endpoint;
   join.pid = static_cast<std::uint64_t>(::getpid());
-  join.fingerprint.text = kernel_fingerprint(options.threads.value_or(1));
+  join.fingerprint.text = kernel_fingerprint(1);  // threads are compared with the run's at the Welcome
   settings.router = router;
   settings.tracer = trace;
+  settings.threads = options.threads;
   settings.start_stage = [&process, router, options, trace](const SpawnStage& order, const Config& run,
                                                             const Welcome& welcome) {
     Config config = run;
@@ -144,27 +127,27 @@ std::shared_ptr<Tracer> begin_trace(const WorkerNodeOptions& options, ActorProce
 }
 
 Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) {
-  const auto identity = identity_of(admission.credentials.certificate);
+  const TlsFiles files = files_of(options);
+  const auto credentials = read_credentials(files);
+  if (!credentials) return credentials.failure();
+  const auto identity = identity_of(credentials->certificate);
   if (!identity) return identity.failure();
   const auto host = local_address_towards(admission.control);
   if (!host) return host.failure();
-  const CredentialFolder folder;
-  const auto files = folder.write(admission.credentials);
-  if (!files) return files.failure();
   auto started = ActorProcess::start(
-      {options.name, files.value(), identity->run, {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage}, {}});
+      {options.name, files, identity->run, {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage}, {}});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   const auto trace = begin_trace(options, process);
   RouterConfig config = router_config(process, ProcessRole::kNode, options.name, admission.rendezvous);
   config.tracer = trace;
   const auto router_actor = process.system().spawn(router, std::move(config));
-  process.own(router_actor);
+  process.own_vital(router_actor, "router");
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});
   if (!port) return port.failure();
   const auto agent =
       process.system().spawn(node_agent, agent_settings(options, process, router_actor, Endpoint{*host, *port}, trace));
-  process.own(agent);
+  process.own_vital(agent, "node_agent");
   return process.run([&](int) { caf::anon_send(agent, StopRequest{"asked to leave by a signal", 0}); });
 }
 

@@ -114,6 +114,9 @@ struct Config {
   LogConfig log;
 };
 
+// Bounds what routers keep of a step (S-6).
+inline constexpr int kMicrobatchesMax = 4096;
+
 // Microbatches of a step: batch.sequences / batch.microbatch (validated to divide).
 [[nodiscard]] inline int microbatches_per_step(const Config& config) {
   return config.batch.sequences / config.batch.microbatch;

@@ -152,6 +152,9 @@ Status check_together(const Draft& draft) {
     return conflict(draft, "model.width", "model.heads", "the width must be a multiple of the heads");
   if (config.batch.sequences % config.batch.microbatch != 0)
     return conflict(draft, "batch.sequences", "batch.microbatch", "the batch must be a whole number of microbatches");
+  if (microbatches_per_step(config) > kMicrobatchesMax)
+    return conflict(draft, "batch.sequences", "batch.microbatch",
+                    compose("a step has at most ", kMicrobatchesMax, " microbatches; take larger ones"));
   if (config.swarm.dead_after_ms < 2 * config.swarm.heartbeat_ms)
     return conflict(draft, "swarm.dead_after_ms", "swarm.heartbeat_ms",
                     "a node may miss a heartbeat; allow at least two intervals");

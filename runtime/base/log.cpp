@@ -81,6 +81,8 @@ Status open_log(const LogTarget& target) {
   return Done{};
 }
 
+void set_log_level(LogLevel level) { logger()->set_level(spdlog_level(level)); }
+
 void write_log(LogLevel level, std::string_view who, std::string_view text) {
   const auto now = logger();
   if (!now->should_log(spdlog_level(level))) return;

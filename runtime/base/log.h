@@ -14,6 +14,8 @@ namespace shoal {
 enum class LogLevel { kDebug, kInfo, kWarn, kError };
 
 // log.level of the configuration: debug, info, warn, error. Another word is a bug: the configuration was validated.
+// From now on; for a process that learns its level after it has begun to log.
+void set_log_level(LogLevel level);
 [[nodiscard]] LogLevel log_level_named(std::string_view name);
 
 struct LogTarget {

@@ -57,6 +57,8 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
     saving_ = Saving{view_.committed_steps(), commit.checkpoint_by, std::nullopt};
     // Shards find no storage just now; if it does not come back in time, the run must not wait for ever.
     if (processes_.alive(ProcessRole::kStorage).empty()) saving_->deadline = now + config_.save_within;
+    // A shard or its answer may be lost without a word: the last one is waited for longer, but not without end.
+    if (is_last_committed_ && !saving_->deadline) saving_->deadline = now + 5 * config_.save_within;
   }
   if (commit.skip) {
     announce("step_skipped", commit.skip->tensor,

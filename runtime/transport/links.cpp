@@ -44,6 +44,18 @@ bool may_say(const LinkIdentity& sender, const MessageBody& body) {
                    StageReady, StageEnded, Heartbeat, Leaving, SaveShard, FetchState, ReplicaReport, RunEvent>(body);
 }
 
+bool speaks_for_itself(ProcessIncarnation from, const MessageBody& body) {
+  return std::visit(
+      [from](const auto& message) {
+        using Message = std::decay_t<decltype(message)>;
+        constexpr bool names_its_sender = std::is_same_v<Message, Leaving> || std::is_same_v<Message, Heartbeat> ||
+                                          std::is_same_v<Message, StageReady> || std::is_same_v<Message, FetchJournal>;
+        if constexpr (names_its_sender) return message.process == from;
+        return true;
+      },
+      body);
+}
+
 LinkTable::LinkTable(LinkSelf self, LinkLimits limits, std::uint64_t jitter_seed)
     : self_(std::move(self)), limits_(limits), jitter_(jitter_seed) {}
 
@@ -176,7 +188,9 @@ std::optional<std::string> LinkTable::objection(const Link& link, const Hello& h
   if (claims_spawner && link.dialled_to != kSpawnerProcess) return "the spawner dials nobody";
   if (claims_spawner && hello.term < self_.term) return compose("term ", hello.term, " is over");
   if (!claims_spawner && link.dialled_to == kSpawnerProcess) return "not the spawner";
-  if (link.dialled_to && *link.dialled_to != hello.process) return "another process at this address";
+  // A peer that has not read its Welcome yet has no number; it says Hello again as soon as it has one.
+  const bool has_number = claims_spawner || hello.process != ProcessIncarnation{};
+  if (link.dialled_to && has_number && *link.dialled_to != hello.process) return "another process at this address";
   return std::nullopt;
 }
 
@@ -184,6 +198,7 @@ std::vector<LinkEffect> LinkTable::hello(LinkId link, const Hello& hello, Instan
   const auto found = links_.find(link);
   if (found == links_.end()) return {};
   Link& state = found->second;
+  if (hello.protocol_version == 0) return {CloseLink{link, "the peer closed it", true}};
   if (const auto why_not = objection(state, hello)) return {CloseLink{link, *why_not}};
   std::vector<LinkEffect> out;
   const bool claims_number = hello.role == ProcessRole::kSpawner || hello.process != ProcessIncarnation{};

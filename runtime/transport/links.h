@@ -59,6 +59,7 @@ struct LinkUp {  // letters that waited for this process may go
 struct CloseLink {
   LinkId link;
   std::string reason;
+  bool was_farewell = false;  // the peer closed it: it needs no farewell, and answering one would never end
 };
 struct ReportLost {  // the spawner's router tells its supervisor; any other tells its node agent of a lost spawner
   ProcessIncarnation process;
@@ -81,6 +82,9 @@ struct LinkLimits {
 
 // Whether a process of this role may send this body to another process at all; checked on arrival.
 [[nodiscard]] bool may_say(const LinkIdentity& sender, const MessageBody& body);
+
+// Whether a body that names a process names the one it came from: nobody leaves, beats or gets ready for another.
+[[nodiscard]] bool speaks_for_itself(ProcessIncarnation from, const MessageBody& body);
 
 class LinkTable {
  public:

@@ -1,18 +1,56 @@
 // `shoal node`: keeps one worker per device. It lives as long as one of them may come back.
+// What admits them lies in a folder of its own for that time: the token, which no other user may read off a command
+// line, and the certificate it brought, so that a worker comes back after the token has expired.
+#include <cstdlib>
+#include <filesystem>
+
 #include "launch/commands/run/keepers.h"
 #include "launch/keeper.h"
 #include "launch/say.h"
+#include "runtime/base/file.h"
 
 namespace shoal {
 namespace {
 
-Ward worker_ward(const NodeOptions& node, std::size_t index) {
+class KeptFolder {
+ public:
+  ~KeptFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  KeptFolder() = default;
+  KeptFolder(const KeptFolder&) = delete;
+  KeptFolder& operator=(const KeptFolder&) = delete;
+
+  // Owner-only. Errors: kIo.
+  [[nodiscard]] Status make() {
+    std::error_code error;
+    std::string pattern = (std::filesystem::temp_directory_path(error) / "shoal-node-XXXXXX").string();
+    if (error || ::mkdtemp(pattern.data()) == nullptr) return fail(Error::kIo, "cannot make a folder " + pattern);
+    path_ = pattern;
+    return Done{};
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The token by the name of a file: itself if it is one, else one in `folder`.
+Result<std::string> as_file(const std::string& token, const std::string& folder) {
+  if (token.starts_with('@')) return token;
+  const std::string file = folder + "/token";
+  if (auto written = replace_file(file, token, FileAccess::kOwnerOnly); !written) return written.failure();
+  return "@" + file;
+}
+
+Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t index) {
   Ward ward;
   ward.name = node.devices.size() == 1 ? node.name : compose(node.name, " device ", index);
   auto& arguments = ward.program.arguments;
   arguments = {program_folder() + "/shoal-worker", "node", "--name", node.name};
   for (const auto& address : node.join) arguments.insert(arguments.end(), {"--join", address});
-  if (node.token) arguments.insert(arguments.end(), {"--token", *node.token});
+  if (node.token) arguments.insert(arguments.end(), {"--token", *node.token, "--keep", kept});
   if (node.certs) arguments.insert(arguments.end(), {"--certs", *node.certs});
   arguments.insert(arguments.end(), {"--device", node.devices[index], "--device-index", compose(index)});
   if (node.threads) arguments.insert(arguments.end(), {"--threads", compose(*node.threads)});
@@ -25,11 +63,19 @@ Ward worker_ward(const NodeOptions& node, std::size_t index) {
 
 }  // namespace
 
-Result<int> run_node(const NodeOptions& options) {
+Result<int> run_node(const NodeOptions& given) {
+  NodeOptions options = given;
+  KeptFolder kept;
+  if (options.token) {
+    if (auto made = kept.make(); !made) return made.failure();
+    const auto file = as_file(*options.token, kept.path());
+    if (!file) return file.failure();
+    options.token = *file;
+  }
   const auto grace = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.grace_s));
   Keeper keeper({Duration::zero(), grace});
   for (std::size_t i = 0; i < options.devices.size(); ++i)
-    if (auto status = keeper.add(worker_ward(options, i)); !status) return status.failure();
+    if (auto status = keeper.add(worker_ward(options, kept.path(), i)); !status) return status.failure();
   return keeper.run();
 }
 

@@ -38,6 +38,7 @@ struct WorkerNodeOptions {
   std::vector<HostPort> join;        // tried in turn
   std::optional<std::string> token;  // the token's text; else certs
   std::optional<std::string> certs;  // folder with ca.crt, node.crt, node.key
+  std::optional<std::string> keep;   // with a token: folder of the keeper's for the certificate that it brings
   std::string device = "cpu";        // cpu | paced:MS
   std::uint32_t device_index = 0;    // among the node's workers
   std::string name;

@@ -143,6 +143,7 @@ TEST(ConfigFile, ValuesThatDoNotGoTogetherAreNamedWithTheirPlaces) {
   EXPECT_THAT(refusal("[pipeline]\nstages = 5\n"),
               AllOf(HasSubstr("pipeline.stages = 5 (run.toml:2)"), HasSubstr("model.layers = 4 (default)")));
   EXPECT_THAT(refusal("[batch]\nmicrobatch = 7\n"), HasSubstr("batch.sequences = 64 (default)"));
+  EXPECT_THAT(refusal("[batch]\nsequences = 8192\nmicrobatch = 1\n"), HasSubstr("at most 4096"));
   EXPECT_THAT(refusal("[model]\nheads = 3\n"), HasSubstr("model.width = 128"));
   EXPECT_THAT(refusal("[pipeline]\nreplicas_max = 1\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[swarm]\nheartbeat_ms = 9000\n"), HasSubstr("swarm.dead_after_ms"));

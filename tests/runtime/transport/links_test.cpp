@@ -150,6 +150,40 @@ TEST(Links, OnlyTheSpawnerReportsALostPeer) {
   }
 }
 
+TEST(Links, AFarewellIsNeverAnswered) {  // two live processes once refused each other for ever
+  Links links(node(9));
+  EXPECT_TRUE(links.table.stranger(LinkId{1}, links.now));
+  const auto farewell = of_type<CloseLink>(links.table.hello(LinkId{1}, Hello{}, links.now));
+  ASSERT_EQ(farewell.size(), 1U);
+  EXPECT_TRUE(farewell.front().was_farewell);
+  EXPECT_TRUE(links.table.stranger(LinkId{2}, links.now));
+  Hello other_version = hello_of(5, false);
+  other_version.protocol_version = kProtocolVersion + 1;
+  const auto objected = of_type<CloseLink>(links.table.hello(LinkId{2}, other_version, links.now));
+  ASSERT_EQ(objected.size(), 1U);
+  EXPECT_FALSE(objected.front().was_farewell);
+}
+
+TEST(Links, APeerThatHasNoNumberYetIsWaitedFor) {
+  Links links(node(2));
+  (void)links.table.peers(peers_of({2, 5}));
+  ASSERT_EQ(of_type<DialPeer>(links.after(0ms)).size(), 1U);
+  (void)links.table.dialled(ProcessIncarnation{5}, LinkId{1}, links.now);
+  EXPECT_TRUE(of_type<CloseLink>(links.table.hello(LinkId{1}, hello_of(0), links.now)).empty());
+  EXPECT_FALSE(links.table.link_to(ProcessIncarnation{5}));
+  (void)links.table.hello(LinkId{1}, hello_of(5), links.now);
+  EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{1});
+}
+
+TEST(Links, NobodySpeaksForAnotherProcess) {
+  const ProcessIncarnation from{5};
+  EXPECT_TRUE(speaks_for_itself(from, Leaving{from, "bye"}));
+  EXPECT_FALSE(speaks_for_itself(from, Leaving{ProcessIncarnation{6}, "bye"}));
+  EXPECT_FALSE(speaks_for_itself(from, Heartbeat{ProcessIncarnation{6}, 1}));
+  EXPECT_FALSE(speaks_for_itself(from, StageReady{{}, {}, ProcessIncarnation{6}, 0, 0}));
+  EXPECT_TRUE(speaks_for_itself(from, Progress{}));
+}
+
 TEST(Links, ANodeReportsTheLossOfItsSpawner) {
   Links links(node(9));
   links.table.set_spawner({"host", 1});
