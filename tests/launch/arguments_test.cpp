@@ -56,7 +56,8 @@ TEST(Arguments, DevicesAreCheckedBeforeAWorkerStarts) {
 TEST(Arguments, ATokenMayStandInAFile) {
   const std::string path = testing::TempDir() + "token";
   ASSERT_TRUE(replace_file(path, "shoal1.abc\n", FileAccess::kOwnerOnly).ok());
-  const auto worker = worker_node_options(given(worker_node_command(), {"--join", "a:1", "--token", "@" + path, "--keep", "k"}));
+  const auto worker =
+      worker_node_options(given(worker_node_command(), {"--join", "a:1", "--token", "@" + path, "--keep", "k"}));
   ASSERT_TRUE(worker.ok());
   EXPECT_EQ(worker->token, "shoal1.abc");
   EXPECT_FALSE(worker_node_options(given(worker_node_command(), {"--token", "@/nowhere"})).ok());
