@@ -14,7 +14,7 @@ using Self = NodeAgentActor::stateful_pointer<NodeAgentState>;
 using namespace std::chrono_literals;
 
 constexpr auto kJoinPeriod = 500ms;
-constexpr std::uint32_t kJoinsMax = 60;     // unanswered: the spawner is not where it was
+constexpr std::uint32_t kJoinsMax = 20;     // unanswered: the spawner is not where it was
 constexpr std::uint32_t kNameTakenMax = 6;  // a name may still be held by the process that this one replaces
 constexpr int kStartAgain = 1;              // the keeper does
 

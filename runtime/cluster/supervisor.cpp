@@ -74,7 +74,7 @@ SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant no
 
 // A commit that cannot be recorded is not made: the run halts where it is.
 SupervisorEffects SupervisorCore::journal_failed(const std::string& reason, int exit_status, Instant now) {
-  if (phase_ == Phase::kOver) return take_effects();
+  if (phase_ >= Phase::kEnding) return take_effects();
   phase_ = Phase::kGathering;  // nothing more is appended by finish()
   finish(exit_status, compose(reason, "; ", config_.resume_hint), "failed", now);
   return take_effects();
@@ -159,6 +159,7 @@ void SupervisorCore::announce(const std::string& event, const std::string& subje
 }
 
 SupervisorEffects SupervisorCore::take_effects() {
+  if (phase_ >= Phase::kEnding) return std::exchange(effects_, {});  // nobody is numbered any more
   if (process_numbers_.left() < kNumbersKept) effects_.push_back(ReserveNumbers{true});
   if (actor_numbers_.left() < kNumbersKept) effects_.push_back(ReserveNumbers{false});
   return std::exchange(effects_, {});

@@ -22,6 +22,8 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
     return take_effects();
   };
   if (phase_ >= Phase::kEnding) {  // no event: the last one of a run says how it ended
+    // After status 1 the keeper starts a spawner again: whoever asks now loses this one and then asks that one.
+    if (end_.exit_status == 1) return take_effects();
     send(to_node_agent({}), JoinRefused{join.nonce, JoinRefusal::kRunIsOver, "the run is over: " + end_.reason});
     return take_effects();
   }

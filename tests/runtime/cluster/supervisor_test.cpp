@@ -255,6 +255,8 @@ TEST(Supervisor, TheLastReplicaOfAStageEndsTheRunWithAWayToResume) {  // P-29
   bench.hear(ProcessLost{bench.process_of(1, 0), "killed"});
   bench.hear(ProcessLost{bench.process_of(1, 0), "killed"});
   EXPECT_EQ(bench.exit_status(), 1);
+  bench.join(9);  // the run starts again: whoever comes now must not take it for over
+  EXPECT_TRUE(bench.all<JoinRefused>().empty());
   EXPECT_NE(bench.ended->reason.find("shoal train --resume"), std::string::npos);
   EXPECT_TRUE(bench.has_event("stage_lost"));
 }
@@ -305,6 +307,16 @@ TEST(Supervisor, FinishesAfterTheLastCheckpointAndTheCompleteEvaluation) {
   EXPECT_EQ(bench.all<JoinRefused>().back().reason, JoinRefusal::kRunIsOver);
   EXPECT_EQ(bench.all<RunEvent>().back().event, "finished");
   EXPECT_EQ(bench.exit_status(), 0);
+}
+
+TEST(Supervisor, AJournalThatRefusesEndsTheRunOnceAndIsAskedForNothingMore) {
+  Bench bench;
+  bench.train();
+  for (const auto& effect : bench.core.journal_failed("disk full", 3, bench.now)) {
+    EXPECT_FALSE(std::holds_alternative<ReserveNumbers>(effect));
+  }
+  EXPECT_EQ(bench.core.phase(), SupervisorCore::Phase::kEnding);
+  EXPECT_TRUE(bench.core.journal_failed("disk full", 3, bench.now).empty());
 }
 
 TEST(Supervisor, APoliteStopSavesAfterTheStepAndSkipsTheEvaluation) {
