@@ -261,10 +261,11 @@ TEST_F(TransportDoor, APortInUseIsNamed) {
 }
 
 TEST_F(TransportDoor, ListensWhereverItIsTold) {
-  for (const char* host : {"", "0.0.0.0", "127.0.0.1", "localhost"}) {
+  for (const std::string host : {"", "0.0.0.0", "127.0.0.1", "localhost"}) {
+    if (host == "localhost" && !local_address_towards({host, 9}).ok()) continue;  // a machine that knows no names
     const auto published = spawner.transport().publish(spawner.speaker(), {host, 0});
     ASSERT_TRUE(published.ok()) << host << ": " << published.failure().message;
-    EXPECT_EQ(node.ask(node.connect(*published), host), std::string("heard ") + host);
+    EXPECT_EQ(node.ask(node.connect(*published), host), "heard " + host);
   }
   EXPECT_FALSE(spawner.transport().publish(spawner.speaker(), {"no-such-host.invalid", 0}).ok());
 }
