@@ -228,7 +228,6 @@ const CommandSpec& worker_node_command() {
                                     {"--device-index", kValue, "N", "number of the worker in its node"},
                                     {"--name", kValue, "NAME", "of the node"},
                                     {"--threads", kValue, "N", "compute threads per stage"},
-                                    {"--grace", kValue, "S", "time to leave after SIGTERM"},
                                     {"--trace", kValue, "DIR", "the worker's trace goes to DIR/trace"}},
                                    ""};
   return command;
@@ -297,13 +296,10 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
   worker.name = options.value("--name").value_or(usual_node_name());
   const auto index = options.count("--device-index", 0);
   const auto threads = options.count("--threads", 1);
-  const auto grace = options.number("--grace", 0);
   if (!index) return index.failure();
   if (!threads) return threads.failure();
-  if (!grace) return grace.failure();
   worker.device_index = static_cast<std::uint32_t>(index->value_or(0));
   if (*threads) worker.threads = static_cast<int>(**threads);
-  worker.grace_s = grace->value_or(worker.grace_s);
   worker.trace = options.value("--trace");
   return worker;
 }

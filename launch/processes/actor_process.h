@@ -21,7 +21,6 @@ struct ActorProcessSettings {
   TlsFiles files;
   RunId run;
   std::vector<PeerRole> peers;  // roles this process talks with
-  HostPort listen;              // of its router; port 0: any
   std::chrono::milliseconds dead_after{10000};
 };
 

@@ -195,7 +195,7 @@ struct Door {
 };
 
 Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core, Door door) {
-  auto started = ActorProcess::start({"spawner", door.files, core.run, {PeerRole::kNode, PeerRole::kStorage}, {}});
+  auto started = ActorProcess::start({"spawner", door.files, core.run, {PeerRole::kNode, PeerRole::kStorage}});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   Rendezvous rendezvous{core.run, core.term, kProtocolVersion, {}};

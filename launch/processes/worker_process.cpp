@@ -135,7 +135,7 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   const auto host = local_address_towards(admission.control);
   if (!host) return host.failure();
   auto started = ActorProcess::start(
-      {options.name, files, identity->run, {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage}, {}});
+      {options.name, files, identity->run, {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage}});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   const auto trace = begin_trace(options, process);

@@ -6,29 +6,11 @@
 
 #include <caf/scheduler/test_coordinator.hpp>
 
+#include "tests/actors/lone_actor.h"
 #include "tests/support/member_bench.h"
 
 namespace shoal {
 namespace {
-
-struct Mailbag {
-  static inline const char* name = "mailbag";
-  std::shared_ptr<std::vector<Letter>> letters;
-};
-
-RouterActor::behavior_type mailbag(RouterActor::stateful_pointer<Mailbag> self,
-                                   std::shared_ptr<std::vector<Letter>> letters) {
-  self->state.letters = std::move(letters);
-  return {
-      [self](const Letter& letter) { self->state.letters->push_back(letter); },
-      [](const WireFrame&) {},
-      [](const Attach&) {},
-      [](const Detach&) {},
-      [](const Dialled&) {},
-      [](const Identify&) {},
-      [](const Tick&) {},
-  };
-}
 
 class StageTest : public testing::Test {
  protected:
@@ -37,7 +19,7 @@ class StageTest : public testing::Test {
     system_ = std::make_unique<caf::actor_system>(config_);
     coordinator_ = dynamic_cast<caf::scheduler::test_coordinator*>(&system_->scheduler());
     coordinator_->clock().current_time += std::chrono::hours(1);
-    router_ = system_->spawn(mailbag, letters_);
+    router_ = system_->spawn(keep_letters, letters_);
     StageSettings settings;
     settings.order.stage = StageId{1};
     settings.order.replica = kB0;

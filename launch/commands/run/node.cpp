@@ -54,7 +54,6 @@ Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t i
   if (node.certs) arguments.insert(arguments.end(), {"--certs", *node.certs});
   arguments.insert(arguments.end(), {"--device", node.devices[index], "--device-index", compose(index)});
   if (node.threads) arguments.insert(arguments.end(), {"--threads", compose(*node.threads)});
-  arguments.insert(arguments.end(), {"--grace", compose(node.grace_s)});
   if (node.trace) arguments.insert(arguments.end(), {"--trace", *node.trace});
   ward.limits.final_codes = {0, 2, 3, 4, 5};  // 3 to 5 also when the run has ended so
   ward.limits.longest_delay = std::chrono::seconds(2);

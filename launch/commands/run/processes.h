@@ -43,7 +43,6 @@ struct WorkerNodeOptions {
   std::uint32_t device_index = 0;    // among the node's workers
   std::string name;
   std::optional<int> threads;        // compute threads per stage; else the run's
-  double grace_s = 30;               // from SIGTERM until the keeper kills
   std::optional<std::string> trace;  // folder; this worker's file goes to FOLDER/trace
 };
 [[nodiscard]] Result<int> run_worker_node(const WorkerNodeOptions& options);
