@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "actors/injected.h"
 #include "runtime/base/log.h"
 
 namespace shoal {
@@ -53,8 +54,15 @@ std::string status_json(const StatusReport& report) {
                               {"view", report.view},
                               {"actors", nlohmann::ordered_json::array()}};
   for (const auto& actor : report.actors) {
-    json["actors"].push_back(
-        {{"name", actor.name}, {"node", actor.node}, {"incarnation", actor.incarnation}, {"state", actor.state}});
+    const ActorHealth& health = actor.health;
+    json["actors"].push_back({{"name", health.name},
+                              {"node", actor.node},
+                              {"incarnation", health.incarnation},
+                              {"state", health.state},
+                              {"mailbox", health.mailbox},
+                              {"restarts", health.restarts},
+                              {"last_message", health.last_message},
+                              {"last_message_ms", health.last_message_ms}});
   }
   return json.dump();
 }
@@ -63,7 +71,7 @@ ControlActor::behavior_type control(Self self, ControlSettings settings) {
   add_routes(self->home_system(), settings);
   self->state.settings = std::move(settings);
   self->state.settings.server->serve();
-  return {[](const Tick&) {}};
+  return {[](const Inject& order) { suffer(order); }, [](const Tick&) {}};
 }
 
 }  // namespace shoal

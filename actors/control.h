@@ -25,8 +25,6 @@ struct ControlState {
   ~ControlState();
 };
 
-using ControlActor = caf::typed_actor<caf::reacts_to<Tick>>;
-
 ControlActor::behavior_type control(ControlActor::stateful_pointer<ControlState> self, ControlSettings settings);
 
 // The body of GET /v1/status.

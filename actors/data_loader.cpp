@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "actors/injected.h"
 #include "runtime/trace/trace_words.h"
 
 namespace shoal {
@@ -42,6 +43,7 @@ void adopt(Self self, DataLoaderSettings settings) {
 DataLoaderActor::behavior_type data_loader(Self self, DataLoaderSettings settings) {
   adopt(self, std::move(settings));
   return {
+      [](const Inject& order) { suffer(order); },
       [self](const Backward& answer) { post(self, self->state.core->answered(answer, now(self))); },
       [self](const Missing& missing) { self->state.core->missing(missing, now(self)); },
       [self](const Holders& holders) { post(self, self->state.core->holders(holders, now(self))); },

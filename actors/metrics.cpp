@@ -1,6 +1,7 @@
 // Shell of MetricsCore: one line of JSON per output, flushed, and a call of the shower.
 #include "actors/metrics.h"
 
+#include "actors/injected.h"
 #include "runtime/base/log.h"
 
 namespace shoal {
@@ -40,6 +41,7 @@ MetricsActor::behavior_type metrics(Self self, MetricsSettings settings) {
   open_file(self);
   self->send(state.settings.router, Attach{Role::kMetrics, {}, {}, caf::actor_cast<caf::actor>(self)});
   return {
+      [](const Inject& order) { suffer(order); },
       [self](const ReplicaReport& report) { perform(self, self->state.core.on(report)); },
       [self](const EvaluationResult& result) { perform(self, self->state.core.on(result)); },
       [self](const RunEvent& event) { perform(self, self->state.core.on(event)); },

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/injected.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/log.h"
 
@@ -83,7 +84,7 @@ void stage_down(Self self, const caf::down_msg& down) {
   cause.branch = order.branch;
   self->state.trace.record(TraceKind::kExit, cause, 0, compose("stage/", order.stage, "/", order.slot));
   if (self->state.is_ending) return;
-  to_supervisor(self, StageEnded{order.stage, order.replica, caf::to_string(down.reason)});
+  to_supervisor(self, StageEnded{order.stage, order.replica, caf::to_string(down.reason), {}});
 }
 
 void tick(Self self) {
@@ -91,7 +92,7 @@ void tick(Self self) {
   const bool is_in = state.welcome.process.value != 0;
   self->delayed_send(self, is_in ? std::chrono::milliseconds(state.config.swarm.heartbeat_ms) : kJoinPeriod, Tick{});
   if (is_in) {
-    return to_supervisor(self, Heartbeat{state.welcome.process, ++state.heartbeats});
+    return to_supervisor(self, Heartbeat{state.welcome.process, ++state.heartbeats, 0, {}});
   }
   if (++state.joins_sent > kJoinsMax) return end(self, kStartAgain, "the spawner does not answer");
   to_supervisor(self, state.settings.join);
@@ -113,9 +114,12 @@ NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) 
   self->send(self->state.settings.router, Attach{Role::kNodeAgent, {}, {}, caf::actor_cast<caf::actor>(self)});
   self->send(self, Tick{});
   return {
+      [](const Inject& order) { suffer(order); },
       [self](const Welcome& welcome) { accept(self, welcome); },
       [self](const JoinRefused& refusal) { refused(self, refusal); },
       [self](const SpawnStage& order) { start_stage(self, order); },
+      [](const EndStage&) {},
+      [](const HeartbeatEcho&) {},
       [self](const EndProcess& order) { end(self, static_cast<int>(order.exit_status), order.reason); },
       [self](const ProcessLost& lost) { end(self, kStartAgain, "lost the spawner: " + lost.reason); },
       [self](const StopRequest& stop) {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "actors/injected.h"
 #include "actors/router_mail.h"
 #include "actors/router_wire.h"
 #include "runtime/base/log.h"
@@ -47,6 +48,7 @@ void adopt(RouterSelf self, RouterConfig config) {
 RouterActor::behavior_type router(RouterActor::stateful_pointer<RouterState> self, RouterConfig config) {
   adopt(self, std::move(config));
   return {
+      [](const Inject& order) { suffer(order); },
       [self](Letter& letter) { post(self, std::move(letter)); },
       [self](const WireFrame& frame) { receive_frame(self, frame); },
       [self](const Attach& attached) { attach(self, attached); },

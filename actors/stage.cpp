@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/trace_words.h"
 
@@ -145,6 +146,7 @@ void adopt(Self self, StageSettings settings) {
 StageActor::behavior_type stage(Self self, StageSettings settings) {
   adopt(self, std::move(settings));
   return {
+      [](const Inject& order) { suffer(order); },
       [self](const Forward& message) { take(self, message); },
       [self](const Backward& message) { take(self, message); },
       [self](const Ask& message) { take(self, message); },
@@ -157,6 +159,9 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
       [self](const JournalEntry& message) { follow(self, message); },
       [self](const StateImage& message) { take(self, message); },
       [self](const StateUnavailable& message) { take(self, message); },
+      [](const FetchState&) {},
+      [](const StepSum&) {},
+      [](const SaveState&) {},
       [self](const TransferTimed& message) { self->state.core->transfer_timed(message.milliseconds); },
       [self](const RunNextJob&) { run_next(self); },
       [self](const Tick&) { tick(self); },

@@ -1,6 +1,7 @@
 // Shell around CheckpointWriter and Checkpoint.
 #include "actors/storage.h"
 
+#include "actors/injected.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 
@@ -54,8 +55,10 @@ StorageActor::behavior_type storage(Self self, StorageSettings settings) {
   self->state.writer.emplace(self->state.settings.writer);
   self->send(self->state.settings.router, Attach{Role::kStorage, {}, {}, caf::actor_cast<caf::actor>(self)});
   return {
+      [](const Inject& order) { suffer(order); },
       [self](const SaveShard& shard) { save(self, shard); },
       [self](const FetchState& wanted) { fetch(self, wanted); },
+      [](const FileChunk&) {},
   };
 }
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/trace_words.h"
 
@@ -153,7 +154,7 @@ void exit_received(Self self, const caf::exit_msg& exit) {
   report.branch = core.view().branch().value;
   report.view = core.view().position().value;
   for (ActorLine& line : core.actors()) {
-    report.actors.push_back({std::move(line.name), std::move(line.node), line.incarnation, std::move(line.state)});
+    report.actors.push_back({std::move(line.node), std::move(line.health)});
   }
   return report;
 }
@@ -189,12 +190,14 @@ void adopt(Self self, SupervisorSettings settings) {
 SupervisorActor::behavior_type supervisor(Self self, SupervisorSettings settings) {
   adopt(self, std::move(settings));
   return {
+      [](const Inject& order) { suffer(order); },
       [self](const Join& message) { take(self, message); },
       [self](const StageReady& message) { take(self, message); },
       [self](const StageEnded& message) { take(self, message); },
       [self](const ProcessLost& message) { take(self, message); },
       [self](const Leaving& message) { take(self, message); },
       [self](const Heartbeat& message) { take(self, message); },
+      [self](const PeerUnreachable& message) { take(self, message); },
       [self](const Prepared& message) { take(self, message); },
       [self](const FetchJournal& message) { take(self, message); },
       [self](const CheckpointSaved& message) { take(self, message); },
@@ -205,6 +208,9 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorSettings settings
         perform(self, self->state.core->stop(stop.reason, stop.exit_status, now(self)));
       },
       [self](const Tick&) { tick(self); },
+      [](const OperatorOrder& order) {
+        return OperatorAnswer{false, "nothing here is named " + order.name};
+      },
       [self](const StatusQuery&) { return report(self); },
   };
 }

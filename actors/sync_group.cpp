@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/trace_words.h"
 
@@ -50,6 +51,7 @@ void adopt(Self self, SyncGroupSettings settings) {
 SyncGroupActor::behavior_type sync_group(Self self, SyncGroupSettings settings) {
   adopt(self, std::move(settings));
   return {
+      [](const Inject& order) { suffer(order); },
       [self](const Manifest& message) { take(self, message); },
       [self](const Reduced& message) { take(self, message); },
       [self](const Progress& message) { take(self, message); },

@@ -1,6 +1,7 @@
 // Shell of TraceDrain: a flush per tick.
 #include "actors/tracer.h"
 
+#include "actors/injected.h"
 #include "runtime/base/log.h"
 
 namespace shoal {
@@ -25,6 +26,7 @@ TracerActor::behavior_type tracer(Self self, TracerActorSettings settings) {
   self->state.drain.emplace(std::move(settings.tracer), std::move(settings.path), std::move(settings.process_name));
   self->send(self, Tick{});
   return {
+      [](const Inject& order) { suffer(order); },
       [self](const Tick&) { flush(self); },
   };
 }

@@ -60,10 +60,8 @@ struct StopRequest {
 };
 
 struct ActorStatus {
-  std::string name;  // stage/1/0, router/node2, ...
   std::string node;
-  std::uint64_t incarnation = 0;
-  std::string state;
+  ActorHealth health;
 };
 
 struct StatusQuery {};
@@ -98,7 +96,8 @@ typename Inspector::result_type inspect(Inspector& inspector, WireFrame& frame) 
   X(Hello) X(Join) X(Welcome) X(JoinRefused) X(Peers) X(SpawnStage) X(StageReady) X(StageEnded) X(Heartbeat) \
   X(EndProcess) X(Leaving) X(ProcessLost)                                                                    \
   X(SaveShard) X(CheckpointSaved) X(CheckpointFailed) X(FetchState) X(StateImage) X(StateUnavailable)        \
-  X(ReplicaReport) X(EvaluationResult) X(RunEvent)                                                           \
+  X(SaveState) X(StepSum) X(FileChunk) X(ReplicaReport) X(EvaluationResult) X(RunEvent)                      \
+  X(EndStage) X(HeartbeatEcho) X(PeerUnreachable) X(Inject) X(OperatorOrder) X(OperatorAnswer)               \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
   X(StopRequest) X(StatusQuery) X(StatusReport)
 
@@ -116,32 +115,36 @@ SHOAL_LOCAL_MESSAGES(SHOAL_LOCAL_ONLY)
 
 namespace shoal {
 
+// Every actor can be told to fail (actors/injected.h).
 template <class... Messages>
-using Hears = caf::typed_actor<caf::reacts_to<Messages>...>;
+using Hears = caf::typed_actor<caf::reacts_to<Inject>, caf::reacts_to<Messages>...>;
 
 using RouterActor = Hears<Letter, WireFrame, Attach, Detach, Dialled, Identify, Tick>;
 
 using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalEntry, StateImage,
-                         StateUnavailable, TransferTimed, RunNextJob, Tick>;
+                         StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob, Tick>;
 
 using DataLoaderActor = Hears<Backward, Missing, Holders, JournalEntry, Tick>;
 
 using SyncGroupActor = Hears<Manifest, Reduced, Progress, AllAnswered, AskHolders, JournalEntry, Tick>;
 
-using SupervisorActor =
-    caf::typed_actor<caf::reacts_to<Join>, caf::reacts_to<StageReady>, caf::reacts_to<StageEnded>,
-                     caf::reacts_to<ProcessLost>, caf::reacts_to<Leaving>, caf::reacts_to<Heartbeat>,
-                     caf::reacts_to<Prepared>, caf::reacts_to<FetchJournal>, caf::reacts_to<CheckpointSaved>,
-                     caf::reacts_to<CheckpointFailed>, caf::reacts_to<EvaluationResult>, caf::reacts_to<RunEvent>,
-                     caf::reacts_to<StopRequest>, caf::reacts_to<Tick>,
-                     caf::replies_to<StatusQuery>::with<StatusReport>>;
+using SupervisorActor = caf::typed_actor<
+    caf::reacts_to<Inject>, caf::reacts_to<Join>, caf::reacts_to<StageReady>, caf::reacts_to<StageEnded>,
+    caf::reacts_to<ProcessLost>, caf::reacts_to<Leaving>, caf::reacts_to<Heartbeat>, caf::reacts_to<Prepared>,
+    caf::reacts_to<FetchJournal>, caf::reacts_to<CheckpointSaved>, caf::reacts_to<CheckpointFailed>,
+    caf::reacts_to<EvaluationResult>, caf::reacts_to<RunEvent>, caf::reacts_to<PeerUnreachable>,
+    caf::reacts_to<StopRequest>, caf::reacts_to<Tick>, caf::replies_to<OperatorOrder>::with<OperatorAnswer>,
+    caf::replies_to<StatusQuery>::with<StatusReport>>;
 
 using MetricsActor = Hears<ReplicaReport, EvaluationResult, RunEvent, JournalEntry>;
 
-using NodeAgentActor = Hears<Welcome, JoinRefused, SpawnStage, EndProcess, ProcessLost, StopRequest, Tick>;
+using NodeAgentActor =
+    Hears<Welcome, JoinRefused, SpawnStage, EndStage, HeartbeatEcho, EndProcess, ProcessLost, StopRequest, Tick>;
 
-using StorageActor = Hears<SaveShard, FetchState>;
+using StorageActor = Hears<SaveShard, FetchState, FileChunk>;
 
 using TracerActor = Hears<Tick>;
+
+using ControlActor = Hears<Tick>;
 
 }  // namespace shoal

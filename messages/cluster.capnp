@@ -18,6 +18,14 @@ struct Hello {
   isAnswer @6 :Bool;
 }
 
+struct ServedReplica {
+  stage @0 :UInt32;
+  slot @1 :UInt32;
+  replica @2 :UInt64;
+  branch @3 :UInt32;
+  version @4 :UInt64;
+}
+
 struct Join {
   name @0 :Text;
   device @1 :Text;
@@ -28,6 +36,7 @@ struct Join {
   endpoint @6 :Endpoint;
   pid @7 :UInt64;
   fingerprint @8 :Text;
+  serves @9 :List(ServedReplica);
 }
 
 struct Welcome {
@@ -58,43 +67,4 @@ struct Peers {
   term @1 :UInt64;
   serial @2 :UInt64;
   peers @3 :List(Peer);
-}
-
-struct SpawnStage {
-  stage @0 :UInt32;
-  slot @1 :UInt32;
-  replica @2 :UInt64;
-  branch @3 :UInt32;
-  version @4 :UInt64;
-  optimizerStep @5 :UInt64;
-  fromCheckpoint @6 :Bool;
-}
-
-struct StageReady {
-  stage @0 :UInt32;
-  replica @1 :UInt64;
-  process @2 :UInt64;
-  version @3 :UInt64;
-  stateDigest @4 :UInt64;
-}
-
-struct StageEnded {
-  stage @0 :UInt32;
-  replica @1 :UInt64;
-  reason @2 :Text;
-}
-
-struct Heartbeat {
-  process @0 :UInt64;
-  sequence @1 :UInt64;
-}
-
-struct EndProcess {
-  reason @0 :Text;
-  exitStatus @1 :UInt32;
-}
-
-struct ProcessNote {  # Leaving, ProcessLost
-  process @0 :UInt64;
-  reason @1 :Text;
 }

@@ -1,9 +1,8 @@
-// How processes meet, are placed and leave.
+// How processes meet.
 //
 //   router ──Hello──▶ router (first on every link, both ways)
 //   node_agent ──Join──▶ supervisor ──Welcome | JoinRefused──▶ node_agent
-//   supervisor ──Peers──▶ every router            supervisor ──SpawnStage──▶ node_agent ──StageReady──▶ supervisor
-//   supervisor ──EndProcess──▶ node_agent          node_agent ──Leaving──▶ supervisor
+//   supervisor ──Peers──▶ every router
 #pragma once
 
 #include <cstdint>
@@ -40,6 +39,16 @@ struct KernelFingerprint {
   friend bool operator==(const KernelFingerprint&, const KernelFingerprint&) = default;
 };
 
+// A replica that a process brings along when it joins a spawner that was started again.
+struct ServedReplica {
+  StageId stage;
+  ReplicaId slot;
+  Incarnation replica;
+  Branch branch;
+  std::uint64_t version = 0;  // steps applied
+  friend bool operator==(const ServedReplica&, const ServedReplica&) = default;
+};
+
 struct Join {
   std::string name;    // of the node; unique in the run
   std::string device;  // "cpu", "paced:50"
@@ -50,6 +59,7 @@ struct Join {
   Endpoint endpoint;  // where its own router listens
   std::uint64_t pid = 0;
   KernelFingerprint fingerprint;
+  std::vector<ServedReplica> serves{};  // of the run it was in; empty: nothing
   friend bool operator==(const Join&, const Join&) = default;
 };
 
@@ -89,60 +99,6 @@ struct Peers {
   std::uint64_t serial = 0;  // within the term, ascending
   std::vector<Peer> peers;
   friend bool operator==(const Peers&, const Peers&) = default;
-};
-
-// Start a replica: initial weights from the seed, or the named checkpoint's state from storage.
-struct SpawnStage {
-  StageId stage;
-  ReplicaId slot;
-  Incarnation replica;
-  Branch branch;
-  std::uint64_t version = 0;         // steps applied of the state to start with
-  std::uint64_t optimizer_step = 0;  // updates applied of that state
-  bool from_checkpoint = false;
-  friend bool operator==(const SpawnStage&, const SpawnStage&) = default;
-};
-
-struct StageReady {
-  StageId stage;
-  Incarnation replica;
-  ProcessIncarnation process;
-  std::uint64_t version = 0;
-  std::uint64_t state_digest = 0;
-  friend bool operator==(const StageReady&, const StageReady&) = default;
-};
-
-// A replica ended without its process: a bug in it, or its state could not be had.
-struct StageEnded {
-  StageId stage;
-  Incarnation replica;
-  std::string reason;
-  friend bool operator==(const StageEnded&, const StageEnded&) = default;
-};
-
-struct Heartbeat {
-  ProcessIncarnation process;
-  std::uint64_t sequence = 0;
-  friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
-};
-
-struct EndProcess {
-  std::string reason;
-  std::uint32_t exit_status = 0;
-  friend bool operator==(const EndProcess&, const EndProcess&) = default;
-};
-
-struct Leaving {
-  ProcessIncarnation process;
-  std::string reason;
-  friend bool operator==(const Leaving&, const Leaving&) = default;
-};
-
-// From a router to its supervisor: the link to this process is gone (socket loss or CAF's heartbeats).
-struct ProcessLost {
-  ProcessIncarnation process;
-  std::string reason;
-  friend bool operator==(const ProcessLost&, const ProcessLost&) = default;
 };
 
 }  // namespace shoal

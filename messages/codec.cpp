@@ -3,16 +3,21 @@
 
 #include <kj/exception.h>
 
+#include "messages/address.capnp.h"
 #include "messages/cause.capnp.h"
 #include "messages/cluster.capnp.h"
 #include "messages/fields/cluster.h"
 #include "messages/fields/journal.h"
 #include "messages/fields/step.h"
+#include "messages/fields/storage.h"
+#include "messages/fields/supervision.h"
 #include "messages/journal.capnp.h"
 #include "messages/letter.capnp.h"
 #include "messages/metrics.capnp.h"
+#include "messages/operate.capnp.h"
 #include "messages/pipeline.capnp.h"
 #include "messages/storage.capnp.h"
+#include "messages/supervision.capnp.h"
 #include "messages/sync.capnp.h"
 
 // Every body: its C++ name (also the name in the schema's accessors) and its discriminant.
@@ -57,17 +62,17 @@
   X(StateUnavailable, STATE_UNAVAILABLE) \
   X(ReplicaReport, REPLICA_REPORT)       \
   X(EvaluationResult, EVALUATION_RESULT) \
-  X(RunEvent, RUN_EVENT)
+  X(RunEvent, RUN_EVENT)                 \
+  X(EndStage, END_STAGE)                 \
+  X(HeartbeatEcho, HEARTBEAT_ECHO)       \
+  X(PeerUnreachable, PEER_UNREACHABLE)   \
+  X(Inject, INJECT)                      \
+  X(SaveState, SAVE_STATE)               \
+  X(StepSum, STEP_SUM)                   \
+  X(FileChunk, FILE_CHUNK)
 
 namespace shoal {
 namespace codec {
-
-SHOAL_FIELDS(Address) {
-  FIELD(process, Process);
-  FIELD(role, Role);
-  FIELD(stage, Stage);
-  FIELD(incarnation, Incarnation);
-}
 
 namespace {
 
@@ -135,6 +140,7 @@ EncodedLetter encode(const Letter& letter) {
   root.setFrom(letter.from.value);
   codec::fields(io, root.initTo(), letter.to);
   codec::write_letter_body(io, root.initBody(), letter.body);
+  root.setSpan(letter.span);
   out.bytes = codec::flatten(message);
   return out;
 }
@@ -146,6 +152,7 @@ Decoded<Letter> decode(std::span<const char> bytes, const std::vector<SharedBuff
     letter.from.value = root.getFrom();
     codec::fields(io, root.getTo(), letter.to);
     codec::read_letter_body(io, root.getBody(), letter.body);
+    letter.span = root.getSpan();
   });
 }
 

@@ -50,6 +50,12 @@ struct Commit {
 
 struct FinishRun { reason @0 :Text; }
 
+struct Quarantine {
+  step @0 :UInt64;
+  microbatch @1 :UInt32;
+  reason @2 :Text;
+}
+
 struct JournalEntry {
   position @0 :UInt64;
   branch @1 :UInt32;
@@ -60,6 +66,7 @@ struct JournalEntry {
     appointGroup @5 :AppointGroup;
     commit @6 :Commit;
     finishRun @7 :FinishRun;
+    quarantine @8 :Quarantine;
   }
 }
 

@@ -73,7 +73,15 @@ struct FinishRun {
   friend bool operator==(const FinishRun&, const FinishRun&) = default;
 };
 
-using JournalBody = std::variant<AddReplica, RemoveReplica, AppointGroup, Commit, FinishRun>;
+// From here on the step is planned without this microbatch: it ended the replicas that computed it.
+struct Quarantine {
+  StepId step;
+  MicrobatchId microbatch;
+  std::string reason;
+  friend bool operator==(const Quarantine&, const Quarantine&) = default;
+};
+
+using JournalBody = std::variant<AddReplica, RemoveReplica, AppointGroup, Commit, FinishRun, Quarantine>;
 
 struct JournalEntry {
   JournalPosition position;  // 1, 2, ...

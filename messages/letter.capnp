@@ -8,14 +8,10 @@ using J = import "journal.capnp";
 using C = import "cluster.capnp";
 using T = import "storage.capnp";
 using M = import "metrics.capnp";
+using V = import "supervision.capnp";
+using O = import "operate.capnp";
+using import "address.capnp".Address;
 $Cxx.namespace("shoal::wire");
-
-struct Address {
-  process @0 :UInt64;
-  role @1 :UInt8;
-  stage @2 :UInt32;
-  incarnation @3 :UInt64;
-}
 
 struct Letter {
   from @0 :UInt64;
@@ -46,13 +42,13 @@ struct Letter {
     welcome @24 :C.Welcome;
     joinRefused @25 :C.JoinRefused;
     peers @26 :C.Peers;
-    spawnStage @27 :C.SpawnStage;
-    stageReady @28 :C.StageReady;
-    stageEnded @29 :C.StageEnded;
-    heartbeat @30 :C.Heartbeat;
-    endProcess @31 :C.EndProcess;
-    leaving @32 :C.ProcessNote;
-    processLost @33 :C.ProcessNote;
+    spawnStage @27 :V.SpawnStage;
+    stageReady @28 :V.StageReady;
+    stageEnded @29 :V.StageEnded;
+    heartbeat @30 :V.Heartbeat;
+    endProcess @31 :V.EndProcess;
+    leaving @32 :V.ProcessNote;
+    processLost @33 :V.ProcessNote;
     saveShard @34 :T.SaveShard;
     checkpointSaved @35 :T.CheckpointSaved;
     checkpointFailed @36 :T.CheckpointFailed;
@@ -62,5 +58,13 @@ struct Letter {
     replicaReport @40 :M.ReplicaReport;
     evaluationResult @41 :M.EvaluationResult;
     runEvent @42 :M.RunEvent;
+    endStage @43 :V.EndStage;
+    heartbeatEcho @44 :V.HeartbeatEcho;
+    peerUnreachable @45 :V.PeerUnreachable;
+    inject @46 :O.Inject;
+    saveState @47 :T.SaveState;
+    stepSum @48 :T.StepSum;
+    fileChunk @49 :T.FileChunk;
   }
+  span @50 :UInt64;
 }

@@ -30,16 +30,45 @@ struct CheckpointFailed {
   reason @2 :Text;
 }
 
+struct SaveState {
+  branch @0 :UInt32;
+  step @1 :UInt64;
+  stage @2 :UInt32;
+  replica @3 :UInt64;
+}
+
 struct FetchState {
   replica @0 :UInt64;
   step @1 :UInt64;
   names @2 :List(Text);
+  donor @3 :UInt64;
+  branch @4 :UInt32;
 }
 
 struct StateImage {
   replica @0 :UInt64;
   step @1 :UInt64;
   image @2 :Tensor;
+  donor @3 :UInt64;
+  optimizerStep @4 :UInt64;
+  tokensTotal @5 :UInt64;
+}
+
+struct StepSum {
+  replica @0 :UInt64;
+  donor @1 :UInt64;
+  branch @2 :UInt32;
+  step @3 :UInt64;
+  tokenCount @4 :UInt64;
+  values @5 :Tensor;
+}
+
+struct FileChunk {
+  name @0 :Text;
+  kind @1 :UInt8;
+  offset @2 :UInt64;
+  dropped @3 :UInt64;
+  bytes @4 :Tensor;
 }
 
 struct StateUnavailable {

@@ -1,7 +1,10 @@
 // State on its way to and from disk. A shard travels as one safetensors image (uint8 [n]).
 //
 //   stage ──SaveShard──▶ storage ──CheckpointSaved | CheckpointFailed──▶ supervisor      (all shards in, manifest last)
-//   stage ──FetchState──▶ storage ──StateImage | StateUnavailable──▶ stage
+//   supervisor ──SaveState──▶ stage: save again what was lost on its way
+//   joining stage ──FetchState──▶ storage, or a replica of its stage ──StateImage | StateUnavailable──▶ joining stage
+//   donor ──StepSum, one for each step committed since its image──▶ joining stage
+//   node ──FileChunk──▶ storage: logs and traces of processes on other machines
 #pragma once
 
 #include <cstdint>
@@ -42,10 +45,21 @@ struct CheckpointFailed {
   friend bool operator==(const CheckpointFailed&, const CheckpointFailed&) = default;
 };
 
+// Save the state you hold after this step, if you still hold it: whoever was named in the commit is lost, or the shard.
+struct SaveState {
+  Branch branch;
+  std::uint64_t step = 0;
+  StageId stage;
+  Incarnation replica;
+  friend bool operator==(const SaveState&, const SaveState&) = default;
+};
+
 struct FetchState {
   Incarnation replica;
-  std::uint64_t step = 0;
+  std::uint64_t step = 0;          // steps applied of the state wanted; a donor gives what it has
   std::vector<std::string> names;  // weights; their optimizer.* tensors come along
+  Incarnation donor{};             // a replica of the same stage; 0: storage
+  Branch branch{};
   friend bool operator==(const FetchState&, const FetchState&) = default;
 };
 
@@ -53,7 +67,33 @@ struct StateImage {
   Incarnation replica;
   std::uint64_t step = 0;
   TensorBlob image;
+  Incarnation donor{};  // 0: storage
+  std::uint64_t optimizer_step = 0;
+  std::uint64_t tokens_total = 0;
   friend bool operator==(const StateImage&, const StateImage&) = default;
+};
+
+// The sum of a step as the members of a stage hold it: int64 (exact) or float32 [elements], as in Part.
+struct StepSum {
+  Incarnation replica;  // who joins
+  Incarnation donor;
+  Branch branch;
+  StepId step;
+  std::uint64_t token_count = 0;
+  TensorBlob values;  // none: the step was skipped
+  friend bool operator==(const StepSum&, const StepSum&) = default;
+};
+
+enum class FileKind : std::uint8_t { kLog, kTrace };
+
+// A piece of a node's file for the run directory.
+struct FileChunk {
+  std::string name;  // of the node's process
+  FileKind kind = FileKind::kLog;
+  std::uint64_t offset = 0;   // of the first byte in the sender's stream
+  std::uint64_t dropped = 0;  // bytes of the stream that were given up so far
+  TensorBlob bytes;           // uint8 [n]
+  friend bool operator==(const FileChunk&, const FileChunk&) = default;
 };
 
 struct StateUnavailable {

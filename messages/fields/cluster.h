@@ -1,4 +1,4 @@
-// The fields of the messages between processes about themselves: cluster.h, storage.h, metrics.h. Private to codec.cpp.
+// The fields of the messages between processes about themselves: cluster.h, metrics.h. Private to codec.cpp.
 //
 // One list per message serves both directions (io.h).
 #pragma once
@@ -22,6 +22,14 @@ SHOAL_FIELDS(Hello) {
   FIELD(is_answer, IsAnswer);
 }
 
+SHOAL_FIELDS(ServedReplica) {
+  FIELD(stage, Stage);
+  FIELD(slot, Slot);
+  FIELD(replica, Replica);
+  FIELD(branch, Branch);
+  FIELD(version, Version);
+}
+
 SHOAL_FIELDS(Join) {
   FIELD(name, Name);
   FIELD(device, Device);
@@ -32,6 +40,7 @@ SHOAL_FIELDS(Join) {
   PART(endpoint, Endpoint);
   FIELD(pid, Pid);
   FIELD(fingerprint.text, Fingerprint);
+  LIST(serves, Serves);
 }
 
 SHOAL_FIELDS(Welcome) {
@@ -62,94 +71,6 @@ SHOAL_FIELDS(Peers) {
   FIELD(term, Term);
   FIELD(serial, Serial);
   LIST(peers, Peers);
-}
-
-SHOAL_FIELDS(SpawnStage) {
-  FIELD(stage, Stage);
-  FIELD(slot, Slot);
-  FIELD(replica, Replica);
-  FIELD(branch, Branch);
-  FIELD(version, Version);
-  FIELD(optimizer_step, OptimizerStep);
-  FIELD(from_checkpoint, FromCheckpoint);
-}
-
-SHOAL_FIELDS(StageReady) {
-  FIELD(stage, Stage);
-  FIELD(replica, Replica);
-  FIELD(process, Process);
-  FIELD(version, Version);
-  FIELD(state_digest, StateDigest);
-}
-
-SHOAL_FIELDS(StageEnded) {
-  FIELD(stage, Stage);
-  FIELD(replica, Replica);
-  FIELD(reason, Reason);
-}
-
-SHOAL_FIELDS(Heartbeat) {
-  FIELD(process, Process);
-  FIELD(sequence, Sequence);
-}
-
-SHOAL_FIELDS(EndProcess) {
-  FIELD(reason, Reason);
-  FIELD(exit_status, ExitStatus);
-}
-
-SHOAL_FIELDS(Leaving) {
-  FIELD(process, Process);
-  FIELD(reason, Reason);
-}
-
-SHOAL_FIELDS(ProcessLost) {
-  FIELD(process, Process);
-  FIELD(reason, Reason);
-}
-
-SHOAL_FIELDS(SaveShard) {
-  FIELD(run, Run);
-  FIELD(branch, Branch);
-  FIELD(step, Step);
-  FIELD(optimizer_step, OptimizerStep);
-  FIELD(tokens_total, TokensTotal);
-  FIELD(stage, Stage);
-  FIELD(stages, Stages);
-  FIELD(replica, Replica);
-  PART(image, Image);
-}
-
-SHOAL_FIELDS(CheckpointSaved) {
-  FIELD(branch, Branch);
-  FIELD(step, Step);
-  FIELD(weights_sha256, WeightsSha256);
-  FIELD(byte_count, ByteCount);
-  FIELD(seconds, Seconds);
-}
-
-SHOAL_FIELDS(CheckpointFailed) {
-  FIELD(branch, Branch);
-  FIELD(step, Step);
-  FIELD(reason, Reason);
-}
-
-SHOAL_FIELDS(FetchState) {
-  FIELD(replica, Replica);
-  FIELD(step, Step);
-  SCALARS(names, Names);
-}
-
-SHOAL_FIELDS(StateImage) {
-  FIELD(replica, Replica);
-  FIELD(step, Step);
-  PART(image, Image);
-}
-
-SHOAL_FIELDS(StateUnavailable) {
-  FIELD(replica, Replica);
-  FIELD(step, Step);
-  FIELD(reason, Reason);
 }
 
 SHOAL_FIELDS(ReplicaReport) {

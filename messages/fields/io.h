@@ -40,7 +40,9 @@ constexpr int last(RefusalReason) { return static_cast<int>(RefusalReason::kUnkn
 constexpr int last(AskState) { return static_cast<int>(AskState::kUnknown); }
 constexpr int last(ProcessRole) { return static_cast<int>(ProcessRole::kStorage); }
 constexpr int last(JoinRefusal) { return static_cast<int>(JoinRefusal::kRunIsOver); }
-constexpr int last(Role) { return static_cast<int>(Role::kStorage); }
+constexpr int last(Role) { return static_cast<int>(Role::kControl); }
+constexpr int last(InjectKind) { return static_cast<int>(InjectKind::kFreeze); }
+constexpr int last(FileKind) { return static_cast<int>(FileKind::kTrace); }
 constexpr int last(DType) { return static_cast<int>(DType::kUint8); }
 
 template <class T>

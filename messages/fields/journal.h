@@ -57,6 +57,12 @@ SHOAL_FIELDS(Commit) {
 
 SHOAL_FIELDS(FinishRun) { FIELD(reason, Reason); }
 
+SHOAL_FIELDS(Quarantine) {
+  FIELD(step, Step);
+  FIELD(microbatch, Microbatch);
+  FIELD(reason, Reason);
+}
+
 template <class Wire>
 void write_body(Writer& io, Wire body, const JournalBody& value) {
   std::visit(
@@ -67,6 +73,7 @@ void write_body(Writer& io, Wire body, const JournalBody& value) {
         if constexpr (std::is_same_v<T, AppointGroup>) fields(io, body.initAppointGroup(), entry);
         if constexpr (std::is_same_v<T, Commit>) fields(io, body.initCommit(), entry);
         if constexpr (std::is_same_v<T, FinishRun>) fields(io, body.initFinishRun(), entry);
+        if constexpr (std::is_same_v<T, Quarantine>) fields(io, body.initQuarantine(), entry);
       },
       value);
 }
@@ -81,6 +88,7 @@ void read_body(Reader& io, Wire body, JournalBody& value) {
       return fields(io, body.getAppointGroup(), value.emplace<AppointGroup>());
     case wire::JournalEntry::Body::COMMIT: return fields(io, body.getCommit(), value.emplace<Commit>());
     case wire::JournalEntry::Body::FINISH_RUN: return fields(io, body.getFinishRun(), value.emplace<FinishRun>());
+    case wire::JournalEntry::Body::QUARANTINE: return fields(io, body.getQuarantine(), value.emplace<Quarantine>());
   }
   throw Malformed{"a journal entry of a kind this version does not know"};
 }

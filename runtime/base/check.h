@@ -19,7 +19,7 @@ struct Bug : std::logic_error {
 
 }  // namespace shoal
 
-#define CHECK(condition, why)                                               \
-  do {                                                                      \
+#define CHECK(condition, why)                                                     \
+  do {                                                                            \
     if (!(condition)) ::shoal::report_bug(__FILE__, __LINE__, #condition, (why)); \
   } while (false)

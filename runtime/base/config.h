@@ -42,8 +42,8 @@ struct DataConfig {
 };
 
 struct BatchConfig {
-  int sequences = 64;   // per step, over all replicas
-  int microbatch = 8;   // sequences per microbatch
+  int sequences = 64;  // per step, over all replicas
+  int microbatch = 8;  // sequences per microbatch
 };
 
 struct PipelineConfig {

@@ -19,9 +19,9 @@ void set_log_level(LogLevel level);
 [[nodiscard]] LogLevel log_level_named(std::string_view name);
 
 struct LogTarget {
-  std::string file;            // empty: stderr only
+  std::string file;  // empty: stderr only
   LogLevel level = LogLevel::kInfo;
-  bool also_stderr = false;    // warnings and errors are repeated on stderr when set
+  bool also_stderr = false;  // warnings and errors are repeated on stderr when set
 };
 
 [[nodiscard]] Status open_log(const LogTarget& target);
@@ -30,12 +30,20 @@ void flush_log();
 
 // who: the actor's or module's name as `shoal ps` shows it, e.g. "stage/1/0".
 template <class... Parts>
-void log_debug(std::string_view who, const Parts&... parts) { write_log(LogLevel::kDebug, who, compose(parts...)); }
+void log_debug(std::string_view who, const Parts&... parts) {
+  write_log(LogLevel::kDebug, who, compose(parts...));
+}
 template <class... Parts>
-void log_info(std::string_view who, const Parts&... parts) { write_log(LogLevel::kInfo, who, compose(parts...)); }
+void log_info(std::string_view who, const Parts&... parts) {
+  write_log(LogLevel::kInfo, who, compose(parts...));
+}
 template <class... Parts>
-void log_warn(std::string_view who, const Parts&... parts) { write_log(LogLevel::kWarn, who, compose(parts...)); }
+void log_warn(std::string_view who, const Parts&... parts) {
+  write_log(LogLevel::kWarn, who, compose(parts...));
+}
 template <class... Parts>
-void log_error(std::string_view who, const Parts&... parts) { write_log(LogLevel::kError, who, compose(parts...)); }
+void log_error(std::string_view who, const Parts&... parts) {
+  write_log(LogLevel::kError, who, compose(parts...));
+}
 
 }  // namespace shoal

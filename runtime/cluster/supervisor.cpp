@@ -201,30 +201,31 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
 
 std::vector<ActorLine> SupervisorCore::actors() const {
   std::vector<ActorLine> lines;
+  const auto add = [&](std::string name, std::string node, std::uint64_t incarnation, std::string state) {
+    lines.push_back({std::move(node), {std::move(name), incarnation, std::move(state), 0, 0, {}, 0}});
+  };
   std::set<ProcessIncarnation> busy;
   for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
     for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
       busy.insert(member.process);
-      lines.push_back({compose("stage/", stage, "/", member.slot), processes_.name_of(member.process),
-                       member.incarnation.value, is_live(member) ? "serving" : "lost"});
+      add(compose("stage/", stage, "/", member.slot), processes_.name_of(member.process), member.incarnation.value,
+          is_live(member) ? "serving" : "lost");
     }
   }
   for (const Starting& starting : starting_) {
     busy.insert(starting.process);
-    lines.push_back({compose("stage/", starting.order.stage, "/", starting.order.slot),
-                     processes_.name_of(starting.process), starting.order.replica.value,
-                     starting.ready ? "ready" : "starting"});
+    add(compose("stage/", starting.order.stage, "/", starting.order.slot), processes_.name_of(starting.process),
+        starting.order.replica.value, starting.ready ? "ready" : "starting");
   }
   for (const ProcessIncarnation process : processes_.alive()) {
     const bool is_storage = processes_.find(process)->join.role == ProcessRole::kStorage;
     const std::string name = processes_.name_of(process);
-    lines.push_back({is_storage ? "storage" : "node_agent/" + name, name, process.value,
-                     is_storage || busy.contains(process) ? "serving" : "spare"});
+    add(is_storage ? "storage" : "node_agent/" + name, name, process.value,
+        is_storage || busy.contains(process) ? "serving" : "spare");
   }
   for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
     const Incarnation group = view_.group_of(StageId{stage});
-    lines.push_back(
-        {compose("sync_group/", stage), "spawner", group.value, votes_.contains(StageId{stage}) ? "voted" : "working"});
+    add(compose("sync_group/", stage), "spawner", group.value, votes_.contains(StageId{stage}) ? "voted" : "working");
   }
   return lines;
 }

@@ -82,10 +82,8 @@ struct EndRun {
 };
 // An actor as `shoal ps` lists it.
 struct ActorLine {
-  std::string name;
   std::string node;
-  std::uint64_t incarnation = 0;
-  std::string state;
+  ActorHealth health;
 };
 // One sentence for the log.
 struct Note {
@@ -118,6 +116,7 @@ class SupervisorCore {
   [[nodiscard]] SupervisorEffects hear(const ProcessLost& lost, Instant now);
   [[nodiscard]] SupervisorEffects hear(const Leaving& leaving, Instant now);
   [[nodiscard]] SupervisorEffects hear(const Heartbeat& heartbeat, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const PeerUnreachable& complaint, Instant now);
   [[nodiscard]] SupervisorEffects hear(const Prepared& vote, Instant now);
   [[nodiscard]] SupervisorEffects hear(const FetchJournal& fetch, Instant now);
   [[nodiscard]] SupervisorEffects hear(const CheckpointSaved& saved, Instant now);

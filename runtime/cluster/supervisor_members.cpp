@@ -55,6 +55,12 @@ SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) 
   return take_effects();
 }
 
+SupervisorEffects SupervisorCore::hear(const PeerUnreachable& complaint, Instant /*now*/) {
+  announce("peer_unreachable", processes_.name_of(complaint.peer),
+           compose("said by ", processes_.name_of(complaint.process), " after ", complaint.silent_ms, " ms"));
+  return take_effects();
+}
+
 SupervisorEffects SupervisorCore::hear(const StageReady& ready, Instant now) {
   for (Starting& starting : starting_) {
     if (starting.order.replica == ready.replica) starting.ready = ready;
@@ -181,7 +187,7 @@ void SupervisorCore::place_if_enough(Instant now) {
 void SupervisorCore::start_replica(const Placement& placement) {
   const StartPoint& start = config_.start;
   const SpawnStage order{placement.stage, placement.slot,       next_actor(),         branch_,
-                         start.version,   start.optimizer_step, start.from_checkpoint};
+                         start.version,   start.optimizer_step, start.from_checkpoint, Incarnation{}};
   starting_.push_back({order, placement.process, std::nullopt});
   note(compose("stage/", placement.stage, "/", placement.slot, " starts on ", processes_.name_of(placement.process)));
   send(to_node_agent(placement.process), order);

@@ -27,6 +27,10 @@ std::string text_of(const Commit& commit) {
   return compose("commit of step ", commit.step, commit.skip ? " (skipped: " + commit.skip->tensor + ")" : "");
 }
 std::string text_of(const FinishRun& finish) { return compose("run finished: ", finish.reason); }
+std::string text_of(const Quarantine& quarantine) {
+  return compose("microbatch ", quarantine.microbatch, " of step ", quarantine.step,
+                 " quarantined: ", quarantine.reason);
+}
 
 }  // namespace
 
@@ -46,6 +50,7 @@ void View::begin_branch(Branch branch, std::uint64_t version) {
   stage_of_.clear();
   groups_.clear();
   stages_.clear();
+  quarantined_.clear();
 }
 
 void View::change(const JournalEntry& entry, const AddReplica& added) {
@@ -87,10 +92,16 @@ void View::change(const JournalEntry& entry, const Commit& commit) {
   const std::uint64_t before = tokens_total() > 0 ? tokens_total() : committed_steps_ * commit.token_count;
   totals_.push_back({commit.optimizer_step, before + commit.token_count});
   ++committed_steps_;
+  quarantined_.clear();
   skips_in_a_row_ = commit.skip ? skips_in_a_row_ + 1 : 0;
 }
 
 void View::change(const JournalEntry& /*entry*/, const FinishRun& finish) { finished_ = finish.reason; }
+
+void View::change(const JournalEntry& entry, const Quarantine& quarantine) {
+  CHECK(entry.branch == branch_ && quarantine.step.value == committed_steps_, "only the step in progress is changed");
+  quarantined_.insert(quarantine.microbatch);
+}
 
 std::uint64_t View::optimizer_step() const { return totals_.empty() ? 0 : totals_.back().optimizer_step; }
 

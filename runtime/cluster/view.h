@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,9 @@ class View {
   // The sync group appointed last for the stage; 0: none.
   [[nodiscard]] Incarnation group_of(StageId stage) const;
 
+  // Microbatches of the step in progress that are not planned any more.
+  [[nodiscard]] const std::set<MicrobatchId>& quarantined() const { return quarantined_; }
+
   [[nodiscard]] bool is_finished() const { return finished_.has_value(); }
   // Of a finished run; empty otherwise.
   [[nodiscard]] std::string finish_reason() const { return finished_.value_or(std::string()); }
@@ -79,6 +83,7 @@ class View {
   void change(const JournalEntry& entry, const AppointGroup& appointed);
   void change(const JournalEntry& entry, const Commit& commit);
   void change(const JournalEntry& entry, const FinishRun& finish);
+  void change(const JournalEntry& entry, const Quarantine& quarantine);
 
   JournalPosition position_;
   Branch branch_;
@@ -88,6 +93,7 @@ class View {
   std::map<Incarnation, StageId> stage_of_;
   std::map<StageId, Incarnation> groups_;
   std::vector<Totals> totals_;
+  std::set<MicrobatchId> quarantined_;
   std::optional<std::string> finished_;
 };
 

@@ -186,6 +186,7 @@ class ReplicaCore {
   void follow(const Commit& entry);
   void follow(const AppointGroup&) {}  // epochs alone decide which group is obeyed (P-15, P-21)
   void follow(const FinishRun&) {}     // the supervisor ends processes; there is nothing to do until it does
+  void follow(const Quarantine&) {}    // the sync group's plan says what counts
   void fetch_journal();
   void fetch_state();
   void report(std::uint64_t state_digest);

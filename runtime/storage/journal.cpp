@@ -51,7 +51,7 @@ constexpr const char* kTables =
 }
 
 [[nodiscard]] const char* kind_of(const JournalBody& body) {
-  constexpr const char* kKinds[] = {"add", "remove", "appoint", "commit", "finish"};
+  constexpr const char* kKinds[] = {"add", "remove", "appoint", "commit", "finish", "quarantine"};
   static_assert(std::size(kKinds) == std::variant_size_v<JournalBody>);
   return kKinds[body.index()];
 }

@@ -127,7 +127,7 @@ std::vector<MetricsOutput> MetricsCore::on(const ReplicaReport& report) {
     const auto [known, is_first] = pending.digests.emplace(report.stage, report.state_digest);
     if (!is_first && known->second != report.state_digest) {
       out.emplace_back(RunEvent{"digest_mismatch", compose("stage ", report.stage, " replica ", report.replica),
-                             "replicas of a stage differ after a commit (S-3)", report.step.value});
+                                "replicas of a stage differ after a commit (S-3)", report.step.value});
     }
     break;
   }

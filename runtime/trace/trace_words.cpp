@@ -8,7 +8,7 @@ namespace shoal {
 namespace {
 
 // In the order of MessageBody's alternatives.
-constexpr std::array<std::string_view, 41> kWords = {"Forward",
+constexpr std::array<std::string_view, 48> kWords = {"Forward",
                                                      "Backward",
                                                      "Refusal",
                                                      "Ask",
@@ -48,11 +48,18 @@ constexpr std::array<std::string_view, 41> kWords = {"Forward",
                                                      "StateUnavailable",
                                                      "ReplicaReport",
                                                      "EvaluationResult",
-                                                     "RunEvent"};
+                                                     "RunEvent",
+                                                     "EndStage",
+                                                     "HeartbeatEcho",
+                                                     "PeerUnreachable",
+                                                     "Inject",
+                                                     "SaveState",
+                                                     "StepSum",
+                                                     "FileChunk"};
 static_assert(kWords.size() == std::variant_size_v<MessageBody>);
 static_assert(std::is_same_v<std::variant_alternative_t<7, MessageBody>, Prepare>);
 static_assert(std::is_same_v<std::variant_alternative_t<20, MessageBody>, Hello>);
-static_assert(std::is_same_v<std::variant_alternative_t<40, MessageBody>, RunEvent>);
+static_assert(std::is_same_v<std::variant_alternative_t<47, MessageBody>, FileChunk>);
 
 template <class Body>
 Cause cause_in(const Body& body) {
@@ -113,7 +120,7 @@ void trace_entry(const ActorTrace& trace, const JournalEntry& entry) {
   std::visit(Match{[&](const AddReplica&) { view("AddReplica"); },        //
                    [&](const RemoveReplica&) { view("RemoveReplica"); },  //
                    [&](const AppointGroup&) { view("AppointGroup"); },    //
-                   [&](const FinishRun&) { view("FinishRun"); },
+                   [&](const FinishRun&) { view("FinishRun"); }, [&](const Quarantine&) { view("Quarantine"); },
                    [&](const Commit& commit) {
                      cause.step = commit.step;
                      trace.record(TraceKind::kCommit, cause, 0, commit.skip ? "skipped" : "");

@@ -32,16 +32,17 @@ bool may_say(const LinkIdentity& sender, const MessageBody& body) {
   if (is_one_of<Hello>(body)) return true;
   if (sender.role == ProcessRole::kSpawner) {
     return is_one_of<Forward, Ask, Open, Zero, Prepare, Reduce, Missing, JournalEntries, Welcome, JoinRefused, Peers,
-                     SpawnStage, EndProcess>(body);
+                     SpawnStage, EndStage, EndProcess, HeartbeatEcho, Inject, SaveState>(body);
   }
   if (is_one_of<Join>(body)) return true;
   if (!sender.process) return false;
   if (sender.role == ProcessRole::kStorage) {
     return is_one_of<CheckpointSaved, CheckpointFailed, StateImage, StateUnavailable, Refusal, FetchJournal, Heartbeat,
-                     Leaving, RunEvent>(body);
+                     Leaving, RunEvent, PeerUnreachable>(body);
   }
   return is_one_of<Forward, Backward, Refusal, Ask, AskAnswer, Manifest, Reduced, Part, Progress, FetchJournal,
-                   StageReady, StageEnded, Heartbeat, Leaving, SaveShard, FetchState, ReplicaReport, RunEvent>(body);
+                   StageReady, StageEnded, Heartbeat, Leaving, SaveShard, FetchState, StateImage, StateUnavailable,
+                   StepSum, FileChunk, PeerUnreachable, ReplicaReport, RunEvent>(body);
 }
 
 bool speaks_for_itself(ProcessIncarnation from, const MessageBody& body) {
@@ -49,7 +50,9 @@ bool speaks_for_itself(ProcessIncarnation from, const MessageBody& body) {
       [from](const auto& message) {
         using Message = std::decay_t<decltype(message)>;
         constexpr bool names_its_sender = std::is_same_v<Message, Leaving> || std::is_same_v<Message, Heartbeat> ||
-                                          std::is_same_v<Message, StageReady> || std::is_same_v<Message, FetchJournal>;
+                                          std::is_same_v<Message, StageReady> ||
+                                          std::is_same_v<Message, FetchJournal> ||
+                                          std::is_same_v<Message, PeerUnreachable>;
         if constexpr (names_its_sender) return message.process == from;
         return true;
       },

@@ -206,7 +206,7 @@ TEST(SupervisorActor, TellsWhyItWaits) {
   world.train();
   const StatusReport report = world.status();
   EXPECT_EQ(report.steps_target, 5U);
-  EXPECT_EQ(report.actors.front().name, "stage/0/0");
+  EXPECT_EQ(report.actors.front().health.name, "stage/0/0");
   EXPECT_EQ(report.actors.front().node, "node1");
 }
 

@@ -117,15 +117,17 @@ void add_cluster(Random& random, std::vector<MessageBody>& out) {
   const auto process = id<ProcessIncarnation>(random);
   out.push_back(
       Hello{small(random), id<RunId>(random), id<Term>(random), process, ProcessRole::kStorage, text(random), true});
-  out.push_back(Join{text(random),
-                     "paced:50",
-                     small(random),
-                     random(),
-                     process,
-                     ProcessRole::kStorage,
-                     {text(random), 65535},
-                     random(),
-                     {text(random)}});
+  out.push_back(
+      Join{text(random),
+           "paced:50",
+           small(random),
+           random(),
+           process,
+           ProcessRole::kStorage,
+           {text(random), 65535},
+           random(),
+           {text(random)},
+           {{id<StageId>(random), id<ReplicaId>(random), id<Incarnation>(random), id<Branch>(random), random()}}});
   out.push_back(Welcome{random(), process, id<RunId>(random), id<Branch>(random), id<Term>(random),
                         id<JournalPosition>(random), text(random)});
   out.push_back(JoinRefused{random(), JoinRefusal::kRunIsOver, text(random)});
@@ -134,10 +136,24 @@ void add_cluster(Random& random, std::vector<MessageBody>& out) {
                       random(),
                       {{process, ProcessRole::kStorage, text(random), {text(random), 1}}}});
   out.push_back(SpawnStage{id<StageId>(random), id<ReplicaId>(random), id<Incarnation>(random), id<Branch>(random),
-                           random(), random(), true});
+                           random(), random(), true, id<Incarnation>(random)});
   out.push_back(StageReady{id<StageId>(random), id<Incarnation>(random), process, random(), random()});
-  out.push_back(StageEnded{id<StageId>(random), id<Incarnation>(random), text(random)});
-  out.push_back(Heartbeat{process, random()});
+  out.push_back(StageEnded{id<StageId>(random), id<Incarnation>(random), text(random), {}});
+  out.push_back(StageEnded{id<StageId>(random), id<Incarnation>(random), text(random),
+                           ComputedMicrobatch{id<StepId>(random), id<MicrobatchId>(random)}});
+  out.push_back(EndStage{id<StageId>(random), id<Incarnation>(random), text(random)});
+  out.push_back(
+      Heartbeat{process,
+                random(),
+                static_cast<std::int64_t>(random()),
+                {{text(random), random(), text(random), small(random), small(random), text(random), random()}}});
+  out.push_back(HeartbeatEcho{process, random(), -5, static_cast<std::int64_t>(random()), 7});
+  out.push_back(PeerUnreachable{process, id<ProcessIncarnation>(random), random()});
+  out.push_back(Inject{random(),
+                       {process, Role::kControl, id<StageId>(random), id<Incarnation>(random)},
+                       true,
+                       InjectKind::kFreeze,
+                       random()});
   out.push_back(EndProcess{text(random), small(random)});
   out.push_back(Leaving{process, text(random)});
   out.push_back(ProcessLost{process, text(random)});
@@ -148,8 +164,14 @@ void add_storage_and_metrics(Random& random, std::vector<MessageBody>& out) {
                           small(random), id<Incarnation>(random), tensor(random, DType::kUint8, {99})});
   out.push_back(CheckpointSaved{id<Branch>(random), random(), text(random), random(), real(random)});
   out.push_back(CheckpointFailed{id<Branch>(random), random(), text(random)});
-  out.push_back(FetchState{id<Incarnation>(random), random(), {text(random), text(random)}});
-  out.push_back(StateImage{id<Incarnation>(random), random(), tensor(random, DType::kUint8, {1})});
+  out.push_back(SaveState{id<Branch>(random), random(), id<StageId>(random), id<Incarnation>(random)});
+  out.push_back(FetchState{
+      id<Incarnation>(random), random(), {text(random), text(random)}, id<Incarnation>(random), id<Branch>(random)});
+  out.push_back(StateImage{id<Incarnation>(random), random(), tensor(random, DType::kUint8, {1}),
+                           id<Incarnation>(random), random(), random()});
+  out.push_back(StepSum{id<Incarnation>(random), id<Incarnation>(random), id<Branch>(random), id<StepId>(random),
+                        random(), tensor(random, DType::kInt64, {3})});
+  out.push_back(FileChunk{text(random), FileKind::kTrace, random(), random(), tensor(random, DType::kUint8, {9})});
   out.push_back(StateUnavailable{id<Incarnation>(random), random(), text(random)});
   out.push_back(
       ReplicaReport{id<Branch>(random),
@@ -182,7 +204,8 @@ std::vector<JournalEntry> every_entry(Random& random) {
                                         AppointGroup{id<StageId>(random), id<Incarnation>(random)},
                                         commit(random),
                                         Commit{},
-                                        FinishRun{text(random)}};
+                                        FinishRun{text(random)},
+                                        Quarantine{id<StepId>(random), id<MicrobatchId>(random), text(random)}};
   std::vector<JournalEntry> out;
   for (const auto& body : bodies) {
     out.push_back({id<JournalPosition>(random), id<Branch>(random), id<Term>(random), body});

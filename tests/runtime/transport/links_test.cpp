@@ -242,7 +242,7 @@ TEST(Links, S7RolesSayOnlyWhatIsTheirs) {
     EXPECT_FALSE(may_say(stranger, body));
   }
   EXPECT_TRUE(may_say(storage, StateImage{}));
-  EXPECT_FALSE(may_say(worker, StateImage{}));
+  EXPECT_TRUE(may_say(worker, StateImage{}));  // to who joins its stage
   EXPECT_TRUE(may_say(stranger, Join{}));
   EXPECT_FALSE(may_say(stranger, Backward{}));
   for (const auto& who : {spawner, worker, storage}) {

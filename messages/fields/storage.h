@@ -1,0 +1,81 @@
+// The fields of storage.h. Private to codec.cpp.
+#pragma once
+
+#include "messages/fields/io.h"
+
+namespace shoal::codec {
+
+SHOAL_FIELDS(SaveShard) {
+  FIELD(run, Run);
+  FIELD(branch, Branch);
+  FIELD(step, Step);
+  FIELD(optimizer_step, OptimizerStep);
+  FIELD(tokens_total, TokensTotal);
+  FIELD(stage, Stage);
+  FIELD(stages, Stages);
+  FIELD(replica, Replica);
+  PART(image, Image);
+}
+
+SHOAL_FIELDS(CheckpointSaved) {
+  FIELD(branch, Branch);
+  FIELD(step, Step);
+  FIELD(weights_sha256, WeightsSha256);
+  FIELD(byte_count, ByteCount);
+  FIELD(seconds, Seconds);
+}
+
+SHOAL_FIELDS(CheckpointFailed) {
+  FIELD(branch, Branch);
+  FIELD(step, Step);
+  FIELD(reason, Reason);
+}
+
+SHOAL_FIELDS(SaveState) {
+  FIELD(branch, Branch);
+  FIELD(step, Step);
+  FIELD(stage, Stage);
+  FIELD(replica, Replica);
+}
+
+SHOAL_FIELDS(FetchState) {
+  FIELD(replica, Replica);
+  FIELD(step, Step);
+  SCALARS(names, Names);
+  FIELD(donor, Donor);
+  FIELD(branch, Branch);
+}
+
+SHOAL_FIELDS(StateImage) {
+  FIELD(replica, Replica);
+  FIELD(step, Step);
+  PART(image, Image);
+  FIELD(donor, Donor);
+  FIELD(optimizer_step, OptimizerStep);
+  FIELD(tokens_total, TokensTotal);
+}
+
+SHOAL_FIELDS(StepSum) {
+  FIELD(replica, Replica);
+  FIELD(donor, Donor);
+  FIELD(branch, Branch);
+  FIELD(step, Step);
+  FIELD(token_count, TokenCount);
+  PART(values, Values);
+}
+
+SHOAL_FIELDS(FileChunk) {
+  FIELD(name, Name);
+  FIELD(kind, Kind);
+  FIELD(offset, Offset);
+  FIELD(dropped, Dropped);
+  PART(bytes, Bytes);
+}
+
+SHOAL_FIELDS(StateUnavailable) {
+  FIELD(replica, Replica);
+  FIELD(step, Step);
+  FIELD(reason, Reason);
+}
+
+}  // namespace shoal::codec

@@ -1,0 +1,44 @@
+// What a person does to a run that is under way.
+//
+//   control ──OperatorOrder──▶ supervisor ──OperatorAnswer──▶ control           (in the spawner process)
+//   supervisor ──Inject──▶ node_agent of the target's process ──▶ the target
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "messages/address.h"
+
+namespace shoal {
+
+// How a failure shows: an ordinary end, an end that cannot be trapped (of a process: SIGKILL), an exception in the
+// middle of a message, or silence for a while (of a process: SIGSTOP).
+enum class InjectKind : std::uint8_t { kExit, kKill, kThrow, kFreeze };
+
+// Fail on purpose. No process but the spawner may say it (design.md §8).
+struct Inject {
+  std::uint64_t id = 0;  // of this injection, for the trace
+  Address target;        // its process, and the actor there
+  bool whole_process = false;
+  InjectKind how = InjectKind::kExit;
+  std::uint64_t freeze_ms = 0;
+  friend bool operator==(const Inject&, const Inject&) = default;
+};
+
+enum class OperatorVerb : std::uint8_t { kKill, kDrain, kEvict };
+
+// By the name that `shoal ps` shows.
+struct OperatorOrder {
+  OperatorVerb verb = OperatorVerb::kKill;
+  std::string name;
+  InjectKind how = InjectKind::kExit;
+  std::uint64_t freeze_ms = 0;
+  std::string reason;
+};
+
+struct OperatorAnswer {
+  bool is_accepted = false;
+  std::string text;  // what was done, or why not
+};
+
+}  // namespace shoal
