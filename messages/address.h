@@ -1,4 +1,5 @@
-// Where a letter goes.
+// Where a letter goes: a process, and who there. Routers find what an address leaves open: the process of a replica by
+// the journal, that of storage by its peers.
 #pragma once
 
 #include <cstdint>

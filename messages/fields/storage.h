@@ -1,4 +1,6 @@
-// The fields of storage.h. Private to codec.cpp.
+// The fields of the messages about state on its way: storage.h. Private to codec.cpp.
+//
+// One list per message serves both directions (io.h).
 #pragma once
 
 #include "messages/fields/io.h"

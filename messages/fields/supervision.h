@@ -1,4 +1,6 @@
-// The fields of supervision.h and operate.h. Private to codec.cpp.
+// The fields of address.h, supervision.h and operate.h. Private to codec.cpp.
+//
+// One list per message serves both directions (io.h).
 #pragma once
 
 #include "messages/fields/io.h"

@@ -22,7 +22,8 @@ Effects ReplicaCore::begin(Instant now) {
 
 void ReplicaCore::fetch_state() {
   last_sent_ = now_;
-  send(Address{{}, Role::kStorage, {}, {}}, FetchState{setup_.self, setup_.version, setup_.tensor_names, Incarnation{}, setup_.branch});
+  send(Address{{}, Role::kStorage, {}, {}},
+       FetchState{setup_.self, setup_.version, setup_.tensor_names, Incarnation{}, setup_.branch});
 }
 
 Effects ReplicaCore::receive(const StateImage& message, Instant now) {

@@ -245,8 +245,9 @@ TEST(Supervisor, WhoJoinsAgainIsANewProcessAndASpare) {
   EXPECT_EQ(bench.all<JoinRefused>().size(), 0U);
   EXPECT_NE(bench.all<Welcome>().back().process, lost);
   const auto actors = bench.core.actors();
-  EXPECT_EQ(std::count_if(actors.begin(), actors.end(), [](const ActorLine& line) { return line.health.state == "spare"; }),
-            1);
+  EXPECT_EQ(
+      std::count_if(actors.begin(), actors.end(), [](const ActorLine& line) { return line.health.state == "spare"; }),
+      1);
 }
 
 TEST(Supervisor, TheLastReplicaOfAStageEndsTheRunWithAWayToResume) {  // P-29
