@@ -121,6 +121,7 @@ class SqliteJournal final : public JournalStore {
   [[nodiscard]] Status make_tables(RunId run);
   [[nodiscard]] Status read_meta();
   [[nodiscard]] Result<bool> has_tables();
+  void allocate_log();
 
   [[nodiscard]] Status append(const JournalEntry& entry) override;
   [[nodiscard]] Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) override;
@@ -177,6 +178,17 @@ Result<bool> SqliteJournal::has_tables() {
 Status SqliteJournal::make_tables(RunId run) {
   const std::string meta = compose("INSERT INTO meta VALUES('format', '", kFormat, "'), ('run', '", run.value, "');");
   return execute(compose("BEGIN;", kTables, meta, "COMMIT;"), "be created");
+}
+
+// Fills the write-ahead log once, up to where it is checkpointed and begun again: from then on an entry overwrites
+// blocks that the file has. A sync of a file that grows writes the file system's journal too (measured: 2 ms, up to 6,
+// where overwriting takes 0.2 ms), and every step waits for one. A disk without the room loses the speed, nothing else.
+void SqliteJournal::allocate_log() {
+  const bool is_full = execute("PRAGMA wal_autocheckpoint=256", "size its log").ok() &&
+                       execute("CREATE TABLE IF NOT EXISTS filler(bytes BLOB)", "size its log").ok() &&
+                       execute("INSERT INTO filler VALUES(zeroblob(1200000))", "size its log").ok();
+  const bool is_dropped = execute("DROP TABLE IF EXISTS filler", "size its log").ok();
+  if (is_full && is_dropped) static_cast<void>(execute("PRAGMA wal_checkpoint(RESTART)", "size its log"));
 }
 
 Status SqliteJournal::read_meta() {
@@ -284,6 +296,7 @@ Result<std::unique_ptr<JournalStore>> create_journal(const std::filesystem::path
   }
   if (Status made = (*journal)->make_tables(run); !made) return made.failure();
   if (Status read = (*journal)->read_meta(); !read) return read.failure();
+  (*journal)->allocate_log();
   return std::unique_ptr<JournalStore>(std::move(*journal));
 }
 
@@ -295,6 +308,7 @@ Result<std::unique_ptr<JournalStore>> open_journal(const std::filesystem::path& 
   auto journal = open_file(path, SQLITE_OPEN_READWRITE);
   if (!journal) return journal.failure();
   if (Status read = (*journal)->read_meta(); !read) return read.failure();
+  (*journal)->allocate_log();
   return std::unique_ptr<JournalStore>(std::move(*journal));
 }
 
