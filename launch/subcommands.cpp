@@ -29,7 +29,9 @@ int run_subcommand(const Subcommand& subcommand, const std::vector<std::string>&
     const auto options = parse_options(*subcommand.spec, arguments);
     if (!options) return report(options.failure());
     const auto code = subcommand.run(*options);
-    return code ? *code : report(code.failure());
+    if (!code) return report(code.failure());
+    if (!output_was_taken()) return report(fail(Error::kIo, "cannot write to standard output: is its disk full?"));
+    return *code;
   } catch (const std::exception& problem) {
     return report(fail(Error::kInternal, compose(problem.what(), "; this is a bug of the program")));
   }

@@ -72,7 +72,7 @@ std::string describe_type(const ConfigKey& key) {
 bool in_range(const KeyRange& range, double number) {
   const bool above_least = range.least_excluded ? number > range.least : number >= range.least;
   const bool below_most = range.most_excluded ? number < range.most : number <= range.most;
-  return above_least && below_most;  // false for NaN
+  return std::isfinite(number) && above_least && below_most;
 }
 
 Failure unexpected(const ConfigKey& key, const KeyValue& value) {

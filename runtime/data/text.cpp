@@ -235,7 +235,12 @@ Result<fs::path> fetch_corpus(const std::string& name, const fs::path& folder) {
     return fail(Error::kUsage, compose("there is no corpus \"", name, "\": austen and kjv can be fetched."));
   }
   const fs::path path = folder / compose(name, ".txt");
-  if (fs::exists(path)) {
+  std::error_code unreadable;
+  const fs::file_status found = fs::status(path, unreadable);
+  if (found.type() == fs::file_type::none || found.type() == fs::file_type::unknown) {
+    return fail(Error::kInvalidData, compose("cannot look for ", path.string(), ": ", unreadable.message()));
+  }
+  if (fs::exists(found)) {
     const auto kept = read_file(path.string());
     if (kept.ok() && check_text(*corpus, *kept).ok()) return path;
   }

@@ -105,6 +105,12 @@ TEST(ConfigFile, AnUnknownKeyIsNamedWithItsLineAndTheNearestName) {
   EXPECT_THAT(set_refusal("run.steps"), HasSubstr("section.key=value"));
 }
 
+TEST(ConfigFile, ANumberIsFinite) {
+  EXPECT_THAT(set_refusal("optim.lr=inf"), HasSubstr("a number above 0"));
+  EXPECT_THAT(set_refusal("model.init_std=inf"), HasSubstr("a number above 0"));
+  EXPECT_THAT(set_refusal("optim.clip_norm=nan"), HasSubstr("a number of at least 0"));
+}
+
 TEST(ConfigFile, ABadValueSaysWhatWasExpected) {
   EXPECT_THAT(refusal("[model]\n\nlayers = \"four\"\n"),
               AllOf(HasSubstr("run.toml:3"), HasSubstr("\"four\""), HasSubstr("an integer of at least 1")));
