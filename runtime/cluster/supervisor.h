@@ -8,91 +8,18 @@
 // settled. Pure: time comes in, effects go out, to be performed in order, each completely before the next.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "messages/letter.h"
-#include "runtime/base/clock.h"
-#include "runtime/cluster/commit.h"
 #include "runtime/cluster/placement.h"
-#include "runtime/cluster/process_directory.h"
 #include "runtime/cluster/restart_budget.h"
+#include "runtime/cluster/supervisor_effects.h"
 #include "runtime/cluster/view.h"
 
 namespace shoal {
-
-// The state a run starts with: nothing, or a checkpoint.
-struct StartPoint {
-  std::uint64_t version = 0;         // steps applied
-  std::uint64_t optimizer_step = 0;  // updates applied
-  bool from_checkpoint = false;
-  std::string weights_sha256;  // of the checkpoint
-};
-
-struct SupervisorConfig {
-  RunId run;
-  Term term;
-  StartPoint start;
-  std::uint32_t stages = 1;
-  std::uint32_t replicas = 1;          // per stage, waited for at the start
-  std::uint64_t steps_target = 0;      // steps committed at which the run is finished
-  std::uint64_t checkpoint_every = 0;  // steps; 0: only at the end
-  FingerprintRule fingerprints = FingerprintRule::kMayDiffer;
-  CommitPolicy policy;
-  std::string config_toml;                              // resolved; sent to every process that joins
-  std::string resume_hint;                              // "resume with: shoal train --resume DIR"
-  std::optional<Duration> wait_timeout;                 // for the first workers; exit 4 afterwards
-  Duration dead_after = std::chrono::seconds(10);       // silence of a process
-  Duration settle_for = std::chrono::seconds(5);        // for a commit or checkpoint under way when a stage is lost
-  Duration save_within = std::chrono::minutes(2);       // of a last checkpoint whose saver or storage was lost
-  Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation
-  Duration leave_within = std::chrono::seconds(5);      // processes told to end
-};
-
-// Record this as the next entry, durably, then appended(); or journal_failed().
-struct AppendEntry {
-  JournalBody body;
-};
-// Stream the journal after a position to the router of a process.
-struct SendJournal {
-  ProcessIncarnation process;
-  JournalPosition after;
-};
-// Reserve a block durably, then reserved().
-struct ReserveNumbers {
-  bool are_processes = false;
-};
-// Start (or start again) an actor of this process under an incarnation.
-struct StartGroup {
-  StageId stage;
-  Incarnation group;
-};
-struct StartDataLoader {
-  Incarnation loader;
-};
-// The process ends with this status.
-struct EndRun {
-  int exit_status = 0;
-  std::string reason;
-};
-// An actor as `shoal ps` lists it.
-struct ActorLine {
-  std::string node;
-  ActorHealth health;
-};
-// One sentence for the log.
-struct Note {
-  std::string text;
-};
-
-using SupervisorEffect =
-    std::variant<Letter, AppendEntry, SendJournal, ReserveNumbers, StartGroup, StartDataLoader, EndRun, Note>;
-using SupervisorEffects = std::vector<SupervisorEffect>;
 
 class SupervisorCore {
  public:
