@@ -15,6 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kShutdownLimit = 5s;
+constexpr auto kLastWords = 200ms;
 
 struct ShoalConfig : caf::actor_system_config {
   explicit ShoalConfig(const CafSettings& settings) {
@@ -42,12 +43,20 @@ void start_watchdog(int status) {
 
 }  // namespace
 
-void ExitLatch::set(int status, std::string reason) {
+void ExitLatch::set(int status, std::string reason, Manner manner) {
   {
     const std::lock_guard guard(mutex_);
-    if (!result_) result_.emplace(status, std::move(reason));
+    if (!result_) {
+      result_.emplace(status, std::move(reason));
+      manner_ = manner;
+    }
   }
   changed_.notify_all();
+}
+
+bool ExitLatch::is_at_once() {
+  const std::lock_guard guard(mutex_);
+  return result_ && manner_ == Manner::kAtOnce;
 }
 
 std::pair<int, std::string> ExitLatch::wait() {
@@ -115,7 +124,20 @@ int ActorProcess::run(const std::function<void(int)>& on_signal) {
   }
   const auto [status, reason] = exit_->wait();
   log_info(settings_.name, "ends with status ", status, ": ", reason);
+  if (exit_->is_at_once()) end_at_once(status);
   return status;
+}
+
+// The first actor is the tracer, if there is one: it writes what the others recorded.
+void ActorProcess::end_at_once(int status) {
+  caf::scoped_actor self{*system_, true};
+  if (!owned_.empty()) {
+    self->monitor(owned_.front());
+    self->send_exit(owned_.front(), caf::exit_reason::user_shutdown);
+    self->receive([](const caf::down_msg&) {}, caf::after(kLastWords) >> [] {});
+  }
+  flush_log();
+  _exit(status);
 }
 
 void ActorProcess::end_actors() {

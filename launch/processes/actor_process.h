@@ -27,7 +27,9 @@ struct ActorProcessSettings {
 // How a process ends: the first call counts.
 class ExitLatch {
  public:
-  void set(int status, std::string reason);
+  enum class Manner { kOrderly, kAtOnce };
+  void set(int status, std::string reason, Manner manner = Manner::kOrderly);
+  [[nodiscard]] bool is_at_once();
   // Waits; the status and why.
   [[nodiscard]] std::pair<int, std::string> wait();
   [[nodiscard]] bool wait_for(std::chrono::milliseconds duration);
@@ -36,6 +38,7 @@ class ExitLatch {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<std::pair<int, std::string>> result_;
+  Manner manner_ = Manner::kOrderly;
 };
 
 class ActorProcess {
@@ -54,13 +57,14 @@ class ActorProcess {
   void own(const Handle& actor) {
     owned_.push_back(caf::actor_cast<caf::actor>(actor));
   }
-  // The same for an actor without which the process is of no use: its death ends the process with status 1, and the
-  // keeper starts it again.
+  // The same for an actor without which the process is of no use: its death ends the process with status 1 at once, and
+  // the keeper starts it again. Nobody waits for who is in the middle of a computation: it will be done again.
   template <class Handle>
   void own_vital(const Handle& actor, const std::string& name) {
     own(actor);
-    owned_.back()->attach_functor(
-        [exit = exit_, name](const caf::error& reason) { exit->set(1, name + " died: " + caf::to_string(reason)); });
+    owned_.back()->attach_functor([exit = exit_, name](const caf::error& reason) {
+      exit->set(1, name + " died: " + caf::to_string(reason), ExitLatch::Manner::kAtOnce);
+    });
   }
 
   // What this process's actors record, kept in FOLDER/trace/<file>.trace from the moment the level is not kOff. Call it
@@ -69,12 +73,13 @@ class ActorProcess {
                                                    TraceLevel level);
 
   // Waits for a signal or the exit latch, whichever is first. A signal calls on_signal(number) once; the second one
-  // ends the process at once with 128 + number. Returns the latch's status.
+  // ends the process at once with 128 + number. Returns the latch's status, or does not return where it says at once.
   [[nodiscard]] int run(const std::function<void(int signal)>& on_signal);
 
  private:
   explicit ActorProcess(ActorProcessSettings settings);
   void end_actors();
+  [[noreturn]] void end_at_once(int status);
 
   ActorProcessSettings settings_;
   std::unique_ptr<caf::actor_system_config> config_;
