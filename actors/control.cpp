@@ -5,19 +5,40 @@
 
 #include "actors/injected.h"
 #include "runtime/base/log.h"
+#include "runtime/cluster/operator_words.h"
 
 namespace shoal {
 namespace {
 
 using Self = ControlActor::stateful_pointer<ControlState>;
 
-constexpr auto kStatusTimeout = std::chrono::seconds(5);
+constexpr auto kAnswerWithin = std::chrono::seconds(5);
 
 ControlResponse answer_status(caf::actor_system& system, const SupervisorActor& supervisor) {
   caf::scoped_actor self{system};
   ControlResponse response;
-  self->request(supervisor, kStatusTimeout, StatusQuery{})
+  self->request(supervisor, kAnswerWithin, StatusQuery{})
       .receive([&](const StatusReport& report) { response.body = status_json(report); },
+               [&](const caf::error& error) {
+                 response = control_error(503, "the supervisor does not answer: " + caf::to_string(error));
+               });
+  return response;
+}
+
+ControlResponse response_to(const OperatorAnswer& answer) {
+  switch (answer.verdict) {
+    case OperatorVerdict::kDone: return {200, done_text(answer.text)};
+    case OperatorVerdict::kUnknownName: return control_error(404, answer.text);
+    case OperatorVerdict::kRefused: break;
+  }
+  return control_error(409, answer.text);
+}
+
+ControlResponse give_order(caf::actor_system& system, const SupervisorActor& supervisor, OperatorOrder order) {
+  caf::scoped_actor self{system};
+  ControlResponse response;
+  self->request(supervisor, kAnswerWithin, std::move(order))
+      .receive([&](const OperatorAnswer& answer) { response = response_to(answer); },
                [&](const caf::error& error) {
                  response = control_error(503, "the supervisor does not answer: " + caf::to_string(error));
                });
@@ -37,6 +58,12 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
                 });
   server.handle({"GET", "/v1/status", {PeerRole::kOperator}},
                 [&system, supervisor](const ControlRequest&) { return answer_status(system, supervisor); });
+  server.handle({"POST", std::string(kKillPath), {PeerRole::kOperator}},
+                [&system, supervisor](const ControlRequest& request) {
+                  auto order = parse_kill(request.body);
+                  if (!order) return control_error(400, order.failure().message);
+                  return give_order(system, supervisor, std::move(*order));
+                });
 }
 
 }  // namespace

@@ -105,6 +105,11 @@ void refused(Self self, const JoinRefused& refusal) {
   end(self, is_too_late ? 0 : exit_code(Error::kRefused), refusal.explanation);
 }
 
+void fail_on_purpose(Self self, const Inject& order) {
+  log_warn("node_agent", "injection ", order.id, " of ", order.whole_process ? "this process" : "this actor");
+  return order.whole_process ? self->state.settings.fail_process(order) : suffer(order);
+}
+
 }  // namespace
 
 NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) {
@@ -114,7 +119,7 @@ NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) 
   self->send(self->state.settings.router, Attach{Role::kNodeAgent, {}, {}, caf::actor_cast<caf::actor>(self)});
   self->send(self, Tick{});
   return {
-      [](const Inject& order) { suffer(order); },
+      [self](const Inject& order) { fail_on_purpose(self, order); },
       [self](const Welcome& welcome) { accept(self, welcome); },
       [self](const JoinRefused& refusal) { refused(self, refusal); },
       [self](const SpawnStage& order) { start_stage(self, order); },

@@ -57,9 +57,22 @@ void undeliverable(RouterSelf self, const Letter& letter) {
   if (const auto* ask = std::get_if<Ask>(&letter.body)) refuse_for_absent(self, *ask, letter.to);
 }
 
+// An end is sent as an exit message; who is to throw or freeze does it in a handler (injected.h).
+void inflict(RouterSelf self, const caf::actor& victim, const Inject& order) {
+  Cause cause;
+  cause.run = self->state.links->self().run;
+  cause.term = self->state.links->self().term;
+  self->state.trace.record(TraceKind::kFault, cause, 0, compose("injection #", order.id));
+  const bool ends_it = order.how == InjectKind::kExit || order.how == InjectKind::kKill;
+  if (order.whole_process || !ends_it) return caf::anon_send<caf::message_priority::high>(victim, order);
+  const bool is_kill = order.how == InjectKind::kKill;
+  caf::anon_send_exit(victim, is_kill ? caf::exit_reason::kill : caf::exit_reason::user_shutdown);
+}
+
 void hand_over(RouterSelf self, Letter letter, Duration transfer) {
   const auto found = self->state.locals.find(key_of(letter.to.role, letter.to.stage, letter.to.incarnation));
   if (found == self->state.locals.end()) return undeliverable(self, letter);
+  if (const auto* inject = std::get_if<Inject>(&letter.body)) return inflict(self, found->second, *inject);
   const bool is_timed = transfer > Duration::zero() && letter.to.role == Role::kStage;
   if (is_timed) caf::anon_send(found->second, TransferTimed{milliseconds(transfer)});
   std::visit([&](auto& body) { caf::anon_send(found->second, std::move(body)); }, letter.body);
@@ -113,6 +126,11 @@ struct Reader {
   }
   Reading operator()(const JournalEntries& entries) const {
     follow(self, entries);
+    return Reading::kConsumed;
+  }
+  Reading operator()(const Inject& order) const {
+    if (to.role != Role::kRouter) return Reading::kDeliver;
+    inflict(self, caf::actor_cast<caf::actor>(self), order);
     return Reading::kConsumed;
   }
   Reading operator()(const Peers& peers) const {

@@ -17,6 +17,7 @@ constexpr auto kTickPeriod = 100ms;
 constexpr std::size_t kEntriesPerLetter = 256;
 constexpr std::uint64_t kEntriesWithDetails = 4;  // the newest travel whole (view.h)
 constexpr std::uint64_t kNumbersReserved = 1024;
+constexpr auto kAnswerFirst = 250ms;  // for the answer to an order that ends who would bring it
 
 [[nodiscard]] Instant now(Self self) { return self->clock().now(); }
 
@@ -83,6 +84,11 @@ struct Performer {
     log_info("supervisor", effect.text);
     return true;
   }
+  bool operator()(const InjectHere& effect) const {
+    const Inject& order = effect.order;
+    self->delayed_send(self->state.settings.router, kAnswerFirst, Letter{kSpawnerProcess, order.target, order});
+    return true;
+  }
 
  private:
   void trace_start(const std::string& child) const {
@@ -92,7 +98,7 @@ struct Performer {
   }
   bool adopt_child(const caf::actor& child, SupervisedChild record) const {
     self->state.children[child.address()] = std::move(record);
-    self->link_to(child);
+    self->monitor(child);
     return true;
   }
   void send_entries(ProcessIncarnation process, std::vector<JournalEntry> entries) const {
@@ -130,18 +136,28 @@ void tick(Self self) {
   perform(self, self->state.core->tick(now(self)));
 }
 
-// From a child: it ended. From anybody else: an order to end, children included.
-void exit_received(Self self, const caf::exit_msg& exit) {
-  const auto child = self->state.children.find(exit.source);
-  if (child == self->state.children.end()) return self->quit(exit.reason);
+void child_ended(Self self, const caf::down_msg& down) {
+  const auto child = self->state.children.find(down.source);
+  if (child == self->state.children.end()) return;
   const SupervisedChild ended = std::move(child->second);
   self->state.children.erase(child);
   auto& core = *self->state.core;
-  const std::string reason = caf::to_string(exit.reason);
+  const std::string reason = caf::to_string(down.reason);
   const std::string who = ended.group ? compose("sync_group/", ended.group->stage) : "data_loader";
   self->state.trace.record(TraceKind::kFault, trace_cause(self), 0, who + ": " + reason);
   perform(self, ended.group ? core.group_ended(ended.group->stage, ended.group->group, reason, now(self))
                             : core.data_loader_ended(reason, now(self)));
+}
+
+[[nodiscard]] OperatorAnswer obey(Self self, const OperatorOrder& order) {
+  OperatorOutcome outcome = self->state.core->operate(order, now(self));
+  log_info("supervisor", "an order of ", order.reason, " for ", order.name, ": ", outcome.answer.text);
+  if (outcome.injection != 0) {
+    const std::string what = compose("#", outcome.injection, " ", order.name);
+    self->state.trace.record(TraceKind::kFault, trace_cause(self), 0, what);
+  }
+  perform(self, std::move(outcome.effects));
+  return outcome.answer;
 }
 
 [[nodiscard]] StatusReport report(Self self) {
@@ -175,7 +191,8 @@ void adopt(Self self, SupervisorSettings settings) {
   state.settings = std::move(settings);
   state.core.emplace(state.settings.core);
   state.trace = ActorTrace(state.settings.tracer, "supervisor");
-  self->set_exit_handler([self](const caf::exit_msg& exit) { exit_received(self, exit); });
+  self->set_exit_handler([self](const caf::exit_msg& exit) { self->quit(exit.reason); });
+  self->set_down_handler([self](const caf::down_msg& down) { child_ended(self, down); });
   self->send(state.settings.router, Attach{Role::kSupervisor, {}, {}, caf::actor_cast<caf::actor>(self)});
   if (const Status read = replay(state); !read) {
     log_error("supervisor", read.failure().message);
@@ -186,6 +203,14 @@ void adopt(Self self, SupervisorSettings settings) {
 }
 
 }  // namespace
+
+SupervisorState::~SupervisorState() {
+  for (const auto& [address, child] : children) {
+    if (const auto actor = caf::actor_cast<caf::actor>(address)) {
+      caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+    }
+  }
+}
 
 SupervisorActor::behavior_type supervisor(Self self, SupervisorSettings settings) {
   adopt(self, std::move(settings));
@@ -208,9 +233,7 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorSettings settings
         perform(self, self->state.core->stop(stop.reason, stop.exit_status, now(self)));
       },
       [self](const Tick&) { tick(self); },
-      [](const OperatorOrder& order) {
-        return OperatorAnswer{false, "nothing here is named " + order.name};
-      },
+      [self](const OperatorOrder& order) { return obey(self, order); },
       [self](const StatusQuery&) { return report(self); },
   };
 }

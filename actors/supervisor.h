@@ -2,7 +2,7 @@
 //
 // Everything is decided in runtime/cluster/supervisor.h. An entry is durable before its consequences are performed
 // (P-2); when the journal refuses one, nothing that follows from it happens and the run halts. Spawned detached,
-// because it waits for the disk. Its children are linked to it: they never outlive it, and it restarts them.
+// because it waits for the disk. It watches its children and restarts them; they end with it, however it ends.
 #pragma once
 
 #include <functional>
@@ -42,6 +42,7 @@ struct SupervisorState {
   std::map<caf::actor_addr, SupervisedChild> children;
   std::set<std::string> started;  // children that have been there: one that starts again is a restart
   ActorTrace trace;
+  ~SupervisorState();  // ends the children
 };
 
 SupervisorActor::behavior_type supervisor(SupervisorActor::stateful_pointer<SupervisorState> self,

@@ -11,6 +11,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
+#include "runtime/cluster/operator_words.h"
 
 namespace shoal {
 namespace {
@@ -133,7 +134,9 @@ Result<NodeOptions> node_options(const Options& options) {
   return node;
 }
 
-Result<StatusOptions> status_options(const Options& options) {
+namespace {
+
+Result<RunLocator> locator_of(const Options& options) {
   RunLocator where;
   if (const auto address = options.value("--spawner")) {
     const auto spawner = parse_host_port(*address);
@@ -141,13 +144,29 @@ Result<StatusOptions> status_options(const Options& options) {
     if (!options.has("--certs")) return missing("--spawner needs --certs DIR: the operator's certificate");
     where.spawner = *spawner;
     where.certs = *options.value("--certs");
-    return StatusOptions{where};
+    return where;
   }
   if (options.has("--certs")) return missing("--certs goes with --spawner HOST:PORT");
   const auto named = options.value("--run");
   const auto directory = named ? Result<std::string>(*named) : newest_run(surroundings_here().folder);
   if (!directory) return directory.failure();
-  return StatusOptions{RunLocator{*directory, std::nullopt, *directory + "/certs"}};
+  return RunLocator{*directory, std::nullopt, *directory + "/certs"};
+}
+
+}  // namespace
+
+Result<StatusOptions> status_options(const Options& options) {
+  const auto where = locator_of(options);
+  if (!where) return where.failure();
+  return StatusOptions{*where};
+}
+
+Result<KillOptions> kill_options(const Options& options) {
+  const auto where = locator_of(options);
+  if (!where) return where.failure();
+  const auto how = parse_how(options.value("--how").value_or("exit"));
+  if (!how) return missing("--how " + how.failure().message);
+  return KillOptions{*where, {OperatorVerb::kKill, *options.positional(0), how->how, how->freeze_ms, "shoal kill"}};
 }
 
 Result<EvalOptions> eval_options(const Options& options) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "launch/commands/inspect/inspect.h"
+#include "launch/commands/operate/operate.h"
 #include "launch/commands/plan/init.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/processes.h"
@@ -19,6 +20,7 @@ namespace shoal {
 [[nodiscard]] Result<SpawnerOptions> spawner_options(const Options& options);
 [[nodiscard]] Result<NodeOptions> node_options(const Options& options);
 [[nodiscard]] Result<StatusOptions> status_options(const Options& options);
+[[nodiscard]] Result<KillOptions> kill_options(const Options& options);
 [[nodiscard]] Result<EvalOptions> eval_options(const Options& options);
 [[nodiscard]] Result<SampleOptions> sample_options(const Options& options);
 [[nodiscard]] Result<ExportOptions> export_options(const Options& options);

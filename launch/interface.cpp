@@ -90,12 +90,29 @@ CommandSpec sample() {
           ""};
 }
 
+std::vector<OptionSpec> with_locator(std::vector<OptionSpec> options) {
+  options.insert(options.end(), kLocator.begin(), kLocator.end());
+  return options;
+}
+
+CommandSpec kill() {
+  return {"kill",
+          "Makes one actor or process of a run fail, on purpose.",
+          {{"NAME", true, "as `shoal ps` shows it, or a node, as in node2"}},
+          with_locator({{"--how", kValue, "KIND",
+                         "exit, kill (cannot be trapped; of a node: SIGKILL), throw, freeze=S (default: exit)"}}),
+          "Names: stage/1/0, router/node2, node_agent/node2, tracer/node2, data_loader, sync_group/0, metrics,\n"
+          "control, storage, supervisor (ends the spawner process), node2 (its whole process).\n"
+          "Exit status: 0 done, 2 nothing has that name, 4 the spawner is not reached, or its run is over."};
+}
+
 std::vector<CommandSpec> make_commands() {
   return {
       train(),
       spawner(),
       node(),
       {"status", "Says why a run trains or does not.", {}, kLocator, ""},
+      kill(),
       {"eval",
        "Prints loss, perplexity and bits per byte of a checkpoint.",
        {kRun},
@@ -138,9 +155,9 @@ const CommandSpec& command_named(std::string_view name) {
 }
 
 const std::vector<std::string>& commands_not_in_this_version() {
-  static const std::vector<std::string> names = {"ps",    "logs",     "top",        "kill",  "chaos",
-                                                 "drain", "evict",    "token",      "trace", "import",
-                                                 "plan",  "simulate", "experiment", "runs",  "dashboard"};
+  static const std::vector<std::string> names = {"ps",       "logs",       "top",   "chaos",    "drain",
+                                                 "evict",    "token",      "trace", "import",   "plan",
+                                                 "simulate", "experiment", "runs",  "dashboard"};
   return names;
 }
 

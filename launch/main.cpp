@@ -42,6 +42,7 @@ std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
       {&command_named("spawner"), bind(spawner_options, run_spawner)},
       {&command_named("node"), bind(node_options, run_node)},
       {&command_named("status"), bind(status_options, run_status)},
+      {&command_named("kill"), bind(kill_options, run_kill)},
       {&command_named("eval"), in_worker(eval_options, words)},
       {&command_named("sample"), in_worker(sample_options, words)},
       {&command_named("export"), bind(export_options, run_export)},

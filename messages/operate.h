@@ -1,7 +1,7 @@
 // What a person does to a run that is under way.
 //
 //   control ──OperatorOrder──▶ supervisor ──OperatorAnswer──▶ control           (in the spawner process)
-//   supervisor ──Inject──▶ node_agent of the target's process ──▶ the target
+//   supervisor ──Inject──▶ router of the target's process ──▶ the target; its node_agent when the process is meant
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,10 @@ struct OperatorOrder {
   std::string reason;
 };
 
+enum class OperatorVerdict : std::uint8_t { kDone, kUnknownName, kRefused };
+
 struct OperatorAnswer {
-  bool is_accepted = false;
+  OperatorVerdict verdict = OperatorVerdict::kRefused;
   std::string text;  // what was done, or why not
 };
 

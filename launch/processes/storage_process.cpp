@@ -8,6 +8,7 @@
 #include "actors/storage.h"
 #include "launch/commands/run/processes.h"
 #include "launch/processes/actor_process.h"
+#include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
 #include "launch/processes/run_directory.h"
 #include "runtime/base/config_file.h"
@@ -86,6 +87,7 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
     CHECK(false, "a storage process was asked for a stage");
   };
   agent.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
+  agent.fail_process = [exit = process.exit()](const Inject& order) { fail_process(order, exit); };
   const auto agent_actor = process.system().spawn(node_agent, std::move(agent));
   process.own_vital(agent_actor, "node_agent");
   return process.run([&](int) { process.exit()->set(143, "asked to end by a signal"); });

@@ -9,6 +9,7 @@
 #include "actors/stage.h"
 #include "launch/commands/run/processes.h"
 #include "launch/processes/actor_process.h"
+#include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
 #include "runtime/base/log.h"
 #include "runtime/device/executor_factory.h"
@@ -116,6 +117,7 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     return actor;
   };
   settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
+  settings.fail_process = [exit = process.exit()](const Inject& order) { fail_process(order, exit); };
   return settings;
 }
 

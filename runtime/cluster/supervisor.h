@@ -17,6 +17,7 @@
 #include "runtime/cluster/placement.h"
 #include "runtime/cluster/restart_budget.h"
 #include "runtime/cluster/supervisor_effects.h"
+#include "runtime/cluster/targets.h"
 #include "runtime/cluster/view.h"
 
 namespace shoal {
@@ -56,6 +57,9 @@ class SupervisorCore {
   [[nodiscard]] SupervisorEffects group_ended(StageId stage, Incarnation group, const std::string& reason, Instant now);
   [[nodiscard]] SupervisorEffects data_loader_ended(const std::string& reason, Instant now);
   [[nodiscard]] SupervisorEffects tick(Instant now);
+  // supervisor_operator.cpp. Errors are answers: an unknown name, a run that is over.
+  [[nodiscard]] OperatorOutcome operate(const OperatorOrder& order, Instant now);
+  [[nodiscard]] std::vector<Target> targets() const;
 
   [[nodiscard]] Phase phase() const { return phase_; }
   [[nodiscard]] const View& view() const { return view_; }

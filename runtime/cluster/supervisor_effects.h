@@ -80,8 +80,19 @@ struct Note {
   std::string text;
 };
 
-using SupervisorEffect =
-    std::variant<Letter, AppendEntry, SendJournal, ReserveNumbers, StartGroup, StartDataLoader, EndRun, Note>;
+// To an actor of this process, once whoever ordered it has had the answer.
+struct InjectHere {
+  Inject order;
+};
+
+using SupervisorEffect = std::variant<Letter, AppendEntry, SendJournal, ReserveNumbers, StartGroup, StartDataLoader,
+                                      EndRun, Note, InjectHere>;
 using SupervisorEffects = std::vector<SupervisorEffect>;
+
+struct OperatorOutcome {
+  OperatorAnswer answer;
+  SupervisorEffects effects;
+  std::uint64_t injection = 0;  // its number; 0: none was made
+};
 
 }  // namespace shoal

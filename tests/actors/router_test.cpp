@@ -41,7 +41,7 @@ caf::behavior hears(std::shared_ptr<Heard> heard) {
 }
 
 caf::behavior recorder(caf::event_based_actor*, std::shared_ptr<Heard> heard) {
-  return hears<Join, Welcome, Heartbeat, FetchJournal, ProcessLost, Forward, Backward, Ask, SpawnStage>(heard);
+  return hears<Join, Welcome, Heartbeat, FetchJournal, ProcessLost, Forward, Backward, Ask, SpawnStage, Inject>(heard);
 }
 
 struct Network {
@@ -295,6 +295,71 @@ TEST(Router, ANodeCannotPlayTheSpawner) {
   net.say(2, {ProcessIncarnation{3}, Role::kRouter, {}, {}}, JournalEntries{kRun, Term{9}, {forged}});
   net.advance(50ms);
   EXPECT_EQ(stage->entries.size(), 2U);
+}
+
+Inject injection(const Address& target, InjectKind how) { return {1, target, false, how, 0}; }
+
+TEST(Router, AnInjectionEndsItsTargetAndNobodyElse) {
+  Network net;
+  net.two_stages();
+  const auto first = net.attach(2, Role::kStage, StageId{0}, kFirst);
+  const auto second = net.attach(3, Role::kStage, StageId{1}, kSecond);
+  int ended = 0;
+  for (const auto& actor : net.others) actor->attach_functor([&ended] { ++ended; });
+  const Address target = to_stage(ProcessIncarnation{3}, kSecond);
+  net.say(1, target, injection(target, InjectKind::kExit));
+  net.advance(50ms);
+  EXPECT_EQ(ended, 1);
+  net.say(2, to_stage({}, kSecond), forward_of(2));
+  net.advance(50ms);
+  EXPECT_TRUE(second->all<Forward>().empty());
+}
+
+TEST(Router, AnInjectionThatIsNoEndIsHeardByItsTarget) {
+  Network net;
+  net.two_stages();
+  const auto stage = net.attach(3, Role::kStage, StageId{1}, kSecond);
+  const auto agent = net.attach(3, Role::kNodeAgent);
+  const Address target = to_stage(ProcessIncarnation{3}, kSecond);
+  net.say(1, target, injection(target, InjectKind::kThrow));
+  Inject whole = injection(to_node_agent(ProcessIncarnation{3}), InjectKind::kKill);
+  whole.whole_process = true;
+  net.say(1, whole.target, whole);
+  net.advance(50ms);
+  EXPECT_EQ(stage->all<Inject>().size(), 1U);
+  EXPECT_EQ(agent->all<Inject>(), std::vector<Inject>{whole}) << "the agent lives: it has to kill the process";
+}
+
+TEST(Router, ARouterItselfMayBeTheTarget) {
+  Network net;
+  net.two_stages();
+  int ended = 0;
+  caf::actor_cast<caf::actor>(net.published.at(3))->attach_functor([&ended] { ++ended; });
+  const Address target{ProcessIncarnation{3}, Role::kRouter, {}, {}};
+  net.say(1, target, injection(target, InjectKind::kKill));
+  net.advance(50ms);
+  EXPECT_EQ(ended, 1);
+}
+
+TEST(Router, S7AnInjectionFromANodeIsDropped) {
+  Network net;
+  net.two_stages();
+  const auto stage = net.attach(3, Role::kStage, StageId{1}, kSecond);
+  const auto supervisor = net.attach(1, Role::kSupervisor);
+  int ended = 0;
+  for (const auto& actor : net.others) actor->attach_functor([&ended] { ++ended; });
+  const Address target = to_stage(ProcessIncarnation{3}, kSecond);
+  for (const auto how : {InjectKind::kExit, InjectKind::kKill, InjectKind::kThrow}) {
+    net.say(2, target, injection(target, how));
+    net.say(2, to_supervisor(), injection(to_supervisor(), how));
+  }
+  net.advance(50ms);
+  EXPECT_EQ(ended, 0);
+  EXPECT_TRUE(stage->all<Inject>().empty());
+  EXPECT_TRUE(supervisor->all<Inject>().empty());
+  net.say(1, target, injection(target, InjectKind::kKill));  // the control: from the spawner it works
+  net.advance(50ms);
+  EXPECT_EQ(ended, 1);
 }
 
 TEST(Router, TheSpawnerReportsALostProcessAndLettersWaitForItsReturn) {

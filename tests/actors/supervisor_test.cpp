@@ -49,6 +49,7 @@ RouterActor::behavior_type fake_router(RouterActor::pointer, std::shared_ptr<See
         }
         seen->letters.push_back(letter);
       },
+      [](const Inject&) {},
       [](const WireFrame&) {},
       [](const Attach&) {},
       [](const Detach&) {},
@@ -93,6 +94,10 @@ class World {
     caf::anon_send_exit(supervisor_, caf::exit_reason::user_shutdown);
     drain();
   }
+  void kill_supervisor() {
+    caf::anon_send_exit(supervisor_, caf::exit_reason::kill);
+    drain();
+  }
   caf::actor start_child() {
     seen->children.push_back(system->spawn([] { return child(); }));
     return seen->children.back();
@@ -118,6 +123,16 @@ class World {
     answer.receive([&](StatusReport& found) { report = found; },
                    [&](caf::error& error) { ADD_FAILURE() << system->render(error); });
     return report;
+  }
+  OperatorAnswer order(const std::string& name) {
+    OperatorAnswer answer;
+    caf::scoped_actor asker{*system};
+    auto asked = asker->request(supervisor_, caf::infinite,
+                                OperatorOrder{OperatorVerb::kKill, name, InjectKind::kKill, 0, "a test"});
+    drain();
+    asked.receive([&](OperatorAnswer& found) { answer = found; },
+                  [&](caf::error& error) { ADD_FAILURE() << system->render(error); });
+    return answer;
   }
   template <class Message>
   std::vector<Message> all() const {
@@ -189,6 +204,30 @@ TEST(SupervisorActor, StartsAChildAgainThatEnds) {
   EXPECT_EQ(world.seen->journal->last_position(), JournalPosition{3});  // the new group was appointed
 }
 
+// A kill cannot be trapped: a link would take the supervisor along.
+TEST(SupervisorActor, SurvivesTheKillOfAChild) {
+  World world;
+  world.train();
+  for (std::size_t index = 0; index < 2; ++index) {
+    caf::anon_send_exit(world.seen->children[index], caf::exit_reason::kill);
+    world.drain();
+  }
+  EXPECT_EQ(world.seen->children.size(), 4U);
+  EXPECT_EQ(world.status().steps_target, 5U);
+}
+
+TEST(SupervisorActor, AnswersAnOrderBeforeItIsObeyed) {
+  World world;
+  world.train();
+  const OperatorAnswer answer = world.order("metrics");
+  EXPECT_EQ(answer.verdict, OperatorVerdict::kDone);
+  EXPECT_TRUE(world.all<Inject>().empty());
+  world.advance(std::chrono::seconds(1));
+  ASSERT_EQ(world.all<Inject>().size(), 1U);
+  EXPECT_EQ(world.all<Inject>()[0].target, to_metrics());
+  EXPECT_EQ(world.order("nobody").verdict, OperatorVerdict::kUnknownName);
+}
+
 TEST(SupervisorActor, StreamsTheJournalFromWhereItIsAsked) {
   World world;
   world.train();
@@ -218,6 +257,17 @@ TEST(SupervisorActor, EndsItsChildrenWithItself) {
     caf::actor_cast<caf::abstract_actor*>(actor)->attach_functor([&ended] { ++ended; });
   }
   world.end_supervisor();
+  EXPECT_EQ(ended, 2);
+}
+
+TEST(SupervisorActor, LeavesNoChildWhenItIsKilled) {
+  World world;
+  world.train();
+  int ended = 0;
+  for (const caf::actor& actor : world.seen->children) {
+    caf::actor_cast<caf::abstract_actor*>(actor)->attach_functor([&ended] { ++ended; });
+  }
+  world.kill_supervisor();
   EXPECT_EQ(ended, 2);
 }
 

@@ -6,18 +6,11 @@
 #include <optional>
 #include <string>
 
+#include "launch/processes/live_run.h"
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
-#include "runtime/transport/sockets.h"
 
 namespace shoal {
-
-// A live run: the directory that holds its address and the operator's certificate, or both named.
-struct RunLocator {
-  std::string run_directory;  // empty where `spawner` is set
-  std::optional<HostPort> spawner;
-  std::string certs;  // folder with the operator's certificate
-};
 
 // `shoal status`. Errors: kUnreachable.
 struct StatusOptions {

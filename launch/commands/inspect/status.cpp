@@ -4,25 +4,10 @@
 #include <sstream>
 
 #include "launch/commands/inspect/inspect.h"
-#include "launch/processes/run_directory.h"
 #include "launch/say.h"
-#include "runtime/transport/control/control_client.h"
 
 namespace shoal {
 namespace {
-
-struct Located {
-  TlsFiles files;
-  HostPort spawner;
-};
-
-Result<Located> locate(const RunLocator& where) {
-  if (where.spawner) return Located{credential_files(where.certs, "operator"), *where.spawner};
-  const RunDirectory run{where.run_directory};
-  const auto address = read_spawner_json(run);
-  if (!address) return address.failure();
-  return Located{credential_files(run.certs(), "operator"), address->control};
-}
 
 std::string describe(const nlohmann::json& status) {
   std::ostringstream out;
@@ -42,9 +27,7 @@ std::string describe(const nlohmann::json& status) {
 }  // namespace
 
 Result<int> run_status(const StatusOptions& options) {
-  const auto located = locate(options.where);
-  if (!located) return located.failure();
-  const auto client = ControlClient::create(located->files, located->spawner);
+  const auto client = client_of(options.where);
   if (!client) return client.failure();
   const auto answer = client->get("/v1/status");
   if (!answer) return answer.failure();

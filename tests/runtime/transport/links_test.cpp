@@ -251,6 +251,22 @@ TEST(Links, S7RolesSayOnlyWhatIsTheirs) {
   }
 }
 
+// Nobody but the spawner's process ends, fails or removes anything (design.md §8).
+TEST(Links, S7NothingThatKillsIsHeardFromANode) {
+  const LinkIdentity spawner{ProcessRole::kSpawner, kSpawnerProcess, ""};
+  const std::vector<LinkIdentity> others = {{ProcessRole::kNode, ProcessIncarnation{4}, ""},
+                                            {ProcessRole::kStorage, ProcessIncarnation{5}, ""},
+                                            {ProcessRole::kNode, std::nullopt, ""},
+                                            {ProcessRole::kStorage, std::nullopt, ""}};
+  Inject whole_process;
+  whole_process.whole_process = true;
+  const std::vector<MessageBody> deadly{Inject{}, whole_process, EndProcess{}, EndStage{}, JournalEntries{}, Zero{}};
+  for (const MessageBody& body : deadly) {
+    EXPECT_TRUE(may_say(spawner, body)) << body.index();
+    for (const LinkIdentity& other : others) EXPECT_FALSE(may_say(other, body)) << body.index();
+  }
+}
+
 TEST(Links, WaitingLettersAreBoundedInBytes) {
   WaitingLetters waiting(4096);
   for (int i = 0; i < 10; ++i) waiting.add(ProcessIncarnation{1}, Letter{{}, {}, Heartbeat{}});

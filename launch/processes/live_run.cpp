@@ -1,0 +1,16 @@
+// Reads spawner.json, or takes the address as given.
+#include "launch/processes/live_run.h"
+
+#include "launch/processes/run_directory.h"
+
+namespace shoal {
+
+Result<ControlClient> client_of(const RunLocator& where) {
+  if (where.spawner) return ControlClient::create(credential_files(where.certs, "operator"), *where.spawner);
+  const RunDirectory run{where.run_directory};
+  const auto address = read_spawner_json(run);
+  if (!address) return address.failure();
+  return ControlClient::create(credential_files(run.certs(), "operator"), address->control);
+}
+
+}  // namespace shoal

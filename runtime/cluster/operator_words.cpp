@@ -1,0 +1,100 @@
+// What a stranger's JSON may hold is checked field by field; an exception of the library ends here.
+#include "runtime/cluster/operator_words.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::array<std::string_view, 4> kWords = {"exit", "kill", "throw", "freeze"};
+constexpr std::string_view kFreeze = "freeze=";
+constexpr std::size_t kTextBytesMax = 200;
+
+std::optional<InjectKind> kind_named(std::string_view word) {
+  const auto found = std::find(kWords.begin(), kWords.end(), word);
+  if (found == kWords.end()) return std::nullopt;
+  return static_cast<InjectKind>(found - kWords.begin());
+}
+
+Result<std::string> text_field(const nlohmann::json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_string())
+    return fail(Error::kUsage, compose("the order has no text '", key, "'"));
+  auto text = found->get<std::string>();
+  if (text.empty() || text.size() > kTextBytesMax) {
+    return fail(Error::kUsage, compose("'", key, "' of the order has ", text.size(), " bytes; expected 1 to 200"));
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<InjectWords> parse_how(std::string_view text) {
+  if (text.starts_with(kFreeze)) {
+    const std::string_view digits = text.substr(kFreeze.size());
+    double seconds = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
+    const bool is_number = error == std::errc() && end == digits.data() + digits.size();
+    if (is_number && seconds > 0 && seconds * 1000 <= static_cast<double>(kFreezeMsMax)) {
+      return InjectWords{InjectKind::kFreeze, static_cast<std::uint64_t>(seconds * 1000 + 0.5)};
+    }
+  } else if (const auto kind = kind_named(text); kind && *kind != InjectKind::kFreeze) {
+    return InjectWords{*kind, 0};
+  }
+  return fail(Error::kUsage, compose("'", text, "': expected exit, kill, throw, or freeze=S with up to 3600 seconds"));
+}
+
+std::string_view word_of(InjectKind how) { return kWords.at(static_cast<std::size_t>(how)); }
+
+std::string deed_of(InjectKind how, std::uint64_t freeze_ms) {
+  switch (how) {
+    case InjectKind::kExit: return "told to end";
+    case InjectKind::kKill: return "killed";
+    case InjectKind::kThrow: return "made to throw";
+    case InjectKind::kFreeze: break;
+  }
+  return compose("frozen for ", static_cast<double>(freeze_ms) / 1000, " s");
+}
+
+std::string kill_text(const OperatorOrder& order) {
+  return nlohmann::json{
+      {"name", order.name}, {"how", word_of(order.how)}, {"freeze_ms", order.freeze_ms}, {"reason", order.reason}}
+      .dump();
+}
+
+Result<OperatorOrder> parse_kill(std::string_view body) {
+  const auto json = nlohmann::json::parse(body, nullptr, false);
+  if (!json.is_object()) return fail(Error::kUsage, "the order is not a JSON object");
+  const auto name = text_field(json, "name");
+  if (!name) return name.failure();
+  const auto reason = text_field(json, "reason");
+  if (!reason) return reason.failure();
+  const auto how = text_field(json, "how");
+  if (!how) return how.failure();
+  const auto kind = kind_named(*how);
+  if (!kind)
+    return fail(Error::kUsage, compose("'how' of the order is '", *how, "'; expected exit, kill, throw or freeze"));
+  const auto silence = json.find("freeze_ms");
+  const bool has_time = silence != json.end() && silence->is_number_unsigned();
+  const std::uint64_t freeze_ms = has_time ? silence->get<std::uint64_t>() : 0;
+  if (freeze_ms > kFreezeMsMax || (*kind == InjectKind::kFreeze) != (freeze_ms > 0)) {
+    return fail(Error::kUsage, "'freeze_ms' of the order goes with freeze, 1 to 3600000");
+  }
+  return OperatorOrder{OperatorVerb::kKill, *name, *kind, freeze_ms, *reason};
+}
+
+std::string done_text(const std::string& sentence) { return nlohmann::json{{"done", sentence}}.dump(); }
+
+Result<std::string> parse_done(std::string_view body) {
+  const auto json = nlohmann::json::parse(body, nullptr, false);
+  const bool is_answer = json.is_object() && json.contains("done") && json["done"].is_string();
+  if (!is_answer) return fail(Error::kInternal, "the spawner's answer is not as expected");
+  return json["done"].get<std::string>();
+}
+
+}  // namespace shoal

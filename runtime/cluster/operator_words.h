@@ -1,0 +1,39 @@
+// Orders of a person as words: what is typed, and what a command says to the control endpoint.
+//
+//   POST /v1/kill {"name": "stage/1/0", "how": "freeze", "freeze_ms": 5000, "reason": "shoal kill"} -> {"done": TEXT}
+//
+// Both sides use these functions, so they cannot drift apart. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "messages/operate.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+inline constexpr std::string_view kKillPath = "/v1/kill";
+// The longest silence that may be injected.
+inline constexpr std::uint64_t kFreezeMsMax = 3'600'000;
+
+struct InjectWords {
+  InjectKind how = InjectKind::kExit;
+  std::uint64_t freeze_ms = 0;
+};
+// "exit", "kill", "throw", or "freeze=S" with S seconds. Errors: kUsage.
+[[nodiscard]] Result<InjectWords> parse_how(std::string_view text);
+
+[[nodiscard]] std::string_view word_of(InjectKind how);
+// What an injection does, for people: "killed", "frozen for 5 s".
+[[nodiscard]] std::string deed_of(InjectKind how, std::uint64_t freeze_ms);
+
+[[nodiscard]] std::string kill_text(const OperatorOrder& order);
+// Errors: kUsage, naming the field.
+[[nodiscard]] Result<OperatorOrder> parse_kill(std::string_view body);
+// The sentence of an answer to an order.
+[[nodiscard]] std::string done_text(const std::string& sentence);
+[[nodiscard]] Result<std::string> parse_done(std::string_view body);
+
+}  // namespace shoal

@@ -1,0 +1,24 @@
+// Names are few: a search from the front, and edit distance for what is not there.
+#include "runtime/cluster/targets.h"
+
+#include <algorithm>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/nearest.h"
+
+namespace shoal {
+
+Result<Target> resolve_target(std::string_view name, const std::vector<Target>& all) {
+  const auto found = std::find_if(all.begin(), all.end(), [name](const Target& target) { return target.name == name; });
+  if (found != all.end()) return *found;
+  std::vector<std::string> names;
+  std::string list;
+  for (const Target& target : all) {
+    names.push_back(target.name);
+    list += (list.empty() ? "" : " ") + target.name;
+  }
+  return fail(Error::kUsage, compose("nothing here is named '", name, "'", did_you_mean(name, names),
+                                     "; there are: ", list.empty() ? "none" : list));
+}
+
+}  // namespace shoal

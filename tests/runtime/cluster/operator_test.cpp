@@ -1,0 +1,163 @@
+// Orders of a person to the supervisor's core: who is meant, who is told, and what is announced.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/cluster/supervisor.h"
+
+namespace shoal {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+// One stage with one replica on node1, storage, and a journal that is only counted.
+class OperatorBench {
+ public:
+  OperatorBench() : core(config()) {
+    perform(core.begin(now));
+    join("storage", ProcessRole::kStorage);
+    join("node1", ProcessRole::kNode);
+  }
+  static SupervisorConfig config() {
+    SupervisorConfig config;
+    config.run = RunId{9};
+    config.term = Term{1};
+    config.steps_target = 3;
+    config.policy = {1.0, [](std::uint64_t) { return 0.1; }};
+    return config;
+  }
+  void join(const std::string& name, ProcessRole role) {
+    Join join;
+    join.name = name;
+    join.nonce = ++nonce;
+    join.role = role;
+    perform(core.hear(join, now));
+  }
+  void train() {
+    const auto order = all<SpawnStage>().at(0);
+    perform(core.hear(StageReady{order.stage, order.replica, {}, 0, 5}, now));
+  }
+  OperatorAnswer kill(const std::string& name, InjectKind how = InjectKind::kKill) {
+    OperatorOutcome outcome = core.operate({OperatorVerb::kKill, name, how, 0, "shoal kill"}, now);
+    perform(std::move(outcome.effects));
+    injections.push_back(outcome.injection);
+    return outcome.answer;
+  }
+  void perform(SupervisorEffects effects) {
+    for (SupervisorEffect& effect : effects) {
+      if (const auto* append = std::get_if<AppendEntry>(&effect))
+        perform(core.appended(core.entry_for(append->body), now));
+      if (const auto* reserve = std::get_if<ReserveNumbers>(&effect)) {
+        core.reserved(reserve->are_processes, next_number, 200);
+        next_number += 200;
+      }
+      if (const auto* letter = std::get_if<Letter>(&effect)) sent.push_back(*letter);
+      if (const auto* here = std::get_if<InjectHere>(&effect)) injected_here.push_back(here->order);
+    }
+  }
+  template <class Body>
+  [[nodiscard]] std::vector<Body> all() const {
+    std::vector<Body> found;
+    for (const Letter& letter : sent) {
+      if (const auto* body = std::get_if<Body>(&letter.body)) found.push_back(*body);
+    }
+    return found;
+  }
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const Target& target : core.targets()) found.push_back(target.name);
+    return found;
+  }
+
+  Instant now = Instant{} + std::chrono::hours(1);
+  SupervisorCore core;
+  std::vector<Letter> sent;
+  std::vector<Inject> injected_here;
+  std::vector<std::uint64_t> injections;
+  std::uint64_t next_number = 1;
+  std::uint64_t nonce = 0;
+};
+
+TEST(Operator, EverythingThatRunsHasAName) {
+  OperatorBench bench;
+  EXPECT_THAT(bench.names(), Not(Contains("data_loader")));
+  bench.train();
+  for (const std::string name : {"stage/0/0", "router/node1", "tracer/node1", "node_agent/node1", "node1", "storage",
+                                 "router/storage", "tracer/storage", "node_agent/storage", "metrics", "control",
+                                 "supervisor", "router/spawner", "tracer/spawner", "data_loader", "sync_group/0"}) {
+    EXPECT_THAT(bench.names(), Contains(name));
+  }
+  EXPECT_THAT(bench.names(), Not(Contains("spawner"))) << "its process ends with the supervisor";
+}
+
+TEST(Operator, WhoRunsElsewhereIsToldByALetter) {
+  OperatorBench bench;
+  bench.train();
+  const ReplicaMember member = bench.core.view().replicas_of(StageId{0})[0];
+  EXPECT_EQ(bench.kill("stage/0/0").verdict, OperatorVerdict::kDone);
+  EXPECT_EQ(bench.kill("node1", InjectKind::kThrow).verdict, OperatorVerdict::kDone);
+  const auto orders = bench.all<Inject>();
+  ASSERT_EQ(orders.size(), 2U);
+  EXPECT_EQ(orders[0].target, to_stage(member.process, member.incarnation));
+  EXPECT_EQ(orders[0].how, InjectKind::kKill);
+  EXPECT_FALSE(orders[0].whole_process);
+  EXPECT_EQ(orders[1].target, to_node_agent(member.process));
+  EXPECT_TRUE(orders[1].whole_process);
+  EXPECT_TRUE(bench.injected_here.empty());
+}
+
+TEST(Operator, WhoRunsHereIsToldAfterTheAnswer) {
+  OperatorBench bench;
+  bench.train();
+  for (const std::string name : {"supervisor", "control", "metrics", "data_loader", "sync_group/0", "router/spawner"}) {
+    EXPECT_EQ(bench.kill(name).verdict, OperatorVerdict::kDone) << name;
+  }
+  EXPECT_EQ(bench.injected_here.size(), 6U);
+  EXPECT_EQ(bench.injected_here[0].target, to_supervisor());
+  EXPECT_EQ(bench.injected_here[4].target, to_sync_group(StageId{0}));
+  EXPECT_TRUE(bench.all<Inject>().empty());
+}
+
+TEST(Operator, EachInjectionIsAnnouncedByANumberOfItsOwn) {
+  OperatorBench bench;
+  bench.train();
+  (void)bench.kill("stage/0/0");
+  (void)bench.kill("metrics");
+  ASSERT_NE(bench.injections[0], bench.injections[1]);
+  const auto events = bench.all<RunEvent>();
+  for (std::size_t index = 0; index < 2; ++index) {
+    const std::string number = "#" + std::to_string(bench.injections[index]) + ":";
+    EXPECT_EQ(std::count_if(
+                  events.begin(), events.end(),
+                  [&](const RunEvent& event) { return event.event == "injected" && event.reason.starts_with(number); }),
+              1);
+  }
+  EXPECT_EQ(bench.all<Inject>()[0].id, bench.injections[0]);
+}
+
+TEST(Operator, AnUnknownNameAndARunThatIsOverAreRefused) {
+  OperatorBench bench;
+  bench.train();
+  const auto unknown = bench.kill("stage/0/1");
+  EXPECT_EQ(unknown.verdict, OperatorVerdict::kUnknownName);
+  EXPECT_THAT(unknown.text, HasSubstr("did you mean 'stage/0/0'?"));
+  bench.perform(bench.core.journal_failed("disk full", 3, bench.now));
+  EXPECT_EQ(bench.kill("stage/0/0").verdict, OperatorVerdict::kRefused);
+  EXPECT_TRUE(bench.all<Inject>().empty());
+}
+
+TEST(Operator, WhoIsLostHasNoNameAnyMore) {
+  OperatorBench bench;
+  bench.train();
+  bench.join("node2", ProcessRole::kNode);
+  const ProcessIncarnation spare = bench.all<Welcome>().back().process;
+  EXPECT_EQ(bench.kill("node2").verdict, OperatorVerdict::kDone);
+  bench.perform(bench.core.hear(ProcessLost{spare, "gone"}, bench.now));
+  EXPECT_EQ(bench.kill("node2").verdict, OperatorVerdict::kUnknownName);
+}
+
+}  // namespace
+}  // namespace shoal
