@@ -103,12 +103,33 @@ SyncGroupEffects SyncGroupCore::hear(const Reduced& reduced, Instant now) {
   return take_effects();
 }
 
-SyncGroupEffects SyncGroupCore::hear(const AskHolders& question, Instant /*now*/) {
+SyncGroupEffects SyncGroupCore::hear(const AskHolders& question, Instant now) {
   if (phase_ == Phase::kIdle || question.branch != view_.branch() || question.step != step()) return take_effects();
+  is_holder_asked_ = true;
+  if (phase_ == Phase::kOpen && !members().empty()) survey(now);
+  if (phase_ != Phase::kPreparing) tell_holders();
+  return take_effects();
+}
+
+void SyncGroupCore::tell_holders() {
+  if (!std::exchange(is_holder_asked_, false)) return;
   Holders answer{config_.stage, view_.branch(), step(), {}};
   for (const auto& [microbatch, replica] : holders_) answer.holders.push_back({microbatch, replica});
   effects_.letters.push_back({kSpawnerProcess, to_data_loader(), std::move(answer)});
-  return take_effects();
+}
+
+// P-14: sending a microbatch to another replica than the one that holds it makes a duplicate and a replayed step.
+void SyncGroupCore::survey(Instant now) {
+  begin_epoch(now);
+  phase_ = Phase::kPreparing;
+  is_survey_ = true;
+  give_order(Prepare{order_id(), last_zero_});
+}
+
+void SyncGroupCore::end_survey(Instant now, const std::string& why) {
+  epochs_of_step_ = 0;  // a question makes no time-out longer
+  open(now, why);
+  tell_holders();
 }
 
 SyncGroupEffects SyncGroupCore::tick(Instant now) {
@@ -117,6 +138,9 @@ SyncGroupEffects SyncGroupCore::tick(Instant now) {
     const std::string why = compose("no sum from ", list_members(unanswered_), " in time");
     announce("reduce_timed_out", why);
     open(now, why);
+  }
+  if (phase_ == Phase::kPreparing && is_survey_ && now - epoch_began_ >= config_.survey_timeout) {
+    end_survey(now, compose("no manifest from ", list_members(unanswered_), " in time"));
   }
   prepare_if_due(now);
   repeat(now);
@@ -155,6 +179,7 @@ void SyncGroupCore::begin_step() {
   manifests_.clear();
   reduced_.clear();
   holders_.clear();
+  is_holder_asked_ = is_survey_ = false;
   order_.reset();
   unanswered_.clear();
   missing_.clear();
@@ -177,6 +202,7 @@ void SyncGroupCore::begin_epoch(Instant now) {
 void SyncGroupCore::open(Instant now, const std::string& why) {
   begin_epoch(now);
   phase_ = Phase::kOpen;
+  is_survey_ = false;
   quiet_since_ = now;
   note(compose("opens step ", step(), " as epoch ", epoch_, ": ", why));
   give_order(Open{order_id()});
@@ -203,15 +229,22 @@ void SyncGroupCore::decide(Instant now) {
   std::vector<MemberManifest> all;
   for (const auto& [member, manifest] : manifests_) all.push_back({member, manifest.entries});
   const ManifestVerdict verdict = judge_manifests(all, config_.microbatches);
-  if (verdict.is_exactly_once()) return reduce(now, verdict.token_count);
+  const bool was_survey = std::exchange(is_survey_, false);
+  if (verdict.is_exactly_once()) {
+    reduce(now, verdict.token_count);
+    return tell_holders();
+  }
+  const bool is_gap = verdict.twice.empty() && verdict.unknown.empty();
+  if (was_survey && is_gap) return end_survey(now, "it is known who holds what");
   hints_.all_answered = false;
-  if (!verdict.twice.empty() || !verdict.unknown.empty()) {
+  if (!is_gap) {
     const auto& named = verdict.twice.empty() ? verdict.unknown : verdict.twice;
     announce(verdict.twice.empty() ? "microbatch_unknown" : "microbatch_twice",
              compose("step ", step(), ": microbatch ", list_microbatches(named),
                      verdict.twice.empty() ? " is not in the plan" : " was accumulated more than once",
                      "; the stage starts the step again"));
     zero(now);
+    tell_holders();
     std::vector<MicrobatchId> plan;
     for (std::uint32_t index = 0; index < config_.microbatches; ++index) plan.push_back(MicrobatchId{index});
     return ask_again(now, std::move(plan));
@@ -219,6 +252,7 @@ void SyncGroupCore::decide(Instant now) {
   announce("microbatch_missing", compose("step ", step(), ": microbatch ", list_microbatches(verdict.missing),
                                          " is in no manifest; it is asked for again"));
   open(now, "a gap in the manifests");
+  tell_holders();
   ask_again(now, verdict.missing);
 }
 

@@ -6,6 +6,7 @@
 //    │                              │ twice: Zero + Missing(all)│                                │ membership change
 //    └──────────────────────────────┴───────────────────────────┴────────────────────────────────┘ of the stage (P-20)
 //
+// A data loader that asks who holds what is answered from manifests: an open group prepares for it, and opens again.
 // Every arrow that gives an order takes a new, higher epoch (P-15). Hints are never proof: manifests are. Nothing here
 // trusts order, timing or single delivery of messages: unanswered orders are repeated, time-outs double with each
 // epoch of a step. Pure: time comes in, letters and reasons go out. It is idle until it reads its own AppointGroup.
@@ -33,6 +34,7 @@ struct SyncGroupConfig {
   Duration repeat_after = std::chrono::seconds(2);     // of an unanswered order; doubles with each repeat and epoch
   Duration reduce_timeout = std::chrono::seconds(30);  // doubles with each epoch of a step
   Duration probe_after = std::chrono::minutes(5);      // without any hint: look anyway; doubles likewise
+  Duration survey_timeout = std::chrono::seconds(1);   // for the manifests that tell a data loader who holds what
 };
 
 // Letters to send, in order, and one sentence for each decision (log, trace).
@@ -89,6 +91,9 @@ class SyncGroupCore {
   void zero(Instant now);
   void prepare_if_due(Instant now);
   void decide(Instant now);
+  void survey(Instant now);
+  void end_survey(Instant now, const std::string& why);
+  void tell_holders();
   void reduce(Instant now, std::uint64_t token_count);
   void conclude(Instant now);
   void vote();
@@ -115,7 +120,9 @@ class SyncGroupCore {
   std::map<Incarnation, Manifest> manifests_;  // of this epoch
   std::map<Incarnation, Reduced> reduced_;     // of this epoch
   std::map<MicrobatchId, Incarnation> holders_;
-  std::optional<Order> order_;  // what unanswered members are told again
+  bool is_holder_asked_ = false;  // by a data loader that waits for the manifests
+  bool is_survey_ = false;        // the manifests are asked for that alone
+  std::optional<Order> order_;    // what unanswered members are told again
   std::set<Incarnation> unanswered_;
   std::vector<MicrobatchId> missing_;
   Prepared vote_;

@@ -303,13 +303,51 @@ TEST(SyncGroup, AGroupThatWasReplacedIsSilent) {  // P-21
 TEST(SyncGroup, TellsWhoHoldsWhat) {  // P-14
   Bench bench;
   bench.answered();
-  bench.manifest(11, {0});
-  bench.manifest(12, {1, 3});
   bench.hear(AskHolders{kStage, {}, StepId{0}});
+  bench.manifest(11, {0});
+  EXPECT_TRUE(bench.all<Holders>().empty());
+  bench.manifest(12, {1, 3});
   ASSERT_EQ(bench.all<Holders>().size(), 1U);
   EXPECT_EQ(bench.all<Holders>()[0].holders.size(), 3U);
   bench.read(RemoveReplica{kStage, Incarnation{12}, "lost"});
   bench.hear(AskHolders{kStage, {}, StepId{0}});
+  bench.manifest(11, {0});
+  ASSERT_EQ(bench.all<Holders>().size(), 1U);
+  EXPECT_EQ(bench.all<Holders>()[0].holders, (std::vector<Holder>{{MicrobatchId{0}, Incarnation{11}}}));
+}
+
+TEST(SyncGroup, ASurveyAsksForNothingAndOpensAgain) {  // P-14
+  Bench bench;
+  bench.hear(AskHolders{kStage, {}, StepId{0}});
+  EXPECT_EQ(bench.all<Prepare>().size(), 2U);
+  EXPECT_TRUE(bench.all<Holders>().empty());
+  bench.manifest(11, {0});
+  bench.manifest(12, {3});
+  EXPECT_EQ(bench.all<Open>().size(), 2U);
+  EXPECT_TRUE(bench.all<Missing>().empty());
+  EXPECT_TRUE(bench.all<RunEvent>().empty());
+  ASSERT_EQ(bench.all<Holders>().size(), 1U);
+  EXPECT_EQ(bench.all<Holders>()[0].holders,
+            (std::vector<Holder>{{MicrobatchId{0}, Incarnation{11}}, {MicrobatchId{3}, Incarnation{12}}}));
+}
+
+TEST(SyncGroup, ASurveyThatFindsEverythingReducesAtOnce) {
+  Bench bench;
+  bench.hear(AskHolders{kStage, {}, StepId{0}});
+  bench.manifest(11, {0, 1});
+  bench.manifest(12, {2, 3});
+  EXPECT_EQ(bench.all<Reduce>().size(), 2U);
+  ASSERT_EQ(bench.all<Holders>().size(), 1U);
+  EXPECT_EQ(bench.all<Holders>()[0].holders.size(), 4U);
+}
+
+TEST(SyncGroup, ASurveyDoesNotWaitLongForASilentMember) {
+  Bench bench;
+  bench.hear(AskHolders{kStage, {}, StepId{0}});
+  bench.manifest(11, {0});
+  bench.tick(seconds(1));
+  EXPECT_EQ(bench.all<Open>().size(), 2U);
+  ASSERT_EQ(bench.all<Holders>().size(), 1U);
   EXPECT_EQ(bench.all<Holders>()[0].holders, (std::vector<Holder>{{MicrobatchId{0}, Incarnation{11}}}));
 }
 
