@@ -27,7 +27,7 @@ void open_file(Self self) {
   auto& state = self->state;
   auto opened = MetricsFile::open(state.settings.path);
   if (!opened) return note_lost_line(state, opened.failure());
-  state.core.begin(state.settings.live_after, opened->last_step(), self->clock().now());
+  state.core.begin(state.settings.live_after, opened->written(), self->clock().now());
   state.file.emplace(std::move(opened.value()));
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/trace/metrics_core.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/compose.h"
 #include "runtime/data/batch.h"
@@ -38,11 +39,18 @@ void add(ByteCounts& sum, const ByteCounts& part) {
 
 }  // namespace
 
-void MetricsCore::begin(JournalPosition live_after, std::optional<WrittenStep> written, Instant now) {
+void MetricsCore::begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now) {
   live_after_ = live_after;
   written_ = written;
+  is_end_written_ = written && written->is_final;
   begun_ = now;
   last_commit_ = now;
+}
+
+// Whatever is given out comes after the line that ended the run before.
+std::vector<MetricsOutput> MetricsCore::given(std::vector<MetricsOutput> out) {
+  is_end_written_ = is_end_written_ && out.empty();
+  return out;
 }
 
 std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant now) {
@@ -50,13 +58,19 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   const auto* commit = std::get_if<Commit>(&entry.body);
   const bool is_new = is_live(entry);
   if (commit != nullptr && is_new) open_record(entry, *commit, now);
-  view_.apply(entry);
+  std::optional<StepRecord> filled;
+  if (commit != nullptr && !is_new && is_unwritten(entry, *commit)) filled = record_of(entry, *commit);
+  apply(entry);
   stop_waiting_for(entry);
-  if (!is_new) return out;
+  if (filled) {
+    filled->tokens_total = view_.tokens_total();
+    out.emplace_back(std::move(*filled));
+  }
+  if (!is_new) return given(std::move(out));
   if (commit != nullptr) {
     pending_.back().record.tokens_total = view_.tokens_total();
     close_ready(out);
-    return out;
+    return given(std::move(out));
   }
   // A run's first members come before its first step and are no disturbance; the step's time starts with the last.
   if (tokens_since_begin_ == 0) {
@@ -67,13 +81,30 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   }
   close_ready(out);
   out.emplace_back(RunEvent{"view", describe(entry), "journal", view_.committed_steps()});
-  return out;
+  return given(std::move(out));
 }
 
 bool MetricsCore::is_live(const JournalEntry& entry) const {
   if (entry.position <= live_after_) return false;
-  const bool is_later_branch = !written_ || entry.branch > written_->branch;
-  return is_later_branch || view_.committed_steps() > written_->step.value;
+  const auto& last = written_ ? written_->step : std::nullopt;
+  const bool is_later_branch = !last || entry.branch > last->branch;
+  return is_later_branch || view_.committed_steps() > last->step.value;
+}
+
+bool MetricsCore::is_unwritten(const JournalEntry& entry, const Commit& commit) const {
+  return written_ && (!written_->step || WrittenStep{entry.branch, commit.step} > *written_->step);
+}
+
+// A new branch begins at an earlier step: what was trained beyond it is trained again.
+void MetricsCore::apply(const JournalEntry& entry) {
+  const std::uint64_t steps = view_.committed_steps();
+  const std::uint64_t tokens = view_.tokens_total();
+  view_.apply(entry);
+  if (view_.committed_steps() >= steps) return;
+  const std::uint64_t lost = tokens - std::min(tokens, view_.tokens_total());
+  tokens_lost_ += lost;
+  tokens_lost_unrecorded_ += lost;
+  tokens_since_begin_ -= std::min(tokens_since_begin_, lost);
 }
 
 // Reports of a replica that left, or of a branch that ended, will not come.
@@ -85,9 +116,8 @@ void MetricsCore::stop_waiting_for(const JournalEntry& entry) {
   }
 }
 
-void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, Instant now) {
-  Pending pending;
-  StepRecord& record = pending.record;
+StepRecord MetricsCore::record_of(const JournalEntry& entry, const Commit& commit) const {
+  StepRecord record;
   record.branch = entry.branch.value;
   record.step = commit.step.value;
   record.loss = commit.token_count == 0 ? 0 : commit.loss_sum / static_cast<double>(commit.token_count);
@@ -95,12 +125,9 @@ void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, I
   record.lr = commit.learning_rate;
   record.tokens = commit.token_count;
   record.sequences_total = (commit.step.value + 1) * config_.sequences_per_step;
-  record.step_ms = milliseconds(now - last_commit_);
   record.view = entry.position.value;
   for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
-    const auto& replicas = view_.replicas_of(StageId{stage});
-    record.replicas.push_back(static_cast<std::uint32_t>(replicas.size()));
-    for (const auto& replica : replicas) pending.expected.push_back(replica.incarnation);
+    record.replicas.push_back(static_cast<std::uint32_t>(view_.replicas_of(StageId{stage}).size()));
   }
   if (!commit.stages.empty()) {
     for (const auto& member : commit.stages.front().manifests) {
@@ -108,6 +135,17 @@ void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, I
     }
   }
   if (commit.skip) record.skipped = compose(commit.skip->tensor, ", microbatch ", commit.skip->microbatch);
+  return record;
+}
+
+void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, Instant now) {
+  Pending pending;
+  StepRecord& record = pending.record = record_of(entry, commit);
+  record.step_ms = milliseconds(now - last_commit_);
+  record.lost_tokens = std::exchange(tokens_lost_unrecorded_, 0);
+  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
+    for (const auto& replica : view_.replicas_of(StageId{stage})) pending.expected.push_back(replica.incarnation);
+  }
   pending.is_disturbed = disturbed_;
   tokens_since_begin_ += record.tokens;
   last_commit_ = now;
@@ -132,7 +170,7 @@ std::vector<MetricsOutput> MetricsCore::on(const ReplicaReport& report) {
     break;
   }
   close_ready(out);
-  return out;
+  return given(std::move(out));
 }
 
 void MetricsCore::close_ready(std::vector<MetricsOutput>& out) {
@@ -153,21 +191,24 @@ void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
 
 std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
   disturbed_ = true;
+  const auto& last = written_ ? written_->evaluation : std::nullopt;
+  if (last == WrittenEvaluation{result.branch, result.step}) return {};  // made again after a restart
   EvalRecord record;
   record.step = result.step;
   record.val_loss = result.token_count == 0 ? 0 : result.loss_sum / static_cast<double>(result.token_count);
   if (result.target_bytes > 0) {
     record.bits_per_byte = bits_per_byte(record.val_loss, result.token_count, result.target_bytes);
   }
-  return {record};
+  return given({record});
 }
 
 std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event) {
   if (event.event != "finished" && event.event != "stopped") {
     disturbed_ = true;
-    return {event};
+    return given({event});
   }
   std::vector<MetricsOutput> out;
+  if (is_end_written_) return out;
   for (auto& pending : pending_) close(std::move(pending), out);
   pending_.clear();
   FinalRecord final_record;
@@ -175,6 +216,7 @@ std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event) {
   final_record.steps = view_.committed_steps();
   final_record.tokens_total = view_.tokens_total();
   final_record.goodput = goodput();
+  final_record.lost_tokens = tokens_lost_;
   final_record.weights_sha256 = event.subject;
   out.emplace_back(std::move(final_record));
   return out;

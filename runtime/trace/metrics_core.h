@@ -3,7 +3,8 @@
 // A step's record waits for the reports of the replicas that were in the view at its commit. It is given out without
 // those that leave the view meanwhile, and in any case once two later steps are committed, so that a dead replica
 // delays nothing for long. Replicas of a stage must report equal digests after a commit (S-3); a difference is an
-// event. Each (branch, step) is given out once, also by a core that replaces one which died.
+// event. Each (branch, step) is given out once, also by a core that replaces one which died: what that one had not
+// written yet is filled in from the journal, without times.
 #pragma once
 
 #include <compare>
@@ -34,22 +35,35 @@ struct WrittenStep {
   friend auto operator<=>(const WrittenStep&, const WrittenStep&) = default;
 };
 
+// The last evaluation there, and the branch it belongs to.
+struct WrittenEvaluation {
+  Branch branch;
+  std::uint64_t step = 0;  // steps applied
+  friend bool operator==(const WrittenEvaluation&, const WrittenEvaluation&) = default;
+};
+
+struct WrittenLines {
+  std::optional<WrittenStep> step;
+  std::optional<WrittenEvaluation> evaluation;
+  bool is_final = false;  // the last line says how the run ended
+};
+
 using MetricsOutput = std::variant<StepRecord, EvalRecord, FinalRecord, RunEvent>;
 
 class MetricsCore {
  public:
   explicit MetricsCore(MetricsConfig config) : config_(config) {}
 
-  // Entries up to begin()'s live_after (what a resumed journal already held), and those up to the commit that is
-  // written already, change the view and give no records.
+  // Entries up to begin()'s live_after (what a resumed journal already held) change the view and give no events; their
+  // commits give records where they are not written yet.
   [[nodiscard]] std::vector<MetricsOutput> on(const JournalEntry& entry, Instant now);
   [[nodiscard]] std::vector<MetricsOutput> on(const ReplicaReport& report);
   [[nodiscard]] std::vector<MetricsOutput> on(const EvaluationResult& result);
   // A "finished" or "stopped" event carries the weights' SHA-256 in its subject and becomes the run's last record.
   [[nodiscard]] std::vector<MetricsOutput> on(const RunEvent& event);
 
-  // Before the first entry.
-  void begin(JournalPosition live_after, std::optional<WrittenStep> written, Instant now);
+  // Before the first entry. written: none where the file cannot be read, which is then not filled either.
+  void begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now);
 
  private:
   struct Pending {
@@ -60,23 +74,30 @@ class MetricsCore {
     bool is_disturbed = false;  // something other than training happened during the step
   };
 
+  [[nodiscard]] StepRecord record_of(const JournalEntry& entry, const Commit& commit) const;
   void open_record(const JournalEntry& entry, const Commit& commit, Instant now);
   [[nodiscard]] bool is_live(const JournalEntry& entry) const;
+  [[nodiscard]] bool is_unwritten(const JournalEntry& entry, const Commit& commit) const;
+  void apply(const JournalEntry& entry);
   void stop_waiting_for(const JournalEntry& entry);
   void close_ready(std::vector<MetricsOutput>& out);
   void close(Pending&& pending, std::vector<MetricsOutput>& out);
+  [[nodiscard]] std::vector<MetricsOutput> given(std::vector<MetricsOutput> out);
   [[nodiscard]] double goodput() const;
 
   MetricsConfig config_;
   View view_;
   JournalPosition live_after_;
-  std::optional<WrittenStep> written_;
+  std::optional<WrittenLines> written_;
+  bool is_end_written_ = false;  // and nothing after it
   Instant begun_{};
   Instant last_commit_{};
   bool disturbed_ = false;  // something other than training happened since the last commit
   std::deque<Pending> pending_;
   std::uint64_t tokens_since_begin_ = 0;
-  std::deque<double> undisturbed_rates_;  // tokens/s, the newest kRatesMax
+  std::uint64_t tokens_lost_ = 0;             // committed on branches that were left: all of the journal
+  std::uint64_t tokens_lost_unrecorded_ = 0;  // of these, those that no record names yet
+  std::deque<double> undisturbed_rates_;      // tokens/s, the newest kRatesMax
 };
 
 }  // namespace shoal

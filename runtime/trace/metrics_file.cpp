@@ -16,15 +16,14 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kTailBytesMax = 1U << 20U;
+constexpr std::uint64_t kTailBytes = 1U << 20U;  // read first; more where no step is in it
 
 Failure refused(const char* what, const std::string& path) {
   return fail(Error::kIo, compose("cannot ", what, " ", path, ": ", std::strerror(errno)));
 }
 
 // A line that is a step's record; nothing for events, evaluations and damage.
-std::optional<WrittenStep> step_of(std::string_view line) {
-  const auto json = nlohmann::json::parse(line, nullptr, false);
+std::optional<WrittenStep> step_of(const nlohmann::json& json) {
   if (!json.is_object() || !json.contains("loss") || !json.contains("branch") || !json.contains("step")) {
     return std::nullopt;
   }
@@ -34,15 +33,29 @@ std::optional<WrittenStep> step_of(std::string_view line) {
   return WrittenStep{Branch{branch.get<std::uint32_t>()}, StepId{step.get<std::uint64_t>()}};
 }
 
-// Of the whole lines of `tail`, from its end.
-std::optional<WrittenStep> last_step_of(std::string_view tail) {
+std::optional<std::uint64_t> evaluated_step_of(const nlohmann::json& json) {
+  if (!json.is_object() || !json.contains("val_loss") || !json.contains("step")) return std::nullopt;
+  const auto& step = json["step"];
+  return step.is_number_unsigned() ? std::optional(step.get<std::uint64_t>()) : std::nullopt;
+}
+
+// Of the whole lines of `tail`, from its end. An evaluation belongs to the branch of the last step before it.
+WrittenLines last_lines_of(std::string_view tail) {
+  std::optional<std::uint64_t> evaluated;
+  std::optional<bool> is_final;
   while (!tail.empty()) {
     tail.remove_suffix(1);  // its newline
     const std::size_t begin = tail.rfind('\n') == std::string_view::npos ? 0 : tail.rfind('\n') + 1;
-    if (const auto step = step_of(tail.substr(begin))) return step;
+    const auto json = nlohmann::json::parse(tail.substr(begin), nullptr, false);
+    if (!evaluated) evaluated = evaluated_step_of(json);
+    if (!is_final) is_final = json.is_object() && json.contains("weights_sha256");
+    if (const auto step = step_of(json)) {
+      if (!evaluated) return {step, std::nullopt, *is_final};
+      return {step, WrittenEvaluation{step->branch, *evaluated}, *is_final};
+    }
     tail = tail.substr(0, begin);
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -53,15 +66,18 @@ Result<MetricsFile> MetricsFile::open(const std::string& path) {
   MetricsFile file(descriptor, path);
   const off_t end = ::lseek(descriptor, 0, SEEK_END);
   if (end < 0) return refused("read", path);
-  const std::uint64_t tail_bytes = std::min(static_cast<std::uint64_t>(end), kTailBytesMax);
-  const std::uint64_t tail_begin = static_cast<std::uint64_t>(end) - tail_bytes;
-  std::string tail(tail_bytes, '\0');
-  const ssize_t count = ::pread(descriptor, tail.data(), tail_bytes, static_cast<off_t>(tail_begin));
-  if (count != static_cast<ssize_t>(tail_bytes)) return refused("read", path);
-  const std::size_t newline = tail.rfind('\n');
-  const std::size_t whole = newline == std::string::npos ? 0 : newline + 1;
-  file.size_ = tail_begin + whole;
-  file.last_step_ = last_step_of(std::string_view(tail).substr(0, whole));
+  for (std::uint64_t wanted = kTailBytes;; wanted *= 8) {
+    const std::uint64_t tail_bytes = std::min(static_cast<std::uint64_t>(end), wanted);
+    const std::uint64_t tail_begin = static_cast<std::uint64_t>(end) - tail_bytes;
+    std::string tail(tail_bytes, '\0');
+    const ssize_t count = ::pread(descriptor, tail.data(), tail_bytes, static_cast<off_t>(tail_begin));
+    if (count != static_cast<ssize_t>(tail_bytes)) return refused("read", path);
+    const std::size_t newline = tail.rfind('\n');
+    const std::size_t whole = newline == std::string::npos ? 0 : newline + 1;
+    file.size_ = tail_begin + whole;
+    file.written_ = last_lines_of(std::string_view(tail).substr(0, whole));
+    if (file.written_.step || tail_begin == 0) break;
+  }
   return file;
 }
 
@@ -69,13 +85,13 @@ MetricsFile::MetricsFile(MetricsFile&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       path_(std::move(other.path_)),
       size_(other.size_),
-      last_step_(other.last_step_) {}
+      written_(other.written_) {}
 
 MetricsFile& MetricsFile::operator=(MetricsFile&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(path_, other.path_);
   std::swap(size_, other.size_);
-  std::swap(last_step_, other.last_step_);
+  std::swap(written_, other.written_);
   return *this;
 }
 

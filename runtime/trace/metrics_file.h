@@ -22,8 +22,8 @@ class MetricsFile {
   MetricsFile& operator=(MetricsFile&& other) noexcept;
   ~MetricsFile();
 
-  // The newest step record that was there when the file was opened; nothing when its last MiB has none.
-  [[nodiscard]] std::optional<WrittenStep> last_step() const { return last_step_; }
+  // The newest step record and evaluation that were there when the file was opened.
+  [[nodiscard]] const WrittenLines& written() const { return written_; }
   // Adds the newline; returns after the system has taken the line. Errors: kIo.
   [[nodiscard]] Status append(const std::string& line);
 
@@ -33,7 +33,7 @@ class MetricsFile {
   int descriptor_ = -1;
   std::string path_;
   std::uint64_t size_ = 0;  // of the whole lines
-  std::optional<WrittenStep> last_step_;
+  WrittenLines written_;
 };
 
 }  // namespace shoal

@@ -25,7 +25,7 @@ std::vector<T> all_of(const Outputs& outputs) {
 // Two stages of two replicas (incarnations 1, 2 and 3, 4), 100 tokens and 4 sequences per step, one second each.
 class TrackedRun {
  public:
-  explicit TrackedRun(std::uint64_t live_after = 0, std::optional<WrittenStep> written = std::nullopt) : core({4}) {
+  explicit TrackedRun(std::uint64_t live_after = 0, std::optional<WrittenLines> written = std::nullopt) : core({4}) {
     core.begin(JournalPosition{live_after}, written, clock.now());
     for (const std::uint64_t replica : {1U, 2U, 3U, 4U}) {
       const StageId stage{replica <= 2 ? 0U : 1U};
@@ -189,7 +189,7 @@ TEST(Metrics, OldEntriesOfAResumedJournalGiveNoRecords) {
 }
 
 TEST(Metrics, ACoreThatReplacesOneThatDiedRepeatsNothing) {
-  TrackedRun run(0, WrittenStep{Branch{0}, StepId{1}});
+  TrackedRun run(0, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, {}});
   EXPECT_TRUE(run.commit(0).empty());
   EXPECT_TRUE(run.journal(AppointGroup{StageId{0}, Incarnation{9}}).empty());
   EXPECT_TRUE(run.commit(1).empty());
@@ -197,11 +197,75 @@ TEST(Metrics, ACoreThatReplacesOneThatDiedRepeatsNothing) {
   EXPECT_EQ(run.journal(AppointGroup{StageId{0}, Incarnation{10}}).size(), 1U);
   run.commit(2);
   EXPECT_EQ(all_of<StepRecord>(run.report_all(2)).size(), 1U);
-  TrackedRun other(0, WrittenStep{Branch{0}, StepId{1}});
+  TrackedRun other(0, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, {}});
   other.branch = 1;
   other.journal(AddReplica{StageId{0}, ReplicaId{}, Incarnation{11}, ProcessIncarnation{1}, 0});
   other.commit(0);
   EXPECT_EQ(all_of<StepRecord>(other.report(0, 11)).size(), 1U) << "the same step of a later branch is another one";
+}
+
+TEST(Metrics, CommitsThatWereNotWrittenBeforeAKillAreFilledIn) {
+  TrackedRun run(8, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, {}});
+  EXPECT_TRUE(run.commit(0).empty());
+  EXPECT_TRUE(run.commit(1).empty());
+  for (const std::uint64_t step : {2U, 3U}) {
+    const auto filled = all_of<StepRecord>(run.commit(step));
+    ASSERT_EQ(filled.size(), 1U);
+    EXPECT_EQ(filled[0].step, step);
+    EXPECT_EQ(filled[0].tokens_total, 100 * (step + 1));
+    EXPECT_EQ(filled[0].step_ms, 0) << "nobody measured it";
+  }
+  EXPECT_TRUE(run.report_all(3).empty());
+  run.commit(4);
+  EXPECT_EQ(all_of<StepRecord>(run.report_all(4)).size(), 1U);
+  TrackedRun unwritten(8, WrittenLines{});
+  EXPECT_EQ(all_of<StepRecord>(unwritten.commit(0)).size(), 1U);
+  TrackedRun unknown(8, std::nullopt);
+  EXPECT_TRUE(unknown.commit(0).empty()) << "who cannot read the file does not know what it lacks";
+}
+
+TEST(Metrics, AnEvaluationThatIsMadeAgainIsWrittenOnce) {
+  TrackedRun run(0, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, WrittenEvaluation{Branch{0}, 2}});
+  EvaluationResult result;
+  result.step = 2;
+  EXPECT_TRUE(run.core.on(result).empty());
+  result.branch = Branch{1};
+  EXPECT_EQ(run.core.on(result).size(), 1U);
+}
+
+TEST(Metrics, TheEndIsSaidAgainOnlyAfterSomethingElse) {
+  WrittenLines ended{WrittenStep{Branch{0}, StepId{1}}, {}, true};
+  TrackedRun run(0, ended);
+  EXPECT_TRUE(run.core.on(RunEvent{"finished", "hash", "all steps", 2}).empty());
+  EXPECT_EQ(run.core.on(RunEvent{"resumed", "run", "more steps", 2}).size(), 1U);
+  EXPECT_EQ(run.finish().event, "finished");
+  ended.is_final = false;
+  EXPECT_EQ(TrackedRun(0, ended).finish().event, "finished") << "the line was lost with its writer";
+}
+
+TEST(Metrics, WhatARollBackTrainsAgainIsLost) {
+  TrackedRun run;
+  for (std::uint64_t step = 0; step < 5; ++step) {
+    run.commit(step);
+    run.report_all(step);
+  }
+  run.branch = 1;
+  for (const std::uint64_t replica : {11U, 13U}) {
+    const StageId stage{replica == 11U ? 0U : 1U};
+    run.journal(AddReplica{stage, ReplicaId{}, Incarnation{replica}, ProcessIncarnation{1}, 2});
+  }
+  run.commit(2);
+  run.report(2, 11);
+  const auto records = all_of<StepRecord>(run.report(2, 13));
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].lost_tokens, 300U);
+  EXPECT_EQ(records[0].tokens_total, 300U);
+  run.commit(3);
+  run.report(3, 11);
+  EXPECT_EQ(all_of<StepRecord>(run.report(3, 13))[0].lost_tokens, 0U);
+  const FinalRecord last = run.finish();
+  EXPECT_EQ(last.lost_tokens, 300U);
+  EXPECT_NEAR(last.goodput, 4.0 / 7.0, 1e-9) << "seven steps were trained, four count";
 }
 
 TEST(Metrics, GoodputIsOneForAnUndisturbedRunAndCountsWhatAFaultCost) {

@@ -26,12 +26,38 @@ TEST(MetricsFile, AppendsLinesAndKnowsTheLastStep) {
   {
     auto file = MetricsFile::open(path);
     ASSERT_TRUE(file.ok());
-    EXPECT_EQ(file->last_step(), std::nullopt);
+    EXPECT_EQ(file->written().step, std::nullopt);
     ASSERT_TRUE(file->append(to_json_line(record_of(1, 41))).ok());
     ASSERT_TRUE(file->append(to_json_line(EvalRecord{42, 1, 1})).ok());
   }
   const auto file = MetricsFile::open(path);
-  EXPECT_EQ(file->last_step(), (WrittenStep{Branch{1}, StepId{41}}));
+  EXPECT_EQ(file->written().step, (WrittenStep{Branch{1}, StepId{41}}));
+  EXPECT_EQ(file->written().evaluation, (WrittenEvaluation{Branch{1}, 42}));
+}
+
+TEST(MetricsFile, AnEvaluationBelongsToTheBranchOfTheStepBeforeIt) {
+  const Scratch scratch;
+  const std::string before = to_json_line(record_of(0, 9)) + "\n" + to_json_line(EvalRecord{10, 1, 1}) + "\n";
+  EXPECT_EQ(MetricsFile::open(scratch.file("a", before).string())->written().evaluation,
+            (WrittenEvaluation{Branch{0}, 10}));
+  const std::string after = before + to_json_line(record_of(1, 9)) + "\n";
+  EXPECT_EQ(MetricsFile::open(scratch.file("b", after).string())->written().evaluation, std::nullopt);
+}
+
+TEST(MetricsFile, KnowsWhetherItsLastLineEndsTheRun) {
+  const Scratch scratch;
+  const std::string end = to_json_line(record_of(0, 9)) + "\n" + to_json_line(FinalRecord{}) + "\n";
+  EXPECT_TRUE(MetricsFile::open(scratch.file("a", end).string())->written().is_final);
+  const std::string more = end + to_json_line(RunEvent{"resumed", "run", "", 10}) + "\n";
+  EXPECT_FALSE(MetricsFile::open(scratch.file("b", more).string())->written().is_final);
+}
+
+TEST(MetricsFile, FindsTheLastStepBehindMegabytesOfEvents) {
+  const Scratch scratch;
+  std::string text = to_json_line(record_of(0, 9)) + "\n";
+  const std::string event = to_json_line(RunEvent{"suspected", "node1", std::string(1000, 'x'), 10}) + "\n";
+  for (int line = 0; line < 3000; ++line) text += event;
+  EXPECT_EQ(MetricsFile::open(scratch.file("a", text).string())->written().step, (WrittenStep{Branch{0}, StepId{9}}));
 }
 
 TEST(MetricsFile, CutsOffWhatAKilledWriterLeft) {
@@ -39,7 +65,7 @@ TEST(MetricsFile, CutsOffWhatAKilledWriterLeft) {
   const std::string whole = to_json_line(record_of(0, 3)) + "\n";
   const std::string path = scratch.file("metrics.jsonl", whole + to_json_line(record_of(0, 4)).substr(0, 30)).string();
   auto file = MetricsFile::open(path);
-  EXPECT_EQ(file->last_step(), (WrittenStep{Branch{0}, StepId{3}}));
+  EXPECT_EQ(file->written().step, (WrittenStep{Branch{0}, StepId{3}}));
   ASSERT_TRUE(file->append("{}").ok());
   EXPECT_EQ(read_file(path).value(), whole + "{}\n");
 }
@@ -48,8 +74,8 @@ TEST(MetricsFile, LooksForTheLastStepBehindOtherLinesAndThroughDamage) {
   const Scratch scratch;
   const std::string path =
       scratch.file("metrics.jsonl", to_json_line(record_of(2, 7)) + "\n\nno json\n{\"loss\":1}\n[]\n").string();
-  EXPECT_EQ(MetricsFile::open(path)->last_step(), (WrittenStep{Branch{2}, StepId{7}}));
-  EXPECT_EQ(MetricsFile::open(scratch.file("other", "torn").string())->last_step(), std::nullopt);
+  EXPECT_EQ(MetricsFile::open(path)->written().step, (WrittenStep{Branch{2}, StepId{7}}));
+  EXPECT_EQ(MetricsFile::open(scratch.file("other", "torn").string())->written().step, std::nullopt);
 }
 
 TEST(MetricsFile, ALineThatTheDiskRefusesLeavesNoPart) {
