@@ -15,9 +15,9 @@ using Self = NodeAgentActor::stateful_pointer<NodeAgentState>;
 using namespace std::chrono_literals;
 
 constexpr auto kJoinPeriod = 500ms;
-constexpr std::uint32_t kJoinsMax = 20;     // unanswered: the spawner is not where it was
 constexpr std::uint32_t kNameTakenMax = 6;  // a name may still be held by the process that this one replaces
 constexpr int kStartAgain = 1;              // the keeper does
+constexpr auto kPartingTime = 5s;
 
 void to_supervisor(Self self, MessageBody body) {
   auto& state = self->state;
@@ -25,7 +25,7 @@ void to_supervisor(Self self, MessageBody body) {
 }
 
 void end(Self self, int exit_status, const std::string& reason) {
-  if (std::exchange(self->state.is_ending, true)) return;
+  if (std::exchange(self->state.standing, Standing::kEnding) == Standing::kEnding) return;
   log_info("node_agent", "ending with status ", exit_status, ": ", reason);
   self->state.settings.end_process(exit_status, reason);
 }
@@ -45,9 +45,49 @@ void begin_trace(Self self) {
   state.trace.record(TraceKind::kSpawn, trace_cause(self), 0, state.settings.join.name);
 }
 
+// What a running stage was made for; the rest of a configuration may change under it.
+[[nodiscard]] bool fits_stages(const Config& old, const Config& now) {
+  return old.pipeline.stages == now.pipeline.stages && old.pipeline.schedule == now.pipeline.schedule &&
+         old.pipeline.recompute == now.pipeline.recompute && old.run.threads == now.run.threads;
+}
+
+void ask_to_join(Self self) {
+  Join join = self->state.settings.join;
+  for (const auto& [address, stage] : self->state.stages) {
+    join.serves.push_back({stage.stage, stage.slot, stage.replica, stage.branch, stage.version});
+  }
+  to_supervisor(self, std::move(join));
+}
+
+void lost_spawner(Self self, const ProcessLost& lost) {
+  auto& state = self->state;
+  log_warn("node_agent", "lost the spawner: ", lost.reason, "; looking for it");
+  if (state.standing != Standing::kIn) return;
+  state.standing = Standing::kJoining;
+  ask_to_join(self);
+}
+
+// Again: the number must be the same, and the stages must be what the run wants now.
+void accept_again(Self self, const Welcome& welcome) {
+  auto& state = self->state;
+  if (state.standing != Standing::kJoining || welcome.term < state.welcome.term) return;
+  const auto config = parse_config(welcome.config_toml, "the spawner's welcome");
+  if (!config.ok()) return end(self, exit_code(config.failure().error), config.failure().message);
+  if (welcome.process != state.welcome.process) return end(self, kStartAgain, "the spawner knows it no longer");
+  if (!state.stages.empty() && !fits_stages(state.config, config.value())) {
+    return end(self, kStartAgain, "the run goes on with other stages");
+  }
+  state.config = config.value();
+  state.welcome = welcome;
+  state.standing = Standing::kIn;
+  log_info("node_agent", "welcomed again as process ", welcome.process, " by the spawner of term ", welcome.term);
+  self->send(state.settings.router, Identify{welcome.process, welcome.run, welcome.term});
+}
+
 void accept(Self self, const Welcome& welcome) {
   auto& state = self->state;
-  if (welcome.nonce != state.settings.join.nonce || state.welcome.process.value != 0) return;
+  if (welcome.nonce != state.settings.join.nonce) return;
+  if (state.welcome.process.value != 0) return accept_again(self, welcome);
   auto config = parse_config(welcome.config_toml, "the spawner's welcome");
   if (!config.ok()) return end(self, exit_code(config.failure().error), config.failure().message);
   state.config = config.value();
@@ -57,10 +97,32 @@ void accept(Self self, const Welcome& welcome) {
     return end(self, exit_code(Error::kRefused), "another number of threads than run.threads gives other bits");
   }
   state.welcome = welcome;
+  state.standing = Standing::kIn;
   state.settings.join.previous = welcome.process;
   begin_trace(self);
   log_info("node_agent", "welcomed as process ", welcome.process, " of run ", welcome.run);
   self->send(state.settings.router, Identify{welcome.process, welcome.run, welcome.term});
+}
+
+void end_stage(Self self, const EndStage& order) {
+  auto& state = self->state;
+  if (state.next_stage && state.next_stage->replica == order.replica) state.next_stage.reset();
+  for (const auto& [address, stage] : state.stages) {
+    if (stage.replica != order.replica) continue;
+    log_info("node_agent", "ending stage/", stage.stage, "/", stage.slot, ": ", order.reason);
+    self->send_exit(caf::actor_cast<caf::actor>(address), caf::exit_reason::user_shutdown);
+  }
+}
+
+// A device holds one branch at a time: who asks for a later one means that the earlier one is over.
+[[nodiscard]] bool waits_for_older(Self self, const SpawnStage& order) {
+  bool is_waiting = false;
+  for (const auto& [address, stage] : self->state.stages) {
+    if (stage.branch >= order.branch) continue;
+    is_waiting = true;
+    self->send_exit(caf::actor_cast<caf::actor>(address), caf::exit_reason::user_shutdown);
+  }
+  return is_waiting;
 }
 
 void start_stage(Self self, const SpawnStage& order) {
@@ -68,6 +130,10 @@ void start_stage(Self self, const SpawnStage& order) {
   const bool is_running = std::any_of(state.stages.begin(), state.stages.end(),
                                       [&](const auto& entry) { return entry.second.replica == order.replica; });
   if (is_running || state.welcome.process.value == 0) return;
+  if (waits_for_older(self, order)) {
+    state.next_stage = order;
+    return;
+  }
   log_info("node_agent", "starting stage/", order.stage, "/", order.slot, " as incarnation ", order.replica);
   auto stage = state.settings.start_stage(order, state.config, state.welcome);
   self->monitor(stage);
@@ -83,23 +149,40 @@ void stage_down(Self self, const caf::down_msg& down) {
   Cause cause = trace_cause(self);
   cause.branch = order.branch;
   self->state.trace.record(TraceKind::kExit, cause, 0, compose("stage/", order.stage, "/", order.slot));
-  if (self->state.is_ending) return;
+  if (self->state.standing == Standing::kEnding) return;
   to_supervisor(self, StageEnded{order.stage, order.replica, caf::to_string(down.reason), {}});
+  if (const auto next = std::exchange(self->state.next_stage, std::nullopt)) start_stage(self, *next);
+}
+
+// Said again until somebody lets it go: a spawner that was started again has not heard it. Without one to hear it, what
+// it serves is worth a short wait.
+void press_to_leave(Self self) {
+  auto& state = self->state;
+  if (state.standing == Standing::kIn) {
+    return to_supervisor(self, Leaving{state.welcome.process, "it was asked to leave"});
+  }
+  const bool is_waiting = !state.stages.empty() && self->clock().now() - *state.leaving_since < kPartingTime;
+  if (!is_waiting) end(self, 0, "asked to leave, and no spawner answers");
+}
+
+void leave(Self self) {
+  if (!self->state.leaving_since) self->state.leaving_since = self->clock().now();
+  press_to_leave(self);
 }
 
 void tick(Self self) {
   auto& state = self->state;
-  const bool is_in = state.welcome.process.value != 0;
+  const bool is_in = state.standing != Standing::kJoining;
   self->delayed_send(self, is_in ? std::chrono::milliseconds(state.config.swarm.heartbeat_ms) : kJoinPeriod, Tick{});
-  if (is_in) {
-    return to_supervisor(self, Heartbeat{state.welcome.process, ++state.heartbeats, 0, {}});
-  }
-  if (++state.joins_sent > kJoinsMax) return end(self, kStartAgain, "the spawner does not answer");
-  to_supervisor(self, state.settings.join);
+  if (is_in) to_supervisor(self, Heartbeat{state.welcome.process, ++state.heartbeats, 0, {}});
+  if (state.leaving_since) press_to_leave(self);
+  if (state.standing == Standing::kJoining) ask_to_join(self);
 }
 
 void refused(Self self, const JoinRefused& refusal) {
-  if (refusal.reason == JoinRefusal::kNameTaken && self->state.joins_sent < kNameTakenMax) return;  // asked again
+  if (self->state.standing != Standing::kJoining || refusal.nonce != self->state.settings.join.nonce) return;
+  const bool is_taken = refusal.reason == JoinRefusal::kNameTaken;
+  if (is_taken && ++self->state.names_taken < kNameTakenMax) return;  // asked again
   // Who comes too late, as a restarted worker does when the run ends meanwhile, has nothing to answer for.
   const bool is_too_late = refusal.reason == JoinRefusal::kRunIsOver;
   end(self, is_too_late ? 0 : exit_code(Error::kRefused), refusal.explanation);
@@ -123,14 +206,11 @@ NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) 
       [self](const Welcome& welcome) { accept(self, welcome); },
       [self](const JoinRefused& refusal) { refused(self, refusal); },
       [self](const SpawnStage& order) { start_stage(self, order); },
-      [](const EndStage&) {},
+      [self](const EndStage& order) { end_stage(self, order); },
       [](const HeartbeatEcho&) {},
       [self](const EndProcess& order) { end(self, static_cast<int>(order.exit_status), order.reason); },
-      [self](const ProcessLost& lost) { end(self, kStartAgain, "lost the spawner: " + lost.reason); },
-      [self](const StopRequest& stop) {
-        to_supervisor(self, Leaving{self->state.welcome.process, stop.reason});
-        if (self->state.welcome.process.value == 0) end(self, stop.exit_status, stop.reason);
-      },
+      [self](const ProcessLost& lost) { lost_spawner(self, lost); },
+      [self](const StopRequest&) { leave(self); },
       [self](const Tick&) { tick(self); },
   };
 }

@@ -1,17 +1,21 @@
 // The node agent: joins the run, starts the stages the supervisor asks for, says when one ends, leaves when told.
 //
-// It asks to join until it is welcomed: a repeated Join (same nonce) gets the same answer. A process that loses its
-// spawner, or finds none, ends with status 1, and its keeper starts it again where the spawner is now; so does one
-// whose name is still held by the process it replaces. One per process; storage has one too and is never asked for a
-// stage.
+//   joining ──Welcome──▶ in ──the spawner's link is lost──▶ joining, with what it serves ──Welcome, same number──▶ in
+//
+// It asks to join until it is welcomed, for ever: a repeated Join (same nonce) gets the same answer. Its stages do not
+// notice the loss of the spawner; the router finds the next one. A process that the spawner no longer knows by its
+// number, or whose run has changed under it, ends with status 1 and is started again by its keeper. One per process;
+// storage has one too and is never asked for a stage.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "messages/actor_types.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/config.h"
 #include "runtime/trace/tracer.h"
 
@@ -31,15 +35,19 @@ struct NodeAgentSettings {
   std::shared_ptr<Tracer> tracer = nullptr;
 };
 
+enum class Standing : std::uint8_t { kJoining, kIn, kEnding };
+
 struct NodeAgentState {
   static inline const char* name = "node_agent";
   NodeAgentSettings settings;
   Welcome welcome;  // process 0 until welcomed
   Config config;
+  Standing standing = Standing::kJoining;
   std::map<caf::actor_addr, SpawnStage> stages;
+  std::optional<SpawnStage> next_stage;  // of a later branch: starts when those of this one have ended
   std::uint64_t heartbeats = 0;
-  std::uint32_t joins_sent = 0;
-  bool is_ending = false;
+  std::uint32_t names_taken = 0;  // refusals in a row
+  std::optional<Instant> leaving_since;
   ActorTrace trace;
 };
 

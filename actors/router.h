@@ -31,7 +31,8 @@ struct RouterConfig {
   std::optional<Endpoint> spawner;  // where the spawner's router listens; none in the spawner itself
   // Whom to ask (caf::connect_atom, host, port): TlsTransport::dialler, or a simulated network.
   std::function<caf::actor(const Endpoint&)> dialler;
-  LetterFilter filter;  // empty: one copy of everything
+  caf::actor spawner_dialler;  // for the spawner, wherever it is by then; none: dialler, at the endpoint above
+  LetterFilter filter;         // empty: one copy of everything
   LinkLimits links;
   RequestLimits requests;
   AssemblyLimits assembly;

@@ -88,6 +88,10 @@ void follow(RouterSelf self, const JournalEntries& entries) {
     if (const auto* added = std::get_if<AddReplica>(&entry.body)) state.hints.fetching.erase(added->replica);
     route_all(self, std::move(letters));
   }
+  if (state.journal.has_diverged()) {
+    const EndProcess order{"the spawner's journal is not the one that was followed here", 1};
+    deliver(self, Letter{{}, to_node_agent(state.links->self().process.value_or(ProcessIncarnation{})), order}, {});
+  }
   std::deque<HeldLetter> held = std::exchange(state.held, {});
   for (HeldLetter& letter : held) receive_verified(self, std::move(letter.letter), letter.transfer);
   fetch_journal(self);
@@ -166,6 +170,14 @@ void fill_report(RouterSelf self, ReplicaReport& report) {
   report.retried = static_cast<std::uint32_t>(retries - std::exchange(since.retries_told, retries));
 }
 
+// How far the journal has brought what this process serves.
+void fill_join(RouterSelf self, Join& join) {
+  const View& view = self->state.requests->view();
+  for (ServedReplica& served : join.serves) {
+    if (view.contains(served.replica)) served.version = view.committed_steps();
+  }
+}
+
 }  // namespace
 
 void post(RouterSelf self, Letter letter) {
@@ -177,6 +189,7 @@ void post(RouterSelf self, Letter letter) {
       std::holds_alternative<Welcome>(letter.body) || std::holds_alternative<JoinRefused>(letter.body);
   if (answers_join) return answer_join(self, std::move(letter));
   if (auto* report = std::get_if<ReplicaReport>(&letter.body)) fill_report(self, *report);
+  if (auto* join = std::get_if<Join>(&letter.body)) fill_join(self, *join);
   route(self, std::move(letter));
 }
 

@@ -78,7 +78,11 @@ void dial(RouterSelf self, const DialPeer& order) {
   const auto report = [self, process = order.process](caf::strong_actor_ptr peer, std::string why) {
     self->send(self, Dialled{process, std::move(peer), std::move(why)});
   };
-  const caf::actor dialler = self->state.config.dialler ? self->state.config.dialler(order.endpoint) : caf::actor{};
+  const RouterConfig& config = self->state.config;
+  const bool is_searched = order.process == kSpawnerProcess && config.spawner_dialler;
+  const caf::actor dialler = is_searched      ? config.spawner_dialler
+                             : config.dialler ? config.dialler(order.endpoint)
+                                              : caf::actor{};
   if (!dialler) return report(nullptr, "no dialler");
   self->request(dialler, kDialTimeout, caf::connect_atom_v, order.endpoint.host, order.endpoint.port)
       .then([report](const caf::node_id&, caf::strong_actor_ptr& peer,

@@ -11,6 +11,7 @@
 #include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
 #include "launch/processes/run_directory.h"
+#include "launch/processes/spawner_dialler.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -27,6 +28,12 @@ struct Spawner {
   Rendezvous rendezvous;
   HostPort control;
 };
+
+// By the newest start of the spawner of this directory.
+std::vector<HostPort> control_endpoints(const RunDirectory& run) {
+  const auto address = read_spawner_json(run);
+  return address ? std::vector{address->control} : std::vector<HostPort>{};
+}
 
 // Waits for the spawner of this directory; nothing when a signal came first.
 std::optional<Spawner> find_spawner(const RunDirectory& run, const TlsFiles& files) {
@@ -69,6 +76,7 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   const auto trace = process.keep_trace(run.root.string(), "storage", TraceLevel::kOff);  // the Welcome says the level
   auto mail = router_config(process, ProcessRole::kStorage, "storage", spawner.rendezvous);
   mail.tracer = trace;
+  mail.spawner_dialler = spawn_spawner_dialler(process, {[run] { return control_endpoints(run); }, files});
   const auto router_actor = process.system().spawn(router, std::move(mail));
   process.own_vital(router_actor, "router");
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});

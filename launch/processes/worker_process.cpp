@@ -11,6 +11,7 @@
 #include "launch/processes/actor_process.h"
 #include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
+#include "launch/processes/spawner_dialler.h"
 #include "runtime/base/log.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/gemm_choice.h"
@@ -142,6 +143,7 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   ActorProcess& process = **started;
   const auto trace = begin_trace(options, process);
   RouterConfig config = router_config(process, ProcessRole::kNode, options.name, admission.rendezvous);
+  config.spawner_dialler = spawn_spawner_dialler(process, {[join = options.join] { return join; }, files});
   config.tracer = trace;
   const auto router_actor = process.system().spawn(router, std::move(config));
   process.own_vital(router_actor, "router");

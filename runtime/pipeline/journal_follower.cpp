@@ -11,6 +11,8 @@ std::vector<JournalEntry> JournalFollower::accept(const JournalEntries& message,
   term_ = message.term;
   for (const JournalEntry& entry : message.entries) {
     saw(entry.position);
+    const bool is_known = entry.position.value > 0 && entry.position.value <= entries_.size();
+    if (is_known && entries_[entry.position.value - 1].term != entry.term) has_diverged_ = true;
     if (entry.position.value != entries_.size() + 1) continue;
     if (std::holds_alternative<Commit>(entry.body)) {
       if (newest_commit_) entries_[*newest_commit_] = without_details(std::move(entries_[*newest_commit_]));

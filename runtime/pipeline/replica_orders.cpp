@@ -32,6 +32,7 @@ ReplicaCore::Verdict ReplicaCore::judge(const Order& order, OrderKind kind) {
 
 // From here on nothing of an older epoch counts: its ring, its parts and its sum are dropped.
 void ReplicaCore::adopt_epoch(const OrderId& id, OrderKind kind, Phase phase) {
+  setup_.term = std::max(setup_.term, id.term);
   epoch_ = id.epoch;
   epoch_kind_ = kind;
   phase_ = phase;

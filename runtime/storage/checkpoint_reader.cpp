@@ -175,7 +175,7 @@ TensorBlob Checkpoint::weights_image() const {
 }
 
 Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints, const std::string& run,
-                                        std::optional<std::uint64_t> step) {
+                                        std::optional<std::uint64_t> step, std::uint64_t not_beyond) {
   FoundCheckpoint found;
   if (step) {
     const auto folder = checkpoint_folder(checkpoints, *step);
@@ -186,6 +186,7 @@ Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints
     return found;
   }
   for (const std::uint64_t candidate : list_checkpoints(checkpoints)) {
+    if (candidate > not_beyond) continue;
     const auto folder = checkpoint_folder(checkpoints, candidate);
     if (found.checkpoint) {
       // Only those without a readable manifest are listed out of turn: one of a later step was passed over.

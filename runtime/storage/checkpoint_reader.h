@@ -45,13 +45,15 @@ class Checkpoint {
   std::vector<StoredTensor> tensors_;                             // ascending by name; they point into images_
 };
 
-// The newest good checkpoint, or the named one. Those that were passed over are in `skipped`, with the reason. Errors:
-// kInvalidData when none is good, or when the named one is not.
+// The newest good checkpoint, or the named one. Those that were passed over are in `skipped`, with the reason; those of
+// more than `not_beyond` steps are not looked at. Errors: kInvalidData when none is good, or when the named one is not.
+inline constexpr std::uint64_t kAnyStep = ~std::uint64_t{0};
 struct FoundCheckpoint {
   std::optional<Checkpoint> checkpoint;  // empty: there is none at all
   std::vector<std::string> skipped;
 };
 [[nodiscard]] Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints, const std::string& run,
-                                                      std::optional<std::uint64_t> step = std::nullopt);
+                                                      std::optional<std::uint64_t> step = std::nullopt,
+                                                      std::uint64_t not_beyond = kAnyStep);
 
 }  // namespace shoal

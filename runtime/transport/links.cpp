@@ -309,6 +309,8 @@ std::size_t memory_of(const Letter& letter) {
 }
 
 void WaitingLetters::add(ProcessIncarnation process, Letter letter) {
+  if (is_one_of<Heartbeat>(letter.body)) return;
+  if (is_one_of<Join>(letter.body)) drop_joins(process);
   const std::size_t size = memory_of(letter);
   if (size > bytes_max_ - bytes_) {
     ++dropped_;
@@ -316,6 +318,13 @@ void WaitingLetters::add(ProcessIncarnation process, Letter letter) {
   }
   bytes_ += size;
   waiting_[process].push_back(std::move(letter));
+}
+
+void WaitingLetters::drop_joins(ProcessIncarnation process) {
+  const auto found = waiting_.find(process);
+  if (found == waiting_.end()) return;
+  bytes_ -= std::erase_if(found->second, [](const Letter& letter) { return is_one_of<Join>(letter.body); }) *
+            memory_of(Letter{{}, {}, Join{}});
 }
 
 std::vector<Letter> WaitingLetters::take(ProcessIncarnation process) {

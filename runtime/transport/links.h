@@ -152,7 +152,8 @@ class LinkTable {
 };
 
 // Letters to processes without a link, until it is up. Bounded in bytes over all of them: what does not fit is dropped
-// and counted; the protocol's retries make that safe.
+// and counted; the protocol's retries make that safe. What a process says of itself now is not kept for later: of its
+// Joins only the newest waits, its heartbeats not at all.
 class WaitingLetters {
  public:
   explicit WaitingLetters(std::size_t bytes_max) : bytes_max_(bytes_max) {}
@@ -164,6 +165,8 @@ class WaitingLetters {
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
  private:
+  void drop_joins(ProcessIncarnation process);
+
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;
   std::uint64_t dropped_ = 0;

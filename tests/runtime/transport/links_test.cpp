@@ -269,11 +269,47 @@ TEST(Links, S7NothingThatKillsIsHeardFromANode) {
 
 TEST(Links, WaitingLettersAreBoundedInBytes) {
   WaitingLetters waiting(4096);
-  for (int i = 0; i < 10; ++i) waiting.add(ProcessIncarnation{1}, Letter{{}, {}, Heartbeat{}});
+  for (int i = 0; i < 10; ++i) waiting.add(ProcessIncarnation{1}, Letter{{}, {}, Leaving{}});
   EXPECT_LE(waiting.bytes(), 4096U);
   EXPECT_EQ(waiting.dropped(), 6U);
   EXPECT_EQ(waiting.take(ProcessIncarnation{1}).size(), 4U);
   EXPECT_EQ(waiting.bytes(), 0U);
+}
+
+// A spawner may be away for hours.
+TEST(Links, WhatAProcessSaysOfItselfNowIsNotKeptForLater) {
+  WaitingLetters waiting(1 << 20);
+  for (std::uint64_t nonce = 1; nonce <= 100; ++nonce) {
+    Join join;
+    join.nonce = nonce;
+    waiting.add(kSpawnerProcess, Letter{{}, to_supervisor(), join});
+    waiting.add(kSpawnerProcess, Letter{{}, to_supervisor(), Heartbeat{}});
+  }
+  waiting.add(kSpawnerProcess, Letter{{}, to_supervisor(), StageEnded{}});
+  const auto kept = waiting.take(kSpawnerProcess);
+  ASSERT_EQ(kept.size(), 2U);
+  EXPECT_EQ(std::get<Join>(kept[0].body).nonce, 100U);
+  EXPECT_EQ(waiting.bytes(), 0U);
+}
+
+// Two spawners at once: whoever has seen the newer one turns the older one away (S-4).
+TEST(Links, TheSpawnerOfAnOlderTermIsRefused) {
+  LinkTable table({ProcessRole::kNode, ProcessIncarnation{5}, "node1", RunId{9}, Term{1}}, {}, 1);
+  table.set_spawner({"host", 1});
+  const Instant now{};
+  const auto greet = [&](std::uint64_t link, Term term) {
+    (void)table.tick(now);
+    (void)table.dialled(kSpawnerProcess, LinkId{link}, now);
+    const Hello hello{kProtocolVersion, RunId{9}, term, kSpawnerProcess, ProcessRole::kSpawner, "spawner", true};
+    (void)table.hello(LinkId{link}, hello, now);
+    return table.link_to(kSpawnerProcess) == LinkId{link};
+  };
+  EXPECT_TRUE(greet(1, Term{2}));
+  (void)table.lost(LinkId{1}, "killed", now);
+  EXPECT_FALSE(greet(2, Term{1}));
+  EXPECT_TRUE(greet(3, Term{2})) << "the same spawner after its link broke";
+  (void)table.lost(LinkId{3}, "killed", now);
+  EXPECT_TRUE(greet(4, Term{3}));
 }
 
 }  // namespace

@@ -1,0 +1,60 @@
+// One question per dial; what was found is dialled by the transport, which answers the router itself.
+#include "launch/processes/spawner_dialler.h"
+
+#include <set>
+#include <string>
+
+#include "runtime/base/log.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr ControlTimeouts kAskTimeouts{1500ms, 1500ms};
+
+struct SearchState {
+  static inline const char* name = "spawner_dialler";
+  SpawnerSearch search;
+  std::size_t next = 0;  // the endpoint to ask
+};
+
+using Self = caf::stateful_actor<SearchState>;
+using Dialled = caf::result<caf::node_id, caf::strong_actor_ptr, std::set<std::string>>;
+
+Result<Rendezvous> ask(SearchState& state) {
+  const auto endpoints = state.search.endpoints();
+  if (endpoints.empty()) return fail(Error::kUnreachable, "no spawner is named yet");
+  const auto client = ControlClient::create(state.search.files, endpoints[state.next % endpoints.size()], kAskTimeouts);
+  if (!client) return client.failure();
+  auto rendezvous = client->rendezvous();
+  if (!rendezvous) ++state.next;
+  return rendezvous;
+}
+
+Dialled find_and_dial(Self* self, TlsTransport& transport) {
+  const auto found = ask(self->state);
+  if (!found) {
+    log_debug("spawner_dialler", found.failure().message);
+    return caf::make_error(caf::sec::cannot_connect_to_node);
+  }
+  const HostPort& data = found->data;
+  return self->delegate(transport.dialler(data.host, data.port), caf::connect_atom_v, data.host, data.port);
+}
+
+caf::behavior spawner_dialler(Self* self, SpawnerSearch search, TlsTransport* transport) {
+  self->state.search = std::move(search);
+  return {[self, transport](caf::connect_atom, const std::string&, std::uint16_t) -> Dialled {
+    return find_and_dial(self, *transport);
+  }};
+}
+
+}  // namespace
+
+caf::actor spawn_spawner_dialler(ActorProcess& process, SpawnerSearch search) {
+  const auto actor = process.system().spawn<caf::detached>(spawner_dialler, std::move(search), &process.transport());
+  process.own(actor);
+  return actor;
+}
+
+}  // namespace shoal

@@ -1,0 +1,26 @@
+// Finds the spawner anew at every dial: it listens elsewhere after each start, and may have moved to another machine.
+//
+// Each dial asks one control endpoint where the spawner's router listens, and dials that; the next dial asks the next
+// endpoint when this one gave nothing. The router dials for ever, with back-off, so a lost spawner is looked for as
+// long as the process lives. Answers within the caller's time-out: a question is never longer than kAskTimeouts.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "launch/processes/actor_process.h"
+#include "runtime/transport/control/control_client.h"
+
+namespace shoal {
+
+struct SpawnerSearch {
+  // Where to ask, in this order; read anew at each dial. Called on the dialler's own thread.
+  std::function<std::vector<HostPort>()> endpoints;
+  TlsFiles files;
+};
+
+// Whom a router sends (connect_atom, host, port) to instead of the transport's dialler; host and port are not looked
+// at. Detached, because it waits for answers; owned by the process.
+[[nodiscard]] caf::actor spawn_spawner_dialler(ActorProcess& process, SpawnerSearch search);
+
+}  // namespace shoal
