@@ -75,6 +75,15 @@ struct Performer {
     trace_start("data_loader");
     return adopt_child(self->state.settings.start_data_loader(effect), {});
   }
+  bool operator()(const FindCheckpoint& effect) const {
+    const auto& find = self->state.settings.find_checkpoint;
+    const auto start = find ? find(effect.not_beyond) : Result<StartPoint>(StartPoint{});
+    auto& core = *self->state.core;
+    const auto say_no = [&](const Failure& failure) {
+      return core.not_found(failure.message, exit_code(failure.error), now(self));
+    };
+    return perform(self, start ? core.found(*start, now(self)) : say_no(start.failure()));
+  }
   bool operator()(const EndRun& effect) const {
     log_info("supervisor", "the run ends with status ", effect.exit_status, ": ", effect.reason);
     self->state.settings.end_process(effect.exit_status, effect.reason);
@@ -96,7 +105,24 @@ struct Performer {
     const bool is_first = state.started.insert(child).second;
     state.trace.record(is_first ? TraceKind::kSpawn : TraceKind::kRestart, trace_cause(self), 0, child);
   }
+  // After a roll-back the actors of the old branch are still there.
+  void retire(const SupervisedChild& successor) const {
+    const auto stage_of = [](const SupervisedChild& one) {
+      return one.group ? std::optional(one.group->stage) : std::nullopt;
+    };
+    auto& children = self->state.children;
+    for (auto child = children.begin(); child != children.end();) {
+      if (stage_of(child->second) != stage_of(successor)) {
+        ++child;
+        continue;
+      }
+      const auto old = caf::actor_cast<caf::actor>(child->first);
+      child = children.erase(child);
+      if (old) self->send_exit(old, caf::exit_reason::user_shutdown);
+    }
+  }
   bool adopt_child(const caf::actor& child, SupervisedChild record) const {
+    retire(record);
     self->state.children[child.address()] = std::move(record);
     self->monitor(child);
     return true;

@@ -286,7 +286,7 @@ Result<SpawnerProcessOptions> spawner_process_options(const Options& options) {
   SpawnerProcessOptions process{*run, *listen, options.has("--restarted"), options.has("--resumed"), *steps, *timeout};
   // A restarted spawner listens where the nodes of its run look for it.
   const auto known = read_spawner_json(RunDirectory{*run});
-  if (process.is_restarted && known) process.listen.port = known->control.port;
+  if (process.is_restarted && process.listen.port == 0 && known) process.listen.port = known->control.port;
   return process;
 }
 

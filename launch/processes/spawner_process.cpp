@@ -15,6 +15,7 @@
 #include "launch/processes/links_of_process.h"
 #include "launch/processes/progress.h"
 #include "launch/processes/run_directory.h"
+#include "launch/processes/start_points.h"
 #include "launch/processes/text_samples.h"
 #include "launch/say.h"
 #include "model/learning_rate.h"
@@ -22,11 +23,15 @@
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/pipeline/schedule.h"
-#include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/journal.h"
 
 namespace shoal {
 namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kListenAgainMax = 50;
+constexpr auto kListenPause = 200ms;
 
 // Everything that is on disk or derived from it before an actor starts.
 struct Parts {
@@ -36,24 +41,8 @@ struct Parts {
   std::shared_ptr<JournalStore> journal;
   Term term;
   StartPoint start;
+  SavedStates saved;
 };
-
-Result<StartPoint> start_point(const RunDirectory& run, const Config& config, RunId id, const std::string& corpus) {
-  auto found = find_checkpoint(run.checkpoints(config), run_text(id));
-  if (!found) return found.failure();
-  for (const auto& reason : found->skipped) say("passed over a checkpoint: ", reason);
-  if (!found->checkpoint) {
-    say("no checkpoint yet: starting from the beginning");
-    return StartPoint{};
-  }
-  const CheckpointManifest& manifest = found->checkpoint->manifest();
-  if (manifest.corpus_sha256 != corpus) {
-    return fail(Error::kInvalidData, compose("the checkpoint after ", manifest.step,
-                                             " steps was trained on another text than data.corpus is now"));
-  }
-  say("going on after step ", manifest.step);
-  return StartPoint{manifest.step, manifest.optimizer_step, true, manifest.weights_sha256};
-}
 
 Result<std::shared_ptr<JournalStore>> open_or_create(const RunDirectory& run, RunId id) {
   auto journal =
@@ -73,8 +62,11 @@ Result<Parts> open_parts(const RunDirectory& run, const SpawnerProcessOptions& o
   auto samples = TextSamples::open(parts.config);
   if (!samples) return samples.failure();
   parts.samples = std::move(samples.value());
-  if (options.is_resumed || options.is_restarted) {
-    const auto start = start_point(run, parts.config, id, parts.samples->corpus_sha256());
+  parts.saved = {run, parts.config, id, parts.samples->corpus_sha256()};
+  if (options.is_restarted) {
+    parts.start = newest_start_point(parts.saved);  // read whole only when nobody comes back with more
+  } else if (options.is_resumed) {
+    const auto start = find_start_point(parts.saved, kAnyStep);
     if (!start) return start.failure();
     parts.start = start.value();
   }
@@ -107,6 +99,7 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
     out.wait_timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.wait_timeout_s));
   }
   out.dead_after = std::chrono::milliseconds(config.swarm.dead_after_ms);
+  if (options.is_restarted) out.return_within = out.dead_after;
   return out;
 }
 
@@ -148,6 +141,7 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
     loader.tracer = trace;
     return caf::actor_cast<caf::actor>(process.system().spawn(data_loader, std::move(loader)));
   };
+  settings.find_checkpoint = [parts](std::uint64_t not_beyond) { return find_start_point(parts.saved, not_beyond); };
   settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
   return settings;
 }
@@ -233,8 +227,13 @@ Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   if (!authority) return authority.failure();
   const RunId id = authority->run();
   const TlsFiles files = credential_files(run.certs(), "spawner");
-  auto server = ControlServer::listen(options.listen, files,
-                                      PeerPolicy{id, {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}, {}});
+  const PeerPolicy people{id, {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}, {}};
+  auto server = ControlServer::listen(options.listen, files, people);
+  // Its predecessor's port may still be let go, or be some dial's for a moment.
+  for (int again = 0; !server && options.is_restarted && again < kListenAgainMax; ++again) {
+    if (wait_for_signal(kListenPause)) return 75;
+    server = ControlServer::listen(options.listen, files, people);
+  }
   if (!server) return server.failure();
   const auto parts = open_parts(run, options, id);
   if (!parts) return parts.failure();

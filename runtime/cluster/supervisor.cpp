@@ -31,25 +31,17 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
 }
 
 SupervisorEffects SupervisorCore::begin(Instant now) {
-  const StartPoint& start = config_.start;
-  const bool is_new = view_.position().value == 0;
-  // An older checkpoint rolls back; a newer one was written by `train --single`, whose steps no journal has.
-  const bool rolls_back = !is_new && start.version < view_.committed_steps();
-  const bool is_other_history = !is_new && start.version != view_.committed_steps();
-  branch_ = Branch{view_.branch().value + (is_other_history ? 1U : 0U)};
-  saved_version_ = start.from_checkpoint ? start.version : 0;
-  saved_sha256_ = start.weights_sha256;
   phase_since_ = last_tick_ = peers_at_ = now;
+  branch_ = view_.branch();
   effects_.push_back(SendJournal{kSpawnerProcess, {}});
-  // Who served before this start is gone.
-  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
-    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
-      append(RemoveReplica{StageId{stage}, member.incarnation, "the run was started again"});
-    }
-  }
-  if (!is_new) {
-    announce(rolls_back ? "rolled_back" : "resumed", "run",
-             compose("from step ", start.version, " of ", view_.committed_steps(), " committed, as branch ", branch_));
+  if (config_.return_within == Duration::zero()) {
+    start_over(config_.start, now);
+  } else if (was_finished()) {
+    end_again(now);
+  } else if (can_return()) {
+    begin_return(now);
+  } else {
+    find_start(FindCheckpoint{});
   }
   return take_effects();
 }
@@ -60,6 +52,7 @@ JournalEntry SupervisorCore::entry_for(const JournalBody& body) const {
 
 SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant now) {
   view_.apply(entry);
+  branch_seen_ = std::max(branch_seen_, entry.branch);
   if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) leaving_.erase(removed->replica);
   const JournalEntries news{config_.run, config_.term, {entry}};
   send({kSpawnerProcess, Role::kRouter, {}, {}}, news);
@@ -82,6 +75,7 @@ SupervisorEffects SupervisorCore::journal_failed(const std::string& reason, int 
 
 void SupervisorCore::reserved(bool are_processes, std::uint64_t first, std::uint64_t count) {
   (are_processes ? process_numbers_ : actor_numbers_) = Numbers{first, first + count};
+  if (are_processes && first_process_ == 0) first_process_ = first;
 }
 
 Incarnation SupervisorCore::next_actor() {
@@ -139,6 +133,11 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
     finish(4, explain_waiting(now) + "; start more nodes, or lower pipeline.stages or pipeline.replicas", "failed",
            now);
   }
+  check_return(now);
+  if (phase_ == Phase::kGathering || phase_ == Phase::kSpawning) {
+    place_if_enough(now);
+    admit_replicas(now);
+  }
   if (now - peers_at_ >= kPeersAgain) {
     peers_at_ = now;
     send_peers();
@@ -168,6 +167,18 @@ SupervisorEffects SupervisorCore::take_effects() {
 std::string SupervisorCore::explain_waiting(Instant now) const {
   const std::size_t wanted = std::size_t{config_.stages} * config_.replicas;
   switch (phase_) {
+    case Phase::kReturning: {
+      std::size_t away = 0;
+      for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+        const auto& members = view_.replicas_of(StageId{stage});
+        away += static_cast<std::size_t>(
+            std::count_if(members.begin(), members.end(), [&](const auto& member) { return !is_live(member); }));
+      }
+      return compose("the spawner was started again: waiting for ", away, away == 1 ? " replica" : " replicas",
+                     " to come back") +
+             since(phase_since_, now);
+    }
+    case Phase::kRollingBack: return "rolling back: looking for a checkpoint";
     case Phase::kGathering: {
       const std::size_t have = std::min(wanted, processes_.alive(ProcessRole::kNode).size());
       std::map<std::size_t, int> lacking;  // slots are filled across the stages first

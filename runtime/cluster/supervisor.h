@@ -1,11 +1,16 @@
 // SupervisorCore: membership, placement, commits and the end of a run. Everything others follow is a journal entry.
 //
-//   gathering ──enough workers──▶ spawning ──all replicas ready──▶ training ──target, stop or loss──▶ ending ──▶ over
+//   gathering ──enough workers──▶ spawning ──all replicas ready──▶ training ──target or stop──▶ ending ──▶ over
+//      ▲  ▲                                                        ▲     │ a stage lost its last replica
+//      │  └────────────────────────── rolling back ◀───────────────│─────┘
+//      │                                   ▲ a stage has nobody    │
+//   start ──a run that is under way──▶ returning ──members are back┘
 //
 // P-2 by construction: the core only *asks* for an entry (AppendEntry); the shell makes it durable, then calls
 // appended(), and only that changes the view and sends anything. P-4: nothing volatile here matters; votes come again.
-// A stage that lost its last replica ends the run (exit 1, resumable), once the step that could still commit is
-// settled. Pure: time comes in, effects go out, to be performed in order, each completely before the next.
+// A stage that lost its last replica sends all stages back to the newest checkpoint (P-29), once the step that could
+// still commit is settled. After a restart of the spawner the members of the newest branch are waited for, and go on.
+// Pure: time comes in, effects go out, to be performed in order, each completely before the next.
 #pragma once
 
 #include <map>
@@ -24,12 +29,12 @@ namespace shoal {
 
 class SupervisorCore {
  public:
-  enum class Phase { kGathering, kSpawning, kTraining, kEnding, kOver };
+  enum class Phase { kReturning, kRollingBack, kGathering, kSpawning, kTraining, kEnding, kOver };
 
   explicit SupervisorCore(SupervisorConfig config);
 
   // Before begin(): what the journal already holds, in order.
-  void replay(const JournalEntry& entry) { view_.apply(entry); }
+  void replay(const JournalEntry& entry);
   [[nodiscard]] SupervisorEffects begin(Instant now);
 
   // Answers to effects.
@@ -37,6 +42,8 @@ class SupervisorCore {
   [[nodiscard]] SupervisorEffects appended(const JournalEntry& entry, Instant now);
   [[nodiscard]] SupervisorEffects journal_failed(const std::string& reason, int exit_status, Instant now);
   void reserved(bool are_processes, std::uint64_t first, std::uint64_t count);
+  [[nodiscard]] SupervisorEffects found(const StartPoint& start, Instant now);
+  [[nodiscard]] SupervisorEffects not_found(const std::string& reason, int exit_status, Instant now);
 
   [[nodiscard]] SupervisorEffects hear(const Join& join, Instant now);
   [[nodiscard]] SupervisorEffects hear(const StageReady& ready, Instant now);
@@ -95,7 +102,29 @@ class SupervisorCore {
     std::optional<Instant> deadline;  // set when somebody it needs was lost
   };
 
+  // supervisor_return.cpp
+  [[nodiscard]] bool can_return() const;
+  [[nodiscard]] bool was_finished() const;
+  void end_again(Instant now);
+  void begin_return(Instant now);
+  [[nodiscard]] bool is_return(const Join& join) const;
+  [[nodiscard]] bool turn_away(const Join& join);
+  void take_back(const Join& join, Instant now);
+  void compare_served(const Join& join);
+  void check_return(Instant now);
+  void conclude_return(Instant now);
+  [[nodiscard]] bool has_spares_for_all() const;
+
+  // supervisor_rollback.cpp
+  void roll_back(const std::string& reason, Instant now);
+  void find_start(FindCheckpoint wanted);
+  void start_over(const StartPoint& start, Instant now);
+  [[nodiscard]] Branch next_branch(const StartPoint& start) const;
+  [[nodiscard]] bool is_patience_over(Instant now) const;
+  [[nodiscard]] bool is_served(StageId stage) const;
+
   // supervisor_members.cpp
+  void begin_training(Instant now);
   void place_if_enough(Instant now);
   void start_replica(const Placement& placement);
   void admit_replicas(Instant now);
@@ -136,6 +165,7 @@ class SupervisorCore {
   ProcessDirectory processes_;
   std::uint64_t peers_serial_ = 0;
   Numbers process_numbers_;
+  std::uint64_t first_process_ = 0;  // the lowest number that this term may give; lower ones are of earlier terms
   Numbers actor_numbers_;
   std::vector<Starting> starting_;
   int starts_failed_ = 0;
@@ -146,6 +176,10 @@ class SupervisorCore {
   RestartBudget restarts_;
   std::optional<Stop> stop_;
   std::optional<Lost> lost_;
+  Branch branch_seen_;                   // the highest of any entry
+  std::optional<std::string> rollback_;  // why the last start over was one; none: an ordinary start
+  int rollbacks_in_vain_ = 0;            // since the furthest step so far
+  std::uint64_t furthest_ = 0;           // steps committed on any branch before its roll-back
   std::optional<Saving> saving_;
   bool is_last_committed_ = false;  // the commit that a stop or the target made the last one
   std::uint64_t saved_version_ = 0;
@@ -154,6 +188,7 @@ class SupervisorCore {
   Instant last_commit_at_{};
   Instant finished_at_{};
   EndRun end_;
+  bool is_ending_again_ = false;  // who has not heard of the end may come back and ask
   SupervisorEffects effects_;
 };
 

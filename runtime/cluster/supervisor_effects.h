@@ -42,6 +42,10 @@ struct SupervisorConfig {
   Duration save_within = std::chrono::minutes(2);       // of a last checkpoint whose saver or storage was lost
   Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation
   Duration leave_within = std::chrono::seconds(5);      // processes told to end
+  // After a restart, for the processes of a run under way to come back; 0: none are there, `start` has been verified.
+  Duration return_within = Duration::zero();
+  Duration return_grace = std::chrono::seconds(3);    // of that, for the rest of stages that are served again
+  Duration gather_within = std::chrono::seconds(10);  // after a roll-back, for all replicas; then one per stage will do
 };
 
 // Record this as the next entry, durably, then appended(); or journal_failed().
@@ -65,6 +69,10 @@ struct StartGroup {
 struct StartDataLoader {
   Incarnation loader;
 };
+// Find the newest complete checkpoint of at most so many steps: found() or not_found().
+struct FindCheckpoint {
+  std::uint64_t not_beyond = ~std::uint64_t{0};
+};
 // The process ends with this status.
 struct EndRun {
   int exit_status = 0;
@@ -86,7 +94,7 @@ struct InjectHere {
 };
 
 using SupervisorEffect = std::variant<Letter, AppendEntry, SendJournal, ReserveNumbers, StartGroup, StartDataLoader,
-                                      EndRun, Note, InjectHere>;
+                                      FindCheckpoint, EndRun, Note, InjectHere>;
 using SupervisorEffects = std::vector<SupervisorEffect>;
 
 struct OperatorOutcome {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
@@ -27,10 +28,17 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
     send(to_node_agent({}), JoinRefused{join.nonce, JoinRefusal::kRunIsOver, "the run is over: " + end_.reason});
     return take_effects();
   }
-  const auto answer = processes_.admit(join, ProcessIncarnation{process_numbers_.next}, now);
+  if (turn_away(join)) return take_effects();
+  const bool is_back = is_return(join);
+  const ProcessIncarnation number = is_back ? join.previous : ProcessIncarnation{process_numbers_.next};
+  const auto answer = processes_.admit(join, number, now);
   if (const auto* no = std::get_if<NotAdmitted>(&answer)) return refuse(no->reason, no->explanation);
   const Admitted& admitted = std::get<Admitted>(answer);
   if (admitted.replaces) lose_process(*admitted.replaces, "its link broke and it joined again", now);
+  if (admitted.is_new && is_back) {
+    take_back(join, now);
+    return take_effects();
+  }
   if (admitted.is_new) {
     CHECK(process_numbers_.left() > 0, "process incarnations are reserved ahead");
     ++process_numbers_.next;
@@ -65,7 +73,7 @@ SupervisorEffects SupervisorCore::hear(const StageReady& ready, Instant now) {
   for (Starting& starting : starting_) {
     if (starting.order.replica == ready.replica) starting.ready = ready;
   }
-  if (phase_ == Phase::kSpawning) admit_replicas(now);
+  admit_replicas(now);
   return take_effects();
 }
 
@@ -92,7 +100,10 @@ SupervisorEffects SupervisorCore::hear(const ProcessLost& lost, Instant now) {
 
 // Polite: nobody else's work is lost by it. The last replica of a stage takes the whole run with it, saved.
 SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {
-  if (!processes_.is_alive(leaving.process) || stop_ || phase_ >= Phase::kEnding) return take_effects();
+  // Who leaves says so again: while members come back, nobody knows yet who is the last of a stage.
+  if (!processes_.is_alive(leaving.process) || stop_ || phase_ >= Phase::kEnding || phase_ == Phase::kReturning) {
+    return take_effects();
+  }
   for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
     const auto& members = view_.replicas_of(StageId{stage});
     const auto stays = [&](const ReplicaMember& member) {
@@ -131,18 +142,18 @@ bool SupervisorCore::is_live(const ReplicaMember& member) const {
 void SupervisorCore::remove_dead(const std::string& reason, Instant now) {
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
     const auto& members = view_.replicas_of(StageId{stage});
-    const bool is_served = std::any_of(members.begin(), members.end(), [&](const auto& m) { return is_live(m); });
+    const bool has_live = is_served(StageId{stage});
     for (const ReplicaMember& member : members) {
       if (is_live(member)) continue;
       if (saving_ && !saving_->deadline &&
           std::count(saving_->savers.begin(), saving_->savers.end(), member.incarnation)) {
         saving_->deadline = now + config_.save_within;
       }
-      if (is_served && leaving_.insert(member.incarnation).second) {
+      if (has_live && leaving_.insert(member.incarnation).second) {
         append(RemoveReplica{StageId{stage}, member.incarnation, reason});
       }
     }
-    if (!is_served) lose_stage(StageId{stage}, reason, now);
+    if (!has_live) lose_stage(StageId{stage}, reason, now);
   }
 }
 
@@ -165,7 +176,10 @@ std::vector<Worker> SupervisorCore::free_workers() const {
 
 void SupervisorCore::place_if_enough(Instant now) {
   if (phase_ == Phase::kGathering) {
-    const auto placements = place(free_workers(), config_.stages, config_.replicas);
+    const auto workers = free_workers();
+    auto placements = place(workers, config_.stages, config_.replicas);
+    const auto each = static_cast<std::uint32_t>(workers.size() / config_.stages);
+    if (!placements && each > 0 && is_patience_over(now)) placements = place(workers, config_.stages, each);
     if (!placements) return;
     phase_ = Phase::kSpawning;
     phase_since_ = now;
@@ -186,7 +200,7 @@ void SupervisorCore::place_if_enough(Instant now) {
 
 void SupervisorCore::start_replica(const Placement& placement) {
   const StartPoint& start = config_.start;
-  const SpawnStage order{placement.stage, placement.slot,       next_actor(),         branch_,
+  const SpawnStage order{placement.stage, placement.slot,       next_actor(),          branch_,
                          start.version,   start.optimizer_step, start.from_checkpoint, Incarnation{}};
   starting_.push_back({order, placement.process, std::nullopt});
   note(compose("stage/", placement.stage, "/", placement.slot, " starts on ", processes_.name_of(placement.process)));
@@ -195,7 +209,7 @@ void SupervisorCore::start_replica(const Placement& placement) {
 
 // P-27, S-3: all initial replicas at the version of the committed steps, those of a stage with equal state.
 void SupervisorCore::admit_replicas(Instant now) {
-  if (starting_.size() != std::size_t{config_.stages} * config_.replicas) return;
+  if (phase_ != Phase::kSpawning) return;
   std::map<StageId, std::uint64_t> digests;
   for (const Starting& starting : starting_) {
     if (!starting.ready) return;
@@ -206,6 +220,8 @@ void SupervisorCore::admit_replicas(Instant now) {
                           processes_.name_of(starting.process), " at version ", starting.ready->version, ")"),
                   "failed", now);
   }
+  const bool is_complete = starting_.size() == std::size_t{config_.stages} * config_.replicas;
+  if (!is_complete && !(digests.size() == config_.stages && is_patience_over(now))) return;
   std::sort(starting_.begin(), starting_.end(), [](const Starting& a, const Starting& b) {
     return std::tie(a.order.slot, a.order.stage) < std::tie(b.order.slot, b.order.stage);
   });
@@ -213,16 +229,22 @@ void SupervisorCore::admit_replicas(Instant now) {
     const SpawnStage& order = starting.order;
     append(AddReplica{order.stage, order.slot, order.replica, starting.process, order.version});
   }
-  starting_.clear();
+  const std::size_t replicas = std::exchange(starting_, {}).size();
+  is_last_committed_ = config_.start.version >= config_.steps_target;
+  begin_training(now);
+  announce("training", "run", compose(config_.stages, " stages with ", replicas, " replicas are ready"));
+}
+
+// The members are in the journal: their groups and the data loader start.
+void SupervisorCore::begin_training(Instant now) {
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) start_group(StageId{stage});
   effects_.push_back(StartDataLoader{next_actor()});
   phase_ = Phase::kTraining;
   phase_since_ = step_since_ = last_commit_at_ = now;
-  is_last_committed_ = config_.start.version >= config_.steps_target;
-  announce("training", "run", compose(config_.stages, " stages x ", config_.replicas, " replicas are ready"));
 }
 
 void SupervisorCore::send_peers() {
+  if (phase_ == Phase::kReturning) return;  // who is not back yet would lose its links to the others
   const Peers peers{config_.run, config_.term, ++peers_serial_, processes_.peers()};
   send({kSpawnerProcess, Role::kRouter, {}, {}}, peers);
   for (const ProcessIncarnation process : processes_.alive()) send({process, Role::kRouter, {}, {}}, peers);

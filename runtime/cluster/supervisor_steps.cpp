@@ -115,7 +115,7 @@ SupervisorEffects SupervisorCore::stop(const std::string& reason, int exit_statu
   announce("stopping", "run", reason);
   if (phase_ == Phase::kTraining) {
     conclude_if_done(now);
-  } else {
+  } else if (phase_ != Phase::kReturning) {  // then what the members hold is saved first
     finish(exit_status, reason, "stopped", now);
   }
   return take_effects();
@@ -135,19 +135,17 @@ void SupervisorCore::conclude_if_done(Instant now) {
   finish(0, compose("all ", view_.committed_steps(), " steps are committed"), "finished", now);
 }
 
-// The run ends, but not before what could still be saved is.
+// All stages go back together, but not before what could still be saved is.
 void SupervisorCore::settle_loss(Instant now) {
   if (!lost_ || phase_ != Phase::kTraining) return;
   bool can_commit = !is_last_committed_;
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
     const auto vote = votes_.find(StageId{stage});
-    const auto& members = view_.replicas_of(StageId{stage});
-    const bool is_served = std::any_of(members.begin(), members.end(), [&](const auto& m) { return is_live(m); });
     const bool has_vote = vote != votes_.end() && !why_void(vote->second, view_);
-    can_commit = can_commit && (is_served || has_vote);
+    can_commit = can_commit && (is_served(StageId{stage}) || has_vote);
   }
   if (now < lost_->deadline && (can_commit || saving_)) return;
-  finish(1, compose(lost_->reason, "; ", config_.resume_hint), "failed", now);
+  roll_back(lost_->reason, now);
 }
 
 void SupervisorCore::finish(int exit_status, const std::string& reason, const std::string& event, Instant now) {
@@ -165,7 +163,8 @@ void SupervisorCore::finish(int exit_status, const std::string& reason, const st
 
 void SupervisorCore::end_if_left(Instant now) {
   if (phase_ != Phase::kEnding || now - finished_at_ < kLastWords) return;
-  if (!processes_.alive().empty() && now - finished_at_ < config_.leave_within) return;
+  const bool is_anybody_left = is_ending_again_ || !processes_.alive().empty();
+  if (is_anybody_left && now - finished_at_ < config_.leave_within) return;
   phase_ = Phase::kOver;
   effects_.push_back(end_);
 }

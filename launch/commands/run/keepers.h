@@ -38,8 +38,8 @@ enum class JoinLine { kPrint, kOmit };
 struct KeepSpawnerOptions {
   std::string run_directory;
   HostPort listen;
-  bool is_restarted = false;
-  bool is_resumed = false;
+  bool is_restarted = false;  // nodes may still be there: by its keeper, or by a person with `shoal spawner --resume`
+  bool is_resumed = false;    // with nodes of its own, which are not there yet
   JoinLine join_line = JoinLine::kPrint;
   std::optional<std::uint64_t> stop_at_step;
   std::optional<double> wait_timeout_s;

@@ -19,7 +19,7 @@ namespace shoal {
 struct SpawnerProcessOptions {
   std::string run_directory;
   HostPort listen;                            // port 0: any; after a restart the address that nodes know
-  bool is_restarted = false;                  // by its keeper, in the same run: the journal goes on
+  bool is_restarted = false;                  // in the same run, whose nodes may still be there: the journal goes on
   bool is_resumed = false;                    // by a person with --resume: from the newest checkpoint
   std::optional<std::uint64_t> stop_at_step;  // --steps
   std::optional<double> wait_timeout_s;       // exit 4 when nodes are missing for longer

@@ -94,7 +94,12 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   KeepSpawnerOptions keep;
   keep.run_directory = chosen->directory;
   keep.listen = options.listen;
-  keep.is_resumed = chosen->is_resumed;
+  keep.is_restarted = chosen->is_resumed;
+  // Where its nodes look for it, unless a person says otherwise.
+  const auto known = read_spawner_json(run);
+  std::error_code ignored;
+  std::filesystem::remove(run.spawner_json(), ignored);  // the line to paste is that of the start to come
+  if (chosen->is_resumed && known && keep.listen == SpawnerOptions{}.listen) keep.listen = known->control;
   keep.stop_at_step = options.stop_at_step;
   keep.wait_timeout_s = options.wait_timeout_s;
   return keep_spawner(keep);

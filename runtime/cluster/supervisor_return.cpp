@@ -1,0 +1,146 @@
+// A spawner that was started again in the middle of a run: its processes come back under their numbers, with the
+// replicas they serve, and the step in progress goes on. Nothing is rolled back while every stage has somebody.
+//
+// What the spawner knew by heart comes again: votes and progress from new sync groups, who holds what from manifests,
+// the last checkpoint from the disk, and whether this was the last step from the journal.
+#include <algorithm>
+
+#include "runtime/base/compose.h"
+#include "runtime/cluster/supervisor.h"
+
+namespace shoal {
+
+void SupervisorCore::replay(const JournalEntry& entry) {
+  if (entry.branch > view_.branch()) saving_.reset();
+  view_.apply(entry);
+  branch_seen_ = std::max(branch_seen_, entry.branch);
+  const auto* commit = std::get_if<Commit>(&entry.body);
+  const bool saves = commit != nullptr && !commit->checkpoint_by.empty();
+  if (saves) saving_ = Saving{view_.committed_steps(), commit->checkpoint_by, std::nullopt};
+}
+
+bool SupervisorCore::can_return() const {
+  if (view_.is_finished() || view_.stage_count() != config_.stages) return false;
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+    if (view_.replicas_of(StageId{stage}).empty()) return false;
+  }
+  return true;
+}
+
+// All is done and saved, only the last words were cut short.
+bool SupervisorCore::was_finished() const {
+  return view_.is_finished() && view_.committed_steps() >= config_.steps_target && config_.start.from_checkpoint &&
+         config_.start.version == view_.committed_steps();
+}
+
+void SupervisorCore::end_again(Instant now) {
+  saved_sha256_ = config_.start.weights_sha256;
+  is_ending_again_ = true;
+  finish(0, view_.finish_reason(), "finished", now);
+}
+
+void SupervisorCore::begin_return(Instant now) {
+  phase_ = Phase::kReturning;
+  const bool is_of_this_branch = config_.start.from_checkpoint && config_.start.version <= view_.committed_steps();
+  saved_version_ = is_of_this_branch ? config_.start.version : 0;
+  saved_sha256_ = is_of_this_branch ? config_.start.weights_sha256 : std::string();
+  if (saving_ && saving_->version <= saved_version_) saving_.reset();
+  if (saving_) saving_->deadline = now + config_.save_within;
+  note(compose("term ", config_.term, " takes over at entry ", view_.position(), ", step ", view_.committed_steps(),
+               ": waiting for ", view_.replica_count(), " replicas"));
+}
+
+// A number of an earlier term that nobody has claimed in this one.
+bool SupervisorCore::is_return(const Join& join) const {
+  return join.previous.value != 0 && join.previous.value < first_process_ && processes_.find(join.previous) == nullptr;
+}
+
+// Who was given up as lost in this term has been removed from every view: it starts again.
+bool SupervisorCore::turn_away(const Join& join) {
+  const ProcessRecord* known = processes_.find(join.previous);
+  if (join.previous.value == 0 || known == nullptr || known->is_alive) return false;
+  send(to_node_agent(join.previous), EndProcess{"it was given up as lost; its keeper starts a new one", 1});
+  return true;
+}
+
+void SupervisorCore::take_back(const Join& join, Instant now) {
+  const ProcessIncarnation process = join.previous;
+  const auto is_ahead = [&](const ServedReplica& served) {
+    return view_.contains(served.replica) && served.version > view_.committed_steps();
+  };
+  if (std::any_of(join.serves.begin(), join.serves.end(), is_ahead)) {
+    send(to_node_agent(process), EndProcess{"it has seen steps that the journal of this spawner lacks", 1});
+    return lose_process(process, "it is ahead of the journal", now);
+  }
+  send(to_node_agent(process),
+       Welcome{join.nonce, process, config_.run, view_.branch(), config_.term, view_.position(), config_.config_toml});
+  announce("returned", join.name, compose("as process ", process, ", with ", join.serves.size(), " replicas"));
+  compare_served(join);
+  send_peers();
+  if (phase_ == Phase::kTraining) remove_dead(join.name + " came back without it", now);
+  check_return(now);
+}
+
+void SupervisorCore::compare_served(const Join& join) {
+  std::set<Incarnation> served;
+  for (const ServedReplica& replica : join.serves) {
+    const auto member = view_.find(replica.replica);
+    const bool is_member = member && member->process == join.previous && replica.branch == view_.branch();
+    if (is_member) served.insert(replica.replica);
+    if (is_member) continue;
+    send(to_node_agent(join.previous), EndStage{replica.stage, replica.replica, "it is in no view of this journal"});
+  }
+  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
+    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
+      const bool has_ended = member.process == join.previous && !served.contains(member.incarnation);
+      if (has_ended) ended_.insert(member.incarnation);
+    }
+  }
+}
+
+// Workers that were never in this run: with enough of them for all of it, nobody else is coming back.
+bool SupervisorCore::has_spares_for_all() const {
+  const auto nodes = processes_.alive(ProcessRole::kNode);
+  const auto fresh = std::count_if(nodes.begin(), nodes.end(),
+                                   [&](ProcessIncarnation process) { return process.value >= first_process_; });
+  return static_cast<std::size_t>(fresh) >= std::size_t{config_.stages} * config_.replicas;
+}
+
+void SupervisorCore::check_return(Instant now) {
+  if (phase_ != Phase::kReturning) return;
+  bool is_complete = !processes_.alive(ProcessRole::kStorage).empty();  // the next shards need it
+  bool are_all_served = true;
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+    are_all_served = are_all_served && is_served(StageId{stage});
+    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
+      const bool is_known = processes_.find(member.process) != nullptr;  // back, or back and lost again
+      is_complete = is_complete && is_known;
+    }
+  }
+  const Duration waited = now - phase_since_;
+  const bool is_enough = are_all_served && waited >= config_.return_grace;
+  if (is_complete || is_enough || waited >= config_.return_within || has_spares_for_all()) conclude_return(now);
+}
+
+void SupervisorCore::conclude_return(Instant now) {
+  const std::size_t members = view_.replica_count();
+  std::size_t live = 0;
+  std::optional<StageId> unserved;
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+    if (!is_served(StageId{stage})) unserved = StageId{stage};
+    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) live += is_live(member) ? 1 : 0;
+  }
+  if (live == 0) return find_start(FindCheckpoint{});  // a start like any other
+  if (unserved) return roll_back(compose("no replica of stage ", *unserved, " came back to the spawner"), now);
+  const double seconds = milliseconds(now - phase_since_) / 1000.0;
+  is_last_committed_ = view_.committed_steps() >= config_.steps_target;
+  phase_ = Phase::kTraining;
+  send_peers();
+  remove_dead("it did not come back to the spawner", now);
+  begin_training(now);
+  announce("resumed", "spawner",
+           compose(live, " of ", members, " replicas came back within ", seconds, " s; step ", view_.committed_steps(),
+                   " goes on"));
+}
+
+}  // namespace shoal

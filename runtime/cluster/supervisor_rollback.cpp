@@ -1,0 +1,97 @@
+// Back to a checkpoint, all stages together (P-29): a new branch, new incarnations of every stage actor and sync group.
+//
+// Nobody is told to go: a member ends when it reads its RemoveReplica, one that still starts by EndStage. The journal
+// makes every step of it safe to be interrupted: a start that finds no members begins the same branch again.
+#include <algorithm>
+
+#include "runtime/base/compose.h"
+#include "runtime/cluster/supervisor.h"
+
+namespace shoal {
+
+namespace {
+
+constexpr int kRollbacksInVainMax = 20;
+
+}  // namespace
+
+bool SupervisorCore::is_served(StageId stage) const {
+  const auto& members = view_.replicas_of(stage);
+  return std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) { return is_live(member); });
+}
+
+void SupervisorCore::roll_back(const std::string& reason, Instant now) {
+  if (phase_ >= Phase::kEnding || phase_ == Phase::kRollingBack) return;
+  rollbacks_in_vain_ = view_.committed_steps() > furthest_ ? 1 : rollbacks_in_vain_ + 1;
+  furthest_ = std::max(furthest_, view_.committed_steps());
+  if (rollbacks_in_vain_ > kRollbacksInVainMax) {
+    return finish(1, compose(reason, ", again and again without a step further; ", config_.resume_hint), "failed", now);
+  }
+  rollback_ = reason;
+  // A dead branch may have left a checkpoint of a later step than this one has reached.
+  find_start(FindCheckpoint{view_.committed_steps()});
+}
+
+void SupervisorCore::find_start(FindCheckpoint wanted) {
+  phase_ = Phase::kRollingBack;
+  effects_.push_back(wanted);
+}
+
+SupervisorEffects SupervisorCore::found(const StartPoint& start, Instant now) {
+  if (phase_ == Phase::kRollingBack) start_over(start, now);
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::not_found(const std::string& reason, int exit_status, Instant now) {
+  if (phase_ == Phase::kRollingBack) finish(exit_status, compose(reason, "; ", config_.resume_hint), "failed", now);
+  return take_effects();
+}
+
+// An interrupted roll-back has a number already; an older checkpoint is another history. A newer one was written by
+// `train --single`, whose steps no journal has.
+Branch SupervisorCore::next_branch(const StartPoint& start) const {
+  if (view_.position().value == 0) return Branch{};
+  if (branch_seen_ > view_.branch()) return branch_seen_;
+  const bool is_other_history = rollback_.has_value() || start.version != view_.committed_steps();
+  return Branch{view_.branch().value + (is_other_history ? 1U : 0U)};
+}
+
+void SupervisorCore::start_over(const StartPoint& start, Instant now) {
+  const std::uint64_t committed = view_.committed_steps();
+  const bool rolls_back = rollback_.has_value() || start.version < committed;
+  branch_ = next_branch(start);
+  config_.start = start;
+  config_.policy.optimizer_step_at_start = start.optimizer_step;
+  saved_version_ = start.from_checkpoint ? start.version : 0;
+  saved_sha256_ = start.weights_sha256;
+  votes_.clear();
+  lost_.reset();
+  saving_.reset();
+  is_last_committed_ = is_evaluated_ = false;
+  starts_failed_ = 0;
+  for (const Starting& starting : starting_) {
+    send(to_node_agent(starting.process), EndStage{starting.order.stage, starting.order.replica, "the run rolls back"});
+  }
+  starting_.clear();
+  const std::string why = rollback_.value_or("the run was started again");
+  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
+    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
+      if (leaving_.insert(member.incarnation).second) append(RemoveReplica{StageId{stage}, member.incarnation, why});
+    }
+  }
+  phase_ = Phase::kGathering;
+  phase_since_ = now;
+  if (view_.position().value == 0) return;
+  announce(rolls_back ? "rolled_back" : "resumed", "run",
+           compose(rollback_ ? *rollback_ + ": " : std::string(), "from step ", start.version, " of ", committed,
+                   " committed, as branch ", branch_));
+  send_peers();
+}
+
+// At the first start all replicas are waited for; a run that was thrown back trains with what is left.
+bool SupervisorCore::is_patience_over(Instant now) const {
+  const bool is_under_way = rollback_ || (config_.return_within > Duration::zero() && view_.position().value > 0);
+  return is_under_way && now - phase_since_ >= config_.gather_within;
+}
+
+}  // namespace shoal

@@ -1,0 +1,277 @@
+// A spawner that was started again: whoever comes back keeps its number and its replicas, and the step goes on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "tests/support/supervisor_bench.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using Phase = SupervisorCore::Phase;
+
+SupervisorConfig of_term(std::uint64_t term) {
+  SupervisorConfig config = two_by_two();
+  config.term = Term{term};
+  config.steps_target = 9;
+  if (term > 1) config.return_within = seconds(10);
+  return config;
+}
+
+// A spawner that trained two steps and was killed, and the one that its keeper started then.
+struct Killed {
+  Killed() : first(of_term(1)) {
+    first.train();
+    first.step();
+    first.step();
+  }
+  [[nodiscard]] std::unique_ptr<SupervisorBench> start_again(SupervisorConfig config = of_term(2)) const {
+    auto second = std::make_unique<SupervisorBench>(std::move(config), first.entries);
+    second->join(99, ProcessRole::kStorage);
+    second->sent.clear();
+    return second;
+  }
+  SupervisorBench first;
+};
+
+Join join_of(const SupervisorBench& bench, ProcessIncarnation process) {
+  Join join;
+  join.name = "node of process " + std::to_string(process.value);
+  join.nonce = 100 + process.value;
+  join.previous = process;
+  const View& view = bench.core.view();
+  for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
+    for (const ReplicaMember& member : view.replicas_of(StageId{stage})) {
+      if (member.process != process) continue;
+      join.serves.push_back({StageId{stage}, member.slot, member.incarnation, view.branch(), view.committed_steps()});
+    }
+  }
+  return join;
+}
+
+std::vector<ProcessIncarnation> members_of_run(const SupervisorBench& bench) {
+  std::vector<ProcessIncarnation> all;
+  for (std::uint32_t stage = 0; stage < 2; ++stage) {
+    for (const ReplicaMember& member : bench.core.view().replicas_of(StageId{stage})) all.push_back(member.process);
+  }
+  return all;
+}
+
+TEST(SupervisorReturn, GoesOnWithEverybodysStateWhenAllAreBack) {
+  const Killed killed;
+  auto second = killed.start_again();
+  SupervisorBench& bench = *second;
+  EXPECT_EQ(bench.core.phase(), Phase::kReturning);
+  const auto processes = members_of_run(bench);
+  ASSERT_EQ(processes.size(), 4U);
+  for (const auto process : processes) {
+    EXPECT_EQ(bench.core.phase(), Phase::kReturning);
+    EXPECT_TRUE(bench.all<Peers>().empty()) << "whoever is not in it would lose its links";
+    bench.hear(join_of(bench, process));
+    EXPECT_EQ(bench.all<Welcome>().back().process, process);
+  }
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().branch(), Branch{0});
+  EXPECT_EQ(bench.core.view().replica_count(), 4U);
+  EXPECT_TRUE(bench.all<EndStage>().empty());
+  EXPECT_TRUE(bench.all<SpawnStage>().empty());
+  EXPECT_FALSE(bench.not_beyond) << "no checkpoint is looked for";
+  EXPECT_EQ(bench.all<Peers>().back().peers.size(), 5U) << "and storage";
+  EXPECT_EQ(bench.entries.size(), killed.first.entries.size() + 2) << "two sync groups are appointed";
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 3U);
+}
+
+TEST(SupervisorReturn, VotesForTheGroupsOfTheDeadSpawnerAreVoid) {  // P-22
+  Killed killed;
+  const Prepared old[] = {killed.first.vote_of(0), killed.first.vote_of(1)};
+  auto second = killed.start_again();
+  for (const auto process : members_of_run(*second)) second->hear(join_of(*second, process));
+  for (Prepared vote : old) {
+    second->hear(vote);
+    vote.order.term = Term{2};
+    second->hear(vote);
+  }
+  EXPECT_EQ(second->core.votes_refused(), 4U);
+  EXPECT_EQ(second->core.view().committed_steps(), 2U);
+}
+
+TEST(SupervisorReturn, WhoDoesNotComeBackIsRemovedWhileAnotherServes) {  // P-29
+  const Killed killed;
+  auto second = killed.start_again();
+  SupervisorBench& bench = *second;
+  const auto processes = members_of_run(bench);
+  for (std::size_t index = 1; index < 4; ++index) bench.hear(join_of(bench, processes[index]));
+  bench.later(seconds(2));
+  EXPECT_EQ(bench.core.phase(), Phase::kReturning);
+  bench.later(seconds(2));
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 1U);
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 3U);
+  bench.hear(join_of(killed.first, processes[0]));  // too late
+  EXPECT_EQ(bench.all<Welcome>().back().process, processes[0]) << "it keeps its number, and is a spare";
+  EXPECT_EQ(bench.all<EndStage>().size(), 1U);
+  EXPECT_EQ(bench.core.view().replica_count(), 3U);
+}
+
+TEST(SupervisorReturn, AReplicaThatEndedMeanwhileIsRemoved) {
+  const Killed killed;
+  auto second = killed.start_again();
+  SupervisorBench& bench = *second;
+  for (const auto process : members_of_run(bench)) {
+    Join join = join_of(bench, process);
+    if (process == members_of_run(killed.first)[3]) join.serves.clear();
+    bench.hear(join);
+  }
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().replicas_of(StageId{1}).size(), 1U);
+}
+
+TEST(SupervisorReturn, AReplicaThatNoViewKnowsIsEnded) {
+  const Killed killed;
+  auto second = killed.start_again();
+  Join join = join_of(*second, members_of_run(*second)[0]);
+  join.serves.push_back({StageId{1}, ReplicaId{2}, Incarnation{999}, {}, 0});
+  second->hear(join);
+  ASSERT_EQ(second->all<EndStage>().size(), 1U);
+  EXPECT_EQ(second->all<EndStage>()[0].replica, Incarnation{999});
+}
+
+TEST(SupervisorReturn, AStageThatNobodyCameBackForRollsAllBack) {
+  const Killed killed;
+  auto second = killed.start_again();
+  SupervisorBench& bench = *second;
+  bench.checkpoint = StartPoint{1, 1, true, "sha"};
+  const auto processes = members_of_run(bench);
+  bench.hear(join_of(bench, processes[0]));
+  bench.hear(join_of(bench, processes[1]));
+  bench.later(seconds(9));
+  EXPECT_EQ(bench.core.phase(), Phase::kReturning);
+  bench.later(seconds(2));
+  EXPECT_EQ(bench.core.phase(), Phase::kGathering);
+  EXPECT_TRUE(bench.has_event("rolled_back"));
+  EXPECT_EQ(bench.core.view().replica_count(), 0U);
+  bench.join(7);
+  bench.join(8);
+  bench.later(seconds(0));
+  bench.ready();
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().branch(), Branch{1});
+  EXPECT_EQ(bench.core.view().committed_steps(), 1U);
+}
+
+TEST(SupervisorReturn, WorkersThatWereNeverThereEndTheWaiting) {
+  const Killed killed;
+  auto second = killed.start_again();
+  second->checkpoint = StartPoint{2, 2, true, "sha"};
+  for (std::uint64_t number = 1; number <= 4; ++number) second->join(number);
+  second->later(seconds(0));
+  second->later(seconds(0));
+  EXPECT_EQ(second->core.phase(), Phase::kSpawning);
+  second->ready();
+  EXPECT_EQ(second->core.view().branch(), Branch{0}) << "a start at the newest step is no roll-back";
+}
+
+TEST(SupervisorReturn, WhoHasSeenMoreThanTheJournalStartsAgain) {
+  const Killed killed;
+  auto second = killed.start_again();
+  Join join = join_of(*second, members_of_run(*second)[0]);
+  join.serves[0].version = 3;
+  second->hear(join);
+  EXPECT_EQ(second->all<EndProcess>().size(), 1U);
+  EXPECT_TRUE(second->all<Welcome>().empty());
+}
+
+TEST(SupervisorReturn, AFinishedRunEndsAgainAndTellsWhoeverAsks) {
+  SupervisorBench first(of_term(1));
+  first.train();
+  for (int step = 0; step < 9; ++step) first.step();
+  first.saved(9);
+  first.evaluated();
+  SupervisorConfig config = of_term(2);
+  config.start = StartPoint{9, 9, true, "abc"};
+  SupervisorBench second(config, first.entries);
+  EXPECT_EQ(second.core.phase(), Phase::kEnding);
+  EXPECT_EQ(second.all<RunEvent>().back().subject, "abc");
+  second.hear(join_of(first, members_of_run(first)[0]));
+  EXPECT_EQ(second.all<JoinRefused>().back().reason, JoinRefusal::kRunIsOver);
+  EXPECT_EQ(second.exit_status(), 0);
+  config.steps_target = 12;
+  SupervisorBench third(config, first.entries);
+  EXPECT_EQ(third.core.phase(), Phase::kGathering) << "it is to go on";
+}
+
+// The last commit was journaled, its checkpoint or the evaluation was not done.
+TEST(SupervisorReturn, TheEndOfARunIsTakenUpWhereItWas) {
+  SupervisorBench first(of_term(1));
+  first.train();
+  for (int step = 0; step < 9; ++step) first.step();
+  SupervisorBench second(of_term(2), first.entries);
+  for (const auto process : members_of_run(second)) second.hear(join_of(second, process));
+  EXPECT_EQ(second.core.phase(), Phase::kReturning);
+  second.join(99, ProcessRole::kStorage);
+  second.later(seconds(0));
+  EXPECT_EQ(second.core.phase(), Phase::kTraining);
+  second.evaluated();
+  second.later(seconds(1));
+  EXPECT_EQ(second.core.phase(), Phase::kTraining);
+  second.saved(9);
+  EXPECT_EQ(second.exit_status(), 0);
+  SupervisorConfig saved_before = of_term(2);
+  saved_before.start = StartPoint{9, 9, true, "abc"};
+  SupervisorBench third(saved_before, first.entries);
+  third.join(99, ProcessRole::kStorage);
+  for (const auto process : members_of_run(third)) third.hear(join_of(third, process));
+  third.evaluated();
+  EXPECT_EQ(third.exit_status(), 0);
+}
+
+TEST(SupervisorReturn, ASignalMeanwhileSavesWhatTheMembersHold) {
+  const Killed killed;
+  auto second = killed.start_again();
+  second->perform(second->core.stop("SIGTERM", 75, second->now));
+  EXPECT_EQ(second->core.phase(), Phase::kReturning);
+  for (const auto process : members_of_run(*second)) second->hear(join_of(*second, process));
+  second->step();
+  EXPECT_FALSE(second->last_commit().checkpoint_by.empty());
+  second->saved(3);
+  EXPECT_EQ(second->exit_status(), 75);
+}
+
+TEST(SupervisorReturn, WhoLeavesMeanwhileIsHeardAfterwards) {
+  const Killed killed;
+  auto second = killed.start_again();
+  const auto processes = members_of_run(*second);
+  second->hear(join_of(*second, processes[0]));
+  second->hear(Leaving{processes[0], "SIGTERM"});
+  EXPECT_TRUE(second->all<EndProcess>().empty());
+  for (std::size_t index = 1; index < 4; ++index) second->hear(join_of(*second, processes[index]));
+  second->hear(Leaving{processes[0], "SIGTERM"});
+  EXPECT_EQ(second->all<EndProcess>().size(), 1U);
+  EXPECT_EQ(second->core.view().replicas_of(StageId{0}).size(), 1U);
+}
+
+TEST(SupervisorReturn, WhoWasGivenUpInThisTermStartsAgain) {
+  const Killed killed;
+  auto second = killed.start_again();
+  const auto processes = members_of_run(*second);
+  const Join join = join_of(*second, processes[0]);
+  for (const auto process : processes) second->hear(join_of(*second, process));
+  second->hear(ProcessLost{processes[0], "killed"});
+  second->hear(join);
+  EXPECT_EQ(second->all<EndProcess>().size(), 1U);
+}
+
+TEST(SupervisorReturn, SaysWhomItWaitsFor) {
+  const Killed killed;
+  auto second = killed.start_again();
+  second->hear(join_of(*second, members_of_run(*second)[0]));
+  EXPECT_EQ(second->core.explain_waiting(second->now),
+            "the spawner was started again: waiting for 3 replicas to come back, since 0 s");
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,167 @@
+// A stage that lost its last replica: all stages go back to a checkpoint together, on a new branch, in place.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/supervisor_bench.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::seconds;
+using Phase = SupervisorCore::Phase;
+
+struct Trained : SupervisorBench {
+  explicit Trained(SupervisorConfig config = long_run()) : SupervisorBench(std::move(config)) {
+    train();
+    for (int i = 0; i < 3; ++i) step();
+    checkpoint = StartPoint{2, 2, true, "sha"};
+  }
+  static SupervisorConfig long_run() {
+    SupervisorConfig config = two_by_two();
+    config.steps_target = 9;
+    return config;
+  }
+  void lose_stage(std::uint32_t stage) {
+    while (core.phase() == Phase::kTraining) hear(ProcessLost{process_of(stage, 0), "killed"});
+  }
+  // All replicas that were asked for since the last time.
+  void ready_again() {
+    const auto orders = all<SpawnStage>();
+    for (; told_ < orders.size(); ++told_) {
+      const SpawnStage& order = orders[told_];
+      hear(StageReady{order.stage, order.replica, {}, order.version, 5});
+    }
+  }
+  std::size_t told_ = 4;
+};
+
+TEST(SupervisorRollback, TheLastReplicaOfAStageSendsAllStagesBack) {  // P-29
+  Trained bench;
+  bench.lose_stage(1);
+  EXPECT_EQ(bench.not_beyond, 3U);
+  EXPECT_TRUE(bench.has_event("stage_lost"));
+  EXPECT_TRUE(bench.has_event("rolled_back"));
+  EXPECT_EQ(bench.core.view().replica_count(), 0U) << "every member is removed by an entry";
+  EXPECT_EQ(bench.core.phase(), Phase::kGathering);
+  for (const std::uint64_t number : {7, 8}) bench.join(number);
+  bench.later(seconds(0));
+  bench.ready_again();
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().branch(), Branch{1});
+  EXPECT_EQ(bench.core.view().committed_steps(), 2U);
+  EXPECT_EQ(bench.core.view().replica_count(), 4U);
+  EXPECT_EQ(bench.loaders, 2);
+  EXPECT_FALSE(bench.ended);
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 3U);
+  EXPECT_EQ(bench.last_commit().optimizer_step, 3U);
+}
+
+TEST(SupervisorRollback, AStepThatCanStillCommitIsSettledFirst) {
+  Trained bench;
+  bench.hear(ProcessLost{bench.process_of(1, 0), "killed"});
+  bench.hear(bench.vote_of(1));
+  bench.hear(ProcessLost{bench.process_of(1, 0), "killed"});
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_FALSE(bench.not_beyond);
+  bench.hear(bench.vote_of(0));
+  EXPECT_EQ(bench.not_beyond, 4U) << "the step is committed before";
+  EXPECT_EQ(bench.core.phase(), Phase::kGathering);
+}
+
+TEST(SupervisorRollback, WithoutACheckpointAllBeginAgain) {
+  Trained bench;
+  bench.checkpoint = StartPoint{};
+  bench.lose_stage(0);
+  for (const std::uint64_t number : {7, 8}) bench.join(number);
+  bench.later(seconds(0));
+  EXPECT_FALSE(bench.all<SpawnStage>().back().from_checkpoint);
+  bench.ready_again();
+  EXPECT_EQ(bench.core.view().branch(), Branch{1});
+  EXPECT_EQ(bench.core.view().committed_steps(), 0U);
+}
+
+TEST(SupervisorRollback, ANewBranchBeginsAlsoAtTheNewestStep) {
+  Trained bench;
+  bench.checkpoint = StartPoint{3, 3, true, "sha"};
+  bench.lose_stage(0);
+  for (const std::uint64_t number : {7, 8}) bench.join(number);
+  bench.later(seconds(0));
+  bench.ready_again();
+  EXPECT_EQ(bench.core.view().branch(), Branch{1});
+}
+
+TEST(SupervisorRollback, WhenNoCheckpointIsGoodTheRunEndsWith3) {
+  Trained bench;
+  bench.checkpoint.reset();
+  bench.lose_stage(0);
+  EXPECT_EQ(bench.exit_status(), 3);
+}
+
+TEST(SupervisorRollback, AfterAWhileOneReplicaPerStageWillDo) {
+  Trained bench;
+  bench.lose_stage(1);
+  bench.later(seconds(1));
+  EXPECT_TRUE(bench.all<SpawnStage>().size() == 4U) << "two workers are left, and four are waited for";
+  for (int second = 0; second < 10; ++second) {
+    for (const Welcome& welcome : bench.all<Welcome>()) bench.hear(Heartbeat{welcome.process, 1});
+    bench.later(seconds(1));
+  }
+  bench.ready_again();
+  for (int second = 0; second < 11 && bench.core.phase() != Phase::kTraining; ++second) bench.later(seconds(1));
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().replica_count(), 2U);
+}
+
+TEST(SupervisorRollback, ALossWhileRollingBackIsAnotherTryOnTheSameBranch) {
+  Trained bench;
+  bench.lose_stage(1);
+  for (const std::uint64_t number : {7, 8}) bench.join(number);
+  bench.later(seconds(0));
+  EXPECT_EQ(bench.core.phase(), Phase::kSpawning);
+  bench.hear(ProcessLost{bench.all<Welcome>().back().process, "killed"});
+  bench.join(9);
+  bench.later(seconds(0));
+  bench.ready_again();
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().branch(), Branch{1});
+  bench.lose_stage(0);
+  for (const std::uint64_t number : {10, 11}) bench.join(number);
+  bench.later(seconds(0));
+  bench.ready_again();
+  EXPECT_EQ(bench.core.view().branch(), Branch{2});
+}
+
+TEST(SupervisorRollback, AReplicaThatWasStillStartingIsEnded) {
+  Trained bench;
+  bench.lose_stage(1);
+  for (const std::uint64_t number : {7, 8}) bench.join(number);
+  bench.later(seconds(0));
+  bench.perform(bench.core.found(StartPoint{}, bench.now));
+  EXPECT_TRUE(bench.all<EndStage>().empty()) << "nobody asked";
+  EXPECT_EQ(bench.core.phase(), Phase::kSpawning);
+}
+
+TEST(SupervisorRollback, ACheckpointOfTheDeadBranchDoesNotCount) {
+  Trained bench;
+  bench.lose_stage(1);
+  bench.hear(CheckpointSaved{Branch{0}, 3, "dead", 1, 0.1});
+  EXPECT_FALSE(bench.has_event("checkpoint"));
+}
+
+TEST(SupervisorRollback, WithoutAnyProgressTheRunEnds) {
+  Trained bench;
+  std::uint64_t number = 10;
+  for (int i = 0; i < 30 && !bench.ended; ++i) {
+    bench.lose_stage(0);
+    for (int node = 0; node < 2; ++node) bench.join(++number);
+    bench.later(seconds(0));
+    bench.ready_again();
+  }
+  EXPECT_EQ(bench.exit_status(), 1);
+  EXPECT_NE(bench.ended->reason.find("again and again"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,147 @@
+// SupervisorCore with a journal that only lasts as long as the test: performs what it asks for, and keeps what it
+// sends.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/cluster/supervisor.h"
+
+namespace shoal {
+
+inline SupervisorConfig two_by_two() {
+  SupervisorConfig config;
+  config.run = RunId{9};
+  config.term = Term{1};
+  config.stages = 2;
+  config.replicas = 2;
+  config.steps_target = 3;
+  config.policy = {1.0, [](std::uint64_t) { return 0.1; }};
+  config.resume_hint = "resume with: shoal train --resume runs/x";
+  return config;
+}
+
+// Performs effects as the actor does: an entry is kept (or refused) before anything that follows it.
+class SupervisorBench {
+ public:
+  explicit SupervisorBench(SupervisorConfig config = two_by_two(), std::vector<JournalEntry> before = {})
+      : term(config.term),
+        next_number(1000 * config.term.value - 999),
+        core(std::move(config)),
+        entries(std::move(before)) {
+    for (const JournalEntry& entry : entries) core.replay(entry);
+    perform(core.begin(now));
+  }
+
+  bool perform(SupervisorEffects effects) {
+    for (SupervisorEffect& effect : effects) {
+      if (const auto* append = std::get_if<AppendEntry>(&effect)) {
+        if (is_disk_full) return perform(core.journal_failed("disk full", 3, now)), false;
+        entries.push_back(core.entry_for(append->body));
+        if (!perform(core.appended(entries.back(), now))) return false;
+      } else if (const auto* reserve = std::get_if<ReserveNumbers>(&effect)) {
+        core.reserved(reserve->are_processes, next_number, 200);
+        next_number += 200;
+      } else if (const auto* letter = std::get_if<Letter>(&effect)) {
+        sent.push_back(*letter);
+      } else if (const auto* end = std::get_if<EndRun>(&effect)) {
+        ended = *end;
+      } else if (const auto* find = std::get_if<FindCheckpoint>(&effect)) {
+        not_beyond = find->not_beyond;
+        if (!perform(checkpoint ? core.found(*checkpoint, now) : core.not_found("all are damaged", 3, now)))
+          return false;
+      } else if (std::holds_alternative<StartDataLoader>(effect)) {
+        ++loaders;
+      } else if (const auto* group = std::get_if<StartGroup>(&effect)) {
+        EXPECT_EQ(core.view().group_of(group->stage), group->group);  // P-1: appointed before it starts
+      }
+    }
+    return true;
+  }
+  template <class Message>
+  void hear(const Message& message) {
+    perform(core.hear(message, now));
+  }
+  void later(Duration duration) {
+    now += duration;
+    perform(core.tick(now));
+  }
+  void join(std::uint64_t number, ProcessRole role = ProcessRole::kNode) {
+    Join join;
+    join.name = (role == ProcessRole::kNode ? "node" : "storage") + std::to_string(number);
+    join.nonce = number;
+    join.role = role;
+    hear(join);
+  }
+  void train() {
+    for (std::uint64_t number = 1; number <= 4; ++number) join(number);
+    ready();
+  }
+  void ready(std::uint64_t digest = 5) {
+    for (const SpawnStage& order : all<SpawnStage>()) {
+      hear(StageReady{order.stage, order.replica, {}, order.version, digest});
+    }
+  }
+  Prepared vote_of(std::uint32_t stage, bool is_bad = false) {
+    Prepared vote;
+    vote.order = {RunId{9},
+                  core.view().branch(),
+                  term,
+                  StageId{stage},
+                  StepId{core.view().committed_steps()},
+                  Epoch{core.view().group_of(StageId{stage}), 2}};
+    vote.position = core.view().position();
+    ManifestEntry entry{MicrobatchId{0}, 10, 1.0, {}};
+    if (is_bad) entry.bad_tensor = "wte.weight";
+    vote.manifests = {{core.view().replicas_of(StageId{stage})[0].incarnation, {entry}}};
+    return vote;
+  }
+  void step(bool is_bad = false) {
+    for (const std::uint32_t stage : {0U, 1U}) hear(vote_of(stage, is_bad));
+  }
+  void saved(std::uint64_t version) { hear(CheckpointSaved{core.view().branch(), version, "abc", 1, 0.1}); }
+  void evaluated() { hear(EvaluationResult{{}, core.view().committed_steps(), 1, 1, 1, true}); }
+  ProcessIncarnation process_of(std::uint32_t stage, std::size_t index) {
+    return core.view().replicas_of(StageId{stage})[index].process;
+  }
+  Commit last_commit() const {
+    for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+      if (const auto* commit = std::get_if<Commit>(&entry->body)) return *commit;
+    }
+    return {};
+  }
+  template <class Message>
+  std::vector<Message> all() const {
+    std::vector<Message> found;
+    for (const Letter& letter : sent) {
+      if (const auto* body = std::get_if<Message>(&letter.body)) found.push_back(*body);
+    }
+    return found;
+  }
+  bool has_event(const std::string& name) const {
+    for (const RunEvent& event : all<RunEvent>()) {
+      if (event.event == name) return true;
+    }
+    return false;
+  }
+  int exit_status() {
+    later(std::chrono::seconds(10));
+    return ended ? ended->exit_status : -1;
+  }
+
+  Instant now = Instant{} + std::chrono::hours(1);
+  Term term;
+  std::uint64_t next_number;  // blocks of earlier terms are not given again
+  SupervisorCore core;
+  std::vector<JournalEntry> entries;
+  std::vector<Letter> sent;
+  std::optional<EndRun> ended;
+  int loaders = 0;
+  bool is_disk_full = false;
+  std::optional<StartPoint> checkpoint = StartPoint{};  // the newest; nothing: none is good
+  std::optional<std::uint64_t> not_beyond;              // of the last search
+};
+
+}  // namespace shoal
