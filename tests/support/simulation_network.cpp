@@ -59,8 +59,8 @@ caf::behavior relay(Relay* self, SimulationNetwork* network, std::shared_ptr<Sim
 using Connected = caf::result<caf::node_id, caf::strong_actor_ptr, std::set<std::string>>;
 
 caf::behavior dialler(caf::event_based_actor*, SimulationNetwork* network, SimulatedPort self_port) {
-  return {[network, self_port](caf::connect_atom, const std::string&, std::uint16_t port) -> Connected {
-    auto peer = network->connect({self_port, port});
+  return {[network, self_port](caf::connect_atom, const std::string& host, std::uint16_t port) -> Connected {
+    auto peer = network->connect({self_port, host == "spawner" ? network->spawner() : port});
     if (!peer) return caf::make_error(caf::sec::cannot_connect_to_node);
     return {caf::node_id{}, std::move(peer), std::set<std::string>{}};
   }};

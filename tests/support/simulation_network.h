@@ -45,6 +45,9 @@ class SimulationNetwork {
   // The actor a router at this port dials with.
   [[nodiscard]] caf::actor make_dialler(SimulatedPort port);
   void listen(SimulatedPort port, const caf::actor& router);
+  // Where the host "spawner" is from here on, as its control endpoint would say.
+  void set_spawner(SimulatedPort port) { spawner_ = port; }
+  [[nodiscard]] SimulatedPort spawner() const { return spawner_; }
   // The process is gone: its links break, nobody can dial it any more.
   void vanish(SimulatedPort port);
   // Every link of this process breaks; it may dial and be dialled again.
@@ -68,6 +71,7 @@ class SimulationNetwork {
   std::map<SimulatedPort, caf::actor> routers_;
   std::map<SimulatedPort, caf::actor> diallers_;
   std::vector<std::shared_ptr<SimulatedLink>> links_;
+  SimulatedPort spawner_ = 0;
   LinkFault fault_;
   Duration delay_ = std::chrono::milliseconds(3);
   std::uint64_t transfers_ = std::uint64_t{1} << 40;  // beyond those of any router

@@ -17,6 +17,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/log.h"
 #include "runtime/pipeline/schedule.h"
+#include "runtime/trace/metrics_core.h"
 #include "tests/support/fake_executor.h"
 
 namespace shoal {
@@ -25,7 +26,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr RunId kRunOfSimulation{77};
-constexpr SimulatedPort kSpawnerPort = 1;
 constexpr auto kKeeperPause = 500ms;
 constexpr std::uint64_t kMessagesMax = 3'000'000;
 constexpr auto kTimeMax = 1h;
@@ -55,6 +55,7 @@ Config config_of(const SwarmShape& shape) {
   config.optim.warmup_steps = 0;
   config.optim.decay_steps = shape.steps;
   config.sync.reduction = Reduction::kExact;
+  config.checkpoint.every = shape.checkpoint_every;
   return config;
 }
 
@@ -73,9 +74,38 @@ struct Nobody {
   static inline const char* name = "kept";
 };
 
-caf::behavior keep_metrics(caf::stateful_actor<Nobody>*, std::shared_ptr<SwarmRecord> record) {
-  return {[record](const ReplicaReport& report) { record->reports.push_back(report); }, [](const EvaluationResult&) {},
-          [record](const RunEvent& event) { record->events.push_back(event); }, [](const JournalEntry&) {}};
+struct KeptMetrics {
+  static inline const char* name = "metrics";
+  MetricsCore core{MetricsConfig{}};
+};
+
+void keep_lines(SwarmRecord& record, const std::vector<MetricsOutput>& outputs) {
+  for (const MetricsOutput& output : outputs) {
+    if (const auto* line = std::get_if<StepRecord>(&output)) record.lines.push_back(*line);
+  }
+}
+
+[[nodiscard]] WrittenLines written_lines(const SwarmRecord& record) {
+  if (record.lines.empty()) return {};
+  return {WrittenStep{Branch{record.lines.back().branch}, StepId{record.lines.back().step}}, {}};
+}
+
+// The core is real, the file is the record.
+caf::behavior keep_metrics(caf::stateful_actor<KeptMetrics>* self, std::shared_ptr<SwarmRecord> record,
+                           JournalPosition live_after) {
+  self->state.core.begin(live_after, written_lines(*record), self->clock().now());
+  return {[self, record](const ReplicaReport& report) {
+            record->reports.push_back(report);
+            keep_lines(*record, self->state.core.on(report));
+          },
+          [](const EvaluationResult&) {},
+          [self, record](const RunEvent& event) {
+            record->events.push_back(event);
+            keep_lines(*record, self->state.core.on(event));
+          },
+          [self, record](const JournalEntry& entry) {
+            keep_lines(*record, self->state.core.on(entry, self->clock().now()));
+          }};
 }
 
 void keep_shard(SwarmRecord& record, const RouterActor& mail, const SaveShard& shard) {
@@ -86,8 +116,34 @@ void keep_shard(SwarmRecord& record, const RouterActor& mail, const SaveShard& s
   caf::anon_send(mail, Letter{{}, to_supervisor(), CheckpointSaved{shard.branch, shard.step, "kept", 1, 0}});
 }
 
+// All stages of the fake model have the same weights.
+void give_state(const SwarmRecord& record, const RouterActor& mail, const FetchState& wanted) {
+  const auto saved = record.saved.find({wanted.step, StageId{0}});
+  const Address to = to_stage({}, wanted.replica);
+  if (saved == record.saved.end()) {
+    return caf::anon_send(mail, Letter{{}, to, StateUnavailable{wanted.replica, wanted.step, "never saved"}});
+  }
+  StateImage image;
+  image.replica = wanted.replica;
+  image.step = wanted.step;
+  image.image = make_values(DType::kInt64, saved->second);
+  caf::anon_send(mail, Letter{{}, to, std::move(image)});
+}
+
 caf::behavior keep_shards(caf::stateful_actor<Nobody>*, std::shared_ptr<SwarmRecord> record, RouterActor mail) {
-  return {[record, mail](const SaveShard& shard) { keep_shard(*record, mail, shard); }, [](const FetchState&) {}};
+  return {[record, mail](const SaveShard& shard) { keep_shard(*record, mail, shard); },
+          [record, mail](const FetchState& wanted) { give_state(*record, mail, wanted); }};
+}
+
+// The newest step that every stage has saved.
+[[nodiscard]] StartPoint newest_saved(const SwarmRecord& record, std::uint32_t stages, std::uint64_t not_beyond) {
+  std::map<std::uint64_t, std::uint32_t> counts;
+  for (const auto& [key, weights] : record.saved) ++counts[key.first];
+  StartPoint start;
+  for (const auto& [step, count] : counts) {
+    if (count == stages && step <= not_beyond) start = {step, step, true, "kept"};
+  }
+  return start;
 }
 
 }  // namespace
@@ -127,7 +183,7 @@ RouterActor SimulatedSwarm::start_router(Process& process, ProcessRole role, con
   RouterConfig config;
   config.self = {role, std::nullopt, name, kRunOfSimulation, term_};
   if (role == ProcessRole::kSpawner) config.self.process = kSpawnerProcess;
-  if (role != ProcessRole::kSpawner) config.spawner = Endpoint{"spawner", kSpawnerPort};
+  if (role != ProcessRole::kSpawner) config.spawner = Endpoint{kSpawner, 0};
   config.dialler = [actor = network_.make_dialler(process.port)](const Endpoint&) { return actor; };
   config.filter = shape_.filter;
   config.jitter_seed = clockwork_.draw();
@@ -141,10 +197,11 @@ void SimulatedSwarm::start_spawner() {
   const auto term = journal_->begin_term();
   CHECK(term.ok(), "a journal in memory gives terms");
   term_ = term.value();
-  Process& spawner = processes_[kSpawner];
+  *crash_ = CrashPlan{};
+  Process& spawner = processes_[kSpawner] = Process{};
   const auto mail = start_router(spawner, ProcessRole::kSpawner, kSpawner);
-  CHECK(spawner.port == kSpawnerPort, "the spawner is the first process");
-  const auto metrics = clockwork_.system().spawn(keep_metrics, record_);
+  network_.set_spawner(spawner.port);
+  const auto metrics = clockwork_.system().spawn(keep_metrics, record_, journal_->last_position());
   caf::anon_send(mail, Attach{Role::kMetrics, {}, {}, metrics});
   spawner.actors.push_back(metrics);
   start_supervisor(mail);
@@ -158,10 +215,18 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   core.stages = shape_.stages;
   core.replicas = shape_.replicas;
   core.steps_target = shape_.steps;
+  core.checkpoint_every = shape_.checkpoint_every;
+  if (term_ > Term{1}) {
+    core.start = newest_saved(*record_, shape_.stages, shape_.steps);
+    core.return_within = core.dead_after;
+  }
   core.policy = CommitPolicy{0, [](std::uint64_t) { return 0.5; }};
   core.config_toml = write_config(config_);
-  settings.journal = journal_;
+  settings.journal = std::make_shared<CrashingJournal>(journal_, crash_);
   settings.router = mail;
+  settings.find_checkpoint = [record = record_, stages = shape_.stages](std::uint64_t not_beyond) {
+    return Result<StartPoint>(newest_saved(*record, stages, not_beyond));
+  };
   settings.start_group = [this, mail](const StartGroup& start) {
     SyncGroupSettings group{{kRunOfSimulation, term_, start.stage, start.group, shape_.microbatches}, mail};
     auto actor = caf::actor_cast<caf::actor>(clockwork_.system().spawn(sync_group, std::move(group)));
@@ -182,14 +247,15 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
     children_["data_loader"] = actor;
     return actor;
   };
-  settings.end_process = [record = record_](int status, const std::string& reason) {
-    if (!record->end) record->end = SwarmEnd{status, reason};
+  settings.end_process = [record = record_, crash = crash_](int status, const std::string& reason) {
+    if (!record->end && !crash->is_dead) record->end = SwarmEnd{status, reason};
   };
   const auto boss = clockwork_.system().spawn(supervisor, std::move(settings));
   processes_[kSpawner].actors.push_back(caf::actor_cast<caf::actor>(boss));
 }
 
 void SimulatedSwarm::start_process(const std::string& name) {
+  if (name == kSpawner) return start_spawner();
   Process& process = processes_[name] = Process{};
   const bool is_storage = name == kStorage;
   const auto mail = start_router(process, is_storage ? ProcessRole::kStorage : ProcessRole::kNode, name);
@@ -255,6 +321,7 @@ void SimulatedSwarm::end_process(const std::string& name) {
 }
 
 void SimulatedSwarm::keep_processes() {
+  if (crash_->is_dead && processes_.contains(kSpawner)) kill(kSpawner);
   for (const Ending& ending : std::exchange(endings_, {})) {
     const auto found = processes_.find(ending.process);
     if (found == processes_.end() || found->second.port != ending.port) continue;
@@ -272,7 +339,10 @@ void SimulatedSwarm::keep_processes() {
 }
 
 bool SimulatedSwarm::run_one() {
-  if (record_->end || !clockwork_.run_one()) return false;
+  if (record_->end) return false;
+  const bool has_run = clockwork_.run_one();
+  if (!has_run && start_due_.empty()) return false;
+  if (!has_run) start_due_.begin()->second = clockwork_.now();  // no actor is left for whom time would pass
   keep_processes();
   return true;
 }
@@ -307,10 +377,12 @@ std::vector<std::string> SimulatedSwarm::processes() const {
 }
 
 void SimulatedSwarm::kill(const std::string& process) {
-  CHECK(process != kSpawner && processes_.contains(process), "a process that lives");
+  CHECK(processes_.contains(process), "a process that lives");
   end_process(process);
   start_due_[process] = clockwork_.now() + kKeeperPause;
 }
+
+void SimulatedSwarm::kill_at_write(std::uint64_t write, WriteFate fate) { *crash_ = CrashPlan{write, fate, false}; }
 
 void SimulatedSwarm::cut(const std::string& process) { network_.break_links(processes_.at(process).port); }
 

@@ -2,11 +2,12 @@
 // stages, over simulated links, on fake executors whose gradients record identity. Only the disk is a fake: storage
 // keeps images in memory, so the simulation reads the weights there; metrics are kept, not written.
 //
-//   process 0: router, supervisor (memory journal) and its children, metrics
+//   spawner:   router, supervisor (memory journal) and its children, metrics
 //   storage:   router, node_agent, storage        node1 .. nodeN: router, node_agent, stages
 //
-// A keeper starts a process that was killed again, as a new one of the same name. Faults come from the test: kill at a
-// message of its choice, a LinkFault, or a LetterFilter. simulation_verdict.h says whether what happened was right.
+// A keeper starts a process that was killed again, as a new one of the same name; the spawner goes on with the journal
+// and the metrics it had written. Faults come from the test: kill at a message of its choice or at a write of the
+// journal, a LinkFault, or a LetterFilter. simulation_verdict.h says whether what happened was right.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,8 @@
 #include "runtime/base/config.h"
 #include "runtime/cluster/supervisor.h"
 #include "runtime/storage/journal.h"
+#include "runtime/trace/step_record.h"
+#include "tests/support/crashing_journal.h"
 #include "tests/support/simulation_clockwork.h"
 #include "tests/support/simulation_network.h"
 
@@ -31,6 +34,7 @@ struct SwarmShape {
   std::uint32_t replicas = 2;
   std::uint64_t steps = 10;
   std::uint32_t microbatches = 6;
+  std::uint64_t checkpoint_every = 0;
   Schedule schedule = Schedule::k1f1b;
   Routing routing = Routing::kIwrr;
   LetterFilter filter;  // of every router
@@ -46,6 +50,7 @@ struct SwarmRecord {
   std::optional<SwarmEnd> end;  // none: the run hangs
   std::vector<RunEvent> events;
   std::vector<ReplicaReport> reports;
+  std::vector<StepRecord> lines;                                                 // of metrics.jsonl
   std::map<std::pair<std::uint64_t, StageId>, std::vector<std::int64_t>> saved;  // (steps applied, stage) -> weights
 
   [[nodiscard]] std::vector<std::string> reasons_of(const std::string& event) const;
@@ -75,8 +80,10 @@ class SimulatedSwarm {
   // Names of the processes that live: node1 .. nodeN, storage.
   [[nodiscard]] std::vector<std::string> processes() const;
   [[nodiscard]] bool is_alive(const std::string& process) const { return processes_.contains(process); }
-  // SIGKILL: its actors end at once, its links break; its keeper starts it again half a second later.
+  // SIGKILL: its actors end at once, its links break; its keeper starts it again half a second later. "spawner" too.
   void kill(const std::string& process);
+  // The spawner dies at this write of its journal from now on (1: the next one), before or after it is durable.
+  void kill_at_write(std::uint64_t write, WriteFate fate);
   // The links of a process break; it lives and dials again.
   void cut(const std::string& process);
   // Ends one actor of the spawner: "data_loader" or "sync_group/N". False: there is none now.
@@ -117,6 +124,7 @@ class SimulatedSwarm {
   SimulationClockwork clockwork_;
   SimulationNetwork network_;
   std::shared_ptr<JournalStore> journal_;
+  std::shared_ptr<CrashPlan> crash_ = std::make_shared<CrashPlan>();
   Term term_;
   SimulatedPort ports_ = 0;
   std::map<std::string, Process> processes_;

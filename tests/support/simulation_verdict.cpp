@@ -94,6 +94,40 @@ std::vector<std::string> weight_violations(const SimulatedSwarm& swarm) {
   return found;
 }
 
+std::vector<std::string> number_violations(const SimulatedSwarm& swarm) {
+  Violations found;
+  std::set<Incarnation> given;
+  Term term;
+  const auto give = [&](const JournalEntry& entry, Incarnation incarnation) {
+    if (given.insert(incarnation).second) return;
+    found.push_back(compose("P-4: incarnation ", incarnation, " is given twice, at entry ", entry.position));
+  };
+  for (const JournalEntry& entry : swarm.journal()) {
+    if (const auto* added = std::get_if<AddReplica>(&entry.body)) give(entry, added->replica);
+    if (const auto* appointed = std::get_if<AppointGroup>(&entry.body)) give(entry, appointed->group);
+    if (entry.term < term) found.push_back(compose("P-4: entry ", entry.position, " is of an older term"));
+    term = entry.term;
+  }
+  return found;
+}
+
+// The last lines may wait for reports when the run ends.
+std::vector<std::string> line_violations(const SimulatedSwarm& swarm) {
+  Violations found;
+  const auto& lines = swarm.record().lines;
+  std::size_t at = 0;
+  for (const JournalEntry& entry : swarm.journal()) {
+    const auto* commit = std::get_if<Commit>(&entry.body);
+    if (commit == nullptr || at == lines.size()) continue;
+    const StepRecord& line = lines[at++];
+    if (line.branch == entry.branch.value && line.step == commit->step.value) continue;
+    found.push_back(compose("metrics: line ", at, " is of branch ", line.branch, ", step ", line.step,
+                            "; the journal has branch ", entry.branch, ", step ", commit->step));
+    break;
+  }
+  return found;
+}
+
 std::string describe_run(const SimulatedSwarm& swarm) {
   std::string text = compose("seed ", swarm.seed(), ", ", swarm.shape().stages, "x", swarm.shape().replicas, "\n");
   if (const auto& end = swarm.record().end) text += compose("ended with ", end->exit_status, ": ", end->reason, "\n");
@@ -112,12 +146,16 @@ std::string describe_run(const SimulatedSwarm& swarm) {
 std::string violations(const SimulatedSwarm& swarm) {
   Violations all = journal_violations(swarm);
   for (auto& violation : weight_violations(swarm)) all.push_back(std::move(violation));
+  for (auto& violation : number_violations(swarm)) all.push_back(std::move(violation));
+  for (auto& violation : line_violations(swarm)) all.push_back(std::move(violation));
+  const std::size_t lines = swarm.record().lines.size();
   const SwarmRecord& record = swarm.record();
   if (!record.end) all.push_back("L-1: the run hangs");
   if (record.end && record.end->exit_status != 0) all.push_back("L-1: the run failed");
   const auto saved = std::count_if(record.saved.begin(), record.saved.end(),
                                    [&](const auto& one) { return one.first.first == swarm.shape().steps; });
   if (static_cast<std::uint32_t>(saved) != swarm.shape().stages) all.push_back("not every stage's weights were saved");
+  if (record.end && lines < swarm.shape().steps) all.push_back(compose("metrics: only ", lines, " lines"));
   if (all.empty()) return {};
   std::string text = describe_run(swarm);
   for (const std::string& violation : all) text += "  VIOLATION " + violation + "\n";

@@ -26,6 +26,11 @@ struct SimulationReference {
 // S-3 and S-5: every replica's state after every step, and the saved weights, are the reference's.
 [[nodiscard]] std::vector<std::string> weight_violations(const SimulatedSwarm& swarm);
 
+// No number of an actor, a step of a branch or a term is given twice (P-4).
+[[nodiscard]] std::vector<std::string> number_violations(const SimulatedSwarm& swarm);
+// metrics.jsonl has a line for each commit of the journal, in its order.
+[[nodiscard]] std::vector<std::string> line_violations(const SimulatedSwarm& swarm);
+
 // All of that, and that the run ended well (L-1). Empty: it was right. Otherwise it begins with how to see it again.
 [[nodiscard]] std::string violations(const SimulatedSwarm& swarm);
 

@@ -1,0 +1,203 @@
+// The spawner may die at any message and at any write of its journal, and a stage may lose its only replica: the run
+// goes on by itself, and its weights are those of an undisturbed one.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "runtime/base/compose.h"
+#include "tests/simulation/seeds.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kSeeds = 200;
+
+struct Chance {
+  std::mt19937_64 random;
+  explicit Chance(std::uint64_t seed) : random(seed * 0x9E3779B97F4A7C15ULL + 3) {}
+  [[nodiscard]] std::uint64_t below(std::uint64_t bound) { return random() % bound; }
+};
+
+[[nodiscard]] SwarmShape shape_of(std::uint32_t stages, std::uint32_t replicas, std::uint64_t checkpoint_every = 0) {
+  SwarmShape shape;
+  shape.stages = stages;
+  shape.replicas = replicas;
+  shape.checkpoint_every = checkpoint_every;
+  return shape;
+}
+
+[[nodiscard]] std::string a_node(const SimulatedSwarm& swarm, Chance& chance) {
+  auto names = swarm.processes();
+  std::erase(names, "storage");
+  return names.empty() ? std::string() : names[chance.below(names.size())];
+}
+
+[[nodiscard]] Branch branch_of(const SimulatedSwarm& swarm) {
+  View view;
+  for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
+  return view.branch();
+}
+
+// What was to save it, or the disk, came back after the last commit: the run ends with status 3, to be resumed.
+[[nodiscard]] bool lost_its_last_checkpoint(const SimulatedSwarm& swarm) {
+  const auto& end = swarm.record().end;
+  View view;
+  for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
+  return end && end->exit_status == 3 && view.committed_steps() == swarm.shape().steps;
+}
+
+void expect_right(const SimulatedSwarm& swarm, const std::string& trace) {
+  if (!lost_its_last_checkpoint(swarm)) {
+    EXPECT_EQ(violations(swarm), "") << trace;
+    return;
+  }
+  EXPECT_THAT(journal_violations(swarm), testing::IsEmpty()) << trace;
+  EXPECT_THAT(weight_violations(swarm), testing::IsEmpty()) << trace;
+  EXPECT_THAT(number_violations(swarm), testing::IsEmpty()) << trace;
+  EXPECT_THAT(line_violations(swarm), testing::IsEmpty()) << trace;
+}
+
+TEST(SpawnerKilled, AtAnyMessageLosesNothing) {
+  const SwarmShape shape = shape_of(2, 2);
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  for_each_seed(kSeeds, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(shape, seed);
+    const std::uint64_t at = chance.below(messages);
+    if (run_to_message(swarm, at)) swarm.kill("spawner");
+    swarm.run();
+    expect_right(swarm, compose("killed at message ", at));
+    EXPECT_EQ(branch_of(swarm), Branch{0}) << describe_run(swarm);
+  });
+}
+
+TEST(SpawnerKilled, AgainAndAgain) {
+  const SwarmShape shape = shape_of(2, 2, 3);
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  for_each_seed(kSeeds / 2, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(shape, seed);
+    std::uint64_t at = 0;
+    for (int kill = 0; kill < 4; ++kill) {
+      at += chance.below(messages / 3);
+      if (!run_to_message(swarm, at)) break;
+      if (swarm.is_alive("spawner")) swarm.kill("spawner");
+    }
+    swarm.run();
+    expect_right(swarm, compose("last killed at message ", at));
+  });
+}
+
+// fault 17: at each write, the torn one included.
+TEST(SpawnerKilled, AtAnyWriteOfItsJournal) {
+  const SwarmShape shape = shape_of(2, 2);
+  for_each_seed(kSeeds, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(shape, seed);
+    swarm.kill_at_write(1 + chance.below(22), chance.below(2) == 0 ? WriteFate::kLost : WriteFate::kDurable);
+    swarm.run();
+    expect_right(swarm, "");
+  });
+}
+
+TEST(SpawnerKilled, TogetherWithANode) {
+  const SwarmShape shape = shape_of(2, 2, 3);
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  for_each_seed(kSeeds / 2, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(shape, seed);
+    const std::uint64_t at = chance.below(messages);
+    const std::uint64_t later = chance.below(300);
+    if (run_to_message(swarm, at)) swarm.kill("spawner");
+    const bool is_under_way = run_to_message(swarm, at + later);
+    const std::string node = a_node(swarm, chance);
+    if (is_under_way && !node.empty()) swarm.kill(node);
+    swarm.run();
+    expect_right(swarm, compose("killed at message ", at, " and ", later, " later ", node));
+  });
+}
+
+TEST(SpawnerKilled, TogetherWithStorage) {
+  const SwarmShape shape = shape_of(2, 2, 3);
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  for_each_seed(kSeeds / 4, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(shape, seed);
+    const std::uint64_t at = chance.below(messages * 3 / 4);
+    if (run_to_message(swarm, at)) {
+      swarm.kill("spawner");
+      if (swarm.is_alive("storage")) swarm.kill("storage");
+    }
+    swarm.run();
+    expect_right(swarm, compose("killed at message ", at));
+  });
+}
+
+TEST(SpawnerKilled, WhileAllItsLinksWereCut) {
+  const SwarmShape shape = shape_of(2, 2);
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  for_each_seed(kSeeds / 4, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(shape, seed);
+    const std::uint64_t at = chance.below(messages);
+    if (run_to_message(swarm, at)) {
+      swarm.kill("spawner");
+      for (const std::string& process : swarm.processes()) swarm.cut(process);
+    }
+    swarm.run();
+    expect_right(swarm, compose("killed at message ", at));
+  });
+}
+
+TEST(RolledBack, AStageThatLostItsOnlyReplica) {
+  const SwarmShape shape = shape_of(2, 1, 3);
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  for_each_seed(kSeeds, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(shape, seed);
+    const std::uint64_t at = chance.below(messages * 3 / 4);
+    const std::string node = run_to_message(swarm, at) ? a_node(swarm, chance) : std::string();
+    if (!node.empty()) swarm.kill(node);
+    swarm.run();
+    expect_right(swarm, compose("killed ", node, " at message ", at));
+  });
+}
+
+TEST(RolledBack, AllReplicasOfBothStages) {
+  const SwarmShape shape = shape_of(2, 2, 3);
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  for_each_seed(kSeeds / 2, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(shape, seed);
+    const std::uint64_t at = chance.below(messages * 3 / 4);
+    if (run_to_message(swarm, at)) {
+      for (int node = 1; node <= 4; ++node) {
+        const std::string name = "node" + std::to_string(node);
+        if (swarm.is_alive(name)) swarm.kill(name);
+      }
+    }
+    swarm.run();
+    expect_right(swarm, compose("killed at message ", at));
+  });
+}
+
+TEST(RolledBack, AgainWhileItIsUnderWayAndTheSpawnerInTheMiddleOfIt) {
+  const SwarmShape shape = shape_of(2, 1, 2);
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  for_each_seed(kSeeds, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(shape, seed);
+    std::uint64_t at = chance.below(messages * 3 / 4);
+    for (int fault = 0; fault < 4; ++fault) {
+      if (!run_to_message(swarm, at)) break;
+      at += chance.below(150);
+      const std::string victim = fault % 2 == 1 ? "spawner" : a_node(swarm, chance);
+      if (!victim.empty() && swarm.is_alive(victim)) swarm.kill(victim);
+    }
+    swarm.run();
+    expect_right(swarm, compose("last fault at message ", at));
+  });
+}
+
+}  // namespace
+}  // namespace shoal

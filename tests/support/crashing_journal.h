@@ -1,0 +1,56 @@
+// A journal whose process dies at a write of the test's choice: before it is durable, or after.
+//
+// From that write on nothing is kept any more: whatever the dying process still does, it has not done. The test ends
+// the process and opens the journal underneath again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/storage/journal.h"
+
+namespace shoal {
+
+enum class WriteFate { kLost, kDurable };
+
+struct CrashPlan {
+  std::uint64_t writes_left = 0;  // until the one it dies at; 0: none
+  WriteFate fate = WriteFate::kLost;
+  bool is_dead = false;
+};
+
+class CrashingJournal final : public JournalStore {
+ public:
+  CrashingJournal(std::shared_ptr<JournalStore> inner, std::shared_ptr<CrashPlan> plan)
+      : inner_(std::move(inner)), plan_(std::move(plan)), imagined_(inner_->last_position()) {}
+
+  [[nodiscard]] RunId run() const override { return inner_->run(); }
+  [[nodiscard]] JournalPosition last_position() const override { return imagined_; }
+  [[nodiscard]] Status append(const JournalEntry& entry) override {
+    imagined_ = entry.position;
+    return is_written() ? inner_->append(entry) : Status(Done{});
+  }
+  [[nodiscard]] Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) override {
+    return inner_->load(after, count_max);
+  }
+  [[nodiscard]] Result<IncarnationBlock> reserve(IncarnationKind kind, std::uint64_t count) override {
+    if (is_written()) return inner_->reserve(kind, count);
+    return IncarnationBlock{std::uint64_t{1} << 40U, count};  // nobody will hear of them
+  }
+  [[nodiscard]] Result<Term> begin_term() override { return inner_->begin_term(); }
+
+ private:
+  [[nodiscard]] bool is_written() {
+    if (plan_->is_dead) return false;
+    if (plan_->writes_left == 0 || --plan_->writes_left > 0) return true;
+    plan_->is_dead = true;
+    return plan_->fate == WriteFate::kDurable;
+  }
+
+  std::shared_ptr<JournalStore> inner_;
+  std::shared_ptr<CrashPlan> plan_;
+  JournalPosition imagined_;
+};
+
+}  // namespace shoal

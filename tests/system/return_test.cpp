@@ -1,0 +1,202 @@
+// The spawner, storage, or a whole stage is killed in mid-step: the run goes on by itself to the same bits. With the
+// spawner nothing is rolled back; with a whole stage everything is, in place (faults 10, 17).
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <sstream>
+
+#include "tests/support/process_scene.h"
+
+namespace shoal {
+namespace {
+
+constexpr int kSteps = 250;
+constexpr std::size_t kKilledAfter = 20;
+constexpr Milliseconds kSoon{30'000};
+
+using Clock = std::chrono::steady_clock;
+
+SmallRun run_to_disturb(int replicas) {
+  return {2, replicas, kSteps, {"sync.reduction=exact", "checkpoint.every=40", "eval.every=50"}};
+}
+
+std::optional<pid_t> pid_like(const ProcessScene& scene, const std::string& text) {
+  const auto found = named_like(scene.processes(), text);
+  return found.size() == 1 ? std::optional(found.front().pid) : std::nullopt;
+}
+
+// SIGKILL, and how long it is until the next step is recorded, in ms.
+double kill_and_wait_for_a_step(const ProcessScene& scene, const std::vector<pid_t>& victims) {
+  const std::size_t before = scene.records().steps.size();
+  const auto begun = Clock::now();
+  for (const pid_t victim : victims) EXPECT_EQ(::kill(victim, SIGKILL), 0) << "it was gone before";
+  EXPECT_TRUE(scene.wait_for_steps(before + 4));  // up to three were committed and not yet written
+  return std::chrono::duration<double, std::milli>(Clock::now() - begun).count();
+}
+
+std::size_t count_of(const RunRecords& records, const std::string& event) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(records.events, [&](const EventLine& line) { return line.event == event; }));
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+bool has_branch(const RunRecords& records, int branch) {
+  const std::string text = "\"branch\":" + std::to_string(branch) + ",";
+  return std::ranges::any_of(records.steps, [&](const StepLine& line) { return has(line.text, text); });
+}
+
+// Every step once and in order, and one evaluation each.
+void expect_every_line_once(const RunRecords& records) {
+  EXPECT_TRUE(records.damaged.empty());
+  ASSERT_EQ(records.steps.size(), static_cast<std::size_t>(kSteps));
+  for (std::size_t at = 0; at < records.steps.size(); ++at) ASSERT_EQ(records.steps[at].step, at);
+  EXPECT_EQ(records.evaluations.size(), 5U);
+  EXPECT_EQ(records.finals.size(), 1U);
+}
+
+std::string undisturbed_weights(ProcessScene& scene) {
+  EXPECT_EQ(scene.run_to_end(train(scene, "single", run_to_disturb(1), {"--single"})), 0);
+  return scene.records("single").weights();
+}
+
+TEST(KilledSpawner, LosesNothingAndMovesNoBit) {
+  ProcessScene scene;
+  const std::string weights = undisturbed_weights(scene);
+  Program& program = scene.start(train(scene, "run", run_to_disturb(2)));
+  ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
+  const auto spawner = pid_like(scene, "internal-spawner");
+  ASSERT_TRUE(spawner);
+  const auto workers = named_like(scene.processes(), "shoal-worker node");
+  const double pause_ms = kill_and_wait_for_a_step(scene, {*spawner});
+  std::cout << "next step recorded after " << pause_ms << " ms\n";
+  ASSERT_EQ(program.wait(kRunLimit), 0);
+  const auto records = scene.records();
+  expect_every_line_once(records);
+  EXPECT_EQ(records.weights(), weights);
+  EXPECT_EQ(count_of(records, "rolled_back"), 0U);
+  EXPECT_EQ(count_of(records, "returned"), 5U) << "four workers and storage";
+  EXPECT_FALSE(has_branch(records, 1));
+  EXPECT_EQ(workers.size(), 4U);
+}
+
+TEST(KilledSpawner, AgainAndAgain) {
+  ProcessScene scene;
+  const std::string weights = undisturbed_weights(scene);
+  Program& program = scene.start(train(scene, "run", run_to_disturb(2)));
+  for (std::size_t after = kKilledAfter; after <= 4 * kKilledAfter; after += kKilledAfter) {
+    ASSERT_TRUE(scene.wait_for_steps(after));
+    std::optional<pid_t> spawner;
+    ASSERT_TRUE(wait_until([&] { return (spawner = pid_like(scene, "internal-spawner")).has_value(); }, kSoon));
+    ::kill(*spawner, SIGKILL);
+  }
+  ASSERT_EQ(program.wait(kRunLimit), 0);
+  expect_every_line_once(scene.records());
+  EXPECT_EQ(scene.records().weights(), weights);
+  EXPECT_EQ(count_of(scene.records(), "rolled_back"), 0U);
+}
+
+TEST(KilledStorage, CostsNoStep) {
+  ProcessScene scene;
+  const std::string weights = undisturbed_weights(scene);
+  Program& program = scene.start(train(scene, "run", run_to_disturb(2)));
+  ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
+  const auto storage = pid_like(scene, "internal-storage");
+  ASSERT_TRUE(storage);
+  ::kill(*storage, SIGKILL);
+  ASSERT_EQ(program.wait(kRunLimit), 0);
+  expect_every_line_once(scene.records());
+  EXPECT_EQ(scene.records().weights(), weights);
+  EXPECT_EQ(count_of(scene.records(), "rolled_back"), 0U);
+}
+
+// The nodes that serve a stage, by the events of the run.
+std::vector<std::string> nodes_of_stage(const RunRecords& records, const std::string& stage) {
+  std::vector<std::string> nodes;
+  for (const EventLine& view : records.events) {
+    const auto at = view.subject.find("(slot ");
+    if (view.event != "view" || at == std::string::npos || !has(view.subject, "to stage " + stage)) continue;
+    const auto process = view.subject.substr(view.subject.find("process ", at));
+    const std::string number = process.substr(0, process.find(')')) + ",";
+    for (const EventLine& joined : records.events) {
+      if (joined.event == "joined" && has(joined.reason, number)) nodes.push_back(joined.subject);
+    }
+  }
+  return nodes;
+}
+
+class KilledStage : public testing::TestWithParam<int> {};
+
+TEST_P(KilledStage, SendsAllStagesBackInPlaceToTheSameBits) {
+  ProcessScene scene;
+  const std::string weights = undisturbed_weights(scene);
+  Program& program = scene.start(train(scene, "run", run_to_disturb(GetParam())));
+  ASSERT_TRUE(scene.wait_for_steps(60));  // beyond the first checkpoint
+  const auto spawner = pid_like(scene, "internal-spawner");
+  std::vector<pid_t> victims;
+  for (const std::string& node : nodes_of_stage(scene.records(), "1")) {
+    const auto worker = named_like(named_like(scene.processes(), "shoal-worker node"), "--name " + node + " ");
+    ASSERT_EQ(worker.size(), 1U);
+    victims.push_back(worker.front().pid);
+  }
+  ASSERT_EQ(victims.size(), static_cast<std::size_t>(GetParam()));
+  const double pause_ms = kill_and_wait_for_a_step(scene, victims);
+  std::cout << "next step recorded after " << pause_ms << " ms\n";
+  EXPECT_EQ(pid_like(scene, "internal-spawner"), spawner) << "the spawner goes on";
+  ASSERT_EQ(program.wait(kRunLimit), 0);
+  const auto records = scene.records();
+  EXPECT_EQ(count_of(records, "rolled_back"), 1U);
+  EXPECT_TRUE(has_branch(records, 0));
+  EXPECT_TRUE(has_branch(records, 1));
+  EXPECT_EQ(records.weights(), weights);
+  EXPECT_EQ(records.steps.back().step, static_cast<std::uint64_t>(kSteps) - 1);
+  EXPECT_FALSE(has(records.last_line, "\"lost_tokens\":0,")) << records.last_line;
+}
+
+INSTANTIATE_TEST_SUITE_P(Replicas, KilledStage, testing::Values(1, 2));
+
+using Words = std::vector<std::string>;
+
+Program& start_words(ProcessScene& scene, Words words, const std::string& folder) {
+  ProgramStart start;
+  start.arguments = std::move(words);
+  start.folder = scene.make_folder(folder);
+  return scene.start_program(std::move(start));
+}
+
+// `shoal spawner` with its keeper and storage are gone; a person starts it again while the nodes still run.
+TEST(KilledSpawner, IsResumedByHandAndItsNodesFindIt) {
+  ProcessScene scene;
+  const std::string weights = undisturbed_weights(scene);
+  Words words{shoal_program(), "spawner", "--out", scene.run().string(), "--listen", "127.0.0.1:0"};
+  const Words settings = settings_of(scene, run_to_disturb(1));
+  words.insert(words.end(), settings.begin(), settings.end());
+  Program& boss = start_words(scene, words, "boss");
+  const auto line = [&] { return boss.err().find("shoal node --join "); };
+  ASSERT_TRUE(wait_until(
+      [&] { return line() != std::string::npos && boss.err().find('\n', line()) != std::string::npos; }, kSoon));
+  std::istringstream printed(boss.err().substr(line() + 6, boss.err().find('\n', line()) - line() - 6));
+  Words join{shoal_program()};
+  for (std::string word; printed >> word;) join.push_back(word);
+  std::vector<Program*> nodes;
+  for (const std::string name : {"one", "two"}) {
+    Words node = join;
+    node.insert(node.end(), {"--name", name});
+    nodes.push_back(&start_words(scene, node, "of-" + name));
+  }
+  ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
+  ::kill(boss.pid(), SIGKILL);
+  ASSERT_TRUE(wait_until([&] { return named_like(scene.processes(), "internal-s").empty(); }, kSoon));
+  Program& again = start_words(scene, {shoal_program(), "spawner", "--resume", scene.run().string()}, "again");
+  ASSERT_EQ(again.wait(kRunLimit), 0) << again.err();
+  for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
+  expect_every_line_once(scene.records());
+  EXPECT_EQ(scene.records().weights(), weights);
+  EXPECT_EQ(count_of(scene.records(), "rolled_back"), 0U);
+}
+
+}  // namespace
+}  // namespace shoal
