@@ -21,7 +21,7 @@ constexpr auto kTickPeriod = 500ms;
 
 // In the order of Job's alternatives: what a span is called.
 constexpr std::array<std::string_view, std::variant_size_v<Job>> kJobWords = {
-    "forward", "loss", "backward", "evaluate", "zero", "contribute", "adopt", "apply", "image", "load"};
+    "forward", "loss", "backward", "evaluate", "zero", "contribute", "adopt", "apply", "image", "load", "follow"};
 
 [[nodiscard]] MicrobatchId microbatch_of(const Job& job) {
   return std::visit(
@@ -119,6 +119,7 @@ void tick(Self self) {
   setup.microbatch_count = static_cast<std::uint32_t>(microbatches_per_step(settings.config));
   setup.schedule = settings.config.pipeline.schedule;
   setup.from_checkpoint = order.from_checkpoint;
+  setup.donor = order.donor;
   setup.image = settings.image;
   setup.tensor_names = std::move(tensor_names);
   return setup;
@@ -159,9 +160,9 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
       [self](const JournalEntry& message) { follow(self, message); },
       [self](const StateImage& message) { take(self, message); },
       [self](const StateUnavailable& message) { take(self, message); },
-      [](const FetchState&) {},
-      [](const StepSum&) {},
-      [](const SaveState&) {},
+      [self](const FetchState& message) { take(self, message); },
+      [self](const StepSum& message) { take(self, message); },
+      [self](const SaveState& message) { take(self, message); },
       [self](const TransferTimed& message) { self->state.core->transfer_timed(message.milliseconds); },
       [self](const RunNextJob&) { run_next(self); },
       [self](const Tick&) { tick(self); },

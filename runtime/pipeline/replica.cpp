@@ -99,8 +99,11 @@ void ReplicaCore::transfer_timed(double transfer_ms) {
 
 Effects ReplicaCore::tick(Instant now) {
   begin_turn(now);
-  if (membership_ == Membership::kLoading && setup_.from_checkpoint && now - last_sent_ >= kStateRetry) fetch_state();
-  if (membership_ == Membership::kReady && now - last_sent_ >= kReadyRetry) send_ready();
+  const bool fetches = membership_ == Membership::kLoading && setup_.from_checkpoint && !copy_;
+  if (fetches && now - last_sent_ >= kStateRetry) fetch_state();
+  const bool is_current = !copy_ || copy_->is_current();
+  if (membership_ == Membership::kReady && is_current && now - last_sent_ >= kReadyRetry) send_ready();
+  pursue_copy();
   return end_turn();
 }
 

@@ -27,6 +27,8 @@
 #include "runtime/pipeline/replica_job.h"
 #include "runtime/pipeline/replica_time.h"
 #include "runtime/sync/ring.h"
+#include "runtime/sync/state_copy.h"
+#include "runtime/sync/state_feed.h"
 
 namespace shoal {
 
@@ -44,6 +46,7 @@ struct ReplicaSetup {
   std::uint32_t microbatch_count = 1;
   Schedule schedule = Schedule::k1f1b;
   bool from_checkpoint = false;           // fetch the state of `version` from storage first
+  Incarnation donor{};                    // or copy that of this replica; 0: nobody
   std::optional<TensorBlob> image;        // a state to load at the start
   std::vector<std::string> tensor_names;  // of the stage's weights, for that fetch
   std::size_t bucket_bytes = kRingBucketBytes;
@@ -95,6 +98,9 @@ class ReplicaCore {
   [[nodiscard]] Effects receive(const JournalEntry& message, Instant now);
   [[nodiscard]] Effects receive(const StateImage& message, Instant now);
   [[nodiscard]] Effects receive(const StateUnavailable& message, Instant now);
+  [[nodiscard]] Effects receive(const FetchState& message, Instant now);
+  [[nodiscard]] Effects receive(const StepSum& message, Instant now);
+  [[nodiscard]] Effects receive(const SaveState& message, Instant now);
   // The tensor of the next Forward or Backward was on its way for so long.
   void transfer_timed(double transfer_ms);
   [[nodiscard]] Effects tick(Instant now);
@@ -180,7 +186,7 @@ class ReplicaCore {
   void finish(Contributed result);
   void finish(Adopted result);
 
-  // replica_journal.cpp: entries, apply, checkpoints, loading.
+  // replica_journal.cpp: entries, apply, checkpoints.
   void follow(const AddReplica& entry);
   void follow(const RemoveReplica& entry);
   void follow(const Commit& entry);
@@ -188,13 +194,21 @@ class ReplicaCore {
   void follow(const FinishRun&) {}     // the supervisor ends processes; there is nothing to do until it does
   void follow(const Quarantine&) {}    // the sync group's plan says what counts
   void fetch_journal();
-  void fetch_state();
   void report(std::uint64_t state_digest);
   void start_next_step();
+  void take_waiting_order();
   void finish(Applied result);
   void finish(Imaged result);
+
+  // replica_join.cpp: the state it starts with, and what it gives of its own.
+  void fetch_state();
+  void pursue_copy();
+  void feed_joiners(const Commit& entry);
+  void give_image(Incarnation joiner, TensorBlob image);
+  void refuse_state(Incarnation joiner, const std::string& reason);
   void finish(Loaded result);
   void finish(LoadRefused result);
+  void finish(Followed result);
 
   ReplicaSetup setup_;
   Membership membership_ = Membership::kLoading;
@@ -208,7 +222,7 @@ class ReplicaCore {
   ComputeQueue queue_;
   std::map<MicrobatchId, Evaluation> evaluations_;
   std::map<WaitingKey, Forward> waiting_;
-  std::optional<Order> waiting_order_;  // of the next step
+  std::optional<Order> waiting_order_;  // of the next step, or from before the own Add
   std::optional<Reduce> reduce_;        // the order being carried out
   std::optional<RingReduction> ring_;
   HeldParts held_parts_{kHeldPartsMax};
@@ -217,7 +231,11 @@ class ReplicaCore {
   bool is_running_ = false;
   Instant job_started_;
   double transfer_ms_ = 0;
-  Instant last_sent_;  // StageReady or FetchState
+  Instant last_sent_;                           // StageReady or FetchState
+  std::optional<std::uint64_t> ready_version_;  // of the last StageReady
+  std::optional<StateCopy> copy_;               // while it joins a run under way
+  StateFeeds feeds_;                            // joiners that this replica gives its state to
+  std::optional<Incarnation> image_for_;        // the joiner that the image being taken is for
   std::uint64_t state_digest_ = 0;
   ReplicaTime time_;
   ReplicaCounters counters_;

@@ -41,6 +41,12 @@ struct Runner {
     }
     return Loaded{executor.state_digest()};
   }
+  JobResult operator()(const FollowJob& job) const {
+    if (!job.update) return Followed{0, executor.state_digest()};
+    const ReducedSum sum = executor.adopt_sum(job.sum, job.token_count);
+    executor.apply(*job.update);
+    return Followed{sum.digest, executor.state_digest()};
+  }
 };
 
 }  // namespace

@@ -41,9 +41,15 @@ struct ImageJob {};
 struct LoadJob {
   std::optional<TensorBlob> image;  // none: the state the executor was made with
 };
+// A step that the members of the stage have committed, repeated by a joiner.
+struct FollowJob {
+  TensorBlob sum;
+  std::uint64_t token_count = 0;
+  std::optional<UpdateOrder> update;  // none: the step was skipped
+};
 
 using Job = std::variant<ForwardJob, LossJob, BackwardJob, EvaluateJob, ZeroJob, ContributeJob, AdoptJob, ApplyJob,
-                         ImageJob, LoadJob>;
+                         ImageJob, LoadJob, FollowJob>;
 
 struct Forwarded {
   MicrobatchId microbatch;
@@ -76,9 +82,13 @@ struct Loaded {
 struct LoadRefused {
   std::string reason;
 };
+struct Followed {
+  std::uint64_t sum_digest = 0;
+  std::uint64_t state_digest = 0;
+};
 
 using JobResult = std::variant<Forwarded, Differentiated, Evaluated, Zeroed, Contributed, Adopted, Applied, Imaged,
-                               Loaded, LoadRefused>;
+                               Loaded, LoadRefused, Followed>;
 
 // Runs to the end on the calling thread. A bug in the executor throws and ends the actor.
 [[nodiscard]] JobResult run_job(StageExecutor& executor, const Job& job);

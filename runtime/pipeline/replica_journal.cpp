@@ -1,4 +1,4 @@
-// How a replica follows the journal: P-3, P-23 .. P-25 and P-28; and how it gets the state it starts with.
+// How a replica follows the journal: P-3, P-23 .. P-25 and P-28.
 #include <algorithm>
 #include <utility>
 
@@ -7,53 +7,6 @@
 #include "runtime/pipeline/replica.h"
 
 namespace shoal {
-
-Effects ReplicaCore::begin(Instant now) {
-  begin_turn(now);
-  if (setup_.image) {
-    run(LoadJob{std::exchange(setup_.image, std::nullopt)}, Activity::kApply);
-  } else if (setup_.from_checkpoint) {
-    fetch_state();
-  } else {
-    run(LoadJob{}, Activity::kApply);
-  }
-  return end_turn();
-}
-
-void ReplicaCore::fetch_state() {
-  last_sent_ = now_;
-  send(Address{{}, Role::kStorage, {}, {}},
-       FetchState{setup_.self, setup_.version, setup_.tensor_names, Incarnation{}, setup_.branch});
-}
-
-Effects ReplicaCore::receive(const StateImage& message, Instant now) {
-  begin_turn(now);
-  const bool is_awaited = membership_ == Membership::kLoading && setup_.from_checkpoint &&
-                          message.replica == setup_.self && message.step == setup_.version;
-  if (is_awaited) run(LoadJob{message.image}, Activity::kApply);
-  return end_turn();
-}
-
-Effects ReplicaCore::receive(const StateUnavailable& message, Instant now) {
-  begin_turn(now);
-  const bool is_awaited = membership_ == Membership::kLoading && message.replica == setup_.self;
-  if (is_awaited)
-    end("storage cannot give the state after step " + std::to_string(message.step) + ": " + message.reason);
-  return end_turn();
-}
-
-void ReplicaCore::finish(Loaded result) {
-  membership_ = Membership::kReady;
-  state_digest_ = result.state_digest;
-  send_ready();
-}
-
-void ReplicaCore::finish(LoadRefused result) { end("the state to start with was refused: " + result.reason); }
-
-void ReplicaCore::send_ready() {
-  last_sent_ = now_;
-  send(to_supervisor(), StageReady{setup_.stage, setup_.self, setup_.process, version_, state_digest_});
-}
 
 Effects ReplicaCore::receive(const JournalEntry& message, Instant now) {
   begin_turn(now);
@@ -66,7 +19,10 @@ Effects ReplicaCore::receive(const JournalEntry& message, Instant now) {
   setup_.term = std::max(setup_.term, message.term);
   const bool is_foreign_commit = std::holds_alternative<Commit>(message.body) && message.branch != setup_.branch;
   if (!is_foreign_commit) std::visit([this](const auto& body) { follow(body); }, message.body);
+  if (copy_) copy_->follow(message, now_);
+  if (copy_ && message.branch > setup_.branch) end("the run went back to a checkpoint while this replica joined it");
   if (!is_running_ && is_member()) readmit_waiting();
+  pursue_copy();
   return end_turn();
 }
 
@@ -74,16 +30,20 @@ void ReplicaCore::fetch_journal() { send(to_supervisor(), FetchJournal{setup_.pr
 
 void ReplicaCore::follow(const AddReplica& entry) {
   members_[entry.replica] = entry.stage.value;
+  feeds_.end(entry.replica);
   if (entry.replica != setup_.self) return;
   if (membership_ != Membership::kReady || entry.version != version_ || entry.stage != setup_.stage) {
     return end(compose("the journal adds this replica at version ", entry.version, ", it holds version ", version_));
   }
   membership_ = Membership::kMember;
+  copy_.reset();
   static_cast<void>(time_.take(now_));  // loading and waiting to be added are no part of a step
+  take_waiting_order();
 }
 
 void ReplicaCore::follow(const RemoveReplica& entry) {
   members_.erase(entry.replica);
+  feeds_.end(entry.replica);
   if (entry.replica == setup_.self) end("removed: " + entry.reason);
 }
 
@@ -96,6 +56,7 @@ void ReplicaCore::follow(const Commit& entry) {
     return end(compose("the journal commits step ", entry.step, ", for which this replica (version ", version_,
                        ", epoch ", epoch_, ") has no sum (P-24)"));
   }
+  feed_joiners(entry);
   applying_ = entry;
   std::optional<UpdateOrder> update;
   if (!entry.skip) update = UpdateOrder{entry.learning_rate, entry.clip_scale, entry.optimizer_step};
@@ -118,6 +79,7 @@ void ReplicaCore::finish(Applied result) {
   reduced_.reset();
   held_parts_.clear();
   repeated_this_step_ = 0;
+  if (!feeds_.is_empty()) send_ready();  // whom it feeds must come to this very state (S-3)
   const auto& savers = applying_->checkpoint_by;
   const bool saves = std::find(savers.begin(), savers.end(), setup_.self) != savers.end();
   if (saves) return run(ImageJob{}, Activity::kApply);
@@ -133,16 +95,21 @@ void ReplicaCore::report(std::uint64_t state_digest) {
 }
 
 void ReplicaCore::finish(Imaged result) {
+  if (const auto joiner = std::exchange(image_for_, std::nullopt)) return give_image(*joiner, std::move(result.image));
   SaveShard shard{setup_.run,   setup_.branch,      version_,    setup_.optimizer_step,  setup_.tokens_total,
                   setup_.stage, setup_.stage_count, setup_.self, std::move(result.image)};
   send(Address{{}, Role::kStorage, {}, {}}, std::move(shard));
-  start_next_step();
+  if (applying_) start_next_step();
 }
 
-// What came too early is judged again by the new version.
 void ReplicaCore::start_next_step() {
   applying_.reset();
   readmit_waiting();
+  take_waiting_order();
+}
+
+// What came too early is judged again: by the new version, as a member.
+void ReplicaCore::take_waiting_order() {
   const auto order = std::exchange(waiting_order_, std::nullopt);
   if (order) std::visit([this](const auto& message) { take_order(message); }, *order);
 }

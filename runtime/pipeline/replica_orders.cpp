@@ -8,14 +8,16 @@
 namespace shoal {
 
 bool ReplicaCore::is_for_this_replica(const OrderId& order) const {
-  return is_member() && order.run == setup_.run && order.branch == setup_.branch && order.stage == setup_.stage &&
+  const bool is_in = is_member() || membership_ == Membership::kReady;
+  return is_in && order.run == setup_.run && order.branch == setup_.branch && order.stage == setup_.stage &&
          order.term >= setup_.term && order.step.value >= version_;
 }
 
-// An order of the step after this one waits for the commit: the journal may be slower than the group.
+// An order of the step after this one waits for the commit, and one that comes before the own Add waits for that
+// (P-25): the journal may be slower than the group.
 ReplicaCore::Verdict ReplicaCore::judge(const Order& order, OrderKind kind) {
   const OrderId& id = std::visit([](const auto& any) -> const OrderId& { return any.order; }, order);
-  const bool is_early = id.step.value > version_;
+  const bool is_early = id.step.value > version_ || !is_member();
   if (!is_for_this_replica(id) || (!is_early && id.epoch < epoch_)) {
     ++counters_.stale_orders;
     return Verdict::kIgnore;
@@ -23,7 +25,7 @@ ReplicaCore::Verdict ReplicaCore::judge(const Order& order, OrderKind kind) {
   if (is_early) {
     const auto epoch_of = [](const Order& any) { return std::visit([](const auto& m) { return m.order.epoch; }, any); };
     const bool is_newest = !waiting_order_ || epoch_of(*waiting_order_) < id.epoch;
-    if (id.step.value == version_ + 1 && is_newest) waiting_order_ = order;
+    if (id.step.value <= version_ + 1 && is_newest) waiting_order_ = order;
     return Verdict::kIgnore;
   }
   if (id.epoch > epoch_) return Verdict::kObey;
@@ -100,8 +102,9 @@ void ReplicaCore::send_manifest() {
 
 Effects ReplicaCore::receive(const Reduce& message, Instant now) {
   begin_turn(now);
-  const bool is_expected = is_for_this_replica(message.order) && message.order.step.value == version_ &&
-                           message.order.epoch == epoch_ && epoch_kind_ == OrderKind::kPrepare;
+  const bool is_of_this_step =
+      is_member() && is_for_this_replica(message.order) && message.order.step.value == version_;
+  const bool is_expected = is_of_this_step && message.order.epoch == epoch_ && epoch_kind_ == OrderKind::kPrepare;
   const auto own_count = std::count(message.members.begin(), message.members.end(), setup_.self);
   if (!is_expected || own_count != 1) {
     ++counters_.stale_orders;
@@ -126,8 +129,8 @@ void ReplicaCore::finish(Contributed result) {
 
 Effects ReplicaCore::receive(const Part& message, Instant now) {
   begin_turn(now);
-  const bool is_current =
-      is_for_this_replica(message.order) && message.order.step.value == version_ && message.order.epoch >= epoch_;
+  const bool is_current = is_member() && is_for_this_replica(message.order) && message.order.step.value == version_ &&
+                          message.order.epoch >= epoch_;
   if (!is_current) {
     ++counters_.stale_orders;
   } else if (ring_ && message.order.epoch == epoch_) {

@@ -61,6 +61,8 @@ TEST(Replica, P25DoesNothingUntilItReadsItsOwnAdd) {
   EXPECT_EQ(joiner.take<StageReady>().size(), 1U) << "it says again that it is ready";
   joiner.admit(kB1);
   EXPECT_TRUE(joiner.core.is_member());
+  EXPECT_EQ(joiner.take<Manifest>().size(), 1U) << "the group had read the Add before";
+  joiner.open(2);
   joiner.give(forward_to(kB1, 0));
   joiner.run_all();
   EXPECT_EQ(joiner.take<Backward>().size(), 1U);

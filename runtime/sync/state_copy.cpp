@@ -1,0 +1,136 @@
+// The joiner's side of a state transfer. A sum is used with its own step's record alone, in order, once.
+#include "runtime/sync/state_copy.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shoal {
+
+void StateCopy::follow(const JournalEntry& entry, Instant now) {
+  if (entry.branch != setup_.branch) return;
+  if (const auto* added = std::get_if<AddReplica>(&entry.body)) {
+    committed_ = std::max(committed_, added->version);
+    if (added->stage == setup_.stage) members_.insert(added->replica);
+  } else if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) {
+    members_.erase(removed->replica);
+    is_first_gone_ = is_first_gone_ || removed->replica == setup_.donor;
+  } else if (const auto* commit = std::get_if<Commit>(&entry.body)) {
+    if (committed_ == version_) moved_at_ = now;  // from here on its sum is waited for
+    record(*commit);
+  }
+}
+
+void StateCopy::record(const Commit& commit) {
+  const auto own = std::find_if(commit.stages.begin(), commit.stages.end(),
+                                [this](const StageCommit& stage) { return stage.stage == setup_.stage; });
+  FollowedStep step;
+  step.step = commit.step;
+  step.is_skipped = commit.skip.has_value();
+  step.token_count = commit.token_count;
+  step.digest = own == commit.stages.end() ? 0 : own->digest;
+  step.learning_rate = commit.learning_rate;
+  step.clip_scale = commit.clip_scale;
+  step.optimizer_step = commit.optimizer_step;
+  records_[commit.step.value] = step;
+  if (records_.size() > kRecordsMax) records_.erase(records_.begin());
+  committed_ = commit.step.value + 1;
+}
+
+// Whoever was named first, then the members in turn.
+bool StateCopy::has_donor() {
+  if (members_.contains(donor_) && !(is_asking_ && is_refused_)) return true;
+  const Incarnation before = donor_;
+  if (before == Incarnation{} && !is_first_gone_) {
+    if (members_.contains(setup_.donor)) donor_ = setup_.donor;  // else the journal has not come to it yet
+  } else {
+    const auto after = members_.upper_bound(before);
+    const auto next = after == members_.end() ? members_.begin() : after;
+    donor_ = next == members_.end() ? Incarnation{} : *next;
+  }
+  if (donor_ == Incarnation{}) return false;
+  is_refused_ = false;
+  if (donor_ != before) {
+    asked_at_.reset();
+    said_at_.reset();
+  }
+  return true;
+}
+
+bool StateCopy::is_stuck(Instant now) const {
+  if (!version_ || is_asking_ || committed_ <= *version_ || sums_.contains(*version_)) return false;
+  const bool has_gap = !sums_.empty();  // later ones came: this one is lost
+  const bool has_waited = now - moved_at_ >= std::clamp(4 * image_took_, kStallFirst, kStallLongest);
+  return is_refused_ || has_gap || has_waited;
+}
+
+FetchState StateCopy::request(std::vector<std::string> names) const {
+  return {setup_.self, version_.value_or(0), std::move(names), donor_, setup_.branch};
+}
+
+std::optional<FetchState> StateCopy::due(Instant now) {
+  if (is_stuck(now)) {
+    is_asking_ = true;
+    asked_at_.reset();
+  }
+  if (!has_donor()) return std::nullopt;
+  if (is_asking_) {
+    if (asked_at_ && now - *asked_at_ < kAskAgain) return std::nullopt;
+    if (!asked_at_) first_asked_at_ = now;
+    asked_at_ = now;
+    return request(setup_.names);
+  }
+  if (said_at_ && now - *said_at_ < kSayAgain) return std::nullopt;
+  said_at_ = now;
+  return request({});
+}
+
+// Steps without a record are too old to follow from there.
+bool StateCopy::accepts(const StateImage& image, Instant now) {
+  const bool is_ours = image.replica == setup_.self && image.donor == donor_ && is_asking_ && asked_at_;
+  if (!is_ours) return false;
+  const bool is_followable = image.step >= committed_ || records_.contains(image.step);
+  if (!is_followable) asked_at_.reset();
+  image_took_ = now - first_asked_at_;
+  return is_followable;
+}
+
+void StateCopy::loaded(std::uint64_t version, Instant now) {
+  ++copies_;
+  version_ = version;
+  is_asking_ = false;
+  is_refused_ = false;
+  asked_at_.reset();
+  said_at_.reset();
+  moved_at_ = now;
+  std::erase_if(sums_, [&](const auto& sum) { return sum.first < version; });
+}
+
+void StateCopy::hold(const StepSum& sum, Instant now) {
+  const bool is_ours = sum.replica == setup_.self && sum.donor == donor_ && sum.branch == setup_.branch;
+  if (!is_ours || sum.step.value < version_.value_or(0) || sums_.size() >= kSumsMax) return;
+  moved_at_ = now;
+  sums_.emplace(sum.step.value, sum);
+}
+
+void StateCopy::refused(const StateUnavailable& refusal) {
+  if (refusal.replica == setup_.self) is_refused_ = true;
+}
+
+std::optional<FollowedStep> StateCopy::next() {
+  if (!version_ || is_asking_) return std::nullopt;
+  const auto record = records_.find(*version_);
+  const auto sum = sums_.find(*version_);
+  if (record == records_.end() || sum == sums_.end()) return std::nullopt;
+  FollowedStep step = record->second;
+  step.sum = sum->second.values;
+  return step;
+}
+
+void StateCopy::followed(Instant now) {
+  sums_.erase(*version_);
+  ++*version_;
+  moved_at_ = now;
+  said_at_.reset();
+}
+
+}  // namespace shoal

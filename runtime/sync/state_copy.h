@@ -1,0 +1,100 @@
+// How a joiner comes to hold the state of its stage while training goes on (P-26, P-27).
+//
+//   asking ──StateImage of version v──▶ following: StepSum of step v, v+1, ... each with its Commit ──▶ current
+//     ▲                                   │
+//     └── the donor left the view, refuses, or a sum is lost: copy again, from whoever is next in the view ──┘
+//
+// The journal says what a step *is* (rate, clip scale, skip, digest of its mean gradient), the donor gives its sum. A
+// joiner is current when its version equals the steps committed in its journal; only the supervisor knows whether that
+// is still so. Bounded (S-6): one image on its way (the donor sees to it), the newest kRecordsMax commits, kSumsMax
+// sums. Pure: time comes in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "messages/journal.h"
+#include "messages/storage.h"
+#include "runtime/base/clock.h"
+
+namespace shoal {
+
+struct StateCopySetup {
+  Incarnation self;
+  StageId stage;
+  Branch branch;
+  Incarnation donor;               // asked first, once the journal shows it in the view
+  std::vector<std::string> names;  // of the stage's weights
+};
+
+// A step to repeat: what every member of the stage did with it.
+struct FollowedStep {
+  StepId step;
+  bool is_skipped = false;
+  TensorBlob sum;  // none: the step was skipped
+  std::uint64_t token_count = 0;
+  std::uint64_t digest = 0;  // of the mean gradient, as the commit names it
+  double learning_rate = 0;
+  double clip_scale = 1;
+  std::uint64_t optimizer_step = 0;
+};
+
+class StateCopy {
+ public:
+  static constexpr std::size_t kRecordsMax = 1024;
+  static constexpr std::size_t kSumsMax = 512;
+  static constexpr Duration kAskAgain = std::chrono::seconds(2);       // for an image; donors ignore impatience
+  static constexpr Duration kSayAgain = std::chrono::seconds(2);       // which version is held
+  static constexpr Duration kStallFirst = std::chrono::seconds(5);     // without the sum of a committed step; or
+  static constexpr Duration kStallLongest = std::chrono::minutes(10);  // four times what the image took
+
+  explicit StateCopy(StateCopySetup setup) : setup_(std::move(setup)) {}
+
+  // Every entry, in order; those of other branches say nothing here.
+  void follow(const JournalEntry& entry, Instant now);
+  // What to tell the donor, when it is time to.
+  [[nodiscard]] std::optional<FetchState> due(Instant now);
+  // Whether this is the image that was asked for: load it, then loaded().
+  [[nodiscard]] bool accepts(const StateImage& image, Instant now);
+  void loaded(std::uint64_t version, Instant now);
+  void hold(const StepSum& sum, Instant now);
+  void refused(const StateUnavailable& refusal);
+  // The step to repeat next, then followed(). None: it has not come, or there is none.
+  [[nodiscard]] std::optional<FollowedStep> next();
+  void followed(Instant now);
+
+  [[nodiscard]] bool is_current() const { return version_ && *version_ == committed_ && !is_asking_; }
+  // It has a state, but must copy again to come further: the supervisor should know (P-27).
+  [[nodiscard]] bool fell_behind() const { return version_ && is_asking_; }
+  [[nodiscard]] Incarnation donor() const { return donor_; }
+  [[nodiscard]] std::uint64_t copies() const { return copies_; }
+
+ private:
+  [[nodiscard]] bool is_stuck(Instant now) const;
+  [[nodiscard]] bool has_donor();
+  void record(const Commit& commit);
+  [[nodiscard]] FetchState request(std::vector<std::string> names) const;
+
+  StateCopySetup setup_;
+  std::set<Incarnation> members_;  // of the stage
+  Incarnation donor_;              // 0: nobody to ask
+  std::uint64_t committed_ = 0;    // steps, in the journal so far
+  bool is_asking_ = true;
+  bool is_first_gone_ = false;  // whoever was named first left the view
+  bool is_refused_ = false;     // by the donor, since it was chosen
+  std::optional<std::uint64_t> version_;
+  std::map<std::uint64_t, FollowedStep> records_;  // by step, without their sums
+  std::map<std::uint64_t, StepSum> sums_;          // by step
+  std::optional<Instant> asked_at_;                // for the image on its way
+  std::optional<Instant> said_at_;                 // which version is held
+  Instant first_asked_at_{};
+  Instant moved_at_{};  // when something last came
+  Duration image_took_{};
+  std::uint64_t copies_ = 0;
+};
+
+}  // namespace shoal

@@ -1,0 +1,51 @@
+// The donor's side of a state transfer.
+#include "runtime/sync/state_feed.h"
+
+#include <algorithm>
+
+namespace shoal {
+
+// False: four live joiners are fed already.
+bool StateFeeds::make_room(Incarnation joiner, Instant now) {
+  std::erase_if(feeds_, [&](const auto& feed) { return now - feed.second.heard_at >= 4 * kImageLost; });
+  return feeds_.contains(joiner) || feeds_.size() < kFeedsMax;
+}
+
+StateFeeds::Answer StateFeeds::hear(const FetchState& ask, std::uint64_t version, Instant now) {
+  if (!make_room(ask.replica, now)) return Answer::kRefuse;
+  const auto known = feeds_.find(ask.replica);
+  if (ask.names.empty()) {
+    if (known == feeds_.end()) {
+      if (ask.step != version) return Answer::kRefuse;
+      feeds_[ask.replica] = Feed{version, version, true, now, kImageLost, now};
+      return Answer::kNothing;
+    }
+    Feed& feed = known->second;
+    feed.held = std::max(feed.held, std::min(ask.step, feed.sent));
+    feed.has_answered = true;
+    feed.heard_at = now;
+    return Answer::kNothing;
+  }
+  Feed feed{version, version, false, now, kImageLost, now};
+  if (known != feeds_.end() && !known->second.has_answered) {
+    known->second.heard_at = now;
+    if (now - known->second.image_at < known->second.image_lost_after) return Answer::kNothing;
+    feed.image_lost_after = 2 * known->second.image_lost_after;
+  }
+  feeds_[ask.replica] = feed;
+  return Answer::kImage;
+}
+
+StateFeeds::Portions StateFeeds::feed(std::uint64_t version, std::size_t bytes) {
+  Portions portions;
+  for (auto& [joiner, feed] : feeds_) {
+    const std::uint64_t unheld = version - feed.held;
+    const bool is_too_much = unheld > 2 && (unheld > kUnheldStepsMax || unheld * bytes > kUnheldBytesMax);
+    (is_too_much ? portions.cut : portions.fed).push_back(joiner);
+    feed.sent = version;
+  }
+  for (const Incarnation joiner : portions.cut) feeds_.erase(joiner);
+  return portions;
+}
+
+}  // namespace shoal

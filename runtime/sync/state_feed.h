@@ -1,0 +1,56 @@
+// What a donor gives to joiners of its stage: an image once, then the sum of every later step (P-26).
+//
+//   FetchState with names ──▶ image, fed from that version on      FetchState without names: "I hold version n"
+//   ends: the joiner is added or removed, or it holds so few of the sums sent that more would only pile up
+//
+// Bounded (S-6): kFeedsMax joiners; per joiner one image on its way, and sums it has not said to hold of at most
+// kUnheldBytesMax (two in any case) and kUnheldStepsMax. Pure: time comes in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "messages/storage.h"
+#include "runtime/base/clock.h"
+
+namespace shoal {
+
+class StateFeeds {
+ public:
+  static constexpr std::size_t kFeedsMax = 4;
+  static constexpr std::size_t kUnheldBytesMax = std::size_t{256} << 20;
+  static constexpr std::uint64_t kUnheldStepsMax = 256;
+  // An image that was sent is taken for lost after this, doubled with each repeat; and a joiner for gone.
+  static constexpr Duration kImageLost = std::chrono::seconds(30);
+
+  enum class Answer : std::uint8_t { kNothing, kImage, kRefuse };
+  // `version`: of this replica now. kImage: the feed begins at it.
+  [[nodiscard]] Answer hear(const FetchState& ask, std::uint64_t version, Instant now);
+
+  struct Portions {
+    std::vector<Incarnation> fed;  // gets the sum
+    std::vector<Incarnation> cut;  // gets no more: it must copy again
+  };
+  // A step is committed whose sum has so many bytes; `version` counts it.
+  [[nodiscard]] Portions feed(std::uint64_t version, std::size_t bytes);
+  // It is a member now, or it is gone.
+  void end(Incarnation joiner) { feeds_.erase(joiner); }
+  [[nodiscard]] bool is_empty() const { return feeds_.empty(); }
+
+ private:
+  struct Feed {
+    std::uint64_t sent = 0;  // version it will have with all that was sent
+    std::uint64_t held = 0;  // version it said to hold, or the image's
+    bool has_answered = false;
+    Instant image_at;
+    Duration image_lost_after = kImageLost;
+    Instant heard_at;
+  };
+
+  [[nodiscard]] bool make_room(Incarnation joiner, Instant now);
+
+  std::map<Incarnation, Feed> feeds_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,175 @@
+// A replica that joins while the others train, and the member that gives it its state (P-25 .. P-27).
+#include <gtest/gtest.h>
+
+#include "tests/support/member_bench.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Incarnation kJoiner{29};  // of stage 1, as b0 and b1
+
+std::unique_ptr<Bench> make_joiner(Incarnation donor = kB0) {
+  ReplicaSetup setup = setup_of(kJoiner);
+  setup.donor = donor;
+  setup.tensor_names = {"fake.weight"};
+  auto joiner = std::make_unique<Bench>(setup);
+  for (const Incarnation replica : {kA0, kA1, kB0, kB1}) joiner->admit(replica);
+  return joiner;
+}
+
+// What one has said to the other since the last look.
+template <class Body>
+void carry(Bench& from, Bench& to) {
+  for (const Body& body : from.take<Body>()) to.give(body);
+}
+
+// One microbatch of a step at b0, summed and committed; b0 is taken to reduce alone, as far as it knows.
+Commit train_step(Bench& b0, std::uint32_t counter, std::uint64_t step) {
+  for (std::uint32_t microbatch = 0; microbatch < kMicrobatches; ++microbatch) {
+    b0.give(forward_to(kB0, microbatch, step));
+  }
+  b0.run_all();
+  b0.give(Prepare{b0.order(counter, step), {}});
+  b0.give(Reduce{b0.order(counter, step), {kB0}, 40});
+  Commit commit = b0.commit(counter, step);
+  commit.stages[1].digest = b0.take<Reduced>().back().digest;
+  b0.journal(commit);
+  return commit;
+}
+
+TEST(Joiner, CopiesAPeerAndFollowsItStepByStepToTheSameState) {
+  auto b0 = make_member(kB0);
+  train_step(*b0, 1, 0);
+  auto joiner = make_joiner();
+  EXPECT_TRUE(joiner->take<StageReady>().empty()) << "it has no state of its own";
+  Commit first = joiner->commit(1, 0);
+  joiner->journal(first);
+  carry<FetchState>(*joiner, *b0);
+  const auto images = b0->take<StateImage>();
+  ASSERT_EQ(images.size(), 1U);
+  EXPECT_EQ(images[0].step, 1U);
+  EXPECT_EQ(b0->take<StageReady>().back().state_digest, b0->executor.state_digest()) << "what the joiner must come to";
+
+  const Commit second = train_step(*b0, 2, 1);  // while the image is on its way
+  joiner->journal(second);
+  carry<StepSum>(*b0, *joiner);
+  joiner->give(images[0]);
+  EXPECT_EQ(joiner->core.version(), 2U);
+  EXPECT_EQ(joiner->executor.state_digest(), b0->executor.state_digest());
+  const StageReady ready = joiner->take<StageReady>().back();
+  EXPECT_EQ(ready.version, 2U);
+  EXPECT_EQ(ready.state_digest, b0->executor.state_digest());
+  EXPECT_EQ(b0->take<StageReady>().back(), (StageReady{StageId{1}, kB0, {20}, 2, ready.state_digest}));
+
+  carry<FetchState>(*joiner, *b0);  // "I hold version 2"
+  joiner->admit(kJoiner, 2);
+  b0->admit(kJoiner, 2);
+  EXPECT_TRUE(joiner->core.is_member());
+  train_step(*b0, 3, 2);
+  EXPECT_TRUE(b0->take<StepSum>().empty()) << "a member is fed no more";
+}
+
+TEST(Joiner, ASkippedStepIsSkippedByTheJoinerToo) {
+  auto b0 = make_member(kB0);
+  auto joiner = make_joiner();
+  carry<FetchState>(*joiner, *b0);
+  carry<StateImage>(*b0, *joiner);
+  Commit skipped = b0->commit(1);
+  skipped.skip = SkipStep{"fake.weight", MicrobatchId{0}};
+  b0->journal(skipped);
+  joiner->journal(skipped);
+  const std::uint64_t digest = joiner->executor.state_digest();
+  carry<StepSum>(*b0, *joiner);
+  EXPECT_EQ(joiner->core.version(), 1U);
+  EXPECT_EQ(joiner->executor.state_digest(), digest);
+}
+
+TEST(Joiner, ASumThatIsNotTheCommittedOneEndsIt) {  // S-3
+  auto b0 = make_member(kB0);
+  auto joiner = make_joiner();
+  carry<FetchState>(*joiner, *b0);
+  carry<StateImage>(*b0, *joiner);
+  const Commit commit = train_step(*b0, 1, 0);
+  joiner->journal(commit);
+  StepSum sum = b0->take<StepSum>().at(0);
+  sum.values = make_values(DType::kInt64, {1, 1, 1, 2});
+  joiner->give(sum);
+  ASSERT_TRUE(joiner->ended);
+  EXPECT_NE(joiner->ended->find("S-3"), std::string::npos);
+}
+
+TEST(Joiner, SaysThatItIsBehindWhenItMustCopyAgain) {
+  auto b0 = make_member(kB0);
+  auto joiner = make_joiner();
+  carry<FetchState>(*joiner, *b0);
+  carry<StateImage>(*b0, *joiner);
+  carry<FetchState>(*joiner, *b0);
+  joiner->sent.clear();
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    joiner->journal(train_step(*b0, static_cast<std::uint32_t>(step + 1), step));
+  }
+  joiner->give(b0->take<StepSum>().at(1));  // the first one is lost
+  EXPECT_EQ(joiner->take<StageReady>().at(0).version, 0U) << "so that the next commit waits for it";
+  carry<FetchState>(*joiner, *b0);
+  carry<StateImage>(*b0, *joiner);
+  EXPECT_EQ(joiner->take<StageReady>().back().version, 2U);
+}
+
+TEST(Joiner, TurnsToAnotherMemberWhenItsDonorIsRemoved) {
+  auto b1 = make_member(kB1);
+  auto joiner = make_joiner();
+  joiner->sent.clear();
+  joiner->journal(RemoveReplica{StageId{1}, kB0, "killed"});
+  carry<FetchState>(*joiner, *b1);
+  carry<StateImage>(*b1, *joiner);
+  EXPECT_EQ(joiner->take<StageReady>().size(), 1U);
+}
+
+TEST(Joiner, EndsWhenTheRunGoesBackToACheckpoint) {
+  auto joiner = make_joiner();
+  joiner->give(JournalEntry{JournalPosition{++joiner->entries}, Branch{1}, Term{1},
+                            AddReplica{StageId{0}, {}, Incarnation{50}, {}, 0}});
+  EXPECT_TRUE(joiner->ended);
+}
+
+TEST(Donor, RefusesWhenItIsNoMemberOrOfAnotherBranch) {
+  Bench stranger(setup_of(kB0));
+  stranger.give(FetchState{kJoiner, 0, {"w"}, kB0, {}});
+  EXPECT_EQ(stranger.take<StateUnavailable>().size(), 1U);
+  auto b0 = make_member(kB0);
+  b0->give(FetchState{kJoiner, 0, {"w"}, kB0, Branch{1}});
+  EXPECT_EQ(b0->take<StateUnavailable>().size(), 1U);
+  EXPECT_TRUE(b0->take<StateImage>().empty());
+}
+
+TEST(Donor, GivesItsStateInAnyPhaseAndGoesOnWithItsStep) {
+  auto b0 = make_member(kB0);
+  for (std::uint32_t microbatch = 0; microbatch < kMicrobatches; ++microbatch) b0->give(forward_to(kB0, microbatch));
+  b0->run_all();
+  b0->prepare(1);
+  b0->reduce_alone(1);
+  b0->give(FetchState{kJoiner, 0, {"w"}, kB0, {}});
+  EXPECT_EQ(b0->take<StateImage>().at(0).image, b0->executor.state_image());
+  EXPECT_EQ(b0->core.phase(), Phase::kReduced);
+  b0->journal(b0->commit(1));
+  EXPECT_FALSE(b0->ended);
+  EXPECT_EQ(b0->take<StepSum>().at(0).values, make_values(DType::kInt64, {1, 1, 1, 1}));
+}
+
+TEST(Donor, SavesTheStateItStillHoldsWhenAskedTo) {
+  auto b0 = make_member(kB0);
+  commit_steps(*b0, 2);
+  b0->sent.clear();
+  b0->give(SaveState{{}, 1, StageId{1}, kB0});
+  EXPECT_TRUE(b0->take<SaveShard>().empty()) << "it holds a later one";
+  b0->give(SaveState{{}, 2, StageId{1}, kB0});
+  const auto shards = b0->take<SaveShard>();
+  ASSERT_EQ(shards.size(), 1U);
+  EXPECT_EQ(shards[0].step, 2U);
+  EXPECT_EQ(shards[0].image, b0->executor.state_image());
+}
+
+}  // namespace
+}  // namespace shoal

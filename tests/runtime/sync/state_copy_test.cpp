@@ -1,0 +1,355 @@
+// A joiner's copy: what it asks of whom, what it believes, and that it repeats each step once, in order.
+#include "runtime/sync/state_copy.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "runtime/sync/state_feed.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::seconds;
+
+constexpr StageId kStage{1};
+constexpr Incarnation kSelf{9}, kFirst{4}, kSecond{5};
+const std::vector<std::string> kNames{"w"};
+
+Instant start() { return Instant{} + 1h; }
+
+TensorBlob one_value(float value) {
+  auto bytes = std::make_shared<AlignedBuffer>(sizeof(float));
+  std::memcpy(bytes->data(), &value, sizeof(float));
+  return {DType::kFloat32, {1}, std::move(bytes)};
+}
+
+struct Bench {
+  StateCopy copy{StateCopySetup{kSelf, kStage, Branch{}, kFirst, kNames}};
+  Instant now = start();
+  std::uint64_t position = 0;
+
+  void journal(JournalBody body, std::uint32_t branch = 0) {
+    copy.follow({JournalPosition{++position}, Branch{branch}, Term{1}, std::move(body)}, now);
+  }
+  void add(Incarnation replica, std::uint64_t version = 0) { journal(AddReplica{kStage, {}, replica, {}, version}); }
+  void commit(std::uint64_t step, bool is_skipped = false) {
+    Commit entry;
+    entry.step = StepId{step};
+    entry.stages = {{StageId{0}, {}, 1, {}}, {kStage, {}, 100 + step, {}}};
+    entry.token_count = 7;
+    entry.learning_rate = 0.5;
+    entry.optimizer_step = step + 1;
+    if (is_skipped) entry.skip = SkipStep{};
+    journal(entry);
+  }
+  bool image(std::uint64_t version, Incarnation donor = kFirst) {
+    if (!copy.accepts(StateImage{kSelf, version, {}, donor, 0, 0}, now)) return false;
+    copy.loaded(version, now);
+    return true;
+  }
+  void sum(std::uint64_t step, Incarnation donor = kFirst) {
+    copy.hold(StepSum{kSelf, donor, {}, StepId{step}, 7, one_value(1)}, now);
+  }
+  std::vector<std::uint64_t> follow_all() {
+    std::vector<std::uint64_t> steps;
+    while (const auto step = copy.next()) {
+      steps.push_back(step->step.value);
+      copy.followed(now);
+    }
+    return steps;
+  }
+  std::optional<FetchState> due() { return copy.due(now); }
+};
+
+using Steps = std::vector<std::uint64_t>;
+
+// Asked, loaded at version 3 of 3 committed.
+Bench copied() {
+  Bench bench;
+  bench.add(kFirst);
+  bench.add(kSecond);
+  for (std::uint64_t step = 0; step < 3; ++step) bench.commit(step);
+  EXPECT_TRUE(bench.due());
+  EXPECT_TRUE(bench.image(3));
+  return bench;
+}
+
+TEST(StateCopy, AsksTheNamedDonorOnceTheJournalShowsIt) {
+  Bench bench;
+  EXPECT_FALSE(bench.due());
+  bench.add(kSecond);
+  EXPECT_FALSE(bench.due()) << "another member is not who was named";
+  bench.add(kFirst);
+  EXPECT_EQ(bench.due(), (FetchState{kSelf, 0, kNames, kFirst, {}}));
+  EXPECT_FALSE(bench.due()) << "once";
+  bench.now += StateCopy::kAskAgain;
+  EXPECT_TRUE(bench.due());
+}
+
+TEST(StateCopy, BelievesOnlyTheImageItAskedFor) {
+  Bench bench;
+  EXPECT_FALSE(bench.image(0)) << "nothing was asked for";
+  bench.add(kFirst);
+  EXPECT_TRUE(bench.due());
+  EXPECT_FALSE(bench.image(0, kSecond));
+  EXPECT_TRUE(bench.image(0));
+  EXPECT_FALSE(bench.image(0)) << "it has it";
+  EXPECT_TRUE(bench.copy.is_current());
+}
+
+TEST(StateCopy, RepeatsCommittedStepsInOrderWhateverTheOrderTheyComeIn) {
+  Bench bench = copied();
+  EXPECT_TRUE(bench.copy.is_current());
+  bench.sum(4);
+  bench.commit(3);
+  EXPECT_FALSE(bench.copy.is_current());
+  EXPECT_EQ(bench.follow_all(), Steps{});
+  bench.sum(3);
+  bench.sum(3);
+  EXPECT_EQ(bench.follow_all(), Steps{3}) << "a sum without its commit waits";
+  bench.commit(4);
+  const auto step = bench.copy.next();
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->digest, 104U);
+  EXPECT_EQ(step->optimizer_step, 5U);
+  EXPECT_EQ(step->token_count, 7U);
+  EXPECT_EQ(bench.follow_all(), Steps{4});
+  EXPECT_TRUE(bench.copy.is_current());
+  bench.sum(3);
+  EXPECT_EQ(bench.follow_all(), Steps{}) << "an old sum is used no second time";
+}
+
+TEST(StateCopy, ASkippedStepSaysSo) {
+  Bench bench = copied();
+  bench.commit(3, true);
+  bench.copy.hold(StepSum{kSelf, kFirst, {}, StepId{3}, 7, {}}, bench.now);
+  ASSERT_TRUE(bench.copy.next());
+  EXPECT_TRUE(bench.copy.next()->is_skipped);
+}
+
+TEST(StateCopy, SaysWhatItHoldsAfterEveryStepSoThatTheDonorGoesOn) {
+  Bench bench = copied();
+  EXPECT_EQ(bench.due(), (FetchState{kSelf, 3, {}, kFirst, {}}));
+  EXPECT_FALSE(bench.due());
+  bench.commit(3);
+  bench.sum(3);
+  EXPECT_EQ(bench.follow_all(), Steps{3});
+  EXPECT_EQ(bench.due(), (FetchState{kSelf, 4, {}, kFirst, {}}));
+}
+
+TEST(StateCopy, CopiesAgainWhenASumIsLostBetweenOthers) {
+  Bench bench = copied();
+  bench.commit(3);
+  bench.commit(4);
+  bench.sum(4);
+  EXPECT_FALSE(bench.copy.fell_behind());
+  const auto ask = bench.due();
+  ASSERT_TRUE(ask);
+  EXPECT_EQ(ask->names, kNames);
+  EXPECT_TRUE(bench.copy.fell_behind());
+  EXPECT_FALSE(bench.copy.is_current());
+  EXPECT_EQ(bench.follow_all(), Steps{}) << "what it holds is given up";
+  EXPECT_TRUE(bench.image(4));
+  EXPECT_EQ(bench.follow_all(), Steps{4}) << "a sum that came meanwhile fits the new image";
+}
+
+TEST(StateCopy, CopiesAgainWhenNoSumComesForLong) {
+  Bench bench = copied();
+  (void)bench.due();
+  bench.now += 1h;
+  bench.commit(3);
+  const auto said = bench.due();
+  EXPECT_TRUE(!said || said->names.empty()) << "the step is only just committed";
+  bench.now += StateCopy::kStallFirst;
+  EXPECT_EQ(bench.due()->names, kNames);
+}
+
+TEST(StateCopy, TurnsToTheNextMemberWhenItsDonorRefusesOrLeaves) {
+  Bench refused;
+  refused.add(kFirst);
+  refused.add(kSecond);
+  EXPECT_EQ(refused.due()->donor, kFirst);
+  refused.copy.refused({kSelf, 0, "busy"});
+  EXPECT_EQ(refused.due()->donor, kSecond);
+  refused.copy.refused({kSelf, 0, "busy"});
+  EXPECT_EQ(refused.due()->donor, kFirst);
+
+  Bench left = copied();
+  left.journal(RemoveReplica{kStage, kFirst, "killed"});
+  const auto ask = left.due();
+  ASSERT_TRUE(ask) << "at once";
+  EXPECT_EQ(*ask, (FetchState{kSelf, 3, {}, kSecond, {}})) << "what it holds may do for the other one";
+  left.copy.refused({kSelf, 4, "it does not feed this joiner"});
+  left.commit(3);
+  EXPECT_EQ(left.due()->names, kNames) << "it does not";
+}
+
+TEST(StateCopy, AsksTheOnlyMemberAgainButNotAtOnce) {
+  Bench bench;
+  bench.add(kFirst);
+  EXPECT_TRUE(bench.due());
+  bench.copy.refused({kSelf, 0, "busy"});
+  EXPECT_FALSE(bench.due());
+  bench.now += StateCopy::kAskAgain;
+  EXPECT_TRUE(bench.due());
+}
+
+TEST(StateCopy, ADonorThatIsGoneBeforeItWasAskedIsReplaced) {
+  Bench bench;
+  bench.add(kSecond);
+  bench.add(kFirst);
+  bench.journal(RemoveReplica{kStage, kFirst, "killed"});
+  EXPECT_EQ(bench.due()->donor, kSecond);
+}
+
+TEST(StateCopy, OtherBranchesSayNothing) {
+  Bench bench;
+  bench.journal(AddReplica{kStage, {}, kFirst, {}, 0}, 1);
+  EXPECT_FALSE(bench.due());
+}
+
+TEST(StateCopy, AnImageTooOldToFollowFromIsAskedForAgain) {
+  Bench bench;
+  bench.add(kFirst);
+  for (std::uint64_t step = 0; step < StateCopy::kRecordsMax + 5; ++step) bench.commit(step);
+  EXPECT_TRUE(bench.due());
+  EXPECT_FALSE(bench.image(2));
+  EXPECT_TRUE(bench.due()) << "at once";
+}
+
+// A donor and a joiner over a link that loses, doubles and delays, while steps commit and donors die: whatever happens
+// the joiner repeats exactly the steps after its image, and when all is quiet it is current.
+TEST(StateCopy, ComesThereOverAnyLink) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const auto chance = [&](std::uint64_t of) { return random() % of == 0; };
+  for (int round = 0; round < 200; ++round) {
+    Bench bench;
+    bench.add(kFirst);
+    bench.add(kSecond);
+    std::map<Incarnation, StateFeeds> donors{{kFirst, {}}, {kSecond, {}}};
+    std::vector<std::function<void()>> link;  // to the joiner
+    std::uint64_t version = 0;
+    std::optional<std::uint64_t> held;  // as the weights would have it
+    const auto put = [&](std::function<void()> letter, bool is_lossy) {
+      if (is_lossy && chance(8)) return;
+      link.push_back(letter);
+      if (is_lossy && chance(8)) link.push_back(letter);
+    };
+    const auto commit = [&](bool is_lossy) {
+      for (auto& [donor, feeds] : donors) {
+        const auto portions = feeds.feed(version + 1, 1);
+        if (!portions.fed.empty()) put([&bench, step = version, who = donor] { bench.sum(step, who); }, is_lossy);
+      }
+      bench.commit(version++);
+    };
+    const auto ask = [&](bool is_lossy) {
+      const auto wish = bench.due();
+      if (!wish || (is_lossy && chance(8))) return;
+      const auto found = donors.find(wish->donor);
+      const auto answer =
+          found == donors.end() ? StateFeeds::Answer::kNothing : found->second.hear(*wish, version, bench.now);
+      if (answer == StateFeeds::Answer::kRefuse) put([&] { bench.copy.refused({kSelf, 0, ""}); }, is_lossy);
+      if (answer != StateFeeds::Answer::kImage) return;
+      const auto load = [&, at = version, who = wish->donor] {
+        if (bench.image(at, who)) held = at;
+      };
+      put(load, is_lossy);
+    };
+    const auto deliver = [&](std::size_t at) {
+      const auto letter = link[at];
+      link.erase(link.begin() + static_cast<std::ptrdiff_t>(at));
+      letter();
+      for (const std::uint64_t step : bench.follow_all()) EXPECT_EQ(step, (*held)++);
+    };
+    for (int move = 0; move < 300; ++move) {
+      bench.now += 500ms;
+      const auto what = random() % 4;
+      if (what == 0) commit(true);
+      if (what == 1) ask(true);
+      if (what == 2 && !link.empty()) deliver(random() % std::min<std::size_t>(link.size(), 3));
+      if (what == 3 && chance(100) && donors.size() == 2) {
+        const Incarnation gone = chance(2) ? kFirst : kSecond;
+        donors.erase(gone);
+        bench.journal(RemoveReplica{kStage, gone, "killed"});
+      }
+    }
+    for (int move = 0; move < 1000 && !(bench.copy.is_current() && held == version); ++move) {
+      bench.now += 1s;
+      ask(false);
+      while (!link.empty()) deliver(0);
+    }
+    EXPECT_TRUE(bench.copy.is_current()) << "round " << round;
+    EXPECT_EQ(held, version) << "round " << round;
+  }
+}
+
+FetchState wish(std::uint64_t held = 0) { return {kSelf, held, kNames, kFirst, {}}; }
+FetchState word(std::uint64_t held) { return {kSelf, held, {}, kFirst, {}}; }
+using Answer = StateFeeds::Answer;
+
+TEST(StateFeeds, AnImpatientJoinerGetsOneImage) {
+  StateFeeds feeds;
+  EXPECT_EQ(feeds.hear(wish(), 7, start()), Answer::kImage);
+  EXPECT_EQ(feeds.hear(wish(), 9, start() + 10s), Answer::kNothing);
+  EXPECT_EQ(feeds.hear(wish(), 9, start() + StateFeeds::kImageLost), Answer::kImage) << "it must be lost";
+  EXPECT_EQ(feeds.hear(wish(), 9, start() + 2 * StateFeeds::kImageLost), Answer::kNothing) << "the next one has longer";
+}
+
+TEST(StateFeeds, AJoinerThatHadItsImageGetsAnotherWhenItMustCopyAgain) {
+  StateFeeds feeds;
+  EXPECT_EQ(feeds.hear(wish(), 0, start()), Answer::kImage);
+  EXPECT_EQ(feeds.hear(word(0), 0, start()), Answer::kNothing);
+  EXPECT_EQ(feeds.hear(wish(0), 1, start()), Answer::kImage);
+}
+
+TEST(StateFeeds, FeedsEveryLaterStepUntilTheEnd) {
+  StateFeeds feeds;
+  EXPECT_TRUE(feeds.feed(1, 8).fed.empty());
+  (void)feeds.hear(wish(), 1, start());
+  EXPECT_EQ(feeds.feed(2, 8).fed, std::vector{kSelf});
+  feeds.end(kSelf);
+  EXPECT_TRUE(feeds.feed(3, 8).fed.empty());
+}
+
+TEST(StateFeeds, StopsBeforeSumsPileUpAndGoesOnWithOneThatKeepsUp) {
+  for (const bool keeps_up : {true, false}) {
+    StateFeeds feeds;
+    (void)feeds.hear(wish(), 0, start());
+    const std::size_t bytes = StateFeeds::kUnheldBytesMax / 4;
+    bool was_cut = false;
+    for (std::uint64_t version = 1; version <= 10; ++version) {
+      was_cut = was_cut || !feeds.feed(version, bytes).cut.empty();
+      if (keeps_up) (void)feeds.hear(word(version), version, start());
+    }
+    EXPECT_NE(was_cut, keeps_up);
+  }
+  StateFeeds large;
+  (void)large.hear(wish(), 0, start());
+  EXPECT_EQ(large.feed(1, 2 * StateFeeds::kUnheldBytesMax).fed.size(), 1U) << "two in any case";
+}
+
+TEST(StateFeeds, TakesOverAJoinerThatIsWhereItIsItselfAndNoOther) {
+  StateFeeds feeds;
+  EXPECT_EQ(feeds.hear(word(6), 7, start()), Answer::kRefuse);
+  EXPECT_EQ(feeds.hear(word(7), 7, start()), Answer::kNothing);
+  EXPECT_EQ(feeds.feed(8, 8).fed, std::vector{kSelf});
+}
+
+TEST(StateFeeds, FourJoinersAtATimeAndTheSilentOnesMakeRoom) {
+  StateFeeds feeds;
+  const auto ask = [&](std::uint64_t joiner, Instant at) {
+    return feeds.hear({Incarnation{joiner}, 0, kNames, kFirst, {}}, 1, at);
+  };
+  for (std::uint64_t joiner = 1; joiner <= StateFeeds::kFeedsMax; ++joiner) {
+    EXPECT_EQ(ask(joiner, start()), Answer::kImage);
+  }
+  EXPECT_EQ(ask(77, start()), Answer::kRefuse);
+  EXPECT_EQ(ask(77, start() + 4 * StateFeeds::kImageLost), Answer::kImage);
+}
+
+}  // namespace
+}  // namespace shoal
