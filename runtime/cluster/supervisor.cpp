@@ -25,7 +25,10 @@ constexpr Duration kRestartWindow = std::chrono::minutes(1);
 }  // namespace
 
 SupervisorCore::SupervisorCore(SupervisorConfig config)
-    : config_(std::move(config)), processes_(config_.fingerprints), restarts_(kRestartsMax, kRestartWindow) {
+    : config_(std::move(config)),
+      processes_(config_.fingerprints),
+      restarts_(kRestartsMax, kRestartWindow),
+      starts_(config_.restart_budget, config_.restart_window, config_.run.value) {
   CHECK(config_.stages > 0 && config_.replicas > 0 && config_.policy.learning_rate, "a run has stages and a schedule");
   config_.policy.optimizer_step_at_start = config_.start.optimizer_step;
 }
@@ -54,9 +57,13 @@ SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant no
   view_.apply(entry);
   branch_seen_ = std::max(branch_seen_, entry.branch);
   if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) leaving_.erase(removed->replica);
+  if (const auto* added = std::get_if<AddReplica>(&entry.body)) {
+    last_worker_[{added->stage, added->slot}] = processes_.name_of(added->process);
+  }
   const JournalEntries news{config_.run, config_.term, {entry}};
-  send({kSpawnerProcess, Role::kRouter, {}, {}}, news);
   for (const ProcessIncarnation process : processes_.alive()) send({process, Role::kRouter, {}, {}}, news);
+  // Last: an order that a sync group gives because of an entry must not reach a replica before the entry does.
+  send({kSpawnerProcess, Role::kRouter, {}, {}}, news);
   if (const auto* commit = std::get_if<Commit>(&entry.body)) {
     after_commit(*commit, now);
   } else {
@@ -124,6 +131,11 @@ SupervisorEffects SupervisorCore::data_loader_ended(const std::string& reason, I
 }
 
 SupervisorEffects SupervisorCore::tick(Instant now) {
+  // By itself, because a vote is judged by the view as it is, not by what is being appended.
+  if (std::exchange(was_held_, joins_.holds_commit(now)) && !was_held_) {
+    commit_if_possible(now);
+    return take_effects();
+  }
   if (now - last_tick_ > kOwnPause) processes_.forgive_silence(now);
   last_tick_ = now;
   for (const ProcessIncarnation process : processes_.silent_since(now - config_.dead_after)) {
@@ -142,6 +154,7 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
     peers_at_ = now;
     send_peers();
   }
+  tend_joiners(now);
   settle_loss(now);
   conclude_if_done(now);
   end_if_left(now);
@@ -201,6 +214,7 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
   if (lost_) return lost_->reason;
   if (is_last_committed_ && saved_version_ < view_.committed_steps()) return "saving the last checkpoint";
   if (is_last_committed_ && !stop_) return "evaluating on all validation tokens";
+  if (joins_.holds_commit(now)) return "the commit waits for a replica that catches up" + since(step_since_, now);
   std::string awaited;
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
     if (!votes_.contains(StageId{stage})) awaited += compose(awaited.empty() ? "" : " ", stage);
@@ -227,6 +241,11 @@ std::vector<ActorLine> SupervisorCore::actors() const {
     busy.insert(starting.process);
     add(compose("stage/", starting.order.stage, "/", starting.order.slot), processes_.name_of(starting.process),
         starting.order.replica.value, starting.ready ? "ready" : "starting");
+  }
+  for (const Joiner& joiner : joins_.joiners()) {
+    busy.insert(joiner.process);
+    add(compose("stage/", joiner.order.stage, "/", joiner.order.slot), processes_.name_of(joiner.process),
+        joiner.order.replica.value, joiner.ready ? "catching up" : "copying");
   }
   for (const ProcessIncarnation process : processes_.alive()) {
     const bool is_storage = processes_.find(process)->join.role == ProcessRole::kStorage;

@@ -20,6 +20,8 @@
 #include <vector>
 
 #include "runtime/cluster/placement.h"
+#include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/recovery/replacement.h"
 #include "runtime/cluster/restart_budget.h"
 #include "runtime/cluster/supervisor_effects.h"
 #include "runtime/cluster/targets.h"
@@ -135,6 +137,17 @@ class SupervisorCore {
   [[nodiscard]] std::vector<Worker> free_workers() const;
   void send_peers();
 
+  // supervisor_joiners.cpp
+  void place_joiners(Instant now);
+  void tend_joiners(Instant now);
+  void end_joiners(const std::string& reason);
+  void decided(const JoinDecision& decision, Instant now);
+  void hear_while_training(const StageReady& ready, Instant now);
+  void ended_on(ProcessIncarnation process, const std::string& reason, Instant now);
+  [[nodiscard]] bool may_join() const;
+  [[nodiscard]] ReplacementQuestion who_is_lacking(Instant now) const;
+  [[nodiscard]] Incarnation donor_of(StageId stage) const;
+
   // supervisor_steps.cpp
   void commit_if_possible(Instant now);
   [[nodiscard]] bool is_last_step_done() const;
@@ -174,6 +187,10 @@ class SupervisorCore {
   std::map<StageId, Prepared> votes_;
   std::uint64_t votes_refused_ = 0;
   RestartBudget restarts_;
+  StartBudget starts_;
+  JoinDesk joins_;
+  bool was_held_ = false;                                             // the next commit, for a joiner
+  std::map<std::pair<StageId, ReplicaId>, std::string> last_worker_;  // by name: who served a slot
   std::optional<Stop> stop_;
   std::optional<Lost> lost_;
   Branch branch_seen_;                   // the highest of any entry

@@ -30,6 +30,7 @@ struct SupervisorConfig {
   StartPoint start;
   std::uint32_t stages = 1;
   std::uint32_t replicas = 1;          // per stage, waited for at the start
+  std::uint32_t replicas_max = 0;      // per stage, while it trains; not above `replicas`: those
   std::uint64_t steps_target = 0;      // steps committed at which the run is finished
   std::uint64_t checkpoint_every = 0;  // steps; 0: only at the end
   FingerprintRule fingerprints = FingerprintRule::kMayDiffer;
@@ -42,6 +43,8 @@ struct SupervisorConfig {
   Duration save_within = std::chrono::minutes(2);       // of a last checkpoint whose saver or storage was lost
   Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation
   Duration leave_within = std::chrono::seconds(5);      // processes told to end
+  std::size_t restart_budget = 3;                       // replicas started again on one worker within the window
+  Duration restart_window = std::chrono::minutes(1);
   // After a restart, for the processes of a run under way to come back; 0: none are there, `start` has been verified.
   Duration return_within = Duration::zero();
   Duration return_grace = std::chrono::seconds(3);    // of that, for the rest of stages that are served again

@@ -73,7 +73,11 @@ SupervisorEffects SupervisorCore::hear(const StageReady& ready, Instant now) {
   for (Starting& starting : starting_) {
     if (starting.order.replica == ready.replica) starting.ready = ready;
   }
-  admit_replicas(now);
+  if (phase_ == Phase::kTraining) {
+    hear_while_training(ready, now);
+  } else {
+    admit_replicas(now);
+  }
   return take_effects();
 }
 
@@ -86,9 +90,16 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
       finish(config_.start.from_checkpoint ? 3 : 1, why, "failed", now);
     }
     place_if_enough(now);
+  } else if (const auto joiner = joins_.end(ended.replica)) {
+    announce("start_failed", compose("stage/", ended.stage, "/", joiner->order.slot), ended.reason);
+    ended_on(joiner->process, ended.reason, now);
+    place_joiners(now);
   } else if (view_.contains(ended.replica) && ended_.insert(ended.replica).second) {
     announce("stage_ended", compose("stage/", ended.stage), ended.reason);
-    if (phase_ == Phase::kTraining) remove_dead("its actor ended: " + ended.reason, now);
+    if (phase_ != Phase::kTraining) return take_effects();
+    ended_on(view_.process_of(ended.replica), ended.reason, now);
+    place_joiners(now);  // first: whoever starts need not wait for the disk
+    remove_dead("its actor ended: " + ended.reason, now);
   }
   return take_effects();
 }
@@ -130,6 +141,7 @@ void SupervisorCore::lose_process(ProcessIncarnation process, const std::string&
     saving_->deadline = now + config_.save_within;
   }
   std::erase_if(starting_, [&](const Starting& starting) { return starting.process == process; });
+  (void)joins_.end_on(process);
   if (phase_ == Phase::kTraining) remove_dead(compose(processes_.name_of(process), " was lost: ", reason), now);
   place_if_enough(now);
 }
@@ -195,6 +207,8 @@ void SupervisorCore::place_if_enough(Instant now) {
       const auto workers = free_workers();
       if (!is_taken && !workers.empty()) start_replica({stage, slot, workers.front().process});
     }
+  } else if (phase_ == Phase::kTraining) {
+    place_joiners(now);
   }
 }
 

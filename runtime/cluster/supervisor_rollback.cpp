@@ -73,6 +73,7 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
     send(to_node_agent(starting.process), EndStage{starting.order.stage, starting.order.replica, "the run rolls back"});
   }
   starting_.clear();
+  end_joiners("the run rolls back");
   const std::string why = rollback_.value_or("the run was started again");
   for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
     for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {

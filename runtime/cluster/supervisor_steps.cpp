@@ -31,6 +31,7 @@ void SupervisorCore::commit_if_possible(Instant now) {
   if (phase_ != Phase::kTraining || is_last_committed_) return;
   std::optional<Commit> commit = commit_if_unanimous(votes_, config_.stages, view_, config_.policy);
   if (!commit) return settle_loss(now);
+  if (may_join() && joins_.holds_commit(now)) return;
   const std::uint64_t version = view_.committed_steps() + 1;
   const bool is_due = config_.checkpoint_every != 0 && version % config_.checkpoint_every == 0;
   if (is_due || stop_ || version >= config_.steps_target) commit->checkpoint_by = savers();

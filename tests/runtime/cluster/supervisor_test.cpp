@@ -114,7 +114,7 @@ TEST(Supervisor, ALostReplicaIsRemovedWhileAnotherServes) {  // P-29
   EXPECT_EQ(bench.core.view().committed_steps(), 1U);
 }
 
-TEST(Supervisor, WhoJoinsAgainIsANewProcessAndASpare) {
+TEST(Supervisor, WhoJoinsAgainIsANewProcessAndTakesItsOldSlot) {
   Bench bench;
   bench.train();
   const ProcessIncarnation lost = bench.process_of(0, 1);
@@ -125,10 +125,9 @@ TEST(Supervisor, WhoJoinsAgainIsANewProcessAndASpare) {
   bench.hear(again);
   EXPECT_EQ(bench.all<JoinRefused>().size(), 0U);
   EXPECT_NE(bench.all<Welcome>().back().process, lost);
-  const auto actors = bench.core.actors();
-  EXPECT_EQ(
-      std::count_if(actors.begin(), actors.end(), [](const ActorLine& line) { return line.health.state == "spare"; }),
-      1);
+  const SpawnStage order = bench.all<SpawnStage>().back();
+  EXPECT_EQ(order.slot, ReplicaId{1});
+  EXPECT_EQ(order.donor, bench.core.view().replicas_of(StageId{0})[0].incarnation);
 }
 
 TEST(Supervisor, CheckpointsAreDueEveryNthStepAndAtTheEndByTheLowestOfEachStage) {

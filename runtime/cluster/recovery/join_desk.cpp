@@ -1,0 +1,121 @@
+// One joiner at a time is looked at; nothing here knows of another.
+#include "runtime/cluster/recovery/join_desk.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+namespace {
+
+[[nodiscard]] std::string seconds_text(Duration duration) {
+  return compose(std::chrono::duration_cast<std::chrono::milliseconds>(duration).count(), " ms");
+}
+
+}  // namespace
+
+void JoinDesk::ask(const SpawnStage& order, ProcessIncarnation process, Instant now) {
+  Joiner joiner;
+  joiner.order = order;
+  joiner.process = process;
+  joiner.since = now;
+  joiners_.push_back(std::move(joiner));
+}
+
+void JoinDesk::member_is(const StageReady& state) {
+  StageReady& known = states_[state.stage];
+  if (state.version >= known.version) known = state;
+}
+
+bool JoinDesk::is_ready(const StageReady& ready, Instant now) {
+  for (Joiner& joiner : joiners_) {
+    if (joiner.order.replica != ready.replica) continue;
+    if (!joiner.took) joiner.took = now - joiner.since;
+    joiner.ready = ready;
+    return true;
+  }
+  return false;
+}
+
+std::optional<Joiner> JoinDesk::end(Incarnation joiner) {
+  const auto found =
+      std::find_if(joiners_.begin(), joiners_.end(), [&](const Joiner& one) { return one.order.replica == joiner; });
+  if (found == joiners_.end()) return std::nullopt;
+  Joiner ended = std::move(*found);
+  joiners_.erase(found);
+  return ended;
+}
+
+std::vector<Joiner> JoinDesk::end_on(ProcessIncarnation process) {
+  std::vector<Joiner> ended;
+  for (const Joiner& one : joiners_) {
+    if (one.process == process) ended.push_back(one);
+  }
+  std::erase_if(joiners_, [&](const Joiner& one) { return one.process == process; });
+  return ended;
+}
+
+std::vector<Joiner> JoinDesk::end_all() {
+  states_.clear();
+  return std::exchange(joiners_, {});
+}
+
+std::vector<JoinDecision> JoinDesk::decide(std::uint64_t committed_steps, Instant now) {
+  std::vector<JoinDecision> decisions;
+  for (Joiner& joiner : joiners_) {
+    if (auto decision = judge(joiner, committed_steps, now)) decisions.push_back(std::move(*decision));
+  }
+  for (const JoinDecision& decision : decisions) {
+    const bool is_over = decision.outcome != JoinOutcome::kHold && decision.outcome != JoinOutcome::kHoldOver;
+    if (is_over) (void)end(decision.joiner.order.replica);
+  }
+  return decisions;
+}
+
+std::optional<JoinDecision> JoinDesk::judge(Joiner& joiner, std::uint64_t committed_steps, Instant now) {
+  if (!joiner.ready) {
+    if (now - joiner.since < kSilenceMax) return std::nullopt;
+    return JoinDecision{JoinOutcome::kGiveUp, joiner, "it had no state after " + seconds_text(now - joiner.since)};
+  }
+  if (joiner.ready->version != committed_steps) return judge_late(joiner, committed_steps, now);
+  const auto known = states_.find(joiner.order.stage);
+  if (known == states_.end() || known->second.version != committed_steps) return std::nullopt;
+  if (known->second.state_digest != joiner.ready->state_digest) {
+    return JoinDecision{JoinOutcome::kDiffers, joiner,
+                        compose("its state after ", committed_steps, " steps is not that of replica ",
+                                known->second.replica, " (S-3)")};
+  }
+  return JoinDecision{JoinOutcome::kAdmit, joiner,
+                      compose("at version ", committed_steps, ", ", seconds_text(now - joiner.since),
+                              " after it was asked for; a state in ", seconds_text(*joiner.took))};
+}
+
+// A commit that waits costs everybody; so does a stage with fewer replicas. Hence: often enough, long enough, not more.
+std::optional<JoinDecision> JoinDesk::judge_late(Joiner& joiner, std::uint64_t committed_steps, Instant now) {
+  if (joiner.held_until && now < *joiner.held_until) return std::nullopt;
+  if (joiner.held_until) {
+    joiner.held_until.reset();
+    joiner.hold_not_before = now + kHoldPause;
+    const std::string why = compose("it held version ", joiner.ready->version, " of ", committed_steps, " after ",
+                                    joiner.holds, " held commits");
+    const bool is_last = joiner.holds >= kHoldsMax;
+    return JoinDecision{is_last ? JoinOutcome::kGiveUp : JoinOutcome::kHoldOver, joiner,
+                        why + (is_last ? "; its link is too slow for the sums of a step" : "; training goes on")};
+  }
+  if (now < joiner.hold_not_before) return std::nullopt;
+  ++joiner.holds;
+  const Duration hold = std::clamp(2 * joiner.took.value_or(Duration{}), kHoldShortest, kHoldLongest);
+  joiner.held_until = now + hold;
+  return JoinDecision{JoinOutcome::kHold, joiner,
+                      compose("it has version ", joiner.ready->version, " of ", committed_steps,
+                              "; the next commit waits for it, at most ", seconds_text(hold))};
+}
+
+bool JoinDesk::holds_commit(Instant now) const {
+  return std::any_of(joiners_.begin(), joiners_.end(),
+                     [&](const Joiner& joiner) { return joiner.held_until && now < *joiner.held_until; });
+}
+
+}  // namespace shoal

@@ -1,0 +1,75 @@
+// Replicas that join while the run trains: asked for, in no view yet (P-25 .. P-27).
+//
+//   asked for ──StageReady──▶ compared ──version == committed steps, digest == a member's at that version──▶ admitted
+//                               │ version < committed steps: late ──▶ the next commit is held for it, for a bounded
+//                               time │ another digest than a member's (S-3) ──▶ refused └ late again and again, or
+//                               silent for long ──▶ given up; its worker stays a spare
+//
+// What guards the weights of a joiner: the digest it reports is compared here with the one a member reports of the same
+// version, both taken from the device's own memory. Bounded (S-6): one joiner per worker, one state per stage. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/supervision.h"
+#include "runtime/base/clock.h"
+
+namespace shoal {
+
+struct Joiner {
+  SpawnStage order;
+  ProcessIncarnation process;
+  Instant since;
+  std::optional<StageReady> ready;  // the newest
+  std::optional<Duration> took;     // until its first state
+  int holds = 0;                    // commits were held for it so often
+  std::optional<Instant> held_until;
+  Instant hold_not_before{};
+};
+
+enum class JoinOutcome : std::uint8_t { kAdmit, kDiffers, kHold, kHoldOver, kGiveUp };
+
+struct JoinDecision {
+  JoinOutcome outcome = JoinOutcome::kAdmit;
+  Joiner joiner;
+  std::string reason;
+};
+
+class JoinDesk {
+ public:
+  static constexpr Duration kHoldShortest = std::chrono::seconds(5);
+  static constexpr Duration kHoldLongest = std::chrono::seconds(60);
+  static constexpr Duration kHoldPause = std::chrono::seconds(30);  // between two of one joiner
+  static constexpr int kHoldsMax = 3;
+  static constexpr Duration kSilenceMax = std::chrono::minutes(10);  // without a first state
+
+  void ask(const SpawnStage& order, ProcessIncarnation process, Instant now);
+  // A member says which state it has.
+  void member_is(const StageReady& state);
+  // False: nobody asked for this one.
+  [[nodiscard]] bool is_ready(const StageReady& ready, Instant now);
+  // It ended, or its process did.
+  std::optional<Joiner> end(Incarnation joiner);
+  std::vector<Joiner> end_on(ProcessIncarnation process);
+  std::vector<Joiner> end_all();
+
+  // What follows now, in order. Who is admitted, refused or given up is no joiner any more.
+  [[nodiscard]] std::vector<JoinDecision> decide(std::uint64_t committed_steps, Instant now);
+  // The next commit waits (protocol §7).
+  [[nodiscard]] bool holds_commit(Instant now) const;
+
+  [[nodiscard]] const std::vector<Joiner>& joiners() const { return joiners_; }
+
+ private:
+  [[nodiscard]] std::optional<JoinDecision> judge(Joiner& joiner, std::uint64_t committed_steps, Instant now);
+  [[nodiscard]] std::optional<JoinDecision> judge_late(Joiner& joiner, std::uint64_t committed_steps, Instant now);
+
+  std::vector<Joiner> joiners_;
+  std::map<StageId, StageReady> states_;  // of members, the newest
+};
+
+}  // namespace shoal

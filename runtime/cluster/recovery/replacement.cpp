@@ -1,0 +1,110 @@
+// A handful of stages, slots and workers: plain loops.
+#include "runtime/cluster/recovery/replacement.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+namespace {
+
+constexpr Duration kFirstPause = std::chrono::milliseconds(100);
+constexpr Duration kLongestPause = std::chrono::seconds(10);
+
+[[nodiscard]] std::uint32_t count_of(const ReplacementQuestion& question, StageId stage) {
+  return static_cast<std::uint32_t>(std::count_if(question.taken.begin(), question.taken.end(),
+                                                  [&](const TakenSlot& taken) { return taken.stage == stage; }));
+}
+
+// The stage with the fewest replicas, if it may have more.
+[[nodiscard]] std::optional<StageId> neediest(const ReplacementQuestion& question) {
+  std::optional<std::pair<std::uint32_t, StageId>> least;
+  for (std::uint32_t stage = 0; stage < question.stages; ++stage) {
+    const std::pair candidate(count_of(question, StageId{stage}), StageId{stage});
+    if (!least || candidate < *least) least = candidate;
+  }
+  const bool may_grow = least && least->first < std::max(question.replicas, question.replicas_max);
+  return may_grow ? std::optional(least->second) : std::nullopt;
+}
+
+[[nodiscard]] ReplicaId lowest_free_slot(const ReplacementQuestion& question, StageId stage) {
+  std::set<ReplicaId> taken;
+  for (const TakenSlot& one : question.taken) {
+    if (one.stage == stage) taken.insert(one.slot);
+  }
+  ReplicaId slot{0};
+  while (taken.contains(slot)) ++slot.value;
+  return slot;
+}
+
+}  // namespace
+
+std::optional<Replacement> plan_replacement(const ReplacementQuestion& question) {
+  const auto stage = neediest(question);
+  if (!stage || question.free.empty()) return std::nullopt;
+  const ReplicaId slot = lowest_free_slot(question, *stage);
+  const auto last = question.last_worker.find({*stage, slot});
+  const auto served_before = [&](const FreeWorker& free) {
+    return last != question.last_worker.end() && last->second == free.name;
+  };
+  const auto cost = [&](const FreeWorker& free) {
+    const auto on_node = [&](const TakenSlot& taken) { return taken.node == free.worker.node; };
+    const auto serves = std::count_if(question.taken.begin(), question.taken.end(),
+                                      [&](const TakenSlot& taken) { return on_node(taken) && taken.stage == *stage; });
+    const auto used = std::count_if(question.taken.begin(), question.taken.end(), on_node);
+    return std::tuple(!served_before(free), serves, used, free.worker.process);
+  };
+  const auto best = std::min_element(question.free.begin(), question.free.end(),
+                                     [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
+  const std::uint32_t have = count_of(question, *stage);
+  const std::string lack = have < question.replicas ? compose(have, " of ", question.replicas, " replicas")
+                                                    : compose(have, " replicas and may have ", question.replicas_max);
+  const char* why = served_before(*best) ? " served this one before" : " is free";
+  return Replacement{{*stage, slot, best->worker.process},
+                     compose("stage ", *stage, " has ", lack, "; ", best->name, why)};
+}
+
+bool StartBudget::failed(const std::string& worker, Instant now) {
+  std::erase_if(records_, [&](const auto& known) {
+    const Record& record = known.second;
+    const bool is_old = record.ends.empty() || now - record.ends.back() >= window_;
+    return known.first != worker && is_old && record.not_before <= now;
+  });
+  Record& record = records_[worker];
+  while (!record.ends.empty() && now - record.ends.front() >= window_) record.ends.pop_front();
+  record.ends.push_back(now);
+  if (record.ends.size() > budget_) {
+    record.ends.clear();
+    record.not_before = std::max(record.not_before, now + window_);
+    return true;
+  }
+  Duration pause{};
+  for (std::size_t at = 1; at < record.ends.size(); ++at) pause = at == 1 ? kFirstPause : 2 * pause;
+  pause = std::chrono::duration_cast<Duration>(std::min(pause, kLongestPause) * (0.75 + 0.5 * next_jitter()));
+  record.not_before = std::max(record.not_before, now + pause);
+  return false;
+}
+
+void StartBudget::rest(const std::string& worker, Instant until) {
+  Instant& not_before = records_[worker].not_before;
+  not_before = std::max(not_before, until);
+}
+
+bool StartBudget::may_start(const std::string& worker, Instant now) const {
+  const auto known = records_.find(worker);
+  return known == records_.end() || known->second.not_before <= now;
+}
+
+// SplitMix64: in [0, 1).
+double StartBudget::next_jitter() {
+  draws_ += 0x9e3779b97f4a7c15u;
+  std::uint64_t z = draws_;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
+}
+
+}  // namespace shoal

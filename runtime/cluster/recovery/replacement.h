@@ -1,0 +1,81 @@
+// Who takes a slot that a stage has lost while the run trains, and how often one worker may try. Pure, with a reason.
+//
+// The stage with the fewest replicas first. Of the free workers: the one that served the slot before (its process was
+// started again, or only its actor ended), else one whose node serves the stage least, then the least used node, then
+// whoever joined first. Beyond `replicas` a stage grows only where `replicas_max` says so; all other workers are
+// spares.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/clock.h"
+#include "runtime/cluster/placement.h"
+
+namespace shoal {
+
+// A slot of a stage that somebody serves, or is on the way to.
+struct TakenSlot {
+  StageId stage;
+  ReplicaId slot;
+  std::string node;
+};
+
+struct FreeWorker {
+  Worker worker;
+  std::string name;  // node, or node:device; the same when its process was started again
+};
+
+struct ReplacementQuestion {
+  std::uint32_t stages = 0;
+  std::uint32_t replicas = 0;      // each stage should have
+  std::uint32_t replicas_max = 0;  // each may have; not above `replicas`: no more than those
+  std::vector<TakenSlot> taken;
+  std::vector<FreeWorker> free;
+  std::map<std::pair<StageId, ReplicaId>, std::string> last_worker;  // by name
+};
+
+struct Replacement {
+  Placement placement;
+  std::string reason;
+};
+
+// Nothing: no stage lacks anybody, or nobody is free.
+[[nodiscard]] std::optional<Replacement> plan_replacement(const ReplacementQuestion& question);
+
+// How often replicas may be started on one worker after they ended there.
+//
+//   1st end: again at once; then after 100, 200, ... ms, a quarter more or less; past `budget` within `window`: it
+//   rests until the window has passed, and whoever watches it should know.
+//
+// Bounded: budget + 1 instants for each worker that had an end within the window.
+class StartBudget {
+ public:
+  StartBudget(std::size_t budget, Duration window, std::uint64_t seed)
+      : budget_(budget), window_(window), draws_(seed) {}
+
+  // True: this one was one too many; said once for each rest.
+  [[nodiscard]] bool failed(const std::string& worker, Instant now);
+  void rest(const std::string& worker, Instant until);
+  [[nodiscard]] bool may_start(const std::string& worker, Instant now) const;
+
+ private:
+  struct Record {
+    std::deque<Instant> ends;  // of the window
+    Instant not_before{};
+  };
+
+  [[nodiscard]] double next_jitter();
+
+  std::size_t budget_;
+  Duration window_;
+  std::uint64_t draws_;
+  std::map<std::string, Record> records_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,173 @@
+// Who is added, at which version, and how long a commit waits for it (P-27).
+#include "runtime/cluster/recovery/join_desk.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr StageId kStage{1};
+constexpr Incarnation kMember{3}, kJoiner{9};
+
+struct Bench {
+  JoinDesk desk;
+  Instant now = Instant{} + 1h;
+
+  Bench() {
+    SpawnStage order;
+    order.stage = kStage;
+    order.replica = kJoiner;
+    order.donor = kMember;
+    desk.ask(order, ProcessIncarnation{4}, now);
+  }
+  void member(std::uint64_t version, std::uint64_t digest = 0) {
+    desk.member_is({kStage, kMember, {}, version, digest == 0 ? 1000 + version : digest});
+  }
+  void joiner(std::uint64_t version, std::uint64_t digest = 0) {
+    EXPECT_TRUE(desk.is_ready({kStage, kJoiner, {}, version, digest == 0 ? 1000 + version : digest}, now));
+  }
+  std::optional<JoinOutcome> decide(std::uint64_t committed) {
+    const auto decisions = desk.decide(committed, now);
+    EXPECT_LE(decisions.size(), 1U);
+    return decisions.empty() ? std::nullopt : std::optional(decisions.front().outcome);
+  }
+};
+
+TEST(JoinDesk, AddsAtTheCommittedVersionAndTheDigestOfAMember) {
+  Bench bench;
+  bench.member(7);
+  EXPECT_EQ(bench.decide(7), std::nullopt);
+  bench.joiner(7);
+  EXPECT_EQ(bench.decide(7), JoinOutcome::kAdmit);
+  EXPECT_TRUE(bench.desk.joiners().empty());
+  EXPECT_EQ(bench.decide(7), std::nullopt);
+}
+
+TEST(JoinDesk, WaitsForAMembersWordWhicheverComesFirst) {
+  Bench bench;
+  bench.joiner(7);
+  EXPECT_EQ(bench.decide(7), std::nullopt) << "nobody to compare it with";
+  bench.member(6);
+  EXPECT_EQ(bench.decide(7), std::nullopt) << "of another version";
+  bench.member(7);
+  bench.member(6);
+  EXPECT_EQ(bench.decide(7), JoinOutcome::kAdmit) << "an old word that comes late changes nothing";
+}
+
+TEST(JoinDesk, NeverAddsAtAnotherVersionOrAnotherDigest) {  // P-27, S-3
+  Bench behind;
+  behind.member(7);
+  behind.joiner(6);
+  EXPECT_EQ(behind.decide(7), JoinOutcome::kHold);
+  Bench ahead;
+  ahead.member(8);
+  ahead.joiner(8);
+  EXPECT_NE(ahead.decide(7), JoinOutcome::kAdmit);
+  Bench differs;
+  differs.member(7);
+  differs.joiner(7, 42);
+  EXPECT_EQ(differs.decide(7), JoinOutcome::kDiffers);
+  EXPECT_TRUE(differs.desk.joiners().empty());
+}
+
+TEST(JoinDesk, HoldsTheNextCommitForALateOneAndLetsGoWhenItIsIn) {
+  Bench bench;
+  EXPECT_FALSE(bench.desk.holds_commit(bench.now)) << "not while it copies";
+  bench.now += 100ms;
+  bench.joiner(6);
+  EXPECT_EQ(bench.decide(7), JoinOutcome::kHold);
+  EXPECT_TRUE(bench.desk.holds_commit(bench.now));
+  EXPECT_EQ(bench.decide(7), std::nullopt) << "said once";
+  bench.member(7);
+  bench.joiner(7);
+  EXPECT_EQ(bench.decide(7), JoinOutcome::kAdmit);
+  EXPECT_FALSE(bench.desk.holds_commit(bench.now));
+}
+
+TEST(JoinDesk, AHoldIsAsLongAsTheFirstCopySuggestsWithinBounds) {
+  for (const auto& [copy, hold] : {std::pair{10ms, 5000ms}, {10'000ms, 20'000ms}, {300'000ms, 60'000ms}}) {
+    Bench bench;
+    bench.now += copy;
+    bench.joiner(6);
+    EXPECT_EQ(bench.decide(7), JoinOutcome::kHold);
+    EXPECT_TRUE(bench.desk.holds_commit(bench.now + hold - 1ms));
+    EXPECT_FALSE(bench.desk.holds_commit(bench.now + hold));
+  }
+}
+
+TEST(JoinDesk, ThreeHoldsWithPausesThenItIsGivenUp) {
+  Bench bench;
+  bench.joiner(6);
+  for (int hold = 1; hold <= JoinDesk::kHoldsMax; ++hold) {
+    EXPECT_EQ(bench.decide(7), JoinOutcome::kHold);
+    bench.now += JoinDesk::kHoldShortest;
+    if (hold == JoinDesk::kHoldsMax) break;
+    EXPECT_EQ(bench.decide(7), JoinOutcome::kHoldOver);
+    EXPECT_EQ(bench.decide(8), std::nullopt) << "training goes on for a while";
+    bench.now += JoinDesk::kHoldPause;
+  }
+  EXPECT_EQ(bench.decide(7), JoinOutcome::kGiveUp);
+  EXPECT_TRUE(bench.desk.joiners().empty());
+}
+
+TEST(JoinDesk, SilenceForLongIsGivenUp) {
+  Bench bench;
+  bench.now += JoinDesk::kSilenceMax - 1s;
+  EXPECT_EQ(bench.decide(7), std::nullopt);
+  bench.now += 1s;
+  EXPECT_EQ(bench.decide(7), JoinOutcome::kGiveUp);
+}
+
+TEST(JoinDesk, WhoEndsHoldsNothing) {
+  Bench bench;
+  bench.joiner(6);
+  EXPECT_EQ(bench.decide(7), JoinOutcome::kHold);
+  EXPECT_EQ(bench.desk.end_on(ProcessIncarnation{5}).size(), 0U);
+  EXPECT_EQ(bench.desk.end_on(ProcessIncarnation{4}).size(), 1U);
+  EXPECT_FALSE(bench.desk.holds_commit(bench.now));
+  EXPECT_FALSE(bench.desk.is_ready({kStage, kJoiner, {}, 7, 0}, bench.now)) << "nobody asked for it any more";
+}
+
+// A joiner that now and then gets further, members that commit, words in any order: it is added only at the committed
+// version with the member's digest, and the commits held for it are bounded.
+TEST(JoinDesk, NeverAddsAWrongOneAndNeverHoldsForEver) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  int added = 0;
+  for (int round = 0; round < 500; ++round) {
+    Bench bench;
+    std::uint64_t committed = 5;
+    std::uint64_t version = 0;
+    std::uint64_t digest = 0;
+    Duration held{};
+    while (!bench.desk.joiners().empty()) {
+      const auto step = std::chrono::milliseconds(random() % 3000);
+      bench.now += step;
+      if (bench.desk.holds_commit(bench.now)) held += step;
+      const auto what = random() % 4;
+      if (what == 0 && !bench.desk.holds_commit(bench.now)) ++committed;
+      if (what == 1) bench.member(committed - random() % 2);
+      if (what == 2) {
+        version = committed - std::min<std::uint64_t>(random() % 3, committed);
+        digest = random() % 20 == 0 ? 42 : 1000 + version;
+        bench.joiner(version, digest);
+      }
+      for (const JoinDecision& decision : bench.desk.decide(committed, bench.now)) {
+        if (decision.outcome != JoinOutcome::kAdmit) continue;
+        ++added;
+        EXPECT_EQ(version, committed);
+        EXPECT_EQ(digest, 1000 + committed);
+      }
+    }
+    EXPECT_LE(held, (JoinDesk::kHoldsMax + 1) * JoinDesk::kHoldLongest);
+  }
+  EXPECT_GT(added, 100);
+}
+
+}  // namespace
+}  // namespace shoal

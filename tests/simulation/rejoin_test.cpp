@@ -1,0 +1,164 @@
+// Who dies comes back while the others train: at the end every stage has all its replicas again, each with the very
+// state of its peers, and the weights are those of an undisturbed run.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+
+#include "runtime/cluster/view.h"
+#include "tests/simulation/seeds.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kSeeds = 100;
+
+struct Chance {
+  std::mt19937_64 random;
+  explicit Chance(std::uint64_t seed) : random(seed * 0x9E3779B97F4A7C15ULL + 2) {}
+  [[nodiscard]] std::uint64_t below(std::uint64_t bound) { return random() % bound; }
+};
+
+// Long enough for a keeper's pause and a join.
+[[nodiscard]] SwarmShape long_run(std::uint32_t stages = 2, std::uint32_t replicas = 2) {
+  SwarmShape shape;
+  shape.stages = stages;
+  shape.replicas = replicas;
+  shape.steps = 60;
+  return shape;
+}
+
+[[nodiscard]] std::vector<std::string> nodes_of(const SimulatedSwarm& swarm) {
+  auto names = swarm.processes();
+  std::erase(names, "storage");
+  return names;
+}
+
+void kill_a_node(SimulatedSwarm& swarm, Chance& chance) {
+  const auto nodes = nodes_of(swarm);
+  if (!nodes.empty()) swarm.kill(nodes[chance.below(nodes.size())]);
+}
+
+void kill_a_stage(SimulatedSwarm& swarm, Chance& chance) {
+  const auto nodes = nodes_of(swarm);
+  if (!nodes.empty()) (void)swarm.kill_stage(nodes[chance.below(nodes.size())]);
+}
+
+[[nodiscard]] View view_of(const SimulatedSwarm& swarm) {
+  View view;
+  for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
+  return view;
+}
+
+// Microbatches that replicas added in mid-run contributed to commits.
+[[nodiscard]] std::size_t contributed_by_joiners(const SimulatedSwarm& swarm) {
+  std::size_t count = 0;
+  std::set<Incarnation> joiners;
+  for (const JournalEntry& entry : swarm.journal()) {
+    const auto* added = std::get_if<AddReplica>(&entry.body);
+    if (added != nullptr && added->version > 0) joiners.insert(added->replica);
+    const auto* commit = std::get_if<Commit>(&entry.body);
+    if (commit == nullptr) continue;
+    for (const StageCommit& stage : commit->stages) {
+      for (const MemberManifest& manifest : stage.manifests) {
+        if (joiners.contains(manifest.member)) count += manifest.entries.size();
+      }
+    }
+  }
+  return count;
+}
+
+void expect_whole(const SimulatedSwarm& swarm) {
+  EXPECT_EQ(violations(swarm), "");
+  const View view = view_of(swarm);
+  for (std::uint32_t stage = 0; stage < swarm.shape().stages; ++stage) {
+    EXPECT_EQ(view.replicas_of(StageId{stage}).size(), swarm.shape().replicas) << "stage " << stage << "\n"
+                                                                               << describe_run(swarm);
+  }
+}
+
+using Fault = std::function<void(SimulatedSwarm&, Chance&)>;
+
+// One fault in the first half of the run.
+void expect_back(const SwarmShape& shape, std::uint64_t seeds, const Fault& fault) {
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  std::size_t contributed = 0;
+  for_each_seed(seeds, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(shape, seed);
+    const std::uint64_t at = chance.below(messages / 2);
+    if (run_to_message(swarm, at)) fault(swarm, chance);
+    swarm.run();
+    SCOPED_TRACE("the fault was at message " + std::to_string(at));
+    expect_whole(swarm);
+    contributed += contributed_by_joiners(swarm);
+  });
+  EXPECT_GT(contributed, 10 * seeds) << "who comes back works";
+}
+
+TEST(Rejoin, ANodeOfTwoByTwo) { expect_back(long_run(), kSeeds, kill_a_node); }
+
+TEST(Rejoin, ANodeOfThreeByThree) { expect_back(long_run(3, 3), kSeeds / 5, kill_a_node); }
+
+TEST(Rejoin, AStageActorAlone) { expect_back(long_run(), kSeeds, kill_a_stage); }
+
+// The donor, the joiner or anybody else is killed while a joiner is on its way. When a stage is left without a replica
+// the run may end; whatever it did until then is right.
+TEST(Rejoin, WhoeverIsKilledWhileAReplicaJoins) {
+  for_each_seed(kSeeds, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(long_run(2, 3), seed);
+    run_to_message(swarm, 2000 + chance.below(1000));
+    kill_a_node(swarm, chance);
+    while (swarm.record().reasons_of("replica_starting").empty() && swarm.run_one()) {
+    }
+    run_to_message(swarm, swarm.clockwork().messages() + chance.below(400));
+    if (chance.below(2) == 0) {
+      kill_a_node(swarm, chance);
+    } else {
+      kill_a_stage(swarm, chance);
+    }
+    swarm.run();
+    expect_whole(swarm);
+  });
+}
+
+// Letters of the transfer are lost and doubled all the time, those that ask and those that answer.
+TEST(Rejoin, OverLinksThatLoseAndDoubleTheTransfer) {
+  SwarmShape shape = long_run();
+  shape.steps = 200;
+  auto random = std::make_shared<std::mt19937_64>(5);
+  shape.filter = [random](const Letter& letter) {
+    const bool is_transfer =
+        std::holds_alternative<FetchState>(letter.body) || std::holds_alternative<StateImage>(letter.body) ||
+        std::holds_alternative<StepSum>(letter.body) || std::holds_alternative<StateUnavailable>(letter.body);
+    return is_transfer ? static_cast<int>((*random)() % 3) : 1;
+  };
+  for_each_seed(kSeeds / 5, [&](std::uint64_t seed) {
+    Chance chance(seed);
+    SimulatedSwarm swarm(shape, seed);
+    run_to_message(swarm, 2000 + chance.below(3000));
+    kill_a_node(swarm, chance);
+    swarm.run();
+    EXPECT_EQ(violations(swarm), "");
+  });
+}
+
+// Actors of one worker end again and again: it is left alone after a few times, which is said once, and the run goes
+// on.
+TEST(Rejoin, AStormOfEndsTripsTheBudgetAndIsSaidOnce) {
+  for_each_seed(kSeeds / 5, [&](std::uint64_t seed) {
+    SimulatedSwarm swarm(long_run(), seed);
+    run_to_message(swarm, 3000);
+    std::size_t ends = 0;
+    for (std::uint64_t message = 3000; run_to_message(swarm, message); message += 50) {
+      if (swarm.is_alive("node2") && swarm.kill_stage("node2")) ++ends;
+    }
+    EXPECT_EQ(violations(swarm), "");
+    EXPECT_GE(ends, 4U);
+    EXPECT_EQ(swarm.record().reasons_of("restart_budget_spent").size(), 1U) << describe_run(swarm);
+    EXPECT_LE(swarm.record().reasons_of("replica_starting").size(), 8U) << describe_run(swarm);
+  });
+}
+
+}  // namespace
+}  // namespace shoal

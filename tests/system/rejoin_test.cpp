@@ -1,0 +1,125 @@
+// Who is killed comes back while the others train, with the state of its peers: at the end the view is whole again, who
+// came back has worked, and the bits are those of one process.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/cluster/view.h"
+#include "runtime/storage/journal.h"
+#include "tests/support/process_scene.h"
+
+namespace shoal {
+namespace {
+
+constexpr int kSteps = 300;
+
+SmallRun run_to_disturb(const std::string& reduction = "exact") {
+  return {2, 2, kSteps, {"sync.reduction=" + reduction, "checkpoint.every=50"}};
+}
+
+std::optional<ProcessEntry> worker_of(const ProcessScene& scene, const std::string& node) {
+  const auto workers = named_like(named_like(scene.processes(), "shoal-worker node"), "--name " + node + " ");
+  return workers.size() == 1 ? std::optional(workers.front()) : std::nullopt;
+}
+
+std::size_t count_of(const RunRecords& records, const std::string& event) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(records.events, [&](const EventLine& line) { return line.event == event; }));
+}
+
+std::vector<JournalEntry> entries_of(const ProcessScene& scene) {
+  auto journal = open_journal(scene.run() / "journal.db");
+  EXPECT_TRUE(journal.ok());
+  if (!journal.ok()) return {};
+  auto entries = (*journal)->load(JournalPosition{}, (*journal)->last_position().value);
+  EXPECT_TRUE(entries.ok());
+  return entries.ok() ? std::move(*entries) : std::vector<JournalEntry>{};
+}
+
+// Microbatches in committed manifests of replicas that were added in mid-run.
+std::size_t contributed_by_joiners(const std::vector<JournalEntry>& entries) {
+  std::set<Incarnation> joiners;
+  std::size_t count = 0;
+  for (const JournalEntry& entry : entries) {
+    const auto* added = std::get_if<AddReplica>(&entry.body);
+    if (added != nullptr && added->version > 0) joiners.insert(added->replica);
+    const auto* commit = std::get_if<Commit>(&entry.body);
+    if (commit == nullptr) continue;
+    for (const StageCommit& stage : commit->stages) {
+      for (const MemberManifest& manifest : stage.manifests) {
+        if (joiners.contains(manifest.member)) count += manifest.entries.size();
+      }
+    }
+  }
+  return count;
+}
+
+class Rejoin : public testing::Test {
+ protected:
+  void start(const SmallRun& small) {
+    ASSERT_EQ(scene.run_to_end(train(scene, "single", small, {"--single"})), 0);
+    program = &scene.start(train(scene, "run", small));
+    ASSERT_TRUE(scene.wait_for_steps(5));
+  }
+  // And waits until a replica was added for it.
+  void kill_worker(const std::string& node) {
+    const auto victim = worker_of(scene, node);
+    ASSERT_TRUE(victim);
+    const std::size_t added = count_of(scene.records(), "replica_added");
+    ASSERT_EQ(::kill(victim->pid, SIGKILL), 0);
+    ASSERT_TRUE(wait_until([&] { return count_of(scene.records(), "replica_added") > added; }, kRunLimit))
+        << node << " did not come back";
+  }
+  void expect_whole_at_the_end() {
+    ASSERT_EQ(program->wait(kRunLimit), 0);
+    EXPECT_EQ(scene.records().steps.size(), static_cast<std::size_t>(kSteps));
+    const auto entries = entries_of(scene);
+    View view;
+    for (const JournalEntry& entry : entries) view.apply(entry);
+    for (const std::uint32_t stage : {0U, 1U}) EXPECT_EQ(view.replicas_of(StageId{stage}).size(), 2U) << stage;
+    EXPECT_GT(contributed_by_joiners(entries), 0U);
+  }
+
+  ProcessScene scene;
+  Program* program = nullptr;
+};
+
+TEST_F(Rejoin, AKilledWorkerIsReplacedWhileTheOthersTrainAndTheBitsStayAsTheyAre) {
+  start(run_to_disturb());
+  kill_worker("node1");
+  expect_whole_at_the_end();
+  EXPECT_EQ(scene.records().weights(), scene.records("single").weights());
+}
+
+TEST_F(Rejoin, EveryWorkerInTurn) {
+  start(run_to_disturb());
+  for (const std::string node : {"node1", "node2", "node3", "node4"}) kill_worker(node);
+  expect_whole_at_the_end();
+  EXPECT_EQ(scene.records().weights(), scene.records("single").weights());
+}
+
+// Other bits than those of one process, but the replicas of a stage are equal: none is added that is not.
+TEST_F(Rejoin, InFastModeToo) {
+  start(run_to_disturb("fast"));
+  kill_worker("node2");
+  expect_whole_at_the_end();
+  EXPECT_EQ(count_of(scene.records(), "state_differs"), 0U);
+}
+
+TEST_F(Rejoin, AStageActorThatEndsIsStartedAgainInItsProcess) {
+  start(run_to_disturb());
+  const std::size_t joined = count_of(scene.records(), "joined");
+  for (const std::string how : {"throw", "exit", "kill"}) {
+    const std::size_t added = count_of(scene.records(), "replica_added");
+    ASSERT_EQ(scene.run_to_end({"kill", "stage/1/0", "--how", how, "--run", scene.run().string()}), 0);
+    ASSERT_TRUE(wait_until([&] { return count_of(scene.records(), "replica_added") > added; }, kRunLimit)) << how;
+  }
+  expect_whole_at_the_end();
+  EXPECT_EQ(count_of(scene.records(), "joined"), joined) << "no process was started again";
+  EXPECT_EQ(scene.records().weights(), scene.records("single").weights());
+}
+
+}  // namespace
+}  // namespace shoal
