@@ -16,11 +16,37 @@ constexpr auto kTickPeriod = 50ms;
 
 [[nodiscard]] Instant now(Self self) { return self->clock().now(); }
 
+void trace_path(Self self, const Forward& forward) {
+  auto& state = self->state;
+  TraceEvent event;
+  event.cause = forward.cause;
+  const auto step = std::pair{forward.cause.branch, forward.cause.step};
+  if (forward.purpose != Purpose::kTrain) return;
+  if (std::exchange(state.traced, step) != step) {
+    event.kind = TraceKind::kPlan;
+    event.bytes = state.settings.core.microbatches;
+    state.trace.record(event);
+  }
+  if (!state.trace.wants(TraceKind::kPath)) return;
+  event.kind = TraceKind::kPath;
+  event.bytes = forward.path.size();
+  for (const Incarnation replica : forward.path) {
+    event.subject = replica.value;
+    state.trace.record(event);
+    ++event.cause.hop;
+  }
+}
+
+// To the sync groups of this process, and paths; what goes to other processes is in the router's trace.
+void trace(Self self, const Letter& letter) {
+  const bool stays_here = std::holds_alternative<AllAnswered>(letter.body);
+  if (stays_here) trace_letter(self->state.trace, TraceKind::kSend, letter);
+  if (const auto* forward = std::get_if<Forward>(&letter.body)) trace_path(self, *forward);
+}
+
 void post(Self self, std::vector<Letter> letters) {
   for (Letter& letter : letters) {
-    // To the sync groups of this process; what goes to other processes is in the router's trace.
-    const bool stays_here = std::holds_alternative<AllAnswered>(letter.body);
-    if (stays_here) trace_letter(self->state.trace, TraceKind::kSend, letter);
+    trace(self, letter);
     self->send(self->state.settings.router, std::move(letter));
   }
 }

@@ -24,6 +24,7 @@ struct DataLoaderState {
   DataLoaderSettings settings;
   std::optional<DataLoaderCore> core;
   ActorTrace trace;
+  std::optional<std::pair<Branch, StepId>> traced;  // the newest step whose plan is in the trace
 };
 
 DataLoaderActor::behavior_type data_loader(DataLoaderActor::stateful_pointer<DataLoaderState> self,

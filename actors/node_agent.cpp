@@ -40,7 +40,7 @@ void end(Self self, int exit_status, const std::string& reason) {
 void begin_trace(Self self) {
   auto& state = self->state;
   if (!state.settings.tracer) return;
-  state.settings.tracer->set_process(state.welcome.process);
+  state.settings.tracer->set_process(state.welcome.process, state.welcome.term);
   state.settings.tracer->set_level(state.config.trace.level);
   state.trace.record(TraceKind::kSpawn, trace_cause(self), 0, state.settings.join.name);
 }
@@ -110,7 +110,7 @@ void end_stage(Self self, const EndStage& order) {
   for (const auto& [address, stage] : state.stages) {
     if (stage.replica != order.replica) continue;
     log_info("node_agent", "ending stage/", stage.stage, "/", stage.slot, ": ", order.reason);
-    self->send_exit(caf::actor_cast<caf::actor>(address), caf::exit_reason::user_shutdown);
+    self->send_exit(address, caf::make_error(caf::sec::runtime_error, order.reason));
   }
 }
 
@@ -170,11 +170,26 @@ void leave(Self self) {
   press_to_leave(self);
 }
 
+[[nodiscard]] std::int64_t clock_ns(Self self) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(self->clock().now().time_since_epoch()).count();
+}
+
+void trace_clock(Self self, const HeartbeatEcho& echo) {
+  const auto offset = self->state.clock_offsets.hear(echo, clock_ns(self));
+  if (!offset) return;
+  TraceEvent event;
+  event.kind = TraceKind::kClock;
+  event.cause = trace_cause(self);
+  event.subject = static_cast<std::uint64_t>(offset->ahead_ns);
+  event.bytes = offset->round_trip_ns;
+  self->state.trace.record(event);
+}
+
 void tick(Self self) {
   auto& state = self->state;
   const bool is_in = state.standing != Standing::kJoining;
   self->delayed_send(self, is_in ? std::chrono::milliseconds(state.config.swarm.heartbeat_ms) : kJoinPeriod, Tick{});
-  if (is_in) to_supervisor(self, Heartbeat{state.welcome.process, ++state.heartbeats, 0, {}});
+  if (is_in) to_supervisor(self, Heartbeat{state.welcome.process, ++state.heartbeats, clock_ns(self), {}});
   if (state.leaving_since) press_to_leave(self);
   if (state.standing == Standing::kJoining) ask_to_join(self);
 }
@@ -207,7 +222,7 @@ NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) 
       [self](const JoinRefused& refusal) { refused(self, refusal); },
       [self](const SpawnStage& order) { start_stage(self, order); },
       [self](const EndStage& order) { end_stage(self, order); },
-      [](const HeartbeatEcho&) {},
+      [self](const HeartbeatEcho& echo) { trace_clock(self, echo); },
       [self](const EndProcess& order) { end(self, static_cast<int>(order.exit_status), order.reason); },
       [self](const ProcessLost& lost) { lost_spawner(self, lost); },
       [self](const StopRequest&) { leave(self); },

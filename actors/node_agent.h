@@ -17,6 +17,7 @@
 #include "messages/actor_types.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/config.h"
+#include "runtime/trace/clock_offset.h"
 #include "runtime/trace/tracer.h"
 
 namespace shoal {
@@ -48,6 +49,7 @@ struct NodeAgentState {
   std::uint64_t heartbeats = 0;
   std::uint32_t names_taken = 0;  // refusals in a row
   std::optional<Instant> leaving_since;
+  ClockOffsets clock_offsets;  // of the spawner's clock
   ActorTrace trace;
 };
 

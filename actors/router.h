@@ -16,6 +16,7 @@
 #include "messages/actor_types.h"
 #include "runtime/pipeline/journal_follower.h"
 #include "runtime/pipeline/request_table.h"
+#include "runtime/trace/high_water.h"
 #include "runtime/trace/tracer.h"
 #include "runtime/transport/assembly.h"
 #include "runtime/transport/lane.h"
@@ -48,6 +49,14 @@ struct SinceReport {
   std::uint64_t retries_told = 0;  // of all that the request table counted
 };
 
+// How full this router's queues have been, each with its bound (S-6).
+struct RouterMarks {
+  HighWater waiting{"bytes for absent peers"};
+  HighWater held{"letters ahead of journal"};
+  HighWater requests{"requests kept"};
+  HighWater assembling{"bytes of open transfers"};
+};
+
 // What was not delivered, and why. Every one is harmless by the protocol; many of one kind are a finding.
 struct RouterCounters {
   std::uint64_t links_opened = 0;  // numbers the links
@@ -60,6 +69,7 @@ struct RouterCounters {
   std::uint64_t held_overflow = 0;
   std::uint64_t filtered = 0;
   SinceReport since_report;
+  RouterMarks marks;
 };
 
 struct Connection {

@@ -162,6 +162,13 @@ struct Reader {
       body);
 }
 
+// A stage and the data loader each have their bound; nobody else requests.
+void mark_requests(RouterSelf self) {
+  auto& state = self->state;
+  const std::size_t bound = state.config.requests.entries_per_requester_max * (state.locals.size() + 1);
+  state.counters.marks.requests.note(state.trace, state.requests->size(), bound);
+}
+
 void fill_report(RouterSelf self, ReplicaReport& report) {
   auto& since = self->state.counters.since_report;
   report.bytes = std::exchange(since.sent, {});
@@ -183,7 +190,8 @@ void fill_join(RouterSelf self, Join& join) {
 void post(RouterSelf self, Letter letter) {
   if (auto* forward = std::get_if<Forward>(&letter.body)) {
     const Incarnation requester = forward->sender;
-    return route_all(self, self->state.requests->add(requester, std::move(*forward), now_of(self)));
+    route_all(self, self->state.requests->add(requester, std::move(*forward), now_of(self)));
+    return mark_requests(self);
   }
   const bool answers_join =
       std::holds_alternative<Welcome>(letter.body) || std::holds_alternative<JoinRefused>(letter.body);
@@ -219,6 +227,7 @@ void receive_verified(RouterSelf self, Letter letter, Duration transfer) {
   state.journal.saw(position);
   if (state.held.size() < state.config.held_letters_max) {
     state.held.push_back({position, std::move(letter), transfer});
+    state.counters.marks.held.note(state.trace, state.held.size(), state.config.held_letters_max);
   } else {
     ++state.counters.held_overflow;
     trace_letter(state.trace, TraceKind::kDrop, letter);

@@ -63,14 +63,17 @@ void reset_link(RouterSelf self, LinkId link, const std::string& reason, Farewel
   perform(self, self->state.links->lost(link, reason, now_of(self)));
 }
 
-// False: the lane is full, the letter is still the caller's.
-[[nodiscard]] bool send_over(RouterSelf self, LinkId link, const Letter& letter) {
+// False: the lane is full, the letter is still the caller's. The time is taken before the other side can have it.
+[[nodiscard]] bool send_over(RouterSelf self, LinkId link, Letter& letter) {
   const auto found = self->state.connections.find(link);
   if (found == self->state.connections.end()) return false;
+  const ActorTrace& trace = self->state.trace;
+  letter.span = trace.new_span(TraceKind::kSend);
+  const std::int64_t sent_ns = trace.now_ns();
   const EncodedLetter encoded = encode(letter);
   if (found->second.lane->send(encoded) == LaneOutcome::kFull) return false;
   count_bytes(self->state.counters.since_report.sent, letter.body, byte_count(encoded));
-  trace_letter(self->state.trace, TraceKind::kSend, letter);
+  trace_letter(trace, TraceKind::kSend, letter, sent_ns);
   return true;
 }
 
@@ -90,7 +93,16 @@ void dial(RouterSelf self, const DialPeer& order) {
             [report](caf::error& error) { report(nullptr, caf::to_string(error)); });
 }
 
+void trace_link(RouterSelf self, ProcessIncarnation process, std::string_view what) {
+  TraceEvent event;
+  event.kind = TraceKind::kLink;
+  event.subject = process.value;
+  event.set_detail(what);
+  self->state.trace.record(event);
+}
+
 void link_up(RouterSelf self, const LinkUp& up) {
+  trace_link(self, up.process, "up");
   flush_waiting(self);
   if (up.process == kSpawnerProcess) fetch_journal(self);
 }
@@ -100,13 +112,15 @@ struct LinkPerformer {
   void operator()(const DialPeer& effect) const { dial(self, effect); }
   void operator()(const SendHello& effect) const {
     const auto from = self->state.links->self().process.value_or(ProcessIncarnation{});
-    (void)send_over(self, effect.link, Letter{from, {}, effect.hello});
+    Letter letter{from, {}, effect.hello};
+    (void)send_over(self, effect.link, letter);
   }
   void operator()(const LinkUp& effect) const { link_up(self, effect); }
   void operator()(const CloseLink& effect) const {
     reset_link(self, effect.link, effect.reason, effect.was_farewell ? Farewell::kWasSaid : Farewell::kSay);
   }
   void operator()(const ReportLost& effect) const {
+    trace_link(self, effect.process, "lost: " + effect.reason);
     const LinkSelf& here = self->state.links->self();
     const Address to = here.role == ProcessRole::kSpawner ? to_supervisor()
                                                           : to_node_agent(here.process.value_or(ProcessIncarnation{}));
@@ -135,6 +149,7 @@ void remember_routes(RouterSelf self, LinkId link, const LinkIdentity& sender, c
 void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transfer) {
   auto& state = self->state;
   if (const auto* hello = std::get_if<Hello>(&letter.body)) {
+    trace_letter(state.trace, TraceKind::kReceive, letter);
     return perform(self, state.links->hello(link, *hello, now_of(self)));
   }
   const auto drop = [&](std::uint64_t& counter) {
@@ -193,6 +208,7 @@ void send_to_process(RouterSelf self, Letter letter) {
     if (link && send_over(self, *link, letter)) continue;
     if (link || state.links->is_expected(process)) {
       state.waiting->add(process, letter);
+      state.counters.marks.waiting.note(state.trace, state.waiting->bytes(), state.config.waiting_bytes_max);
     } else {
       trace_letter(state.trace, TraceKind::kDrop, letter);
       ++state.counters.undeliverable;  // it has left; what it is owed will be asked for by whoever takes over
@@ -224,7 +240,10 @@ void answer_join(RouterSelf self, Letter letter) {
 void receive_frame(RouterSelf self, const WireFrame& frame) {
   const auto link = link_of_sender(self);
   if (!link) return;
-  auto whole = self->state.connections.at(*link).assembler.accept(frame.bytes, now_of(self));
+  auto& assembler = self->state.connections.at(*link).assembler;
+  auto whole = assembler.accept(frame.bytes, now_of(self));
+  auto& marks = self->state.counters.marks;
+  marks.assembling.note(self->state.trace, assembler.open_bytes(), self->state.config.assembly.open_bytes_max);
   if (!whole) {
     ++self->state.counters.bad_frames;
     return reset_link(self, *link, whole.failure().message);

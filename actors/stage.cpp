@@ -42,24 +42,66 @@ constexpr std::array<std::string_view, std::variant_size_v<Job>> kJobWords = {
   return cause;
 }
 
+[[nodiscard]] TraceEvent digest_event(Self self, StepId step, std::uint64_t digest, std::string_view of_what) {
+  TraceEvent event;
+  event.kind = TraceKind::kDigest;
+  event.cause = trace_cause(self, {});
+  event.cause.step = step;
+  event.bytes = digest;
+  event.set_detail(of_what);
+  return event;
+}
+
+// What a job gave, as the checks of a trace need it: S-1 counts accumulations, S-3 compares digests.
+struct ResultWriter {
+  Self self;
+  Cause cause;  // of the job
+
+  void operator()(const Differentiated& pass) const {  // the core counts every one that an open replica computed (P-8)
+    self->state.trace.record(TraceKind::kAccumulate, cause, pass.result.token_count);
+  }
+  void operator()(const Adopted& adopted) const {
+    const Epoch epoch = self->state.core->epoch();
+    TraceEvent event = digest_event(self, cause.step, adopted.sum.digest, "sum");
+    event.subject = epoch.group.value;
+    event.cause.attempt = epoch.counter;
+    self->state.trace.record(event);
+  }
+  void operator()(const Applied& applied) const {
+    self->state.trace.record(digest_event(self, cause.step, applied.state_digest, "state"));
+  }
+  void operator()(const Loaded& loaded) const {
+    self->state.trace.record(digest_event(self, cause.step, loaded.state_digest, "loaded"));
+  }
+  template <class Other>
+  void operator()(const Other&) const {}
+};
+
+// Letters that a job brought about say so.
+void set_parent(MessageBody& body, std::uint64_t span) {
+  if (auto* forward = std::get_if<Forward>(&body)) forward->cause.parent_span = span;
+  if (auto* backward = std::get_if<Backward>(&body)) backward->cause.parent_span = span;
+}
+
 void perform(Self self, Effects effects);
 
 struct Performer {
   Self self;
+  std::uint64_t parent = 0;  // the span of the job that brought the effects about
 
-  void operator()(SendLetter& effect) const { self->send(self->state.router, std::move(effect.letter)); }
+  void operator()(SendLetter& effect) const {
+    if (parent != 0) set_parent(effect.letter.body, parent);
+    self->send(self->state.router, std::move(effect.letter));
+  }
   void operator()(RunJob& effect) const {
     auto& state = self->state;
     const Cause cause = trace_cause(self, microbatch_of(effect.job));
     const auto span = state.trace.start(cause, kJobWords[effect.job.index()]);
     auto result = run_job(*state.executor, effect.job);
     state.trace.end(span, cause);
-    const auto* pass = std::get_if<Differentiated>(&result);
-    const std::uint64_t tokens = pass != nullptr ? pass->result.token_count : 0;
-    const bool is_accumulated = pass != nullptr;  // the core counts every one that an open replica computed (P-8)
+    std::visit(ResultWriter{self, cause}, result);
     auto effects = state.core->completed(std::move(result), now(self));
-    if (is_accumulated) state.trace.record(TraceKind::kAccumulate, cause, tokens);
-    perform(self, std::move(effects));
+    for (Effect& next : effects) std::visit(Performer{self, span}, next);
   }
   void operator()(End& effect) const {
     log_warn("stage", "replica ends itself: ", effect.reason);
@@ -78,9 +120,32 @@ void schedule(Self self) {
   self->send(self, RunNextJob{});
 }
 
+// When the core turned the message away: an answer that the ledger or the fence refused, an order that is stale.
+template <class Message>
+void trace_if_dropped(Self self, const Message& message) {
+  auto& state = self->state;
+  const std::uint64_t count = state.core->counters().dropped_answers + state.core->counters().stale_orders;
+  if (std::exchange(state.turned_away, count) == count) return;
+  Cause cause = trace_cause(self, {});
+  if constexpr (requires { message.cause.microbatch; }) cause.microbatch = message.cause.microbatch;
+  state.trace.record(
+      TraceKind::kDrop, cause, 0, requires { message.cause; } ? "Backward" : "stale order");
+}
+
+void trace_fill(Self self) {
+  auto& state = self->state;
+  const ReplicaFill fill = state.core->fill();
+  state.marks.waiting.note(state.trace, fill.waiting, fill.waiting_max);
+  state.marks.held_parts.note(state.trace, fill.held_parts, kHeldPartsMax);
+  state.marks.evaluations.note(state.trace, fill.evaluations, fill.evaluations_max);
+}
+
 template <class Message>
 void take(Self self, const Message& message) {
-  perform(self, self->state.core->receive(message, now(self)));
+  auto effects = self->state.core->receive(message, now(self));
+  trace_if_dropped(self, message);
+  trace_fill(self);
+  perform(self, std::move(effects));
   schedule(self);
 }
 
@@ -135,6 +200,7 @@ void adopt(Self self, StageSettings settings) {
   state.cause.run = settings.run;
   state.cause.term = settings.term;
   state.cause.branch = order.branch;
+  state.cause.hop = order.stage.value;
   state.trace.record(TraceKind::kSpawn, trace_cause(self, {}));
   self->send(state.router,
              Attach{Role::kStage, settings.order.stage, settings.order.replica, caf::actor_cast<caf::actor>(self)});

@@ -14,6 +14,7 @@
 #include "runtime/base/config.h"
 #include "runtime/pipeline/replica.h"
 #include "runtime/pipeline/stage_executor.h"
+#include "runtime/trace/high_water.h"
 #include "runtime/trace/tracer.h"
 
 namespace shoal {
@@ -31,6 +32,13 @@ struct StageSettings {
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
 };
 
+// How full this replica's queues have been, each with its bound (S-6).
+struct StageMarks {
+  HighWater waiting{"forwards too early"};
+  HighWater held_parts{"parts before reduce"};
+  HighWater evaluations{"evaluations"};
+};
+
 struct StageState {
   static inline const char* name = "stage";
   std::unique_ptr<StageExecutor> executor;  // first: an aggregate that begins with a handle would be built from self
@@ -38,7 +46,9 @@ struct StageState {
   RouterActor router;
   bool is_scheduled = false;  // a RunNextJob is under way
   ActorTrace trace;
-  Cause cause;  // of what the trace says: run, term and branch; the rest is filled in by trace_cause()
+  Cause cause;  // of what the trace says: run, term, branch and stage; the rest is filled in by trace_cause()
+  std::uint64_t turned_away = 0;  // answers and orders, as far as the trace has told
+  StageMarks marks;
 };
 
 StageActor::behavior_type stage(StageActor::stateful_pointer<StageState> self, StageSettings settings);

@@ -14,7 +14,17 @@ void post(Self self, Address to, MessageBody body) {
   self->send(self->state.settings.router, Letter{{}, to, std::move(body)});
 }
 
+[[nodiscard]] Cause cause_of(Branch branch, std::uint64_t step, StageId stage) {
+  Cause cause;
+  cause.branch = branch;
+  cause.step = StepId{step};
+  cause.hop = stage.value;
+  return cause;
+}
+
 void save(Self self, const SaveShard& shard) {
+  const Cause cause = cause_of(shard.branch, shard.step, shard.stage);
+  const TracedSpan span(self->state.trace, cause, "save", shard.image.byte_count());
   const auto begun = self->clock().now();
   const auto completed = self->state.writer->add(shard);
   if (!completed) {
@@ -42,6 +52,7 @@ Result<TensorBlob> read_state(StorageState& state, const FetchState& wanted) {
 }
 
 void fetch(Self self, const FetchState& wanted) {
+  const TracedSpan span(self->state.trace, cause_of(wanted.branch, wanted.step, {}), "load");
   const auto image = read_state(self->state, wanted);
   const Address to = to_stage({}, wanted.replica);
   if (!image) return post(self, to, StateUnavailable{wanted.replica, wanted.step, image.failure().message});
@@ -51,6 +62,7 @@ void fetch(Self self, const FetchState& wanted) {
 }  // namespace
 
 StorageActor::behavior_type storage(Self self, StorageSettings settings) {
+  self->state.trace = ActorTrace(settings.tracer, "storage");
   self->state.settings = std::move(settings);
   self->state.writer.emplace(self->state.settings.writer);
   self->send(self->state.settings.router, Attach{Role::kStorage, {}, {}, caf::actor_cast<caf::actor>(self)});

@@ -18,6 +18,7 @@ constexpr std::size_t kEntriesPerLetter = 256;
 constexpr std::uint64_t kEntriesWithDetails = 4;  // the newest travel whole (view.h)
 constexpr std::uint64_t kNumbersReserved = 1024;
 constexpr auto kAnswerFirst = 250ms;  // for the answer to an order that ends who would bring it
+constexpr std::uint64_t kEntriesTracedAgain = 64;  // at a start: a killed spawner did not write its last events
 
 [[nodiscard]] Instant now(Self self) { return self->clock().now(); }
 
@@ -39,6 +40,7 @@ struct Performer {
   Self self;
 
   bool operator()(Letter& letter) const {
+    if (const auto* told = std::get_if<RunEvent>(&letter.body)) trace_told(*told);
     self->send(self->state.settings.router, std::move(letter));
     return true;
   }
@@ -47,7 +49,7 @@ struct Performer {
     const JournalEntry entry = state.core->entry_for(effect.body);
     const Status kept = state.settings.journal->append(entry);
     if (!kept) return halt(kept.failure());
-    trace_entry(state.trace, entry);
+    trace_whole_entry(state.trace, entry, state.fault_span);
     return perform(self, state.core->appended(entry, now(self)));
   }
   bool operator()(const SendJournal& effect) const {
@@ -100,6 +102,13 @@ struct Performer {
   }
 
  private:
+  // What follows from a loss names its span.
+  void trace_told(const RunEvent& told) const {
+    auto& state = self->state;
+    const bool is_loss = told.event.ends_with("_lost") || told.event == "stage_ended";
+    if (is_loss) state.fault_span = state.trace.new_span(TraceKind::kFault);
+    trace_event(state.trace, trace_cause(self), told, is_loss ? state.fault_span : 0);
+  }
   void trace_start(const std::string& child) const {
     auto& state = self->state;
     const bool is_first = state.started.insert(child).second;
@@ -154,11 +163,13 @@ bool perform(Self self, SupervisorEffects effects) {
 
 template <class Message>
 void take(Self self, const Message& message) {
+  self->state.fault_span = 0;
   perform(self, self->state.core->hear(message, now(self)));
 }
 
 void tick(Self self) {
   self->delayed_send(self, kTickPeriod, Tick{});
+  self->state.fault_span = 0;
   perform(self, self->state.core->tick(now(self)));
 }
 
@@ -203,10 +214,15 @@ void child_ended(Self self, const caf::down_msg& down) {
 
 [[nodiscard]] Status replay(SupervisorState& state) {
   JournalPosition after;
-  while (after < state.settings.journal->last_position()) {
+  const JournalPosition last = state.settings.journal->last_position();
+  while (after < last) {
     const auto entries = state.settings.journal->load(after, kEntriesPerLetter);
     if (!entries) return entries.failure();
-    for (const JournalEntry& entry : *entries) state.core->replay(entry);
+    for (const JournalEntry& entry : *entries) {
+      state.core->replay(entry);
+      const bool may_be_untraced = entry.position.value + kEntriesTracedAgain > last.value;
+      if (may_be_untraced) trace_whole_entry(state.trace, entry);
+    }
     after.value += entries->size();
   }
   return Done{};

@@ -44,6 +44,7 @@ struct SupervisorState {
   std::map<caf::actor_addr, SupervisedChild> children;
   std::set<std::string> started;  // children that have been there: one that starts again is a restart
   ActorTrace trace;
+  std::uint64_t fault_span = 0;  // of the loss whose consequences are being performed; 0: none
   ~SupervisorState();  // ends the children
 };
 

@@ -17,11 +17,21 @@ constexpr auto kTickPeriod = 100ms;
 
 [[nodiscard]] Instant now(Self self) { return self->clock().now(); }
 
+// Orders, questions and the vote; what people are told of them under its own name.
+void trace(Self self, const Letter& letter) {
+  const auto* told = std::get_if<RunEvent>(&letter.body);
+  if (told == nullptr) return trace_letter(self->state.trace, TraceKind::kPhase, letter);
+  Cause cause;
+  cause.step = self->state.core->step();
+  cause.hop = self->state.settings.core.stage.value;
+  trace_event(self->state.trace, cause, *told);
+}
+
 void perform(Self self, SyncGroupEffects effects) {
   const auto& settings = self->state.settings;
   for (const std::string& reason : effects.reasons) log_info(compose("sync_group/", settings.core.stage), reason);
   for (Letter& letter : effects.letters) {
-    trace_letter(self->state.trace, TraceKind::kPhase, letter);
+    trace(self, letter);
     self->send(settings.router, std::move(letter));
   }
 }

@@ -9,7 +9,8 @@ namespace {
 
 using Self = TracerActor::stateful_pointer<TracerState>;
 
-constexpr std::chrono::milliseconds kFlushInterval{100};
+// What has not been written when the machine dies is lost: at most the last 200 ms, also where threads wait for a core.
+constexpr std::chrono::milliseconds kFlushInterval{50};
 
 void flush(Self self) {
   const auto flushed = self->state.drain->flush();

@@ -106,6 +106,31 @@ CommandSpec kill() {
           "Exit status: 0 done, 2 nothing has that name, 4 the spawner is not reached, or its run is over."};
 }
 
+const PositionalSpec kTracedRun{"RUN", false, "a run directory (default: the newest under runs/)"};
+
+CommandSpec trace_export() {
+  return {"trace export",
+          "Writes a run's trace for Perfetto, or draws it.",
+          {kTracedRun},
+          {{"--out", kValue, "FILE",
+            "the JSON for ui.perfetto.dev and chrome://tracing (default: RUN/trace/perfetto.json)"},
+           {"--svg", kValue, "FILE", "a picture; by default of what happened around the first death of a process"},
+           {"--from", kValue, "T", "where the picture begins: seconds since the run began, or a step, as in step12"},
+           {"--to", kValue, "T", "where it ends"}},
+          "With --svg alone no JSON is written. Work and letters are in the trace with trace.level=all only."};
+}
+
+CommandSpec trace_check() {
+  return {
+      "trace check",
+      "Verifies the invariants of a run from its trace.",
+      {kTracedRun},
+      {{"--against", kValue, "RUN", "a run that must have ended with the same weights, bit for bit"}},
+      "S-1 every microbatch counted once per stage and step, S-2 one commit per step, S-3 equal replicas, S-4 nothing\n"
+      "outside the view, S-6 bounded queues; --against adds S-5. A trace at trace.level=all says what each replica\n"
+      "did; at lifecycle, what was committed. Exit status: 0 all hold, 1 one is broken, 2 usage, 3 unreadable."};
+}
+
 std::vector<CommandSpec> make_commands() {
   return {
       train(),
@@ -124,6 +149,14 @@ std::vector<CommandSpec> make_commands() {
        {kRun},
        {{"--to", kValue, "DIR", "a folder for config.json and model.safetensors"}, kStep},
        ""},
+      trace_export(),
+      {"trace why",
+       "Tells one microbatch's story.",
+       {{"STEP/MB", true, "the step and the index of the microbatch in it, as in 12/3"}, kTracedRun},
+       {},
+       "Needs a trace at trace.level=all. Times are relative to the step's begin."},
+      trace_check(),
+      {"trace summary", "Says what a run spent its time on.", {kTracedRun}, {}, ""},
       {"data fetch", "Gets a corpus and says where it lies.", {{"NAME", true, "austen or kjv"}}, {}, ""},
       {"data order",
        "Prints the order of samples: `step mb offset offset ...`, one line per microbatch.",
@@ -155,9 +188,9 @@ const CommandSpec& command_named(std::string_view name) {
 }
 
 const std::vector<std::string>& commands_not_in_this_version() {
-  static const std::vector<std::string> names = {"ps",       "logs",       "top",   "chaos",    "drain",
-                                                 "evict",    "token",      "trace", "import",   "plan",
-                                                 "simulate", "experiment", "runs",  "dashboard"};
+  static const std::vector<std::string> names = {"ps",         "logs",  "top",      "chaos", "drain",
+                                                 "evict",      "token", "import",   "plan",  "simulate",
+                                                 "experiment", "runs",  "dashboard"};
   return names;
 }
 

@@ -4,6 +4,7 @@
 #include "launch/arguments.h"
 #include "launch/child_process.h"
 #include "launch/commands/data/data.h"
+#include "launch/commands/inspect/trace.h"
 #include "launch/interface.h"
 #include "launch/say.h"
 #include "launch/subcommands.h"
@@ -46,6 +47,10 @@ std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
       {&command_named("eval"), in_worker(eval_options, words)},
       {&command_named("sample"), in_worker(sample_options, words)},
       {&command_named("export"), bind(export_options, run_export)},
+      {&command_named("trace export"), bind(trace_export_options, run_trace_export)},
+      {&command_named("trace why"), bind(trace_why_options, run_trace_why)},
+      {&command_named("trace check"), bind(trace_check_options, run_trace_check)},
+      {&command_named("trace summary"), bind(trace_summary_options, run_trace_summary)},
       {&command_named("data fetch"), [](const Options& options) { return run_data_fetch(*options.positional(0)); }},
       {&command_named("data order"), data_order},
       {&command_named("init"), in_worker(init_options, words)},
@@ -61,6 +66,10 @@ int refuse_unknown(const std::string& word) {
   for (const auto& name : commands_not_in_this_version())
     if (name == word) return report(fail(Error::kUsage, "shoal " + word + ": not in this version"));
   if (word == "data") return report(fail(Error::kUsage, "shoal data: say `data fetch` or `data order`"));
+  if (word == "trace") {
+    return report(
+        fail(Error::kUsage, "shoal trace: say `trace export`, `trace why`, `trace check` or `trace summary`"));
+  }
   std::vector<std::string> names;
   for (const auto& command : commands()) names.push_back(command.name);
   return report(fail(Error::kUsage, compose("there is no command '", word, "'", did_you_mean(word, names),

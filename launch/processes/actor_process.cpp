@@ -7,6 +7,7 @@
 
 #include "actors/tracer.h"
 #include "runtime/base/log.h"
+#include "runtime/trace/machine.h"
 #include "runtime/transport/caf_config.h"
 
 namespace shoal {
@@ -102,6 +103,8 @@ std::shared_ptr<Tracer> ActorProcess::keep_trace(const std::string& folder, cons
   CHECK(owned_.empty(), "the trace is the first actor of a process, so that it ends last");
   TracerSettings settings;
   settings.level = level;
+  settings.machine = machine_number();
+  settings.ring_path = ring_path_of(trace_path(folder, file));
   auto kept = std::make_shared<Tracer>(settings, std::make_shared<SteadyClock>());
   own(system_->spawn<caf::detached>(tracer, TracerActorSettings{kept, trace_path(folder, file), settings_.name}));
   return kept;

@@ -194,6 +194,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   ActorProcess& process = **started;
   Rendezvous rendezvous{core.run, core.term, kProtocolVersion, {}};
   const auto trace = process.keep_trace(run.root.string(), "spawner", parts.config.trace.level);
+  trace->set_process(kSpawnerProcess, core.term);
   auto mail_config = router_config(process, ProcessRole::kSpawner, "spawner", rendezvous);
   mail_config.tracer = trace;
   const auto mail = process.system().spawn(router, std::move(mail_config));

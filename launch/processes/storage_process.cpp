@@ -81,8 +81,9 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   process.own_vital(router_actor, "router");
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});
   if (!port) return port.failure();
-  process.own_vital(process.system().spawn<caf::detached>(storage, StorageSettings{std::move(writer), router_actor}),
-                    "storage");
+  process.own_vital(
+      process.system().spawn<caf::detached>(storage, StorageSettings{std::move(writer), router_actor, trace}),
+      "storage");
   NodeAgentSettings agent;
   agent.join.name = "storage";
   agent.join.role = ProcessRole::kStorage;

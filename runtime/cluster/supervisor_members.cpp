@@ -57,6 +57,9 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
 SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) {
   if (processes_.is_alive(heartbeat.process)) {
     processes_.heard(heartbeat.process, now);
+    const auto now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
+    const HeartbeatEcho echo{heartbeat.process, heartbeat.sequence, heartbeat.sent_ns, now_ns, now_ns};
+    if (heartbeat.sent_ns != 0) send(to_node_agent(heartbeat.process), echo);
   } else if (processes_.find(heartbeat.process) != nullptr && phase_ < Phase::kEnding) {
     send(to_node_agent(heartbeat.process), EndProcess{"it was given up as lost; its keeper starts a new one", 1});
   }

@@ -1,6 +1,7 @@
 // Turns of the core: every call collects its effects, and time goes to what the replica does when the call returns.
 #include "runtime/pipeline/replica.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/base/check.h"
@@ -74,6 +75,16 @@ Address ReplicaCore::upstream(Incarnation replica) const {
 
 TrainingWork ReplicaCore::training_work() const {
   return phase_ == Phase::kOpen && is_member() ? TrainingWork::kAllowed : TrainingWork::kHeld;
+}
+
+std::size_t ReplicaCore::evaluations_max() const {
+  return std::max<std::size_t>(kEvaluationsMax, 2 * std::size_t{setup_.microbatch_count});
+}
+
+std::size_t ReplicaCore::waiting_max() const { return 2 * std::size_t{setup_.microbatch_count} + kEvaluationsMax; }
+
+ReplicaFill ReplicaCore::fill() const {
+  return {waiting_.size(), waiting_max(), held_parts_.size(), evaluations_.size(), evaluations_max()};
 }
 
 bool ReplicaCore::has_job() const { return queue_.has_task(training_work()); }

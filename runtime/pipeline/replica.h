@@ -24,6 +24,7 @@
 #include "runtime/base/config.h"
 #include "runtime/pipeline/compute_queue.h"
 #include "runtime/pipeline/ledger.h"
+#include "runtime/pipeline/replica_fill.h"
 #include "runtime/pipeline/replica_job.h"
 #include "runtime/pipeline/replica_time.h"
 #include "runtime/sync/ring.h"
@@ -73,8 +74,6 @@ struct ReplicaCounters {
   std::uint64_t repeated_forwards = 0;
 };
 
-inline constexpr std::size_t kHeldPartsMax = 4096;                // of kRingBucketBytes each
-inline constexpr std::size_t kEvaluationsMax = 64;                // unanswered at a time, or 2 x microbatches if more
 inline constexpr Duration kStateRetry = std::chrono::seconds(5);  // until StateImage or StateUnavailable comes
 inline constexpr Duration kReadyRetry = std::chrono::seconds(2);  // StageReady, until the own Add was read
 
@@ -116,6 +115,7 @@ class ReplicaCore {
   [[nodiscard]] bool is_member() const { return membership_ == Membership::kMember; }
   [[nodiscard]] const ReplicaCounters& counters() const { return counters_; }
   [[nodiscard]] std::vector<ManifestEntry> manifest() const { return ledger_.manifest(); }
+  [[nodiscard]] ReplicaFill fill() const;
 
  private:
   enum class Membership : std::uint8_t { kLoading, kReady, kMember, kEnded };
@@ -150,6 +150,8 @@ class ReplicaCore {
   [[nodiscard]] Activity resting_activity() const;
   [[nodiscard]] bool is_last_stage() const { return setup_.stage.value + 1 == setup_.stage_count; }
   [[nodiscard]] TrainingWork training_work() const;
+  [[nodiscard]] std::size_t evaluations_max() const;
+  [[nodiscard]] std::size_t waiting_max() const;
 
   // replica_data.cpp: Forward, Backward, Ask and what was computed for them.
   void take_forward(const Forward& message);

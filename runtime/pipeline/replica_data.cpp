@@ -77,10 +77,9 @@ void ReplicaCore::refuse(const Waiter& asker, Purpose purpose, RefusalReason rea
 
 // The step in progress here is not yet its step, or the journal has not yet told of its sender: it waits, bounded.
 void ReplicaCore::wait_for_version(const Forward& message) {
-  const std::size_t count_max = 2 * static_cast<std::size_t>(setup_.microbatch_count) + kEvaluationsMax;
   const WaitingKey key{message.purpose, message.cause.microbatch, message.sender};
   const bool is_too_early = wanted_version(message) > version_ + 1;
-  if (is_too_early || (waiting_.size() >= count_max && !waiting_.contains(key))) {
+  if (is_too_early || (waiting_.size() >= waiting_max() && !waiting_.contains(key))) {
     return refuse({message.sender, message.cause}, message.purpose, RefusalReason::kStepNotReached);
   }
   if (message.cause.position > position_) fetch_journal();
@@ -100,8 +99,7 @@ void ReplicaCore::take_evaluation(const Forward& message) {
     if (std::none_of(waiters.begin(), waiters.end(), is_same)) waiters.push_back(asker);
     return;
   }
-  const std::size_t count_max = std::max<std::size_t>(kEvaluationsMax, 2 * std::size_t{setup_.microbatch_count});
-  if (evaluations_.size() >= count_max) return refuse(asker, message.purpose, RefusalReason::kBusy);
+  if (evaluations_.size() >= evaluations_max()) return refuse(asker, message.purpose, RefusalReason::kBusy);
   Evaluation evaluation{message, {asker}, Hop{setup_.self, 0, 0, static_cast<float>(transfer_ms_)}, now_};
   evaluations_.emplace(message.cause.microbatch, std::move(evaluation));
   queue_.add({TaskKind::kEvaluate, message.cause.microbatch});

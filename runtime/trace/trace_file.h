@@ -1,18 +1,23 @@
 // The file of one process's events, appended to by each of its lives.
 //
 //   file  = block*            block = "SHTR" u32 kind, u32 byte count n, n bytes (all numbers little-endian)
-//   kind 1 begin    a life begins: u32 version, u64 process incarnation (0: not known yet), i64 wall clock ns and i64
-//                   steady clock ns of the same instant (time_ns counts from it), the process's name
+//   kind 1 begin    a life begins: u32 version, u64 process incarnation (0: the spawner, or not known yet), i64 wall
+//                   clock ns and i64 steady clock ns of the same instant (time_ns counts from it), u64 machine, u8
+//                   level, the process's name
 //   kind 2 name     u16 number, text: an actor's name
 //   kind 3 events   fixed-size records (kEventBytes each, fields in the order of event.h)
 //   kind 4 dropped  u64: events lost since the last such block
 //   kind 5 process  u64: the incarnation this process has been given
+//   kind 6 end      nothing: what was recorded is in the file, whole. A life without it was cut off
 //
-// A process that is killed leaves at most a torn last block: a reader stops there, and the next life cuts it off.
+// A process that is killed leaves at most a torn last block: a reader stops there, and the next life cuts it off. What
+// it had recorded and not written lies in its ring (ring_memory.h): readers take it from there, and so does the next
+// life, into the life that it belongs to.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,32 +25,38 @@
 #include "messages/ids.h"
 #include "runtime/base/error.h"
 #include "runtime/trace/event.h"
+#include "runtime/trace/ring_memory.h"
 
 namespace shoal {
 
-inline constexpr std::uint32_t kTraceVersion = 1;
+inline constexpr std::uint32_t kTraceVersion = 2;
 
 struct TraceBegin {
   ProcessIncarnation process;
   std::int64_t wall_ns = 0;    // since the Unix epoch
-  std::int64_t steady_ns = 0;  // of the machine's steady clock: processes of one machine share it
+  std::int64_t steady_ns = 0;  // of the machine's steady clock
+  std::uint64_t machine = 0;   // processes with the same number share that clock; 0: not known
+  TraceLevel level = TraceLevel::kOff;
   std::string process_name;
   friend bool operator==(const TraceBegin&, const TraceBegin&) = default;
 };
 
 // One life of a process.
 struct TraceLife {
-  TraceBegin begin;  // its process is the last one given
+  TraceBegin begin;                             // its process is the last one given
+  std::vector<ProcessIncarnation> processes{};  // all that it was given, in order
   std::map<ActorName, std::string> names;
   std::vector<TraceEvent> events;
   std::uint64_t dropped = 0;
+  bool is_whole = false;  // it ended in order; otherwise its last events are missing
 };
 
 class TraceFile {
  public:
-  // Makes the folder and the file if need be, cuts off a torn end, begins a life. Errors: kIo; kInvalidData when
-  // something else lies at `path`.
-  [[nodiscard]] static Result<TraceFile> open(const std::string& path, const TraceBegin& begin);
+  // Makes the folder and the file if need be, cuts off a torn end, adds what the last life left behind, begins a life.
+  // Errors: kIo; kInvalidData when something else lies at `path`.
+  [[nodiscard]] static Result<TraceFile> open(const std::string& path, const TraceBegin& begin,
+                                              const std::optional<LeftBehind>& left = std::nullopt);
 
   TraceFile(TraceFile&& other) noexcept;
   TraceFile& operator=(TraceFile&& other) noexcept;
@@ -56,19 +67,21 @@ class TraceFile {
   [[nodiscard]] Status add_events(std::span<const TraceEvent> events);
   [[nodiscard]] Status add_dropped(std::uint64_t count);
   [[nodiscard]] Status add_process(ProcessIncarnation process);
+  [[nodiscard]] Status add_end();
 
  private:
   TraceFile(int descriptor, std::string path, std::uint64_t size)
       : descriptor_(descriptor), path_(std::move(path)), size_(size) {}
-  [[nodiscard]] Status append(std::uint32_t kind, const std::string& body);
+  // block: room for its header, then its body.
+  [[nodiscard]] Status append(std::uint32_t kind, std::string block);
 
   int descriptor_ = -1;
   std::string path_;
   std::uint64_t size_ = 0;  // of the whole blocks
 };
 
-// The lives in a file, oldest first; a torn last block is left out. Errors: kIo, kInvalidData (not a trace file, or of
-// another version).
+// The lives in a file, oldest first, the last one with what lies in its ring; a torn last block is left out. Errors:
+// kIo, kInvalidData (not a trace file, or of another version).
 [[nodiscard]] Result<std::vector<TraceLife>> read_trace_file(const std::string& path);
 
 }  // namespace shoal

@@ -1,7 +1,8 @@
 // What letters and journal entries are in a trace, so that an actor records one with one line.
 //
 //   trace_letter(trace, TraceKind::kSend, letter)   router: post, deliver, undeliverable (kSend, kReceive, kDrop)
-//   trace_entry(trace, entry)                       supervisor: appended; stage: followed
+//   trace_entry(trace, entry)                       stage: followed         trace_whole_entry: supervisor, appended
+//   trace_event(trace, cause, event)                supervisor: what it announces
 //
 // A no-op, apart from one comparison, for kinds that the level leaves out.
 #pragma once
@@ -21,8 +22,20 @@ namespace shoal {
 // Bytes of the tensors in it.
 [[nodiscard]] std::uint64_t tensor_bytes(const MessageBody& body);
 
-void trace_letter(const ActorTrace& trace, TraceKind kind, const Letter& letter);
-// Commits as kCommit, membership and the run's end as kView.
+// Whom it is for where that is a replica; else whom it is from or about where it says so; else 0.
+[[nodiscard]] Incarnation subject_of(const Letter& letter);
+
+// time_ns: when it happened (ActorTrace::now_ns), or 0: now.
+void trace_letter(const ActorTrace& trace, TraceKind kind, const Letter& letter, std::int64_t time_ns = 0);
+// Commits as kCommit, membership and the run's end as kView. What everybody who follows the journal records.
 void trace_entry(const ActorTrace& trace, const JournalEntry& entry);
+// The same and, of a commit, what each stage and each of its members contributed. What the writer of the journal
+// records; `parent` is the span in which the entry came about.
+void trace_whole_entry(const ActorTrace& trace, const JournalEntry& entry, std::uint64_t parent = 0);
+
+// A commit's content as one number: equal for equal commits, whether or not their details travelled with them (S-2).
+[[nodiscard]] std::uint64_t content_number(const Commit& commit);
+// What people are told, as kNote; losses as kFault, starts over as kRestart. span: of what follows from it.
+void trace_event(const ActorTrace& trace, const Cause& cause, const RunEvent& event, std::uint64_t span = 0);
 
 }  // namespace shoal

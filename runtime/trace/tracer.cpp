@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kBatchEvents = 1024;  // per block of the file
 constexpr std::size_t kNamesMax = 65535;    // a name is 16 bits; the last one stands for all further actors
 constexpr unsigned kSpanCounterBits = 40;
+constexpr std::uint64_t kSpawnerSpans = std::uint64_t{1} << 63U;  // its terms stand where others have their number
 
 template <class ClockDuration>
 std::int64_t nanoseconds(ClockDuration duration) {
@@ -22,17 +23,31 @@ std::int64_t nanoseconds(ClockDuration duration) {
 }  // namespace
 
 Tracer::Tracer(TracerSettings settings, std::shared_ptr<const Clock> clock)
-    : level_(settings.level),
+    : level_(TraceLevel::kOff),
       clock_(std::move(clock)),
       begun_(clock_->now()),
       begun_wall_ns_(nanoseconds(clock_->wall_now().time_since_epoch())),
-      ring_(settings.ring_capacity) {}
+      settings_(std::move(settings)) {
+  set_level(settings_.level);
+}
+
+void Tracer::set_level(TraceLevel level) {
+  const std::lock_guard lock(drain_mutex_);
+  if (level != TraceLevel::kOff && !ring_) {
+    const RingOwner owner{begun_wall_ns_, nanoseconds(begun_.time_since_epoch())};
+    if (!settings_.ring_path.empty()) left_ = read_ring(settings_.ring_path);
+    ring_.emplace(RingMemory::in_file(settings_.ring_path, settings_.ring_capacity, owner));
+  }
+  level_.store(level, std::memory_order_release);
+}
 
 void Tracer::record(TraceEvent event) {
   if (!wants(event.kind)) return;
-  event.time_ns = nanoseconds(clock_->now() - begun_);
-  ring_.push(event);
+  if (event.time_ns == 0) event.time_ns = now_ns();
+  ring_->push(event);
 }
+
+std::int64_t Tracer::now_ns() const { return nanoseconds(clock_->now() - begun_); }
 
 ActorName Tracer::name(const std::string& actor) {
   const std::lock_guard lock(names_mutex_);
@@ -45,8 +60,17 @@ ActorName Tracer::name(const std::string& actor) {
 }
 
 std::uint64_t Tracer::new_span() {
-  return process_.load(std::memory_order_relaxed) << kSpanCounterBits |
-         (spans_.fetch_add(1, std::memory_order_relaxed) + 1);
+  return span_origin_.load(std::memory_order_relaxed) | (spans_.fetch_add(1, std::memory_order_relaxed) + 1);
+}
+
+void Tracer::set_process(ProcessIncarnation process, Term term) {
+  const bool is_spawner = process.value == 0;
+  span_origin_.store(is_spawner ? kSpawnerSpans | term.value << kSpanCounterBits : process.value << kSpanCounterBits);
+  process_.store(process.value);
+}
+
+ProcessIncarnation process_of_span(std::uint64_t span) {
+  return {(span & kSpawnerSpans) != 0 ? 0 : span >> kSpanCounterBits};
 }
 
 ActorTrace::ActorTrace(std::shared_ptr<Tracer> tracer, const std::string& actor, Incarnation incarnation)
@@ -58,11 +82,16 @@ void ActorTrace::record(TraceKind kind, const Cause& cause, std::uint64_t bytes,
   if (!wants(kind)) return;
   TraceEvent event;
   event.kind = kind;
-  event.actor = name_;
-  event.incarnation = incarnation_;
   event.cause = cause;
   event.bytes = bytes;
   event.set_detail(detail);
+  record(event);
+}
+
+void ActorTrace::record(TraceEvent event) const {
+  if (!wants(event.kind)) return;
+  event.actor = name_;
+  event.incarnation = incarnation_;
   tracer_->record(event);
 }
 
@@ -70,12 +99,10 @@ std::uint64_t ActorTrace::start(const Cause& cause, std::string_view detail) con
   if (!wants(TraceKind::kStart)) return 0;
   TraceEvent event;
   event.kind = TraceKind::kStart;
-  event.actor = name_;
-  event.incarnation = incarnation_;
   event.cause = cause;
   event.span = tracer_->new_span();
   event.set_detail(detail);
-  tracer_->record(event);
+  record(event);
   return event.span;
 }
 
@@ -83,12 +110,10 @@ void ActorTrace::end(std::uint64_t span, const Cause& cause, std::uint64_t bytes
   if (span == 0 || !wants(TraceKind::kEnd)) return;
   TraceEvent event;
   event.kind = TraceKind::kEnd;
-  event.actor = name_;
-  event.incarnation = incarnation_;
   event.cause = cause;
   event.span = span;
   event.bytes = bytes;
-  tracer_->record(event);
+  record(event);
 }
 
 std::string trace_path(const std::string& run_directory, const std::string& process_name) {
@@ -102,7 +127,10 @@ TraceDrain::TraceDrain(std::shared_ptr<Tracer> tracer, std::string path, std::st
   CHECK(tracer_ != nullptr, "a drain has a tracer");
 }
 
-TraceDrain::~TraceDrain() { (void)flush(); }
+TraceDrain::~TraceDrain() {
+  const Status flushed = flush();
+  if (flushed && file_) (void)file_->add_end();
+}
 
 Status TraceDrain::flush() {
   if (tracer_->level() == TraceLevel::kOff) return Done{};
@@ -112,9 +140,12 @@ Status TraceDrain::flush() {
     begin.process = ProcessIncarnation{process_written_ = tracer_->process_.load()};
     begin.wall_ns = tracer_->begun_wall_ns_;
     begin.steady_ns = nanoseconds(tracer_->begun_.time_since_epoch());
+    begin.machine = tracer_->settings_.machine;
+    begin.level = tracer_->level();
     begin.process_name = process_name_;
-    auto opened = TraceFile::open(path_, begin);
+    auto opened = TraceFile::open(path_, begin, tracer_->left_);
     if (!opened) return opened.failure();
+    tracer_->left_.reset();
     file_.emplace(std::move(opened.value()));
   }
   return write_what_is_new();
@@ -128,7 +159,7 @@ Status TraceDrain::write_what_is_new() {
   }
   if (auto written = write_names(); !written) return written;
   if (auto written = write_events(); !written) return written;
-  const std::uint64_t dropped = tracer_->ring_.dropped();
+  const std::uint64_t dropped = tracer_->ring_->dropped();
   const std::uint64_t lost = dropped - tracer_->dropped_told_ + refused_;
   if (lost == 0) return Done{};
   if (auto written = file_->add_dropped(lost); !written) return written;
@@ -153,13 +184,17 @@ Status TraceDrain::write_names() {
 
 // At most one ring's worth per call, so that a flush ends whatever is recorded meanwhile.
 Status TraceDrain::write_events() {
-  for (std::size_t left = tracer_->ring_.capacity(); left > 0;) {
+  TraceRing& ring = *tracer_->ring_;
+  for (std::size_t left = ring.capacity(); left > 0;) {
     batch_.clear();
-    TraceEvent event;
-    while (batch_.size() < kBatchEvents && tracer_->ring_.pop(event)) batch_.push_back(event);
+    while (const TraceEvent* event = batch_.size() < kBatchEvents ? ring.peek(batch_.size()) : nullptr) {
+      batch_.push_back(*event);
+    }
     if (batch_.empty()) return Done{};
     left -= std::min(left, batch_.size());
-    if (auto written = file_->add_events(batch_); !written) {
+    const Status written = file_->add_events(batch_);
+    ring.release(batch_.size());
+    if (!written) {
       refused_ += batch_.size();
       return written;
     }

@@ -1,6 +1,6 @@
 // Where the actors of a process record what happens to them, and how it reaches a file.
 //
-//   actor ──record──▶ Tracer: ring ──▶ TraceDrain::flush (the tracer actor, every 100 ms) ──▶ RUN/trace/<process>.trace
+//   actor ──record──▶ Tracer: ring ──▶ TraceDrain::flush (the tracer actor, every 50 ms) ──▶ RUN/trace/<process>.trace
 //
 // record() is called on hot paths: it never blocks and never allocates; what does not fit into the ring is counted.
 // The tracer outlives the drain, so that a drain that dies is replaced and what was recorded meanwhile is not lost.
@@ -25,6 +25,8 @@ namespace shoal {
 struct TracerSettings {
   TraceLevel level = TraceLevel::kLifecycle;          // until set_level
   std::size_t ring_capacity = std::size_t{1} << 14U;  // events; a power of two
+  std::uint64_t machine = 0;                          // machine.h
+  std::string ring_path;                              // ring_memory.h; empty: in memory
 };
 
 class Tracer {
@@ -33,18 +35,20 @@ class Tracer {
 
   // Whether events of this kind are kept at all: ask before computing what only an event needs.
   [[nodiscard]] bool wants(TraceKind kind) const { return is_traced(kind, level()); }
-  // Stamps the time and keeps the event if its kind is wanted. Any thread.
+  // Keeps the event if its kind is wanted; stamps the time unless it is set. Any thread.
   void record(TraceEvent event);
+  // For an event that is recorded later than it happens.
+  [[nodiscard]] std::int64_t now_ns() const;
   // A number for an actor's name, the same for the same name. Any thread; takes a lock, so once per actor.
   [[nodiscard]] ActorName name(const std::string& actor);
-  // A number for a span that no other process of the run gives. Any thread.
+  // A number for a span that no other process of the run gives, nor the spawner of another term. Any thread.
   [[nodiscard]] std::uint64_t new_span();
-  // Once this process has been welcomed.
-  void set_process(ProcessIncarnation process) { process_.store(process.value); }
+  // Once this process has been welcomed, or knows that it is the spawner.
+  void set_process(ProcessIncarnation process, Term term);
 
   // A process that learns the run's level when it is welcomed begins with kOff: nothing is kept, no file is made.
-  void set_level(TraceLevel level) { level_.store(level, std::memory_order_relaxed); }
-  [[nodiscard]] TraceLevel level() const { return level_.load(std::memory_order_relaxed); }
+  void set_level(TraceLevel level);
+  [[nodiscard]] TraceLevel level() const { return level_.load(std::memory_order_acquire); }
 
  private:
   friend class TraceDrain;
@@ -53,10 +57,13 @@ class Tracer {
   std::shared_ptr<const Clock> clock_;
   Instant begun_;
   std::int64_t begun_wall_ns_;
-  TraceRing ring_;
+  TracerSettings settings_;
+  std::optional<TraceRing> ring_;   // there before the level is anything but kOff
+  std::optional<LeftBehind> left_;  // by the life before, in the ring's file
   std::atomic<std::uint64_t> process_{0};
+  std::atomic<std::uint64_t> span_origin_{0};
   std::atomic<std::uint64_t> spans_{0};
-  std::mutex drain_mutex_;          // one consumer at a time; guards the next
+  std::mutex drain_mutex_;          // one consumer at a time; guards the next, and the making of the ring
   std::uint64_t dropped_told_ = 0;  // of the ring's count, what is in the file
   std::mutex names_mutex_;
   std::vector<std::string> names_;
@@ -71,15 +78,39 @@ class ActorTrace {
 
   [[nodiscard]] bool wants(TraceKind kind) const { return tracer_ && tracer_->wants(kind); }
   void record(TraceKind kind, const Cause& cause, std::uint64_t bytes = 0, std::string_view detail = {}) const;
+  // Of this actor, whatever the event says.
+  void record(TraceEvent event) const;
   // kStart, and the number of its span for end(); 0 when nothing is recorded.
   [[nodiscard]] std::uint64_t start(const Cause& cause, std::string_view detail = {}) const;
   void end(std::uint64_t span, const Cause& cause, std::uint64_t bytes = 0) const;
+  // 0 when events of this kind are not kept.
+  [[nodiscard]] std::uint64_t new_span(TraceKind kind) const { return wants(kind) ? tracer_->new_span() : 0; }
+  [[nodiscard]] std::int64_t now_ns() const { return tracer_ ? tracer_->now_ns() : 0; }
 
  private:
   std::shared_ptr<Tracer> tracer_;
   ActorName name_;
   Incarnation incarnation_;
 };
+
+// kStart now and kEnd when it goes out of scope.
+class TracedSpan {
+ public:
+  TracedSpan(const ActorTrace& trace, const Cause& cause, std::string_view detail, std::uint64_t bytes = 0)
+      : trace_(&trace), cause_(cause), bytes_(bytes), span_(trace.start(cause, detail)) {}
+  ~TracedSpan() { trace_->end(span_, cause_, bytes_); }
+  TracedSpan(const TracedSpan&) = delete;
+  TracedSpan& operator=(const TracedSpan&) = delete;
+
+ private:
+  const ActorTrace* trace_;
+  Cause cause_;
+  std::uint64_t bytes_;
+  std::uint64_t span_;
+};
+
+// The process in whose life a span was given: the spawner's (0) are of any term.
+[[nodiscard]] ProcessIncarnation process_of_span(std::uint64_t span);
 
 // RUN/trace/<process>.trace; slashes of the name become dashes.
 [[nodiscard]] std::string trace_path(const std::string& run_directory, const std::string& process_name);
@@ -90,7 +121,7 @@ class TraceDrain {
   TraceDrain(std::shared_ptr<Tracer> tracer, std::string path, std::string process_name);
   TraceDrain(const TraceDrain&) = delete;
   TraceDrain& operator=(const TraceDrain&) = delete;
-  // Writes what is left.
+  // Writes what is left, and that this was all.
   ~TraceDrain();
 
   // Writes what is in the ring. Events that the disk refuses are lost and counted. Errors: kIo, kInvalidData.

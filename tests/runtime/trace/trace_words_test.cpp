@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "runtime/cluster/view.h"
 #include "tests/runtime/data/scratch.h"
 #include "tests/support/manual_clock.h"
 
@@ -62,6 +65,66 @@ TEST(TraceWords, RecordLettersAndEntriesInOneLine) {
   EXPECT_EQ(events[2].kind, TraceKind::kCommit);
   EXPECT_EQ(events[2].cause.step, StepId{12});
   EXPECT_EQ(events[2].cause.position, JournalPosition{2});
+}
+
+std::vector<TraceEvent> events_of(const std::function<void(const ActorTrace&)>& record) {
+  const Scratch scratch;
+  const std::string path = trace_path(scratch.path().string(), "spawner");
+  const auto tracer = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
+  {
+    const TraceDrain drain(tracer, path, "spawner");
+    record(ActorTrace(tracer, "supervisor"));
+  }
+  return read_trace_file(path)->at(0).events;
+}
+
+JournalEntry commit_of(std::vector<std::uint32_t> microbatches) {
+  StageCommit stage{StageId{1}, Epoch{Incarnation{5}, 3}, 77, {}};
+  stage.manifests.push_back({Incarnation{12}, {}});
+  for (const std::uint32_t index : microbatches) stage.manifests[0].entries.push_back({MicrobatchId{index}, 8, 0, {}});
+  Commit commit;
+  commit.step = StepId{4};
+  commit.token_count = 800;
+  commit.stages = {stage};
+  return {JournalPosition{9}, Branch{1}, Term{2}, commit};
+}
+
+TEST(TraceWords, ACommitIsRecordedWithWhatEachMemberContributed) {
+  const auto events = events_of([](const ActorTrace& trace) { trace_whole_entry(trace, commit_of({0, 7, 300}), 0); });
+  ASSERT_EQ(events.size(), 4U) << "the commit, its stage, and two parts of a manifest";
+  EXPECT_EQ(events[0].kind, TraceKind::kCommit);
+  EXPECT_EQ(events[0].subject, 800U);
+  EXPECT_EQ(events[1].kind, TraceKind::kStageCommit);
+  EXPECT_EQ(events[1].cause.attempt, 3U);
+  EXPECT_EQ(events[1].bytes, 77U);
+  EXPECT_EQ(events[2].kind, TraceKind::kManifest);
+  EXPECT_EQ(events[2].subject, 12U);
+  EXPECT_EQ(events[2].bytes, 2U);
+  EXPECT_EQ(static_cast<unsigned char>(events[2].detail[0]), 0x81);
+  EXPECT_EQ(events[3].cause.microbatch, MicrobatchId{kManifestBits});
+  EXPECT_EQ(events[3].bytes, 1U);
+  EXPECT_EQ(events_of([](const ActorTrace& trace) { trace_whole_entry(trace, commit_of({})); }).size(), 3U)
+      << "a member without microbatches is a member";
+}
+
+TEST(TraceWords, EqualCommitsHaveOneNumberWithOrWithoutDetails) {
+  const JournalEntry whole = commit_of({0, 1});
+  const auto number = [](const JournalEntry& entry) { return content_number(std::get<Commit>(entry.body)); };
+  EXPECT_EQ(number(whole), number(without_details(whole)));
+  JournalEntry other = whole;
+  std::get<Commit>(other.body).stages[0].digest = 78;
+  EXPECT_NE(number(whole), number(other));
+  other = whole;
+  std::get<Commit>(other.body).loss_sum = 1e-300;
+  EXPECT_NE(number(whole), number(other));
+}
+
+TEST(TraceWords, LettersSayWhomTheyAreForOrFrom) {
+  EXPECT_EQ(subject_of({{}, to_stage({}, Incarnation{3}), Backward{}}), Incarnation{3});
+  Manifest manifest;
+  manifest.member = Incarnation{4};
+  EXPECT_EQ(subject_of({{}, to_sync_group(StageId{1}), manifest}), Incarnation{4});
+  EXPECT_EQ(subject_of({{}, to_supervisor(), Heartbeat{}}), Incarnation{});
 }
 
 }  // namespace

@@ -3,13 +3,18 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
+#include <numeric>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "runtime/base/file.h"
+#include "runtime/trace/high_water.h"
 #include "tests/runtime/data/scratch.h"
 #include "tests/support/manual_clock.h"
 
@@ -25,7 +30,7 @@ Cause some_cause() {
 class TracedProcess {
  public:
   explicit TracedProcess(TraceLevel level = TraceLevel::kAll, std::size_t capacity = 64)
-      : tracer(std::make_shared<Tracer>(TracerSettings{level, capacity}, clock)) {}
+      : tracer(std::make_shared<Tracer>(TracerSettings{level, capacity, 0, {}}, clock)) {}
   [[nodiscard]] std::string path() const { return (scratch.path() / "trace" / "node1.trace").string(); }
   [[nodiscard]] std::vector<TraceLife> lives() const {
     auto read = read_trace_file(path());
@@ -44,11 +49,11 @@ TEST(Trace, AnEventComesBackAsItWasRecorded) {
   {
     TraceDrain drain(process.tracer, process.path(), "node1");
     process.clock->advance(3ms);
-    const std::uint64_t span = stage.start(some_cause(), "forward of a microbatch, cut here");
+    const std::uint64_t span = stage.start(some_cause(), "forward of a microbatch in one piece, cut here");
     process.clock->advance(5ms);
     stage.end(span, some_cause(), 4096);
     ASSERT_TRUE(drain.flush().ok());
-    process.tracer->set_process(ProcessIncarnation{21});
+    process.tracer->set_process(ProcessIncarnation{21}, Term{1});
     ActorTrace(process.tracer, "router/node1").record(TraceKind::kSend, some_cause(), 10);
   }
   const auto lives = process.lives();
@@ -63,7 +68,7 @@ TEST(Trace, AnEventComesBackAsItWasRecorded) {
   EXPECT_EQ(life.events[0].time_ns, 3'000'000);
   EXPECT_EQ(life.events[0].cause, some_cause());
   EXPECT_EQ(life.events[0].incarnation, Incarnation{9});
-  EXPECT_EQ(life.events[0].detail_text(), "forward of a microbatch,");
+  EXPECT_EQ(life.events[0].detail_text(), "forward of a microbatch in one p");
   EXPECT_EQ(life.names.at(life.events[0].actor), "stage/1/0");
   EXPECT_EQ(life.events[1].span, life.events[0].span);
   EXPECT_EQ(life.events[1].bytes, 4096U);
@@ -72,7 +77,7 @@ TEST(Trace, AnEventComesBackAsItWasRecorded) {
 
 TEST(Trace, TheLevelDecidesWhatIsKept) {
   for (const auto& [level, kept] : std::vector<std::pair<TraceLevel, std::size_t>>{
-           {TraceLevel::kOff, 0}, {TraceLevel::kLifecycle, 9}, {TraceLevel::kAll, 14}}) {
+           {TraceLevel::kOff, 0}, {TraceLevel::kLifecycle, 17}, {TraceLevel::kAll, 23}}) {
     TracedProcess process(level);
     const ActorTrace actor(process.tracer, "a");
     for (int kind = 0; kind <= static_cast<int>(kTraceKindLast); ++kind) {
@@ -163,10 +168,103 @@ TEST(TraceFile, AKilledProcessLeavesATornEndThatIsCutOff) {
     std::filesystem::resize_file(process.path(), cut);
     const auto lives = process.lives();
     EXPECT_EQ(lives.at(0).events.size(), 1U);
-    EXPECT_EQ(lives.size() == 2 && lives[1].events.size() == 1, cut == size);
+    EXPECT_EQ(lives.size() == 2 && lives[1].is_whole, cut == size);
   }
   { TraceDrain drain(process.tracer, process.path(), "node1"); }
   EXPECT_EQ(process.lives().size(), 2U);
+}
+
+// A child that records, writes some of it and is killed: what it left is what SIGKILL leaves.
+void record_and_die(const std::string& path, int written, int unwritten) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    TracerSettings settings{TraceLevel::kAll, 1024, 0, ring_path_of(path)};
+    const auto tracer = std::make_shared<Tracer>(settings, std::make_shared<ManualClock>());
+    const ActorTrace actor(tracer, "a");
+    TraceDrain drain(tracer, path, "node1");
+    for (int i = 0; i < written; ++i) actor.record(TraceKind::kSend, {}, static_cast<std::uint64_t>(i));
+    (void)drain.flush();
+    for (int i = 0; i < unwritten; ++i) actor.record(TraceKind::kSend, {}, static_cast<std::uint64_t>(written + i));
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+}
+
+std::vector<std::uint64_t> numbers_of(const TraceLife& life) {
+  std::vector<std::uint64_t> numbers;
+  for (const TraceEvent& event : life.events) numbers.push_back(event.bytes);
+  return numbers;
+}
+
+std::vector<std::uint64_t> first_numbers(std::uint64_t count) {
+  std::vector<std::uint64_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+TEST(TraceFile, WhatAKilledProcessHadNotWrittenIsInItsRing) {
+  for (const auto& [written, unwritten] : {std::pair{5, 7}, std::pair{0, 3}, std::pair{4, 0}, std::pair{900, 800}}) {
+    TracedProcess process;
+    record_and_die(process.path(), written, unwritten);
+    const auto lives = process.lives();
+    ASSERT_EQ(lives.size(), 1U);
+    EXPECT_FALSE(lives[0].is_whole);
+    EXPECT_EQ(numbers_of(lives[0]), first_numbers(static_cast<std::uint64_t>(written + unwritten)));
+    std::filesystem::remove(ring_path_of(process.path()));
+    EXPECT_EQ(process.lives()[0].events.size(), static_cast<std::size_t>(written)) << "the file alone";
+  }
+}
+
+TEST(TraceFile, TheNextLifeWritesDownWhatTheLastOneLeft) {
+  TracedProcess process;
+  record_and_die(process.path(), 5, 7);
+  record_and_die(process.path(), 2, 1);
+  const auto lives = process.lives();
+  ASSERT_EQ(lives.size(), 2U);
+  EXPECT_EQ(numbers_of(lives[0]), first_numbers(12));
+  EXPECT_EQ(numbers_of(lives[1]), first_numbers(3));
+}
+
+TEST(TraceFile, ARingOfAnotherLifeOrProgramIsNotBelieved) {
+  TracedProcess process;
+  record_and_die(process.path(), 5, 7);
+  const std::string ring = ring_path_of(process.path());
+  const std::string good = read_file(ring).value();
+  for (const std::size_t place : {std::size_t{0}, std::size_t{4}, std::size_t{8}, std::size_t{16}, std::size_t{24}}) {
+    std::string bad = good;
+    bad[place] = static_cast<char>(bad[place] ^ 1);
+    ASSERT_TRUE(replace_file(ring, bad).ok());
+    EXPECT_EQ(process.lives().at(0).events.size(), 5U) << "a header changed at byte " << place;
+  }
+  ASSERT_TRUE(replace_file(ring, good.substr(0, 5000)).ok());
+  EXPECT_EQ(process.lives().at(0).events.size(), 5U);
+}
+
+TEST(TraceFile, ARingThatIsBeingWrittenIsReadWithoutRepeats) {
+  TracedProcess process;
+  TracerSettings settings{TraceLevel::kAll, 1024, 0, ring_path_of(process.path())};
+  {
+    const auto tracer = std::make_shared<Tracer>(settings, process.clock);
+    const ActorTrace actor(tracer, "a");
+    TraceDrain drain(tracer, process.path(), "node1");
+    for (std::uint64_t i = 0; i < 10; ++i) {
+      actor.record(TraceKind::kSend, {}, i);
+      if (i == 3) (void)drain.flush();
+      const auto numbers = i < 3 ? first_numbers(i + 1) : numbers_of(process.lives().at(0));
+      EXPECT_EQ(numbers, first_numbers(i + 1));
+    }
+    // As if the process had been killed between writing and making room.
+    const std::string before = read_file(ring_path_of(process.path())).value();
+    ASSERT_TRUE(drain.flush().ok());
+    ASSERT_TRUE(replace_file(process.scratch.path() / "trace" / "copy.ring", before).ok());
+    std::filesystem::copy(process.path(), process.scratch.path() / "trace" / "copy.trace");
+    const auto copied = read_trace_file((process.scratch.path() / "trace" / "copy.trace").string());
+    EXPECT_EQ(numbers_of(copied->at(0)), first_numbers(10));
+  }
+  EXPECT_FALSE(std::filesystem::exists(ring_path_of(process.path()))) << "removed at an orderly end";
 }
 
 TEST(TraceFile, DamageNeverReadsOutsideTheFile) {
@@ -205,10 +303,10 @@ TEST(TraceFile, OfAnotherVersionIsRefused) {
     (void)drain.flush();
   }
   std::string text = read_file(process.path()).value();
-  text[12] = 2;
+  text[12] = 99;
   const auto read = read_trace_file(process.scratch.file("newer.trace", text).string());
   ASSERT_FALSE(read.ok());
-  EXPECT_NE(read.failure().message.find("version 2"), std::string::npos);
+  EXPECT_NE(read.failure().message.find("version 99"), std::string::npos);
 }
 
 TEST(TraceFile, EventsThatTheDiskRefusesAreCounted) {
@@ -233,18 +331,58 @@ TEST(TraceFile, EventsThatTheDiskRefusesAreCounted) {
   EXPECT_EQ(life.events.at(0).bytes, 77U);
 }
 
-TEST(Trace, SpansOfTwoProcessesDiffer) {
-  TracedProcess one;
-  TracedProcess two;
-  one.tracer->set_process(ProcessIncarnation{1});
-  two.tracer->set_process(ProcessIncarnation{2});
-  EXPECT_NE(one.tracer->new_span(), two.tracer->new_span());
+TEST(Trace, SpansOfTwoProcessesAndOfTwoSpawnersDiffer) {
+  std::set<std::uint64_t> spans;
+  for (const auto& [process, term] : {std::pair{1, 1}, std::pair{2, 1}, std::pair{0, 1}, std::pair{0, 2}}) {
+    TracedProcess traced;
+    const ProcessIncarnation number{static_cast<std::uint64_t>(process)};
+    traced.tracer->set_process(number, Term{static_cast<std::uint64_t>(term)});
+    const std::uint64_t span = traced.tracer->new_span();
+    EXPECT_TRUE(spans.insert(span).second) << process << " in term " << term;
+    EXPECT_EQ(process_of_span(span), number);
+  }
   EXPECT_EQ(trace_path("runs/a", "node/1"), "runs/a/trace/node-1.trace");
+}
+
+TEST(Trace, ALifeThatEndedInOrderIsWhole) {
+  TracedProcess process;
+  const ActorTrace actor(process.tracer, "a");
+  {
+    TraceDrain drain(process.tracer, process.path(), "node1");
+    actor.record(TraceKind::kFault, {});
+    ASSERT_TRUE(drain.flush().ok());
+    EXPECT_FALSE(process.lives().at(0).is_whole) << "what SIGKILL would leave";
+  }
+  EXPECT_TRUE(process.lives().at(0).is_whole);
+}
+
+TEST(Trace, AnEventMayBeOlderThanItsRecord) {
+  TracedProcess process;
+  const ActorTrace actor(process.tracer, "a");
+  process.clock->advance(5ms);
+  const std::int64_t then = actor.now_ns();
+  process.clock->advance(5ms);
+  TraceEvent event;
+  event.time_ns = then;
+  actor.record(event);
+  { TraceDrain drain(process.tracer, process.path(), "node1"); }
+  EXPECT_EQ(process.lives().at(0).events.at(0).time_ns, 5'000'000);
+}
+
+TEST(Trace, MarksRiseByAQuarterOrBreakTheBound) {
+  TracedProcess process;
+  const ActorTrace actor(process.tracer, "router");
+  HighWater mark("letters");
+  for (const std::uint64_t fill : {0, 1, 2, 100, 110, 124, 125, 50, 150, 151}) mark.note(actor, fill, 150);
+  { TraceDrain drain(process.tracer, process.path(), "node1"); }
+  std::vector<std::uint64_t> told;
+  for (const TraceEvent& event : process.lives().at(0).events) told.push_back(event.bytes);
+  EXPECT_EQ(told, (std::vector<std::uint64_t>{1, 2, 100, 125, 151})) << "151 is beyond the bound";
 }
 
 // A figure rather than a gate: machines differ, and tests share theirs.
 TEST(Trace, RecordingTakesNanoseconds) {
-  const auto tracer = std::make_shared<Tracer>(TracerSettings{TraceLevel::kAll, std::size_t{1} << 14U},
+  const auto tracer = std::make_shared<Tracer>(TracerSettings{TraceLevel::kAll, std::size_t{1} << 14U, 0, {}},
                                                std::make_shared<SteadyClock>());
   const ActorTrace actor(tracer, "stage/0/0", Incarnation{1});
   double best_ns = 1e9;

@@ -1,0 +1,87 @@
+// Reads metrics.jsonl and manifests.
+#include "launch/commands/inspect/run_weights.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <system_error>
+
+#include "launch/processes/run_directory.h"
+#include "runtime/base/compose.h"
+#include "runtime/base/config_file.h"
+#include "runtime/base/file.h"
+#include "runtime/storage/checkpoint_manifest.h"
+
+namespace shoal {
+namespace {
+
+using Weights = std::map<std::uint64_t, std::string>;
+
+// Lines that are no JSON are left out: the file's own reader says so elsewhere.
+void add_final_lines(const std::string& text, Weights& found) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("\"weights_sha256\"") == std::string::npos) continue;
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object()) continue;
+    const auto steps = json.find("steps");
+    const auto weights = json.find("weights_sha256");
+    const bool is_whole = steps != json.end() && steps->is_number_unsigned() && weights != json.end() &&
+                          weights->is_string() && !weights->get<std::string>().empty();
+    if (is_whole) found[steps->get<std::uint64_t>()] = weights->get<std::string>();
+  }
+}
+
+void add_checkpoints(const std::filesystem::path& folder, Weights& found) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string path = (entry.path() / "manifest.json").string();
+    const auto text = read_file(path);
+    if (!text) continue;
+    const auto manifest = parse_checkpoint_manifest(*text, path);
+    if (manifest) found.try_emplace(manifest->step, manifest->weights_sha256);
+  }
+}
+
+}  // namespace
+
+Result<Weights> weights_of_run(const std::string& run_directory) {
+  const RunDirectory run{run_directory};
+  Weights found;
+  const auto metrics = read_file(run.metrics());
+  if (metrics) add_final_lines(*metrics, found);
+  std::filesystem::path checkpoints = run.root / "checkpoints";
+  if (const auto text = read_file(run.config())) {
+    const auto config = parse_config(*text, run.config());
+    if (config) checkpoints = run.checkpoints(*config);
+  }
+  add_checkpoints(checkpoints, found);
+  if (!found.empty()) return found;
+  return fail(Error::kInvalidData, compose(run_directory,
+                                           " has neither a final line in metrics.jsonl nor a checkpoint: "
+                                           "its weights are not known"));
+}
+
+Result<WeightsComparison> compare_weights(const std::string& run_directory, const std::string& against_directory) {
+  const auto own = weights_of_run(run_directory);
+  if (!own) return own.failure();
+  const auto other = weights_of_run(against_directory);
+  if (!other) return other.failure();
+  WeightsComparison out;
+  for (const auto& [steps, weights] : *own) {
+    const auto same = other->find(steps);
+    if (same == other->end()) continue;
+    out.steps = steps;
+    ++out.compared_count;
+    if (weights == same->second) continue;
+    out.difference = compose("after ", steps, " steps: ", weights, " here, ", same->second, " there");
+    return out;
+  }
+  if (out.compared_count > 0) return out;
+  return fail(Error::kInvalidData,
+              compose("the runs have no number of steps in common at which both have weights: here ",
+                      own->rbegin()->first, ", there ", other->rbegin()->first));
+}
+
+}  // namespace shoal

@@ -1,0 +1,48 @@
+// `shoal trace export | why | check | summary`: what a run's trace says.
+// Reads files and needs no process of the run; what is said about them is decided in runtime/trace.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "launch/options.h"
+#include "runtime/base/error.h"
+#include "runtime/trace/picture/picture.h"
+#include "runtime/trace/report/story.h"
+
+namespace shoal {
+
+// `trace export`: a file for Perfetto, or a picture.
+struct TraceExportOptions {
+  std::string run_directory;
+  std::optional<std::string> out;  // of the JSON; absent with a picture alone: none is written
+  std::optional<std::string> svg;
+  PictureWindow window;
+};
+[[nodiscard]] Result<TraceExportOptions> trace_export_options(const Options& options);
+[[nodiscard]] Result<int> run_trace_export(const TraceExportOptions& options);
+
+// `trace why STEP/MB`.
+struct TraceWhyOptions {
+  std::string run_directory;
+  MicrobatchName microbatch;
+};
+[[nodiscard]] Result<TraceWhyOptions> trace_why_options(const Options& options);
+[[nodiscard]] Result<int> run_trace_why(const TraceWhyOptions& options);
+
+// `trace check`: 0 when the invariants hold, 1 when one does not.
+struct TraceCheckOptions {
+  std::string run_directory;
+  std::optional<std::string> against;  // a run that must have the same weights (S-5)
+};
+[[nodiscard]] Result<TraceCheckOptions> trace_check_options(const Options& options);
+[[nodiscard]] Result<int> run_trace_check(const TraceCheckOptions& options);
+
+// `trace summary`.
+struct TraceSummaryOptions {
+  std::string run_directory;
+};
+[[nodiscard]] Result<TraceSummaryOptions> trace_summary_options(const Options& options);
+[[nodiscard]] Result<int> run_trace_summary(const TraceSummaryOptions& options);
+
+}  // namespace shoal

@@ -1,0 +1,21 @@
+// The queues of a replica: their bounds (S-6), and how full they are.
+//
+// All else that a replica holds is bounded by the microbatches of a step.
+#pragma once
+
+#include <cstddef>
+
+namespace shoal {
+
+inline constexpr std::size_t kHeldPartsMax = 4096;  // of kRingBucketBytes each
+inline constexpr std::size_t kEvaluationsMax = 64;  // unanswered at a time, or 2 x microbatches if more
+
+struct ReplicaFill {
+  std::size_t waiting = 0;  // Forwards that came before their step or their sender
+  std::size_t waiting_max = 0;
+  std::size_t held_parts = 0;
+  std::size_t evaluations = 0;
+  std::size_t evaluations_max = 0;
+};
+
+}  // namespace shoal

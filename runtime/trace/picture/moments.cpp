@@ -1,0 +1,121 @@
+// One sentence per kind of event that is worth one.
+#include "runtime/trace/picture/moments.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kMomentsMax = 12;
+
+// What the supervisor and the sync groups tell people, in the words of a caption; others are left out.
+std::string sentence_of(std::string_view told) {
+  static const std::map<std::string_view, std::string> kSentences = {
+      {"process_lost", "the spawner notices that a process is gone:"},
+      {"stage_ended", "the spawner hears that a replica has ended:"},
+      {"stage_lost", "a stage has no replica left:"},
+      {"joined", "a process joins:"},
+      {"rejoined", "a process comes back:"},
+      {"rolled_back", "the run goes back to its newest checkpoint"},
+      {"resumed", "the run goes on"},
+      {"training", "all replicas are ready: training goes on"},
+      {"restarted", "the supervisor starts an actor again:"},
+      {"microbatch_missing", "microbatches that only the dead replica had counted are asked for again, stage"},
+      {"microbatch_twice", "a microbatch was computed twice: the stage is zeroed and replayed, stage"},
+      {"checkpoint", "a checkpoint is on disk:"}};
+  const auto end = told.find(' ');
+  const auto found = kSentences.find(told.substr(0, end));
+  if (found == kSentences.end()) return {};
+  const std::string subject = end == std::string_view::npos ? "" : std::string(told.substr(end + 1));
+  return found->second.ends_with(':') ? found->second + " " + subject : found->second;
+}
+
+class Moments {
+ public:
+  Moments(const RunTrace& trace, const TracedJournal& journal) : trace_(trace), journal_(journal) {}
+
+  void add_deaths() {
+    std::int64_t end_ns = 0;
+    for (const ProcessLife& life : trace_.lives) end_ns = std::max(end_ns, life.end_ns);
+    for (const ProcessLife& life : trace_.lives) {
+      if (life.is_whole || life.end_ns == end_ns) continue;
+      add(life.end_ns, life.name + " is killed: nothing more is heard of it", true);
+      deaths_.push_back(life.end_ns);
+    }
+  }
+  void add_told() {
+    for (const TracedEvent& traced : trace_.events) {
+      const TraceEvent& event = traced.event;
+      const bool is_told = event.kind == TraceKind::kFault || event.kind == TraceKind::kNote ||
+                           event.kind == TraceKind::kRestart || event.kind == TraceKind::kRollBack;
+      if (!is_told) continue;
+      std::string text = sentence_of(event.detail_text());
+      if (text.ends_with("stage")) text += compose(" ", event.cause.hop);
+      if (!text.empty()) add(traced.time_ns, text, false);
+    }
+  }
+  void add_views() {
+    for (const auto& [position, entry] : journal_.entries()) {
+      const std::string replica = journal_.name_of(Incarnation{entry.subject});
+      if (entry.kind == EntryKind::kRemove) {
+        add(entry.time_ns, compose(replica, " leaves the view (journal position ", position, ")"), false);
+      } else if (entry.kind == EntryKind::kAdd) {
+        add(entry.time_ns, compose(replica, " is in the view, at version ", entry.step, " (position ", position, ")"),
+            false);
+      }
+    }
+  }
+  // The first commit after each death, and what it took.
+  void add_recoveries() {
+    const auto commits = journal_.commits();
+    std::set<const TracedEntry*> told;
+    for (const std::int64_t death : deaths_) {
+      const auto commit = std::ranges::find_if(commits, [&](const TracedEntry* one) { return one->time_ns > death; });
+      if (commit == commits.end() || !told.insert(*commit).second) continue;
+      add((*commit)->time_ns, compose("step ", (*commit)->step, " is committed: every microbatch counted exactly once"),
+          false);
+    }
+  }
+  [[nodiscard]] std::vector<SceneMoment> take(std::int64_t begin_ns, std::int64_t end_ns) && {
+    std::erase_if(moments_, [&](const SceneMoment& moment) {
+      return moment.time_ns < begin_ns || moment.time_ns > end_ns || !is_near_a_death(moment);
+    });
+    std::ranges::stable_sort(moments_, {}, &SceneMoment::time_ns);
+    if (moments_.size() > kMomentsMax) moments_.resize(kMomentsMax);
+    return std::move(moments_);
+  }
+
+ private:
+  void add(std::int64_t time_ns, std::string text, bool is_fault) {
+    moments_.push_back({time_ns, std::move(text), is_fault});
+  }
+  // How a run begins is not its story, unless nobody died.
+  [[nodiscard]] bool is_near_a_death(const SceneMoment& moment) const {
+    return deaths_.empty() || moment.time_ns >= *std::ranges::min_element(deaths_);
+  }
+
+  const RunTrace& trace_;
+  const TracedJournal& journal_;
+  std::vector<std::int64_t> deaths_;
+  std::vector<SceneMoment> moments_;
+};
+
+}  // namespace
+
+std::vector<SceneMoment> moments_of(const RunTrace& trace, const TracedJournal& journal, std::int64_t begin_ns,
+                                    std::int64_t end_ns) {
+  Moments moments(trace, journal);
+  moments.add_deaths();
+  moments.add_told();
+  moments.add_views();
+  moments.add_recoveries();
+  return std::move(moments).take(begin_ns, end_ns);
+}
+
+}  // namespace shoal

@@ -1,0 +1,17 @@
+// What happened to a run in a window, in sentences: deaths, views, restarts, the first commit after each fault. They
+// are numbered on the picture and told below it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/trace/picture/scene.h"
+#include "runtime/trace/report/traced_journal.h"
+
+namespace shoal {
+
+// In time order; at most a dozen: the first ones.
+[[nodiscard]] std::vector<SceneMoment> moments_of(const RunTrace& trace, const TracedJournal& journal,
+                                                  std::int64_t begin_ns, std::int64_t end_ns);
+
+}  // namespace shoal

@@ -1,0 +1,215 @@
+// S-1 and S-4 of each commit: manifests against the plan and the view, accumulations against the manifests.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+#include <tuple>
+#include <utility>
+
+#include "runtime/base/compose.h"
+#include "runtime/trace/report/accumulations.h"
+#include "runtime/trace/report/trace_check.h"
+
+namespace shoal {
+namespace {
+
+std::string list(const std::set<std::uint32_t>& microbatches) {
+  std::ostringstream out;
+  const char* separator = microbatches.size() > 1 ? "es " : " ";
+  for (const std::uint32_t microbatch : microbatches) out << std::exchange(separator, ", ") << microbatch;
+  return "microbatch" + std::move(out).str();
+}
+
+// How many microbatches a step has, and which of them are left out.
+class Plans {
+ public:
+  Plans(const RunTrace& trace, const TracedJournal& journal) : journal_(&journal) {
+    for (const TracedEvent& traced : trace.events) {
+      const TraceEvent& event = traced.event;
+      if (event.kind == TraceKind::kPlan) counts_[{event.cause.branch, event.cause.step}] = event.bytes;
+    }
+  }
+  // Every step of a run has the same number: where the plan itself was lost with its process, the others' counts.
+  [[nodiscard]] std::set<std::uint32_t> of(const TracedEntry& commit) const {
+    std::set<std::uint32_t> planned;
+    const auto found = counts_.find({commit.branch, commit.step});
+    const std::uint64_t count = found != counts_.end() ? found->second : counts_.empty() ? 0 : counts_.begin()->second;
+    for (std::uint32_t index = 0; index < count; ++index) planned.insert(index);
+    for (const auto& [position, entry] : journal_->entries()) {
+      if (position >= commit.position) break;
+      if (entry.kind == EntryKind::kQuarantine && entry.step == commit.step) planned.erase(entry.microbatch.value);
+    }
+    return planned;
+  }
+
+ private:
+  const TracedJournal* journal_;
+  std::map<std::pair<Branch, StepId>, std::uint64_t> counts_;
+};
+
+// Where in the journal each sync group stood when it began the epoch that it voted for.
+std::map<std::pair<StageId, Epoch>, JournalPosition> votes_of(const RunTrace& trace) {
+  std::map<std::pair<StageId, Epoch>, JournalPosition> votes;
+  for (const TracedEvent& traced : trace.events) {
+    const TraceEvent& event = traced.event;
+    if (event.kind != TraceKind::kPhase || event.detail_text() != "Prepared") continue;
+    votes[{StageId{event.cause.hop}, Epoch{event.incarnation, event.cause.attempt}}] = event.cause.position;
+  }
+  return votes;
+}
+
+class CommitCheck {
+ public:
+  CommitCheck(const RunTrace& trace, const TracedJournal& journal, CheckReport& report)
+      : trace_(trace),
+        journal_(journal),
+        report_(report),
+        plans_(trace, journal),
+        votes_(votes_of(trace)),
+        accumulations_(trace, journal, report) {}
+
+  void run() {
+    JournalPosition before;
+    for (const auto& [position, entry] : journal_.entries()) {
+      const bool is_next = position.value == before.value + 1;
+      if (!is_next && before.value != 0) note_gap(before, position);
+      view_.apply(entry, is_next);
+      if (entry.kind == EntryKind::kAdd && view_.is_known) expected_[entry.branch] = entry.step;
+      if (entry.kind == EntryKind::kCommit) check(entry);
+      before = position;
+    }
+  }
+
+ private:
+  void check(const TracedEntry& commit) {
+    where_ = compose("step ", commit.step, " of branch ", commit.branch, " (position ", commit.position, ")");
+    const auto expected = expected_.find(commit.branch);
+    if (expected != expected_.end() && expected->second != commit.step) {
+      add(Rule::kOneCommit, compose(where_, " is committed where step ", expected->second, " is next"));
+    }
+    expected_[commit.branch] = StepId{commit.step.value + 1};
+    if (commit.stages.empty()) return check_absent(commit);
+    const auto planned = plans_.of(commit);
+    if (planned.empty()) report_.notes.push_back("the plan of " + where_ + " is in no trace");
+    const auto served = view_.is_known ? view_.stages() : std::set<StageId>{};
+    for (const StageId stage : served) {
+      if (!commit.stages.contains(stage)) add(Rule::kExactlyOnce, compose(where_, " has no part of stage ", stage));
+    }
+    for (const auto& [stage, part] : commit.stages) {
+      check_manifests(stage, part, planned);
+      if (view_.is_known) check_view(stage, part);
+      for (const TracedShare& share : part.shares) check_share(commit, stage, share);
+    }
+  }
+
+  // The last moments of a killed spawner are missing, unless another start recorded them again.
+  void check_absent(const TracedEntry& commit) {
+    const bool has_plain_spawner = std::ranges::any_of(
+        trace_.lives, [](const ProcessLife& life) { return life.name == "spawner" && !life.is_whole; });
+    const bool is_last = commit.position == journal_.entries().rbegin()->first;
+    const std::string text = "what each replica contributed to " + where_ + " is in no trace of the spawner";
+    if (has_plain_spawner && is_last) {
+      report_.notes.push_back(text + ": it was killed before it wrote that down");
+    } else {
+      add(Rule::kTrace, text);
+    }
+  }
+
+  void check_manifests(StageId stage, const TracedStage& part, const std::set<std::uint32_t>& planned) {
+    std::map<std::uint32_t, Incarnation> holders;
+    for (const TracedShare& share : part.shares) {
+      report_.counts.contributions += share.microbatches.size();
+      if (share.listed_count != share.microbatches.size()) {
+        add(Rule::kExactlyOnce,
+            compose(where_, ", stage ", stage, ": ", name(share.member), " lists ", share.listed_count,
+                    " microbatches, of which ", share.microbatches.size(), " differ"));
+      }
+      for (const std::uint32_t microbatch : share.microbatches) {
+        const auto [first, is_first] = holders.try_emplace(microbatch, share.member);
+        if (is_first) continue;
+        add(Rule::kExactlyOnce, compose(where_, ", stage ", stage, ": microbatch ", microbatch,
+                                        " is counted twice, by ", name(first->second), " and by ", name(share.member)));
+      }
+    }
+    std::set<std::uint32_t> missing = planned;
+    std::set<std::uint32_t> unknown;
+    for (const auto& [microbatch, holder] : holders) {
+      if (missing.erase(microbatch) == 0) unknown.insert(microbatch);
+    }
+    if (planned.empty()) return;
+    if (!missing.empty()) {
+      add(Rule::kExactlyOnce, compose(where_, ", stage ", stage, ": ", list(missing), " counted by nobody"));
+    }
+    if (!unknown.empty()) {
+      add(Rule::kExactlyOnce, compose(where_, ", stage ", stage, ": ", list(unknown), " counted but not planned"));
+    }
+  }
+
+  void check_view(StageId stage, const TracedStage& part) {
+    std::set<Incarnation> absent;
+    for (const auto& [replica, of_stage] : view_.stage_of) {
+      if (of_stage == stage) absent.insert(replica);
+    }
+    for (const TracedShare& share : part.shares) {
+      if (absent.erase(share.member) == 1) continue;
+      add(Rule::kView, compose(where_, ", stage ", stage, " counts ", name(share.member),
+                               ", which is not in the view at that position"));
+    }
+    for (const Incarnation replica : absent) {
+      add(Rule::kView, compose(where_, ", stage ", stage, " has no manifest of its member ", name(replica)));
+    }
+    const auto group = view_.group_of.find(stage);
+    if (group != view_.group_of.end() && group->second != part.epoch.group) {
+      add(Rule::kView, compose(where_, ", stage ", stage, ": the vote is of sync group ", part.epoch.group,
+                               ", appointed is ", group->second));
+    }
+    const auto vote = votes_.find({stage, part.epoch});
+    if (vote != votes_.end() && vote->second < view_.last_change[stage]) {
+      add(Rule::kView, compose(where_, ", stage ", stage, ": the vote was begun at position ", vote->second,
+                               ", before the stage's view changed at position ", view_.last_change[stage]));
+    }
+  }
+
+  void check_share(const TracedEntry& commit, StageId stage, const TracedShare& share) {
+    const auto compared = accumulations_.compare(commit, share);
+    report_.counts.accumulations_seen += compared.seen;
+    report_.counts.accumulations_excused += compared.excused.size();
+    const std::string place = compose(where_, ", stage ", stage, ": ", name(share.member));
+    if (!compared.unseen.empty()) {
+      add(Rule::kExactlyOnce, compose(place, " is counted with ", list(compared.unseen), ", which it never accumulated",
+                                      compared.why_not_excused));
+    }
+    if (!compared.uncounted.empty()) {
+      add(Rule::kExactlyOnce,
+          compose(place, " accumulated ", list(compared.uncounted), ", which the commit does not count for it"));
+    }
+    if (!compared.note.empty() && noted_.insert(compared.note).second) report_.notes.push_back(compared.note);
+  }
+
+  void note_gap(JournalPosition before, JournalPosition after) {
+    report_.notes.push_back(compose("journal positions ", before.value + 1, " to ", after.value - 1,
+                                    " are in no trace: who was in the view after them is not known until a branch "
+                                    "begins, and was not checked"));
+  }
+  void add(Rule rule, std::string text) { report_.violations.push_back({rule, std::move(text)}); }
+  [[nodiscard]] std::string name(Incarnation replica) const { return journal_.name_of(replica); }
+
+  const RunTrace& trace_;
+  const TracedJournal& journal_;
+  CheckReport& report_;
+  Plans plans_;
+  std::map<std::pair<StageId, Epoch>, JournalPosition> votes_;
+  Accumulations accumulations_;
+  TracedView view_;
+  std::map<Branch, StepId> expected_;  // the next step of each branch
+  std::set<std::string> noted_;
+  std::string where_;
+};
+
+}  // namespace
+
+void check_commits(const RunTrace& trace, const TracedJournal& journal, CheckReport& report) {
+  CommitCheck(trace, journal, report).run();
+}
+
+}  // namespace shoal

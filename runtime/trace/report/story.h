@@ -1,0 +1,24 @@
+// One microbatch's story: where it was sent, who computed what, what got lost, who accumulated it, which commit counted
+// it, and what else happened to the run meanwhile.
+#pragma once
+
+#include <string>
+
+#include "runtime/base/error.h"
+#include "runtime/trace/report/run_trace.h"
+
+namespace shoal {
+
+struct MicrobatchName {
+  StepId step;
+  MicrobatchId microbatch;
+};
+
+// "12/3". Errors: kUsage.
+[[nodiscard]] Result<MicrobatchName> parse_microbatch(const std::string& text);
+
+// Lines in time order, times relative to the beginning of the step; a step that was trained on several branches is told
+// once for each. Errors: kInvalidData when the trace knows nothing of it.
+[[nodiscard]] Result<std::string> tell_microbatch(const RunTrace& trace, MicrobatchName name);
+
+}  // namespace shoal

@@ -1,0 +1,145 @@
+// Events to entries, entries to views.
+#include "runtime/trace/report/traced_journal.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+EntryKind kind_of(const TraceEvent& event) {
+  if (event.kind == TraceKind::kCommit) return EntryKind::kCommit;
+  const std::string_view word = event.detail_text();
+  if (word == "AddReplica") return EntryKind::kAdd;
+  if (word == "RemoveReplica") return EntryKind::kRemove;
+  if (word == "AppointGroup") return EntryKind::kAppoint;
+  if (word == "Quarantine") return EntryKind::kQuarantine;
+  return word == "FinishRun" ? EntryKind::kFinish : EntryKind::kOther;
+}
+
+bool is_entry(const TraceEvent& event) { return event.kind == TraceKind::kView || event.kind == TraceKind::kCommit; }
+
+}  // namespace
+
+TracedEntry entry_of(const TracedEvent& traced) {
+  const TraceEvent& event = traced.event;
+  TracedEntry entry;
+  entry.position = event.cause.position;
+  entry.branch = event.cause.branch;
+  entry.term = event.cause.term;
+  entry.kind = kind_of(event);
+  entry.stage = StageId{event.cause.hop};
+  entry.slot = ReplicaId{event.cause.attempt};
+  entry.subject = event.subject;
+  entry.step = event.cause.step;
+  entry.microbatch = event.cause.microbatch;
+  if (entry.kind == EntryKind::kAdd) entry.process = ProcessIncarnation{event.bytes};
+  if (entry.kind == EntryKind::kCommit) entry.content = event.bytes;
+  entry.is_skipped = event.detail_text() == "skipped";
+  entry.time_ns = traced.time_ns;
+  return entry;
+}
+
+std::vector<std::uint32_t> microbatches_of(const TraceEvent& manifest) {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t bit = 0; bit < kManifestBits; ++bit) {
+    const auto byte = static_cast<unsigned char>(manifest.detail[bit / 8]);
+    if ((byte >> bit % 8 & 1U) != 0) found.push_back(manifest.cause.microbatch.value + bit);
+  }
+  return found;
+}
+
+std::set<StageId> TracedView::stages() const {
+  std::set<StageId> found;
+  for (const auto& [replica, stage] : stage_of) found.insert(stage);
+  return found;
+}
+
+void TracedView::apply(const TracedEntry& entry, bool is_next) {
+  const bool begins_branch = entry.kind == EntryKind::kAdd && entry.branch != branch;
+  if (begins_branch) {
+    *this = TracedView{true, entry.branch, {}, {}, {}};
+  } else {
+    is_known = entry.position.value == 1 || (is_known && is_next);
+  }
+  branch = entry.branch;
+  if (entry.kind == EntryKind::kAppoint) group_of[entry.stage] = Incarnation{entry.subject};
+  if (entry.kind == EntryKind::kAdd) stage_of[Incarnation{entry.subject}] = entry.stage;
+  if (entry.kind == EntryKind::kRemove) stage_of.erase(Incarnation{entry.subject});
+  const bool is_change = entry.kind == EntryKind::kAdd || entry.kind == EntryKind::kRemove;
+  if (is_change) last_change[entry.stage] = entry.position;
+}
+
+TracedJournal::TracedJournal(const RunTrace& trace) {
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    if (is_entry(trace.events[i].event)) take(trace, i);
+  }
+  for (const TracedEvent& event : trace.events) take_part(event);
+}
+
+// The first record that the spawner made counts, else the first of all.
+void TracedJournal::take(const RunTrace& trace, std::size_t index) {
+  const TracedEvent& event = trace.events[index];
+  TracedEntry entry = entry_of(event);
+  entry.is_from_spawner = trace.actor_of(event) == "supervisor";
+  entry.event = index;
+  if (entry.kind == EntryKind::kAdd) added_.try_emplace(Incarnation{entry.subject}, entry.position);
+  const auto [known, is_first] = entries_.try_emplace(entry.position, entry);
+  if (is_first || known->second.is_from_spawner || !entry.is_from_spawner) return;
+  entry.time_ns = std::min(entry.time_ns, known->second.time_ns);
+  known->second = std::move(entry);
+}
+
+// Only the spawner records these. What a restarted one records again is whole, what a killed one recorded may not be.
+void TracedJournal::take_part(const TracedEvent& traced) {
+  const TraceEvent& event = traced.event;
+  if (event.kind != TraceKind::kStageCommit && event.kind != TraceKind::kManifest) return;
+  const auto found = entries_.find(event.cause.position);
+  if (found == entries_.end() || found->second.kind != EntryKind::kCommit) return;
+  TracedEntry& entry = found->second;
+  if (std::exchange(entry.parts_life, traced.life) != traced.life) entry.stages.clear();
+  TracedStage& stage = entry.stages[StageId{event.cause.hop}];
+  if (event.kind == TraceKind::kStageCommit) {
+    stage.epoch = Epoch{Incarnation{event.subject}, event.cause.attempt};
+    stage.digest = event.bytes;
+    return;
+  }
+  const Incarnation member{event.subject};
+  auto share = std::ranges::find(stage.shares, member, &TracedShare::member);
+  if (share == stage.shares.end()) share = stage.shares.insert(share, TracedShare{member, {}, 0});
+  const auto listed = microbatches_of(event);
+  share->microbatches.insert(listed.begin(), listed.end());
+  share->listed_count += event.bytes;
+}
+
+std::vector<const TracedEntry*> TracedJournal::commits() const {
+  std::vector<const TracedEntry*> found;
+  for (const auto& [position, entry] : entries_) {
+    if (entry.kind == EntryKind::kCommit) found.push_back(&entry);
+  }
+  return found;
+}
+
+const TracedEntry* TracedJournal::commit_of(StepId step) const {
+  const TracedEntry* last = nullptr;
+  for (const TracedEntry* commit : commits()) {
+    if (commit->step == step) last = commit;
+  }
+  return last;
+}
+
+const TracedEntry* TracedJournal::added(Incarnation replica) const {
+  const auto found = added_.find(replica);
+  return found == added_.end() ? nullptr : &entries_.at(found->second);
+}
+
+std::string TracedJournal::name_of(Incarnation replica) const {
+  const TracedEntry* entry = added(replica);
+  if (entry == nullptr) return compose("replica ", replica);
+  return compose("stage/", entry->stage, "/", entry->slot, " (replica ", replica, ")");
+}
+
+}  // namespace shoal

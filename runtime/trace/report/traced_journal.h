@@ -1,0 +1,94 @@
+// The journal as a trace tells it: who was where at each position, and what each commit counted.
+//
+// The spawner records every entry it appends, and a restarted one the last entries again; replicas record what they
+// follow. An entry is taken from the spawner where it is there, else from a follower, whose commits lack the manifests.
+// What the copies disagree about is the check's business (trace_check.h), not this file's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/trace/report/run_trace.h"
+
+namespace shoal {
+
+enum class EntryKind : std::uint8_t { kAdd, kRemove, kAppoint, kCommit, kFinish, kQuarantine, kOther };
+
+// What one member brought into a commit.
+struct TracedShare {
+  Incarnation member;
+  std::set<std::uint32_t> microbatches;
+  std::uint64_t listed_count = 0;  // more than microbatches: one of them was listed twice
+};
+
+struct TracedStage {
+  Epoch epoch;
+  std::uint64_t digest = 0;
+  std::vector<TracedShare> shares;
+};
+
+struct TracedEntry {
+  JournalPosition position;
+  Branch branch;
+  Term term;
+  EntryKind kind = EntryKind::kOther;
+  StageId stage;
+  ReplicaId slot;
+  std::uint64_t subject = 0;                // replica, sync group, or tokens of a commit
+  ProcessIncarnation process;               // of an added replica
+  MicrobatchId microbatch;                  // of a quarantine
+  StepId step;                              // of a commit; steps applied of an added replica
+  std::uint64_t content = 0;                // of a commit
+  bool is_skipped = false;                  // a commit that nobody applied
+  std::map<StageId, TracedStage> stages;    // of a commit that the spawner recorded
+  std::optional<std::uint32_t> parts_life;  // the spawner's life that recorded the stages
+  bool is_from_spawner = false;
+  std::size_t event = 0;  // index in RunTrace::events, of its first record
+  std::int64_t time_ns = 0;
+};
+
+// Who serves which stage, after an entry.
+struct TracedView {
+  bool is_known = false;  // false: entries before it are in no trace
+  Branch branch;
+  std::map<Incarnation, StageId> stage_of;
+  std::map<StageId, Incarnation> group_of;
+  std::map<StageId, JournalPosition> last_change;
+
+  [[nodiscard]] std::set<StageId> stages() const;
+  // The next entry; `is_next`: nothing is missing between it and the one before.
+  void apply(const TracedEntry& entry, bool is_next);
+};
+
+class TracedJournal {
+ public:
+  explicit TracedJournal(const RunTrace& trace);
+
+  [[nodiscard]] const std::map<JournalPosition, TracedEntry>& entries() const { return entries_; }
+  [[nodiscard]] std::vector<const TracedEntry*> commits() const;
+  // The commit of a step, on its last branch.
+  [[nodiscard]] const TracedEntry* commit_of(StepId step) const;
+  // The AddReplica of a replica, where the trace has it.
+  [[nodiscard]] const TracedEntry* added(Incarnation replica) const;
+  // "stage/1/0 (replica 12)"; "replica 12" where it was never added.
+  [[nodiscard]] std::string name_of(Incarnation replica) const;
+
+ private:
+  void take(const RunTrace& trace, std::size_t index);
+  void take_part(const TracedEvent& event);
+
+  std::map<JournalPosition, TracedEntry> entries_;
+  std::map<Incarnation, JournalPosition> added_;
+};
+
+// The entry that one kView or kCommit event records, without its parts.
+[[nodiscard]] TracedEntry entry_of(const TracedEvent& event);
+
+// The microbatches of a kManifest event.
+[[nodiscard]] std::vector<std::uint32_t> microbatches_of(const TraceEvent& manifest);
+
+}  // namespace shoal

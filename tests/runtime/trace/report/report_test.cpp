@@ -1,0 +1,225 @@
+// Reading a run's traces, aligning their clocks, joining spans and letters; the story of a microbatch, the summary.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <random>
+
+#include "runtime/base/file.h"
+#include "runtime/trace/report/clocks.h"
+#include "runtime/trace/report/quantities.h"
+#include "runtime/trace/report/state_spans.h"
+#include "runtime/trace/report/story.h"
+#include "runtime/trace/report/summary.h"
+#include "runtime/trace/report/work_spans.h"
+#include "runtime/trace/tracer.h"
+#include "tests/runtime/data/scratch.h"
+#include "tests/runtime/trace/report/trace_bench.h"
+#include "tests/support/manual_clock.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+
+TraceLife life_of(const std::string& name, std::uint64_t machine, std::int64_t steady_ns, std::int64_t wall_ns) {
+  TraceLife life;
+  life.begin = {ProcessIncarnation{1}, wall_ns, steady_ns, machine, TraceLevel::kAll, name};
+  return life;
+}
+
+TraceEvent clock_event(std::int64_t ahead_ns, std::uint64_t round_trip_ns) {
+  TraceEvent event;
+  event.kind = TraceKind::kClock;
+  event.subject = static_cast<std::uint64_t>(ahead_ns);
+  event.bytes = round_trip_ns;
+  return event;
+}
+
+TEST(Clocks, OfOneMachineAreOne) {
+  auto node = life_of("node1", 7, 500, 1'000'000);
+  node.events.push_back(clock_event(40'000, 900'000));
+  const auto clocks = align_clocks({node, life_of("spawner", 7, 100, 2'000'000)});
+  EXPECT_EQ(clocks[0], (ClockReading{0, 0, ClockSource::kSameMachine})) << "whatever was measured";
+}
+
+TEST(Clocks, OfAnotherMachineAreMeasuredByTheLeastRoundTripOfAnyOfItsProcesses) {
+  auto slow = life_of("node1", 8, 0, 0);
+  slow.events = {clock_event(-5'300, 2'000), clock_event(-5'100, 700)};
+  auto fast = life_of("node2", 8, 0, 0);
+  fast.events = {clock_event(-5'000, 201)};
+  const auto clocks = align_clocks({life_of("spawner", 7, 100, 0), slow, fast, life_of("node3", 9, 100, 900)});
+  EXPECT_EQ(clocks[1], (ClockReading{-5'000, 101, ClockSource::kMeasured}));
+  EXPECT_EQ(clocks[2], clocks[1]);
+  EXPECT_EQ(clocks[3], (ClockReading{900, std::nullopt, ClockSource::kWallClock})) << "nothing was measured there";
+  EXPECT_EQ(text_of(clocks[1]), "-0.005 ms (measured, at most 0.000 ms wrong)");
+  EXPECT_THAT(text_of(clocks[3]), HasSubstr("not measured"));
+}
+
+TEST(Clocks, PutEventsOfTwoMachinesInOrder) {
+  auto spawner = life_of("spawner", 7, 1'000'000, 0);
+  auto node = life_of("node1", 8, 90'000'000, 0);
+  TraceEvent event;
+  for (const std::int64_t at : {100, 300, 500}) spawner.events.push_back((event.time_ns = at, event));
+  node.events = {clock_event(-89'000'000, 10)};
+  for (const std::int64_t at : {200, 400}) node.events.push_back((event.time_ns = at, event));
+  const RunTrace trace = merge_lives({node, spawner});
+  std::vector<std::string> order;
+  for (const TracedEvent& traced : trace.events) order.push_back(trace.life_of(traced).name);
+  EXPECT_EQ(order, (std::vector<std::string>{"node1", "spawner", "node1", "spawner", "node1", "spawner"}));
+}
+
+TEST(RunTrace, ReadsEveryProcessAndEveryLife) {
+  const Scratch scratch;
+  const std::string run = scratch.path().string();
+  for (const char* const name : {"spawner", "node1", "node1"}) {
+    const auto tracer =
+        std::make_shared<Tracer>(TracerSettings{TraceLevel::kAll, 64, 7, {}}, std::make_shared<ManualClock>());
+    const TraceDrain drain(tracer, trace_path(run, name), "whatever");
+    ActorTrace(tracer, "router").record(TraceKind::kFault, {});
+  }
+  const auto trace = read_run_trace(run);
+  ASSERT_TRUE(trace.ok()) << trace.failure().message;
+  ASSERT_EQ(trace->lives.size(), 3U - 1) << "two drains of one tracer's clock are one life";
+  EXPECT_EQ(trace->lives[0].name, "node1");
+  EXPECT_EQ(trace->lives[1].name, "spawner");
+  EXPECT_EQ(trace->events.size(), 3U);
+  EXPECT_TRUE(trace->is_full());
+  const auto nothing = read_run_trace((scratch.path() / "trace").string());
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_EQ(nothing.failure().error, Error::kInvalidData);
+}
+
+TEST(WorkSpans, AreClosedWhereTheirProcessWasCutOff) {
+  TraceBench bench({1, 2});
+  const std::int64_t begun = bench.event("node1", of_kind(TraceKind::kStart)).time_ns;
+  bench.cut("node1", begun + 1);
+  const RunTrace trace = bench.trace();
+  std::vector<WorkSpan> cut;
+  for (const WorkSpan& span : work_spans(trace)) {
+    if (span.is_cut) cut.push_back(span);
+  }
+  ASSERT_EQ(cut.size(), 1U);
+  EXPECT_EQ(cut[0].word, "forward");
+  EXPECT_EQ(cut[0].end_ns, cut[0].begin_ns);
+}
+
+TEST(WorkSpans, LeadToTheWorkThatTheirLettersAreFor) {
+  const RunTrace trace = TraceBench({2, 3}).trace();
+  const auto spans = work_spans(trace);
+  const auto links = work_links(trace, spans);
+  EXPECT_EQ(links.size(), 2U * 3 * 2);
+  for (const WorkLink& link : links) {
+    EXPECT_EQ(spans[link.from].cause.microbatch, spans[link.to].cause.microbatch);
+    EXPECT_LE(spans[link.from].end_ns, spans[link.to].begin_ns);
+    const bool is_known = (spans[link.from].word == "forward" && spans[link.to].word == "loss") ||
+                          (spans[link.from].word == "loss" && spans[link.to].word == "backward");
+    EXPECT_TRUE(is_known) << spans[link.from].word << " to " << spans[link.to].word;
+  }
+}
+
+TEST(Letters, ThatNeverCameHaveNoArrival) {
+  TraceBench bench({1, 2});
+  bench.drop("node3", of_kind(TraceKind::kReceive));
+  const RunTrace trace = bench.trace();
+  const auto letters = letters_of(trace);
+  EXPECT_EQ(std::ranges::count_if(letters, [](const TracedLetter& letter) { return !letter.arrived; }), 1);
+}
+
+TEST(StepTimes, FollowOneAnother) {
+  const RunTrace trace = TraceBench({3, 4}).trace();
+  const auto steps = step_times(trace, TracedJournal(trace));
+  ASSERT_EQ(steps.size(), 3U);
+  for (const StepTimes& step : steps) {
+    EXPECT_EQ(step.microbatches, 4U);
+    EXPECT_LT(step.planned_ns, step.answered_ns);
+    EXPECT_LT(step.answered_ns, step.reducing_ns);
+    EXPECT_LT(step.reducing_ns, step.voted_ns);
+    EXPECT_LT(step.voted_ns, step.committed_ns);
+    EXPECT_LT(step.committed_ns, step.applied_ns);
+  }
+}
+
+TEST(Story, TellsWhatBecameOfAMicrobatch) {
+  const auto told = tell_microbatch(TraceBench({3, 4}).trace(), {StepId{1}, MicrobatchId{3}});
+  ASSERT_TRUE(told.ok()) << told.failure().message;
+  std::size_t at = 0;
+  for (const char* const part :
+       {"microbatch 3 of step 1, branch 0", "planned: stage/0/1 in node2, then stage/1/1 in node4",
+        "Forward (4.0 KiB) leaves spawner for stage/0/1 in node2", "Forward arrives in node2",
+        "stage/0/1 in node2 starts forward", "stage/0/1 in node2 ends forward",
+        "Forward (4.0 KiB) leaves node2 for stage/1/1 in node4", "stage/1/1 in node4 ends loss",
+        "stage/1/1 in node4 accumulates it: 1024 tokens", "Backward (4.0 KiB) leaves node4",
+        "stage/0/1 in node2 starts backward", "stage/0/1 in node2 accumulates it",
+        "Backward arrives in spawner for the data loader", "sync_group/0, epoch 21.2: Prepare",
+        "step 1 is committed (position 8), stage 0 counts it for stage/0/1 in node2, stage 1 counts it for stage/1/1 "
+        "in node4"}) {
+    const auto found = told->find(part, at);
+    ASSERT_NE(found, std::string::npos) << part << "\nnot after character " << at << " of\n" << *told;
+    at = found;
+  }
+  EXPECT_EQ(told->find("microbatch 2"), std::string::npos);
+}
+
+TEST(Story, SaysWhoDied) {
+  TraceBench bench({3, 4});
+  const std::int64_t begun = bench.event("node2", of_step(TraceKind::kStart, 1)).time_ns;
+  bench.cut("node2", begun + 1);
+  const auto told = tell_microbatch(bench.trace(), {StepId{1}, MicrobatchId{1}});
+  ASSERT_TRUE(told.ok());
+  EXPECT_THAT(*told, HasSubstr("node2 says nothing more: it was killed"));
+}
+
+TEST(Story, OfWhatIsNotThereIsAnError) {
+  EXPECT_FALSE(tell_microbatch(TraceBench({2, 2}).trace(), {StepId{7}, MicrobatchId{0}}).ok());
+  const auto unknown =
+      tell_microbatch(TraceBench({2, 2, TraceLevel::kLifecycle}).trace(), {StepId{1}, MicrobatchId{0}});
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_THAT(unknown.failure().message, HasSubstr("trace.level=all"));
+  EXPECT_TRUE(parse_microbatch("12/3").ok());
+  for (const char* const bad : {"", "12", "12/", "/3", "12/3x", "a/b", "12-3", "-1/2", "12/99999999999"}) {
+    EXPECT_FALSE(parse_microbatch(bad).ok()) << bad;
+  }
+}
+
+TEST(Summary, CountsWorkLettersAndParts) {
+  TraceBench bench({3, 4});
+  bench.life("node3").dropped = 5;
+  const std::string text = summary_text(bench.trace());
+  for (const char* const part : {"3 steps committed", "stage/1/0 in node3: loss", "Forward", "reduce: to the last vote",
+                                 "the spawner's", "in order", "share of its time"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+// Whatever is missing, nothing crashes and nothing loops.
+TEST(Reports, StandAnyTrace) {
+  const unsigned seed = std::random_device{}();
+  std::cout << "seed " << seed << '\n';
+  std::mt19937 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    TraceBench bench({2, static_cast<std::uint32_t>(2 + random() % 3)});
+    for (const std::string name : {"spawner", "node1", "node2", "node3", "node4"}) {
+      for (TraceEvent& event : bench.life(name).events) {
+        if (random() % 20 != 0) continue;
+        auto* const bytes = reinterpret_cast<unsigned char*>(&event);
+        bytes[random() % sizeof event] ^= static_cast<unsigned char>(1U << random() % 8);
+        event.kind = std::min(event.kind, kTraceKindLast);
+        event.time_ns = std::clamp<std::int64_t>(event.time_ns, 0, 1'000'000'000'000);
+      }
+    }
+    const RunTrace trace = bench.trace();
+    (void)summary_text(trace);
+    (void)tell_microbatch(trace, {StepId{1}, MicrobatchId{1}});
+  }
+}
+
+TEST(Quantities, ReadAsPeopleReadThem) {
+  EXPECT_EQ(bytes_text(16384), "16.0 KiB");
+  EXPECT_EQ(bytes_text(12), "12 bytes");
+  EXPECT_EQ(ms_text(81'234), "0.081 ms");
+  EXPECT_EQ(percent_text(0.123), "12.3 %");
+}
+
+}  // namespace
+}  // namespace shoal
