@@ -50,6 +50,8 @@ constexpr const char* kTables =
   }
 }
 
+constexpr std::uintmax_t kRoomForLog = std::uintmax_t{64} << 20U;
+
 [[nodiscard]] const char* kind_of(const JournalBody& body) {
   constexpr const char* kKinds[] = {"add", "remove", "appoint", "commit", "finish", "quarantine"};
   static_assert(std::size(kKinds) == std::variant_size_v<JournalBody>);
@@ -182,8 +184,12 @@ Status SqliteJournal::make_tables(RunId run) {
 
 // Fills the write-ahead log once, up to where it is checkpointed and begun again: from then on an entry overwrites
 // blocks that the file has. A sync of a file that grows writes the file system's journal too (measured: 2 ms, up to 6,
-// where overwriting takes 0.2 ms), and every step waits for one. A disk without the room loses the speed, nothing else.
+// where overwriting takes 0.2 ms), and every step waits for one. A disk without much room loses the speed, nothing
+// else.
 void SqliteJournal::allocate_log() {
+  std::error_code unknown;
+  const auto room = std::filesystem::space(path_.parent_path(), unknown);
+  if (unknown || room.available < kRoomForLog) return;
   const bool is_full = execute("PRAGMA wal_autocheckpoint=256", "size its log").ok() &&
                        execute("CREATE TABLE IF NOT EXISTS filler(bytes BLOB)", "size its log").ok() &&
                        execute("INSERT INTO filler VALUES(zeroblob(1200000))", "size its log").ok();
