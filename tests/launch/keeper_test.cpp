@@ -122,7 +122,7 @@ TEST_F(KeeperTest, TheFirstSignalReachesTheLeaderAloneAndFollowersEndAfterIt) {
   Keeper keeper({Duration::zero(), seconds(20)});
   ASSERT_TRUE(keeper
                   .add(ward("leader", WardRole::kLeader,
-                            "trap '[ -e follower_gone ] || echo saved; exit 75' USR1; touch ready; "
+                            "trap '[ -e follower_gone ] || echo saved; exit 75' USR1; : > ready; "
                             "while :; do :; done"))
                   .ok());
   ASSERT_TRUE(keeper
@@ -138,7 +138,7 @@ TEST_F(KeeperTest, TheFirstSignalReachesTheLeaderAloneAndFollowersEndAfterIt) {
 TEST_F(KeeperTest, EqualsGetSigtermWhateverTheSignalWas) {
   Keeper keeper({});
   ASSERT_TRUE(
-      keeper.add(ward("worker", WardRole::kEqual, "trap 'echo left; exit 0' TERM; touch ready; while :; do :; done"))
+      keeper.add(ward("worker", WardRole::kEqual, "trap 'echo left; exit 0' TERM; : > ready; while :; do :; done"))
           .ok());
   EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), SIGINT}}), 0);
   EXPECT_EQ(log("worker"), "left\n");
@@ -147,7 +147,7 @@ TEST_F(KeeperTest, EqualsGetSigtermWhateverTheSignalWas) {
 TEST_F(KeeperTest, WhatDoesNotLeaveWithinTheGraceIsKilled) {
   Keeper keeper({Duration::zero(), milliseconds(50)});
   ASSERT_TRUE(keeper.add(ward("leader", WardRole::kLeader, "while ! [ -e ready ]; do :; done; exit 0")).ok());
-  ASSERT_TRUE(keeper.add(ward("stubborn", WardRole::kFollower, "trap '' TERM; touch ready; while :; do :; done")).ok());
+  ASSERT_TRUE(keeper.add(ward("stubborn", WardRole::kFollower, "trap '' TERM; : > ready; while :; do :; done")).ok());
   EXPECT_EQ(*keeper.run(), 0);
 }
 
@@ -159,7 +159,7 @@ TEST_F(KeeperTest, ASecondSignalKillsEverythingAtOnce) {
     ASSERT_TRUE(keeper
                     .add(ward("leader", WardRole::kLeader,
                               "trap 'touch again; kill -" + std::to_string(signal) +
-                                  " $PPID' TERM INT; touch ready; "
+                                  " $PPID' TERM INT; : > ready; "
                                   "while :; do :; done"))
                     .ok());
     EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), signal}}), code);
@@ -171,7 +171,7 @@ TEST_F(KeeperTest, ALeaderThatFinishesThoughNoFollowerIsLeftHasFinished) {
   Keeper keeper({});
   ASSERT_TRUE(
       keeper
-          .add(ward("leader", WardRole::kLeader, "trap 'echo finished; exit 0' TERM; touch ready; while :; do :; done"))
+          .add(ward("leader", WardRole::kLeader, "trap 'echo finished; exit 0' TERM; : > ready; while :; do :; done"))
           .ok());
   Ward late = ward("late", WardRole::kFollower, "while ! [ -e ready ]; do :; done; exit 4");
   late.limits.final_codes = {0, 4};
@@ -183,7 +183,7 @@ TEST_F(KeeperTest, StopsTheLeaderWhenNoFollowerIsLeft) {
   Keeper keeper({});
   ASSERT_TRUE(
       keeper
-          .add(ward("leader", WardRole::kLeader, "trap 'echo stopped; exit 75' TERM; touch ready; while :; do :; done"))
+          .add(ward("leader", WardRole::kLeader, "trap 'echo stopped; exit 75' TERM; : > ready; while :; do :; done"))
           .ok());
   Ward refused = ward("follower", WardRole::kFollower, "while ! [ -e ready ]; do :; done; exit 4");
   refused.limits.final_codes = {0, 4};
