@@ -2,8 +2,9 @@
 // comes out.
 //
 // Invariant: at most `budget` restarts begin within any `window`; past it the failure escalates to whoever watches the
-// keeper. Delays double from `first_delay` with each restart of the window, up to `longest_delay`, and vary by a
-// quarter either way so that processes felled together do not return together.
+// keeper. A process that ends to come back, because it has lost its place in the run, has not failed: that costs
+// nothing of the budget, however often it happens. Delays double from `first_delay` with each restart of the window, up
+// to `longest_delay`, and vary by a quarter either way so that processes felled together do not return together.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,9 @@ struct ExitStatus {
 
 // From waitpid's status word.
 [[nodiscard]] ExitStatus exit_status_of(int wait_status);
+
+// A worker or storage ends with it to be started again: it lost the spawner, or was given up as lost.
+inline constexpr int kRejoinStatus = 69;
 
 enum class Finality {
   kListedCodes,  // codes of `final_codes` end it; other codes and all signals restart
@@ -67,11 +71,13 @@ class RestartPolicy {
 
  private:
   [[nodiscard]] bool is_final(const ExitStatus& status) const;
+  [[nodiscard]] Duration delay_after(std::size_t recent);
   [[nodiscard]] double next_jitter();
 
   RestartLimits limits_;
   std::uint64_t draws_;
   std::deque<Instant> restarts_;  // of the window, oldest first
+  std::deque<Instant> returns_;   // of the window, that cost nothing
 };
 
 }  // namespace shoal

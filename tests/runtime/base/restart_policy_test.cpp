@@ -67,6 +67,21 @@ TEST(RestartPolicy, GivesUpPastTheBudgetAndSaysWhy) {
   EXPECT_THAT(std::get<GiveUp>(decision).reason, HasSubstr("signal 9 (Killed), and it was restarted 3 times"));
 }
 
+TEST(RestartPolicy, WhoComesBackOnPurposeCostsNothingOfTheBudget) {
+  RestartLimits limits;
+  limits.budget = 2;
+  limits.longest_delay = seconds(2);
+  RestartPolicy policy(limits, 1);
+  for (int i = 0; i < 100; ++i) {
+    const auto decision = policy.decide(code(kRejoinStatus), Instant{} + milliseconds(100 * i));
+    ASSERT_TRUE(std::holds_alternative<RestartAfter>(decision)) << i;
+    EXPECT_LE(std::get<RestartAfter>(decision).delay, milliseconds(2500));
+  }
+  EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(kKilled, Instant{} + seconds(10))));
+  EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(kKilled, Instant{} + seconds(11))));
+  EXPECT_TRUE(std::holds_alternative<GiveUp>(policy.decide(kKilled, Instant{} + seconds(12)))) << "crashes still count";
+}
+
 TEST(RestartPolicy, RestartsOlderThanTheWindowAreForgotten) {
   RestartLimits limits;
   limits.budget = 1;
