@@ -86,6 +86,7 @@ bool wait_for_signal(std::chrono::milliseconds duration) {
 ActorProcess::ActorProcess(ActorProcessSettings settings) : settings_(std::move(settings)) {
   CafSettings caf_settings;
   caf_settings.connection_timeout = settings_.dead_after;
+  caf_settings.heartbeat_interval = std::min(caf_settings.heartbeat_interval, settings_.dead_after / 4);
   config_ = std::make_unique<ShoalConfig>(caf_settings);
   system_ = std::make_unique<caf::actor_system>(*config_);
 }

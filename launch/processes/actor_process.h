@@ -20,8 +20,8 @@ struct ActorProcessSettings {
   std::string name;  // as in logs and `shoal status`
   TlsFiles files;
   RunId run;
-  std::vector<PeerRole> peers;  // roles this process talks with
-  std::chrono::milliseconds dead_after{10000};
+  std::vector<PeerRole> peers;                   // roles this process talks with
+  std::chrono::milliseconds dead_after{10'000};  // silence that ends a connection; the same on both sides
 };
 
 // How a process ends: the first call counts.

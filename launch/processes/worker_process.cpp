@@ -137,8 +137,11 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   if (!identity) return identity.failure();
   const auto host = local_address_towards(admission.control);
   if (!host) return host.failure();
-  auto started = ActorProcess::start(
-      {options.name, files, identity->run, {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage}});
+  auto started = ActorProcess::start({options.name,
+                                      files,
+                                      identity->run,
+                                      {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage},
+                                      admission.rendezvous.dead_after});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   const auto trace = begin_trace(options, process);

@@ -20,7 +20,8 @@ Json json_of(const Rendezvous& rendezvous) {
           {"term", rendezvous.term.value},
           {"protocol_version", rendezvous.protocol_version},
           {"data_host", rendezvous.data.host},
-          {"data_port", rendezvous.data.port}};
+          {"data_port", rendezvous.data.port},
+          {"dead_after_ms", rendezvous.dead_after.count()}};
 }
 
 Result<Rendezvous> rendezvous_of(const Json& json, const std::string& control_host) {
@@ -32,6 +33,7 @@ Result<Rendezvous> rendezvous_of(const Json& json, const std::string& control_ho
   rendezvous.protocol_version = json.at("protocol_version").get<std::uint32_t>();
   rendezvous.data.host = json.at("data_host").get<std::string>();
   rendezvous.data.port = json.at("data_port").get<std::uint16_t>();
+  rendezvous.dead_after = std::chrono::milliseconds(json.at("dead_after_ms").get<std::int64_t>());
   if (rendezvous.data.host.empty()) rendezvous.data.host = control_host;
   return rendezvous;
 }

@@ -8,6 +8,7 @@
 // it hands out a certificate (S-7).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -30,6 +31,8 @@ struct Rendezvous {
   Term term;
   std::uint32_t protocol_version = 0;
   HostPort data;  // host empty: the host by which the control endpoint was reached
+  // swarm.dead_after_ms: both sides of a connection must agree on the silence that ends it.
+  std::chrono::milliseconds dead_after{10'000};
 };
 [[nodiscard]] std::string rendezvous_text(const Rendezvous& rendezvous);
 // Fills an empty data host by `control_host`. Errors: kInvalidData.
