@@ -7,6 +7,7 @@
 #include "actors/injected.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/restart_policy.h"
 
 namespace shoal {
 namespace {
@@ -16,7 +17,6 @@ using namespace std::chrono_literals;
 
 constexpr auto kJoinPeriod = 500ms;
 constexpr std::uint32_t kNameTakenMax = 6;  // a name may still be held by the process that this one replaces
-constexpr int kStartAgain = 1;              // the keeper does
 constexpr auto kPartingTime = 5s;
 
 void to_supervisor(Self self, MessageBody body) {
@@ -73,9 +73,9 @@ void accept_again(Self self, const Welcome& welcome) {
   if (state.standing != Standing::kJoining || welcome.term < state.welcome.term) return;
   const auto config = parse_config(welcome.config_toml, "the spawner's welcome");
   if (!config.ok()) return end(self, exit_code(config.failure().error), config.failure().message);
-  if (welcome.process != state.welcome.process) return end(self, kStartAgain, "the spawner knows it no longer");
+  if (welcome.process != state.welcome.process) return end(self, kRejoinStatus, "the spawner knows it no longer");
   if (!state.stages.empty() && !fits_stages(state.config, config.value())) {
-    return end(self, kStartAgain, "the run goes on with other stages");
+    return end(self, kRejoinStatus, "the run goes on with other stages");
   }
   state.config = config.value();
   state.welcome = welcome;

@@ -14,6 +14,7 @@ using Self = SupervisorActor::stateful_pointer<SupervisorState>;
 using namespace std::chrono_literals;
 
 constexpr auto kTickPeriod = 100ms;
+constexpr auto kProbeTimeout = 3s;
 constexpr std::size_t kEntriesPerLetter = 256;
 constexpr std::uint64_t kEntriesWithDetails = 4;  // the newest travel whole (view.h)
 constexpr std::uint64_t kNumbersReserved = 1024;
@@ -35,6 +36,17 @@ constexpr std::uint64_t kEntriesTracedAgain = 64;  // at a start: a killed spawn
 
 // False: the journal refused an entry, and the rest of the effects must not happen.
 bool perform(Self self, SupervisorEffects effects);
+
+void probe(Self self, const ProbeProcess& order) {
+  auto& state = self->state;
+  if (!state.settings.make_prober) return;
+  const auto heard = [self, process = order.process](bool is_refused) {
+    const std::string why = "its link broke and nobody listens where it was";
+    if (is_refused) perform(self, self->state.core->gone(process, why, now(self)));
+  };
+  self->request(state.settings.make_prober(), kProbeTimeout, order.endpoint.host, order.endpoint.port)
+      .then(heard, [](const caf::error&) {});  // not known: its silence will tell
+}
 
 struct Performer {
   Self self;
@@ -85,6 +97,10 @@ struct Performer {
       return core.not_found(failure.message, exit_code(failure.error), now(self));
     };
     return perform(self, start ? core.found(*start, now(self)) : say_no(start.failure()));
+  }
+  bool operator()(const ProbeProcess& effect) const {
+    probe(self, effect);
+    return true;
   }
   bool operator()(const EndRun& effect) const {
     log_info("supervisor", "the run ends with status ", effect.exit_status, ": ", effect.reason);

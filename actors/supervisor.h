@@ -27,6 +27,8 @@ struct SupervisorSettings {
   std::function<caf::actor(const StartDataLoader&)> start_data_loader;
   // Reads and verifies the newest complete checkpoint of at most so many steps. None: there is never one.
   std::function<Result<StartPoint>(std::uint64_t not_beyond)> find_checkpoint = nullptr;
+  // Makes whom to ask once (host, port): whether that address certainly refuses. None: nobody asks.
+  std::function<caf::actor()> make_prober = nullptr;
   // The process should end with this status; called once, on an actor's thread.
   std::function<void(int exit_status, const std::string& reason)> end_process;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace

@@ -32,6 +32,8 @@ using namespace std::chrono_literals;
 
 constexpr int kListenAgainMax = 50;
 constexpr auto kListenPause = 200ms;
+constexpr auto kRelinkTime = 500ms;  // to dial and greet again; two heartbeats may be missed besides
+constexpr auto kProbeLimit = 1s;
 
 // Everything that is on disk or derived from it before an actor starts.
 struct Parts {
@@ -98,8 +100,12 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
   if (options.wait_timeout_s) {
     out.wait_timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.wait_timeout_s));
   }
-  out.dead_after = std::chrono::milliseconds(config.swarm.dead_after_ms);
-  if (options.is_restarted) out.return_within = out.dead_after;
+  out.detector.expected = std::chrono::milliseconds(config.swarm.heartbeat_ms);
+  out.detector.dead_after = std::chrono::milliseconds(config.swarm.dead_after_ms);
+  // A busy machine may need long for a handshake: a pair has as long as a silent process.
+  out.complaints.evict_after = std::max<Duration>(out.complaints.evict_after, out.detector.dead_after);
+  out.detector.relink_within = std::min<Duration>(out.detector.dead_after, 2 * out.detector.expected + kRelinkTime);
+  if (options.is_restarted) out.return_within = out.detector.dead_after;
   return out;
 }
 
@@ -118,6 +124,14 @@ DataLoaderSettings loader_settings(const Parts& parts, const SupervisorConfig& s
   settings.samples = parts.samples;
   settings.router = router;
   return settings;
+}
+
+// Dials once: a detached actor, because a dial waits.
+caf::behavior prober(caf::event_based_actor* self) {
+  return {[self](const std::string& host, std::uint16_t port) {
+    self->quit();
+    return refuses({host, port}, std::chrono::steady_clock::now() + kProbeLimit);
+  }};
 }
 
 // Actors that the supervisor starts and starts again.
@@ -142,6 +156,7 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
     return caf::actor_cast<caf::actor>(process.system().spawn(data_loader, std::move(loader)));
   };
   settings.find_checkpoint = [parts](std::uint64_t not_beyond) { return find_start_point(parts.saved, not_beyond); };
+  settings.make_prober = [&process] { return process.system().spawn<caf::detached>(prober); };
   settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
   return settings;
 }
@@ -189,10 +204,12 @@ struct Door {
 };
 
 Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core, Door door) {
-  auto started = ActorProcess::start({"spawner", door.files, core.run, {PeerRole::kNode, PeerRole::kStorage}});
+  const std::chrono::milliseconds dead_after(parts.config.swarm.dead_after_ms);
+  auto started =
+      ActorProcess::start({"spawner", door.files, core.run, {PeerRole::kNode, PeerRole::kStorage}, dead_after});
   if (!started) return started.failure();
   ActorProcess& process = **started;
-  Rendezvous rendezvous{core.run, core.term, kProtocolVersion, {}};
+  Rendezvous rendezvous{core.run, core.term, kProtocolVersion, {}, dead_after};
   const auto trace = process.keep_trace(run.root.string(), "spawner", parts.config.trace.level);
   trace->set_process(kSpawnerProcess, core.term);
   auto mail_config = router_config(process, ProcessRole::kSpawner, "spawner", rendezvous);

@@ -12,16 +12,18 @@ constexpr std::size_t kLostMax = 1000;
 
 }  // namespace
 
-std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, ProcessIncarnation next, Instant now) {
+std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, ProcessIncarnation next) {
   Admitted admitted{next, true, std::nullopt, {}};
   for (const auto& [process, record] : processes_) {
     if (!record.is_alive) continue;
     if (record.join.nonce == join.nonce) return Admitted{process, false, std::nullopt, {}};
     if (record.join.name == join.name && record.join.device_index == join.device_index) {
-      if (join.previous != process || process.value == 0) {
+      const bool was_it = join.previous == process && process.value != 0;
+      if (!was_it && record.is_linked) {
         return NotAdmitted{JoinRefusal::kNameTaken,
                            compose("the name '", join.name, "' is taken by a live process (pid ", record.join.pid,
-                                   " at ", record.join.endpoint.host, "); choose another with --name")};
+                                   " at ", record.join.endpoint.host, "); choose another with --name"),
+                           process};
       }
       admitted.replaces = process;
     }
@@ -30,13 +32,15 @@ std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, Pr
     const std::string difference = compose("kernels of '", join.name, "' (", join.fingerprint.text, ") differ from '",
                                            record.join.name, "' (", record.join.fingerprint.text, ")");
     if (rule_ == FingerprintRule::kMustAgree) {
-      return NotAdmitted{JoinRefusal::kMixedKernels, difference +
-                                                         "; exact mode promises equal bits only on equal "
-                                                         "kernels: set sync.allow_mixed_kernels to accept it"};
+      return NotAdmitted{JoinRefusal::kMixedKernels,
+                         difference +
+                             "; exact mode promises equal bits only on equal "
+                             "kernels: set sync.allow_mixed_kernels to accept it",
+                         std::nullopt};
     }
     admitted.warning = difference;
   }
-  processes_[next] = ProcessRecord{join, true, now};
+  processes_[next] = ProcessRecord{join};
   return admitted;
 }
 
@@ -57,13 +61,9 @@ bool ProcessDirectory::lose(ProcessIncarnation process) {
   return true;
 }
 
-void ProcessDirectory::heard(ProcessIncarnation process, Instant now) {
+void ProcessDirectory::set_linked(ProcessIncarnation process, bool is_linked) {
   const auto found = processes_.find(process);
-  if (found != processes_.end()) found->second.last_heard = now;
-}
-
-void ProcessDirectory::forgive_silence(Instant now) {
-  for (auto& [process, record] : processes_) record.last_heard = now;
+  if (found != processes_.end()) found->second.is_linked = is_linked;
 }
 
 const ProcessRecord* ProcessDirectory::find(ProcessIncarnation process) const {
@@ -95,14 +95,6 @@ std::vector<ProcessIncarnation> ProcessDirectory::alive(ProcessRole role) const 
   std::vector<ProcessIncarnation> found;
   for (const auto& [process, record] : processes_) {
     if (record.is_alive && record.join.role == role) found.push_back(process);
-  }
-  return found;
-}
-
-std::vector<ProcessIncarnation> ProcessDirectory::silent_since(Instant instant) const {
-  std::vector<ProcessIncarnation> found;
-  for (const auto& [process, record] : processes_) {
-    if (record.is_alive && record.last_heard < instant) found.push_back(process);
   }
   return found;
 }

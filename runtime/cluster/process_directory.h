@@ -1,8 +1,8 @@
 // Who is in: processes by incarnation, from Join to loss. Decides admission (design.md §4.11, interface.md exit 4).
 //
 // A process incarnation is given once. A repeated Join (same nonce) of a live process gets the same answer. Two live
-// processes never share (name, device index): the second is refused, unless it says that it was the first one before
-// its link broke. Pure: numbers and time come in.
+// processes never share (name, device index): the second is refused, unless the first one's link is broken or it says
+// that it was the first one before its link broke. Pure: numbers come in.
 #pragma once
 
 #include <map>
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "messages/cluster.h"
-#include "runtime/base/clock.h"
 
 namespace shoal {
 
@@ -28,12 +27,13 @@ struct Admitted {
 struct NotAdmitted {
   JoinRefusal reason = JoinRefusal::kNameTaken;
   std::string explanation;
+  std::optional<ProcessIncarnation> holder;  // of the name that is taken
 };
 
 struct ProcessRecord {
   Join join;
   bool is_alive = true;
-  Instant last_heard{};
+  bool is_linked = true;  // false: its link broke, and it may or may not come back
 };
 
 class ProcessDirectory {
@@ -41,12 +41,10 @@ class ProcessDirectory {
   explicit ProcessDirectory(FingerprintRule rule) : rule_(rule) {}
 
   // `next` is used up only when is_new is returned.
-  [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const Join& join, ProcessIncarnation next, Instant now);
+  [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const Join& join, ProcessIncarnation next);
   // False when it was not alive.
   bool lose(ProcessIncarnation process);
-  void heard(ProcessIncarnation process, Instant now);
-  // After a pause of our own, nobody is to blame for silence.
-  void forgive_silence(Instant now);
+  void set_linked(ProcessIncarnation process, bool is_linked);
 
   [[nodiscard]] bool is_alive(ProcessIncarnation process) const;
   // Null for a process that never joined.
@@ -54,7 +52,6 @@ class ProcessDirectory {
   [[nodiscard]] std::string name_of(ProcessIncarnation process) const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive() const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive(ProcessRole role) const;
-  [[nodiscard]] std::vector<ProcessIncarnation> silent_since(Instant instant) const;
   [[nodiscard]] std::vector<Peer> peers() const;
 
  private:

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint64_t kNumbersKept = 128;
 constexpr Duration kPeersAgain = std::chrono::seconds(10);
-constexpr Duration kOwnPause = std::chrono::seconds(3);
 constexpr std::size_t kRestartsMax = 10;
 constexpr Duration kRestartWindow = std::chrono::minutes(1);
 
@@ -27,6 +26,8 @@ constexpr Duration kRestartWindow = std::chrono::minutes(1);
 SupervisorCore::SupervisorCore(SupervisorConfig config)
     : config_(std::move(config)),
       processes_(config_.fingerprints),
+      detector_(config_.detector),
+      complaints_(config_.complaints),
       restarts_(kRestartsMax, kRestartWindow),
       starts_(config_.restart_budget, config_.restart_window, config_.run.value) {
   CHECK(config_.stages > 0 && config_.replicas > 0 && config_.policy.learning_rate, "a run has stages and a schedule");
@@ -34,7 +35,7 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
 }
 
 SupervisorEffects SupervisorCore::begin(Instant now) {
-  phase_since_ = last_tick_ = peers_at_ = now;
+  phase_since_ = peers_at_ = now;
   branch_ = view_.branch();
   effects_.push_back(SendJournal{kSpawnerProcess, {}});
   if (config_.return_within == Duration::zero()) {
@@ -136,11 +137,7 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
     commit_if_possible(now);
     return take_effects();
   }
-  if (now - last_tick_ > kOwnPause) processes_.forgive_silence(now);
-  last_tick_ = now;
-  for (const ProcessIncarnation process : processes_.silent_since(now - config_.dead_after)) {
-    lose_process(process, "no sign of life", now);
-  }
+  watch(now);
   if (phase_ == Phase::kGathering && config_.wait_timeout && now - phase_since_ >= *config_.wait_timeout) {
     finish(4, explain_waiting(now) + "; start more nodes, or lower pipeline.stages or pipeline.replicas", "failed",
            now);
@@ -221,7 +218,7 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
   }
   return compose(stop_ ? "stopping after step " : "training step ", view_.committed_steps(), " of ",
                  config_.steps_target, "; waiting for the sum of stage ", awaited) +
-         since(step_since_, now);
+         since(step_since_, now) + explain_silence();
 }
 
 std::vector<ActorLine> SupervisorCore::actors() const {
@@ -251,7 +248,7 @@ std::vector<ActorLine> SupervisorCore::actors() const {
     const bool is_storage = processes_.find(process)->join.role == ProcessRole::kStorage;
     const std::string name = processes_.name_of(process);
     add(is_storage ? "storage" : "node_agent/" + name, name, process.value,
-        is_storage || busy.contains(process) ? "serving" : "spare");
+        state_of(process, is_storage || busy.contains(process) ? "serving" : "spare"));
   }
   for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
     const Incarnation group = view_.group_of(StageId{stage});

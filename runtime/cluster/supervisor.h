@@ -26,6 +26,8 @@
 #include "runtime/cluster/supervisor_effects.h"
 #include "runtime/cluster/targets.h"
 #include "runtime/cluster/view.h"
+#include "runtime/cluster/watch/complaints.h"
+#include "runtime/cluster/watch/failure_detector.h"
 
 namespace shoal {
 
@@ -54,6 +56,8 @@ class SupervisorCore {
   [[nodiscard]] SupervisorEffects hear(const Leaving& leaving, Instant now);
   [[nodiscard]] SupervisorEffects hear(const Heartbeat& heartbeat, Instant now);
   [[nodiscard]] SupervisorEffects hear(const PeerUnreachable& complaint, Instant now);
+  // A process that certainly does not run any more.
+  [[nodiscard]] SupervisorEffects gone(ProcessIncarnation process, const std::string& reason, Instant now);
   [[nodiscard]] SupervisorEffects hear(const Prepared& vote, Instant now);
   [[nodiscard]] SupervisorEffects hear(const FetchJournal& fetch, Instant now);
   [[nodiscard]] SupervisorEffects hear(const CheckpointSaved& saved, Instant now);
@@ -148,6 +152,13 @@ class SupervisorCore {
   [[nodiscard]] ReplacementQuestion who_is_lacking(Instant now) const;
   [[nodiscard]] Incarnation donor_of(StageId stage) const;
 
+  // supervisor_watch.cpp
+  void watch(Instant now);
+  void heard_of(ProcessIncarnation process, Instant now);
+  [[nodiscard]] std::vector<Party> parties() const;
+  [[nodiscard]] std::string explain_silence() const;
+  [[nodiscard]] std::string state_of(ProcessIncarnation process, const std::string& usual) const;
+
   // supervisor_steps.cpp
   void commit_if_possible(Instant now);
   [[nodiscard]] bool is_last_step_done() const;
@@ -173,9 +184,10 @@ class SupervisorCore {
   Phase phase_ = Phase::kGathering;
   Instant phase_since_{};
   Instant step_since_{};
-  Instant last_tick_{};
   Instant peers_at_{};
   ProcessDirectory processes_;
+  FailureDetector detector_;
+  Complaints complaints_;
   std::uint64_t peers_serial_ = 0;
   Numbers process_numbers_;
   std::uint64_t first_process_ = 0;  // the lowest number that this term may give; lower ones are of earlier terms

@@ -13,6 +13,8 @@
 #include "runtime/base/clock.h"
 #include "runtime/cluster/commit.h"
 #include "runtime/cluster/process_directory.h"
+#include "runtime/cluster/watch/complaints.h"
+#include "runtime/cluster/watch/failure_detector.h"
 
 namespace shoal {
 
@@ -38,7 +40,8 @@ struct SupervisorConfig {
   std::string config_toml;                              // resolved; sent to every process that joins
   std::string resume_hint;                              // "resume with: shoal train --resume DIR"
   std::optional<Duration> wait_timeout;                 // for the first workers; exit 4 afterwards
-  Duration dead_after = std::chrono::seconds(10);       // silence of a process
+  DetectorLimits detector;                              // of silent processes
+  ComplaintLimits complaints;                           // of processes that do not reach each other
   Duration settle_for = std::chrono::seconds(5);        // for a commit or checkpoint under way when a stage is lost
   Duration save_within = std::chrono::minutes(2);       // of a last checkpoint whose saver or storage was lost
   Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation
@@ -76,6 +79,11 @@ struct StartDataLoader {
 struct FindCheckpoint {
   std::uint64_t not_beyond = ~std::uint64_t{0};
 };
+// The link to this process broke: does anybody still listen there? If certainly not, gone().
+struct ProbeProcess {
+  ProcessIncarnation process;
+  Endpoint endpoint;
+};
 // The process ends with this status.
 struct EndRun {
   int exit_status = 0;
@@ -97,7 +105,7 @@ struct InjectHere {
 };
 
 using SupervisorEffect = std::variant<Letter, AppendEntry, SendJournal, ReserveNumbers, StartGroup, StartDataLoader,
-                                      FindCheckpoint, EndRun, Note, InjectHere>;
+                                      FindCheckpoint, ProbeProcess, EndRun, Note, InjectHere>;
 using SupervisorEffects = std::vector<SupervisorEffect>;
 
 struct OperatorOutcome {

@@ -31,11 +31,16 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   if (turn_away(join)) return take_effects();
   const bool is_back = is_return(join);
   const ProcessIncarnation number = is_back ? join.previous : ProcessIncarnation{process_numbers_.next};
-  const auto answer = processes_.admit(join, number, now);
-  if (const auto* no = std::get_if<NotAdmitted>(&answer)) return refuse(no->reason, no->explanation);
+  const auto answer = processes_.admit(join, number);
+  if (const auto* no = std::get_if<NotAdmitted>(&answer)) {
+    // Its holder may be dead, and this one its successor: it asks again until that is known.
+    const bool is_doubtful = no->holder && detector_.health(*no->holder) != Health::kGood;
+    return is_doubtful ? take_effects() : refuse(no->reason, no->explanation);
+  }
   const Admitted& admitted = std::get<Admitted>(answer);
   if (admitted.replaces) lose_process(*admitted.replaces, "its link broke and it joined again", now);
   if (admitted.is_new && is_back) {
+    detector_.watch(number, now);
     take_back(join, now);
     return take_effects();
   }
@@ -45,30 +50,16 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   }
   send(to_node_agent(admitted.process), Welcome{join.nonce, admitted.process, config_.run, branch_, config_.term,
                                                 JournalPosition{}, config_.config_toml});
-  if (!admitted.is_new) return take_effects();
+  if (!admitted.is_new) {
+    heard_of(admitted.process, now);
+    return take_effects();
+  }
+  detector_.watch(admitted.process, now);
   announce("joined", join.name, compose("as process ", admitted.process, ", device ", join.device));
   if (!admitted.warning.empty()) announce("mixed_kernels", join.name, admitted.warning);
   effects_.push_back(SendJournal{admitted.process, {}});
   send_peers();
   place_if_enough(now);
-  return take_effects();
-}
-
-SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) {
-  if (processes_.is_alive(heartbeat.process)) {
-    processes_.heard(heartbeat.process, now);
-    const auto now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
-    const HeartbeatEcho echo{heartbeat.process, heartbeat.sequence, heartbeat.sent_ns, now_ns, now_ns};
-    if (heartbeat.sent_ns != 0) send(to_node_agent(heartbeat.process), echo);
-  } else if (processes_.find(heartbeat.process) != nullptr && phase_ < Phase::kEnding) {
-    send(to_node_agent(heartbeat.process), EndProcess{"it was given up as lost; its keeper starts a new one", 1});
-  }
-  return take_effects();
-}
-
-SupervisorEffects SupervisorCore::hear(const PeerUnreachable& complaint, Instant /*now*/) {
-  announce("peer_unreachable", processes_.name_of(complaint.peer),
-           compose("said by ", processes_.name_of(complaint.process), " after ", complaint.silent_ms, " ms"));
   return take_effects();
 }
 
@@ -107,11 +98,6 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
   return take_effects();
 }
 
-SupervisorEffects SupervisorCore::hear(const ProcessLost& lost, Instant now) {
-  lose_process(lost.process, lost.reason, now);
-  return take_effects();
-}
-
 // Polite: nobody else's work is lost by it. The last replica of a stage takes the whole run with it, saved.
 SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {
   // Who leaves says so again: while members come back, nobody knows yet who is the last of a stage.
@@ -137,6 +123,8 @@ SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {
 void SupervisorCore::lose_process(ProcessIncarnation process, const std::string& reason, Instant now) {
   const ProcessRecord* record = processes_.find(process);
   if (record == nullptr || !processes_.lose(process)) return;
+  detector_.forget(process);
+  complaints_.forget(process);
   if (phase_ >= Phase::kEnding) return;
   announce("process_lost", processes_.name_of(process), reason);
   send_peers();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/restart_policy.h"
 #include "runtime/cluster/supervisor.h"
 
 namespace shoal {
@@ -59,7 +60,7 @@ bool SupervisorCore::is_return(const Join& join) const {
 bool SupervisorCore::turn_away(const Join& join) {
   const ProcessRecord* known = processes_.find(join.previous);
   if (join.previous.value == 0 || known == nullptr || known->is_alive) return false;
-  send(to_node_agent(join.previous), EndProcess{"it was given up as lost; its keeper starts a new one", 1});
+  send(to_node_agent(join.previous), EndProcess{"it was given up as lost; its keeper starts a new one", kRejoinStatus});
   return true;
 }
 
@@ -69,7 +70,7 @@ void SupervisorCore::take_back(const Join& join, Instant now) {
     return view_.contains(served.replica) && served.version > view_.committed_steps();
   };
   if (std::any_of(join.serves.begin(), join.serves.end(), is_ahead)) {
-    send(to_node_agent(process), EndProcess{"it has seen steps that the journal of this spawner lacks", 1});
+    send(to_node_agent(process), EndProcess{"it has seen steps that the journal of this spawner lacks", kRejoinStatus});
     return lose_process(process, "it is ahead of the journal", now);
   }
   send(to_node_agent(process),

@@ -126,6 +126,15 @@ Result<Socket> dial(const HostPort& address, Deadline deadline) {
               compose("Nobody answers at ", host_port_text(address), ": ", std::strerror(reason), "."));
 }
 
+bool refuses(const HostPort& address, Deadline deadline) {
+  auto list = resolve(address, SOCK_STREAM, AI_NUMERICHOST);
+  if (!list.ok()) return false;
+  for (const addrinfo* target = list->get(); target != nullptr; target = target->ai_next) {
+    if (connect_to(*target, deadline).is_open() || errno != ECONNREFUSED) return false;
+  }
+  return true;
+}
+
 Result<Socket> listen_on(const HostPort& address) {
   auto list = resolve(address, SOCK_STREAM, AI_PASSIVE);
   if (!list.ok()) return fail(Error::kUsage, list.failure().message);

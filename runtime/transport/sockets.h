@@ -48,6 +48,9 @@ class Socket {
 // Tries every address of the name, within the deadline in all. Errors: kUnreachable, naming address and reason.
 [[nodiscard]] Result<Socket> dial(const HostPort& address, Deadline deadline);
 
+// Whether nobody listens there, for certain: the machine answers and refuses. Silence and unknown names are no answer.
+[[nodiscard]] bool refuses(const HostPort& address, Deadline deadline);
+
 // Listens; port 0 takes any. An empty host is every interface. Errors: kUsage (in use, not ours), naming the address.
 [[nodiscard]] Result<Socket> listen_on(const HostPort& address);
 

@@ -218,7 +218,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   core.checkpoint_every = shape_.checkpoint_every;
   if (term_ > Term{1}) {
     core.start = newest_saved(*record_, shape_.stages, shape_.steps);
-    core.return_within = core.dead_after;
+    core.return_within = core.detector.dead_after;
   }
   core.policy = CommitPolicy{0, [](std::uint64_t) { return 0.5; }};
   core.config_toml = write_config(config_);

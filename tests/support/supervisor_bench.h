@@ -68,6 +68,14 @@ class SupervisorBench {
     now += duration;
     perform(core.tick(now));
   }
+  void lose(ProcessIncarnation process) { perform(core.gone(process, "killed", now)); }
+  // Heartbeats of these processes alone, for so many seconds.
+  void beat(const std::vector<ProcessIncarnation>& processes, int count) {
+    for (int second = 0; second < count; ++second) {
+      for (const ProcessIncarnation process : processes) hear(Heartbeat{process, 1, 0, {}});
+      later(std::chrono::seconds(1));
+    }
+  }
   void join(std::uint64_t number, ProcessRole role = ProcessRole::kNode) {
     Join join;
     join.name = (role == ProcessRole::kNode ? "node" : "storage") + std::to_string(number);

@@ -155,7 +155,7 @@ TEST(Operator, WhoIsLostHasNoNameAnyMore) {
   bench.join("node2", ProcessRole::kNode);
   const ProcessIncarnation spare = bench.all<Welcome>().back().process;
   EXPECT_EQ(bench.kill("node2").verdict, OperatorVerdict::kDone);
-  bench.perform(bench.core.hear(ProcessLost{spare, "gone"}, bench.now));
+  bench.perform(bench.core.gone(spare, "gone", bench.now));
   EXPECT_EQ(bench.kill("node2").verdict, OperatorVerdict::kUnknownName);
 }
 

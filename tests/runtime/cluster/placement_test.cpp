@@ -64,51 +64,49 @@ TEST(Placement, ReplicasOfAStageSitOnDifferentNodesWherePossible) {
 
 TEST(ProcessDirectory, ARepeatedJoinGetsTheSameAnswer) {
   ProcessDirectory directory(FingerprintRule::kMayDiffer);
-  EXPECT_TRUE(std::get<Admitted>(directory.admit(join_of("node1", 5), {7}, kNow)).is_new);
-  const auto again = std::get<Admitted>(directory.admit(join_of("node1", 5), {8}, kNow));
+  EXPECT_TRUE(std::get<Admitted>(directory.admit(join_of("node1", 5), {7})).is_new);
+  const auto again = std::get<Admitted>(directory.admit(join_of("node1", 5), {8}));
   EXPECT_FALSE(again.is_new);
   EXPECT_EQ(again.process, ProcessIncarnation{7});
 }
 
 TEST(ProcessDirectory, ANameIsTakenWhileItsProcessLives) {
   ProcessDirectory directory(FingerprintRule::kMayDiffer);
-  (void)directory.admit(join_of("node1", 5), {7}, kNow);
-  const auto answer = directory.admit(join_of("node1", 6), {8}, kNow);
+  (void)directory.admit(join_of("node1", 5), {7});
+  const auto answer = directory.admit(join_of("node1", 6), {8});
   EXPECT_EQ(std::get<NotAdmitted>(answer).reason, JoinRefusal::kNameTaken);
   EXPECT_TRUE(directory.lose({7}));
   EXPECT_FALSE(directory.lose({7}));
-  EXPECT_EQ(std::get<Admitted>(directory.admit(join_of("node1", 6), {8}, kNow)).process, ProcessIncarnation{8});
+  EXPECT_EQ(std::get<Admitted>(directory.admit(join_of("node1", 6), {8})).process, ProcessIncarnation{8});
 }
 
 TEST(ProcessDirectory, WhoComesBackAfterABrokenLinkIsANewProcess) {
   ProcessDirectory directory(FingerprintRule::kMayDiffer);
-  (void)directory.admit(join_of("node1", 5), {7}, kNow);
+  (void)directory.admit(join_of("node1", 5), {7});
   Join back = join_of("node1", 6);
   back.previous = ProcessIncarnation{7};
-  const auto admitted = std::get<Admitted>(directory.admit(back, {8}, kNow));
+  const auto admitted = std::get<Admitted>(directory.admit(back, {8}));
   EXPECT_EQ(admitted.process, ProcessIncarnation{8});
   EXPECT_EQ(admitted.replaces, ProcessIncarnation{7});
 }
 
 TEST(ProcessDirectory, MixedKernelsAreRefusedOrWarnedAbout) {  // design.md §4.11
   ProcessDirectory strict(FingerprintRule::kMustAgree);
-  (void)strict.admit(join_of("node1", 1), {1}, kNow);
-  EXPECT_TRUE(std::holds_alternative<Admitted>(strict.admit(join_of("node2", 2), {2}, kNow)));
-  const auto refused = strict.admit(join_of("node3", 3, "openblas"), {3}, kNow);
+  (void)strict.admit(join_of("node1", 1), {1});
+  EXPECT_TRUE(std::holds_alternative<Admitted>(strict.admit(join_of("node2", 2), {2})));
+  const auto refused = strict.admit(join_of("node3", 3, "openblas"), {3});
   EXPECT_EQ(std::get<NotAdmitted>(refused).reason, JoinRefusal::kMixedKernels);
   ProcessDirectory lax(FingerprintRule::kMayDiffer);
-  (void)lax.admit(join_of("node1", 1), {1}, kNow);
-  EXPECT_FALSE(std::get<Admitted>(lax.admit(join_of("node3", 3, "openblas"), {3}, kNow)).warning.empty());
+  (void)lax.admit(join_of("node1", 1), {1});
+  EXPECT_FALSE(std::get<Admitted>(lax.admit(join_of("node3", 3, "openblas"), {3})).warning.empty());
 }
 
-TEST(ProcessDirectory, KnowsWhoHasBeenSilent) {
+TEST(ProcessDirectory, ANameWhoseHolderHasNoLinkIsTakenOver) {
   ProcessDirectory directory(FingerprintRule::kMayDiffer);
-  (void)directory.admit(join_of("node1", 1), {1}, kNow);
-  (void)directory.admit(join_of("node2", 2), {2}, kNow);
-  directory.heard({2}, kNow + seconds(8));
-  EXPECT_EQ(directory.silent_since(kNow + seconds(5)), (std::vector<ProcessIncarnation>{{1}}));
-  directory.forgive_silence(kNow + seconds(9));
-  EXPECT_TRUE(directory.silent_since(kNow + seconds(5)).empty());
+  (void)directory.admit(join_of("node1", 5), {7});
+  directory.set_linked({7}, false);
+  const auto admitted = std::get<Admitted>(directory.admit(join_of("node1", 6), {8}));
+  EXPECT_EQ(admitted.replaces, ProcessIncarnation{7});
 }
 
 TEST(RestartBudget, IsUsedUpWithinItsWindowOnly) {

@@ -260,7 +260,7 @@ TEST(SupervisorReturn, WhoWasGivenUpInThisTermStartsAgain) {
   const auto processes = members_of_run(*second);
   const Join join = join_of(*second, processes[0]);
   for (const auto process : processes) second->hear(join_of(*second, process));
-  second->hear(ProcessLost{processes[0], "killed"});
+  second->lose(processes[0]);
   second->hear(join);
   EXPECT_EQ(second->all<EndProcess>().size(), 1U);
 }

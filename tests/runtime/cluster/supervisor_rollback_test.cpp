@@ -23,7 +23,7 @@ struct Trained : SupervisorBench {
     return config;
   }
   void lose_stage(std::uint32_t stage) {
-    while (core.phase() == Phase::kTraining) hear(ProcessLost{process_of(stage, 0), "killed"});
+    while (core.phase() == Phase::kTraining) lose(process_of(stage, 0));
   }
   // All replicas that were asked for since the last time.
   void ready_again() {
@@ -60,9 +60,9 @@ TEST(SupervisorRollback, TheLastReplicaOfAStageSendsAllStagesBack) {  // P-29
 
 TEST(SupervisorRollback, AStepThatCanStillCommitIsSettledFirst) {
   Trained bench;
-  bench.hear(ProcessLost{bench.process_of(1, 0), "killed"});
+  bench.lose(bench.process_of(1, 0));
   bench.hear(bench.vote_of(1));
-  bench.hear(ProcessLost{bench.process_of(1, 0), "killed"});
+  bench.lose(bench.process_of(1, 0));
   EXPECT_EQ(bench.core.phase(), Phase::kTraining);
   EXPECT_FALSE(bench.not_beyond);
   bench.hear(bench.vote_of(0));
@@ -120,7 +120,7 @@ TEST(SupervisorRollback, ALossWhileRollingBackIsAnotherTryOnTheSameBranch) {
   for (const std::uint64_t number : {7, 8}) bench.join(number);
   bench.later(seconds(0));
   EXPECT_EQ(bench.core.phase(), Phase::kSpawning);
-  bench.hear(ProcessLost{bench.all<Welcome>().back().process, "killed"});
+  bench.lose(bench.all<Welcome>().back().process);
   bench.join(9);
   bench.later(seconds(0));
   bench.ready_again();

@@ -53,7 +53,7 @@ TEST(Supervisor, ALateSpareTakesTheSlotOfAWorkerLostBeforeItServed) {
   Bench bench;
   for (std::uint64_t number = 1; number <= 4; ++number) bench.join(number);
   const ProcessIncarnation victim{bench.core.view().position().value + 2};  // the second to join
-  bench.hear(ProcessLost{victim, "killed"});
+  bench.lose(victim);
   bench.join(7);
   bench.ready();
   EXPECT_EQ(bench.core.phase(), Phase::kTraining);
@@ -106,7 +106,7 @@ TEST(Supervisor, ALostReplicaIsRemovedWhileAnotherServes) {  // P-29
   Bench bench;
   bench.train();
   bench.hear(bench.vote_of(1));
-  bench.hear(ProcessLost{bench.process_of(1, 0), "killed"});
+  bench.lose(bench.process_of(1, 0));
   EXPECT_EQ(bench.core.view().replicas_of(StageId{1}).size(), 1U);
   bench.hear(bench.vote_of(0));
   EXPECT_EQ(bench.core.view().committed_steps(), 0U);  // the vote of stage 1 is void
@@ -118,7 +118,7 @@ TEST(Supervisor, WhoJoinsAgainIsANewProcessAndTakesItsOldSlot) {
   Bench bench;
   bench.train();
   const ProcessIncarnation lost = bench.process_of(0, 1);
-  bench.hear(ProcessLost{lost, "killed"});
+  bench.lose(lost);
   Join again;
   again.name = "node3";
   again.nonce = 1003;
@@ -245,18 +245,71 @@ TEST(Supervisor, SilenceIsDeathButAPauseOfItsOwnIsNot) {
   bench.train();
   bench.later(minutes(5));  // it slept itself
   EXPECT_FALSE(bench.has_event("process_lost"));
-  for (int second = 0; second < 12; ++second) {
-    for (std::uint32_t stage = 0; stage < 2; ++stage) bench.hear(Heartbeat{bench.process_of(stage, 0), 1});
-    bench.later(seconds(1));
-  }
+  bench.beat({bench.process_of(0, 0), bench.process_of(1, 0)}, 12);
   EXPECT_EQ(bench.core.view().replica_count(), 2U);
+}
+
+TEST(Supervisor, ABrokenLinkIsNoDeathIfTheProcessIsHeardAgain) {
+  Bench bench;
+  bench.train();
+  const std::vector<ProcessIncarnation> all = {bench.process_of(0, 0), bench.process_of(0, 1), bench.process_of(1, 0),
+                                               bench.process_of(1, 1)};
+  bench.hear(ProcessLost{all[0], "reset"});
+  bench.later(seconds(1));
+  EXPECT_TRUE(bench.has_event("suspected"));
+  EXPECT_NE(bench.core.explain_waiting(bench.now).find("is silent for"), std::string::npos);
+  bench.beat(all, 5);
+  EXPECT_TRUE(bench.has_event("trusted"));
+  EXPECT_FALSE(bench.has_event("process_lost"));
+  bench.hear(ProcessLost{all[0], "reset"});
+  bench.beat({all[1], all[2], all[3]}, 3);
+  EXPECT_TRUE(bench.has_event("process_lost"));
+  EXPECT_EQ(bench.core.view().replica_count(), 3U);
+}
+
+TEST(Supervisor, TheSuccessorOfAProcessWithoutALinkIsAdmittedAtOnce) {
+  Bench bench;
+  bench.train();
+  const auto admitted = [&bench](std::uint64_t nonce) {
+    Join join;
+    join.name = "node1";
+    join.nonce = nonce;
+    bench.hear(join);
+    for (const Welcome& welcome : bench.all<Welcome>()) {
+      if (welcome.nonce == nonce) return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(admitted(91));
+  EXPECT_EQ(bench.all<JoinRefused>().size(), 1U);
+  bench.beat({bench.process_of(1, 0), bench.process_of(1, 1)}, 6);
+  EXPECT_FALSE(admitted(92)) << "its holder is silent, but not dead";
+  EXPECT_EQ(bench.all<JoinRefused>().size(), 1U) << "and may be: so it is not refused";
+  bench.hear(ProcessLost{bench.process_of(0, 0), "reset"});
+  EXPECT_TRUE(admitted(93));
+  EXPECT_TRUE(bench.has_event("process_lost"));
+}
+
+TEST(Supervisor, OneOfTwoThatDoNotReachEachOtherHasToGo) {
+  Bench bench;
+  bench.train();
+  const ProcessIncarnation old = bench.process_of(0, 0);
+  const ProcessIncarnation young = bench.process_of(0, 1);
+  for (int second = 0; second < 7; ++second) {
+    bench.hear(PeerUnreachable{old, young, 4000});
+    bench.beat({old, young, bench.process_of(1, 0), bench.process_of(1, 1)}, 1);
+  }
+  ASSERT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 1U);
+  EXPECT_EQ(bench.process_of(0, 0), old);
+  bench.hear(Heartbeat{young, 9, 0, {}});
+  EXPECT_FALSE(bench.all<EndProcess>().empty()) << "it is told";
 }
 
 TEST(Supervisor, WhoWasGivenUpAsLostIsToldToEnd) {
   Bench bench;
   bench.train();
   const ProcessIncarnation lost = bench.process_of(0, 0);
-  bench.hear(ProcessLost{lost, "link"});
+  bench.lose(lost);
   bench.hear(Heartbeat{lost, 9});
   EXPECT_EQ(bench.all<EndProcess>().size(), 1U);
 }

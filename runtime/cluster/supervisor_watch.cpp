@@ -1,0 +1,101 @@
+// Signs of life and their absence: heartbeats, broken links, processes that do not reach each other.
+#include "runtime/cluster/supervisor.h"
+
+#include <algorithm>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/restart_policy.h"
+
+namespace shoal {
+
+SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) {
+  if (processes_.is_alive(heartbeat.process)) {
+    heard_of(heartbeat.process, now);
+    const auto now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
+    const HeartbeatEcho echo{heartbeat.process, heartbeat.sequence, heartbeat.sent_ns, now_ns, now_ns};
+    if (heartbeat.sent_ns != 0) send(to_node_agent(heartbeat.process), echo);
+  } else if (processes_.find(heartbeat.process) != nullptr && phase_ < Phase::kEnding) {
+    send(to_node_agent(heartbeat.process),
+         EndProcess{"it was given up as lost; its keeper starts a new one", kRejoinStatus});
+  }
+  return take_effects();
+}
+
+void SupervisorCore::heard_of(ProcessIncarnation process, Instant now) {
+  detector_.heard(process, now);
+  processes_.set_linked(process, true);
+}
+
+// A link that breaks is not yet a process that is gone: it has time to come back, unless nobody listens there any more.
+SupervisorEffects SupervisorCore::hear(const ProcessLost& lost, Instant now) {
+  const ProcessRecord* record = processes_.find(lost.process);
+  if (record == nullptr || !record->is_alive || phase_ >= Phase::kEnding) return gone(lost.process, lost.reason, now);
+  detector_.link_lost(lost.process, lost.reason, now);
+  processes_.set_linked(lost.process, false);
+  effects_.push_back(ProbeProcess{lost.process, record->join.endpoint});
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::gone(ProcessIncarnation process, const std::string& reason, Instant now) {
+  lose_process(process, reason, now);
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::hear(const PeerUnreachable& complaint, Instant now) {
+  if (processes_.is_alive(complaint.process) && processes_.is_alive(complaint.peer)) {
+    complaints_.hear(complaint.process, complaint.peer, now);
+  }
+  return take_effects();
+}
+
+void SupervisorCore::watch(Instant now) {
+  for (const HealthChange& change : detector_.look(now)) {
+    const std::string name = processes_.name_of(change.process);
+    switch (change.health) {
+      case Health::kGood: announce("trusted", name, change.reason); break;
+      case Health::kSuspected: announce("suspected", name, change.reason); break;
+      case Health::kDead: lose_process(change.process, change.reason, now); break;
+    }
+  }
+  if (phase_ != Phase::kTraining) return;
+  if (const auto goes = complaints_.judge(parties(), now)) lose_process(goes->process, goes->reason, now);
+}
+
+std::vector<Party> SupervisorCore::parties() const {
+  std::vector<Party> parties;
+  for (const ProcessIncarnation process : processes_.alive()) {
+    const bool is_storage = processes_.find(process)->join.role == ProcessRole::kStorage;
+    parties.push_back({process, processes_.name_of(process), is_storage, std::nullopt, 0});
+  }
+  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
+    const auto& members = view_.replicas_of(StageId{stage});
+    const auto live = std::count_if(members.begin(), members.end(), [&](const auto& m) { return is_live(m); });
+    for (Party& party : parties) {
+      const bool serves = std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) {
+        return member.process == party.process && is_live(member);
+      });
+      if (!serves) continue;
+      party.stage = StageId{stage};
+      party.stage_replicas = static_cast<std::size_t>(live);
+    }
+  }
+  return parties;
+}
+
+std::string SupervisorCore::state_of(ProcessIncarnation process, const std::string& usual) const {
+  if (detector_.health(process) == Health::kGood) return usual;
+  const auto silent = std::chrono::duration_cast<std::chrono::seconds>(detector_.silence(process));
+  return compose(usual, ", silent for ", silent.count(), " s");
+}
+
+std::string SupervisorCore::explain_silence() const {
+  std::string text;
+  for (const ProcessIncarnation process : processes_.alive()) {
+    const std::string state = state_of(process, "");
+    if (!state.empty()) text += compose("; ", processes_.name_of(process), " is", state.substr(1));
+  }
+  const std::string split = complaints_.explain(parties());
+  return split.empty() ? text : text + "; " + split;
+}
+
+}  // namespace shoal

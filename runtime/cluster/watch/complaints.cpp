@@ -1,0 +1,79 @@
+// A pair is one entry, whoever of the two complains.
+#include "runtime/cluster/watch/complaints.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+const Party* find(const std::vector<Party>& parties, ProcessIncarnation process) {
+  const auto found =
+      std::find_if(parties.begin(), parties.end(), [process](const Party& party) { return party.process == process; });
+  return found == parties.end() ? nullptr : &*found;
+}
+
+bool must_talk(const Party& a, const Party& b) {
+  if (a.is_storage || b.is_storage) return a.is_storage != b.is_storage && (a.stage || b.stage);
+  if (!a.stage || !b.stage) return false;
+  const std::uint32_t low = std::min(a.stage->value, b.stage->value);
+  return std::max(a.stage->value, b.stage->value) - low <= 1;
+}
+
+bool can_be_spared(const Party& party) { return !party.is_storage && party.stage_replicas > 1; }
+
+}  // namespace
+
+void Complaints::hear(ProcessIncarnation from, ProcessIncarnation about, Instant now) {
+  if (from == about) return;
+  const Pair pair = std::minmax(from, about);
+  const auto [known, is_first] = pairs_.try_emplace(pair, Standing{now, now});
+  if (now - known->second.last > limits_.forget_after) known->second.since = now;
+  known->second.last = now;
+}
+
+void Complaints::forget(ProcessIncarnation process) {
+  std::erase_if(pairs_,
+                [process](const auto& entry) { return entry.first.first == process || entry.first.second == process; });
+}
+
+std::optional<Expulsion> Complaints::judge(const std::vector<Party>& parties, Instant now) {
+  std::erase_if(pairs_, [&](const auto& entry) { return now - entry.second.last > limits_.forget_after; });
+  std::map<ProcessIncarnation, std::size_t> unreached;  // how many others do not reach it
+  for (const auto& [pair, standing] : pairs_) {
+    const Party* a = find(parties, pair.first);
+    const Party* b = find(parties, pair.second);
+    if (a == nullptr || b == nullptr || !must_talk(*a, *b)) continue;
+    ++unreached[pair.first];
+    ++unreached[pair.second];
+  }
+  for (const auto& [pair, standing] : pairs_) {
+    const Party* a = find(parties, pair.first);
+    const Party* b = find(parties, pair.second);
+    if (a == nullptr || b == nullptr || !must_talk(*a, *b) || now - standing.since < limits_.evict_after) continue;
+    if (!can_be_spared(*a) && !can_be_spared(*b)) continue;
+    const auto rank = [&unreached](const Party& party) {
+      return std::tuple(can_be_spared(party), unreached[party.process], party.stage_replicas, party.process);
+    };
+    const Party& goes = rank(*a) > rank(*b) ? *a : *b;
+    const Party& stays = &goes == a ? *b : *a;
+    return Expulsion{goes.process, compose("it and ", stays.name, " cannot reach each other (", unreached[goes.process],
+                                           " processes cannot reach it, ", unreached[stays.process], " the other)")};
+  }
+  return std::nullopt;
+}
+
+std::string Complaints::explain(const std::vector<Party>& parties) const {
+  std::string text;
+  for (const auto& [pair, standing] : pairs_) {
+    const Party* a = find(parties, pair.first);
+    const Party* b = find(parties, pair.second);
+    if (a == nullptr || b == nullptr) continue;
+    text += compose(text.empty() ? "" : "; ", a->name, " and ", b->name, " cannot reach each other");
+  }
+  return text;
+}
+
+}  // namespace shoal

@@ -1,0 +1,61 @@
+// Two processes that the spawner reaches, but that do not reach each other: who of them has to go.
+//
+// Each says so while it lasts (PeerUnreachable); a pair that nobody speaks of any more is forgotten. A pair that must
+// talk (replicas of one stage or of neighbouring ones, storage and whoever saves) and cannot for long enough loses one
+// of the two: never storage, never the last replica of its stage; the one that more others cannot reach, then the one
+// whose stage has more replicas, then the younger. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "messages/ids.h"
+#include "runtime/base/clock.h"
+
+namespace shoal {
+
+struct ComplaintLimits {
+  Duration evict_after = std::chrono::seconds(5);   // of complaints about a pair
+  Duration forget_after = std::chrono::seconds(4);  // without a word about it
+};
+
+// A process as far as its place in the run matters here.
+struct Party {
+  ProcessIncarnation process;
+  std::string name;
+  bool is_storage = false;
+  std::optional<StageId> stage;    // it serves in the view
+  std::size_t stage_replicas = 0;  // live ones of that stage
+};
+
+struct Expulsion {
+  ProcessIncarnation process;
+  std::string reason;
+};
+
+class Complaints {
+ public:
+  explicit Complaints(ComplaintLimits limits = {}) : limits_(limits) {}
+
+  void hear(ProcessIncarnation from, ProcessIncarnation about, Instant now);
+  void forget(ProcessIncarnation process);
+  // At most one at a time: the next look sees what its absence leaves of the others.
+  [[nodiscard]] std::optional<Expulsion> judge(const std::vector<Party>& parties, Instant now);
+  // "node1 and node3 cannot reach each other"; empty when all is well.
+  [[nodiscard]] std::string explain(const std::vector<Party>& parties) const;
+
+ private:
+  using Pair = std::pair<ProcessIncarnation, ProcessIncarnation>;
+  struct Standing {
+    Instant since;
+    Instant last;
+  };
+
+  ComplaintLimits limits_;
+  std::map<Pair, Standing> pairs_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,90 @@
+// Who has fallen silent for so long that something must be wrong: a phi-accrual failure detector.
+//
+// Hayashibara, Defago, Yared, Katayama, "The phi accrual failure detector" (SRDS 2004): from the times between a
+// process's heartbeats (mean and deviation of the last hundred) phi = -log10(P(a heartbeat comes still later)), so that
+// a jittery link is given more time than a steady one. On top of it stand bounds that no statistics moves: nobody is
+// dead before dead_floor(), everybody is after dead_after.
+//
+// Time counts only while we looked: after a pause of our own (stopped, starved, a clock that jumps) nobody is to blame
+// for the silence meanwhile. Slow is not dead: whoever sends heartbeats, however slowly it works, lives. Pure: time
+// comes in, verdicts come out, each with its reason.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/ids.h"
+#include "runtime/base/clock.h"
+
+namespace shoal {
+
+struct DetectorLimits {
+  Duration expected = std::chrono::milliseconds(500);        // between two heartbeats
+  Duration dead_after = std::chrono::seconds(10);            // silence that nothing excuses
+  Duration relink_within = std::chrono::milliseconds(1500);  // from the loss of its link to its next heartbeat
+  double phi_suspected = 8;                                  // one false suspicion in 10^8 heartbeats
+  double phi_dead = 12;
+
+  // Silence within which nobody is dead.
+  [[nodiscard]] Duration dead_floor() const;
+};
+
+enum class Health : std::uint8_t { kGood, kSuspected, kDead };
+
+struct HealthChange {
+  ProcessIncarnation process;
+  Health health = Health::kGood;
+  std::string reason;
+};
+
+class FailureDetector {
+ public:
+  explicit FailureDetector(DetectorLimits limits) : limits_(limits) {}
+
+  // From now on a heartbeat is expected from it.
+  void watch(ProcessIncarnation process, Instant now);
+  void forget(ProcessIncarnation process) { peers_.erase(process); }
+  void heard(ProcessIncarnation process, Instant now);
+  // Its link broke: it has relink_within to be heard again.
+  void link_lost(ProcessIncarnation process, const std::string& reason, Instant now);
+
+  // What has changed since the last call. Call it several times per interval. The dead are named once.
+  [[nodiscard]] std::vector<HealthChange> look(Instant now);
+
+  // How long it has been silent while we looked.
+  [[nodiscard]] Duration silence(ProcessIncarnation process) const;
+  [[nodiscard]] double phi(ProcessIncarnation process) const;
+  [[nodiscard]] Health health(ProcessIncarnation process) const;
+  // Of all time up to the last look, what did not count because we were away.
+  [[nodiscard]] Duration away() const { return away_; }
+
+ private:
+  struct Rhythm {  // of heartbeats, in seconds
+    double mean = 0;
+    double deviation = 0;
+  };
+  struct Peer {
+    Duration last_heard{};  // on our watch
+    std::deque<double> intervals;
+    std::optional<Duration> link_lost_at;
+    std::string link_lost_why;
+    Health health = Health::kGood;
+  };
+
+  void advance(Instant now);
+  [[nodiscard]] Rhythm rhythm_of(const Peer& peer) const;
+  [[nodiscard]] double phi_of(const Peer& peer) const;
+  [[nodiscard]] Health judge(const Peer& peer) const;
+  [[nodiscard]] std::string explain(const Peer& peer) const;
+
+  DetectorLimits limits_;
+  std::map<ProcessIncarnation, Peer> peers_;
+  std::optional<Instant> looked_at_;
+  Duration watched_{};  // time on our watch
+  Duration away_{};
+};
+
+}  // namespace shoal
