@@ -18,7 +18,7 @@ constexpr auto kTickPeriod = 20ms;
 void tick(RouterSelf self) {
   self->delayed_send(self, kTickPeriod, Tick{});
   perform(self, self->state.links->tick(now_of(self)));
-  route_all(self, self->state.requests->tick(now_of(self)));
+  route_all(self, self->state.requests->tick(now_of(self), [self](Incarnation hop) { return is_linked(self, hop); }));
   flush_waiting(self);
   fetch_journal(self);
 }
@@ -33,6 +33,7 @@ void adopt(RouterSelf self, RouterConfig config) {
   state.links.emplace(config.self, config.links, config.jitter_seed);
   state.requests.emplace(config.requests);
   state.waiting.emplace(config.waiting_bytes_max);
+  state.held.emplace(config.held_bytes_max);
   if (config.spawner) state.links->set_spawner(*config.spawner);
   state.trace = ActorTrace(config.tracer, "router");
   state.config = std::move(config);

@@ -7,7 +7,6 @@
 // up reset their link.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,7 +37,7 @@ struct RouterConfig {
   RequestLimits requests;
   AssemblyLimits assembly;
   std::size_t waiting_bytes_max = std::size_t{256} << 20;  // letters for processes without a link
-  std::size_t held_letters_max = 1024;                     // letters ahead of our journal
+  std::size_t held_bytes_max = std::size_t{64} << 20;      // letters ahead of our journal
   std::uint64_t jitter_seed = 1;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
 };
@@ -85,12 +84,6 @@ struct RouteHints {
   std::map<std::uint64_t, LinkId> joining;  // by Join::nonce
 };
 
-struct HeldLetter {
-  JournalPosition position;
-  Letter letter;
-  Duration transfer{};
-};
-
 struct LocalKey {
   Role role = Role::kRouter;
   std::uint64_t id = 0;  // stages: the incarnation; sync groups: the stage
@@ -108,7 +101,7 @@ struct RouterState {
   std::map<caf::actor_addr, LinkId> link_of;
   std::map<LocalKey, caf::actor> locals;
   RouteHints hints;
-  std::deque<HeldLetter> held;
+  std::optional<HeldLetters> held;
   RouterCounters counters;
   ActorTrace trace;
 };

@@ -92,8 +92,7 @@ void follow(RouterSelf self, const JournalEntries& entries) {
     const EndProcess order{"the spawner's journal is not the one that was followed here", 1};
     deliver(self, Letter{{}, to_node_agent(state.links->self().process.value_or(ProcessIncarnation{})), order}, {});
   }
-  std::deque<HeldLetter> held = std::exchange(state.held, {});
-  for (HeldLetter& letter : held) receive_verified(self, std::move(letter.letter), letter.transfer);
+  for (HeldLetters::Held& held : state.held->take_all()) receive_verified(self, std::move(held.letter), held.transfer);
   fetch_journal(self);
 }
 
@@ -225,9 +224,8 @@ void receive_verified(RouterSelf self, Letter letter, Duration transfer) {
   const JournalPosition position = position_of(letter.body);
   if (!state.journal.is_behind(position)) return deliver(self, std::move(letter), transfer);
   state.journal.saw(position);
-  if (state.held.size() < state.config.held_letters_max) {
-    state.held.push_back({position, std::move(letter), transfer});
-    state.counters.marks.held.note(state.trace, state.held.size(), state.config.held_letters_max);
+  if (state.held->add(letter, transfer)) {
+    state.counters.marks.held.note(state.trace, state.held->bytes(), state.config.held_bytes_max);
   } else {
     ++state.counters.held_overflow;
     trace_letter(state.trace, TraceKind::kDrop, letter);
@@ -250,6 +248,11 @@ void attach(RouterSelf self, const Attach& attached) {
 void detach(RouterSelf self, const Detach& detached) {
   self->state.locals.erase(key_of(detached.role, detached.stage, detached.incarnation));
   if (detached.role == Role::kStage) self->state.requests->forget(detached.incarnation);
+}
+
+bool is_linked(RouterSelf self, Incarnation replica) {
+  const auto process = process_of(self, to_stage({}, replica));
+  return process && (is_here(self, *process) || self->state.links->link_to(*process));
 }
 
 void local_down(RouterSelf self, const caf::actor_addr& actor) {

@@ -7,6 +7,7 @@
 
 #include "messages/codec.h"
 #include "runtime/base/log.h"
+#include "runtime/pipeline/sender_check.h"
 #include "runtime/trace/trace_words.h"
 
 namespace shoal {
@@ -126,6 +127,12 @@ struct LinkPerformer {
                                                           : to_node_agent(here.process.value_or(ProcessIncarnation{}));
     deliver(self, Letter{{}, to, ProcessLost{effect.process, effect.reason}}, {});
   }
+  void operator()(const ReportUnreachable& effect) const {
+    const auto process = self->state.links->self().process.value_or(ProcessIncarnation{});
+    const auto since_ms = static_cast<std::uint64_t>(milliseconds(effect.since));
+    log_debug("router", "process ", effect.process, " cannot be reached since ", since_ms, " ms");
+    route(self, Letter{{}, to_supervisor(), PeerUnreachable{process, effect.process, since_ms}});
+  }
 };
 
 void remember_routes(RouterSelf self, LinkId link, const LinkIdentity& sender, const MessageBody& body) {
@@ -159,7 +166,8 @@ void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transf
   const auto sender = state.links->identity(link);
   if (!sender || !may_say(*sender, letter.body)) {
     drop(state.counters.not_allowed);
-  } else if (letter.from != sender->process.value_or(letter.from) || !speaks_for_itself(letter.from, letter.body)) {
+  } else if (letter.from != sender->process.value_or(letter.from) || !speaks_for_itself(letter.from, letter.body) ||
+             !is_replica_its_own(state.requests->view(), letter.from, letter.body)) {
     drop(state.counters.forged);
   } else if (!is_for_us(self, letter)) {
     drop(state.counters.undeliverable);

@@ -135,13 +135,7 @@ std::vector<Letter> RequestTable::add(Incarnation requester, Forward forward, In
 void RequestTable::answered(Incarnation requester, const Backward& backward, Instant now) {
   Entry* entry = find(requester, backward.cause, backward.purpose);
   if (entry == nullptr) return;
-  // An answer that an Ask fetched was lost before: its age says when we asked, not how fast the hop is.
-  const bool is_measured = !entry->answered && entry->measurable && entry->unanswered_asks == 0;
-  if (is_measured && backward.sender == entry->hop()) {
-    const double took_ms = milliseconds(now - entry->sent_at);
-    const auto [average, is_first] = answer_ms_.try_emplace(backward.sender, took_ms);
-    if (!is_first) average->second += kAverageWeight * (took_ms - average->second);
-  }
+  measure(*entry, backward, now);
   if (backward.purpose == Purpose::kEvaluate) {
     entries_.erase(key_of(requester, backward.cause, backward.purpose));
     return;
@@ -149,6 +143,21 @@ void RequestTable::answered(Incarnation requester, const Backward& backward, Ins
   entry->answered = true;
   entry->waiting = Waiting::kForNothing;
   entry->doublings = entry->unanswered_asks = entry->retries = entry->reroutes = 0;
+}
+
+// An answer that came while an Ask was open may have been lost and fetched by it: then its age says when we asked, not
+// how fast the hop is; what its trail tells of queues and work does.
+void RequestTable::measure(const Entry& entry, const Backward& backward, Instant now) {
+  if (entry.answered || !entry.measurable || backward.sender != entry.hop()) return;
+  double took_ms = milliseconds(now - entry.sent_at);
+  if (entry.unanswered_asks > 0) {
+    if (backward.trail.empty()) return;
+    double worked_ms = 0;
+    for (const Hop& hop : backward.trail) worked_ms += hop.queue_ms + hop.compute_ms + hop.transfer_ms;
+    took_ms = std::min(took_ms, worked_ms);
+  }
+  const auto [average, is_first] = answer_ms_.try_emplace(backward.sender, took_ms);
+  if (!is_first) average->second += kAverageWeight * (took_ms - average->second);
 }
 
 std::vector<Letter> RequestTable::refused(Incarnation requester, const Refusal& refusal, Instant now) {
@@ -239,14 +248,19 @@ void RequestTable::committed(Branch branch, StepId step) {
                 [branch, step](const auto& entry) { return entry.first.branch == branch && entry.first.step <= step; });
 }
 
-std::vector<Letter> RequestTable::tick(Instant now) {
+bool RequestTable::is_given_up(const Entry& entry, bool is_linked, Instant now) const {
+  if (entry.unanswered_asks < limits_.unanswered_asks_max) return false;
+  return !is_linked || now - entry.sent_at >= std::max(limits_.patience, 4 * timeout_of(entry.hop()));
+}
+
+std::vector<Letter> RequestTable::tick(Instant now, const std::function<bool(Incarnation)>& is_linked) {
   std::vector<Letter> out;
   for (auto& [key, entry] : entries_) {
     if (now < entry.due) continue;
     if (entry.waiting == Waiting::kToRetry) {
       send_again(entry, now, out);
     } else if (entry.waiting == Waiting::kForAnswer) {
-      if (entry.unanswered_asks < limits_.unanswered_asks_max) {
+      if (!is_given_up(entry, is_linked && is_linked(entry.hop()), now)) {
         ask(entry, now, out);
       } else {
         entry.unanswered_asks = 0;

@@ -4,8 +4,9 @@
 //   asked ──────────────────────────▶ answered ───────────────────────────────────────────────────────▶ dropped
 //    │ ▲ time-out: Ask to the same hop; working: wait on, unknown: the same Forward again (P-13)
 //    │ │ frozen, step_not_reached, busy, stale_epoch: the same Forward to the same hop, later
-//    │ │ three unanswered Asks; fenced, not_member, unknown_replica; hop removed: only this hop is replaced
-//    └─┘ Missing{upstream, mbs}: those entries again, answered or not (P-12, P-17)
+//    │ │ three unanswered Asks of a hop without a link, or none for `patience`; fenced, not_member, unknown_replica;
+//    hop │ │ removed: only this hop is replaced └─┘ Missing{upstream, mbs}: those entries again, answered or not (P-12,
+//    P-17)
 //
 // Invariants: an entry is dropped only by its step's Commit, its requester's removal, a new branch, or (evaluations)
 // its answer; another hop is chosen only for the reasons above. Bounded (S-6): entries per requester, beyond them
@@ -13,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -29,6 +31,7 @@ struct RequestLimits {
   Duration retry = std::chrono::milliseconds(20);  // first delay after a refusal that passes; doubles
   Duration retry_ceiling = std::chrono::milliseconds(500);
   int unanswered_asks_max = 3;
+  Duration patience = std::chrono::seconds(60);  // with a hop whose link is good: while it computes it answers nothing
   std::size_t entries_per_requester_max = 4096;
 };
 
@@ -52,7 +55,8 @@ class RequestTable {
   [[nodiscard]] std::vector<Letter> missing(const Missing& missing, Instant now);
   // Every entry of the journal, in order.
   [[nodiscard]] std::vector<Letter> follow(const JournalEntry& entry, Instant now);
-  [[nodiscard]] std::vector<Letter> tick(Instant now);
+  // is_linked: whether there is a good link to a replica's process, which may be this one. None: there is none to any.
+  [[nodiscard]] std::vector<Letter> tick(Instant now, const std::function<bool(Incarnation)>& is_linked = nullptr);
   // The requester's actor ended without a word in the journal (it comes back as another one).
   void forget(Incarnation requester);
 
@@ -93,6 +97,8 @@ class RequestTable {
   [[nodiscard]] std::size_t count_of(Incarnation requester) const;
   [[nodiscard]] bool is_served(const Entry& entry) const;
   [[nodiscard]] Duration backed_off(const Entry& entry) const;
+  void measure(const Entry& entry, const Backward& backward, Instant now);
+  [[nodiscard]] bool is_given_up(const Entry& entry, bool is_linked, Instant now) const;
   void send(Entry& entry, Instant now, std::vector<Letter>& out);
   void send_again(Entry& entry, Instant now, std::vector<Letter>& out);
   void reroute(Entry& entry, Instant now, std::vector<Letter>& out);

@@ -2,6 +2,7 @@
 #include "runtime/transport/links.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/compose.h"
 
@@ -144,12 +145,29 @@ std::vector<LinkEffect> LinkTable::tick(Instant now) {
       out.emplace_back(DialPeer{process, destination.endpoint});
     }
   }
+  complain(out, now);
   std::vector<LinkId> silent;
   for (const auto& [link, state] : links_) {
     if (!state.greeted && !state.dialled_to && now - state.began >= limits_.hello_timeout) silent.push_back(link);
   }
   for (const LinkId link : silent) append(out, drop(link, "no Hello"));
   return out;
+}
+
+// Without the spawner there is nobody to complain to, and it may be this process that nobody reaches.
+void LinkTable::complain(std::vector<LinkEffect>& out, Instant now) {
+  const bool is_heard = up_.contains(kSpawnerProcess);
+  for (auto& [process, destination] : destinations_) {
+    if (!is_heard || up_.contains(process)) {
+      destination.unreachable_since.reset();
+      continue;
+    }
+    if (!destination.unreachable_since) destination.unreachable_since = now;
+    const Duration since = now - *destination.unreachable_since;
+    if (since < limits_.complain_after || now - destination.complained_at < limits_.complain_every) continue;
+    destination.complained_at = now;
+    out.emplace_back(ReportUnreachable{process, since});
+  }
 }
 
 std::vector<LinkEffect> LinkTable::dialled(ProcessIncarnation process, std::optional<LinkId> link, Instant now) {
@@ -341,6 +359,19 @@ std::vector<ProcessIncarnation> WaitingLetters::processes() const {
   std::vector<ProcessIncarnation> all;
   for (const auto& [process, letters] : waiting_) all.push_back(process);
   return all;
+}
+
+bool HeldLetters::add(Letter& letter, Duration transfer) {
+  const std::size_t size = memory_of(letter);
+  if (size > bytes_max_ - bytes_) return false;
+  bytes_ += size;
+  held_.push_back({std::move(letter), transfer});
+  return true;
+}
+
+std::deque<HeldLetters::Held> HeldLetters::take_all() {
+  bytes_ = 0;
+  return std::exchange(held_, {});
 }
 
 void WaitingLetters::drop(ProcessIncarnation process) { dropped_ += take(process).size(); }

@@ -65,14 +65,20 @@ struct ReportLost {  // the spawner's router tells its supervisor; any other tel
   ProcessIncarnation process;
   std::string reason;
 };
-using LinkEffect = std::variant<DialPeer, SendHello, LinkUp, CloseLink, ReportLost>;
+struct ReportUnreachable {  // a peer without a link for long, while the spawner has one: it is told
+  ProcessIncarnation process;
+  Duration since{};
+};
+using LinkEffect = std::variant<DialPeer, SendHello, LinkUp, CloseLink, ReportLost, ReportUnreachable>;
 
 struct LinkLimits {
   Duration backoff_first = std::chrono::milliseconds(20);
   Duration backoff_last = std::chrono::milliseconds(500);
   Duration dial_timeout = std::chrono::seconds(8);
   Duration hello_timeout = std::chrono::seconds(2);
-  std::size_t strangers_max = 256;  // links without a process number
+  std::size_t strangers_max = 256;                    // links without a process number
+  Duration complain_after = std::chrono::seconds(3);  // without a link to a peer; again every complain_every
+  Duration complain_every = std::chrono::seconds(1);
 };
 
 // Storage and the spawner are dialled by everybody; of all others the smaller incarnation dials. Everybody dials the
@@ -125,6 +131,8 @@ class LinkTable {
     Instant due;  // idle: next dial; dialling, greeting: given up
     int failures = 0;
     std::optional<LinkId> greeting;
+    std::optional<Instant> unreachable_since;
+    Instant complained_at;
   };
   struct Link {
     bool greeted = false;   // a good Hello was received
@@ -139,6 +147,7 @@ class LinkTable {
   [[nodiscard]] std::vector<LinkEffect> put_up(LinkId link, ProcessIncarnation process);
   [[nodiscard]] std::vector<LinkEffect> drop(LinkId link, const std::string& reason);
   void back_off(Destination& destination, Instant now);
+  void complain(std::vector<LinkEffect>& out, Instant now);
   void decide_who_dials();
 
   LinkSelf self_;
@@ -171,6 +180,25 @@ class WaitingLetters {
   std::size_t bytes_ = 0;
   std::uint64_t dropped_ = 0;
   std::map<ProcessIncarnation, std::deque<Letter>> waiting_;
+};
+
+// Letters that are ahead of our journal: in the order they came, bounded in bytes like those above.
+class HeldLetters {
+ public:
+  struct Held {
+    Letter letter;
+    Duration transfer{};
+  };
+  explicit HeldLetters(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+  // False: it does not fit and is still the caller's.
+  [[nodiscard]] bool add(Letter& letter, Duration transfer);
+  [[nodiscard]] std::deque<Held> take_all();
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_max_;
+  std::size_t bytes_ = 0;
+  std::deque<Held> held_;
 };
 
 // Memory a letter holds: its tensors and a small constant for the rest.

@@ -108,6 +108,22 @@ TEST(RequestTable, ThreeUnansweredAsksReplaceOnlyTheFailedHop) {
   EXPECT_EQ(sent[0].to.incarnation, kSecond);
 }
 
+// While it computes, a replica answers nothing, and its router's link is as good as ever.
+TEST(RequestTable, AHopWithAGoodLinkIsAskedForLongBeforeItIsReplaced) {
+  Table t;
+  const auto linked = [](Incarnation) { return true; };
+  (void)t.add(forward_of(0));
+  int asks = 0;
+  for (Duration waited{}; waited < 59s; waited += 100ms) {
+    for (const Letter& letter : t.table.tick(t.now += 100ms, linked)) {
+      ASSERT_TRUE(std::holds_alternative<Ask>(letter.body)) << "after " << milliseconds(waited) << " ms";
+      ++asks;
+    }
+  }
+  EXPECT_GE(asks, 3);
+  EXPECT_THAT(only_forward(t.table.tick(t.now += 20s, linked)).path, testing::ElementsAre(kSender, kSecond));
+}
+
 TEST(RequestTable, TypedRefusalsReplaceTheHopAndPassingOnesWaitForIt) {
   for (const auto reason : {RefusalReason::kNotMember, RefusalReason::kUnknownReplica, RefusalReason::kFenced}) {
     Table t;
@@ -198,6 +214,18 @@ TEST(RequestTable, AnAnswerFetchedByAnAskIsNoMeasurement) {
   (void)t.after(2s);
   t.table.answered(kSender, answer_of(forward_of(0)), t.now);
   EXPECT_EQ(t.table.timeout_of(kFirst), Duration(1s));
+}
+
+// The answer to a long microbatch finds an open Ask too; its trail says how long the work was.
+TEST(RequestTable, TheTimeoutFollowsALongMicrobatchByItsTrail) {
+  Table t;
+  (void)t.add(forward_of(0));
+  (void)t.after(2s);
+  t.now += 8s;
+  Backward answer = answer_of(forward_of(0));
+  answer.trail = {Hop{kFirst, 1000, 6000, 500}};
+  t.table.answered(kSender, answer, t.now);
+  EXPECT_EQ(t.table.timeout_of(kFirst), Duration(30s));
 }
 
 TEST(RequestTable, ARequesterCannotHoldMoreThanItsBound) {

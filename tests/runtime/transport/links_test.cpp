@@ -229,6 +229,38 @@ TEST(Links, OldPeersAreIgnoredAndWhoLeftLosesItsLink) {
   EXPECT_FALSE(links.table.link_to(ProcessIncarnation{5}));
 }
 
+// A node of the run with a good link to the spawner.
+void link_with_spawner(Links& links) {
+  links.table.set_spawner({"spawner", 1});
+  (void)links.after(1s);
+  (void)links.table.dialled(kSpawnerProcess, LinkId{900}, links.now);
+  Hello hello = hello_of(0);
+  hello.role = ProcessRole::kSpawner;
+  ASSERT_EQ(of_type<LinkUp>(links.table.hello(LinkId{900}, hello, links.now)).size(), 1U);
+}
+
+TEST(Links, APeerThatCannotBeReachedIsComplainedAboutWhileItLasts) {
+  for (const std::uint64_t peer : {1U, 5U}) {  // who is dialled, and who should dial us
+    Links links(node(2));
+    link_with_spawner(links);
+    (void)links.table.peers(peers_of({peer}));
+    int complaints = 0;
+    for (int i = 0; i < 100; ++i) complaints += static_cast<int>(of_type<ReportUnreachable>(links.after(100ms)).size());
+    EXPECT_GE(complaints, 6) << "once a second after three";
+    EXPECT_LE(complaints, 8);
+    ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now));
+    (void)links.table.hello(LinkId{1}, hello_of(peer, false), links.now);
+    ASSERT_TRUE(links.table.link_to(ProcessIncarnation{peer}));
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(of_type<ReportUnreachable>(links.after(100ms)).empty());
+  }
+}
+
+TEST(Links, WithoutTheSpawnerNobodyIsComplainedAbout) {
+  Links links(node(2));
+  (void)links.table.peers(peers_of({1, 5}));
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(of_type<ReportUnreachable>(links.after(100ms)).empty());
+}
+
 TEST(Links, S7RolesSayOnlyWhatIsTheirs) {
   const LinkIdentity spawner{ProcessRole::kSpawner, kSpawnerProcess, ""};
   const LinkIdentity worker{ProcessRole::kNode, ProcessIncarnation{4}, ""};
@@ -265,6 +297,21 @@ TEST(Links, S7NothingThatKillsIsHeardFromANode) {
     EXPECT_TRUE(may_say(spawner, body)) << body.index();
     for (const LinkIdentity& other : others) EXPECT_FALSE(may_say(other, body)) << body.index();
   }
+}
+
+TEST(Links, HeldLettersAreBoundedInBytesAndKeepTheirOrder) {
+  HeldLetters held(4096);
+  std::vector<std::uint64_t> kept;
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    Letter letter{{}, {}, Heartbeat{ProcessIncarnation{i}, 0, 0, {}}};
+    if (held.add(letter, {})) kept.push_back(i);
+  }
+  EXPECT_EQ(kept, (std::vector<std::uint64_t>{0, 1, 2, 3}));
+  EXPECT_LE(held.bytes(), 4096U);
+  const auto all = held.take_all();
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(std::get<Heartbeat>(all[3].letter.body).process, ProcessIncarnation{3});
+  EXPECT_EQ(held.bytes(), 0U);
 }
 
 TEST(Links, WaitingLettersAreBoundedInBytes) {
