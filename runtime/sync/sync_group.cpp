@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::uint32_t kDoublingsMax = 6;
 constexpr Duration kIntervalMax = std::chrono::minutes(2);
+constexpr double kAverageWeight = 0.2;  // of the newest measurement
+constexpr double kTimeoutFactor = 4;
 
 [[nodiscard]] std::string list_members(const std::set<Incarnation>& members) {
   std::string text;
@@ -134,7 +136,7 @@ void SyncGroupCore::end_survey(Instant now, const std::string& why) {
 
 SyncGroupEffects SyncGroupCore::tick(Instant now) {
   if (phase_ == Phase::kIdle || members().empty() || view_.is_finished()) return take_effects();
-  if (phase_ == Phase::kReducing && now - epoch_began_ >= doubled(config_.reduce_timeout)) {
+  if (phase_ == Phase::kReducing && now - epoch_began_ >= doubled(reduce_timeout())) {
     const std::string why = compose("no sum from ", list_members(unanswered_), " in time");
     announce("reduce_timed_out", why);
     open(now, why);
@@ -157,6 +159,12 @@ bool SyncGroupCore::is_current(const OrderId& order) const { return is_current_s
 Duration SyncGroupCore::doubled(Duration base) const {
   const std::uint32_t doublings = std::min(std::max(epochs_of_step_, 1U) - 1, kDoublingsMax);
   return base * (std::uint32_t{1} << doublings);
+}
+
+Duration SyncGroupCore::reduce_timeout() const {
+  if (!reduce_ms_) return config_.reduce_timeout;
+  const std::chrono::duration<double, std::milli> measured(kTimeoutFactor * *reduce_ms_);
+  return std::max(std::chrono::duration_cast<Duration>(measured), config_.reduce_floor);
 }
 
 bool SyncGroupCore::hints_cover_plan(Instant now) const {
@@ -260,6 +268,7 @@ void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
   missing_.clear();
   phase_ = Phase::kReducing;
   epoch_began_ = now;
+  repeat_interval_ = std::min(repeat_interval_, reduce_timeout() / 2);
   repeat_at_ = now + repeat_interval_;
   Reduce order{order_id(), {}, token_count};
   for (const ReplicaMember& member : members()) {
@@ -271,6 +280,8 @@ void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
 
 // P-19: every member holds a whole sum.
 void SyncGroupCore::conclude(Instant now) {
+  const double took_ms = milliseconds(now - epoch_began_);
+  reduce_ms_ = reduce_ms_ ? *reduce_ms_ + kAverageWeight * (took_ms - *reduce_ms_) : took_ms;
   const Reduced& first = reduced_.begin()->second;
   for (const auto& [member, reduced] : reduced_) {
     if (reduced.digest == first.digest) continue;
@@ -326,11 +337,12 @@ void SyncGroupCore::repeat(Instant now) {
   }
 }
 
-// To every member that has not answered this epoch yet.
+// To every member that has not answered this epoch yet. A Reduce to all: who has the sum already may be the one whose
+// part another lacks, and sends it again.
 void SyncGroupCore::give_order(const Order& order) {
   order_ = order;
   for (const ReplicaMember& member : members()) {
-    if (!unanswered_.contains(member.incarnation)) continue;
+    if (phase_ != Phase::kReducing && !unanswered_.contains(member.incarnation)) continue;
     std::visit([&](const auto& body) { send_to_replica(member, body); }, order);
   }
 }

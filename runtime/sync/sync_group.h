@@ -32,7 +32,8 @@ struct SyncGroupConfig {
   Incarnation self;
   std::uint32_t microbatches = 0;                      // planned per step
   Duration repeat_after = std::chrono::seconds(2);     // of an unanswered order; doubles with each repeat and epoch
-  Duration reduce_timeout = std::chrono::seconds(30);  // doubles with each epoch of a step
+  Duration reduce_timeout = std::chrono::seconds(30);  // until one was measured; doubles with each epoch of a step
+  Duration reduce_floor = std::chrono::seconds(2);     // of four times the measured average, its time-out from then on
   Duration probe_after = std::chrono::minutes(5);      // without any hint: look anyway; doubles likewise
   Duration survey_timeout = std::chrono::seconds(1);   // for the manifests that tell a data loader who holds what
 };
@@ -83,6 +84,7 @@ class SyncGroupCore {
   [[nodiscard]] bool is_current(const OrderId& order) const;
   [[nodiscard]] bool is_current_step(const OrderId& order) const;
   [[nodiscard]] Duration doubled(Duration base) const;
+  [[nodiscard]] Duration reduce_timeout() const;
   [[nodiscard]] bool hints_cover_plan(Instant now) const;
 
   void begin_step();
@@ -127,7 +129,8 @@ class SyncGroupCore {
   std::vector<MicrobatchId> missing_;
   Prepared vote_;
   Instant epoch_began_{};
-  Instant quiet_since_{};  // the last sign of work on this step
+  std::optional<double> reduce_ms_;  // moving average
+  Instant quiet_since_{};            // the last sign of work on this step
   Instant repeat_at_{};
   Instant missing_at_{};
   Instant hint_not_before_{};     // AllAnswered counts again from here on

@@ -233,6 +233,42 @@ TEST(SyncGroup, AReduceThatTakesTooLongIsOpenedAndPreparedAgain) {
   EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing);
 }
 
+// A part that was lost on its way lies with a member that may be done already.
+TEST(SyncGroup, AReduceIsRepeatedToAllMembers) {
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0, 1});
+  bench.manifest(12, {2, 3});
+  bench.reduced(11, 7);
+  bench.tick(seconds(5));
+  EXPECT_EQ(bench.all<Reduce>().size(), 2U);
+}
+
+// The time-out is four times what a reduce takes here, and not less than two seconds.
+TEST(SyncGroup, TheReduceTimeOutFollowsTheMeasuredOnes) {
+  for (const int took_s : {0, 10}) {
+    Bench bench;
+    const auto reduce = [&bench] {
+      bench.answered();
+      bench.manifest(11, {0, 1});
+      bench.manifest(12, {2, 3});
+    };
+    reduce();
+    bench.tick(seconds(took_s));
+    bench.reduced(11, 7);
+    bench.reduced(12, 7);
+    Commit commit;
+    commit.step = bench.core.step();
+    bench.read(commit);
+    reduce();
+    const Epoch epoch = bench.core.epoch();
+    bench.tick(seconds(took_s == 0 ? 1 : 39));
+    EXPECT_EQ(bench.core.epoch(), epoch) << took_s;
+    bench.tick(seconds(2));
+    EXPECT_GT(bench.core.epoch(), epoch) << took_s;
+  }
+}
+
 TEST(SyncGroup, OrdersAreRepeatedWithTheSameEpochToWhoDidNotAnswer) {  // P-15
   Bench bench;
   bench.answered();
