@@ -4,8 +4,8 @@
 //
 // It asks to join until it is welcomed, for ever: a repeated Join (same nonce) gets the same answer. Its stages do not
 // notice the loss of the spawner; the router finds the next one. A process that the spawner no longer knows by its
-// number, or whose run has changed under it, ends with kRejoinStatus and is started again by its keeper. One per process;
-// storage has one too and is never asked for a stage.
+// number, or whose run has changed under it, ends with kRejoinStatus and is started again by its keeper. One per
+// process; storage has one too and is never asked for a stage.
 #pragma once
 
 #include <functional>

@@ -94,6 +94,7 @@ Program& ProcessScene::start_program(ProgramStart start) {
   if (start.output.empty()) start.output = folder_ / ("program-" + std::to_string(programs_.size() + 1));
   start.environment.emplace(kMarkerName, folder_.string());
   start.environment.emplace("NO_COLOR", "1");
+  start.environment.insert(environment_.begin(), environment_.end());
   return programs_.emplace_back(std::move(start));
 }
 

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <list>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ class ProcessScene {
     return read_records(run(name) / "metrics.jsonl");
   }
 
+  // What every program started from here on has in its environment as well.
+  void set_environment(std::map<std::string, std::string> environment) { environment_ = std::move(environment); }
   // `shoal` with these arguments, in the folder. It lives until the scene ends.
   Program& start(std::vector<std::string> arguments);
   // Any program, by its start; folder and output are filled in where they are empty.
@@ -66,6 +69,7 @@ class ProcessScene {
 
   std::string marker_;
   std::filesystem::path folder_;
+  std::map<std::string, std::string> environment_;
   std::list<Program> programs_;
 };
 
