@@ -12,6 +12,7 @@ namespace {
 constexpr double kAverageWeight = 0.2;  // of the newest measurement
 constexpr double kTimeoutFactor = 4.0;  // design.md §4.3
 constexpr int kDoublingsMax = 16;
+constexpr int kFrozenMax = 3;  // refusals of one hop before another is tried: most stages open again or commit
 
 [[nodiscard]] Letter letter_to(Incarnation replica, MessageBody body) {
   return Letter{{}, to_stage({}, replica), std::move(body)};
@@ -93,6 +94,16 @@ void RequestTable::reroute(Entry& entry, Instant now, std::vector<Letter>& out) 
   send(entry, now, out);
 }
 
+// P-6: a stage that stays frozen has all it needs: another of its replicas holds this one and answers from its cache.
+void RequestTable::look_for_holder(Entry& entry) {
+  const auto& members = view_.replicas_of(entry.stage());
+  if (members.empty()) return;
+  const auto is_hop = [&entry](const ReplicaMember& member) { return member.incarnation == entry.hop(); };
+  const auto at = std::find_if(members.begin(), members.end(), is_hop);
+  const bool is_last = at == members.end() || std::next(at) == members.end();
+  entry.forward.path[entry.forward.cause.hop] = (is_last ? members.front() : *std::next(at)).incarnation;
+}
+
 void RequestTable::retry_later(Entry& entry, Instant now) {
   entry.waiting = Waiting::kToRetry;
   entry.due = now + doubled(limits_.retry, std::min(entry.retries++, kDoublingsMax), limits_.retry_ceiling);
@@ -142,7 +153,7 @@ void RequestTable::answered(Incarnation requester, const Backward& backward, Ins
   }
   entry->answered = true;
   entry->waiting = Waiting::kForNothing;
-  entry->doublings = entry->unanswered_asks = entry->retries = entry->reroutes = 0;
+  entry->doublings = entry->unanswered_asks = entry->retries = entry->reroutes = entry->frozen = 0;
 }
 
 // An answer that came while an Ask was open may have been lost and fetched by it: then its age says when we asked, not
@@ -168,6 +179,8 @@ std::vector<Letter> RequestTable::refused(Incarnation requester, const Refusal& 
   switch (refusal.reason) {
     case RefusalReason::kStepCommitted: entry->waiting = Waiting::kForNothing; break;  // its Commit will drop it
     case RefusalReason::kFrozen:
+      if (++entry->frozen > kFrozenMax) look_for_holder(*entry);
+      [[fallthrough]];
     case RefusalReason::kStepNotReached:
     case RefusalReason::kStaleEpoch:
     case RefusalReason::kBusy:

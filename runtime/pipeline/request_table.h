@@ -9,7 +9,8 @@
 //    P-17)
 //
 // Invariants: an entry is dropped only by its step's Commit, its requester's removal, a new branch, or (evaluations)
-// its answer; another hop is chosen only for the reasons above. Bounded (S-6): entries per requester, beyond them
+// its answer; another hop is chosen only for the reasons above, or because
+// a stage stays frozen: who holds the microbatch is looked for then. Bounded (S-6): entries per requester, beyond them
 // refused and counted. Pure: time and journal entries come in, letters go out; the router that owns it routes them.
 #pragma once
 
@@ -87,6 +88,7 @@ class RequestTable {
     int doublings = 0;
     int unanswered_asks = 0;
     int retries = 0;
+    int frozen = 0;    // refusals since the last answer
     int reroutes = 0;  // since the last answer: from the second on they wait, lest two refusing replicas make a storm
     [[nodiscard]] Incarnation hop() const { return forward.path[forward.cause.hop]; }
     [[nodiscard]] StageId stage() const { return StageId{forward.cause.hop}; }
@@ -102,6 +104,7 @@ class RequestTable {
   void send(Entry& entry, Instant now, std::vector<Letter>& out);
   void send_again(Entry& entry, Instant now, std::vector<Letter>& out);
   void reroute(Entry& entry, Instant now, std::vector<Letter>& out);
+  void look_for_holder(Entry& entry);
   void retry_later(Entry& entry, Instant now);
   void ask(Entry& entry, Instant now, std::vector<Letter>& out);
   void replica_added(StageId stage, Instant now, std::vector<Letter>& out);

@@ -138,6 +138,22 @@ TEST(RequestTable, TypedRefusalsReplaceTheHopAndPassingOnesWaitForIt) {
   }
 }
 
+TEST(RequestTable, InAStageThatStaysFrozenTheHolderIsLookedFor) {  // P-6
+  Table t;
+  (void)t.add(forward_of(0));
+  Forward last = forward_of(0);
+  for (int refusal = 0; refusal < 3; ++refusal) {
+    (void)t.table.refused(kSender, refusal_of(last, RefusalReason::kFrozen), t.now);
+    last = only_forward(t.after(600ms));
+    EXPECT_EQ(last.path[1], kFirst) << "it may open again";
+  }
+  for (const Incarnation next : {kSecond, kFirst}) {
+    (void)t.table.refused(kSender, refusal_of(last, RefusalReason::kFrozen), t.now);
+    last = only_forward(t.after(600ms));
+    EXPECT_EQ(last.path[1], next);
+  }
+}
+
 TEST(RequestTable, TwoRefusingReplicasMakeNoStorm) {
   Table t;
   (void)t.add(forward_of(0));
