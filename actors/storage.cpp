@@ -26,7 +26,7 @@ void save(Self self, const SaveShard& shard) {
   const Cause cause = cause_of(shard.branch, shard.step, shard.stage);
   const TracedSpan span(self->state.trace, cause, "save", shard.image.byte_count());
   const auto begun = self->clock().now();
-  const auto completed = self->state.writer->add(shard);
+  const auto completed = self->state.settings.writer->add(shard);
   if (!completed) {
     log_error("storage", "checkpoint of step ", shard.step, ": ", completed.failure().message);
     return post(self, to_supervisor(), CheckpointFailed{shard.branch, shard.step, completed.failure().message});
@@ -43,8 +43,8 @@ void save(Self self, const SaveShard& shard) {
 
 Result<TensorBlob> read_state(StorageState& state, const FetchState& wanted) {
   if (!state.opened || state.opened->manifest().step != wanted.step) {
-    auto opened =
-        Checkpoint::open(checkpoint_folder(state.settings.writer.folder, wanted.step), state.settings.writer.run);
+    auto opened = Checkpoint::open(checkpoint_folder(state.settings.writer->settings().folder, wanted.step),
+                                   state.settings.writer->settings().run);
     if (!opened) return opened.failure();
     state.opened = std::move(opened.value());
   }
@@ -59,18 +59,34 @@ void fetch(Self self, const FetchState& wanted) {
   post(self, to, StateImage{wanted.replica, wanted.step, image.value()});
 }
 
+// A piece that cannot be kept is not confirmed: its sender tries again, and drops what does not fit there.
+void keep(Self self, const FileChunk& chunk) {
+  const auto size = self->state.files->keep(chunk);
+  if (!size) return log_warn("storage", size.failure().message);
+  post(self, {chunk.process, Role::kTracer, {}, {}}, FileKept{chunk.kind, size.value()});
+}
+
+// Counted first: what ends this actor will not end the next one.
+void took(Self self) {
+  ++*self->state.settings.taken;
+  self->state.pulse->waiting(self->mailbox().size());
+}
+
 }  // namespace
 
 StorageActor::behavior_type storage(Self self, StorageSettings settings) {
   self->state.trace = ActorTrace(settings.tracer, "storage");
   self->state.settings = std::move(settings);
-  self->state.writer.emplace(self->state.settings.writer);
-  self->send(self->state.settings.router, Attach{Role::kStorage, {}, {}, caf::actor_cast<caf::actor>(self)});
+  auto& state = self->state;
+  state.files.emplace(state.settings.run_directory);
+  state.pulse = enter(state.settings.board, "storage");
+  self->send(state.settings.router,
+             Attach{Role::kStorage, {}, {}, caf::actor_cast<caf::actor>(self), state.pulse, state.settings.taken});
   return {
       [](const Inject& order) { suffer(order); },
-      [self](const SaveShard& shard) { save(self, shard); },
-      [self](const FetchState& wanted) { fetch(self, wanted); },
-      [](const FileChunk&) {},
+      [self](const SaveShard& shard) { took(self), save(self, shard); },
+      [self](const FetchState& wanted) { took(self), fetch(self, wanted); },
+      [self](const FileChunk& chunk) { keep(self, chunk); },
   };
 }
 

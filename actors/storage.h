@@ -12,20 +12,27 @@
 #include "messages/actor_types.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/checkpoint_writer.h"
+#include "runtime/storage/remote_files.h"
+#include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
 
 namespace shoal {
 
 struct StorageSettings {
-  CheckpointWriterSettings writer;
+  std::shared_ptr<CheckpointWriter> writer;  // outlives the actor: half a checkpoint is finished by its next life
   RouterActor router;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
+  std::filesystem::path run_directory;  // for logs and traces of other machines
+  std::shared_ptr<ActorBoard> board = nullptr;
+  // What this actor has taken, over all its lives: no shard is lost when it is started again.
+  std::shared_ptr<std::atomic<std::uint64_t>> taken = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
 struct StorageState {
   static inline const char* name = "storage";
   StorageSettings settings;
-  std::optional<CheckpointWriter> writer;
+  std::shared_ptr<ActorPulse> pulse;
+  std::optional<RemoteFiles> files;
   std::optional<Checkpoint> opened;  // the last one read: the replicas of a resumed run ask one after the other
   ActorTrace trace;
 };

@@ -1,6 +1,10 @@
 // Shell of TraceDrain: a flush per tick.
 #include "actors/tracer.h"
 
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
 #include "actors/injected.h"
 #include "runtime/base/log.h"
 
@@ -12,22 +16,82 @@ using Self = TracerActor::stateful_pointer<TracerState>;
 // What has not been written when the machine dies is lost: at most the last 200 ms, also where threads wait for a core.
 constexpr std::chrono::milliseconds kFlushInterval{50};
 
+constexpr std::size_t kPieceBytes = 256 << 10;
+
+std::uint64_t trace_size(Self self) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(self->state.path, error);
+  return error ? 0 : static_cast<std::uint64_t>(size);
+}
+
+std::string trace_bytes(Self self, std::uint64_t offset) {
+  std::ifstream file(self->state.path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(offset));
+  std::string bytes(kPieceBytes, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  return bytes;
+}
+
+TensorBlob as_blob(const std::string& bytes) {
+  auto buffer = std::make_shared<AlignedBuffer>(bytes.size());
+  std::memcpy(buffer->data(), bytes.data(), bytes.size());
+  return {DType::kUint8, {static_cast<std::int64_t>(bytes.size())}, std::move(buffer)};
+}
+
+void send_piece(Self self, FileKind kind, const Piece& piece) {
+  const auto& state = self->state;
+  FileChunk chunk{state.files->name, kind, piece.there, state.files->log.dropped_bytes(), {}, {}};
+  if (!piece.is_question) {
+    const bool is_log = kind == FileKind::kLog;
+    chunk.bytes = as_blob(is_log ? state.files->log.bytes(piece.here, kPieceBytes) : trace_bytes(self, piece.here));
+  }
+  self->send(state.router, Letter{{}, {{}, Role::kStorage, {}, {}}, std::move(chunk)});
+}
+
+void send_what_is_new(Self self) {
+  const auto& files = self->state.files;
+  if (!files) return;
+  const Instant now = self->clock().now();
+  if (const auto piece = files->log_stream.next(files->log.size(), now)) send_piece(self, FileKind::kLog, *piece);
+  if (const auto piece = files->trace_stream.next(trace_size(self), now)) send_piece(self, FileKind::kTrace, *piece);
+}
+
+void arrived(Self self, const FileKept& kept) {
+  const auto& files = self->state.files;
+  if (!files) return;
+  if (kept.kind == FileKind::kTrace) {
+    files->trace_stream.arrived(kept.size, trace_size(self));
+  } else {
+    files->log.arrived(files->log_stream.arrived(kept.size, files->log.size()));
+  }
+}
+
 void flush(Self self) {
   const auto flushed = self->state.drain->flush();
   if (!flushed && !self->state.is_refused) {
     log_error("tracer", flushed.failure().message, "; events are lost, training goes on");
   }
   self->state.is_refused = !flushed;
+  send_what_is_new(self);
   self->delayed_send(self, kFlushInterval, Tick{});
 }
 
 }  // namespace
 
 TracerActor::behavior_type tracer(Self self, TracerActorSettings settings) {
+  self->state.path = settings.path;
+  self->state.router = settings.router;
+  self->state.files = std::move(settings.files);
   self->state.drain.emplace(std::move(settings.tracer), std::move(settings.path), std::move(settings.process_name));
+  self->state.pulse = enter(settings.board, "tracer");
+  if (settings.router) {
+    self->send(settings.router, Attach{Role::kTracer, {}, {}, caf::actor_cast<caf::actor>(self), self->state.pulse});
+  }
   self->send(self, Tick{});
   return {
       [](const Inject& order) { suffer(order); },
+      [self](const FileKept& kept) { arrived(self, kept); },
       [self](const Tick&) { flush(self); },
   };
 }

@@ -1,4 +1,5 @@
-// The tracer actor: moves what the actors of its process recorded into the process's trace file.
+// The tracer actor: moves what the actors of its process recorded into the process's trace file; from another machine
+// it also sends that file and the process's log to the storage of the run, piece by piece.
 //
 // Spawned detached, because it waits for the disk. It holds nothing but the drain: killed and spawned again, it begins
 // another life in the file and goes on with the same ring. A file that cannot be written is logged once; training goes
@@ -10,20 +11,38 @@
 #include <string>
 
 #include "messages/actor_types.h"
+#include "runtime/storage/file_stream.h"
+#include "runtime/storage/log_outbox.h"
+#include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
 
 namespace shoal {
+
+// What a process on another machine sends to the run directory. Outlives the actor, which is its only user.
+struct NodeFiles {
+  std::string name;  // of its files there
+  LogOutbox log;
+  FileStream log_stream{StreamPast::kNone};
+  FileStream trace_stream{StreamPast::kMayBeThere};
+};
 
 struct TracerActorSettings {
   std::shared_ptr<Tracer> tracer;
   std::string path;          // trace_path(RUN, process name)
   std::string process_name;  // node1, spawner, storage, ...
+  RouterActor router{};      // where it can be reached; none: nowhere
+  std::shared_ptr<ActorBoard> board = nullptr;
+  std::shared_ptr<NodeFiles> files = nullptr;  // none: this process writes into the run directory itself
 };
 
 struct TracerState {
   static inline const char* name = "tracer";
   std::optional<TraceDrain> drain;
+  std::string path;
+  RouterActor router;
+  std::shared_ptr<NodeFiles> files;
   bool is_refused = false;  // the disk refused the last flush
+  std::shared_ptr<ActorPulse> pulse;
 };
 
 TracerActor::behavior_type tracer(TracerActor::stateful_pointer<TracerState> self, TracerActorSettings settings);

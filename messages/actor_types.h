@@ -4,7 +4,9 @@
 // only codec.h may put them on a wire. WireFrame is the single type that CAF itself serialises.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,12 +27,18 @@ struct TransferTimed {
   double milliseconds = 0;
 };
 
+class ActorPulse;  // runtime/trace/actor_board.h
+
 // An actor of this process makes itself reachable for its router's letters. It first gets every journal entry it lacks.
 struct Attach {
   Role role = Role::kRouter;
   StageId stage;
   Incarnation incarnation;
   caf::actor actor;
+  std::shared_ptr<ActorPulse> pulse{};  // told of every letter that is handed over; none: nobody looks
+  // Letters that the actor has taken, over all its lives. Where it is set, the router keeps a letter until it is
+  // counted here, and gives to the next life what the last one had not taken.
+  std::shared_ptr<std::atomic<std::uint64_t>> taken{};
 };
 
 struct Detach {
@@ -96,8 +104,9 @@ typename Inspector::result_type inspect(Inspector& inspector, WireFrame& frame) 
   X(Hello) X(Join) X(Welcome) X(JoinRefused) X(Peers) X(SpawnStage) X(StageReady) X(StageEnded) X(Heartbeat) \
   X(EndProcess) X(Leaving) X(ProcessLost)                                                                    \
   X(SaveShard) X(CheckpointSaved) X(CheckpointFailed) X(FetchState) X(StateImage) X(StateUnavailable)        \
-  X(SaveState) X(StepSum) X(FileChunk) X(ReplicaReport) X(EvaluationResult) X(RunEvent)                      \
-  X(EndStage) X(HeartbeatEcho) X(PeerUnreachable) X(Inject) X(OperatorOrder) X(OperatorAnswer)               \
+  X(SaveState) X(StepSum) X(FileChunk) X(FileKept) X(ReplicaReport) X(EvaluationResult) X(RunEvent)          \
+  X(EndStage) X(HeartbeatEcho) X(PeerUnreachable) X(Inject) X(OperatorOrder) X(OperatorAnswer) \
+  X(AvoidReplicas)                                                                                           \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
   X(StopRequest) X(StatusQuery) X(StatusReport)
 
@@ -124,7 +133,7 @@ using RouterActor = Hears<Letter, WireFrame, Attach, Detach, Dialled, Identify, 
 using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalEntry, StateImage,
                          StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob, Tick>;
 
-using DataLoaderActor = Hears<Backward, Missing, Holders, JournalEntry, Tick>;
+using DataLoaderActor = Hears<Backward, Missing, Holders, JournalEntry, AvoidReplicas, Tick>;
 
 using SyncGroupActor = Hears<Manifest, Reduced, Progress, AllAnswered, AskHolders, JournalEntry, Tick>;
 
@@ -143,8 +152,10 @@ using NodeAgentActor =
 
 using StorageActor = Hears<SaveShard, FetchState, FileChunk>;
 
-using TracerActor = Hears<Tick>;
+using TracerActor = Hears<FileKept, Tick>;
 
 using ControlActor = Hears<Tick>;
+
+using CaretakerActor = Hears<Tick>;
 
 }  // namespace shoal

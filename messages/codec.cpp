@@ -69,7 +69,8 @@
   X(Inject, INJECT)                      \
   X(SaveState, SAVE_STATE)               \
   X(StepSum, STEP_SUM)                   \
-  X(FileChunk, FILE_CHUNK)
+  X(FileChunk, FILE_CHUNK)               \
+  X(FileKept, FILE_KEPT)
 
 namespace shoal {
 namespace codec {

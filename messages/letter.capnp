@@ -65,6 +65,7 @@ struct Letter {
     saveState @47 :T.SaveState;
     stepSum @48 :T.StepSum;
     fileChunk @49 :T.FileChunk;
+    fileKept @51 :T.FileKept;
   }
   span @50 :UInt64;
 }

@@ -28,7 +28,7 @@ using MessageBody =
                  EndProcess, Leaving, ProcessLost,                                                         //
                  SaveShard, CheckpointSaved, CheckpointFailed, FetchState, StateImage, StateUnavailable,   //
                  ReplicaReport, EvaluationResult, RunEvent,                                                //
-                 EndStage, HeartbeatEcho, PeerUnreachable, Inject, SaveState, StepSum, FileChunk>;
+                 EndStage, HeartbeatEcho, PeerUnreachable, Inject, SaveState, StepSum, FileChunk, FileKept>;
 
 struct Letter {
   ProcessIncarnation from;

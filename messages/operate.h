@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "messages/address.h"
 
@@ -34,6 +35,11 @@ struct OperatorOrder {
   InjectKind how = InjectKind::kExit;
   std::uint64_t freeze_ms = 0;
   std::string reason;
+};
+
+// Supervisor to data loader: plan nothing there while others serve the stage; they leave after the step.
+struct AvoidReplicas {
+  std::vector<Incarnation> replicas;
 };
 
 enum class OperatorVerdict : std::uint8_t { kDone, kUnknownName, kRefused };

@@ -63,12 +63,18 @@ struct StepSum {
   values @5 :Tensor;
 }
 
+struct FileKept {
+  kind @0 :UInt8;
+  size @1 :UInt64;
+}
+
 struct FileChunk {
   name @0 :Text;
   kind @1 :UInt8;
   offset @2 :UInt64;
   dropped @3 :UInt64;
   bytes @4 :Tensor;
+  process @5 :UInt64;
 }
 
 struct StateUnavailable {

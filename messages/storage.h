@@ -4,7 +4,7 @@
 //   supervisor ──SaveState──▶ stage: save again what was lost on its way
 //   joining stage ──FetchState──▶ storage, or a replica of its stage ──StateImage | StateUnavailable──▶ joining stage
 //   donor ──StepSum, one for each step committed since its image──▶ joining stage
-//   node ──FileChunk──▶ storage: logs and traces of processes on other machines
+//   node's tracer ──FileChunk──▶ storage ──FileKept──▶ node's tracer: logs and traces of processes on other machines
 #pragma once
 
 #include <cstdint>
@@ -86,14 +86,21 @@ struct StepSum {
 
 enum class FileKind : std::uint8_t { kLog, kTrace };
 
-// A piece of a node's file for the run directory.
+// A piece of a node's file for the run directory. Without bytes: how far does the file go?
 struct FileChunk {
-  std::string name;  // of the node's process
+  std::string name;  // of the file: the node's, or that of its second, third device: node2-1
   FileKind kind = FileKind::kLog;
-  std::uint64_t offset = 0;   // of the first byte in the sender's stream
-  std::uint64_t dropped = 0;  // bytes of the stream that were given up so far
-  TensorBlob bytes;           // uint8 [n]
+  std::uint64_t offset = 0;      // in the run directory's file; its end, or before it
+  std::uint64_t dropped = 0;     // bytes that the sender gave up so far: they are not in the file
+  TensorBlob bytes;              // uint8 [n]
+  ProcessIncarnation process{};  // who sends it; its router fills it in
   friend bool operator==(const FileChunk&, const FileChunk&) = default;
+};
+
+struct FileKept {
+  FileKind kind = FileKind::kLog;
+  std::uint64_t size = 0;  // of the file, that piece included
+  friend bool operator==(const FileKept&, const FileKept&) = default;
 };
 
 struct StateUnavailable {

@@ -7,6 +7,7 @@
 #include "actors/node_agent.h"
 #include "actors/router.h"
 #include "actors/stage.h"
+#include "actors/tracer.h"
 #include "launch/commands/run/processes.h"
 #include "launch/processes/actor_process.h"
 #include "launch/processes/injected_process.h"
@@ -97,6 +98,7 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   join.fingerprint.text = kernel_fingerprint(1);  // threads are compared with the run's at the Welcome
   settings.router = router;
   settings.tracer = trace;
+  settings.board = process.board();
   settings.threads = options.threads;
   settings.start_stage = [&process, router, options, trace](const SpawnStage& order, const Config& run,
                                                             const Welcome& welcome) {
@@ -110,6 +112,7 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     stage_settings.process = welcome.process;
     stage_settings.router = router;
     stage_settings.tracer = trace;
+    stage_settings.board = process.board();
     stage_settings.make_executor = [config, order, device = options.device] {
       return make_executor(config, order.stage, device);
     };
@@ -122,11 +125,26 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   return settings;
 }
 
-// The run's level comes with the Welcome. The first worker of a node has the file with the node's name.
+// The first worker of a node has the files with the node's name.
+std::string file_name(const WorkerNodeOptions& options) {
+  return options.device_index == 0 ? options.name : compose(options.name, "-", options.device_index);
+}
+
+// The run's level comes with the Welcome. A trace that is sent lies in the keeper's folder meanwhile.
 std::shared_ptr<Tracer> begin_trace(const WorkerNodeOptions& options, ActorProcess& process) {
-  if (!options.trace) return nullptr;
-  const std::string file = options.device_index == 0 ? options.name : compose(options.name, "-", options.device_index);
-  return process.keep_trace(*options.trace, file, TraceLevel::kOff);
+  const auto folder = options.trace ? options.trace : options.stream;
+  return folder ? process.keep_trace(*folder, file_name(options), TraceLevel::kOff) : nullptr;
+}
+
+// From here on the log goes to stderr and, from another machine, to the run directory.
+Result<std::shared_ptr<NodeFiles>> open_files(const WorkerNodeOptions& options) {
+  if (!options.stream) return std::shared_ptr<NodeFiles>();
+  auto files = std::make_shared<NodeFiles>();
+  files->name = file_name(options);
+  LogTarget target;
+  target.tap = [files](std::string_view line) { files->log.add(line); };
+  if (auto opened = open_log(target); !opened) return opened.failure();
+  return files;
 }
 
 Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) {
@@ -145,11 +163,15 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   if (!started) return started.failure();
   ActorProcess& process = **started;
   const auto trace = begin_trace(options, process);
+  const auto sent_files = open_files(options);
+  if (!sent_files) return sent_files.failure();
   RouterConfig config = router_config(process, ProcessRole::kNode, options.name, admission.rendezvous);
   config.spawner_dialler = spawn_spawner_dialler(process, {[join = options.join] { return join; }, files});
   config.tracer = trace;
+  config.board = process.board();
   const auto router_actor = process.system().spawn(router, std::move(config));
   process.own_vital(router_actor, "router");
+  process.write_trace(router_actor, sent_files.value());
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});
   if (!port) return port.failure();
   const auto agent =

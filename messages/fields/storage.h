@@ -72,6 +72,12 @@ SHOAL_FIELDS(FileChunk) {
   FIELD(offset, Offset);
   FIELD(dropped, Dropped);
   PART(bytes, Bytes);
+  FIELD(process, Process);
+}
+
+SHOAL_FIELDS(FileKept) {
+  FIELD(kind, Kind);
+  FIELD(size, Size);
 }
 
 SHOAL_FIELDS(StateUnavailable) {

@@ -13,7 +13,10 @@ namespace {
 
 class StorageTest : public testing::Test {
  protected:
-  StorageTest() { actor_ = lone_.spawn(storage, StorageSettings{settings_in(scratch_.path()), lone_.router()}); }
+  StorageTest() {
+    const auto writer = std::make_shared<CheckpointWriter>(settings_in(scratch_.path()));
+    actor_ = lone_.spawn(storage, StorageSettings{writer, lone_.router(), nullptr, scratch_.path()});
+  }
   void save_step(std::uint64_t step, std::uint32_t branch = 0) {
     for (const std::uint32_t stage : {0U, 1U}) lone_.give(actor_, shard_of(step, stage, 2, branch));
   }

@@ -171,7 +171,9 @@ void add_storage_and_metrics(Random& random, std::vector<MessageBody>& out) {
                            id<Incarnation>(random), random(), random()});
   out.push_back(StepSum{id<Incarnation>(random), id<Incarnation>(random), id<Branch>(random), id<StepId>(random),
                         random(), tensor(random, DType::kInt64, {3})});
-  out.push_back(FileChunk{text(random), FileKind::kTrace, random(), random(), tensor(random, DType::kUint8, {9})});
+  out.push_back(FileChunk{text(random), FileKind::kTrace, random(), random(), tensor(random, DType::kUint8, {9}),
+                          id<ProcessIncarnation>(random)});
+  out.push_back(FileKept{FileKind::kTrace, random()});
   out.push_back(StateUnavailable{id<Incarnation>(random), random(), text(random)});
   out.push_back(
       ReplicaReport{id<Branch>(random),

@@ -1,0 +1,80 @@
+// `shoal logs`: reads the files of the run directory, so that it also works when nothing of the run is alive any more.
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "launch/commands/inspect/inspect.h"
+#include "launch/processes/run_directory.h"
+#include "launch/say.h"
+#include "runtime/base/nearest.h"
+#include "runtime/cluster/operate/log_names.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kLookAgain = std::chrono::milliseconds(200);
+
+// Names of the log files there, without `.log`.
+std::vector<std::string> files_in(const RunDirectory& run) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run.root / "logs", error)) {
+    if (entry.path().extension() == ".log") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool is_node(const std::string& file) { return file != "spawner" && file != "storage"; }
+
+// Follows one file: whole lines only, from where it stopped.
+class Tail {
+ public:
+  explicit Tail(std::string path) : path_(std::move(path)) {}
+
+  void print_new_lines(const std::string& who, const std::string& prefix) {
+    std::ifstream file(path_, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(at_));
+    std::string line;
+    while (std::getline(file, line) && !file.eof()) {
+      at_ += line.size() + 1;
+      if (is_line_of(line, who)) print(prefix, line, "\n");
+    }
+    std::fflush(stdout);
+  }
+
+ private:
+  std::string path_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+Result<int> run_logs(const LogsOptions& options) {
+  const RunDirectory run{options.run_directory};
+  const auto there = files_in(run);
+  std::vector<std::string> nodes;
+  std::copy_if(there.begin(), there.end(), std::back_inserter(nodes), is_node);
+  const LogPlace place = log_place(options.name, nodes);
+  std::map<std::string, Tail> tails;
+  for (const std::string& file : place.files) {
+    if (std::binary_search(there.begin(), there.end(), file)) tails.emplace(file, Tail(run.log_of(file)));
+  }
+  if (tails.empty()) {
+    std::string list;
+    for (const std::string& file : there) list += " " + file;
+    return fail(Error::kUsage, compose("no log of '", options.name, "' in ", options.run_directory,
+                                       did_you_mean(options.name, there), "; there are logs of:", list));
+  }
+  do {
+    for (auto& [file, tail] : tails) tail.print_new_lines(place.who, tails.size() == 1 ? "" : file + "  ");
+    if (options.follow) std::this_thread::sleep_for(kLookAgain);
+  } while (options.follow);
+  return 0;
+}
+
+}  // namespace shoal

@@ -1,0 +1,27 @@
+// Whose lines `shoal logs NAME` shows: the file of the process that NAME lives in, and which of its lines are NAME's.
+//
+//   line = TIME SP level SP who ":" SP text          as written by runtime/base/log; other lines (a keeper's, a
+//   crash's)
+//                                                    belong to the whole process
+// Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shoal {
+
+struct LogPlace {
+  std::vector<std::string> files;  // RUN/logs/<file>.log, those that may have it
+  std::string who;                 // of the lines; empty: every line
+};
+
+// nodes: those with a log file. A stage may have run on any of them.
+[[nodiscard]] LogPlace log_place(std::string_view name, const std::vector<std::string>& nodes);
+
+// Lines that `who` wrote, and those in which somebody else names it.
+[[nodiscard]] bool is_line_of(std::string_view line, std::string_view who);
+
+}  // namespace shoal

@@ -1,0 +1,31 @@
+// Logs and traces of nodes on other machines, in the run directory: RUN/logs/<name>.log, RUN/trace/<name>.trace.
+//
+// A piece is written where it belongs, so one that comes again changes nothing; none leaves a hole. Names that could
+// mean another file are refused, and a file has an upper bound (S-6).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "messages/storage.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+class RemoteFiles {
+ public:
+  static constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 30;
+
+  explicit RemoteFiles(std::filesystem::path run_directory, std::uint64_t file_bytes_max = kFileBytesMax)
+      : run_directory_(std::move(run_directory)), file_bytes_max_(file_bytes_max) {}
+
+  // The file's size afterwards. A piece beyond its end is not written: the size says where to go on. Errors: kRefused
+  // (name, kind of data, bound), kIo.
+  [[nodiscard]] Result<std::uint64_t> keep(const FileChunk& chunk) const;
+
+ private:
+  std::filesystem::path run_directory_;
+  std::uint64_t file_bytes_max_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,43 @@
+// Whose lines are shown: the right file, and of its lines those of the actor that was named.
+#include "runtime/cluster/operate/log_names.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+const std::vector<std::string> kNodes = {"node1", "node2"};
+
+void expect_place(const std::string& name, const std::vector<std::string>& files, const std::string& who) {
+  const LogPlace place = log_place(name, kNodes);
+  EXPECT_EQ(place.files, files) << name;
+  EXPECT_EQ(place.who, who) << name;
+}
+
+TEST(LogNames, EveryNameHasAFile) {
+  expect_place("supervisor", {"spawner"}, "supervisor");
+  expect_place("sync_group/1", {"spawner"}, "sync_group/1");
+  expect_place("router/node2", {"node2"}, "router");
+  expect_place("router/spawner", {"spawner"}, "router");
+  expect_place("node_agent/node2:1", {"node2"}, "node_agent");
+  expect_place("stage/1/0", kNodes, "stage/1/0");
+  expect_place("node2", {"node2"}, "");
+  expect_place("node2:1", {"node2"}, "");
+  expect_place("spawner", {"spawner"}, "");
+  expect_place("storage", {"storage"}, "");
+}
+
+TEST(LogNames, LinesAreTheActorsOrSpeakOfIt) {
+  const std::string own = "2026-01-01T00:00:00.000Z info stage/1/0: loads step 5";
+  const std::string of_it = "2026-01-01T00:00:00.000Z info node_agent: starting stage/1/0 as incarnation 7";
+  const std::string of_another = "2026-01-01T00:00:00.000Z info stage/1/01: loads step 5";
+  EXPECT_TRUE(is_line_of(own, "stage/1/0"));
+  EXPECT_TRUE(is_line_of(of_it, "stage/1/0"));
+  EXPECT_FALSE(is_line_of(of_another, "stage/1/0"));
+  EXPECT_FALSE(is_line_of(own, "router"));
+  EXPECT_TRUE(is_line_of("a crash", ""));
+  EXPECT_FALSE(is_line_of("rerouters", "router"));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,129 @@
+// A log and a trace on their way to another machine: everything arrives once, whatever is lost, repeated or restarted.
+#include "runtime/storage/file_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/file.h"
+#include "runtime/storage/log_outbox.h"
+#include "runtime/storage/remote_files.h"
+#include "tests/runtime/data/scratch.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kNow = Instant{} + 1h;
+
+TensorBlob blob_of(const std::string& text) {
+  auto bytes = std::make_shared<AlignedBuffer>(text.size());
+  std::copy(text.begin(), text.end(), reinterpret_cast<char*>(bytes->data()));
+  return {DType::kUint8, {static_cast<std::int64_t>(text.size())}, std::move(bytes)};
+}
+
+FileChunk chunk_of(const std::string& name, std::uint64_t offset, const std::string& text) {
+  FileChunk chunk;
+  chunk.name = name;
+  chunk.offset = offset;
+  if (!text.empty()) chunk.bytes = blob_of(text);
+  return chunk;
+}
+
+TEST(FileStream, AsksFirstAndGoesOnAfterEachAnswer) {
+  FileStream stream(StreamPast::kNone);
+  EXPECT_FALSE(stream.next(0, kNow).has_value()) << "nothing to say";
+  ASSERT_TRUE(stream.next(10, kNow)->is_question);
+  EXPECT_FALSE(stream.next(10, kNow + 1s).has_value());
+  EXPECT_EQ(stream.arrived(100, 10), 0U);
+  const auto piece = stream.next(10, kNow + 1s);
+  EXPECT_EQ(piece->there, 100U);
+  EXPECT_EQ(piece->here, 0U);
+  EXPECT_EQ(stream.next(10, kNow + 7s)->there, 100U) << "no answer: the same again";
+  EXPECT_EQ(stream.arrived(110, 10), 10U);
+  EXPECT_FALSE(stream.next(10, kNow + 20s).has_value());
+  EXPECT_EQ(stream.arrived(100, 10), 10U) << "an answer that came late";
+}
+
+TEST(FileStream, AFileGoesOnWhereTheOtherOneEnds) {
+  FileStream same(StreamPast::kMayBeThere);
+  (void)same.next(50, kNow);
+  EXPECT_EQ(same.arrived(30, 50), 30U);
+  EXPECT_EQ(same.next(50, kNow)->here, 30U);
+  FileStream shorter(StreamPast::kMayBeThere);
+  (void)shorter.next(50, kNow);
+  EXPECT_EQ(shorter.arrived(80, 50), 0U) << "it is another file: added at the end";
+  EXPECT_EQ(shorter.next(50, kNow)->there, 80U);
+}
+
+TEST(LogOutbox, KeepsLinesUntilTheyArrived) {
+  LogOutbox outbox;
+  outbox.add("one\n");
+  outbox.add("two\n");
+  EXPECT_EQ(outbox.bytes(0, 100), "one\ntwo\n");
+  outbox.arrived(4);
+  EXPECT_EQ(outbox.bytes(4, 2), "tw");
+  EXPECT_EQ(outbox.bytes(0, 100), "");
+  EXPECT_EQ(outbox.size(), 8U);
+}
+
+TEST(LogOutbox, IsBoundedAndSaysWhatItDropped) {  // S-6
+  LogOutbox outbox(40);
+  outbox.add(std::string(29, 'a') + "\n");
+  for (int i = 0; i < 3; ++i) outbox.add("a line too many\n");
+  EXPECT_EQ(outbox.dropped_bytes(), 48U);
+  outbox.arrived(30);
+  outbox.add("on\n");
+  EXPECT_EQ(outbox.bytes(30, 100), "... 3 lines were dropped here\non\n");
+}
+
+TEST(RemoteFiles, WriteWhatBelongsThereAndNothingElse) {
+  const Scratch scratch;
+  const RemoteFiles files(scratch.path(), 20);
+  EXPECT_EQ(*files.keep(chunk_of("node7", 0, "hello ")), 6U);
+  EXPECT_EQ(*files.keep(chunk_of("node7", 0, "hello ")), 6U) << "once more changes nothing";
+  EXPECT_EQ(*files.keep(chunk_of("node7", 9, "hole")), 6U) << "no holes";
+  EXPECT_EQ(*files.keep(chunk_of("node7", 0, "")), 6U) << "a question";
+  EXPECT_EQ(*files.keep(chunk_of("node7", 6, "world\n")), 12U);
+  EXPECT_EQ(*read_file((scratch.path() / "logs" / "node7.log").string()), "hello world\n");
+  EXPECT_FALSE(files.keep(chunk_of("node7", 12, "much too much")).ok()) << "S-6";
+  for (const std::string name : {"", "..", "a/b", "spawner", "storage", ".hidden", std::string(200, 'x').c_str()}) {
+    EXPECT_FALSE(files.keep(chunk_of(name, 0, "x")).ok()) << name;
+  }
+}
+
+// Pieces and answers are lost and repeated, the sender is started again; the text arrives whole and in order.
+TEST(FileStream, EverythingArrivesInOrderWhateverIsLost) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(compose("seed ", seed));
+  std::mt19937_64 random(seed);
+  std::string text;
+  std::string there = "what was there before\n";
+  const std::string before = there;
+  FileStream stream(StreamPast::kNone);
+  Instant now = kNow;
+  std::optional<std::uint64_t> late_answer;
+  for (int move = 0; move < 5000; ++move) {
+    now += std::chrono::milliseconds(random() % 3000);
+    if (random() % 3 == 0 && move < 4000) text += compose("line ", move, "\n");
+    const auto piece = stream.next(text.size(), now);
+    if (late_answer && random() % 4 == 0) (void)stream.arrived(*std::exchange(late_answer, std::nullopt), text.size());
+    if (!piece || random() % 5 == 0) continue;  // lost
+    const std::string bytes = piece->is_question ? "" : text.substr(piece->here, 1 + random() % 40);
+    if (piece->there <= there.size() && !bytes.empty()) {
+      there.resize(std::max<std::size_t>(there.size(), piece->there + bytes.size()));
+      there.replace(piece->there, bytes.size(), bytes);
+    }
+    if (random() % 5 == 0) {
+      late_answer = there.size();
+    } else {
+      (void)stream.arrived(there.size(), text.size());
+    }
+  }
+  EXPECT_EQ(there, before + text);
+}
+
+}  // namespace
+}  // namespace shoal
