@@ -5,7 +5,7 @@
 
 #include "actors/injected.h"
 #include "runtime/base/log.h"
-#include "runtime/cluster/operator_words.h"
+#include "runtime/cluster/operate/operator_words.h"
 
 namespace shoal {
 namespace {
@@ -58,12 +58,16 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
                 });
   server.handle({"GET", "/v1/status", {PeerRole::kOperator}},
                 [&system, supervisor](const ControlRequest&) { return answer_status(system, supervisor); });
-  server.handle({"POST", std::string(kKillPath), {PeerRole::kOperator}},
-                [&system, supervisor](const ControlRequest& request) {
-                  auto order = parse_kill(request.body);
-                  if (!order) return control_error(400, order.failure().message);
-                  return give_order(system, supervisor, std::move(*order));
-                });
+  const auto add_order = [&](std::string_view path, Result<OperatorOrder> (*parse)(std::string_view)) {
+    server.handle({"POST", std::string(path), {PeerRole::kOperator}},
+                  [&system, supervisor, parse](const ControlRequest& request) {
+                    auto order = parse(request.body);
+                    if (!order) return control_error(400, order.failure().message);
+                    return give_order(system, supervisor, std::move(*order));
+                  });
+  };
+  add_order(kKillPath, parse_kill);
+  add_order(kDrainPath, parse_drain);
 }
 
 }  // namespace
@@ -96,6 +100,10 @@ std::string status_json(const StatusReport& report) {
 
 ControlActor::behavior_type control(Self self, ControlSettings settings) {
   add_routes(self->home_system(), settings);
+  self->state.pulse = enter(settings.board, "control");
+  if (settings.router) {
+    self->send(settings.router, Attach{Role::kControl, {}, {}, caf::actor_cast<caf::actor>(self), self->state.pulse});
+  }
   self->state.settings = std::move(settings);
   self->state.settings.server->serve();
   return {[](const Inject& order) { suffer(order); }, [](const Tick&) {}};

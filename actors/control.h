@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "messages/actor_types.h"
+#include "runtime/trace/actor_board.h"
 #include "runtime/transport/control/control_server.h"
 #include "runtime/transport/control/enrolment.h"
 
@@ -17,11 +18,14 @@ struct ControlSettings {
   std::shared_ptr<EnrolmentDesk> desk;
   Rendezvous rendezvous;
   SupervisorActor supervisor;
+  RouterActor router{};  // where it can be reached; none: nowhere
+  std::shared_ptr<ActorBoard> board = nullptr;
 };
 
 struct ControlState {
   static inline const char* name = "control";
   ControlSettings settings;
+  std::shared_ptr<ActorPulse> pulse;
   ~ControlState();
 };
 

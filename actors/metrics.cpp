@@ -15,6 +15,7 @@ void note_lost_line(MetricsState& state, const Failure& failure) {
 
 void perform(Self self, const std::vector<MetricsOutput>& outputs) {
   auto& state = self->state;
+  state.pulse->waiting(self->mailbox().size());
   for (const auto& output : outputs) {
     const std::string line = std::visit([](const auto& record) { return to_json_line(record); }, output);
     const Status written = state.file ? state.file->append(line) : Status(fail(Error::kIo, "no metrics file"));
@@ -31,20 +32,29 @@ void open_file(Self self) {
   state.file.emplace(std::move(opened.value()));
 }
 
+// Counted before it is written: what ends this actor will not end the next one.
+template <class Message>
+void take(Self self, const Message& message) {
+  ++*self->state.settings.taken;
+  perform(self, self->state.core.on(message));
+}
+
 }  // namespace
 
 MetricsActor::behavior_type metrics(Self self, MetricsSettings settings) {
   self->state.settings = std::move(settings);
   auto& state = self->state;
   state.core = MetricsCore(state.settings.core);
-  state.core.begin(state.settings.live_after, std::nullopt, self->clock().now());
+  state.core.begin(state.settings.live_after, {}, self->clock().now());
   open_file(self);
-  self->send(state.settings.router, Attach{Role::kMetrics, {}, {}, caf::actor_cast<caf::actor>(self)});
+  state.pulse = enter(state.settings.board, "metrics");
+  self->send(state.settings.router,
+             Attach{Role::kMetrics, {}, {}, caf::actor_cast<caf::actor>(self), state.pulse, state.settings.taken});
   return {
       [](const Inject& order) { suffer(order); },
-      [self](const ReplicaReport& report) { perform(self, self->state.core.on(report)); },
-      [self](const EvaluationResult& result) { perform(self, self->state.core.on(result)); },
-      [self](const RunEvent& event) { perform(self, self->state.core.on(event)); },
+      [self](const ReplicaReport& report) { take(self, report); },
+      [self](const EvaluationResult& result) { take(self, result); },
+      [self](const RunEvent& event) { take(self, event); },
       [self](const JournalEntry& entry) { perform(self, self->state.core.on(entry, self->clock().now())); },
   };
 }

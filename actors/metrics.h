@@ -8,6 +8,7 @@
 #include <string>
 
 #include "messages/actor_types.h"
+#include "runtime/trace/actor_board.h"
 #include "runtime/trace/metrics_core.h"
 #include "runtime/trace/metrics_file.h"
 
@@ -16,9 +17,12 @@ namespace shoal {
 struct MetricsSettings {
   MetricsConfig core;
   std::string path;                                // metrics.jsonl, appended to
-  JournalPosition live_after;                      // entries up to here were there when this spawner started
+  JournalPosition live_after;                      // entries up to here are not written into a file that has no step
   std::function<void(const MetricsOutput&)> show;  // for a person; called on an actor's thread
   RouterActor router;
+  std::shared_ptr<ActorBoard> board = nullptr;
+  // What this actor has written, over all its lives: no line is lost or written twice when it is started again.
+  std::shared_ptr<std::atomic<std::uint64_t>> taken = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
 struct MetricsState {
@@ -27,6 +31,7 @@ struct MetricsState {
   MetricsSettings settings;
   std::optional<MetricsFile> file;  // empty: it could not be opened
   std::uint64_t lines_lost = 0;
+  std::shared_ptr<ActorPulse> pulse;
 };
 
 MetricsActor::behavior_type metrics(MetricsActor::stateful_pointer<MetricsState> self, MetricsSettings settings);

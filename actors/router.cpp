@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 constexpr auto kTickPeriod = 20ms;
 
 void tick(RouterSelf self) {
+  self->state.counters.pulse->waiting(self->mailbox().size());
   self->delayed_send(self, kTickPeriod, Tick{});
   perform(self, self->state.links->tick(now_of(self)));
   route_all(self, self->state.requests->tick(now_of(self), [self](Incarnation hop) { return is_linked(self, hop); }));
@@ -36,6 +37,7 @@ void adopt(RouterSelf self, RouterConfig config) {
   state.held.emplace(config.held_bytes_max);
   if (config.spawner) state.links->set_spawner(*config.spawner);
   state.trace = ActorTrace(config.tracer, "router");
+  state.counters.pulse = enter(config.board, "router");
   state.config = std::move(config);
   self->set_error_handler([](caf::scheduled_actor*, caf::error& error) {
     log_warn("router", "ignored an error message: ", caf::to_string(error));

@@ -12,9 +12,11 @@
 #include <memory>
 #include <optional>
 
+#include "actors/untaken_letters.h"
 #include "messages/actor_types.h"
 #include "runtime/pipeline/journal_follower.h"
 #include "runtime/pipeline/request_table.h"
+#include "runtime/trace/actor_board.h"
 #include "runtime/trace/high_water.h"
 #include "runtime/trace/tracer.h"
 #include "runtime/transport/assembly.h"
@@ -40,6 +42,7 @@ struct RouterConfig {
   std::size_t held_bytes_max = std::size_t{64} << 20;      // letters ahead of our journal
   std::uint64_t jitter_seed = 1;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
+  std::shared_ptr<ActorBoard> board = nullptr;
 };
 
 // What the next ReplicaReport that passes through tells of this router.
@@ -67,6 +70,7 @@ struct RouterCounters {
   std::uint64_t undeliverable = 0;  // nobody here, or nowhere known
   std::uint64_t held_overflow = 0;
   std::uint64_t filtered = 0;
+  std::shared_ptr<ActorPulse> pulse;
   SinceReport since_report;
   RouterMarks marks;
 };
@@ -84,6 +88,13 @@ struct RouteHints {
   std::map<std::uint64_t, LinkId> joining;  // by Join::nonce
 };
 
+// An actor of this process. Empty while it is being started again.
+struct Local {
+  caf::actor actor;
+  std::shared_ptr<ActorPulse> pulse;
+  std::optional<UntakenLetters> untaken;  // of an actor that must lose none
+};
+
 struct LocalKey {
   Role role = Role::kRouter;
   std::uint64_t id = 0;  // stages: the incarnation; sync groups: the stage
@@ -99,7 +110,7 @@ struct RouterState {
   std::optional<WaitingLetters> waiting;
   std::map<LinkId, Connection> connections;
   std::map<caf::actor_addr, LinkId> link_of;
-  std::map<LocalKey, caf::actor> locals;
+  std::map<LocalKey, Local> locals;
   RouteHints hints;
   std::optional<HeldLetters> held;
   RouterCounters counters;

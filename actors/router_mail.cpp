@@ -63,27 +63,43 @@ void inflict(RouterSelf self, const caf::actor& victim, const Inject& order) {
   cause.run = self->state.links->self().run;
   cause.term = self->state.links->self().term;
   self->state.trace.record(TraceKind::kFault, cause, 0, compose("injection #", order.id));
+  if (!victim) return;
   const bool ends_it = order.how == InjectKind::kExit || order.how == InjectKind::kKill;
   if (order.whole_process || !ends_it) return caf::anon_send<caf::message_priority::high>(victim, order);
   const bool is_kill = order.how == InjectKind::kKill;
   caf::anon_send_exit(victim, is_kill ? caf::exit_reason::kill : caf::exit_reason::user_shutdown);
 }
 
+// What actors that lose no letter count; anything else that somebody sends them they do not hear.
+[[nodiscard]] bool is_taken(Role role, const MessageBody& body) {
+  const auto is_one_of = [&body]<class... Messages>() { return (std::holds_alternative<Messages>(body) || ...); };
+  if (role == Role::kMetrics) return is_one_of.operator()<ReplicaReport, EvaluationResult, RunEvent>();
+  return is_one_of.operator()<SaveShard, FetchState>();
+}
+
+void give(const caf::actor& actor, MessageBody body) {
+  std::visit([&](auto& message) { caf::anon_send(actor, std::move(message)); }, body);
+}
+
 void hand_over(RouterSelf self, Letter letter, Duration transfer) {
   const auto found = self->state.locals.find(key_of(letter.to.role, letter.to.stage, letter.to.incarnation));
   if (found == self->state.locals.end()) return undeliverable(self, letter);
-  if (const auto* inject = std::get_if<Inject>(&letter.body)) return inflict(self, found->second, *inject);
+  Local& local = found->second;
+  if (const auto* inject = std::get_if<Inject>(&letter.body)) return inflict(self, local.actor, *inject);
+  if (local.pulse) local.pulse->heard(word_of(letter.body), now_of(self));
+  if (local.untaken && is_taken(letter.to.role, letter.body)) local.untaken->add(letter.body);
+  if (!local.actor) return;
   const bool is_timed = transfer > Duration::zero() && letter.to.role == Role::kStage;
-  if (is_timed) caf::anon_send(found->second, TransferTimed{milliseconds(transfer)});
-  std::visit([&](auto& body) { caf::anon_send(found->second, std::move(body)); }, letter.body);
+  if (is_timed) caf::anon_send(local.actor, TransferTimed{milliseconds(transfer)});
+  give(local.actor, std::move(letter.body));
 }
 
 void follow(RouterSelf self, const JournalEntries& entries) {
   auto& state = self->state;
   for (const JournalEntry& entry : state.journal.accept(entries, now_of(self))) {
     auto letters = state.requests->follow(entry, now_of(self));
-    for (const auto& [key, actor] : state.locals) {
-      if (follows_journal(key.role)) caf::anon_send(actor, entry);
+    for (const auto& [key, local] : state.locals) {
+      if (local.actor && follows_journal(key.role)) caf::anon_send(local.actor, entry);
     }
     if (const auto* added = std::get_if<AddReplica>(&entry.body)) state.hints.fetching.erase(added->replica);
     route_all(self, std::move(letters));
@@ -187,6 +203,7 @@ void fill_join(RouterSelf self, Join& join) {
 }  // namespace
 
 void post(RouterSelf self, Letter letter) {
+  self->state.counters.pulse->heard(word_of(letter.body), now_of(self));
   if (auto* forward = std::get_if<Forward>(&letter.body)) {
     const Incarnation requester = forward->sender;
     route_all(self, self->state.requests->add(requester, std::move(*forward), now_of(self)));
@@ -196,6 +213,9 @@ void post(RouterSelf self, Letter letter) {
       std::holds_alternative<Welcome>(letter.body) || std::holds_alternative<JoinRefused>(letter.body);
   if (answers_join) return answer_join(self, std::move(letter));
   if (auto* report = std::get_if<ReplicaReport>(&letter.body)) fill_report(self, *report);
+  if (auto* chunk = std::get_if<FileChunk>(&letter.body)) {
+    chunk->process = self->state.links->self().process.value_or(ProcessIncarnation{});
+  }
   if (auto* join = std::get_if<Join>(&letter.body)) fill_join(self, *join);
   route(self, std::move(letter));
 }
@@ -240,9 +260,15 @@ void deliver(RouterSelf self, Letter letter, Duration transfer) {
 
 void attach(RouterSelf self, const Attach& attached) {
   self->monitor(attached.actor);
-  self->state.locals[key_of(attached.role, attached.stage, attached.incarnation)] = attached.actor;
-  if (!follows_journal(attached.role)) return;
-  for (const JournalEntry& entry : self->state.journal.entries()) caf::anon_send(attached.actor, entry);
+  Local& local = self->state.locals[key_of(attached.role, attached.stage, attached.incarnation)];
+  local.actor = attached.actor;
+  local.pulse = attached.pulse;
+  if (follows_journal(attached.role)) {
+    for (const JournalEntry& entry : self->state.journal.entries()) caf::anon_send(local.actor, entry);
+  }
+  if (!attached.taken) return;
+  if (!local.untaken) local.untaken.emplace(attached.taken);
+  for (const MessageBody& body : local.untaken->begin_life()) give(local.actor, body);
 }
 
 void detach(RouterSelf self, const Detach& detached) {
@@ -256,7 +282,16 @@ bool is_linked(RouterSelf self, Incarnation replica) {
 }
 
 void local_down(RouterSelf self, const caf::actor_addr& actor) {
-  std::erase_if(self->state.locals, [&actor](const auto& local) { return local.second.address() == actor; });
+  auto& locals = self->state.locals;
+  for (auto at = locals.begin(); at != locals.end();) {
+    Local& local = at->second;
+    const bool is_down = local.actor && local.actor.address() == actor;
+    if (is_down) {
+      local.actor = nullptr;
+      local.pulse = nullptr;
+    }
+    at = is_down && !local.untaken ? locals.erase(at) : std::next(at);
+  }
 }
 
 void fetch_journal(RouterSelf self) {

@@ -7,7 +7,7 @@
 
 #include "messages/codec.h"
 #include "runtime/base/log.h"
-#include "runtime/pipeline/sender_check.h"
+#include "runtime/cluster/watch/sender_check.h"
 #include "runtime/trace/trace_words.h"
 
 namespace shoal {
@@ -259,6 +259,7 @@ void receive_frame(RouterSelf self, const WireFrame& frame) {
   if (!*whole) return;
   Assembled& assembled = **whole;
   auto letter = decode(assembled.letter, assembled.buffers);
+  if (letter.value) self->state.counters.pulse->heard(word_of(letter.value->body), now_of(self));
   if (!letter.value) {
     ++self->state.counters.bad_letters;
     return reset_link(self, *link, letter.malformed);

@@ -2,6 +2,7 @@
 #include "launch/processes/actor_process.h"
 
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <thread>
 
@@ -101,14 +102,28 @@ Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings s
 }
 
 std::shared_ptr<Tracer> ActorProcess::keep_trace(const std::string& folder, const std::string& file, TraceLevel level) {
-  CHECK(owned_.empty(), "the trace is the first actor of a process, so that it ends last");
   TracerSettings settings;
   settings.level = level;
   settings.machine = machine_number();
   settings.ring_path = ring_path_of(trace_path(folder, file));
-  auto kept = std::make_shared<Tracer>(settings, std::make_shared<SteadyClock>());
-  own(system_->spawn<caf::detached>(tracer, TracerActorSettings{kept, trace_path(folder, file), settings_.name}));
-  return kept;
+  trace_ = std::make_shared<Tracer>(settings, std::make_shared<SteadyClock>());
+  trace_path_ = trace_path(folder, file);
+  return trace_;
+}
+
+void ActorProcess::write_trace(const RouterActor& router, std::shared_ptr<NodeFiles> files) {
+  if (!trace_) return;
+  const TracerActorSettings settings{trace_, trace_path_, settings_.name, router, board_, std::move(files)};
+  take_care_of({.name = "tracer/" + settings_.name,
+                .start = [this, settings] { return as_actor(system_->spawn<caf::detached>(tracer, settings)); },
+                .router = router});
+  std::rotate(owned_.begin(), owned_.end() - 1, owned_.end());  // the first one ends last
+}
+
+void ActorProcess::take_care_of(CaretakerSettings settings) {
+  settings.tracer = trace_;
+  settings.end_process = [exit = exit_](int status, const std::string& reason) { exit->set(status, reason); };
+  own(system_->spawn(caretaker, std::move(settings)));
 }
 
 int ActorProcess::run(const std::function<void(int)>& on_signal) {

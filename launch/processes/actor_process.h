@@ -9,8 +9,10 @@
 #include <memory>
 #include <string>
 
+#include "actors/caretaker.h"
 #include "messages/actor_types.h"
 #include "runtime/base/error.h"
+#include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
 #include "runtime/transport/tls_transport.h"
 
@@ -41,6 +43,13 @@ class ExitLatch {
   Manner manner_ = Manner::kOrderly;
 };
 
+template <class Handle>
+[[nodiscard]] caf::actor as_actor(const Handle& handle) {
+  return caf::actor_cast<caf::actor>(handle);
+}
+
+struct NodeFiles;  // actors/tracer.h
+
 class ActorProcess {
  public:
   [[nodiscard]] static Result<std::unique_ptr<ActorProcess>> start(ActorProcessSettings settings);
@@ -67,10 +76,20 @@ class ActorProcess {
     });
   }
 
-  // What this process's actors record, kept in FOLDER/trace/<file>.trace from the moment the level is not kOff. Call it
-  // before any own(): the trace ends last and has what the others still said.
+  // What this process's actors record, kept in FOLDER/trace/<file>.trace from the moment the level is not kOff and
+  // write_trace() was called.
   [[nodiscard]] std::shared_ptr<Tracer> keep_trace(const std::string& folder, const std::string& file,
                                                    TraceLevel level);
+  // Starts the tracer, which can be reached through the router. It ends last and has what the others still said.
+  // files: what goes to the run directory from another machine.
+  void write_trace(const RouterActor& router, std::shared_ptr<NodeFiles> files = nullptr);
+
+  // A side actor: `start` makes one, and another one when it ends. settings.end_process and settings.tracer are filled
+  // in.
+  void take_care_of(CaretakerSettings settings);
+
+  // What `shoal ps` shows of this process.
+  [[nodiscard]] const std::shared_ptr<ActorBoard>& board() const { return board_; }
 
   // Waits for a signal or the exit latch, whichever is first. A signal calls on_signal(number) once; the second one
   // ends the process at once with 128 + number. Returns the latch's status, or does not return where it says at once.
@@ -87,6 +106,9 @@ class ActorProcess {
   std::unique_ptr<TlsTransport> transport_;
   std::shared_ptr<ExitLatch> exit_ = std::make_shared<ExitLatch>();
   std::vector<caf::actor> owned_;
+  std::shared_ptr<ActorBoard> board_ = std::make_shared<ActorBoard>();
+  std::shared_ptr<Tracer> trace_;  // none: this process keeps no trace
+  std::string trace_path_;
 };
 
 // Blocks the signals that run() takes, in this thread and all it starts; before any other thread is there.

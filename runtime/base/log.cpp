@@ -1,6 +1,7 @@
 // The only translation unit that includes spdlog.
 #include "runtime/base/log.h"
 
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -24,6 +25,21 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   }
   return spdlog::level::info;
 }
+
+class TapSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit TapSink(std::function<void(std::string_view)> tap) : tap_(std::move(tap)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    tap_(std::string_view(line.data(), line.size()));
+  }
+  void flush_() override {}
+
+  std::function<void(std::string_view)> tap_;
+};
 
 std::shared_ptr<spdlog::logger> make_logger(std::vector<spdlog::sink_ptr> sinks, LogLevel level) {
   auto logger = std::make_shared<spdlog::logger>("shoal", sinks.begin(), sinks.end());
@@ -75,6 +91,7 @@ Status open_log(const LogTarget& target) {
       sinks.back()->set_level(spdlog::level::warn);
     }
   }
+  if (target.tap) sinks.push_back(std::make_shared<TapSink>(target.tap));
   auto opened = make_logger(std::move(sinks), target.level);
   const std::lock_guard lock(guard());
   current() = std::move(opened);

@@ -3,6 +3,7 @@
 // open_log() is called once per process before actors start; without it lines go to stderr. Thread-safe.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,8 @@ struct LogTarget {
   std::string file;  // empty: stderr only
   LogLevel level = LogLevel::kInfo;
   bool also_stderr = false;  // warnings and errors are repeated on stderr when set
+  // Given every line, its newline included; called by any thread, one at a time, and quick. None: nobody listens.
+  std::function<void(std::string_view line)> tap{};
 };
 
 [[nodiscard]] Status open_log(const LogTarget& target);

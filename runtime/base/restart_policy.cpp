@@ -29,23 +29,32 @@ RestartPolicy::RestartPolicy(RestartLimits limits, std::uint64_t seed) : limits_
 
 RestartDecision RestartPolicy::decide(const ExitStatus& status, Instant now) {
   if (is_final(status)) return GiveUp{status.number, describe(status)};
-  for (std::deque<Instant>* times : {&restarts_, &returns_}) {
-    while (!times->empty() && now - times->front() >= limits_.window) times->pop_front();
-  }
+  forget_old(now);
   if (status.is_code(kRejoinStatus)) {
     const Duration delay = delay_after(returns_.size());
     returns_.push_back(now);
     if (returns_.size() > kReturnsMax) returns_.pop_front();
     return RestartAfter{delay, "it has lost its place in the run and comes back"};
   }
+  return decide(describe(status), now);
+}
+
+RestartDecision RestartPolicy::decide(const std::string& how, Instant now) {
+  forget_old(now);
   const auto recent = static_cast<int>(restarts_.size());
   const double window_s = std::chrono::duration<double>(limits_.window).count();
   if (recent >= limits_.budget)
-    return GiveUp{1, compose(describe(status), ", and it was restarted ", recent, " times within ", window_s, " s")};
+    return GiveUp{1, compose(how, ", and it was restarted ", recent, " times within ", window_s, " s")};
   const Duration delay = delay_after(restarts_.size());
   restarts_.push_back(now);
-  return RestartAfter{delay, compose(describe(status), "; restart ", recent + 1, " of at most ", limits_.budget,
-                                     " within ", window_s, " s")};
+  return RestartAfter{
+      delay, compose(how, "; restart ", recent + 1, " of at most ", limits_.budget, " within ", window_s, " s")};
+}
+
+void RestartPolicy::forget_old(Instant now) {
+  for (std::deque<Instant>* times : {&restarts_, &returns_}) {
+    while (!times->empty() && now - times->front() >= limits_.window) times->pop_front();
+  }
 }
 
 Duration RestartPolicy::delay_after(std::size_t recent) {

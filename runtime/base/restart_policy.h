@@ -1,5 +1,5 @@
-// Whether and when a keeper starts a process again. Pure: time and the exit status come in, a decision with its reason
-// comes out.
+// Whether and when a keeper starts a process again, or a process one of its side actors. Pure: time and how it ended
+// come in, a decision with its reason comes out.
 //
 // Invariant: at most `budget` restarts begin within any `window`; past it the failure escalates to whoever watches the
 // keeper. A process that ends to come back, because it has lost its place in the run, has not failed: that costs
@@ -68,9 +68,12 @@ class RestartPolicy {
 
   // Called once per end of the process, with times that do not decrease.
   [[nodiscard]] RestartDecision decide(const ExitStatus& status, Instant now);
+  // The same for what has no exit status, such as an actor: `how` it ended, for the reason.
+  [[nodiscard]] RestartDecision decide(const std::string& how, Instant now);
 
  private:
   [[nodiscard]] bool is_final(const ExitStatus& status) const;
+  void forget_old(Instant now);
   [[nodiscard]] Duration delay_after(std::size_t recent);
   [[nodiscard]] double next_jitter();
 

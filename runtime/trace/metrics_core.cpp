@@ -80,11 +80,13 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
     disturbed_ = true;
   }
   close_ready(out);
-  out.emplace_back(RunEvent{"view", describe(entry), "journal", view_.committed_steps()});
+  out.emplace_back(ViewRecord{entry.position.value, describe(entry), view_.committed_steps()});
   return given(std::move(out));
 }
 
 bool MetricsCore::is_live(const JournalEntry& entry) const {
+  const bool is_commit = std::holds_alternative<Commit>(entry.body);
+  if (!is_commit && written_ && written_->view.value > 0) return entry.position > written_->view;
   if (entry.position <= live_after_) return false;
   const auto& last = written_ ? written_->step : std::nullopt;
   const bool is_later_branch = !last || entry.branch > last->branch;
@@ -191,6 +193,10 @@ void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
 
 std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
   disturbed_ = true;
+  const bool is_repeated = evaluated_ && evaluated_->branch == result.branch && evaluated_->step == result.step &&
+                           evaluated_->complete == result.complete;
+  evaluated_ = result;
+  if (is_repeated) return {};
   const auto& last = written_ ? written_->evaluation : std::nullopt;
   if (last == WrittenEvaluation{result.branch, result.step}) return {};  // made again after a restart
   EvalRecord record;

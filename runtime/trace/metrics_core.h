@@ -45,10 +45,11 @@ struct WrittenEvaluation {
 struct WrittenLines {
   std::optional<WrittenStep> step;
   std::optional<WrittenEvaluation> evaluation;
-  bool is_final = false;  // the last line says how the run ended
+  bool is_final = false;      // the last line says how the run ended
+  JournalPosition view = {};  // up to here, entries that are no commits are written; 0: not known
 };
 
-using MetricsOutput = std::variant<StepRecord, EvalRecord, FinalRecord, RunEvent>;
+using MetricsOutput = std::variant<StepRecord, EvalRecord, FinalRecord, ViewRecord, RunEvent>;
 
 class MetricsCore {
  public:
@@ -89,7 +90,8 @@ class MetricsCore {
   View view_;
   JournalPosition live_after_;
   std::optional<WrittenLines> written_;
-  bool is_end_written_ = false;  // and nothing after it
+  bool is_end_written_ = false;                // and nothing after it
+  std::optional<EvaluationResult> evaluated_;  // the last one: a data loader that was started again may repeat it
   Instant begun_{};
   Instant last_commit_{};
   bool disturbed_ = false;  // something other than training happened since the last commit

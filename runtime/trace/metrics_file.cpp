@@ -39,23 +39,37 @@ std::optional<std::uint64_t> evaluated_step_of(const nlohmann::json& json) {
   return step.is_number_unsigned() ? std::optional(step.get<std::uint64_t>()) : std::nullopt;
 }
 
+// Where in the journal a view record or a step's commit stood; 0 in other lines.
+JournalPosition position_of(const nlohmann::json& json) {
+  for (const char* key : {"position", "view"}) {
+    if (json.is_object() && json.contains(key) && json[key].is_number_unsigned()) {
+      return JournalPosition{json[key].get<std::uint64_t>()};
+    }
+  }
+  return {};
+}
+
 // Of the whole lines of `tail`, from its end. An evaluation belongs to the branch of the last step before it.
 WrittenLines last_lines_of(std::string_view tail) {
   std::optional<std::uint64_t> evaluated;
   std::optional<bool> is_final;
+  WrittenLines lines;
   while (!tail.empty()) {
     tail.remove_suffix(1);  // its newline
     const std::size_t begin = tail.rfind('\n') == std::string_view::npos ? 0 : tail.rfind('\n') + 1;
     const auto json = nlohmann::json::parse(tail.substr(begin), nullptr, false);
     if (!evaluated) evaluated = evaluated_step_of(json);
     if (!is_final) is_final = json.is_object() && json.contains("weights_sha256");
+    lines.view = std::max(lines.view, position_of(json));
     if (const auto step = step_of(json)) {
-      if (!evaluated) return {step, std::nullopt, *is_final};
-      return {step, WrittenEvaluation{step->branch, *evaluated}, *is_final};
+      lines.step = step;
+      lines.is_final = *is_final;
+      if (evaluated) lines.evaluation = WrittenEvaluation{step->branch, *evaluated};
+      break;
     }
     tail = tail.substr(0, begin);
   }
-  return {};
+  return lines;
 }
 
 }  // namespace

@@ -72,6 +72,15 @@ std::string to_json_line(const FinalRecord& record) {
       .dump();
 }
 
+std::string to_json_line(const ViewRecord& record) {
+  return Json{{"event", "view"},
+              {"subject", record.change},
+              {"reason", "journal"},
+              {"step", record.step},
+              {"position", record.position}}
+      .dump();
+}
+
 std::string to_json_line(const RunEvent& event) {
   return Json{{"event", event.event}, {"subject", event.subject}, {"reason", event.reason}, {"step", event.step}}
       .dump();

@@ -38,6 +38,13 @@ struct EvalRecord {
   double bits_per_byte = 0;
 };
 
+// A membership change, or another entry of the journal that is no commit.
+struct ViewRecord {
+  std::uint64_t position = 0;  // in the journal
+  std::string change;
+  std::uint64_t step = 0;  // steps committed before it
+};
+
 struct FinalRecord {
   std::string event = "finished";  // or "stopped"
   std::uint64_t steps = 0;
@@ -51,6 +58,7 @@ struct FinalRecord {
 [[nodiscard]] std::string to_json_line(const StepRecord& record);
 [[nodiscard]] std::string to_json_line(const EvalRecord& record);
 [[nodiscard]] std::string to_json_line(const FinalRecord& record);
+[[nodiscard]] std::string to_json_line(const ViewRecord& record);
 [[nodiscard]] std::string to_json_line(const RunEvent& event);
 
 }  // namespace shoal

@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#include "runtime/cluster/operator_words.h"
+#include "runtime/cluster/operate/operator_words.h"
 #include "runtime/transport/control/control_client.h"
 #include "tests/runtime/transport/test_run.h"
 

@@ -138,8 +138,8 @@ TEST(Metrics, AReplicaThatLeavesTheViewIsNotWaitedFor) {
   const auto out = run.journal(RemoveReplica{StageId{1}, Incarnation{4}, "lost"});
   ASSERT_EQ(out.size(), 2U);
   EXPECT_EQ(std::get<StepRecord>(out[0]).step, 0U);
-  EXPECT_EQ(std::get<RunEvent>(out[1]).event, "view");
-  EXPECT_NE(std::get<RunEvent>(out[1]).reason, "");
+  EXPECT_EQ(std::get<ViewRecord>(out[1]).position, run.position);
+  EXPECT_NE(std::get<ViewRecord>(out[1]).change, "");
   run.commit(1);
   run.report(1, 1);
   run.report(1, 2);
@@ -222,6 +222,29 @@ TEST(Metrics, CommitsThatWereNotWrittenBeforeAKillAreFilledIn) {
   EXPECT_EQ(all_of<StepRecord>(unwritten.commit(0)).size(), 1U);
   TrackedRun unknown(8, std::nullopt);
   EXPECT_TRUE(unknown.commit(0).empty()) << "who cannot read the file does not know what it lacks";
+}
+
+// A step's record waits for reports while later views are written already: each has its own mark.
+TEST(Metrics, ACoreThatReplacesOneThatDiedRepeatsNoView) {
+  WrittenLines written{WrittenStep{Branch{0}, StepId{0}}, {}, false, JournalPosition{6}};
+  TrackedRun run(7, written);
+  EXPECT_TRUE(run.commit(0).empty());                                            // 5
+  EXPECT_TRUE(run.journal(AppointGroup{StageId{0}, Incarnation{9}}).empty());    // 6
+  EXPECT_EQ(run.journal(AppointGroup{StageId{0}, Incarnation{10}}).size(), 1U);  // 7: lost with its writer
+  EXPECT_EQ(run.journal(AppointGroup{StageId{1}, Incarnation{11}}).size(), 1U);  // 8
+  run.commit(1);
+  EXPECT_EQ(all_of<StepRecord>(run.report_all(1)).size(), 1U);
+}
+
+TEST(Metrics, AnEvaluationThatIsRepeatedIsWrittenOnce) {
+  TrackedRun run;
+  EvaluationResult result{Branch{0}, 100, 5, 10, 10, false};
+  EXPECT_EQ(run.core.on(result).size(), 1U);
+  EXPECT_TRUE(run.core.on(result).empty());
+  result.complete = true;
+  EXPECT_EQ(run.core.on(result).size(), 1U);
+  result.step = 200;
+  EXPECT_EQ(run.core.on(result).size(), 1U);
 }
 
 TEST(Metrics, AnEvaluationThatIsMadeAgainIsWrittenOnce) {

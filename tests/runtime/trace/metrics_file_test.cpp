@@ -44,6 +44,18 @@ TEST(MetricsFile, AnEvaluationBelongsToTheBranchOfTheStepBeforeIt) {
   EXPECT_EQ(MetricsFile::open(scratch.file("b", after).string())->written().evaluation, std::nullopt);
 }
 
+TEST(MetricsFile, KnowsUpToWhereViewsAreWritten) {
+  const Scratch scratch;
+  StepRecord step = record_of(0, 9);
+  step.view = 20;
+  const std::string text = to_json_line(ViewRecord{15, "appointed", 9}) + "\n" + to_json_line(step) + "\n";
+  EXPECT_EQ(MetricsFile::open(scratch.file("a", text).string())->written().view, JournalPosition{20});
+  const std::string more = text + to_json_line(ViewRecord{22, "removed", 10}) + "\n";
+  EXPECT_EQ(MetricsFile::open(scratch.file("b", more).string())->written().view, JournalPosition{22});
+  const std::string young = to_json_line(ViewRecord{3, "added", 0}) + "\n";
+  EXPECT_EQ(MetricsFile::open(scratch.file("c", young).string())->written().view, JournalPosition{3});
+}
+
 TEST(MetricsFile, KnowsWhetherItsLastLineEndsTheRun) {
   const Scratch scratch;
   const std::string end = to_json_line(record_of(0, 9)) + "\n" + to_json_line(FinalRecord{}) + "\n";
