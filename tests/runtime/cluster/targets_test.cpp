@@ -1,5 +1,5 @@
 // Names of what runs, and the words of an order: what is found, what is refused, and what a person is told.
-#include "runtime/cluster/targets.h"
+#include "runtime/cluster/operate/targets.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <random>
 
 #include "runtime/base/compose.h"
-#include "runtime/cluster/operator_words.h"
+#include "runtime/cluster/operate/operator_words.h"
 
 namespace shoal {
 namespace {

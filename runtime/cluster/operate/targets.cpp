@@ -1,5 +1,5 @@
 // Names are few: a search from the front, and edit distance for what is not there.
-#include "runtime/cluster/targets.h"
+#include "runtime/cluster/operate/targets.h"
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 // Orders of a person as words: what is typed, and what a command says to the control endpoint.
 //
 //   POST /v1/kill {"name": "stage/1/0", "how": "freeze", "freeze_ms": 5000, "reason": "shoal kill"} -> {"done": TEXT}
+//   POST /v1/drain {"name": "node2", "reason": "shoal drain"}                                        -> {"done": TEXT}
 //
 // Both sides use these functions, so they cannot drift apart. Pure.
 #pragma once
@@ -15,6 +16,7 @@
 namespace shoal {
 
 inline constexpr std::string_view kKillPath = "/v1/kill";
+inline constexpr std::string_view kDrainPath = "/v1/drain";
 // The longest silence that may be injected.
 inline constexpr std::uint64_t kFreezeMsMax = 3'600'000;
 
@@ -32,6 +34,9 @@ struct InjectWords {
 [[nodiscard]] std::string kill_text(const OperatorOrder& order);
 // Errors: kUsage, naming the field.
 [[nodiscard]] Result<OperatorOrder> parse_kill(std::string_view body);
+// Orders that need no more than a name.
+[[nodiscard]] std::string drain_text(const OperatorOrder& order);
+[[nodiscard]] Result<OperatorOrder> parse_drain(std::string_view body);
 // The sentence of an answer to an order.
 [[nodiscard]] std::string done_text(const std::string& sentence);
 [[nodiscard]] Result<std::string> parse_done(std::string_view body);

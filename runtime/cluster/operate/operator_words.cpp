@@ -1,5 +1,5 @@
 // What a stranger's JSON may hold is checked field by field; an exception of the library ends here.
-#include "runtime/cluster/operator_words.h"
+#include "runtime/cluster/operate/operator_words.h"
 
 #include <algorithm>
 #include <array>
@@ -86,6 +86,20 @@ Result<OperatorOrder> parse_kill(std::string_view body) {
     return fail(Error::kUsage, "'freeze_ms' of the order goes with freeze, 1 to 3600000");
   }
   return OperatorOrder{OperatorVerb::kKill, *name, *kind, freeze_ms, *reason};
+}
+
+std::string drain_text(const OperatorOrder& order) {
+  return nlohmann::json{{"name", order.name}, {"reason", order.reason}}.dump();
+}
+
+Result<OperatorOrder> parse_drain(std::string_view body) {
+  const auto json = nlohmann::json::parse(body, nullptr, false);
+  if (!json.is_object()) return fail(Error::kUsage, "the order is not a JSON object");
+  const auto name = text_field(json, "name");
+  if (!name) return name.failure();
+  const auto reason = text_field(json, "reason");
+  if (!reason) return reason.failure();
+  return OperatorOrder{OperatorVerb::kDrain, *name, InjectKind::kExit, 0, *reason};
 }
 
 std::string done_text(const std::string& sentence) { return nlohmann::json{{"done", sentence}}.dump(); }

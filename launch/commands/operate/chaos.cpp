@@ -1,0 +1,108 @@
+// `shoal chaos`: one failure after the other, by the way of `shoal kill`. What is chosen is decided in
+// runtime/cluster/operate/chaos.h; here are the clock and the waiting for a spawner that is being started again.
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "launch/commands/operate/operate.h"
+#include "launch/processes/run_directory.h"
+#include "launch/say.h"
+#include "runtime/base/file.h"
+
+namespace shoal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::seconds;
+
+constexpr auto kAskAgain = std::chrono::milliseconds(200);
+constexpr auto kPatience = seconds(60);  // for a spawner that does not answer
+
+// The names of the status answer: actors that are up, and the nodes they run on.
+std::vector<std::string> names_in(const nlohmann::json& actors) {
+  std::vector<std::string> names;
+  for (const auto& actor : actors) {
+    const auto state = actor.at("state").get<std::string>();
+    const auto node = actor.at("node").get<std::string>();
+    if (state != "down" && state != "lost") names.push_back(actor.at("name").get<std::string>());
+    if (node != "spawner" && node != "storage") names.push_back(node);
+  }
+  return names;
+}
+
+Result<std::vector<std::string>> ask_names(const RunLocator& where) {
+  const auto client = client_of(where);
+  if (!client) return client.failure();
+  const auto answer = client->get("/v1/status");
+  if (!answer) return answer.failure();
+  try {
+    return names_in(nlohmann::json::parse(answer->body).at("actors"));
+  } catch (const nlohmann::json::exception& error) {
+    return fail(Error::kInternal, compose("the spawner's answer is not as expected: ", error.what()));
+  }
+}
+
+// Of a run whose directory is here: its last record says that it ended.
+bool has_ended(const RunLocator& where) {
+  if (where.run_directory.empty()) return false;
+  const auto text = read_file(RunDirectory{where.run_directory}.metrics());
+  if (!text || text->size() < 2) return false;
+  const std::size_t before = text->rfind('\n', text->size() - 2);
+  const std::string last = text->substr(before == std::string::npos ? 0 : before + 1);
+  return last.starts_with(R"({"event":"finished")") || last.starts_with(R"({"event":"stopped")");
+}
+
+// Waits for a spawner that is being started again. Nothing: the run is over. Errors: those that waiting does not mend.
+Result<std::optional<std::vector<std::string>>> wait_for_names(const RunLocator& where) {
+  const auto patience = Clock::now() + kPatience;
+  while (true) {
+    const auto names = ask_names(where);
+    if (names) return std::optional(*names);
+    const bool may_come_back = names.failure().error == Error::kUnreachable && Clock::now() < patience;
+    if (has_ended(where)) return std::optional<std::vector<std::string>>();
+    if (!may_come_back) return names.failure();
+    std::this_thread::sleep_for(kAskAgain);
+  }
+}
+
+struct Storm {
+  const ChaosOptions& options;
+  Clock::time_point begun = Clock::now();
+  std::uint64_t number = 0;
+
+  void tell(const std::string& what) const {
+    const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count();
+    print(static_cast<double>(since / 100) / 10, " s  ", number, "  ", what, "\n");
+    std::fflush(stdout);
+  }
+  // One failure. What went wrong with it is told and does not end the storm.
+  void strike(const ChaosChoice& choice) const {
+    const std::string reason = compose("shoal chaos --seed ", options.chaos.seed, ", failure ", number);
+    const OperatorOrder order{OperatorVerb::kKill, choice.name, choice.how.how, choice.how.freeze_ms, reason};
+    const auto client = client_of(options.where);
+    const auto answer = client ? client->post(std::string(kKillPath), kill_text(order)) : client.failure();
+    const auto done = answer ? parse_done(answer->body) : answer.failure();
+    tell(done ? *done : compose(choice.name, " was spared: ", done.failure().message));
+  }
+};
+
+}  // namespace
+
+Result<int> run_chaos(const ChaosOptions& options) {
+  const auto every = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.every_s));
+  Storm storm{options};
+  say("a failure each ", options.every_s, " s; again by --seed ", options.chaos.seed);
+  for (auto due = storm.begun + every;; due += every, ++storm.number) {
+    const bool is_over = options.for_s && due - storm.begun > std::chrono::duration<double>(*options.for_s);
+    if (is_over) return 0;
+    std::this_thread::sleep_until(due);
+    const auto names = wait_for_names(options.where);
+    if (!names) return names.failure();
+    if (!*names) return 0;
+    const auto choice = choose_failure(options.chaos, storm.number, **names);
+    if (choice) storm.strike(*choice);
+    if (!choice) storm.tell("nobody of these kinds is there");
+  }
+}
+
+}  // namespace shoal
