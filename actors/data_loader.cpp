@@ -53,6 +53,7 @@ void post(Self self, std::vector<Letter> letters) {
 
 void tick(Self self) {
   self->delayed_send(self, kTickPeriod, Tick{});
+  self->state.pulse->waiting(self->mailbox().size());
   post(self, self->state.core->tick(now(self)));
 }
 
@@ -60,7 +61,9 @@ void adopt(Self self, DataLoaderSettings settings) {
   self->state.core.emplace(settings.core, *settings.samples);
   self->state.trace = ActorTrace(settings.tracer, "data_loader");
   self->state.settings = std::move(settings);
-  self->send(self->state.settings.router, Attach{Role::kDataLoader, {}, {}, caf::actor_cast<caf::actor>(self)});
+  self->state.pulse = enter(self->state.settings.board, "data_loader");
+  self->send(self->state.settings.router,
+             Attach{Role::kDataLoader, {}, {}, caf::actor_cast<caf::actor>(self), self->state.pulse});
   self->send(self, Tick{});
 }
 
@@ -74,6 +77,7 @@ DataLoaderActor::behavior_type data_loader(Self self, DataLoaderSettings setting
       [self](const Missing& missing) { self->state.core->missing(missing, now(self)); },
       [self](const Holders& holders) { post(self, self->state.core->holders(holders, now(self))); },
       [self](const JournalEntry& entry) { post(self, self->state.core->follow(entry, now(self))); },
+      [self](const AvoidReplicas& leavers) { self->state.core->avoid(leavers.replicas); },
       [self](const Tick&) { tick(self); },
   };
 }

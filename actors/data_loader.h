@@ -8,6 +8,7 @@
 
 #include "messages/actor_types.h"
 #include "runtime/pipeline/dispatch.h"
+#include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
 
 namespace shoal {
@@ -17,6 +18,7 @@ struct DataLoaderSettings {
   std::shared_ptr<const SampleSource> samples;
   RouterActor router;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
+  std::shared_ptr<ActorBoard> board = nullptr;
 };
 
 struct DataLoaderState {
@@ -25,6 +27,7 @@ struct DataLoaderState {
   std::optional<DataLoaderCore> core;
   ActorTrace trace;
   std::optional<std::pair<Branch, StepId>> traced;  // the newest step whose plan is in the trace
+  std::shared_ptr<ActorPulse> pulse;
 };
 
 DataLoaderActor::behavior_type data_loader(DataLoaderActor::stateful_pointer<DataLoaderState> self,

@@ -131,10 +131,21 @@ std::map<Incarnation, std::uint32_t> DataLoaderCore::in_flight_by_first_hop() co
   return in_flight;
 }
 
+Members DataLoaderCore::candidates() const {
+  Members members = members_of(view_, config_.stages);
+  for (std::vector<Incarnation>& stage : members) {
+    std::vector<Incarnation> staying;
+    std::copy_if(stage.begin(), stage.end(), std::back_inserter(staying),
+                 [&](Incarnation replica) { return !avoided_.contains(replica); });
+    if (!staying.empty()) stage = std::move(staying);
+  }
+  return members;
+}
+
 std::vector<Letter> DataLoaderCore::dispatch(Instant now) {
   std::vector<Letter> out;
   if (!work_) return out;
-  const Members members = members_of(view_, config_.stages);
+  const Members members = candidates();
   if (!serves_every_stage(members)) return out;
   auto in_flight = in_flight_by_first_hop();
   for (std::size_t i = 0; i < work_->items.size(); ++i) {

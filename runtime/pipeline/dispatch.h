@@ -72,6 +72,8 @@ class DataLoaderCore {
   void missing(const Missing& missing, Instant now);
   [[nodiscard]] std::vector<Letter> holders(const Holders& holders, Instant now);
   [[nodiscard]] std::vector<Letter> tick(Instant now);
+  // Nothing more is sent to these replicas while others serve their stage.
+  void avoid(const std::vector<Incarnation>& replicas) { avoided_ = {replicas.begin(), replicas.end()}; }
 
   // Why it sends or does not: for `shoal ps`.
   [[nodiscard]] const char* state() const;
@@ -105,6 +107,7 @@ class DataLoaderCore {
   void begin_work(Instant now);
   void begin_evaluation(EvaluationExtent extent, Instant now);
   [[nodiscard]] std::vector<Letter> ask_holders(Instant now);
+  [[nodiscard]] Members candidates() const;
   [[nodiscard]] std::vector<Letter> dispatch(Instant now);
   [[nodiscard]] bool plan(Item& item, MicrobatchId microbatch, const Members& members,
                           const std::map<Incarnation, std::uint32_t>& in_flight, Instant now);
@@ -125,6 +128,7 @@ class DataLoaderCore {
   Phase phase_ = Phase::kFollowing;
   Instant holders_due_;
   std::set<StageId> holders_heard_;
+  std::set<Incarnation> avoided_;
   std::map<MicrobatchId, std::map<StageId, Incarnation>> held_;  // of the first step after a (re)start
   std::optional<Work> work_;
   std::optional<std::pair<Branch, std::uint64_t>> evaluated_;  // the last evaluation ended, answered or given up

@@ -1,0 +1,149 @@
+// Who leaves between two steps: nobody's work is lost by it, and the last one of a stage leaves its state behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/supervisor_bench.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+using Phase = SupervisorCore::Phase;
+
+class Drain : public testing::Test {
+ protected:
+  Drain() : bench(long_run()) {
+    bench.join(99, ProcessRole::kStorage);
+    bench.train();
+  }
+  static SupervisorConfig long_run() {
+    SupervisorConfig config = two_by_two();
+    config.steps_target = 100;
+    return config;
+  }
+  OperatorAnswer order(const std::string& name) {
+    OperatorOutcome outcome = bench.core.operate({OperatorVerb::kDrain, name, {}, 0, "shoal drain"}, bench.now);
+    bench.perform(std::move(outcome.effects));
+    return outcome.answer;
+  }
+  [[nodiscard]] ReplicaMember first_of(std::uint32_t stage) const {
+    return bench.core.view().replicas_of(StageId{stage})[0];
+  }
+  // Serves stage 0 alone from here on.
+  void leave_one() {
+    ASSERT_EQ(order("stage/0/0").verdict, OperatorVerdict::kDone);
+    bench.step();
+    ASSERT_EQ(bench.all<EndProcess>().size(), 1U);
+  }
+
+  SupervisorBench bench;
+};
+
+TEST_F(Drain, ANodeLeavesBetweenTwoSteps) {
+  const ReplicaMember leaver = first_of(0);
+  const OperatorAnswer answer = order("node1");
+  EXPECT_EQ(answer.verdict, OperatorVerdict::kDone);
+  EXPECT_THAT(answer.text, HasSubstr("after step 0"));
+  EXPECT_EQ(bench.avoided, std::vector<Incarnation>{leaver.incarnation});
+  bench.later(std::chrono::seconds(5));
+  EXPECT_TRUE(bench.all<EndProcess>().empty()) << "it works on the step";
+  bench.step();
+  ASSERT_EQ(bench.all<EndProcess>().size(), 1U);
+  EXPECT_EQ(bench.all<EndProcess>()[0].exit_status, 0U);
+  const auto& last = bench.entries.back().body;
+  ASSERT_TRUE(std::holds_alternative<RemoveReplica>(last));
+  EXPECT_EQ(std::get<RemoveReplica>(last).replica, leaver.incarnation);
+  EXPECT_TRUE(std::holds_alternative<Commit>(bench.entries[bench.entries.size() - 2].body));
+}
+
+TEST_F(Drain, AStageIsTheProcessThatServesIt) {
+  const ReplicaMember leaver = first_of(1);
+  EXPECT_EQ(order("stage/1/0").verdict, OperatorVerdict::kDone);
+  bench.step();
+  for (const ReplicaMember& member : bench.core.view().replicas_of(StageId{1})) {
+    EXPECT_NE(member.process, leaver.process);
+  }
+  EXPECT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 2U);
+}
+
+TEST_F(Drain, ASpareLeavesAtOnce) {
+  bench.join(5);
+  EXPECT_THAT(order("node5").text, HasSubstr("served nothing"));
+  EXPECT_EQ(bench.all<EndProcess>().size(), 1U);
+}
+
+TEST_F(Drain, WhoIsLeavingIsNotAskedAgain) {
+  (void)order("node1");
+  EXPECT_THAT(order("node1").text, HasSubstr("leaving already"));
+  bench.hear(Leaving{first_of(0).process, "SIGTERM"});
+  bench.step();
+  EXPECT_EQ(bench.all<EndProcess>().size(), 1U);
+}
+
+TEST_F(Drain, TheLastOfAStageSavesFirstAndTheRunGoesBackToThat) {
+  leave_one();
+  bench.checkpoint = StartPoint{2, 2, true, "abc"};
+  EXPECT_THAT(order("stage/0/1").text, HasSubstr("last to serve stage 0"));
+  bench.step();
+  EXPECT_EQ(bench.last_commit().checkpoint_by.size(), 2U);
+  EXPECT_EQ(bench.core.view().committed_steps(), 2U);
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 2U) << "a step that nobody could take up again";
+  EXPECT_EQ(bench.all<EndProcess>().size(), 1U);
+  bench.saved(2);
+  EXPECT_EQ(bench.all<EndProcess>().size(), 2U);
+  EXPECT_EQ(bench.not_beyond, 2U);
+  EXPECT_EQ(bench.core.phase(), Phase::kGathering);
+  EXPECT_TRUE(bench.has_event("rolled_back"));
+}
+
+TEST_F(Drain, WhatCannotBeSavedKeepsTheLastOneAndStopsNobody) {
+  leave_one();
+  (void)order("stage/0/1");
+  bench.step();
+  bench.hear(CheckpointFailed{bench.core.view().branch(), 2, "disk full"});
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 3U);
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty()) << "it is tried again";
+  EXPECT_EQ(bench.all<EndProcess>().size(), 1U);
+  bench.now += std::chrono::minutes(3);  // nothing is heard of the shards
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 4U);
+}
+
+TEST_F(Drain, WhoSavesACheckpointStaysUntilItIsSaved) {
+  SupervisorConfig config = long_run();
+  config.checkpoint_every = 1;
+  SupervisorBench saving(config);
+  saving.join(99, ProcessRole::kStorage);
+  saving.train();
+  saving.step();
+  const auto savers = saving.last_commit().checkpoint_by;
+  const ReplicaMember saver = saving.core.view().replicas_of(StageId{0})[0];
+  ASSERT_EQ(savers[0], saver.incarnation);
+  saving.hear(Leaving{saver.process, "SIGTERM"});
+  saving.step();  // the next checkpoint is somebody else's
+  EXPECT_NE(saving.last_commit().checkpoint_by[0], saver.incarnation);
+  EXPECT_EQ(saving.all<EndProcess>().size(), 1U);
+}
+
+TEST_F(Drain, OnlyNodesAndStagesLeave) {
+  for (const std::string name : {"metrics", "supervisor", "router/node1", "sync_group/0"}) {
+    EXPECT_EQ(order(name).verdict, OperatorVerdict::kRefused) << name;
+  }
+  EXPECT_EQ(order("node77").verdict, OperatorVerdict::kUnknownName);
+  bench.step();
+  EXPECT_TRUE(bench.all<EndProcess>().empty());
+}
+
+TEST_F(Drain, ALeaverThatDiesIsLostLikeAnybody) {
+  const ReplicaMember leaver = first_of(0);
+  (void)order("node1");
+  bench.lose(leaver.process);
+  EXPECT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 1U);
+  bench.step();
+  EXPECT_TRUE(bench.all<EndProcess>().empty());
+}
+
+}  // namespace
+}  // namespace shoal
