@@ -148,7 +148,9 @@ void stage_down(Self self, const caf::down_msg& down) {
   self->send(self->state.settings.router, Detach{Role::kStage, order.stage, order.replica});
   Cause cause = trace_cause(self);
   cause.branch = order.branch;
-  self->state.trace.record(TraceKind::kExit, cause, 0, compose("stage/", order.stage, "/", order.slot));
+  const std::string name = compose("stage/", order.stage, "/", order.slot);
+  self->state.trace.record(TraceKind::kExit, cause, 0, name);
+  if (self->state.settings.board) self->state.settings.board->forget(name);
   if (self->state.standing == Standing::kEnding) return;
   to_supervisor(self, StageEnded{order.stage, order.replica, caf::to_string(down.reason), {}});
   if (const auto next = std::exchange(self->state.next_stage, std::nullopt)) start_stage(self, *next);
@@ -185,11 +187,19 @@ void trace_clock(Self self, const HeartbeatEcho& echo) {
   self->state.trace.record(event);
 }
 
+void beat(Self self) {
+  auto& state = self->state;
+  Heartbeat heartbeat{state.welcome.process, ++state.heartbeats, clock_ns(self), {}};
+  if (state.settings.board) heartbeat.actors = state.settings.board->list(self->clock().now());
+  to_supervisor(self, std::move(heartbeat));
+}
+
 void tick(Self self) {
   auto& state = self->state;
   const bool is_in = state.standing != Standing::kJoining;
   self->delayed_send(self, is_in ? std::chrono::milliseconds(state.config.swarm.heartbeat_ms) : kJoinPeriod, Tick{});
-  if (is_in) to_supervisor(self, Heartbeat{state.welcome.process, ++state.heartbeats, clock_ns(self), {}});
+  state.pulse->waiting(self->mailbox().size());
+  if (is_in) beat(self);
   if (state.leaving_since) press_to_leave(self);
   if (state.standing == Standing::kJoining) ask_to_join(self);
 }
@@ -214,7 +224,9 @@ NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) 
   self->state.trace = ActorTrace(settings.tracer, "node_agent");
   self->state.settings = std::move(settings);
   self->set_down_handler([self](const caf::down_msg& down) { stage_down(self, down); });
-  self->send(self->state.settings.router, Attach{Role::kNodeAgent, {}, {}, caf::actor_cast<caf::actor>(self)});
+  self->state.pulse = enter(self->state.settings.board, "node_agent");
+  self->send(self->state.settings.router,
+             Attach{Role::kNodeAgent, {}, {}, caf::actor_cast<caf::actor>(self), self->state.pulse});
   self->send(self, Tick{});
   return {
       [self](const Inject& order) { fail_on_purpose(self, order); },

@@ -17,6 +17,7 @@
 #include "messages/actor_types.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/config.h"
+#include "runtime/trace/actor_board.h"
 #include "runtime/trace/clock_offset.h"
 #include "runtime/trace/tracer.h"
 
@@ -34,6 +35,7 @@ struct NodeAgentSettings {
   std::function<void(const Inject&)> fail_process;
   // Told the process and the level of the trace by the Welcome. None: this process keeps no trace.
   std::shared_ptr<Tracer> tracer = nullptr;
+  std::shared_ptr<ActorBoard> board = nullptr;  // of this process: what its heartbeats tell
 };
 
 enum class Standing : std::uint8_t { kJoining, kIn, kEnding };
@@ -51,6 +53,7 @@ struct NodeAgentState {
   std::optional<Instant> leaving_since;
   ClockOffsets clock_offsets;  // of the spawner's clock
   ActorTrace trace;
+  std::shared_ptr<ActorPulse> pulse;
 };
 
 NodeAgentActor::behavior_type node_agent(NodeAgentActor::stateful_pointer<NodeAgentState> self,

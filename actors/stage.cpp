@@ -104,7 +104,7 @@ struct Performer {
     for (Effect& next : effects) std::visit(Performer{self, span}, next);
   }
   void operator()(End& effect) const {
-    log_warn("stage", "replica ends itself: ", effect.reason);
+    log_warn(self->state.title, "replica ends itself: ", effect.reason);
     self->state.trace.record(TraceKind::kFault, trace_cause(self, {}), 0, effect.reason);
     self->quit(caf::make_error(caf::sec::runtime_error, effect.reason));
   }
@@ -158,6 +158,7 @@ void follow(Self self, const JournalEntry& entry) {
 }
 
 void run_next(Self self) {
+  self->state.pulse->waiting(self->mailbox().size());
   self->state.is_scheduled = false;
   perform(self, self->state.core->run_next(now(self)));
   schedule(self);
@@ -165,6 +166,7 @@ void run_next(Self self) {
 
 void tick(Self self) {
   self->delayed_send(self, kTickPeriod, Tick{});
+  self->state.pulse->waiting(self->mailbox().size());
   perform(self, self->state.core->tick(now(self)));
 }
 
@@ -202,8 +204,10 @@ void adopt(Self self, StageSettings settings) {
   state.cause.branch = order.branch;
   state.cause.hop = order.stage.value;
   state.trace.record(TraceKind::kSpawn, trace_cause(self, {}));
+  state.title = compose("stage/", order.stage, "/", order.slot);
+  state.pulse = enter(settings.board, state.title, order.replica.value);
   self->send(state.router,
-             Attach{Role::kStage, settings.order.stage, settings.order.replica, caf::actor_cast<caf::actor>(self)});
+             Attach{Role::kStage, order.stage, order.replica, caf::actor_cast<caf::actor>(self), state.pulse});
   self->delayed_send(self, kTickPeriod, Tick{});
   perform(self, state.core->begin(now(self)));
 }

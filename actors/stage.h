@@ -14,6 +14,7 @@
 #include "runtime/base/config.h"
 #include "runtime/pipeline/replica.h"
 #include "runtime/pipeline/stage_executor.h"
+#include "runtime/trace/actor_board.h"
 #include "runtime/trace/high_water.h"
 #include "runtime/trace/tracer.h"
 
@@ -30,6 +31,7 @@ struct StageSettings {
   std::function<std::unique_ptr<StageExecutor>()> make_executor;
   std::optional<TensorBlob> image;           // a state to load at the start
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
+  std::shared_ptr<ActorBoard> board = nullptr;
 };
 
 // How full this replica's queues have been, each with its bound (S-6).
@@ -44,11 +46,13 @@ struct StageState {
   std::unique_ptr<StageExecutor> executor;  // first: an aggregate that begins with a handle would be built from self
   std::optional<ReplicaCore> core;
   RouterActor router;
+  std::string title;          // stage/1/0
   bool is_scheduled = false;  // a RunNextJob is under way
   ActorTrace trace;
   Cause cause;  // of what the trace says: run, term, branch and stage; the rest is filled in by trace_cause()
   std::uint64_t turned_away = 0;  // answers and orders, as far as the trace has told
   StageMarks marks;
+  std::shared_ptr<ActorPulse> pulse;
 };
 
 StageActor::behavior_type stage(StageActor::stateful_pointer<StageState> self, StageSettings settings);

@@ -111,6 +111,13 @@ struct Performer {
     log_info("supervisor", effect.text);
     return true;
   }
+  bool operator()(const AvoidReplicas& effect) const {
+    for (const auto& [address, child] : self->state.children) {
+      const auto actor = caf::actor_cast<caf::actor>(address);
+      if (actor && !child.group) self->send(caf::actor_cast<DataLoaderActor>(actor), effect);
+    }
+    return true;
+  }
   bool operator()(const InjectHere& effect) const {
     const Inject& order = effect.order;
     self->delayed_send(self->state.settings.router, kAnswerFirst, Letter{kSpawnerProcess, order.target, order});
@@ -186,6 +193,7 @@ void take(Self self, const Message& message) {
 void tick(Self self) {
   self->delayed_send(self, kTickPeriod, Tick{});
   self->state.fault_span = 0;
+  self->state.pulse->waiting(self->mailbox().size());
   perform(self, self->state.core->tick(now(self)));
 }
 
@@ -222,7 +230,8 @@ void child_ended(Self self, const caf::down_msg& down) {
   report.steps_target = core.steps_target();
   report.branch = core.view().branch().value;
   report.view = core.view().position().value;
-  for (ActorLine& line : core.actors()) {
+  const auto& board = self->state.settings.board;
+  for (ActorLine& line : core.actors(board ? board->list(now(self)) : std::vector<ActorHealth>())) {
     report.actors.push_back({std::move(line.node), std::move(line.health)});
   }
   return report;
@@ -251,7 +260,8 @@ void adopt(Self self, SupervisorSettings settings) {
   state.trace = ActorTrace(state.settings.tracer, "supervisor");
   self->set_exit_handler([self](const caf::exit_msg& exit) { self->quit(exit.reason); });
   self->set_down_handler([self](const caf::down_msg& down) { child_ended(self, down); });
-  self->send(state.settings.router, Attach{Role::kSupervisor, {}, {}, caf::actor_cast<caf::actor>(self)});
+  state.pulse = enter(state.settings.board, "supervisor");
+  self->send(state.settings.router, Attach{Role::kSupervisor, {}, {}, caf::actor_cast<caf::actor>(self), state.pulse});
   if (const Status read = replay(state); !read) {
     log_error("supervisor", read.failure().message);
     return state.settings.end_process(exit_code(read.failure().error), read.failure().message);

@@ -15,6 +15,7 @@
 #include "messages/actor_types.h"
 #include "runtime/cluster/supervisor.h"
 #include "runtime/storage/journal.h"
+#include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
 
 namespace shoal {
@@ -32,6 +33,7 @@ struct SupervisorSettings {
   // The process should end with this status; called once, on an actor's thread.
   std::function<void(int exit_status, const std::string& reason)> end_process;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
+  std::shared_ptr<ActorBoard> board = nullptr;
 };
 
 // A sync group, or the data loader when there is no group.
@@ -47,6 +49,7 @@ struct SupervisorState {
   std::set<std::string> started;  // children that have been there: one that starts again is a restart
   ActorTrace trace;
   std::uint64_t fault_span = 0;  // of the loss whose consequences are being performed; 0: none
+  std::shared_ptr<ActorPulse> pulse;
   ~SupervisorState();  // ends the children
 };
 

@@ -43,6 +43,7 @@ void take(Self self, const Message& message) {
 
 void tick(Self self) {
   self->delayed_send(self, kTickPeriod, Tick{});
+  self->state.pulse->waiting(self->mailbox().size());
   perform(self, self->state.core->tick(now(self)));
 }
 
@@ -52,7 +53,9 @@ void adopt(Self self, SyncGroupSettings settings) {
   state.settings = std::move(settings);
   const SyncGroupConfig& core = state.settings.core;
   state.trace = ActorTrace(state.settings.tracer, compose("sync_group/", core.stage), core.self);
-  self->send(state.settings.router, Attach{Role::kSyncGroup, core.stage, core.self, caf::actor_cast<caf::actor>(self)});
+  state.pulse = enter(state.settings.board, compose("sync_group/", core.stage), core.self.value);
+  self->send(state.settings.router,
+             Attach{Role::kSyncGroup, core.stage, core.self, caf::actor_cast<caf::actor>(self), state.pulse});
   self->delayed_send(self, kTickPeriod, Tick{});
 }
 

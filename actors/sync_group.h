@@ -8,6 +8,7 @@
 
 #include "messages/actor_types.h"
 #include "runtime/sync/sync_group.h"
+#include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
 
 namespace shoal {
@@ -16,6 +17,7 @@ struct SyncGroupSettings {
   SyncGroupConfig core;
   RouterActor router;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
+  std::shared_ptr<ActorBoard> board = nullptr;
 };
 
 struct SyncGroupState {
@@ -23,6 +25,7 @@ struct SyncGroupState {
   SyncGroupSettings settings;
   std::optional<SyncGroupCore> core;
   ActorTrace trace;
+  std::shared_ptr<ActorPulse> pulse;
 };
 
 SyncGroupActor::behavior_type sync_group(SyncGroupActor::stateful_pointer<SyncGroupState> self,

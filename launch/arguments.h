@@ -20,7 +20,11 @@ namespace shoal {
 [[nodiscard]] Result<SpawnerOptions> spawner_options(const Options& options);
 [[nodiscard]] Result<NodeOptions> node_options(const Options& options);
 [[nodiscard]] Result<StatusOptions> status_options(const Options& options);
+[[nodiscard]] Result<PsOptions> ps_options(const Options& options);
+[[nodiscard]] Result<LogsOptions> logs_options(const Options& options);
 [[nodiscard]] Result<KillOptions> kill_options(const Options& options);
+[[nodiscard]] Result<DrainOptions> drain_options(const Options& options);
+[[nodiscard]] Result<ChaosOptions> chaos_options(const Options& options);
 [[nodiscard]] Result<EvalOptions> eval_options(const Options& options);
 [[nodiscard]] Result<SampleOptions> sample_options(const Options& options);
 [[nodiscard]] Result<ExportOptions> export_options(const Options& options);

@@ -58,23 +58,23 @@ CommandSpec spawner() {
 }
 
 CommandSpec node() {
-  return {
-      "node",
-      "Joins a run and computes for it; reconnects for ever, leaves politely on SIGTERM.",
-      {},
-      {{"--join", kRepeated, "HOST:PORT", "the spawner's address; several are tried in turn"},
-       {"--token", kValue, "T", "the join token that the spawner printed; @FILE reads it from a file"},
-       {"--certs", kValue, "DIR", "a folder with this node's certificate, instead of a token"},
-       {"--device", kRepeated, "D", "cpu, or paced:MS (MS per microbatch); one worker each (default: cpu)"},
-       {"--name", kValue, "NAME", "name of the node in the run (default: host name and process id)"},
-       {"--threads", kValue, "N", "compute threads per stage (default: the run's)"},
-       {"--memory", OptionKind::kNotYet, "B", ""},
-       {"--limit-up", OptionKind::kNotYet, "R", ""},
-       {"--limit-down", OptionKind::kNotYet, "R", ""},
-       {"--grace", kValue, "S", "time to leave politely before the workers are killed (default: 30)"},
-       {"--trace", kValue, "DIR", "keep the workers' traces in DIR/trace, at the run's trace.level (default: none)"}},
-      "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 4 refused\n"
-      "(token, certificate, version, name taken). An unreachable spawner never ends a node."};
+  return {"node",
+          "Joins a run and computes for it; reconnects for ever, leaves politely on SIGTERM.",
+          {},
+          {{"--join", kRepeated, "HOST:PORT", "the spawner's address; several are tried in turn"},
+           {"--token", kValue, "T", "the join token that the spawner printed; @FILE reads it from a file"},
+           {"--certs", kValue, "DIR", "a folder with this node's certificate, instead of a token"},
+           {"--device", kRepeated, "D", "cpu, or paced:MS (MS per microbatch); one worker each (default: cpu)"},
+           {"--name", kValue, "NAME", "name of the node in the run (default: host name and process id)"},
+           {"--threads", kValue, "N", "compute threads per stage (default: the run's)"},
+           {"--memory", OptionKind::kNotYet, "B", ""},
+           {"--limit-up", OptionKind::kNotYet, "R", ""},
+           {"--limit-down", OptionKind::kNotYet, "R", ""},
+           {"--grace", kValue, "S", "time to leave politely before the workers are killed (default: 30)"},
+           {"--trace", kValue, "DIR", "keep the workers' traces in DIR/trace, at the run's trace.level"},
+           {"--no-stream", kFlag, "", "send neither logs nor traces to the run directory (default: both)"}},
+          "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 4 refused\n"
+          "(token, certificate, version, name taken). An unreachable spawner never ends a node."};
 }
 
 CommandSpec sample() {
@@ -131,13 +131,41 @@ CommandSpec trace_check() {
       "did; at lifecycle, what was committed. Exit status: 0 all hold, 1 one is broken, 2 usage, 3 unreadable."};
 }
 
+CommandSpec chaos() {
+  return {"chaos",
+          "Makes one actor or process after the other fail, at random, until the run is over.",
+          {},
+          with_locator({{"--every", kValue, "S", "seconds between failures (default: 10)"},
+                        {"--kinds", kRepeated, "KIND", "who may fail, with commas or spaces between (default: all)"},
+                        {"--seed", kValue, "N", "seed of the choices; it is printed (default: another each time)"},
+                        {"--for", kValue, "S", "end after S seconds (default: with the run)"}}),
+          "Kinds: stage router node_agent tracer data_loader sync_group metrics control storage supervisor, node\n"
+          "(a whole process), and freeze: failures may then also be silences of 0.5 to 5 s. One line per failure.\n"
+          "A spawner that is being started again is waited for.\n"
+          "Exit status: 0 the time or the run is over, 2 usage, 4 the spawner is not reached for a minute."};
+}
+
 std::vector<CommandSpec> make_commands() {
   return {
       train(),
       spawner(),
       node(),
       {"status", "Says why a run trains or does not.", {}, kLocator, ""},
+      {"ps", "Lists every actor: node, state, mailbox, restarts, last message.", {}, with_locator({kJson}), ""},
+      {"logs",
+       "Prints the log of an actor or a node of a run, also of one that is over.",
+       {{"NAME", true, "as `shoal ps` shows it, or a process: node2, spawner, storage"}},
+       {kLocator.front(), {"--follow", kFlag, "", "go on with what is written from now on"}},
+       ""},
       kill(),
+      chaos(),
+      {"drain",
+       "Lets a node leave a run without losing a microbatch; it is not started again.",
+       {{"NAME", true, "a node, as in node2, or the stage it serves, as in stage/1/0"}},
+       with_locator({}),
+       "It finishes the step and is in no plan of the next one. The last one of a stage saves its state first: the "
+       "run\n"
+       "goes on from there when another node serves the stage."},
       {"eval",
        "Prints loss, perplexity and bits per byte of a checkpoint.",
        {kRun},
@@ -188,9 +216,8 @@ const CommandSpec& command_named(std::string_view name) {
 }
 
 const std::vector<std::string>& commands_not_in_this_version() {
-  static const std::vector<std::string> names = {"ps",         "logs",  "top",      "chaos", "drain",
-                                                 "evict",      "token", "import",   "plan",  "simulate",
-                                                 "experiment", "runs",  "dashboard"};
+  static const std::vector<std::string> names = {"top",      "evict",      "token", "import",   "plan",
+                                                 "simulate", "experiment", "runs",  "dashboard"};
   return names;
 }
 

@@ -2,13 +2,18 @@
 // or both are named. The address is read anew each time: a spawner that was started again may listen elsewhere.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "runtime/base/error.h"
 #include "runtime/transport/control/control_client.h"
 
 namespace shoal {
+
+inline constexpr int kAskTries = 30;
+inline constexpr std::chrono::milliseconds kAskPause{100};
 
 struct RunLocator {
   std::string run_directory;  // empty where `spawner` is set
@@ -16,7 +21,24 @@ struct RunLocator {
   std::string certs;  // folder with the operator's certificate
 };
 
+// Of this machine, as far as can be told: false where only its address is known.
+[[nodiscard]] bool is_spawner_alive(const RunLocator& where);
+
 // Connects to nobody yet. Errors: kUnreachable (no spawner has started there), kIo, kInvalidData.
 [[nodiscard]] Result<ControlClient> client_of(const RunLocator& where);
+
+// client_of(), then `ask`; again for a few seconds while nobody answers and the spawner's process is alive: its control
+// actor may be starting again.
+template <class Ask>
+[[nodiscard]] auto ask_patiently(const RunLocator& where, const Ask& ask) -> decltype(ask(*client_of(where))) {
+  for (int tries = 0;; ++tries) {
+    const auto client = client_of(where);
+    if (!client) return client.failure();
+    auto answer = ask(*client);
+    const bool is_silent = !answer && answer.failure().error == Error::kUnreachable;
+    if (!is_silent || tries == kAskTries || !is_spawner_alive(where)) return answer;
+    std::this_thread::sleep_for(kAskPause);
+  }
+}
 
 }  // namespace shoal

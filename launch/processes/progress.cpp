@@ -45,6 +45,7 @@ struct Shower {
     show_line(compose(record.event, " after ", record.steps, " steps and ", record.tokens_total, " tokens; weights ",
                       record.weights_sha256));
   }
+  void operator()(const ViewRecord& record) { show_line(compose("[view] ", record.change)); }
   void operator()(const RunEvent& event) {
     show_line(compose("[", event.event, "] ", event.subject, ": ", event.reason));
   }

@@ -78,13 +78,19 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   auto mail = router_config(process, ProcessRole::kStorage, "storage", spawner.rendezvous);
   mail.tracer = trace;
   mail.spawner_dialler = spawn_spawner_dialler(process, {[run] { return control_endpoints(run); }, files});
+  mail.board = process.board();
   const auto router_actor = process.system().spawn(router, std::move(mail));
   process.own_vital(router_actor, "router");
+  process.write_trace(router_actor);
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});
   if (!port) return port.failure();
-  process.own_vital(
-      process.system().spawn<caf::detached>(storage, StorageSettings{std::move(writer), router_actor, trace}),
-      "storage");
+  const StorageSettings disk{std::make_shared<CheckpointWriter>(std::move(writer)), router_actor, trace, run.root,
+                             process.board()};
+  process.take_care_of(
+      {.name = "storage",
+       .start = [&process, disk] { return as_actor(process.system().spawn<caf::detached>(storage, disk)); },
+       .after_budget = AfterBudget::kEndProcess,
+       .router = router_actor});
   NodeAgentSettings agent;
   agent.join.name = "storage";
   agent.join.role = ProcessRole::kStorage;
@@ -93,6 +99,7 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   agent.join.pid = static_cast<std::uint64_t>(::getpid());
   agent.router = router_actor;
   agent.tracer = trace;
+  agent.board = process.board();
   agent.start_stage = [](const SpawnStage&, const Config&, const Welcome&) -> StageActor {
     CHECK(false, "a storage process was asked for a stage");
   };

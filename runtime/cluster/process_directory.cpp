@@ -83,6 +83,14 @@ std::string ProcessDirectory::name_of(ProcessIncarnation process) const {
                                         : compose(record->join.name, ":", record->join.device_index);
 }
 
+std::uint32_t ProcessDirectory::lives_before(ProcessIncarnation process) const {
+  std::uint32_t lives = 0;
+  for (const auto& [earlier, record] : processes_) {
+    if (earlier < process && name_of(earlier) == name_of(process)) ++lives;
+  }
+  return lives;
+}
+
 std::vector<ProcessIncarnation> ProcessDirectory::alive() const {
   std::vector<ProcessIncarnation> found;
   for (const auto& [process, record] : processes_) {

@@ -50,6 +50,8 @@ class ProcessDirectory {
   // Null for a process that never joined.
   [[nodiscard]] const ProcessRecord* find(ProcessIncarnation process) const;
   [[nodiscard]] std::string name_of(ProcessIncarnation process) const;
+  // How many processes of its name and device came before it, as far as they are remembered.
+  [[nodiscard]] std::uint32_t lives_before(ProcessIncarnation process) const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive() const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive(ProcessRole role) const;
   [[nodiscard]] std::vector<Peer> peers() const;

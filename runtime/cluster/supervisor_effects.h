@@ -89,11 +89,6 @@ struct EndRun {
   int exit_status = 0;
   std::string reason;
 };
-// An actor as `shoal ps` lists it.
-struct ActorLine {
-  std::string node;
-  ActorHealth health;
-};
 // One sentence for the log.
 struct Note {
   std::string text;
@@ -105,7 +100,7 @@ struct InjectHere {
 };
 
 using SupervisorEffect = std::variant<Letter, AppendEntry, SendJournal, ReserveNumbers, StartGroup, StartDataLoader,
-                                      FindCheckpoint, ProbeProcess, EndRun, Note, InjectHere>;
+                                      FindCheckpoint, ProbeProcess, EndRun, Note, InjectHere, AvoidReplicas>;
 using SupervisorEffects = std::vector<SupervisorEffect>;
 
 struct OperatorOutcome {

@@ -3,7 +3,8 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
-#include "runtime/cluster/operator_words.h"
+#include "runtime/cluster/operate/actor_list.h"
+#include "runtime/cluster/operate/operator_words.h"
 #include "runtime/cluster/supervisor.h"
 
 namespace shoal {
@@ -21,9 +22,14 @@ std::vector<Target> SupervisorCore::targets() const {
   const auto add = [&](std::string name, const Address& address) {
     found.push_back({std::move(name), address, false});
   };
+  const auto may_have_a_tracer = [&](ProcessIncarnation process) {
+    const auto told = health_.find(process);
+    return told == health_.end() || std::any_of(told->second.begin(), told->second.end(),
+                                                [](const ActorHealth& health) { return health.name == "tracer"; });
+  };
   const auto add_place = [&](ProcessIncarnation process, const std::string& name) {
     add("router/" + name, {process, Role::kRouter, {}, {}});
-    add("tracer/" + name, {process, Role::kTracer, {}, {}});
+    if (may_have_a_tracer(process)) add("tracer/" + name, {process, Role::kTracer, {}, {}});
   };
   for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
     for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
@@ -34,6 +40,10 @@ std::vector<Target> SupervisorCore::targets() const {
   for (const Starting& starting : starting_) {
     const SpawnStage& order = starting.order;
     add(compose("stage/", order.stage, "/", order.slot), to_stage(starting.process, order.replica));
+  }
+  for (const Joiner& joiner : joins_.joiners()) {
+    const SpawnStage& order = joiner.order;
+    add(compose("stage/", order.stage, "/", order.slot), to_stage(joiner.process, order.replica));
   }
   for (const ProcessIncarnation process : processes_.alive()) {
     const std::string name = processes_.name_of(process);
@@ -55,14 +65,62 @@ std::vector<Target> SupervisorCore::targets() const {
   return found;
 }
 
-OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant /*now*/) {
+std::vector<ActorLine> SupervisorCore::actors(const std::vector<ActorHealth>& own) const {
+  ActorList list;
+  std::set<ProcessIncarnation> busy;
+  const auto add_replica = [&](StageId stage, ReplicaId slot, ProcessIncarnation process, ActorHealth health) {
+    const auto times = times_added_.find({stage, slot});
+    health.name = compose("stage/", stage, "/", slot);
+    health.restarts = times == times_added_.end() ? 0 : times->second - 1;
+    busy.insert(process);
+    list.add(processes_.name_of(process), std::move(health));
+  };
+  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
+    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
+      add_replica(StageId{stage}, member.slot, member.process,
+                  {{}, member.incarnation.value, is_live(member) ? "serving" : "lost", 0, 0, {}, 0});
+    }
+  }
+  for (const Starting& starting : starting_) {
+    add_replica(starting.order.stage, starting.order.slot, starting.process,
+                {{}, starting.order.replica.value, starting.ready ? "ready" : "starting", 0, 0, {}, 0});
+  }
+  for (const Joiner& joiner : joins_.joiners()) {
+    add_replica(joiner.order.stage, joiner.order.slot, joiner.process,
+                {{}, joiner.order.replica.value, joiner.ready ? "catching up" : "copying", 0, 0, {}, 0});
+  }
+  for (const ProcessIncarnation process : processes_.alive()) {
+    const std::string node = processes_.name_of(process);
+    const bool is_busy = busy.contains(process) || processes_.find(process)->join.role == ProcessRole::kStorage;
+    const std::string state = state_of(process, is_busy ? "serving" : "spare");
+    list.add(node, {"node_agent/" + node, process.value, state, 0, 0, {}, 0});
+    const auto told = health_.find(process);
+    if (told != health_.end()) list.merge(node, told->second, processes_.lives_before(process));
+  }
+  for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
+    const std::string state = votes_.contains(StageId{stage}) ? "voted" : "working";
+    list.add("spawner", {compose("sync_group/", stage), view_.group_of(StageId{stage}).value, state, 0, 0, {}, 0});
+  }
+  list.merge("spawner", own, 0);
+  return list.sorted();
+}
+
+OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now) {
   const auto refuse = [](OperatorVerdict verdict, std::string why) {
     return OperatorOutcome{{verdict, std::move(why)}, {}, 0};
   };
   if (phase_ >= Phase::kEnding) return refuse(OperatorVerdict::kRefused, "the run is over: " + end_.reason);
-  if (order.verb != OperatorVerb::kKill) return refuse(OperatorVerdict::kRefused, "not in this version");
   const auto target = resolve_target(order.name, targets());
   if (!target) return refuse(OperatorVerdict::kUnknownName, target.failure().message);
+  if (order.verb == OperatorVerb::kDrain) {
+    if (!target->whole_process && target->address.role != Role::kStage) {
+      return refuse(OperatorVerdict::kRefused,
+                    compose("only a node or a stage can leave; ", order.name, " is neither"));
+    }
+    const std::string answer = drain(target->address.process, order.reason, now);
+    return {{OperatorVerdict::kDone, answer}, take_effects(), 0};
+  }
+  if (order.verb != OperatorVerb::kKill) return refuse(OperatorVerdict::kRefused, "not in this version");
   Inject inject{next_actor().value, target->address, target->whole_process, order.how, order.freeze_ms};
   const std::string deed = deed_of(order.how, order.freeze_ms);
   announce("injected", order.name, compose("#", inject.id, ": ", deed, " by ", order.reason));

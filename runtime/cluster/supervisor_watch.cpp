@@ -14,6 +14,7 @@ SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) 
     const auto now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
     const HeartbeatEcho echo{heartbeat.process, heartbeat.sequence, heartbeat.sent_ns, now_ns, now_ns};
     if (heartbeat.sent_ns != 0) send(to_node_agent(heartbeat.process), echo);
+    health_[heartbeat.process] = heartbeat.actors;
   } else if (processes_.find(heartbeat.process) != nullptr && phase_ < Phase::kEnding) {
     send(to_node_agent(heartbeat.process),
          EndProcess{"it was given up as lost; its keeper starts a new one", kRejoinStatus});
@@ -24,6 +25,20 @@ SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) 
 void SupervisorCore::heard_of(ProcessIncarnation process, Instant now) {
   detector_.heard(process, now);
   processes_.set_linked(process, true);
+}
+
+// Its link broke and it dialled again, or it has not heard its welcome yet. What was on its way may be lost with the
+// link: the journal is sent again, replicas that were starting there start anew, and what it serves is compared.
+void SupervisorCore::link_again(const Join& join, ProcessIncarnation process, Instant now) {
+  heard_of(process, now);
+  effects_.push_back(SendJournal{process, {}});
+  std::erase_if(starting_, [&](const Starting& starting) { return starting.process == process; });
+  (void)joins_.end_on(process);
+  compare_served(join, process);
+  send_peers();
+  if (phase_ == Phase::kTraining) remove_dead(join.name + " came back without it", now);
+  place_if_enough(now);
+  tend_joiners(now);
 }
 
 // A link that breaks is not yet a process that is gone: it has time to come back, unless nobody listens there any more.

@@ -36,6 +36,7 @@ class CheckpointWriter {
   // unfinished checkpoints are given up. A shard that is there already is written again. Errors: kIo (the disk; the
   // checkpoint is given up), kInvalidData (not a safetensors image, or it does not agree with the other shards).
   [[nodiscard]] Result<std::optional<CheckpointManifest>> add(const SaveShard& shard);
+  [[nodiscard]] const CheckpointWriterSettings& settings() const { return settings_; }
 
  private:
   using Key = std::pair<std::uint32_t, std::uint64_t>;  // (branch, step)

@@ -12,7 +12,7 @@ namespace shoal {
 namespace {
 
 // In the order of MessageBody's alternatives.
-constexpr std::array<std::string_view, 48> kWords = {"Forward",
+constexpr std::array<std::string_view, 49> kWords = {"Forward",
                                                      "Backward",
                                                      "Refusal",
                                                      "Ask",
@@ -59,11 +59,12 @@ constexpr std::array<std::string_view, 48> kWords = {"Forward",
                                                      "Inject",
                                                      "SaveState",
                                                      "StepSum",
-                                                     "FileChunk"};
+                                                     "FileChunk",
+                                                     "FileKept"};
 static_assert(kWords.size() == std::variant_size_v<MessageBody>);
 static_assert(std::is_same_v<std::variant_alternative_t<7, MessageBody>, Prepare>);
 static_assert(std::is_same_v<std::variant_alternative_t<20, MessageBody>, Hello>);
-static_assert(std::is_same_v<std::variant_alternative_t<47, MessageBody>, FileChunk>);
+static_assert(std::is_same_v<std::variant_alternative_t<48, MessageBody>, FileKept>);
 
 template <class Body>
 Cause cause_in(const Body& body) {

@@ -38,8 +38,8 @@ bool may_say(const LinkIdentity& sender, const MessageBody& body) {
   if (is_one_of<Join>(body)) return true;
   if (!sender.process) return false;
   if (sender.role == ProcessRole::kStorage) {
-    return is_one_of<CheckpointSaved, CheckpointFailed, StateImage, StateUnavailable, Refusal, FetchJournal, Heartbeat,
-                     Leaving, RunEvent, PeerUnreachable>(body);
+    return is_one_of<CheckpointSaved, CheckpointFailed, StateImage, StateUnavailable, FileKept, Refusal, FetchJournal,
+                     Heartbeat, Leaving, RunEvent, PeerUnreachable>(body);
   }
   return is_one_of<Forward, Backward, Refusal, Ask, AskAnswer, Manifest, Reduced, Part, Progress, FetchJournal,
                    StageReady, StageEnded, Heartbeat, Leaving, SaveShard, FetchState, StateImage, StateUnavailable,
@@ -50,10 +50,10 @@ bool speaks_for_itself(ProcessIncarnation from, const MessageBody& body) {
   return std::visit(
       [from](const auto& message) {
         using Message = std::decay_t<decltype(message)>;
-        constexpr bool names_its_sender = std::is_same_v<Message, Leaving> || std::is_same_v<Message, Heartbeat> ||
-                                          std::is_same_v<Message, StageReady> ||
-                                          std::is_same_v<Message, FetchJournal> ||
-                                          std::is_same_v<Message, PeerUnreachable>;
+        constexpr bool names_its_sender =
+            std::is_same_v<Message, Leaving> || std::is_same_v<Message, Heartbeat> ||
+            std::is_same_v<Message, StageReady> || std::is_same_v<Message, FetchJournal> ||
+            std::is_same_v<Message, PeerUnreachable> || std::is_same_v<Message, FileChunk>;
         if constexpr (names_its_sender) return message.process == from;
         return true;
       },

@@ -71,6 +71,7 @@ class LoneActor {
   }
 
   [[nodiscard]] const RouterActor& router() const { return router_; }
+  [[nodiscard]] caf::actor_system& system() { return *system_; }
   template <class Body>
   [[nodiscard]] std::vector<Body> sent() const {
     std::vector<Body> found;

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 namespace shoal {
 namespace {
@@ -19,8 +20,9 @@ namespace {
 constexpr int kAskAgainMs = 5;
 
 std::string read_all(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();  // unlike iterators, no exception when a process is gone
+  return text.str();
 }
 
 std::filesystem::path with_ending(std::filesystem::path path, const char* ending) { return path += ending; }

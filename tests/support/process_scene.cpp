@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <sstream>
 
 #include "tests/reference/synthetic_text.h"
 
@@ -34,8 +35,9 @@ std::string last_lines(const std::string& text, std::size_t count) {
 }
 
 std::string read_all(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();  // unlike iterators, no exception when a process is gone
+  return text.str();
 }
 
 void show(const std::string& title, const std::string& text) {

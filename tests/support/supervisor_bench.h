@@ -52,6 +52,8 @@ class SupervisorBench {
         not_beyond = find->not_beyond;
         if (!perform(checkpoint ? core.found(*checkpoint, now) : core.not_found("all are damaged", 3, now)))
           return false;
+      } else if (const auto* avoid = std::get_if<AvoidReplicas>(&effect)) {
+        avoided = avoid->replicas;
       } else if (std::holds_alternative<StartDataLoader>(effect)) {
         ++loaders;
       } else if (const auto* group = std::get_if<StartGroup>(&effect)) {
@@ -146,6 +148,7 @@ class SupervisorBench {
   std::vector<JournalEntry> entries;
   std::vector<Letter> sent;
   std::optional<EndRun> ended;
+  std::vector<Incarnation> avoided;  // as the data loader was told last
   int loaders = 0;
   bool is_disk_full = false;
   std::optional<StartPoint> checkpoint = StartPoint{};  // the newest; nothing: none is good

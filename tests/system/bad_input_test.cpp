@@ -86,7 +86,7 @@ TEST(BadInput, AnUnknownCommandAndAnUnknownOption) {
   Program& option = scene.start({"train", "--ouT", "x"});
   EXPECT_EQ(option.wait(kSoon), 2);
   expect_said(option, {"--ouT", "--out"});
-  Program& later = scene.start({"chaos"});
+  Program& later = scene.start({"dashboard"});
   EXPECT_EQ(later.wait(kSoon), 2);
   expect_said(later, {"not in this version"});
 }

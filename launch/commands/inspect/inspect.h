@@ -18,6 +18,23 @@ struct StatusOptions {
 };
 [[nodiscard]] Result<int> run_status(const StatusOptions& options);
 
+enum class OutputForm { kText, kJson };
+
+// `shoal ps`: every actor of every process. Errors: kUnreachable.
+struct PsOptions {
+  RunLocator where;
+  OutputForm form = OutputForm::kText;
+};
+[[nodiscard]] Result<int> run_ps(const PsOptions& options);
+
+// `shoal logs`: the lines of an actor or a node, from the run directory. Errors: kUsage (there is no such log).
+struct LogsOptions {
+  std::string run_directory;
+  std::string name;
+  bool follow = false;
+};
+[[nodiscard]] Result<int> run_logs(const LogsOptions& options);
+
 // `shoal eval`: "loss", "perplexity", "bits per byte" of a checkpoint over the run's validation tokens, or a file's.
 struct EvalOptions {
   std::string run_directory;
@@ -47,7 +64,6 @@ struct ExportOptions {
 [[nodiscard]] Result<int> run_export(const ExportOptions& options);
 
 // `shoal doctor`, `shoal version`.
-enum class OutputForm { kText, kJson };
 [[nodiscard]] Result<int> run_doctor(OutputForm form);
 [[nodiscard]] Result<int> run_version(OutputForm form);
 

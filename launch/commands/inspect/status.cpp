@@ -9,6 +9,14 @@
 namespace shoal {
 namespace {
 
+// `shoal ps` shows everybody.
+bool is_of_the_summary(const std::string& name) {
+  for (const char* kind : {"stage/", "node_agent/", "sync_group/", "storage"}) {
+    if (name.starts_with(kind)) return true;
+  }
+  return false;
+}
+
 std::string describe(const nlohmann::json& status) {
   std::ostringstream out;
   out << "run " << status.at("run").get<std::string>() << ": " << status.at("summary").get<std::string>() << '\n'
@@ -17,6 +25,7 @@ std::string describe(const nlohmann::json& status) {
       << std::left << std::setw(20) << "ACTOR" << std::setw(16) << "NODE" << std::setw(13) << "INCARNATION"
       << "STATE\n";
   for (const auto& actor : status.at("actors")) {
+    if (!is_of_the_summary(actor.at("name").get<std::string>())) continue;
     out << std::setw(20) << actor.at("name").get<std::string>() << std::setw(16) << actor.at("node").get<std::string>()
         << std::setw(13) << actor.at("incarnation").get<std::uint64_t>() << actor.at("state").get<std::string>()
         << '\n';

@@ -3,11 +3,13 @@
 // The structs hold checked values (arguments.h).
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "launch/processes/live_run.h"
 #include "messages/operate.h"
 #include "runtime/base/error.h"
+#include "runtime/cluster/operate/chaos.h"
 
 namespace shoal {
 
@@ -17,5 +19,21 @@ struct KillOptions {
   OperatorOrder order;
 };
 [[nodiscard]] Result<int> run_kill(const KillOptions& options);
+
+// `shoal drain`: says when it leaves, and returns. Errors: as for kill; kRefused where it cannot leave.
+struct DrainOptions {
+  RunLocator where;
+  OperatorOrder order;
+};
+[[nodiscard]] Result<int> run_drain(const DrainOptions& options);
+
+// `shoal chaos`: until the run is over or the time is. Errors: kUnreachable when the spawner stays away for a minute.
+struct ChaosOptions {
+  RunLocator where;
+  double every_s = 10;
+  std::optional<double> for_s;
+  ChaosSettings chaos;
+};
+[[nodiscard]] Result<int> run_chaos(const ChaosOptions& options);
 
 }  // namespace shoal

@@ -1,6 +1,7 @@
 // `shoal node`: keeps one worker per device. It lives as long as one of them may come back.
 // What admits them lies in a folder of its own for that time: the token, which no other user may read off a command
-// line, and the certificate it brought, so that a worker comes back after the token has expired.
+// line, and the certificate it brought, so that a worker comes back after the token has expired. So do traces on their
+// way to the run directory.
 #include <cstdlib>
 #include <filesystem>
 
@@ -55,6 +56,7 @@ Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t i
   arguments.insert(arguments.end(), {"--device", node.devices[index], "--device-index", compose(index)});
   if (node.threads) arguments.insert(arguments.end(), {"--threads", compose(*node.threads)});
   if (node.trace) arguments.insert(arguments.end(), {"--trace", *node.trace});
+  if (node.streams) arguments.insert(arguments.end(), {"--stream", kept});
   ward.limits.final_codes = {0, 2, 3, 4, 5};  // 3 to 5 also when the run has ended so
   ward.limits.longest_delay = std::chrono::seconds(2);
   return ward;
@@ -65,8 +67,10 @@ Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t i
 Result<int> run_node(const NodeOptions& given) {
   NodeOptions options = given;
   KeptFolder kept;
-  if (options.token) {
+  if (options.token || options.streams) {
     if (auto made = kept.make(); !made) return made.failure();
+  }
+  if (options.token) {
     const auto file = as_file(*options.token, kept.path());
     if (!file) return file.failure();
     options.token = *file;

@@ -104,12 +104,11 @@ TEST(SupervisorRollback, AfterAWhileOneReplicaPerStageWillDo) {
   bench.lose_stage(1);
   bench.later(seconds(1));
   EXPECT_TRUE(bench.all<SpawnStage>().size() == 4U) << "two workers are left, and four are waited for";
-  for (int second = 0; second < 10; ++second) {
-    for (const Welcome& welcome : bench.all<Welcome>()) bench.hear(Heartbeat{welcome.process, 1});
-    bench.later(seconds(1));
-  }
+  std::vector<ProcessIncarnation> all;
+  for (const Welcome& welcome : bench.all<Welcome>()) all.push_back(welcome.process);
+  bench.beat(all, 10);
   bench.ready_again();
-  for (int second = 0; second < 11 && bench.core.phase() != Phase::kTraining; ++second) bench.later(seconds(1));
+  for (int second = 0; second < 11 && bench.core.phase() != Phase::kTraining; ++second) bench.beat(all, 1);
   EXPECT_EQ(bench.core.phase(), Phase::kTraining);
   EXPECT_EQ(bench.core.view().replica_count(), 2U);
 }

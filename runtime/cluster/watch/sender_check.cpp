@@ -1,5 +1,5 @@
 // Which field of a body names its sender.
-#include "runtime/pipeline/sender_check.h"
+#include "runtime/cluster/watch/sender_check.h"
 
 #include <optional>
 

@@ -1,5 +1,5 @@
 // Who may speak in the name of which replica.
-#include "runtime/pipeline/sender_check.h"
+#include "runtime/cluster/watch/sender_check.h"
 
 #include <gtest/gtest.h>
 
