@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <cctype>
 #include <climits>
+#include <random>
 
 #include "launch/processes/run_directory.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
-#include "runtime/cluster/operator_words.h"
+#include "runtime/cluster/operate/operator_words.h"
 
 namespace shoal {
 namespace {
@@ -25,6 +26,7 @@ const OptionSpec kListen{"--listen", kValue, "HOST:PORT", "where to listen"};
 const OptionSpec kSteps{"--steps", kValue, "N", "stop after step N"};
 const OptionSpec kWaitTimeout{"--wait-timeout", kValue, "S", "exit 4 when nodes are missing for S seconds"};
 const OptionSpec kRestarted{"--restarted", kFlag, "", "by its keeper, in the same run"};
+const OptionSpec kStopping{"--stopping", kValue, "SIGNAL", "by its keeper, to stop in place of one that was killed"};
 const OptionSpec kResumed{"--resumed", kFlag, "", "by a person, with --resume"};
 
 Failure missing(const std::string& what) { return fail(Error::kUsage, what); }
@@ -130,6 +132,7 @@ Result<NodeOptions> node_options(const Options& options) {
   node.threads = *threads;
   node.grace_s = grace->value_or(node.grace_s);
   node.trace = options.value("--trace");
+  node.streams = !options.has("--no-stream");
   if (auto status = check_node(node); !status) return status.failure();
   return node;
 }
@@ -161,12 +164,52 @@ Result<StatusOptions> status_options(const Options& options) {
   return StatusOptions{*where};
 }
 
+Result<PsOptions> ps_options(const Options& options) {
+  const auto where = locator_of(options);
+  if (!where) return where.failure();
+  return PsOptions{*where, options.has("--json") ? OutputForm::kJson : OutputForm::kText};
+}
+
+Result<LogsOptions> logs_options(const Options& options) {
+  const auto named = options.value("--run");
+  const auto directory = named ? Result<std::string>(*named) : newest_run(surroundings_here().folder);
+  if (!directory) return directory.failure();
+  return LogsOptions{*directory, *options.positional(0), options.has("--follow")};
+}
+
 Result<KillOptions> kill_options(const Options& options) {
   const auto where = locator_of(options);
   if (!where) return where.failure();
   const auto how = parse_how(options.value("--how").value_or("exit"));
   if (!how) return missing("--how " + how.failure().message);
   return KillOptions{*where, {OperatorVerb::kKill, *options.positional(0), how->how, how->freeze_ms, "shoal kill"}};
+}
+
+Result<DrainOptions> drain_options(const Options& options) {
+  const auto where = locator_of(options);
+  if (!where) return where.failure();
+  return DrainOptions{*where, {OperatorVerb::kDrain, *options.positional(0), InjectKind::kExit, 0, "shoal drain"}};
+}
+
+Result<ChaosOptions> chaos_options(const Options& options) {
+  const auto where = locator_of(options);
+  if (!where) return where.failure();
+  const auto every = options.number("--every", 0.01);
+  const auto duration = options.number("--for", 0);
+  const auto seed = options.count("--seed", 0);
+  if (!every) return every.failure();
+  if (!duration) return duration.failure();
+  if (!seed) return seed.failure();
+  std::string kinds;
+  for (const std::string& kind : options.values("--kinds")) kinds += (kinds.empty() ? "" : ",") + kind;
+  for (const std::string& kind : chaos_kinds()) {
+    if (!options.has("--kinds")) kinds += (kinds.empty() ? "" : ",") + kind;
+  }
+  const auto parsed = parse_chaos_kinds(kinds);
+  if (!parsed) return missing("--kinds: " + parsed.failure().message);
+  ChaosOptions chaos{*where, every->value_or(10), *duration, {}};
+  chaos.chaos = {seed->value_or(std::random_device{}()), *parsed};
+  return chaos;
 }
 
 Result<EvalOptions> eval_options(const Options& options) {
@@ -216,7 +259,7 @@ const CommandSpec& keep_spawner_command() {
   static const CommandSpec command{"internal-keep-spawner",
                                    "Keeps the spawner process and storage of a prepared run directory.",
                                    {},
-                                   {kRunDirectory, kListen, kSteps, kWaitTimeout, kRestarted, kResumed},
+                                   {kRunDirectory, kListen, kSteps, kWaitTimeout, kRestarted, kResumed, kStopping},
                                    ""};
   return command;
 }
@@ -225,7 +268,7 @@ const CommandSpec& spawner_process_command() {
   static const CommandSpec command{"internal-spawner",
                                    "The spawner process.",
                                    {},
-                                   {kRunDirectory, kListen, kSteps, kWaitTimeout, kRestarted, kResumed},
+                                   {kRunDirectory, kListen, kSteps, kWaitTimeout, kRestarted, kResumed, kStopping},
                                    ""};
   return command;
 }
@@ -247,7 +290,8 @@ const CommandSpec& worker_node_command() {
                                     {"--device-index", kValue, "N", "number of the worker in its node"},
                                     {"--name", kValue, "NAME", "of the node"},
                                     {"--threads", kValue, "N", "compute threads per stage"},
-                                    {"--trace", kValue, "DIR", "the worker's trace goes to DIR/trace"}},
+                                    {"--trace", kValue, "DIR", "the worker's trace goes to DIR/trace"},
+                                    {"--stream", kValue, "DIR", "send log and trace to the run, by way of DIR"}},
                                    ""};
   return command;
 }
@@ -269,6 +313,7 @@ Result<KeepSpawnerOptions> keep_spawner_options(const Options& options) {
   keep.join_line = JoinLine::kOmit;
   keep.stop_at_step = process->stop_at_step;
   keep.wait_timeout_s = process->wait_timeout_s;
+  keep.stopping = process->stopping;
   return keep;
 }
 
@@ -283,7 +328,10 @@ Result<SpawnerProcessOptions> spawner_process_options(const Options& options) {
   if (!steps) return steps.failure();
   const auto timeout = options.number("--wait-timeout", 0);
   if (!timeout) return timeout.failure();
-  SpawnerProcessOptions process{*run, *listen, options.has("--restarted"), options.has("--resumed"), *steps, *timeout};
+  const auto stopping = options.count("--stopping", 1);
+  if (!stopping) return stopping.failure();
+  SpawnerProcessOptions process{*run,     *listen,  options.has("--restarted"), options.has("--resumed"), *steps,
+                                *timeout, *stopping};
   // A restarted spawner listens where the nodes of its run look for it.
   const auto known = read_spawner_json(RunDirectory{*run});
   if (process.is_restarted && process.listen.port == 0 && known) process.listen.port = known->control.port;
@@ -320,6 +368,7 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
   worker.device_index = static_cast<std::uint32_t>(index->value_or(0));
   if (*threads) worker.threads = static_cast<int>(**threads);
   worker.trace = options.value("--trace");
+  worker.stream = options.value("--stream");
   return worker;
 }
 

@@ -84,9 +84,14 @@ void Keeper::take_signal(int signal) {
 void Keeper::stop_politely(int signal) {
   if (phase_ != Phase::kRunning) return;
   phase_ = Phase::kStopping;
+  stop_signal_ = signal;
   Kept* lead = leader();
   if (lead != nullptr && lead->pid > 0) {
     signal_child(lead->pid, signal);
+    return;
+  }
+  if (lead != nullptr && !lead->final_code && !lead->ward.stop_option.empty()) {
+    lead->restart_at = now_is();
     return;
   }
   if (lead != nullptr && !lead->final_code) {
@@ -111,8 +116,9 @@ void Keeper::reap() {
 
 void Keeper::ended(Kept& kept, const ExitStatus& status) {
   kept.pid = 0;
-  const bool goes_on =
-      phase_ == Phase::kRunning || (phase_ == Phase::kStopping && kept.ward.role == WardRole::kFollower);
+  const bool is_cut_short = kept.ward.role == WardRole::kLeader && !kept.ward.stop_option.empty();
+  const bool goes_on = phase_ == Phase::kRunning ||
+                       (phase_ == Phase::kStopping && (kept.ward.role == WardRole::kFollower || is_cut_short));
   if (!goes_on) {
     const bool expected = status.kind == ExitStatus::Kind::kCode || kept.ward.role == WardRole::kFollower || kill_at_;
     if (!expected) say(kept.ward.name, ": ", describe(status), " while stopping");
@@ -152,11 +158,18 @@ void Keeper::follower_lost() {
   stop_politely(SIGTERM);
 }
 
+ChildProgram Keeper::next_start(const Kept& kept) const {
+  ChildProgram program = kept.ward.again.value_or(kept.ward.program);
+  const bool is_to_stop = phase_ == Phase::kStopping && kept.ward.role == WardRole::kLeader;
+  if (is_to_stop) program.arguments.insert(program.arguments.end(), {kept.ward.stop_option, compose(stop_signal_)});
+  return program;
+}
+
 void Keeper::restart_due(Instant now) {
   for (auto& kept : kept_) {
     if (!kept.restart_at || *kept.restart_at > now) continue;
     kept.restart_at.reset();
-    const auto started = start_child(kept.ward.again.value_or(kept.ward.program));
+    const auto started = start_child(next_start(kept));
     if (started) {
       kept.pid = *started;
       continue;

@@ -2,7 +2,8 @@
 // thread: a keeper has nothing in it that can fail with what it watches.
 //
 //   running ──first signal──▶ stopping: the leader gets the same signal (finishes the step, saves), followers live on
-//      │                          │       without a leader every ward gets SIGTERM and the grace
+//      │                          │       without a leader every ward gets SIGTERM and the grace; a leader that is
+//      │                          │       killed meanwhile starts again to stop (stop_option)
 //      │ the leader ends          │ the leader ends
 //      ▼                          ▼
 //   ending: followers may end by themselves, then SIGTERM, then after the grace SIGKILL; the leader's code is the
@@ -37,6 +38,9 @@ struct Ward {
   WardRole role = WardRole::kEqual;
   ChildProgram program;
   std::optional<ChildProgram> again;  // how it is started after the first time, where that differs
+  // Of a leader that is killed while it stops: given with the signal's number to the start that stops in its place.
+  // Empty: it is not started again then.
+  std::string stop_option;
   RestartLimits limits;
 };
 
@@ -79,6 +83,7 @@ class Keeper {
   void ended_for_good(Kept& kept, const GiveUp& verdict);
   void follower_lost();
   void restart_due(Instant now);
+  [[nodiscard]] ChildProgram next_start(const Kept& kept) const;
   void start_ending(Instant now);
   void press(Instant now);
   void signal_all(int signal);
@@ -94,6 +99,7 @@ class Keeper {
   std::function<Result<bool>(Keeper&)> question_;
   Phase phase_ = Phase::kRunning;
   int first_signal_ = 0;                 // 0: none yet
+  int stop_signal_ = 0;                  // what the leader was asked to stop by
   std::optional<int> killed_with_;       // exit status after a second signal
   std::optional<int> follower_code_;     // why the leader was asked to stop
   std::optional<Instant> terminate_at_;  // SIGTERM to what still runs

@@ -44,6 +44,7 @@ struct Parts {
   Term term;
   StartPoint start;
   SavedStates saved;
+  std::optional<std::uint64_t> stopping;  // the signal by which the run was being stopped already
 };
 
 Result<std::shared_ptr<JournalStore>> open_or_create(const RunDirectory& run, RunId id) {
@@ -64,6 +65,7 @@ Result<Parts> open_parts(const RunDirectory& run, const SpawnerProcessOptions& o
   auto samples = TextSamples::open(parts.config);
   if (!samples) return samples.failure();
   parts.samples = std::move(samples.value());
+  parts.stopping = options.stopping;
   parts.saved = {run, parts.config, id, parts.samples->corpus_sha256()};
   if (options.is_restarted) {
     parts.start = newest_start_point(parts.saved);  // read whole only when nobody comes back with more
@@ -139,6 +141,7 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
                                        const RouterActor& router, const std::shared_ptr<Tracer>& trace) {
   SupervisorSettings settings;
   settings.tracer = trace;
+  settings.board = process.board();
   settings.core = core;
   settings.journal = parts.journal;
   settings.router = router;
@@ -148,11 +151,13 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
                   static_cast<std::uint32_t>(microbatches_per_step(parts.config))};
     group.router = router;
     group.tracer = trace;
+    group.board = process.board();
     return caf::actor_cast<caf::actor>(process.system().spawn(sync_group, group));
   };
   settings.start_data_loader = [&process, core, router, parts, trace](const StartDataLoader&) {
     auto loader = loader_settings(parts, core, router);
     loader.tracer = trace;
+    loader.board = process.board();
     return caf::actor_cast<caf::actor>(process.system().spawn(data_loader, std::move(loader)));
   };
   settings.find_checkpoint = [parts](std::uint64_t not_beyond) { return find_start_point(parts.saved, not_beyond); };
@@ -199,9 +204,21 @@ Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const 
 // Where others reach this process, and with what it proves who it is.
 struct Door {
   TlsFiles files;
-  std::shared_ptr<ControlServer> server;
+  PeerPolicy policy;
+  std::unique_ptr<ControlServer> server;  // until the first control actor has it
   std::string host;
 };
+
+// The first control actor has the server that listens already; a later one listens anew at the same address.
+caf::actor open_door(ActorProcess& process, Door& door, const HostPort& address, ControlSettings settings) {
+  settings.server = std::move(door.server);
+  if (!settings.server) {
+    auto server = ControlServer::listen(address, door.files, door.policy);
+    if (!server) return log_warn("control", server.failure().message), caf::actor();
+    settings.server = std::move(server.value());
+  }
+  return as_actor(process.system().spawn<caf::detached>(control, std::move(settings)));
+}
 
 Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core, Door door) {
   const std::chrono::milliseconds dead_after(parts.config.swarm.dead_after_ms);
@@ -214,26 +231,38 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   trace->set_process(kSpawnerProcess, core.term);
   auto mail_config = router_config(process, ProcessRole::kSpawner, "spawner", rendezvous);
   mail_config.tracer = trace;
+  mail_config.board = process.board();
   const auto mail = process.system().spawn(router, std::move(mail_config));
   process.own_vital(mail, "router");
+  process.write_trace(mail);
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(mail), {door.host, 0});
   if (!port) return port.failure();
   rendezvous.data.port = *port;
   const auto desk = open_desk(run, rendezvous);
   if (!desk) return desk.failure();
-  process.own(process.system().spawn<caf::detached>(metrics, metrics_settings(run, parts, core, mail)));
+  auto records = metrics_settings(run, parts, core, mail);
+  records.board = process.board();
+  process.take_care_of(
+      {.name = "metrics",
+       .start = [&process, records] { return as_actor(process.system().spawn<caf::detached>(metrics, records)); },
+       .router = mail});
   const auto boss =
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own_vital(boss, "supervisor");
   const HostPort address{door.host, door.server->port()};
-  process.own(
-      process.system().spawn<caf::detached>(control, ControlSettings{std::move(door.server), *desk, rendezvous, boss}));
+  ControlSettings desk_of{nullptr, *desk, rendezvous, boss, mail, process.board()};
+  process.take_care_of(
+      {.name = "control",
+       .start = [&process, &door, address, desk_of] { return open_door(process, door, address, desk_of); },
+       .router = mail});
   const SpawnerAddress found{address, static_cast<std::uint64_t>(::getpid()), run_text(core.run)};
   if (auto written = write_spawner_json(run, found); !written) return written.failure();
-  return process.run([&](int signal) {
+  const auto stop = [&boss](int signal) {
     const int status = signal == SIGINT ? 130 : 75;
     caf::anon_send(boss, StopRequest{compose("signal ", signal), status});
-  });
+  };
+  if (parts.stopping) stop(static_cast<int>(*parts.stopping));
+  return process.run(stop);
 }
 
 }  // namespace
@@ -259,7 +288,7 @@ Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   if (auto opened = open_log(log); !opened) return opened.failure();
   say("run ", parts->config.run.name.empty() ? run.root.filename().string() : parts->config.run.name);
   return serve(run, *parts, supervisor_config(*parts, options, id),
-               Door{files, std::move(server.value()), options.listen.host});
+               Door{files, people, std::move(server.value()), options.listen.host});
 }
 
 }  // namespace shoal

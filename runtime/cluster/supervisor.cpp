@@ -59,6 +59,7 @@ SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant no
   branch_seen_ = std::max(branch_seen_, entry.branch);
   if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) leaving_.erase(removed->replica);
   if (const auto* added = std::get_if<AddReplica>(&entry.body)) {
+    ++times_added_[{added->stage, added->slot}];
     last_worker_[{added->stage, added->slot}] = processes_.name_of(added->process);
   }
   const JournalEntries news{config_.run, config_.term, {entry}};
@@ -125,6 +126,7 @@ SupervisorEffects SupervisorCore::data_loader_ended(const std::string& reason, I
   announce("restarted", "data_loader", reason);
   if (restarts_.spend(now)) {
     effects_.push_back(StartDataLoader{next_actor()});
+    if (!draining_.empty()) tell_who_is_avoided();
   } else {
     finish(1, compose("the data loader ends again and again: ", reason, "; ", config_.resume_hint), "failed", now);
   }
@@ -152,6 +154,7 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
     send_peers();
   }
   tend_joiners(now);
+  tend_checkpoint(now);
   settle_loss(now);
   conclude_if_done(now);
   end_if_left(now);
@@ -219,42 +222,6 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
   return compose(stop_ ? "stopping after step " : "training step ", view_.committed_steps(), " of ",
                  config_.steps_target, "; waiting for the sum of stage ", awaited) +
          since(step_since_, now) + explain_silence();
-}
-
-std::vector<ActorLine> SupervisorCore::actors() const {
-  std::vector<ActorLine> lines;
-  const auto add = [&](std::string name, std::string node, std::uint64_t incarnation, std::string state) {
-    lines.push_back({std::move(node), {std::move(name), incarnation, std::move(state), 0, 0, {}, 0}});
-  };
-  std::set<ProcessIncarnation> busy;
-  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
-    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
-      busy.insert(member.process);
-      add(compose("stage/", stage, "/", member.slot), processes_.name_of(member.process), member.incarnation.value,
-          is_live(member) ? "serving" : "lost");
-    }
-  }
-  for (const Starting& starting : starting_) {
-    busy.insert(starting.process);
-    add(compose("stage/", starting.order.stage, "/", starting.order.slot), processes_.name_of(starting.process),
-        starting.order.replica.value, starting.ready ? "ready" : "starting");
-  }
-  for (const Joiner& joiner : joins_.joiners()) {
-    busy.insert(joiner.process);
-    add(compose("stage/", joiner.order.stage, "/", joiner.order.slot), processes_.name_of(joiner.process),
-        joiner.order.replica.value, joiner.ready ? "catching up" : "copying");
-  }
-  for (const ProcessIncarnation process : processes_.alive()) {
-    const bool is_storage = processes_.find(process)->join.role == ProcessRole::kStorage;
-    const std::string name = processes_.name_of(process);
-    add(is_storage ? "storage" : "node_agent/" + name, name, process.value,
-        state_of(process, is_storage || busy.contains(process) ? "serving" : "spare"));
-  }
-  for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
-    const Incarnation group = view_.group_of(StageId{stage});
-    add(compose("sync_group/", stage), "spawner", group.value, votes_.contains(StageId{stage}) ? "voted" : "working");
-  }
-  return lines;
 }
 
 }  // namespace shoal

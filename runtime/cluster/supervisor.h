@@ -19,12 +19,14 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cluster/operate/actor_list.h"
+#include "runtime/cluster/operate/targets.h"
 #include "runtime/cluster/placement.h"
+#include "runtime/cluster/recovery/checkpoint_order.h"
 #include "runtime/cluster/recovery/join_desk.h"
 #include "runtime/cluster/recovery/replacement.h"
 #include "runtime/cluster/restart_budget.h"
 #include "runtime/cluster/supervisor_effects.h"
-#include "runtime/cluster/targets.h"
 #include "runtime/cluster/view.h"
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/failure_detector.h"
@@ -73,12 +75,13 @@ class SupervisorCore {
   // supervisor_operator.cpp. Errors are answers: an unknown name, a run that is over.
   [[nodiscard]] OperatorOutcome operate(const OperatorOrder& order, Instant now);
   [[nodiscard]] std::vector<Target> targets() const;
+  // own: what the board of this process says. Sorted: the spawner's first, then by node.
+  [[nodiscard]] std::vector<ActorLine> actors(const std::vector<ActorHealth>& own = {}) const;
 
   [[nodiscard]] Phase phase() const { return phase_; }
   [[nodiscard]] const View& view() const { return view_; }
   // Why it trains or does not: "waiting for 1 node for stage 1, since 3 min".
   [[nodiscard]] std::string explain_waiting(Instant now) const;
-  [[nodiscard]] std::vector<ActorLine> actors() const;
   [[nodiscard]] std::uint64_t steps_target() const { return config_.steps_target; }
   [[nodiscard]] std::uint64_t votes_refused() const { return votes_refused_; }
 
@@ -102,11 +105,6 @@ class SupervisorCore {
     std::string reason;
     Instant deadline;
   };
-  struct Saving {  // the newest checkpoint under way
-    std::uint64_t version = 0;
-    std::vector<Incarnation> savers;
-    std::optional<Instant> deadline;  // set when somebody it needs was lost
-  };
 
   // supervisor_return.cpp
   [[nodiscard]] bool can_return() const;
@@ -116,7 +114,7 @@ class SupervisorCore {
   [[nodiscard]] bool is_return(const Join& join) const;
   [[nodiscard]] bool turn_away(const Join& join);
   void take_back(const Join& join, Instant now);
-  void compare_served(const Join& join);
+  void compare_served(const Join& join, ProcessIncarnation process);
   void check_return(Instant now);
   void conclude_return(Instant now);
   [[nodiscard]] bool has_spares_for_all() const;
@@ -155,15 +153,29 @@ class SupervisorCore {
   // supervisor_watch.cpp
   void watch(Instant now);
   void heard_of(ProcessIncarnation process, Instant now);
+  void link_again(const Join& join, ProcessIncarnation process, Instant now);
   [[nodiscard]] std::vector<Party> parties() const;
   [[nodiscard]] std::string explain_silence() const;
   [[nodiscard]] std::string state_of(ProcessIncarnation process, const std::string& usual) const;
+  // supervisor_drain.cpp
+  [[nodiscard]] std::string drain(ProcessIncarnation process, const std::string& reason, Instant now);
+  [[nodiscard]] bool is_served_without(StageId stage, ProcessIncarnation process) const;
+  [[nodiscard]] std::vector<StageId> stages_of(ProcessIncarnation process) const;
+  void tell_who_is_avoided();
+  [[nodiscard]] bool must_save_for_a_leaver() const;
+  [[nodiscard]] bool is_held_for_a_leaver(Instant now) const;
+  [[nodiscard]] bool is_saving(StageId stage, ProcessIncarnation process) const;
+  void let_leavers_go(Instant now);
+  void let_saved_leavers_go(Instant now);
+  void send_away(ProcessIncarnation process, const std::string& reason, Instant now);
 
   // supervisor_steps.cpp
   void commit_if_possible(Instant now);
   [[nodiscard]] bool is_last_step_done() const;
   [[nodiscard]] std::vector<Incarnation> savers() const;
   void after_commit(const Commit& commit, Instant now);
+  void tend_checkpoint(Instant now);
+  [[nodiscard]] bool has_storage() const { return !processes_.alive(ProcessRole::kStorage).empty(); }
   void last_checkpoint_failed(const std::string& reason, Instant now);
   void conclude_if_done(Instant now);
   void settle_loss(Instant now);
@@ -198,6 +210,9 @@ class SupervisorCore {
   std::set<Incarnation> leaving_;  // their RemoveReplica was asked for and is not in the view yet
   std::map<StageId, Prepared> votes_;
   std::uint64_t votes_refused_ = 0;
+  std::map<ProcessIncarnation, std::vector<ActorHealth>> health_;  // as their last heartbeats told
+  std::map<std::pair<StageId, ReplicaId>, std::uint32_t> times_added_;
+  std::map<ProcessIncarnation, std::string> draining_;  // and why
   RestartBudget restarts_;
   StartBudget starts_;
   JoinDesk joins_;
@@ -205,12 +220,13 @@ class SupervisorCore {
   std::map<std::pair<StageId, ReplicaId>, std::string> last_worker_;  // by name: who served a slot
   std::optional<Stop> stop_;
   std::optional<Lost> lost_;
-  Branch branch_seen_;                   // the highest of any entry
-  std::optional<std::string> rollback_;  // why the last start over was one; none: an ordinary start
-  int rollbacks_in_vain_ = 0;            // since the furthest step so far
-  std::uint64_t furthest_ = 0;           // steps committed on any branch before its roll-back
-  std::optional<Saving> saving_;
-  bool is_last_committed_ = false;  // the commit that a stop or the target made the last one
+  Branch branch_seen_;                     // the highest of any entry
+  std::optional<std::string> rollback_;    // why the last start over was one; none: an ordinary start
+  int rollbacks_in_vain_ = 0;              // since the furthest step so far
+  std::uint64_t furthest_ = 0;             // steps committed on any branch before its roll-back
+  std::optional<CheckpointOrder> saving_;  // the newest one under way
+  bool is_checkpoint_owed_ = false;        // one that was due was lost, or had no storage: the next commit names savers
+  bool is_last_committed_ = false;         // the commit that a stop or the target made the last one
   std::uint64_t saved_version_ = 0;
   std::string saved_sha256_;
   bool is_evaluated_ = false;

@@ -51,7 +51,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   send(to_node_agent(admitted.process), Welcome{join.nonce, admitted.process, config_.run, branch_, config_.term,
                                                 JournalPosition{}, config_.config_toml});
   if (!admitted.is_new) {
-    heard_of(admitted.process, now);
+    link_again(join, admitted.process, now);
     return take_effects();
   }
   detector_.watch(admitted.process, now);
@@ -98,25 +98,10 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
   return take_effects();
 }
 
-// Polite: nobody else's work is lost by it. The last replica of a stage takes the whole run with it, saved.
+// Who leaves says so again: while members come back, nobody knows yet who is the last of a stage.
 SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {
-  // Who leaves says so again: while members come back, nobody knows yet who is the last of a stage.
-  if (!processes_.is_alive(leaving.process) || stop_ || phase_ >= Phase::kEnding || phase_ == Phase::kReturning) {
-    return take_effects();
-  }
-  for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
-    const auto& members = view_.replicas_of(StageId{stage});
-    const auto stays = [&](const ReplicaMember& member) {
-      return is_live(member) && member.process != leaving.process;
-    };
-    const auto leaves = [&](const ReplicaMember& member) { return member.process == leaving.process; };
-    if (std::none_of(members.begin(), members.end(), stays) && std::any_of(members.begin(), members.end(), leaves)) {
-      return stop(compose(processes_.name_of(leaving.process), ", the last to serve stage ", stage, ", leaves"), 75,
-                  now);
-    }
-  }
-  send(to_node_agent(leaving.process), EndProcess{"it asked to leave", 0});
-  lose_process(leaving.process, "it left: " + leaving.reason, now);
+  const bool is_heard = processes_.is_alive(leaving.process) && !stop_ && phase_ < Phase::kEnding;
+  if (is_heard && phase_ != Phase::kReturning) (void)drain(leaving.process, leaving.reason, now);
   return take_effects();
 }
 
@@ -125,12 +110,12 @@ void SupervisorCore::lose_process(ProcessIncarnation process, const std::string&
   if (record == nullptr || !processes_.lose(process)) return;
   detector_.forget(process);
   complaints_.forget(process);
+  health_.erase(process);
+  draining_.erase(process);
   if (phase_ >= Phase::kEnding) return;
   announce("process_lost", processes_.name_of(process), reason);
   send_peers();
-  if (saving_ && !saving_->deadline && record->join.role == ProcessRole::kStorage) {
-    saving_->deadline = now + config_.save_within;
-  }
+  if (saving_ && record->join.role == ProcessRole::kStorage) saving_->storage_lost(now);
   std::erase_if(starting_, [&](const Starting& starting) { return starting.process == process; });
   (void)joins_.end_on(process);
   if (phase_ == Phase::kTraining) remove_dead(compose(processes_.name_of(process), " was lost: ", reason), now);
@@ -148,10 +133,7 @@ void SupervisorCore::remove_dead(const std::string& reason, Instant now) {
     const bool has_live = is_served(StageId{stage});
     for (const ReplicaMember& member : members) {
       if (is_live(member)) continue;
-      if (saving_ && !saving_->deadline &&
-          std::count(saving_->savers.begin(), saving_->savers.end(), member.incarnation)) {
-        saving_->deadline = now + config_.save_within;
-      }
+      if (saving_) saving_->replica_lost(member.incarnation, now);
       if (has_live && leaving_.insert(member.incarnation).second) {
         append(RemoveReplica{StageId{stage}, member.incarnation, reason});
       }

@@ -17,7 +17,7 @@ void SupervisorCore::replay(const JournalEntry& entry) {
   branch_seen_ = std::max(branch_seen_, entry.branch);
   const auto* commit = std::get_if<Commit>(&entry.body);
   const bool saves = commit != nullptr && !commit->checkpoint_by.empty();
-  if (saves) saving_ = Saving{view_.committed_steps(), commit->checkpoint_by, std::nullopt};
+  if (saves) saving_.emplace(view_.committed_steps(), commit->checkpoint_by, CheckpointOrder::Rank::kLast, Instant{});
 }
 
 bool SupervisorCore::can_return() const {
@@ -45,8 +45,13 @@ void SupervisorCore::begin_return(Instant now) {
   const bool is_of_this_branch = config_.start.from_checkpoint && config_.start.version <= view_.committed_steps();
   saved_version_ = is_of_this_branch ? config_.start.version : 0;
   saved_sha256_ = is_of_this_branch ? config_.start.weights_sha256 : std::string();
-  if (saving_ && saving_->version <= saved_version_) saving_.reset();
-  if (saving_) saving_->deadline = now + config_.save_within;
+  if (saving_ && saving_->version() <= saved_version_) saving_.reset();
+  if (saving_) {
+    const auto rank = view_.committed_steps() < config_.steps_target ? CheckpointOrder::Rank::kOneOfMany
+                                                                     : CheckpointOrder::Rank::kLast;
+    saving_.emplace(saving_->version(), std::vector(saving_->savers()), rank, now);
+    saving_->doubt("the spawner was started again", now);
+  }
   note(compose("term ", config_.term, " takes over at entry ", view_.position(), ", step ", view_.committed_steps(),
                ": waiting for ", view_.replica_count(), " replicas"));
 }
@@ -76,24 +81,24 @@ void SupervisorCore::take_back(const Join& join, Instant now) {
   send(to_node_agent(process),
        Welcome{join.nonce, process, config_.run, view_.branch(), config_.term, view_.position(), config_.config_toml});
   announce("returned", join.name, compose("as process ", process, ", with ", join.serves.size(), " replicas"));
-  compare_served(join);
+  compare_served(join, process);
   send_peers();
   if (phase_ == Phase::kTraining) remove_dead(join.name + " came back without it", now);
   check_return(now);
 }
 
-void SupervisorCore::compare_served(const Join& join) {
+void SupervisorCore::compare_served(const Join& join, ProcessIncarnation process) {
   std::set<Incarnation> served;
   for (const ServedReplica& replica : join.serves) {
     const auto member = view_.find(replica.replica);
-    const bool is_member = member && member->process == join.previous && replica.branch == view_.branch();
+    const bool is_member = member && member->process == process && replica.branch == view_.branch();
     if (is_member) served.insert(replica.replica);
     if (is_member) continue;
-    send(to_node_agent(join.previous), EndStage{replica.stage, replica.replica, "it is in no view of this journal"});
+    send(to_node_agent(process), EndStage{replica.stage, replica.replica, "it is in no view of this journal"});
   }
   for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
     for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
-      const bool has_ended = member.process == join.previous && !served.contains(member.incarnation);
+      const bool has_ended = member.process == process && !served.contains(member.incarnation);
       if (has_ended) ended_.insert(member.incarnation);
     }
   }

@@ -2,6 +2,7 @@
 #include "runtime/cluster/supervisor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/compose.h"
 
@@ -28,13 +29,19 @@ SupervisorEffects SupervisorCore::hear(const Prepared& vote, Instant now) {
 }
 
 void SupervisorCore::commit_if_possible(Instant now) {
-  if (phase_ != Phase::kTraining || is_last_committed_) return;
+  if (phase_ != Phase::kTraining || is_last_committed_ || is_held_for_a_leaver(now)) return;
   std::optional<Commit> commit = commit_if_unanimous(votes_, config_.stages, view_, config_.policy);
   if (!commit) return settle_loss(now);
   if (may_join() && joins_.holds_commit(now)) return;
   const std::uint64_t version = view_.committed_steps() + 1;
   const bool is_due = config_.checkpoint_every != 0 && version % config_.checkpoint_every == 0;
-  if (is_due || stop_ || version >= config_.steps_target) commit->checkpoint_by = savers();
+  const bool is_last = stop_ || version >= config_.steps_target;
+  const bool is_wanted = is_due || is_checkpoint_owed_ || must_save_for_a_leaver();
+  if (is_last || (is_wanted && has_storage())) {
+    commit->checkpoint_by = savers();
+  } else if (is_wanted && !std::exchange(is_checkpoint_owed_, true)) {
+    announce("checkpoint_delayed", compose("step_", version), "there is no storage; saved when it is back");
+  }
   append(std::move(*commit));
 }
 
@@ -43,7 +50,11 @@ std::vector<Incarnation> SupervisorCore::savers() const {
   std::vector<Incarnation> chosen;
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
     const auto& members = view_.replicas_of(StageId{stage});
-    const auto live = std::find_if(members.begin(), members.end(), [&](const auto& member) { return is_live(member); });
+    const auto stays = [&](const auto& member) { return is_live(member) && !draining_.contains(member.process); };
+    auto live = std::find_if(members.begin(), members.end(), stays);
+    if (live == members.end()) {
+      live = std::find_if(members.begin(), members.end(), [&](const auto& member) { return is_live(member); });
+    }
     if (live == members.end()) return {};
     chosen.push_back(live->incarnation);
   }
@@ -55,11 +66,9 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   step_since_ = last_commit_at_ = now;
   is_last_committed_ = stop_.has_value() || view_.committed_steps() >= config_.steps_target;
   if (!commit.checkpoint_by.empty()) {
-    saving_ = Saving{view_.committed_steps(), commit.checkpoint_by, std::nullopt};
-    // Shards find no storage just now; if it does not come back in time, the run must not wait for ever.
-    if (processes_.alive(ProcessRole::kStorage).empty()) saving_->deadline = now + config_.save_within;
-    // A shard or its answer may be lost without a word: the last one is waited for longer, but not without end.
-    if (is_last_committed_ && !saving_->deadline) saving_->deadline = now + 5 * config_.save_within;
+    is_checkpoint_owed_ = false;
+    const auto rank = is_last_committed_ ? CheckpointOrder::Rank::kLast : CheckpointOrder::Rank::kOneOfMany;
+    saving_.emplace(view_.committed_steps(), commit.checkpoint_by, rank, now);
   }
   if (commit.skip) {
     announce("step_skipped", commit.skip->tensor,
@@ -70,6 +79,7 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
     }
   }
   settle_loss(now);
+  if (!is_last_committed_) let_leavers_go(now);
   conclude_if_done(now);
 }
 
@@ -77,10 +87,11 @@ SupervisorEffects SupervisorCore::hear(const CheckpointSaved& saved, Instant now
   if (saved.branch != branch_ || saved.step <= saved_version_) return take_effects();
   saved_version_ = saved.step;
   saved_sha256_ = saved.weights_sha256;
-  if (saving_ && saving_->version <= saved.step) saving_.reset();
+  if (saving_ && saving_->version() <= saved.step) saving_.reset();
   effects_.push_back(Letter{kSpawnerProcess, to_metrics(),
                             RunEvent{"checkpoint", compose("step_", saved.step),
                                      compose(saved.byte_count, " bytes in ", saved.seconds, " s"), saved.step}});
+  let_saved_leavers_go(now);
   settle_loss(now);
   conclude_if_done(now);
   return take_effects();
@@ -91,10 +102,34 @@ SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant n
   const bool is_last = is_last_committed_ && failed.step == view_.committed_steps();
   announce("checkpoint_failed", compose("step_", failed.step),
            failed.reason + (is_last ? "" : "; the next one is tried"));
-  if (saving_ && saving_->version == failed.step) saving_.reset();
+  if (saving_ && saving_->version() == failed.step) saving_.reset();
   if (is_last) last_checkpoint_failed(failed.reason, now);
   settle_loss(now);
   return take_effects();
+}
+
+// What was lost on its way is asked for again: of the next commit, or of whoever still holds that state.
+void SupervisorCore::tend_checkpoint(Instant now) {
+  if (phase_ != Phase::kTraining || !saving_) return;
+  const CheckpointPatience patience{config_.save_within, 5 * config_.save_within};
+  const auto decision = saving_->decide(has_storage(), patience, now);
+  const std::string name = compose("step_", saving_->version());
+  switch (decision.action) {
+    case CheckpointOrder::Action::kWait: return;
+    case CheckpointOrder::Action::kGiveUp: return last_checkpoint_failed(decision.reason, now);
+    case CheckpointOrder::Action::kCarry:
+      announce("checkpoint_repeated", name, decision.reason + "; the next commit saves");
+      is_checkpoint_owed_ = true;
+      return saving_.reset();
+    case CheckpointOrder::Action::kAskAgain: break;
+  }
+  const std::vector<Incarnation> holders = savers();
+  for (std::uint32_t stage = 0; stage < holders.size(); ++stage) {
+    const Incarnation replica = holders[stage];
+    send(to_stage(view_.process_of(replica), replica), SaveState{branch_, saving_->version(), StageId{stage}, replica});
+  }
+  saving_->asked(holders);
+  announce("checkpoint_repeated", name, decision.reason + "; whoever still has it is asked to save it");
 }
 
 void SupervisorCore::last_checkpoint_failed(const std::string& reason, Instant now) {
@@ -125,8 +160,9 @@ SupervisorEffects SupervisorCore::stop(const std::string& reason, int exit_statu
 void SupervisorCore::conclude_if_done(Instant now) {
   if (phase_ != Phase::kTraining || !is_last_committed_) return;
   if (saved_version_ < view_.committed_steps()) {
-    if (saving_ && !(saving_->deadline && now >= *saving_->deadline)) return;
-    return last_checkpoint_failed("who was to save it was lost", now);
+    if (saving_) return;
+    saving_.emplace(view_.committed_steps(), savers(), CheckpointOrder::Rank::kLast, now);
+    return saving_->doubt("nobody was named to save it", now);
   }
   if (stop_) return finish(stop_->exit_status, stop_->reason, "stopped", now);
   if (!is_evaluated_) {

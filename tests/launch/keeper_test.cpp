@@ -135,6 +135,18 @@ TEST_F(KeeperTest, TheFirstSignalReachesTheLeaderAloneAndFollowersEndAfterIt) {
   EXPECT_EQ(code, 75);  // not final in the limits, but nothing is restarted while stopping
 }
 
+TEST_F(KeeperTest, ALeaderThatIsKilledWhileItStopsIsStartedAgainToStop) {
+  Keeper keeper({});
+  Ward leader = ward("leader", WardRole::kLeader, "trap 'kill -9 $$' TERM; touch up; while :; do :; done");
+  leader.again = leader.program;
+  leader.again->arguments = {"/bin/sh", "-c", "echo \"$0 $1\"; exit 75"};
+  leader.stop_option = "--stopping";
+  leader.limits.final_codes = {0, 75};
+  ASSERT_TRUE(keeper.add(leader).ok());
+  EXPECT_EQ(*run_with_signals(keeper, {{path("up"), SIGTERM}}), 75);
+  EXPECT_EQ(log("leader"), "--stopping 15\n");
+}
+
 TEST_F(KeeperTest, EqualsGetSigtermWhateverTheSignalWas) {
   Keeper keeper({});
   ASSERT_TRUE(

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "runtime/transport/sockets.h"
 #include "tests/support/process_scene.h"
 
 namespace shoal {
@@ -158,7 +159,48 @@ TEST_P(KilledStage, SendsAllStagesBackInPlaceToTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(Replicas, KilledStage, testing::Values(1, 2));
 
+TEST(KilledSpawner, WithItsKeeperAndStorageLosesNothing) {
+  ProcessScene scene;
+  const std::string weights = undisturbed_weights(scene);
+  Program& program = scene.start(train(scene, "run", run_to_disturb(2)));
+  ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
+  const auto keeper = pid_like(scene, "internal-keep-spawner");
+  ASSERT_TRUE(keeper);
+  ::kill(*keeper, SIGKILL);
+  ASSERT_EQ(program.wait(kRunLimit), 0);
+  const auto records = scene.records();
+  expect_every_line_once(records);
+  EXPECT_EQ(records.weights(), weights);
+  EXPECT_EQ(count_of(records, "rolled_back"), 0U);
+  EXPECT_EQ(count_of(records, "returned"), 4U) << "storage died with its keeper";
+}
+
+// The run is to be saved and to end with 75, whoever dies on the way.
+TEST(KilledSpawner, WhileItStopsIsStartedAgainToStop) {
+  ProcessScene scene;
+  Program& program = scene.start(train(scene, "run", run_to_disturb(2)));
+  ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
+  const auto spawner = pid_like(scene, "internal-spawner");
+  ASSERT_TRUE(spawner);
+  program.signal(SIGTERM);
+  ASSERT_TRUE(wait_until([&] { return count_of(scene.records(), "stopping") > 0; }, kSoon));
+  ::kill(*spawner, SIGKILL);
+  ASSERT_EQ(program.wait(kRunLimit), 75);
+  const auto records = scene.records();
+  ASSERT_EQ(records.finals.size(), 1U);
+  EXPECT_EQ(records.finals[0].event, "stopped");
+  EXPECT_EQ(records.finals[0].steps, records.steps.size());
+  EXPECT_EQ(count_of(records, "rolled_back"), 0U);
+  const auto saved = scene.run() / "checkpoints" / ("step_" + std::to_string(records.finals[0].steps));
+  EXPECT_TRUE(std::filesystem::exists(saved / "manifest.json"));
+}
+
 using Words = std::vector<std::string>;
+
+Words operator+(Words left, const Words& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
 
 Program& start_words(ProcessScene& scene, Words words, const std::string& folder) {
   ProgramStart start;
@@ -167,35 +209,77 @@ Program& start_words(ProcessScene& scene, Words words, const std::string& folder
   return scene.start_program(std::move(start));
 }
 
+Words spawner_of(const ProcessScene& scene, const std::string& listen) {
+  return Words{shoal_program(), "spawner", "--out", scene.run().string(), "--listen", listen} +
+         settings_of(scene, run_to_disturb(1));
+}
+
+// The line to paste, once it is printed: shoal node --join ADDRESS --token TOKEN.
+Words join_words(const Program& spawner) {
+  const auto line = [&] { return spawner.err().find("shoal node --join "); };
+  const bool is_printed = wait_until(
+      [&] { return line() != std::string::npos && spawner.err().find('\n', line()) != std::string::npos; }, kSoon);
+  EXPECT_TRUE(is_printed) << spawner.err();
+  std::istringstream printed(spawner.err().substr(line() + 6, spawner.err().find('\n', line()) - line() - 6));
+  Words join{shoal_program()};
+  for (std::string word; printed >> word;) join.push_back(word);
+  return join;
+}
+
+void kill_spawner_and_all_beside_it(const ProcessScene& scene, const Program& keeper) {
+  ::kill(keeper.pid(), SIGKILL);
+  ASSERT_TRUE(wait_until([&] { return named_like(scene.processes(), "internal-s").empty(); }, kSoon));
+}
+
+void expect_nothing_lost(const RunRecords& records, const std::string& weights) {
+  expect_every_line_once(records);
+  EXPECT_EQ(records.weights(), weights);
+  EXPECT_EQ(count_of(records, "rolled_back"), 0U);
+}
+
 // `shoal spawner` with its keeper and storage are gone; a person starts it again while the nodes still run.
 TEST(KilledSpawner, IsResumedByHandAndItsNodesFindIt) {
   ProcessScene scene;
   const std::string weights = undisturbed_weights(scene);
-  Words words{shoal_program(), "spawner", "--out", scene.run().string(), "--listen", "127.0.0.1:0"};
-  const Words settings = settings_of(scene, run_to_disturb(1));
-  words.insert(words.end(), settings.begin(), settings.end());
-  Program& boss = start_words(scene, words, "boss");
-  const auto line = [&] { return boss.err().find("shoal node --join "); };
-  ASSERT_TRUE(wait_until(
-      [&] { return line() != std::string::npos && boss.err().find('\n', line()) != std::string::npos; }, kSoon));
-  std::istringstream printed(boss.err().substr(line() + 6, boss.err().find('\n', line()) - line() - 6));
-  Words join{shoal_program()};
-  for (std::string word; printed >> word;) join.push_back(word);
+  Program& boss = start_words(scene, spawner_of(scene, "127.0.0.1:0"), "boss");
+  const Words join = join_words(boss);
   std::vector<Program*> nodes;
   for (const std::string name : {"one", "two"}) {
-    Words node = join;
-    node.insert(node.end(), {"--name", name});
-    nodes.push_back(&start_words(scene, node, "of-" + name));
+    nodes.push_back(&start_words(scene, join + Words{"--name", name}, "of-" + name));
   }
   ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
-  ::kill(boss.pid(), SIGKILL);
-  ASSERT_TRUE(wait_until([&] { return named_like(scene.processes(), "internal-s").empty(); }, kSoon));
+  kill_spawner_and_all_beside_it(scene, boss);
   Program& again = start_words(scene, {shoal_program(), "spawner", "--resume", scene.run().string()}, "again");
   ASSERT_EQ(again.wait(kRunLimit), 0) << again.err();
   for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
-  expect_every_line_once(scene.records());
-  EXPECT_EQ(scene.records().weights(), weights);
-  EXPECT_EQ(count_of(scene.records(), "rolled_back"), 0U);
+  expect_nothing_lost(scene.records(), weights);
+}
+
+std::string free_address(const std::string& host) {
+  const auto listening = listen_on({host, 0});
+  EXPECT_TRUE(listening.ok());
+  return host_port_text({host, local_port(listening->descriptor())});
+}
+
+// Its machine is gone for good: a copy of the run directory goes on at another address, which the nodes were told of.
+TEST(KilledSpawner, GoesOnElsewhereFromACopyOfItsDirectory) {
+  ProcessScene scene;
+  const std::string weights = undisturbed_weights(scene);
+  const std::string elsewhere = free_address("127.0.0.3");
+  Program& boss = start_words(scene, spawner_of(scene, "127.0.0.2:0"), "boss");
+  const Words join = join_words(boss);
+  std::vector<Program*> nodes;
+  for (const std::string name : {"one", "two"}) {
+    nodes.push_back(&start_words(scene, join + Words{"--join", elsewhere, "--name", name}, "of-" + name));
+  }
+  ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
+  kill_spawner_and_all_beside_it(scene, boss);
+  std::filesystem::copy(scene.run(), scene.run("copy"), std::filesystem::copy_options::recursive);
+  Program& again = start_words(
+      scene, {shoal_program(), "spawner", "--resume", scene.run("copy").string(), "--listen", elsewhere}, "again");
+  ASSERT_EQ(again.wait(kRunLimit), 0) << again.err();
+  for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
+  expect_nothing_lost(scene.records("copy"), weights);
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ struct KeepSpawnerOptions {
   JoinLine join_line = JoinLine::kPrint;
   std::optional<std::uint64_t> stop_at_step;
   std::optional<double> wait_timeout_s;
+  std::optional<std::uint64_t> stopping;  // as in SpawnerProcessOptions
 };
 [[nodiscard]] Result<int> keep_spawner(const KeepSpawnerOptions& options);
 
@@ -55,6 +56,7 @@ struct NodeOptions {
   std::optional<std::uint64_t> threads;
   double grace_s = 30;
   std::optional<std::string> trace;  // folder; the workers' files go to FOLDER/trace
+  bool streams = true;               // the workers' logs and traces go to the run directory
 };
 // Keeper of one worker per device.
 [[nodiscard]] Result<int> run_node(const NodeOptions& options);

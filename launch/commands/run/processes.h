@@ -23,6 +23,7 @@ struct SpawnerProcessOptions {
   bool is_resumed = false;                    // by a person with --resume: from the newest checkpoint
   std::optional<std::uint64_t> stop_at_step;  // --steps
   std::optional<double> wait_timeout_s;       // exit 4 when nodes are missing for longer
+  std::optional<std::uint64_t> stopping;      // the signal that its predecessor was stopping by when it was killed
 };
 [[nodiscard]] Result<int> run_spawner_process(const SpawnerProcessOptions& options);
 
@@ -44,6 +45,8 @@ struct WorkerNodeOptions {
   std::string name;
   std::optional<int> threads;        // compute threads per stage; else the run's
   std::optional<std::string> trace;  // folder; this worker's file goes to FOLDER/trace
+  // Log and trace are sent to the run directory; the trace lies in FOLDER/trace until it is there.
+  std::optional<std::string> stream;
 };
 [[nodiscard]] Result<int> run_worker_node(const WorkerNodeOptions& options);
 

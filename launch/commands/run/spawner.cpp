@@ -20,6 +20,7 @@ std::vector<std::string> spawner_arguments(const KeepSpawnerOptions& options) {
       options.run_directory,       "--listen",         host_port_text(options.listen)};
   if (options.stop_at_step) arguments.insert(arguments.end(), {"--steps", compose(*options.stop_at_step)});
   if (options.wait_timeout_s) arguments.insert(arguments.end(), {"--wait-timeout", compose(*options.wait_timeout_s)});
+  if (options.stopping) arguments.insert(arguments.end(), {"--stopping", compose(*options.stopping)});
   return arguments;
 }
 
@@ -33,6 +34,7 @@ Ward spawner_ward(const KeepSpawnerOptions& options) {
   ward.again->arguments.push_back("--restarted");
   if (options.is_restarted) ward.program = *ward.again;
   if (options.is_resumed && !options.is_restarted) ward.program.arguments.push_back("--resumed");
+  ward.stop_option = "--stopping";
   ward.limits.final_codes = {0, 2, 3, 4, 5, 75, 130, 143};
   return ward;
 }

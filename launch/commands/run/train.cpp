@@ -25,6 +25,7 @@ Ward spawner_keeper_ward(const TrainOptions& options, const ChosenRun& chosen) {
   ward.again = ward.program;
   ward.again->arguments.push_back("--restarted");
   if (chosen.is_resumed) arguments.push_back("--resumed");
+  ward.stop_option = "--stopping";
   ward.limits.finality = Finality::kEveryCode;
   return ward;
 }
@@ -34,7 +35,7 @@ Ward node_ward(const RunDirectory& run, const SpawnerAddress& spawner, std::uint
   ward.name = compose("node", number);
   ward.role = WardRole::kFollower;
   ward.program = {{program_folder() + "/shoal", "node", "--join", host_port_text(spawner.control), "--token",
-                   "@" + run.join_token(), "--name", ward.name, "--trace", run.root.string()},
+                   "@" + run.join_token(), "--name", ward.name, "--trace", run.root.string(), "--no-stream"},
                   run.log_of(ward.name)};
   ward.limits.finality = Finality::kEveryCode;
   return ward;

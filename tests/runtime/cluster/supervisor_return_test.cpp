@@ -241,6 +241,36 @@ TEST(SupervisorReturn, ASignalMeanwhileSavesWhatTheMembersHold) {
   EXPECT_EQ(second->exit_status(), 75);
 }
 
+TEST(SupervisorReturn, ASignalEndsTheRunWhenNobodyCameBack) {
+  const Killed killed;
+  auto second = killed.start_again();
+  second->perform(second->core.stop("SIGTERM", 75, second->now));
+  second->later(seconds(11));
+  EXPECT_EQ(second->exit_status(), 75);
+}
+
+// fault 17 at the very end: who was to save the last step, or the disk, was lost with the spawner.
+TEST(SupervisorReturn, TheLastCheckpointIsAskedForAgain) {
+  SupervisorBench first(of_term(1));
+  first.train();
+  for (int step = 0; step < 9; ++step) first.step();
+  SupervisorBench second(of_term(2), first.entries);
+  second.join(99, ProcessRole::kStorage);
+  const auto processes = members_of_run(second);
+  for (std::size_t index = 1; index < 4; ++index) second.hear(join_of(second, processes[index]));
+  second.later(seconds(2));
+  second.later(seconds(2));  // the first has not come back
+  second.later(seconds(1));
+  const auto asked = second.all<SaveState>();
+  ASSERT_EQ(asked.size(), 2U);
+  EXPECT_EQ(asked[0].step, 9U);
+  EXPECT_EQ(asked[0].replica, second.core.view().replicas_of(StageId{0})[0].incarnation);
+  second.later(seconds(5));
+  second.saved(9);
+  second.evaluated();
+  EXPECT_EQ(second.exit_status(), 0);
+}
+
 TEST(SupervisorReturn, WhoLeavesMeanwhileIsHeardAfterwards) {
   const Killed killed;
   auto second = killed.start_again();
@@ -250,6 +280,7 @@ TEST(SupervisorReturn, WhoLeavesMeanwhileIsHeardAfterwards) {
   EXPECT_TRUE(second->all<EndProcess>().empty());
   for (std::size_t index = 1; index < 4; ++index) second->hear(join_of(*second, processes[index]));
   second->hear(Leaving{processes[0], "SIGTERM"});
+  second->step();
   EXPECT_EQ(second->all<EndProcess>().size(), 1U);
   EXPECT_EQ(second->core.view().replicas_of(StageId{0}).size(), 1U);
 }

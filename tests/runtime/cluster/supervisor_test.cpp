@@ -134,6 +134,7 @@ TEST(Supervisor, CheckpointsAreDueEveryNthStepAndAtTheEndByTheLowestOfEachStage)
   SupervisorConfig config = two_by_two();
   config.checkpoint_every = 2;
   Bench bench(config);
+  bench.join(99, ProcessRole::kStorage);
   bench.train();
   bench.step();
   EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
@@ -197,19 +198,6 @@ TEST(Supervisor, AStopBeforeTrainingEndsAtOnce) {
   bench.perform(bench.core.stop("SIGINT", 130, bench.now));
   EXPECT_EQ(bench.exit_status(), 130);
   EXPECT_TRUE(bench.entries.empty());
-}
-
-TEST(Supervisor, ANodeThatLeavesIsLetGoAndTheLastOfAStageSavesTheRun) {
-  Bench bench;
-  bench.train();
-  bench.hear(Leaving{bench.process_of(0, 0), "SIGTERM"});
-  EXPECT_EQ(bench.all<EndProcess>().size(), 1U);
-  EXPECT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 1U);
-  bench.hear(Leaving{bench.process_of(0, 0), "SIGTERM"});
-  EXPECT_EQ(bench.all<EndProcess>().size(), 1U);
-  bench.step();
-  bench.saved(1);
-  EXPECT_EQ(bench.exit_status(), 75);
 }
 
 TEST(Supervisor, AFailedCheckpointIsAnEventAndTheLastOneEndsTheRunWith3) {

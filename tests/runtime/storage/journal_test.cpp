@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <random>
 #include <string>
 
 #include "runtime/base/check.h"
@@ -170,6 +172,35 @@ TEST(Journal, AFolderThatCannotBeWrittenIsAnIoError) {
   const auto journal = create_journal(folder.journal().parent_path() / "absent" / "journal.db", RunId{1});
   ASSERT_FALSE(journal);
   EXPECT_EQ(journal.failure().error, Error::kIo);
+}
+
+// What a machine that lost power in the middle of a write may leave: the log ends anywhere. Whatever is read is a
+// beginning of what was written, and goes on.
+TEST(Journal, ATornTailOfItsLogCostsTheLastEntriesAlone) {
+  const Folder folder;
+  auto journal = create_journal(folder.journal(), RunId{77});
+  ASSERT_TRUE(journal);
+  for (std::uint64_t position = 1; position <= 20; ++position) ASSERT_TRUE((*journal)->append(entry_at(position)));
+  const fs::path log = folder.journal().string() + "-wal";
+  const auto bytes = fs::file_size(log);
+  ASSERT_GT(bytes, 0U);
+  const std::uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  std::uint64_t shortest = 20;
+  for (int cut = 0; cut < 30; ++cut) {
+    const Folder torn;
+    fs::copy_file(folder.journal(), torn.journal());
+    fs::copy_file(log, torn.journal().string() + "-wal");
+    fs::resize_file(torn.journal().string() + "-wal", random() % bytes);
+    auto opened = open_journal(torn.journal());
+    ASSERT_TRUE(opened) << opened.failure().message << ", seed " << seed;
+    const auto entries = (*opened)->load({}, 100);
+    ASSERT_TRUE(entries) << entries.failure().message << ", seed " << seed;
+    for (std::size_t at = 0; at < entries->size(); ++at) ASSERT_EQ((*entries)[at], entry_at(at + 1)) << "seed " << seed;
+    shortest = std::min<std::uint64_t>(shortest, entries->size());
+    EXPECT_TRUE((*opened)->append(entry_at(entries->size() + 1)));
+  }
+  EXPECT_LT(shortest, 20U) << "a test that tears nothing";
 }
 
 TEST(Journal, ATornFileIsRefused) {

@@ -1,0 +1,121 @@
+// Who leaves without anybody's work being lost (`shoal drain`, SIGTERM of a node): it finishes the step, is in no plan
+// of the next one, and is removed between the two.
+//
+//   draining ──Commit──▶ RemoveReplica ──▶ EndProcess 0                      while another replica serves the stage
+//   draining, the last of its stage ──Commit with a checkpoint, then no further Commit──▶ saved ──▶ EndProcess 0
+//
+// The last one takes nothing with it: the run goes back to that very checkpoint, as soon as somebody can load it.
+#include <algorithm>
+
+#include "runtime/base/compose.h"
+#include "runtime/cluster/supervisor.h"
+
+namespace shoal {
+
+// Those of the view that serve on; without `process`.
+bool SupervisorCore::is_served_without(StageId stage, ProcessIncarnation process) const {
+  const auto& members = view_.replicas_of(stage);
+  return std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) {
+    return is_live(member) && member.process != process && !draining_.contains(member.process);
+  });
+}
+
+std::vector<StageId> SupervisorCore::stages_of(ProcessIncarnation process) const {
+  std::vector<StageId> stages;
+  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
+    const auto& members = view_.replicas_of(StageId{stage});
+    const bool serves = std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) {
+      return member.process == process && is_live(member);
+    });
+    if (serves) stages.push_back(StageId{stage});
+  }
+  return stages;
+}
+
+// What becomes of it, for whoever asked.
+std::string SupervisorCore::drain(ProcessIncarnation process, const std::string& reason, Instant now) {
+  const std::string name = processes_.name_of(process);
+  if (draining_.contains(process)) return name + " is leaving already";
+  const auto stages = phase_ == Phase::kTraining ? stages_of(process) : std::vector<StageId>();
+  if (stages.empty()) {
+    send_away(process, reason, now);
+    return name + " served nothing and leaves";
+  }
+  draining_[process] = reason;
+  announce("draining", name, reason);
+  tell_who_is_avoided();
+  for (const StageId stage : stages) {
+    if (is_served_without(stage, process)) continue;
+    return compose(name, " is the last to serve stage ", stage, "; it leaves when its state is saved after step ",
+                   view_.committed_steps());
+  }
+  return compose(name, " leaves after step ", view_.committed_steps());
+}
+
+void SupervisorCore::tell_who_is_avoided() {
+  AvoidReplicas avoid;
+  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
+    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
+      if (draining_.contains(member.process)) avoid.replicas.push_back(member.incarnation);
+    }
+  }
+  effects_.push_back(std::move(avoid));
+}
+
+// Whether somebody who leaves is the last of a stage, and nobody is on the way to it: the next commit carries a
+// checkpoint and is followed by none.
+bool SupervisorCore::must_save_for_a_leaver() const {
+  const auto is_joined = [&](StageId stage) {
+    const auto& joiners = joins_.joiners();
+    return std::any_of(joiners.begin(), joiners.end(), [&](const auto& joiner) { return joiner.order.stage == stage; });
+  };
+  return std::any_of(draining_.begin(), draining_.end(), [&](const auto& leaver) {
+    const auto stages = stages_of(leaver.first);
+    return std::any_of(stages.begin(), stages.end(),
+                       [&](StageId stage) { return !is_served_without(stage, leaver.first) && !is_joined(stage); });
+  });
+}
+
+// Not for ever: what cannot be saved must not stop the others.
+bool SupervisorCore::is_held_for_a_leaver(Instant now) const {
+  const bool is_saving_last = saving_ && saving_->version() == view_.committed_steps();
+  return is_saving_last && now - last_commit_at_ < config_.save_within && must_save_for_a_leaver();
+}
+
+// After a commit: who is in no plan of the next step holds nothing. One that still saves goes after the next.
+void SupervisorCore::let_leavers_go(Instant now) {
+  const auto leavers = draining_;
+  for (const auto& [process, reason] : leavers) {
+    const auto stages = stages_of(process);
+    const auto is_missed = [&, leaver = process](StageId stage) {
+      return !is_served_without(stage, leaver) || is_saving(stage, leaver);
+    };
+    if (std::none_of(stages.begin(), stages.end(), is_missed)) send_away(process, reason, now);
+  }
+}
+
+// After a checkpoint of the last commit: also those whose stage goes on only with it.
+void SupervisorCore::let_saved_leavers_go(Instant now) {
+  if (phase_ != Phase::kTraining || is_last_committed_ || saved_version_ < view_.committed_steps()) return;
+  if (!must_save_for_a_leaver()) return;
+  const auto leavers = draining_;
+  votes_.clear();  // what is done of the next step goes with them
+  for (const auto& [process, reason] : leavers) send_away(process, reason, now);
+}
+
+bool SupervisorCore::is_saving(StageId stage, ProcessIncarnation process) const {
+  const auto& members = view_.replicas_of(stage);
+  return saving_ && std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) {
+           return member.process == process &&
+                  std::count(saving_->savers().begin(), saving_->savers().end(), member.incarnation) > 0;
+         });
+}
+
+// Its replicas are removed by the loss of their process, like anybody's.
+void SupervisorCore::send_away(ProcessIncarnation process, const std::string& reason, Instant now) {
+  draining_.erase(process);
+  send(to_node_agent(process), EndProcess{reason, 0});
+  lose_process(process, "it left: " + reason, now);
+}
+
+}  // namespace shoal

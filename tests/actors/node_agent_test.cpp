@@ -1,0 +1,162 @@
+// The node agent: asks to be welcomed for ever, keeps its stages when the spawner is lost, and comes back under its
+// number with what it serves.
+#include "actors/node_agent.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/base/config_file.h"
+#include "runtime/base/restart_policy.h"
+#include "tests/actors/lone_actor.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kNonce = 77;
+constexpr ProcessIncarnation kNumber{5};
+
+caf::behavior some_stage() {
+  return {[](int) {}};
+}
+
+class NodeAgentTest : public testing::Test {
+ protected:
+  NodeAgentTest() {
+    NodeAgentSettings settings;
+    settings.join.name = "node1";
+    settings.join.nonce = kNonce;
+    settings.router = lone_.router();
+    settings.start_stage = [this](const SpawnStage& order, const Config&, const Welcome&) {
+      started_.push_back(order);
+      stages_.push_back(lone_.spawn([](caf::event_based_actor*, int) { return some_stage(); }, 0));
+      return caf::actor_cast<StageActor>(stages_.back());
+    };
+    settings.end_process = [this](int status, const std::string&) { ended_ = status; };
+    agent_ = lone_.spawn(node_agent, std::move(settings));
+  }
+  void welcome(Term term, ProcessIncarnation process = kNumber, const Config& config = Config{}) {
+    lone_.give(agent_, Welcome{kNonce, process, RunId{9}, {}, term, {}, write_config(config)});
+  }
+  void spawn_stage(std::uint64_t replica, std::uint32_t branch = 0) {
+    lone_.give(agent_, SpawnStage{StageId{1}, ReplicaId{0}, Incarnation{replica}, Branch{branch}, 4, 4, false, {}});
+  }
+  void lose_spawner() { lone_.give(agent_, ProcessLost{kSpawnerProcess, "killed"}); }
+  [[nodiscard]] Join last_join() const { return lone_.sent<Join>().back(); }
+
+  LoneActor lone_;
+  NodeAgentActor agent_;
+  std::vector<SpawnStage> started_;
+  std::vector<caf::actor> stages_;
+  std::optional<int> ended_;
+};
+
+TEST_F(NodeAgentTest, AsksToJoinForEver) {
+  for (int second = 0; second < 100; ++second) lone_.advance(1s);
+  EXPECT_GT(lone_.sent<Join>().size(), 100U);
+  EXPECT_FALSE(ended_);
+}
+
+TEST_F(NodeAgentTest, ALostSpawnerEndsNoStage) {
+  welcome(Term{1});
+  spawn_stage(31);
+  lose_spawner();
+  EXPECT_FALSE(ended_);
+  EXPECT_TRUE(lone_.sent<StageEnded>().empty());
+  const Join join = last_join();
+  EXPECT_EQ(join.previous, kNumber);
+  EXPECT_EQ(join.nonce, kNonce);
+  EXPECT_EQ(join.serves, (std::vector<ServedReplica>{{StageId{1}, ReplicaId{0}, Incarnation{31}, Branch{0}, 4}}));
+  const std::size_t beats = lone_.sent<Heartbeat>().size();
+  lone_.advance(5s);
+  EXPECT_EQ(lone_.sent<Heartbeat>().size(), beats) << "nobody is there to hear them";
+  welcome(Term{2});
+  lone_.advance(2s);
+  EXPECT_GT(lone_.sent<Heartbeat>().size(), beats);
+  EXPECT_FALSE(ended_);
+}
+
+TEST_F(NodeAgentTest, AWelcomeOfAnOlderTermIsNotBelieved) {
+  welcome(Term{3});
+  lose_spawner();
+  const std::size_t joins = lone_.sent<Join>().size();
+  welcome(Term{2});
+  lone_.advance(3s);
+  EXPECT_GT(lone_.sent<Join>().size(), joins) << "it still asks";
+}
+
+TEST_F(NodeAgentTest, WhoIsGivenAnotherNumberStartsAgain) {
+  welcome(Term{1});
+  lose_spawner();
+  welcome(Term{2}, ProcessIncarnation{9});
+  EXPECT_EQ(ended_, kRejoinStatus);
+}
+
+TEST_F(NodeAgentTest, StagesThatDoNotFitTheRunAnyMoreStartAgain) {
+  welcome(Term{1});
+  lose_spawner();
+  Config changed;
+  changed.pipeline.stages = 4;
+  welcome(Term{2}, kNumber, changed);
+  EXPECT_FALSE(ended_) << "it serves nothing";
+  spawn_stage(31);
+  lose_spawner();
+  welcome(Term{3});
+  EXPECT_EQ(ended_, kRejoinStatus);
+}
+
+TEST_F(NodeAgentTest, AStageOfALaterBranchStartsWhenTheEarlierOneHasEnded) {
+  welcome(Term{1});
+  spawn_stage(31);
+  ASSERT_EQ(started_.size(), 1U);
+  spawn_stage(41, 1);
+  EXPECT_EQ(lone_.sent<StageEnded>().size(), 1U);
+  ASSERT_EQ(started_.size(), 2U);
+  EXPECT_EQ(started_[1].replica, Incarnation{41});
+}
+
+TEST_F(NodeAgentTest, EndsAStageThatNoViewKnows) {
+  welcome(Term{1});
+  spawn_stage(31);
+  spawn_stage(32);
+  lone_.give(agent_, EndStage{StageId{1}, Incarnation{31}, "it is in no view"});
+  ASSERT_EQ(lone_.sent<StageEnded>().size(), 1U);
+  EXPECT_EQ(lone_.sent<StageEnded>()[0].replica, Incarnation{31});
+  EXPECT_FALSE(ended_);
+}
+
+TEST_F(NodeAgentTest, SaysThatItLeavesUntilItIsLetGo) {
+  welcome(Term{1});
+  spawn_stage(31);
+  lone_.give(agent_, StopRequest{"SIGTERM", 0});
+  lose_spawner();
+  lone_.advance(2s);
+  EXPECT_FALSE(ended_) << "what it serves is worth a short wait";
+  const std::size_t said = lone_.sent<Leaving>().size();
+  welcome(Term{2});
+  lone_.advance(1s);
+  EXPECT_GT(lone_.sent<Leaving>().size(), said);
+  lone_.give(agent_, EndProcess{"it asked to leave", 0});
+  EXPECT_EQ(ended_, 0);
+}
+
+TEST_F(NodeAgentTest, LeavesByItselfWhenNoSpawnerAnswers) {
+  welcome(Term{1});
+  spawn_stage(31);
+  lose_spawner();
+  lone_.give(agent_, StopRequest{"SIGTERM", 0});
+  lone_.advance(10s);
+  EXPECT_EQ(ended_, 0);
+}
+
+TEST_F(NodeAgentTest, IsDoneWhenTheRunIsOver) {
+  welcome(Term{1});
+  lose_spawner();
+  lone_.give(agent_, JoinRefused{kNonce, JoinRefusal::kRunIsOver, "the run is over"});
+  EXPECT_EQ(ended_, 0);
+}
+
+}  // namespace
+}  // namespace shoal

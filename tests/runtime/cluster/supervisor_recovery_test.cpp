@@ -1,0 +1,255 @@
+// SupervisorCore while it trains: lost replicas come back, late ones hold a commit, lost checkpoints are asked for
+// again.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/supervisor_bench.h"
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Phase = SupervisorCore::Phase;
+
+SupervisorConfig long_run() {
+  SupervisorConfig config = two_by_two();
+  config.steps_target = 100;
+  return config;
+}
+
+SpawnStage last_spawn(const SupervisorBench& bench) { return bench.all<SpawnStage>().back(); }
+
+std::size_t events(const SupervisorBench& bench, const std::string& name) {
+  const auto all = bench.all<RunEvent>();
+  return static_cast<std::size_t>(std::ranges::count_if(all, [&](const RunEvent& one) { return one.event == name; }));
+}
+
+// A member says its state, the joiner says the same one.
+void say_ready(SupervisorBench& bench, const SpawnStage& joiner, std::uint64_t version, std::uint64_t digest = 5) {
+  bench.hear(StageReady{joiner.stage, joiner.donor, {}, version, 5});
+  bench.hear(StageReady{joiner.stage, joiner.replica, {}, version, digest});
+}
+
+TEST(Recovery, AStageActorThatEndedIsStartedInItsProcessBeforeAnythingElse) {
+  SupervisorBench bench(long_run());
+  bench.train();
+  const ReplicaMember ended = bench.core.view().replicas_of(StageId{1})[0];
+  bench.sent.clear();
+  bench.hear(StageEnded{StageId{1}, ended.incarnation, "a bug", {}});
+  const auto is_order = [](const Letter& letter) { return std::holds_alternative<SpawnStage>(letter.body); };
+  const auto letter = std::ranges::find_if(bench.sent, is_order);
+  ASSERT_NE(letter, bench.sent.end()) << "it waits for no tick";
+  EXPECT_EQ(letter->to, to_node_agent(ended.process));
+  const SpawnStage& order = std::get<SpawnStage>(letter->body);
+  EXPECT_EQ(order.slot, ended.slot);
+  EXPECT_EQ(order.donor, bench.core.view().replicas_of(StageId{1})[0].incarnation);
+  EXPECT_FALSE(bench.core.view().contains(ended.incarnation));
+}
+
+TEST(Recovery, AJoinerIsAddedAtTheCommittedVersionWithAMembersDigest) {
+  SupervisorBench bench(long_run());
+  bench.train();
+  bench.step();
+  bench.lose(bench.process_of(0, 0));
+  bench.join(7);
+  const SpawnStage order = last_spawn(bench);
+  EXPECT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 1U);
+  say_ready(bench, order, 1);
+  ASSERT_TRUE(bench.core.view().contains(order.replica));
+  EXPECT_EQ(bench.core.view().find(order.replica)->slot, order.slot);
+  EXPECT_EQ(events(bench, "replica_added"), 1U);
+  bench.later(seconds(1));
+  EXPECT_EQ(last_spawn(bench).replica, order.replica) << "and nobody else is started";
+}
+
+TEST(Recovery, ADigestThatDiffersIsNeverAdded) {  // S-3
+  SupervisorBench bench(long_run());
+  bench.train();
+  bench.lose(bench.process_of(0, 0));
+  bench.join(7);
+  const SpawnStage order = last_spawn(bench);
+  say_ready(bench, order, 0, 6);
+  EXPECT_FALSE(bench.core.view().contains(order.replica));
+  EXPECT_EQ(bench.all<EndStage>().back().replica, order.replica);
+  EXPECT_EQ(events(bench, "state_differs"), 1U);
+  bench.later(seconds(1));
+  EXPECT_NE(last_spawn(bench).replica, order.replica) << "it may try again";
+}
+
+TEST(Recovery, TheNextCommitWaitsForALateJoinerAndGoesOnWithoutIt) {
+  for (const bool comes : {true, false}) {
+    SupervisorBench bench(long_run());
+    bench.train();
+    bench.lose(bench.process_of(0, 0));
+    bench.join(7);
+    const SpawnStage order = last_spawn(bench);
+    bench.step();
+    bench.hear(StageReady{order.stage, order.replica, {}, 0, 5});
+    EXPECT_EQ(events(bench, "commit_held"), 1U);
+    bench.step();
+    EXPECT_EQ(bench.core.view().committed_steps(), 1U) << "held";
+    if (comes) {
+      say_ready(bench, order, 1);
+      EXPECT_TRUE(bench.core.view().contains(order.replica));
+      bench.hear(bench.vote_of(0));
+      EXPECT_EQ(bench.core.view().committed_steps(), 2U) << "the vote of its stage was void, the other one stands";
+    } else {
+      bench.later(JoinDesk::kHoldShortest + milliseconds(1));
+      EXPECT_EQ(bench.core.view().committed_steps(), 2U);
+      bench.later(milliseconds(100));
+      EXPECT_EQ(events(bench, "commit_released"), 1U);
+    }
+  }
+}
+
+TEST(Recovery, ACommitIsNotHeldForOneThatDiedMeanwhile) {
+  SupervisorBench bench(long_run());
+  bench.train();
+  bench.lose(bench.process_of(0, 0));
+  bench.join(7);
+  const SpawnStage order = last_spawn(bench);
+  bench.step();
+  bench.hear(StageReady{order.stage, order.replica, {}, 0, 5});
+  bench.step();
+  bench.hear(StageEnded{order.stage, order.replica, "a bug", {}});
+  bench.later(milliseconds(100));
+  EXPECT_EQ(bench.core.view().committed_steps(), 2U);
+}
+
+TEST(Recovery, WorkersBeyondTheReplicasStaySparesUnlessMoreAreAllowed) {
+  for (const std::uint32_t most : {0U, 3U}) {
+    SupervisorConfig config = long_run();
+    config.replicas_max = most;
+    SupervisorBench bench(config);
+    bench.train();
+    bench.join(7);
+    EXPECT_EQ(bench.all<SpawnStage>().size(), most == 3 ? 5U : 4U);
+  }
+}
+
+TEST(Recovery, WhoEndsAgainAndAgainIsStartedByItsKeeper) {
+  SupervisorBench bench(long_run());
+  bench.train();
+  const ProcessIncarnation process = bench.process_of(0, 0);
+  Incarnation replica = bench.core.view().replicas_of(StageId{0})[0].incarnation;
+  for (int end = 0; end < 4; ++end) {
+    bench.hear(StageEnded{StageId{0}, replica, "a bug", {}});
+    for (int tick = 0; tick < 10; ++tick) bench.later(milliseconds(100));
+    replica = last_spawn(bench).replica;
+  }
+  EXPECT_EQ(events(bench, "restart_budget_spent"), 1U);
+  ASSERT_EQ(bench.all<EndProcess>().size(), 1U);
+  EXPECT_EQ(bench.all<EndProcess>()[0].exit_status, 1U);
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  bench.lose(process);
+  const std::size_t spawned = bench.all<SpawnStage>().size();
+  bench.join(7);
+  EXPECT_EQ(bench.all<SpawnStage>().size(), spawned + 1) << "another worker takes over";
+}
+
+TEST(Recovery, ARollBackEndsWhoJoins) {
+  SupervisorBench bench(long_run());
+  bench.train();
+  bench.lose(bench.process_of(0, 0));
+  bench.join(7);
+  const SpawnStage order = last_spawn(bench);
+  bench.lose(bench.process_of(0, 0));
+  const auto ended = bench.all<EndStage>();
+  EXPECT_TRUE(std::ranges::any_of(ended, [&](const EndStage& one) { return one.replica == order.replica; }));
+}
+
+SupervisorConfig with_checkpoints(std::uint64_t target) {
+  SupervisorConfig config = two_by_two();
+  config.steps_target = target;
+  config.checkpoint_every = 2;
+  return config;
+}
+
+TEST(Recovery, ACheckpointWhoseSaverDiedIsCarriedByTheNextCommit) {
+  SupervisorBench bench(with_checkpoints(100));
+  bench.join(8, ProcessRole::kStorage);
+  bench.train();
+  bench.step();
+  bench.step();
+  ASSERT_FALSE(bench.last_commit().checkpoint_by.empty());
+  bench.lose(bench.process_of(0, 0));
+  bench.later(seconds(2));
+  EXPECT_EQ(events(bench, "checkpoint_repeated"), 1U);
+  bench.step();
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
+  bench.saved(3);
+  bench.later(seconds(2));
+  bench.step();
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty()) << "and the usual one";
+  bench.saved(4);
+  bench.step();
+  EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
+}
+
+TEST(Recovery, ACheckpointWaitsForStorageAndTrainingDoesNot) {
+  SupervisorBench bench(with_checkpoints(100));
+  bench.train();
+  for (int step = 0; step < 5; ++step) bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 5U);
+  EXPECT_EQ(events(bench, "checkpoint_delayed"), 1U);
+  EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
+  bench.join(8, ProcessRole::kStorage);
+  bench.step();
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
+}
+
+TEST(Recovery, TheLastCheckpointIsAskedForFromWhoeverHoldsIt) {
+  SupervisorBench bench(with_checkpoints(2));
+  bench.join(8, ProcessRole::kStorage);
+  bench.train();
+  bench.step();
+  bench.step();
+  bench.evaluated();
+  const Incarnation saver = bench.last_commit().checkpoint_by[0];
+  bench.lose(bench.core.view().process_of(saver));
+  bench.later(seconds(2));
+  const auto asked = bench.all<SaveState>();
+  ASSERT_EQ(asked.size(), 2U);
+  EXPECT_EQ(asked[0].step, 2U);
+  EXPECT_NE(asked[0].replica, saver);
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  bench.saved(2);
+  EXPECT_EQ(bench.exit_status(), 0);
+}
+
+TEST(Recovery, TheLastCheckpointWaitsForStorageToComeBack) {
+  SupervisorBench bench(with_checkpoints(2));
+  bench.join(8, ProcessRole::kStorage);
+  bench.train();
+  bench.step();
+  bench.lose(ProcessIncarnation{1});
+  bench.step();
+  bench.evaluated();
+  bench.beat({bench.process_of(0, 0), bench.process_of(0, 1), bench.process_of(1, 0), bench.process_of(1, 1)}, 30);
+  EXPECT_TRUE(bench.all<SaveState>().empty());
+  bench.join(9, ProcessRole::kStorage);
+  bench.later(milliseconds(100));
+  EXPECT_EQ(bench.all<SaveState>().size(), 2U);
+  bench.saved(2);
+  EXPECT_EQ(bench.exit_status(), 0);
+}
+
+TEST(Recovery, ALastCheckpointWithoutStorageEndsTheRunWith3InTheEnd) {
+  SupervisorBench bench(with_checkpoints(1));
+  bench.train();
+  bench.step();
+  bench.evaluated();
+  for (int second = 0; second < 130 && bench.core.phase() == Phase::kTraining; ++second) {
+    for (std::uint32_t stage = 0; stage < 2; ++stage) {
+      for (std::size_t slot = 0; slot < 2; ++slot) bench.hear(Heartbeat{bench.process_of(stage, slot), 1, 0, {}});
+    }
+    bench.later(seconds(1));
+  }
+  EXPECT_EQ(bench.exit_status(), 3);
+}
+
+}  // namespace
+}  // namespace shoal
