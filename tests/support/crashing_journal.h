@@ -23,16 +23,23 @@ struct CrashPlan {
 class CrashingJournal final : public JournalStore {
  public:
   CrashingJournal(std::shared_ptr<JournalStore> inner, std::shared_ptr<CrashPlan> plan)
-      : inner_(std::move(inner)), plan_(std::move(plan)), imagined_(inner_->last_position()) {}
+      : inner_(std::move(inner)), plan_(std::move(plan)) {}
 
   [[nodiscard]] RunId run() const override { return inner_->run(); }
-  [[nodiscard]] JournalPosition last_position() const override { return imagined_; }
+  [[nodiscard]] JournalPosition last_position() const override {
+    return imagined_.empty() ? inner_->last_position() : imagined_.back().position;
+  }
   [[nodiscard]] Status append(const JournalEntry& entry) override {
-    imagined_ = entry.position;
-    return is_written() ? inner_->append(entry) : Status(Done{});
+    if (is_written()) return inner_->append(entry);
+    imagined_.push_back(entry);
+    return Done{};
   }
   [[nodiscard]] Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) override {
-    return inner_->load(after, count_max);
+    auto entries = inner_->load(after, count_max);
+    for (const JournalEntry& entry : imagined_) {
+      if (entries && entry.position > after && entries->size() < count_max) entries->push_back(entry);
+    }
+    return entries;
   }
   [[nodiscard]] Result<IncarnationBlock> reserve(IncarnationKind kind, std::uint64_t count) override {
     if (is_written()) return inner_->reserve(kind, count);
@@ -50,7 +57,7 @@ class CrashingJournal final : public JournalStore {
 
   std::shared_ptr<JournalStore> inner_;
   std::shared_ptr<CrashPlan> plan_;
-  JournalPosition imagined_;
+  std::vector<JournalEntry> imagined_;  // what the dying process believes it has written
 };
 
 }  // namespace shoal

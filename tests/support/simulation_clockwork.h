@@ -35,17 +35,25 @@ class SimulationClockwork {
   // Gives one actor one message; if nobody has any, lets time pass to the next timeout. False: nothing will ever
   // happen.
   bool run_one();
+  // SIGSTOP and SIGCONT: a stopped actor is given no messages; what it is sent waits.
+  void stop(const caf::actor& actor) { stopped_.insert(resumable_of(actor)); }
+  void resume(const caf::actor& actor) { stopped_.erase(resumable_of(actor)); }
   // Ends it before anybody else does anything. What it had in its mailbox is lost, as with a process that dies. An
   // actor that dies alone needs another reason than `kill`, with which it would take its supervisor along.
   void end_now(const caf::actor& actor, const caf::error& reason = caf::exit_reason::kill);
 
  private:
+  [[nodiscard]] static const caf::resumable* resumable_of(const caf::actor& actor);
+  // Puts one that may run to the front of the jobs. False: there is none.
+  [[nodiscard]] bool choose_job();
+
   std::mt19937_64 random_;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;
   caf::scheduler::test_coordinator* coordinator_ = nullptr;
   Instant begin_;
   std::uint64_t messages_ = 0;
+  std::set<const caf::resumable*> stopped_;
 };
 
 }  // namespace shoal

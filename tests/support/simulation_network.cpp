@@ -25,10 +25,14 @@ struct RelayState {
 
 using Relay = caf::stateful_actor<RelayState>;
 
+[[nodiscard]] SimulatedHop hop_of(const RelayState& state) {
+  return {state.link->ports[state.side], state.link->ports[1 - state.side]};
+}
+
 void take(Relay* self, WireFrame frame) {
   auto& state = self->state;
   const Instant now = self->clock().now();
-  state.last_arrival = std::max(state.last_arrival, now + state.network->draw_delay());
+  state.last_arrival = std::max(state.last_arrival, state.network->arrival(hop_of(state)));
   state.in_flight.push_back(std::move(frame));
   self->delayed_send(self, state.last_arrival - now, Tick{});
 }
@@ -49,8 +53,9 @@ caf::behavior relay(Relay* self, SimulationNetwork* network, std::shared_ptr<Sim
   self->set_down_handler([self](const caf::down_msg&) { self->quit(caf::exit_reason::remote_link_unreachable); });
   return {[self](WireFrame& frame) {
             const auto& state = self->state;
-            const SimulatedHop hop{state.link->ports[state.side], state.link->ports[1 - state.side]};
-            for (WireFrame& carried : state.network->carry(hop, std::move(frame))) take(self, std::move(carried));
+            for (WireFrame& carried : state.network->carry(hop_of(state), std::move(frame))) {
+              take(self, std::move(carried));
+            }
           },
           [self](const Letter& letter) { take(self, self->state.network->frame_of(letter)); },
           [self](const Tick&) { arrive(self); }};
@@ -91,8 +96,17 @@ void SimulationNetwork::end(const std::shared_ptr<SimulatedLink>& link) {
 }
 
 void SimulationNetwork::break_links(SimulatedPort port) {
-  const auto touches = [port](const auto& link) { return link->ports[0] == port || link->ports[1] == port; };
-  const auto first = std::stable_partition(links_.begin(), links_.end(), [&](const auto& l) { return !touches(l); });
+  break_those([port](const SimulatedLink& link) { return link.ports[0] == port || link.ports[1] == port; });
+}
+
+void SimulationNetwork::break_links(SimulatedPort one, SimulatedPort other) {
+  break_those([one, other](const SimulatedLink& link) {
+    return std::minmax(link.ports[0], link.ports[1]) == std::minmax(one, other);
+  });
+}
+
+void SimulationNetwork::break_those(const std::function<bool(const SimulatedLink&)>& is_meant) {
+  const auto first = std::stable_partition(links_.begin(), links_.end(), [&](const auto& l) { return !is_meant(*l); });
   const std::vector<std::shared_ptr<SimulatedLink>> broken(first, links_.end());
   links_.erase(first, links_.end());
   for (const auto& link : broken) end(link);
@@ -111,6 +125,7 @@ caf::strong_actor_ptr SimulationNetwork::connect(const SimulatedHop& hop) {
   const auto from = routers_.find(hop.from);
   const auto to = routers_.find(hop.to);
   if (from == routers_.end() || to == routers_.end()) return nullptr;
+  if (is_stalled(hop) || is_stalled({hop.to, hop.from})) return nullptr;
   auto link = std::make_shared<SimulatedLink>();
   link->ports[0] = hop.from;
   link->ports[1] = hop.to;
@@ -153,9 +168,16 @@ WireFrame SimulationNetwork::frame_of(const Letter& letter) {
   return std::move(frames.front());
 }
 
-Duration SimulationNetwork::draw_delay() {
-  const auto span = static_cast<std::uint64_t>(delay_.count());
-  return span == 0 ? Duration{} : Duration(static_cast<Duration::rep>(clockwork_->draw(span)));
+bool SimulationNetwork::is_stalled(const SimulatedHop& hop) const {
+  const auto stalled = stalled_.find(hop);
+  return stalled != stalled_.end() && clockwork_->now() < stalled->second;
+}
+
+Instant SimulationNetwork::arrival(const SimulatedHop& hop) {
+  const auto slow = slow_.find(hop);
+  const auto span = static_cast<std::uint64_t>((slow == slow_.end() ? delay_ : slow->second).count());
+  const Duration delay = span == 0 ? Duration{} : Duration(static_cast<Duration::rep>(clockwork_->draw(span)));
+  return (is_stalled(hop) ? stalled_.at(hop) : clockwork_->now()) + delay;
 }
 
 }  // namespace shoal

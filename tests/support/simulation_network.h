@@ -2,8 +2,9 @@
 //
 // What a link promises is what TLS over TCP does: frames arrive whole, once and in order, each after a delay drawn from
 // the seed (so that links overtake each other), until the link breaks; then both ends hear of it and whatever was on
-// its way is lost. What is worse than that (a letter lost, doubled, forged or sent elsewhere by a faulty router) comes
-// from a LinkFault, which sees every letter and says what arrives instead.
+// its way is lost. A way from one process to another may be slow, or stalled for a time: then what is sent waits, and
+// nobody can dial across it. What is worse than that (a letter lost, doubled, forged or sent elsewhere by a faulty
+// router) comes from a LinkFault, which sees every letter and says what arrives instead.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ using SimulatedPort = std::uint16_t;
 struct SimulatedHop {
   SimulatedPort from = 0;
   SimulatedPort to = 0;
+  friend auto operator<=>(const SimulatedHop&, const SimulatedHop&) = default;
 };
 
 // What arrives instead of a letter: itself, nothing, several.
@@ -52,6 +54,13 @@ class SimulationNetwork {
   void vanish(SimulatedPort port);
   // Every link of this process breaks; it may dial and be dialled again.
   void break_links(SimulatedPort port);
+  // The links between these two break.
+  void break_links(SimulatedPort one, SimulatedPort other);
+  // Nothing gets through this way until then; the other way is open.
+  void stall(const SimulatedHop& hop, Instant until) { stalled_[hop] = until; }
+  [[nodiscard]] bool is_stalled(const SimulatedHop& hop) const;
+  // Frames take up to so long this way, for good.
+  void slow(const SimulatedHop& hop, Duration longest) { slow_[hop] = longest; }
 
   void set_fault(LinkFault fault) { fault_ = std::move(fault); }
   void set_delay(Duration longest) { delay_ = longest; }
@@ -62,10 +71,12 @@ class SimulationNetwork {
   [[nodiscard]] caf::strong_actor_ptr connect(const SimulatedHop& hop);
   [[nodiscard]] std::vector<WireFrame> carry(const SimulatedHop& hop, WireFrame frame);
   [[nodiscard]] WireFrame frame_of(const Letter& letter);
-  [[nodiscard]] Duration draw_delay();
+  // When a frame arrives that is sent this way.
+  [[nodiscard]] Instant arrival(const SimulatedHop& hop);
 
  private:
   void end(const std::shared_ptr<SimulatedLink>& link);
+  void break_those(const std::function<bool(const SimulatedLink&)>& is_meant);
 
   SimulationClockwork* clockwork_;
   std::map<SimulatedPort, caf::actor> routers_;
@@ -74,6 +85,8 @@ class SimulationNetwork {
   SimulatedPort spawner_ = 0;
   LinkFault fault_;
   Duration delay_ = std::chrono::milliseconds(3);
+  std::map<SimulatedHop, Duration> slow_;
+  std::map<SimulatedHop, Instant> stalled_;
   std::uint64_t transfers_ = std::uint64_t{1} << 40;  // beyond those of any router
 };
 

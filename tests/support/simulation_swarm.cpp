@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 
 constexpr RunId kRunOfSimulation{77};
 constexpr auto kKeeperPause = 500ms;
+constexpr Duration kSilenceMax = DetectorLimits{}.dead_after;  // of a link, as the transport does it
 constexpr std::uint64_t kMessagesMax = 3'000'000;
 constexpr auto kTimeMax = 1h;
 const char* const kSpawner = "spawner";
@@ -86,8 +87,10 @@ void keep_lines(SwarmRecord& record, const std::vector<MetricsOutput>& outputs) 
 }
 
 [[nodiscard]] WrittenLines written_lines(const SwarmRecord& record) {
-  if (record.lines.empty()) return {};
-  return {WrittenStep{Branch{record.lines.back().branch}, StepId{record.lines.back().step}}, {}};
+  WrittenLines written;
+  if (record.lines.empty()) return written;
+  written.step = WrittenStep{Branch{record.lines.back().branch}, StepId{record.lines.back().step}};
+  return written;
 }
 
 // The core is real, the file is the record.
@@ -322,6 +325,9 @@ void SimulatedSwarm::end_process(const std::string& name) {
 
 void SimulatedSwarm::keep_processes() {
   if (crash_->is_dead && processes_.contains(kSpawner)) kill(kSpawner);
+  while (!agenda_.empty() && agenda_.begin()->first <= clockwork_.now()) {
+    agenda_.extract(agenda_.begin()).mapped()();
+  }
   for (const Ending& ending : std::exchange(endings_, {})) {
     const auto found = processes_.find(ending.process);
     if (found == processes_.end() || found->second.port != ending.port) continue;
@@ -341,8 +347,10 @@ void SimulatedSwarm::keep_processes() {
 bool SimulatedSwarm::run_one() {
   if (record_->end) return false;
   const bool has_run = clockwork_.run_one();
-  if (!has_run && start_due_.empty()) return false;
-  if (!has_run) start_due_.begin()->second = clockwork_.now();  // no actor is left for whom time would pass
+  if (!has_run && start_due_.empty() && agenda_.empty()) return false;
+  // No actor is left for whom time would pass.
+  if (!has_run && !start_due_.empty()) start_due_.begin()->second = clockwork_.now();
+  if (!has_run && !agenda_.empty()) agenda_.extract(agenda_.begin()).mapped()();
   keep_processes();
   return true;
 }
@@ -385,6 +393,39 @@ void SimulatedSwarm::kill(const std::string& process) {
 void SimulatedSwarm::kill_at_write(std::uint64_t write, WriteFate fate) { *crash_ = CrashPlan{write, fate, false}; }
 
 void SimulatedSwarm::cut(const std::string& process) { network_.break_links(processes_.at(process).port); }
+
+void SimulatedSwarm::cut(const std::string& one, const std::string& other) {
+  network_.break_links(port_of(one), port_of(other));
+}
+
+std::vector<caf::actor> SimulatedSwarm::actors_of(const std::string& process) const {
+  const Process& one = processes_.at(process);
+  std::vector<caf::actor> actors = one.actors;
+  actors.insert(actors.end(), one.stages.begin(), one.stages.end());
+  for (const auto& [child, actor] : children_) {
+    if (process == kSpawner) actors.push_back(actor);
+  }
+  return actors;
+}
+
+void SimulatedSwarm::pause(const std::string& process, Duration time) {
+  const auto actors = actors_of(process);
+  for (const auto& actor : actors) clockwork_.stop(actor);
+  const auto resume = [this, actors] {
+    for (const auto& actor : actors) clockwork_.resume(actor);
+  };
+  const Instant now = clockwork_.now();
+  agenda_.emplace(now + time, resume);
+  if (time < kSilenceMax) return;
+  agenda_.emplace(now + kSilenceMax, [this, port = port_of(process)] { network_.break_links(port); });
+}
+
+void SimulatedSwarm::stall(const std::string& from, const std::string& to, Duration time) {
+  const SimulatedHop hop{port_of(from), port_of(to)};
+  network_.stall(hop, clockwork_.now() + time);
+  if (time < kSilenceMax) return;
+  agenda_.emplace(clockwork_.now() + kSilenceMax, [this, hop] { network_.break_links(hop.from, hop.to); });
+}
 
 bool SimulatedSwarm::kill_child(const std::string& actor) {
   const auto found = children_.find(actor);

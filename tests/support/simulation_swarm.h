@@ -70,6 +70,7 @@ class SimulatedSwarm {
 
   [[nodiscard]] SimulationNetwork& network() { return network_; }
   [[nodiscard]] SimulationClockwork& clockwork() { return clockwork_; }
+  [[nodiscard]] const SimulationClockwork& clockwork() const { return clockwork_; }
   [[nodiscard]] const SwarmShape& shape() const { return shape_; }
   [[nodiscard]] const SwarmRecord& record() const { return *record_; }
   [[nodiscard]] std::vector<JournalEntry> journal() const;
@@ -77,7 +78,7 @@ class SimulatedSwarm {
   [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
 
-  // Names of the processes that live: node1 .. nodeN, storage.
+  // Names of the processes that live: node1 .. nodeN, storage; not the spawner.
   [[nodiscard]] std::vector<std::string> processes() const;
   [[nodiscard]] bool is_alive(const std::string& process) const { return processes_.contains(process); }
   // SIGKILL: its actors end at once, its links break; its keeper starts it again half a second later. "spawner" too.
@@ -86,6 +87,12 @@ class SimulatedSwarm {
   void kill_at_write(std::uint64_t write, WriteFate fate);
   // The links of a process break; it lives and dials again.
   void cut(const std::string& process);
+  // Those between two processes.
+  void cut(const std::string& one, const std::string& other);
+  // SIGSTOP, and SIGCONT after that time. Its links break when it was silent for as long as the transport allows.
+  void pause(const std::string& process, Duration time);
+  // Nothing gets through from one to the other for so long; links that it makes silent for too long break.
+  void stall(const std::string& from, const std::string& to, Duration time);
   // Ends one actor of the spawner: "data_loader" or "sync_group/N". False: there is none now.
   bool kill_child(const std::string& actor);
   // Ends one stage actor of a process. False: it has none now.
@@ -115,6 +122,7 @@ class SimulatedSwarm {
   [[nodiscard]] StageActor start_stage(const std::string& name, const RouterActor& mail, const SpawnStage& order,
                                        const Welcome& welcome);
   void end_process(const std::string& name);
+  [[nodiscard]] std::vector<caf::actor> actors_of(const std::string& process) const;
   void keep_processes();
 
   SwarmShape shape_;
@@ -129,8 +137,9 @@ class SimulatedSwarm {
   SimulatedPort ports_ = 0;
   std::map<std::string, Process> processes_;
   std::map<std::string, caf::actor> children_;
-  std::vector<Ending> endings_;               // said by actors during the current message
-  std::map<std::string, Instant> start_due_;  // by their keepers
+  std::vector<Ending> endings_;                           // said by actors during the current message
+  std::map<std::string, Instant> start_due_;              // by their keepers
+  std::multimap<Instant, std::function<void()>> agenda_;  // what faults bring about later
 };
 
 }  // namespace shoal

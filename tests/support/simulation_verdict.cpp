@@ -128,9 +128,30 @@ std::vector<std::string> line_violations(const SimulatedSwarm& swarm) {
   return found;
 }
 
+namespace {
+
+[[nodiscard]] Violations safety_violations(const SimulatedSwarm& swarm) {
+  Violations all = journal_violations(swarm);
+  for (auto& violation : weight_violations(swarm)) all.push_back(std::move(violation));
+  for (auto& violation : number_violations(swarm)) all.push_back(std::move(violation));
+  for (auto& violation : line_violations(swarm)) all.push_back(std::move(violation));
+  return all;
+}
+
+[[nodiscard]] std::string tell(const SimulatedSwarm& swarm, const Violations& all) {
+  if (all.empty()) return {};
+  std::string text = describe_run(swarm);
+  for (const std::string& violation : all) text += "  VIOLATION " + violation + "\n";
+  return text;
+}
+
+}  // namespace
+
 std::string describe_run(const SimulatedSwarm& swarm) {
   std::string text = compose("seed ", swarm.seed(), ", ", swarm.shape().stages, "x", swarm.shape().replicas, "\n");
   if (const auto& end = swarm.record().end) text += compose("ended with ", end->exit_status, ": ", end->reason, "\n");
+  const double seconds = milliseconds(swarm.clockwork().elapsed()) / 1000;
+  text += compose("after ", seconds, " s and ", swarm.clockwork().messages(), " messages\n");
   const auto entries = swarm.journal();
   for (std::size_t at = entries.size() - std::min(entries.size(), kLastShown); at < entries.size(); ++at) {
     text += compose("  journal ", entries[at].position, ": ", describe(entries[at]), "\n");
@@ -144,10 +165,7 @@ std::string describe_run(const SimulatedSwarm& swarm) {
 }
 
 std::string violations(const SimulatedSwarm& swarm) {
-  Violations all = journal_violations(swarm);
-  for (auto& violation : weight_violations(swarm)) all.push_back(std::move(violation));
-  for (auto& violation : number_violations(swarm)) all.push_back(std::move(violation));
-  for (auto& violation : line_violations(swarm)) all.push_back(std::move(violation));
+  Violations all = safety_violations(swarm);
   const std::size_t lines = swarm.record().lines.size();
   const SwarmRecord& record = swarm.record();
   if (!record.end) all.push_back("L-1: the run hangs");
@@ -156,10 +174,18 @@ std::string violations(const SimulatedSwarm& swarm) {
                                    [&](const auto& one) { return one.first.first == swarm.shape().steps; });
   if (static_cast<std::uint32_t>(saved) != swarm.shape().stages) all.push_back("not every stage's weights were saved");
   if (record.end && lines < swarm.shape().steps) all.push_back(compose("metrics: only ", lines, " lines"));
-  if (all.empty()) return {};
-  std::string text = describe_run(swarm);
-  for (const std::string& violation : all) text += "  VIOLATION " + violation + "\n";
-  return text;
+  return tell(swarm, all);
+}
+
+bool lost_its_last_checkpoint(const SimulatedSwarm& swarm) {
+  const auto& end = swarm.record().end;
+  View view;
+  for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
+  return end && end->exit_status == 3 && view.committed_steps() == swarm.shape().steps;
+}
+
+std::string violations_but_for_the_end(const SimulatedSwarm& swarm) {
+  return lost_its_last_checkpoint(swarm) ? tell(swarm, safety_violations(swarm)) : violations(swarm);
 }
 
 }  // namespace shoal
