@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -19,14 +21,44 @@ namespace shoal {
   return text != nullptr && *text != '\0' ? std::stoull(text) : otherwise;
 }
 
-// Calls `run` with each seed; stops at the first one that fails, so that its story is the last thing printed.
-inline void for_each_seed(std::uint64_t usual_count, const std::function<void(std::uint64_t)>& run) {
+// Calls `run` with each seed; stops at the first one that fails, so that its story is the last thing printed. How many
+// it ran: what a test expects of all of them together must hold for any number.
+inline std::uint64_t for_each_seed(std::uint64_t usual_count, const std::function<void(std::uint64_t)>& run) {
   const std::uint64_t first = number_from_environment("SIMULATION_SEED", 1);
   const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", usual_count);
-  for (std::uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
+  std::uint64_t seed = first;
+  for (; seed < first + count && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("see it again: tests/simulate --seeds 1 --seed " + std::to_string(seed));
     run(seed);
   }
+  const char* tally = std::getenv("SIMULATION_TALLY");  // tests/simulate adds them up
+  if (tally != nullptr) std::ofstream(tally, std::ios::app) << seed - first << '\n';
+  return seed - first;
+}
+
+// The test's own choices; the swarm's are drawn inside it from the same seed. `salt`: another one for each test file.
+class Chance {
+ public:
+  Chance(std::uint64_t seed, std::uint64_t salt) : random_(seed * 0x9E3779B97F4A7C15ULL + salt) {}
+  [[nodiscard]] std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+[[nodiscard]] inline std::vector<std::string> nodes_of(const SimulatedSwarm& swarm) {
+  auto names = swarm.processes();
+  std::erase(names, "storage");
+  return names;
+}
+
+[[nodiscard]] inline SwarmShape shape_of(std::uint32_t stages, std::uint32_t replicas,
+                                         std::uint64_t checkpoint_every = 0) {
+  SwarmShape shape;
+  shape.stages = stages;
+  shape.replicas = replicas;
+  shape.checkpoint_every = checkpoint_every;
+  return shape;
 }
 
 // Messages of an undisturbed run: faults fall anywhere among them.

@@ -10,25 +10,12 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kSeeds = 200;
+constexpr std::uint64_t kSeeds = 120;
 
-struct Chance {
-  std::mt19937_64 random;
-  explicit Chance(std::uint64_t seed) : random(seed * 0x9E3779B97F4A7C15ULL + 3) {}
-  [[nodiscard]] std::uint64_t below(std::uint64_t bound) { return random() % bound; }
-};
-
-[[nodiscard]] SwarmShape shape_of(std::uint32_t stages, std::uint32_t replicas, std::uint64_t checkpoint_every = 0) {
-  SwarmShape shape;
-  shape.stages = stages;
-  shape.replicas = replicas;
-  shape.checkpoint_every = checkpoint_every;
-  return shape;
-}
+constexpr std::uint64_t kSalt = 3;
 
 [[nodiscard]] std::string a_node(const SimulatedSwarm& swarm, Chance& chance) {
-  auto names = swarm.processes();
-  std::erase(names, "storage");
+  const auto names = nodes_of(swarm);
   return names.empty() ? std::string() : names[chance.below(names.size())];
 }
 
@@ -38,30 +25,16 @@ struct Chance {
   return view.branch();
 }
 
-// What was to save it, or the disk, came back after the last commit: the run ends with status 3, to be resumed.
-[[nodiscard]] bool lost_its_last_checkpoint(const SimulatedSwarm& swarm) {
-  const auto& end = swarm.record().end;
-  View view;
-  for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
-  return end && end->exit_status == 3 && view.committed_steps() == swarm.shape().steps;
-}
-
+// What was to save it, or the disk, may come back only after the last commit.
 void expect_right(const SimulatedSwarm& swarm, const std::string& trace) {
-  if (!lost_its_last_checkpoint(swarm)) {
-    EXPECT_EQ(violations(swarm), "") << trace;
-    return;
-  }
-  EXPECT_THAT(journal_violations(swarm), testing::IsEmpty()) << trace;
-  EXPECT_THAT(weight_violations(swarm), testing::IsEmpty()) << trace;
-  EXPECT_THAT(number_violations(swarm), testing::IsEmpty()) << trace;
-  EXPECT_THAT(line_violations(swarm), testing::IsEmpty()) << trace;
+  EXPECT_EQ(violations_but_for_the_end(swarm), "") << trace;
 }
 
 TEST(SpawnerKilled, AtAnyMessageLosesNothing) {
   const SwarmShape shape = shape_of(2, 2);
   const std::uint64_t messages = messages_of_undisturbed(shape);
   for_each_seed(kSeeds, [&](std::uint64_t seed) {
-    Chance chance(seed);
+    Chance chance(seed, kSalt);
     SimulatedSwarm swarm(shape, seed);
     const std::uint64_t at = chance.below(messages);
     if (run_to_message(swarm, at)) swarm.kill("spawner");
@@ -75,7 +48,7 @@ TEST(SpawnerKilled, AgainAndAgain) {
   const SwarmShape shape = shape_of(2, 2, 3);
   const std::uint64_t messages = messages_of_undisturbed(shape);
   for_each_seed(kSeeds / 2, [&](std::uint64_t seed) {
-    Chance chance(seed);
+    Chance chance(seed, kSalt);
     SimulatedSwarm swarm(shape, seed);
     std::uint64_t at = 0;
     for (int kill = 0; kill < 4; ++kill) {
@@ -92,7 +65,7 @@ TEST(SpawnerKilled, AgainAndAgain) {
 TEST(SpawnerKilled, AtAnyWriteOfItsJournal) {
   const SwarmShape shape = shape_of(2, 2);
   for_each_seed(kSeeds, [&](std::uint64_t seed) {
-    Chance chance(seed);
+    Chance chance(seed, kSalt);
     SimulatedSwarm swarm(shape, seed);
     swarm.kill_at_write(1 + chance.below(22), chance.below(2) == 0 ? WriteFate::kLost : WriteFate::kDurable);
     swarm.run();
@@ -104,7 +77,7 @@ TEST(SpawnerKilled, TogetherWithANode) {
   const SwarmShape shape = shape_of(2, 2, 3);
   const std::uint64_t messages = messages_of_undisturbed(shape);
   for_each_seed(kSeeds / 2, [&](std::uint64_t seed) {
-    Chance chance(seed);
+    Chance chance(seed, kSalt);
     SimulatedSwarm swarm(shape, seed);
     const std::uint64_t at = chance.below(messages);
     const std::uint64_t later = chance.below(300);
@@ -121,7 +94,7 @@ TEST(SpawnerKilled, TogetherWithStorage) {
   const SwarmShape shape = shape_of(2, 2, 3);
   const std::uint64_t messages = messages_of_undisturbed(shape);
   for_each_seed(kSeeds / 4, [&](std::uint64_t seed) {
-    Chance chance(seed);
+    Chance chance(seed, kSalt);
     SimulatedSwarm swarm(shape, seed);
     const std::uint64_t at = chance.below(messages * 3 / 4);
     if (run_to_message(swarm, at)) {
@@ -137,7 +110,7 @@ TEST(SpawnerKilled, WhileAllItsLinksWereCut) {
   const SwarmShape shape = shape_of(2, 2);
   const std::uint64_t messages = messages_of_undisturbed(shape);
   for_each_seed(kSeeds / 4, [&](std::uint64_t seed) {
-    Chance chance(seed);
+    Chance chance(seed, kSalt);
     SimulatedSwarm swarm(shape, seed);
     const std::uint64_t at = chance.below(messages);
     if (run_to_message(swarm, at)) {
@@ -153,7 +126,7 @@ TEST(RolledBack, AStageThatLostItsOnlyReplica) {
   const SwarmShape shape = shape_of(2, 1, 3);
   const std::uint64_t messages = messages_of_undisturbed(shape);
   for_each_seed(kSeeds, [&](std::uint64_t seed) {
-    Chance chance(seed);
+    Chance chance(seed, kSalt);
     SimulatedSwarm swarm(shape, seed);
     const std::uint64_t at = chance.below(messages * 3 / 4);
     const std::string node = run_to_message(swarm, at) ? a_node(swarm, chance) : std::string();
@@ -167,7 +140,7 @@ TEST(RolledBack, AllReplicasOfBothStages) {
   const SwarmShape shape = shape_of(2, 2, 3);
   const std::uint64_t messages = messages_of_undisturbed(shape);
   for_each_seed(kSeeds / 2, [&](std::uint64_t seed) {
-    Chance chance(seed);
+    Chance chance(seed, kSalt);
     SimulatedSwarm swarm(shape, seed);
     const std::uint64_t at = chance.below(messages * 3 / 4);
     if (run_to_message(swarm, at)) {
@@ -185,7 +158,7 @@ TEST(RolledBack, AgainWhileItIsUnderWayAndTheSpawnerInTheMiddleOfIt) {
   const SwarmShape shape = shape_of(2, 1, 2);
   const std::uint64_t messages = messages_of_undisturbed(shape);
   for_each_seed(kSeeds, [&](std::uint64_t seed) {
-    Chance chance(seed);
+    Chance chance(seed, kSalt);
     SimulatedSwarm swarm(shape, seed);
     std::uint64_t at = chance.below(messages * 3 / 4);
     for (int fault = 0; fault < 4; ++fault) {

@@ -2,7 +2,7 @@
 // the order of messages; and a seed replays.
 #include <gtest/gtest.h>
 
-#include "tests/support/simulation_verdict.h"
+#include "tests/simulation/seeds.h"
 
 namespace shoal {
 namespace {
@@ -12,7 +12,7 @@ constexpr std::uint64_t kSeeds = 5;
 class EveryShape : public testing::TestWithParam<std::pair<std::uint32_t, std::uint32_t>> {};
 
 TEST_P(EveryShape, TrainsEachMicrobatchOnceToTheWeightsOfOneProcess) {
-  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for_each_seed(kSeeds, [](std::uint64_t seed) {
     SwarmShape shape;
     shape.stages = GetParam().first;
     shape.replicas = GetParam().second;
@@ -21,7 +21,7 @@ TEST_P(EveryShape, TrainsEachMicrobatchOnceToTheWeightsOfOneProcess) {
     swarm.run();
     EXPECT_EQ(violations(swarm), "");
     EXPECT_EQ(swarm.record().reports.size(), shape.steps * shape.stages * shape.replicas) << "seed " << seed;
-  }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulation, EveryShape,

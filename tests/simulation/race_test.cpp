@@ -1,0 +1,84 @@
+// What comes late must not count: a part of a sum that was given up, an answer after the manifest. Slow ways make both
+// come late; they are two of the planted bugs.
+#include <gtest/gtest.h>
+
+#include "runtime/cluster/view.h"
+#include "tests/simulation/faults.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kSeeds = 50;
+constexpr std::uint64_t kSalt = 5;
+
+[[nodiscard]] View view_of(const SimulatedSwarm& swarm) {
+  View view;
+  for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
+  return view;
+}
+
+// From every replica of one stage to every one of the other; the same stage: among themselves.
+void slow_ways(SimulatedSwarm& swarm, StageId from, StageId to, Duration longest) {
+  const View view = view_of(swarm);
+  for (const ReplicaMember& one : view.replicas_of(from)) {
+    for (const ReplicaMember& other : view.replicas_of(to)) {
+      const auto begin = swarm.port_of(one.process);
+      const auto end = swarm.port_of(other.process);
+      if (begin && end && begin != end) swarm.network().slow({*begin, *end}, longest);
+    }
+  }
+}
+
+[[nodiscard]] bool run_to_letter(SimulatedSwarm& swarm, const LetterWatch& watch, std::string_view kind,
+                                 std::uint64_t count) {
+  while (watch.seen(kind) < count) {
+    if (!swarm.run_one()) return false;
+  }
+  return true;
+}
+
+void end_stage_of(SimulatedSwarm& swarm, ProcessIncarnation process) {
+  for (const std::string& node : nodes_of(swarm)) {
+    if (swarm.port_of(node) == swarm.port_of(process)) (void)swarm.kill_stage(node);
+  }
+}
+
+// One of three replicas ends while their sum is under way; the others' parts are still on theirs when the next begins.
+TEST(LatePart, OfASumThatWasGivenUpCountsInNoOther) {
+  for_each_seed(kSeeds, [](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    const LetterWatch watch;
+    SwarmShape shape = shape_of(2, 3);
+    shape.filter = watch.filter();
+    SimulatedSwarm swarm(shape, seed);
+    const StageId stage{static_cast<std::uint32_t>(chance.below(2))};
+    bool is_running = run_to_letter(swarm, watch, "Part", 1 + chance.below(40));
+    slow_ways(swarm, stage, stage, 300ms);
+    is_running = is_running && run_to_letter(swarm, watch, "Part", watch.seen("Part") + 1 + chance.below(10));
+    const auto members = view_of(swarm).replicas_of(stage);
+    if (is_running && !members.empty()) end_stage_of(swarm, members[chance.below(members.size())].process);
+    swarm.run();
+    EXPECT_EQ(violations_but_for_the_end(swarm), "");
+  });
+}
+
+// Two replicas of the first stage wait for the answer to one microbatch, and it comes late to one of them.
+TEST(LateAnswer, ToADoubledMicrobatchIsInNoSum) {
+  for_each_seed(kSeeds, [](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    const LetterWatch watch;
+    SwarmShape shape = shape_of(2, 2);
+    shape.filter = watch.filter();
+    SimulatedSwarm swarm(shape, seed);
+    const bool is_running = run_to_letter(swarm, watch, "Forward", 1 + chance.below(60));
+    slow_ways(swarm, StageId{1}, StageId{0}, 20ms);
+    if (is_running) (void)double_a_forward(swarm, chance);
+    swarm.run();
+    EXPECT_EQ(violations_but_for_the_end(swarm), "");
+  });
+}
+
+}  // namespace
+}  // namespace shoal
