@@ -15,6 +15,14 @@ constexpr std::size_t kMeaningColumn = 28;
 
 bool looks_like_option(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
 
+// No option is called so: it is a value, whose refusal names the option.
+bool looks_like_negative_number(std::string_view word) {
+  const auto is_part = [](char c) { return (c >= '0' && c <= '9') || c == '.'; };
+  return looks_like_option(word) && is_part(word[1]);
+}
+
+std::string shown(const std::string& value) { return value.empty() ? "''" : value; }
+
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
   Number number{};
@@ -101,7 +109,9 @@ class OptionReader {
     return Done{};
   }
 
-  [[nodiscard]] bool has_value_next() const { return next_ < words_.size() && !looks_like_option(words_[next_]); }
+  [[nodiscard]] bool has_value_next() const {
+    return next_ < words_.size() && (!looks_like_option(words_[next_]) || looks_like_negative_number(words_[next_]));
+  }
 
   Failure unknown(const std::string& name) const {
     std::vector<std::string> names{"--help"};
@@ -137,7 +147,7 @@ Result<std::optional<std::uint64_t>> Options::count(std::string_view name, std::
   if (!text) return std::optional<std::uint64_t>();
   const auto number = number_in<std::uint64_t>(*text);
   if (number && *number >= least) return number;
-  return fail(Error::kUsage, compose(name, " ", *text, ": expected a whole number of at least ", least));
+  return fail(Error::kUsage, compose(name, " ", shown(*text), ": expected a whole number of at least ", least));
 }
 
 Result<std::optional<double>> Options::number(std::string_view name, double least) const {
@@ -145,7 +155,7 @@ Result<std::optional<double>> Options::number(std::string_view name, double leas
   if (!text) return std::optional<double>();
   const auto number = number_in<double>(*text);
   if (number && std::isfinite(*number) && *number >= least) return number;
-  return fail(Error::kUsage, compose(name, " ", *text, ": expected a number of at least ", least));
+  return fail(Error::kUsage, compose(name, " ", shown(*text), ": expected a number of at least ", least));
 }
 
 Result<Options> parse_options(const CommandSpec& command, const std::vector<std::string>& arguments) {

@@ -69,6 +69,19 @@ TEST(Options, NumbersAreCheckedWithTheirOption) {
   EXPECT_FALSE(parse_options(command_named("node"), {"--grace", "inf"})->number("--grace", 0).ok());
 }
 
+TEST(Options, ANegativeNumberIsAValueAndRefusedWithItsOption) {
+  const auto options = parse_options(command_named("train"), {"--steps", "-1", "--nodes", "-0.5"});
+  ASSERT_TRUE(options.ok()) << options.failure().message;
+  EXPECT_THAT(options->count("--steps", 1).failure().message,
+              AllOf(HasSubstr("--steps -1"), HasSubstr("whole number of at least 1")));
+  EXPECT_THAT(options->count("--nodes", 1).failure().message, HasSubstr("--nodes -0.5"));
+  EXPECT_FALSE(parse_options(command_named("node"), {"--grace", "-.5"})->number("--grace", 0).ok());
+  EXPECT_THAT(parse_options(command_named("train"), {"--steps="})->count("--steps", 1).failure().message,
+              HasSubstr("--steps ''"));
+  EXPECT_THAT(refusal("train", {"--steps", "--single"}), HasSubstr("--steps needs a value: N"))
+      << "an option is still no value";
+}
+
 TEST(Options, HelpNamesEverythingThatThisVersionHas) {
   for (const auto& command : commands()) {
     const std::string help = help_text(command);
