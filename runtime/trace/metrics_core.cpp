@@ -2,6 +2,7 @@
 #include "runtime/trace/metrics_core.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "runtime/base/compose.h"
@@ -23,9 +24,25 @@ void add(TimeBreakdown& sum, const TimeBreakdown& part) {
   sum.apply += part.apply;
 }
 
+using TimeParts = std::array<double*, 7>;
+
+TimeParts parts_of(TimeBreakdown& time) {
+  return {&time.wait, &time.commit, &time.wire, &time.reduce, &time.apply, &time.forward, &time.backward};
+}
+
 void divide(TimeBreakdown& sum, double count) {
-  for (double* part : {&sum.forward, &sum.backward, &sum.wire, &sum.wait, &sum.reduce, &sum.commit, &sum.apply}) {
-    *part /= count;
+  for (double* part : parts_of(sum)) *part /= count;
+}
+
+// A replica measures from apply to apply, the journal from commit to commit. What they differ by, the replicas waited
+// at one end more or less than they know, so it is waiting that is corrected first, and the parts add up to the step.
+void fit(TimeBreakdown& time, double step_ms) {
+  double missing = step_ms;
+  for (const double* part : parts_of(time)) missing -= *part;
+  for (double* part : parts_of(time)) {
+    const double corrected = std::max(0.0, *part + missing);
+    missing -= corrected - *part;
+    *part = corrected;
   }
 }
 
@@ -183,7 +200,10 @@ void MetricsCore::close_ready(std::vector<MetricsOutput>& out) {
 }
 
 void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
-  if (pending.report_count > 0) divide(pending.record.time, pending.report_count);
+  if (pending.report_count > 0) {
+    divide(pending.record.time, pending.report_count);
+    fit(pending.record.time, pending.record.step_ms);
+  }
   if (!pending.is_disturbed && pending.record.retried == 0 && pending.record.step_ms > 0) {
     undisturbed_rates_.push_back(1000.0 * static_cast<double>(pending.record.tokens) / pending.record.step_ms);
     if (undisturbed_rates_.size() > kRatesMax) undisturbed_rates_.pop_front();

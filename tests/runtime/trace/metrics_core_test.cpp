@@ -176,6 +176,26 @@ TEST(Metrics, ASkippedStepSaysWhy) {
   EXPECT_EQ(*record.skipped, "wte.weight, microbatch 3");
 }
 
+// A replica measures from apply to apply, the journal from commit to commit.
+TEST(Metrics, TheTimesOfAStepAddUpToIt) {
+  for (const Duration took : {600ms, 250ms, 200ms, 100ms}) {
+    TrackedRun run;
+    run.commit(0, took);
+    const auto record = all_of<StepRecord>(run.report_all(0)).at(0);
+    const TimeBreakdown& time = record.time;
+    EXPECT_NEAR(time.forward + time.wait, record.step_ms, 1e-9) << "measured were 250 ms";
+    EXPECT_NEAR(time.forward, std::min(250.0, record.step_ms), 1e-9);
+  }
+}
+
+TEST(Metrics, AStepThatNobodyMeasuredHasNoTimes) {
+  TrackedRun run;
+  run.commit(0);
+  const auto records = all_of<StepRecord>(run.core.on(RunEvent{"stopped", "hash", "signal", 1}));
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].time.wait, 0);
+}
+
 TEST(Metrics, OldEntriesOfAResumedJournalGiveNoRecords) {
   TrackedRun run(6);
   EXPECT_TRUE(run.commit(0).empty());
