@@ -189,6 +189,7 @@ Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const 
   auto authority = Authority::open(run.certs());
   if (!authority) return authority.failure();
   EnrolmentHooks hooks;
+  settings.core.tokens_per_step = planned_tokens(parts.config);
   hooks.rendezvous = [rendezvous] { return rendezvous; };
   hooks.name_allowed = name_allowed;
   hooks.now = [] { return std::chrono::system_clock::now(); };

@@ -80,12 +80,12 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   apply(entry);
   stop_waiting_for(entry);
   if (filled) {
-    filled->tokens_total = view_.tokens_total();
+    filled->tokens_total = tokens_total();
     out.emplace_back(std::move(*filled));
   }
   if (!is_new) return given(std::move(out));
   if (commit != nullptr) {
-    pending_.back().record.tokens_total = view_.tokens_total();
+    pending_.back().record.tokens_total = tokens_total();
     close_ready(out);
     return given(std::move(out));
   }
@@ -240,7 +240,7 @@ std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event) {
   FinalRecord final_record;
   final_record.event = event.event;
   final_record.steps = view_.committed_steps();
-  final_record.tokens_total = view_.tokens_total();
+  final_record.tokens_total = tokens_total();
   final_record.goodput = goodput();
   final_record.lost_tokens = tokens_lost_;
   final_record.weights_sha256 = event.subject;
@@ -258,3 +258,8 @@ double MetricsCore::goodput() const {
 }
 
 }  // namespace shoal
+std::uint64_t MetricsCore::tokens_total() const {
+  const std::uint64_t journaled = view_.tokens_total();
+  return journaled > 0 ? journaled : view_.committed_steps() * config_.tokens_per_step;
+}
+

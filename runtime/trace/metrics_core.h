@@ -26,6 +26,7 @@ namespace shoal {
 
 struct MetricsConfig {
   std::uint32_t sequences_per_step = 0;
+  std::uint64_t tokens_per_step = 0;  // planned: what a step that the journal lacks counts (one process trained it)
 };
 
 // The last step record that is in metrics.jsonl.
@@ -85,6 +86,7 @@ class MetricsCore {
   void close(Pending&& pending, std::vector<MetricsOutput>& out);
   [[nodiscard]] std::vector<MetricsOutput> given(std::vector<MetricsOutput> out);
   [[nodiscard]] double goodput() const;
+  [[nodiscard]] std::uint64_t tokens_total() const;
 
   MetricsConfig config_;
   View view_;

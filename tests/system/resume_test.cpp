@@ -75,6 +75,20 @@ TEST(Resume, GoesOnWithAPipelineAfterAPipelineAndASingleProcess) {
   EXPECT_EQ(scene.records().finals.back().tokens_total, scene.records("whole").finals.back().tokens_total);
 }
 
+// Nothing is trained any more, and the last line says the same again.
+TEST(Resume, OfAFinishedRunSaysTheSameAgain) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 2), {"--single"})), 0);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--single"}, {}, {"--single"}}) {
+    ASSERT_EQ(scene.run_to_end(resumed(scene, words)), 0);
+    const auto finals = scene.records().finals;
+    EXPECT_EQ(finals.back().steps, 20U);
+    EXPECT_EQ(finals.back().tokens_total, finals.front().tokens_total);
+    EXPECT_EQ(finals.back().weights_sha256, finals.front().weights_sha256);
+  }
+  EXPECT_EQ(scene.records().steps.size(), 20U);
+}
+
 TEST(Resume, GoesOnAfterASignal) {
   ProcessScene scene;
   SmallRun longer = whole_run(2, 2);

@@ -366,5 +366,17 @@ TEST(Metrics, TheLastRecordFollowsEverythingThatWaits) {
   EXPECT_EQ(last.weights_sha256, "abc");
 }
 
+// `train --single` trained them: no journal has them.
+TEST(Metrics, StepsThatNoJournalHasCountAsPlanned) {
+  MetricsCore core({4, 100});
+  ManualClock clock;
+  core.begin({}, {}, clock.now());
+  const AddReplica added{StageId{0}, ReplicaId{}, Incarnation{1}, ProcessIncarnation{1}, 5};
+  (void)core.on(JournalEntry{JournalPosition{1}, Branch{0}, Term{1}, added}, clock.now());
+  const auto last = all_of<FinalRecord>(core.on(RunEvent{"finished", "hash", "all steps", 5})).at(0);
+  EXPECT_EQ(last.steps, 5U);
+  EXPECT_EQ(last.tokens_total, 500U);
+}
+
 }  // namespace
 }  // namespace shoal
