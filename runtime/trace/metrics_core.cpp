@@ -72,6 +72,7 @@ std::vector<MetricsOutput> MetricsCore::given(std::vector<MetricsOutput> out) {
 
 std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant now) {
   std::vector<MetricsOutput> out;
+  if (is_over_) return out;
   const auto* commit = std::get_if<Commit>(&entry.body);
   const bool is_new = is_live(entry);
   if (commit != nullptr && is_new) open_record(entry, *commit, now);
@@ -174,6 +175,7 @@ void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, I
 
 std::vector<MetricsOutput> MetricsCore::on(const ReplicaReport& report) {
   std::vector<MetricsOutput> out;
+  if (is_over_) return out;
   for (auto& pending : pending_) {
     if (pending.record.step != report.step.value || pending.record.branch != report.branch.value) continue;
     if (std::erase(pending.expected, report.replica) == 0) break;
@@ -212,6 +214,7 @@ void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
 }
 
 std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
+  if (is_over_) return {};
   disturbed_ = true;
   const bool is_repeated = evaluated_ && evaluated_->branch == result.branch && evaluated_->step == result.step &&
                            evaluated_->complete == result.complete;
@@ -229,14 +232,24 @@ std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
 }
 
 std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event) {
-  if (event.event != "finished" && event.event != "stopped") {
-    disturbed_ = true;
-    return given({event});
-  }
+  if (is_over_) return {};
+  const bool is_end = event.event == "finished" || event.event == "stopped" || event.event == "failed";
+  if (is_end) return end(event);
+  disturbed_ = true;
+  return given({event});
+}
+
+std::vector<MetricsOutput> MetricsCore::end(const RunEvent& event) {
+  is_over_ = true;
   std::vector<MetricsOutput> out;
-  if (is_end_written_) return out;
+  const bool is_failure = event.event == "failed";
+  if (is_end_written_ && !is_failure) return out;
   for (auto& pending : pending_) close(std::move(pending), out);
   pending_.clear();
+  if (is_failure) {
+    out.emplace_back(event);
+    return out;
+  }
   FinalRecord final_record;
   final_record.event = event.event;
   final_record.steps = view_.committed_steps();
@@ -246,6 +259,11 @@ std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event) {
   final_record.weights_sha256 = event.subject;
   out.emplace_back(std::move(final_record));
   return out;
+}
+
+std::uint64_t MetricsCore::tokens_total() const {
+  const std::uint64_t journaled = view_.tokens_total();
+  return journaled > 0 ? journaled : view_.committed_steps() * config_.tokens_per_step;
 }
 
 double MetricsCore::goodput() const {
@@ -258,8 +276,3 @@ double MetricsCore::goodput() const {
 }
 
 }  // namespace shoal
-std::uint64_t MetricsCore::tokens_total() const {
-  const std::uint64_t journaled = view_.tokens_total();
-  return journaled > 0 ? journaled : view_.committed_steps() * config_.tokens_per_step;
-}
-

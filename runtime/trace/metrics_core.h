@@ -61,7 +61,8 @@ class MetricsCore {
   [[nodiscard]] std::vector<MetricsOutput> on(const JournalEntry& entry, Instant now);
   [[nodiscard]] std::vector<MetricsOutput> on(const ReplicaReport& report);
   [[nodiscard]] std::vector<MetricsOutput> on(const EvaluationResult& result);
-  // A "finished" or "stopped" event carries the weights' SHA-256 in its subject and becomes the run's last record.
+  // "finished", "stopped" and "failed" end the run: nothing is given out afterwards. The first two carry the weights'
+  // SHA-256 in their subject and become a FinalRecord.
   [[nodiscard]] std::vector<MetricsOutput> on(const RunEvent& event);
 
   // Before the first entry. written: none where the file cannot be read, which is then not filled either.
@@ -85,14 +86,16 @@ class MetricsCore {
   void close_ready(std::vector<MetricsOutput>& out);
   void close(Pending&& pending, std::vector<MetricsOutput>& out);
   [[nodiscard]] std::vector<MetricsOutput> given(std::vector<MetricsOutput> out);
-  [[nodiscard]] double goodput() const;
+  [[nodiscard]] std::vector<MetricsOutput> end(const RunEvent& event);
   [[nodiscard]] std::uint64_t tokens_total() const;
+  [[nodiscard]] double goodput() const;
 
   MetricsConfig config_;
   View view_;
   JournalPosition live_after_;
   std::optional<WrittenLines> written_;
   bool is_end_written_ = false;                // and nothing after it
+  bool is_over_ = false;                       // the end was given out: nothing comes after it
   std::optional<EvaluationResult> evaluated_;  // the last one: a data loader that was started again may repeat it
   Instant begun_{};
   Instant last_commit_{};

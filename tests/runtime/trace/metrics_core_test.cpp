@@ -278,8 +278,8 @@ TEST(Metrics, AnEvaluationThatIsMadeAgainIsWrittenOnce) {
 
 TEST(Metrics, TheEndIsSaidAgainOnlyAfterSomethingElse) {
   WrittenLines ended{WrittenStep{Branch{0}, StepId{1}}, {}, true};
+  EXPECT_TRUE(TrackedRun(0, ended).core.on(RunEvent{"finished", "hash", "all steps", 2}).empty());
   TrackedRun run(0, ended);
-  EXPECT_TRUE(run.core.on(RunEvent{"finished", "hash", "all steps", 2}).empty());
   EXPECT_EQ(run.core.on(RunEvent{"resumed", "run", "more steps", 2}).size(), 1U);
   EXPECT_EQ(run.finish().event, "finished");
   ended.is_final = false;
@@ -364,6 +364,28 @@ TEST(Metrics, TheLastRecordFollowsEverythingThatWaits) {
   EXPECT_EQ(last.steps, 2U);
   EXPECT_EQ(last.tokens_total, 200U);
   EXPECT_EQ(last.weights_sha256, "abc");
+}
+
+TEST(Metrics, NothingComesAfterTheEnd) {
+  for (const std::string end : {"finished", "stopped", "failed"}) {
+    TrackedRun run;
+    run.commit(0);
+    const auto last = run.core.on(RunEvent{end, "hash", "why", 1});
+    EXPECT_EQ(all_of<StepRecord>(last).size(), 1U) << "what waits for reports comes before it";
+    EXPECT_FALSE(std::holds_alternative<StepRecord>(last.back()));
+    EXPECT_TRUE(run.report_all(0).empty());
+    EXPECT_TRUE(run.core.on(RunEvent{"node_lost", "node2", "it left", 1}).empty()) << end;
+    EXPECT_TRUE(run.core.on(EvaluationResult{Branch{0}, 1, 5, 10, 10, true}).empty());
+    EXPECT_TRUE(run.journal(RemoveReplica{StageId{1}, Incarnation{4}, "lost"}).empty());
+    EXPECT_TRUE(run.core.on(RunEvent{"finished", "hash", "again", 1}).empty());
+  }
+}
+
+TEST(Metrics, AFailureIsTheLastLineWithItsReason) {
+  TrackedRun run;
+  const auto out = run.core.on(RunEvent{"failed", "run", "training diverged", 0});
+  ASSERT_EQ(out.size(), 1U);
+  EXPECT_EQ(std::get<RunEvent>(out[0]).reason, "training diverged");
 }
 
 // `train --single` trained them: no journal has them.
