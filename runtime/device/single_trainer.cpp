@@ -32,18 +32,21 @@ SingleTrainer::SingleTrainer(const Config& config, StageExecutor& executor, cons
       order_(order_config(config, tokens.split().train)),
       progress_(progress) {}
 
-Result<StepOutcome> SingleTrainer::step() {
+StepOutcome SingleTrainer::step() {
   StepOutcome outcome = run_microbatches();
   commit(outcome);
   progress_.steps += 1;
   progress_.tokens_total += outcome.token_count;
   progress_.skipped_in_a_row = outcome.skipped ? progress_.skipped_in_a_row + 1 : 0;
-  if (progress_.skipped_in_a_row >= kSkippedInARowMax) {
-    return fail(Error::kDiverged,
-                compose("training diverged: ", kSkippedInARowMax, " steps in a row were skipped, the last, ",
-                        outcome.step, ", because ", *outcome.skipped, "; lower optim.lr"));
-  }
+  last_skip_ = outcome.skipped.value_or(std::string());
   return outcome;
+}
+
+Status SingleTrainer::check_progress() const {
+  if (progress_.skipped_in_a_row < kSkippedInARowMax) return Done{};
+  return fail(Error::kDiverged,
+              compose("training diverged: ", kSkippedInARowMax, " steps in a row were skipped, the last, ",
+                      progress_.steps - 1, ", because ", last_skip_, "; lower optim.lr"));
 }
 
 StepOutcome SingleTrainer::run_microbatches() {

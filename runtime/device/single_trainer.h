@@ -50,8 +50,9 @@ class SingleTrainer {
   SingleTrainer(const Config& config, StageExecutor& executor, const Tokens& tokens, const Clock& clock,
                 TrainerProgress progress = {});
 
+  [[nodiscard]] StepOutcome step();
   // Errors: kDiverged after ten skipped steps in a row, naming the last reason.
-  [[nodiscard]] Result<StepOutcome> step();
+  [[nodiscard]] Status check_progress() const;
   [[nodiscard]] const TrainerProgress& progress() const { return progress_; }
 
  private:
@@ -64,6 +65,7 @@ class SingleTrainer {
   const Clock& clock_;
   Order order_;
   TrainerProgress progress_;
+  std::string last_skip_;
 };
 
 }  // namespace shoal

@@ -110,6 +110,23 @@ TEST(Files, OfASingleProcessAreAsDescribed) {
   expect_times_to_add_up(scene.records());
 }
 
+// The failure is the last line, whatever the processes still say of each other while they end.
+TEST(Files, ARunThatDivergesSaysSoInItsLastLine) {
+  ProcessScene scene;
+  for (const std::string name : {"run", "single"}) {
+    std::vector<std::string> words;
+    if (name == "single") words = {"--single"};
+    Program& program = scene.start(train(scene, name, {2, 2, 100, {"optim.lr=1e30", "optim.clip_norm=0"}}, words));
+    ASSERT_EQ(program.wait(kRunLimit), 5) << program.err();
+    EXPECT_NE(program.err().find("diverged"), std::string::npos) << program.err();
+    const auto last = Json::parse(scene.records(name).last_line);
+    EXPECT_EQ(last.at("event"), "failed");
+    EXPECT_NE(last.at("reason").get<std::string>().find("diverged"), std::string::npos);
+    EXPECT_EQ(last.at("step"), scene.records(name).steps.size()) << "every step has its line";
+    EXPECT_TRUE(scene.records(name).finals.empty());
+  }
+}
+
 TEST(Files, SecretsBelongToTheirOwner) {
   ProcessScene scene;
   ASSERT_EQ(scene.run_to_end(train(scene, "run", {2, 1, 2, {}})), 0);

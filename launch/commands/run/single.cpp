@@ -106,7 +106,16 @@ class SingleRun {
         plan_(parts_.tokens, static_cast<std::uint64_t>(parts_.config.model.context), parts_.config.batch),
         trainer_(parts_.config, *parts_.executor, *parts_.tokens, clock_, parts_.progress) {}
 
+  // A failure is the last line, as in a pipeline.
   [[nodiscard]] Result<int> run() {
+    const auto status = train();
+    if (status) return *status;
+    recorder_.write(RunEvent{"failed", "run", status.failure().message, trainer_.progress().steps});
+    return exit_code(status.failure().error);
+  }
+
+ private:
+  [[nodiscard]] Result<int> train() {
     const Instant begun = clock_.now();
     while (trainer_.progress().steps < steps_target_ && !stop_status()) {
       if (Status stepped = train_step(); !stepped) return stepped.failure();
@@ -125,12 +134,11 @@ class SingleRun {
     return status.value_or(0);
   }
 
- private:
   [[nodiscard]] Status train_step() {
     const Instant start = clock_.now();
-    const auto outcome = trainer_.step();
-    if (!outcome) return outcome.failure();
-    record(*outcome, milliseconds(clock_.now() - start));
+    const StepOutcome outcome = trainer_.step();
+    record(outcome, milliseconds(clock_.now() - start));
+    if (auto going_on = trainer_.check_progress(); !going_on) return going_on.failure();
     const std::uint64_t applied = trainer_.progress().steps;
     if (applied == steps_target_) return Done{};  // the end evaluates everything and saves
     const auto is_due = [applied](std::uint64_t every) { return every > 0 && applied % every == 0; };
