@@ -1,6 +1,7 @@
 // `shoal internal-spawner`: the supervisor and everything that lives beside it.
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 
@@ -166,13 +167,30 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
   return settings;
 }
 
-MetricsSettings metrics_settings(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core,
-                                 const RouterActor& router) {
+// Shows what metrics gives out, and remembers whether a failure was among it.
+std::function<void(const MetricsOutput&)> watched_progress(const SupervisorConfig& core, const Config& config,
+                                                           std::shared_ptr<std::atomic<bool>> has_told_failure) {
+  return [show = make_progress(core.steps_target, config.log.every),
+          told = std::move(has_told_failure)](const MetricsOutput& output) {
+    show(output);
+    const auto* event = std::get_if<RunEvent>(&output);
+    if (event != nullptr && event->event == "failed") *told = true;
+  };
+}
+
+// A person reads of a failure that no line of metrics told: a journal that cannot be read, say.
+int tell_end(int status, const std::string& reason, bool has_told_failure) {
+  const bool is_failure = status != 0 && status != 75 && status != 130;
+  if (is_failure && !has_told_failure) say("error: ", reason);
+  return status;
+}
+
+MetricsSettings metrics_settings(const RunDirectory& run, const Parts& parts, const RouterActor& router) {
   MetricsSettings settings;
   settings.core.sequences_per_step = static_cast<std::uint32_t>(parts.config.batch.sequences);
+  settings.core.tokens_per_step = planned_tokens(parts.config);
   settings.path = run.metrics();
   settings.live_after = parts.journal->last_position();
-  settings.show = make_progress(core.steps_target, parts.config.log.every);
   settings.router = router;
   return settings;
 }
@@ -189,7 +207,6 @@ Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const 
   auto authority = Authority::open(run.certs());
   if (!authority) return authority.failure();
   EnrolmentHooks hooks;
-  settings.core.tokens_per_step = planned_tokens(parts.config);
   hooks.rendezvous = [rendezvous] { return rendezvous; };
   hooks.name_allowed = name_allowed;
   hooks.now = [] { return std::chrono::system_clock::now(); };
@@ -241,8 +258,10 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   rendezvous.data.port = *port;
   const auto desk = open_desk(run, rendezvous);
   if (!desk) return desk.failure();
-  auto records = metrics_settings(run, parts, core, mail);
+  auto records = metrics_settings(run, parts, mail);
   records.board = process.board();
+  const auto has_told_failure = std::make_shared<std::atomic<bool>>(false);
+  records.show = watched_progress(core, parts.config, has_told_failure);
   process.take_care_of(
       {.name = "metrics",
        .start = [&process, records] { return as_actor(process.system().spawn<caf::detached>(metrics, records)); },
@@ -263,7 +282,8 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
     caf::anon_send(boss, StopRequest{compose("signal ", signal), status});
   };
   if (parts.stopping) stop(static_cast<int>(*parts.stopping));
-  return process.run(stop);
+  const int status = process.run(stop);
+  return tell_end(status, process.exit()->wait().second, *has_told_failure);
 }
 
 }  // namespace

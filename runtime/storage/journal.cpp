@@ -240,7 +240,9 @@ Result<std::vector<JournalEntry>> SqliteJournal::load(JournalPosition after, std
       return fail(Error::kInvalidData, where + " is damaged (checksum); restore it from a copy");
     }
     Decoded<JournalEntry> decoded = decode_journal_entry(bytes);
-    if (!decoded.value) return fail(Error::kInvalidData, compose(where, " is malformed: ", decoded.malformed));
+    if (!decoded.value)
+      return fail(Error::kInvalidData,
+                  compose(where, " is malformed (", decoded.malformed, "); restore it from a copy"));
     entries.push_back(std::move(*decoded.value));
     if (entries.back().position.value != after.value + entries.size()) {
       return fail(Error::kInvalidData, where + " is out of place; restore it from a copy");

@@ -4,7 +4,9 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <fstream>
+#include <iterator>
 
 #include "tests/support/process_scene.h"
 
@@ -91,6 +93,46 @@ TEST(Damage, ANamedCheckpointThatIsDamagedIsRefused) {
   EXPECT_EQ(other.wait(kRunLimit), 0) << other.err();
   Program& absent = scene.start({"eval", scene.run().string(), "--step", "7"});
   EXPECT_EQ(absent.wait(kRunLimit), 3) << absent.err();
+}
+
+// One digit of the checksum that stands after the first commit's kind.
+void damage_a_commit(const fs::path& journal) {
+  std::ifstream file(journal, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const auto is_digit = [&](std::size_t at) { return at < bytes.size() && std::isxdigit(bytes[at]) != 0; };
+  std::size_t found = bytes.find("commit");
+  while (found != std::string::npos && !(is_digit(found + 6) && is_digit(found + 69)))
+    found = bytes.find("commit", found + 1);
+  ASSERT_NE(found, std::string::npos) << "no commit in " << journal;
+  std::fstream(journal, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(static_cast<std::streamoff>(found + 6))
+      .put(bytes[found + 6] == '0' ? '1' : '0');
+}
+
+void expect_resume_refused(ProcessScene& scene, const std::string& what, const std::string& remedy) {
+  const std::size_t steps = scene.records().steps.size();
+  Program& program = scene.start({"train", "--resume", scene.run().string()});
+  EXPECT_EQ(program.wait(kRunLimit), 3) << program.err();
+  const auto at = program.err().find("shoal: error: ");
+  ASSERT_NE(at, std::string::npos) << program.err();
+  const std::string line = program.err().substr(at, program.err().find('\n', at) - at);
+  EXPECT_NE(line.find(what), std::string::npos) << line;
+  EXPECT_NE(line.find(remedy), std::string::npos) << line;
+  EXPECT_EQ(scene.records().steps.size(), steps);
+}
+
+TEST(Damage, AJournalEntryIsNamedWithWhatToDo) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
+  ASSERT_NO_FATAL_FAILURE(damage_a_commit(scene.run() / "journal.db"));
+  expect_resume_refused(scene, (scene.run() / "journal.db").string(), "restore it from a copy");
+}
+
+TEST(Damage, AJournalThatIsNoneIsNamedWithWhatToDo) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
+  std::ofstream(scene.run() / "journal.db", std::ios::binary) << "this is no journal, and never was one";
+  expect_resume_refused(scene, (scene.run() / "journal.db").string(), "restore it from a copy");
 }
 
 // A file system of its own and of a given size, at a folder of the scene.
