@@ -20,6 +20,20 @@ RunId random_run() {
   return RunId{value};
 }
 
+// The authority is the run's identity: what was written under a lost one would look like another run's.
+Status check_identity(const RunDirectory& run) {
+  std::error_code error;
+  const auto authority = run.root / "certs" / "ca.crt";
+  if (std::filesystem::exists(authority, error)) return Done{};
+  for (const auto& left : {run.root / "journal.db", run.root / "metrics.jsonl"}) {
+    if (!std::filesystem::exists(left, error)) continue;
+    return fail(Error::kInvalidData, compose(authority.string(), " is gone, and with it the identity of the run that ",
+                                             "its journal and checkpoints belong to; put the folder ", run.certs(),
+                                             " back from a copy, or start a new run"));
+  }
+  return Done{};
+}
+
 Status make_folders(const RunDirectory& run, const Config& config) {
   const std::filesystem::path checkpoints = run.checkpoints(config);
   for (const auto& folder : {run.root, run.root / "certs", run.root / "logs", run.root / "trace", checkpoints}) {
@@ -53,6 +67,7 @@ std::filesystem::path RunDirectory::checkpoints(const Config& config) const {
 }
 
 Status prepare_run_directory(const RunDirectory& run, const Config& config) {
+  if (auto known = check_identity(run); !known) return known.failure();
   if (auto made = make_folders(run, config); !made) return made.failure();
   if (auto written = replace_file(run.config(), write_config(config)); !written) return written.failure();
   auto authority = std::filesystem::exists(run.root / "certs" / "ca.crt")

@@ -42,7 +42,7 @@ struct SpawnerAddress {
 };
 
 // Makes folders, authority and credentials that are not there yet, and writes the resolved configuration. Safe to
-// repeat. Errors: kIo, kInvalidData (a damaged authority).
+// repeat. Errors: kIo, kInvalidData (a damaged authority, or one that is lost where a run was).
 [[nodiscard]] Status prepare_run_directory(const RunDirectory& run, const Config& config);
 
 [[nodiscard]] Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address);

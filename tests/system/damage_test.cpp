@@ -135,6 +135,17 @@ TEST(Damage, AJournalThatIsNoneIsNamedWithWhatToDo) {
   expect_resume_refused(scene, (scene.run() / "journal.db").string(), "restore it from a copy");
 }
 
+// The certificates are the run's identity: without them, what it left would look like another run's.
+TEST(Damage, MissingCertificatesAreNamedWithWhatToDo) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
+  fs::rename(scene.run() / "certs", scene.folder() / "kept");
+  expect_resume_refused(scene, (scene.run() / "certs").string(), "from a copy");
+  EXPECT_FALSE(fs::exists(scene.run() / "certs")) << "no other identity was made";
+  fs::rename(scene.folder() / "kept", scene.run() / "certs");
+  EXPECT_EQ(scene.run_to_end({"train", "--resume", scene.run().string()}), 0);
+}
+
 // A file system of its own and of a given size, at a folder of the scene.
 class SmallDisk {
  public:
