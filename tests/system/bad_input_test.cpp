@@ -124,6 +124,17 @@ TEST(BadInput, APortInUse) {
   Program& program = scene.start(arguments);
   EXPECT_EQ(program.wait(kSoon), 2);
   expect_said(program, {address});
+  EXPECT_FALSE(std::filesystem::exists(scene.run())) << "nothing is left behind";
+}
+
+TEST(BadInput, ANumberThatIsNone) {
+  ProcessScene scene;
+  for (const std::string number : {"-1", "0", "1.5", "many", ""}) {
+    Program& program = scene.start({"train", "--steps", number, "--out", scene.run().string()});
+    EXPECT_EQ(program.wait(kSoon), 2);
+    expect_said(program, {"--steps " + (number.empty() ? "''" : number), "whole number of at least 1"});
+    EXPECT_FALSE(std::filesystem::exists(scene.run()));
+  }
 }
 
 TEST(BadInput, ARunThatIsNotThere) {

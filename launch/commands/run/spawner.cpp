@@ -66,6 +66,14 @@ std::optional<std::string> join_line(const RunDirectory& run) {
   return compose("shoal node --join ", host_port_text(reachable(address->control)), " --token ", text, "\n");
 }
 
+// Before anything is written: a command that cannot begin leaves nothing behind. A resumed run's port may be let go
+// only in a moment: the spawner process waits for it.
+Status check_can_listen(const ChosenRun& chosen, const HostPort& address) {
+  if (chosen.is_resumed) return Done{};
+  if (const auto tried = listen_on(address); !tried) return tried.failure();
+  return Done{};
+}
+
 }  // namespace
 
 Result<int> keep_spawner(const KeepSpawnerOptions& options) {
@@ -90,6 +98,7 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   if (!chosen) return chosen.failure();
   if (const auto tokens = open_tokens(chosen->config.data, chosen->config.model.context); !tokens)
     return tokens.failure();
+  if (auto status = check_can_listen(*chosen, options.listen); !status) return status.failure();
   const RunDirectory run{chosen->directory};
   if (auto status = prepare_run_directory(run, chosen->config); !status) return status.failure();
   say("run directory ", chosen->directory);
