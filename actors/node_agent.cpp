@@ -8,6 +8,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/restart_policy.h"
+#include "runtime/transport/identity.h"
 
 namespace shoal {
 namespace {
@@ -100,7 +101,7 @@ void accept(Self self, const Welcome& welcome) {
   state.standing = Standing::kIn;
   state.settings.join.previous = welcome.process;
   begin_trace(self);
-  log_info("node_agent", "welcomed as process ", welcome.process, " of run ", welcome.run);
+  log_info("node_agent", "welcomed as process ", welcome.process, " of run ", run_text(welcome.run));
   self->send(state.settings.router, Identify{welcome.process, welcome.run, welcome.term});
 }
 

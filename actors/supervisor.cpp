@@ -6,6 +6,7 @@
 #include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/trace_words.h"
+#include "runtime/transport/identity.h"
 
 namespace shoal {
 namespace {
@@ -18,7 +19,7 @@ constexpr auto kProbeTimeout = 3s;
 constexpr std::size_t kEntriesPerLetter = 256;
 constexpr std::uint64_t kEntriesWithDetails = 4;  // the newest travel whole (view.h)
 constexpr std::uint64_t kNumbersReserved = 1024;
-constexpr auto kAnswerFirst = 250ms;  // for the answer to an order that ends who would bring it
+constexpr auto kAnswerFirst = 250ms;               // for the answer to an order that ends who would bring it
 constexpr std::uint64_t kEntriesTracedAgain = 64;  // at a start: a killed spawner did not write its last events
 
 [[nodiscard]] Instant now(Self self) { return self->clock().now(); }
@@ -225,7 +226,7 @@ void child_ended(Self self, const caf::down_msg& down) {
   const SupervisorCore& core = *self->state.core;
   StatusReport report;
   report.summary = core.explain_waiting(now(self));
-  report.run = compose(self->state.settings.core.run);
+  report.run = run_text(self->state.settings.core.run);
   report.step = core.view().committed_steps();
   report.steps_target = core.steps_target();
   report.branch = core.view().branch().value;

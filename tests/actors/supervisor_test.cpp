@@ -246,6 +246,7 @@ TEST(SupervisorActor, TellsWhyItWaits) {
   world.train();
   const StatusReport report = world.status();
   EXPECT_EQ(report.steps_target, 5U);
+  EXPECT_EQ(report.run, "0000000000000009") << "as in spawner.json and in checkpoints";
   const auto is_stage = [](const ActorStatus& line) { return line.health.name == "stage/0/0"; };
   const auto stage = std::find_if(report.actors.begin(), report.actors.end(), is_stage);
   ASSERT_NE(stage, report.actors.end());
