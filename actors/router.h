@@ -3,8 +3,8 @@
 // Local actors give it letters; it delivers them here or sends them to the router of another process, remembers every
 // Forward until its step is committed (request_table.h), follows the journal for everybody here (journal_follower.h)
 // and keeps the links (links.h). It is the one actor a process publishes. What arrives over a link is believed only if
-// the link's Hello, its role and the letter agree; everything else is counted and dropped (S-7). Frames that do not add
-// up reset their link.
+// the certificate, the link's Hello, its role and the letter agree; everything else is counted and dropped (S-7).
+// Frames that do not add up, and a Hello in another role than the certificate's, reset their link.
 #pragma once
 
 #include <functional>
@@ -20,6 +20,7 @@
 #include "runtime/trace/high_water.h"
 #include "runtime/trace/tracer.h"
 #include "runtime/transport/assembly.h"
+#include "runtime/transport/identity.h"
 #include "runtime/transport/lane.h"
 #include "runtime/transport/links.h"
 
@@ -43,6 +44,8 @@ struct RouterConfig {
   std::uint64_t jitter_seed = 1;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
   std::shared_ptr<ActorBoard> board = nullptr;
+  // The role in the certificate of a connected process; empty: links without certificates, in tests.
+  std::function<std::optional<PeerRole>(const caf::node_id&)> certified_role;
 };
 
 // What the next ReplicaReport that passes through tells of this router.

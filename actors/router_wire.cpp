@@ -153,12 +153,40 @@ void remember_routes(RouterSelf self, LinkId link, const LinkIdentity& sender, c
   return answers_join || self->state.links->self().process == letter.to.process;
 }
 
+[[nodiscard]] PeerRole as_certified(ProcessRole role) {
+  switch (role) {
+    case ProcessRole::kSpawner: return PeerRole::kSpawner;
+    case ProcessRole::kStorage: return PeerRole::kStorage;
+    case ProcessRole::kNode: break;
+  }
+  return PeerRole::kNode;
+}
+
+// Why a Hello is not believed: its role is not that of the certificate which the connection was made with (S-7). A
+// farewell claims nothing.
+[[nodiscard]] std::optional<std::string> objection_to(RouterSelf self, LinkId link, const Hello& hello) {
+  const auto& certified_role = self->state.config.certified_role;
+  if (!certified_role || hello.protocol_version == 0) return std::nullopt;
+  const auto role = certified_role(self->state.connections.at(link).handle.address().node());
+  const PeerRole claimed = as_certified(hello.role);
+  if (role == claimed) return std::nullopt;
+  const std::string_view certified = role ? role_text(*role) : "nothing: it is gone";
+  return compose("a Hello as ", role_text(claimed), " from ", hello.name, ", whose certificate says ", certified);
+}
+
+void receive_hello(RouterSelf self, LinkId link, const Letter& letter) {
+  auto& state = self->state;
+  const auto& hello = std::get<Hello>(letter.body);
+  const auto why_not = objection_to(self, link, hello);
+  trace_letter(state.trace, why_not ? TraceKind::kDrop : TraceKind::kReceive, letter);
+  if (!why_not) return perform(self, state.links->hello(link, hello, now_of(self)));
+  ++state.counters.forged;
+  reset_link(self, link, *why_not);
+}
+
 void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transfer) {
   auto& state = self->state;
-  if (const auto* hello = std::get_if<Hello>(&letter.body)) {
-    trace_letter(state.trace, TraceKind::kReceive, letter);
-    return perform(self, state.links->hello(link, *hello, now_of(self)));
-  }
+  if (std::holds_alternative<Hello>(letter.body)) return receive_hello(self, link, letter);
   const auto drop = [&](std::uint64_t& counter) {
     ++counter;
     trace_letter(state.trace, TraceKind::kDrop, letter);

@@ -20,6 +20,10 @@ RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::s
   config.dialler = [transport = &process.transport()](const Endpoint& endpoint) {
     return caf::actor_cast<caf::actor>(transport->dialler(endpoint.host, endpoint.port));
   };
+  config.certified_role = [transport = &process.transport()](const caf::node_id& node) {
+    const auto peer = transport->identity_of(node);
+    return peer ? std::optional(peer->role) : std::nullopt;
+  };
   config.jitter_seed = std::random_device{}();
   return config;
 }

@@ -54,7 +54,7 @@ class TlsScribe : public caf::io::scribe {
   bool consume(caf::execution_unit* context, const void* data, std::size_t size) override {
     const FrameGuard::Verdict verdict = guard_.inspect(data, size);
     switch (verdict) {
-      case FrameGuard::Verdict::kDeliver: return scribe::consume(context, data, size);
+      case FrameGuard::Verdict::kDeliver: return deliver(context, data, size);
       case FrameGuard::Verdict::kDrop:
         door_->count_dropped_frame();
         stream_.configure_read(caf::io::receive_policy::exactly(guard_.next_read_bytes()));
@@ -83,9 +83,27 @@ class TlsScribe : public caf::io::scribe {
   }
 
  private:
+  bool deliver(caf::execution_unit* context, const void* data, std::size_t size) {
+    if (!scribe::consume(context, data, size)) return false;
+    if (is_introduced_ || introduce()) return true;
+    door_->count_bad_frame(address_, "it goes by the name of a process with another certificate");
+    io_failure(context, net::operation::read);
+    return false;
+  }
+
+  // As soon as the library has learnt from a handshake which process this is: no message was read yet.
+  bool introduce() {
+    if (detached()) return true;
+    const caf::node_id node = static_cast<caf::io::basp_broker*>(parent())->instance.tbl().lookup_direct(hdl());
+    if (!node) return true;
+    is_introduced_ = true;
+    return door_->introduce(static_cast<int>(hdl().id()), node);
+  }
+
   std::shared_ptr<TlsDoor> door_;
   FrameGuard guard_;
   bool was_launched_ = false;
+  bool is_introduced_ = false;
   std::string address_;  // the descriptor no longer knows it after a reset
   net::stream_impl<TlsStream> stream_;
 };

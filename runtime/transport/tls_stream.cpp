@@ -53,6 +53,36 @@ void TlsDoor::sweep() {
   for (const int descriptor : half_open_.expired(now())) ::shutdown(descriptor, SHUT_RDWR);
 }
 
+void TlsDoor::identified(int descriptor, PeerIdentity peer) {
+  const std::lock_guard guard(mutex_);
+  peers_[descriptor] = {std::move(peer), {}};
+}
+
+bool TlsDoor::introduce(int descriptor, const caf::node_id& node) {
+  const std::lock_guard guard(mutex_);
+  const auto found = peers_.find(descriptor);
+  if (found == peers_.end()) return false;
+  const bool is_somebody_else = std::any_of(peers_.begin(), peers_.end(), [&](const auto& known) {
+    return known.second.node == node && known.second.identity != found->second.identity;
+  });
+  if (is_somebody_else) return false;
+  found->second.node = node;
+  return true;
+}
+
+void TlsDoor::forget(int descriptor) {
+  const std::lock_guard guard(mutex_);
+  peers_.erase(descriptor);
+}
+
+std::optional<PeerIdentity> TlsDoor::identity_of(const caf::node_id& node) const {
+  const std::lock_guard guard(mutex_);
+  const auto found =
+      std::find_if(peers_.begin(), peers_.end(), [&](const auto& known) { return known.second.node == node; });
+  if (!node || found == peers_.end()) return std::nullopt;
+  return found->second.identity;
+}
+
 void TlsDoor::count_admitted() {
   const std::lock_guard guard(mutex_);
   ++counters_.admitted;
@@ -112,7 +142,10 @@ TlsStream::TlsStream(TlsStream&& other) noexcept
       early_(std::move(other.early_)) {}
 
 TlsStream::~TlsStream() {
-  if (descriptor_ != caf::io::network::invalid_native_socket) door_->settle(descriptor_);
+  if (descriptor_ != caf::io::network::invalid_native_socket) {
+    door_->settle(descriptor_);
+    door_->forget(descriptor_);
+  }
   if (session_ != nullptr) SSL_free(session_);
 }
 
@@ -167,6 +200,7 @@ TlsStream::State TlsStream::finish_handshake() {
   if (!peer.ok()) return refuse(peer.failure().message);
   is_done_ = true;
   door_->settle(descriptor_);
+  door_->identified(descriptor_, *peer);
   door_->count_admitted();
   if (!early_.empty()) {
     ERR_clear_error();

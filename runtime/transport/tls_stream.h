@@ -8,9 +8,12 @@
 
 #include <caf/io/network/native_socket.hpp>
 #include <caf/io/network/rw_state.hpp>
+#include <caf/node_id.hpp>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "runtime/transport/admission.h"
@@ -47,6 +50,14 @@ class TlsDoor {
   // Shuts down what is half open past its deadline; its stream then ends by itself. Called every second.
   void sweep();
 
+  // The certificate of the peer at a descriptor whose handshake is done; known until the descriptor closes.
+  void identified(int descriptor, PeerIdentity peer);
+  // What the library calls the process there. False: it calls another live connection with another certificate so.
+  [[nodiscard]] bool introduce(int descriptor, const caf::node_id& node);
+  void forget(int descriptor);
+  // Nothing: no such process is connected.
+  [[nodiscard]] std::optional<PeerIdentity> identity_of(const caf::node_id& node) const;
+
   void count_admitted();
   void count_refused(const std::string& address, const std::string& reason);
   void count_bad_frame(const std::string& address, const std::string& reason);
@@ -57,6 +68,11 @@ class TlsDoor {
   [[nodiscard]] const TransportLimits& limits() const { return limits_; }
 
  private:
+  struct KnownPeer {
+    PeerIdentity identity;
+    caf::node_id node;  // none before the library's own handshake
+  };
+
   void count_and_log(std::uint64_t& counter, const char* what, const std::string& address, const std::string& reason);
 
   std::shared_ptr<const TlsContext> context_;
@@ -64,6 +80,7 @@ class TlsDoor {
   mutable std::mutex mutex_;
   HalfOpenTable half_open_;
   RefusalLog refusals_;
+  std::map<int, KnownPeer> peers_;  // by descriptor
   TransportCounters counters_;
 };
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,6 +44,11 @@ class TlsTransport {
   [[nodiscard]] caf::io::middleman_actor dialler(const std::string& host, std::uint16_t port) const;
   // The one that published; good for connects too.
   [[nodiscard]] caf::io::middleman_actor handle() const { return diallers_.front(); }
+
+  // Who a connected process is by its certificate; nothing: no such process is connected. Any thread.
+  [[nodiscard]] std::optional<PeerIdentity> identity_of(const caf::node_id& node) const {
+    return door_->identity_of(node);
+  }
 
   [[nodiscard]] TransportCounters counters() const { return door_->counters(); }
 

@@ -203,6 +203,26 @@ TEST(Router, AStrangerMaySayNothingButJoin) {
   EXPECT_TRUE(supervisor->all<Heartbeat>().empty());
 }
 
+// A node that says it is storage is not heard, and one that says what its certificate says is.
+TEST(Router, S7AHelloInAnotherRoleThanTheCertificatesIsRefused) {
+  for (const auto role : {PeerRole::kNode, PeerRole::kStorage}) {
+    Network net;
+    RouterConfig careful;
+    careful.self = {ProcessRole::kSpawner, kSpawnerProcess, "spawner", kRun, kTerm};
+    careful.certified_role = [role](const caf::node_id&) { return role; };
+    (void)net.start_router(1, std::move(careful));
+    const auto supervisor = net.attach(1, Role::kSupervisor);
+    RouterConfig storage;
+    storage.self = {ProcessRole::kStorage, ProcessIncarnation{5}, "storage", kRun, kTerm};
+    storage.spawner = Endpoint{"host", 1};
+    (void)net.start_router(5, std::move(storage));
+    net.advance(1s);
+    net.say(5, to_supervisor(), Heartbeat{ProcessIncarnation{5}, 1});
+    net.advance(1s);
+    EXPECT_EQ(supervisor->all<Heartbeat>().size(), role == PeerRole::kStorage ? 1U : 0U) << role_text(role);
+  }
+}
+
 TEST(Router, AForwardReachesItsReplicaBitForBitAndTheAnswerComesBack) {
   Network net;
   net.two_stages();

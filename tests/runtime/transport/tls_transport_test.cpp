@@ -69,6 +69,46 @@ TEST_F(TransportDoor, MessagesPassBothWays) {
   EXPECT_EQ(spawner.transport().counters().admitted, 1u);
 }
 
+// What the router asks of whoever says Hello.
+TEST_F(TransportDoor, AConnectedProcessIsWhoItsCertificateSays) {
+  const PeerIdentity node1{run.run(), PeerRole::kNode, "node1"};
+  EXPECT_TRUE(eventually([&] { return spawner.transport().identity_of(node.system().node()) == node1; }));
+  const PeerIdentity boss{run.run(), PeerRole::kSpawner, "spawner"};
+  EXPECT_EQ(node.transport().identity_of(spawner.system().node()), boss);
+  EXPECT_FALSE(spawner.transport().identity_of(caf::node_id{}));
+  auto passing =
+      std::make_unique<CafProcess>(run.files(PeerRole::kStorage, "s"), run.policy(kDataRoles), quick_limits());
+  const caf::node_id passed = passing->system().node();
+  ASSERT_TRUE(passing->connect(port));
+  const PeerIdentity storage{run.run(), PeerRole::kStorage, "s"};
+  EXPECT_TRUE(eventually([&] { return spawner.transport().identity_of(passed) == storage; }));
+  passing.reset();
+  EXPECT_TRUE(eventually([&] { return !spawner.transport().identity_of(passed); })) << "nobody after it left";
+}
+
+// A handshake of the library that names this process as its sender.
+std::string handshake_as(CafProcess& named) {
+  std::vector<char> payload;
+  caf::binary_serializer sink{named.system(), payload};
+  EXPECT_FALSE(sink(named.system().node()));
+  std::string frame(FrameGuard::kHeaderBytes, '\0');
+  frame[0] = 1;
+  frame[7] = static_cast<char>(payload.size());
+  return frame + std::string(payload.begin(), payload.end());
+}
+
+TEST_F(TransportDoor, NobodyGoesByTheNameOfAnother) {
+  const TlsFiles other = run.files(PeerRole::kNode, "other");
+  EXPECT_EQ(testing::knock_and_say(port, {&other}, handshake_as(node), kPatience), Outcome::kClosed);
+  EXPECT_EQ(spawner.transport().counters().bad_frames, 1u);
+  EXPECT_EQ(spawner.transport().identity_of(node.system().node())->name, "node1");
+  CafProcess absent(run.files(PeerRole::kNode, "other"), run.policy(kDataRoles), quick_limits());
+  EXPECT_NE(testing::knock_and_say(port, {&other}, handshake_as(absent), milliseconds(300)), Outcome::kClosed)
+      << "the control: a name that nobody has";
+  EXPECT_EQ(spawner.transport().counters().bad_frames, 1u);
+  expect_bystanders_are_well();
+}
+
 TEST_F(TransportDoor, ALostPeerIsNoticed) {
   auto passing = std::make_unique<CafProcess>(run.files(PeerRole::kNode, "n2"), run.policy(kDataRoles), quick_limits());
   const auto actor = node.connect(passing->publish());
