@@ -2,7 +2,9 @@
 // before the Commit, under random loss.
 #include "runtime/pipeline/request_table.h"
 
+#include <functional>
 #include <random>
+#include <utility>
 
 #include <gmock/gmock.h>
 
@@ -122,6 +124,58 @@ TEST(RequestTable, AHopWithAGoodLinkIsAskedForLongBeforeItIsReplaced) {
   }
   EXPECT_GE(asks, 3);
   EXPECT_THAT(only_forward(t.table.tick(t.now += 20s, linked)).path, testing::ElementsAre(kSender, kSecond));
+}
+
+// A replica that takes its time: one microbatch after the other, and answers to Asks only between two of them.
+struct SlowHop {
+  explicit SlowHop(Duration of_each) : pace(of_each) {}
+
+  Table t;
+  Duration pace;
+  std::vector<Forward> queue;
+  std::vector<Ask> asks;
+  std::size_t answered = 0;
+  Instant done_at{};
+
+  void receive(const std::vector<Letter>& letters) {
+    for (const Letter& letter : letters) {
+      if (const auto* ask = std::get_if<Ask>(&letter.body)) asks.push_back(*ask);
+      if (const auto* forward = std::get_if<Forward>(&letter.body)) queue.push_back(*forward);
+    }
+  }
+  void compute() {
+    if (queue.empty() || t.now < done_at) return;
+    t.table.answered(kSender, answer_of(queue.front()), t.now);
+    queue.erase(queue.begin());
+    ++answered;
+    done_at = t.now + pace;
+    for (const Ask& ask : std::exchange(asks, {})) {
+      const AskAnswer answer{ask.cause, kFirst, Purpose::kTrain, AskState::kWorking};
+      receive(t.table.ask_answered(kSender, answer, t.now));
+    }
+  }
+  // Eight microbatches at once.
+  void run(const std::function<bool(Incarnation)>& is_linked) {
+    done_at = t.now + pace;
+    for (std::uint32_t i = 0; i < 8; ++i) receive(t.add(forward_of(i)));
+    for (Duration waited{}; waited < 12 * pace && answered < 8; waited += 100ms) {
+      receive(t.table.tick(t.now += 100ms, is_linked));
+      compute();
+    }
+  }
+};
+
+TEST(RequestTable, NothingOfASlowHopIsComputedTwice) {
+  for (const Duration pace : {3s, 9s, 25s}) {
+    SlowHop hop(pace);
+    hop.run([](Incarnation) { return true; });
+    EXPECT_EQ(hop.answered, 8U);
+    EXPECT_GT(hop.t.table.counts().asked, 0U) << "it took longer than the first time-out";
+    EXPECT_EQ(hop.t.table.counts().rerouted + hop.t.table.counts().sent_again, 0U);
+  }
+  SlowHop unlinked(25s);
+  unlinked.run([](Incarnation) { return false; });
+  EXPECT_GT(unlinked.t.table.counts().rerouted, 0U) << "the control: without a link its silence counts";
 }
 
 TEST(RequestTable, TypedRefusalsReplaceTheHopAndPassingOnesWaitForIt) {
