@@ -12,6 +12,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kPendingMax = 2;   // steps whose record may wait for reports
+constexpr std::size_t kEarlyMax = 1024;  // reports; the oldest is given up
 constexpr std::size_t kRatesMax = 4096;  // bounds the memory of goodput's median
 
 void add(TimeBreakdown& sum, const TimeBreakdown& part) {
@@ -87,6 +88,7 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   if (!is_new) return given(std::move(out));
   if (commit != nullptr) {
     pending_.back().record.tokens_total = tokens_total();
+    take_early(out);
     close_ready(out);
     return given(std::move(out));
   }
@@ -176,9 +178,40 @@ void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, I
 std::vector<MetricsOutput> MetricsCore::on(const ReplicaReport& report) {
   std::vector<MetricsOutput> out;
   if (is_over_) return out;
+  if (is_early(report)) {
+    keep_early(report);
+    return out;
+  }
+  count(report, out);
+  close_ready(out);
+  return given(std::move(out));
+}
+
+// The nodes are told of a commit before the spawner's own actors are (supervisor.cpp: appended).
+bool MetricsCore::is_early(const ReplicaReport& report) const {
+  if (report.branch != view_.branch()) return report.branch > view_.branch();
+  return report.step.value >= view_.committed_steps();
+}
+
+void MetricsCore::keep_early(const ReplicaReport& report) {
+  if (early_.size() == kEarlyMax) early_.erase(early_.begin());
+  early_.push_back(report);
+}
+
+void MetricsCore::take_early(std::vector<MetricsOutput>& out) {
+  for (const ReplicaReport& report : std::exchange(early_, {})) {
+    if (is_early(report)) {
+      keep_early(report);
+    } else {
+      count(report, out);
+    }
+  }
+}
+
+void MetricsCore::count(const ReplicaReport& report, std::vector<MetricsOutput>& out) {
   for (auto& pending : pending_) {
     if (pending.record.step != report.step.value || pending.record.branch != report.branch.value) continue;
-    if (std::erase(pending.expected, report.replica) == 0) break;
+    if (std::erase(pending.expected, report.replica) == 0) return;
     ++pending.report_count;
     add(pending.record.time, report.time);
     add(pending.record.bytes, report.bytes);
@@ -188,10 +221,8 @@ std::vector<MetricsOutput> MetricsCore::on(const ReplicaReport& report) {
       out.emplace_back(RunEvent{"digest_mismatch", compose("stage ", report.stage, " replica ", report.replica),
                                 "replicas of a stage differ after a commit (S-3)", report.step.value});
     }
-    break;
+    return;
   }
-  close_ready(out);
-  return given(std::move(out));
 }
 
 void MetricsCore::close_ready(std::vector<MetricsOutput>& out) {

@@ -2,9 +2,9 @@
 //
 // A step's record waits for the reports of the replicas that were in the view at its commit. It is given out without
 // those that leave the view meanwhile, and in any case once two later steps are committed, so that a dead replica
-// delays nothing for long. Replicas of a stage must report equal digests after a commit (S-3); a difference is an
-// event. Each (branch, step) is given out once, also by a core that replaces one which died: what that one had not
-// written yet is filled in from the journal, without times.
+// delays nothing for long. A report may also come before its commit: it waits for it. Replicas of a stage must report
+// equal digests after a commit (S-3); a difference is an event. Each (branch, step) is given out once, also by a core
+// that replaces one which died: what that one had not written yet is filled in from the journal, without times.
 #pragma once
 
 #include <compare>
@@ -83,6 +83,10 @@ class MetricsCore {
   [[nodiscard]] bool is_unwritten(const JournalEntry& entry, const Commit& commit) const;
   void apply(const JournalEntry& entry);
   void stop_waiting_for(const JournalEntry& entry);
+  [[nodiscard]] bool is_early(const ReplicaReport& report) const;
+  void keep_early(const ReplicaReport& report);
+  void take_early(std::vector<MetricsOutput>& out);
+  void count(const ReplicaReport& report, std::vector<MetricsOutput>& out);
   void close_ready(std::vector<MetricsOutput>& out);
   void close(Pending&& pending, std::vector<MetricsOutput>& out);
   [[nodiscard]] std::vector<MetricsOutput> given(std::vector<MetricsOutput> out);
@@ -101,6 +105,7 @@ class MetricsCore {
   Instant last_commit_{};
   bool disturbed_ = false;  // something other than training happened since the last commit
   std::deque<Pending> pending_;
+  std::vector<ReplicaReport> early_;  // of steps whose commit has not come yet, at most kEarlyMax
   std::uint64_t tokens_since_begin_ = 0;
   std::uint64_t tokens_lost_ = 0;             // committed on branches that were left: all of the journal
   std::uint64_t tokens_lost_unrecorded_ = 0;  // of these, those that no record names yet

@@ -44,16 +44,11 @@ void expect_contract_of(const StepLine& line) {
   EXPECT_NEAR(json.at("perplexity").get<double>(), std::exp(line.loss), 1e-6 * std::exp(line.loss));
 }
 
-// A step whose reports come more than two steps late, on a busy machine, has no times at all.
 void expect_times_to_add_up(const RunRecords& records) {
-  std::size_t measured = 0;
   for (const StepLine& line : records.steps) {
     EXPECT_GT(line.step_ms, 0);
-    if (line.time_ms == 0) continue;
-    ++measured;
     EXPECT_NEAR(line.time_ms, line.step_ms, 0.03 * line.step_ms) << line.text;
   }
-  EXPECT_GE(10 * measured, 8 * records.steps.size());
 }
 
 void expect_schedule(const RunRecords& records) {

@@ -107,6 +107,24 @@ TEST(Metrics, ARecordWaitsForItsReports) {
   EXPECT_FALSE(record.skipped.has_value());
 }
 
+// The spawner's own router hears of a commit last: a quick replica may have reported by then.
+TEST(Metrics, AReportThatComesBeforeItsCommitCounts) {
+  TrackedRun run;
+  EXPECT_TRUE(run.report_all(0).empty());
+  const auto records = all_of<StepRecord>(run.commit(0));
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_DOUBLE_EQ(records[0].time.forward, 250);
+  EXPECT_EQ(records[0].bytes.activation, 40U);
+  EXPECT_TRUE(run.report(1, 1).empty());
+  EXPECT_TRUE(run.report(1, 1).empty()) << "repeated: it counts once";
+  run.commit(1);
+  EXPECT_TRUE(run.report(1, 2).empty());
+  EXPECT_TRUE(run.report(1, 3).empty());
+  const auto second = all_of<StepRecord>(run.report(1, 4));
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second[0].bytes.activation, 40U);
+}
+
 TEST(Metrics, RecordsComeInOrder) {
   TrackedRun run;
   run.commit(0);
