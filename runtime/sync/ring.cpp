@@ -96,10 +96,9 @@ std::vector<Part> RingReduction::receive(const Part& part) {
   return part.hop < size() - 1 ? add(part) : copy(part);
 }
 
+// Added again when it comes again: what it became may have been lost behind this member.
 std::vector<Part> RingReduction::add(const Part& part) {
-  Bucket& bucket = buckets_[part.bucket];
-  if (bucket.has_added) return {};
-  bucket.has_added = true;
+  if (buckets_[part.bucket].is_whole) return {};
   auto bytes = std::make_shared<AlignedBuffer>(length(part.bucket));
   const std::byte* own = contribution_.bytes->data() + offset(part.bucket);
   if (contribution_.dtype == DType::kInt64) {

@@ -36,8 +36,9 @@ class RingReduction {
 
   // The parts this member starts with. Empty when it is alone.
   [[nodiscard]] std::vector<Part> begin() const;
-  // What to send on after this part. Parts of another epoch, from another than the predecessor, repeated or of a wrong
-  // shape change nothing and give nothing.
+  // What to send on after this part. Parts of another epoch, from another than the predecessor or of a wrong shape
+  // change nothing and give nothing; so do repeated ones, but that a partial sum is sent on again until the whole is
+  // known: whoever repeats a first part does it because something behind was lost.
   [[nodiscard]] std::vector<Part> receive(const Part& part);
   // What can be sent again from what is kept: first parts, and whole sums this member passes on.
   [[nodiscard]] std::vector<Part> repeat() const;
@@ -51,8 +52,7 @@ class RingReduction {
 
  private:
   struct Bucket {
-    bool has_added = false;  // its lap 0 part came
-    bool is_whole = false;   // its sum is in result_
+    bool is_whole = false;  // its sum is in result_
   };
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(setup_.members.size()); }
