@@ -85,6 +85,17 @@ void accept_again(Self self, const Welcome& welcome) {
   self->send(state.settings.router, Identify{welcome.process, welcome.run, welcome.term});
 }
 
+// Said again with every start of a stage: while the supervisor does not know of the crash, nobody believes that this
+// process speaks of a replica that was another's.
+void tell_left_behind(Self self) {
+  const auto& state = self->state;
+  for (const NotedWork& work : state.settings.note->left_behind()) {
+    if (work.run != state.welcome.run) continue;
+    to_supervisor(self, StageEnded{work.stage, work.replica, "its process crashed",
+                                   ComputedMicrobatch{work.step, work.microbatch}});
+  }
+}
+
 void accept(Self self, const Welcome& welcome) {
   auto& state = self->state;
   if (welcome.nonce != state.settings.join.nonce) return;
@@ -103,6 +114,7 @@ void accept(Self self, const Welcome& welcome) {
   begin_trace(self);
   log_info("node_agent", "welcomed as process ", welcome.process, " of run ", run_text(welcome.run));
   self->send(state.settings.router, Identify{welcome.process, welcome.run, welcome.term});
+  tell_left_behind(self);
 }
 
 void end_stage(Self self, const EndStage& order) {
@@ -139,6 +151,7 @@ void start_stage(Self self, const SpawnStage& order) {
   auto stage = state.settings.start_stage(order, state.config, state.welcome);
   self->monitor(stage);
   state.stages.emplace(stage.address(), order);
+  tell_left_behind(self);
 }
 
 void stage_down(Self self, const caf::down_msg& down) {
@@ -153,7 +166,11 @@ void stage_down(Self self, const caf::down_msg& down) {
   self->state.trace.record(TraceKind::kExit, cause, 0, name);
   if (self->state.settings.board) self->state.settings.board->forget(name);
   if (self->state.standing == Standing::kEnding) return;
-  to_supervisor(self, StageEnded{order.stage, order.replica, caf::to_string(down.reason), {}});
+  StageEnded ended{order.stage, order.replica, caf::to_string(down.reason), {}};
+  if (const auto work = self->state.settings.note->take(order.replica)) {
+    ended.computing = ComputedMicrobatch{work->step, work->microbatch};
+  }
+  to_supervisor(self, std::move(ended));
   if (const auto next = std::exchange(self->state.next_stage, std::nullopt)) start_stage(self, *next);
 }
 

@@ -5,7 +5,8 @@
 // It asks to join until it is welcomed, for ever: a repeated Join (same nonce) gets the same answer. Its stages do not
 // notice the loss of the spawner; the router finds the next one. A process that the spawner no longer knows by its
 // number, or whose run has changed under it, ends with kRejoinStatus and is started again by its keeper. One per
-// process; storage has one too and is never asked for a stage.
+// process; storage has one too and is never asked for a stage. Of a replica that ended it says what it was computing,
+// and of those that its process's last life left behind at a crash, as soon as it is welcomed.
 #pragma once
 
 #include <functional>
@@ -20,6 +21,7 @@
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/clock_offset.h"
 #include "runtime/trace/tracer.h"
+#include "runtime/trace/work_note.h"
 
 namespace shoal {
 
@@ -36,6 +38,8 @@ struct NodeAgentSettings {
   // Told the process and the level of the trace by the Welcome. None: this process keeps no trace.
   std::shared_ptr<Tracer> tracer = nullptr;
   std::shared_ptr<ActorBoard> board = nullptr;  // of this process: what its heartbeats tell
+  // What this process's replicas are at, and what those of its last life were at when it crashed.
+  std::shared_ptr<WorkNote> note = std::make_shared<WorkNote>();
 };
 
 enum class Standing : std::uint8_t { kJoining, kIn, kEnding };

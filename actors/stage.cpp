@@ -33,6 +33,12 @@ constexpr std::array<std::string_view, std::variant_size_v<Job>> kJobWords = {
       job);
 }
 
+// Only these depend on the samples of one microbatch.
+[[nodiscard]] bool is_of_a_microbatch(const Job& job) {
+  return std::holds_alternative<ForwardJob>(job) || std::holds_alternative<LossJob>(job) ||
+         std::holds_alternative<BackwardJob>(job);
+}
+
 // Of the step that this replica works on now.
 [[nodiscard]] Cause trace_cause(Self self, MicrobatchId microbatch) {
   Cause cause = self->state.cause;
@@ -97,7 +103,7 @@ struct Performer {
     auto& state = self->state;
     const Cause cause = trace_cause(self, microbatch_of(effect.job));
     const auto span = state.trace.start(cause, kJobWords[effect.job.index()]);
-    auto result = run_job(*state.executor, effect.job);
+    auto result = compute(effect.job, cause);
     state.trace.end(span, cause);
     std::visit(ResultWriter{self, cause}, result);
     auto effects = state.core->completed(std::move(result), now(self));
@@ -107,6 +113,17 @@ struct Performer {
     log_warn(self->state.title, "replica ends itself: ", effect.reason);
     self->state.trace.record(TraceKind::kFault, trace_cause(self, {}), 0, effect.reason);
     self->quit(caf::make_error(caf::sec::runtime_error, effect.reason));
+  }
+
+ private:
+  // Who does not come back from the executor leaves its note.
+  [[nodiscard]] JobResult compute(const Job& job, const Cause& cause) const {
+    auto& state = self->state;
+    if (!is_of_a_microbatch(job)) return run_job(*state.executor, job);
+    state.note->begin({cause.run, StageId{cause.hop}, state.replica, cause.step, cause.microbatch});
+    auto result = run_job(*state.executor, job);
+    state.note->end(state.replica);
+    return result;
   }
 };
 
@@ -129,7 +146,10 @@ void trace_if_dropped(Self self, const Message& message) {
   Cause cause = trace_cause(self, {});
   if constexpr (requires { message.cause.microbatch; }) cause.microbatch = message.cause.microbatch;
   state.trace.record(
-      TraceKind::kDrop, cause, 0, requires { message.cause; } ? "Backward" : "stale order");
+      TraceKind::kDrop, cause, 0,
+      std::is_same_v<Message, Forward> ? "Forward"
+      : requires { message.cause; }    ? "Backward"
+                                       : "stale order");
 }
 
 void trace_fill(Self self) {
@@ -196,6 +216,8 @@ void adopt(Self self, StageSettings settings) {
   auto& state = self->state;
   state.router = settings.router;
   state.executor = settings.make_executor();
+  state.note = settings.note;
+  state.replica = settings.order.replica;
   state.core.emplace(make_setup(settings, state.executor->tensor_names()), now(self));
   const SpawnStage& order = settings.order;
   state.trace = ActorTrace(settings.tracer, compose("stage/", order.stage, "/", order.slot), order.replica);

@@ -17,6 +17,7 @@
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/high_water.h"
 #include "runtime/trace/tracer.h"
+#include "runtime/trace/work_note.h"
 
 namespace shoal {
 
@@ -32,6 +33,7 @@ struct StageSettings {
   std::optional<TensorBlob> image;           // a state to load at the start
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
   std::shared_ptr<ActorBoard> board = nullptr;
+  std::shared_ptr<WorkNote> note = std::make_shared<WorkNote>();  // of this process
 };
 
 // How full this replica's queues have been, each with its bound (S-6).
@@ -53,6 +55,8 @@ struct StageState {
   std::uint64_t turned_away = 0;  // answers and orders, as far as the trace has told
   StageMarks marks;
   std::shared_ptr<ActorPulse> pulse;
+  std::shared_ptr<WorkNote> note;
+  Incarnation replica;
 };
 
 StageActor::behavior_type stage(StageActor::stateful_pointer<StageState> self, StageSettings settings);

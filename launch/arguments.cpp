@@ -291,7 +291,8 @@ const CommandSpec& worker_node_command() {
                                     {"--name", kValue, "NAME", "of the node"},
                                     {"--threads", kValue, "N", "compute threads per stage"},
                                     {"--trace", kValue, "DIR", "the worker's trace goes to DIR/trace"},
-                                    {"--stream", kValue, "DIR", "send log and trace to the run, by way of DIR"}},
+                                    {"--stream", kValue, "DIR", "send log and trace to the run, by way of DIR"},
+                                    {"--note", kValue, "FILE", "what it computes, for its next start after a crash"}},
                                    ""};
   return command;
 }
@@ -369,6 +370,7 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
   if (*threads) worker.threads = static_cast<int>(**threads);
   worker.trace = options.value("--trace");
   worker.stream = options.value("--stream");
+  worker.note = options.value("--note");
   return worker;
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <filesystem>
+#include <system_error>
 
 #include "launch/say.h"
 #include "runtime/base/compose.h"
@@ -23,6 +25,14 @@ Instant now_is() { return SteadyClock().now(); }
 timespec as_timespec(Duration duration) {
   const auto nanoseconds = std::max<std::int64_t>(0, std::chrono::nanoseconds(duration).count());
   return {.tv_sec = nanoseconds / 1'000'000'000, .tv_nsec = nanoseconds % 1'000'000'000};
+}
+
+bool is_crash(const ExitStatus& status) {
+  if (status.kind != ExitStatus::Kind::kSignal) return false;
+  for (const int own : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) {
+    if (status.number == own) return true;
+  }
+  return false;
 }
 
 std::string seconds_text(Duration duration) {
@@ -116,6 +126,8 @@ void Keeper::reap() {
 
 void Keeper::ended(Kept& kept, const ExitStatus& status) {
   kept.pid = 0;
+  std::error_code ignored;
+  if (!kept.ward.crash_note.empty() && !is_crash(status)) std::filesystem::remove(kept.ward.crash_note, ignored);
   const bool is_cut_short = kept.ward.role == WardRole::kLeader && !kept.ward.stop_option.empty();
   const bool goes_on = phase_ == Phase::kRunning ||
                        (phase_ == Phase::kStopping && (kept.ward.role == WardRole::kFollower || is_cut_short));

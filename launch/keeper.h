@@ -42,6 +42,9 @@ struct Ward {
   // Empty: it is not started again then.
   std::string stop_option;
   RestartLimits limits;
+  // A file of the ward's that only a crash leaves to its next start: after any other end it is removed. A crash is a
+  // signal that the program itself brought about; SIGKILL comes from outside, also when memory ran out.
+  std::string crash_note;
 };
 
 struct KeeperTimes {

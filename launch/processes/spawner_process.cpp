@@ -92,6 +92,7 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
   out.start = parts.start;
   out.stages = static_cast<std::uint32_t>(config.pipeline.stages);
   out.replicas = static_cast<std::uint32_t>(config.pipeline.replicas);
+  out.microbatches = static_cast<std::uint32_t>(microbatches_per_step(config));
   out.steps_target = options.stop_at_step.value_or(config.run.steps);
   out.checkpoint_every = config.checkpoint.every;
   const bool must_agree = config.sync.reduction == Reduction::kExact && !config.sync.allow_mixed_kernels;

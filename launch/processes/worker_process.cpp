@@ -16,6 +16,7 @@
 #include "runtime/base/log.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/device/poisoned_stage_executor.h"
 #include "runtime/transport/control/control_client.h"
 
 namespace shoal {
@@ -82,7 +83,15 @@ std::uint64_t fresh_nonce() {
 std::unique_ptr<StageExecutor> make_executor(const Config& config, StageId stage, const std::string& device) {
   auto made = make_stage_executor({config, stage, config.pipeline.stages, device});
   CHECK(made.ok(), made.failure().message);
-  return std::move(made.value());
+  const auto poison = poison_from_environment();
+  CHECK(poison.ok(), poison.failure().message);
+  const bool is_poisoned = *poison && (*poison)->stage == stage;
+  if (!is_poisoned) return std::move(made.value());
+  return std::make_unique<PoisonedStageExecutor>(std::move(made.value()), **poison);
+}
+
+std::shared_ptr<WorkNote> open_note(const WorkerNodeOptions& options) {
+  return options.note ? std::make_shared<WorkNote>(*options.note) : std::make_shared<WorkNote>();
 }
 
 NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess& process, const RouterActor& router,
@@ -100,8 +109,9 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   settings.tracer = trace;
   settings.board = process.board();
   settings.threads = options.threads;
-  settings.start_stage = [&process, router, options, trace](const SpawnStage& order, const Config& run,
-                                                            const Welcome& welcome) {
+  settings.note = open_note(options);
+  settings.start_stage = [&process, router, options, trace, note = settings.note](
+                             const SpawnStage& order, const Config& run, const Welcome& welcome) {
     Config config = run;
     if (options.threads) config.run.threads = *options.threads;
     StageSettings stage_settings;
@@ -113,6 +123,7 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     stage_settings.router = router;
     stage_settings.tracer = trace;
     stage_settings.board = process.board();
+    stage_settings.note = note;
     stage_settings.make_executor = [config, order, device = options.device] {
       return make_executor(config, order.stage, device);
     };
@@ -121,7 +132,10 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     return actor;
   };
   settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
-  settings.fail_process = [exit = process.exit()](const Inject& order) { fail_process(order, exit); };
+  settings.fail_process = [exit = process.exit(), note = settings.note](const Inject& order) {
+    if (order.how != InjectKind::kFreeze) note->close();  // no microbatch is to blame
+    fail_process(order, exit);
+  };
   return settings;
 }
 

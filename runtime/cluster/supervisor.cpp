@@ -29,7 +29,8 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
       detector_(config_.detector),
       complaints_(config_.complaints),
       restarts_(kRestartsMax, kRestartWindow),
-      starts_(config_.restart_budget, config_.restart_window, config_.run.value) {
+      starts_(config_.restart_budget, config_.restart_window, config_.run.value),
+      poison_(config_.microbatches) {
   CHECK(config_.stages > 0 && config_.replicas > 0 && config_.policy.learning_rate, "a run has stages and a schedule");
   config_.policy.optimizer_step_at_start = config_.start.optimizer_step;
 }
@@ -219,9 +220,11 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
     if (!votes_.contains(StageId{stage})) awaited += compose(awaited.empty() ? "" : " ", stage);
   }
+  const std::size_t left_out = view_.quarantines().count();
   return compose(stop_ ? "stopping after step " : "training step ", view_.committed_steps(), " of ",
                  config_.steps_target, "; waiting for the sum of stage ", awaited) +
-         since(step_since_, now) + explain_silence();
+         since(step_since_, now) + explain_silence() +
+         (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }
 
 }  // namespace shoal

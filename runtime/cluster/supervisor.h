@@ -24,6 +24,7 @@
 #include "runtime/cluster/placement.h"
 #include "runtime/cluster/recovery/checkpoint_order.h"
 #include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/recovery/poison.h"
 #include "runtime/cluster/recovery/replacement.h"
 #include "runtime/cluster/restart_budget.h"
 #include "runtime/cluster/supervisor_effects.h"
@@ -146,6 +147,7 @@ class SupervisorCore {
   void decided(const JoinDecision& decision, Instant now);
   void hear_while_training(const StageReady& ready, Instant now);
   void ended_on(ProcessIncarnation process, const std::string& reason, Instant now);
+  void suspect(const StageEnded& ended, Instant now);  // supervisor_poison.cpp
   [[nodiscard]] bool may_join() const;
   [[nodiscard]] ReplacementQuestion who_is_lacking(Instant now) const;
   [[nodiscard]] Incarnation donor_of(StageId stage) const;
@@ -216,6 +218,7 @@ class SupervisorCore {
   RestartBudget restarts_;
   StartBudget starts_;
   JoinDesk joins_;
+  PoisonWatch poison_;
   bool was_held_ = false;                                             // the next commit, for a joiner
   std::map<std::pair<StageId, ReplicaId>, std::string> last_worker_;  // by name: who served a slot
   std::optional<Stop> stop_;

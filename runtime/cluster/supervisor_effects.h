@@ -33,6 +33,7 @@ struct SupervisorConfig {
   std::uint32_t stages = 1;
   std::uint32_t replicas = 1;          // per stage, waited for at the start
   std::uint32_t replicas_max = 0;      // per stage, while it trains; not above `replicas`: those
+  std::uint32_t microbatches = 1;      // planned per step
   std::uint64_t steps_target = 0;      // steps committed at which the run is finished
   std::uint64_t checkpoint_every = 0;  // steps; 0: only at the end
   FingerprintRule fingerprints = FingerprintRule::kMayDiffer;

@@ -76,7 +76,11 @@ SupervisorEffects SupervisorCore::hear(const StageReady& ready, Instant now) {
 }
 
 SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
+  suspect(ended, now);  // first: what follows may send everybody back to the same samples
+  if (phase_ >= Phase::kEnding) return take_effects();
   const auto is_it = [&](const Starting& starting) { return starting.order.replica == ended.replica; };
+  // Of a process that is lost, its successor tells: what becomes of its replicas is decided already.
+  const bool is_in_view = view_.contains(ended.replica) && processes_.is_alive(view_.process_of(ended.replica));
   if (std::erase_if(starting_, is_it) > 0) {
     announce("start_failed", compose("stage/", ended.stage), ended.reason);
     if (++starts_failed_ >= kStartsFailedMax) {
@@ -88,7 +92,7 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
     announce("start_failed", compose("stage/", ended.stage, "/", joiner->order.slot), ended.reason);
     ended_on(joiner->process, ended.reason, now);
     place_joiners(now);
-  } else if (view_.contains(ended.replica) && ended_.insert(ended.replica).second) {
+  } else if (is_in_view && ended_.insert(ended.replica).second) {
     announce("stage_ended", compose("stage/", ended.stage), ended.reason);
     if (phase_ != Phase::kTraining) return take_effects();
     ended_on(view_.process_of(ended.replica), ended.reason, now);

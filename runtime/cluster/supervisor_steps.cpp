@@ -63,6 +63,7 @@ std::vector<Incarnation> SupervisorCore::savers() const {
 
 void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   votes_.clear();
+  poison_.committed(commit.step);
   step_since_ = last_commit_at_ = now;
   is_last_committed_ = stop_.has_value() || view_.committed_steps() >= config_.steps_target;
   if (!commit.checkpoint_by.empty()) {

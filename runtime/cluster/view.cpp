@@ -50,7 +50,6 @@ void View::begin_branch(Branch branch, std::uint64_t version) {
   stage_of_.clear();
   groups_.clear();
   stages_.clear();
-  quarantined_.clear();
 }
 
 void View::change(const JournalEntry& entry, const AddReplica& added) {
@@ -92,15 +91,17 @@ void View::change(const JournalEntry& entry, const Commit& commit) {
   const std::uint64_t before = tokens_total() > 0 ? tokens_total() : committed_steps_ * commit.token_count;
   totals_.push_back({commit.optimizer_step, before + commit.token_count});
   ++committed_steps_;
-  quarantined_.clear();
   skips_in_a_row_ = commit.skip ? skips_in_a_row_ + 1 : 0;
 }
 
 void View::change(const JournalEntry& /*entry*/, const FinishRun& finish) { finished_ = finish.reason; }
 
+// May come before the replicas of its branch do, or before the branch has come to its step again.
 void View::change(const JournalEntry& entry, const Quarantine& quarantine) {
-  CHECK(entry.branch == branch_ && quarantine.step.value == committed_steps_, "only the step in progress is changed");
-  quarantined_.insert(quarantine.microbatch);
+  CHECK(quarantine.step.value >= committed_steps_, "what is committed is not changed");
+  quarantines_.insert(quarantine.step, quarantine.microbatch);
+  if (quarantine.step.value != committed_steps_) return;
+  for (Stage& stage : stages_) stage.last_change = entry.position;
 }
 
 std::uint64_t View::optimizer_step() const { return totals_.empty() ? 0 : totals_.back().optimizer_step; }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "messages/journal.h"
+#include "runtime/cluster/recovery/quarantines.h"
 
 namespace shoal {
 
@@ -54,13 +55,15 @@ class View {
   // Of a replica in the view (CHECK).
   [[nodiscard]] ProcessIncarnation process_of(Incarnation replica) const;
 
-  // Position of the last AddReplica or RemoveReplica of the stage; 0: none. A vote begun before it is void (P-22).
+  // Position of the last entry that changed what the stage's sum is made of: its AddReplica or RemoveReplica, or a
+  // Quarantine in the step in progress; 0: none. A vote begun before it is void (P-22).
   [[nodiscard]] JournalPosition last_change_of(StageId stage) const;
   // The sync group appointed last for the stage; 0: none.
   [[nodiscard]] Incarnation group_of(StageId stage) const;
 
-  // Microbatches of the step in progress that are not planned any more.
-  [[nodiscard]] const std::set<MicrobatchId>& quarantined() const { return quarantined_; }
+  // Microbatches that are planned no more: of the step in progress, and of all steps on any branch.
+  [[nodiscard]] const std::set<MicrobatchId>& quarantined() const { return quarantines_.of(StepId{committed_steps_}); }
+  [[nodiscard]] const Quarantines& quarantines() const { return quarantines_; }
 
   [[nodiscard]] bool is_finished() const { return finished_.has_value(); }
   // Of a finished run; empty otherwise.
@@ -93,7 +96,7 @@ class View {
   std::map<Incarnation, StageId> stage_of_;
   std::map<StageId, Incarnation> groups_;
   std::vector<Totals> totals_;
-  std::set<MicrobatchId> quarantined_;
+  Quarantines quarantines_;
   std::optional<std::string> finished_;
 };
 

@@ -53,11 +53,12 @@ StepOutcome SingleTrainer::run_microbatches() {
   StepOutcome outcome;
   outcome.step = StepId{progress_.steps};
   outcome.learning_rate = learning_rate(config_.optim, progress_.steps);
-  outcome.microbatch_count = order_.microbatches_per_step();
   const Instant start = clock_.now();
   double loss_sum = 0;
-  for (std::uint32_t index = 0; index < outcome.microbatch_count; ++index) {
+  for (std::uint32_t index = 0; index < order_.microbatches_per_step(); ++index) {
     const MicrobatchId microbatch{index};
+    if (left_out_.contains({outcome.step, microbatch})) continue;
+    ++outcome.microbatch_count;
     Microbatch batch = make_microbatch(tokens_, order_, outcome.step, microbatch);
     const BackwardResult result =
         executor_.forward_backward({outcome.step, microbatch, std::move(batch.inputs), std::move(batch.targets)});

@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "messages/ids.h"
@@ -53,6 +55,9 @@ class SingleTrainer {
   [[nodiscard]] StepOutcome step();
   // Errors: kDiverged after ten skipped steps in a row, naming the last reason.
   [[nodiscard]] Status check_progress() const;
+  // This microbatch is not trained on: the step is the sum over the others, its mean that sum divided by the tokens of
+  // the others, as where it was quarantined.
+  void leave_out(StepId step, MicrobatchId microbatch) { left_out_.emplace(step, microbatch); }
   [[nodiscard]] const TrainerProgress& progress() const { return progress_; }
 
  private:
@@ -66,6 +71,7 @@ class SingleTrainer {
   Order order_;
   TrainerProgress progress_;
   std::string last_skip_;
+  std::set<std::pair<StepId, MicrobatchId>> left_out_;
 };
 
 }  // namespace shoal

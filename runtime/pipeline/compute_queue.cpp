@@ -33,4 +33,10 @@ void ComputeQueue::drop_training() {
   std::erase_if(tasks_, [](const Ranked& task) { return task.kind != TaskKind::kEvaluate; });
 }
 
+void ComputeQueue::drop_training_of(MicrobatchId microbatch) {
+  std::erase_if(tasks_, [microbatch](const Ranked& task) {
+    return task.kind != TaskKind::kEvaluate && task.microbatch == microbatch;
+  });
+}
+
 }  // namespace shoal

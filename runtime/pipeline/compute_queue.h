@@ -33,6 +33,7 @@ class ComputeQueue {
   [[nodiscard]] bool has_task(TrainingWork training) const { return best(training) != tasks_.end(); }
   [[nodiscard]] std::optional<Task> take(TrainingWork training);
   void drop_training();
+  void drop_training_of(MicrobatchId microbatch);
   void clear() { tasks_.clear(); }
 
  private:

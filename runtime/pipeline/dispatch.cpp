@@ -50,7 +50,25 @@ std::vector<Letter> DataLoaderCore::follow(const JournalEntry& entry, Instant no
   }
   if (phase_ != Phase::kWorking) return {};
   begin_work(now);
-  return dispatch(now);
+  std::vector<Letter> out;
+  if (leave_out_quarantined()) out = finish_if_answered(now);
+  append(out, dispatch(now));
+  return out;
+}
+
+// True: something was waited for until now.
+bool DataLoaderCore::leave_out_quarantined() {
+  bool has_changed = false;
+  if (!work_ || work_->purpose != Purpose::kTrain) return has_changed;
+  for (const MicrobatchId microbatch : view_.quarantined()) {
+    if (microbatch.value >= work_->items.size()) continue;
+    Item& item = work_->items[microbatch.value];
+    if (item.progress == Progress::kLeftOut) continue;
+    if (item.progress != Progress::kAnswered) ++work_->answered;
+    item.progress = Progress::kLeftOut;
+    has_changed = true;
+  }
+  return has_changed;
 }
 
 std::optional<EvaluationExtent> DataLoaderCore::evaluation_due() const {
@@ -70,6 +88,7 @@ void DataLoaderCore::begin_work(Instant now) {
   work.items.resize(config_.microbatches);
   work.last_answer = now;
   work_ = std::move(work);
+  (void)leave_out_quarantined();
 }
 
 void DataLoaderCore::begin_evaluation(EvaluationExtent extent, Instant now) {

@@ -5,7 +5,8 @@
 //                                                                                  └ FinishRun ─▶ over
 // A step is planned when committed_steps equals it; its samples are a pure function of (seed, step, index), so nothing
 // here is durable: after a restart the journal says the step, the sync groups who holds what, and every microbatch is
-// sent again (P-14). Holders, AllAnswered and Missing are hints; manifests are the proof.
+// sent again (P-14). Holders, AllAnswered and Missing are hints; manifests are the proof. What is quarantined is not
+// sent, and not waited for: the step is the sum over the others, its mean that sum divided by the tokens of the others.
 //
 // Bounded (S-6): at most `credits` microbatches in flight per replica of stage 0; one work list (a step or an
 // evaluation) at a time. No training microbatch leaves while an evaluation is unanswered and not given up.
@@ -81,7 +82,7 @@ class DataLoaderCore {
 
  private:
   enum class Phase : std::uint8_t { kFollowing, kAskingHolders, kWorking };
-  enum class Progress : std::uint8_t { kWaiting, kInFlight, kAnswered };
+  enum class Progress : std::uint8_t { kWaiting, kInFlight, kAnswered, kLeftOut };
   struct Item {
     Progress progress = Progress::kWaiting;
     std::vector<Incarnation> path;
@@ -96,7 +97,7 @@ class DataLoaderCore {
     EvaluationExtent extent = EvaluationExtent::kPeriodic;
     StepId step;  // evaluation: steps applied
     std::vector<Item> items;
-    std::size_t answered = 0;
+    std::size_t answered = 0;  // or left out
     Instant last_answer;
     Instant announce_due;  // of the next AllAnswered
     int announcements = 0;
@@ -120,6 +121,7 @@ class DataLoaderCore {
   [[nodiscard]] std::map<Incarnation, std::uint32_t> in_flight_by_first_hop() const;
   void learn(const Item& item, const Backward& backward, Instant now);
   void replica_removed(Incarnation replica, StageId stage);
+  [[nodiscard]] bool leave_out_quarantined();
 
   DataLoaderConfig config_;
   const SampleSource* source_;

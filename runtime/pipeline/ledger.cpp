@@ -46,6 +46,12 @@ std::vector<Waiter> Ledger::accumulate(MicrobatchId microbatch, AccumulatedShare
   return std::exchange(entry->waiters, {});
 }
 
+bool Ledger::withdraw(MicrobatchId microbatch) {
+  const LedgerEntry* entry = find(microbatch);
+  if (entry == nullptr || entry->state != LedgerState::kInFlight) return false;
+  return entries_.erase(microbatch) == 1;
+}
+
 std::vector<ManifestEntry> Ledger::manifest() const {
   std::vector<ManifestEntry> entries;
   entries.reserve(accumulated_count_);

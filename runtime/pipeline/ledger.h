@@ -1,6 +1,8 @@
 // A replica's record of the step it works on: microbatch -> none | in flight | accumulated (P-6, P-7).
 //
 //   none ── Forward while open ──▶ in flight ── Backward while open ──▶ accumulated ── own apply or Zero ──▶ none
+//     ▲                                │ Quarantine
+//     └────────────────────────────────┘
 //
 // Invariant (S-1): a microbatch is accumulated at most once between two clear()s; what asks again is answered from the
 // cached reply. Bounded (S-6): at most one entry per microbatch of the step, one waiter per asking replica.
@@ -59,6 +61,8 @@ class Ledger {
   static void join(LedgerEntry& entry, const Waiter& waiter);
   // in flight -> accumulated with this reply; gives back who waited. CHECKs that it was in flight.
   std::vector<Waiter> accumulate(MicrobatchId microbatch, AccumulatedShare share, Backward reply);
+  // in flight -> none: it was quarantined. False: it was not in flight. What is accumulated stays until a Zero.
+  bool withdraw(MicrobatchId microbatch);
   void clear() { entries_.clear(), accumulated_count_ = 0; }
 
   [[nodiscard]] std::size_t accumulated_count() const { return accumulated_count_; }

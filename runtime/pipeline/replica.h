@@ -22,6 +22,7 @@
 #include "messages/letter.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/config.h"
+#include "runtime/cluster/recovery/quarantines.h"
 #include "runtime/pipeline/compute_queue.h"
 #include "runtime/pipeline/ledger.h"
 #include "runtime/pipeline/replica_fill.h"
@@ -69,7 +70,7 @@ using Effects = std::vector<Effect>;
 
 struct ReplicaCounters {
   std::array<std::uint64_t, 8> refusals{};  // by RefusalReason
-  std::uint64_t dropped_answers = 0;        // Backward letters that the ledger or the fence turned away
+  std::uint64_t dropped_answers = 0;        // that the ledger or the fence turned away; Forwards of what is quarantined
   std::uint64_t stale_orders = 0;           // of a lower epoch, step, branch or term
   std::uint64_t repeated_forwards = 0;
 };
@@ -103,7 +104,6 @@ class ReplicaCore {
   // The tensor of the next Forward or Backward was on its way for so long.
   void transfer_timed(double transfer_ms);
   [[nodiscard]] Effects tick(Instant now);
-
   [[nodiscard]] bool has_job() const;
   [[nodiscard]] Effects run_next(Instant now);
   [[nodiscard]] Effects completed(JobResult result, Instant now);
@@ -194,7 +194,7 @@ class ReplicaCore {
   void follow(const Commit& entry);
   void follow(const AppointGroup&) {}  // epochs alone decide which group is obeyed (P-15, P-21)
   void follow(const FinishRun&) {}     // the supervisor ends processes; there is nothing to do until it does
-  void follow(const Quarantine&) {}    // the sync group's plan says what counts
+  void follow(const Quarantine& entry);
   void fetch_journal();
   void report(std::uint64_t state_digest);
   void start_next_step();
@@ -215,6 +215,7 @@ class ReplicaCore {
   ReplicaSetup setup_;
   Membership membership_ = Membership::kLoading;
   std::map<Incarnation, std::uint32_t> members_;  // the view: stage of each replica
+  Quarantines quarantines_;
   JournalPosition position_;
   std::uint64_t version_;
   Phase phase_ = Phase::kOpen;

@@ -51,6 +51,11 @@ std::optional<RefusalReason> ReplicaCore::reason_to_refuse(const Forward& messag
 
 void ReplicaCore::take_forward(const Forward& message) {
   if (message.cause.run != setup_.run) return;
+  const bool trains = message.purpose == Purpose::kTrain;
+  if (trains && quarantines_.contains(message.cause.step, message.cause.microbatch)) {
+    ++counters_.dropped_answers;  // whoever sent it reads the entry too, and asks no more
+    return;
+  }
   const Waiter asker{message.sender, message.cause};
   const bool is_fenced_in = setup_.stage.value == 0 || is_known(message.sender, setup_.stage.value - 1);
   if (const auto reason = reason_to_refuse(message)) return refuse(asker, message.purpose, *reason);

@@ -47,6 +47,14 @@ void ReplicaCore::follow(const RemoveReplica& entry) {
   if (entry.replica == setup_.self) end("removed: " + entry.reason);
 }
 
+// What it has accumulated of it stays, and shows in its manifest: the group zeroes the stage then (P-16).
+void ReplicaCore::follow(const Quarantine& entry) {
+  quarantines_.insert(entry.step, entry.microbatch);
+  if (entry.step.value != version_ || !ledger_.withdraw(entry.microbatch)) return;
+  queue_.drop_training_of(entry.microbatch);
+  if (ledger_.accumulated_count() > 0 && ledger_.in_flight_count() == 0) send_progress();
+}
+
 void ReplicaCore::follow(const Commit& entry) {
   if (!is_member()) return;
   const auto own = std::find_if(entry.stages.begin(), entry.stages.end(),

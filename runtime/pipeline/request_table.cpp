@@ -120,6 +120,8 @@ void RequestTable::ask(Entry& entry, Instant now, std::vector<Letter>& out) {
 std::vector<Letter> RequestTable::add(Incarnation requester, Forward forward, Instant now) {
   CHECK(forward.cause.hop < forward.path.size(), "a Forward's hop lies on its path");
   std::vector<Letter> out;
+  const bool trains = forward.purpose == Purpose::kTrain;
+  if (trains && view_.quarantines().contains(forward.cause.step, forward.cause.microbatch)) return out;
   const Key key = key_of(requester, forward.cause, forward.purpose);
   if (const auto known = entries_.find(key); known != entries_.end()) {
     known->second.answered = false;
@@ -230,6 +232,8 @@ std::vector<Letter> RequestTable::follow(const JournalEntry& entry, Instant now)
     replica_removed(remove->replica, now, out);
   } else if (const auto* commit = std::get_if<Commit>(&entry.body)) {
     committed(entry.branch, commit->step);
+  } else if (const auto* quarantine = std::get_if<Quarantine>(&entry.body)) {
+    withdraw(quarantine->step, quarantine->microbatch);
   }
   return out;
 }
@@ -259,6 +263,14 @@ void RequestTable::forget(Incarnation requester) {
 void RequestTable::committed(Branch branch, StepId step) {
   std::erase_if(entries_,
                 [branch, step](const auto& entry) { return entry.first.branch == branch && entry.first.step <= step; });
+}
+
+// It is planned no more: nobody is asked for it again.
+void RequestTable::withdraw(StepId step, MicrobatchId microbatch) {
+  std::erase_if(entries_, [step, microbatch](const auto& entry) {
+    const Key& key = entry.first;
+    return key.purpose == Purpose::kTrain && key.step == step && key.microbatch == microbatch;
+  });
 }
 
 bool RequestTable::is_given_up(const Entry& entry, bool is_linked, Instant now) const {

@@ -8,10 +8,10 @@
 //    hop │ │ removed: only this hop is replaced └─┘ Missing{upstream, mbs}: those entries again, answered or not (P-12,
 //    P-17)
 //
-// Invariants: an entry is dropped only by its step's Commit, its requester's removal, a new branch, or (evaluations)
-// its answer; another hop is chosen only for the reasons above, or because
-// a stage stays frozen: who holds the microbatch is looked for then. Bounded (S-6): entries per requester, beyond them
-// refused and counted. Pure: time and journal entries come in, letters go out; the router that owns it routes them.
+// Invariants: an entry is dropped only by its step's Commit, its requester's removal, a new branch, its quarantine, or
+// (evaluations) its answer; another hop is chosen only for the reasons above, or because a stage stays frozen: who
+// holds the microbatch is looked for then. Bounded (S-6): entries per requester, beyond them refused and counted. Pure:
+// time and journal entries come in, letters go out; the router that owns it routes them.
 #pragma once
 
 #include <cstdint>
@@ -110,6 +110,7 @@ class RequestTable {
   void replica_added(StageId stage, Instant now, std::vector<Letter>& out);
   void replica_removed(Incarnation replica, Instant now, std::vector<Letter>& out);
   void committed(Branch branch, StepId step);
+  void withdraw(StepId step, MicrobatchId microbatch);
 
   RequestLimits limits_;
   View view_;

@@ -52,8 +52,10 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
     hint_not_before_ = now;
   }
   if (view_.last_change_of(config_.stage) != change_before) {
+    const bool is_plan = std::holds_alternative<Quarantine>(entry.body);
     std::erase_if(holders_, [&](const auto& holder) { return !is_member(holder.second); });
-    if (epochs_of_step_ > 0) open(now, "the stage's membership changed");  // P-20
+    std::erase_if(missing_, [&](MicrobatchId microbatch) { return view_.quarantined().contains(microbatch); });
+    if (epochs_of_step_ > 0) open(now, is_plan ? "the step's plan changed" : "the stage's membership changed");  // P-20
   }
   prepare_if_due(now);
   return take_effects();
@@ -174,7 +176,7 @@ bool SyncGroupCore::hints_cover_plan(Instant now) const {
     const auto hint = hints_.progress.find(member.incarnation);
     if (hint != hints_.progress.end() && hint->second.epoch >= last_zero_) accumulated += hint->second.count;
   }
-  if (accumulated >= config_.microbatches) return true;
+  if (accumulated >= config_.microbatches - view_.quarantined().size()) return true;
   // Work had begun and there has been no sign of it for long: hints may have been lost, so look.
   const bool has_begun = epochs_of_step_ > 0 || !hints_.progress.empty();
   return has_begun && now - quiet_since_ >= doubled(config_.probe_after);
@@ -236,7 +238,7 @@ void SyncGroupCore::prepare_if_due(Instant now) {
 void SyncGroupCore::decide(Instant now) {
   std::vector<MemberManifest> all;
   for (const auto& [member, manifest] : manifests_) all.push_back({member, manifest.entries});
-  const ManifestVerdict verdict = judge_manifests(all, config_.microbatches);
+  const ManifestVerdict verdict = judge_manifests(all, config_.microbatches, view_.quarantined());
   const bool was_survey = std::exchange(is_survey_, false);
   if (verdict.is_exactly_once()) {
     reduce(now, verdict.token_count);
@@ -254,7 +256,9 @@ void SyncGroupCore::decide(Instant now) {
     zero(now);
     tell_holders();
     std::vector<MicrobatchId> plan;
-    for (std::uint32_t index = 0; index < config_.microbatches; ++index) plan.push_back(MicrobatchId{index});
+    for (std::uint32_t index = 0; index < config_.microbatches; ++index) {
+      if (!view_.quarantined().contains(MicrobatchId{index})) plan.push_back(MicrobatchId{index});
+    }
     return ask_again(now, std::move(plan));
   }
   announce("microbatch_missing", compose("step ", step(), ": microbatch ", list_microbatches(verdict.missing),

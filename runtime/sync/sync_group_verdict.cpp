@@ -7,13 +7,14 @@
 
 namespace shoal {
 
-ManifestVerdict judge_manifests(const std::vector<MemberManifest>& manifests, std::uint32_t planned) {
+ManifestVerdict judge_manifests(const std::vector<MemberManifest>& manifests, std::uint32_t planned,
+                                const std::set<MicrobatchId>& left_out) {
   ManifestVerdict verdict;
   std::vector<std::uint32_t> seen(planned, 0);
   for (const MemberManifest& manifest : manifests) {
     for (const ManifestEntry& entry : manifest.entries) {
       verdict.token_count += entry.token_count;
-      if (entry.microbatch.value < planned) {
+      if (entry.microbatch.value < planned && !left_out.contains(entry.microbatch)) {
         ++seen[entry.microbatch.value];
       } else {
         verdict.unknown.push_back(entry.microbatch);
@@ -21,7 +22,8 @@ ManifestVerdict judge_manifests(const std::vector<MemberManifest>& manifests, st
     }
   }
   for (std::uint32_t index = 0; index < planned; ++index) {
-    if (seen[index] == 0) verdict.missing.push_back(MicrobatchId{index});
+    const bool is_wanted = !left_out.contains(MicrobatchId{index});
+    if (seen[index] == 0 && is_wanted) verdict.missing.push_back(MicrobatchId{index});
     if (seen[index] > 1) verdict.twice.push_back(MicrobatchId{index});
   }
   return verdict;

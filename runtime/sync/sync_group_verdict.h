@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,14 @@ namespace shoal {
 struct ManifestVerdict {
   std::vector<MicrobatchId> twice;    // in more than one place, ascending
   std::vector<MicrobatchId> missing;  // nowhere, ascending
-  std::vector<MicrobatchId> unknown;  // not in the plan
+  std::vector<MicrobatchId> unknown;  // not in the plan, or not any more
   std::uint64_t token_count = 0;      // sum over all entries
   [[nodiscard]] bool is_exactly_once() const { return twice.empty() && missing.empty() && unknown.empty(); }
 };
 
-// The plan is 0 .. planned-1.
-[[nodiscard]] ManifestVerdict judge_manifests(const std::vector<MemberManifest>& manifests, std::uint32_t planned);
+// The plan is 0 .. planned-1 without those that are left out.
+[[nodiscard]] ManifestVerdict judge_manifests(const std::vector<MemberManifest>& manifests, std::uint32_t planned,
+                                              const std::set<MicrobatchId>& left_out = {});
 
 // "3 7 8 (12 in all)": at most eight numbers, for people.
 [[nodiscard]] std::string list_microbatches(const std::vector<MicrobatchId>& microbatches);

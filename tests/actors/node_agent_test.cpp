@@ -25,7 +25,7 @@ caf::behavior some_stage() {
 class NodeAgentTest : public testing::Test {
  protected:
   NodeAgentTest() {
-    NodeAgentSettings settings;
+    NodeAgentSettings& settings = settings_;
     settings.join.name = "node1";
     settings.join.nonce = kNonce;
     settings.router = lone_.router();
@@ -35,7 +35,8 @@ class NodeAgentTest : public testing::Test {
       return caf::actor_cast<StageActor>(stages_.back());
     };
     settings.end_process = [this](int status, const std::string&) { ended_ = status; };
-    agent_ = lone_.spawn(node_agent, std::move(settings));
+    settings.note = note_;
+    agent_ = lone_.spawn(node_agent, settings);
   }
   void welcome(Term term, ProcessIncarnation process = kNumber, const Config& config = Config{}) {
     lone_.give(agent_, Welcome{kNonce, process, RunId{9}, {}, term, {}, write_config(config)});
@@ -47,6 +48,8 @@ class NodeAgentTest : public testing::Test {
   [[nodiscard]] Join last_join() const { return lone_.sent<Join>().back(); }
 
   LoneActor lone_;
+  std::shared_ptr<WorkNote> note_ = std::make_shared<WorkNote>();
+  NodeAgentSettings settings_;
   NodeAgentActor agent_;
   std::vector<SpawnStage> started_;
   std::vector<caf::actor> stages_;
@@ -156,6 +159,36 @@ TEST_F(NodeAgentTest, IsDoneWhenTheRunIsOver) {
   lose_spawner();
   lone_.give(agent_, JoinRefused{kNonce, JoinRefusal::kRunIsOver, "the run is over"});
   EXPECT_EQ(ended_, 0);
+}
+
+TEST_F(NodeAgentTest, SaysWhatAReplicaWasComputingWhenItEnded) {
+  welcome(Term{1});
+  spawn_stage(31);
+  spawn_stage(32);
+  note_->begin({RunId{9}, StageId{1}, Incarnation{31}, StepId{4}, MicrobatchId{6}});
+  for (const std::uint64_t replica : {31, 32}) {
+    lone_.give(agent_, EndStage{StageId{1}, Incarnation{replica}, "it throws"});
+  }
+  const auto ended = lone_.sent<StageEnded>();
+  ASSERT_EQ(ended.size(), 2U);
+  EXPECT_EQ(ended[0].computing, (ComputedMicrobatch{StepId{4}, MicrobatchId{6}}));
+  EXPECT_FALSE(ended[1].computing);
+}
+
+TEST_F(NodeAgentTest, SaysWhatTheCrashOfItsLastLifeLeftBehind) {
+  const std::string path = testing::TempDir() + "node_agent_note";
+  { WorkNote(path).begin({RunId{9}, StageId{1}, Incarnation{31}, StepId{4}, MicrobatchId{6}}); }
+  NodeAgentSettings settings = settings_;
+  settings.note = std::make_shared<WorkNote>(path);
+  agent_ = lone_.spawn(node_agent, std::move(settings));
+  EXPECT_TRUE(lone_.sent<StageEnded>().empty());
+  welcome(Term{1});
+  const auto ended = lone_.sent<StageEnded>();
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].replica, Incarnation{31});
+  EXPECT_EQ(ended[0].computing, (ComputedMicrobatch{StepId{4}, MicrobatchId{6}}));
+  spawn_stage(41);
+  EXPECT_EQ(lone_.sent<StageEnded>().size(), 2U) << "again";
 }
 
 }  // namespace

@@ -182,8 +182,7 @@ TEST_F(KeeperTest, ASecondSignalKillsEverythingAtOnce) {
 TEST_F(KeeperTest, ALeaderThatFinishesThoughNoFollowerIsLeftHasFinished) {
   Keeper keeper({});
   ASSERT_TRUE(
-      keeper
-          .add(ward("leader", WardRole::kLeader, "trap 'echo finished; exit 0' TERM; : > ready; while :; do :; done"))
+      keeper.add(ward("leader", WardRole::kLeader, "trap 'echo finished; exit 0' TERM; : > ready; while :; do :; done"))
           .ok());
   Ward late = ward("late", WardRole::kFollower, "while ! [ -e ready ]; do :; done; exit 4");
   late.limits.final_codes = {0, 4};
@@ -194,8 +193,7 @@ TEST_F(KeeperTest, ALeaderThatFinishesThoughNoFollowerIsLeftHasFinished) {
 TEST_F(KeeperTest, StopsTheLeaderWhenNoFollowerIsLeft) {
   Keeper keeper({});
   ASSERT_TRUE(
-      keeper
-          .add(ward("leader", WardRole::kLeader, "trap 'echo stopped; exit 75' TERM; : > ready; while :; do :; done"))
+      keeper.add(ward("leader", WardRole::kLeader, "trap 'echo stopped; exit 75' TERM; : > ready; while :; do :; done"))
           .ok());
   Ward refused = ward("follower", WardRole::kFollower, "while ! [ -e ready ]; do :; done; exit 4");
   refused.limits.final_codes = {0, 4};
@@ -241,6 +239,23 @@ TEST_F(KeeperTest, AProgramThatCannotBeStartedIsNamed) {
   const Status added = keeper.add(missing);
   ASSERT_FALSE(added.ok());
   EXPECT_THAT(added.failure().message, HasSubstr("/nowhere/shoal-worker: No such file"));
+}
+
+// What lies in its note is of a crash of the program itself, whenever a start finds it.
+TEST_F(KeeperTest, ANoteOutlivesOnlyACrash) {
+  for (const bool crashes : {true, false}) {
+    const std::string folder = crashes ? "crashed" : "killed";
+    std::filesystem::create_directory(path(folder));
+    Keeper keeper({});
+    Ward one =
+        ward(folder, WardRole::kLeader,
+             "cd " + folder + "; test -e second && { test -e note && echo found; exit 0; }; touch second note; " +
+                 std::string(crashes ? "kill -ABRT $$" : "kill -KILL $$"));
+    one.crash_note = path(folder) + "/note";
+    ASSERT_TRUE(keeper.add(one).ok());
+    EXPECT_EQ(*keeper.run(), 0);
+    EXPECT_EQ(log(folder), crashes ? "found\n" : "");
+  }
 }
 
 }  // namespace

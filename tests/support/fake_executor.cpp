@@ -43,7 +43,13 @@ void FakeExecutor::check_input(const MicrobatchWork& work) const {
         compose("stage ", shape_.stage, " got another input for microbatch ", work.microbatch, " of step ", work.step));
 }
 
+void FakeExecutor::spring_trap(StepId step, MicrobatchId microbatch, Pass pass) const {
+  const bool is_here = trap_.call && trap_.step == step && trap_.microbatch == microbatch && trap_.pass == pass;
+  if (is_here) trap_.call();
+}
+
 TensorBlob FakeExecutor::forward(const MicrobatchWork& work) {
+  spring_trap(work.step, work.microbatch, Pass::kForward);
   CHECK(shape_.stage + 1 < shape_.stage_count, "the last stage computes loss and gradient at once");
   check_input(work);
   kept_[work.microbatch] = work.step;
@@ -53,11 +59,13 @@ TensorBlob FakeExecutor::forward(const MicrobatchWork& work) {
 BackwardResult FakeExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient) {
   const auto kept = kept_.find(microbatch);
   CHECK(kept != kept_.end(), "a backward needs the forward before it");
+  spring_trap(kept->second, microbatch, Pass::kBackward);
   CHECK(output_gradient == input_of(shape_.stage + 1, kept->second, microbatch), "the gradient is of another input");
   return accumulate(kept->second, microbatch);
 }
 
 BackwardResult FakeExecutor::forward_backward(const MicrobatchWork& work) {
+  spring_trap(work.step, work.microbatch, Pass::kForward);
   CHECK(shape_.stage + 1 == shape_.stage_count, "only the last stage computes the loss");
   check_input(work);
   return accumulate(work.step, work.microbatch);

@@ -6,9 +6,11 @@
 // apply.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/pipeline/stage_executor.h"
@@ -51,8 +53,21 @@ class FakeExecutor final : public StageExecutor {
   [[nodiscard]] std::uint64_t last_token_count() const { return token_count_; }
   // The next pass over this microbatch reports this tensor as beyond range.
   void poison(MicrobatchId microbatch) { poisoned_.insert(microbatch); }
+  // Called where this microbatch is computed: its forward (or loss), or its backward. It may throw.
+  enum class Pass : std::uint8_t { kForward, kBackward };
+  void set_trap(StepId step, MicrobatchId microbatch, Pass pass, std::function<void()> trap) {
+    trap_ = {step, microbatch, pass, std::move(trap)};
+  }
 
  private:
+  struct Trap {
+    StepId step;
+    MicrobatchId microbatch;
+    Pass pass = Pass::kForward;
+    std::function<void()> call;
+  };
+
+  void spring_trap(StepId step, MicrobatchId microbatch, Pass pass) const;
   void check_input(const MicrobatchWork& work) const;
   [[nodiscard]] BackwardResult accumulate(StepId step, MicrobatchId microbatch);
   void empty_step();
@@ -61,6 +76,7 @@ class FakeExecutor final : public StageExecutor {
   std::vector<std::int64_t> accumulators_;
   std::map<MicrobatchId, StepId> kept_;
   std::set<MicrobatchId> poisoned_;
+  Trap trap_;
   std::optional<std::vector<std::int64_t>> sum_;
   std::uint64_t token_count_ = 0;
   std::vector<std::int64_t> weights_;

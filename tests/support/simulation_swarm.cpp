@@ -1,8 +1,12 @@
 // The wiring of launch/processes, over a simulated network.
 #include "tests/support/simulation_swarm.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
 #include <utility>
 
 #include "actors/data_loader.h"
@@ -30,6 +34,7 @@ constexpr auto kKeeperPause = 500ms;
 constexpr Duration kSilenceMax = DetectorLimits{}.dead_after;  // of a link, as the transport does it
 constexpr std::uint64_t kMessagesMax = 3'000'000;
 constexpr auto kTimeMax = 1h;
+constexpr int kAborted = 134;
 const char* const kSpawner = "spawner";
 const char* const kStorage = "storage";
 
@@ -179,6 +184,7 @@ SimulatedSwarm::SimulatedSwarm(SwarmShape shape, std::uint64_t seed)
 
 SimulatedSwarm::~SimulatedSwarm() {
   while (!processes_.empty()) end_process(processes_.begin()->first);
+  for (const auto& [name, note] : notes_) std::filesystem::remove(note_path(name));
 }
 
 RouterActor SimulatedSwarm::start_router(Process& process, ProcessRole role, const std::string& name) {
@@ -217,6 +223,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   core.term = term_;
   core.stages = shape_.stages;
   core.replicas = shape_.replicas;
+  core.microbatches = shape_.microbatches;
   core.steps_target = shape_.steps;
   core.checkpoint_every = shape_.checkpoint_every;
   if (term_ > Term{1}) {
@@ -280,6 +287,8 @@ void SimulatedSwarm::start_agent(const std::string& name, const RouterActor& mai
   settings.join.endpoint = Endpoint{name, process.port};
   settings.join.pid = process.port;
   settings.router = mail;
+  notes_[name] = shape_.poison ? std::make_shared<WorkNote>(note_path(name)) : std::make_shared<WorkNote>();
+  settings.note = notes_[name];
   settings.start_stage = [this, name, mail](const SpawnStage& order, const Config&, const Welcome& welcome) {
     return start_stage(name, mail, order, welcome);
   };
@@ -299,14 +308,34 @@ StageActor SimulatedSwarm::start_stage(const std::string& name, const RouterActo
   settings.term = welcome.term;
   settings.process = welcome.process;
   settings.router = mail;
-  settings.make_executor = [shape = FakeShape{order.stage.value, shape_.stages, shape_.microbatches, DType::kInt64}] {
-    return std::make_unique<FakeExecutor>(shape);
+  settings.note = notes_.at(name);
+  settings.make_executor = [this, name, order] {
+    const FakeShape shape{order.stage.value, shape_.stages, shape_.microbatches, DType::kInt64};
+    auto executor = std::make_unique<FakeExecutor>(shape);
+    set_trap(name, order, *executor);
+    return executor;
   };
   auto actor = clockwork_.system().spawn(stage, std::move(settings));
   Process& process = processes_.at(name);
   process.stages.push_back(caf::actor_cast<caf::actor>(actor));
   *process.number = welcome.process;
   return actor;
+}
+
+void SimulatedSwarm::set_trap(const std::string& name, const SpawnStage& order, FakeExecutor& executor) {
+  const auto& poison = shape_.poison;
+  if (!poison || poison->stage != order.stage) return;
+  const auto pass = poison->in_backward ? FakeExecutor::Pass::kBackward : FakeExecutor::Pass::kForward;
+  executor.set_trap(poison->step, poison->microbatch, pass, [this, name, port = processes_.at(name).port] {
+    if (poisonings_ == shape_.poison->times_max) return;
+    ++poisonings_;
+    if (shape_.poison->ends_process) endings_.push_back({name, port, kAborted});
+    throw std::runtime_error("a poisoned microbatch");
+  });
+}
+
+std::string SimulatedSwarm::note_path(const std::string& name) const {
+  return (std::filesystem::temp_directory_path() / compose("simulation-", ::getpid(), "-", name, ".note")).string();
 }
 
 void SimulatedSwarm::end_process(const std::string& name) {
@@ -387,6 +416,7 @@ std::vector<std::string> SimulatedSwarm::processes() const {
 void SimulatedSwarm::kill(const std::string& process) {
   CHECK(processes_.contains(process), "a process that lives");
   end_process(process);
+  std::filesystem::remove(note_path(process));  // as a keeper does: it was no crash
   start_due_[process] = clockwork_.now() + kKeeperPause;
 }
 

@@ -23,11 +23,23 @@
 #include "runtime/cluster/supervisor.h"
 #include "runtime/storage/journal.h"
 #include "runtime/trace/step_record.h"
+#include "runtime/trace/work_note.h"
 #include "tests/support/crashing_journal.h"
+#include "tests/support/fake_executor.h"
 #include "tests/support/simulation_clockwork.h"
 #include "tests/support/simulation_network.h"
 
 namespace shoal {
+
+// A microbatch that ends whoever computes it.
+struct SwarmPoison {
+  StepId step{4};
+  MicrobatchId microbatch{3};
+  StageId stage;
+  bool in_backward = false;   // not in the last stage
+  bool ends_process = false;  // otherwise the stage's actor
+  int times_max = 1000;
+};
 
 struct SwarmShape {
   std::uint32_t stages = 2;
@@ -38,6 +50,7 @@ struct SwarmShape {
   Schedule schedule = Schedule::k1f1b;
   Routing routing = Routing::kIwrr;
   LetterFilter filter;  // of every router
+  std::optional<SwarmPoison> poison{};
 };
 
 struct SwarmEnd {
@@ -121,6 +134,8 @@ class SimulatedSwarm {
   void start_agent(const std::string& name, const RouterActor& mail);
   [[nodiscard]] StageActor start_stage(const std::string& name, const RouterActor& mail, const SpawnStage& order,
                                        const Welcome& welcome);
+  void set_trap(const std::string& name, const SpawnStage& order, FakeExecutor& executor);
+  [[nodiscard]] std::string note_path(const std::string& name) const;
   void end_process(const std::string& name);
   [[nodiscard]] std::vector<caf::actor> actors_of(const std::string& process) const;
   void keep_processes();
@@ -137,6 +152,8 @@ class SimulatedSwarm {
   SimulatedPort ports_ = 0;
   std::map<std::string, Process> processes_;
   std::map<std::string, caf::actor> children_;
+  std::map<std::string, std::shared_ptr<WorkNote>> notes_;  // of each process, on its way to the next life
+  int poisonings_ = 0;
   std::vector<Ending> endings_;                           // said by actors during the current message
   std::map<std::string, Instant> start_due_;              // by their keepers
   std::multimap<Instant, std::function<void()>> agenda_;  // what faults bring about later

@@ -16,16 +16,18 @@ constexpr std::size_t kLastShown = 30;
 
 using Violations = std::vector<std::string>;
 
-[[nodiscard]] double loss_of_step(std::uint32_t microbatches) {
+[[nodiscard]] double loss_of_step(std::uint32_t microbatches, const std::set<MicrobatchId>& left_out) {
   double sum = 0;
-  for (std::uint32_t index = 0; index < microbatches; ++index) sum += 1.0 + index;
+  for (std::uint32_t index = 0; index < microbatches; ++index) {
+    if (!left_out.contains(MicrobatchId{index})) sum += 1.0 + index;
+  }
   return sum;
 }
 
 void check_stage(const StageCommit& stage, const Commit& commit, const View& view, std::uint32_t planned,
                  Violations& found) {
   const std::string where = compose("commit of step ", commit.step, ", stage ", stage.stage, ": ");
-  const ManifestVerdict verdict = judge_manifests(stage.manifests, planned);
+  const ManifestVerdict verdict = judge_manifests(stage.manifests, planned, view.quarantined());
   if (!verdict.is_exactly_once()) {
     found.push_back(compose("S-1: ", where, "twice ", list_microbatches(verdict.twice), ", missing ",
                             list_microbatches(verdict.missing)));
@@ -42,24 +44,27 @@ void check_commit(const Commit& commit, const View& view, const SwarmShape& shap
   if (commit.skip) found.push_back(compose(where, "skipped"));
   if (commit.stages.size() != shape.stages) found.push_back(compose("S-1: ", where, "not all stages"));
   for (const StageCommit& stage : commit.stages) check_stage(stage, commit, view, shape.microbatches, found);
-  const std::uint64_t tokens = FakeExecutor::kTokens * shape.microbatches;
+  const std::uint64_t tokens = FakeExecutor::kTokens * (shape.microbatches - view.quarantined().size());
   if (commit.token_count != tokens) found.push_back(compose("S-1: ", where, commit.token_count, " tokens"));
-  if (commit.loss_sum != loss_of_step(shape.microbatches)) found.push_back(compose(where, "loss ", commit.loss_sum));
+  const double loss = loss_of_step(shape.microbatches, view.quarantined());
+  if (commit.loss_sum != loss) found.push_back(compose(where, "loss ", commit.loss_sum));
 }
 
 }  // namespace
 
-SimulationReference compute_reference(std::uint64_t steps, std::uint32_t microbatches) {
+SimulationReference compute_reference(std::uint64_t steps, std::uint32_t microbatches, const Quarantines& left_out) {
   FakeExecutor single(FakeShape{0, 1, microbatches, DType::kInt64});
   SimulationReference reference;
   reference.digests.push_back(single.state_digest());
   for (std::uint64_t step = 0; step < steps; ++step) {
     for (std::uint32_t index = 0; index < microbatches; ++index) {
       const MicrobatchId microbatch{index};
+      if (left_out.contains(StepId{step}, microbatch)) continue;
       (void)single.forward_backward(
           {StepId{step}, microbatch, FakeExecutor::input_of(0, StepId{step}, microbatch), {}});
     }
-    (void)single.adopt_sum(single.contribution(), FakeExecutor::kTokens * microbatches);
+    const std::uint64_t counted = microbatches - left_out.of(StepId{step}).size();
+    (void)single.adopt_sum(single.contribution(), FakeExecutor::kTokens * counted);
     single.apply({});
     reference.digests.push_back(single.state_digest());
   }
@@ -81,7 +86,9 @@ std::vector<std::string> journal_violations(const SimulatedSwarm& swarm) {
 std::vector<std::string> weight_violations(const SimulatedSwarm& swarm) {
   Violations found;
   const SwarmShape& shape = swarm.shape();
-  const SimulationReference reference = compute_reference(shape.steps, shape.microbatches);
+  View view;
+  for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
+  const SimulationReference reference = compute_reference(shape.steps, shape.microbatches, view.quarantines());
   for (const ReplicaReport& report : swarm.record().reports) {
     const std::uint64_t version = report.step.value + 1;
     if (version < reference.digests.size() && reference.digests[version] == report.state_digest) continue;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cluster/recovery/quarantines.h"
 #include "tests/support/simulation_swarm.h"
 
 namespace shoal {
@@ -18,10 +19,11 @@ struct SimulationReference {
   std::vector<std::uint64_t> digests;
   std::vector<std::int64_t> weights;
 };
-[[nodiscard]] SimulationReference compute_reference(std::uint64_t steps, std::uint32_t microbatches);
+[[nodiscard]] SimulationReference compute_reference(std::uint64_t steps, std::uint32_t microbatches,
+                                                    const Quarantines& left_out = {});
 
-// S-1, S-2 and S-4 in the journal: each step committed once, every stage's manifests holding every microbatch exactly
-// once and naming members of the view alone; tokens and loss of the whole step.
+// S-1, S-2 and S-4 in the journal: each step committed once, every stage's manifests holding every microbatch that is
+// not quarantined exactly once and naming members of the view alone; tokens and loss of the whole step.
 [[nodiscard]] std::vector<std::string> journal_violations(const SimulatedSwarm& swarm);
 // S-3 and S-5: every replica's state after every step, and the saved weights, are the reference's.
 [[nodiscard]] std::vector<std::string> weight_violations(const SimulatedSwarm& swarm);

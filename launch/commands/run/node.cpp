@@ -1,7 +1,7 @@
 // `shoal node`: keeps one worker per device. It lives as long as one of them may come back.
 // What admits them lies in a folder of its own for that time: the token, which no other user may read off a command
 // line, and the certificate it brought, so that a worker comes back after the token has expired. So do traces on their
-// way to the run directory.
+// way to the run directory, and the note of what a worker was computing when it crashed.
 #include <cstdlib>
 #include <filesystem>
 
@@ -57,6 +57,8 @@ Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t i
   if (node.threads) arguments.insert(arguments.end(), {"--threads", compose(*node.threads)});
   if (node.trace) arguments.insert(arguments.end(), {"--trace", *node.trace});
   if (node.streams) arguments.insert(arguments.end(), {"--stream", kept});
+  ward.crash_note = compose(kept, "/note-", index);
+  arguments.insert(arguments.end(), {"--note", ward.crash_note});
   ward.limits.final_codes = {0, 2, 3, 4, 5};  // 3 to 5 also when the run has ended so
   ward.limits.longest_delay = std::chrono::seconds(2);
   return ward;
@@ -67,9 +69,7 @@ Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t i
 Result<int> run_node(const NodeOptions& given) {
   NodeOptions options = given;
   KeptFolder kept;
-  if (options.token || options.streams) {
-    if (auto made = kept.make(); !made) return made.failure();
-  }
+  if (auto made = kept.make(); !made) return made.failure();
   if (options.token) {
     const auto file = as_file(*options.token, kept.path());
     if (!file) return file.failure();

@@ -47,6 +47,7 @@ struct WorkerNodeOptions {
   std::optional<std::string> trace;  // folder; this worker's file goes to FOLDER/trace
   // Log and trace are sent to the run directory; the trace lies in FOLDER/trace until it is there.
   std::optional<std::string> stream;
+  std::optional<std::string> note;  // file for what it computes; after a crash its next start is given the same
 };
 [[nodiscard]] Result<int> run_worker_node(const WorkerNodeOptions& options);
 

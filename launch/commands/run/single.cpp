@@ -19,6 +19,7 @@
 #include "runtime/device/evaluator.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/device/poisoned_stage_executor.h"
 #include "runtime/device/single_trainer.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/checkpoint_writer.h"
@@ -38,6 +39,7 @@ struct Parts {
   TrainerProgress progress;
   std::uint32_t branch = 0;
   std::string corpus_sha256;
+  std::optional<Poison> poison;  // left out
 };
 
 Status resume(const RunDirectory& directory, Parts& parts) {
@@ -80,6 +82,9 @@ Result<Parts> open_parts(const RunDirectory& directory, const SingleOptions& opt
   auto executor = make_stage_executor({parts.config, StageId{0}, 1, "cpu"});
   if (!executor) return executor.failure();
   parts.executor = std::move(*executor);
+  const auto poison = poison_from_environment();
+  if (!poison) return poison.failure();
+  parts.poison = *poison;
   if (options.is_resumed) {
     if (Status resumed = resume(directory, parts); !resumed) return resumed.failure();
   }
@@ -104,7 +109,9 @@ class SingleRun {
         recorder_(std::move(recorder)),
         steps_target_(steps_target),
         plan_(parts_.tokens, static_cast<std::uint64_t>(parts_.config.model.context), parts_.config.batch),
-        trainer_(parts_.config, *parts_.executor, *parts_.tokens, clock_, parts_.progress) {}
+        trainer_(parts_.config, *parts_.executor, *parts_.tokens, clock_, parts_.progress) {
+    if (parts_.poison) trainer_.leave_out(parts_.poison->step, parts_.poison->microbatch);
+  }
 
   // A failure is the last line, as in a pipeline.
   [[nodiscard]] Result<int> run() {

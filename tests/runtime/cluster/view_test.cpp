@@ -128,5 +128,29 @@ TEST(View, OldCommitsTravelWithoutManifestsAndNorms) {
   EXPECT_EQ(left.token_count, 10U);
 }
 
+TEST(View, AQuarantineChangesTheStepInProgressOfEveryStageAndHoldsOnEveryBranch) {
+  Journal journal;
+  journal.then(added(1, kFirst)).then(added(2, kSecond)).then(commit_of(0));
+  journal.then(Quarantine{StepId{1}, MicrobatchId{3}, "it ends whoever computes it"});
+  EXPECT_EQ(journal.view.quarantined(), std::set<MicrobatchId>{MicrobatchId{3}});
+  EXPECT_EQ(journal.view.last_change_of(kFirst), JournalPosition{4});
+  EXPECT_EQ(journal.view.last_change_of(kSecond), JournalPosition{4});
+  // Of a later step, before the branch that will come to it has begun.
+  journal.then(Quarantine{StepId{5}, MicrobatchId{0}, "likewise"}, 1);
+  EXPECT_EQ(journal.view.last_change_of(kFirst), JournalPosition{4});
+  journal.then(added(3, kFirst), 1);
+  EXPECT_TRUE(journal.view.quarantined().empty()) << "of step 0";
+  journal.then(commit_of(0), 1);
+  EXPECT_EQ(journal.view.quarantined().size(), 1U) << "the samples are the same ones";
+  EXPECT_TRUE(journal.view.quarantines().contains(StepId{5}, MicrobatchId{0}));
+  EXPECT_EQ(journal.view.quarantines().count(), 2U);
+}
+
+TEST(View, AQuarantineInACommittedStepIsABug) {
+  Journal journal;
+  journal.then(added(1, kFirst)).then(commit_of(0));
+  EXPECT_THROW(journal.then(Quarantine{StepId{0}, MicrobatchId{1}, ""}), Bug);
+}
+
 }  // namespace
 }  // namespace shoal

@@ -257,5 +257,50 @@ TEST(DataLoaderCore, KeepsItsCreditsUnderRandomOrder) {
   }
 }
 
+TEST(DataLoaderCore, LeavesOutWhatIsQuarantined) {
+  Loader loader;
+  loader.begin();
+  loader.follow(Quarantine{StepId{0}, MicrobatchId{7}, "not sent yet"});
+  const auto sent = loader.answer_all();
+  EXPECT_EQ(sent.size(), 7U);
+  for (const Forward& forward : sent) EXPECT_NE(forward.cause.microbatch, MicrobatchId{7});
+  EXPECT_STREQ(loader.core->state(), "all answered, waiting for the commit");
+}
+
+TEST(DataLoaderCore, DoesNotWaitForTheAnswerOfWhatIsQuarantined) {
+  Loader loader;
+  loader.begin();
+  std::optional<Forward> poison;
+  for (auto sent = loader.drain<Forward>(); !sent.empty(); sent = loader.drain<Forward>()) {
+    for (const Forward& forward : sent) {
+      const auto kept = std::exchange(loader.out, {});
+      if (forward.cause.microbatch == MicrobatchId{2}) {
+        poison = forward;
+      } else {
+        loader.answer(forward);
+      }
+      loader.out.insert(loader.out.begin(), kept.begin(), kept.end());
+    }
+  }
+  ASSERT_TRUE(poison);
+  EXPECT_STREQ(loader.core->state(), "training");
+  loader.follow(Quarantine{StepId{0}, MicrobatchId{2}, "in flight"});
+  EXPECT_EQ(loader.drain<AllAnswered>().size(), 2U);
+  loader.answer(*poison);
+  loader.core->missing({{RunId{}, {}, Term{}, StageId{0}, StepId{0}, {}}, {}, {MicrobatchId{2}}}, loader.now);
+  EXPECT_STREQ(loader.core->state(), "all answered, waiting for the commit") << "nothing of it counts any more";
+  loader.tick(60s);
+  EXPECT_TRUE(loader.drain<Forward>().empty());
+}
+
+TEST(DataLoaderCore, AQuarantineOfALaterStepHoldsThere) {
+  Loader loader;
+  loader.begin();
+  loader.follow(Quarantine{StepId{1}, MicrobatchId{4}, "known from another branch"});
+  EXPECT_EQ(loader.answer_all().size(), 8U);
+  loader.commit(0);
+  EXPECT_EQ(loader.answer_all().size(), 7U);
+}
+
 }  // namespace
 }  // namespace shoal

@@ -311,5 +311,32 @@ TEST(Replica, P18MembersEndWithTheWholeSumAndPartsMayComeBeforeTheOrder) {
   }
 }
 
+TEST(Replica, WhatIsQuarantinedLeavesTheLedgerAndIsNotTakenAgain) {
+  auto b0 = make_member(kB0);
+  b0->give(forward_to(kB0, 1));
+  b0->run_all();
+  b0->give(forward_to(kB0, 2));
+  b0->sent.clear();
+  b0->give(JournalEntry{
+      JournalPosition{b0->core.position().value + 1}, {}, Term{1}, Quarantine{StepId{0}, MicrobatchId{2}, "poison"}});
+  EXPECT_FALSE(b0->core.has_job());
+  EXPECT_EQ(b0->take<Progress>().size(), 1U) << "nothing is in flight any more";
+  b0->give(forward_to(kB0, 2));
+  EXPECT_FALSE(b0->core.has_job());
+  EXPECT_TRUE(b0->sent.empty());
+  b0->give(forward_to(kB0, 3));
+  EXPECT_TRUE(b0->core.has_job()) << "the control";
+}
+
+TEST(Replica, WhatWasAccumulatedStaysInTheManifestForTheGroupToSee) {
+  auto b0 = make_member(kB0);
+  b0->give(forward_to(kB0, 2));
+  b0->run_all();
+  b0->give(JournalEntry{
+      JournalPosition{b0->core.position().value + 1}, {}, Term{1}, Quarantine{StepId{0}, MicrobatchId{2}, "poison"}});
+  ASSERT_EQ(b0->core.manifest().size(), 1U);
+  EXPECT_EQ(b0->core.manifest()[0].microbatch, MicrobatchId{2});
+}
+
 }  // namespace
 }  // namespace shoal

@@ -377,5 +377,16 @@ TEST(RequestTable, UnderRandomLossEveryMicrobatchIsAnsweredInTheEnd) {
   }
 }
 
+TEST(RequestTable, ForgetsWhatIsQuarantined) {
+  Table table;
+  (void)table.add(forward_of(2));
+  (void)table.add(forward_of(3));
+  (void)table.follow(Quarantine{StepId{0}, MicrobatchId{2}, "it ends whoever computes it"});
+  EXPECT_EQ(table.table.size(), 1U);
+  EXPECT_TRUE(table.add(forward_of(2)).empty()) << "and takes it no more";
+  EXPECT_EQ(table.table.size(), 1U);
+  EXPECT_EQ(table.after(2s).size(), 1U) << "the other one is asked for";
+}
+
 }  // namespace
 }  // namespace shoal

@@ -406,5 +406,43 @@ TEST(ManifestVerdict, NamesWhatIsNotExactlyOnce) {  // S-1
   EXPECT_FALSE(verdict.is_exactly_once());
 }
 
+Quarantine quarantine_of(std::uint32_t microbatch) { return {StepId{0}, MicrobatchId{microbatch}, "poison"}; }
+
+TEST(SyncGroup, WhatIsQuarantinedIsNotWaitedFor) {  // S-1
+  Bench bench;
+  bench.read(quarantine_of(2));
+  EXPECT_EQ(bench.all<Open>().size(), 2U) << "the sum is another one";
+  bench.hear(Progress{bench.order(), Incarnation{11}, 3});
+  EXPECT_EQ(bench.all<Prepare>().size(), 2U) << "three of three";
+  bench.manifest(11, {0, 1, 3});
+  bench.manifest(12, {});
+  const auto reduces = bench.all<Reduce>();
+  ASSERT_EQ(reduces.size(), 2U);
+  EXPECT_EQ(reduces[0].token_count, 300U) << "the mean is over the tokens of the others";
+}
+
+TEST(SyncGroup, AVoteThatHasItIsVoid) {
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0, 2});
+  bench.manifest(12, {1, 3});
+  for (const std::uint64_t member : {11, 12}) bench.reduced(member, 7);
+  ASSERT_EQ(bench.core.phase(), SyncGroupCore::Phase::kVoted);
+  bench.read(quarantine_of(2));
+  EXPECT_EQ(bench.all<Open>().size(), 2U);
+  EXPECT_EQ(bench.all<Prepare>().size(), 2U) << "all of the others are answered";
+  EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing);
+}
+
+TEST(SyncGroup, WhereItWasAccumulatedTheStageStartsAgainWithoutIt) {
+  Bench bench;
+  bench.read(quarantine_of(2));
+  bench.answered();
+  bench.manifest(11, {0, 2});
+  bench.manifest(12, {1, 3});
+  EXPECT_EQ(bench.all<Zero>().size(), 2U);
+  EXPECT_EQ(bench.all<Missing>().at(0).microbatches, (std::vector<MicrobatchId>{{0}, {1}, {3}}));
+}
+
 }  // namespace
 }  // namespace shoal

@@ -1,0 +1,35 @@
+// Which microbatches are planned no more, by step: what the Quarantine entries of a journal say together.
+//
+// The samples of a microbatch are a pure function of (seed, step, index), so whatever ended the replicas that computed
+// it is there again on every branch that comes to its step: a quarantine is of (step, index), and holds for the run.
+// Bounded by whoever appends the entries (poison.h).
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "messages/ids.h"
+
+namespace shoal {
+
+class Quarantines {
+ public:
+  void insert(StepId step, MicrobatchId microbatch) { of_step_[step].insert(microbatch); }
+  [[nodiscard]] const std::set<MicrobatchId>& of(StepId step) const {
+    static const std::set<MicrobatchId> kNone;
+    const auto found = of_step_.find(step);
+    return found == of_step_.end() ? kNone : found->second;
+  }
+  [[nodiscard]] bool contains(StepId step, MicrobatchId microbatch) const { return of(step).contains(microbatch); }
+  // Of all steps.
+  [[nodiscard]] std::size_t count() const {
+    std::size_t count = 0;
+    for (const auto& [step, microbatches] : of_step_) count += microbatches.size();
+    return count;
+  }
+
+ private:
+  std::map<StepId, std::set<MicrobatchId>> of_step_;
+};
+
+}  // namespace shoal
