@@ -268,7 +268,8 @@ const CommandSpec& spawner_process_command() {
   static const CommandSpec command{"internal-spawner",
                                    "The spawner process.",
                                    {},
-                                   {kRunDirectory, kListen, kSteps, kWaitTimeout, kRestarted, kResumed, kStopping},
+                                   {kRunDirectory, kListen, kSteps, kWaitTimeout, kRestarted, kResumed, kStopping,
+                                    {"--own-nodes", kFlag, "", "its nodes are started with it; more are spares"}},
                                    ""};
   return command;
 }
@@ -332,7 +333,7 @@ Result<SpawnerProcessOptions> spawner_process_options(const Options& options) {
   const auto stopping = options.count("--stopping", 1);
   if (!stopping) return stopping.failure();
   SpawnerProcessOptions process{*run,     *listen,  options.has("--restarted"), options.has("--resumed"), *steps,
-                                *timeout, *stopping};
+                                *timeout, *stopping, options.has("--own-nodes")};
   // A restarted spawner listens where the nodes of its run look for it.
   const auto known = read_spawner_json(RunDirectory{*run});
   if (process.is_restarted && process.listen.port == 0 && known) process.listen.port = known->control.port;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <limits>
 
 #include "actors/control.h"
 #include "actors/data_loader.h"
@@ -35,6 +36,7 @@ constexpr int kListenAgainMax = 50;
 constexpr auto kListenPause = 200ms;
 constexpr auto kRelinkTime = 500ms;  // to dial and greet again; two heartbeats may be missed besides
 constexpr auto kProbeLimit = 1s;
+constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 
 // Everything that is on disk or derived from it before an actor starts.
 struct Parts {
@@ -84,6 +86,12 @@ Result<Parts> open_parts(const RunDirectory& run, const SpawnerProcessOptions& o
   return parts;
 }
 
+// Without a limit every node that comes is used, except those that were started to be spares.
+std::uint32_t replicas_max(const PipelineConfig& pipeline, const SpawnerProcessOptions& options) {
+  if (pipeline.replicas_max > 0) return static_cast<std::uint32_t>(pipeline.replicas_max);
+  return options.has_own_nodes ? static_cast<std::uint32_t>(pipeline.replicas) : kNoLimit;
+}
+
 SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptions& options, RunId id) {
   const Config& config = parts.config;
   SupervisorConfig out;
@@ -92,6 +100,10 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
   out.start = parts.start;
   out.stages = static_cast<std::uint32_t>(config.pipeline.stages);
   out.replicas = static_cast<std::uint32_t>(config.pipeline.replicas);
+  out.replicas_max = replicas_max(config.pipeline, options);
+  out.restart_budget = static_cast<std::size_t>(config.swarm.restart_budget);
+  out.restart_window =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(config.swarm.restart_window_s));
   out.microbatches = static_cast<std::uint32_t>(microbatches_per_step(config));
   out.steps_target = options.stop_at_step.value_or(config.run.steps);
   out.checkpoint_every = config.checkpoint.every;

@@ -49,6 +49,7 @@ struct BatchConfig {
 struct PipelineConfig {
   int stages = 2;
   int replicas = 2;
+  int replicas_max = 0;  // that later nodes may bring a stage to; 0: no limit
   Schedule schedule = Schedule::k1f1b;
   int credits = 0;  // microbatches in flight per path; 0: by schedule
   bool recompute = false;
@@ -77,6 +78,8 @@ struct SyncConfig {
 struct SwarmConfig {
   int heartbeat_ms = 500;
   int dead_after_ms = 10000;
+  int restart_budget = 3;  // replicas started again on one worker within the window
+  double restart_window_s = 60;
 };
 
 struct EvalConfig {

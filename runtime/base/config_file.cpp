@@ -145,6 +145,10 @@ Failure conflict(const Draft& draft, const std::string& one, const std::string& 
 
 Status check_together(const Draft& draft) {
   const Config& config = draft.config;
+  const bool is_below = config.pipeline.replicas_max > 0 && config.pipeline.replicas_max < config.pipeline.replicas;
+  if (is_below)
+    return conflict(draft, "pipeline.replicas_max", "pipeline.replicas",
+                    "no stage may have more than replicas_max; raise it, or take 0 for no limit");
   if (config.pipeline.stages > config.model.layers)
     return conflict(draft, "pipeline.stages", "model.layers",
                     "each stage needs a layer of its own; take fewer stages or more layers");

@@ -151,8 +151,11 @@ void add_pipeline(std::vector<ConfigKey>& keys) {
       .range = between(1, 1024);
   pipeline.add("replicas", FIELD(pipeline.replicas), "", kChange, "copies of each stage that the start waits for")
       .range = between(1, 1024);
-  pipeline.later("replicas_max", KeyType::kInteger, KeyValue(std::int64_t{0}),
-                 "copies of each stage that later nodes may bring it to; 0: no limit");
+  pipeline
+      .add("replicas_max", FIELD(pipeline.replicas_max), "", kChange,
+           "copies of each stage that later nodes may bring it to; 0: no limit, and the nodes that `shoal train` "
+           "starts beyond those needed are spares")
+      .range = between(0, 1024);
   pipeline.choose("schedule", FIELD(pipeline.schedule), {"1f1b", "afab"}, kChange,
                   "order of forwards and backwards: backwards first, or all forwards before all backwards");
   pipeline.add("credits", FIELD(pipeline.credits), "microbatches", kChange,
@@ -235,8 +238,12 @@ void add_swarm_and_files(std::vector<ConfigKey>& keys) {
       between(10, 3600000);
   swarm.add("dead_after_ms", FIELD(swarm.dead_after_ms), "ms", kChange, "silence after which a node counts as lost")
       .range = between(20, 86400000);
-  swarm.later("restart_budget", KeyType::kInteger, std::nullopt, "restarts per window before a failure escalates");
-  swarm.later("restart_window_s", KeyType::kReal, std::nullopt, "the window of restart_budget");
+  swarm.add("restart_budget", FIELD(swarm.restart_budget), "", kChange,
+            "times a replica is started again on one worker within the window; then its process is, and others take "
+            "over")
+      .range = between(1, 1000);
+  swarm.add("restart_window_s", FIELD(swarm.restart_window_s), "s", kChange, "the window of restart_budget").range = {
+      0, 86400, true, false};
 
   Section eval(keys, "eval");
   eval.add("every", FIELD(eval.every), "steps", kChange, "steps between evaluations; 0: only the one at the end");

@@ -135,6 +135,25 @@ TEST(Nodes, BeyondThoseNeededAreSparesThatWait) {
   expect_equal_to_single(scene, run);
 }
 
+// pipeline.replicas_max: later nodes are used up to it, and the bits stay as they are.
+TEST(Nodes, ThatComeLaterBringAStageUpToItsMost) {
+  for (const int most : {0, 2}) {  // 0: no limit
+    ProcessScene scene;
+    const SmallRun run{1, 1, 200, {"sync.reduction=exact", "pipeline.replicas_max=" + std::to_string(most)}};
+    Program& boss = start_words(scene, spawner(scene, run));
+    const Words join = wait_for_join_words(boss);
+    std::vector<Program*> nodes{&start_node(scene, "first", join)};
+    ASSERT_TRUE(scene.wait_for_steps(3));
+    for (const std::string name : {"second", "third"}) nodes.push_back(&start_node(scene, name, join));
+    EXPECT_EQ(boss.wait(kRunLimit), 0) << boss.err();
+    for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
+    const auto last = scene.records().steps.back().text;
+    const std::string expected = most == 0 ? "\"replicas\":[3]" : "\"replicas\":[2]";
+    EXPECT_NE(last.find(expected), std::string::npos) << last;
+    expect_equal_to_single(scene, run);
+  }
+}
+
 TEST(Nodes, TooFewAreSaidAndEndAfterTheTimeOut) {
   ProcessScene scene;
   Program& boss = start_words(scene, spawner(scene, {2, 1, 20, {}}, {"--wait-timeout", "4"}));

@@ -24,6 +24,7 @@ struct SpawnerProcessOptions {
   std::optional<std::uint64_t> stop_at_step;  // --steps
   std::optional<double> wait_timeout_s;       // exit 4 when nodes are missing for longer
   std::optional<std::uint64_t> stopping;      // the signal that its predecessor was stopping by when it was killed
+  bool has_own_nodes = false;                 // started with it: beyond those needed they are spares
 };
 [[nodiscard]] Result<int> run_spawner_process(const SpawnerProcessOptions& options);
 

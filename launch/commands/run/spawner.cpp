@@ -21,6 +21,7 @@ std::vector<std::string> spawner_arguments(const KeepSpawnerOptions& options) {
   if (options.stop_at_step) arguments.insert(arguments.end(), {"--steps", compose(*options.stop_at_step)});
   if (options.wait_timeout_s) arguments.insert(arguments.end(), {"--wait-timeout", compose(*options.wait_timeout_s)});
   if (options.stopping) arguments.insert(arguments.end(), {"--stopping", compose(*options.stopping)});
+  if (options.join_line == JoinLine::kOmit) arguments.push_back("--own-nodes");
   return arguments;
 }
 

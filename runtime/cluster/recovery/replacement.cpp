@@ -61,7 +61,7 @@ std::optional<Replacement> plan_replacement(const ReplacementQuestion& question)
                                      [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
   const std::uint32_t have = count_of(question, *stage);
   const std::string lack = have < question.replicas ? compose(have, " of ", question.replicas, " replicas")
-                                                    : compose(have, " replicas and may have ", question.replicas_max);
+                                                    : compose(have, " replicas and may have more");
   const char* why = served_before(*best) ? " served this one before" : " is free";
   return Replacement{{*stage, slot, best->worker.process},
                      compose("stage ", *stage, " has ", lack, "; ", best->name, why)};

@@ -151,8 +151,23 @@ TEST(ConfigFile, ValuesThatDoNotGoTogetherAreNamedWithTheirPlaces) {
   EXPECT_THAT(refusal("[batch]\nmicrobatch = 7\n"), HasSubstr("batch.sequences = 64 (default)"));
   EXPECT_THAT(refusal("[batch]\nsequences = 8192\nmicrobatch = 1\n"), HasSubstr("at most 4096"));
   EXPECT_THAT(refusal("[model]\nheads = 3\n"), HasSubstr("model.width = 128"));
-  EXPECT_THAT(refusal("[pipeline]\nreplicas_max = 1\n"), HasSubstr("not in this version"));
+  EXPECT_THAT(refusal("[pipeline]\nreplicas_max = 1\n"),
+              AllOf(HasSubstr("pipeline.replicas_max = 1 (run.toml:2)"), HasSubstr("pipeline.replicas = 2 (default)")));
   EXPECT_THAT(refusal("[swarm]\nheartbeat_ms = 9000\n"), HasSubstr("swarm.dead_after_ms"));
+}
+
+TEST(ConfigFile, TheLimitsOfASwarmAreReadAndHaveBounds) {
+  const auto config = parse_config(
+      "[pipeline]\nreplicas_max = 3\n[swarm]\nrestart_budget = 5\nrestart_window_s = 12.5\n", "run.toml");
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_EQ(config->pipeline.replicas_max, 3);
+  EXPECT_EQ(config->swarm.restart_budget, 5);
+  EXPECT_EQ(config->swarm.restart_window_s, 12.5);
+  EXPECT_TRUE(parse_config("[pipeline]\nreplicas_max = 0\n", "run.toml").ok()) << "no limit";
+  EXPECT_THAT(refusal("[pipeline]\nreplicas_max = -1\n"), HasSubstr("at least 0"));
+  EXPECT_THAT(refusal("[swarm]\nrestart_budget = 0\n"), HasSubstr("at least 1"));
+  EXPECT_THAT(refusal("[swarm]\nrestart_window_s = 0\n"), HasSubstr("above 0"));
+  EXPECT_THAT(refusal("[swarm]\nrestart_budgets = 4\n"), HasSubstr("restart_budget"));
 }
 
 // Any key that this version has, set to another valid value.
@@ -180,6 +195,7 @@ void make_agree(Config& config) {
   config.model.width = 3 * config.model.heads;
   config.batch.sequences = 5 * config.batch.microbatch;
   config.swarm.dead_after_ms = 2 * config.swarm.heartbeat_ms;
+  config.pipeline.replicas_max = std::max(config.pipeline.replicas_max, config.pipeline.replicas);
 }
 
 TEST(ConfigFile, WhatIsWrittenReadsBackEqual) {
