@@ -76,6 +76,7 @@ DataLoaderActor::behavior_type data_loader(Self self, DataLoaderSettings setting
       [self](const Backward& answer) { post(self, self->state.core->answered(answer, now(self))); },
       [self](const Missing& missing) { self->state.core->missing(missing, now(self)); },
       [self](const Holders& holders) { post(self, self->state.core->holders(holders, now(self))); },
+      [self](const JournalSoFar& past) { self->state.core->begin_at(*past.view); },
       [self](const JournalEntry& entry) { post(self, self->state.core->follow(entry, now(self))); },
       [self](const AvoidReplicas& leavers) { self->state.core->avoid(leavers.replicas); },
       [self](const Tick&) { tick(self); },

@@ -55,6 +55,7 @@ MetricsActor::behavior_type metrics(Self self, MetricsSettings settings) {
       [self](const ReplicaReport& report) { take(self, report); },
       [self](const EvaluationResult& result) { take(self, result); },
       [self](const RunEvent& event) { take(self, event); },
+      [self](const JournalSoFar& past) { self->state.core.begin_at(*past.view); },
       [self](const JournalEntry& entry) { perform(self, self->state.core.on(entry, self->clock().now())); },
   };
 }

@@ -264,7 +264,10 @@ void attach(RouterSelf self, const Attach& attached) {
   local.actor = attached.actor;
   local.pulse = attached.pulse;
   if (follows_journal(attached.role)) {
-    for (const JournalEntry& entry : self->state.journal.entries()) caf::anon_send(local.actor, entry);
+    const JournalFollower& journal = self->state.journal;
+    const bool is_late = journal.past().position() > JournalPosition{};
+    if (is_late) caf::anon_send(local.actor, JournalSoFar{std::make_shared<const View>(journal.past())});
+    for (const JournalEntry& entry : journal.entries()) caf::anon_send(local.actor, entry);
   }
   if (!attached.taken) return;
   if (!local.untaken) local.untaken.emplace(attached.taken);

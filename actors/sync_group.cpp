@@ -70,6 +70,7 @@ SyncGroupActor::behavior_type sync_group(Self self, SyncGroupSettings settings) 
       [self](const Progress& message) { take(self, message); },
       [self](const AllAnswered& message) { take(self, message); },
       [self](const AskHolders& message) { take(self, message); },
+      [self](const JournalSoFar& past) { self->state.core->begin_at(*past.view); },
       [self](const JournalEntry& entry) { perform(self, self->state.core->follow(entry, now(self))); },
       [self](const Tick&) { tick(self); },
   };

@@ -28,8 +28,15 @@ struct TransferTimed {
 };
 
 class ActorPulse;  // runtime/trace/actor_board.h
+class View;        // runtime/cluster/view.h
 
-// An actor of this process makes itself reachable for its router's letters. It first gets every journal entry it lacks.
+// Router to an actor that is attached late: what the journal says up to where its next entry follows.
+struct JournalSoFar {
+  std::shared_ptr<const View> view;
+};
+
+// An actor of this process makes itself reachable for its router's letters. It first gets what the journal said so far,
+// and every later entry.
 struct Attach {
   Role role = Role::kRouter;
   StageId stage;
@@ -108,7 +115,7 @@ typename Inspector::result_type inspect(Inspector& inspector, WireFrame& frame) 
   X(EndStage) X(HeartbeatEcho) X(PeerUnreachable) X(Inject) X(OperatorOrder) X(OperatorAnswer) \
   X(AvoidReplicas)                                                                                           \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
-  X(StopRequest) X(StatusQuery) X(StatusReport)
+  X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar)
 
 CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(shoal, (shoal::WireFrame))
@@ -130,12 +137,12 @@ using Hears = caf::typed_actor<caf::reacts_to<Inject>, caf::reacts_to<Messages>.
 
 using RouterActor = Hears<Letter, WireFrame, Attach, Detach, Dialled, Identify, Tick>;
 
-using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalEntry, StateImage,
-                         StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob, Tick>;
+using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalSoFar, JournalEntry,
+                         StateImage, StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob, Tick>;
 
-using DataLoaderActor = Hears<Backward, Missing, Holders, JournalEntry, AvoidReplicas, Tick>;
+using DataLoaderActor = Hears<Backward, Missing, Holders, JournalSoFar, JournalEntry, AvoidReplicas, Tick>;
 
-using SyncGroupActor = Hears<Manifest, Reduced, Progress, AllAnswered, AskHolders, JournalEntry, Tick>;
+using SyncGroupActor = Hears<Manifest, Reduced, Progress, AllAnswered, AskHolders, JournalSoFar, JournalEntry, Tick>;
 
 using SupervisorActor = caf::typed_actor<
     caf::reacts_to<Inject>, caf::reacts_to<Join>, caf::reacts_to<StageReady>, caf::reacts_to<StageEnded>,
@@ -145,7 +152,7 @@ using SupervisorActor = caf::typed_actor<
     caf::reacts_to<StopRequest>, caf::reacts_to<Tick>, caf::replies_to<OperatorOrder>::with<OperatorAnswer>,
     caf::replies_to<StatusQuery>::with<StatusReport>>;
 
-using MetricsActor = Hears<ReplicaReport, EvaluationResult, RunEvent, JournalEntry>;
+using MetricsActor = Hears<ReplicaReport, EvaluationResult, RunEvent, JournalSoFar, JournalEntry>;
 
 using NodeAgentActor =
     Hears<Welcome, JoinRefused, SpawnStage, EndStage, HeartbeatEcho, EndProcess, ProcessLost, StopRequest, Tick>;

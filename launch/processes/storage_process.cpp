@@ -1,4 +1,5 @@
 // `shoal internal-storage`: joins the run of its directory and serves its disk.
+#include <malloc.h>
 #include <unistd.h>
 
 #include <random>
@@ -110,10 +111,17 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   return process.run([&](int) { process.exit()->set(143, "asked to end by a signal"); });
 }
 
+// Shards come and go: what is freed goes back to the system at once, whichever thread had it.
+void give_memory_back() {
+  ::mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+  ::mallopt(M_ARENA_MAX, 2);
+}
+
 }  // namespace
 
 Result<int> run_storage_process(const StorageProcessOptions& options) {
   block_signals();
+  give_memory_back();
   const RunDirectory run{options.run_directory};
   const TlsFiles files = credential_files(run.certs(), "storage");
   const auto spawner = find_spawner(run, files);

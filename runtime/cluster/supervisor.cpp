@@ -58,7 +58,10 @@ JournalEntry SupervisorCore::entry_for(const JournalBody& body) const {
 SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant now) {
   view_.apply(entry);
   branch_seen_ = std::max(branch_seen_, entry.branch);
-  if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) leaving_.erase(removed->replica);
+  if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) {
+    leaving_.erase(removed->replica);
+    ended_.erase(removed->replica);
+  }
   if (const auto* added = std::get_if<AddReplica>(&entry.body)) {
     ++times_added_[{added->stage, added->slot}];
     last_worker_[{added->stage, added->slot}] = processes_.name_of(added->process);

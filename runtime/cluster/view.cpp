@@ -43,10 +43,14 @@ void View::apply(const JournalEntry& entry) {
 }
 
 void View::begin_branch(Branch branch, std::uint64_t version) {
+  const std::uint64_t tokens_before = tokens_total();
+  const bool goes_back = version < committed_steps_;
   branch_ = branch;
   committed_steps_ = version;
   skips_in_a_row_ = 0;
-  totals_.resize(version);
+  while (!totals_.empty() && totals_.back().version > version) totals_.pop_back();
+  if (!totals_.empty() && totals_.back().version < version) totals_.push_back({version, 0, 0, true});
+  if (goes_back) tokens_lost_ += tokens_before - std::min(tokens_before, tokens_total());
   stage_of_.clear();
   groups_.clear();
   stages_.clear();
@@ -89,9 +93,16 @@ void View::change(const JournalEntry& entry, const Commit& commit) {
         compose("commit of step ", commit.step, " where ", committed_steps_, " is next (S-2)"));
   // Steps before a branch that the journal lacks (one process trained them) had as many tokens each as this one.
   const std::uint64_t before = tokens_total() > 0 ? tokens_total() : committed_steps_ * commit.token_count;
-  totals_.push_back({commit.optimizer_step, before + commit.token_count});
   ++committed_steps_;
+  keep({committed_steps_, commit.optimizer_step, before + commit.token_count, !commit.checkpoint_by.empty()});
   skips_in_a_row_ = commit.skip ? skips_in_a_row_ + 1 : 0;
+}
+
+void View::keep(const Totals& totals) {
+  totals_.push_back(totals);
+  if (totals_.size() <= kTotalsMax) return;
+  const auto plain = std::find_if(totals_.begin(), totals_.end(), [](const Totals& one) { return !one.is_saved; });
+  totals_.erase(plain == totals_.end() || plain + 1 == totals_.end() ? totals_.begin() : plain);
 }
 
 void View::change(const JournalEntry& /*entry*/, const FinishRun& finish) { finished_ = finish.reason; }
@@ -150,8 +161,8 @@ Incarnation View::group_of(StageId stage) const {
 
 JournalEntry without_details(JournalEntry entry) {
   if (auto* commit = std::get_if<Commit>(&entry.body)) {
-    commit->norms.clear();
-    for (StageCommit& stage : commit->stages) stage.manifests.clear();
+    commit->norms = std::vector<TensorNorm>();  // a cleared one would keep its room, in every entry that is kept
+    for (StageCommit& stage : commit->stages) stage.manifests = std::vector<MemberManifest>();
   }
   return entry;
 }

@@ -2,7 +2,8 @@
 // group, and how many steps are committed.
 //
 // Everybody follows the same entries in the same order, none skipped (P-3), so equal positions mean equal views. An
-// entry out of order is a bug of the caller (CHECK); fetch the gap first. Pure values; copies are independent.
+// entry out of order is a bug of the caller (CHECK); fetch the gap first. Pure values; copies are independent. Bounded
+// (S-6) by the members, kTotalsMax steps' totals, and the quarantines (recovery/poison.h).
 //
 // A new branch begins with AddReplica entries under a higher branch number: they empty the membership and their
 // `version` says how many steps the branch starts with. FinishRun ends a run until an AddReplica after it resumes it:
@@ -10,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -31,6 +33,10 @@ struct ReplicaMember {
 
 class View {
  public:
+  // Beyond these the totals of steps without a checkpoint are forgotten, the oldest first; then the oldest of all. A
+  // branch that begins where they are forgotten takes every step before it for as large as its first.
+  static constexpr std::size_t kTotalsMax = 1024;
+
   // `entry.position` must be position() + 1 (CHECK).
   void apply(const JournalEntry& entry);
 
@@ -41,6 +47,8 @@ class View {
   // Updates applied and target tokens counted in those steps.
   [[nodiscard]] std::uint64_t optimizer_step() const;
   [[nodiscard]] std::uint64_t tokens_total() const;
+  // Counted in steps of branches that were left behind.
+  [[nodiscard]] std::uint64_t tokens_lost() const { return tokens_lost_; }
   // Steps skipped without an applied one since.
   [[nodiscard]] int skips_in_a_row() const { return skips_in_a_row_; }
 
@@ -74,13 +82,16 @@ class View {
     std::vector<ReplicaMember> replicas;
     JournalPosition last_change;
   };
-  // After each committed step.
+  // After a committed step that a branch may begin with again.
   struct Totals {
+    std::uint64_t version = 0;  // steps committed
     std::uint64_t optimizer_step = 0;
     std::uint64_t tokens = 0;
+    bool is_saved = false;  // in a checkpoint
   };
 
   void begin_branch(Branch branch, std::uint64_t version);
+  void keep(const Totals& totals);
   void change(const JournalEntry& entry, const AddReplica& added);
   void change(const JournalEntry& entry, const RemoveReplica& removed);
   void change(const JournalEntry& entry, const AppointGroup& appointed);
@@ -95,7 +106,8 @@ class View {
   std::vector<Stage> stages_;
   std::map<Incarnation, StageId> stage_of_;
   std::map<StageId, Incarnation> groups_;
-  std::vector<Totals> totals_;
+  std::uint64_t tokens_lost_ = 0;
+  std::deque<Totals> totals_;  // ascending by version, the newest last
   Quarantines quarantines_;
   std::optional<std::string> finished_;
 };

@@ -1,8 +1,6 @@
 // The journal by position: what comes next is kept and handed on, everything else is asked for again.
 #include "runtime/pipeline/journal_follower.h"
 
-#include "runtime/cluster/view.h"
-
 namespace shoal {
 
 std::vector<JournalEntry> JournalFollower::accept(const JournalEntries& message, Instant now) {
@@ -11,18 +9,32 @@ std::vector<JournalEntry> JournalFollower::accept(const JournalEntries& message,
   term_ = message.term;
   for (const JournalEntry& entry : message.entries) {
     saw(entry.position);
-    const bool is_known = entry.position.value > 0 && entry.position.value <= entries_.size();
-    if (is_known && entries_[entry.position.value - 1].term != entry.term) has_diverged_ = true;
-    if (entry.position.value != entries_.size() + 1) continue;
+    const auto index = [this](JournalPosition at) { return at.value - past_.position().value - 1; };
+    const bool is_kept = entry.position > past_.position() && entry.position <= position();
+    if (is_kept && entries_[index(entry.position)].term != entry.term) has_diverged_ = true;
+    if (entry.position.value != position().value + 1) continue;
     if (std::holds_alternative<Commit>(entry.body)) {
-      if (newest_commit_) entries_[*newest_commit_] = without_details(std::move(entries_[*newest_commit_]));
-      newest_commit_ = entries_.size();
+      if (newest_commit_ && *newest_commit_ > past_.position()) {
+        JournalEntry& before = entries_[index(*newest_commit_)];
+        before = without_details(std::move(before));
+      }
+      newest_commit_ = entry.position;
     }
     entries_.push_back(entry);
     next.push_back(entry);
+    forget_old();
   }
   if (!next.empty()) asked_at_ = is_behind(known_) ? std::nullopt : std::optional(now);
   return next;
+}
+
+// Half of them at a time; the newest stay.
+void JournalFollower::forget_old() {
+  if (entries_.size() <= kEntriesMax) return;
+  while (entries_.size() > kEntriesMax / 2) {
+    past_.apply(entries_.front());
+    entries_.pop_front();
+  }
 }
 
 std::optional<JournalPosition> JournalFollower::gap(Instant now) {

@@ -3,18 +3,20 @@
 // accept() takes what the supervisor sends and gives back the entries that come next; whatever lies beyond a gap is
 // thrown away and asked for again, at most once per kAskAgain. When nothing came for kPoll we ask too, because the last
 // entry before a silence may have been lost on the way. A message that shows a later position than ours says so
-// with saw(). Entries are kept from the first, so that an actor attached later can catch up; all but the newest commit
-// are kept without manifests and norms (a few hundred bytes per step, S-6). Nothing of an older term is read (S-4). A
-// later term writes the entries after those that its spawner read: one that we have otherwise is of another journal,
-// and no one can follow both.
+// with saw(). For an actor attached later the newest entries are kept, at most kEntriesMax (S-6), all but the newest
+// commit without manifests and norms; what those before them said is the view past(). Nothing of an older term is read
+// (S-4). A later term writes the entries after those that its spawner read: one that we have otherwise is of another
+// journal, and no one can follow both; among those that are no longer kept nobody can tell.
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <vector>
 
 #include "messages/journal.h"
 #include "runtime/base/clock.h"
+#include "runtime/cluster/view.h"
 
 namespace shoal {
 
@@ -22,6 +24,7 @@ class JournalFollower {
  public:
   static constexpr Duration kAskAgain = std::chrono::milliseconds(200);
   static constexpr Duration kPoll = std::chrono::seconds(2);
+  static constexpr std::size_t kEntriesMax = 512;
 
   // The entries that come next, in order; empty when there are none, or the sender's term is over.
   [[nodiscard]] std::vector<JournalEntry> accept(const JournalEntries& message, Instant now);
@@ -29,20 +32,25 @@ class JournalFollower {
   // After which position to fetch, when it is time to.
   [[nodiscard]] std::optional<JournalPosition> gap(Instant now);
 
-  [[nodiscard]] JournalPosition position() const { return JournalPosition{entries_.size()}; }
+  [[nodiscard]] JournalPosition position() const { return JournalPosition{past_.position().value + entries_.size()}; }
   [[nodiscard]] bool is_behind(JournalPosition position_seen) const { return position() < position_seen; }
   [[nodiscard]] Term term() const { return term_; }
   // The spawner's journal lacks entries that we have followed: it was copied before they were written.
   [[nodiscard]] bool has_diverged() const { return has_diverged_; }
-  [[nodiscard]] const std::vector<JournalEntry>& entries() const { return entries_; }
+  // Those after past().
+  [[nodiscard]] const std::deque<JournalEntry>& entries() const { return entries_; }
+  [[nodiscard]] const View& past() const { return past_; }
 
  private:
+  void forget_old();
+
   Term term_;
   bool has_diverged_ = false;
   JournalPosition known_;
   std::optional<Instant> asked_at_;  // or got an answer
-  std::optional<std::size_t> newest_commit_;
-  std::vector<JournalEntry> entries_;
+  std::optional<JournalPosition> newest_commit_;
+  View past_;
+  std::deque<JournalEntry> entries_;
 };
 
 }  // namespace shoal

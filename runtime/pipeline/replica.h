@@ -22,7 +22,7 @@
 #include "messages/letter.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/config.h"
-#include "runtime/cluster/recovery/quarantines.h"
+#include "runtime/cluster/view.h"
 #include "runtime/pipeline/compute_queue.h"
 #include "runtime/pipeline/ledger.h"
 #include "runtime/pipeline/replica_fill.h"
@@ -94,6 +94,8 @@ class ReplicaCore {
   [[nodiscard]] Effects receive(const Part& message, Instant now);
   // What of it this replica can give again goes on to its router, which kept the activations (P-17).
   [[nodiscard]] Effects receive(const Missing& message, Instant now);
+  // Before the first entry: those up to the view's position are not given.
+  void begin_at(const View& past, Instant now);
   // The next entry of the journal. Repeats are ignored; a gap asks the supervisor for what is missing (P-3).
   [[nodiscard]] Effects receive(const JournalEntry& message, Instant now);
   [[nodiscard]] Effects receive(const StateImage& message, Instant now);
@@ -171,7 +173,6 @@ class ReplicaCore {
   void finish(Differentiated result);
   void finish(Evaluated result);
   void send_progress();
-
   // replica_orders.cpp: orders of the sync group and the ring.
   [[nodiscard]] bool is_for_this_replica(const OrderId& order) const;
   [[nodiscard]] Verdict judge(const Order& order, OrderKind kind);
@@ -187,7 +188,6 @@ class ReplicaCore {
   void finish(Zeroed result);
   void finish(Contributed result);
   void finish(Adopted result);
-
   // replica_journal.cpp: entries, apply, checkpoints.
   void follow(const AddReplica& entry);
   void follow(const RemoveReplica& entry);

@@ -8,6 +8,19 @@
 
 namespace shoal {
 
+void ReplicaCore::begin_at(const View& past, Instant now) {
+  CHECK(position_.value == 0, "what the journal said so far comes before its entries");
+  position_ = past.position();
+  quarantines_ = past.quarantines();
+  for (std::uint32_t stage = 0; stage < past.stage_count(); ++stage) {
+    for (const ReplicaMember& member : past.replicas_of(StageId{stage})) {
+      const AddReplica known{StageId{stage}, member.slot, member.incarnation, member.process, past.committed_steps()};
+      members_[member.incarnation] = stage;
+      if (copy_) copy_->follow({past.position(), past.branch(), setup_.term, known}, now);
+    }
+  }
+}
+
 Effects ReplicaCore::receive(const JournalEntry& message, Instant now) {
   begin_turn(now);
   if (message.position <= position_ || membership_ == Membership::kEnded) return end_turn();

@@ -50,7 +50,9 @@ class SyncGroupCore {
 
   explicit SyncGroupCore(SyncGroupConfig config);
 
-  // Entries from position 1 on, in order, none skipped (P-3).
+  // Before the first entry, and not as late as the own appointment: those up to the view's position are not given.
+  void begin_at(const View& past) { view_ = past; }
+  // Entries from there on, in order, none skipped (P-3).
   [[nodiscard]] SyncGroupEffects follow(const JournalEntry& entry, Instant now);
   [[nodiscard]] SyncGroupEffects hear(const Progress& progress, Instant now);
   [[nodiscard]] SyncGroupEffects hear(const AllAnswered& hint, Instant now);

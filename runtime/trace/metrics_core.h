@@ -56,6 +56,8 @@ class MetricsCore {
  public:
   explicit MetricsCore(MetricsConfig config) : config_(config) {}
 
+  // After begin() and before the first entry: those up to the view's position are not given, and not recorded.
+  void begin_at(const View& past) { view_ = past, tokens_lost_ = past.tokens_lost(); }
   // Entries up to begin()'s live_after (what a resumed journal already held) change the view and give no events; their
   // commits give records where they are not written yet.
   [[nodiscard]] std::vector<MetricsOutput> on(const JournalEntry& entry, Instant now);

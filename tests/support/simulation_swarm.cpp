@@ -111,6 +111,7 @@ caf::behavior keep_metrics(caf::stateful_actor<KeptMetrics>* self, std::shared_p
             record->events.push_back(event);
             keep_lines(*record, self->state.core.on(event));
           },
+          [self](const JournalSoFar& past) { self->state.core.begin_at(*past.view); },
           [self, record](const JournalEntry& entry) {
             keep_lines(*record, self->state.core.on(entry, self->clock().now()));
           }};

@@ -122,8 +122,8 @@ TEST(View, OldCommitsTravelWithoutManifestsAndNorms) {
   commit.stages = {{kFirst, Epoch{Incarnation{2}, 3}, 77, {{Incarnation{1}, {}}}}};
   const JournalEntry entry = without_details({JournalPosition{9}, {}, {}, commit});
   const auto& left = std::get<Commit>(entry.body);
-  EXPECT_TRUE(left.norms.empty());
-  EXPECT_TRUE(left.stages[0].manifests.empty());
+  EXPECT_EQ(left.norms.capacity(), 0U) << "nor do they take room";
+  EXPECT_EQ(left.stages[0].manifests.capacity(), 0U);
   EXPECT_EQ(left.stages[0].epoch, (Epoch{Incarnation{2}, 3}));
   EXPECT_EQ(left.token_count, 10U);
 }
@@ -150,6 +150,26 @@ TEST(View, AQuarantineInACommittedStepIsABug) {
   Journal journal;
   journal.then(added(1, kFirst)).then(commit_of(0));
   EXPECT_THROW(journal.then(Quarantine{StepId{0}, MicrobatchId{1}, ""}), Bug);
+}
+
+// S-6: a long run keeps the totals of its newest steps and of its checkpoints, and goes back to either.
+TEST(View, RemembersTheTotalsOfBoundedlyManySteps) {
+  constexpr std::uint64_t kSteps = 4 * View::kTotalsMax;
+  constexpr std::uint64_t kSaved = 100;
+  for (const std::uint64_t version : {kSaved, kSteps - 7}) {
+    Journal journal;
+    journal.then(added(1, kFirst));
+    for (std::uint64_t step = 0; step < kSteps; ++step) {
+      Commit commit = commit_of(step);
+      commit.token_count = step < kSaved ? 7 : 10;
+      if (step + 1 == kSaved) commit.checkpoint_by = {Incarnation{1}};
+      journal.then(commit);
+    }
+    EXPECT_EQ(journal.view.tokens_total(), 7 * kSaved + 10 * (kSteps - kSaved));
+    journal.then(added(2, kFirst, version), 1);
+    EXPECT_EQ(journal.view.tokens_total(), 7 * kSaved + 10 * (version - kSaved)) << "at " << version;
+    EXPECT_EQ(journal.view.optimizer_step(), version);
+  }
 }
 
 }  // namespace

@@ -171,5 +171,31 @@ TEST(Donor, SavesTheStateItStillHoldsWhenAskedTo) {
   EXPECT_EQ(shards[0].image, b0->executor.state_image());
 }
 
+// The router keeps only the newest entries: the rest is a view, and the joiner knows whom to ask all the same.
+TEST(Joiner, ThatIsGivenAViewInsteadOfOldEntriesComesToTheSameState) {
+  auto b0 = make_member(kB0);
+  train_step(*b0, 1, 0);
+  View past;
+  const auto read = [&](JournalBody body) {
+    past.apply({JournalPosition{past.position().value + 1}, {}, Term{1}, std::move(body)});
+  };
+  for (const Incarnation replica : {kA0, kA1, kB0, kB1}) {
+    read(AddReplica{StageId{stage_of(replica)}, {}, replica, ProcessIncarnation{replica.value}, 0});
+  }
+  read(b0->commit(1, 0));
+  ReplicaSetup setup = setup_of(kJoiner);
+  setup.donor = kB0;
+  setup.tensor_names = {"fake.weight"};
+  Bench joiner(setup);
+  joiner.core.begin_at(past, joiner.now);
+  joiner.entries = past.position().value;
+  EXPECT_EQ(joiner.core.position(), past.position());
+  joiner.perform(joiner.core.tick(joiner.now));
+  carry<FetchState>(joiner, *b0);
+  carry<StateImage>(*b0, joiner);
+  EXPECT_EQ(joiner.core.version(), 1U);
+  EXPECT_EQ(joiner.executor.state_digest(), b0->executor.state_digest());
+}
+
 }  // namespace
 }  // namespace shoal

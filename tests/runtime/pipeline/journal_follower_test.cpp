@@ -1,0 +1,121 @@
+// How a process follows the journal: nothing skipped, nothing twice, boundedly much kept, and whoever is attached late
+// comes to the same view.
+#include "runtime/pipeline/journal_follower.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace shoal {
+namespace {
+
+constexpr Instant kNow = Instant{} + std::chrono::hours(1);
+
+JournalEntry entry_at(std::uint64_t position, JournalBody body, Term term = Term{1}) {
+  return {JournalPosition{position}, {}, term, std::move(body)};
+}
+
+Commit commit_of(std::uint64_t step) {
+  Commit commit;
+  commit.step = StepId{step};
+  commit.token_count = 10;
+  commit.norms = {{"wte.weight", 1.0}};
+  commit.stages = {{StageId{0}, Epoch{Incarnation{2}, 3}, 77, {{Incarnation{1}, {}}}}};
+  return commit;
+}
+
+// A replica, then steps.
+std::vector<JournalEntry> journal_of(std::uint64_t steps) {
+  std::vector<JournalEntry> entries{entry_at(1, AddReplica{StageId{0}, {}, Incarnation{1}, {}, 0})};
+  for (std::uint64_t step = 0; step < steps; ++step) entries.push_back(entry_at(step + 2, commit_of(step)));
+  return entries;
+}
+
+std::vector<JournalEntry> accept(JournalFollower& follower, std::vector<JournalEntry> entries, Term term = Term{1}) {
+  return follower.accept({RunId{9}, term, std::move(entries)}, kNow);
+}
+
+// What an actor that is attached now is given, as a view.
+View view_of_a_latecomer(const JournalFollower& follower) {
+  View view = follower.past();
+  for (const JournalEntry& entry : follower.entries()) view.apply(entry);
+  return view;
+}
+
+TEST(JournalFollower, GivesEachEntryOnceAndInOrder) {
+  JournalFollower follower;
+  const auto journal = journal_of(4);
+  EXPECT_EQ(accept(follower, {journal[0], journal[1]}).size(), 2U);
+  EXPECT_TRUE(accept(follower, {journal[3]}).empty()) << "one is missing";
+  EXPECT_EQ(follower.gap(kNow + JournalFollower::kAskAgain), JournalPosition{2});
+  EXPECT_EQ(accept(follower, {journal[1], journal[2], journal[3]}).size(), 2U);
+  EXPECT_EQ(follower.position(), JournalPosition{4});
+}
+
+TEST(JournalFollower, KeepsBoundedlyManyEntries) {  // S-6
+  JournalFollower follower;
+  const auto journal = journal_of(5 * JournalFollower::kEntriesMax);
+  for (const JournalEntry& entry : journal) {
+    ASSERT_EQ(accept(follower, {entry}).size(), 1U);
+    ASSERT_LE(follower.entries().size(), JournalFollower::kEntriesMax);
+  }
+  EXPECT_EQ(follower.position().value, journal.size());
+  EXPECT_GE(follower.entries().size(), JournalFollower::kEntriesMax / 2) << "the newest are there, whole";
+  EXPECT_TRUE(accept(follower, {journal[3]}).empty()) << "an old one is known";
+  EXPECT_FALSE(follower.has_diverged());
+}
+
+TEST(JournalFollower, OnlyTheNewestCommitIsKeptWithItsDetails) {
+  JournalFollower follower;
+  (void)accept(follower, journal_of(JournalFollower::kEntriesMax + 10));
+  std::size_t whole = 0;
+  for (const JournalEntry& entry : follower.entries()) whole += std::get<Commit>(entry.body).norms.empty() ? 0 : 1;
+  EXPECT_EQ(whole, 1U);
+  EXPECT_FALSE(std::get<Commit>(follower.entries().back().body).norms.empty());
+}
+
+TEST(JournalFollower, AnotherHistoryUnderALaterTermIsNoticed) {
+  JournalFollower follower;
+  const auto journal = journal_of(JournalFollower::kEntriesMax + 10);
+  (void)accept(follower, journal);
+  JournalEntry other = journal.back();
+  other.term = Term{2};
+  EXPECT_TRUE(accept(follower, {other}, Term{2}).empty());
+  EXPECT_TRUE(follower.has_diverged());
+}
+
+TEST(JournalFollower, ALatecomerHasTheViewOfTheWholeJournal) {
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  JournalFollower follower;
+  View whole;
+  std::uint64_t replicas = 0;
+  for (std::uint64_t position = 1; position < 3 * JournalFollower::kEntriesMax; ++position) {
+    const std::uint64_t dice = random() % 100;
+    const auto& members = whole.replicas_of(StageId{0});
+    JournalBody body = commit_of(whole.committed_steps());
+    if (dice < 5 || members.empty()) {
+      body = AddReplica{StageId{0}, {}, Incarnation{++replicas}, {}, whole.committed_steps()};
+    } else if (dice < 8) {
+      body = RemoveReplica{StageId{0}, members[random() % members.size()].incarnation, "lost"};
+    } else if (dice < 10) {
+      body = Quarantine{StepId{whole.committed_steps()}, MicrobatchId{static_cast<std::uint32_t>(random() % 8)}, ""};
+    }
+    const JournalEntry entry = entry_at(position, body);
+    whole.apply(entry);
+    (void)accept(follower, {entry});
+    if (random() % 500 != 0) continue;
+    const View late = view_of_a_latecomer(follower);
+    ASSERT_EQ(late.position(), whole.position());
+    ASSERT_EQ(late.replicas_of(StageId{0}), whole.replicas_of(StageId{0}));
+    ASSERT_EQ(late.committed_steps(), whole.committed_steps());
+    ASSERT_EQ(late.tokens_total(), whole.tokens_total());
+    ASSERT_EQ(late.quarantines().count(), whole.quarantines().count());
+    ASSERT_EQ(late.last_change_of(StageId{0}), whole.last_change_of(StageId{0}));
+  }
+  EXPECT_GT(follower.past().position().value, 0U);
+}
+
+}  // namespace
+}  // namespace shoal
