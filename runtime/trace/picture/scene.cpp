@@ -217,8 +217,15 @@ void Composer::add_commits() {
   }
 }
 
-// "1, 2 and 5".
-std::string enumerate(const std::set<std::string>& words) {
+struct NumbersInOrder {
+  bool operator()(const std::string& a, const std::string& b) const {
+    return std::pair(a.size(), std::string_view(a)) < std::pair(b.size(), std::string_view(b));
+  }
+};
+using Words = std::set<std::string, NumbersInOrder>;
+
+// "2, 5 and 11".
+std::string enumerate(const Words& words) {
   std::string text;
   std::size_t left = words.size();
   for (const std::string& word : words) {
@@ -229,8 +236,8 @@ std::string enumerate(const std::set<std::string>& words) {
 }
 
 void Composer::tell_story() {
-  std::set<std::string> lost;
-  std::set<std::string> again;
+  Words lost;
+  Words again;
   for (const SceneProcess& process : scene_.processes) {
     for (const SceneLane& lane : process.lanes) {
       for (const ScenePiece& piece : lane.pieces) {
@@ -240,9 +247,10 @@ void Composer::tell_story() {
     }
   }
   if (lost.empty()) return;
-  scene_.story =
-      compose("what was done of microbatch", lost.size() == 1 ? " " : "es ", enumerate(lost), " is lost",
-              again.empty() ? "" : "; " + enumerate(again) + " computes it again", "; nothing is counted twice");
+  scene_.story = compose(
+      "what was done of microbatch", lost.size() == 1 ? " " : "es ", enumerate(lost), " is lost",
+      again.empty() ? "" : "; " + enumerate(again) + (again.size() == 1 ? " computes" : " compute") + " it again",
+      "; nothing is counted twice");
 }
 
 }  // namespace
