@@ -12,7 +12,10 @@ constexpr int kBackwardFactor = 2;
 
 PacedStageExecutor::PacedStageExecutor(std::unique_ptr<StageExecutor> device, Duration pace,
                                        std::shared_ptr<const Clock> clock, WaitUntil wait_until)
-    : device_(std::move(device)), pace_(pace), clock_(std::move(clock)), wait_until_(std::move(wait_until)) {}
+    : ForwardingStageExecutor(std::move(device)),
+      pace_(pace),
+      clock_(std::move(clock)),
+      wait_until_(std::move(wait_until)) {}
 
 TensorBlob PacedStageExecutor::forward(const MicrobatchWork& work) {
   const Instant end = clock_->now() + pace_;

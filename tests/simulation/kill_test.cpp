@@ -33,11 +33,6 @@ void expect_unharmed(SwarmShape shape, std::uint64_t seeds, const Fault& fault) 
   EXPECT_LE(resumable, 2 + runs / 4) << "that is for faults at the very end alone";
 }
 
-void kill_a_node(SimulatedSwarm& swarm, Chance& chance) {
-  const auto nodes = nodes_of(swarm);
-  if (!nodes.empty()) swarm.kill(nodes[chance.below(nodes.size())]);
-}
-
 TEST(Killed, ANodeOfTwoByTwo) { expect_unharmed(shape_of(2, 2), kSeeds, kill_a_node); }
 
 TEST(Killed, ANodeOfTwoByThree) { expect_unharmed(shape_of(2, 3), kSeeds, kill_a_node); }

@@ -6,6 +6,7 @@
 
 #include "runtime/cluster/view.h"
 #include "tests/simulation/seeds.h"
+#include "tests/support/journal_facts.h"
 
 namespace shoal {
 namespace {
@@ -21,11 +22,6 @@ constexpr std::uint64_t kSalt = 2;
   return shape;
 }
 
-void kill_a_node(SimulatedSwarm& swarm, Chance& chance) {
-  const auto nodes = nodes_of(swarm);
-  if (!nodes.empty()) swarm.kill(nodes[chance.below(nodes.size())]);
-}
-
 void kill_a_stage(SimulatedSwarm& swarm, Chance& chance) {
   const auto nodes = nodes_of(swarm);
   if (!nodes.empty()) (void)swarm.kill_stage(nodes[chance.below(nodes.size())]);
@@ -35,24 +31,6 @@ void kill_a_stage(SimulatedSwarm& swarm, Chance& chance) {
   View view;
   for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
   return view;
-}
-
-// Microbatches that replicas added in mid-run contributed to commits.
-[[nodiscard]] std::size_t contributed_by_joiners(const SimulatedSwarm& swarm) {
-  std::size_t count = 0;
-  std::set<Incarnation> joiners;
-  for (const JournalEntry& entry : swarm.journal()) {
-    const auto* added = std::get_if<AddReplica>(&entry.body);
-    if (added != nullptr && added->version > 0) joiners.insert(added->replica);
-    const auto* commit = std::get_if<Commit>(&entry.body);
-    if (commit == nullptr) continue;
-    for (const StageCommit& stage : commit->stages) {
-      for (const MemberManifest& manifest : stage.manifests) {
-        if (joiners.contains(manifest.member)) count += manifest.entries.size();
-      }
-    }
-  }
-  return count;
 }
 
 void expect_whole(const SimulatedSwarm& swarm) {
@@ -78,7 +56,7 @@ void expect_back(const SwarmShape& shape, std::uint64_t seeds, const Fault& faul
     swarm.run();
     SCOPED_TRACE("the fault was at message " + std::to_string(at));
     expect_whole(swarm);
-    contributed += contributed_by_joiners(swarm);
+    contributed += contributed_by_joiners(swarm.journal());
   });
   const std::uint64_t runs_that_may_miss = 10;
   EXPECT_GT(contributed + 10 * runs_that_may_miss, 10 * runs) << "who comes back works";

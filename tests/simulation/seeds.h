@@ -52,6 +52,11 @@ class Chance {
   return names;
 }
 
+inline void kill_a_node(SimulatedSwarm& swarm, Chance& chance) {
+  const auto nodes = nodes_of(swarm);
+  if (!nodes.empty()) swarm.kill(nodes[chance.below(nodes.size())]);
+}
+
 [[nodiscard]] inline SwarmShape shape_of(std::uint32_t stages, std::uint32_t replicas,
                                          std::uint64_t checkpoint_every = 0) {
   SwarmShape shape;

@@ -30,6 +30,21 @@ void expect_right(const SimulatedSwarm& swarm, const std::string& trace) {
   EXPECT_EQ(violations_but_for_the_end(swarm), "") << trace;
 }
 
+using Fault = std::function<void(SimulatedSwarm&, Chance&)>;
+
+// One fault per seed, at any of the first `quarters` quarters of an undisturbed run's messages.
+void expect_right_after(const SwarmShape& shape, std::uint64_t seeds, std::uint64_t quarters, const Fault& fault) {
+  const std::uint64_t messages = messages_of_undisturbed(shape);
+  for_each_seed(seeds, [&](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    SimulatedSwarm swarm(shape, seed);
+    const std::uint64_t at = chance.below(messages * quarters / 4);
+    if (run_to_message(swarm, at)) fault(swarm, chance);
+    swarm.run();
+    expect_right(swarm, compose("the fault was at message ", at));
+  });
+}
+
 TEST(SpawnerKilled, AtAnyMessageLosesNothing) {
   const SwarmShape shape = shape_of(2, 2);
   const std::uint64_t messages = messages_of_undisturbed(shape);
@@ -91,66 +106,24 @@ TEST(SpawnerKilled, TogetherWithANode) {
 }
 
 TEST(SpawnerKilled, TogetherWithStorage) {
-  const SwarmShape shape = shape_of(2, 2, 3);
-  const std::uint64_t messages = messages_of_undisturbed(shape);
-  for_each_seed(kSeeds / 4, [&](std::uint64_t seed) {
-    Chance chance(seed, kSalt);
-    SimulatedSwarm swarm(shape, seed);
-    const std::uint64_t at = chance.below(messages * 3 / 4);
-    if (run_to_message(swarm, at)) {
-      swarm.kill("spawner");
-      if (swarm.is_alive("storage")) swarm.kill("storage");
-    }
-    swarm.run();
-    expect_right(swarm, compose("killed at message ", at));
+  expect_right_after(shape_of(2, 2, 3), kSeeds / 4, 3, [](SimulatedSwarm& swarm, Chance&) {
+    swarm.kill("spawner");
+    if (swarm.is_alive("storage")) swarm.kill("storage");
   });
 }
 
 TEST(SpawnerKilled, WhileAllItsLinksWereCut) {
-  const SwarmShape shape = shape_of(2, 2);
-  const std::uint64_t messages = messages_of_undisturbed(shape);
-  for_each_seed(kSeeds / 4, [&](std::uint64_t seed) {
-    Chance chance(seed, kSalt);
-    SimulatedSwarm swarm(shape, seed);
-    const std::uint64_t at = chance.below(messages);
-    if (run_to_message(swarm, at)) {
-      swarm.kill("spawner");
-      for (const std::string& process : swarm.processes()) swarm.cut(process);
-    }
-    swarm.run();
-    expect_right(swarm, compose("killed at message ", at));
+  expect_right_after(shape_of(2, 2), kSeeds / 4, 4, [](SimulatedSwarm& swarm, Chance&) {
+    swarm.kill("spawner");
+    for (const std::string& process : swarm.processes()) swarm.cut(process);
   });
 }
 
-TEST(RolledBack, AStageThatLostItsOnlyReplica) {
-  const SwarmShape shape = shape_of(2, 1, 3);
-  const std::uint64_t messages = messages_of_undisturbed(shape);
-  for_each_seed(kSeeds, [&](std::uint64_t seed) {
-    Chance chance(seed, kSalt);
-    SimulatedSwarm swarm(shape, seed);
-    const std::uint64_t at = chance.below(messages * 3 / 4);
-    const std::string node = run_to_message(swarm, at) ? a_node(swarm, chance) : std::string();
-    if (!node.empty()) swarm.kill(node);
-    swarm.run();
-    expect_right(swarm, compose("killed ", node, " at message ", at));
-  });
-}
+TEST(RolledBack, AStageThatLostItsOnlyReplica) { expect_right_after(shape_of(2, 1, 3), kSeeds, 3, kill_a_node); }
 
 TEST(RolledBack, AllReplicasOfBothStages) {
-  const SwarmShape shape = shape_of(2, 2, 3);
-  const std::uint64_t messages = messages_of_undisturbed(shape);
-  for_each_seed(kSeeds / 2, [&](std::uint64_t seed) {
-    Chance chance(seed, kSalt);
-    SimulatedSwarm swarm(shape, seed);
-    const std::uint64_t at = chance.below(messages * 3 / 4);
-    if (run_to_message(swarm, at)) {
-      for (int node = 1; node <= 4; ++node) {
-        const std::string name = "node" + std::to_string(node);
-        if (swarm.is_alive(name)) swarm.kill(name);
-      }
-    }
-    swarm.run();
-    expect_right(swarm, compose("killed at message ", at));
+  expect_right_after(shape_of(2, 2, 3), kSeeds / 2, 3, [](SimulatedSwarm& swarm, Chance&) {
+    for (const std::string& node : nodes_of(swarm)) swarm.kill(node);
   });
 }
 

@@ -4,10 +4,10 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <set>
 
 #include "runtime/cluster/view.h"
 #include "runtime/storage/journal.h"
+#include "tests/support/journal_facts.h"
 #include "tests/support/process_scene.h"
 
 namespace shoal {
@@ -36,24 +36,6 @@ std::vector<JournalEntry> entries_of(const ProcessScene& scene) {
   auto entries = (*journal)->load(JournalPosition{}, (*journal)->last_position().value);
   EXPECT_TRUE(entries.ok());
   return entries.ok() ? std::move(*entries) : std::vector<JournalEntry>{};
-}
-
-// Microbatches in committed manifests of replicas that were added in mid-run.
-std::size_t contributed_by_joiners(const std::vector<JournalEntry>& entries) {
-  std::set<Incarnation> joiners;
-  std::size_t count = 0;
-  for (const JournalEntry& entry : entries) {
-    const auto* added = std::get_if<AddReplica>(&entry.body);
-    if (added != nullptr && added->version > 0) joiners.insert(added->replica);
-    const auto* commit = std::get_if<Commit>(&entry.body);
-    if (commit == nullptr) continue;
-    for (const StageCommit& stage : commit->stages) {
-      for (const MemberManifest& manifest : stage.manifests) {
-        if (joiners.contains(manifest.member)) count += manifest.entries.size();
-      }
-    }
-  }
-  return count;
 }
 
 class Rejoin : public testing::Test {

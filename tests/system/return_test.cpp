@@ -59,6 +59,12 @@ void expect_every_line_once(const RunRecords& records) {
   EXPECT_EQ(records.finals.size(), 1U);
 }
 
+void expect_undisturbed(const RunRecords& records, const std::string& weights) {
+  expect_every_line_once(records);
+  EXPECT_EQ(records.weights(), weights);
+  EXPECT_EQ(count_of(records, "rolled_back"), 0U);
+}
+
 std::string undisturbed_weights(ProcessScene& scene) {
   EXPECT_EQ(scene.run_to_end(train(scene, "single", run_to_disturb(1), {"--single"})), 0);
   return scene.records("single").weights();
@@ -76,9 +82,7 @@ TEST(KilledSpawner, LosesNothingAndMovesNoBit) {
   std::cout << "next step recorded after " << pause_ms << " ms\n";
   ASSERT_EQ(program.wait(kRunLimit), 0);
   const auto records = scene.records();
-  expect_every_line_once(records);
-  EXPECT_EQ(records.weights(), weights);
-  EXPECT_EQ(count_of(records, "rolled_back"), 0U);
+  expect_undisturbed(records, weights);
   EXPECT_EQ(count_of(records, "returned"), 5U) << "four workers and storage";
   EXPECT_FALSE(has_branch(records, 1));
   EXPECT_EQ(workers.size(), 4U);
@@ -95,9 +99,7 @@ TEST(KilledSpawner, AgainAndAgain) {
     ::kill(*spawner, SIGKILL);
   }
   ASSERT_EQ(program.wait(kRunLimit), 0);
-  expect_every_line_once(scene.records());
-  EXPECT_EQ(scene.records().weights(), weights);
-  EXPECT_EQ(count_of(scene.records(), "rolled_back"), 0U);
+  expect_undisturbed(scene.records(), weights);
 }
 
 TEST(KilledStorage, CostsNoStep) {
@@ -109,9 +111,7 @@ TEST(KilledStorage, CostsNoStep) {
   ASSERT_TRUE(storage);
   ::kill(*storage, SIGKILL);
   ASSERT_EQ(program.wait(kRunLimit), 0);
-  expect_every_line_once(scene.records());
-  EXPECT_EQ(scene.records().weights(), weights);
-  EXPECT_EQ(count_of(scene.records(), "rolled_back"), 0U);
+  expect_undisturbed(scene.records(), weights);
 }
 
 // The nodes that serve a stage, by the events of the run.
@@ -169,9 +169,7 @@ TEST(KilledSpawner, WithItsKeeperAndStorageLosesNothing) {
   ::kill(*keeper, SIGKILL);
   ASSERT_EQ(program.wait(kRunLimit), 0);
   const auto records = scene.records();
-  expect_every_line_once(records);
-  EXPECT_EQ(records.weights(), weights);
-  EXPECT_EQ(count_of(records, "rolled_back"), 0U);
+  expect_undisturbed(records, weights);
   EXPECT_EQ(count_of(records, "returned"), 4U) << "storage died with its keeper";
 }
 
@@ -232,9 +230,7 @@ void kill_spawner_and_all_beside_it(const ProcessScene& scene, const Program& ke
 }
 
 void expect_nothing_lost(const RunRecords& records, const std::string& weights) {
-  expect_every_line_once(records);
-  EXPECT_EQ(records.weights(), weights);
-  EXPECT_EQ(count_of(records, "rolled_back"), 0U);
+  expect_undisturbed(records, weights);
 }
 
 // `shoal spawner` with its keeper and storage are gone; a person starts it again while the nodes still run.

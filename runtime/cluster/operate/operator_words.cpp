@@ -32,6 +32,16 @@ Result<std::string> text_field(const nlohmann::json& json, const char* key) {
   return text;
 }
 
+// What every order says: of whom, and why.
+Result<OperatorOrder> begin_order(const nlohmann::json& json, OperatorVerb verb) {
+  if (!json.is_object()) return fail(Error::kUsage, "the order is not a JSON object");
+  const auto name = text_field(json, "name");
+  if (!name) return name.failure();
+  const auto reason = text_field(json, "reason");
+  if (!reason) return reason.failure();
+  return OperatorOrder{verb, *name, InjectKind::kExit, 0, *reason};
+}
+
 }  // namespace
 
 Result<InjectWords> parse_how(std::string_view text) {
@@ -69,11 +79,8 @@ std::string kill_text(const OperatorOrder& order) {
 
 Result<OperatorOrder> parse_kill(std::string_view body) {
   const auto json = nlohmann::json::parse(body, nullptr, false);
-  if (!json.is_object()) return fail(Error::kUsage, "the order is not a JSON object");
-  const auto name = text_field(json, "name");
-  if (!name) return name.failure();
-  const auto reason = text_field(json, "reason");
-  if (!reason) return reason.failure();
+  auto order = begin_order(json, OperatorVerb::kKill);
+  if (!order) return order;
   const auto how = text_field(json, "how");
   if (!how) return how.failure();
   const auto kind = kind_named(*how);
@@ -85,7 +92,9 @@ Result<OperatorOrder> parse_kill(std::string_view body) {
   if (freeze_ms > kFreezeMsMax || (*kind == InjectKind::kFreeze) != (freeze_ms > 0)) {
     return fail(Error::kUsage, "'freeze_ms' of the order goes with freeze, 1 to 3600000");
   }
-  return OperatorOrder{OperatorVerb::kKill, *name, *kind, freeze_ms, *reason};
+  order->how = *kind;
+  order->freeze_ms = freeze_ms;
+  return order;
 }
 
 std::string drain_text(const OperatorOrder& order) {
@@ -93,13 +102,7 @@ std::string drain_text(const OperatorOrder& order) {
 }
 
 Result<OperatorOrder> parse_drain(std::string_view body) {
-  const auto json = nlohmann::json::parse(body, nullptr, false);
-  if (!json.is_object()) return fail(Error::kUsage, "the order is not a JSON object");
-  const auto name = text_field(json, "name");
-  if (!name) return name.failure();
-  const auto reason = text_field(json, "reason");
-  if (!reason) return reason.failure();
-  return OperatorOrder{OperatorVerb::kDrain, *name, InjectKind::kExit, 0, *reason};
+  return begin_order(nlohmann::json::parse(body, nullptr, false), OperatorVerb::kDrain);
 }
 
 std::string done_text(const std::string& sentence) { return nlohmann::json{{"done", sentence}}.dump(); }
