@@ -15,6 +15,13 @@ enum class Routing { kIwrr, kUniform, kStatic };
 enum class OptimizerKind { kAdamw, kSgd };
 enum class LearningRateSchedule { kCosine, kConstant };
 enum class Reduction { kFast, kExact };
+enum class SyncMode { kEveryStep, kDiloco };
+enum class OuterUpdate { kWait, kDelayed, kEager };
+enum class EagerVariant { kAgreed, kPaper };
+enum class FragmentPattern { kSequential, kStrided };
+enum class WireFormat { kFp32, kBf16, kInt8, kE3m0 };
+enum class InnerState { kKeep, kAverage, kReset };
+enum class SyncBackend { kRing, kOwner };
 enum class TraceLevel { kLifecycle, kOff, kAll };
 
 struct RunConfig {
@@ -71,8 +78,26 @@ struct OptimConfig {
 };
 
 struct SyncConfig {
+  SyncMode mode = SyncMode::kEveryStep;
   Reduction reduction = Reduction::kFast;
   bool allow_mixed_kernels = false;
+  std::uint64_t H = 50;  // inner steps of a round
+  double outer_lr = 0.7;
+  double outer_momentum = 0.9;
+  OuterUpdate outer_update = OuterUpdate::kWait;
+  EagerVariant eager_variant = EagerVariant::kAgreed;
+  std::uint64_t outer_warmup = 0;  // rounds that are averaged plainly
+  int fragments = 1;               // of a stage, that are synchronised apart
+  FragmentPattern pattern = FragmentPattern::kStrided;
+  std::uint64_t overlap = 0;  // inner steps between a contribution and its round's update
+  double mix = 0;             // share of the local parameters that a round's update keeps
+  WireFormat wire = WireFormat::kFp32;
+  bool error_feedback = false;
+  InnerState inner_state = InnerState::kKeep;
+  bool requeue_lost = false;
+  int quorum = 0;      // members without which a round does not advance; 0: all
+  double grace_s = 0;  // wait for the others once the quorum is there
+  SyncBackend backend = SyncBackend::kRing;
 };
 
 struct SwarmConfig {
