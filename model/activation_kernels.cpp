@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "model/vector_clones.h"
+#include "runtime/base/arithmetic/vector_clones.h"
 #include "runtime/base/check.h"
 
 namespace shoal {

@@ -1,8 +1,8 @@
 // One clone of a function per instruction set, chosen when the program starts.
 //
 // For loops whose arithmetic gives the same bits in each: IEEE operations and explicit fma, compiled with -O3
-// -ffp-contract=off (model/CMakeLists.txt), so that the compiler may vectorise but not fuse or reorder. Sanitizers do
-// not live with the resolvers that choose a clone: there is only the plain one then.
+// -ffp-contract=off (the CMakeLists.txt of their folder), so that the compiler may vectorise but not fuse or reorder.
+// Sanitizers do not live with the resolvers that choose a clone: there is only the plain one then.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
