@@ -1,0 +1,29 @@
+// Blobs are shared and never written, so the corrected contribution is a copy.
+#include "runtime/sync/wire/error_feedback.h"
+
+#include <cstring>
+#include <utility>
+
+#include "runtime/base/check.h"
+#include "runtime/sync/wire/wire_kernels.h"
+
+namespace shoal {
+
+TensorBlob ErrorFeedback::corrected(std::uint32_t fragment, const TensorBlob& contribution) const {
+  const auto found = residuals_.find(fragment);
+  if (found == residuals_.end()) return contribution;
+  CHECK(contribution.dtype == DType::kFloat32 && found->second.byte_count() == contribution.byte_count(),
+        "a residual has the size of its fragment");
+  auto bytes = std::make_shared<AlignedBuffer>(contribution.byte_count());
+  std::memcpy(bytes->data(), contribution.bytes->data(), bytes->size());
+  add_floats(found->second.as<float>(), reinterpret_cast<float*>(bytes->data()),
+             static_cast<std::size_t>(contribution.element_count()));
+  return TensorBlob{DType::kFloat32, contribution.shape, std::move(bytes)};
+}
+
+void ErrorFeedback::keep(std::uint32_t fragment, TensorBlob residual) {
+  residuals_.erase(fragment);
+  if (residual.has_value()) residuals_.emplace(fragment, std::move(residual));
+}
+
+}  // namespace shoal

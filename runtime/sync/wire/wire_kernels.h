@@ -1,0 +1,48 @@
+// The loops of the wire formats: plain memory in, plain memory out. What the bytes mean stands in wire_codec.h.
+//
+// IEEE operations without contraction, so that every CPU gives the same bytes for the same values and the same values
+// for the same bytes. Nothing is checked here: the encoders give the largest magnitude they met, and whoever calls
+// decides what is beyond range before anything is sent.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace shoal {
+
+inline constexpr std::size_t kWireBlock = 256;  // values that share a scale
+
+[[nodiscard]] constexpr std::size_t wire_blocks(std::size_t count) { return (count + kWireBlock - 1) / kWireBlock; }
+
+// A float without its sign. As integers these order like the magnitudes, with infinity and then NaN on top.
+[[nodiscard]] constexpr std::uint32_t magnitude_bits(float value) {
+  return std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU;
+}
+[[nodiscard]] constexpr std::uint32_t bits_of_bf16(std::uint16_t value) {
+  return static_cast<std::uint32_t>(value) << 16U;
+}
+// To the nearest, ties to even. For finite values.
+[[nodiscard]] constexpr std::uint16_t to_bf16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U);
+}
+
+[[nodiscard]] std::uint32_t largest_magnitude(const float* values, std::size_t count);
+[[nodiscard]] std::uint32_t largest_magnitude_of_bf16(const std::uint16_t* values, std::size_t count);
+
+// Each gives the largest magnitude of the values; with one beyond range the output means nothing.
+[[nodiscard]] std::uint32_t encode_bf16(const float* values, std::uint16_t* out, std::size_t count);
+[[nodiscard]] std::uint32_t encode_int8(const float* values, float* scales, std::uint8_t* codes, std::size_t count);
+[[nodiscard]] std::uint32_t encode_e3m0(const float* values, std::uint16_t* scales, std::uint8_t* codes,
+                                        std::size_t count);
+
+void decode_bf16(const std::uint16_t* values, float* out, std::size_t count);
+void decode_int8(const float* scales, const std::uint8_t* codes, float* out, std::size_t count);
+void decode_e3m0(const std::uint16_t* scales, const std::uint8_t* codes, float* out, std::size_t count);
+
+// total[i] += more[i]; error[i] = wanted[i] - sent[i].
+void add_floats(const float* more, float* total, std::size_t count);
+void subtract_floats(const float* wanted, const float* sent, float* error, std::size_t count);
+
+}  // namespace shoal
