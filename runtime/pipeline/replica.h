@@ -28,7 +28,7 @@
 #include "runtime/pipeline/replica_fill.h"
 #include "runtime/pipeline/replica_job.h"
 #include "runtime/pipeline/replica_time.h"
-#include "runtime/sync/ring.h"
+#include "runtime/sync/reduction.h"
 #include "runtime/sync/state_copy.h"
 #include "runtime/sync/state_feed.h"
 
@@ -51,7 +51,7 @@ struct ReplicaSetup {
   Incarnation donor{};                    // or copy that of this replica; 0: nobody
   std::optional<TensorBlob> image;        // a state to load at the start
   std::vector<std::string> tensor_names;  // of the stage's weights, for that fetch
-  std::size_t bucket_bytes = kRingBucketBytes;
+  std::size_t bucket_bytes = kBucketBytes;
 };
 
 enum class Phase : std::uint8_t { kOpen, kFrozen, kReduced };
@@ -181,7 +181,7 @@ class ReplicaCore {
   void take_order(const Open& message);
   void take_order(const Zero& message);
   void take_order(const Prepare& message);
-  void send_parts(std::vector<Part> parts);
+  void send_parts(std::vector<AddressedPart> parts);
   void send_reduced();
   void send_manifest();
   void adopt_when_complete();
@@ -227,7 +227,7 @@ class ReplicaCore {
   std::map<WaitingKey, Forward> waiting_;
   std::optional<Order> waiting_order_;  // of the next step, or from before the own Add
   std::optional<Reduce> reduce_;        // the order being carried out
-  std::optional<RingReduction> ring_;
+  std::unique_ptr<GroupReduction> ring_;
   HeldParts held_parts_{kHeldPartsMax};
   std::optional<Reduced> reduced_;  // what was sent, for its repeats
   std::optional<Commit> applying_;

@@ -7,7 +7,7 @@
 
 namespace shoal {
 
-inline constexpr std::size_t kHeldPartsMax = 4096;  // of kRingBucketBytes each
+inline constexpr std::size_t kHeldPartsMax = 4096;  // of kBucketBytes each
 inline constexpr std::size_t kEvaluationsMax = 64;  // unanswered at a time, or 2 x microbatches if more
 
 struct ReplicaFill {

@@ -120,8 +120,8 @@ Effects ReplicaCore::receive(const Reduce& message, Instant now) {
 
 void ReplicaCore::finish(Contributed result) {
   CHECK(reduce_, "a contribution was taken for an order");
-  RingSetup ring{reduce_->order, reduce_->members, setup_.self, setup_.bucket_bytes};
-  ring_.emplace(std::move(ring), std::move(result.values));
+  ReductionSetup ring{reduce_->order, reduce_->members, setup_.self, setup_.bucket_bytes};
+  ring_ = std::move(make_reduction(SyncBackend::kRing, std::move(ring), std::move(result.values)).value());
   send_parts(ring_->begin());
   for (const Part& part : held_parts_.take(epoch_)) send_parts(ring_->receive(part));
   adopt_when_complete();
@@ -158,9 +158,10 @@ Effects ReplicaCore::receive(const Missing& message, Instant now) {
   return end_turn();
 }
 
-void ReplicaCore::send_parts(std::vector<Part> parts) {
-  const Address next{{}, Role::kStage, setup_.stage, ring_->successor()};
-  for (Part& part : parts) send(next, std::move(part));
+void ReplicaCore::send_parts(std::vector<AddressedPart> parts) {
+  for (AddressedPart& addressed : parts) {
+    send(Address{{}, Role::kStage, setup_.stage, addressed.receiver}, std::move(addressed.part));
+  }
 }
 
 void ReplicaCore::adopt_when_complete() {

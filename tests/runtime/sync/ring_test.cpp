@@ -40,13 +40,17 @@ struct Swarm {
       const auto values = random_values(random, element_count);
       for (std::size_t at = 0; at < element_count; ++at) expected[at] += values[at];
       contributions.push_back(make_values(dtype, values));
-      rings.emplace_back(RingSetup{order_of(counter), members, self, kSmallBucket}, contributions.back());
+      rings.emplace_back(ReductionSetup{order_of(counter), members, self, kSmallBucket}, contributions.back());
     }
     for (std::size_t at = 0; at < rings.size(); ++at) post(at, rings[at].begin());
   }
 
-  void post(std::size_t from, std::vector<Part> parts) {
-    for (Part& part : parts) wire.emplace_back((from + 1) % rings.size(), std::move(part));
+  void post(std::size_t from, std::vector<AddressedPart> parts) {
+    const std::size_t to = (from + 1) % rings.size();
+    for (AddressedPart& addressed : parts) {
+      CHECK(addressed.receiver == rings[from].successor(), "everything goes to the successor");
+      wire.emplace_back(to, std::move(addressed.part));
+    }
   }
   void deliver(std::size_t index) {
     auto [to, part] = wire[index];
@@ -178,31 +182,15 @@ TEST(Ring, RepeatsOnlyWhatItSentBefore) {
   for (std::size_t at = 0; at < 5; ++at) {
     const auto repeated = swarm.rings[at].repeat();
     EXPECT_FALSE(repeated.empty());
-    for (const Part& part : repeated) EXPECT_NE(std::find(sent[at].begin(), sent[at].end(), part), sent[at].end());
+    for (const auto& [receiver, part] : repeated) {
+      EXPECT_NE(std::find(sent[at].begin(), sent[at].end(), part), sent[at].end());
+    }
   }
 }
 
 TEST(Ring, IsABugWithoutItsOwnMember) {
   const auto values = make_values(DType::kInt64, {1});
-  EXPECT_THROW(RingReduction(RingSetup{order_of(1), make_members(2), Incarnation{1}, 32}, values), Bug);
-}
-
-TEST(HeldParts, KeepsOnlyTheHighestEpochAndItsBound) {
-  HeldParts held(2);
-  Part part;
-  part.order = order_of(3);
-  held.hold(part);
-  part.order = order_of(2);
-  held.hold(part);
-  EXPECT_EQ(held.size(), 1U);
-  part.order = order_of(4);
-  for (int at = 0; at < 5; ++at) held.hold(part);
-  EXPECT_EQ(held.size(), 2U);
-  EXPECT_TRUE(held.take(order_of(3).epoch).empty());
-  EXPECT_EQ(held.take(order_of(4).epoch).size(), 2U);
-  held.hold(part);
-  EXPECT_TRUE(held.take(order_of(5).epoch).empty());
-  EXPECT_EQ(held.size(), 0U);
+  EXPECT_THROW(RingReduction(ReductionSetup{order_of(1), make_members(2), Incarnation{1}, 32}, values), Bug);
 }
 
 }  // namespace

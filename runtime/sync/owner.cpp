@@ -1,0 +1,106 @@
+// One member's side: the sender of its own values to each owner, and the owner of its share of the buckets.
+#include "runtime/sync/owner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/check.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint32_t kToOwner = 0;
+constexpr std::uint32_t kFromOwner = 1;
+
+}  // namespace
+
+OwnerReduction::OwnerReduction(ReductionSetup setup, TensorBlob contribution)
+    : setup_(std::move(setup)), own_index_(index_of_self(setup_)), sums_(setup_, std::move(contribution)) {
+  CHECK(setup_.window > 0, "a member needs room for a bucket");
+}
+
+AddressedPart OwnerReduction::own_part(std::size_t bucket) {
+  const auto number = static_cast<std::uint32_t>(bucket);
+  return {owner(bucket), Part{setup_.order, setup_.self, number, kToOwner, sums_.own(bucket)}};
+}
+
+AddressedPart OwnerReduction::sum_part(std::size_t bucket, Incarnation receiver, TensorBlob values) const {
+  const auto number = static_cast<std::uint32_t>(bucket);
+  return {receiver, Part{setup_.order, setup_.self, number, kFromOwner, std::move(values)}};
+}
+
+std::vector<AddressedPart> OwnerReduction::send_more() {
+  std::vector<AddressedPart> parts;
+  if (size() == 1) return parts;
+  for (; next_ < sums_.count() && under_way_ < setup_.window; ++next_) {
+    if (is_ours(next_)) continue;
+    parts.push_back(own_part(next_));
+    ++under_way_;
+  }
+  return parts;
+}
+
+bool OwnerReduction::is_acceptable(const Part& part) const {
+  if (size() == 1 || part.order != setup_.order || part.bucket >= sums_.count()) return false;
+  const auto& members = setup_.members;
+  const bool is_from_other =
+      part.member != setup_.self && std::find(members.begin(), members.end(), part.member) != members.end();
+  const bool is_contribution = part.hop == kToOwner && is_ours(part.bucket) && is_from_other;
+  // A sum of a bucket this member has not begun cannot be: it lacks this member's values.
+  const bool is_sum =
+      part.hop == kFromOwner && !is_ours(part.bucket) && part.member == owner(part.bucket) && part.bucket < next_;
+  return (is_contribution || is_sum) && sums_.fits(part.bucket, part.values);
+}
+
+std::vector<AddressedPart> OwnerReduction::receive(const Part& part) {
+  if (!is_acceptable(part)) {
+    ++refused_count_;
+    return {};
+  }
+  if (part.hop == kToOwner) return gather(part);
+  if (sums_.is_whole(part.bucket)) return {};
+  sums_.keep_whole(part.bucket, part.values);
+  --under_way_;
+  return send_more();
+}
+
+// Behind a whole sum the sender repeats because it lacks the sum, not because we lack its values.
+std::vector<AddressedPart> OwnerReduction::gather(const Part& part) {
+  if (sums_.is_whole(part.bucket)) return {sum_part(part.bucket, part.member, sums_.sent_again(part.bucket))};
+  Gathered& gathered = gathered_[part.bucket];
+  gathered.values.resize(size());
+  const auto& members = setup_.members;
+  const auto from = static_cast<std::size_t>(std::find(members.begin(), members.end(), part.member) - members.begin());
+  if (gathered.values[from].has_value()) return {};
+  gathered.values[from] = part.values;
+  ++gathered.count;
+  return gathered.count == size() - 1 ? conclude(part.bucket) : std::vector<AddressedPart>{};
+}
+
+// Beyond range, the bucket waits for other contributions: honest ones never add up to that (kContributionMax).
+std::vector<AddressedPart> OwnerReduction::conclude(std::size_t bucket) {
+  const auto sum = sums_.total(bucket, gathered_[bucket].values, own_index_);
+  gathered_.erase(bucket);
+  if (!sum) {
+    ++refused_count_;
+    return {};
+  }
+  sums_.keep_whole(bucket, *sum);
+  sums_.remember(bucket, *sum);
+  std::vector<AddressedPart> parts;
+  for (const Incarnation member : setup_.members) {
+    if (member != setup_.self) parts.push_back(sum_part(bucket, member, *sum));
+  }
+  return parts;
+}
+
+std::vector<AddressedPart> OwnerReduction::repeat() {
+  std::vector<AddressedPart> parts;
+  if (size() == 1) return parts;
+  for (std::size_t bucket = 0; bucket < next_; ++bucket) {
+    if (!is_ours(bucket) && !sums_.is_whole(bucket)) parts.push_back(own_part(bucket));
+  }
+  return parts;
+}
+
+}  // namespace shoal

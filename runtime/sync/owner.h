@@ -1,0 +1,64 @@
+// The sum of all members' contributions at owners: bucket b belongs to member b mod R.
+//
+//   hop 0: member ──own values──▶ owner      the owner adds them in float32 (or int64) in the order of members,
+//   hop 1: owner ──whole sum──▶ every other  whatever order they came in, and sends what it became to all
+//
+// Two hops whatever R is, where the ring has 2(R-1): better for few buckets and slow paths. Each contribution is
+// encoded once, the owner's own not at all, and the sum once; the owner takes the decoded sum like all others.
+// A member has at most `window` buckets under way, lowest first: nobody waits for a bucket that somebody else has not
+// begun for want of room. Lost parts: a member repeats the buckets under way, and an owner answers a repeated
+// contribution with the sum, if it has it. Memory beside bucket_sums.h: contributions of buckets that wait for others,
+// at most window x encoded buckets.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "runtime/sync/bucket_sums.h"
+#include "runtime/sync/reduction.h"
+
+namespace shoal {
+
+class OwnerReduction final : public GroupReduction {
+ public:
+  // CHECKs that self is a member, once, and that the window is not empty.
+  OwnerReduction(ReductionSetup setup, TensorBlob contribution);
+
+  [[nodiscard]] std::vector<AddressedPart> begin() override { return send_more(); }
+  [[nodiscard]] std::vector<AddressedPart> receive(const Part& part) override;
+  [[nodiscard]] std::vector<AddressedPart> repeat() override;
+
+  [[nodiscard]] bool is_complete() const override { return sums_.is_complete(); }
+  [[nodiscard]] TensorBlob sum() const override { return sums_.sum(); }
+  [[nodiscard]] TensorBlob residual() const override { return sums_.residual(); }
+  [[nodiscard]] std::uint64_t refused_count() const override { return refused_count_; }
+  [[nodiscard]] const OrderId& order() const override { return setup_.order; }
+
+ private:
+  // Contributions to a bucket of ours, by member; our own place stays empty.
+  struct Gathered {
+    std::vector<TensorBlob> values;
+    std::size_t count = 0;
+  };
+
+  [[nodiscard]] std::size_t size() const { return setup_.members.size(); }
+  [[nodiscard]] Incarnation owner(std::size_t bucket) const { return setup_.members[bucket % size()]; }
+  [[nodiscard]] bool is_ours(std::size_t bucket) const { return bucket % size() == own_index_; }
+  [[nodiscard]] bool is_acceptable(const Part& part) const;
+  [[nodiscard]] AddressedPart own_part(std::size_t bucket);
+  [[nodiscard]] AddressedPart sum_part(std::size_t bucket, Incarnation receiver, TensorBlob values) const;
+  [[nodiscard]] std::vector<AddressedPart> send_more();
+  [[nodiscard]] std::vector<AddressedPart> gather(const Part& part);
+  [[nodiscard]] std::vector<AddressedPart> conclude(std::size_t bucket);
+
+  ReductionSetup setup_;
+  std::uint32_t own_index_;
+  BucketSums sums_;
+  std::map<std::size_t, Gathered> gathered_;  // buckets of ours that somebody has begun
+  std::size_t next_ = 0;                      // the lowest bucket that was not looked at for sending
+  std::size_t under_way_ = 0;                 // sent to their owners, not whole yet
+  std::uint64_t refused_count_ = 0;
+};
+
+}  // namespace shoal

@@ -1,0 +1,99 @@
+// The sum of all members' contributions, bucket by bucket, for one order: what every backend promises.
+//
+//   begin() ──parts──▶ others        a part of another ──receive()──▶ parts for others, until is_complete()
+//
+// Invariants of every backend: the own contribution is never written; all members end with the same bits, whatever the
+// order of messages, their repeats and losses; a part of another order never enters (P-15); a repeated part changes
+// nothing. It is made for one order and dropped with it: nothing of it outlives an abort or another view.
+//
+// A contribution of float32 may travel in a wire format that loses precision. Then what is lost is stated per member
+// (residual()), and the sum is what was really added: decoded values, in float32. int64 sums always travel exactly.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "messages/sync.h"
+#include "messages/tensor_blob.h"
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+inline constexpr std::size_t kBucketBytes = std::size_t{1} << 20U;  // of the contribution, whatever it is sent as
+inline constexpr std::size_t kOwnerWindow = 16;                     // buckets
+// Of what is sent in another form than float32: a thousand of them can be summed within a format's range.
+inline constexpr float kContributionMax = 0x1p+90F;
+
+struct ReductionSetup {
+  OrderId order;
+  std::vector<Incarnation> members;  // each once, self among them; the same order for everybody
+  Incarnation self;
+  std::size_t bucket_bytes = kBucketBytes;
+  WireFormat wire = WireFormat::kFp32;  // of float32 contributions; fp32: the elements as they are
+  bool error_feedback = false;          // keep residual()
+  std::size_t window = kOwnerWindow;    // owner: buckets a member has under way
+};
+
+struct AddressedPart {
+  Incarnation receiver;
+  Part part;
+  friend bool operator==(const AddressedPart&, const AddressedPart&) = default;
+};
+
+class GroupReduction {
+ public:
+  virtual ~GroupReduction() = default;
+
+  // The parts this member starts with. Empty when it is alone. Call once, first.
+  [[nodiscard]] virtual std::vector<AddressedPart> begin() = 0;
+  // What to send because of this part. A part of another order, from a wrong member, of a wrong type or length or that
+  // cannot be decoded changes nothing, gives nothing and is counted.
+  [[nodiscard]] virtual std::vector<AddressedPart> receive(const Part& part) = 0;
+  // What can be sent again from what is kept: called when the group repeats its order, because something was lost.
+  [[nodiscard]] virtual std::vector<AddressedPart> repeat() = 0;
+
+  [[nodiscard]] virtual bool is_complete() const = 0;
+  // The whole sum, shaped like the contribution. CHECKs is_complete().
+  [[nodiscard]] virtual TensorBlob sum() const = 0;
+  // What this member's encoding left out of the sum, float32 like the contribution: added to its next contribution of
+  // the same span, it is not lost (wire/error_feedback.h). No tensor without error feedback or where nothing is
+  // encoded. CHECKs is_complete().
+  [[nodiscard]] virtual TensorBlob residual() const = 0;
+  [[nodiscard]] virtual std::uint64_t refused_count() const = 0;
+  [[nodiscard]] virtual const OrderId& order() const = 0;
+};
+
+// contribution: int64 or float32 [n], kept as it is. Fails where the wire format cannot carry it: not a number, or
+// beyond kContributionMax.
+[[nodiscard]] Result<std::unique_ptr<GroupReduction>> make_reduction(SyncBackend backend, ReductionSetup setup,
+                                                                     TensorBlob contribution);
+
+// Bytes of values that all members together send for one sum of so many values, without loss: 2 (R - 1) times the
+// vector in its wire format, for both backends. Ring: each bucket is sent R - 1 times as a partial sum and R - 1 times
+// as the whole. Owner: R - 1 times to its owner and R - 1 times back. Headers and short blocks come on top.
+[[nodiscard]] double analytic_bytes(WireFormat wire, std::uint64_t value_count, std::uint64_t member_count);
+
+// Parts that came before our own Reduce of their epoch. Only the highest epoch seen is kept; a lower one is void
+// (P-15).
+class HeldParts {
+ public:
+  // count_max: parts held at most; what exceeds it is dropped, and the group's time-out opens a new epoch.
+  explicit HeldParts(std::size_t count_max) : count_max_(count_max) {}
+
+  void hold(const Part& part);
+  // Parts of lower epochs are void.
+  void drop_below(const Epoch& epoch);
+  // The held parts of this epoch; parts of lower epochs are dropped.
+  [[nodiscard]] std::vector<Part> take(const Epoch& epoch);
+  void clear() { parts_.clear(), epoch_ = {}; }
+  [[nodiscard]] std::size_t size() const { return parts_.size(); }
+
+ private:
+  std::size_t count_max_;
+  Epoch epoch_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,287 @@
+// Every backend in every wire format: whatever the order of messages, their repeats and losses, all members end with
+// the bits of the plain reference.
+#include "runtime/sync/reduction.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <limits>
+
+#include "runtime/sync/wire/wire_codec.h"
+#include "tests/runtime/sync/random_floats.h"
+#include "tests/runtime/sync/reduction_swarm.h"
+#include "tests/support/fake_executor.h"
+
+namespace shoal {
+namespace {
+
+constexpr SyncBackend kBackends[] = {SyncBackend::kRing, SyncBackend::kOwner};
+constexpr WireFormat kFormats[] = {WireFormat::kFp32, WireFormat::kBf16, WireFormat::kInt8, WireFormat::kE3m0};
+constexpr std::size_t kBucketValues = 256;  // of the plan's 1024 bytes
+
+using Vectors = std::vector<std::vector<float>>;
+
+Vectors random_vectors(std::uint64_t seed, std::size_t members, std::size_t count) {
+  Vectors vectors;
+  for (std::size_t at = 0; at < members; ++at) {
+    vectors.push_back(at % 2 == 0 ? gaussian_values(seed + at, count) : student_t3_values(seed + at, count));
+  }
+  return vectors;
+}
+
+std::vector<TensorBlob> blobs_of(const Vectors& vectors) {
+  std::vector<TensorBlob> blobs;
+  for (const auto& vector : vectors) blobs.push_back(blob_of(vector));
+  return blobs;
+}
+
+std::vector<float> sent(WireFormat format, std::vector<float> values) {
+  const auto blob = encode_values(format, values);
+  CHECK(decode_values(*blob, format, values).ok(), "what was encoded is decoded");
+  return values;
+}
+
+void add_to(std::vector<float>& total, const std::vector<float>& more) {
+  for (std::size_t at = 0; at < total.size(); ++at) total[at] += more[at];
+}
+
+enum class LastEncoding { kDecodedAgain, kLeftOut };
+
+// What one bucket becomes, in plain loops over whole vectors.
+std::vector<float> reference_of_bucket(const ReductionPlan& plan, const Vectors& values, std::size_t start) {
+  const std::size_t members = values.size();
+  std::vector<float> total;
+  for (std::size_t step = 0; step < members; ++step) {
+    const bool is_ring = plan.backend == SyncBackend::kRing;
+    const std::size_t member = is_ring ? (start + step) % members : step;
+    std::vector<float> more = values[member];
+    if (!is_ring && member != start) more = sent(plan.wire, more);
+    if (step > 0) add_to(more, is_ring ? sent(plan.wire, total) : total);
+    total = more;
+  }
+  return total;
+}
+
+std::vector<float> reference_of(const ReductionPlan& plan, const Vectors& vectors,
+                                LastEncoding last = LastEncoding::kDecodedAgain) {
+  if (vectors.size() == 1) return vectors[0];
+  std::vector<float> whole;
+  for (std::size_t begin = 0; begin < vectors[0].size(); begin += kBucketValues) {
+    const std::size_t end = std::min(begin + kBucketValues, vectors[0].size());
+    Vectors values;
+    for (const auto& vector : vectors) {
+      values.emplace_back(vector.begin() + static_cast<std::ptrdiff_t>(begin),
+                          vector.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+    std::vector<float> bucket = reference_of_bucket(plan, values, begin / kBucketValues % vectors.size());
+    if (last == LastEncoding::kDecodedAgain) bucket = sent(plan.wire, bucket);
+    whole.insert(whole.end(), bucket.begin(), bucket.end());
+  }
+  return whole;
+}
+
+std::string name_of(const ReductionPlan& plan) {
+  return std::string(plan.backend == SyncBackend::kRing ? "ring" : "owner") + ", format " +
+         std::to_string(static_cast<int>(plan.wire)) + ", members " + std::to_string(plan.members);
+}
+
+template <class Body>
+void for_all_plans(const Body& body) {
+  for (const SyncBackend backend : kBackends) {
+    for (const WireFormat wire : kFormats) {
+      for (std::uint32_t members = 1; members <= 8; ++members) {
+        const ReductionPlan plan{backend, wire, members};
+        SCOPED_TRACE(name_of(plan));
+        body(plan);
+      }
+    }
+  }
+}
+
+void expect_all_equal(ReductionSwarm& swarm, const std::vector<float>& wanted) {
+  ASSERT_TRUE(swarm.is_complete());
+  const TensorBlob expected = blob_of(wanted);
+  for (std::size_t at = 0; at < swarm.size(); ++at) EXPECT_EQ(swarm.at(at).sum(), expected) << "member " << at;
+}
+
+TEST(Reductions, GiveEveryMemberTheBitsOfTheReferenceInAnyOrderOfMessages) {
+  for_all_plans([](ReductionPlan plan) {
+    const std::uint64_t seed = 10 * plan.members + static_cast<std::uint64_t>(plan.wire);
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const std::size_t count = 1 + random() % 5000;
+    plan.window = 1 + random() % 4;
+    const Vectors vectors = random_vectors(seed, plan.members, count);
+    const auto contributions = blobs_of(vectors);
+    ReductionSwarm swarm(plan, contributions);
+    ASSERT_TRUE(swarm.settle(random)) << "there is no end to it";
+    expect_all_equal(swarm, reference_of(plan, vectors));
+    EXPECT_EQ(contributions, blobs_of(vectors)) << "a contribution was written";
+  });
+}
+
+// Negative controls of the test above: what a member would hold that kept the sum it computed instead of the decoded
+// one, and the sum in another order of members.
+TEST(Reductions, WouldDifferHadTheLastMemberKeptWhatItComputed) {
+  for (const SyncBackend backend : kBackends) {
+    for (const WireFormat wire : {WireFormat::kBf16, WireFormat::kInt8, WireFormat::kE3m0}) {
+      const ReductionPlan plan{backend, wire, 4};
+      Vectors vectors = random_vectors(5, 4, 2000);
+      EXPECT_NE(reference_of(plan, vectors), reference_of(plan, vectors, LastEncoding::kLeftOut)) << name_of(plan);
+      const auto in_order = reference_of(plan, vectors);
+      std::swap(vectors[1], vectors[2]);
+      EXPECT_NE(reference_of(plan, vectors), in_order) << name_of(plan);
+    }
+  }
+}
+
+TEST(Reductions, RecoverEveryLostPartByRepeating) {
+  for_all_plans([](ReductionPlan plan) {
+    if (plan.members == 1) return;
+    const std::uint64_t seed = 70 * plan.members + static_cast<std::uint64_t>(plan.wire);
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    plan.window = 1 + random() % 4;
+    const Vectors vectors = random_vectors(seed, plan.members, 1500);
+    ReductionSwarm swarm(plan, blobs_of(vectors));
+    int rounds = 0;
+    for (; !swarm.is_complete() && rounds < 400; ++rounds) {
+      while (!swarm.wire().empty()) {
+        const std::size_t index = random() % swarm.wire().size();
+        random() % 2 == 0 ? swarm.lose(index) : swarm.deliver(index);
+      }
+      swarm.repeat();
+    }
+    EXPECT_GT(rounds, 1);
+    expect_all_equal(swarm, reference_of(plan, vectors));
+  });
+}
+
+TEST(Reductions, OfExactSumsTravelAsTheyAreOnEveryBackend) {
+  for (const SyncBackend backend : kBackends) {
+    for (std::uint32_t members = 1; members <= 8; ++members) {
+      const ReductionPlan plan{backend, WireFormat::kE3m0, members, 64};
+      std::mt19937_64 random(members);
+      std::vector<std::int64_t> expected(101, 0);
+      std::vector<TensorBlob> contributions;
+      for (std::uint32_t at = 0; at < members; ++at) {
+        std::vector<std::int64_t> values(expected.size());
+        for (auto& value : values) value = static_cast<std::int64_t>(random() >> 8U) - (std::int64_t{1} << 55U);
+        for (std::size_t i = 0; i < values.size(); ++i) expected[i] += values[i];
+        contributions.push_back(make_values(DType::kInt64, values));
+      }
+      ReductionSwarm swarm(plan, std::move(contributions));
+      ASSERT_TRUE(swarm.settle(random));
+      for (std::size_t at = 0; at < members; ++at) EXPECT_EQ(values_of(swarm.at(at).sum()), expected);
+    }
+  }
+}
+
+TEST(Reductions, OfOneMemberAreItsContributionUntouched) {
+  for (const SyncBackend backend : kBackends) {
+    ReductionSwarm swarm({backend, WireFormat::kE3m0, 1}, {blob_of(gaussian_values(1, 600))});
+    EXPECT_TRUE(swarm.wire().empty());
+    EXPECT_EQ(swarm.at(0).sum(), blob_of(gaussian_values(1, 600)));
+    EXPECT_FALSE(swarm.at(0).residual().has_value());
+  }
+}
+
+TEST(Reductions, TakeNothingOfAnotherEpochWhichWouldOtherwiseChangeTheSum) {
+  for (const SyncBackend backend : kBackends) {
+    const ReductionPlan plan{backend, WireFormat::kInt8, 3};
+    ReductionPlan voided_plan = plan;
+    voided_plan.epoch = 2;
+    const Vectors vectors = random_vectors(40, 3, 1000);
+    ReductionSwarm voided(voided_plan, blobs_of(random_vectors(50, 3, 1000)));
+    ReductionSwarm current(plan, blobs_of(vectors));
+    ReductionSwarm deceived(plan, blobs_of(vectors));
+    for (auto& [receiver, part] : voided.wire()) {
+      EXPECT_TRUE(current.member(receiver).receive(part).empty());
+      part.order = ReductionSwarm::order_of(plan.epoch);
+      deceived.wire().push_front({receiver, part});
+    }
+    current.settle();
+    expect_all_equal(current, reference_of(plan, vectors));
+    deceived.settle();
+    EXPECT_NE(deceived.at(0).sum(), current.at(0).sum()) << "control: with its epoch rewritten a part does enter";
+  }
+}
+
+TEST(Reductions, RefuseAndCountPartsOfAnotherMemberBucketHopTypeLengthOrWithWhatIsNoNumber) {
+  for (const SyncBackend backend : kBackends) {
+    for (const WireFormat wire : kFormats) {
+      ReductionSwarm swarm({backend, wire, 3}, blobs_of(random_vectors(60, 3, 2000)));
+      const auto [receiver, good] = swarm.wire().front();
+      GroupReduction& target = swarm.member(receiver);
+      std::vector<Part> bad(9, good);
+      bad[0].member = receiver;
+      bad[1].member = Incarnation{1};
+      bad[2].bucket = 99;
+      bad[3].hop = 99;
+      bad[4].hop = good.hop + 1;
+      bad[5].values = make_values(DType::kInt64, std::vector<std::int64_t>(kBucketValues / 2, 1));
+      bad[6].values = *encode_values(wire, std::vector<float>(kBucketValues - 1, 1));
+      bad[7].values = TensorBlob{};
+      bad[8].order.branch = Branch{1};
+      std::size_t refused = 0;
+      for (const Part& part : bad) {
+        EXPECT_TRUE(target.receive(part).empty()) << refused;
+        EXPECT_EQ(target.refused_count(), ++refused);
+      }
+      if (wire != WireFormat::kFp32) {
+        Part poisoned = good;
+        auto bytes = std::make_shared<AlignedBuffer>(good.values.byte_count());
+        std::memcpy(bytes->data(), good.values.bytes->data(), bytes->size());
+        std::memset(bytes->data() + kWireHeaderBytes, 0xFF, 4);
+        poisoned.values.bytes = std::move(bytes);
+        EXPECT_TRUE(target.receive(poisoned).empty());
+        EXPECT_EQ(target.refused_count(), ++refused);
+      }
+      swarm.settle();
+      EXPECT_TRUE(swarm.is_complete());
+      EXPECT_EQ(target.refused_count(), refused) << "control: the good ones are not";
+    }
+  }
+}
+
+TEST(Reductions, RefuseAContributionThatCannotBeSent) {
+  const ReductionSetup setup{ReductionSwarm::order_of(1), {Incarnation{1}, Incarnation{2}}, Incarnation{1}};
+  for (const SyncBackend backend : kBackends) {
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), 0x1p+91F}) {
+      std::vector<float> values(700, 1);
+      values[600] = bad;
+      ReductionSetup encoded = setup;
+      encoded.wire = WireFormat::kInt8;
+      EXPECT_FALSE(make_reduction(backend, encoded, blob_of(values)).ok());
+      EXPECT_TRUE(make_reduction(backend, setup, blob_of(values)).ok()) << "as they are, all floats travel";
+      values[600] = 0x1p+90F;
+      EXPECT_TRUE(make_reduction(backend, encoded, blob_of(values)).ok()) << "control";
+    }
+  }
+}
+
+TEST(Reductions, AreABugWithoutTheirOwnMember) {
+  for (const SyncBackend backend : kBackends) {
+    const ReductionSetup setup{ReductionSwarm::order_of(1), {Incarnation{2}, Incarnation{3}}, Incarnation{1}};
+    EXPECT_THROW((void)make_reduction(backend, setup, blob_of(std::vector<float>{1})), Bug);
+  }
+}
+
+TEST(OwnerReduction, HasNoMoreUnderWayThanItsWindow) {
+  for (const std::size_t window : {1U, 3U}) {
+    const ReductionPlan plan{SyncBackend::kOwner, WireFormat::kInt8, 4, 1024, window};
+    ReductionSwarm swarm(plan, blobs_of(random_vectors(80, 4, 10'000)));
+    EXPECT_EQ(swarm.wire().size(), 4 * window);
+    std::mt19937_64 random(window);
+    while (!swarm.wire().empty()) {
+      std::map<Incarnation, std::size_t> from;
+      for (const auto& [receiver, part] : swarm.wire()) from[part.member] += part.hop == 0 ? 1 : 0;
+      for (const auto& [member, count] : from) ASSERT_LE(count, window);
+      swarm.deliver(random() % swarm.wire().size());
+    }
+    EXPECT_TRUE(swarm.is_complete());
+  }
+}
+
+}  // namespace
+}  // namespace shoal
