@@ -1,0 +1,54 @@
+// The element-wise arithmetic of the outer step (design.md §6): delta, Nesterov, merging. Torch-free loops over plain
+// memory.
+//
+// As in update_kernels.h every result depends on its own element alone, in a stated order of operations with explicit
+// fma: all members of a stage get the same outer bits from the same mean, however a buffer is cut. All spans of a call
+// have one size (CHECKed).
+#pragma once
+
+#include <span>
+
+namespace shoal {
+
+// The outer gradient, a descent direction: delta = base - local.
+void outer_delta(std::span<const float> base, std::span<const float> local, std::span<float> delta);
+
+struct OuterCoefficients {
+  float learning_rate = 0;
+  float momentum = 0;
+};
+
+struct OuterTensor {
+  std::span<float> outer, momentum;
+  std::span<const float> gradient;
+};
+
+// PyTorch's Nesterov momentum: momentum = fma(mu, momentum, g); outer = fma(-lr, fma(mu, momentum, g), outer).
+void apply_nesterov(const OuterCoefficients& coefficients, const OuterTensor& tensor);
+
+// A plain average: outer = outer - g. The momentum stays as it is.
+void apply_average(std::span<float> outer, std::span<const float> gradient);
+
+// local = fma(mix, local, (1 - mix) * outer). mix 0 copies, mix 1 does nothing: exactly.
+void blend(float mix, std::span<const float> outer, std::span<float> local);
+
+// Weights in tokens (whole numbers below 2^29, so that products with a float32 are exact in double).
+struct EagerWeights {
+  double newest = 0;       // of this worker's delta of the round that just ended
+  double stale_own = 0;    // of its own share in the mean; 0: it was not merged
+  double stale_total = 0;  // of the mean
+};
+
+struct EagerTensor {
+  std::span<const float> base, local;  // the newest delta is base - local
+  std::span<const float> mean;         // of the round before; zeros while there is none
+  std::span<float> contribution;       // in: this worker's delta in that mean; out: the newest one
+  std::span<float> gradient;           // out
+};
+
+// The newest own delta in place of the own share of the last mean (Kale, Douillard and Donchev 2025):
+//   gradient = (newest * (base - local) + (stale_total * mean - stale_own * contribution))
+//              / (newest + stale_total - stale_own), in double, rounded once; 0 where nobody has weight.
+void eager_gradient(const EagerWeights& weights, const EagerTensor& tensor);
+
+}  // namespace shoal
