@@ -143,6 +143,24 @@ Failure conflict(const Draft& draft, const std::string& one, const std::string& 
   return fail(Error::kUsage, compose(show(one), " and ", show(other), ": ", rule));
 }
 
+Status check_rounds(const Draft& draft) {
+  const SyncConfig& sync = draft.config.sync;
+  if (sync.outer_update != OuterUpdate::kWait && sync.overlap > 0)
+    return conflict(draft, "sync.overlap", "sync.outer_update",
+                    "delayed and eager rounds overlap the whole next one; take an overlap of 0");
+  if (sync.overlap >= sync.H)
+    return conflict(draft, "sync.overlap", "sync.H",
+                    "a round must be applied before its fragment's next one begins; take a smaller overlap");
+  if (sync.fragments > draft.config.model.layers)
+    return conflict(draft, "sync.fragments", "model.layers",
+                    "fragments are made of whole layers; take at most as many as there are");
+  if (sync.inner_state == InnerState::kAverage)
+    return at(draft.origin("sync.inner_state"),
+              "sync.inner_state = \"average\": not in this version, which has \"keep\", \"reset\"; averages would "
+              "have to travel beside the weights");
+  return Done{};
+}
+
 Status check_together(const Draft& draft) {
   const Config& config = draft.config;
   const bool is_below = config.pipeline.replicas_max > 0 && config.pipeline.replicas_max < config.pipeline.replicas;
@@ -162,7 +180,7 @@ Status check_together(const Draft& draft) {
   if (config.swarm.dead_after_ms < 2 * config.swarm.heartbeat_ms)
     return conflict(draft, "swarm.dead_after_ms", "swarm.heartbeat_ms",
                     "a node may miss a heartbeat; allow at least two intervals");
-  return Done{};
+  return check_rounds(draft);
 }
 
 Result<Config> finish(Draft draft) {

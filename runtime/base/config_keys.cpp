@@ -210,20 +210,30 @@ void add_sync(std::vector<ConfigKey>& keys) {
               "fast: fp32 sums; exact: fixed-point sums, the same bits however the run is wired");
   sync.add("allow_mixed_kernels", FIELD(sync.allow_mixed_kernels), "", kStay,
            "let nodes with different kernel fingerprints join an exact run");
-  sync.later("H", KeyType::kInteger, std::nullopt, "inner steps of a round");
-  sync.later("outer_lr", KeyType::kReal, std::nullopt, "learning rate of the outer update");
-  sync.later("outer_momentum", KeyType::kReal, std::nullopt, "Nesterov momentum of the outer update");
-  sync.later("outer_update", KeyType::kChoice, std::nullopt, "when the outer update is applied");
-  sync.later("eager_variant", KeyType::kChoice, std::nullopt, "variant of the eager outer update");
-  sync.later("outer_warmup", KeyType::kInteger, std::nullopt, "rounds that are averaged plainly");
-  sync.later("fragments", KeyType::kInteger, std::nullopt, "fragments of a stage that travel apart");
-  sync.later("pattern", KeyType::kChoice, std::nullopt, "how layers are dealt to fragments");
-  sync.later("overlap", KeyType::kInteger, std::nullopt, "inner steps that an outer synchronisation may take");
-  sync.later("mix", KeyType::kReal, std::nullopt, "weight of the local parameters when a round arrives");
+  sync.add("H", FIELD(sync.H), "steps", kStay, "inner steps of a round").range = between(1, 1 << 30);
+  sync.add("outer_lr", FIELD(sync.outer_lr), "", kStay, "learning rate of the outer update").range = above(0);
+  sync.add("outer_momentum", FIELD(sync.outer_momentum), "", kStay, "Nesterov momentum of the outer update").range = {
+      0, 1, false, true};
+  sync.choose("outer_update", FIELD(sync.outer_update), {"wait", "delayed", "eager"}, kStay,
+              "when the outer update is applied: at its round's end, one round later, or at once with the others' part "
+              "one round later");
+  sync.choose("eager_variant", FIELD(sync.eager_variant), {"agreed", "paper"}, kStay,
+              "what eager updates leave behind: true means only, or each worker's own outer parameters");
+  sync.add("outer_warmup", FIELD(sync.outer_warmup), "rounds", kStay,
+           "first rounds that are averaged plainly, without outer learning rate and momentum");
+  sync.add("fragments", FIELD(sync.fragments), "", kStay, "parts of a stage's weights that take turns in rounds")
+      .range = between(1, 1024);
+  sync.choose("pattern", FIELD(sync.pattern), {"sequential", "strided"}, kStay,
+              "how layers are dealt to fragments: in runs, or one by one");
+  sync.add("overlap", FIELD(sync.overlap), "steps", kStay,
+           "inner steps that go on between a contribution and its round's update");
+  sync.add("mix", FIELD(sync.mix), "", kStay, "share of the local parameters that an outer update keeps").range =
+      between(0, 1);
   sync.later("wire", KeyType::kChoice, fixed("fp32"), "form of the synchronised numbers on the wire").later = {
       "bf16", "int8", "e3m0"};
   sync.later("error_feedback", KeyType::kBoolean, KeyValue(false), "add what quantising lost to the next round");
-  sync.later("inner_state", KeyType::kChoice, std::nullopt, "the inner optimiser's state after a round");
+  sync.choose("inner_state", FIELD(sync.inner_state), {"keep", "average", "reset"}, kStay,
+              "the inner optimiser's averages after a round");
   sync.later("requeue_lost", KeyType::kBoolean, KeyValue(false), "train the samples of lost rounds again");
   sync.later("quorum", KeyType::kInteger, std::nullopt, "members without which a round does not advance");
   sync.later("grace_s", KeyType::kReal, std::nullopt, "wait for late members of a round");
@@ -238,9 +248,10 @@ void add_swarm_and_files(std::vector<ConfigKey>& keys) {
       between(10, 3600000);
   swarm.add("dead_after_ms", FIELD(swarm.dead_after_ms), "ms", kChange, "silence after which a node counts as lost")
       .range = between(20, 86400000);
-  swarm.add("restart_budget", FIELD(swarm.restart_budget), "", kChange,
-            "times a replica is started again on one worker within the window; then its process is, and others take "
-            "over")
+  swarm
+      .add("restart_budget", FIELD(swarm.restart_budget), "", kChange,
+           "times a replica is started again on one worker within the window; then its process is, and others take "
+           "over")
       .range = between(1, 1000);
   swarm.add("restart_window_s", FIELD(swarm.restart_window_s), "s", kChange, "the window of restart_budget").range = {
       0, 86400, true, false};

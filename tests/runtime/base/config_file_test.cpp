@@ -82,9 +82,9 @@ TEST(ConfigFile, EveryKeyHasAnEnvironmentVariable) {
   const auto typo = load_config({{}, {{"SHOAL_RUN_STPES", "3"}}, {}});
   ASSERT_FALSE(typo.ok());
   EXPECT_THAT(typo.failure().message, HasSubstr("SHOAL_RUN_STEPS"));
-  const auto h = load_config({{}, {{"SHOAL_SYNC_H", "50"}}, {}});
-  ASSERT_FALSE(h.ok());
-  EXPECT_THAT(h.failure().message, HasSubstr("sync.H"));
+  const auto h = load_config({{}, {{"SHOAL_SYNC_H", "25"}}, {}});
+  ASSERT_TRUE(h.ok()) << h.failure().message;
+  EXPECT_EQ(h->sync.H, 25U);
 }
 
 TEST(ConfigFile, TextFromTheCommandLineNeedsNoQuotes) {
@@ -138,7 +138,8 @@ TEST(ConfigFile, WhatIsNotInThisVersionIsAcceptedOnlyWhereItMeansTheSame) {
   EXPECT_TRUE(
       parse_config("[sync]\nmode = \"every_step\"\nbackend = \"ring\"\n[pipeline]\nactivations = \"fp32\"\n", "").ok());
   EXPECT_THAT(refusal("[sync]\nmode = \"diloco\"\n"), HasSubstr("not in this version"));
-  EXPECT_THAT(refusal("[sync]\nH = 50\n"), HasSubstr("not in this version"));
+  EXPECT_THAT(refusal("[sync]\ninner_state = \"average\"\n"),
+              AllOf(HasSubstr("run.toml:2"), HasSubstr("not in this version")));
   EXPECT_THAT(refusal("[pipeline]\nactivations = \"int8\"\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[pipeline]\nrouting = \"cost_to_go\"\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[data]\ntokenizer = \"gpt2\"\n"), HasSubstr("not in this version"));
@@ -156,9 +157,34 @@ TEST(ConfigFile, ValuesThatDoNotGoTogetherAreNamedWithTheirPlaces) {
   EXPECT_THAT(refusal("[swarm]\nheartbeat_ms = 9000\n"), HasSubstr("swarm.dead_after_ms"));
 }
 
-TEST(ConfigFile, TheLimitsOfASwarmAreReadAndHaveBounds) {
+TEST(ConfigFile, RoundsAreReadAndMustGoTogether) {
   const auto config = parse_config(
-      "[pipeline]\nreplicas_max = 3\n[swarm]\nrestart_budget = 5\nrestart_window_s = 12.5\n", "run.toml");
+      "[sync]\nH = 10\nouter_lr = 0.5\nouter_momentum = 0.8\nouter_warmup = 2\nfragments = 2\n"
+      "pattern = \"sequential\"\noverlap = 9\nmix = 0.5\ninner_state = \"reset\"\n",
+      "");
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_EQ(config->sync.H, 10U);
+  EXPECT_EQ(config->sync.outer_lr, 0.5);
+  EXPECT_EQ(config->sync.outer_momentum, 0.8);
+  EXPECT_EQ(config->sync.outer_warmup, 2U);
+  EXPECT_EQ(config->sync.fragments, 2);
+  EXPECT_EQ(config->sync.pattern, FragmentPattern::kSequential);
+  EXPECT_EQ(config->sync.overlap, 9U);
+  EXPECT_EQ(config->sync.mix, 0.5);
+  EXPECT_EQ(config->sync.inner_state, InnerState::kReset);
+  EXPECT_TRUE(parse_config("[sync]\nouter_update = \"eager\"\neager_variant = \"paper\"\n", "").ok());
+
+  EXPECT_THAT(refusal("[sync]\nH = 0\n"), HasSubstr("at least 1"));
+  EXPECT_THAT(refusal("[sync]\nouter_momentum = 1.0\n"), HasSubstr("below 1"));
+  EXPECT_THAT(refusal("[sync]\nH = 5\noverlap = 5\n"),
+              AllOf(HasSubstr("sync.overlap = 5 (run.toml:3)"), HasSubstr("sync.H = 5 (run.toml:2)")));
+  EXPECT_THAT(refusal("[sync]\nouter_update = \"eager\"\noverlap = 1\n"), HasSubstr("sync.outer_update"));
+  EXPECT_THAT(refusal("[sync]\nfragments = 5\n"), HasSubstr("model.layers = 4 (default)"));
+}
+
+TEST(ConfigFile, TheLimitsOfASwarmAreReadAndHaveBounds) {
+  const auto config =
+      parse_config("[pipeline]\nreplicas_max = 3\n[swarm]\nrestart_budget = 5\nrestart_window_s = 12.5\n", "run.toml");
   ASSERT_TRUE(config.ok()) << config.failure().message;
   EXPECT_EQ(config->pipeline.replicas_max, 3);
   EXPECT_EQ(config->swarm.restart_budget, 5);
@@ -196,6 +222,9 @@ void make_agree(Config& config) {
   config.batch.sequences = 5 * config.batch.microbatch;
   config.swarm.dead_after_ms = 2 * config.swarm.heartbeat_ms;
   config.pipeline.replicas_max = std::max(config.pipeline.replicas_max, config.pipeline.replicas);
+  config.sync.overlap = config.sync.outer_update == OuterUpdate::kWait ? config.sync.overlap % config.sync.H : 0;
+  config.sync.fragments = std::min(config.sync.fragments, config.model.layers);
+  if (config.sync.inner_state == InnerState::kAverage) config.sync.inner_state = InnerState::kReset;
 }
 
 TEST(ConfigFile, WhatIsWrittenReadsBackEqual) {
