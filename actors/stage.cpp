@@ -21,7 +21,8 @@ constexpr auto kTickPeriod = 500ms;
 
 // In the order of Job's alternatives: what a span is called.
 constexpr std::array<std::string_view, std::variant_size_v<Job>> kJobWords = {
-    "forward", "loss", "backward", "evaluate", "zero", "contribute", "adopt", "apply", "image", "load", "follow"};
+    "forward", "loss", "backward", "evaluate",         "zero",        "contribute",        "adopt", "apply",
+    "image",   "load", "follow",   "contribute_round", "apply_round", "restart_from_outer"};
 
 [[nodiscard]] MicrobatchId microbatch_of(const Job& job) {
   return std::visit(

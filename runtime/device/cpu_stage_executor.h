@@ -39,6 +39,14 @@ class CpuStageExecutor final : public StageExecutor {
   [[nodiscard]] TensorBlob state_image() const override { return state_.image(); }
   [[nodiscard]] Status load_state(const TensorBlob& image) override { return state_.load(image); }
   [[nodiscard]] std::vector<std::string> tensor_names() const override;
+  [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment) override {
+    return state_.contribute_round(fragment);
+  }
+  [[nodiscard]] TensorBlob last_contribution(std::uint32_t fragment) const override {
+    return state_.last_contribution(fragment);
+  }
+  [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update) override { return state_.apply_round(update); }
+  std::vector<std::uint64_t> restart_from_outer() override { return state_.restart_from_outer(); }
 
  private:
   // A forward that waits for its backward. `output` holds the graph; it is undefined when it will be recomputed.

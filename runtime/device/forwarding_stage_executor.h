@@ -35,6 +35,14 @@ class ForwardingStageExecutor : public StageExecutor {
   [[nodiscard]] TensorBlob state_image() const override { return device_->state_image(); }
   [[nodiscard]] Status load_state(const TensorBlob& image) override { return device_->load_state(image); }
   [[nodiscard]] std::vector<std::string> tensor_names() const override { return device_->tensor_names(); }
+  [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment) override {
+    return device_->contribute_round(fragment);
+  }
+  [[nodiscard]] TensorBlob last_contribution(std::uint32_t fragment) const override {
+    return device_->last_contribution(fragment);
+  }
+  [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update) override { return device_->apply_round(update); }
+  std::vector<std::uint64_t> restart_from_outer() override { return device_->restart_from_outer(); }
 
  protected:
   std::unique_ptr<StageExecutor> device_;

@@ -1,14 +1,15 @@
 // Weights and averages: update, digest, image.
 #include "runtime/device/stage_state.h"
 
-#include <cstring>
-#include <utility>
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <string>
 
 #include "model/initial_weights.h"
 #include "model/update_kernels.h"
-#include "runtime/base/compose.h"
+#include "runtime/base/check.h"
 #include "runtime/device/digest.h"
-#include "runtime/storage/safetensors.h"
 
 namespace shoal {
 namespace {
@@ -17,18 +18,11 @@ std::size_t average_size(const FlatLayout& layout, const OptimConfig& optim) {
   return optim.kind == OptimizerKind::kAdamw ? layout.size : 0;
 }
 
-Result<std::span<const std::byte>> find_bytes(const std::vector<StoredTensor>& stored, const std::string& name,
-                                              const TensorSpec& spec) {
-  const StoredTensor* tensor = find_tensor(stored, name);
-  if (tensor == nullptr) {
-    return fail(Error::kInvalidData, "the state has no tensor '" + name + "'; it belongs to another model");
-  }
-  if (tensor->dtype != DType::kFloat32 || tensor->shape != spec.shape) {
-    return fail(
-        Error::kInvalidData,
-        "tensor '" + name + "' of the state has another type or shape than this model's; check the [model] keys");
-  }
-  return tensor->bytes;
+constexpr const char* kUpdates = "optimizer.updates.";
+
+bool resets_averages(const Config& config) {
+  return config.sync.mode == SyncMode::kDiloco && config.sync.inner_state == InnerState::kReset &&
+         config.optim.kind == OptimizerKind::kAdamw;
 }
 
 }  // namespace
@@ -38,14 +32,17 @@ StageState::StageState(const FlatLayout& layout, const Config& config)
       optim_(config.optim),
       weights_(layout.size),
       exp_avg_(average_size(layout, config.optim)),
-      exp_avg_sq_(average_size(layout, config.optim)) {
+      exp_avg_sq_(average_size(layout, config.optim)),
+      updates_(resets_averages(config) ? layout.tensors.size() : 0) {
   for (const FlatTensor& tensor : layout_.tensors) {
     initial_weights(config.model, config.run.seed, tensor.spec, weights_.of(tensor));
   }
+  if (config.sync.mode == SyncMode::kDiloco) outer_.emplace(layout_, config.sync, weights_);
 }
 
 void StageState::update(const GradientSums& sums, const UpdateOrder& order) {
-  for (const FlatTensor& tensor : layout_.tensors) {
+  for (std::size_t index = 0; index < layout_.tensors.size(); ++index) {
+    const FlatTensor& tensor = layout_.tensors[index];
     const double weight_decay = tensor.spec.shape.size() == 2 ? optim_.weight_decay : 0;
     if (optim_.kind == OptimizerKind::kSgd) {
       const SgdCoefficients coefficients{static_cast<float>(order.clip_scale),
@@ -54,65 +51,91 @@ void StageState::update(const GradientSums& sums, const UpdateOrder& order) {
       apply_sgd(coefficients, weights_.of(tensor), sums.mean_of(tensor));
       continue;
     }
+    const auto own_count = updates_.empty() ? order.optimizer_step : static_cast<std::uint64_t>(updates_[index] += 1);
     const AdamwRule rule{.learning_rate = order.learning_rate,
                          .clip_scale = order.clip_scale,
                          .beta1 = optim_.beta1,
                          .beta2 = optim_.beta2,
                          .eps = optim_.eps,
                          .weight_decay = weight_decay,
-                         .optimizer_step = order.optimizer_step};
+                         .optimizer_step = own_count};
     apply_adamw(adamw_coefficients(rule),
                 {weights_.of(tensor), exp_avg_.of(tensor), exp_avg_sq_.of(tensor), sums.mean_of(tensor)});
   }
 }
 
-template <class Self>
-auto StageState::parts(Self& self) {
-  std::vector<std::pair<std::string, decltype(&self.weights_)>> parts = {{"", &self.weights_}};
-  if (self.optim_.kind == OptimizerKind::kAdamw) {
-    parts.emplace_back("optimizer.exp_avg.", &self.exp_avg_);
-    parts.emplace_back("optimizer.exp_avg_sq.", &self.exp_avg_sq_);
+template <class Value, class Self>
+void StageState::list_fields(Self& self, std::vector<StateField<Value>>& fields) {
+  add_part(fields, self.layout_, "", self.weights_);
+  if (self.optim_.kind != OptimizerKind::kAdamw) return;
+  add_part(fields, self.layout_, "optimizer.exp_avg.", self.exp_avg_);
+  add_part(fields, self.layout_, "optimizer.exp_avg_sq.", self.exp_avg_sq_);
+  for (std::size_t index = 0; index < self.updates_.size(); ++index) {
+    fields.push_back({kUpdates, self.layout_.tensors[index].spec.name, {1}, std::span(&self.updates_[index], 1)});
   }
-  return parts;
 }
 
 std::uint64_t StageState::digest() const {
+  ConstStateFields fields;
+  list_fields(*this, fields);
   Digest digest;
-  for (const auto& [prefix, buffer] : parts(*this)) {
-    for (const FlatTensor& tensor : layout_.tensors) digest.add(std::as_bytes(std::span(buffer->of(tensor))));
-  }
+  for (const auto& field : fields) digest.add(std::as_bytes(field.values));
   return digest.value();
 }
 
 TensorBlob StageState::image() const {
-  std::vector<StoredTensor> tensors;
-  for (const auto& [prefix, buffer] : parts(*this)) {
-    for (const FlatTensor& tensor : layout_.tensors) {
-      tensors.push_back({prefix + tensor.spec.name, DType::kFloat32, tensor.spec.shape,
-                         std::as_bytes(std::span(buffer->of(tensor)))});
-    }
-  }
-  return build_safetensors(std::move(tensors));
+  ConstStateFields fields;
+  list_fields(*this, fields);
+  if (outer_) outer_->add_fields(fields);
+  return write_state_image(fields);
 }
 
 Status StageState::load(const TensorBlob& image) {
-  if (!image.has_value() || image.dtype != DType::kUint8) return fail(Error::kInvalidData, "the state image is empty");
-  const auto stored = parse_safetensors({image.bytes->data(), image.bytes->size()}, "the state image");
-  if (!stored.ok()) return stored.failure();
-  struct Copy {
-    std::span<float> to;
-    std::span<const std::byte> from;
-  };
-  std::vector<Copy> copies;
-  for (const auto& [prefix, buffer] : parts(*this)) {
-    for (const FlatTensor& tensor : layout_.tensors) {
-      const auto found = find_bytes(*stored, prefix + tensor.spec.name, tensor.spec);
-      if (!found.ok()) return found.failure();
-      copies.push_back({buffer->of(tensor), *found});
-    }
+  StateFields fields;
+  list_fields(*this, fields);
+  std::set<std::string> optional;
+  if (outer_) {
+    outer_->add_fields(fields);
+    optional = outer_->parts();
   }
-  for (const Copy& copy : copies) std::memcpy(copy.to.data(), copy.from.data(), copy.to.size_bytes());
+  const auto missing = read_state_image(image, fields, optional);
+  if (!missing) return missing.failure();
+  if (outer_) outer_->start_missing(*missing, weights_);
   return Done{};
+}
+
+TensorBlob StageState::contribute_round(std::uint32_t fragment) {
+  CHECK(outer_, "rounds are of sync.mode = diloco");
+  return outer_->contribute(fragment, weights_);
+}
+
+TensorBlob StageState::last_contribution(std::uint32_t fragment) const {
+  CHECK(outer_, "rounds are of sync.mode = diloco");
+  return outer_->last_contribution(fragment);
+}
+
+std::uint64_t StageState::apply_round(const RoundUpdate& update) {
+  CHECK(outer_, "rounds are of sync.mode = diloco");
+  const std::uint64_t digest = outer_->apply(update, weights_);
+  reset_averages(outer_->fragment(update.fragment).tensors);
+  return digest;
+}
+
+std::vector<std::uint64_t> StageState::restart_from_outer() {
+  CHECK(outer_, "rounds are of sync.mode = diloco");
+  std::vector<std::size_t> all(layout_.tensors.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  reset_averages(all);
+  return outer_->restart(weights_);
+}
+
+void StageState::reset_averages(const std::vector<std::size_t>& tensors) {
+  if (updates_.empty()) return;
+  for (const std::size_t index : tensors) {
+    const FlatTensor& tensor = layout_.tensors[index];
+    for (FlatBuffer<float>* average : {&exp_avg_, &exp_avg_sq_}) std::ranges::fill(average->of(tensor), 0.0F);
+    updates_[index] = 0;
+  }
 }
 
 }  // namespace shoal

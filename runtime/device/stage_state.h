@@ -2,12 +2,12 @@
 //
 // Torch-free: the executor lays tensors over these buffers. Names and shapes are those of the plan; the image is the
 // checkpoint's safetensors: `<name>`, `optimizer.exp_avg.<name>`, `optimizer.exp_avg_sq.<name>`, float32. SGD has no
-// optimiser state.
+// optimiser state. With sync.mode = diloco the outer state is part of it (outer_state.h).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "messages/tensor_blob.h"
@@ -16,6 +16,8 @@
 #include "runtime/base/error.h"
 #include "runtime/device/flat_layout.h"
 #include "runtime/device/gradient_sums.h"
+#include "runtime/device/outer_state.h"
+#include "runtime/device/state_image.h"
 
 namespace shoal {
 
@@ -34,16 +36,28 @@ class StageState {
 
   [[nodiscard]] std::span<float> weights_of(const FlatTensor& tensor) { return weights_.of(tensor); }
 
+  // sync.mode = diloco only (CHECKed): what the executor's methods of these names say.
+  [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment);
+  [[nodiscard]] TensorBlob last_contribution(std::uint32_t fragment) const;
+  [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update);
+  std::vector<std::uint64_t> restart_from_outer();
+
  private:
-  // The buffers with the prefix of their names in the image; const where `self` is.
-  template <class Self>
-  [[nodiscard]] static auto parts(Self& self);
+  // Everything but the outer state; `Self` const where it is only read.
+  template <class Value, class Self>
+  static void list_fields(Self& self, std::vector<StateField<Value>>& fields);
+  // inner_state = reset: the averages of these tensors start anew, and so does their bias correction.
+  void reset_averages(const std::vector<std::size_t>& tensors);
 
   const FlatLayout& layout_;
   OptimConfig optim_;
   FlatBuffer<float> weights_;
   FlatBuffer<float> exp_avg_;     // empty with SGD
   FlatBuffer<float> exp_avg_sq_;  // empty with SGD
+  // inner_state = reset: updates of each tensor since its averages were empty; otherwise no elements. A float holds
+  // them exactly: they are fewer than 2^24.
+  std::vector<float> updates_;
+  std::optional<OuterState> outer_;  // diloco
 };
 
 }  // namespace shoal

@@ -99,7 +99,15 @@ Effects ReplicaCore::completed(JobResult result, Instant now) {
   CHECK(is_running_, "a result came without its job");
   is_running_ = false;
   now_ = now;
-  std::visit([this](auto& outcome) { finish(std::move(outcome)); }, result);
+  const auto finish_one = [this](auto& outcome) {
+    constexpr bool is_asked_for = requires { finish(std::move(outcome)); };
+    if constexpr (is_asked_for) {
+      finish(std::move(outcome));
+    } else {
+      CHECK(false, "no order of this core asks for such a job");
+    }
+  };
+  std::visit(finish_one, result);
   return end_turn();
 }
 

@@ -47,6 +47,17 @@ struct Runner {
     executor.apply(*job.update);
     return Followed{sum.digest, executor.state_digest()};
   }
+  JobResult operator()(const ContributeRoundJob& job) const {
+    const std::uint32_t fragment = job.fragment;
+    return RoundContributed{
+        fragment, job.is_repeated ? executor.last_contribution(fragment) : executor.contribute_round(fragment)};
+  }
+  JobResult operator()(const ApplyRoundJob& job) const {
+    RoundApplied applied;
+    for (const RoundUpdate& update : job.updates) applied.digests.push_back(executor.apply_round(update));
+    return applied;
+  }
+  JobResult operator()(const RestartFromOuterJob&) const { return RestartedFromOuter{executor.restart_from_outer()}; }
 };
 
 }  // namespace

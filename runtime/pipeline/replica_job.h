@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "messages/ids.h"
 #include "messages/tensor_blob.h"
@@ -47,9 +48,18 @@ struct FollowJob {
   std::uint64_t token_count = 0;
   std::optional<UpdateOrder> update;  // none: the step was skipped
 };
+struct ContributeRoundJob {
+  std::uint32_t fragment = 0;
+  bool is_repeated = false;  // the last contribution once more
+};
+// Everything that is due at one boundary between steps.
+struct ApplyRoundJob {
+  std::vector<RoundUpdate> updates;
+};
+struct RestartFromOuterJob {};
 
 using Job = std::variant<ForwardJob, LossJob, BackwardJob, EvaluateJob, ZeroJob, ContributeJob, AdoptJob, ApplyJob,
-                         ImageJob, LoadJob, FollowJob>;
+                         ImageJob, LoadJob, FollowJob, ContributeRoundJob, ApplyRoundJob, RestartFromOuterJob>;
 
 struct Forwarded {
   MicrobatchId microbatch;
@@ -86,9 +96,19 @@ struct Followed {
   std::uint64_t sum_digest = 0;
   std::uint64_t state_digest = 0;
 };
+struct RoundContributed {
+  std::uint32_t fragment = 0;
+  TensorBlob values;
+};
+struct RoundApplied {
+  std::vector<std::uint64_t> digests;  // of outer parameters and momentum, one per update, in the job's order
+};
+struct RestartedFromOuter {
+  std::vector<std::uint64_t> digests;  // one per fragment
+};
 
 using JobResult = std::variant<Forwarded, Differentiated, Evaluated, Zeroed, Contributed, Adopted, Applied, Imaged,
-                               Loaded, LoadRefused, Followed>;
+                               Loaded, LoadRefused, Followed, RoundContributed, RoundApplied, RestartedFromOuter>;
 
 // Runs to the end on the calling thread. A bug in the executor throws and ends the actor.
 [[nodiscard]] JobResult run_job(StageExecutor& executor, const Job& job);

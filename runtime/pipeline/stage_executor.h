@@ -50,6 +50,17 @@ struct UpdateOrder {
   std::uint64_t optimizer_step = 1;  // 1 for the first update: the t of the bias corrections
 };
 
+// What one fragment's outer update takes at a boundary between steps (design.md §6). Weights are tokens.
+struct RoundUpdate {
+  std::uint32_t fragment = 0;
+  std::uint64_t round = 0;   // of the mean, from 1; 0: there is none yet (first boundary of `delayed` and `eager`)
+  TensorBlob mean;           // float32 [n], sum(weight * delta) / sum(weight); none with round 0
+  double own_weight = 0;     // of this replica's delta in that mean; 0: it was not merged
+  double total_weight = 0;   // of the mean. With round 0 both are those of the contributions just taken, so that the
+                             // others' missing deltas count as zeros (`eager`)
+  double newest_weight = 0;  // of the contribution taken last (`eager`); 0: it has none
+};
+
 class StageExecutor {
  public:
   virtual ~StageExecutor() = default;
@@ -75,14 +86,27 @@ class StageExecutor {
   // The same emptying without an update.
   virtual void skip() = 0;
 
-  // XXH3-64 over weights and optimiser state.
+  // XXH3-64 over weights and optimiser state; outer parameters have digests of their own.
   [[nodiscard]] virtual std::uint64_t state_digest() const = 0;
-  // A safetensors image of weights and optimiser state, uint8 [n].
+  // A safetensors image of weights, optimiser state and (diloco) outer state, uint8 [n].
   [[nodiscard]] virtual TensorBlob state_image() const = 0;
-  // Replaces both. A missing or ill-shaped tensor, or a broken image: kInvalidData, and nothing was changed.
+  // Replaces them; an image without outer state starts one at its weights, without momentum. A missing or ill-shaped
+  // tensor, or a broken image: kInvalidData, and nothing was changed.
   [[nodiscard]] virtual Status load_state(const TensorBlob& image) = 0;
   // Names of this stage's weights, ascending.
   [[nodiscard]] virtual std::vector<std::string> tensor_names() const = 0;
+
+  // sync.mode = diloco only (CHECKed); fragments are those of runtime/sync/round_plan.h.
+  // The outer gradient of a fragment: base - local, float32 [n], its tensors in the order of their names.
+  [[nodiscard]] virtual TensorBlob contribute_round(std::uint32_t fragment) = 0;
+  // The values of the fragment's last contribute_round while its round is not applied, also after load_state: what is
+  // sent again. Kept where rounds may be in flight between steps (overlap, delayed, eager); otherwise none.
+  [[nodiscard]] virtual TensorBlob last_contribution(std::uint32_t fragment) const = 0;
+  // Steps outer parameters and momentum by the mean and merges them into the local ones. The XXH3-64 of the fragment's
+  // agreed outer parameters and momentum: equal at every member (S-3).
+  [[nodiscard]] virtual std::uint64_t apply_round(const RoundUpdate& update) = 0;
+  // local := outer everywhere, nothing contributed: how a member that missed a round goes on. Digests by fragment.
+  virtual std::vector<std::uint64_t> restart_from_outer() = 0;
 };
 
 }  // namespace shoal

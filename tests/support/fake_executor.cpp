@@ -1,6 +1,8 @@
 // Integers in, integers out: small enough that every sum can be checked by eye.
 #include "tests/support/fake_executor.h"
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -32,7 +34,10 @@ std::vector<std::int64_t> values_of(const TensorBlob& blob) {
 }
 
 FakeExecutor::FakeExecutor(FakeShape shape)
-    : shape_(shape), accumulators_(shape.microbatch_count, 0), weights_(shape.microbatch_count, 0) {}
+    : shape_(shape),
+      accumulators_(shape.microbatch_count, 0),
+      weights_(shape.microbatch_count, 0),
+      outer_(has_rounds() ? shape.microbatch_count : 0) {}
 
 TensorBlob FakeExecutor::input_of(std::uint32_t stage, StepId step, MicrobatchId microbatch) {
   return make_values(DType::kInt64, {stage, static_cast<std::int64_t>(step.value), microbatch.value});
@@ -116,7 +121,8 @@ ReducedSum FakeExecutor::adopt_sum(const TensorBlob& sum, std::uint64_t token_co
 
 void FakeExecutor::apply(const UpdateOrder&) {
   CHECK(sum_, "an apply needs a sum");
-  for (std::size_t at = 0; at < weights_.size(); ++at) weights_[at] = weights_[at] * 3 + sum_->at(at);
+  const std::int64_t factor = has_rounds() ? 1 : 3;
+  for (std::size_t at = 0; at < weights_.size(); ++at) weights_[at] = weights_[at] * factor + sum_->at(at);
   applied_sums_.push_back(*sum_);
   skip();
 }
@@ -132,14 +138,102 @@ std::uint64_t FakeExecutor::state_digest() const {
   return digest;
 }
 
-TensorBlob FakeExecutor::state_image() const { return make_values(DType::kInt64, weights_); }
+TensorBlob FakeExecutor::state_image() const {
+  std::vector<std::int64_t> values = weights_;
+  for (const Outer& outer : outer_) {
+    for (const double value : {outer.agreed, outer.momentum, outer.base, outer.contribution}) {
+      values.push_back(std::bit_cast<std::int64_t>(value));
+    }
+  }
+  return make_values(DType::kInt64, values);
+}
 
 Status FakeExecutor::load_state(const TensorBlob& image) {
-  if (image.element_count() != static_cast<std::int64_t>(weights_.size())) {
-    return fail(Error::kInvalidData, "the image has another number of weights");
+  const std::size_t count = weights_.size();
+  const auto size = static_cast<std::size_t>(image.element_count());
+  const bool has_outer = !outer_.empty() && size == count * 5;
+  if (size != count && !has_outer) return fail(Error::kInvalidData, "the image has another number of weights");
+  const std::vector<std::int64_t> values = values_of(image);
+  weights_.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count));
+  for (std::size_t at = 0; at < outer_.size(); ++at) {
+    const auto weight = static_cast<double>(weights_[at]);
+    const auto value = [&](std::size_t field) { return std::bit_cast<double>(values[count + 4 * at + field]); };
+    outer_[at] = has_outer ? Outer{value(0), value(1), value(2), value(3)} : Outer{weight, 0, weight, 0};
   }
-  weights_ = values_of(image);
   return Done{};
+}
+
+std::vector<std::size_t> FakeExecutor::elements_of(std::uint32_t fragment) const {
+  CHECK(has_rounds(), "rounds are of sync.mode = diloco");
+  const auto count = static_cast<std::size_t>(shape_.sync.fragments);
+  CHECK(fragment < count, "a fragment of the stage");
+  std::vector<std::size_t> elements;
+  for (std::size_t at = fragment; at < outer_.size(); at += count) elements.push_back(at);
+  return elements;
+}
+
+TensorBlob FakeExecutor::contribute_round(std::uint32_t fragment) {
+  std::vector<std::int64_t> deltas;
+  for (const std::size_t at : elements_of(fragment)) {
+    const double delta = outer_[at].base - static_cast<double>(weights_[at]);
+    if (shape_.sync.outer_update != OuterUpdate::kEager) outer_[at].contribution = delta;
+    deltas.push_back(std::llround(delta));
+  }
+  return make_values(DType::kFloat32, deltas);
+}
+
+TensorBlob FakeExecutor::last_contribution(std::uint32_t fragment) const {
+  std::vector<std::int64_t> deltas;
+  for (const std::size_t at : elements_of(fragment)) deltas.push_back(std::llround(outer_[at].contribution));
+  return make_values(DType::kFloat32, deltas);
+}
+
+std::uint64_t FakeExecutor::apply_round(const RoundUpdate& update) {
+  const std::vector<std::size_t> elements = elements_of(update.fragment);
+  const bool has_mean = update.round > 0;
+  CHECK(has_mean == update.mean.has_value(), "a round has a mean, and no round has none");
+  CHECK(has_mean || shape_.sync.outer_update != OuterUpdate::kWait, "a round that is waited for has a mean");
+  CHECK(!has_mean || update.mean.element_count() == static_cast<std::int64_t>(elements.size()), "a mean of that size");
+  const bool is_eager = shape_.sync.outer_update == OuterUpdate::kEager;
+  const double total = update.newest_weight + update.total_weight - update.own_weight;
+  for (std::size_t index = 0; index < elements.size(); ++index) {
+    const std::size_t at = elements[index];
+    Outer& outer = outer_[at];
+    const double mean = has_mean ? static_cast<double>(update.mean.as<float>()[index]) : 0;
+    outer.momentum = outer.momentum / 2 + mean;
+    outer.agreed -= mean;
+    const double newest = outer.base - static_cast<double>(weights_[at]);
+    const double others = update.total_weight * mean - update.own_weight * outer.contribution;
+    const double ahead = is_eager && total > 0 ? (update.newest_weight * newest + others) / total : 0;
+    if (is_eager) outer.contribution = newest;
+    outer.base = std::round(outer.agreed - ahead);
+    const double mix = shape_.sync.mix;
+    weights_[at] = std::llround(mix * static_cast<double>(weights_[at]) + (1 - mix) * outer.base);
+  }
+  return outer_digest(update.fragment);
+}
+
+std::vector<std::uint64_t> FakeExecutor::restart_from_outer() {
+  std::vector<std::uint64_t> digests;
+  for (std::uint32_t fragment = 0; fragment < static_cast<std::uint32_t>(shape_.sync.fragments); ++fragment) {
+    for (const std::size_t at : elements_of(fragment)) {
+      outer_[at].base = std::round(outer_[at].agreed);
+      outer_[at].contribution = 0;
+      weights_[at] = std::llround(outer_[at].agreed);
+    }
+    digests.push_back(outer_digest(fragment));
+  }
+  return digests;
+}
+
+std::uint64_t FakeExecutor::outer_digest(std::uint32_t fragment) const {
+  std::uint64_t digest = 29;
+  for (const std::size_t at : elements_of(fragment)) {
+    for (const double value : {outer_[at].agreed, outer_[at].momentum}) {
+      digest = digest * 1'000'003 + std::bit_cast<std::uint64_t>(value);
+    }
+  }
+  return digest;
 }
 
 }  // namespace shoal

@@ -4,6 +4,10 @@
 // gradient_of(t), so a whole step's sum is that number everywhere exactly if each was counted once (S-1). It CHECKs
 // what the real one relies on: inputs that belong to their microbatch, a graph before a backward, a sum before an
 // apply.
+//
+// With sync.mode = diloco an apply adds the sum to the weights, so that base - weights is minus what this replica has
+// trained since, microbatch by microbatch. Weight m belongs to fragment m mod fragments. A round's mean is subtracted
+// from the outer weights and added to a momentum that only the digest sees; eager, delayed and mix are the real ones'.
 #pragma once
 
 #include <functional>
@@ -13,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/config.h"
 #include "runtime/pipeline/stage_executor.h"
 
 namespace shoal {
@@ -22,6 +27,7 @@ struct FakeShape {
   std::uint32_t stage_count = 1;
   std::uint32_t microbatch_count = 1;
   DType dtype = DType::kInt64;  // of contributions: kInt64 or kFloat32
+  SyncConfig sync = {};         // rounds, with mode = diloco
 };
 
 class FakeExecutor final : public StageExecutor {
@@ -46,6 +52,10 @@ class FakeExecutor final : public StageExecutor {
   [[nodiscard]] TensorBlob state_image() const override;
   [[nodiscard]] Status load_state(const TensorBlob& image) override;
   [[nodiscard]] std::vector<std::string> tensor_names() const override { return {"fake.weight"}; }
+  [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment) override;
+  [[nodiscard]] TensorBlob last_contribution(std::uint32_t fragment) const override;
+  [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update) override;
+  std::vector<std::uint64_t> restart_from_outer() override;
 
   // Every sum that was applied, in order: steps x microbatches.
   [[nodiscard]] const std::vector<std::vector<std::int64_t>>& applied_sums() const { return applied_sums_; }
@@ -71,6 +81,17 @@ class FakeExecutor final : public StageExecutor {
   void check_input(const MicrobatchWork& work) const;
   [[nodiscard]] BackwardResult accumulate(StepId step, MicrobatchId microbatch);
   void empty_step();
+  [[nodiscard]] bool has_rounds() const { return shape_.sync.mode == SyncMode::kDiloco; }
+  [[nodiscard]] std::vector<std::size_t> elements_of(std::uint32_t fragment) const;
+  [[nodiscard]] std::uint64_t outer_digest(std::uint32_t fragment) const;
+
+  // One weight's outer side.
+  struct Outer {
+    double agreed = 0;
+    double momentum = 0;
+    double base = 0;          // what the next contribution is measured from
+    double contribution = 0;  // the last one that was sent
+  };
 
   FakeShape shape_;
   std::vector<std::int64_t> accumulators_;
@@ -80,6 +101,7 @@ class FakeExecutor final : public StageExecutor {
   std::optional<std::vector<std::int64_t>> sum_;
   std::uint64_t token_count_ = 0;
   std::vector<std::int64_t> weights_;
+  std::vector<Outer> outer_;  // diloco
   std::vector<std::vector<std::int64_t>> applied_sums_;
 };
 

@@ -1,0 +1,82 @@
+// The outer parameters of a stage: agreed values G and momentum B of every fragment, and what the variants of the outer
+// update need beside them (design.md §6). Torch-free.
+//
+//   every variant   the delta that is contributed is base - local, where base is what the fragment last agreed on,
+//   never
+//                   the mixture that the local parameters became: base = G, with `eager` base = P, this worker's start
+//   wait, delayed   (G, B) <- Nesterov(mean); local <- mix local + (1 - mix) G. `delayed` gets the mean one round late
+//                   and drops the local progress of the round that just ended until its own mean arrives
+//   eager, agreed   (G, B) <- Nesterov(mean of the round before); P = what Nesterov would make of (G, B) with the
+//   newest
+//                   own delta in place of the own share of that mean; local <- mix local + (1 - mix) P
+//   eager, paper    (G, B) as in `agreed`: what is digested, kept in checkpoints and given to joiners. Beside it each
+//                   worker's own pair takes that eager gradient for good, and P is its outer part
+//
+// The first `outer_warmup` rounds are averaged plainly: outer <- outer - gradient, and the momentum stays zero.
+// Invariant: equal means give every member equal bits of (G, B) (S-3).
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "messages/tensor_blob.h"
+#include "model/outer_kernels.h"
+#include "runtime/base/config.h"
+#include "runtime/device/flat_layout.h"
+#include "runtime/device/state_image.h"
+#include "runtime/pipeline/stage_executor.h"
+#include "runtime/sync/round_plan.h"
+
+namespace shoal {
+
+class OuterState {
+ public:
+  // G starts at `weights`, B at zero. `layout` must outlive this. In all calls `weights` are the local parameters.
+  OuterState(const FlatLayout& layout, const SyncConfig& sync, const FlatBuffer<float>& weights);
+
+  // base - local of a fragment, float32 [n].
+  [[nodiscard]] TensorBlob contribute(std::uint32_t fragment, const FlatBuffer<float>& weights);
+  [[nodiscard]] TensorBlob last_contribution(std::uint32_t fragment) const;
+  // The fragment's digest after the update. CHECKs the fragment, the mean's type and size, and that there is one where
+  // the variant cannot do without.
+  [[nodiscard]] std::uint64_t apply(const RoundUpdate& update, FlatBuffer<float>& weights);
+  // local := G, and nothing was contributed. Digests by fragment.
+  std::vector<std::uint64_t> restart(FlatBuffer<float>& weights);
+
+  [[nodiscard]] std::uint64_t digest(std::uint32_t fragment) const;
+  [[nodiscard]] const Fragment& fragment(std::uint32_t index) const { return fragments_.at(index); }
+
+  // What an image holds of this, under "outer.<name>" (G), "outer.momentum.<name>" (B) and further names.
+  void add_fields(StateFields& fields);
+  void add_fields(ConstStateFields& fields) const;
+  // All parts may lack in an image: those that do start anew, G at `weights`, the others as they follow from G.
+  [[nodiscard]] std::set<std::string> parts() const;
+  void start_missing(const std::set<std::string>& missing, const FlatBuffer<float>& weights);
+
+ private:
+  template <class Value, class Self>
+  static void list_fields(Self& self, std::vector<StateField<Value>>& fields);
+  [[nodiscard]] const FlatBuffer<float>& base() const;
+  // The rule of round `round`: plain average or Nesterov.
+  void step(std::uint64_t round, const OuterTensor& tensor) const;
+  // eager: one tensor's P, from the newest own delta. `mean` is empty while there is none.
+  void step_ahead(const RoundUpdate& update, const FlatTensor& tensor, std::span<const float> mean,
+                  const FlatBuffer<float>& weights);
+
+  const FlatLayout& layout_;
+  SyncConfig sync_;
+  std::vector<Fragment> fragments_;
+  FlatBuffer<float> outer_;      // G
+  FlatBuffer<float> momentum_;   // B
+  FlatBuffer<float> start_;      // eager, agreed: P
+  FlatBuffer<float> own_outer_;  // eager, paper: this worker's pair; its outer part is P
+  FlatBuffer<float> own_momentum_;
+  FlatBuffer<float> contribution_;  // eager, delayed, overlap: what was contributed last
+  std::vector<float> gradient_;     // scratch of one tensor
+  std::vector<float> scratch_;      // of one tensor: a mean of zeros, then a copy of its momentum
+};
+
+}  // namespace shoal

@@ -1,0 +1,244 @@
+// The outer state beside the weights: which delta is contributed, what an update moves, what an image keeps and what a
+// restart drops. The numbers themselves are compared in tests/reference.
+#include "runtime/device/outer_state.h"
+
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/device/local_pipeline.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint32_t kMicrobatches = 6;
+
+Config round_config(OuterUpdate update = OuterUpdate::kWait) {
+  Config config = small_config(Reduction::kFast);
+  config.sync.mode = SyncMode::kDiloco;
+  config.sync.fragments = 2;
+  config.sync.outer_update = update;
+  return config;
+}
+
+// One stage of the whole model that trains alone: its mean is its own contribution.
+class Alone {
+ public:
+  explicit Alone(Config config) : config_(std::move(config)), pipeline_(config_, 1) {}
+
+  void train(int steps) {
+    for (int i = 0; i < steps; ++i) pipeline_.train(step_++, in_order(kMicrobatches));
+  }
+  // A round of each fragment.
+  std::vector<std::uint64_t> sync() {
+    round_ += 1;
+    std::vector<std::uint64_t> digests;
+    for (std::uint32_t fragment = 0; fragment < 2; ++fragment) {
+      RoundUpdate update{.fragment = fragment, .round = round_, .mean = executor().contribute_round(fragment)};
+      update.own_weight = update.total_weight = update.newest_weight = 100;
+      digests.push_back(executor().apply_round(update));
+    }
+    return digests;
+  }
+  StageExecutor& executor() { return pipeline_.stage(0); }
+  std::map<std::string, std::vector<float>> state() const { return pipeline_.state(); }
+
+ private:
+  Config config_;
+  LocalPipeline pipeline_;
+  std::uint64_t step_ = 0;
+  std::uint64_t round_ = 0;
+};
+
+// Tensors of the image whose names begin so, by the rest of their names.
+std::map<std::string, std::vector<float>> part(const Alone& alone, const std::string& prefix) {
+  std::map<std::string, std::vector<float>> found;
+  for (const auto& [name, values] : alone.state()) {
+    const bool is_weight = !name.starts_with("optimizer.") && !name.starts_with("outer.");
+    if (prefix.empty() ? is_weight : name.starts_with(prefix)) found[name.substr(prefix.size())] = values;
+  }
+  return found;
+}
+
+TEST(OuterState, IsNotThereWhenReplicasAgreeAtEachStep) {
+  Config config = round_config();
+  config.sync.mode = SyncMode::kEveryStep;
+  Alone alone(config);
+  EXPECT_TRUE(part(alone, "outer.").empty());
+  EXPECT_THROW((void)alone.executor().contribute_round(0), Bug);
+  EXPECT_THROW((void)alone.executor().restart_from_outer(), Bug);
+}
+
+TEST(OuterState, AContributionIsTheAgreedValueMinusTheLocalOneInTheOrderOfNames) {
+  Alone alone(round_config());
+  const auto before = part(alone, "");
+  alone.train(2);
+  const auto after = part(alone, "");
+  const auto plan = whole_model(small_config(Reduction::kFast).model);
+  std::vector<StageTensor> tensors;
+  for (const TensorSpec& tensor : plan.tensors) {
+    tensors.push_back({tensor.name, static_cast<std::uint64_t>(element_count(tensor))});
+  }
+  const auto fragments = deal_fragments(tensors, 2, FragmentPattern::kStrided);
+  for (std::uint32_t fragment = 0; fragment < 2; ++fragment) {
+    std::vector<float> expected;
+    for (const std::size_t index : fragments[fragment].tensors) {
+      const std::string& name = tensors[index].name;
+      for (std::size_t i = 0; i < before.at(name).size(); ++i) {
+        expected.push_back(before.at(name)[i] - after.at(name)[i]);
+      }
+    }
+    const TensorBlob values = alone.executor().contribute_round(fragment);
+    ASSERT_EQ(values.shape, std::vector{static_cast<std::int64_t>(expected.size())});
+    EXPECT_EQ(std::vector<float>(values.as<float>(), values.as<float>() + expected.size()), expected);
+  }
+}
+
+TEST(OuterState, AnUpdateOfOneFragmentLeavesTheOthersAlone) {
+  Alone alone(round_config());
+  alone.train(2);
+  const auto before = alone.state();
+  (void)alone.executor().apply_round({.fragment = 1, .round = 1, .mean = alone.executor().contribute_round(1)});
+  const auto after = alone.state();
+  EXPECT_EQ(before.at("h.0.attn.c_attn.weight"), after.at("h.0.attn.c_attn.weight"));
+  EXPECT_EQ(before.at("outer.h.0.attn.c_attn.weight"), after.at("outer.h.0.attn.c_attn.weight"));
+  EXPECT_NE(before.at("h.1.attn.c_attn.weight"), after.at("h.1.attn.c_attn.weight"));
+  EXPECT_EQ(after.at("h.1.attn.c_attn.weight"), after.at("outer.h.1.attn.c_attn.weight"));
+}
+
+TEST(OuterState, TheDigestIsOfTheAgreedSideAlone) {
+  Alone one(round_config());
+  Alone other(round_config());
+  one.train(2);
+  other.train(3);
+  const TensorBlob mean = one.executor().contribute_round(0);
+  const RoundUpdate update{.fragment = 0, .round = 1, .mean = mean};
+  EXPECT_EQ(one.executor().apply_round(update), other.executor().apply_round(update));
+  const RoundUpdate another{.fragment = 1, .round = 1, .mean = one.executor().contribute_round(1)};
+  const RoundUpdate third{.fragment = 1, .round = 1, .mean = other.executor().contribute_round(1)};
+  EXPECT_NE(one.executor().apply_round(another), other.executor().apply_round(third)) << "the control: other means";
+}
+
+TEST(OuterState, AMeanOfAnotherSizeOrWhereNoneBelongsIsABug) {
+  Alone alone(round_config());
+  const TensorBlob mean = alone.executor().contribute_round(0);
+  EXPECT_THROW((void)alone.executor().apply_round({.fragment = 1, .round = 1, .mean = mean}), Bug);
+  EXPECT_THROW((void)alone.executor().apply_round({.fragment = 0, .round = 0, .mean = mean}), Bug);
+  EXPECT_THROW((void)alone.executor().apply_round({.fragment = 0, .round = 1, .mean = {}}), Bug);
+  EXPECT_THROW((void)alone.executor().apply_round({.fragment = 0, .round = 0, .mean = {}}), Bug)
+      << "a round that is waited for";
+}
+
+const std::vector<std::pair<OuterUpdate, EagerVariant>> kVariants = {{OuterUpdate::kWait, EagerVariant::kAgreed},
+                                                                     {OuterUpdate::kDelayed, EagerVariant::kAgreed},
+                                                                     {OuterUpdate::kEager, EagerVariant::kAgreed},
+                                                                     {OuterUpdate::kEager, EagerVariant::kPaper}};
+
+TEST(OuterState, AnImageContinuesTheRunBitForBitInEveryVariant) {
+  for (const auto& [update, variant] : kVariants) {
+    Config config = round_config(update);
+    config.sync.eager_variant = variant;
+    config.sync.inner_state = InnerState::kReset;
+    Alone whole(config);
+    whole.train(2);
+    whole.sync();
+    whole.train(1);
+    Alone resumed(config);
+    resumed.train(3);
+    resumed.sync();  // its own past must not show
+    ASSERT_TRUE(resumed.executor().load_state(whole.executor().state_image()).ok());
+    EXPECT_EQ(whole.state(), resumed.state());
+    whole.train(2);
+    resumed.train(2);
+    EXPECT_EQ(whole.sync(), resumed.sync());
+    EXPECT_EQ(whole.state(), resumed.state());
+  }
+}
+
+TEST(OuterState, AnImageWithoutOuterStateStartsOneAtItsWeights) {
+  Config every_step = round_config();
+  every_step.sync.mode = SyncMode::kEveryStep;
+  Alone donor(every_step);
+  donor.train(2);
+  for (const auto& [update, variant] : kVariants) {
+    Config config = round_config(update);
+    config.sync.eager_variant = variant;
+    Alone alone(config);
+    alone.train(1);
+    alone.sync();
+    ASSERT_TRUE(alone.executor().load_state(donor.executor().state_image()).ok());
+    EXPECT_EQ(part(alone, ""), part(donor, ""));
+    for (const auto& [name, values] : part(donor, "")) {
+      EXPECT_EQ(alone.state().at("outer." + name), values);
+      EXPECT_EQ(alone.state().at("outer.momentum." + name), std::vector<float>(values.size()));
+    }
+    for (std::uint32_t fragment = 0; fragment < 2; ++fragment) {
+      const TensorBlob values = alone.executor().contribute_round(fragment);
+      EXPECT_EQ(std::count(values.as<float>(), values.as<float>() + values.element_count(), 0.0F),
+                values.element_count());
+    }
+  }
+}
+
+TEST(OuterState, AnImageThatLacksPartOfTheOuterStateIsRefused) {
+  Alone donor(round_config());
+  const TensorBlob image = donor.executor().state_image();
+  auto stored = parse_safetensors({image.bytes->data(), image.bytes->size()}, "an image");
+  ASSERT_TRUE(stored.ok());
+  std::erase_if(*stored, [](const StoredTensor& tensor) { return tensor.name == "outer.momentum.wte.weight"; });
+  const TensorBlob broken = build_safetensors(std::move(*stored));
+  Alone alone(round_config());
+  alone.train(1);
+  const auto before = alone.state();
+  const Status loaded = alone.executor().load_state(broken);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_NE(loaded.failure().message.find("outer.momentum.wte.weight"), std::string::npos);
+  EXPECT_EQ(alone.state(), before);
+}
+
+TEST(OuterState, ARestartDropsTheLocalProgressAndWhatWasContributed) {
+  for (const auto& [update, variant] : kVariants) {
+    Config config = round_config(update);
+    config.sync.eager_variant = variant;
+    Alone alone(config);
+    alone.train(2);
+    const auto digests = alone.sync();
+    alone.train(2);
+    EXPECT_EQ(alone.executor().restart_from_outer(), digests);
+    for (const auto& [name, values] : part(alone, "")) EXPECT_EQ(alone.state().at("outer." + name), values);
+    const TensorBlob fresh = alone.executor().contribute_round(0);
+    EXPECT_EQ(std::count(fresh.as<float>(), fresh.as<float>() + fresh.element_count(), 0.0F), fresh.element_count());
+  }
+}
+
+TEST(OuterState, TheLastContributionIsKeptWhereRoundsAreInFlight) {
+  Config config = round_config();
+  EXPECT_FALSE(Alone(config).executor().last_contribution(0).has_value());
+  config.sync.overlap = 2;
+  Alone overlapping(config);
+  overlapping.train(2);
+  const TensorBlob sent = overlapping.executor().contribute_round(0);
+  overlapping.train(1);
+  EXPECT_EQ(overlapping.executor().last_contribution(0), sent);
+  Alone resumed(config);
+  ASSERT_TRUE(resumed.executor().load_state(overlapping.executor().state_image()).ok());
+  EXPECT_EQ(resumed.executor().last_contribution(0), sent);
+}
+
+TEST(OuterState, ResettingStartsTheAveragesOfTheFragmentAnew) {
+  Config config = round_config();
+  config.sync.inner_state = InnerState::kReset;
+  Alone alone(config);
+  alone.train(3);
+  EXPECT_EQ(part(alone, "optimizer.updates.").at("wte.weight"), std::vector<float>{3});
+  (void)alone.executor().apply_round({.fragment = 0, .round = 1, .mean = alone.executor().contribute_round(0)});
+  const auto state = alone.state();
+  const auto zeros = std::vector<float>(state.at("h.0.ln_1.weight").size());
+  EXPECT_EQ(state.at("optimizer.exp_avg.h.0.ln_1.weight"), zeros);
+  EXPECT_EQ(state.at("optimizer.exp_avg_sq.h.0.ln_1.weight"), zeros);
+  EXPECT_EQ(state.at("optimizer.updates.h.0.ln_1.weight"), std::vector<float>{0});
+  EXPECT_NE(state.at("optimizer.exp_avg.h.1.ln_1.weight"), zeros) << "another fragment's";
+}
+
+}  // namespace
+}  // namespace shoal
