@@ -14,8 +14,7 @@ namespace {
 constexpr std::uint32_t kFlushedBelow = std::bit_cast<std::uint32_t>(0x1p-100F);  // a block's largest: else 1/scale
 constexpr float kInt8Max = 127;
 constexpr float kRoundingShift = 0x1.8p23F;  // adding it leaves the nearest integer in the low bits
-constexpr std::uint32_t kHalfOctave = 0x00400000U;
-constexpr std::uint32_t kExponentOfHalf = 126;
+constexpr std::int32_t kExponentOfHalf = 126;
 constexpr std::size_t kHalfBlock = kWireBlock / 2;
 
 SHOAL_INLINE std::uint32_t largest_in(const float* __restrict values, std::size_t count) {
@@ -35,25 +34,23 @@ SHOAL_INLINE void int8_block(const float* __restrict values, float inverse, std:
   }
 }
 
-// Sign and the nearest of 0, 1, 2, 4 .. 64 (codes 0, 1, 2 .. 7) to |value| * inverse, which is at most 64.5.
-SHOAL_INLINE std::uint8_t e3m0_code(float value, float inverse) {
-  const float scaled = value * inverse;
-  const std::uint32_t bits = magnitude_bits(scaled);
-  const std::uint32_t exponent = (bits + kHalfOctave) >> 23U;
-  const std::uint32_t level = exponent > kExponentOfHalf ? exponent - kExponentOfHalf : 0;
-  const std::uint32_t lowest = bits >= (kExponentOfHalf << 23U) ? 1 : 0;  // from 0.5 on, 1 is nearer than 0
-  const std::uint32_t sign = (std::bit_cast<std::uint32_t>(scaled) >> 28U) & 8U;
-  return static_cast<std::uint8_t>((level > lowest ? level : lowest) | sign);
+// Sign and the nearest of 0, 1, 2, 4 .. 64 (codes 0, 1, 2 .. 7) to |value| * inverse, which is at most 64.5. Signed
+// integers throughout: those are what every instruction set compares.
+SHOAL_INLINE std::int32_t e3m0_code(float value, float inverse) {
+  const auto all = std::bit_cast<std::int32_t>(value * inverse);
+  const std::int32_t bits = all & 0x7FFFFFFF;
+  const std::int32_t level = (((bits >> 22) + 1) >> 1) - kExponentOfHalf;  // half an octave up goes up
+  const std::int32_t lowest = bits >= (kExponentOfHalf << 23) ? 1 : 0;     // from 0.5 on, 1 is nearer than 0
+  return std::max(level, lowest) | ((all >> 28) & 8);
 }
 
 // half: values of the low nibbles; those of the high ones follow, and an odd tail leaves its last nibble 0.
 SHOAL_INLINE void e3m0_block(const float* __restrict values, float inverse, std::uint8_t* __restrict codes,
                              std::size_t half, std::size_t others) {
   for (std::size_t i = 0; i < others; ++i) {
-    const auto high = static_cast<unsigned>(e3m0_code(values[half + i], inverse));
-    codes[i] = static_cast<std::uint8_t>(e3m0_code(values[i], inverse) | (high << 4U));
+    codes[i] = static_cast<std::uint8_t>(e3m0_code(values[i], inverse) | e3m0_code(values[half + i], inverse) << 4);
   }
-  if (others < half) codes[others] = e3m0_code(values[others], inverse);
+  if (others < half) codes[others] = static_cast<std::uint8_t>(e3m0_code(values[others], inverse));
 }
 
 SHOAL_INLINE float e3m0_value(std::uint32_t code) {

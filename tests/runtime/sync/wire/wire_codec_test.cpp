@@ -138,7 +138,9 @@ TEST(Int8, IsTheBlocksLargestOver127TimesTheNearestInteger) {
   }
   const auto gaussian = gaussian_values(3, 1U << 16U);
   const double error = relative_l2(through(WireFormat::kInt8, gaussian), gaussian);
-  std::printf("int8: relative L2 %.5f on Gaussian values\n", error);
+  const auto student = student_t3_values(9, 1U << 16U);
+  std::printf("int8: relative L2 %.5f on Gaussian values, %.5f on Student-t(3)\n", error,
+              relative_l2(through(WireFormat::kInt8, student), student));
   EXPECT_NEAR(error, 0.0067, 0.001);
 }
 
@@ -155,6 +157,7 @@ TEST(Bf16, RoundsToNearestAndTiesToEven) {
   EXPECT_NE(got[1], 1 + step) << "control: rounding down, or ties away from even, gives this";
   const auto many = gaussian_values(4, 4099);
   const auto sent = through(WireFormat::kBf16, many);
+  EXPECT_NEAR(relative_l2(sent, many), 0.0017, 0.0002);
   for (std::size_t at = 0; at < many.size(); ++at) {
     EXPECT_LE(std::fabs(sent[at] - many[at]), std::fabs(many[at]) * 0x1p-8F);
   }
