@@ -14,6 +14,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
 #include "runtime/storage/safetensors.h"
+#include "runtime/storage/state_names.h"
 
 namespace shoal {
 namespace {
@@ -66,7 +67,7 @@ Result<std::vector<StoredTensor>> all_tensors(const std::map<std::string, std::s
   return all;
 }
 
-bool is_weight(const StoredTensor& tensor) { return !tensor.name.starts_with("optimizer."); }
+bool is_weight(const StoredTensor& tensor) { return is_weight_name(tensor.name); }
 
 // What orders checkpoints: a later branch is newer whatever its step; one without a readable manifest comes last.
 struct Age {
@@ -161,8 +162,8 @@ Result<TensorBlob> Checkpoint::image_of(const std::vector<std::string>& names) c
                                                "; it belongs to another model"));
     }
     wanted.push_back(*weight);
-    for (const char* prefix : {"optimizer.exp_avg.", "optimizer.exp_avg_sq."}) {
-      if (const auto* state = find_tensor(tensors_, prefix + name)) wanted.push_back(*state);
+    for (const std::string_view prefix : kStatePrefixes) {
+      if (const auto* state = find_tensor(tensors_, with_prefix(prefix, name))) wanted.push_back(*state);
     }
   }
   return build_safetensors(std::move(wanted));
@@ -170,7 +171,12 @@ Result<TensorBlob> Checkpoint::image_of(const std::vector<std::string>& names) c
 
 TensorBlob Checkpoint::weights_image() const {
   std::vector<StoredTensor> weights;
-  std::copy_if(tensors_.begin(), tensors_.end(), std::back_inserter(weights), is_weight);
+  for (const auto& tensor : tensors_) {
+    if (!is_weight(tensor)) continue;
+    weights.push_back(tensor);
+    const auto* agreed = find_tensor(tensors_, with_prefix(kAgreedPrefix, tensor.name));
+    if (agreed != nullptr) weights.back().bytes = agreed->bytes;
+  }
   return build_safetensors(std::move(weights));
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/base/sha256.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/safetensors.h"
+#include "runtime/storage/state_names.h"
 
 namespace shoal {
 namespace {
@@ -19,8 +20,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kPartialsMax = 4;  // unfinished checkpoints at a time; older ones lost a writer
 constexpr std::string_view kPartial = ".partial";
 constexpr std::string_view kReplaced = ".replaced";
-
-bool is_weight(const std::string& name) { return !name.starts_with("optimizer."); }
 
 fs::path aside_of(const fs::path& target) {
   return target.parent_path() / compose(".", target.filename().string(), kReplaced);
@@ -99,7 +98,9 @@ Status CheckpointWriter::write_shard(const SaveShard& shard, Partial& partial) {
   auto& hashes = partial.tensor_sha256[shard.stage.value];
   hashes.clear();
   for (const auto& tensor : tensors.value()) {
-    if (is_weight(tensor.name)) hashes[tensor.name] = sha256_hex(tensor.bytes);
+    if (!is_weight_name(tensor.name)) continue;
+    const auto* agreed = find_tensor(tensors.value(), with_prefix(kAgreedPrefix, tensor.name));
+    hashes[tensor.name] = sha256_hex(agreed != nullptr ? agreed->bytes : tensor.bytes);
   }
   return Done{};
 }

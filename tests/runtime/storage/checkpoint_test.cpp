@@ -86,6 +86,31 @@ TEST(Checkpoint, GivesWeightsWithoutOptimiserStateAndNamesWhatItLacks) {
   EXPECT_FALSE(copy.image_of({"optimizer.exp_avg.wte.weight"}).ok());
 }
 
+TEST(Checkpoint, WithAgreedWeightsIsOfThemAndKeepsTheRestForItsMember) {
+  const std::vector<std::string> prefixes = {"optimizer.exp_avg.", "outer.", "outer.momentum.", "outer.start."};
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path()));
+  SaveShard shard = shard_of(5, 0, 1);
+  shard.image = state_image(small_model(), 5, prefixes);
+  const auto saved = writer.add(shard);
+  ASSERT_TRUE(saved.ok() && saved->has_value());
+  const auto opened = Checkpoint::open(checkpoint_folder(scratch.path(), 5));
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened->weight_names(), small_model());
+  EXPECT_EQ(opened->image_of(small_model()).value(), shard.image);
+  const auto image = opened->weights_image();
+  const auto weights = parse_safetensors({image.bytes->data(), image.byte_count()}, "image");
+  ASSERT_TRUE(weights.ok());
+  ASSERT_EQ(weights->size(), small_model().size());
+  for (const StoredTensor& weight : *weights) {
+    const auto agreed = values_of("outer." + weight.name, 5);
+    EXPECT_EQ(std::memcmp(weight.bytes.data(), agreed.data(), weight.bytes.size()), 0) << weight.name;
+  }
+  const Scratch other;  // the control: without them the sum is of the local ones
+  CheckpointWriter plain(settings_in(other.path()));
+  EXPECT_NE(plain.add(shard_of(5, 0, 1)).value()->weights_sha256, (*saved)->weights_sha256);
+}
+
 TEST(Checkpoint, TakesAShardTwice) {
   const Scratch scratch;
   CheckpointWriter writer(settings_in(scratch.path()));

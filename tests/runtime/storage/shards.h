@@ -29,11 +29,13 @@ inline std::vector<float> values_of(const std::string& name, std::uint64_t step)
   return values;
 }
 
-// A safetensors image of these weights [2, 3] and their optimiser's state.
-inline TensorBlob state_image(const std::vector<std::string>& names, std::uint64_t step) {
+// A safetensors image of these weights [2, 3] and what belongs to them under other prefixes: their optimiser's state.
+inline TensorBlob state_image(const std::vector<std::string>& names, std::uint64_t step,
+                              std::vector<std::string> prefixes = {"optimizer.exp_avg.", "optimizer.exp_avg_sq."}) {
+  prefixes.emplace_back();
   std::vector<std::string> all;
   for (const auto& name : names) {
-    for (const char* prefix : {"", "optimizer.exp_avg.", "optimizer.exp_avg_sq."}) all.push_back(prefix + name);
+    for (const std::string& prefix : prefixes) all.push_back(prefix + name);
   }
   std::vector<std::vector<float>> values;
   for (const auto& name : all) values.push_back(values_of(name, step));
