@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/base/compose.h"
-#include "runtime/trace/picture/canvas.h"
+#include "runtime/drawing/canvas.h"
 #include "runtime/trace/report/quantities.h"
 
 namespace shoal {

@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-#include "runtime/trace/picture/canvas.h"
+#include "runtime/drawing/canvas.h"
 #include "runtime/trace/picture/window.h"
 #include "tests/runtime/trace/report/trace_bench.h"
 

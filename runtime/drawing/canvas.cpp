@@ -1,9 +1,9 @@
 // Elements and escapes.
-#include "runtime/trace/picture/canvas.h"
+#include "runtime/drawing/canvas.h"
 
+#include <array>
+#include <charconv>
 #include <cmath>
-
-#include "runtime/trace/report/quantities.h"
 
 namespace shoal {
 namespace {
@@ -29,7 +29,10 @@ std::string attribute(std::string_view name, double value) {
 }  // namespace
 
 std::string pixel_text(double value) {
-  std::string text = fixed_text(std::abs(value) < 0.005 ? 0 : value, 2);
+  std::array<char, 64> digits{};
+  const double shown = std::abs(value) < 0.005 ? 0 : value;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), shown, std::chars_format::fixed, 2).ptr;
+  std::string text(digits.data(), end);
   while (text.ends_with('0')) text.pop_back();
   if (text.ends_with('.')) text.pop_back();
   return text;

@@ -1,0 +1,163 @@
+// Layout: title, legend, then panels of one size from left to right.
+#include "runtime/drawing/chart.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "runtime/base/check.h"
+#include "runtime/drawing/canvas.h"
+
+namespace shoal {
+namespace {
+
+constexpr double kMargin = 24;
+constexpr double kPanelWidth = 380;
+constexpr double kPanelHeight = 260;
+constexpr double kLeft = 56;  // of a panel's field: room for the labels of its axis
+constexpr double kTop = 128;
+constexpr double kBelow = 56;
+constexpr std::string_view kGrey = "#7b8794";
+constexpr std::array<std::string_view, 8> kColors = {"#4a90d9", "#e8853d", "#2fa39a", "#7661c4",
+                                                     "#d64545", "#52606d", "#b7950b", "#a0725b"};
+
+double placed(const ChartAxis& axis, double value) {
+  const bool is_logarithmic = axis.scale == AxisScale::kLogarithmic;
+  const auto scaled = [&](double v) { return is_logarithmic ? std::log10(v) : v; };
+  const double inside = std::clamp(value, axis.low, axis.high);
+  return (scaled(inside) - scaled(axis.low)) / (scaled(axis.high) - scaled(axis.low));
+}
+
+std::string tick_text(double value) {
+  std::array<char, 32> digits{};
+  return {digits.data(),
+          std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::general, 6).ptr};
+}
+
+std::vector<double> ticks_of(const ChartAxis& axis) {
+  std::vector<double> ticks;
+  if (axis.scale == AxisScale::kLogarithmic) {
+    for (double power = std::ceil(std::log10(axis.low) - 1e-9); power <= std::log10(axis.high) + 1e-9; ++power) {
+      ticks.push_back(std::pow(10.0, power));
+    }
+    return ticks;
+  }
+  double step = std::pow(10.0, std::floor(std::log10(axis.high - axis.low)));
+  if ((axis.high - axis.low) / step < 5) step /= (axis.high - axis.low) / step < 2.5 ? 5 : 2;
+  const double first = std::ceil(axis.low / step - 1e-9);
+  for (double i = first; i * step <= axis.high + step * 1e-9; ++i) ticks.push_back(i * step + 0.0);  // no -0
+  return ticks;
+}
+
+struct Look {
+  std::string name;
+  std::string_view color;
+  bool is_dashed;
+};
+
+std::string stroke_of(const Look& look) {
+  std::string text = "fill=\"none\" stroke=\"" + std::string(look.color) + "\" stroke-width=\"2\"";
+  return look.is_dashed ? text + " stroke-dasharray=\"5 4\"" : text;
+}
+
+class ChartDrawing {
+ public:
+  explicit ChartDrawing(const Chart& chart)
+      : chart_(chart),
+        width_(2 * kMargin + static_cast<double>(chart.panels.size()) * (kLeft + kPanelWidth)),
+        canvas_(width_, kTop + kPanelHeight + kBelow) {
+    for (const ChartPanel& panel : chart.panels) {
+      for (const ChartCurve& curve : panel.curves) add_look(curve);
+    }
+  }
+
+  std::string run() && {
+    canvas_.box({0, 0, width_, kTop + kPanelHeight + kBelow}, "#ffffff");
+    canvas_.text(kMargin, 36, chart_.title, {20, "#1f2933", Anchor::kStart, true});
+    canvas_.text(kMargin, 58, chart_.subtitle, {13, kGrey});
+    draw_legend();
+    double left = kMargin + kLeft;
+    for (const ChartPanel& panel : chart_.panels) {
+      draw_axes(panel, left);
+      for (const ChartCurve& curve : panel.curves) draw_curve(panel, curve, left);
+      left += kLeft + kPanelWidth;
+    }
+    return std::move(canvas_).finish();
+  }
+
+ private:
+  void add_look(const ChartCurve& curve) {
+    if (std::ranges::find(looks_, curve.name, &Look::name) != looks_.end()) return;
+    looks_.push_back({curve.name, kColors[looks_.size() % kColors.size()], curve.is_dashed});
+  }
+
+  void draw_legend() {
+    double x = kMargin;
+    for (const Look& look : looks_) {
+      canvas_.path("M" + pixel_text(x) + " 80h20", stroke_of(look));
+      canvas_.text(x + 26, 84, look.name, {12});
+      x += 50 + width_of(look.name, 12);
+    }
+  }
+
+  void draw_axes(const ChartPanel& panel, double left) {
+    const double bottom = kTop + kPanelHeight;
+    const double right = left + kPanelWidth - 16;
+    canvas_.text(left, kTop - 10, panel.title, {14, "#1f2933", Anchor::kStart, true});
+    for (const double tick : ticks_of(panel.x)) {
+      const double x = left + placed(panel.x, tick) * (right - left);
+      canvas_.line(x, kTop, x, bottom, "stroke=\"#e4e9ef\"");
+      canvas_.text(x, bottom + 18, tick_text(tick), {11, kGrey, Anchor::kMiddle});
+    }
+    for (const double tick : ticks_of(panel.y)) {
+      const double y = bottom - placed(panel.y, tick) * kPanelHeight;
+      canvas_.line(left, y, right, y, "stroke=\"#e4e9ef\"");
+      canvas_.text(left - 8, y + 4, tick_text(tick), {11, kGrey, Anchor::kEnd});
+    }
+    canvas_.line(left, bottom, right, bottom, "stroke=\"#9aa5b1\"");
+    canvas_.line(left, kTop, left, bottom, "stroke=\"#9aa5b1\"");
+    canvas_.text((left + right) / 2, bottom + 38, panel.x.label, {12, kGrey, Anchor::kMiddle});
+    canvas_.raw("<g transform=\"translate(" + pixel_text(left - 40) + " " + pixel_text(kTop + kPanelHeight / 2) +
+                ") rotate(-90)\">");
+    canvas_.text(0, 0, panel.y.label, {12, kGrey, Anchor::kMiddle});
+    canvas_.raw("</g>\n");
+  }
+
+  void draw_curve(const ChartPanel& panel, const ChartCurve& curve, double left) {
+    std::string data;
+    bool is_open = false;
+    for (const ChartPoint& point : curve.points) {
+      const bool is_drawn = !std::isnan(point.x) && !std::isnan(point.y);
+      if (is_drawn) {
+        const double x = left + placed(panel.x, point.x) * (kPanelWidth - 16);
+        const double y = kTop + kPanelHeight * (1 - placed(panel.y, point.y));
+        data += (is_open ? "L" : "M") + pixel_text(x) + " " + pixel_text(y);
+      }
+      is_open = is_drawn;
+    }
+    if (!data.empty()) canvas_.path(data, stroke_of(*std::ranges::find(looks_, curve.name, &Look::name)));
+  }
+
+  const Chart& chart_;
+  double width_;
+  Canvas canvas_;
+  std::vector<Look> looks_;
+};
+
+}  // namespace
+
+std::string draw(const Chart& chart) {
+  CHECK(!chart.panels.empty(), "a chart has panels");
+  for (const ChartPanel& panel : chart.panels) {
+    for (const ChartAxis* axis : {&panel.x, &panel.y}) {
+      CHECK(std::isfinite(axis->low) && std::isfinite(axis->high) && axis->low < axis->high,
+            "an axis has a beginning and an end");
+      CHECK(axis->scale == AxisScale::kLinear || axis->low > 0, "a logarithmic axis begins above 0");
+    }
+  }
+  return ChartDrawing(chart).run();
+}
+
+}  // namespace shoal
