@@ -1,0 +1,24 @@
+// What a step takes on this system's own machines, from a run's metrics.jsonl.
+//
+// Medians, so that evaluations, checkpoints and faults do not count. The time without synchronisation is step_ms less
+// time.reduce: what the pipeline itself waits for stays in it.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+struct MeasuredStep {
+  double step_s = 0;         // without time.reduce
+  double forward_share = 0;  // forward / (forward + backward)
+  double reduce_s = 0;
+  std::size_t steps = 0;  // that were measured
+};
+
+// The first tenth of the steps is left out. Errors: kInvalidData when no step has times.
+[[nodiscard]] Result<MeasuredStep> measured_step(std::string_view metrics_lines);
+
+}  // namespace shoal
