@@ -145,6 +145,33 @@ CommandSpec chaos() {
           "Exit status: 0 the time or the run is over, 2 usage, 4 the spawner is not reached for a minute."};
 }
 
+CommandSpec simulate_bandwidth() {
+  return {"simulate bandwidth",
+          "Says which bandwidth keeps workers computing, per way of synchronising.",
+          {},
+          {{"--table", kFlag, "", "the published table of Streaming DiLoCo made again, with what is assumed"},
+           {"--model", kValue, "NAME", "a model of that table: 1B, 10B or 100B"},
+           {"--run", kValue, "DIR", "the largest stage of a run, with the times its steps took"},
+           {"--method", kRepeated, "METHOD", "data_parallel, diloco, streaming, ... (default: all six)"},
+           {"--workers", kValue, "M", "that synchronise (default: 2, or the run's replicas)"},
+           {"--exchange", kValue, "HOW", "gather, ring or owner (default: gather, or the run's)"},
+           {"--latency-ms", kValue, "MS", "of a hop (default: 0)"},
+           {"--links", kValue, "R,R,...", "rates of the workers' links, as shares of the bandwidth (default: 1 each)"},
+           {"--jitter", kValue, "X", "relative deviation of each step's and each transfer's time (default: 0)"},
+           {"--seed", kValue, "N", "of the jitter (default: 1)"},
+           {"--H", kValue, "N", "steps of a round (default: 100, or the run's)"},
+           {"--fragments", kValue, "P", "of the streaming methods"},
+           {"--pattern", kValue, "HOW", "strided or sequential fragments"},
+           {"--overlap", kValue, "N", "steps that an overlapped payload may take (default: 1)"},
+           {"--bits", kValue, "B", "per value, without fp4 (default: 16, or the run's)"},
+           {"--gbit", kValue, "G", "look closely at one bandwidth, in Gbit/s"},
+           kJson,
+           {"--svg", kValue, "FILE", "a picture: utilisation against bandwidth"}},
+          "A discrete-event simulation of computing and sending. Of a published model a layer is sent as soon as its\n"
+          "backward ends; of a run everything is sent between two steps, as here. The eager figures are those of the\n"
+          "steady state, which sends every bit; --table says how the lower published ones come about."};
+}
+
 std::vector<CommandSpec> make_commands() {
   return {
       train(),
@@ -196,6 +223,7 @@ std::vector<CommandSpec> make_commands() {
        {kConfig},
        {kSet, {"--out", kValue, "FILE", "the file to write"}},
        ""},
+      simulate_bandwidth(),
       {"doctor", "Says what is wrong with this machine, and how to mend it.", {}, {kJson}, ""},
       {"version", "Prints versions, features and the kernel fingerprint.", {}, {kJson}, ""},
   };
@@ -216,16 +244,18 @@ const CommandSpec& command_named(std::string_view name) {
 }
 
 const std::vector<std::string>& commands_not_in_this_version() {
-  static const std::vector<std::string> names = {"top",      "evict",      "token", "import",   "plan",
-                                                 "simulate", "experiment", "runs",  "dashboard"};
+  static const std::vector<std::string> names = {"top",  "evict",      "token", "import",
+                                                 "plan", "experiment", "runs",  "dashboard"};
   return names;
 }
 
 std::string overview() {
   std::string text =
       "Shoal trains one language model on many unreliable machines.\n\nusage: shoal COMMAND [ARGUMENTS]\n\n";
+  std::size_t width = 0;
+  for (const auto& command : commands()) width = std::max(width, command.name.size() + 2);
   for (const auto& command : commands())
-    text += "  " + command.name + std::string(14 - command.name.size(), ' ') + command.summary + "\n";
+    text += "  " + command.name + std::string(width - command.name.size(), ' ') + command.summary + "\n";
   return text + "\n`shoal COMMAND --help` explains one. Results go to stdout, everything else to stderr.\n";
 }
 

@@ -5,6 +5,7 @@
 #include "launch/child_process.h"
 #include "launch/commands/data/data.h"
 #include "launch/commands/inspect/trace.h"
+#include "launch/commands/plan/simulate.h"
 #include "launch/interface.h"
 #include "launch/say.h"
 #include "launch/subcommands.h"
@@ -58,6 +59,7 @@ std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
       {&command_named("data fetch"), [](const Options& options) { return run_data_fetch(*options.positional(0)); }},
       {&command_named("data order"), data_order},
       {&command_named("init"), in_worker(init_options, words)},
+      {&command_named("simulate bandwidth"), bind(simulate_bandwidth_options, run_simulate_bandwidth)},
       {&command_named("doctor"), [](const Options& options) { return run_doctor(form_of(options)); }},
       {&command_named("version"), [](const Options& options) { return run_version(form_of(options)); }},
       {&keep_spawner_command(), bind(keep_spawner_options, keep_spawner)},
@@ -70,6 +72,10 @@ int refuse_unknown(const std::string& word) {
   for (const auto& name : commands_not_in_this_version())
     if (name == word) return report(fail(Error::kUsage, "shoal " + word + ": not in this version"));
   if (word == "data") return report(fail(Error::kUsage, "shoal data: say `data fetch` or `data order`"));
+  if (word == "simulate") {
+    return report(
+        fail(Error::kUsage, "shoal simulate: say `simulate bandwidth`; `simulate swarm` is not in this version"));
+  }
   if (word == "trace") {
     return report(
         fail(Error::kUsage, "shoal trace: say `trace export`, `trace why`, `trace check` or `trace summary`"));
