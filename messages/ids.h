@@ -29,8 +29,6 @@ using Incarnation = Id<struct IncarnationTag>;                 // of an actor; 0
 using ProcessIncarnation = Id<struct ProcessIncarnationTag>;   // of a process; 0 is the spawner, whatever its term
 using StepId = Id<struct StepTag>;                             // t = 0, 1, ...
 using MicrobatchId = Id<struct MicrobatchTag, std::uint32_t>;  // index in the step
-using RoundId = Id<struct RoundTag>;
-
 // Number of an order of a sync group: (its incarnation, counter), compared in this order; never reused (P-15).
 struct Epoch {
   Incarnation group;

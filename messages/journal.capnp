@@ -4,6 +4,7 @@ using Cxx = import "/capnp/c++.capnp";
 using import "cause.capnp".Epoch;
 using import "sync.capnp".MemberManifest;
 using import "sync.capnp".TensorNorm;
+using import "sync.capnp".RoundShare;
 $Cxx.namespace("shoal::wire");
 
 struct AddReplica {
@@ -56,6 +57,17 @@ struct Quarantine {
   reason @2 :Text;
 }
 
+struct CommitRound {
+  stage @0 :UInt32;
+  step @1 :UInt64;
+  round @2 :UInt64;
+  fragment @3 :UInt32;
+  epoch @4 :Epoch;
+  digest @5 :UInt64;
+  shares @6 :List(RoundShare);
+  tokensLost @7 :UInt64;
+}
+
 struct JournalEntry {
   position @0 :UInt64;
   branch @1 :UInt32;
@@ -67,6 +79,7 @@ struct JournalEntry {
     commit @6 :Commit;
     finishRun @7 :FinishRun;
     quarantine @8 :Quarantine;
+    commitRound @9 :CommitRound;
   }
 }
 

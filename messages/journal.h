@@ -67,6 +67,19 @@ struct Commit {
   friend bool operator==(const Commit&, const Commit&) = default;
 };
 
+// A fragment's round is agreed: everybody applies its mean here, between the steps that the journal shows before and
+// after it (design.md §6). Tokens of the stage since the fragment's last round = those of the shares + tokens_lost.
+struct CommitRound {
+  StageId stage;
+  StepId step;  // steps applied when the contributions were taken
+  RoundId round;
+  Epoch epoch;
+  std::uint64_t digest = 0;        // XXH3-64 of the mean's bytes
+  std::vector<RoundShare> shares;  // ascending by member; a member without one drops out of the mean
+  std::uint64_t tokens_lost = 0;
+  friend bool operator==(const CommitRound&, const CommitRound&) = default;
+};
+
 // The run is over after the steps committed so far.
 struct FinishRun {
   std::string reason;
@@ -81,7 +94,7 @@ struct Quarantine {
   friend bool operator==(const Quarantine&, const Quarantine&) = default;
 };
 
-using JournalBody = std::variant<AddReplica, RemoveReplica, AppointGroup, Commit, FinishRun, Quarantine>;
+using JournalBody = std::variant<AddReplica, RemoveReplica, AppointGroup, Commit, FinishRun, Quarantine, CommitRound>;
 
 struct JournalEntry {
   JournalPosition position;  // 1, 2, ...

@@ -12,6 +12,8 @@ struct OrderId {
   stage @3 :UInt32;
   step @4 :UInt64;
   epoch @5 :Epoch;
+  round @6 :UInt64;
+  fragment @7 :UInt32;
 }
 
 struct Order { order @0 :OrderId; }  # Open, Zero
@@ -39,6 +41,7 @@ struct Manifest {
   order @0 :OrderId;
   member @1 :UInt64;
   entries @2 :List(ManifestEntry);
+  shareTokens @3 :UInt64;
 }
 
 struct TensorNorm {
@@ -66,12 +69,18 @@ struct MemberManifest {
   entries @1 :List(ManifestEntry);
 }
 
+struct RoundShare {
+  member @0 :UInt64;
+  tokenCount @1 :UInt64;
+}
+
 struct Prepared {
   order @0 :OrderId;
   position @1 :UInt64;
   digest @2 :UInt64;
   manifests @3 :List(MemberManifest);
   norms @4 :List(TensorNorm);
+  shares @5 :List(RoundShare);
 }
 
 struct Missing {

@@ -4,6 +4,9 @@
 //   replica ──Manifest | Reduced | Progress──▶ group          replica ──Part──▶ next replica of the ring
 //   group ──Prepared (the vote)──▶ supervisor                 group ──Missing──▶ everyone upstream
 //   data loader ──AllAnswered──▶ every group (pipeline.h)
+//
+// With sync.mode = diloco the same words agree on rounds: an order that names a round asks for the fragment's
+// contribution (Prepare, answered by a Manifest), for its mean (Reduce, Part, Reduced) and is voted for (Prepared).
 #pragma once
 
 #include <cstdint>
@@ -16,14 +19,22 @@
 
 namespace shoal {
 
+// A fragment's synchronisation (design.md §6): the number counts the fragment's rounds from 1; 0: no round, a step.
+struct RoundId {
+  std::uint32_t fragment = 0;
+  std::uint64_t number = 0;
+  friend auto operator<=>(const RoundId&, const RoundId&) = default;
+};
+
 // Names one order of one group. An order is obeyed only if its epoch is higher than the replica's own (P-15).
 struct OrderId {
   RunId run;
   Branch branch;
   Term term;
   StageId stage;
-  StepId step;
+  StepId step;  // of a round: the steps that were applied when its contributions were taken
   Epoch epoch;
+  RoundId round = {};
   friend bool operator==(const OrderId&, const OrderId&) = default;
 };
 
@@ -46,7 +57,7 @@ struct Prepare {
 struct Reduce {
   OrderId order;
   std::vector<Incarnation> members;  // ring order
-  std::uint64_t token_count = 0;     // of the whole step, from the manifests
+  std::uint64_t token_count = 0;     // of the whole step, from the manifests; of a round: of its members' shares
   friend bool operator==(const Reduce&, const Reduce&) = default;
 };
 
@@ -61,7 +72,8 @@ struct ManifestEntry {
 struct Manifest {
   OrderId order;
   Incarnation member;
-  std::vector<ManifestEntry> entries;  // ascending by microbatch
+  std::vector<ManifestEntry> entries;  // ascending by microbatch; of a round: none
+  std::uint64_t share_tokens = 0;      // of a round: trained on since the member's last contribution
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 
@@ -95,12 +107,20 @@ struct MemberManifest {
   friend bool operator==(const MemberManifest&, const MemberManifest&) = default;
 };
 
+// What a member's contribution to a round weighs: the tokens it was trained on.
+struct RoundShare {
+  Incarnation member;
+  std::uint64_t token_count = 0;
+  friend bool operator==(const RoundShare&, const RoundShare&) = default;
+};
+
 struct Prepared {
   OrderId order;
   JournalPosition position;  // where the group stood when it began the epoch
   std::uint64_t digest = 0;
   std::vector<MemberManifest> manifests;
   std::vector<TensorNorm> norms;
+  std::vector<RoundShare> shares = {};  // of a round: what was summed, ascending by member
   friend bool operator==(const Prepared&, const Prepared&) = default;
 };
 

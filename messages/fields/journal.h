@@ -63,6 +63,17 @@ SHOAL_FIELDS(Quarantine) {
   FIELD(reason, Reason);
 }
 
+SHOAL_FIELDS(CommitRound) {
+  FIELD(stage, Stage);
+  FIELD(step, Step);
+  FIELD(round.number, Round);
+  FIELD(round.fragment, Fragment);
+  PART(epoch, Epoch);
+  FIELD(digest, Digest);
+  LIST(shares, Shares);
+  FIELD(tokens_lost, TokensLost);
+}
+
 template <class Wire>
 void write_body(Writer& io, Wire body, const JournalBody& value) {
   std::visit(
@@ -74,6 +85,7 @@ void write_body(Writer& io, Wire body, const JournalBody& value) {
         if constexpr (std::is_same_v<T, Commit>) fields(io, body.initCommit(), entry);
         if constexpr (std::is_same_v<T, FinishRun>) fields(io, body.initFinishRun(), entry);
         if constexpr (std::is_same_v<T, Quarantine>) fields(io, body.initQuarantine(), entry);
+        if constexpr (std::is_same_v<T, CommitRound>) fields(io, body.initCommitRound(), entry);
       },
       value);
 }
@@ -89,6 +101,7 @@ void read_body(Reader& io, Wire body, JournalBody& value) {
     case wire::JournalEntry::Body::COMMIT: return fields(io, body.getCommit(), value.emplace<Commit>());
     case wire::JournalEntry::Body::FINISH_RUN: return fields(io, body.getFinishRun(), value.emplace<FinishRun>());
     case wire::JournalEntry::Body::QUARANTINE: return fields(io, body.getQuarantine(), value.emplace<Quarantine>());
+    case wire::JournalEntry::Body::COMMIT_ROUND: return fields(io, body.getCommitRound(), value.emplace<CommitRound>());
   }
   throw Malformed{"a journal entry of a kind this version does not know"};
 }

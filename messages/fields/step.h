@@ -80,6 +80,8 @@ SHOAL_FIELDS(OrderId) {
   FIELD(stage, Stage);
   FIELD(step, Step);
   PART(epoch, Epoch);
+  FIELD(round.number, Round);
+  FIELD(round.fragment, Fragment);
 }
 
 SHOAL_FIELDS(Open) { PART(order, Order); }
@@ -112,6 +114,7 @@ SHOAL_FIELDS(Manifest) {
   PART(order, Order);
   FIELD(member, Member);
   LIST(entries, Entries);
+  FIELD(share_tokens, ShareTokens);
 }
 
 SHOAL_FIELDS(TensorNorm) {
@@ -139,12 +142,18 @@ SHOAL_FIELDS(MemberManifest) {
   LIST(entries, Entries);
 }
 
+SHOAL_FIELDS(RoundShare) {
+  FIELD(member, Member);
+  FIELD(token_count, TokenCount);
+}
+
 SHOAL_FIELDS(Prepared) {
   PART(order, Order);
   FIELD(position, Position);
   FIELD(digest, Digest);
   LIST(manifests, Manifests);
   LIST(norms, Norms);
+  LIST(shares, Shares);
 }
 
 SHOAL_FIELDS(Missing) {

@@ -31,6 +31,10 @@ std::string text_of(const Quarantine& quarantine) {
   return compose("microbatch ", quarantine.microbatch, " of step ", quarantine.step,
                  " quarantined: ", quarantine.reason);
 }
+std::string text_of(const CommitRound& commit) {
+  return compose("commit of round ", commit.round.number, " of fragment ", commit.round.fragment, " of stage ",
+                 commit.stage);
+}
 
 }  // namespace
 
@@ -46,7 +50,7 @@ void View::begin_branch(Branch branch, std::uint64_t version) {
   const std::uint64_t tokens_before = tokens_total();
   const bool goes_back = version < committed_steps_;
   branch_ = branch;
-  committed_steps_ = version;
+  committed_steps_ = branch_start_ = version;
   skips_in_a_row_ = 0;
   while (!totals_.empty() && totals_.back().version > version) totals_.pop_back();
   if (!totals_.empty() && totals_.back().version < version) totals_.push_back({version, 0, 0, true});
@@ -54,6 +58,7 @@ void View::begin_branch(Branch branch, std::uint64_t version) {
   stage_of_.clear();
   groups_.clear();
   stages_.clear();
+  rounds_.clear();
 }
 
 void View::change(const JournalEntry& entry, const AddReplica& added) {
@@ -113,6 +118,32 @@ void View::change(const JournalEntry& entry, const Quarantine& quarantine) {
   quarantines_.insert(quarantine.step, quarantine.microbatch);
   if (quarantine.step.value != committed_steps_) return;
   for (Stage& stage : stages_) stage.last_change = entry.position;
+}
+
+void View::change(const JournalEntry& entry, const CommitRound& commit) {
+  CHECK(entry.branch == branch_ && commit.step.value <= committed_steps_, "a round follows its contributions");
+  CommitRound& newest = rounds_[{commit.stage, commit.round.fragment}];
+  CHECK(commit.round.number > newest.round.number,
+        compose("round ", commit.round.number, " where ", newest.round.number, " was the last (S-2)"));
+  newest = commit;
+}
+
+bool View::has_round(StageId stage, const RoundId& round, std::uint64_t due) const {
+  if (due <= branch_start_) return true;
+  const auto newest = newest_round(stage, round.fragment);
+  return newest && newest->round.number >= round.number;
+}
+
+std::optional<CommitRound> View::newest_round(StageId stage, std::uint32_t fragment) const {
+  const auto found = rounds_.find({stage, fragment});
+  return found == rounds_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::uint64_t> View::tokens_after(std::uint64_t version) const {
+  if (version == 0) return 0;
+  const auto found =
+      std::find_if(totals_.begin(), totals_.end(), [&](const auto& one) { return one.version == version; });
+  return found == totals_.end() ? std::nullopt : std::optional(found->tokens);
 }
 
 std::uint64_t View::optimizer_step() const { return totals_.empty() ? 0 : totals_.back().optimizer_step; }

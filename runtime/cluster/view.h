@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "messages/journal.h"
@@ -49,6 +50,10 @@ class View {
   [[nodiscard]] std::uint64_t tokens_total() const;
   // Counted in steps of branches that were left behind.
   [[nodiscard]] std::uint64_t tokens_lost() const { return tokens_lost_; }
+  // After so many steps of this branch, which it still remembers: the tokens counted in them.
+  [[nodiscard]] std::optional<std::uint64_t> tokens_after(std::uint64_t version) const;
+  // Steps committed when this branch began.
+  [[nodiscard]] std::uint64_t branch_start() const { return branch_start_; }
   // Steps skipped without an applied one since.
   [[nodiscard]] int skips_in_a_row() const { return skips_in_a_row_; }
 
@@ -66,6 +71,10 @@ class View {
   // Position of the last entry that changed what the stage's sum is made of: its AddReplica or RemoveReplica, or a
   // Quarantine in the step in progress; 0: none. A vote begun before it is void (P-22).
   [[nodiscard]] JournalPosition last_change_of(StageId stage) const;
+  // Whether a round that is due after `due` steps is agreed: here, or in the state that the branch began with.
+  [[nodiscard]] bool has_round(StageId stage, const RoundId& round, std::uint64_t due) const;
+  // The newest round of a stage's fragment that was agreed on this branch.
+  [[nodiscard]] std::optional<CommitRound> newest_round(StageId stage, std::uint32_t fragment) const;
   // The sync group appointed last for the stage; 0: none.
   [[nodiscard]] Incarnation group_of(StageId stage) const;
 
@@ -98,14 +107,17 @@ class View {
   void change(const JournalEntry& entry, const Commit& commit);
   void change(const JournalEntry& entry, const FinishRun& finish);
   void change(const JournalEntry& entry, const Quarantine& quarantine);
+  void change(const JournalEntry& entry, const CommitRound& commit);
 
   JournalPosition position_;
   Branch branch_;
   std::uint64_t committed_steps_ = 0;
+  std::uint64_t branch_start_ = 0;
   int skips_in_a_row_ = 0;
   std::vector<Stage> stages_;
   std::map<Incarnation, StageId> stage_of_;
   std::map<StageId, Incarnation> groups_;
+  std::map<std::pair<StageId, std::uint32_t>, CommitRound> rounds_;  // newest of each fragment, on this branch
   std::uint64_t tokens_lost_ = 0;
   std::deque<Totals> totals_;  // ascending by version, the newest last
   Quarantines quarantines_;

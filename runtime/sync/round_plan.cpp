@@ -104,8 +104,8 @@ std::uint64_t RoundSchedule::contributed_by(std::uint32_t fragment, std::uint64_
   return version < offsets_[fragment] ? 0 : (version - offsets_[fragment]) / period_ + 1;
 }
 
-std::vector<FragmentRound> RoundSchedule::contributions_at(std::uint64_t version) const {
-  std::vector<FragmentRound> rounds;
+std::vector<RoundId> RoundSchedule::contributions_at(std::uint64_t version) const {
+  std::vector<RoundId> rounds;
   for (std::uint32_t fragment = 0; fragment < fragment_count(); ++fragment) {
     const std::uint64_t round = round_at(fragment, version);
     if (round > 0) rounds.push_back({fragment, round});
@@ -113,16 +113,16 @@ std::vector<FragmentRound> RoundSchedule::contributions_at(std::uint64_t version
   return rounds;
 }
 
-std::vector<FragmentRound> RoundSchedule::due_at(std::uint64_t version) const {
-  std::vector<FragmentRound> due;
+std::vector<RoundId> RoundSchedule::due_at(std::uint64_t version) const {
+  std::vector<RoundId> due;
   if (waits_) return version < overlap_ ? due : contributions_at(version - overlap_);
   due = contributions_at(version);
-  for (FragmentRound& round : due) round.round -= 1;
+  for (RoundId& round : due) round.number -= 1;
   return due;
 }
 
-std::vector<FragmentRound> RoundSchedule::in_flight_after(std::uint64_t version) const {
-  std::vector<FragmentRound> rounds;
+std::vector<RoundId> RoundSchedule::in_flight_after(std::uint64_t version) const {
+  std::vector<RoundId> rounds;
   for (std::uint32_t fragment = 0; fragment < fragment_count(); ++fragment) {
     const std::uint64_t newest = contributed_by(fragment, version);
     if (newest > 0 && due_version({fragment, newest}) > version) rounds.push_back({fragment, newest});
@@ -130,13 +130,11 @@ std::vector<FragmentRound> RoundSchedule::in_flight_after(std::uint64_t version)
   return rounds;
 }
 
-std::uint64_t RoundSchedule::contribution_version(const FragmentRound& round) const {
-  CHECK(round.round >= 1, "rounds count from 1");
-  return offsets_.at(round.fragment) + (round.round - 1) * period_;
+std::uint64_t RoundSchedule::contribution_version(const RoundId& round) const {
+  CHECK(round.number >= 1, "rounds count from 1");
+  return offsets_.at(round.fragment) + (round.number - 1) * period_;
 }
 
-std::uint64_t RoundSchedule::due_version(const FragmentRound& round) const {
-  return contribution_version(round) + delay();
-}
+std::uint64_t RoundSchedule::due_version(const RoundId& round) const { return contribution_version(round) + delay(); }
 
 }  // namespace shoal

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "messages/sync.h"
 #include "runtime/base/config.h"
 
 namespace shoal {
@@ -36,27 +37,21 @@ struct Fragment {
 [[nodiscard]] std::vector<Fragment> deal_fragments(const std::vector<StageTensor>& tensors, std::uint32_t count,
                                                    FragmentPattern pattern);
 
-struct FragmentRound {
-  std::uint32_t fragment = 0;
-  std::uint64_t round = 0;
-  friend auto operator<=>(const FragmentRound&, const FragmentRound&) = default;
-};
-
 // All lists ascend by fragment. With sync.mode = every_step they are empty.
 class RoundSchedule {
  public:
   explicit RoundSchedule(const SyncConfig& sync);
 
   // Contributions that are taken at the boundary after `version`, before anything that is due there is applied.
-  [[nodiscard]] std::vector<FragmentRound> contributions_at(std::uint64_t version) const;
+  [[nodiscard]] std::vector<RoundId> contributions_at(std::uint64_t version) const;
   // Rounds that are applied at the boundary after `version`; round 0: see above.
-  [[nodiscard]] std::vector<FragmentRound> due_at(std::uint64_t version) const;
+  [[nodiscard]] std::vector<RoundId> due_at(std::uint64_t version) const;
   // Rounds whose contribution was taken at `version` or before, and that are due later.
-  [[nodiscard]] std::vector<FragmentRound> in_flight_after(std::uint64_t version) const;
+  [[nodiscard]] std::vector<RoundId> in_flight_after(std::uint64_t version) const;
 
   // Where the contribution of a round (>= 1) is taken, and where the round is due.
-  [[nodiscard]] std::uint64_t contribution_version(const FragmentRound& round) const;
-  [[nodiscard]] std::uint64_t due_version(const FragmentRound& round) const;
+  [[nodiscard]] std::uint64_t contribution_version(const RoundId& round) const;
+  [[nodiscard]] std::uint64_t due_version(const RoundId& round) const;
   [[nodiscard]] std::uint32_t fragment_count() const { return static_cast<std::uint32_t>(offsets_.size()); }
 
  private:

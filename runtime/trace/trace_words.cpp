@@ -168,6 +168,13 @@ struct EntryWriter {
     event.cause.microbatch = quarantine.microbatch;
     trace.record(event);
   }
+  void operator()(const CommitRound& commit) const {
+    TraceEvent event = view_event("CommitRound", commit.stage, commit.step);
+    event.subject = commit.round.number;
+    event.cause.attempt = commit.round.fragment;
+    event.bytes = commit.digest;
+    trace.record(event);
+  }
 
  private:
   [[nodiscard]] TraceEvent view_event(std::string_view word, StageId stage, StepId step) const {

@@ -39,8 +39,13 @@ Cause cause(Random& random) {
 }
 
 OrderId order(Random& random) {
-  return {id<RunId>(random),   id<Branch>(random), id<Term>(random),
-          id<StageId>(random), id<StepId>(random), Epoch{id<Incarnation>(random), small(random)}};
+  return {id<RunId>(random),
+          id<Branch>(random),
+          id<Term>(random),
+          id<StageId>(random),
+          id<StepId>(random),
+          Epoch{id<Incarnation>(random), small(random)},
+          RoundId{small(random), random()}};
 }
 
 std::vector<ManifestEntry> entries(Random& random) {
@@ -53,6 +58,10 @@ std::vector<MemberManifest> manifests(Random& random) {
 }
 
 std::vector<TensorNorm> norms(Random& random) { return {{text(random), real(random)}, {text(random), real(random)}}; }
+
+std::vector<RoundShare> shares(Random& random) {
+  return {{id<Incarnation>(random), random()}, {id<Incarnation>(random), 0}};
+}
 
 Commit commit(Random& random) {
   Commit out;
@@ -98,11 +107,12 @@ void add_sync(Random& random, std::vector<MessageBody>& out) {
   out.push_back(Zero{order(random)});
   out.push_back(Prepare{order(random), epoch});
   out.push_back(Reduce{order(random), {id<Incarnation>(random), id<Incarnation>(random)}, random()});
-  out.push_back(Manifest{order(random), id<Incarnation>(random), entries(random)});
+  out.push_back(Manifest{order(random), id<Incarnation>(random), entries(random), random()});
   out.push_back(Reduced{order(random), id<Incarnation>(random), random(), norms(random)});
   out.push_back(
       Part{order(random), id<Incarnation>(random), small(random), small(random), tensor(random, DType::kInt64, {7})});
-  out.push_back(Prepared{order(random), id<JournalPosition>(random), random(), manifests(random), norms(random)});
+  out.push_back(
+      Prepared{order(random), id<JournalPosition>(random), random(), manifests(random), norms(random), shares(random)});
   out.push_back(Missing{order(random), id<Incarnation>(random), {id<MicrobatchId>(random), id<MicrobatchId>(random)}});
   out.push_back(Progress{order(random), id<Incarnation>(random), small(random)});
   out.push_back(AllAnswered{id<Branch>(random), id<StepId>(random)});
@@ -200,14 +210,17 @@ TensorBlob tensor(Random& random, DType dtype, std::vector<std::int64_t> shape) 
 }
 
 std::vector<JournalEntry> every_entry(Random& random) {
-  const std::vector<JournalBody> bodies{AddReplica{id<StageId>(random), id<ReplicaId>(random), id<Incarnation>(random),
-                                                   id<ProcessIncarnation>(random), random()},
-                                        RemoveReplica{id<StageId>(random), id<Incarnation>(random), text(random)},
-                                        AppointGroup{id<StageId>(random), id<Incarnation>(random)},
-                                        commit(random),
-                                        Commit{},
-                                        FinishRun{text(random)},
-                                        Quarantine{id<StepId>(random), id<MicrobatchId>(random), text(random)}};
+  const std::vector<JournalBody> bodies{
+      AddReplica{id<StageId>(random), id<ReplicaId>(random), id<Incarnation>(random), id<ProcessIncarnation>(random),
+                 random()},
+      RemoveReplica{id<StageId>(random), id<Incarnation>(random), text(random)},
+      AppointGroup{id<StageId>(random), id<Incarnation>(random)},
+      commit(random),
+      Commit{},
+      FinishRun{text(random)},
+      Quarantine{id<StepId>(random), id<MicrobatchId>(random), text(random)},
+      CommitRound{id<StageId>(random), id<StepId>(random), RoundId{small(random), random()},
+                  Epoch{id<Incarnation>(random), small(random)}, random(), shares(random), random()}};
   std::vector<JournalEntry> out;
   for (const auto& body : bodies) {
     out.push_back({id<JournalPosition>(random), id<Branch>(random), id<Term>(random), body});

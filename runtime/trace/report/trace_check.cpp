@@ -28,7 +28,7 @@ auto identity_of(const TracedEntry& entry) {
 
 std::string describe(const TracedEntry& entry) {
   static constexpr const char* kWords[] = {"AddReplica", "RemoveReplica", "AppointGroup", "Commit",
-                                           "FinishRun",  "Quarantine",    "entry"};
+                                           "FinishRun",  "Quarantine",    "CommitRound",  "entry"};
   const std::string word = kWords[static_cast<std::size_t>(entry.kind)];
   if (entry.kind == EntryKind::kCommit) return compose("commit of step ", entry.step, " of branch ", entry.branch);
   return compose(word, " ", entry.subject, " of stage ", entry.stage, ", branch ", entry.branch);

@@ -17,6 +17,7 @@ EntryKind kind_of(const TraceEvent& event) {
   if (word == "RemoveReplica") return EntryKind::kRemove;
   if (word == "AppointGroup") return EntryKind::kAppoint;
   if (word == "Quarantine") return EntryKind::kQuarantine;
+  if (word == "CommitRound") return EntryKind::kRound;
   return word == "FinishRun" ? EntryKind::kFinish : EntryKind::kOther;
 }
 
@@ -37,7 +38,7 @@ TracedEntry entry_of(const TracedEvent& traced) {
   entry.step = event.cause.step;
   entry.microbatch = event.cause.microbatch;
   if (entry.kind == EntryKind::kAdd) entry.process = ProcessIncarnation{event.bytes};
-  if (entry.kind == EntryKind::kCommit) entry.content = event.bytes;
+  if (entry.kind == EntryKind::kCommit || entry.kind == EntryKind::kRound) entry.content = event.bytes;
   entry.is_skipped = event.detail_text() == "skipped";
   entry.time_ns = traced.time_ns;
   return entry;

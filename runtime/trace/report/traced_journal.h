@@ -16,7 +16,7 @@
 
 namespace shoal {
 
-enum class EntryKind : std::uint8_t { kAdd, kRemove, kAppoint, kCommit, kFinish, kQuarantine, kOther };
+enum class EntryKind : std::uint8_t { kAdd, kRemove, kAppoint, kCommit, kFinish, kQuarantine, kRound, kOther };
 
 // What one member brought into a commit.
 struct TracedShare {

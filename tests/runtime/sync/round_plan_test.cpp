@@ -128,7 +128,7 @@ SyncConfig rounds(std::uint64_t period, int fragments, std::uint64_t overlap = 0
   return sync;
 }
 
-using Rounds = std::vector<FragmentRound>;
+using Rounds = std::vector<RoundId>;
 
 TEST(RoundSchedule, OneFragmentEndsItsRoundEveryHSteps) {
   const RoundSchedule schedule(rounds(5, 1));
