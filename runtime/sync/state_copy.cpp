@@ -6,6 +6,13 @@
 
 namespace shoal {
 
+StateCopy::StateCopy(StateCopySetup setup) : setup_(std::move(setup)) {
+  if (setup_.rounds) schedule_.emplace(*setup_.rounds);
+}
+
+// Whether what was held after `version` steps is what all agree on no more.
+bool StateCopy::has_round_after(std::uint64_t version) const { return newest_round_ > version; }
+
 void StateCopy::follow(const JournalEntry& entry, Instant now) {
   if (entry.branch != setup_.branch) return;
   if (const auto* added = std::get_if<AddReplica>(&entry.body)) {
@@ -25,7 +32,7 @@ void StateCopy::record(const Commit& commit) {
                                 [this](const StageCommit& stage) { return stage.stage == setup_.stage; });
   FollowedStep step;
   step.step = commit.step;
-  step.is_skipped = commit.skip.has_value();
+  step.is_skipped = commit.skip.has_value() || schedule_;
   step.token_count = commit.token_count;
   step.digest = own == commit.stages.end() ? 0 : own->digest;
   step.learning_rate = commit.learning_rate;
@@ -34,6 +41,10 @@ void StateCopy::record(const Commit& commit) {
   records_[commit.step.value] = step;
   if (records_.size() > kRecordsMax) records_.erase(records_.begin());
   committed_ = commit.step.value + 1;
+  if (!schedule_ || schedule_->due_at(committed_).empty()) return;
+  newest_round_ = committed_;
+  is_asking_ = true;
+  asked_at_.reset();
 }
 
 // Whoever was named first, then the members in turn.
@@ -57,7 +68,7 @@ bool StateCopy::has_donor() {
 }
 
 bool StateCopy::is_stuck(Instant now) const {
-  if (!version_ || is_asking_ || committed_ <= *version_ || sums_.contains(*version_)) return false;
+  if (!version_ || is_asking_ || committed_ <= *version_ || sums_.contains(*version_) || schedule_) return false;
   const bool has_gap = !sums_.empty();  // later ones came: this one is lost
   const bool has_waited = now - moved_at_ >= std::clamp(4 * image_took_, kStallFirst, kStallLongest);
   return is_refused_ || has_gap || has_waited;
@@ -88,7 +99,8 @@ std::optional<FetchState> StateCopy::due(Instant now) {
 bool StateCopy::accepts(const StateImage& image, Instant now) {
   const bool is_ours = image.replica == setup_.self && image.donor == donor_ && is_asking_ && asked_at_;
   if (!is_ours) return false;
-  const bool is_followable = image.step >= committed_ || records_.contains(image.step);
+  const bool is_followable =
+      (image.step >= committed_ || records_.contains(image.step)) && !has_round_after(image.step);
   if (!is_followable) asked_at_.reset();
   image_took_ = now - first_asked_at_;
   return is_followable;
@@ -119,6 +131,7 @@ void StateCopy::refused(const StateUnavailable& refusal) {
 std::optional<FollowedStep> StateCopy::next() {
   if (!version_ || is_asking_) return std::nullopt;
   const auto record = records_.find(*version_);
+  if (schedule_) return record == records_.end() ? std::nullopt : std::optional(record->second);
   const auto sum = sums_.find(*version_);
   if (record == records_.end() || sum == sums_.end()) return std::nullopt;
   FollowedStep step = record->second;

@@ -4,6 +4,9 @@
 //     ▲                                   │
 //     └── the donor left the view, refuses, or a sum is lost: copy again, from whoever is next in the view ──┘
 //
+// With sync.mode = diloco nobody has a common sum between rounds: the joiner follows the count of steps, and copies
+// again when a round was due, because then the outer parameters are others.
+//
 // The journal says what a step *is* (rate, clip scale, skip, digest of its mean gradient), the donor gives its sum. A
 // joiner is current when its version equals the steps committed in its journal; only the supervisor knows whether that
 // is still so. Bounded (S-6): one image on its way (the donor sees to it), the newest kRecordsMax commits, kSumsMax
@@ -20,6 +23,7 @@
 #include "messages/journal.h"
 #include "messages/storage.h"
 #include "runtime/base/clock.h"
+#include "runtime/sync/round_plan.h"
 
 namespace shoal {
 
@@ -29,6 +33,8 @@ struct StateCopySetup {
   Branch branch;
   Incarnation donor;               // asked first, once the journal shows it in the view
   std::vector<std::string> names;  // of the stage's weights
+  // sync.mode = diloco: what is copied is what all agree on, and that changes with rounds alone.
+  std::optional<SyncConfig> rounds = std::nullopt;
 };
 
 // A step to repeat: what every member of the stage did with it.
@@ -52,7 +58,7 @@ class StateCopy {
   static constexpr Duration kStallFirst = std::chrono::seconds(5);     // without the sum of a committed step; or
   static constexpr Duration kStallLongest = std::chrono::minutes(10);  // four times what the image took
 
-  explicit StateCopy(StateCopySetup setup) : setup_(std::move(setup)) {}
+  explicit StateCopy(StateCopySetup setup);
 
   // Every entry, in order; those of other branches say nothing here.
   void follow(const JournalEntry& entry, Instant now);
@@ -75,14 +81,17 @@ class StateCopy {
 
  private:
   [[nodiscard]] bool is_stuck(Instant now) const;
+  [[nodiscard]] bool has_round_after(std::uint64_t version) const;
   [[nodiscard]] bool has_donor();
   void record(const Commit& commit);
   [[nodiscard]] FetchState request(std::vector<std::string> names) const;
 
   StateCopySetup setup_;
-  std::set<Incarnation> members_;  // of the stage
-  Incarnation donor_;              // 0: nobody to ask
-  std::uint64_t committed_ = 0;    // steps, in the journal so far
+  std::optional<RoundSchedule> schedule_;
+  std::uint64_t newest_round_ = 0;  // the last version up to the journal's at which rounds were due
+  std::set<Incarnation> members_;   // of the stage
+  Incarnation donor_;               // 0: nobody to ask
+  std::uint64_t committed_ = 0;     // steps, in the journal so far
   bool is_asking_ = true;
   bool is_first_gone_ = false;  // whoever was named first left the view
   bool is_refused_ = false;     // by the donor, since it was chosen

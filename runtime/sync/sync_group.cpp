@@ -153,7 +153,7 @@ SyncGroupEffects SyncGroupCore::tick(Instant now) {
 
 bool SyncGroupCore::is_current_step(const OrderId& order) const {
   return order.run == config_.run && order.term == config_.term && order.branch == view_.branch() &&
-         order.stage == config_.stage && order.step == step();
+         order.stage == config_.stage && order.round == RoundId{} && order.step == step();
 }
 
 bool SyncGroupCore::is_current(const OrderId& order) const { return is_current_step(order) && order.epoch == epoch_; }
@@ -288,19 +288,43 @@ void SyncGroupCore::conclude(Instant now) {
   reduce_ms_ = reduce_ms_ ? *reduce_ms_ + kAverageWeight * (took_ms - *reduce_ms_) : took_ms;
   const Reduced& first = reduced_.begin()->second;
   for (const auto& [member, reduced] : reduced_) {
-    if (reduced.digest == first.digest) continue;
+    if (config_.keeps_sums_apart || reduced.digest == first.digest) continue;
     const std::string why = compose("the sums of replicas ", first.member, " and ", member, " differ");
     announce("sums_differ", compose("step ", step(), ": ", why));
     open(now, why);
     prepare_not_before_ = now + doubled(config_.repeat_after);
     return;
   }
-  vote_ = Prepared{order_id(), epoch_position_, first.digest, {}, first.norms};
+  vote_ = config_.keeps_sums_apart ? joint_vote()
+                                   : Prepared{order_id(), epoch_position_, first.digest, {}, first.norms, {}};
   for (const auto& [member, manifest] : manifests_) vote_.manifests.push_back({member, manifest.entries});
   phase_ = Phase::kVoted;
   repeat_interval_ = config_.repeat_after;
   repeat_at_ = now + repeat_interval_;
   vote();
+}
+
+// Of sums that stay apart: a digest of their digests, and their squared norms weighed by tokens.
+Prepared SyncGroupCore::joint_vote() const {
+  Prepared vote{order_id(), epoch_position_, 0, {}, {}, {}};
+  const auto tokens_of = [this](Incarnation member) {
+    double tokens = 0;
+    for (const ManifestEntry& entry : manifests_.at(member).entries) tokens += static_cast<double>(entry.token_count);
+    return tokens;
+  };
+  double all_tokens = 0;
+  for (const auto& [member, reduced] : reduced_) {
+    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 / the golden ratio
+    vote.digest = (vote.digest ^ reduced.digest) * kOdd;
+    all_tokens += tokens_of(member);
+  }
+  std::map<std::string, double> norms;
+  for (const auto& [member, reduced] : reduced_) {
+    const double share = all_tokens > 0 ? tokens_of(member) / all_tokens : 0;
+    for (const TensorNorm& norm : reduced.norms) norms[norm.name] += share > 0 ? share * norm.squared_norm : 0;
+  }
+  for (const auto& [tensor, squared_norm] : norms) vote.norms.push_back({tensor, squared_norm});
+  return vote;
 }
 
 void SyncGroupCore::vote() { effects_.letters.push_back({kSpawnerProcess, to_supervisor(), vote_}); }
@@ -363,7 +387,7 @@ void SyncGroupCore::announce(const std::string& event, const std::string& reason
 }
 
 OrderId SyncGroupCore::order_id() const {
-  return {config_.run, view_.branch(), config_.term, config_.stage, step(), epoch_};
+  return {config_.run, view_.branch(), config_.term, config_.stage, step(), epoch_, {}};
 }
 
 std::string SyncGroupCore::name() const { return compose("sync_group/", config_.stage); }

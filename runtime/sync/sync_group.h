@@ -36,6 +36,7 @@ struct SyncGroupConfig {
   Duration reduce_floor = std::chrono::seconds(2);     // of four times the measured average, its time-out from then on
   Duration probe_after = std::chrono::minutes(5);      // without any hint: look anyway; doubles likewise
   Duration survey_timeout = std::chrono::seconds(1);   // for the manifests that tell a data loader who holds what
+  bool keeps_sums_apart = false;  // each member applies its own sum (sync.mode = diloco): digests differ
 };
 
 // Letters to send, in order, and one sentence for each decision (log, trace).
@@ -101,6 +102,7 @@ class SyncGroupCore {
   void reduce(Instant now, std::uint64_t token_count);
   void conclude(Instant now);
   void vote();
+  [[nodiscard]] Prepared joint_vote() const;
   void ask_again(Instant now, std::vector<MicrobatchId> microbatches);
   void repeat(Instant now);
   void give_order(const Order& order);

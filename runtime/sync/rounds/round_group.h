@@ -1,0 +1,91 @@
+// RoundGroupCore: brings one stage's replicas to one mean per fragment and round, and votes for it (design.md §6).
+//
+//   announced ──quorum of contributions, and the grace is over──▶ reducing ──all of them, equal digests──▶ voted
+//       ▲           (Prepare, Manifest)                               │ time-out, digests differ             │
+//       └──────────────────────── the stage's membership changed (P-20) ┴─────────────────────────────────────┘
+//   voted ──CommitRound──▶ over
+//
+// Beside SyncGroupCore, in the same actor, with the same rules: every Prepare takes a new, higher epoch (P-15), an
+// answer counts for the epoch in force alone, a vote follows equal digests of everybody in the sum (P-19), a restart
+// begins from the journal (P-21). Rounds of several fragments are open at once and know nothing of each other. The
+// divisor is the sum of the shares that were really summed. A member that is late for a closed round reads that in the
+// journal (CommitRound without it) and copies the outer state of a peer. Pure: time comes in, letters go out.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "runtime/base/config.h"
+#include "runtime/sync/round_plan.h"
+#include "runtime/sync/sync_group.h"
+
+namespace shoal {
+
+struct RoundGroupConfig {
+  RunId run;
+  Term term;
+  StageId stage;
+  Incarnation self;
+  SyncConfig sync;
+  Duration repeat_after = std::chrono::seconds(2);     // of an unanswered order; doubles with each repeat and epoch
+  Duration reduce_timeout = std::chrono::seconds(60);  // doubles with each epoch of a round
+};
+
+class RoundGroupCore {
+ public:
+  enum class Phase { kAnnounced, kReducing, kVoted };
+
+  explicit RoundGroupCore(RoundGroupConfig config);
+
+  void begin_at(const View& past) { view_ = past; }
+  [[nodiscard]] SyncGroupEffects follow(const JournalEntry& entry, Instant now);
+  [[nodiscard]] SyncGroupEffects hear(const Manifest& manifest, Instant now);
+  [[nodiscard]] SyncGroupEffects hear(const Reduced& reduced, Instant now);
+  [[nodiscard]] SyncGroupEffects tick(Instant now);
+
+  [[nodiscard]] std::size_t open_rounds() const { return rounds_.size(); }
+  // "round 3 of fragment 1: waiting for the contributions of 12": for `shoal status`; empty when none is open.
+  [[nodiscard]] std::string explain() const;
+
+ private:
+  struct Round {
+    Phase phase = Phase::kAnnounced;
+    StepId step;  // steps applied at its contributions
+    Epoch epoch;
+    JournalPosition position;  // where the journal stood when the epoch began (P-22)
+    std::uint32_t epochs = 0;
+    std::map<Incarnation, std::uint64_t> shares;  // tokens, of this epoch
+    std::map<Incarnation, Reduced> reduced;       // of this epoch
+    std::set<Incarnation> unanswered;
+    std::vector<Incarnation> members;  // of the sum, in ring order
+    Instant began{};
+    Instant quorum_since{};
+    bool has_quorum = false;
+    Instant repeat_at{};
+    Duration repeat_interval{};
+    Prepared vote;
+  };
+
+  [[nodiscard]] const std::vector<ReplicaMember>& members() const { return view_.replicas_of(config_.stage); }
+  [[nodiscard]] std::size_t quorum() const;
+  [[nodiscard]] OrderId order_id(const RoundId& id, const Round& round) const;
+  [[nodiscard]] Round* find(const OrderId& order, Phase phase);
+  void take_up(const std::string& why, Instant now);
+  void announce(const RoundId& id, Round& round, const std::string& why, Instant now);
+  void reduce_if_due(const RoundId& id, Round& round, Instant now);
+  void conclude(const RoundId& id, Round& round, Instant now);
+  void repeat(const RoundId& id, Round& round);
+  void send_to(Incarnation member, MessageBody body);
+  [[nodiscard]] SyncGroupEffects take_effects();
+
+  RoundGroupConfig config_;
+  RoundSchedule schedule_;
+  View view_;
+  bool is_appointed_ = false;
+  Epoch epoch_;  // of the last order given, for any round
+  std::map<RoundId, Round> rounds_;
+  SyncGroupEffects effects_;
+};
+
+}  // namespace shoal

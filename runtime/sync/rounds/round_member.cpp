@@ -1,0 +1,265 @@
+// The member's side of a round: contributions, sums by epoch, updates at the boundary.
+#include "runtime/sync/rounds/round_member.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include <xxhash.h>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+namespace {
+
+[[nodiscard]] bool is_in(const std::vector<RoundId>& rounds, const RoundId& id) {
+  return std::find(rounds.begin(), rounds.end(), id) != rounds.end();
+}
+
+// Whether every wire format can carry it.
+[[nodiscard]] bool is_carriable(const TensorBlob& values) {
+  const std::span<const float> all(values.as<float>(), static_cast<std::size_t>(values.element_count()));
+  return std::all_of(all.begin(), all.end(), [](float value) { return std::abs(value) <= kContributionMax; });
+}
+
+void append(std::vector<AddressedPart>& parts, std::vector<AddressedPart> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(parts));
+}
+
+}  // namespace
+
+RoundMember::RoundMember(RoundMemberSetup setup) : setup_(std::move(setup)), schedule_(setup_.sync) {}
+
+void RoundMember::start_at(std::uint64_t version) {
+  version_ = started_at_ = version;
+  is_at_boundary_ = false;
+  tokens_since_.clear();
+  newest_done_.clear();
+  newest_tokens_.clear();
+  feedback_.forget();
+  rounds_.clear();
+  to_contribute_.clear();
+  to_update_.clear();
+}
+
+void RoundMember::trained(std::uint64_t tokens) {
+  for (std::uint32_t fragment = 0; fragment < schedule_.fragment_count(); ++fragment) tokens_since_[fragment] += tokens;
+}
+
+void RoundMember::reach(std::uint64_t version) {
+  CHECK(!is_at_boundary_ && version > version_, "a boundary follows a step, and is left before the next one");
+  version_ = version;
+  is_at_boundary_ = true;
+  for (const RoundId& id : schedule_.contributions_at(version)) {
+    rounds_[id].contributed_at = version;
+    to_contribute_.push_back(id);
+  }
+  to_update_ = schedule_.due_at(version);
+  if (to_contribute_.empty() && to_update_.empty()) is_at_boundary_ = false;
+}
+
+std::optional<RoundId> RoundMember::wanted_contribution() const {
+  return to_contribute_.empty() ? std::nullopt : std::optional(to_contribute_.front());
+}
+
+RoundAnswers RoundMember::contributed(TensorBlob values) {
+  CHECK(!to_contribute_.empty() && values.dtype == DType::kFloat32, "a contribution that was wanted, float32");
+  const RoundId id = to_contribute_.front();
+  to_contribute_.pop_front();
+  Round& round = rounds_[id];
+  round.values = std::move(values);
+  if (!round.has_joined_since) {
+    const std::uint64_t trained = std::exchange(tokens_since_[id.fragment], 0);
+    round.tokens = is_carriable(*round.values) ? trained : 0;
+    newest_tokens_[id.fragment] = round.tokens;
+  }
+  RoundAnswers answers;
+  if (round.order) answers.manifests.push_back(manifest_of(round));
+  if (to_contribute_.empty() && to_update_.empty()) is_at_boundary_ = false;
+  return answers;
+}
+
+std::vector<RoundUpdate> RoundMember::updates(std::size_t members) const {
+  if (!is_at_boundary_ || !to_contribute_.empty()) return {};
+  std::vector<RoundUpdate> made;
+  for (const RoundId& id : to_update_) {
+    const auto found = rounds_.find(id);
+    if (id.number != 0 && (found == rounds_.end() || !found->second.agreed)) return {};
+    made.push_back(update_of(id, members));
+  }
+  return made;
+}
+
+void RoundMember::updated() {
+  for (const RoundId& id : std::exchange(to_update_, {})) {
+    rounds_.erase(id);
+    newest_done_[id.fragment] = std::max(newest_done_[id.fragment], id.number);
+  }
+  is_at_boundary_ = false;
+}
+
+RoundUpdate RoundMember::update_of(const RoundId& id, std::size_t members) const {
+  const auto newest = newest_tokens_.find(id.fragment);
+  RoundUpdate update;
+  update.fragment = id.fragment;
+  update.round = id.number;
+  update.newest_weight = newest == newest_tokens_.end() ? 0 : static_cast<double>(newest->second);
+  if (id.number == 0) {
+    update.own_weight = update.newest_weight;
+    update.total_weight = update.newest_weight * static_cast<double>(members);
+    return update;
+  }
+  const Round& round = rounds_.at(id);
+  update.mean = round.sum->sum();
+  update.total_weight = static_cast<double>(round.total_tokens);
+  update.own_weight = static_cast<double>(round.tokens);
+  return update;
+}
+
+bool RoundMember::is_done(const RoundId& id) const {
+  const auto found = newest_done_.find(id.fragment);
+  return found != newest_done_.end() && id.number <= found->second;
+}
+
+// What this order is about: a round that is open here; one whose step is still to come; one that began before this
+// member did. Null: it is over, or it is in no plan.
+RoundMember::Round* RoundMember::find_or_open(const OrderId& order) {
+  const auto found = rounds_.find(order.round);
+  if (found != rounds_.end()) return found->second.contributed_at == order.step.value ? &found->second : nullptr;
+  const bool is_to_come = order.step.value > version_;
+  const bool is_from_before = order.step.value <= started_at_;
+  if (is_done(order.round) || !(is_to_come || is_from_before) || rounds_.size() >= kRoundsMax) return nullptr;
+  if (!is_in(schedule_.contributions_at(order.step.value), order.round)) return nullptr;
+  Round& round = rounds_[order.round];
+  round.contributed_at = order.step.value;
+  round.has_joined_since = is_from_before;
+  if (is_from_before) to_contribute_.push_back(order.round);
+  return &round;
+}
+
+Manifest RoundMember::manifest_of(const Round& round) const {
+  return Manifest{round.order->order, setup_.self, {}, round.tokens};
+}
+
+RoundAnswers RoundMember::hear(const Prepare& order) {
+  RoundAnswers answers;
+  Round* round = find_or_open(order.order);
+  const bool is_stale =
+      round == nullptr || round->agreed || (round->order && order.order.epoch < round->order->order.epoch);
+  if (is_stale) {
+    ++stale_orders_;
+    return answers;
+  }
+  if (!round->order || round->order->order.epoch < order.order.epoch) {
+    round->order = order;
+    round->sum.reset();
+    round->reduced.reset();
+    round->early.drop_below(order.order.epoch);
+  }
+  if (round->values) answers.manifests.push_back(manifest_of(*round));
+  return answers;
+}
+
+RoundAnswers RoundMember::hear(const Reduce& order) {
+  RoundAnswers answers;
+  const auto found = rounds_.find(order.order.round);
+  const auto own_count = std::count(order.members.begin(), order.members.end(), setup_.self);
+  const bool is_expected = found != rounds_.end() && found->second.order && found->second.values && own_count == 1 &&
+                           found->second.order->order == order.order;
+  if (!is_expected) {
+    ++stale_orders_;
+    return answers;
+  }
+  Round& round = found->second;
+  if (round.sum) {
+    append(answers.parts, round.sum->repeat());
+    if (round.reduced) answers.reduced.push_back(*round.reduced);
+    return answers;
+  }
+  round.total_tokens = order.token_count;
+  ReductionSetup setup{order.order, order.members, setup_.self, setup_.bucket_bytes};
+  setup.wire = setup_.sync.wire;
+  setup.error_feedback = setup_.sync.error_feedback;
+  round.sum =
+      std::move(make_reduction(setup_.sync.backend, std::move(setup), weighed(order.order.round, round)).value());
+  append(answers.parts, round.sum->begin());
+  for (const Part& part : round.early.take(order.order.epoch)) append(answers.parts, round.sum->receive(part));
+  conclude(round, answers);
+  return answers;
+}
+
+RoundAnswers RoundMember::hear(const Part& part) {
+  RoundAnswers answers;
+  Round* round = find_or_open(part.order);
+  const bool is_stale = round == nullptr || (round->order && part.order.epoch < round->order->order.epoch);
+  if (is_stale) {
+    ++stale_orders_;
+  } else if (round->sum && round->order->order.epoch == part.order.epoch) {
+    append(answers.parts, round->sum->receive(part));
+    conclude(*round, answers);
+  } else {
+    round->early.hold(part);
+  }
+  return answers;
+}
+
+// share * values: the shares of a sum's members add up to 1, so that the sum is the mean.
+TensorBlob RoundMember::weighed(const RoundId& id, const Round& round) const {
+  const TensorBlob& values = *round.values;
+  const double exact =
+      round.total_tokens == 0 ? 0 : static_cast<double>(round.tokens) / static_cast<double>(round.total_tokens);
+  const auto share = static_cast<float>(exact);
+  auto bytes = std::make_shared<AlignedBuffer>(values.byte_count());
+  const auto* from = values.as<float>();
+  auto* to = reinterpret_cast<float*>(bytes->data());
+  const auto count = static_cast<std::size_t>(values.element_count());
+  for (std::size_t i = 0; i < count; ++i) to[i] = share == 0.0F ? 0.0F : share * from[i];
+  const TensorBlob own{DType::kFloat32, values.shape, std::move(bytes)};
+  return share == 0.0F ? own : feedback_.corrected(id.fragment, own);
+}
+
+void RoundMember::conclude(Round& round, RoundAnswers& answers) const {
+  if (round.reduced || !round.sum->is_complete()) return;
+  const TensorBlob mean = round.sum->sum();
+  const std::uint64_t digest = XXH3_64bits(mean.bytes->data(), mean.byte_count());
+  round.reduced = Reduced{round.order->order, setup_.self, digest, {}};
+  answers.reduced.push_back(*round.reduced);
+}
+
+std::optional<std::string> RoundMember::follow(const CommitRound& entry) {
+  if (is_done(entry.round)) return std::nullopt;
+  const auto found = rounds_.find(entry.round);
+  const bool holds_sum = found != rounds_.end() && found->second.reduced &&
+                         found->second.reduced->order.epoch == entry.epoch &&
+                         found->second.reduced->digest == entry.digest;
+  if (!holds_sum) {
+    return compose("the journal commits round ", entry.round.number, " of fragment ", entry.round.fragment,
+                   " in epoch ", entry.epoch, ", of which this replica has no mean (P-24)");
+  }
+  found->second.agreed = entry;
+  feedback_.keep(entry.round.fragment, found->second.sum->residual());
+  return std::nullopt;
+}
+
+std::string RoundMember::explain() const {
+  if (!is_at_boundary_) return {};
+  for (const RoundId& id : to_update_) {
+    const auto found = rounds_.find(id);
+    const bool is_agreed = id.number == 0 || (found != rounds_.end() && found->second.agreed);
+    if (!is_agreed) return compose("waits for round ", id.number, " of fragment ", id.fragment);
+  }
+  return "at the end of a round";
+}
+
+std::size_t RoundMember::early_parts() const {
+  std::size_t most = 0;
+  for (const auto& [id, round] : rounds_) most = std::max(most, round.early.size());
+  return most;
+}
+
+}  // namespace shoal

@@ -1,0 +1,118 @@
+// RoundMember: a replica's part in the rounds of its stage (sync.mode = diloco; design.md §6).
+//
+//   (none) ──own step applied, contribution due──▶ contributed ──Reduce(e), every part of e──▶ summed
+//              Prepare(e): answered with a Manifest;  e' > e: the sum of e is dropped, the contribution stays
+//   summed ──CommitRound of e, after the steps it is due at──▶ agreed ──update done──▶ (none)
+//
+// The boundary after a step: contributions due there are taken first, then the updates due there are waited for and
+// made; the next step begins when none is left. A member that has trained on nothing since it came weighs nothing, and
+// takes part for the mean alone; so does one whose contribution is not finite. Pure: orders and entries come in,
+// answers come out; the replica's core runs the jobs. Bounded (S-6): rounds by those that may be open at once
+// (kRoundsMax), parts that came early by kEarlyPartsMax each.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "messages/journal.h"
+#include "runtime/pipeline/stage_executor.h"
+#include "runtime/sync/reduction.h"
+#include "runtime/sync/round_plan.h"
+#include "runtime/sync/wire/error_feedback.h"
+
+namespace shoal {
+
+struct RoundMemberSetup {
+  RunId run;
+  Branch branch;
+  StageId stage;
+  Incarnation self;
+  SyncConfig sync;
+  std::size_t bucket_bytes = kBucketBytes;
+};
+
+// What the group and the other members are told.
+struct RoundAnswers {
+  std::vector<Manifest> manifests;
+  std::vector<AddressedPart> parts;
+  std::vector<Reduced> reduced;
+};
+
+class RoundMember {
+ public:
+  static constexpr std::size_t kRoundsMax = 256;
+  static constexpr std::size_t kEarlyPartsMax = 4096;
+
+  explicit RoundMember(RoundMemberSetup setup);
+
+  // The state it holds is that after `version` steps and the rounds due there. Before it serves, and after a new copy.
+  void start_at(std::uint64_t version);
+
+  // An own step was trained on so many tokens.
+  void trained(std::uint64_t tokens);
+  // The own step is applied: `version` steps are. Contributions and updates due there come next.
+  void reach(std::uint64_t version);
+  // The round whose contribution is to be taken now: contribute_round(), then contributed().
+  [[nodiscard]] std::optional<RoundId> wanted_contribution() const;
+  [[nodiscard]] RoundAnswers contributed(TensorBlob values);
+  // Updates of the boundary that may be made now, in order: apply_round(), then updated(). Empty while a round is open.
+  // members: of the stage. A first eager update knows no other weights than the own one, and takes it for everybody's.
+  [[nodiscard]] std::vector<RoundUpdate> updates(std::size_t members) const;
+  void updated();
+  [[nodiscard]] bool is_at_boundary() const { return is_at_boundary_; }
+
+  // Orders are those of this run, branch and stage. Parts and sums are told to members alone.
+  [[nodiscard]] RoundAnswers hear(const Prepare& order);
+  [[nodiscard]] RoundAnswers hear(const Reduce& order);
+  [[nodiscard]] RoundAnswers hear(const Part& part);
+  // Of the own stage. An error: this member has no sum of that epoch and cannot go on (P-24).
+  [[nodiscard]] std::optional<std::string> follow(const CommitRound& entry);
+
+  // "waits for round 3 of fragment 1": for `shoal status`; empty when it waits for none.
+  [[nodiscard]] std::string explain() const;
+  [[nodiscard]] std::uint64_t stale_orders() const { return stale_orders_; }
+  // Parts kept for sums that have not begun here.
+  [[nodiscard]] std::size_t early_parts() const;
+
+ private:
+  struct Round {
+    std::uint64_t contributed_at = 0;     // steps applied
+    std::optional<TensorBlob> values;     // base - local, float32 [n]
+    std::uint64_t tokens = 0;             // its weight
+    std::optional<Prepare> order;         // the newest
+    std::unique_ptr<GroupReduction> sum;  // of the newest epoch
+    std::uint64_t total_tokens = 0;       // of that sum
+    HeldParts early{kEarlyPartsMax};
+    std::optional<Reduced> reduced;
+    std::optional<CommitRound> agreed;
+    bool has_joined_since = false;  // taken for the mean alone
+  };
+
+  [[nodiscard]] Round* find_or_open(const OrderId& order);
+  [[nodiscard]] Manifest manifest_of(const Round& round) const;
+  [[nodiscard]] TensorBlob weighed(const RoundId& id, const Round& round) const;
+  void conclude(Round& round, RoundAnswers& answers) const;
+  [[nodiscard]] RoundUpdate update_of(const RoundId& id, std::size_t members) const;
+  [[nodiscard]] bool is_done(const RoundId& id) const;
+
+  RoundMemberSetup setup_;
+  RoundSchedule schedule_;
+  std::uint64_t version_ = 0;
+  std::uint64_t started_at_ = 0;
+  bool is_at_boundary_ = false;
+  std::map<std::uint32_t, std::uint64_t> tokens_since_;   // the fragment's last contribution
+  std::map<std::uint32_t, std::uint64_t> newest_done_;    // rounds updated, by fragment
+  std::map<std::uint32_t, std::uint64_t> newest_tokens_;  // of the own contribution taken last
+  ErrorFeedback feedback_;
+  std::map<RoundId, Round> rounds_;
+  std::deque<RoundId> to_contribute_;
+  std::vector<RoundId> to_update_;
+  std::uint64_t stale_orders_ = 0;
+};
+
+}  // namespace shoal
