@@ -68,6 +68,7 @@ struct ResultWriter {
     self->state.trace.record(TraceKind::kAccumulate, cause, pass.result.token_count);
   }
   void operator()(const Adopted& adopted) const {
+    if (self->state.core->keeps_sums_apart()) return;  // nobody else has this sum
     const Epoch epoch = self->state.core->epoch();
     TraceEvent event = digest_event(self, cause.step, adopted.sum.digest, "sum");
     event.subject = epoch.group.value;
@@ -210,6 +211,8 @@ void tick(Self self) {
   setup.donor = order.donor;
   setup.image = settings.image;
   setup.tensor_names = std::move(tensor_names);
+  if (settings.config.sync.mode == SyncMode::kDiloco) setup.rounds = settings.config.sync;
+  setup.clip_norm = settings.config.optim.clip_norm;
   return setup;
 }
 

@@ -155,6 +155,15 @@ std::vector<std::uint64_t> OuterState::restart(FlatBuffer<float>& weights) {
   return digests;
 }
 
+std::uint64_t OuterState::digest() const {
+  Digest digest;
+  for (std::uint32_t fragment = 0; fragment < fragments_.size(); ++fragment) {
+    const std::uint64_t one = this->digest(fragment);
+    digest.add(std::as_bytes(std::span(&one, 1)));
+  }
+  return digest.value();
+}
+
 std::uint64_t OuterState::digest(std::uint32_t fragment) const {
   Digest digest;
   for (const FlatBuffer<float>* buffer : {&outer_, &momentum_}) {

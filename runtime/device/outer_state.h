@@ -47,6 +47,8 @@ class OuterState {
   std::vector<std::uint64_t> restart(FlatBuffer<float>& weights);
 
   [[nodiscard]] std::uint64_t digest(std::uint32_t fragment) const;
+  // Of all fragments: what the members of a stage agree on.
+  [[nodiscard]] std::uint64_t digest() const;
   [[nodiscard]] const Fragment& fragment(std::uint32_t index) const { return fragments_.at(index); }
 
   // What an image holds of this, under "outer.<name>" (G), "outer.momentum.<name>" (B) and further names.

@@ -76,6 +76,7 @@ void StageState::list_fields(Self& self, std::vector<StateField<Value>>& fields)
 }
 
 std::uint64_t StageState::digest() const {
+  if (outer_) return outer_->digest();
   ConstStateFields fields;
   list_fields(*this, fields);
   Digest digest;

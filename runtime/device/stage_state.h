@@ -29,6 +29,7 @@ class StageState {
   // Writes over the weights in place, one pass per tensor.
   void update(const GradientSums& sums, const UpdateOrder& order);
 
+  // What every replica of the stage holds alike: weights and averages; with rounds, the agreed outer state.
   [[nodiscard]] std::uint64_t digest() const;
   [[nodiscard]] TensorBlob image() const;
   // Takes this stage's tensors out of an image that may hold others too. kInvalidData: nothing was changed.

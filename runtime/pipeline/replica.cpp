@@ -18,6 +18,10 @@ ReplicaCore::ReplicaCore(ReplicaSetup setup, Instant now)
       now_(now) {
   CHECK(setup_.stage.value < setup_.stage_count, "a replica serves a stage of the pipeline");
   CHECK(setup_.self.value != 0, "incarnation 0 is nobody");
+  if (!setup_.rounds) return;
+  rounds_.emplace(
+      RoundMemberSetup{setup_.run, setup_.branch, setup_.stage, setup_.self, *setup_.rounds, setup_.bucket_bytes});
+  rounds_->start_at(version_);
 }
 
 void ReplicaCore::begin_turn(Instant now) {
@@ -26,6 +30,7 @@ void ReplicaCore::begin_turn(Instant now) {
 }
 
 Effects ReplicaCore::end_turn() {
+  pursue_rounds();
   if (!is_running_) time_.enter(resting_activity(), now_);
   return std::exchange(effects_, {});
 }
@@ -65,7 +70,7 @@ Cause ReplicaCore::cause_of(const Waiter& waiter) const {
 }
 
 OrderId ReplicaCore::order_id() const {
-  return OrderId{setup_.run, setup_.branch, setup_.term, setup_.stage, StepId{version_}, epoch_};
+  return OrderId{setup_.run, setup_.branch, setup_.term, setup_.stage, StepId{version_}, epoch_, {}};
 }
 
 Address ReplicaCore::upstream(Incarnation replica) const {
@@ -84,7 +89,8 @@ std::size_t ReplicaCore::evaluations_max() const {
 std::size_t ReplicaCore::waiting_max() const { return 2 * std::size_t{setup_.microbatch_count} + kEvaluationsMax; }
 
 ReplicaFill ReplicaCore::fill() const {
-  return {waiting_.size(), waiting_max(), held_parts_.size(), evaluations_.size(), evaluations_max()};
+  const std::size_t parts = std::max(held_parts_.size(), rounds_ ? rounds_->early_parts() : 0);
+  return {waiting_.size(), waiting_max(), parts, evaluations_.size(), evaluations_max()};
 }
 
 bool ReplicaCore::has_job() const { return queue_.has_task(training_work()); }
@@ -99,15 +105,7 @@ Effects ReplicaCore::completed(JobResult result, Instant now) {
   CHECK(is_running_, "a result came without its job");
   is_running_ = false;
   now_ = now;
-  const auto finish_one = [this](auto& outcome) {
-    constexpr bool is_asked_for = requires { finish(std::move(outcome)); };
-    if constexpr (is_asked_for) {
-      finish(std::move(outcome));
-    } else {
-      CHECK(false, "no order of this core asks for such a job");
-    }
-  };
-  std::visit(finish_one, result);
+  std::visit([this](auto& outcome) { finish(std::move(outcome)); }, result);
   return end_turn();
 }
 

@@ -29,6 +29,7 @@
 #include "runtime/pipeline/replica_job.h"
 #include "runtime/pipeline/replica_time.h"
 #include "runtime/sync/reduction.h"
+#include "runtime/sync/rounds/round_member.h"
 #include "runtime/sync/state_copy.h"
 #include "runtime/sync/state_feed.h"
 
@@ -51,6 +52,8 @@ struct ReplicaSetup {
   Incarnation donor{};                    // or copy that of this replica; 0: nobody
   std::optional<TensorBlob> image;        // a state to load at the start
   std::vector<std::string> tensor_names;  // of the stage's weights, for that fetch
+  std::optional<SyncConfig> rounds;       // sync.mode = diloco: own sums between rounds
+  double clip_norm = 0;                   // of an own sum; 0: off
   std::size_t bucket_bytes = kBucketBytes;
 };
 
@@ -115,6 +118,8 @@ class ReplicaCore {
   [[nodiscard]] Epoch epoch() const { return epoch_; }
   [[nodiscard]] JournalPosition position() const { return position_; }
   [[nodiscard]] bool is_member() const { return membership_ == Membership::kMember; }
+  // Members apply their own sums: they agree at rounds, not at steps.
+  [[nodiscard]] bool keeps_sums_apart() const { return rounds_.has_value(); }
   [[nodiscard]] const ReplicaCounters& counters() const { return counters_; }
   [[nodiscard]] std::vector<ManifestEntry> manifest() const { return ledger_.manifest(); }
   [[nodiscard]] ReplicaFill fill() const;
@@ -200,7 +205,23 @@ class ReplicaCore {
   void start_next_step();
   void take_waiting_order();
   void finish(Applied result);
+  void finish_step();
   void finish(Imaged result);
+
+  // replica_rounds.cpp: sync.mode = diloco.
+  template <class AnyOrder>
+  [[nodiscard]] bool take_round(const AnyOrder& order);
+  [[nodiscard]] bool is_round_for_this_replica(const OrderId& order) const;
+  void answer(RoundAnswers answers);
+  void follow(const CommitRound& entry);
+  void pursue_rounds();
+  void adopt_own(TensorBlob values);
+  [[nodiscard]] std::uint64_t own_tokens() const;
+  [[nodiscard]] std::size_t stage_size() const;
+  [[nodiscard]] std::optional<UpdateOrder> own_update(const Commit& entry) const;
+  void finish(RoundContributed result);
+  void finish(RoundApplied result);
+  void finish(RestartedFromOuter result);
 
   // replica_join.cpp: the state it starts with, and what it gives of its own.
   void fetch_state();
@@ -239,6 +260,8 @@ class ReplicaCore {
   std::optional<StateCopy> copy_;               // while it joins a run under way
   StateFeeds feeds_;                            // joiners that this replica gives its state to
   std::optional<Incarnation> image_for_;        // the joiner that the image being taken is for
+  std::optional<RoundMember> rounds_;           // sync.mode = diloco
+  std::vector<Prepare> waiting_rounds_;         // from before the own Add
   std::uint64_t state_digest_ = 0;
   ReplicaTime time_;
   ReplicaCounters counters_;

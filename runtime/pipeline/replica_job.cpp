@@ -53,11 +53,13 @@ struct Runner {
         fragment, job.is_repeated ? executor.last_contribution(fragment) : executor.contribute_round(fragment)};
   }
   JobResult operator()(const ApplyRoundJob& job) const {
-    RoundApplied applied;
-    for (const RoundUpdate& update : job.updates) applied.digests.push_back(executor.apply_round(update));
-    return applied;
+    for (const RoundUpdate& update : job.updates) (void)executor.apply_round(update);
+    return RoundApplied{executor.state_digest()};
   }
-  JobResult operator()(const RestartFromOuterJob&) const { return RestartedFromOuter{executor.restart_from_outer()}; }
+  JobResult operator()(const RestartFromOuterJob&) const {
+    (void)executor.restart_from_outer();
+    return RestartedFromOuter{executor.state_digest()};
+  }
 };
 
 }  // namespace

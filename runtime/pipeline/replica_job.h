@@ -101,10 +101,10 @@ struct RoundContributed {
   TensorBlob values;
 };
 struct RoundApplied {
-  std::vector<std::uint64_t> digests;  // of outer parameters and momentum, one per update, in the job's order
+  std::uint64_t state_digest = 0;
 };
 struct RestartedFromOuter {
-  std::vector<std::uint64_t> digests;  // one per fragment
+  std::uint64_t state_digest = 0;
 };
 
 using JobResult = std::variant<Forwarded, Differentiated, Evaluated, Zeroed, Contributed, Adopted, Applied, Imaged,

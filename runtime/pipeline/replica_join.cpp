@@ -11,7 +11,8 @@ namespace shoal {
 Effects ReplicaCore::begin(Instant now) {
   begin_turn(now);
   if (setup_.donor != Incarnation{}) {
-    copy_.emplace(StateCopySetup{setup_.self, setup_.stage, setup_.branch, setup_.donor, setup_.tensor_names});
+    copy_.emplace(
+        StateCopySetup{setup_.self, setup_.stage, setup_.branch, setup_.donor, setup_.tensor_names, setup_.rounds});
   } else if (setup_.image) {
     run(LoadJob{std::exchange(setup_.image, std::nullopt)}, Activity::kApply);
   } else if (setup_.from_checkpoint) {
@@ -64,7 +65,9 @@ Effects ReplicaCore::receive(const StepSum& message, Instant now) {
 void ReplicaCore::finish(Loaded result) {
   membership_ = Membership::kReady;
   state_digest_ = result.state_digest;
+  if (rounds_) rounds_->start_at(version_);
   if (!copy_) return send_ready();
+  if (rounds_) return run(RestartFromOuterJob{}, Activity::kApply);
   copy_->loaded(version_, now_);
   pursue_copy();
 }
@@ -112,6 +115,7 @@ Effects ReplicaCore::receive(const FetchState& message, Instant now) {
     refuse_state(message.replica, "it is no member of the view that was asked for");
     return end_turn();
   }
+  if (rounds_ && rounds_->is_at_boundary()) return end_turn();  // the joiner asks again, for what comes after it
   switch (feeds_.hear(message, version_, now)) {
     case StateFeeds::Answer::kNothing: break;
     case StateFeeds::Answer::kRefuse: refuse_state(message.replica, "it does not feed this joiner"); break;
@@ -135,7 +139,7 @@ void ReplicaCore::refuse_state(Incarnation joiner, const std::string& reason) {
 
 // Before its own apply: the step is committed, and the joiner can apply it at the same time.
 void ReplicaCore::feed_joiners(const Commit& entry) {
-  if (feeds_.is_empty()) return;
+  if (feeds_.is_empty() || rounds_) return;  // between rounds there is no common sum
   StepSum sum{{}, setup_.self, setup_.branch, entry.step, entry.token_count, {}};
   if (!entry.skip) sum.values = ring_->sum();
   const auto portions = feeds_.feed(version_ + 1, sum.values.byte_count());

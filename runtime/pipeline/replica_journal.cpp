@@ -50,6 +50,7 @@ void ReplicaCore::follow(const AddReplica& entry) {
   }
   membership_ = Membership::kMember;
   copy_.reset();
+  if (rounds_) rounds_->start_at(version_);
   static_cast<void>(time_.take(now_));  // loading and waiting to be added are no part of a step
   take_waiting_order();
 }
@@ -81,12 +82,20 @@ void ReplicaCore::follow(const Commit& entry) {
   applying_ = entry;
   std::optional<UpdateOrder> update;
   if (!entry.skip) update = UpdateOrder{entry.learning_rate, entry.clip_scale, entry.optimizer_step};
+  if (rounds_) update = own_update(entry);
   run(ApplyJob{update}, Activity::kApply);
 }
 
 void ReplicaCore::finish(Applied result) {
   state_digest_ = result.state_digest;
   report(result.state_digest);
+  if (!rounds_) return finish_step();
+  phase_ = Phase::kReduced;  // also of a skipped step: what the next one is made of comes after the boundary
+  rounds_->trained(own_tokens());
+  rounds_->reach(version_ + 1);
+}
+
+void ReplicaCore::finish_step() {
   ++version_;
   setup_.optimizer_step = applying_->optimizer_step;
   setup_.tokens_total += applying_->token_count;

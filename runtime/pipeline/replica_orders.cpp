@@ -66,7 +66,7 @@ Effects ReplicaCore::receive(const Zero& message, Instant now) {
 
 Effects ReplicaCore::receive(const Prepare& message, Instant now) {
   begin_turn(now);
-  take_order(message);
+  if (!take_round(message)) take_order(message);
   return end_turn();
 }
 
@@ -102,14 +102,15 @@ void ReplicaCore::send_manifest() {
 
 Effects ReplicaCore::receive(const Reduce& message, Instant now) {
   begin_turn(now);
+  if (take_round(message)) return end_turn();
   const bool is_of_this_step =
       is_member() && is_for_this_replica(message.order) && message.order.step.value == version_;
   const bool is_expected = is_of_this_step && message.order.epoch == epoch_ && epoch_kind_ == OrderKind::kPrepare;
   const auto own_count = std::count(message.members.begin(), message.members.end(), setup_.self);
   if (!is_expected || own_count != 1) {
     ++counters_.stale_orders;
-  } else if (ring_) {
-    send_parts(ring_->repeat());
+  } else if (reduce_) {
+    if (ring_) send_parts(ring_->repeat());
     if (reduced_) send_reduced();
   } else {
     reduce_ = message;
@@ -120,6 +121,7 @@ Effects ReplicaCore::receive(const Reduce& message, Instant now) {
 
 void ReplicaCore::finish(Contributed result) {
   CHECK(reduce_, "a contribution was taken for an order");
+  if (rounds_) return adopt_own(std::move(result.values));
   ReductionSetup ring{reduce_->order, reduce_->members, setup_.self, setup_.bucket_bytes};
   ring_ = std::move(make_reduction(SyncBackend::kRing, std::move(ring), std::move(result.values)).value());
   send_parts(ring_->begin());
@@ -129,6 +131,7 @@ void ReplicaCore::finish(Contributed result) {
 
 Effects ReplicaCore::receive(const Part& message, Instant now) {
   begin_turn(now);
+  if (take_round(message)) return end_turn();
   const bool is_current = is_member() && is_for_this_replica(message.order) && message.order.step.value == version_ &&
                           message.order.epoch >= epoch_;
   if (!is_current) {

@@ -134,6 +134,12 @@ void FakeExecutor::skip() {
 
 std::uint64_t FakeExecutor::state_digest() const {
   std::uint64_t digest = 17;
+  if (has_rounds()) {
+    for (std::uint32_t fragment = 0; fragment < static_cast<std::uint32_t>(shape_.sync.fragments); ++fragment) {
+      digest = digest * 1'000'003 + outer_digest(fragment);
+    }
+    return digest;
+  }
   for (const std::int64_t value : weights_) digest = digest * 1'000'003 + static_cast<std::uint64_t>(value);
   return digest;
 }

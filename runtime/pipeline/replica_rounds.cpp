@@ -1,0 +1,106 @@
+// sync.mode = diloco: steps on the own sum, and this replica's part in rounds (design.md §6).
+//
+// The step protocol stays what it is (P-1 .. P-24): a step is prepared, voted for and committed once for everybody.
+// What differs is the sum: each member adopts its own accumulators over its own tokens, clips by its own norm, and its
+// update count is its own. Between the apply of a step and the next one lies the boundary, where rounds begin and end.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+#include "runtime/pipeline/replica.h"
+
+namespace shoal {
+
+bool ReplicaCore::is_round_for_this_replica(const OrderId& order) const {
+  return rounds_ && order.run == setup_.run && order.branch == setup_.branch && order.stage == setup_.stage &&
+         order.term >= setup_.term;
+}
+
+// False: it is about a step. Nothing is answered before the own Add (P-25): the order waits for it.
+template <class AnyOrder>
+bool ReplicaCore::take_round(const AnyOrder& order) {
+  if (order.order.round.number == 0) return false;
+  if (!is_round_for_this_replica(order.order) || membership_ == Membership::kEnded) {
+    ++counters_.stale_orders;
+  } else if (is_member()) {
+    answer(rounds_->hear(order));
+  } else if constexpr (std::is_same_v<AnyOrder, Prepare>) {
+    std::erase_if(waiting_rounds_, [&](const Prepare& one) { return one.order.round == order.order.round; });
+    if (waiting_rounds_.size() < RoundMember::kRoundsMax) waiting_rounds_.push_back(order);
+  }
+  return true;
+}
+
+template bool ReplicaCore::take_round(const Prepare& order);
+template bool ReplicaCore::take_round(const Reduce& order);
+template bool ReplicaCore::take_round(const Part& order);
+
+void ReplicaCore::answer(RoundAnswers answers) {
+  for (Manifest& manifest : answers.manifests) send(to_sync_group(setup_.stage), std::move(manifest));
+  for (AddressedPart& part : answers.parts) {
+    send(Address{{}, Role::kStage, setup_.stage, part.receiver}, std::move(part.part));
+  }
+  for (Reduced& reduced : answers.reduced) send(to_sync_group(setup_.stage), std::move(reduced));
+}
+
+void ReplicaCore::follow(const CommitRound& entry) {
+  if (!rounds_ || !is_member() || entry.stage != setup_.stage) return;
+  if (const auto why = rounds_->follow(entry)) end(*why);
+}
+
+// At the end of every turn, one thing after the other: contributions, then updates, then the next step.
+void ReplicaCore::pursue_rounds() {
+  if (!rounds_ || is_running_ || !is_member()) return;
+  for (const Prepare& order : std::exchange(waiting_rounds_, {})) answer(rounds_->hear(order));
+  if (const auto round = rounds_->wanted_contribution()) {
+    return run(ContributeRoundJob{round->fragment}, Activity::kReduce);
+  }
+  if (!applying_) return;
+  auto updates = rounds_->updates(stage_size());
+  if (rounds_->is_at_boundary() && updates.empty()) return;
+  std::erase_if(updates, [](const RoundUpdate& update) { return update.round != 0 && update.total_weight <= 0; });
+  if (!updates.empty()) return run(ApplyRoundJob{std::move(updates)}, Activity::kApply);
+  if (rounds_->is_at_boundary()) rounds_->updated();
+  finish_step();
+}
+
+void ReplicaCore::finish(RoundContributed result) { answer(rounds_->contributed(std::move(result.values))); }
+
+void ReplicaCore::finish(RoundApplied result) {
+  state_digest_ = result.state_digest;
+  rounds_->updated();
+}
+
+// A joiner: what it trained on is nothing, its parameters are those that all agree on.
+void ReplicaCore::finish(RestartedFromOuter result) {
+  state_digest_ = result.state_digest;
+  copy_->loaded(version_, now_);
+  pursue_copy();
+}
+
+std::size_t ReplicaCore::stage_size() const {
+  const auto is_peer = [this](const auto& member) { return member.second == setup_.stage.value; };
+  return static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), is_peer));
+}
+
+std::uint64_t ReplicaCore::own_tokens() const {
+  std::uint64_t tokens = 0;
+  for (const ManifestEntry& entry : ledger_.manifest()) tokens += entry.token_count;
+  return tokens;
+}
+
+void ReplicaCore::adopt_own(TensorBlob values) { run(AdoptJob{std::move(values), own_tokens()}, Activity::kReduce); }
+
+// Clipped by the own norm, in the order of the names (§4.8). None: the step is skipped, or nothing of it was done here.
+std::optional<UpdateOrder> ReplicaCore::own_update(const Commit& entry) const {
+  if (entry.skip || !reduced_ || own_tokens() == 0) return std::nullopt;
+  double squared = 0;
+  for (const TensorNorm& norm : reduced_->norms) squared += norm.squared_norm;
+  UpdateOrder update{entry.learning_rate, 1, entry.optimizer_step};
+  if (setup_.clip_norm > 0) update.clip_scale = std::min(1.0, setup_.clip_norm / (std::sqrt(squared) + 1e-6));
+  return update;
+}
+
+}  // namespace shoal
