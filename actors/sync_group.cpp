@@ -41,15 +41,35 @@ void take(Self self, const Message& message) {
   perform(self, self->state.core->hear(message, now(self)));
 }
 
+// Answers to an order for a round, or for a step.
+template <class Message>
+void take_answer(Self self, const Message& message) {
+  auto& state = self->state;
+  if (message.order.round.number == 0) return take(self, message);
+  if (state.rounds) perform(self, state.rounds->hear(message, now(self)));
+}
+
+void begin_at(Self self, const View& past) {
+  self->state.core->begin_at(past);
+  if (self->state.rounds) self->state.rounds->begin_at(past);
+}
+
+void follow(Self self, const JournalEntry& entry) {
+  perform(self, self->state.core->follow(entry, now(self)));
+  if (self->state.rounds) perform(self, self->state.rounds->follow(entry, now(self)));
+}
+
 void tick(Self self) {
   self->delayed_send(self, kTickPeriod, Tick{});
   self->state.pulse->waiting(self->mailbox().size());
   perform(self, self->state.core->tick(now(self)));
+  if (self->state.rounds) perform(self, self->state.rounds->tick(now(self)));
 }
 
 void adopt(Self self, SyncGroupSettings settings) {
   auto& state = self->state;
   state.core.emplace(settings.core);
+  if (settings.rounds) state.rounds.emplace(*settings.rounds);
   state.settings = std::move(settings);
   const SyncGroupConfig& core = state.settings.core;
   state.trace = ActorTrace(state.settings.tracer, compose("sync_group/", core.stage), core.self);
@@ -65,13 +85,13 @@ SyncGroupActor::behavior_type sync_group(Self self, SyncGroupSettings settings) 
   adopt(self, std::move(settings));
   return {
       [](const Inject& order) { suffer(order); },
-      [self](const Manifest& message) { take(self, message); },
-      [self](const Reduced& message) { take(self, message); },
+      [self](const Manifest& message) { take_answer(self, message); },
+      [self](const Reduced& message) { take_answer(self, message); },
       [self](const Progress& message) { take(self, message); },
       [self](const AllAnswered& message) { take(self, message); },
       [self](const AskHolders& message) { take(self, message); },
-      [self](const JournalSoFar& past) { self->state.core->begin_at(*past.view); },
-      [self](const JournalEntry& entry) { perform(self, self->state.core->follow(entry, now(self))); },
+      [self](const JournalSoFar& past) { begin_at(self, *past.view); },
+      [self](const JournalEntry& entry) { follow(self, entry); },
       [self](const Tick&) { tick(self); },
   };
 }

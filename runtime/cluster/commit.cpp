@@ -59,7 +59,10 @@ Commit conclude_step(StepSums sums, const CommitPolicy& policy) {
 std::optional<std::string> why_void(const Prepared& vote, const View& view) {
   const OrderId& order = vote.order;
   if (order.branch != view.branch()) return compose("it is of branch ", order.branch);
-  if (order.step.value != view.committed_steps()) return compose("it is for step ", order.step);
+  const bool is_round = order.round.number != 0;
+  if (!is_round && order.step.value != view.committed_steps()) return compose("it is for step ", order.step);
+  if (is_round && order.step.value > view.committed_steps())
+    return compose("its contributions are of step ", order.step);
   if (order.epoch.group != view.group_of(order.stage)) {
     return compose("group ", view.group_of(order.stage), " was appointed after ", order.epoch.group);
   }

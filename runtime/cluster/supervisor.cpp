@@ -74,6 +74,7 @@ SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant no
     after_commit(*commit, now);
   } else {
     note(describe(entry));
+    if (std::holds_alternative<CommitRound>(entry.body)) commit_if_possible(now);
   }
   return take_effects();
 }

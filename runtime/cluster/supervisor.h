@@ -171,6 +171,12 @@ class SupervisorCore {
   void let_saved_leavers_go(Instant now);
   void send_away(ProcessIncarnation process, const std::string& reason, Instant now);
 
+  // supervisor_rounds.cpp
+  void hear_of_round(const Prepared& vote, Instant now);
+  [[nodiscard]] std::vector<RoundId> rounds_due() const;
+  [[nodiscard]] bool is_waiting_for_rounds() const;
+  void commit_rounds();
+  [[nodiscard]] CommitRound round_of(const Prepared& vote) const;
   // supervisor_steps.cpp
   void commit_if_possible(Instant now);
   [[nodiscard]] bool is_last_step_done() const;
@@ -211,6 +217,7 @@ class SupervisorCore {
   std::set<Incarnation> ended_;    // replicas whose actor ended though their process lives
   std::set<Incarnation> leaving_;  // their RemoveReplica was asked for and is not in the view yet
   std::map<StageId, Prepared> votes_;
+  std::map<std::pair<StageId, RoundId>, Prepared> round_votes_;
   std::uint64_t votes_refused_ = 0;
   std::map<ProcessIncarnation, std::vector<ActorHealth>> health_;  // as their last heartbeats told
   std::map<std::pair<StageId, ReplicaId>, std::uint32_t> times_added_;

@@ -23,13 +23,17 @@ SupervisorEffects SupervisorCore::hear(const Prepared& vote, Instant now) {
     note(compose("refuses a vote of stage ", vote.order.stage, " (stale_vote): ", *why));
     return take_effects();
   }
+  if (vote.order.round.number != 0) {
+    hear_of_round(vote, now);
+    return take_effects();
+  }
   votes_[vote.order.stage] = vote;
   commit_if_possible(now);
   return take_effects();
 }
 
 void SupervisorCore::commit_if_possible(Instant now) {
-  if (phase_ != Phase::kTraining || is_last_committed_ || is_held_for_a_leaver(now)) return;
+  if (phase_ != Phase::kTraining || is_last_committed_ || is_held_for_a_leaver(now) || is_waiting_for_rounds()) return;
   std::optional<Commit> commit = commit_if_unanimous(votes_, config_.stages, view_, config_.policy);
   if (!commit) return settle_loss(now);
   if (may_join() && joins_.holds_commit(now)) return;
@@ -79,6 +83,7 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
                     "failed", now);
     }
   }
+  commit_rounds();
   settle_loss(now);
   if (!is_last_committed_) let_leavers_go(now);
   conclude_if_done(now);
