@@ -47,18 +47,20 @@ struct Shower {
   }
   void operator()(const ViewRecord& record) { show_line(compose("[view] ", record.change)); }
   void operator()(const RunEvent& event) {
+    if (event.event == "round") return;  // the progress line counts them
     show_line(compose("[", event.event, "] ", event.subject, ": ", event.reason));
   }
 };
 
 }  // namespace
 
-std::function<void(const MetricsOutput&)> make_progress(std::uint64_t steps_target, std::uint64_t every) {
+std::function<void(const MetricsOutput&)> make_progress(std::uint64_t steps_target, const Config& config) {
   auto shower = std::make_shared<Shower>();
   shower->style.steps_target = steps_target;
+  if (config.sync.mode == SyncMode::kDiloco) shower->style.steps_per_round = config.sync.H;
   shower->style.is_terminal = ::isatty(STDERR_FILENO) == 1;
   shower->style.columns = terminal_columns();
-  shower->every = every;
+  shower->every = config.log.every;
   return [shower](const MetricsOutput& output) { std::visit(*shower, output); };
 }
 

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <functional>
 
+#include "runtime/base/config.h"
 #include "runtime/trace/metrics_core.h"
 
 namespace shoal {
 
 // A shower for the metrics actor or `train --single`; honours COLUMNS and whether stderr is a terminal.
-// every: steps between lines; 0: none.
-[[nodiscard]] std::function<void(const MetricsOutput&)> make_progress(std::uint64_t steps_target, std::uint64_t every);
+[[nodiscard]] std::function<void(const MetricsOutput&)> make_progress(std::uint64_t steps_target, const Config& config);
 
 }  // namespace shoal

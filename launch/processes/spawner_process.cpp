@@ -111,6 +111,11 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
   out.fingerprints = must_agree ? FingerprintRule::kMustAgree : FingerprintRule::kMayDiffer;
   out.policy =
       CommitPolicy{config.optim.clip_norm, [optim = config.optim](std::uint64_t t) { return learning_rate(optim, t); }};
+  if (config.sync.mode == SyncMode::kDiloco) {
+    out.rounds_due = [schedule = RoundSchedule(config.sync)](std::uint64_t version) {
+      return schedule.due_at(version);
+    };
+  }
   out.config_toml = parts.config_toml;
   out.resume_hint = compose("go on with: shoal train --resume ", options.run_directory);
   if (options.wait_timeout_s) {
@@ -163,6 +168,8 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
     SyncGroupSettings group;
     group.core = {core.run, core.term, start.stage, start.group,
                   static_cast<std::uint32_t>(microbatches_per_step(parts.config))};
+    group.core.keeps_sums_apart = parts.config.sync.mode == SyncMode::kDiloco;
+    if (group.core.keeps_sums_apart) group.rounds = {core.run, core.term, start.stage, start.group, parts.config.sync};
     group.router = router;
     group.tracer = trace;
     group.board = process.board();
@@ -183,7 +190,7 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
 // Shows what metrics gives out, and remembers whether a failure was among it.
 std::function<void(const MetricsOutput&)> watched_progress(const SupervisorConfig& core, const Config& config,
                                                            std::shared_ptr<std::atomic<bool>> has_told_failure) {
-  return [show = make_progress(core.steps_target, config.log.every),
+  return [show = make_progress(core.steps_target, config),
           told = std::move(has_told_failure)](const MetricsOutput& output) {
     show(output);
     const auto* event = std::get_if<RunEvent>(&output);

@@ -203,9 +203,9 @@ void add_optim(std::vector<ConfigKey>& keys) {
 }
 
 void add_sync(std::vector<ConfigKey>& keys) {
-  const auto fixed = [](std::string value) { return KeyValue(std::move(value)); };
   Section sync(keys, "sync");
-  sync.later("mode", KeyType::kChoice, fixed("every_step"), "when replicas agree: each step").later = {"diloco"};
+  sync.choose("mode", FIELD(sync.mode), {"every_step", "diloco"}, kStay,
+              "every_step: one sum per step; diloco: own steps, and a mean every H of them");
   sync.choose("reduction", FIELD(sync.reduction), {"fast", "exact"}, kStay,
               "fast: fp32 sums; exact: fixed-point sums, the same bits however the run is wired");
   sync.add("allow_mixed_kernels", FIELD(sync.allow_mixed_kernels), "", kStay,
@@ -229,15 +229,18 @@ void add_sync(std::vector<ConfigKey>& keys) {
            "inner steps that go on between a contribution and its round's update");
   sync.add("mix", FIELD(sync.mix), "", kStay, "share of the local parameters that an outer update keeps").range =
       between(0, 1);
-  sync.later("wire", KeyType::kChoice, fixed("fp32"), "form of the synchronised numbers on the wire").later = {
-      "bf16", "int8", "e3m0"};
-  sync.later("error_feedback", KeyType::kBoolean, KeyValue(false), "add what quantising lost to the next round");
+  sync.choose("wire", FIELD(sync.wire), {"fp32", "bf16", "int8", "e3m0"}, kChange,
+              "form of a round's numbers on the wire; a step's sums travel as they are");
+  sync.add("error_feedback", FIELD(sync.error_feedback), "", kChange, "add what encoding lost to the next round");
   sync.choose("inner_state", FIELD(sync.inner_state), {"keep", "average", "reset"}, kStay,
               "the inner optimiser's averages after a round");
   sync.later("requeue_lost", KeyType::kBoolean, KeyValue(false), "train the samples of lost rounds again");
-  sync.later("quorum", KeyType::kInteger, std::nullopt, "members without which a round does not advance");
-  sync.later("grace_s", KeyType::kReal, std::nullopt, "wait for late members of a round");
-  sync.later("backend", KeyType::kChoice, fixed("ring"), "how replicas add their gradients").later = {"owner", "nccl"};
+  sync.add("quorum", FIELD(sync.quorum), "members", kChange, "members without which no round is closed; 0: all");
+  sync.add("grace_s", FIELD(sync.grace_s), "s", kChange, "wait for the others once the quorum is there").range =
+      between(0, 86400);
+  sync.choose("backend", FIELD(sync.backend), {"ring", "owner"}, kChange,
+              "how replicas add up a round: parts on a ring, or each part at its owner")
+      .later = {"nccl"};
 }
 
 void add_swarm_and_files(std::vector<ConfigKey>& keys) {

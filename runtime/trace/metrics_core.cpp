@@ -57,6 +57,19 @@ void add(ByteCounts& sum, const ByteCounts& part) {
 
 }  // namespace
 
+namespace {
+
+[[nodiscard]] RunEvent event_of(const CommitRound& round) {
+  std::uint64_t tokens = 0;
+  for (const RoundShare& share : round.shares) tokens += share.token_count;
+  return {"round", compose("stage ", round.stage, " fragment ", round.round.fragment, " round ", round.round.number),
+          compose("the mean of ", round.shares.size(), " replicas over ", tokens, " tokens, ", round.tokens_lost,
+                  " tokens lost"),
+          round.step.value};
+}
+
+}  // namespace
+
 void MetricsCore::begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now) {
   live_after_ = live_after;
   written_ = written;
@@ -92,6 +105,11 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
     close_ready(out);
     return given(std::move(out));
   }
+  if (const auto* round = std::get_if<CommitRound>(&entry.body)) {
+    close_ready(out);
+    out.emplace_back(event_of(*round));
+    return given(std::move(out));
+  }
   // A run's first members come before its first step and are no disturbance; the step's time starts with the last.
   if (tokens_since_begin_ == 0) {
     begun_ = now;
@@ -122,6 +140,10 @@ void MetricsCore::apply(const JournalEntry& entry) {
   const std::uint64_t steps = view_.committed_steps();
   const std::uint64_t tokens = view_.tokens_total();
   view_.apply(entry);
+  if (const auto* round = std::get_if<CommitRound>(&entry.body); round != nullptr && round->round.fragment == 0) {
+    tokens_lost_ += round->tokens_lost;  // by a stage that lost a member's steps since its last round
+    tokens_lost_unrecorded_ += round->tokens_lost;
+  }
   if (view_.committed_steps() >= steps) return;
   const std::uint64_t lost = tokens - std::min(tokens, view_.tokens_total());
   tokens_lost_ += lost;

@@ -41,7 +41,8 @@ std::string bar(double fraction, int width) {
 
 std::string progress_legend() {
   return "step: steps applied/target | loss: nats per token before the update | lr | norm: gradient norm before "
-         "clipping | tok/s | peers: replicas per stage | sent: bytes between processes per step | eta";
+         "clipping | tok/s | peers: replicas per stage | round: ended/of the run | sent: bytes between processes per "
+         "step | eta";
 }
 
 std::string progress_line(const StepRecord& record, const ProgressStyle& style) {
@@ -58,6 +59,9 @@ std::string progress_line(const StepRecord& record, const ProgressStyle& style) 
       << (record.step_ms > 0 ? 1000.0 * static_cast<double>(record.tokens) / record.step_ms : 0.0) << " tok/s";
   out << "  peers ";
   for (std::size_t i = 0; i < record.replicas.size(); ++i) out << (i == 0 ? "" : "+") << record.replicas[i];
+  if (style.steps_per_round > 0) {
+    out << "  round " << applied / style.steps_per_round << '/' << style.steps_target / style.steps_per_round;
+  }
   out << "  sent " << human_bytes(b.activation + b.gradient + b.reduce + b.state + b.control);
   if (style.steps_target > applied) {
     out << "  eta " << human_seconds(static_cast<double>(style.steps_target - applied) * record.step_ms / 1000.0);

@@ -220,7 +220,7 @@ Result<int> run_single(const SingleOptions& options) {
   auto writer = open_writer(directory, *parts);
   if (!writer) return writer.failure();
   const std::uint64_t steps_target = options.stop_at_step.value_or(parts->config.run.steps);
-  auto recorder = SingleRecorder::open({directory.metrics(), make_progress(steps_target, parts->config.log.every)});
+  auto recorder = SingleRecorder::open({directory.metrics(), make_progress(steps_target, parts->config)});
   if (!recorder) return recorder.failure();
   say("computing with ", kernel_fingerprint(parts->config.run.threads));
   SingleRun run(std::move(*parts), std::move(*writer), std::move(*recorder), steps_target);

@@ -75,6 +75,11 @@ Failure become_single(const TrainOptions& options, const ChosenRun& chosen) {
 Result<int> run_train(const TrainOptions& options) {
   const auto chosen = choose_run(options.run, surroundings_here());
   if (!chosen) return chosen.failure();
+  if (options.is_single && chosen->config.sync.mode == SyncMode::kDiloco) {
+    return fail(Error::kUsage,
+                "--single trains one copy of the model, and sync.mode = \"diloco\" needs several; set "
+                "sync.mode=every_step for the reference");
+  }
   if (const auto tokens = open_tokens(chosen->config.data, chosen->config.model.context); !tokens)
     return tokens.failure();
   const RunDirectory run{chosen->directory};
