@@ -51,7 +51,7 @@ void quieten_log() {
 Config config_of(const SwarmShape& shape) {
   Config config;
   config.run.steps = shape.steps;
-  config.model.layers = static_cast<int>(shape.stages);
+  config.model.layers = std::max(static_cast<int>(shape.stages), shape.sync.fragments);
   config.batch.sequences = static_cast<int>(shape.microbatches);
   config.batch.microbatch = 1;
   config.pipeline.stages = static_cast<int>(shape.stages);
@@ -60,6 +60,7 @@ Config config_of(const SwarmShape& shape) {
   config.pipeline.routing = shape.routing;
   config.optim.warmup_steps = 0;
   config.optim.decay_steps = shape.steps;
+  config.sync = shape.sync;
   config.sync.reduction = Reduction::kExact;
   config.checkpoint.every = shape.checkpoint_every;
   return config;
@@ -125,9 +126,8 @@ void keep_shard(SwarmRecord& record, const RouterActor& mail, const SaveShard& s
   caf::anon_send(mail, Letter{{}, to_supervisor(), CheckpointSaved{shard.branch, shard.step, "kept", 1, 0}});
 }
 
-// All stages of the fake model have the same weights.
 void give_state(const SwarmRecord& record, const RouterActor& mail, const FetchState& wanted) {
-  const auto saved = record.saved.find({wanted.step, StageId{0}});
+  const auto saved = record.saved.find({wanted.step, record.stage_of.at(wanted.replica)});
   const Address to = to_stage({}, wanted.replica);
   if (saved == record.saved.end()) {
     return caf::anon_send(mail, Letter{{}, to, StateUnavailable{wanted.replica, wanted.step, "never saved"}});
@@ -232,6 +232,9 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
     core.return_within = core.detector.dead_after;
   }
   core.policy = CommitPolicy{0, [](std::uint64_t) { return 0.5; }};
+  if (shape_.sync.mode == SyncMode::kDiloco) {
+    core.rounds_due = [plan = RoundSchedule(shape_.sync)](std::uint64_t version) { return plan.due_at(version); };
+  }
   core.config_toml = write_config(config_);
   settings.journal = std::make_shared<CrashingJournal>(journal_, crash_);
   settings.router = mail;
@@ -240,6 +243,10 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   };
   settings.start_group = [this, mail](const StartGroup& start) {
     SyncGroupSettings group{{kRunOfSimulation, term_, start.stage, start.group, shape_.microbatches}, mail};
+    if (shape_.sync.mode == SyncMode::kDiloco) {
+      group.core.keeps_sums_apart = true;
+      group.rounds = RoundGroupConfig{kRunOfSimulation, term_, start.stage, start.group, shape_.sync};
+    }
     auto actor = caf::actor_cast<caf::actor>(clockwork_.system().spawn(sync_group, std::move(group)));
     children_[compose("sync_group/", start.stage)] = actor;
     return actor;
@@ -311,11 +318,12 @@ StageActor SimulatedSwarm::start_stage(const std::string& name, const RouterActo
   settings.router = mail;
   settings.note = notes_.at(name);
   settings.make_executor = [this, name, order] {
-    const FakeShape shape{order.stage.value, shape_.stages, shape_.microbatches, DType::kInt64};
+    const FakeShape shape{order.stage.value, shape_.stages, shape_.microbatches, DType::kInt64, shape_.sync};
     auto executor = std::make_unique<FakeExecutor>(shape);
     set_trap(name, order, *executor);
     return executor;
   };
+  record_->stage_of[order.replica] = order.stage;
   auto actor = clockwork_.system().spawn(stage, std::move(settings));
   Process& process = processes_.at(name);
   process.stages.push_back(caf::actor_cast<caf::actor>(actor));

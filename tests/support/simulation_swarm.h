@@ -51,6 +51,7 @@ struct SwarmShape {
   Routing routing = Routing::kIwrr;
   LetterFilter filter;  // of every router
   std::optional<SwarmPoison> poison{};
+  SyncConfig sync{};  // rounds, with mode = diloco
 };
 
 struct SwarmEnd {
@@ -65,6 +66,7 @@ struct SwarmRecord {
   std::vector<ReplicaReport> reports;
   std::vector<StepRecord> lines;                                                 // of metrics.jsonl
   std::map<std::pair<std::uint64_t, StageId>, std::vector<std::int64_t>> saved;  // (steps applied, stage) -> weights
+  std::map<Incarnation, StageId> stage_of;                                       // of every replica that was started
 
   [[nodiscard]] std::vector<std::string> reasons_of(const std::string& event) const;
 };

@@ -2,10 +2,13 @@
 #include "tests/support/simulation_verdict.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "runtime/base/compose.h"
 #include "runtime/cluster/view.h"
+#include "runtime/sync/round_plan.h"
 #include "runtime/sync/sync_group_verdict.h"
 #include "tests/support/fake_executor.h"
 
@@ -36,6 +39,19 @@ void check_stage(const StageCommit& stage, const Commit& commit, const View& vie
     const bool is_member = view.stage_of(manifest.member) == stage.stage;
     if (!is_member) found.push_back(compose("S-4: ", where, "replica ", manifest.member, " is not in the view"));
   }
+}
+
+// Whether this is the commit of a step that began before the rounds due at its start were agreed.
+[[nodiscard]] bool commit_needs_rounds(const JournalEntry& entry, const View& after, const RoundSchedule& schedule,
+                                       std::uint32_t stages) {
+  if (!std::holds_alternative<Commit>(entry.body)) return false;
+  const std::uint64_t begun_at = after.committed_steps() - 1;
+  for (const RoundId& round : schedule.due_at(begun_at)) {
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
+      if (round.number != 0 && !after.has_round(StageId{stage}, round, begun_at)) return true;
+    }
+  }
+  return false;
 }
 
 void check_commit(const Commit& commit, const View& view, const SwarmShape& shape, Violations& found) {
@@ -101,6 +117,94 @@ std::vector<std::string> weight_violations(const SimulatedSwarm& swarm) {
   return found;
 }
 
+namespace {
+
+// Tokens per step of each member of a stage, as the commits of a branch give them.
+class TokenBook {
+ public:
+  void begin(std::uint64_t version) { tokens_.clear(), joined_.clear(), start_ = version; }
+  void add(const AddReplica& added) { joined_[added.replica] = added.version; }
+  void add(const Commit& commit) {
+    for (const StageCommit& stage : commit.stages) {
+      for (const MemberManifest& manifest : stage.manifests) {
+        for (const ManifestEntry& entry : manifest.entries) {
+          tokens_[{stage.stage, manifest.member}][commit.step.value] += entry.token_count;
+        }
+      }
+    }
+  }
+  // In the steps from..to-1 that the member was there for.
+  [[nodiscard]] std::uint64_t of(StageId stage, Incarnation member, std::uint64_t from, std::uint64_t to) const {
+    const auto found = tokens_.find({stage, member});
+    if (found == tokens_.end()) return 0;
+    std::uint64_t sum = 0;
+    for (const auto& [step, tokens] : found->second) sum += step >= from && step < to ? tokens : 0;
+    return sum;
+  }
+  [[nodiscard]] std::uint64_t of(StageId stage, std::uint64_t from, std::uint64_t to) const {
+    std::uint64_t sum = 0;
+    for (const auto& [key, steps] : tokens_) sum += key.first == stage ? of(stage, key.second, from, to) : 0;
+    return sum;
+  }
+  [[nodiscard]] std::uint64_t start() const { return start_; }
+  [[nodiscard]] std::uint64_t joined(Incarnation member) const { return joined_.at(member); }
+
+ private:
+  std::map<std::pair<StageId, Incarnation>, std::map<std::uint64_t, std::uint64_t>> tokens_;
+  std::map<Incarnation, std::uint64_t> joined_;
+  std::uint64_t start_ = 0;
+};
+
+void check_round(const CommitRound& round, const TokenBook& book, const RoundSchedule& schedule, const View& view,
+                 Violations& found) {
+  const std::string where = describe({{}, {}, {}, round}) + ": ";
+  const RoundId before{round.round.fragment, round.round.number - 1};
+  const std::uint64_t last = before.number == 0 ? 0 : schedule.contribution_version(before);
+  const std::uint64_t from = std::max(last, book.start());
+  std::uint64_t merged = 0;
+  for (const RoundShare& share : round.shares) {
+    merged += share.token_count;
+    if (view.stage_of(share.member) != round.stage) found.push_back(compose("S-4: ", where, "a share of a stranger"));
+    const std::uint64_t trained =
+        book.of(round.stage, share.member, std::max(from, book.joined(share.member)), round.step.value);
+    if (share.token_count == trained) continue;
+    found.push_back(compose(where, "replica ", share.member, " counts ", share.token_count, " tokens, not ", trained));
+  }
+  const std::uint64_t committed = book.of(round.stage, from, round.step.value);
+  if (merged + round.tokens_lost == committed) return;
+  found.push_back(compose(where, merged, " tokens merged, ", round.tokens_lost, " lost, ", committed, " committed"));
+}
+
+}  // namespace
+
+std::vector<std::string> round_violations(const SimulatedSwarm& swarm) {
+  Violations found;
+  View view;
+  TokenBook book;
+  const RoundSchedule schedule(swarm.shape().sync);
+  for (const JournalEntry& entry : swarm.journal()) {
+    const auto* round = std::get_if<CommitRound>(&entry.body);
+    if (round != nullptr) check_round(*round, book, schedule, view, found);
+    const Branch before = view.branch();
+    view.apply(entry);
+    if (view.branch() != before || entry.position.value == 1) book.begin(view.committed_steps());
+    if (const auto* added = std::get_if<AddReplica>(&entry.body)) book.add(*added);
+    if (const auto* commit = std::get_if<Commit>(&entry.body)) book.add(*commit);
+    if (commit_needs_rounds(entry, view, schedule, swarm.shape().stages)) {
+      found.push_back(compose(describe(entry), ": a round that was due before it is not agreed"));
+    }
+  }
+  std::map<std::tuple<Branch, StepId, StageId>, std::uint64_t> digests;
+  for (const ReplicaReport& report : swarm.record().reports) {
+    const auto [known, is_first] =
+        digests.emplace(std::tuple{report.branch, report.step, report.stage}, report.state_digest);
+    if (known->second != report.state_digest) {
+      found.push_back(compose("S-3: replica ", report.replica, " of stage ", report.stage, " in step ", report.step));
+    }
+  }
+  return found;
+}
+
 std::vector<std::string> number_violations(const SimulatedSwarm& swarm) {
   Violations found;
   std::set<Incarnation> given;
@@ -139,7 +243,10 @@ namespace {
 
 [[nodiscard]] Violations safety_violations(const SimulatedSwarm& swarm) {
   Violations all = journal_violations(swarm);
-  for (auto& violation : weight_violations(swarm)) all.push_back(std::move(violation));
+  const bool has_rounds = swarm.shape().sync.mode == SyncMode::kDiloco;
+  for (auto& violation : has_rounds ? round_violations(swarm) : weight_violations(swarm)) {
+    all.push_back(std::move(violation));
+  }
   for (auto& violation : number_violations(swarm)) all.push_back(std::move(violation));
   for (auto& violation : line_violations(swarm)) all.push_back(std::move(violation));
   return all;

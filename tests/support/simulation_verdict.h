@@ -28,6 +28,10 @@ struct SimulationReference {
 // S-3 and S-5: every replica's state after every step, and the saved weights, are the reference's.
 [[nodiscard]] std::vector<std::string> weight_violations(const SimulatedSwarm& swarm);
 
+// sync.mode = diloco: every round's shares are the tokens that the journal's manifests give its members since the last
+// one, and with the lost ones they are the stage's; members report equal agreed states.
+[[nodiscard]] std::vector<std::string> round_violations(const SimulatedSwarm& swarm);
+
 // No number of an actor, a step of a branch or a term is given twice (P-4).
 [[nodiscard]] std::vector<std::string> number_violations(const SimulatedSwarm& swarm);
 // metrics.jsonl has a line for each commit of the journal, in its order.

@@ -1,0 +1,62 @@
+// sync.mode = diloco under faults: steps are committed once, every round is the mean of what its entry names, members
+// agree, and the run ends.
+#include <gtest/gtest.h>
+
+#include "runtime/base/compose.h"
+#include "tests/simulation/faults.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kSeeds = 100;
+constexpr std::uint64_t kSalt = 9;
+
+[[nodiscard]] SwarmShape diloco_shape(Chance& chance) {
+  const std::uint32_t checkpoint_every = chance.below(2) == 0 ? 0 : 4;
+  SwarmShape shape = shape_of(1 + static_cast<std::uint32_t>(chance.below(2)),
+                              2 + static_cast<std::uint32_t>(chance.below(2)), checkpoint_every);
+  shape.steps = 12;
+  shape.sync.mode = SyncMode::kDiloco;
+  shape.sync.H = 2 + chance.below(3);
+  shape.sync.fragments = 1 + static_cast<int>(chance.below(2));
+  shape.sync.outer_update = static_cast<OuterUpdate>(chance.below(3));
+  if (shape.sync.outer_update == OuterUpdate::kWait) shape.sync.overlap = chance.below(shape.sync.H);
+  return shape;
+}
+
+TEST(Rounds, AnUndisturbedRunAgreesOnEveryRound) {
+  for_each_seed(kSeeds, [](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    SimulatedSwarm swarm(diloco_shape(chance), seed);
+    swarm.run();
+    EXPECT_EQ(violations(swarm), "");
+    std::size_t rounds = 0;
+    for (const JournalEntry& entry : swarm.journal()) {
+      const auto* round = std::get_if<CommitRound>(&entry.body);
+      if (round == nullptr) continue;
+      ++rounds;
+      EXPECT_EQ(round->tokens_lost, 0U);
+    }
+    EXPECT_GT(rounds, 0U);
+  });
+}
+
+TEST(Rounds, FaultsAtAnyMomentHarmNone) {
+  for_each_seed(kSeeds, [](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    SwarmShape shape = diloco_shape(chance);
+    const LetterWatch watch;
+    shape.filter = watch.filter();
+    SimulatedSwarm swarm(shape, seed);
+    std::string story;
+    for (std::uint64_t fault = 1 + chance.below(3); fault > 0; --fault) {
+      if (!run_to_moment(swarm, watch, chance, story)) break;
+      story += inflict_any(swarm, chance) + "; ";
+    }
+    swarm.run();
+    EXPECT_EQ(violations_but_for_the_end(swarm), "") << story;
+  });
+}
+
+}  // namespace
+}  // namespace shoal
