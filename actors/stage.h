@@ -12,7 +12,7 @@
 
 #include "messages/actor_types.h"
 #include "runtime/base/config.h"
-#include "runtime/pipeline/replica.h"
+#include "runtime/pipeline/replica/replica.h"
 #include "runtime/pipeline/stage_executor.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/high_water.h"

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "messages/actor_types.h"
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 #include "runtime/storage/journal.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "launch/processes/run_directory.h"
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 #include "runtime/storage/checkpoint_reader.h"
 
 namespace shoal {

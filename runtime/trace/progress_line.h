@@ -12,9 +12,9 @@ namespace shoal {
 
 struct ProgressStyle {
   std::uint64_t steps_target = 0;
-  std::uint64_t steps_per_round = 0;  // sync.H; 0: replicas agree at every step
   int columns = 100;                  // of the terminal
   bool is_terminal = false;           // a bar only there
+  std::uint64_t steps_per_round = 0;  // sync.H; 0: replicas agree at every step
 };
 
 // One legend before the first line.

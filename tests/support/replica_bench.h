@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/pipeline/replica.h"
+#include "runtime/pipeline/replica/replica.h"
 #include "tests/support/fake_executor.h"
 
 namespace shoal {

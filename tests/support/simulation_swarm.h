@@ -20,7 +20,7 @@
 
 #include "actors/router.h"
 #include "runtime/base/config.h"
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 #include "runtime/storage/journal.h"
 #include "runtime/trace/step_record.h"
 #include "runtime/trace/work_note.h"

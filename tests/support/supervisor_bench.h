@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 namespace shoal {
 

@@ -137,7 +137,8 @@ TEST(ConfigFile, TextThatIsNotTomlIsRefusedWithItsLine) {
 TEST(ConfigFile, WhatIsNotInThisVersionIsAcceptedOnlyWhereItMeansTheSame) {
   EXPECT_TRUE(
       parse_config("[sync]\nmode = \"every_step\"\nbackend = \"ring\"\n[pipeline]\nactivations = \"fp32\"\n", "").ok());
-  EXPECT_THAT(refusal("[sync]\nmode = \"diloco\"\n"), HasSubstr("not in this version"));
+  EXPECT_THAT(refusal("[sync]\nbackend = \"nccl\"\n"), HasSubstr("not in this version"));
+  EXPECT_THAT(refusal("[sync]\nrequeue_lost = true\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[sync]\ninner_state = \"average\"\n"),
               AllOf(HasSubstr("run.toml:2"), HasSubstr("not in this version")));
   EXPECT_THAT(refusal("[pipeline]\nactivations = \"int8\"\n"), HasSubstr("not in this version"));

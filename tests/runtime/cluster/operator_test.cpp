@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 namespace shoal {
 namespace {

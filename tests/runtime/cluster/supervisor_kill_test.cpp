@@ -8,7 +8,7 @@
 #include <set>
 
 #include "runtime/base/compose.h"
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 #include "tests/support/crashing_journal.h"
 
 namespace shoal {

@@ -1,5 +1,5 @@
 // SupervisorCore with a journal that only lasts as long as the test: start, commits, losses and every way to end.
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 #include <gtest/gtest.h>
 

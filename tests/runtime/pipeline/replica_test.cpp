@@ -1,5 +1,5 @@
 // One replica, rule by rule: data, ledger and orders. Its life, applies and reports: replica_life_test.cpp.
-#include "runtime/pipeline/replica.h"
+#include "runtime/pipeline/replica/replica.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Turns of the core: every call collects its effects, and time goes to what the replica does when the call returns.
-#include "runtime/pipeline/replica.h"
+#include "runtime/pipeline/replica/replica.h"
 
 #include <algorithm>
 #include <utility>

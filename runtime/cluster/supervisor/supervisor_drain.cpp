@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "runtime/base/compose.h"
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 namespace shoal {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "runtime/base/check.h"
-#include "runtime/pipeline/replica.h"
+#include "runtime/pipeline/replica/replica.h"
 
 namespace shoal {
 namespace {

@@ -1,5 +1,5 @@
 // Signs of life and their absence: heartbeats, broken links, processes that do not reach each other.
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "runtime/base/compose.h"
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 namespace shoal {
 

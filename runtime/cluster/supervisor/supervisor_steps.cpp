@@ -1,5 +1,5 @@
 // Votes, commits, checkpoints, and the end of a run.
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 #include <algorithm>
 #include <utility>

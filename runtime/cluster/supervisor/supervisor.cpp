@@ -1,5 +1,5 @@
 // The supervisor's frame: start, journal, numbers, restarts of its own actors, ticks, and what it says of itself.
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // Who is in, who serves what, and what becomes of the lost.
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 #include <algorithm>
 #include <tuple>

@@ -27,7 +27,7 @@
 #include "runtime/cluster/recovery/poison.h"
 #include "runtime/cluster/recovery/replacement.h"
 #include "runtime/cluster/restart_budget.h"
-#include "runtime/cluster/supervisor_effects.h"
+#include "runtime/cluster/supervisor/supervisor_effects.h"
 #include "runtime/cluster/view.h"
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/failure_detector.h"

@@ -1,5 +1,5 @@
 // Replicas that join while the run trains: where they start, when they are added, what is held for them (P-25 .. P-27).
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 #include <algorithm>
 #include <tuple>

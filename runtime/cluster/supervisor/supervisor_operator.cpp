@@ -5,7 +5,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/cluster/operate/actor_list.h"
 #include "runtime/cluster/operate/operator_words.h"
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 namespace shoal {
 

@@ -1,6 +1,6 @@
 // What ends whoever computes it is left out of its step: the entry first, then whatever the loss brings about.
 #include "runtime/base/compose.h"
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 namespace shoal {
 

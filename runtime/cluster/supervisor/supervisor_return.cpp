@@ -7,7 +7,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/restart_policy.h"
-#include "runtime/cluster/supervisor.h"
+#include "runtime/cluster/supervisor/supervisor.h"
 
 namespace shoal {
 

@@ -4,7 +4,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
-#include "runtime/pipeline/replica.h"
+#include "runtime/pipeline/replica/replica.h"
 
 namespace shoal {
 

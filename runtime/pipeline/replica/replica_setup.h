@@ -1,0 +1,68 @@
+// What a replica's core is given and what it asks for: its setup, its effects and its counters, as values.
+//
+// Effects are performed in order; a RunJob is the last of its list, and its result comes before any other call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "messages/letter.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/config.h"
+#include "runtime/pipeline/replica_job.h"
+#include "runtime/pipeline/schedule.h"
+#include "runtime/sync/reduction.h"
+
+namespace shoal {
+
+struct ReplicaSetup {
+  RunId run;
+  Branch branch;
+  Term term;
+  StageId stage;
+  std::uint32_t stage_count = 1;
+  Incarnation self;
+  ProcessIncarnation process;
+  std::uint64_t version = 0;         // steps applied of the state it starts with
+  std::uint64_t optimizer_step = 0;  // updates applied of that state
+  std::uint64_t tokens_total = 0;    // trained on so far, for checkpoints
+  std::uint32_t microbatch_count = 1;
+  Schedule schedule = Schedule::k1f1b;
+  bool from_checkpoint = false;           // fetch the state of `version` from storage first
+  Incarnation donor{};                    // or copy that of this replica; 0: nobody
+  std::optional<TensorBlob> image;        // a state to load at the start
+  std::vector<std::string> tensor_names;  // of the stage's weights, for that fetch
+  std::optional<SyncConfig> rounds;       // sync.mode = diloco: own sums between rounds
+  double clip_norm = 0;                   // of an own sum; 0: off
+  std::size_t bucket_bytes = kBucketBytes;
+};
+
+enum class Phase : std::uint8_t { kOpen, kFrozen, kReduced };
+
+struct SendLetter {
+  Letter letter;  // the router fills to.process for stages and storage
+};
+struct RunJob {
+  Job job;
+};
+struct End {
+  std::string reason;
+};
+using Effect = std::variant<SendLetter, RunJob, End>;
+using Effects = std::vector<Effect>;
+
+struct ReplicaCounters {
+  std::array<std::uint64_t, 8> refusals{};  // by RefusalReason
+  std::uint64_t dropped_answers = 0;        // that the ledger or the fence turned away; Forwards of what is quarantined
+  std::uint64_t stale_orders = 0;           // of a lower epoch, step, branch or term
+  std::uint64_t repeated_forwards = 0;
+};
+
+inline constexpr Duration kStateRetry = std::chrono::seconds(5);  // until StateImage or StateUnavailable comes
+inline constexpr Duration kReadyRetry = std::chrono::seconds(2);  // StageReady, until the own Add was read
+
+}  // namespace shoal
