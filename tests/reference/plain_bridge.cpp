@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -67,6 +68,7 @@ plain::Recipe recipe_of(const Config& config, std::size_t workers) {
 }
 
 plain::Gradient model_gradient(const Config& config, const plain::Tensors& weights, const MicrobatchWork& work) {
+  if (at::get_num_threads() != config.run.threads) at::set_num_threads(config.run.threads);
   const StagePlan plan = whole_model(config.model);
   WeightMap by_name;
   std::vector<at::Tensor> variables;

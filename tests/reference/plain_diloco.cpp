@@ -100,6 +100,8 @@ void Diloco::update(Worker& worker, const Tensors& gradient) {
     auto& v = worker.exp_avg_sq[name];
     const int t = ++worker.updates[name];
     const double decay = recipe_.decays(name) ? recipe_.weight_decay : 0;
+    const double correction1 = 1 - std::pow(recipe_.beta1, t);
+    const double correction2 = 1 - std::pow(recipe_.beta2, t);
     for (std::size_t i = 0; i < g.size(); ++i) {
       weights[i] -= rate * decay * weights[i];
       if (!recipe_.uses_adamw) {
@@ -108,9 +110,7 @@ void Diloco::update(Worker& worker, const Tensors& gradient) {
       }
       m[i] = recipe_.beta1 * m[i] + (1 - recipe_.beta1) * g[i];
       v[i] = recipe_.beta2 * v[i] + (1 - recipe_.beta2) * g[i] * g[i];
-      const double m_hat = m[i] / (1 - std::pow(recipe_.beta1, t));
-      const double v_hat = v[i] / (1 - std::pow(recipe_.beta2, t));
-      weights[i] -= rate * m_hat / (std::sqrt(v_hat) + recipe_.eps);
+      weights[i] -= rate * (m[i] / correction1) / (std::sqrt(v[i] / correction2) + recipe_.eps);
     }
   }
 }
