@@ -4,11 +4,13 @@
 // Adam makes steps of it that no two computations share, and nothing could be compared to 1e-6.
 #include <algorithm>
 #include <functional>
+#include <random>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "runtime/base/config_file.h"
 #include "tests/reference/plain_bridge.h"
 #include "tests/reference/plain_diloco.h"
 #include "tests/reference/worker_group.h"
@@ -236,6 +238,38 @@ TEST(Diloco, ThatKeepsAllOfTheLocalParametersIsNoCommunication) {
   EXPECT_EQ(train(config, 2).second.locals, train(alone, 2).second.locals);
   config.sync.mix = 0.9;
   EXPECT_NE(train(config, 2).second.locals, train(alone, 2).second.locals) << "the control";
+}
+
+TEST(Diloco, GoesOnFromImagesBitForBitWhateverTheSettings) {
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto below = [&](int end) { return std::uniform_int_distribution<int>(0, end - 1)(random); };
+  for (int trial = 0; trial < 4; ++trial) {
+    Config config = diloco_config();
+    config.sync.H = static_cast<std::uint64_t>(2 + below(4));
+    config.sync.fragments = 1 + below(3);
+    config.sync.outer_update = static_cast<OuterUpdate>(below(3));
+    config.sync.eager_variant = static_cast<EagerVariant>(below(2));
+    config.sync.pattern = static_cast<FragmentPattern>(below(2));
+    config.sync.inner_state = below(2) == 0 ? InnerState::kKeep : InnerState::kReset;
+    config.sync.mix = 0.5 * below(2);
+    config.sync.outer_warmup = static_cast<std::uint64_t>(below(2));
+    if (config.sync.outer_update == OuterUpdate::kWait) config.sync.overlap = static_cast<std::uint64_t>(below(2));
+    SCOPED_TRACE(write_config(config));
+    WorkerGroup undisturbed(config, 2, works(config));
+    WorkerGroup replaced(config, 2, works(config));
+    while (undisturbed.version() < 11) {  // no multiple of any H: the last fragment is between rounds
+      undisturbed.step();
+      replaced.step();
+      if (below(3) == 0) replaced.replace_executors();
+    }
+    for (const std::size_t worker : {0U, 1U}) {
+      ASSERT_EQ(undisturbed.executor(worker).state_image(), replaced.executor(worker).state_image());
+    }
+    (void)replaced.executor(0).restart_from_outer();  // the control: a state that was not kept shows
+    ASSERT_NE(undisturbed.executor(0).state_image(), replaced.executor(0).state_image());
+  }
 }
 
 }  // namespace

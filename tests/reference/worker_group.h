@@ -49,9 +49,7 @@ class WorkerGroup {
   WorkerGroup(Config config, std::size_t workers, WorkOf work_of)
       : config_(std::move(config)), schedule_(config_.sync), work_of_(std::move(work_of)), workers_(workers) {
     for (Worker& worker : workers_) {
-      auto executor = make_stage_executor({config_, StageId{0}, 1, "cpu"});
-      CHECK(executor.ok(), executor.ok() ? "" : executor.failure().message);
-      worker.executor = std::move(*executor);
+      worker.executor = make_executor();
       worker.tokens.resize(static_cast<std::size_t>(config_.sync.fragments));
     }
   }
@@ -70,6 +68,15 @@ class WorkerGroup {
     for (const auto& [fragment, round] : schedule_.due_at(version_)) {
       const bool is_newest = newest_[fragment].number == round;
       apply(round == 0 ? Round{} : is_newest ? newest_[fragment] : before[fragment], newest_[fragment], fragment);
+    }
+  }
+
+  // Every worker goes on with another executor that was given the image of its state.
+  void replace_executors() {
+    for (Worker& worker : workers_) {
+      const TensorBlob image = worker.executor->state_image();
+      worker.executor = make_executor();
+      CHECK(worker.executor->load_state(image).ok(), "an image of its own");
     }
   }
 
@@ -93,6 +100,12 @@ class WorkerGroup {
     std::vector<double> weights;
     double total = 0;
   };
+
+  [[nodiscard]] std::unique_ptr<StageExecutor> make_executor() const {
+    auto executor = make_stage_executor({config_, StageId{0}, 1, "cpu"});
+    CHECK(executor.ok(), executor.ok() ? "" : executor.failure().message);
+    return std::move(*executor);
+  }
 
   void train(Worker& worker, std::size_t index) {
     std::uint64_t tokens = 0;
