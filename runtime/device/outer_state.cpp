@@ -51,6 +51,7 @@ OuterState::OuterState(const FlatLayout& layout, const SyncConfig& sync, const F
       own_outer_(is_eager(sync, EagerVariant::kPaper) ? layout.size : 0),
       own_momentum_(is_eager(sync, EagerVariant::kPaper) ? layout.size : 0),
       contribution_(keeps_contribution(sync) ? layout.size : 0),
+      digests_(fragments_.size()),
       gradient_(largest(layout)),
       scratch_(largest(layout)) {
   start_missing(parts(), weights);
@@ -106,6 +107,7 @@ std::uint64_t OuterState::apply(const RoundUpdate& update, FlatBuffer<float>& we
   CHECK(!has_mean || (update.mean.dtype == DType::kFloat32 &&
                       update.mean.element_count() == static_cast<std::int64_t>(carried.element_count)),
         "a mean of the fragment's type and size");
+  digests_[update.fragment].reset();
   std::span<const float> rest;
   if (has_mean) rest = {update.mean.as<float>(), carried.element_count};
   for (const std::size_t index : carried.tensors) {
@@ -165,13 +167,16 @@ std::uint64_t OuterState::digest() const {
 }
 
 std::uint64_t OuterState::digest(std::uint32_t fragment) const {
+  std::optional<std::uint64_t>& known = digests_.at(fragment);
+  if (known) return *known;
   Digest digest;
   for (const FlatBuffer<float>* buffer : {&outer_, &momentum_}) {
     for (const std::size_t index : fragments_.at(fragment).tensors) {
       digest.add(std::as_bytes(buffer->of(layout_.tensors[index])));
     }
   }
-  return digest.value();
+  known = digest.value();
+  return *known;
 }
 
 template <class Value, class Self>
@@ -196,6 +201,7 @@ std::set<std::string> OuterState::parts() const {
 }
 
 void OuterState::start_missing(const std::set<std::string>& missing, const FlatBuffer<float>& weights) {
+  digests_.assign(fragments_.size(), std::nullopt);
   if (missing.contains(kOuter)) copy(weights.all(), outer_.all());
   if (missing.contains(kMomentum)) momentum_.clear();
   if (missing.contains(kStart)) copy(outer_.all(), start_.all());

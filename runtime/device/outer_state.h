@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -54,7 +55,8 @@ class OuterState {
   // What an image holds of this, under "outer.<name>" (G), "outer.momentum.<name>" (B) and further names.
   void add_fields(StateFields& fields);
   void add_fields(ConstStateFields& fields) const;
-  // All parts may lack in an image: those that do start anew, G at `weights`, the others as they follow from G.
+  // After an image was read into the fields, of which it may lack any part: those start anew, G at `weights`, the
+  // others as they follow from G.
   [[nodiscard]] std::set<std::string> parts() const;
   void start_missing(const std::set<std::string>& missing, const FlatBuffer<float>& weights);
 
@@ -77,8 +79,10 @@ class OuterState {
   FlatBuffer<float> own_outer_;  // eager, paper: this worker's pair; its outer part is P
   FlatBuffer<float> own_momentum_;
   FlatBuffer<float> contribution_;  // eager, delayed, overlap: what was contributed last
-  std::vector<float> gradient_;     // scratch of one tensor
-  std::vector<float> scratch_;      // of one tensor: a mean of zeros, then a copy of its momentum
+  // By fragment, of what changes only with a round: it is asked for after every step.
+  mutable std::vector<std::optional<std::uint64_t>> digests_;
+  std::vector<float> gradient_;  // scratch of one tensor
+  std::vector<float> scratch_;   // of one tensor: a mean of zeros, then a copy of its momentum
 };
 
 }  // namespace shoal

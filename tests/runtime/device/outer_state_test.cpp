@@ -148,6 +148,7 @@ TEST(OuterState, AnImageContinuesTheRunBitForBitInEveryVariant) {
     resumed.sync();  // its own past must not show
     ASSERT_TRUE(resumed.executor().load_state(whole.executor().state_image()).ok());
     EXPECT_EQ(whole.state(), resumed.state());
+    EXPECT_EQ(whole.executor().state_digest(), resumed.executor().state_digest());
     whole.train(2);
     resumed.train(2);
     EXPECT_EQ(whole.sync(), resumed.sync());
