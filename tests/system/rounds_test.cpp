@@ -1,0 +1,115 @@
+// sync.mode = diloco by real processes: rounds are agreed while the run trains, who is killed is replaced from the
+// outer state of its peers, and what was merged and what was lost is all that was committed.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/storage/journal.h"
+#include "tests/support/process_scene.h"
+
+namespace shoal {
+namespace {
+
+SmallRun diloco_run(int steps, std::vector<std::string> more = {}) {
+  SmallRun small{2, 2, steps, {"sync.mode=diloco", "sync.H=5", "pipeline.routing=static"}};
+  small.sets.insert(small.sets.end(), more.begin(), more.end());
+  return small;
+}
+
+std::vector<CommitRound> rounds_of(const ProcessScene& scene, const std::string& name) {
+  auto journal = open_journal(scene.run(name) / "journal.db");
+  EXPECT_TRUE(journal.ok());
+  if (!journal.ok()) return {};
+  auto entries = (*journal)->load(JournalPosition{}, (*journal)->last_position().value);
+  EXPECT_TRUE(entries.ok());
+  std::vector<CommitRound> rounds;
+  if (!entries.ok()) return rounds;
+  for (const JournalEntry& entry : *entries) {
+    if (const auto* round = std::get_if<CommitRound>(&entry.body)) rounds.push_back(*round);
+  }
+  return rounds;
+}
+
+std::uint64_t merged_tokens(const std::vector<CommitRound>& rounds, StageId stage) {
+  std::uint64_t tokens = 0;
+  for (const CommitRound& round : rounds) {
+    if (round.stage != stage || round.round.fragment != 0) continue;
+    for (const RoundShare& share : round.shares) tokens += share.token_count;
+  }
+  return tokens;
+}
+
+// Of the first round, in which nobody was killed: its five steps.
+std::uint64_t tokens_of_a_step(const std::vector<CommitRound>& rounds) {
+  std::uint64_t tokens = 0;
+  for (const RoundShare& share : rounds.front().shares) tokens += share.token_count;
+  return tokens / 5;
+}
+
+std::uint64_t lost_tokens(const std::vector<CommitRound>& rounds, StageId stage) {
+  std::uint64_t tokens = 0;
+  for (const CommitRound& round : rounds) {
+    if (round.stage == stage && round.round.fragment == 0) tokens += round.tokens_lost;
+  }
+  return tokens;
+}
+
+TEST(Rounds, TwoRunsOfTheSameSettingsEndWithTheSameBits) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", diloco_run(20))), 0);
+  ASSERT_EQ(scene.run_to_end(train(scene, "again", diloco_run(20))), 0);
+  ASSERT_EQ(scene.run_to_end(train(scene, "other", diloco_run(20, {"sync.outer_lr=0.5"}))), 0);
+  EXPECT_EQ(scene.records().weights(), scene.records("again").weights());
+  EXPECT_NE(scene.records().weights(), scene.records("other").weights());  // the outer step does something
+  const auto rounds = rounds_of(scene, "run");
+  EXPECT_EQ(rounds.size(), 8U);  // four of each stage
+  for (const CommitRound& round : rounds) EXPECT_EQ(round.shares.size(), 2U);
+}
+
+TEST(Rounds, WhoIsKilledComesBackFromTheOuterStateAndNoTokenIsUnaccountedFor) {
+  ProcessScene scene;
+  constexpr int kSteps = 300;
+  Program& program = scene.start(train(scene, "run", diloco_run(kSteps, {"checkpoint.every=50"})));
+  ASSERT_TRUE(scene.wait_for_steps(12));
+  for (const std::string node : {"node1", "node4"}) {
+    const auto workers = named_like(named_like(scene.processes(), "shoal-worker node"), "--name " + node + " ");
+    ASSERT_EQ(workers.size(), 1U);
+    const std::size_t steps = scene.records().steps.size();
+    ASSERT_EQ(::kill(workers.front().pid, SIGKILL), 0);
+    ASSERT_TRUE(scene.wait_for_steps(steps + 20));
+  }
+  ASSERT_EQ(program.wait(kRunLimit), 0);
+  const auto records = scene.records();
+  EXPECT_EQ(records.steps.size(), static_cast<std::size_t>(kSteps));
+  const auto rounds = rounds_of(scene, "run");
+  const std::uint64_t committed = kSteps * tokens_of_a_step(rounds_of(scene, "run"));
+  for (const std::uint32_t stage : {0U, 1U}) {
+    EXPECT_EQ(merged_tokens(rounds, StageId{stage}) + lost_tokens(rounds, StageId{stage}), committed) << stage;
+  }
+  EXPECT_GT(lost_tokens(rounds, StageId{0}) + lost_tokens(rounds, StageId{1}), 0U);
+  EXPECT_EQ(rounds.back().shares.size(), 2U) << "whole again at the end";
+}
+
+// Every way to synchronise ends well and learns: the last loss is below the first.
+class EveryWay : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(EveryWay, Learns) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", diloco_run(30, GetParam()))), 0);
+  const auto records = scene.records();
+  ASSERT_EQ(records.steps.size(), 30U);
+  EXPECT_LT(records.steps.back().loss, records.steps.front().loss);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rounds, EveryWay,
+                         testing::Values(std::vector<std::string>{"sync.fragments=2", "sync.overlap=2"},
+                                         std::vector<std::string>{"sync.outer_update=eager"},
+                                         std::vector<std::string>{"sync.outer_update=delayed", "sync.outer_lr=0.3"},
+                                         std::vector<std::string>{"sync.wire=e3m0", "sync.backend=owner",
+                                                                  "sync.error_feedback=true"},
+                                         std::vector<std::string>{"sync.wire=int8", "sync.reduction=exact"}));
+
+}  // namespace
+}  // namespace shoal
