@@ -267,6 +267,28 @@ TEST(Reductions, AreABugWithoutTheirOwnMember) {
   }
 }
 
+// Encoding the decoded sum once more gives the same bytes for every scale that an encoder makes, but not for all that
+// can be sent: 127 * 0x1.ffff8p+0 / 127 is another float.
+TEST(Reductions, RepeatASumWithTheVeryBytesItCameWith) {
+  const std::vector<float> ones(kBucketValues, 1);
+  ReductionSwarm swarm({SyncBackend::kRing, WireFormat::kInt8, 3}, blobs_of({ones, ones, ones}));
+  swarm.deliver(0);
+  swarm.deliver(0);
+  auto [receiver, whole] = swarm.wire().front();
+  ASSERT_EQ(whole.hop, 2U);
+  auto bytes = std::make_shared<AlignedBuffer>(whole.values.byte_count());
+  std::memcpy(bytes->data(), whole.values.bytes->data(), bytes->size());
+  const float scale = 0x1.ffff8p+0F;
+  std::memcpy(bytes->data() + kWireHeaderBytes, &scale, sizeof(scale));
+  whole.values.bytes = bytes;
+  const auto passed_on = swarm.member(receiver).receive(whole);
+  ASSERT_EQ(passed_on.size(), 1U);
+  EXPECT_EQ(passed_on[0].part.values, whole.values);
+  EXPECT_EQ(swarm.member(receiver).repeat().back(), passed_on[0]);
+  const auto again = encode_values(WireFormat::kInt8, floats_of(swarm.member(receiver).sum()));
+  EXPECT_NE(*again, whole.values) << "control: encoded again it is another";
+}
+
 TEST(OwnerReduction, HasNoMoreUnderWayThanItsWindow) {
   for (const std::size_t window : {1U, 3U}) {
     const ReductionPlan plan{SyncBackend::kOwner, WireFormat::kInt8, 4, 1024, window};
