@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint64_t kNumbersKept = 128;
 constexpr Duration kPeersAgain = std::chrono::seconds(10);
 constexpr std::size_t kRestartsMax = 10;
-constexpr Duration kRestartWindow = std::chrono::minutes(1);
 
 [[nodiscard]] std::string since(Instant then, Instant now) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
@@ -28,7 +27,7 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
       processes_(config_.fingerprints),
       detector_(config_.detector),
       complaints_(config_.complaints),
-      restarts_(kRestartsMax, kRestartWindow),
+      restarts_(std::max(kRestartsMax, config_.restart_budget), config_.restart_window),
       starts_(config_.restart_budget, config_.restart_window, config_.run.value),
       poison_(config_.microbatches) {
   CHECK(config_.stages > 0 && config_.replicas > 0 && config_.policy.learning_rate, "a run has stages and a schedule");
@@ -120,8 +119,7 @@ SupervisorEffects SupervisorCore::group_ended(StageId stage, Incarnation group, 
   if (restarts_.spend(now)) {
     start_group(stage);
   } else {
-    finish(1, compose("sync_group/", stage, " ends again and again: ", reason, "; ", config_.resume_hint), "failed",
-           now);
+    escalate(compose("sync_group/", stage), reason, now);
   }
   return take_effects();
 }
@@ -133,9 +131,23 @@ SupervisorEffects SupervisorCore::data_loader_ended(const std::string& reason, I
     effects_.push_back(StartDataLoader{next_actor()});
     if (!draining_.empty()) tell_who_is_avoided();
   } else {
-    finish(1, compose("the data loader ends again and again: ", reason, "; ", config_.resume_hint), "failed", now);
+    escalate("data_loader", reason, now);
   }
   return take_effects();
+}
+
+// One level up (design.md §7): this process ends and its keeper starts it again from the journal. Nobody else ends: the
+// nodes keep what they have of the step and come back to the next term.
+void SupervisorCore::escalate(const std::string& child, const std::string& reason, Instant now) {
+  const auto window = std::chrono::duration_cast<std::chrono::seconds>(config_.restart_window).count();
+  const std::size_t budget = std::max(kRestartsMax, config_.restart_budget);
+  const std::string why = compose("sync groups and data loader ended more than ", budget, " times within ", window,
+                                  " s, the last, ", child, ": ", reason);
+  announce("escalated", child, why + "; the spawner's process starts again");
+  phase_ = Phase::kEnding;
+  phase_since_ = finished_at_ = now;
+  end_ = EndRun{1, why};
+  is_handed_over_ = true;
 }
 
 SupervisorEffects SupervisorCore::tick(Instant now) {

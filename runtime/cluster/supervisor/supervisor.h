@@ -190,6 +190,7 @@ class SupervisorCore {
   void finish(int exit_status, const std::string& reason, const std::string& event, Instant now);
   void end_if_left(Instant now);
 
+  void escalate(const std::string& child, const std::string& reason, Instant now);
   void start_group(StageId stage);
   [[nodiscard]] Incarnation next_actor();
   void send(const Address& to, MessageBody body);
@@ -244,6 +245,7 @@ class SupervisorCore {
   Instant finished_at_{};
   EndRun end_;
   bool is_ending_again_ = false;  // who has not heard of the end may come back and ask
+  bool is_handed_over_ = false;   // only this process ends: the run goes on under the next term
   SupervisorEffects effects_;
 };
 

@@ -109,7 +109,10 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
   const auto refuse = [](OperatorVerdict verdict, std::string why) {
     return OperatorOutcome{{verdict, std::move(why)}, {}, 0};
   };
-  if (phase_ >= Phase::kEnding) return refuse(OperatorVerdict::kRefused, "the run is over: " + end_.reason);
+  if (phase_ >= Phase::kEnding) {
+    const char* what = is_handed_over_ ? "the spawner starts again: " : "the run is over: ";
+    return refuse(OperatorVerdict::kRefused, what + end_.reason);
+  }
   const auto target = resolve_target(order.name, targets());
   if (!target) return refuse(OperatorVerdict::kUnknownName, target.failure().message);
   if (order.verb == OperatorVerb::kDrain) {

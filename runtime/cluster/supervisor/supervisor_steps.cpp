@@ -206,7 +206,7 @@ void SupervisorCore::finish(int exit_status, const std::string& reason, const st
 
 void SupervisorCore::end_if_left(Instant now) {
   if (phase_ != Phase::kEnding || now - finished_at_ < kLastWords) return;
-  const bool is_anybody_left = is_ending_again_ || !processes_.alive().empty();
+  const bool is_anybody_left = !is_handed_over_ && (is_ending_again_ || !processes_.alive().empty());
   if (is_anybody_left && now - finished_at_ < config_.leave_within) return;
   phase_ = Phase::kOver;
   effects_.push_back(end_);

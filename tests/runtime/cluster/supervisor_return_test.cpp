@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 
 #include "tests/support/supervisor_bench.h"
@@ -82,6 +83,38 @@ TEST(SupervisorReturn, GoesOnWithEverybodysStateWhenAllAreBack) {
   EXPECT_EQ(bench.entries.size(), killed.first.entries.size() + 2) << "two sync groups are appointed";
   bench.step();
   EXPECT_EQ(bench.core.view().committed_steps(), 3U);
+}
+
+// Of what lives in this process one ends again and again: the process ends alone, and its keeper starts the next term.
+TEST(SupervisorReturn, AChildThatIsPastItsBudgetEndsThisProcessAndNobodyElse) {
+  const std::vector<std::function<SupervisorEffects(SupervisorBench&)>> children = {
+      [](SupervisorBench& bench) {
+        return bench.core.group_ended(StageId{1}, bench.core.view().group_of(StageId{1}), "a bug", bench.now);
+      },
+      [](SupervisorBench& bench) { return bench.core.data_loader_ended("a bug", bench.now); }};
+  for (const auto& child_ends : children) {
+    Killed run;
+    SupervisorBench& first = run.first;
+    for (int end = 0; end < 10; ++end) first.perform(child_ends(first));
+    first.later(std::chrono::milliseconds(300));
+    EXPECT_FALSE(first.ended) << "within the budget";
+    first.perform(child_ends(first));
+    EXPECT_FALSE(first.ended) << "its last words are on their way";
+    first.later(std::chrono::milliseconds(300));
+    ASSERT_TRUE(first.ended);
+    EXPECT_EQ(first.ended->exit_status, 1) << "a keeper starts it again after that";
+    EXPECT_TRUE(first.has_event("escalated"));
+    EXPECT_FALSE(first.has_event("failed")) << "the run goes on";
+    EXPECT_TRUE(first.all<EndProcess>().empty()) << "the nodes keep what they have";
+    EXPECT_FALSE(first.core.view().is_finished());
+
+    auto second = run.start_again();
+    for (const auto process : members_of_run(*second)) second->hear(join_of(*second, process));
+    EXPECT_EQ(second->core.phase(), Phase::kTraining);
+    EXPECT_EQ(second->core.view().branch(), Branch{0});
+    second->step();
+    EXPECT_EQ(second->core.view().committed_steps(), 3U);
+  }
 }
 
 TEST(SupervisorReturn, VotesForTheGroupsOfTheDeadSpawnerAreVoid) {  // P-22
