@@ -21,6 +21,7 @@ void tick(RouterSelf self) {
   perform(self, self->state.links->tick(now_of(self)));
   route_all(self, self->state.requests->tick(now_of(self), [self](Incarnation hop) { return is_linked(self, hop); }));
   flush_waiting(self);
+  give_up_orders(self);
   fetch_journal(self);
 }
 
@@ -33,8 +34,8 @@ void adopt(RouterSelf self, RouterConfig config) {
   auto& state = self->state;
   state.links.emplace(config.self, config.links, config.jitter_seed);
   state.requests.emplace(config.requests);
-  state.waiting.emplace(config.waiting_bytes_max);
-  state.held.emplace(config.held_bytes_max);
+  state.held.waiting.emplace(config.waiting_bytes_max);
+  state.held.ahead.emplace(config.held_bytes_max);
   if (config.spawner) state.links->set_spawner(*config.spawner);
   state.trace = ActorTrace(config.tracer, "router");
   state.counters.pulse = enter(config.board, "router");

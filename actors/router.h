@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 
+#include "actors/orders_for_absent.h"
 #include "actors/untaken_letters.h"
 #include "messages/actor_types.h"
 #include "runtime/pipeline/journal_follower.h"
@@ -104,18 +105,24 @@ struct LocalKey {
   friend auto operator<=>(const LocalKey&, const LocalKey&) = default;
 };
 
+// What cannot be delivered yet.
+struct HeldBack {
+  std::optional<WaitingLetters> waiting;  // for processes without a link
+  std::optional<HeldLetters> ahead;       // of our journal
+  OrdersForAbsent orders;
+};
+
 struct RouterState {
   static inline const char* name = "router";
   RouterConfig config;
   std::optional<LinkTable> links;
   std::optional<RequestTable> requests;
   JournalFollower journal;
-  std::optional<WaitingLetters> waiting;
   std::map<LinkId, Connection> connections;
   std::map<caf::actor_addr, LinkId> link_of;
   std::map<LocalKey, Local> locals;
   RouteHints hints;
-  std::optional<HeldLetters> held;
+  HeldBack held;
   RouterCounters counters;
   ActorTrace trace;
 };

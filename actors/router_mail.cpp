@@ -63,11 +63,25 @@ void inflict(RouterSelf self, const caf::actor& victim, const Inject& order) {
   cause.run = self->state.links->self().run;
   cause.term = self->state.links->self().term;
   self->state.trace.record(TraceKind::kFault, cause, 0, compose("injection #", order.id));
-  if (!victim) return;
   const bool ends_it = order.how == InjectKind::kExit || order.how == InjectKind::kKill;
   if (order.whole_process || !ends_it) return caf::anon_send<caf::message_priority::high>(victim, order);
   const bool is_kill = order.how == InjectKind::kKill;
   caf::anon_send_exit(victim, is_kill ? caf::exit_reason::kill : caf::exit_reason::user_shutdown);
+}
+
+void tell_missed(RouterSelf self, const Inject& order) {
+  const std::string where = compose(" in process ", order.target.process);
+  const std::string why = compose("#", order.id, ": the actor it was for is down", where, ", and did not come back");
+  route(self, Letter{{}, to_metrics(), RunEvent{"injection_missed", "chaos", why, 0}});
+}
+
+// Who is down at the moment suffers it when it is up again.
+void inflict_on_local(RouterSelf self, const Inject& order) {
+  const Address& who = order.target;
+  const auto found = self->state.locals.find(key_of(who.role, who.stage, who.incarnation));
+  const bool is_up = found != self->state.locals.end() && found->second.actor;
+  if (is_up) return inflict(self, found->second.actor, order);
+  if (!self->state.held.orders.keep(order, now_of(self))) tell_missed(self, order);
 }
 
 // What actors that lose no letter count; anything else that somebody sends them they do not hear.
@@ -82,10 +96,10 @@ void give(const caf::actor& actor, MessageBody body) {
 }
 
 void hand_over(RouterSelf self, Letter letter, Duration transfer) {
+  if (const auto* inject = std::get_if<Inject>(&letter.body)) return inflict_on_local(self, *inject);
   const auto found = self->state.locals.find(key_of(letter.to.role, letter.to.stage, letter.to.incarnation));
   if (found == self->state.locals.end()) return undeliverable(self, letter);
   Local& local = found->second;
-  if (const auto* inject = std::get_if<Inject>(&letter.body)) return inflict(self, local.actor, *inject);
   if (local.pulse) local.pulse->heard(word_of(letter.body), now_of(self));
   if (local.untaken && is_taken(letter.to.role, letter.body)) local.untaken->add(letter.body);
   if (!local.actor) return;
@@ -108,7 +122,8 @@ void follow(RouterSelf self, const JournalEntries& entries) {
     const EndProcess order{"the spawner's journal is not the one that was followed here", 1};
     deliver(self, Letter{{}, to_node_agent(state.links->self().process.value_or(ProcessIncarnation{})), order}, {});
   }
-  for (HeldLetters::Held& held : state.held->take_all()) receive_verified(self, std::move(held.letter), held.transfer);
+  for (HeldLetters::Held& held : state.held.ahead->take_all())
+    receive_verified(self, std::move(held.letter), held.transfer);
   fetch_journal(self);
 }
 
@@ -244,8 +259,8 @@ void receive_verified(RouterSelf self, Letter letter, Duration transfer) {
   const JournalPosition position = position_of(letter.body);
   if (!state.journal.is_behind(position)) return deliver(self, std::move(letter), transfer);
   state.journal.saw(position);
-  if (state.held->add(letter, transfer)) {
-    state.counters.marks.held.note(state.trace, state.held->bytes(), state.config.held_bytes_max);
+  if (state.held.ahead->add(letter, transfer)) {
+    state.counters.marks.held.note(state.trace, state.held.ahead->bytes(), state.config.held_bytes_max);
   } else {
     ++state.counters.held_overflow;
     trace_letter(state.trace, TraceKind::kDrop, letter);
@@ -269,6 +284,8 @@ void attach(RouterSelf self, const Attach& attached) {
     if (is_late) caf::anon_send(local.actor, JournalSoFar{std::make_shared<const View>(journal.past())});
     for (const JournalEntry& entry : journal.entries()) caf::anon_send(local.actor, entry);
   }
+  const Address who{{}, attached.role, attached.stage, attached.incarnation};
+  for (const Inject& order : self->state.held.orders.take(who)) inflict(self, local.actor, order);
   if (!attached.taken) return;
   if (!local.untaken) local.untaken.emplace(attached.taken);
   for (const MessageBody& body : local.untaken->begin_life()) give(local.actor, body);
@@ -282,6 +299,10 @@ void detach(RouterSelf self, const Detach& detached) {
 bool is_linked(RouterSelf self, Incarnation replica) {
   const auto process = process_of(self, to_stage({}, replica));
   return process && (is_here(self, *process) || self->state.links->link_to(*process));
+}
+
+void give_up_orders(RouterSelf self) {
+  for (const Inject& order : self->state.held.orders.take_expired(now_of(self))) tell_missed(self, order);
 }
 
 void local_down(RouterSelf self, const caf::actor_addr& actor) {

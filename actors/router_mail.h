@@ -26,6 +26,8 @@ void attach(RouterSelf self, const Attach& attached);
 void detach(RouterSelf self, const Detach& detached);
 // Whether letters to this replica go over a good link now, or stay here.
 [[nodiscard]] bool is_linked(RouterSelf self, Incarnation replica);
+// Failures ordered for actors that are down and do not come back.
+void give_up_orders(RouterSelf self);
 void local_down(RouterSelf self, const caf::actor_addr& actor);
 // Asks the supervisor for entries that we lack, when it is time to.
 void fetch_journal(RouterSelf self);

@@ -243,8 +243,8 @@ void send_to_process(RouterSelf self, Letter letter) {
   for (; copies > 0; --copies) {
     if (link && send_over(self, *link, letter)) continue;
     if (link || state.links->is_expected(process)) {
-      state.waiting->add(process, letter);
-      state.counters.marks.waiting.note(state.trace, state.waiting->bytes(), state.config.waiting_bytes_max);
+      state.held.waiting->add(process, letter);
+      state.counters.marks.waiting.note(state.trace, state.held.waiting->bytes(), state.config.waiting_bytes_max);
     } else {
       trace_letter(state.trace, TraceKind::kDrop, letter);
       ++state.counters.undeliverable;  // it has left; what it is owed will be asked for by whoever takes over
@@ -254,10 +254,10 @@ void send_to_process(RouterSelf self, Letter letter) {
 
 void flush_waiting(RouterSelf self) {
   auto& state = self->state;
-  for (const ProcessIncarnation process : state.waiting->processes()) {
-    if (!state.links->is_expected(process) && !state.links->link_to(process)) state.waiting->drop(process);
+  for (const ProcessIncarnation process : state.held.waiting->processes()) {
+    if (!state.links->is_expected(process) && !state.links->link_to(process)) state.held.waiting->drop(process);
     if (!state.links->link_to(process)) continue;
-    for (Letter& letter : state.waiting->take(process)) send_to_process(self, std::move(letter));
+    for (Letter& letter : state.held.waiting->take(process)) send_to_process(self, std::move(letter));
   }
 }
 

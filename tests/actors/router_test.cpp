@@ -41,7 +41,8 @@ caf::behavior hears(std::shared_ptr<Heard> heard) {
 }
 
 caf::behavior recorder(caf::event_based_actor*, std::shared_ptr<Heard> heard) {
-  return hears<Join, Welcome, Heartbeat, FetchJournal, ProcessLost, Forward, Backward, Ask, SpawnStage, Inject>(heard);
+  return hears<Join, Welcome, Heartbeat, FetchJournal, ProcessLost, Forward, Backward, Ask, SpawnStage, Inject,
+               RunEvent>(heard);
 }
 
 struct Network {
@@ -359,6 +360,41 @@ TEST(Router, ARouterItselfMayBeTheTarget) {
   net.say(1, target, injection(target, InjectKind::kKill));
   net.advance(50ms);
   EXPECT_EQ(ended, 1);
+}
+
+TEST(Router, AnInjectionForWhoIsDownIsSufferedByItsNextLife) {
+  Network net;
+  net.two_stages();
+  net.say(1, to_sync_group(StageId{1}), injection(to_sync_group(StageId{1}), InjectKind::kExit));
+  const auto other = net.attach(1, Role::kSyncGroup, StageId{0}, Incarnation{20});
+  const auto meant = net.attach(1, Role::kSyncGroup, StageId{1}, Incarnation{21});
+  int ended = 0;
+  net.others.back()->attach_functor([&ended] { ++ended; });
+  net.others[net.others.size() - 2]->attach_functor([&ended] { ended += 100; });
+  net.advance(50ms);
+  EXPECT_EQ(ended, 1);
+  const auto third = net.attach(1, Role::kSyncGroup, StageId{1}, Incarnation{22});
+  net.others.back()->attach_functor([&ended] { ++ended; });
+  net.advance(50ms);
+  EXPECT_EQ(ended, 1) << "once";
+}
+
+TEST(Router, AnInjectionThatNobodyComesForIsSaidToHaveMissed) {
+  Network net;
+  net.two_stages();
+  const auto metrics = net.attach(1, Role::kMetrics);
+  const Address target = to_stage(ProcessIncarnation{3}, kSecond);
+  net.say(1, target, injection(target, InjectKind::kKill));
+  net.advance(4s);
+  EXPECT_TRUE(metrics->all<RunEvent>().empty());
+  net.advance(2s);
+  ASSERT_EQ(metrics->all<RunEvent>().size(), 1U);
+  EXPECT_EQ(metrics->all<RunEvent>()[0].event, "injection_missed");
+  const auto stage = net.attach(3, Role::kStage, StageId{1}, kSecond);
+  int ended = 0;
+  net.others.back()->attach_functor([&ended] { ++ended; });
+  net.advance(50ms);
+  EXPECT_EQ(ended, 0) << "it is given up";
 }
 
 TEST(Router, S7AnInjectionFromANodeIsDropped) {
