@@ -49,15 +49,38 @@ JournalPosition position_of(const nlohmann::json& json) {
   return {};
 }
 
+// The last line of these whole lines, without its newline; it is taken off.
+std::string_view take_last_line(std::string_view& lines) {
+  lines.remove_suffix(1);
+  const std::size_t before = lines.rfind('\n');
+  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  const std::string_view last = lines.substr(begin);
+  lines = lines.substr(0, begin);
+  return last;
+}
+
+// The whole lines within the last bytes of a file; the first of them may lack its beginning.
+struct Tail {
+  std::string lines;
+  std::uint64_t begin = 0;  // where they begin in the file
+};
+
+std::optional<Tail> read_tail(int descriptor, std::uint64_t file_bytes, std::uint64_t wanted) {
+  Tail tail{std::string(std::min(file_bytes, wanted), '\0'), file_bytes - std::min(file_bytes, wanted)};
+  const ssize_t count = ::pread(descriptor, tail.lines.data(), tail.lines.size(), static_cast<off_t>(tail.begin));
+  if (count != static_cast<ssize_t>(tail.lines.size())) return std::nullopt;
+  const std::size_t newline = tail.lines.rfind('\n');
+  tail.lines.resize(newline == std::string::npos ? 0 : newline + 1);
+  return tail;
+}
+
 // Of the whole lines of `tail`, from its end. An evaluation belongs to the branch of the last step before it.
 WrittenLines last_lines_of(std::string_view tail) {
   std::optional<std::uint64_t> evaluated;
   std::optional<bool> is_final;
   WrittenLines lines;
   while (!tail.empty()) {
-    tail.remove_suffix(1);  // its newline
-    const std::size_t begin = tail.rfind('\n') == std::string_view::npos ? 0 : tail.rfind('\n') + 1;
-    const auto json = nlohmann::json::parse(tail.substr(begin), nullptr, false);
+    const auto json = nlohmann::json::parse(take_last_line(tail), nullptr, false);
     if (!evaluated) evaluated = evaluated_step_of(json);
     if (!is_final) is_final = json.is_object() && json.contains("weights_sha256");
     lines.view = std::max(lines.view, position_of(json));
@@ -67,12 +90,26 @@ WrittenLines last_lines_of(std::string_view tail) {
       if (evaluated) lines.evaluation = WrittenEvaluation{step->branch, *evaluated};
       break;
     }
-    tail = tail.substr(0, begin);
   }
   return lines;
 }
 
 }  // namespace
+
+std::optional<std::string> end_told_by(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return std::nullopt;
+  const off_t end = ::lseek(descriptor, 0, SEEK_END);
+  const auto tail = end > 0 ? read_tail(descriptor, static_cast<std::uint64_t>(end), kTailBytes) : std::nullopt;
+  ::close(descriptor);
+  if (!tail || tail->lines.empty()) return std::nullopt;
+  std::string_view lines = tail->lines;
+  const auto last = nlohmann::json::parse(take_last_line(lines), nullptr, false);
+  if (!last.is_object() || !last.contains("event") || !last["event"].is_string()) return std::nullopt;
+  auto word = last["event"].get<std::string>();
+  const bool is_end = word == "finished" || word == "stopped" || word == "failed";
+  return is_end ? std::optional(std::move(word)) : std::nullopt;
+}
 
 Result<MetricsFile> MetricsFile::open(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -81,16 +118,11 @@ Result<MetricsFile> MetricsFile::open(const std::string& path) {
   const off_t end = ::lseek(descriptor, 0, SEEK_END);
   if (end < 0) return refused("read", path);
   for (std::uint64_t wanted = kTailBytes;; wanted *= 8) {
-    const std::uint64_t tail_bytes = std::min(static_cast<std::uint64_t>(end), wanted);
-    const std::uint64_t tail_begin = static_cast<std::uint64_t>(end) - tail_bytes;
-    std::string tail(tail_bytes, '\0');
-    const ssize_t count = ::pread(descriptor, tail.data(), tail_bytes, static_cast<off_t>(tail_begin));
-    if (count != static_cast<ssize_t>(tail_bytes)) return refused("read", path);
-    const std::size_t newline = tail.rfind('\n');
-    const std::size_t whole = newline == std::string::npos ? 0 : newline + 1;
-    file.size_ = tail_begin + whole;
-    file.written_ = last_lines_of(std::string_view(tail).substr(0, whole));
-    if (file.written_.step || tail_begin == 0) break;
+    const auto tail = read_tail(descriptor, static_cast<std::uint64_t>(end), wanted);
+    if (!tail) return refused("read", path);
+    file.size_ = tail->begin + tail->lines.size();
+    file.written_ = last_lines_of(tail->lines);
+    if (file.written_.step || tail->begin == 0) break;
   }
   return file;
 }

@@ -13,6 +13,10 @@
 
 namespace shoal {
 
+// The word with which the last record of the file says that the run has ended: "finished", "stopped" or "failed" (after
+// which a keeper may start it again). Nothing: it goes on, or nobody can say.
+[[nodiscard]] std::optional<std::string> end_told_by(const std::string& path);
+
 class MetricsFile {
  public:
   // Makes the file if need be. Errors: kIo.

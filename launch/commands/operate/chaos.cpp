@@ -7,16 +7,17 @@
 #include "launch/commands/operate/operate.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
-#include "runtime/base/file.h"
+#include "runtime/trace/metrics_file.h"
 
 namespace shoal {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 using std::chrono::seconds;
 
 constexpr auto kAskAgain = std::chrono::milliseconds(200);
-constexpr auto kPatience = seconds(60);  // for a spawner that does not answer
+constexpr auto kPatience = seconds(60);        // for a spawner that does not answer
+constexpr auto kKeeperPatience = seconds(15);  // for its keeper, after a failure that it may start again from
 
 // The names of the status answer: actors that are up, and the nodes they run on.
 std::vector<std::string> names_in(const nlohmann::json& actors) {
@@ -42,24 +43,23 @@ Result<std::vector<std::string>> ask_names(const RunLocator& where) {
   }
 }
 
-// Of a run whose directory is here: its last record says that it ended.
-bool has_ended(const RunLocator& where) {
+// Of a run whose directory is here: its last record says that it ended. After a failure its keeper has a while to start
+// it again.
+bool has_ended(const RunLocator& where, Steady::duration waited) {
   if (where.run_directory.empty()) return false;
-  const auto text = read_file(RunDirectory{where.run_directory}.metrics());
-  if (!text || text->size() < 2) return false;
-  const std::size_t before = text->rfind('\n', text->size() - 2);
-  const std::string last = text->substr(before == std::string::npos ? 0 : before + 1);
-  return last.starts_with(R"({"event":"finished")") || last.starts_with(R"({"event":"stopped")");
+  const auto end = end_told_by(RunDirectory{where.run_directory}.metrics());
+  return end && (*end != "failed" || waited >= kKeeperPatience);
 }
 
 // Waits for a spawner that is being started again. Nothing: the run is over. Errors: those that waiting does not mend.
 Result<std::optional<std::vector<std::string>>> wait_for_names(const RunLocator& where) {
-  const auto patience = Clock::now() + kPatience;
+  const auto since = Steady::now();
   while (true) {
     const auto names = ask_names(where);
     if (names) return std::optional(*names);
-    const bool may_come_back = names.failure().error == Error::kUnreachable && Clock::now() < patience;
-    if (has_ended(where)) return std::optional<std::vector<std::string>>();
+    const auto waited = Steady::now() - since;
+    const bool may_come_back = names.failure().error == Error::kUnreachable && waited < kPatience;
+    if (has_ended(where, waited)) return std::optional<std::vector<std::string>>();
     if (!may_come_back) return names.failure();
     std::this_thread::sleep_for(kAskAgain);
   }
@@ -67,11 +67,11 @@ Result<std::optional<std::vector<std::string>>> wait_for_names(const RunLocator&
 
 struct Storm {
   const ChaosOptions& options;
-  Clock::time_point begun = Clock::now();
+  Steady::time_point begun = Steady::now();
   std::uint64_t number = 0;
 
   void tell(const std::string& what) const {
-    const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun).count();
+    const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - begun).count();
     print(static_cast<double>(since / 100) / 10, " s  ", number, "  ", what, "\n");
     std::fflush(stdout);
   }
@@ -89,7 +89,7 @@ struct Storm {
 }  // namespace
 
 Result<int> run_chaos(const ChaosOptions& options) {
-  const auto every = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.every_s));
+  const auto every = std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(options.every_s));
   Storm storm{options};
   say("a failure each ", options.every_s, " s; again by --seed ", options.chaos.seed);
   for (auto due = storm.begun + every;; due += every, ++storm.number) {

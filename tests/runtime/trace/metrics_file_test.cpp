@@ -64,6 +64,25 @@ TEST(MetricsFile, KnowsWhetherItsLastLineEndsTheRun) {
   EXPECT_FALSE(MetricsFile::open(scratch.file("b", more).string())->written().is_final);
 }
 
+TEST(MetricsFile, SaysHowTheRunEndedAndNothingWhileItGoesOn) {
+  const Scratch scratch;
+  const std::string step = to_json_line(record_of(0, 9)) + "\n";
+  FinalRecord stopped;
+  stopped.event = "stopped";
+  const std::string end = to_json_line(stopped) + "\n";
+  const std::string failure = to_json_line(RunEvent{"failed", "run", "the disk is full", 10}) + "\n";
+  const auto told = [&](const std::string& text) { return end_told_by(scratch.file("a", text).string()); };
+  EXPECT_EQ(told(step + end), "stopped");
+  EXPECT_EQ(told(step + failure), "failed");
+  EXPECT_EQ(told(step + failure + end.substr(0, 20)), "failed") << "a torn line is none";
+  EXPECT_EQ(told(std::string(2'000'000, '\n') + end), "stopped");
+  EXPECT_EQ(told(step), std::nullopt);
+  EXPECT_EQ(told(step + failure + to_json_line(RunEvent{"resumed", "run", "", 10}) + "\n"), std::nullopt);
+  EXPECT_EQ(told(step + to_json_line(RunEvent{"checkpoint_failed", "step_9", "full", 10}) + "\n"), std::nullopt);
+  EXPECT_EQ(told(""), std::nullopt);
+  EXPECT_EQ(end_told_by("/nowhere/at/all"), std::nullopt);
+}
+
 TEST(MetricsFile, FindsTheLastStepBehindMegabytesOfEvents) {
   const Scratch scratch;
   std::string text = to_json_line(record_of(0, 9)) + "\n";
