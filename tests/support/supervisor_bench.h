@@ -46,6 +46,8 @@ class SupervisorBench {
         next_number += 200;
       } else if (const auto* letter = std::get_if<Letter>(&effect)) {
         sent.push_back(*letter);
+      } else if (const auto* probe = std::get_if<ProbeProcess>(&effect)) {
+        probed.push_back(probe->process);
       } else if (const auto* end = std::get_if<EndRun>(&effect)) {
         ended = *end;
       } else if (const auto* find = std::get_if<FindCheckpoint>(&effect)) {
@@ -148,6 +150,7 @@ class SupervisorBench {
   std::vector<JournalEntry> entries;
   std::vector<Letter> sent;
   std::optional<EndRun> ended;
+  std::vector<ProcessIncarnation> probed;
   std::vector<Incarnation> avoided;  // as the data loader was told last
   int loaders = 0;
   bool is_disk_full = false;

@@ -155,6 +155,8 @@ class SupervisorCore {
   // supervisor_watch.cpp
   void watch(Instant now);
   void heard_of(ProcessIncarnation process, Instant now);
+  void probe(ProcessIncarnation process, Instant now);
+  void probe_again(Instant now);
   void link_again(const Join& join, ProcessIncarnation process, Instant now);
   [[nodiscard]] std::vector<Party> parties() const;
   [[nodiscard]] std::string explain_silence() const;
@@ -209,6 +211,7 @@ class SupervisorCore {
   ProcessDirectory processes_;
   FailureDetector detector_;
   Complaints complaints_;
+  std::map<ProcessIncarnation, Instant> probed_at_;  // those that are linked no more
   std::uint64_t peers_serial_ = 0;
   Numbers process_numbers_;
   std::uint64_t first_process_ = 0;  // the lowest number that this term may give; lower ones are of earlier terms
