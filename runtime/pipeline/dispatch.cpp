@@ -191,18 +191,15 @@ bool DataLoaderCore::plan(Item& item, MicrobatchId microbatch, const Members& me
     const auto first = held->second.find(StageId{0});
     if (first != held->second.end() && without_credit.contains(first->second)) return false;
   }
-  auto path = planner_->plan(PlanRequest{microbatch, work_->purpose, &members, &without_credit}, now);
+  const auto* holders = is_held ? &held->second : nullptr;
+  auto path = planner_->plan(PlanRequest{microbatch, work_->purpose, &members, &without_credit, holders}, now);
   if (!path) return false;
-  if (is_held) {
-    for (const auto& [stage, replica] : held->second) {
-      if (view_.stage_of(replica) == stage) (*path)[stage.value] = replica;
-    }
-  }
   item.path = std::move(*path);
   return true;
 }
 
 Letter DataLoaderCore::send(Item& item, MicrobatchId microbatch, Instant now) {
+  item.sent = now;
   item.due = now + doubled(config_.send_again, item.repeats, kSendAgainCeiling);
   const bool trains = work_->purpose == Purpose::kTrain;
   Sample sample = trains ? source_->training(work_->step, microbatch) : source_->evaluation(microbatch);
@@ -241,13 +238,17 @@ std::vector<Letter> DataLoaderCore::answered(const Backward& backward, Instant n
   return out;
 }
 
-// A planned hop that is not in the trail was replaced on the way: whoever did so could not reach it.
+// A planned hop that is not in the trail was replaced on the way: whoever did so could not reach it. Not so one that
+// has answered others since: it was frozen then, or the router still had an earlier path of this microbatch.
 void DataLoaderCore::learn(const Item& item, const Backward& backward, Instant now) {
   if (backward.purpose == Purpose::kTrain) planner_->learn(backward.trail);
+  if (backward.trail.empty()) return;
+  for (const Hop& hop : backward.trail) visited_[hop.replica] = now;
+  std::erase_if(visited_, [this](const auto& visited) { return !view_.contains(visited.first); });
   for (const Incarnation planned : item.path) {
-    const bool visited = std::any_of(backward.trail.begin(), backward.trail.end(),
-                                     [planned](const Hop& hop) { return hop.replica == planned; });
-    if (!visited && !backward.trail.empty() && view_.contains(planned)) planner_->failed(planned, now);
+    const auto visited = visited_.find(planned);
+    const bool was_reached = visited != visited_.end() && visited->second >= item.sent;
+    if (!was_reached && view_.contains(planned)) planner_->failed(planned, now);
   }
 }
 

@@ -88,6 +88,7 @@ class DataLoaderCore {
   struct Item {
     Progress progress = Progress::kWaiting;
     std::vector<Incarnation> path;
+    Instant sent;
     Instant due;  // in flight: when it is sent once more
     int repeats = 0;
     double loss_sum = 0;
@@ -133,6 +134,7 @@ class DataLoaderCore {
   Instant holders_due_;
   std::set<StageId> holders_heard_;
   std::set<Incarnation> avoided_;
+  std::map<Incarnation, Instant> visited_;                       // members, when a trail last named them
   std::map<MicrobatchId, std::map<StageId, Incarnation>> held_;  // of the first step after a (re)start
   std::optional<Work> work_;
   std::optional<std::pair<Branch, std::uint64_t>> evaluated_;  // the last evaluation ended, answered or given up

@@ -19,12 +19,23 @@ constexpr double kSpeedWeight = 0.2;  // of the newest measurement in the moving
 
 [[nodiscard]] double load_of(Purpose purpose) { return purpose == Purpose::kTrain ? kTrainLoad : kForwardLoad; }
 
+// The member that holds this microbatch in a stage.
+[[nodiscard]] std::optional<Incarnation> holder_of(const PlanRequest& request, std::size_t stage) {
+  if (request.held == nullptr) return std::nullopt;
+  const auto held = request.held->find(StageId{static_cast<std::uint32_t>(stage)});
+  const auto& replicas = (*request.members)[stage];
+  const bool is_there =
+      held != request.held->end() && std::binary_search(replicas.begin(), replicas.end(), held->second);
+  return is_there ? std::optional(held->second) : std::nullopt;
+}
+
 class StaticPlanner final : public PathPlanner {
  public:
   std::optional<std::vector<Incarnation>> plan(const PlanRequest& request, Instant /*now*/) override {
     std::vector<Incarnation> path;
-    for (const auto& replicas : *request.members) {
-      path.push_back(replicas[request.microbatch.value % replicas.size()]);
+    for (std::size_t stage = 0; stage < request.members->size(); ++stage) {
+      const auto& replicas = (*request.members)[stage];
+      path.push_back(holder_of(request, stage).value_or(replicas[request.microbatch.value % replicas.size()]));
     }
     if (request.without_credit->contains(path.front())) return std::nullopt;
     return path;
@@ -72,6 +83,12 @@ class Bans {
   std::map<Incarnation, Instant> until_;
 };
 
+[[nodiscard]] std::vector<Incarnation> candidates_of(const Bans& bans, const PlanRequest& request, std::size_t stage,
+                                                     Instant now) {
+  const auto holder = holder_of(request, stage);
+  return holder ? std::vector{*holder} : bans.candidates(request, stage, now);
+}
+
 class UniformPlanner final : public PathPlanner {
  public:
   explicit UniformPlanner(std::uint64_t seed) : key_(philox_key(seed)) {}
@@ -80,7 +97,7 @@ class UniformPlanner final : public PathPlanner {
     bans_.keep_only(*request.members);
     std::vector<Incarnation> path;
     for (std::size_t stage = 0; stage < request.members->size(); ++stage) {
-      const auto candidates = bans_.candidates(request, stage, now);
+      const auto candidates = candidates_of(bans_, request, stage, now);
       if (candidates.empty()) return std::nullopt;
       path.push_back(candidates[draw(candidates.size())]);
     }
@@ -111,7 +128,7 @@ class IwrrPlanner final : public PathPlanner {
     std::vector<Incarnation> path;
     for (std::size_t stage = 0; stage < request.members->size(); ++stage) {
       enter_newcomers((*request.members)[stage]);
-      const auto candidates = bans_.candidates(request, stage, now);
+      const auto candidates = candidates_of(bans_, request, stage, now);
       if (candidates.empty()) return std::nullopt;
       path.push_back(*std::min_element(candidates.begin(), candidates.end(), [this](Incarnation a, Incarnation b) {
         return peers_.at(a).virtual_time < peers_.at(b).virtual_time;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -39,6 +40,8 @@ struct PlanRequest {
   Purpose purpose = Purpose::kTrain;
   const Members* members = nullptr;                       // every stage has at least one (CHECKed)
   const std::set<Incarnation>* without_credit = nullptr;  // replicas of stage 0 that hold all they may
+  // Who holds it already, banned or not: where it goes, and whose load it is. None: nobody.
+  const std::map<StageId, Incarnation>* held = nullptr;
 };
 
 class PathPlanner {

@@ -125,6 +125,42 @@ TEST(DataLoaderCore, NeverExceedsTheCreditsOfAPath) {
   EXPECT_EQ(loader.drain<Forward>().size(), 1U);
 }
 
+Forward along(Forward forward, std::uint64_t first, std::uint64_t second) {
+  forward.path = {Incarnation{first}, Incarnation{second}};
+  return forward;
+}
+
+// As after a restart: the router still has the paths of before.
+TEST(DataLoaderCore, WhoAnswersOthersIsNotBannedForAPathThatTheRouterHadAlready) {
+  Loader loader;
+  loader.begin();
+  for (auto sent = loader.drain<Forward>(); !sent.empty(); sent = loader.drain<Forward>()) {
+    for (const Forward& forward : sent) {
+      const auto kept = std::exchange(loader.out, {});
+      loader.answer(along(forward, 3 - forward.path[0].value, 7 - forward.path[1].value));
+      loader.out.insert(loader.out.begin(), kept.begin(), kept.end());
+    }
+  }
+  loader.commit(0);
+  const auto next = loader.drain<Forward>();
+  EXPECT_EQ(next.size(), 6U) << "both of the first stage have credits";
+  EXPECT_EQ(by_first_hop(next).size(), 2U);
+}
+
+TEST(DataLoaderCore, WhoAnswersNothingIsBanned) {
+  Loader loader;
+  loader.begin();
+  for (auto sent = loader.drain<Forward>(); !sent.empty(); sent = loader.drain<Forward>()) {
+    for (const Forward& forward : sent) {
+      const auto kept = std::exchange(loader.out, {});
+      loader.answer(along(forward, 1, forward.path[1].value));
+      loader.out.insert(loader.out.begin(), kept.begin(), kept.end());
+    }
+  }
+  loader.commit(0);
+  EXPECT_EQ(by_first_hop(loader.drain<Forward>()), (std::map<Incarnation, int>{{Incarnation{1}, 3}}));
+}
+
 TEST(DataLoaderCore, SaysAllAnsweredUntilTheCommitAndThenPlansTheNextStep) {
   Loader loader;
   loader.begin();

@@ -20,8 +20,9 @@ struct Swarm {
   std::set<Incarnation> without_credit;
   Instant now{};
 
-  std::optional<std::vector<Incarnation>> plan(PathPlanner& planner, std::uint32_t microbatch) {
-    return planner.plan({MicrobatchId{microbatch}, Purpose::kTrain, &members, &without_credit}, now);
+  std::optional<std::vector<Incarnation>> plan(PathPlanner& planner, std::uint32_t microbatch,
+                                               const std::map<StageId, Incarnation>* held = nullptr) {
+    return planner.plan({MicrobatchId{microbatch}, Purpose::kTrain, &members, &without_credit, held}, now);
   }
 };
 
@@ -143,6 +144,19 @@ TEST(PathPlanner, AnEndedBanIsProbedWithOneMicrobatch) {
   int probes = 0;
   for (std::uint32_t i = 0; i < 10; ++i) probes += swarm.plan(*planner, i)->front() == replica(1) ? 1 : 0;
   EXPECT_EQ(probes, 1);
+}
+
+TEST(PathPlanner, WhatSomebodyHoldsGoesThereAndIsItsLoad) {
+  for (const Routing routing : {Routing::kStatic, Routing::kUniform, Routing::kIwrr}) {
+    Swarm swarm{{{replica(1), replica(2)}}, {}, {}};
+    const auto planner = make_path_planner(routing, 1);
+    const std::map<StageId, Incarnation> held{{StageId{0}, replica(2)}};
+    const std::map<StageId, Incarnation> gone{{StageId{0}, replica(9)}};
+    for (std::uint32_t i = 0; i < 6; ++i) EXPECT_EQ(swarm.plan(*planner, i, &held).value().front(), replica(2));
+    EXPECT_TRUE(swarm.plan(*planner, 6, &gone).has_value()) << "whoever is no member holds nothing";
+    if (routing != Routing::kIwrr) continue;
+    for (std::uint32_t i = 7; i < 11; ++i) EXPECT_EQ(swarm.plan(*planner, i).value().front(), replica(1));
+  }
 }
 
 TEST(PathPlanner, AReplacementIsTheSameForWhoeverAsks) {
