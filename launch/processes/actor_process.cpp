@@ -45,6 +45,26 @@ void start_watchdog(int status) {
 
 }  // namespace
 
+void OwnedActors::add(caf::actor actor) {
+  const std::lock_guard guard(mutex_);
+  actors_.push_back(std::move(actor));
+}
+
+void OwnedActors::add_first(caf::actor actor) {
+  const std::lock_guard guard(mutex_);
+  actors_.insert(actors_.begin(), std::move(actor));
+}
+
+void OwnedActors::remove(const caf::actor_addr& address) {
+  const std::lock_guard guard(mutex_);
+  std::erase_if(actors_, [&](const caf::actor& actor) { return actor.address() == address; });
+}
+
+std::vector<caf::actor> OwnedActors::take() {
+  const std::lock_guard guard(mutex_);
+  return std::exchange(actors_, {});
+}
+
 void ExitLatch::set(int status, std::string reason, Manner manner) {
   {
     const std::lock_guard guard(mutex_);
@@ -114,16 +134,18 @@ std::shared_ptr<Tracer> ActorProcess::keep_trace(const std::string& folder, cons
 void ActorProcess::write_trace(const RouterActor& router, std::shared_ptr<NodeFiles> files) {
   if (!trace_) return;
   const TracerActorSettings settings{trace_, trace_path_, settings_.name, router, board_, std::move(files)};
-  take_care_of({.name = "tracer/" + settings_.name,
-                .start = [this, settings] { return as_actor(system_->spawn<caf::detached>(tracer, settings)); },
-                .router = router});
-  std::rotate(owned_.begin(), owned_.end() - 1, owned_.end());  // the first one ends last
+  owned_->add_first(
+      start_caretaker({.name = "tracer/" + settings_.name,
+                       .start = [this, settings] { return as_actor(system_->spawn<caf::detached>(tracer, settings)); },
+                       .router = router}));  // and therefore it ends last
 }
 
-void ActorProcess::take_care_of(CaretakerSettings settings) {
+void ActorProcess::take_care_of(CaretakerSettings settings) { own(start_caretaker(std::move(settings))); }
+
+caf::actor ActorProcess::start_caretaker(CaretakerSettings settings) {
   settings.tracer = trace_;
   settings.end_process = [exit = exit_](int status, const std::string& reason) { exit->set(status, reason); };
-  own(system_->spawn(caretaker, std::move(settings)));
+  return as_actor(system_->spawn(caretaker, std::move(settings)));
 }
 
 int ActorProcess::run(const std::function<void(int)>& on_signal) {
@@ -150,9 +172,9 @@ int ActorProcess::run(const std::function<void(int)>& on_signal) {
 // The first actor is the tracer, if there is one: it writes what the others recorded.
 void ActorProcess::end_at_once(int status) {
   caf::scoped_actor self{*system_, true};
-  if (!owned_.empty()) {
-    self->monitor(owned_.front());
-    self->send_exit(owned_.front(), caf::exit_reason::user_shutdown);
+  if (const auto owned = owned_->take(); !owned.empty()) {
+    self->monitor(owned.front());
+    self->send_exit(owned.front(), caf::exit_reason::user_shutdown);
     self->receive([](const caf::down_msg&) {}, caf::after(kLastWords) >> [] {});
   }
   flush_log();
@@ -161,12 +183,12 @@ void ActorProcess::end_at_once(int status) {
 
 void ActorProcess::end_actors() {
   caf::scoped_actor self{*system_, true};
-  for (auto actor = owned_.rbegin(); actor != owned_.rend(); ++actor) {
+  const auto owned = owned_->take();
+  for (auto actor = owned.rbegin(); actor != owned.rend(); ++actor) {
     self->monitor(*actor);
     self->send_exit(*actor, caf::exit_reason::user_shutdown);
     self->receive([](const caf::down_msg&) {}, caf::after(1s) >> [] {});
   }
-  owned_.clear();
 }
 
 ActorProcess::~ActorProcess() {

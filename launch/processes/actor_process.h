@@ -7,7 +7,10 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "actors/caretaker.h"
 #include "messages/actor_types.h"
@@ -50,6 +53,19 @@ template <class Handle>
 
 struct NodeFiles;  // actors/tracer.h
 
+// Actors to be ended with their process, in the order they were added. Thread-safe.
+class OwnedActors {
+ public:
+  void add(caf::actor actor);
+  void add_first(caf::actor actor);
+  void remove(const caf::actor_addr& address);
+  [[nodiscard]] std::vector<caf::actor> take();
+
+ private:
+  std::mutex mutex_;
+  std::vector<caf::actor> actors_;
+};
+
 class ActorProcess {
  public:
   [[nodiscard]] static Result<std::unique_ptr<ActorProcess>> start(ActorProcessSettings settings);
@@ -64,14 +80,21 @@ class ActorProcess {
   // Ends this actor when the process ends, in reverse order of these calls.
   template <class Handle>
   void own(const Handle& actor) {
-    owned_.push_back(caf::actor_cast<caf::actor>(actor));
+    owned_->add(as_actor(actor));
+  }
+  // The same for one of many that come and go: nothing of it stays when it has ended. Any thread.
+  template <class Handle>
+  void own_while_it_lives(const Handle& actor) {
+    own(actor);
+    as_actor(actor)->attach_functor(
+        [owned = owned_, address = actor.address()](const caf::error&) { owned->remove(address); });
   }
   // The same for an actor without which the process is of no use: its death ends the process with status 1 at once, and
   // the keeper starts it again. Nobody waits for who is in the middle of a computation: it will be done again.
   template <class Handle>
   void own_vital(const Handle& actor, const std::string& name) {
     own(actor);
-    owned_.back()->attach_functor([exit = exit_, name](const caf::error& reason) {
+    as_actor(actor)->attach_functor([exit = exit_, name](const caf::error& reason) {
       exit->set(1, name + " died: " + caf::to_string(reason), ExitLatch::Manner::kAtOnce);
     });
   }
@@ -97,6 +120,7 @@ class ActorProcess {
 
  private:
   explicit ActorProcess(ActorProcessSettings settings);
+  [[nodiscard]] caf::actor start_caretaker(CaretakerSettings settings);
   void end_actors();
   [[noreturn]] void end_at_once(int status);
 
@@ -105,7 +129,7 @@ class ActorProcess {
   std::unique_ptr<caf::actor_system> system_;
   std::unique_ptr<TlsTransport> transport_;
   std::shared_ptr<ExitLatch> exit_ = std::make_shared<ExitLatch>();
-  std::vector<caf::actor> owned_;
+  std::shared_ptr<OwnedActors> owned_ = std::make_shared<OwnedActors>();
   std::shared_ptr<ActorBoard> board_ = std::make_shared<ActorBoard>();
   std::shared_ptr<Tracer> trace_;  // none: this process keeps no trace
   std::string trace_path_;

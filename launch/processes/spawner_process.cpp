@@ -1,4 +1,5 @@
 // `shoal internal-spawner`: the supervisor and everything that lives beside it.
+#include <malloc.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -310,6 +311,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
 
 Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   block_signals();
+  ::mallopt(M_ARENA_MAX, 2);  // what one thread freed another can have: its children come and go on many threads
   const RunDirectory run{options.run_directory};
   const auto authority = Authority::open(run.certs());
   if (!authority) return authority.failure();

@@ -128,7 +128,7 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
       return make_executor(config, order.stage, device);
     };
     auto actor = process.system().spawn<caf::detached>(stage, std::move(stage_settings));
-    process.own(actor);
+    process.own_while_it_lives(actor);
     return actor;
   };
   settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };

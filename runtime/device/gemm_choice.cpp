@@ -64,9 +64,17 @@ void prepare_process_for_compute() {
   static const bool prepared = [] {
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    // A stage that starts again runs on another thread: in an arena of its own it would take all its pages anew.
+    mallopt(M_ARENA_MAX, 1);
     return forces_fast_path();
   }();
   static_cast<void>(prepared);
+}
+
+void give_gemm_buffers_back() {
+  using Free = void (*)();
+  static const auto free_buffers = reinterpret_cast<Free>(::dlsym(RTLD_DEFAULT, "mkl_serv_free_buffers"));
+  if (free_buffers != nullptr) free_buffers();
 }
 
 std::string kernel_fingerprint(int threads) {

@@ -13,6 +13,10 @@ namespace shoal {
 // Once per process, before the first product: fixes the choice and how memory is kept between steps. Repeats are free.
 void prepare_process_for_compute();
 
+// Torch's BLAS keeps the buffers of a thread's products for its next ones, some megabytes, also when the thread has
+// ended. Gives back those that no product uses at the moment; for whoever stops computing on a thread.
+void give_gemm_buffers_back();
+
 // What must be equal for two processes to compute equal bits: library, chosen kernels, instruction set, threads.
 // E.g. "torch 2.11.0; gemm mkl fast path (forced), avx512; vector AVX512; threads 1".
 [[nodiscard]] std::string kernel_fingerprint(int threads);

@@ -161,10 +161,11 @@ Status SqliteJournal::run_once(Statement& statement, std::string_view doing) {
   return Done{};
 }
 
+// A journal is appended to and read once: its pages need no room (KiB) beyond those of one entry's way in.
 // The exclusive lock is taken by the first transaction and kept until the file is closed.
 Status SqliteJournal::lock() {
   for (const char* sql : {"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL",
-                          "BEGIN EXCLUSIVE", "COMMIT"}) {
+                          "PRAGMA cache_size=-256", "BEGIN EXCLUSIVE", "COMMIT"}) {
     if (Status done = execute(sql, "take its lock"); !done) return done;
   }
   return Done{};

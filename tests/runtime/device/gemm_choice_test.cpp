@@ -1,7 +1,14 @@
 // The fingerprint names what computes, and the choice reaches torch's BLAS.
 #include "runtime/device/gemm_choice.h"
 
+#include <dlfcn.h>
+#include <malloc.h>
+
 #include <cstdlib>
+#include <thread>
+
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
 
 #include <gtest/gtest.h>
 
@@ -17,6 +24,29 @@ TEST(GemmChoice, TheFingerprintNamesLibraryChoiceInstructionsAndThreads) {
   }
   EXPECT_EQ(fingerprint, kernel_fingerprint(3));
   EXPECT_NE(fingerprint, kernel_fingerprint(1));
+}
+
+std::size_t heap_bytes() {
+  const auto heap = ::mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+}
+
+// Control first: without the call the buffers of every thread stay.
+TEST(GemmChoice, BuffersOfThreadsThatHaveEndedAreGivenBack) {
+  if (::dlsym(RTLD_DEFAULT, "mkl_serv_free_buffers") == nullptr) GTEST_SKIP() << "another BLAS";
+  constexpr std::size_t kSome = 4 << 20;
+  const auto multiply = [](bool gives_back) {
+    std::thread([gives_back] {
+      (void)at::mm(at::ones({128, 128}), at::ones({128, 128}));
+      if (gives_back) give_gemm_buffers_back();
+    }).join();
+  };
+  multiply(true);
+  const std::size_t before = heap_bytes();
+  for (int thread = 0; thread < 8; ++thread) multiply(false);
+  EXPECT_GT(heap_bytes(), before + kSome);
+  for (int thread = 0; thread < 8; ++thread) multiply(true);
+  EXPECT_LT(heap_bytes(), before + kSome);
 }
 
 TEST(GemmChoice, TheFastPathIsForcedWhereTheProcessorIsNotIntelsAndFastEnough) {
