@@ -6,7 +6,8 @@
 //   notice   the first event that names the loss       fence   the RemoveReplica in the journal, where there is one
 //   commit   the first step committed after the notice  whole   every stage has all its replicas again
 // `stall` is the longest pause between two commits around the fault, less the median step. Prints medians and the
-// greatest value of each. The run's steps must then be contiguous: a lost commit ends the program with 1.
+// greatest value of each. The run's steps must then be contiguous: a lost commit ends the program with 1. Last comes
+// how long actors were away by the trace (restart_times.h); restart budgets are raised, so that none of it is a rest.
 #include <signal.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <map>
 #include <thread>
 
+#include "tests/bench/restart_times.h"
 #include "tests/support/process_scene.h"
 
 namespace shoal {
@@ -182,7 +184,11 @@ void print_row(const std::string& name, std::vector<Outcome> outcomes, std::size
 
 int bench(std::size_t count, const std::vector<std::string>& wanted) {
   ProcessScene scene;
-  const SmallRun small{2, 2, 1'000'000, {"sync.reduction=exact", "checkpoint.every=50", "eval.every=0"}};
+  const SmallRun small{2,
+                       2,
+                       1'000'000,
+                       {"sync.reduction=exact", "checkpoint.every=50", "eval.every=0", "trace.level=lifecycle",
+                        "swarm.restart_budget=1000", "swarm.restart_window_s=1"}};
   Program& program = scene.start(train(scene, "run", small));
   Watcher watcher(scene.run("run") / "metrics.jsonl");
   if (!watcher.wait([&] { return watcher.steps() >= 50; }, kRunLimit)) return 1;
@@ -209,6 +215,9 @@ int bench(std::size_t count, const std::vector<std::string>& wanted) {
   }
   program.signal(SIGINT);
   program.wait(kRunLimit);
+  const auto trace = read_run_trace(scene.run("run").string());
+  if (!trace) return std::printf("%s\n", trace.failure().message.c_str()), 1;
+  print_restart_times(restart_times(*trace));
   return 0;
 }
 
