@@ -146,8 +146,7 @@ void SupervisorCore::escalate(const std::string& child, const std::string& reaso
   announce("escalated", child, why + "; the spawner's process starts again");
   phase_ = Phase::kEnding;
   phase_since_ = finished_at_ = now;
-  end_ = EndRun{1, why};
-  is_handed_over_ = true;
+  end_ = EndRun{1, why, true};
 }
 
 SupervisorEffects SupervisorCore::tick(Instant now) {

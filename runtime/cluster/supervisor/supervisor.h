@@ -31,6 +31,7 @@
 #include "runtime/cluster/view.h"
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/failure_detector.h"
+#include "runtime/cluster/watch/link_probes.h"
 
 namespace shoal {
 
@@ -155,8 +156,6 @@ class SupervisorCore {
   // supervisor_watch.cpp
   void watch(Instant now);
   void heard_of(ProcessIncarnation process, Instant now);
-  void probe(ProcessIncarnation process, Instant now);
-  void probe_again(Instant now);
   void link_again(const Join& join, ProcessIncarnation process, Instant now);
   [[nodiscard]] std::vector<Party> parties() const;
   [[nodiscard]] std::string explain_silence() const;
@@ -205,13 +204,11 @@ class SupervisorCore {
   View view_;
   Branch branch_;
   Phase phase_ = Phase::kGathering;
-  Instant phase_since_{};
-  Instant step_since_{};
-  Instant peers_at_{};
+  Instant phase_since_{}, step_since_{}, peers_at_{};
   ProcessDirectory processes_;
   FailureDetector detector_;
   Complaints complaints_;
-  std::map<ProcessIncarnation, Instant> probed_at_;  // those that are linked no more
+  LinkProbes probes_;
   std::uint64_t peers_serial_ = 0;
   Numbers process_numbers_;
   std::uint64_t first_process_ = 0;  // the lowest number that this term may give; lower ones are of earlier terms
@@ -244,11 +241,9 @@ class SupervisorCore {
   std::uint64_t saved_version_ = 0;
   std::string saved_sha256_;
   bool is_evaluated_ = false;
-  Instant last_commit_at_{};
-  Instant finished_at_{};
+  Instant last_commit_at_{}, finished_at_{};
   EndRun end_;
   bool is_ending_again_ = false;  // who has not heard of the end may come back and ask
-  bool is_handed_over_ = false;   // only this process ends: the run goes on under the next term
   SupervisorEffects effects_;
 };
 

@@ -91,6 +91,7 @@ struct ProbeProcess {
 struct EndRun {
   int exit_status = 0;
   std::string reason;
+  bool is_handed_over = false;  // nobody else ends: the run goes on under the next term
 };
 // One sentence for the log.
 struct Note {

@@ -110,7 +110,7 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
     return OperatorOutcome{{verdict, std::move(why)}, {}, 0};
   };
   if (phase_ >= Phase::kEnding) {
-    const char* what = is_handed_over_ ? "the spawner starts again: " : "the run is over: ";
+    const char* what = end_.is_handed_over ? "the spawner starts again: " : "the run is over: ";
     return refuse(OperatorVerdict::kRefused, what + end_.reason);
   }
   const auto target = resolve_target(order.name, targets());

@@ -201,12 +201,12 @@ void SupervisorCore::finish(int exit_status, const std::string& reason, const st
   }
   phase_ = Phase::kEnding;
   phase_since_ = finished_at_ = now;
-  end_ = EndRun{exit_status, reason};
+  end_ = EndRun{exit_status, reason, false};
 }
 
 void SupervisorCore::end_if_left(Instant now) {
   if (phase_ != Phase::kEnding || now - finished_at_ < kLastWords) return;
-  const bool is_anybody_left = !is_handed_over_ && (is_ending_again_ || !processes_.alive().empty());
+  const bool is_anybody_left = !end_.is_handed_over && (is_ending_again_ || !processes_.alive().empty());
   if (is_anybody_left && now - finished_at_ < config_.leave_within) return;
   phase_ = Phase::kOver;
   effects_.push_back(end_);

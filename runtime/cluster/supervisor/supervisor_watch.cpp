@@ -8,12 +8,6 @@
 
 namespace shoal {
 
-namespace {
-
-constexpr Duration kProbeAgain = std::chrono::milliseconds(200);
-
-}  // namespace
-
 SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) {
   if (processes_.is_alive(heartbeat.process)) {
     heard_of(heartbeat.process, now);
@@ -48,29 +42,14 @@ void SupervisorCore::link_again(const Join& join, ProcessIncarnation process, In
 }
 
 // A link that breaks is not yet a process that is gone: it has time to come back, unless nobody listens there any more.
-// A process whose router died may listen until its last words are written: it is asked again and again.
 SupervisorEffects SupervisorCore::hear(const ProcessLost& lost, Instant now) {
   const ProcessRecord* record = processes_.find(lost.process);
   if (record == nullptr || !record->is_alive || phase_ >= Phase::kEnding) return gone(lost.process, lost.reason, now);
   detector_.link_lost(lost.process, lost.reason, now);
   processes_.set_linked(lost.process, false);
-  probe(lost.process, now);
+  effects_.push_back(ProbeProcess{lost.process, record->join.endpoint});
+  probes_.asked(lost.process, now);
   return take_effects();
-}
-
-void SupervisorCore::probe(ProcessIncarnation process, Instant now) {
-  probed_at_[process] = now;
-  effects_.push_back(ProbeProcess{process, processes_.find(process)->join.endpoint});
-}
-
-void SupervisorCore::probe_again(Instant now) {
-  std::erase_if(probed_at_, [&](const auto& probed) {
-    const ProcessRecord* record = processes_.find(probed.first);
-    return record == nullptr || !record->is_alive || record->is_linked;
-  });
-  for (const auto& [process, probed_at] : probed_at_) {
-    if (now - probed_at >= kProbeAgain) probe(process, now);
-  }
 }
 
 SupervisorEffects SupervisorCore::gone(ProcessIncarnation process, const std::string& reason, Instant now) {
@@ -86,7 +65,12 @@ SupervisorEffects SupervisorCore::hear(const PeerUnreachable& complaint, Instant
 }
 
 void SupervisorCore::watch(Instant now) {
-  probe_again(now);
+  const auto is_away = [this](ProcessIncarnation process) {
+    return processes_.is_alive(process) && !processes_.find(process)->is_linked;
+  };
+  for (const ProcessIncarnation process : probes_.take_due(now, is_away)) {
+    effects_.push_back(ProbeProcess{process, processes_.find(process)->join.endpoint});
+  }
   for (const HealthChange& change : detector_.look(now)) {
     const std::string name = processes_.name_of(change.process);
     switch (change.health) {
