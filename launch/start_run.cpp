@@ -10,6 +10,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/data/text.h"
+#include "runtime/data/tokenizer.h"
 
 namespace shoal {
 namespace {
@@ -55,17 +56,19 @@ bool is_named_corpus(const std::string& corpus) { return find_corpus(corpus) != 
 // The file that is written must mean the same from another working directory.
 void make_paths_absolute(Config& config, const std::string& folder) {
   if (!is_named_corpus(config.data.corpus)) config.data.corpus = absolute_in(folder, config.data.corpus);
+  if (!named_vocabulary(config.data.tokenizer)) config.data.tokenizer = absolute_in(folder, config.data.tokenizer);
   if (!config.checkpoint.dir.empty()) config.checkpoint.dir = absolute_in(folder, config.checkpoint.dir);
 }
 
 Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) {
-  auto config = load_config({choice.config, here.environment, choice.sets});
+  auto config = load_config({choice.config, here.environment, choice.sets, choice.defaults});
   if (!config) return config.failure();
   std::string out = choice.out.value_or(config->run.out);
   const std::string directory = out.empty() ? usual_directory(*config, here) : absolute_in(here.folder, out);
   if (auto status = check_is_free(directory); !status) return status.failure();
   config->run.out.clear();
   make_paths_absolute(*config, here.folder);
+  if (auto status = settle_vocabulary(*config); !status) return status.failure();
   return ChosenRun{directory, *config, false};
 }
 
@@ -94,7 +97,10 @@ Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& he
   make_paths_absolute(*now, here.folder);
   now->run.out.clear();
   const auto conflicts = resume_conflicts(*saved, *now);
-  if (conflicts.empty()) return ChosenRun{*directory, *now, true};
+  if (conflicts.empty()) {
+    if (auto status = settle_vocabulary(*now); !status) return status.failure();
+    return ChosenRun{*directory, *now, true};
+  }
   std::string names;
   for (const auto& key : conflicts) names += (names.empty() ? "" : ", ") + key;
   return fail(Error::kUsage,

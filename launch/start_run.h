@@ -21,6 +21,7 @@ struct RunChoice {
   std::optional<std::string> out;
   bool is_resumed = false;
   std::optional<std::string> resume_directory;
+  std::vector<std::string> defaults{};  // "section.key=value" of the command, for a new run; all others beat them
 };
 
 struct ChosenRun {
@@ -36,7 +37,8 @@ struct Surroundings {
 };
 [[nodiscard]] Surroundings surroundings_here();
 
-// Errors: kUsage (configuration, a directory that is not empty, nothing to resume, keys that may not change).
+// Errors: kUsage (configuration, a directory that is not empty, nothing to resume, keys that may not change),
+// kInvalidData (a tokenizer that is a file without ranks, or another file than the run had).
 [[nodiscard]] Result<ChosenRun> choose_run(const RunChoice& choice, const Surroundings& here);
 
 // The run under folder/runs that was started last; kUsage when there is none.

@@ -25,7 +25,8 @@ Result<StartPoint> find_start_point(const SavedStates& saved, std::uint64_t not_
   const CheckpointManifest& manifest = found->checkpoint->manifest();
   if (manifest.corpus_sha256 != saved.corpus_sha256) {
     return fail(Error::kInvalidData, compose("the checkpoint after ", manifest.step,
-                                             " steps was trained on another text than data.corpus is now"));
+                                             " steps was trained on another text, or with another tokenizer, "
+                                             "than [data] names now"));
   }
   say("going on after step ", manifest.step);
   return start_of(manifest);

@@ -125,9 +125,8 @@ Status apply_variable(Draft& draft, const std::string& name, const std::string& 
   return at(name, "this environment variable names no key" + did_you_mean(name, names));
 }
 
-Status apply_set(Draft& draft, const std::string& assignment) {
+Status apply_set(Draft& draft, const std::string& assignment, const std::string& origin) {
   const auto equals = assignment.find('=');
-  const std::string origin = "--set " + assignment;
   if (equals == std::string::npos) return at(origin, "expected section.key=value");
   const std::string path = assignment.substr(0, equals);
   const ConfigKey* key = find_config_key(path);
@@ -183,13 +182,30 @@ Status check_together(const Draft& draft) {
   return check_rounds(draft);
 }
 
+// Nobody chooses a vocabulary; a file may repeat what the tokenizer says.
+Status resolve_vocabulary(Draft& draft) {
+  const auto named = named_vocabulary(draft.config.data.tokenizer);
+  const bool is_set = draft.origins.contains("model.vocabulary");
+  if (!is_set) draft.config.model.vocabulary = named.value_or(0);
+  if (!named || draft.config.model.vocabulary == *named) return Done{};
+  return conflict(draft, "model.vocabulary", "data.tokenizer",
+                  compose("that tokenizer has a vocabulary of ", *named, "; leave model.vocabulary out"));
+}
+
 Result<Config> finish(Draft draft) {
+  if (auto status = resolve_vocabulary(draft); !status) return status.failure();
   if (draft.config.optim.decay_steps == 0) draft.config.optim.decay_steps = draft.config.run.steps;
   if (auto status = check_together(draft); !status) return status.failure();
   return draft.config;
 }
 
 }  // namespace
+
+std::optional<int> named_vocabulary(std::string_view tokenizer) {
+  if (tokenizer == "bytes") return 256;
+  if (tokenizer == "gpt2") return 50257;
+  return std::nullopt;
+}
 
 std::vector<std::pair<std::string, std::string>> shoal_environment() {
   std::vector<std::pair<std::string, std::string>> variables;
@@ -205,6 +221,8 @@ std::vector<std::pair<std::string, std::string>> shoal_environment() {
 
 Result<Config> load_config(const ConfigSources& sources) {
   Draft draft;
+  for (const auto& assignment : sources.defaults)
+    if (auto status = apply_set(draft, assignment, "default of this command"); !status) return status.failure();
   if (sources.path) {
     const auto text = read_file(*sources.path);
     if (!text) return fail(Error::kUsage, "the configuration: " + text.failure().message);
@@ -213,7 +231,7 @@ Result<Config> load_config(const ConfigSources& sources) {
   for (const auto& [name, value] : sources.environment)
     if (auto status = apply_variable(draft, name, value); !status) return status.failure();
   for (const auto& assignment : sources.sets)
-    if (auto status = apply_set(draft, assignment); !status) return status.failure();
+    if (auto status = apply_set(draft, assignment, "--set " + assignment); !status) return status.failure();
   return finish(std::move(draft));
 }
 

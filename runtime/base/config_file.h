@@ -20,13 +20,18 @@ struct ConfigSources {
   std::optional<std::string> path;                               // a TOML file
   std::vector<std::pair<std::string, std::string>> environment;  // SHOAL_SECTION_KEY and its value
   std::vector<std::string> sets;                                 // "section.key=value", the last of equals wins
+  std::vector<std::string> defaults{};                           // as sets; all others beat them
 };
+
+// The vocabulary of a tokenizer that has a name: bytes, gpt2. Nothing for the path of one.
+[[nodiscard]] std::optional<int> named_vocabulary(std::string_view tokenizer);
 
 // The variables of this process named SHOAL_*. Only those that begin with SHOAL_<section>_ are configuration.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> shoal_environment();
 
-// optim.decay_steps is resolved to run.steps where nothing sets it. Errors: kUsage; kUsage too where `path` cannot be
-// read, for the person named it.
+// optim.decay_steps is resolved to run.steps where nothing sets it, model.vocabulary to that of a tokenizer with a
+// name; with the path of one it is 0 until settle_vocabulary() (runtime/data/tokenizer.h) has read the file. Errors:
+// kUsage; kUsage too where `path` cannot be read, for the person named it.
 [[nodiscard]] Result<Config> load_config(const ConfigSources& sources);
 
 // A whole file's text, as a spawner sends it to its nodes. name: what errors call it.

@@ -125,13 +125,18 @@ void add_run_and_model(std::vector<ConfigKey>& keys) {
       .add("init_std", FIELD(model.init_std), "", kStay,
            "standard deviation of the initial weights; residual projections: init_std / sqrt(2 layers)")
       .range = above(0);
+  ConfigKey& vocabulary = model.add("vocabulary", FIELD(model.vocabulary), "tokens", kStay,
+                                    "the tokenizer's; written down for a tokenizer that is a file, any other number "
+                                    "is refused");
+  vocabulary.range = between(1, std::numeric_limits<int>::max());
+  vocabulary.default_text = "data.tokenizer";
 }
 
 void add_data_and_batch(std::vector<ConfigKey>& keys) {
   Section data(keys, "data");
   data.add("corpus", FIELD(data.corpus), "", kStay, "\"austen\", \"kjv\", or the path of a text file");
-  data.choose("tokenizer", FIELD(data.tokenizer), {"bytes"}, kStay, "what a token is; bytes: a vocabulary of 256")
-      .later = {"gpt2"};
+  data.add("tokenizer", FIELD(data.tokenizer), "", kStay,
+           "what a token is: \"bytes\" (a vocabulary of 256), \"gpt2\" (50257), or the path of a .tiktoken file");
   data.add("validation_fraction", FIELD(data.validation_fraction), "", kStay,
            "share of the tokens, at the end of the text, that is never trained on")
       .range = {0, 1, true, true};

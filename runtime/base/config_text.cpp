@@ -36,8 +36,11 @@ std::string value_text(const ConfigKey& key, const Config& config) {
   return toml_text(key.get ? key.get(config) : *key.accepted);
 }
 
-// Unset is not a value that the file can hold: decay_steps before it is resolved.
+// What the file does not hold: decay_steps before it is resolved, and a vocabulary that the tokenizer's name says.
 bool is_unset(const ConfigKey& key, const Config& config) {
+  if (key.path() == "model.vocabulary") {
+    return config.model.vocabulary == 0 || named_vocabulary(config.data.tokenizer).has_value();
+  }
   return key.path() == "optim.decay_steps" && config.optim.decay_steps == 0;
 }
 

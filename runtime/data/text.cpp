@@ -6,16 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <optional>
-#include <utility>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
 #include "runtime/data/command.h"
+#include "runtime/data/fetch.h"
 #include "runtime/data/r_data.h"
 
 namespace shoal {
@@ -36,61 +33,6 @@ const std::array<Corpus, 2>& corpora() {
              .sha256 = "6f74f5589333c56c263963e6347dba662bae2d96861302e690aaae0b4a855eda",
              .packages = {"bible-kjv", "bible-kjv-text"}}};
   return known;
-}
-
-std::string setting(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
-
-// A new folder, removed with all it holds when this ends.
-class ScratchFolder {
- public:
-  static Result<ScratchFolder> make(const fs::path& parent) {
-    std::error_code error;
-    fs::create_directories(parent, error);
-    std::string path = (fs::absolute(parent) / "fetch.XXXXXX").string();
-    if (error || ::mkdtemp(path.data()) == nullptr) {
-      return fail(Error::kIo, compose("cannot make a folder in ", parent.string(), ": ",
-                                      error ? error.message() : std::strerror(errno),
-                                      ". Set SHOAL_DATA to a folder that can be written."));
-    }
-    return ScratchFolder(std::move(path));
-  }
-  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, fs::path())) {}
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-  fs::path path_;
-};
-
-// The last line that a failed program wrote, for the error message.
-std::string last_line(const fs::path& log) {
-  const auto text = read_file(log.string());
-  if (!text) return "it said nothing";
-  const std::size_t end = text->find_last_not_of(" \n");
-  if (end == std::string::npos) return "it said nothing";
-  const std::size_t newline = text->rfind('\n', end);
-  const std::size_t begin = newline == std::string::npos ? 0 : newline + 1;
-  return text->substr(begin, end + 1 - begin);
-}
-
-// Runs a program with its output in a log; an exit status other than 0 becomes `error` with the log's last line.
-Status run_logged(std::vector<std::string> arguments, const fs::path& folder, Error error) {
-  const std::string what = compose(arguments[0], " ", arguments.size() > 1 ? arguments[1] : "");
-  const fs::path log = folder / "log";
-  const auto status = run_command(
-      Command{.arguments = std::move(arguments), .folder = folder, .output = log, .errors = log, .environment = {}});
-  if (!status) return fail(error, status.failure().message);
-  if (*status != 0) return fail(error, compose("`", what, "` ended with ", *status, ": ", last_line(log)));
-  return Done{};
 }
 
 std::optional<fs::path> package_file(const fs::path& folder, std::string_view package) {
@@ -180,7 +122,7 @@ Result<std::string> text_from_packages(const Corpus& corpus, const fs::path& fol
 }
 
 Result<std::string> make_text(const Corpus& corpus, const fs::path& scratch) {
-  const fs::path local = setting("SHOAL_CORPORA");
+  const fs::path local = environment_value("SHOAL_CORPORA");
   if (!local.empty() && fs::exists(local / compose(corpus.name, ".txt"))) {
     return read_file((local / compose(corpus.name, ".txt")).string());
   }
@@ -198,13 +140,6 @@ std::string title_key(const std::vector<std::string>& novel) {
 const Corpus* find_corpus(std::string_view name) {
   const auto found = std::ranges::find(corpora(), name, &Corpus::name);
   return found == corpora().end() ? nullptr : &*found;
-}
-
-Result<fs::path> corpora_folder() {
-  if (const std::string own = setting("SHOAL_DATA"); !own.empty()) return fs::path(own);
-  if (const std::string cache = setting("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "shoal/corpora";
-  if (const std::string home = setting("HOME"); !home.empty()) return fs::path(home) / ".cache/shoal/corpora";
-  return fail(Error::kUsage, "there is no folder for texts: set SHOAL_DATA, or HOME.");
 }
 
 Result<std::string> join_novels(std::string_view rdb) {
@@ -232,7 +167,8 @@ Status check_text(const Corpus& corpus, std::string_view text) {
 Result<fs::path> fetch_corpus(const std::string& name, const fs::path& folder) {
   const Corpus* const corpus = find_corpus(name);
   if (corpus == nullptr) {
-    return fail(Error::kUsage, compose("there is no corpus \"", name, "\": austen and kjv can be fetched."));
+    return fail(Error::kUsage, compose("there is no corpus \"", name,
+                                       "\": austen and kjv can be fetched, and gpt2, a tokenizer's ranks."));
   }
   const fs::path path = folder / compose(name, ".txt");
   std::error_code unreadable;
@@ -251,9 +187,7 @@ Result<fs::path> fetch_corpus(const std::string& name, const fs::path& folder) {
   if (const Status right = check_text(*corpus, *text); !right) return right.failure();
   const fs::path finished = scratch->path() / "finished";  // of this process alone; the rename below is atomic
   if (const Status written = replace_file(finished.string(), *text); !written) return written.failure();
-  std::error_code error;
-  fs::rename(finished, path, error);
-  if (error) return fail(Error::kIo, compose("cannot write ", path.string(), ": ", error.message()));
+  if (const Status placed = take_its_place(finished, path); !placed) return placed.failure();
   return path;
 }
 

@@ -4,9 +4,9 @@
 //   kjv     the King James Bible           bible-kjv, bible-kjv-text: printed by the unpacked program
 //
 // Packages are downloaded by apt-get as this machine is configured, unpacked without installing, and thrown away; the
-// finished text must have the published length and SHA-256 and is kept in a folder, so that it is fetched once:
-// $SHOAL_DATA, or shoal/corpora below $XDG_CACHE_HOME, or ~/.cache/shoal/corpora. $SHOAL_CORPORA names a folder with
-// the packages (NAME_*.deb) or the finished texts (austen.txt, kjv.txt); when it is set nothing is downloaded.
+// finished text must have the published length and SHA-256 and is kept in corpora_folder() (fetch.h), so that it is
+// fetched once. $SHOAL_CORPORA names a folder with the packages (NAME_*.deb) or the finished texts (austen.txt,
+// kjv.txt); when it is set nothing is downloaded.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,6 @@ struct Corpus {
 
 // The known corpora, or nullptr.
 [[nodiscard]] const Corpus* find_corpus(std::string_view name);
-
-// The folder where finished texts are kept; it may not exist yet. kUsage when neither variable nor HOME is set.
-[[nodiscard]] Result<std::filesystem::path> corpora_folder();
 
 // folder/NAME.txt, fetched when it is absent or damaged. Any number of processes may do this at once.
 // Errors: kUsage (no such corpus), kUnreachable (no apt-get, no network, no such package), kInvalidData (other text

@@ -1,9 +1,29 @@
-// Bytes as tokens: the byte is its own number.
+// Bytes as tokens: the byte is its own number. And which tokenizer a name means.
 #include "runtime/data/tokenizer.h"
 
+#include <filesystem>
+
 #include "runtime/base/compose.h"
+#include "runtime/base/config_file.h"
+#include "runtime/base/file.h"
+#include "runtime/base/sha256.h"
+#include "runtime/data/bpe_tokenizer.h"
+#include "runtime/data/fetch.h"
+#include "runtime/data/ranks.h"
 
 namespace shoal {
+namespace {
+
+Result<std::shared_ptr<const Tokenizer>> read_ranks(const std::filesystem::path& path) {
+  const auto text = read_file(path.string());
+  if (!text) return fail(Error::kInvalidData, "the tokenizer cannot be read: " + text.failure().message);
+  auto tokens = parse_ranks(*text, path.string());
+  if (!tokens) return tokens.failure();
+  return std::shared_ptr<const Tokenizer>(
+      std::make_shared<BpeTokenizer>(std::move(*tokens), sha256_hex(std::string_view(*text))));
+}
+
+}  // namespace
 
 std::string Tokenizer::decode(std::span<const std::int32_t> tokens) const {
   std::string text;
@@ -25,9 +45,30 @@ std::string ByteTokenizer::bytes_of(std::int32_t token) const {
 
 Result<std::shared_ptr<const Tokenizer>> make_tokenizer(const std::string& name) {
   if (name == "bytes") return std::shared_ptr<const Tokenizer>(std::make_shared<ByteTokenizer>());
-  return fail(Error::kUsage,
-              compose("data.tokenizer = \"", name,
-                      "\": not in this version. Use \"bytes\", where each byte of the text is a token."));
+  if (name == "gpt2") {
+    const auto folder = corpora_folder();
+    if (!folder) return folder.failure();
+    const auto path = fetch_gpt2_ranks(*folder);
+    if (!path) return path.failure();
+    return read_ranks(*path);
+  }
+  std::error_code error;
+  if (std::filesystem::is_regular_file(name, error)) return read_ranks(name);
+  return fail(Error::kUsage, compose("data.tokenizer = \"", name,
+                                     "\": there is no such file. Use \"bytes\", \"gpt2\" or the path of a .tiktoken "
+                                     "file."));
+}
+
+Status settle_vocabulary(Config& config) {
+  if (named_vocabulary(config.data.tokenizer)) return Done{};
+  const auto tokenizer = make_tokenizer(config.data.tokenizer);
+  if (!tokenizer) return tokenizer.failure();
+  const int vocabulary = (*tokenizer)->vocabulary_size();
+  if (config.model.vocabulary == 0) config.model.vocabulary = vocabulary;
+  if (config.model.vocabulary == vocabulary) return Done{};
+  return fail(Error::kInvalidData, compose("the tokenizer ", config.data.tokenizer, " has a vocabulary of ", vocabulary,
+                                           ", and model.vocabulary = ", config.model.vocabulary,
+                                           ": the file is not the one that the configuration was made for."));
 }
 
 }  // namespace shoal

@@ -1,5 +1,9 @@
 // Text to tokens and back.
 //
+//   bytes       each byte is a token
+//   gpt2        GPT-2's byte-pair encoding, from its published ranks (ranks.h), fetched when they are not there
+//   any other   the path of a .tiktoken file: byte-pair encoding by its ranks, with GPT-2's pieces
+//
 // A token stands for a fixed sequence of bytes, so that bits per byte can be told for any tokenizer. Immutable and
 // thread-safe.
 #pragma once
@@ -11,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/config.h"
 #include "runtime/base/error.h"
 
 namespace shoal {
@@ -23,6 +28,8 @@ class Tokenizer {
   [[nodiscard]] virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
   // The bytes one token stands for. CHECKs 0 <= token < vocabulary_size().
   [[nodiscard]] virtual std::string bytes_of(std::int32_t token) const = 0;
+  // Names the vocabulary: equal for tokenizers that encode alike. For file names and digests.
+  [[nodiscard]] virtual std::string fingerprint() const = 0;
   // The bytes of all tokens, joined; not necessarily valid UTF-8.
   [[nodiscard]] std::string decode(std::span<const std::int32_t> tokens) const;
 };
@@ -33,9 +40,16 @@ class ByteTokenizer final : public Tokenizer {
   [[nodiscard]] int vocabulary_size() const override { return 256; }
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const override;
   [[nodiscard]] std::string bytes_of(std::int32_t token) const override;
+  [[nodiscard]] std::string fingerprint() const override { return "bytes"; }
 };
 
-// The tokenizer of data.tokenizer. Only "bytes" exists in this version; others are kUsage.
+// The tokenizer of data.tokenizer. Errors: kUsage (there is no such file), kInvalidData (it holds no ranks), and those
+// of fetch_gpt2_ranks().
 [[nodiscard]] Result<std::shared_ptr<const Tokenizer>> make_tokenizer(const std::string& name);
+
+// Completes a configuration that was just put together: where data.tokenizer is a file, model.vocabulary becomes what
+// the file says. Errors: as make_tokenizer, and kInvalidData where the configuration says another number: it was made
+// for another file of that name.
+[[nodiscard]] Status settle_vocabulary(Config& config);
 
 }  // namespace shoal

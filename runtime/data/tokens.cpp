@@ -1,43 +1,35 @@
-// mmap, read-only and shared: processes on one machine share the pages.
+// Which file is mapped, and how its bytes are read as tokens.
 #include "runtime/data/tokens.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/sha256.h"
+#include "runtime/data/fetch.h"
+#include "runtime/data/ranks.h"
 #include "runtime/data/text.h"
-#include "runtime/data/tokenizer.h"
+#include "runtime/data/token_file.h"
 
 namespace shoal {
 namespace {
 
-class Descriptor {
- public:
-  // Non-blocking, so that a pipe given by mistake is seen as one and not waited for.
-  explicit Descriptor(const std::filesystem::path& path)
-      : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return value_; }
-
- private:
-  int value_;
-};
-
 Failure unusable(const std::filesystem::path& path, const std::string& why) {
   return fail(Error::kInvalidData, compose("the text ", path.string(), " cannot be used: ", why,
                                            ". Set data.corpus to \"austen\", \"kjv\" or the path of a text file."));
+}
+
+Result<MappedFile> map_text(const std::filesystem::path& path) {
+  auto file = MappedFile::open(path);
+  if (!file) return unusable(path, file.failure().message);
+  if (file->bytes().empty()) return unusable(path, "it is empty");
+  return file;
+}
+
+// Of a text and what its tokens are made by.
+std::string identity_of(const std::string& text_sha256, const Tokenizer& tokenizer) {
+  if (tokenizer.fingerprint() == kGpt2RanksSha256) return text_sha256;
+  return sha256_hex(std::string_view(compose(text_sha256, " ", tokenizer.fingerprint(), "\n")));
 }
 
 }  // namespace
@@ -49,30 +41,43 @@ TokenSplit split_tokens(std::uint64_t tokens, double validation_fraction) {
 }
 
 Result<std::shared_ptr<const Tokens>> Tokens::open(const std::filesystem::path& path, double validation_fraction) {
-  const Descriptor file(path);
-  struct stat facts {};
-  if (file.get() < 0 || ::fstat(file.get(), &facts) != 0) return unusable(path, std::strerror(errno));
-  if (S_ISDIR(facts.st_mode)) return unusable(path, "it is a folder");
-  if (!S_ISREG(facts.st_mode)) return unusable(path, "it is not a regular file");
-  if (facts.st_size == 0) return unusable(path, "it is empty");
-  const auto size = static_cast<std::size_t>(facts.st_size);
-  void* const start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
-  if (start == MAP_FAILED) return unusable(path, std::strerror(errno));
-  return std::shared_ptr<const Tokens>(new Tokens(path, std::span(static_cast<const std::uint8_t*>(start), size),
-                                                  split_tokens(size, validation_fraction)));
+  auto text = map_text(path);
+  if (!text) return text.failure();
+  return std::shared_ptr<const Tokens>(new Tokens(path, std::move(*text), 1, validation_fraction));
 }
 
-Tokens::Tokens(std::filesystem::path path, std::span<const std::uint8_t> bytes, TokenSplit split)
-    : path_(std::move(path)), bytes_(bytes), split_(split) {}
+Result<std::shared_ptr<const Tokens>> Tokens::encode(const std::filesystem::path& path, double validation_fraction,
+                                                     const Tokenizer& tokenizer, const std::filesystem::path& folder) {
+  const auto text = map_text(path);
+  if (!text) return text.failure();
+  const std::string text_sha256 = sha256_hex(text->bytes());
+  auto file = obtain_token_file(text->text(), text_sha256, tokenizer, folder);
+  if (!file) return file.failure();
+  const std::uint32_t width = token_width(tokenizer.vocabulary_size());
+  std::shared_ptr<Tokens> tokens(new Tokens(path, std::move(*file), width, validation_fraction));
+  tokens->corpus_sha256_ = identity_of(text_sha256, tokenizer);
+  return std::shared_ptr<const Tokens>(std::move(tokens));
+}
 
-Tokens::~Tokens() { ::munmap(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size()); }
+Tokens::Tokens(std::filesystem::path path, MappedFile file, std::uint32_t width, double validation_fraction)
+    : path_(std::move(path)), file_(std::move(file)), tokens_(file_.bytes()), width_(width) {
+  if (width_ > 1) tokens_ = tokens_.subspan(kTokenFileHeader);
+  split_ = split_tokens(count(), validation_fraction);
+}
 
 void Tokens::read(std::uint64_t offset, std::span<std::int32_t> out) const {
   CHECK(offset <= count() && out.size() <= count() - offset, "tokens are read within the text");
-  std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+  const std::byte* at = tokens_.data() + offset * width_;
+  for (std::int32_t& token : out) {
+    std::uint32_t value = 0;
+    for (std::uint32_t i = 0; i < width_; ++i) value |= static_cast<std::uint32_t>(*at++) << (8 * i);
+    token = static_cast<std::int32_t>(value);
+  }
 }
 
-std::string Tokens::corpus_sha256() const { return sha256_hex(std::as_bytes(bytes_)); }
+std::string Tokens::corpus_sha256() const {
+  return corpus_sha256_.empty() ? sha256_hex(file_.bytes()) : corpus_sha256_;
+}
 
 Status check_length(const Tokens& tokens, int context) {
   CHECK(context > 0, "a context has tokens");
@@ -92,10 +97,23 @@ Status check_length(const Tokens& tokens, int context) {
   return Done{};
 }
 
-Result<std::shared_ptr<const Tokens>> open_evaluation_text(const std::filesystem::path& path) {
-  auto tokens = Tokens::open(path, 1.0);
+namespace {
+
+Result<std::shared_ptr<const Tokens>> open_text(const std::filesystem::path& path, double validation_fraction,
+                                                const Tokenizer& tokenizer) {
+  if (token_width(tokenizer.vocabulary_size()) == 1) return Tokens::open(path, validation_fraction);
+  const auto folder = corpora_folder();
+  if (!folder) return folder.failure();
+  return Tokens::encode(path, validation_fraction, tokenizer, *folder);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Tokens>> open_evaluation_text(const std::filesystem::path& path,
+                                                           const Tokenizer& tokenizer) {
+  auto tokens = open_text(path, 1.0, tokenizer);
   if (tokens.ok() && (*tokens)->count() < 2) {
-    return fail(Error::kInvalidData, compose("the text ", path.string(), " is too short: one byte predicts nothing."));
+    return fail(Error::kInvalidData, compose("the text ", path.string(), " is too short: one token predicts nothing."));
   }
   return tokens;
 }
@@ -105,7 +123,7 @@ Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int co
   if (!tokenizer) return tokenizer.failure();
   const auto path = obtain_corpus(data.corpus);
   if (!path) return path.failure();
-  auto tokens = Tokens::open(*path, data.validation_fraction);
+  auto tokens = open_text(*path, data.validation_fraction, **tokenizer);
   if (!tokens) return tokens;
   if (const Status enough = check_length(**tokens, context); !enough) return enough.failure();
   return tokens;

@@ -3,8 +3,9 @@
 //   [0, train)       training: floor(N * fraction) fewer than all
 //   [train, N)       validation: the end of the text, never trained on
 //
-// With the byte tokenizer the text itself is the token file (uint8). The file must not be shortened while it is
-// mapped: reading behind its new end is a bus error. Immutable and thread-safe.
+// With the byte tokenizer the text itself is the token file (uint8); with any other one there is a file of tokens in
+// corpora_folder() (token_file.h). No mapped file may be shortened meanwhile: reading behind its new end is a bus
+// error. Immutable and thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,8 @@
 
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
+#include "runtime/data/mapped_file.h"
+#include "runtime/data/tokenizer.h"
 
 namespace shoal {
 
@@ -31,23 +34,31 @@ class Tokens {
   // Maps a file of byte tokens. Errors: kInvalidData when it is missing, not a file, unreadable or empty.
   [[nodiscard]] static Result<std::shared_ptr<const Tokens>> open(const std::filesystem::path& path,
                                                                   double validation_fraction);
-  ~Tokens();
+  // Of a text with this tokenizer; they are kept in `folder`. Errors: those of open(), and kIo.
+  [[nodiscard]] static Result<std::shared_ptr<const Tokens>> encode(const std::filesystem::path& path,
+                                                                    double validation_fraction,
+                                                                    const Tokenizer& tokenizer,
+                                                                    const std::filesystem::path& folder);
   Tokens(const Tokens&) = delete;
   Tokens& operator=(const Tokens&) = delete;
 
-  [[nodiscard]] std::uint64_t count() const { return bytes_.size(); }
+  [[nodiscard]] std::uint64_t count() const { return tokens_.size() / width_; }
   [[nodiscard]] TokenSplit split() const { return split_; }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   // Copies tokens [offset, offset + out.size()). CHECKs that they exist.
   void read(std::uint64_t offset, std::span<std::int32_t> out) const;
-  // Of the text's bytes: goes into checkpoints, so that a run never resumes on another text. Reads everything.
+  // Of the text's bytes: goes into checkpoints, so that a run never resumes on another text. With ranks other than
+  // GPT-2's it is of both digests: the path of a tokenizer does not say what is in it. May read everything.
   [[nodiscard]] std::string corpus_sha256() const;
 
  private:
-  Tokens(std::filesystem::path path, std::span<const std::uint8_t> bytes, TokenSplit split);
+  Tokens(std::filesystem::path path, MappedFile file, std::uint32_t width, double validation_fraction);
 
   std::filesystem::path path_;
-  std::span<const std::uint8_t> bytes_;
+  MappedFile file_;
+  std::span<const std::byte> tokens_;  // in file_, behind its header if it has one
+  std::uint32_t width_;                // bytes of a token
+  std::string corpus_sha256_;          // empty: of the file, which is the text
   TokenSplit split_;
 };
 
@@ -55,11 +66,13 @@ class Tokens {
 // validation tokens. Errors: kInvalidData with both lengths and what to change.
 [[nodiscard]] Status check_length(const Tokens& tokens, int context);
 
-// A text to evaluate on and not to train: all of it is validation. Errors: as open, and when it has fewer than 2
-// tokens.
-[[nodiscard]] Result<std::shared_ptr<const Tokens>> open_evaluation_text(const std::filesystem::path& path);
+// A text to evaluate on and not to train: all of it is validation. Errors: as open_tokens, and when it has fewer than
+// 2 tokens.
+[[nodiscard]] Result<std::shared_ptr<const Tokens>> open_evaluation_text(const std::filesystem::path& path,
+                                                                         const Tokenizer& tokenizer);
 
-// Everything between data.* and tokens: obtains the corpus (text.h), maps it and checks its length.
+// Everything between data.* and tokens: obtains the corpus (text.h) and the tokenizer, maps the tokens and checks their
+// number.
 [[nodiscard]] Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int context);
 
 }  // namespace shoal

@@ -70,6 +70,42 @@ TEST_F(StartRun, PathsOfTheResolvedConfigurationAreAbsolute) {
   EXPECT_EQ(chosen->config.run.out, "");
 }
 
+// Every byte is a token, and nothing else.
+void write_ranks(const std::string& path) {
+  std::string text;
+  for (int byte = 0; byte < 256; ++byte) {
+    constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    text += kDigits[static_cast<std::size_t>(byte) >> 2U];
+    text += kDigits[static_cast<std::size_t>(byte & 3) << 4U];
+    text += "== " + std::to_string(byte) + "\n";
+  }
+  ASSERT_TRUE(replace_file(path, text).ok());
+}
+
+TEST_F(StartRun, ATokenizerThatIsAFileSaysTheVocabulary) {
+  write_ranks(here_.folder + "/own.tiktoken");
+  const auto chosen = choose_run({{}, {"data.tokenizer=own.tiktoken"}, {}, false, {}}, here_);
+  ASSERT_TRUE(chosen.ok()) << chosen.failure().message;
+  EXPECT_EQ(chosen->config.data.tokenizer, here_.folder + "/own.tiktoken");
+  EXPECT_EQ(chosen->config.model.vocabulary, 257);
+  EXPECT_EQ(choose_run({{}, {"data.tokenizer=gpt2"}, {}, false, {}}, here_)->config.data.tokenizer, "gpt2");
+  EXPECT_THAT(refusal({{}, {"data.tokenizer=absent"}, {}, false, {}}), HasSubstr(here_.folder + "/absent"));
+}
+
+TEST_F(StartRun, AResumedRunKeepsItsTokenizer) {
+  leave_run("old", {});
+  EXPECT_THAT(refusal(resumed("old", {"data.tokenizer=gpt2"})), HasSubstr("data.tokenizer"));
+  write_ranks(here_.folder + "/own.tiktoken");
+  leave_run("own", {"data.tokenizer=" + here_.folder + "/own.tiktoken", "model.vocabulary=257"});
+  EXPECT_TRUE(choose_run(resumed("own"), here_).ok());
+  EXPECT_TRUE(choose_run(resumed("own", {"data.tokenizer=own.tiktoken"}), here_).ok()) << "the same file";
+  EXPECT_THAT(refusal(resumed("own", {"data.tokenizer=bytes"})), HasSubstr("data.tokenizer"));
+  leave_run("other", {"data.tokenizer=" + here_.folder + "/own.tiktoken", "model.vocabulary=300"});
+  const auto changed = choose_run(resumed("other"), here_);
+  ASSERT_FALSE(changed.ok());
+  EXPECT_EQ(changed.failure().error, Error::kInvalidData);
+}
+
 TEST_F(StartRun, OutMustBeNewOrEmpty) {
   const std::string directory = leave_run("old", {});
   EXPECT_THAT(refusal({{}, {}, "old", false, {}}), AllOf(HasSubstr(directory), HasSubstr("--resume")));

@@ -4,7 +4,9 @@
 #include <iostream>
 
 #include "runtime/base/error.h"
+#include "runtime/data/fetch.h"
 #include "runtime/data/order.h"
+#include "runtime/data/ranks.h"
 #include "runtime/data/text.h"
 #include "runtime/data/tokens.h"
 
@@ -27,7 +29,7 @@ int finish_output() {
 int run_data_fetch(const std::string& name) {
   const auto folder = corpora_folder();
   if (!folder) return report(folder.failure());
-  const auto path = fetch_corpus(name, *folder);
+  const auto path = name == "gpt2" ? fetch_gpt2_ranks(*folder) : fetch_corpus(name, *folder);
   if (!path) return report(path.failure());
   std::cout << path->string() << '\n';
   return finish_output();

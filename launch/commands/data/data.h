@@ -10,8 +10,8 @@
 
 namespace shoal {
 
-// Fetches the corpus unless it is there, and prints the path of its text. 2: no such corpus; 3: another text than
-// published, or the disk refuses; 4: no apt-get or no mirror.
+// Fetches the corpus, or with "gpt2" that tokenizer's ranks, unless it is there, and prints the path of the file. 2: no
+// such name; 3: another file than published, or the disk refuses; 4: no apt-get or pip, or no mirror.
 [[nodiscard]] int run_data_fetch(const std::string& name);
 
 // One line per microbatch of the first `steps` steps: "step microbatch offset offset ...", the start positions of its

@@ -13,7 +13,8 @@
 #include "launch/commands/inspect/versions.h"
 #include "launch/say.h"
 #include "launch/start_run.h"
-#include "runtime/data/text.h"
+#include "runtime/data/command.h"
+#include "runtime/data/fetch.h"
 #include "runtime/transport/sockets.h"
 
 namespace shoal {
@@ -132,6 +133,19 @@ Finding corpora() {
   return {"corpora", Verdict::kWrong, folder.failure().message, "set HOME, or SHOAL_DATA to a folder"};
 }
 
+// data.tokenizer = "gpt2" needs its ranks once; they come through pip.
+Finding ranks() {
+  const auto folder = corpora_folder();
+  std::error_code error;
+  if (folder && fs::exists(*folder / "gpt2.tiktoken", error)) {
+    return {"gpt2 ranks", Verdict::kGood, "kept in " + folder->string(), ""};
+  }
+  const auto pip = run_command({{"python3", "-m", "pip", "--version"}, "/", "/dev/null", "/dev/null", {}});
+  if (pip && *pip == 0) return {"gpt2 ranks", Verdict::kGood, "not fetched yet; pip is there", ""};
+  return {"gpt2 ranks", Verdict::kDoubtful, "not fetched yet, and pip is not there",
+          "only data.tokenizer=gpt2 needs them: apt-get install python3-pip, or put gpt2.tiktoken there"};
+}
+
 // Of the newest run here: nobody else may read its keys.
 Finding certificates() {
   const auto run = newest_run(surroundings_here().folder);
@@ -169,8 +183,8 @@ void print_json(const std::vector<Finding>& findings) {
 
 // Exit status 1 when something is wrong.
 Result<int> run_doctor(OutputForm form) {
-  const std::vector<Finding> findings = {libraries(), worker(), processor(),   memory(),  disk(),
-                                         loopback(),  clock(),  descriptors(), corpora(), certificates()};
+  const std::vector<Finding> findings = {libraries(), worker(),      processor(), memory(), disk(),        loopback(),
+                                         clock(),     descriptors(), corpora(),   ranks(),  certificates()};
   form == OutputForm::kJson ? print_json(findings) : print_text(findings);
   const bool is_well = std::none_of(findings.begin(), findings.end(),
                                     [](const Finding& finding) { return finding.verdict == Verdict::kWrong; });

@@ -15,13 +15,10 @@ namespace shoal {
 namespace {
 
 // Another file counts from its beginning to its end: it was not split, and nothing of it was trained on.
-Result<std::shared_ptr<const Tokens>> tokens_to_evaluate(const EvalOptions& options, const Config& config) {
+Result<std::shared_ptr<const Tokens>> tokens_to_evaluate(const EvalOptions& options, const Config& config,
+                                                         const Tokenizer& tokenizer) {
   if (!options.data) return open_tokens(config.data, config.model.context);
-  auto tokens = Tokens::open(*options.data, 1.0);
-  if (tokens.ok() && (*tokens)->count() < 2) {
-    return fail(Error::kInvalidData, *options.data + " has no two tokens: there is nothing to predict in it");
-  }
-  return tokens;
+  return open_evaluation_text(*options.data, tokenizer);
 }
 
 Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run) {
@@ -39,10 +36,10 @@ Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run) {
 Result<int> run_eval(const EvalOptions& options) {
   const auto run = open_saved_run(options.run_directory, options.step);
   if (!run) return run.failure();
-  const auto tokens = tokens_to_evaluate(options, run->config);
-  if (!tokens) return tokens.failure();
   const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
+  const auto tokens = tokens_to_evaluate(options, run->config, **tokenizer);
+  if (!tokens) return tokens.failure();
   auto executor = load_executor(*run);
   if (!executor) return executor.failure();
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(run->config.model.context), run->config.batch);

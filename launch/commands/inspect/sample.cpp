@@ -1,10 +1,11 @@
-// `shoal sample`: the prompt and the tokens a checkpoint continues it with, printed as they come.
+// `shoal sample`: the prompt and the tokens a checkpoint continues it with, printed as they come, in whole characters.
 #include <cstdio>
 
 #include "launch/commands/inspect/inspect.h"
 #include "launch/processes/saved_run.h"
 #include "launch/say.h"
 #include "runtime/data/tokenizer.h"
+#include "runtime/data/utf8_stream.h"
 #include "runtime/device/text_sampler.h"
 
 namespace shoal {
@@ -19,13 +20,14 @@ Result<int> run_sample(const SampleOptions& options) {
   std::vector<std::int32_t> tokens = (*tokenizer)->encode(options.prompt);
   if (tokens.empty()) return fail(Error::kUsage, "--prompt is empty; give at least one character");
   const SamplerConfig config{options.temperature, static_cast<int>(options.top_k), options.seed};
-  print(options.prompt);
+  Utf8Stream characters;
+  print(characters.add(options.prompt));
   for (std::uint64_t position = 0; position < options.tokens; ++position) {
     tokens.push_back((*sampler)->next(tokens, config, position));
-    print((*tokenizer)->bytes_of(tokens.back()));
+    print(characters.add((*tokenizer)->bytes_of(tokens.back())));
     std::fflush(stdout);
   }
-  print("\n");
+  print(characters.finish(), "\n");
   return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include "launch/child_process.h"
 #include "runtime/base/compose.h"
+#include "runtime/data/pretokenizer.h"
 
 namespace shoal {
 
@@ -22,6 +23,7 @@ std::vector<std::pair<std::string, std::string>> library_versions() {
   return {{"caf", dotted(CAF_VERSION, 100)},
           {"capnproto", dotted(CAPNP_VERSION, 1000)},
           {"openssl", ::OpenSSL_version(OPENSSL_VERSION)},
+          {"pcre2", pcre2_version()},
           {"sqlite", ::sqlite3_libversion()},
           {"zlib", ::zlibVersion()}};
 }

@@ -53,7 +53,8 @@ Status resume(const RunDirectory& directory, Parts& parts) {
   const CheckpointManifest& manifest = found->checkpoint->manifest();
   if (manifest.corpus_sha256 != parts.corpus_sha256) {
     return fail(Error::kInvalidData, compose("the checkpoint after ", manifest.step,
-                                             " steps was trained on another text than data.corpus is now"));
+                                             " steps was trained on another text, or with another tokenizer, "
+                                             "than [data] names now"));
   }
   const auto image = found->checkpoint->image_of(parts.executor->tensor_names());
   if (!image) return image.failure();

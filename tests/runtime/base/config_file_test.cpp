@@ -143,7 +143,6 @@ TEST(ConfigFile, WhatIsNotInThisVersionIsAcceptedOnlyWhereItMeansTheSame) {
               AllOf(HasSubstr("run.toml:2"), HasSubstr("not in this version")));
   EXPECT_THAT(refusal("[pipeline]\nactivations = \"int8\"\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[pipeline]\nrouting = \"cost_to_go\"\n"), HasSubstr("not in this version"));
-  EXPECT_THAT(refusal("[data]\ntokenizer = \"gpt2\"\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[swarm]\nrebalance_every_s = 60\n"), HasSubstr("not in this version"));
 }
 
@@ -181,6 +180,36 @@ TEST(ConfigFile, RoundsAreReadAndMustGoTogether) {
               AllOf(HasSubstr("sync.overlap = 5 (run.toml:3)"), HasSubstr("sync.H = 5 (run.toml:2)")));
   EXPECT_THAT(refusal("[sync]\nouter_update = \"eager\"\noverlap = 1\n"), HasSubstr("sync.outer_update"));
   EXPECT_THAT(refusal("[sync]\nfragments = 5\n"), HasSubstr("model.layers = 4 (default)"));
+}
+
+TEST(ConfigFile, TheVocabularyIsTheTokenizers) {
+  const auto vocabulary = [](std::string_view text) { return parse_config(text, "run.toml")->model.vocabulary; };
+  EXPECT_EQ(vocabulary(""), 256);
+  EXPECT_EQ(vocabulary("[data]\ntokenizer = \"gpt2\"\n"), 50257);
+  EXPECT_EQ(vocabulary("[data]\ntokenizer = \"/own\"\n"), 0) << "whoever reads the file says it";
+  EXPECT_EQ(vocabulary("[data]\ntokenizer = \"/own\"\n[model]\nvocabulary = 300\n"), 300);
+  EXPECT_EQ(vocabulary("[model]\nvocabulary = 256\n"), 256);
+  EXPECT_THAT(refusal("[model]\nvocabulary = 300\n"), AllOf(HasSubstr("model.vocabulary = 300 (run.toml:2)"),
+                                                            HasSubstr("data.tokenizer = \"bytes\" (default)")));
+  EXPECT_THAT(refusal("[model]\nvocabulary = 0\n"), HasSubstr("at least 1"));
+  // A file repeats only what the name of the tokenizer does not say, so that another may be set.
+  Config config = *parse_config("", "");
+  EXPECT_EQ(write_config(config).find("vocabulary"), std::string::npos);
+  config.data.tokenizer = "/own";
+  config.model.vocabulary = 300;
+  EXPECT_NE(write_config(config).find("vocabulary = 300"), std::string::npos);
+}
+
+TEST(ConfigFile, DefaultsOfACommandAreBeatenByEverything) {
+  ConfigSources sources;
+  sources.defaults = {"model.layers=12", "model.width=768", "run.seed=7"};
+  sources.environment = {{"SHOAL_MODEL_WIDTH", "64"}};
+  sources.sets = {"run.seed=8"};
+  const auto config = load_config(sources);
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_EQ(config->model.layers, 12);
+  EXPECT_EQ(config->model.width, 64);
+  EXPECT_EQ(config->run.seed, 8u);
 }
 
 TEST(ConfigFile, TheLimitsOfASwarmAreReadAndHaveBounds) {

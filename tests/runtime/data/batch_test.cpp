@@ -136,6 +136,7 @@ class TripleTokenizer final : public Tokenizer {
   [[nodiscard]] int vocabulary_size() const override { return 256; }
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view) const override { return {}; }
   [[nodiscard]] std::string bytes_of(std::int32_t) const override { return "abc"; }
+  [[nodiscard]] std::string fingerprint() const override { return "triple"; }
 };
 
 TEST(Evaluation, TellsTheBytesOfItsTargets) {

@@ -9,6 +9,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
+#include "runtime/data/fetch.h"
 #include "runtime/data/r_data.h"
 #include "tests/runtime/data/scratch.h"
 

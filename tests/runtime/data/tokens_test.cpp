@@ -1,4 +1,4 @@
-// The tokenizer, the mapped tokens, their split, and what is said of texts that cannot be used.
+// The mapped tokens, their split, and what is said of texts that cannot be used.
 #include "runtime/data/tokens.h"
 
 #include <gmock/gmock.h>
@@ -6,42 +6,18 @@
 
 #include <sys/stat.h>
 
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "runtime/base/sha256.h"
 #include "runtime/data/tokenizer.h"
 #include "tests/runtime/data/scratch.h"
+#include "tests/runtime/data/small_ranks.h"
 
 namespace shoal {
 namespace {
 
 using testing::HasSubstr;
-
-TEST(ByteTokenizer, GivesBackEveryByte) {
-  std::string text(256, '\0');
-  std::iota(text.begin(), text.end(), '\0');
-  const ByteTokenizer tokenizer;
-  const std::vector<std::int32_t> tokens = tokenizer.encode(text);
-  ASSERT_EQ(tokens.size(), 256U);
-  EXPECT_EQ(tokens[200], 200);  // not the negative number that a signed char is
-  EXPECT_EQ(tokenizer.decode(tokens), text);
-  EXPECT_EQ(tokenizer.vocabulary_size(), 256);
-  EXPECT_EQ(tokenizer.bytes_of(65), "A");
-  EXPECT_THROW((void)tokenizer.bytes_of(256), Bug);
-  EXPECT_THROW((void)tokenizer.bytes_of(-1), Bug);
-}
-
-TEST(MakeTokenizer, OffersBytesAndRefusesTheRest) {
-  ASSERT_TRUE(make_tokenizer("bytes").ok());
-  for (const char* name : {"gpt2", "some/vocabulary.json", ""}) {
-    const auto refused = make_tokenizer(name);
-    ASSERT_FALSE(refused.ok());
-    EXPECT_EQ(refused.failure().error, Error::kUsage);
-    EXPECT_THAT(refused.failure().message, HasSubstr("not in this version"));
-  }
-}
 
 TEST(SplitTokens, RoundsTheValidationPartDown) {
   EXPECT_EQ(split_tokens(4025033, 0.1).train, 4025033U - 402503U);
@@ -88,11 +64,11 @@ TEST(Tokens, SayWhyATextCannotBeUsed) {
 
 TEST(OpenEvaluationText, ValidatesOnAllOfIt) {
   const Scratch scratch;
-  const auto tokens = open_evaluation_text(scratch.file("text", "abc"));
+  const auto tokens = open_evaluation_text(scratch.file("text", "abc"), ByteTokenizer());
   ASSERT_TRUE(tokens.ok());
   EXPECT_EQ((*tokens)->split().train, 0U);
   EXPECT_EQ((*tokens)->split().validation, 3U);
-  const auto single = open_evaluation_text(scratch.file("single", "a"));
+  const auto single = open_evaluation_text(scratch.file("single", "a"), ByteTokenizer());
   ASSERT_FALSE(single.ok());
   EXPECT_EQ(exit_code(single.failure().error), 3);
 }
@@ -116,10 +92,33 @@ TEST(OpenTokens, RefusesATextTooShortForItsContext) {
 
 TEST(OpenTokens, RefusesAnUnknownTokenizerAsUsage) {
   DataConfig data;
-  data.tokenizer = "gpt2";
+  data.tokenizer = "gpt3";
   const auto refused = open_tokens(data, 8);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(exit_code(refused.failure().error), 2);
+}
+
+TEST(OpenTokens, KeepsTheTokensOfAFileOfRanks) {
+  const Scratch scratch;
+  const Setting kept("SHOAL_DATA", (scratch.path() / "kept").string());
+  std::vector<std::string> ranks = every_byte();
+  ranks.emplace_back("ab");
+  DataConfig data;
+  data.validation_fraction = 0.5;
+  data.tokenizer = scratch.file("own.tiktoken", ranks_text(ranks)).string();
+  std::string text;
+  for (int i = 0; i < 16; ++i) text += "abab\n";
+  data.corpus = scratch.file("text", text).string();  // three tokens a line: 24 and 24
+  const auto tokens = open_tokens(data, 12);
+  ASSERT_TRUE(tokens.ok()) << tokens.failure().message;
+  EXPECT_EQ((*tokens)->count(), 48U);
+  std::vector<std::int32_t> read(3);
+  (*tokens)->read(3, read);
+  EXPECT_EQ(read, (std::vector<std::int32_t>{256, 256, '\n'}));
+  const auto long_context = open_tokens(data, 13);
+  ASSERT_FALSE(long_context.ok());
+  EXPECT_THAT(long_context.failure().message, HasSubstr("24 training tokens"));
+  EXPECT_FALSE(std::filesystem::is_empty(scratch.path() / "kept"));
 }
 
 }  // namespace

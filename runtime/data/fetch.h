@@ -1,0 +1,47 @@
+// What fetching anything has in common: a folder to work in, programs whose words are kept, and a finished file that is
+// either there whole or not at all. And where finished files are kept from one run to the next.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+// The value of an environment variable; empty when it is not set.
+[[nodiscard]] std::string environment_value(const char* name);
+
+// Where finished files are kept: $SHOAL_DATA, or shoal/corpora below $XDG_CACHE_HOME, or ~/.cache/shoal/corpora. It may
+// not exist yet. kUsage when neither variable nor HOME is set.
+[[nodiscard]] Result<std::filesystem::path> corpora_folder();
+
+// A new folder below `parent`, which is made where it is missing; removed with all it holds when this ends.
+class ScratchFolder {
+ public:
+  // Errors: kIo, saying which variable names another folder.
+  [[nodiscard]] static Result<ScratchFolder> make(const std::filesystem::path& parent);
+  ScratchFolder(ScratchFolder&& other) noexcept;
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder();
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+// The last line of a log that says anything, for an error message.
+[[nodiscard]] std::string last_line(const std::filesystem::path& log);
+
+// Runs a program in `folder` with its output in folder/log; an exit status other than 0 becomes `error` with the log's
+// last line.
+[[nodiscard]] Status run_logged(std::vector<std::string> arguments, const std::filesystem::path& folder, Error error);
+
+// Gives a finished file of the scratch folder its name, atomically: a file of that name is replaced. Errors: kIo.
+[[nodiscard]] Status take_its_place(const std::filesystem::path& finished, const std::filesystem::path& place);
+
+}  // namespace shoal

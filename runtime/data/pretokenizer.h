@@ -1,0 +1,44 @@
+// Cuts text into the pieces that GPT-2's byte-pair encoding treats apart: words with the space before them, numbers,
+// other marks, white space.
+//
+//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+//
+// as in GPT-2's encoder.py (Radford et al., 2019), over Unicode characters. \s is Unicode's White_Space, as the
+// libraries that GPT-2 is used with have it; PCRE2's own \s has U+180E besides. Letters and numbers are those of the
+// PCRE2 library's Unicode version. Immutable and thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shoal {
+
+class Pretokenizer {
+ public:
+  Pretokenizer();
+  ~Pretokenizer();
+  Pretokenizer(const Pretokenizer&) = delete;
+  Pretokenizer& operator=(const Pretokenizer&) = delete;
+
+  // The pieces in order; joined they are the text, and they point into it. A byte that is no part of UTF-8 is a piece
+  // of its own, and what stands on either side is cut as if the text ended there.
+  [[nodiscard]] std::vector<std::string_view> cut(std::string_view text) const;
+
+ private:
+  struct Pattern;
+  std::unique_ptr<Pattern> pattern_;
+};
+
+// The least length of at least `wanted` at which the text may be parted without any piece being another: between an
+// ASCII mark and a blank or newline. The text's size where there is none. For texts too large to cut at once.
+[[nodiscard]] std::size_t seam_after(std::string_view text, std::size_t wanted);
+
+// Of the library's tables: "14.0.0".
+[[nodiscard]] std::string unicode_version();
+// Of the library: "10.42 2022-12-11".
+[[nodiscard]] std::string pcre2_version();
+
+}  // namespace shoal

@@ -1,0 +1,23 @@
+// Bytes as they come, out as whole characters: what tokens stand for may begin or end within one.
+//
+// What is no part of UTF-8 comes out as U+FFFD, one for each ill-formed part as Unicode recommends (the standard's
+// §3.9, "maximal subpart"), so that all that came out is valid UTF-8. At most 3 bytes are kept.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace shoal {
+
+class Utf8Stream {
+ public:
+  // The characters that these bytes complete.
+  [[nodiscard]] std::string add(std::string_view bytes);
+  // What is left at the end: a part of a character, as U+FFFD, or nothing.
+  [[nodiscard]] std::string finish();
+
+ private:
+  std::string pending_;  // the beginning of a character
+};
+
+}  // namespace shoal
