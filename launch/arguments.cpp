@@ -13,6 +13,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/cluster/operate/operator_words.h"
+#include "runtime/data/tokenizer.h"
 
 namespace shoal {
 namespace {
@@ -87,7 +88,10 @@ Status check_node(const NodeOptions& node) {
 }  // namespace
 
 Result<Config> config_of(const Options& options) {
-  return load_config({options.positional(0), shoal_environment(), options.values("--set")});
+  auto config = load_config({options.positional(0), shoal_environment(), options.values("--set")});
+  if (!config) return config;
+  if (auto status = settle_vocabulary(*config); !status) return status.failure();
+  return config;
 }
 
 Result<TrainOptions> train_options(const Options& options) {
@@ -247,6 +251,16 @@ Result<ExportOptions> export_options(const Options& options) {
   return ExportOptions{*options.positional(0), *to, *step};
 }
 
+Result<ImportOptions> import_options(const Options& options) {
+  const auto to = required(options, "--to");
+  if (!to) return to.failure();
+  RunChoice run;
+  run.config = options.positional(1);
+  run.sets = options.values("--set");
+  run.out = *to;
+  return ImportOptions{*options.positional(0), run};
+}
+
 Result<InitOptions> init_options(const Options& options) {
   const auto out = required(options, "--out");
   if (!out) return out.failure();
@@ -268,7 +282,13 @@ const CommandSpec& spawner_process_command() {
   static const CommandSpec command{"internal-spawner",
                                    "The spawner process.",
                                    {},
-                                   {kRunDirectory, kListen, kSteps, kWaitTimeout, kRestarted, kResumed, kStopping,
+                                   {kRunDirectory,
+                                    kListen,
+                                    kSteps,
+                                    kWaitTimeout,
+                                    kRestarted,
+                                    kResumed,
+                                    kStopping,
                                     {"--own-nodes", kFlag, "", "its nodes are started with it; more are spares"}},
                                    ""};
   return command;
@@ -332,7 +352,7 @@ Result<SpawnerProcessOptions> spawner_process_options(const Options& options) {
   if (!timeout) return timeout.failure();
   const auto stopping = options.count("--stopping", 1);
   if (!stopping) return stopping.failure();
-  SpawnerProcessOptions process{*run,     *listen,  options.has("--restarted"), options.has("--resumed"), *steps,
+  SpawnerProcessOptions process{*run,     *listen,   options.has("--restarted"), options.has("--resumed"), *steps,
                                 *timeout, *stopping, options.has("--own-nodes")};
   // A restarted spawner listens where the nodes of its run look for it.
   const auto known = read_spawner_json(RunDirectory{*run});

@@ -5,6 +5,7 @@
 #include "launch/commands/inspect/inspect.h"
 #include "launch/commands/operate/operate.h"
 #include "launch/commands/plan/init.h"
+#include "launch/commands/run/import.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/processes.h"
 #include "launch/options.h"
@@ -28,6 +29,7 @@ namespace shoal {
 [[nodiscard]] Result<EvalOptions> eval_options(const Options& options);
 [[nodiscard]] Result<SampleOptions> sample_options(const Options& options);
 [[nodiscard]] Result<ExportOptions> export_options(const Options& options);
+[[nodiscard]] Result<ImportOptions> import_options(const Options& options);
 [[nodiscard]] Result<InitOptions> init_options(const Options& options);
 
 // The internal subcommands, which keepers write and nobody types.

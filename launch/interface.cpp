@@ -131,6 +131,18 @@ CommandSpec trace_check() {
       "did; at lifecycle, what was committed. Exit status: 0 all hold, 1 one is broken, 2 usage, 3 unreadable."};
 }
 
+CommandSpec import() {
+  return {
+      "import",
+      "Makes a run directory from a GPT-2 checkpoint in the Hugging Face layout.",
+      {{"DIR", true, "a folder with config.json and model.safetensors"}, kConfig},
+      {{"--to", kValue, "RUN", "the run directory to make; new or empty"}, kSet},
+      "config.json says what the [model] keys are, and by its vocabulary which tokenizer: bytes (256), gpt2 (50257);\n"
+      "any other needs --set data.tokenizer=FILE. A tied head is copied. The weights are the checkpoint after 0\n"
+      "steps: `shoal eval RUN`, `shoal sample RUN` and `shoal train --resume RUN` go on from there.\n"
+      "Exit status: 0 imported, 2 usage or configuration, 3 a file that cannot be used, 4 no mirror for the corpus."};
+}
+
 CommandSpec chaos() {
   return {"chaos",
           "Makes one actor or process after the other fail, at random, until the run is over.",
@@ -204,6 +216,7 @@ std::vector<CommandSpec> make_commands() {
        {kRun},
        {{"--to", kValue, "DIR", "a folder for config.json and model.safetensors"}, kStep},
        ""},
+      import(),
       trace_export(),
       {"trace why",
        "Tells one microbatch's story.",
@@ -212,7 +225,11 @@ std::vector<CommandSpec> make_commands() {
        "Needs a trace at trace.level=all. Times are relative to the step's begin."},
       trace_check(),
       {"trace summary", "Says what a run spent its time on.", {kTracedRun}, {}, ""},
-      {"data fetch", "Gets a corpus and says where it lies.", {{"NAME", true, "austen or kjv"}}, {}, ""},
+      {"data fetch",
+       "Gets a corpus, or a tokenizer's ranks, and says where it lies.",
+       {{"NAME", true, "austen or kjv; gpt2, the ranks of that tokenizer"}},
+       {},
+       ""},
       {"data order",
        "Prints the order of samples: `step mb offset offset ...`, one line per microbatch.",
        {kConfig},
@@ -244,8 +261,7 @@ const CommandSpec& command_named(std::string_view name) {
 }
 
 const std::vector<std::string>& commands_not_in_this_version() {
-  static const std::vector<std::string> names = {"top",  "evict",      "token", "import",
-                                                 "plan", "experiment", "runs",  "dashboard"};
+  static const std::vector<std::string> names = {"top", "evict", "token", "plan", "experiment", "runs", "dashboard"};
   return names;
 }
 

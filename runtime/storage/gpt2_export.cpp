@@ -6,49 +6,19 @@
 #include <vector>
 
 #include "runtime/base/compose.h"
+#include "runtime/storage/gpt2_layout.h"
 #include "runtime/storage/safetensors.h"
 
 namespace shoal {
 namespace {
 
-using Shapes = std::map<std::string, std::vector<std::int64_t>>;
-
-void add_layer(Shapes& shapes, int layer, std::int64_t width) {
-  const std::string prefix = compose("h.", layer, ".");
-  for (const char* norm : {"ln_1", "ln_2"}) {
-    shapes[prefix + norm + ".weight"] = {width};
-    shapes[prefix + norm + ".bias"] = {width};
-  }
-  const auto add_projection = [&](const char* name, std::int64_t in, std::int64_t out) {
-    shapes[prefix + name + ".weight"] = {in, out};
-    shapes[prefix + name + ".bias"] = {out};
-  };
-  add_projection("attn.c_attn", width, 3 * width);
-  add_projection("attn.c_proj", width, width);
-  add_projection("mlp.c_fc", width, 4 * width);
-  add_projection("mlp.c_proj", 4 * width, width);
-}
-
-Shapes shapes_of(const ModelConfig& model) {
-  Shapes shapes;
-  shapes["wte.weight"] = {model.vocabulary, model.width};
-  shapes["wpe.weight"] = {model.context, model.width};
-  for (int layer = 0; layer < model.layers; ++layer) add_layer(shapes, layer, model.width);
-  shapes["ln_f.weight"] = {model.width};
-  shapes["ln_f.bias"] = {model.width};
-  shapes["lm_head.weight"] = {model.vocabulary, model.width};
-  return shapes;
-}
-
-std::string text_of(const std::vector<std::int64_t>& shape) { return nlohmann::json(shape).dump(); }
-
-Status check(const std::vector<StoredTensor>& tensors, const Shapes& shapes) {
+Status check(const std::vector<StoredTensor>& tensors, const TensorShapes& shapes) {
   for (const auto& [name, shape] : shapes) {
     const auto* tensor = find_tensor(tensors, name);
     if (tensor == nullptr) return fail(Error::kInvalidData, compose("the checkpoint has no tensor ", name));
     if (tensor->dtype != DType::kFloat32 || tensor->shape != shape) {
-      return fail(Error::kInvalidData, compose("the checkpoint's ", name, " is ", text_of(tensor->shape),
-                                               ", the run's configuration says float32 ", text_of(shape)));
+      return fail(Error::kInvalidData, compose("the checkpoint's ", name, " is ", shape_text(tensor->shape),
+                                               ", the run's configuration says float32 ", shape_text(shape)));
     }
   }
   for (const auto& tensor : tensors) {
@@ -93,7 +63,7 @@ Result<Gpt2Export> export_gpt2(const CheckpointManifest& manifest, const TensorB
   CHECK(weights.has_value(), "there is an image to export");
   auto tensors = parse_safetensors({weights.bytes->data(), weights.byte_count()}, "the checkpoint's weights");
   if (!tensors) return tensors.failure();
-  if (auto checked = check(tensors.value(), shapes_of(model)); !checked) return checked.failure();
+  if (auto checked = check(tensors.value(), gpt2_shapes(model)); !checked) return checked.failure();
   for (auto& tensor : tensors.value()) {
     if (tensor.name != "lm_head.weight") tensor.name = "transformer." + tensor.name;
   }

@@ -34,9 +34,18 @@ const char* dtype_text(DType dtype) {
   return "?";
 }
 
+// Bytes of an element of any type that the format has; nothing for a word that names none.
+std::optional<std::size_t> element_size(const std::string& dtype) {
+  static const std::map<std::string, std::size_t> sizes = {
+      {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"I64", 8}, {"U64", 8},
+      {"I32", 4}, {"U32", 4}, {"I16", 2}, {"U16", 2},  {"I8", 1},      {"U8", 1},      {"BOOL", 1}};
+  const auto found = sizes.find(dtype);
+  return found == sizes.end() ? std::nullopt : std::optional(found->second);
+}
+
 // Bytes of a tensor of this shape, or nothing when the product overflows or an extent is negative.
-std::optional<std::uint64_t> byte_count(DType dtype, const std::vector<std::int64_t>& shape) {
-  std::uint64_t count = size_of(dtype);
+std::optional<std::uint64_t> byte_count(std::size_t size_of_element, const std::vector<std::int64_t>& shape) {
+  std::uint64_t count = size_of_element;
   for (const std::int64_t extent : shape) {
     if (extent < 0 || __builtin_mul_overflow(count, static_cast<std::uint64_t>(extent), &count)) return std::nullopt;
   }
@@ -49,8 +58,13 @@ bool holds_integers(const nlohmann::json& list) {
          std::all_of(list.begin(), list.end(), [](const auto& one) { return one.is_number_integer(); });
 }
 
+Failure unsupported(const ForeignTensor& tensor) {
+  return fail(Error::kInvalidData,
+              compose("tensor ", tensor.name, " has the unsupported dtype \"", tensor.dtype, "\""));
+}
+
 struct Placed {
-  StoredTensor tensor;
+  ForeignTensor tensor;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
@@ -58,10 +72,9 @@ struct Placed {
 Result<Placed> parse_entry(const std::string& name, const nlohmann::json& json, std::span<const std::byte> data) {
   Placed placed;
   placed.tensor.name = name;
-  const auto dtype = parse_dtype(json.at("dtype").get<std::string>());
-  if (!dtype)
-    return fail(Error::kInvalidData, compose("tensor ", name, " has the unsupported dtype ", json.at("dtype")));
-  placed.tensor.dtype = *dtype;
+  placed.tensor.dtype = json.at("dtype").get<std::string>();
+  const auto size = element_size(placed.tensor.dtype);
+  if (!size) return unsupported(placed.tensor);
   if (!holds_integers(json.at("shape")) || !holds_integers(json.at("data_offsets"))) {
     return fail(Error::kInvalidData, compose("tensor ", name, " has a shape or offsets that are not whole numbers"));
   }
@@ -72,7 +85,7 @@ Result<Placed> parse_entry(const std::string& name, const nlohmann::json& json, 
   }
   placed.begin = offsets[0];
   placed.end = offsets[1];
-  if (byte_count(*dtype, placed.tensor.shape) != placed.end - placed.begin) {
+  if (byte_count(*size, placed.tensor.shape) != placed.end - placed.begin) {
     return fail(Error::kInvalidData, compose("tensor ", name, "'s shape does not agree with its size"));
   }
   placed.tensor.bytes = data.subspan(placed.begin, placed.end - placed.begin);
@@ -91,7 +104,7 @@ Status check_tiling(std::vector<Placed>& placed, std::size_t data_size) {
   return Done{};
 }
 
-Result<std::vector<StoredTensor>> parse(std::span<const std::byte> image) {
+Result<std::vector<ForeignTensor>> parse(std::span<const std::byte> image) {
   if (image.size() < kLengthBytes) return fail(Error::kInvalidData, "too short for a header");
   std::uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, image.data(), kLengthBytes);
@@ -110,7 +123,7 @@ Result<std::vector<StoredTensor>> parse(std::span<const std::byte> image) {
     placed.push_back(std::move(one.value()));
   }
   if (auto tiled = check_tiling(placed, data.size()); !tiled) return tiled.failure();
-  std::vector<StoredTensor> tensors;
+  std::vector<ForeignTensor> tensors;
   for (auto& one : placed) tensors.push_back(std::move(one.tensor));
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return tensors;
@@ -118,7 +131,8 @@ Result<std::vector<StoredTensor>> parse(std::span<const std::byte> image) {
 
 }  // namespace
 
-Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> image, const std::string& where) {
+Result<std::vector<ForeignTensor>> parse_foreign_safetensors(std::span<const std::byte> image,
+                                                             const std::string& where) {
   try {
     auto tensors = parse(image);
     if (!tensors) return fail(tensors.failure().error, where + ": " + tensors.failure().message);
@@ -128,6 +142,18 @@ Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> i
   }
 }
 
+Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> image, const std::string& where) {
+  auto tensors = parse_foreign_safetensors(image, where);
+  if (!tensors) return tensors.failure();
+  std::vector<StoredTensor> stored;
+  for (ForeignTensor& tensor : *tensors) {
+    const auto dtype = parse_dtype(tensor.dtype);
+    if (!dtype) return fail(Error::kInvalidData, where + ": " + unsupported(tensor).message);
+    stored.push_back({std::move(tensor.name), *dtype, std::move(tensor.shape), tensor.bytes});
+  }
+  return stored;
+}
+
 TensorBlob build_safetensors(std::vector<StoredTensor> tensors, const std::map<std::string, std::string>& metadata) {
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
@@ -135,7 +161,7 @@ TensorBlob build_safetensors(std::vector<StoredTensor> tensors, const std::map<s
   std::uint64_t at = 0;
   for (const auto& tensor : tensors) {
     CHECK(tensor.name != kMetadata && !header.contains(tensor.name), "two tensors named " + tensor.name);
-    CHECK(byte_count(tensor.dtype, tensor.shape) == tensor.bytes.size(), "size and shape of " + tensor.name);
+    CHECK(byte_count(size_of(tensor.dtype), tensor.shape) == tensor.bytes.size(), "size and shape of " + tensor.name);
     header[tensor.name] = {
         {"dtype", dtype_text(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {at, at + tensor.bytes.size()}}};
     at += tensor.bytes.size();

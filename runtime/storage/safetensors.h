@@ -32,6 +32,17 @@ struct StoredTensor {
 [[nodiscard]] Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> image,
                                                                   const std::string& where);
 
+// A tensor of a file that another program wrote: of any of the format's types.
+struct ForeignTensor {
+  std::string name;
+  std::string dtype;  // as the file says: "F32", "BF16"
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;
+};
+// As parse_safetensors, with every type that the format has.
+[[nodiscard]] Result<std::vector<ForeignTensor>> parse_foreign_safetensors(std::span<const std::byte> image,
+                                                                           const std::string& where);
+
 // An image, uint8 [n], of these tensors in the order of their names; `metadata` becomes the header's __metadata__.
 // Equal arguments give equal bytes. Names are distinct and sizes agree with shapes (CHECK).
 [[nodiscard]] TensorBlob build_safetensors(std::vector<StoredTensor> tensors,

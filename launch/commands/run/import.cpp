@@ -1,0 +1,185 @@
+// `shoal import`: what the folder says is checked first, then the run is made beside its place and renamed.
+#include "launch/commands/run/import.h"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "launch/processes/run_directory.h"
+#include "launch/say.h"
+#include "model/partition.h"
+#include "runtime/base/config_file.h"
+#include "runtime/base/file.h"
+#include "runtime/base/sha256.h"
+#include "runtime/data/mapped_file.h"
+#include "runtime/data/tokens.h"
+#include "runtime/storage/checkpoint_writer.h"
+#include "runtime/storage/gpt2_import.h"
+#include "runtime/transport/certificates.h"
+#include "runtime/transport/identity.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Described {
+  Gpt2Description gpt2;
+  std::string where;  // config.json's path
+};
+
+Result<Described> read_description(const fs::path& folder) {
+  const std::string path = (folder / "config.json").string();
+  const auto text = read_file(path);
+  if (!text) {
+    return fail(Error::kUsage,
+                compose(folder.string(), " holds no GPT-2 in the Hugging Face layout: ", text.failure().message));
+  }
+  auto description = parse_gpt2_config(*text, path);
+  if (!description) return description.failure();
+  return Described{*description, path};
+}
+
+// What config.json says, as a configuration that CONFIG, environment and --set may add to.
+std::vector<std::string> defaults_of(const ModelConfig& model) {
+  std::vector<std::string> defaults = {
+      compose("model.layers=", model.layers),   compose("model.heads=", model.heads),
+      compose("model.width=", model.width),     compose("model.context=", model.context),
+      compose("model.dropout=", model.dropout), compose("model.init_std=", model.init_std)};
+  for (const char* tokenizer : {"bytes", "gpt2"}) {
+    if (named_vocabulary(tokenizer) == model.vocabulary) defaults.push_back(compose("data.tokenizer=", tokenizer));
+  }
+  if (model.layers < Config{}.pipeline.stages) defaults.push_back("pipeline.stages=1");
+  return defaults;
+}
+
+// The checkpoint decides about its shape.
+Status check_agrees(const ModelConfig& chosen, const Described& described) {
+  const ModelConfig& model = described.gpt2.model;
+  const struct {
+    const char* key;
+    int chosen;
+    const char* json;
+    int described;
+  } pairs[] = {{"model.layers", chosen.layers, "n_layer", model.layers},
+               {"model.heads", chosen.heads, "n_head", model.heads},
+               {"model.width", chosen.width, "n_embd", model.width},
+               {"model.context", chosen.context, "n_positions", model.context},
+               {"the tokenizer's vocabulary", chosen.vocabulary, "vocab_size", model.vocabulary}};
+  for (const auto& pair : pairs) {
+    if (pair.chosen == pair.described) continue;
+    return fail(Error::kUsage, compose(pair.key, " is ", pair.chosen, ", and ", described.where, " says ", pair.json,
+                                       " = ", pair.described,
+                                       ". Leave [model] out; name a tokenizer of that vocabulary by --set "
+                                       "data.tokenizer=FILE"));
+  }
+  return Done{};
+}
+
+Result<MappedFile> map_weights(const fs::path& folder) {
+  auto file = MappedFile::open(folder / "model.safetensors");
+  if (file) return file;
+  return fail(Error::kInvalidData,
+              compose((folder / "model.safetensors").string(), " cannot be read: ", file.failure().message,
+                      ". One file of that name is needed: pytorch_model.bin and split checkpoints are not read."));
+}
+
+// A stage's weights and the state of an optimiser that has made no step.
+SaveShard shard_of(const StagePlan& plan, const Gpt2Weights& weights, OptimizerKind kind) {
+  std::vector<std::string> names;
+  std::size_t largest = 0;
+  for (const TensorSpec& tensor : plan.tensors) {
+    names.push_back(tensor.name);
+    largest = std::max(largest, static_cast<std::size_t>(element_count(tensor)) * sizeof(float));
+  }
+  const std::vector<std::byte> zeros(kind == OptimizerKind::kAdamw ? largest : 0);
+  std::vector<StoredTensor> tensors = weights.of(names);
+  for (std::size_t i = 0; i < names.size() && kind == OptimizerKind::kAdamw; ++i) {
+    for (const char* prefix : {"optimizer.exp_avg.", "optimizer.exp_avg_sq."}) {
+      StoredTensor average = tensors[i];
+      average.name = prefix + names[i];
+      average.bytes = std::span(zeros).first(average.bytes.size());
+      tensors.push_back(std::move(average));
+    }
+  }
+  SaveShard shard;
+  shard.image = build_safetensors(std::move(tensors));
+  return shard;
+}
+
+// The checkpoint after 0 steps, cut as the run will be; its weights' SHA-256.
+Result<std::string> write_checkpoint(CheckpointWriterSettings settings, const Config& config, RunId id,
+                                     const Gpt2Weights& weights) {
+  const auto plans = partition(config.model, config.pipeline.stages);
+  if (!plans) return plans.failure();
+  CheckpointWriter writer(std::move(settings));
+  std::string digest;
+  for (std::uint32_t stage = 0; stage < plans->size(); ++stage) {
+    SaveShard shard = shard_of((*plans)[stage], weights, config.optim.kind);
+    shard.run = id;
+    shard.stage = StageId{stage};
+    shard.stages = static_cast<std::uint32_t>(plans->size());
+    const auto manifest = writer.add(shard);
+    if (!manifest) return manifest.failure();
+    if (*manifest) digest = (*manifest)->weights_sha256;
+  }
+  return digest;
+}
+
+// A whole run directory at `root`.
+Result<std::string> make_run(const RunDirectory& run, const Config& config, const std::string& corpus_sha256,
+                             const Gpt2Weights& weights) {
+  if (auto status = prepare_run_directory(run, config); !status) return status.failure();
+  const auto text = read_file(run.config());
+  if (!text) return text.failure();
+  const auto authority = Authority::open(run.certs());
+  if (!authority) return authority.failure();
+  return write_checkpoint({.folder = run.checkpoints(config),
+                           .keep = config.checkpoint.keep,
+                           .run = run_text(authority->run()),
+                           .config_sha256 = sha256_hex(std::string_view(*text)),
+                           .corpus_sha256 = corpus_sha256},
+                          config, authority->run(), weights);
+}
+
+// There whole or not at all: a run without its checkpoint would start from other weights when it is resumed.
+Result<std::string> make_in_place(const ChosenRun& chosen, const std::string& corpus_sha256,
+                                  const Gpt2Weights& weights) {
+  const fs::path beside = chosen.directory + ".partial";
+  std::error_code ignored;
+  fs::remove_all(beside, ignored);
+  auto digest = make_run(RunDirectory{beside}, chosen.config, corpus_sha256, weights);
+  std::error_code error;
+  if (digest) fs::rename(beside, chosen.directory, error);
+  if (error) digest = fail(Error::kIo, compose("cannot make ", chosen.directory, ": ", error.message()));
+  if (!digest) fs::remove_all(beside, ignored);
+  return digest;
+}
+
+}  // namespace
+
+Result<int> run_import(const ImportOptions& options) {
+  const auto described = read_description(options.from);
+  if (!described) return described.failure();
+  RunChoice choice = options.run;
+  choice.defaults = defaults_of(described->gpt2.model);
+  const auto chosen = choose_run(choice, surroundings_here());
+  if (!chosen) return chosen.failure();
+  if (auto status = check_agrees(chosen->config.model, *described); !status) return status.failure();
+  const auto file = map_weights(options.from);
+  if (!file) return file.failure();
+  const auto weights =
+      import_gpt2(file->bytes(), described->gpt2, (fs::path(options.from) / "model.safetensors").string());
+  if (!weights) return weights.failure();
+  const auto tokens = open_tokens(chosen->config.data, chosen->config.model.context);
+  if (!tokens) return tokens.failure();
+  const auto digest = make_in_place(*chosen, (*tokens)->corpus_sha256(), *weights);
+  if (!digest) return digest.failure();
+  say("imported as the checkpoint after 0 steps; weights ", *digest);
+  say("go on with: shoal train --resume ", chosen->directory);
+  print(chosen->directory, "\n");
+  return 0;
+}
+
+}  // namespace shoal
