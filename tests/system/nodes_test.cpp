@@ -9,7 +9,7 @@
 
 #include "runtime/transport/certificates.h"
 #include "tests/support/process_scene.h"
-#include "tests/system/network_namespaces.h"
+#include "tests/system/network/network_namespaces.h"
 
 namespace shoal {
 namespace {

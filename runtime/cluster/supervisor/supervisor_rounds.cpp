@@ -53,7 +53,9 @@ CommitRound SupervisorCore::round_of(const Prepared& vote) const {
   const OrderId& order = vote.order;
   CommitRound entry{order.stage, order.step, order.round, order.epoch, vote.digest, vote.shares, 0};
   const auto before = view_.newest_round(order.stage, order.round.fragment);
-  const std::uint64_t since = std::max(view_.branch_start(), before ? before->step.value : 0);
+  // Contributions from before this branch are of nobody who is here: the round has no tokens.
+  const std::uint64_t since =
+      std::min(order.step.value, std::max(view_.branch_start(), before ? before->step.value : 0));
   std::uint64_t lost = view_.tokens_after(order.step.value).value_or(0) - view_.tokens_after(since).value_or(0);
   for (const RoundShare& share : vote.shares) lost -= std::min(lost, share.token_count);
   entry.tokens_lost = lost;

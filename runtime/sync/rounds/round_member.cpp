@@ -242,7 +242,8 @@ std::optional<std::string> RoundMember::follow(const CommitRound& entry) {
                    " in epoch ", entry.epoch, ", of which this replica has no mean (P-24)");
   }
   found->second.agreed = entry;
-  feedback_.keep(entry.round.fragment, found->second.sum->residual());
+  const bool was_merged = found->second.tokens > 0;  // otherwise nothing of it was encoded
+  if (was_merged) feedback_.keep(entry.round.fragment, found->second.sum->residual());
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
 // Made and removed by the ip command.
-#include "tests/system/network_namespaces.h"
+#include "tests/system/network/network_namespaces.h"
 
 #include <unistd.h>
 
