@@ -92,6 +92,20 @@ TEST(Arguments, SampleHasDefaultsAndChecksNumbers) {
   EXPECT_FALSE(sample_options(given(command_named("sample"), {"runs/a", "--prompt="})).ok());
 }
 
+TEST(Arguments, AnImportHasASourceAndADirectoryToMake) {
+  const auto import =
+      import_options(given(command_named("import"), {"gpt2", "more.toml", "--to", "run", "--set", "a=b"}));
+  ASSERT_TRUE(import.ok()) << import.failure().message;
+  EXPECT_EQ(import->from, "gpt2");
+  EXPECT_EQ(import->run.config, "more.toml");
+  EXPECT_EQ(import->run.out, "run");
+  EXPECT_THAT(import->run.sets, ElementsAre("a=b"));
+  EXPECT_FALSE(import->run.is_resumed);
+  const auto nowhere = import_options(given(command_named("import"), {"gpt2"}));
+  ASSERT_FALSE(nowhere.ok());
+  EXPECT_THAT(nowhere.failure().message, HasSubstr("--to"));
+}
+
 TEST(Arguments, TwoWordsNameASubcommandBeforeOne) {
   const std::vector<Subcommand> all = {{&command_named("data fetch"), {}}, {&command_named("eval"), {}}};
   std::vector<std::string> words = {"data", "fetch", "kjv"};
