@@ -1,0 +1,230 @@
+// RoundGroupCore rule by rule (design.md §6): one stage's group, fed by hand.
+#include "runtime/sync/rounds/round_group.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr StageId kStage{0};
+constexpr Incarnation kGroup{50};
+
+SyncConfig every_two_steps(int quorum = 0, double grace_s = 0) {
+  SyncConfig sync;
+  sync.mode = SyncMode::kDiloco;
+  sync.H = 2;
+  sync.quorum = quorum;
+  sync.grace_s = grace_s;
+  return sync;
+}
+
+// Members 11, 12 and 13; two steps are committed, so that round 1 is open.
+class Bench {
+ public:
+  explicit Bench(const SyncConfig& sync = every_two_steps()) : core({RunId{9}, Term{1}, kStage, kGroup, sync}) {
+    for (const std::uint64_t replica : {11, 12, 13}) add(replica);
+    read(AppointGroup{kStage, kGroup});
+    step();
+    step();
+  }
+
+  void add(std::uint64_t replica) {
+    read(AddReplica{kStage, ReplicaId{0}, Incarnation{replica}, ProcessIncarnation{replica}, committed_});
+  }
+  void step() {
+    Commit commit;
+    commit.step = StepId{committed_++};
+    read(commit);
+  }
+  void read(JournalBody body) { take(core.follow({JournalPosition{++position_}, {}, Term{1}, std::move(body)}, now)); }
+  void take(SyncGroupEffects effects) {
+    sent.clear();
+    for (Letter& letter : effects.letters) sent.push_back(std::move(letter));
+    for (const Letter& letter : sent) {
+      if (const auto* prepare = std::get_if<Prepare>(&letter.body)) order = prepare->order;
+    }
+  }
+  void contribute(std::uint64_t member, std::uint64_t tokens) {
+    take(core.hear(Manifest{order, Incarnation{member}, {}, tokens}, now));
+  }
+  void reduced(std::uint64_t member, std::uint64_t digest = 7) {
+    take(core.hear(Reduced{order, Incarnation{member}, digest, {}}, now));
+  }
+  void tick(milliseconds later) {
+    now += later;
+    take(core.tick(now));
+  }
+  template <class Message>
+  std::vector<Message> all() const {
+    std::vector<Message> found;
+    for (const Letter& letter : sent) {
+      if (const auto* body = std::get_if<Message>(&letter.body)) found.push_back(*body);
+    }
+    return found;
+  }
+
+  Instant now = Instant{} + std::chrono::hours(1);
+  RoundGroupCore core;
+  std::vector<Letter> sent;
+  OrderId order;
+
+ private:
+  std::uint64_t committed_ = 0;
+  std::uint64_t position_ = 0;
+};
+
+TEST(RoundGroup, AnnouncesARoundWhenItsContributionsAreDue) {
+  const Bench bench;
+  const auto announced = bench.all<Prepare>();
+  ASSERT_EQ(announced.size(), 3U);
+  EXPECT_EQ(announced[0].order.round, (RoundId{0, 1}));
+  EXPECT_EQ(announced[0].order.step, StepId{2});
+  EXPECT_EQ(announced[0].order.epoch.group, kGroup);
+}
+
+TEST(RoundGroup, TheDivisorIsTheSumOfTheSharesThatAreSummed) {
+  Bench bench;
+  bench.contribute(11, 100);
+  bench.contribute(12, 0);
+  EXPECT_TRUE(bench.all<Reduce>().empty());
+  bench.contribute(13, 50);
+  const auto reduce = bench.all<Reduce>();
+  ASSERT_EQ(reduce.size(), 3U);
+  EXPECT_EQ(reduce[0].token_count, 150U);
+  EXPECT_EQ(reduce[0].members, (std::vector<Incarnation>{{11}, {12}, {13}}));
+}
+
+TEST(RoundGroup, VotesWhenAllHoldTheSameMean) {  // P-19
+  Bench bench;
+  for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
+  bench.reduced(11);
+  bench.reduced(12);
+  EXPECT_TRUE(bench.all<Prepared>().empty());
+  bench.reduced(13);
+  const auto votes = bench.all<Prepared>();
+  ASSERT_EQ(votes.size(), 1U);
+  EXPECT_EQ(votes[0].shares.size(), 3U);
+  EXPECT_EQ(votes[0].digest, 7U);
+}
+
+TEST(RoundGroup, MeansThatDifferAreMadeAgain) {
+  Bench bench;
+  for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
+  const Epoch before = bench.order.epoch;
+  bench.reduced(11);
+  bench.reduced(12, 8);
+  bench.reduced(13);
+  EXPECT_TRUE(bench.all<Prepared>().empty());
+  EXPECT_EQ(bench.all<Prepare>().size(), 3U);
+  EXPECT_GT(bench.order.epoch, before);
+}
+
+TEST(RoundGroup, WhatIsOfAnotherEpochOrAStrangerCountsNothing) {  // P-15
+  Bench bench;
+  bench.contribute(99, 1000);
+  Manifest late{bench.order, Incarnation{11}, {}, 10};
+  --late.order.epoch.counter;
+  bench.take(bench.core.hear(late, bench.now));
+  bench.contribute(12, 10);
+  bench.contribute(13, 10);
+  EXPECT_TRUE(bench.all<Reduce>().empty());
+  bench.contribute(11, 10);
+  EXPECT_EQ(bench.all<Reduce>().at(0).token_count, 30U);
+}
+
+TEST(RoundGroup, ADeadMemberDropsOutOfTheMean) {  // P-20
+  Bench bench;
+  for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
+  bench.read(RemoveReplica{kStage, Incarnation{12}, "killed"});
+  EXPECT_EQ(bench.all<Prepare>().size(), 2U);
+  bench.contribute(11, 10);
+  bench.contribute(13, 10);
+  EXPECT_EQ(bench.all<Reduce>().at(0).members, (std::vector<Incarnation>{{11}, {13}}));
+  EXPECT_EQ(bench.all<Reduce>().at(0).token_count, 20U);
+}
+
+TEST(RoundGroup, AQuorumClosesTheRoundWhenItsGraceIsOver) {
+  Bench bench(every_two_steps(2, 5));
+  bench.contribute(11, 10);
+  bench.contribute(13, 10);
+  EXPECT_TRUE(bench.all<Reduce>().empty());
+  bench.tick(seconds(4));
+  EXPECT_TRUE(bench.all<Reduce>().empty());
+  bench.tick(seconds(2));
+  ASSERT_EQ(bench.all<Reduce>().size(), 2U);
+  EXPECT_EQ(bench.all<Reduce>().at(0).members, (std::vector<Incarnation>{{11}, {13}}));
+  bench.contribute(12, 10);  // round_closed
+  EXPECT_TRUE(bench.sent.empty());
+}
+
+TEST(RoundGroup, AQuorumOfAllIsNoQuorum) {
+  Bench all(every_two_steps(3, 5));
+  Bench none;
+  for (Bench* bench : {&all, &none}) {
+    for (const std::uint64_t member : {11, 12}) bench->contribute(member, 10);
+    bench->tick(seconds(1));
+    EXPECT_TRUE(bench->all<Reduce>().empty());
+    bench->contribute(13, 10);
+  }
+  EXPECT_EQ(all.sent, none.sent);
+  EXPECT_EQ(all.all<Reduce>().size(), 3U);
+}
+
+TEST(RoundGroup, BelowTheQuorumNothingAdvances) {
+  Bench bench(every_two_steps(2, 1));
+  bench.contribute(11, 10);
+  for (int i = 0; i < 10; ++i) {
+    bench.tick(seconds(10));
+    EXPECT_TRUE(bench.all<Reduce>().empty());
+  }
+}
+
+TEST(RoundGroup, RepeatsWhatIsUnanswered) {
+  Bench bench;
+  bench.contribute(11, 10);
+  bench.tick(seconds(3));
+  EXPECT_EQ(bench.all<Prepare>().size(), 2U);
+  bench.contribute(12, 10);
+  bench.contribute(13, 10);
+  for (const std::uint64_t member : {11, 12, 13}) bench.reduced(member);
+  bench.tick(seconds(3));
+  EXPECT_EQ(bench.all<Prepared>().size(), 1U);
+}
+
+TEST(RoundGroup, GivesUpAMeanThatDoesNotCome) {
+  Bench bench;
+  for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
+  const Epoch before = bench.order.epoch;
+  bench.tick(seconds(70));
+  EXPECT_GT(bench.order.epoch, before);
+}
+
+TEST(RoundGroup, ANewGroupBeginsFromTheJournalAlone) {  // P-21
+  Bench bench;
+  constexpr Incarnation kNext{60};
+  RoundGroupCore next({RunId{9}, Term{1}, kStage, kNext, every_two_steps()});
+  next.begin_at([] {
+    View past;
+    std::uint64_t position = 0;
+    const auto read = [&](JournalBody body) {
+      past.apply({JournalPosition{++position}, {}, Term{1}, std::move(body)});
+    };
+    read(AddReplica{kStage, ReplicaId{0}, Incarnation{11}, ProcessIncarnation{11}, 0});
+    for (std::uint64_t step = 0; step < 2; ++step) {
+      Commit commit;
+      commit.step = StepId{step};
+      read(commit);
+    }
+    return past;
+  }());
+  bench.take(next.follow({JournalPosition{4}, {}, Term{1}, AppointGroup{kStage, kNext}}, bench.now));
+  ASSERT_EQ(bench.all<Prepare>().size(), 1U);
+  EXPECT_EQ(bench.order.round, (RoundId{0, 1}));
+  EXPECT_EQ(bench.order.epoch, (Epoch{kNext, 1}));
+}
+
+}  // namespace
+}  // namespace shoal

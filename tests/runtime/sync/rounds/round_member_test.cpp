@@ -1,0 +1,160 @@
+// RoundMember rule by rule (design.md §6): one of two members, the other and the group by hand.
+#include "runtime/sync/rounds/round_member.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace shoal {
+namespace {
+
+constexpr StageId kStage{0};
+constexpr Incarnation kSelf{11};
+constexpr Incarnation kGroup{50};
+
+SyncConfig every_two_steps() {
+  SyncConfig sync;
+  sync.mode = SyncMode::kDiloco;
+  sync.H = 2;
+  return sync;
+}
+
+TensorBlob values_of(std::vector<float> values) {
+  auto bytes = std::make_shared<AlignedBuffer>(values.size() * sizeof(float));
+  std::copy(values.begin(), values.end(), reinterpret_cast<float*>(bytes->data()));
+  return {DType::kFloat32, {static_cast<std::int64_t>(values.size())}, std::move(bytes)};
+}
+
+OrderId order_of(std::uint32_t counter, std::uint64_t number = 1) {
+  return {RunId{9}, {}, Term{1}, kStage, StepId{2 * number}, Epoch{kGroup, counter}, {0, number}};
+}
+
+CommitRound entry_of(std::uint32_t counter, std::uint64_t digest) {
+  return {kStage, StepId{2}, {0, 1}, Epoch{kGroup, counter}, digest, {{kSelf, 30}}, 0};
+}
+
+// At the boundary after two steps on 10 and 20 tokens.
+class Bench {
+ public:
+  explicit Bench(SyncConfig sync = every_two_steps()) : member({RunId{9}, {}, kStage, kSelf, sync}) {
+    member.start_at(0);
+    member.trained(10);
+    member.reach(1);
+    member.trained(20);
+    member.reach(2);
+  }
+  // The mean of this member alone.
+  std::uint64_t agree(std::vector<float> values, std::uint32_t counter = 1) {
+    (void)member.contributed(values_of(std::move(values)));
+    (void)member.hear(Prepare{order_of(counter), {}});
+    const auto answers = member.hear(Reduce{order_of(counter), {kSelf}, 30});
+    EXPECT_EQ(answers.reduced.size(), 1U);
+    return answers.reduced.empty() ? 0 : answers.reduced[0].digest;
+  }
+  RoundMember member;
+};
+
+TEST(RoundMember, IsAtNoBoundaryWhereNothingIsDue) {
+  RoundMember member({RunId{9}, {}, kStage, kSelf, every_two_steps()});
+  member.start_at(0);
+  member.reach(1);
+  EXPECT_FALSE(member.is_at_boundary());
+  EXPECT_FALSE(member.wanted_contribution());
+}
+
+TEST(RoundMember, ContributesFirstAndWeighsWhatItTrainedOn) {
+  Bench bench;
+  ASSERT_EQ(bench.member.wanted_contribution(), (RoundId{0, 1}));
+  EXPECT_TRUE(bench.member.hear(Prepare{order_of(1), {}}).manifests.empty());
+  const auto answers = bench.member.contributed(values_of({1, 2}));
+  ASSERT_EQ(answers.manifests.size(), 1U);
+  EXPECT_EQ(answers.manifests[0].share_tokens, 30U);
+  EXPECT_TRUE(bench.member.updates(1).empty());  // not agreed
+}
+
+TEST(RoundMember, UpdatesWhenTheEntryComesAndLeavesTheBoundary) {
+  Bench bench;
+  const std::uint64_t digest = bench.agree({1, 2});
+  EXPECT_TRUE(bench.member.is_at_boundary());
+  EXPECT_EQ(bench.member.follow(entry_of(1, digest)), std::nullopt);
+  const auto updates = bench.member.updates(1);
+  ASSERT_EQ(updates.size(), 1U);
+  EXPECT_EQ(updates[0].mean.as<float>()[1], 2.0F);
+  EXPECT_EQ(updates[0].own_weight, 30);
+  bench.member.updated();
+  EXPECT_FALSE(bench.member.is_at_boundary());
+  EXPECT_EQ(bench.member.follow(entry_of(1, digest)), std::nullopt);  // a repeat says nothing
+}
+
+TEST(RoundMember, AnEntryOfAnotherEpochOrDigestIsNoneItCanGoOnFrom) {  // P-24
+  for (const bool is_other_epoch : {true, false}) {
+    Bench bench;
+    const std::uint64_t digest = bench.agree({1, 2});
+    EXPECT_NE(bench.member.follow(is_other_epoch ? entry_of(2, digest) : entry_of(1, digest + 1)), std::nullopt);
+  }
+}
+
+TEST(RoundMember, ANewEpochDropsTheMeanAndKeepsTheContribution) {  // P-15
+  Bench bench;
+  (void)bench.agree({1, 2});
+  const auto again = bench.member.hear(Prepare{order_of(2), {}});
+  ASSERT_EQ(again.manifests.size(), 1U);
+  EXPECT_EQ(again.manifests[0].share_tokens, 30U);
+  EXPECT_EQ(bench.member.hear(Reduce{order_of(1), {kSelf}, 30}).reduced.size(), 0U);  // of the old one
+  EXPECT_EQ(bench.member.hear(Reduce{order_of(2), {kSelf}, 30}).reduced.size(), 1U);
+  EXPECT_TRUE(bench.member.hear(Prepare{order_of(1), {}}).manifests.empty());
+}
+
+TEST(RoundMember, WhoCameLaterTakesPartForTheMeanAlone) {
+  RoundMember member({RunId{9}, {}, kStage, kSelf, every_two_steps()});
+  member.start_at(3);
+  EXPECT_TRUE(member.hear(Prepare{order_of(1), {}}).manifests.empty());
+  ASSERT_EQ(member.wanted_contribution(), (RoundId{0, 1}));
+  const auto answers = member.contributed(values_of({5, 5}));
+  ASSERT_EQ(answers.manifests.size(), 1U);
+  EXPECT_EQ(answers.manifests[0].share_tokens, 0U);
+}
+
+TEST(RoundMember, AContributionThatIsNotFiniteWeighsNothingAndSpoilsNothing) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    Bench bench;
+    (void)bench.member.hear(Prepare{order_of(1), {}});
+    const auto answers = bench.member.contributed(values_of({1, bad}));
+    ASSERT_EQ(answers.manifests.size(), 1U);
+    EXPECT_EQ(answers.manifests[0].share_tokens, 0U);
+    const auto sum = bench.member.hear(Reduce{order_of(1), {kSelf}, 30});
+    ASSERT_EQ(sum.reduced.size(), 1U);
+    EXPECT_EQ(bench.member.follow(entry_of(1, sum.reduced[0].digest)), std::nullopt);
+    EXPECT_EQ(bench.member.updates(1).at(0).mean.as<float>()[1], 0.0F);
+  }
+}
+
+TEST(RoundMember, AnOrderThatIsInNoPlanIsTurnedAway) {
+  Bench bench;
+  OrderId order = order_of(1);
+  order.step = StepId{3};  // no contribution is taken there
+  EXPECT_TRUE(bench.member.hear(Prepare{order, {}}).manifests.empty());
+  order = order_of(1, 7);
+  order.round.fragment = 4;  // no such fragment
+  EXPECT_TRUE(bench.member.hear(Prepare{order, {}}).manifests.empty());
+  EXPECT_EQ(bench.member.stale_orders(), 2U);
+}
+
+TEST(RoundMember, AnEarlyPartWaitsForItsReduce) {
+  Bench bench;
+  constexpr Incarnation kPeer{12};
+  (void)bench.member.contributed(values_of({4, 4}));
+  (void)bench.member.hear(Prepare{order_of(1), {}});
+  // The peer's share of the one bucket, which begins at the first member of the ring: 3/4 of 8.
+  Part part{order_of(1), kPeer, 0, 0, values_of({6, 6})};
+  EXPECT_TRUE(bench.member.hear(part).parts.empty());
+  EXPECT_EQ(bench.member.early_parts(), 1U);
+  const auto answers = bench.member.hear(Reduce{order_of(1), {kPeer, kSelf}, 120});
+  ASSERT_EQ(answers.reduced.size(), 1U);
+  ASSERT_EQ(bench.member.follow(entry_of(1, answers.reduced[0].digest)), std::nullopt);
+  EXPECT_EQ(bench.member.updates(2).at(0).mean.as<float>()[0], 7.0F);  // 30/120 of 4, and 6
+}
+
+}  // namespace
+}  // namespace shoal
