@@ -153,10 +153,16 @@ Status check_rounds(const Draft& draft) {
   if (sync.fragments > draft.config.model.layers)
     return conflict(draft, "sync.fragments", "model.layers",
                     "fragments are made of whole layers; take at most as many as there are");
-  if (sync.inner_state == InnerState::kAverage)
-    return at(draft.origin("sync.inner_state"),
-              "sync.inner_state = \"average\": not in this version, which has \"keep\", \"reset\"; averages would "
-              "have to travel beside the weights");
+  if (sync.inner_state != InnerState::kAverage) return Done{};
+  if (sync.outer_update != OuterUpdate::kWait)
+    return conflict(draft, "sync.inner_state", "sync.outer_update",
+                    "averages are taken at the end of a round that is waited for; take keep or reset");
+  if (sync.overlap > 0)
+    return conflict(draft, "sync.inner_state", "sync.overlap",
+                    "averages of a round in flight would undo the steps since; take an overlap of 0, or keep or reset");
+  if (sync.wire == WireFormat::kInt8 || sync.wire == WireFormat::kE3m0)
+    return conflict(draft, "sync.inner_state", "sync.wire",
+                    "averages of squares do not survive so few bits; take fp32 or bf16, or keep or reset");
   return Done{};
 }
 

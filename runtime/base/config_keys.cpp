@@ -237,8 +237,9 @@ void add_sync(std::vector<ConfigKey>& keys) {
   sync.choose("wire", FIELD(sync.wire), {"fp32", "bf16", "int8", "e3m0"}, kChange,
               "form of a round's numbers on the wire; a step's sums travel as they are");
   sync.add("error_feedback", FIELD(sync.error_feedback), "", kChange, "add what encoding lost to the next round");
-  sync.choose("inner_state", FIELD(sync.inner_state), {"keep", "average", "reset"}, kStay,
-              "the inner optimiser's averages after a round");
+  sync.choose(
+      "inner_state", FIELD(sync.inner_state), {"keep", "average", "reset"}, kStay,
+      "the inner optimiser's averages after a round: each replica's own, the mean (three times the bytes), none");
   sync.later("requeue_lost", KeyType::kBoolean, KeyValue(false), "train the samples of lost rounds again");
   sync.add("quorum", FIELD(sync.quorum), "members", kChange, "members without which no round is closed; 0: all");
   sync.add("grace_s", FIELD(sync.grace_s), "s", kChange, "wait for the others once the quorum is there").range =

@@ -2,6 +2,8 @@
 #include "runtime/device/stage_state.h"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <string>
@@ -20,9 +22,9 @@ std::size_t average_size(const FlatLayout& layout, const OptimConfig& optim) {
 
 constexpr const char* kUpdates = "optimizer.updates.";
 
-bool resets_averages(const Config& config) {
-  return config.sync.mode == SyncMode::kDiloco && config.sync.inner_state == InnerState::kReset &&
-         config.optim.kind == OptimizerKind::kAdamw;
+InnerState inner_state_of(const Config& config) {
+  const bool has_choice = config.sync.mode == SyncMode::kDiloco && config.optim.kind == OptimizerKind::kAdamw;
+  return has_choice ? config.sync.inner_state : InnerState::kKeep;
 }
 
 }  // namespace
@@ -30,10 +32,11 @@ bool resets_averages(const Config& config) {
 StageState::StageState(const FlatLayout& layout, const Config& config)
     : layout_(layout),
       optim_(config.optim),
+      inner_state_(inner_state_of(config)),
       weights_(layout.size),
       exp_avg_(average_size(layout, config.optim)),
       exp_avg_sq_(average_size(layout, config.optim)),
-      updates_(resets_averages(config) ? layout.tensors.size() : 0) {
+      updates_(inner_state_ == InnerState::kReset ? layout.tensors.size() : 0) {
   for (const FlatTensor& tensor : layout_.tensors) {
     initial_weights(config.model, config.run.seed, tensor.spec, weights_.of(tensor));
   }
@@ -107,7 +110,8 @@ Status StageState::load(const TensorBlob& image) {
 
 TensorBlob StageState::contribute_round(std::uint32_t fragment) {
   CHECK(outer_, "rounds are of sync.mode = diloco");
-  return outer_->contribute(fragment, weights_);
+  const TensorBlob delta = outer_->contribute(fragment, weights_);
+  return inner_state_ == InnerState::kAverage ? with_averages(fragment, delta) : delta;
 }
 
 TensorBlob StageState::last_contribution(std::uint32_t fragment) const {
@@ -117,26 +121,60 @@ TensorBlob StageState::last_contribution(std::uint32_t fragment) const {
 
 std::uint64_t StageState::apply_round(const RoundUpdate& update) {
   CHECK(outer_, "rounds are of sync.mode = diloco");
-  const std::uint64_t digest = outer_->apply(update, weights_);
-  reset_averages(outer_->fragment(update.fragment).tensors);
-  return digest;
+  if (inner_state_ == InnerState::kReset) reset_averages(outer_->fragment(update.fragment).tensors);
+  if (inner_state_ != InnerState::kAverage) return outer_->apply(update, weights_);
+  RoundUpdate of_weights = update;
+  of_weights.mean = take_averages(update.fragment, update.mean);
+  return outer_->apply(of_weights, weights_);
 }
 
 std::vector<std::uint64_t> StageState::restart_from_outer() {
   CHECK(outer_, "rounds are of sync.mode = diloco");
-  std::vector<std::size_t> all(layout_.tensors.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  reset_averages(all);
+  if (inner_state_ == InnerState::kReset) {
+    std::vector<std::size_t> all(layout_.tensors.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    reset_averages(all);
+  }
   return outer_->restart(weights_);
 }
 
 void StageState::reset_averages(const std::vector<std::size_t>& tensors) {
-  if (updates_.empty()) return;
   for (const std::size_t index : tensors) {
     const FlatTensor& tensor = layout_.tensors[index];
     for (FlatBuffer<float>* average : {&exp_avg_, &exp_avg_sq_}) std::ranges::fill(average->of(tensor), 0.0F);
     updates_[index] = 0;
   }
+}
+
+TensorBlob StageState::with_averages(std::uint32_t fragment, const TensorBlob& delta) const {
+  auto bytes = std::make_shared<AlignedBuffer>(3 * delta.byte_count());
+  std::memcpy(bytes->data(), delta.bytes->data(), delta.byte_count());
+  std::byte* to = bytes->data() + delta.byte_count();
+  for (const FlatBuffer<float>* average : {&exp_avg_, &exp_avg_sq_}) {
+    for (const std::size_t index : outer_->fragment(fragment).tensors) {
+      const auto from = average->of(layout_.tensors[index]);
+      std::memcpy(to, from.data(), from.size_bytes());
+      to += from.size_bytes();
+    }
+  }
+  return {DType::kFloat32, {3 * delta.element_count()}, bytes};
+}
+
+TensorBlob StageState::take_averages(std::uint32_t fragment, const TensorBlob& mean) {
+  const Fragment& carried = outer_->fragment(fragment);
+  CHECK(mean.dtype == DType::kFloat32 && mean.element_count() == 3 * static_cast<std::int64_t>(carried.element_count),
+        "a mean of the fragment's weights and averages");
+  auto bytes = std::make_shared<AlignedBuffer>(mean.byte_count() / 3);
+  std::memcpy(bytes->data(), mean.bytes->data(), bytes->size());
+  const std::byte* from = mean.bytes->data() + bytes->size();
+  for (FlatBuffer<float>* average : {&exp_avg_, &exp_avg_sq_}) {
+    for (const std::size_t index : carried.tensors) {
+      const auto to = average->of(layout_.tensors[index]);
+      std::memcpy(to.data(), from, to.size_bytes());
+      from += to.size_bytes();
+    }
+  }
+  return {DType::kFloat32, {static_cast<std::int64_t>(carried.element_count)}, bytes};
 }
 
 }  // namespace shoal

@@ -49,9 +49,14 @@ class StageState {
   static void list_fields(Self& self, std::vector<StateField<Value>>& fields);
   // inner_state = reset: the averages of these tensors start anew, and so does their bias correction.
   void reset_averages(const std::vector<std::size_t>& tensors);
+  // inner_state = average: what travels is delta, exp_avg, exp_avg_sq of the fragment, float32 [3n].
+  [[nodiscard]] TensorBlob with_averages(std::uint32_t fragment, const TensorBlob& delta) const;
+  // Takes the averages out of such a mean; the delta's part of it.
+  [[nodiscard]] TensorBlob take_averages(std::uint32_t fragment, const TensorBlob& mean);
 
   const FlatLayout& layout_;
   OptimConfig optim_;
+  InnerState inner_state_;  // keep where there is nothing to average or reset
   FlatBuffer<float> weights_;
   FlatBuffer<float> exp_avg_;     // empty with SGD
   FlatBuffer<float> exp_avg_sq_;  // empty with SGD

@@ -98,7 +98,7 @@ class StageExecutor {
   [[nodiscard]] virtual std::vector<std::string> tensor_names() const = 0;
 
   // sync.mode = diloco only (CHECKed); fragments are those of runtime/sync/round_plan.h.
-  // The outer gradient of a fragment: base - local, float32 [n], its tensors in the order of their names.
+  // A fragment's outer gradient: base - local, float32 [n], in the order of names; [3n] where averages travel with it.
   [[nodiscard]] virtual TensorBlob contribute_round(std::uint32_t fragment) = 0;
   // The values of the fragment's last contribute_round while its round is not applied, also after load_state: what is
   // sent again. Kept where rounds may be in flight between steps (overlap, delayed, eager); otherwise none.

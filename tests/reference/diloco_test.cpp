@@ -153,6 +153,16 @@ TEST(Diloco, WithPlainRoundsFirstAndAveragesThatStartAnewIsTheReferences) {
   expect_the_reference(config, 2);
 }
 
+TEST(Diloco, WithAveragesThatTravelTooIsTheReferences) {
+  Config config = diloco_config();
+  config.sync.fragments = 2;
+  config.sync.inner_state = InnerState::kAverage;
+  expect_the_reference(config, 2);
+  Config keeping = config;
+  keeping.sync.inner_state = InnerState::kKeep;
+  EXPECT_GE(distance(train(keeping, 2).second, train(config, 2).second), 1e-4) << "the control";
+}
+
 TEST(Diloco, InFragmentsThatOverlapInnerStepsIsTheReferencesInBothPatterns) {
   for (const FragmentPattern pattern : {FragmentPattern::kSequential, FragmentPattern::kStrided}) {
     Config config = diloco_config();

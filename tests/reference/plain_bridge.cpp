@@ -50,6 +50,7 @@ plain::Recipe recipe_of(const Config& config, std::size_t workers) {
   recipe.mix = sync.mix;
   recipe.plain_rounds = static_cast<int>(sync.outer_warmup);
   recipe.resets_averages = sync.inner_state == InnerState::kReset;
+  recipe.averages_averages = sync.inner_state == InnerState::kAverage;
   if (sync.outer_update == OuterUpdate::kDelayed) recipe.update = plain::Update::kDelayed;
   if (sync.outer_update == OuterUpdate::kEager) {
     recipe.update = sync.eager_variant == EagerVariant::kPaper ? plain::Update::kPaper : plain::Update::kAgreed;

@@ -66,6 +66,7 @@ void Diloco::step() {
     if (since < 0 || since % recipe_.period != 0) continue;
     agree(newest_.at(fragment));
     merge(fragment);
+    if (recipe_.averages_averages) average_averages(fragment, newest_.at(fragment));
   }
 }
 
@@ -221,6 +222,23 @@ void Diloco::merge(int fragment) {
       std::fill(worker.exp_avg[name].begin(), worker.exp_avg[name].end(), 0.0);
       std::fill(worker.exp_avg_sq[name].begin(), worker.exp_avg_sq[name].end(), 0.0);
       worker.updates[name] = 0;
+    }
+  }
+}
+
+void Diloco::average_averages(int fragment, const Round& round) {
+  for (Tensors Worker::*part : {&Worker::exp_avg, &Worker::exp_avg_sq}) {
+    Tensors sum = zeros_like(workers[0].*part);
+    double weight = 0;
+    for (std::size_t index = 0; index < workers.size(); ++index) {
+      add_scaled(sum, workers[index].*part, round.weights[index]);
+      weight += round.weights[index];
+    }
+    for (auto& [name, values] : sum) {
+      for (double& value : values) value /= weight;
+      for (Worker& worker : workers) {
+        if (is_of(fragment, name)) (worker.*part)[name] = values;
+      }
     }
   }
 }

@@ -42,6 +42,7 @@ struct Recipe {
   Update update = Update::kWait;
   Mistake mistake = Mistake::kNone;
   bool resets_averages = false;
+  bool averages_averages = false;
   std::vector<int> first_steps = {1};                       // by fragment: versions at which it contributes first
   std::function<int(const std::string& name)> fragment_of;  // of a tensor
 
@@ -90,6 +91,7 @@ class Diloco {
   [[nodiscard]] Tensors eager_gradient(std::size_t index, const Round& newest, const Round* before) const;
   void apply_eager(const Round& newest, const Round* before);
   void merge(int fragment);
+  void average_averages(int fragment, const Round& round);
   [[nodiscard]] bool is_of(int fragment, const std::string& name) const {
     return recipe_.fragment_of(name) == fragment;
   }

@@ -139,8 +139,6 @@ TEST(ConfigFile, WhatIsNotInThisVersionIsAcceptedOnlyWhereItMeansTheSame) {
       parse_config("[sync]\nmode = \"every_step\"\nbackend = \"ring\"\n[pipeline]\nactivations = \"fp32\"\n", "").ok());
   EXPECT_THAT(refusal("[sync]\nbackend = \"nccl\"\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[sync]\nrequeue_lost = true\n"), HasSubstr("not in this version"));
-  EXPECT_THAT(refusal("[sync]\ninner_state = \"average\"\n"),
-              AllOf(HasSubstr("run.toml:2"), HasSubstr("not in this version")));
   EXPECT_THAT(refusal("[pipeline]\nactivations = \"int8\"\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[pipeline]\nrouting = \"cost_to_go\"\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[swarm]\nrebalance_every_s = 60\n"), HasSubstr("not in this version"));
@@ -179,6 +177,10 @@ TEST(ConfigFile, RoundsAreReadAndMustGoTogether) {
   EXPECT_THAT(refusal("[sync]\nH = 5\noverlap = 5\n"),
               AllOf(HasSubstr("sync.overlap = 5 (run.toml:3)"), HasSubstr("sync.H = 5 (run.toml:2)")));
   EXPECT_THAT(refusal("[sync]\nouter_update = \"eager\"\noverlap = 1\n"), HasSubstr("sync.outer_update"));
+  EXPECT_TRUE(parse_config("[sync]\ninner_state = \"average\"\nwire = \"bf16\"\n", "").ok());
+  for (const char* other : {"outer_update = \"eager\"\n", "overlap = 1\n", "wire = \"int8\"\n"}) {
+    EXPECT_THAT(refusal(std::string("[sync]\ninner_state = \"average\"\n") + other), HasSubstr("run.toml:3"));
+  }
   EXPECT_THAT(refusal("[sync]\nfragments = 5\n"), HasSubstr("model.layers = 4 (default)"));
 }
 
@@ -254,7 +256,11 @@ void make_agree(Config& config) {
   config.pipeline.replicas_max = std::max(config.pipeline.replicas_max, config.pipeline.replicas);
   config.sync.overlap = config.sync.outer_update == OuterUpdate::kWait ? config.sync.overlap % config.sync.H : 0;
   config.sync.fragments = std::min(config.sync.fragments, config.model.layers);
-  if (config.sync.inner_state == InnerState::kAverage) config.sync.inner_state = InnerState::kReset;
+  if (config.sync.inner_state == InnerState::kAverage) {
+    config.sync.outer_update = OuterUpdate::kWait;
+    config.sync.overlap = 0;
+    config.sync.wire = WireFormat::kBf16;
+  }
 }
 
 TEST(ConfigFile, WhatIsWrittenReadsBackEqual) {
