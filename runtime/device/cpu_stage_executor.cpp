@@ -10,7 +10,6 @@
 #include <ATen/ops/from_blob.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "runtime/device/gemm_choice.h"
 #include "runtime/device/host_tensor.h"
 
 #include "runtime/base/check_after_torch.h"
@@ -26,8 +25,6 @@ std::uint64_t count_targets(const TensorBlob& targets) {
 }
 
 }  // namespace
-
-CpuStageExecutor::~CpuStageExecutor() { give_gemm_buffers_back(); }
 
 CpuStageExecutor::CpuStageExecutor(const Config& config, StagePlan plan)
     : config_(config),

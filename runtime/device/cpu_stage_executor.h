@@ -25,7 +25,6 @@ namespace shoal {
 class CpuStageExecutor final : public StageExecutor {
  public:
   CpuStageExecutor(const Config& config, StagePlan plan);
-  ~CpuStageExecutor() override;
 
   [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override;
   [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient) override;

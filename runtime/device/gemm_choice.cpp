@@ -71,10 +71,11 @@ void prepare_process_for_compute() {
   static_cast<void>(prepared);
 }
 
-void give_gemm_buffers_back() {
+void give_memory_back() {
   using Free = void (*)();
   static const auto free_buffers = reinterpret_cast<Free>(::dlsym(RTLD_DEFAULT, "mkl_serv_free_buffers"));
   if (free_buffers != nullptr) free_buffers();
+  ::malloc_trim(0);
 }
 
 std::string kernel_fingerprint(int threads) {

@@ -14,8 +14,9 @@ namespace shoal {
 void prepare_process_for_compute();
 
 // Torch's BLAS keeps the buffers of a thread's products for its next ones, some megabytes, also when the thread has
-// ended. Gives back those that no product uses at the moment; for whoever stops computing on a thread.
-void give_gemm_buffers_back();
+// ended. Gives back those that no product uses at the moment, and to the system whatever nobody has now: for whoever
+// begins to compute where another has.
+void give_memory_back();
 
 // What must be equal for two processes to compute equal bits: library, chosen kernels, instruction set, threads.
 // E.g. "torch 2.11.0; gemm mkl fast path (forced), avx512; vector AVX512; threads 1".

@@ -24,7 +24,7 @@ class JournalFollower {
  public:
   static constexpr Duration kAskAgain = std::chrono::milliseconds(200);
   static constexpr Duration kPoll = std::chrono::seconds(2);
-  static constexpr std::size_t kEntriesMax = 512;
+  static constexpr std::size_t kEntriesMax = 128;
 
   // The entries that come next, in order; empty when there are none, or the sender's term is over.
   [[nodiscard]] std::vector<JournalEntry> accept(const JournalEntries& message, Instant now);

@@ -38,7 +38,7 @@ TEST(GemmChoice, BuffersOfThreadsThatHaveEndedAreGivenBack) {
   const auto multiply = [](bool gives_back) {
     std::thread([gives_back] {
       (void)at::mm(at::ones({128, 128}), at::ones({128, 128}));
-      if (gives_back) give_gemm_buffers_back();
+      if (gives_back) give_memory_back();
     }).join();
   };
   multiply(true);
