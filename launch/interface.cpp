@@ -184,6 +184,22 @@ CommandSpec simulate_bandwidth() {
           "steady state, which sends every bit; --table says how the lower published ones come about."};
 }
 
+CommandSpec experiment() {
+  return {
+      "experiment",
+      "Trains the arms of an experiment one after the other; table and picture beside what was published.",
+      {{"NAME", true, "exp1 (one worker, SWARM, DiLoCo-SWARM), exp2 (H = 10 to 200), exp3 (sizes of the model)"}},
+      {{"--preset", kValue, "P", "cpu: scaled to two cores; gpu: the published sizes, --dry-run only (default: cpu)"},
+       {"--steps", kValue, "N", "steps of each arm, schedules included (default: 1000; gpu 2000)"},
+       {"--set", kRepeated, "KEY=VALUE", "set a key of every arm"},
+       {"--out", kValue, "DIR", "where runs, table and picture go (default: experiments/NAME-PRESET)"},
+       {"--dry-run", kFlag, "", "print the arms' commands and start nothing"}},
+      "The table goes to stdout and DIR/NAME.md, the picture to DIR/NAME.svg. An arm is a run of its own in DIR/ARM.\n"
+      "When interrupted, the same command goes on: arms that are finished are not trained again. The environment's\n"
+      "SHOAL_SECTION_KEY reach every arm; give what matters by --set, which is kept in DIR/commands.txt.\n"
+      "Exit status: 0 all arms finished, otherwise that of the arm which did not."};
+}
+
 std::vector<CommandSpec> make_commands() {
   return {
       train(),
@@ -241,6 +257,7 @@ std::vector<CommandSpec> make_commands() {
        {kSet, {"--out", kValue, "FILE", "the file to write"}},
        ""},
       simulate_bandwidth(),
+      experiment(),
       {"doctor", "Says what is wrong with this machine, and how to mend it.", {}, {kJson}, ""},
       {"version", "Prints versions, features and the kernel fingerprint.", {}, {kJson}, ""},
   };
@@ -261,7 +278,7 @@ const CommandSpec& command_named(std::string_view name) {
 }
 
 const std::vector<std::string>& commands_not_in_this_version() {
-  static const std::vector<std::string> names = {"top", "evict", "token", "plan", "experiment", "runs", "dashboard"};
+  static const std::vector<std::string> names = {"top", "evict", "token", "plan", "runs", "dashboard"};
   return names;
 }
 

@@ -68,6 +68,8 @@ class Keeper {
 
   // Until all wards have ended; the exit status of this process.
   [[nodiscard]] Result<int> run();
+  // The first signal that run() took, 0 for none: its leader may have come to its own end all the same.
+  [[nodiscard]] int first_signal() const { return first_signal_; }
 
  private:
   struct Kept {

@@ -5,6 +5,7 @@
 #include "launch/child_process.h"
 #include "launch/commands/data/data.h"
 #include "launch/commands/inspect/trace.h"
+#include "launch/commands/plan/experiment.h"
 #include "launch/commands/plan/simulate.h"
 #include "launch/interface.h"
 #include "launch/say.h"
@@ -61,6 +62,7 @@ std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
       {&command_named("data order"), data_order},
       {&command_named("init"), in_worker(init_options, words)},
       {&command_named("simulate bandwidth"), bind(simulate_bandwidth_options, run_simulate_bandwidth)},
+      {&command_named("experiment"), bind(experiment_options, run_experiment)},
       {&command_named("doctor"), [](const Options& options) { return run_doctor(form_of(options)); }},
       {&command_named("version"), [](const Options& options) { return run_version(form_of(options)); }},
       {&keep_spawner_command(), bind(keep_spawner_options, keep_spawner)},

@@ -1,0 +1,149 @@
+// Every run is a child under a keeper: a first signal goes to it alone, so that it saves, and ends the experiment.
+#include "launch/commands/plan/experiment.h"
+
+#include <signal.h>
+
+#include <filesystem>
+
+#include "launch/child_process.h"
+#include "launch/experiments/diloco_swarm.h"
+#include "launch/keeper.h"
+#include "launch/say.h"
+#include "runtime/base/config_file.h"
+#include "runtime/base/file.h"
+#include "runtime/experiment/experiment_report.h"
+
+namespace shoal {
+namespace {
+
+constexpr int kSavedAfterSignal = 75;
+constexpr int kSavedAfterInterrupt = 130;
+
+std::optional<std::string> text_if_there(const std::string& path) {
+  const auto text = read_file(path);
+  return text ? std::optional(*text) : std::nullopt;
+}
+
+std::string metrics_of(const PlannedRun& run) { return text_if_there(run.directory + "/metrics.jsonl").value_or(""); }
+
+RunState state_there(const PlannedRun& run) {
+  return state_of(run, std::filesystem::exists(run.directory + "/config.toml"), metrics_of(run));
+}
+
+// All of them before the first is started: a bad value should not be found after hours.
+Status check_settings(const std::vector<PlannedRun>& runs) {
+  for (const PlannedRun& run : runs) {
+    const auto config = load_config({std::nullopt, {}, run.settings});
+    if (!config) return fail(config.failure().error, run.arm + ": " + config.failure().message);
+  }
+  return Done{};
+}
+
+// The folder, with the commands in it; refuses one with others.
+Status prepare_folder(const std::string& folder, const std::string& commands) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail(Error::kIo, "cannot make " + folder + ": " + error.message());
+  const std::string file = folder + "/commands.txt";
+  const auto there = text_if_there(file);
+  if (const auto same = check_same_commands(there, commands, folder); !same) return same;
+  return there ? Status(Done{}) : replace_file(file, commands);
+}
+
+// Until it has ended; its exit status, or that of a signal that came while it ended by itself.
+Result<int> train(const PlannedRun& run, RunState state) {
+  const auto program = [&run](RunState as) {
+    ChildProgram child{{program_folder() + "/shoal"}, run.directory + ".log"};
+    for (const std::string& word : arguments_of(run, as)) child.arguments.push_back(word);
+    return child;
+  };
+  Ward ward;
+  ward.name = run.arm;
+  ward.role = WardRole::kLeader;
+  ward.program = program(state);
+  ward.again = program(RunState::kToResume);
+  ward.limits.finality = Finality::kEveryCode;
+  Keeper keeper({});
+  if (const auto added = keeper.add(std::move(ward)); !added) return added.failure();
+  const auto code = keeper.run();
+  if (!code || *code != 0 || keeper.first_signal() == 0) return code;
+  return keeper.first_signal() == SIGINT ? kSavedAfterInterrupt : kSavedAfterSignal;
+}
+
+Status write_answer(const ExperimentOptions& options, const std::vector<PlannedRun>& runs) {
+  const Experiment& experiment = options.order.experiment;
+  ExperimentAnswer answer{experiment, runs.front().steps, options.command, {}};
+  for (const PlannedRun& run : runs) answer.outcomes.push_back(outcome_of(metrics_of(run)));
+  const std::string picture = experiment.name + ".svg";
+  const std::string table = markdown_of(answer, picture);
+  print(table);
+  const std::string stem = options.order.folder + "/" + experiment.name;
+  if (const auto written = replace_file(stem + ".svg", draw(chart_of(answer))); !written) return written;
+  if (const auto written = replace_file(stem + ".md", table); !written) return written;
+  say("wrote ", stem, ".md and ", stem, ".svg");
+  return Done{};
+}
+
+std::string command_of(const Options& options) {
+  std::string text = "shoal experiment " + *options.positional(0);
+  for (const char* name : {"--preset", "--steps"}) {
+    if (const auto value = options.value(name)) text += " " + std::string(name) + " " + *value;
+  }
+  for (const std::string& setting : options.values("--set")) text += " --set " + setting;
+  return text;
+}
+
+}  // namespace
+
+Result<ExperimentOptions> experiment_options(const Options& options) {
+  const std::string word = options.value("--preset").value_or("cpu");
+  if (word != "cpu" && word != "gpu") return fail(Error::kUsage, "experiment: --preset " + word + ": cpu or gpu");
+  const auto experiment =
+      experiment_named(*options.positional(0), word == "cpu" ? ExperimentPreset::kCpu : ExperimentPreset::kGpu);
+  if (!experiment) return experiment.failure();
+  const auto steps = options.count("--steps", 1);
+  if (!steps) return steps.failure();
+  for (const std::string& setting : options.values("--set")) {
+    if (setting.starts_with("run.steps=")) return fail(Error::kUsage, "experiment: say --steps N for " + setting);
+  }
+  ExperimentOptions out;
+  out.order.experiment = *experiment;
+  out.order.folder = options.value("--out").value_or("experiments/" + experiment->name + "-" + word);
+  out.order.steps = *steps;
+  out.order.settings = options.values("--set");
+  out.command = command_of(options);
+  out.is_dry = options.has("--dry-run");
+  if (out.is_dry || word == "cpu") return out;
+  return fail(Error::kUsage,
+              "experiment --preset gpu: not in this version, which trains on CPUs; --dry-run prints its commands");
+}
+
+Result<int> run_experiment(const ExperimentOptions& options) {
+  const auto runs = planned_runs(options.order);
+  const std::string commands = commands_text(runs);
+  if (options.is_dry) {
+    print(commands);
+    return 0;
+  }
+  if (const auto valid = check_settings(runs); !valid) return valid.failure();
+  if (const auto prepared = prepare_folder(options.order.folder, commands); !prepared) return prepared.failure();
+  std::size_t number = 0;
+  for (const PlannedRun& run : runs) {
+    number += 1;
+    const RunState state = state_there(run);
+    const char* const words = state == RunState::kFinished   ? "finished before"
+                              : state == RunState::kToResume ? "goes on"
+                                                             : "starts";
+    say("arm ", number, " of ", runs.size(), ", ", run.arm, ": ", words, "; its words: ", run.directory, ".log");
+    if (state == RunState::kFinished) continue;
+    const auto code = train(run, state);
+    if (!code) return code;
+    if (*code == 0) continue;
+    say(run.arm, " ended with status ", *code, "; the same command goes on from here");
+    return code;
+  }
+  if (const auto written = write_answer(options, runs); !written) return written.failure();
+  return 0;
+}
+
+}  // namespace shoal

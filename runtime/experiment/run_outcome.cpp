@@ -1,0 +1,57 @@
+// A resumed run goes back to a checkpoint and writes later steps again, so that later lines replace earlier ones.
+#include "runtime/experiment/run_outcome.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::json;
+
+double number_of(const Json& json, const char* key) {
+  return json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0;
+}
+
+std::uint64_t count_of(const Json& json, const char* key) {
+  return json.contains(key) && json[key].is_number_unsigned() ? json[key].get<std::uint64_t>() : 0;
+}
+
+void take_evaluation(const Json& json, RunOutcome& out) {
+  if (!json["val_loss"].is_number() || !json.contains("step")) return;
+  const RunEvaluation read{count_of(json, "step"), number_of(json, "val_loss"), number_of(json, "bits_per_byte")};
+  std::erase_if(out.evaluations, [&read](const RunEvaluation& known) { return known.step >= read.step; });
+  out.evaluations.push_back(read);
+}
+
+using Subjects = std::set<std::string>;  // of events: a resumed run repeats some
+
+void take_line(std::string_view line, RunOutcome& out, Subjects& rounds) {
+  const Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object()) return;
+  const std::string event = json.contains("event") && json["event"].is_string() ? json["event"].get<std::string>() : "";
+  out.finished_step.reset();
+  if (event == "finished") out.finished_step = count_of(json, "steps");
+  if (json.contains("val_loss")) take_evaluation(json, out);
+  if (json.contains("tokens_total")) out.tokens = count_of(json, "tokens_total");
+  if (event != "round" || !json.contains("subject") || !json["subject"].is_string()) return;
+  if (const auto subject = json["subject"].get<std::string>(); subject.starts_with("stage 0 ")) rounds.insert(subject);
+}
+
+}  // namespace
+
+RunOutcome outcome_of(std::string_view metrics_lines) {
+  RunOutcome out;
+  Subjects rounds;
+  while (!metrics_lines.empty()) {
+    const std::size_t end = std::min(metrics_lines.find('\n'), metrics_lines.size());
+    take_line(metrics_lines.substr(0, end), out, rounds);
+    metrics_lines.remove_prefix(std::min(end + 1, metrics_lines.size()));
+  }
+  out.rounds = rounds.size();
+  return out;
+}
+
+}  // namespace shoal
