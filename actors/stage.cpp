@@ -75,7 +75,12 @@ struct ResultWriter {
     event.cause.attempt = epoch.counter;
     self->state.trace.record(event);
   }
+  // With rounds, what all hold alike changes at a round's boundary, after the step's own apply.
   void operator()(const Applied& applied) const {
+    if (self->state.core->keeps_sums_apart()) return;
+    self->state.trace.record(digest_event(self, cause.step, applied.state_digest, "state"));
+  }
+  void operator()(const RoundApplied& applied) const {
     self->state.trace.record(digest_event(self, cause.step, applied.state_digest, "state"));
   }
   void operator()(const Loaded& loaded) const {

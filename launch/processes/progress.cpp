@@ -45,9 +45,11 @@ struct Shower {
     show_line(compose(record.event, " after ", record.steps, " steps and ", record.tokens_total, " tokens; weights ",
                       record.weights_sha256));
   }
-  void operator()(const ViewRecord& record) { show_line(compose("[view] ", record.change)); }
+  void operator()(const ViewRecord& record) {
+    if (record.event == "round") return;  // the progress line counts them
+    show_line(compose("[view] ", record.change));
+  }
   void operator()(const RunEvent& event) {
-    if (event.event == "round") return;  // the progress line counts them
     show_line(compose("[", event.event, "] ", event.subject, ": ", event.reason));
   }
 };

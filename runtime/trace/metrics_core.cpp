@@ -59,13 +59,14 @@ void add(ByteCounts& sum, const ByteCounts& part) {
 
 namespace {
 
-[[nodiscard]] RunEvent event_of(const CommitRound& round) {
+[[nodiscard]] ViewRecord record_of_round(JournalPosition position, const CommitRound& round) {
   std::uint64_t tokens = 0;
   for (const RoundShare& share : round.shares) tokens += share.token_count;
-  return {"round", compose("stage ", round.stage, " fragment ", round.round.fragment, " round ", round.round.number),
+  return {position.value,
+          compose("stage ", round.stage, " fragment ", round.round.fragment, " round ", round.round.number),
+          round.step.value, "round",
           compose("the mean of ", round.shares.size(), " replicas over ", tokens, " tokens, ", round.tokens_lost,
-                  " tokens lost"),
-          round.step.value};
+                  " tokens lost")};
 }
 
 }  // namespace
@@ -107,7 +108,7 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   }
   if (const auto* round = std::get_if<CommitRound>(&entry.body)) {
     close_ready(out);
-    out.emplace_back(event_of(*round));
+    out.emplace_back(record_of_round(entry.position, *round));
     return given(std::move(out));
   }
   // A run's first members come before its first step and are no disturbance; the step's time starts with the last.

@@ -73,9 +73,9 @@ std::string to_json_line(const FinalRecord& record) {
 }
 
 std::string to_json_line(const ViewRecord& record) {
-  return Json{{"event", "view"},
+  return Json{{"event", record.event},
               {"subject", record.change},
-              {"reason", "journal"},
+              {"reason", record.reason},
               {"step", record.step},
               {"position", record.position}}
       .dump();

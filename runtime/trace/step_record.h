@@ -43,6 +43,8 @@ struct ViewRecord {
   std::uint64_t position = 0;  // in the journal
   std::string change;
   std::uint64_t step = 0;  // steps committed before it
+  std::string event = "view";
+  std::string reason = "journal";
 };
 
 struct FinalRecord {

@@ -164,6 +164,23 @@ TEST(Metrics, AReplicaThatLeavesTheViewIsNotWaitedFor) {
   EXPECT_EQ(all_of<StepRecord>(run.report(1, 3)).at(0).replicas, (std::vector<std::uint32_t>{2, 1}));
 }
 
+TEST(Metrics, ARoundIsGivenWithItsPlaceInTheJournalAndOnce) {
+  TrackedRun run;
+  run.commit(0);
+  const CommitRound round{StageId{1}, StepId{1}, {0, 1}, {}, 0, {{Incarnation{3}, 60}, {Incarnation{4}, 30}}, 10};
+  const auto told = all_of<ViewRecord>(run.journal(round));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].event, "round");
+  EXPECT_EQ(told[0].position, run.position);
+  EXPECT_EQ(told[0].reason, "the mean of 2 replicas over 90 tokens, 10 tokens lost");
+  WrittenLines written;
+  written.step = WrittenStep{};
+  written.view = JournalPosition{run.position};  // a metrics actor that was started again finds that line
+  TrackedRun again(0, written);
+  again.commit(0);
+  EXPECT_TRUE(all_of<ViewRecord>(again.journal(round)).empty());
+}
+
 TEST(Metrics, AnEndedBranchIsNotWaitedFor) {
   TrackedRun run;
   run.commit(0);
