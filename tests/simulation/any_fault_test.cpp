@@ -27,11 +27,7 @@ TEST(AnyFault, AtAnyMomentHarmsNothing) {
     const LetterWatch watch;
     shape.filter = watch.filter();
     SimulatedSwarm swarm(shape, seed);
-    std::string story;
-    for (std::uint64_t fault = 1 + chance.below(3); fault > 0; --fault) {
-      if (!run_to_moment(swarm, watch, chance, story)) break;
-      story += inflict_any(swarm, chance) + "; ";
-    }
+    const std::string story = inflict_some(swarm, watch, chance);
     swarm.run();
     EXPECT_EQ(violations_but_for_the_end(swarm), "") << story;
   });

@@ -160,6 +160,15 @@ constexpr Inflict kFaults[] = {kill_node,    kill_node,        kill_stage,      
 
 }  // namespace
 
+std::string inflict_some(SimulatedSwarm& swarm, const LetterWatch& watch, Chance& chance) {
+  std::string story;
+  for (std::uint64_t fault = 1 + chance.below(3); fault > 0; --fault) {
+    if (!run_to_moment(swarm, watch, chance, story)) break;
+    story += inflict_any(swarm, chance) + "; ";
+  }
+  return story;
+}
+
 std::string double_a_forward(SimulatedSwarm& swarm, Chance& chance) {
   const auto forwards_left = std::make_shared<std::uint64_t>(1 + chance.below(12));
   const std::string text = compose("doubled the Forward that is ", *forwards_left, " from here");

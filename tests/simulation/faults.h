@@ -33,6 +33,9 @@ class LetterWatch {
 // A fault of any kind. What it did, for people.
 std::string inflict_any(SimulatedSwarm& swarm, Chance& chance);
 
+// One to three of them, each at a moment of its own. What they did.
+std::string inflict_some(SimulatedSwarm& swarm, const LetterWatch& watch, Chance& chance);
+
 // One of them: what a time-out that re-routes without need would do. One of the next Forwards goes to a second replica
 // of its stage, too.
 std::string double_a_forward(SimulatedSwarm& swarm, Chance& chance);
