@@ -44,7 +44,6 @@ class RoundGroupCore {
   [[nodiscard]] SyncGroupEffects hear(const Reduced& reduced, Instant now);
   [[nodiscard]] SyncGroupEffects tick(Instant now);
 
-  [[nodiscard]] std::size_t open_rounds() const { return rounds_.size(); }
   // "round 3 of fragment 1: waiting for the contributions of 12": for `shoal status`; empty when none is open.
   [[nodiscard]] std::string explain() const;
 

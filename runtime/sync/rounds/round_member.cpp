@@ -247,16 +247,6 @@ std::optional<std::string> RoundMember::follow(const CommitRound& entry) {
   return std::nullopt;
 }
 
-std::string RoundMember::explain() const {
-  if (!is_at_boundary_) return {};
-  for (const RoundId& id : to_update_) {
-    const auto found = rounds_.find(id);
-    const bool is_agreed = id.number == 0 || (found != rounds_.end() && found->second.agreed);
-    if (!is_agreed) return compose("waits for round ", id.number, " of fragment ", id.fragment);
-  }
-  return "at the end of a round";
-}
-
 std::size_t RoundMember::early_parts() const {
   std::size_t most = 0;
   for (const auto& [id, round] : rounds_) most = std::max(most, round.early.size());

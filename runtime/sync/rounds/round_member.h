@@ -73,8 +73,6 @@ class RoundMember {
   // Of the own stage. An error: this member has no sum of that epoch and cannot go on (P-24).
   [[nodiscard]] std::optional<std::string> follow(const CommitRound& entry);
 
-  // "waits for round 3 of fragment 1": for `shoal status`; empty when it waits for none.
-  [[nodiscard]] std::string explain() const;
   [[nodiscard]] std::uint64_t stale_orders() const { return stale_orders_; }
   // Parts kept for sums that have not begun here.
   [[nodiscard]] std::size_t early_parts() const;
