@@ -1,6 +1,7 @@
 // Start-up and shutdown of a process with actors.
 #include "launch/processes/actor_process.h"
 
+#include <malloc.h>
 #include <unistd.h>
 #include <algorithm>
 #include <csignal>
@@ -15,6 +16,8 @@ namespace shoal {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr std::uint64_t kTurnsBetweenTrims = 250;  // of 20 ms
 
 constexpr auto kShutdownLimit = 5s;
 constexpr auto kLastWords = 200ms;
@@ -151,7 +154,8 @@ caf::actor ActorProcess::start_caretaker(CaretakerSettings settings) {
 int ActorProcess::run(const std::function<void(int)>& on_signal) {
   const sigset_t set = watched_signals();
   bool is_stopping = false;
-  while (!exit_->wait_for(20ms)) {
+  for (std::uint64_t turn = 1; !exit_->wait_for(20ms); ++turn) {
+    if (settings_.gives_memory_back && turn % kTurnsBetweenTrims == 0) ::malloc_trim(0);
     const timespec no_wait{};
     const int signal = sigtimedwait(&set, nullptr, &no_wait);
     if (signal <= 0) continue;

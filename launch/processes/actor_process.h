@@ -27,6 +27,7 @@ struct ActorProcessSettings {
   RunId run;
   std::vector<PeerRole> peers;                   // roles this process talks with
   std::chrono::milliseconds dead_after{10'000};  // silence that ends a connection; the same on both sides
+  bool gives_memory_back = false;                // what was freed, every few seconds: a process that computes nothing
 };
 
 // How a process ends: the first call counts.

@@ -262,7 +262,7 @@ caf::actor open_door(ActorProcess& process, Door& door, const HostPort& address,
 Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core, Door door) {
   const std::chrono::milliseconds dead_after(parts.config.swarm.dead_after_ms);
   auto started =
-      ActorProcess::start({"spawner", door.files, core.run, {PeerRole::kNode, PeerRole::kStorage}, dead_after});
+      ActorProcess::start({"spawner", door.files, core.run, {PeerRole::kNode, PeerRole::kStorage}, dead_after, true});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   Rendezvous rendezvous{core.run, core.term, kProtocolVersion, {}, dead_after};

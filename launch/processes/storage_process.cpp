@@ -71,8 +71,12 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
                   CheckpointWriterSettings writer) {
   const auto host = local_address_towards(spawner.control);
   if (!host) return host.failure();
-  auto started = ActorProcess::start(
-      {"storage", files, spawner.rendezvous.run, {PeerRole::kSpawner, PeerRole::kNode}, spawner.rendezvous.dead_after});
+  auto started = ActorProcess::start({"storage",
+                                      files,
+                                      spawner.rendezvous.run,
+                                      {PeerRole::kSpawner, PeerRole::kNode},
+                                      spawner.rendezvous.dead_after,
+                                      true});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   const auto trace = process.keep_trace(run.root.string(), "storage", TraceLevel::kOff);  // the Welcome says the level
