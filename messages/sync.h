@@ -97,7 +97,7 @@ struct Part {
   Incarnation member;  // who sends it
   std::uint32_t bucket = 0;
   std::uint32_t hop = 0;  // 0 .. 2(R-1)-1; below R-1: add and pass on, then: copy and pass on
-  TensorBlob values;      // int64 or float32 [n]
+  TensorBlob values;      // int64 or float32 [n]; uint8: encoded
   friend bool operator==(const Part&, const Part&) = default;
 };
 

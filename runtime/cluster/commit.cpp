@@ -33,6 +33,16 @@ namespace {
 
 }  // namespace
 
+double clip_scale_of(double clip_norm, double gradient_norm) {
+  return clip_norm > 0 ? std::min(1.0, clip_norm / (gradient_norm + 1e-6)) : 1;
+}
+
+double gradient_norm_of(const std::vector<TensorNorm>& norms) {
+  double squared_sum = 0;
+  for (const TensorNorm& norm : norms) squared_sum += norm.squared_norm;
+  return std::sqrt(squared_sum);
+}
+
 Commit conclude_step(StepSums sums, const CommitPolicy& policy) {
   std::sort(sums.norms.begin(), sums.norms.end(),
             [](const TensorNorm& a, const TensorNorm& b) { return a.name < b.name; });
@@ -40,15 +50,13 @@ Commit conclude_step(StepSums sums, const CommitPolicy& policy) {
             [](const ManifestEntry& a, const ManifestEntry& b) { return a.microbatch < b.microbatch; });
   Commit commit;
   commit.step = sums.step;
-  double squared_sum = 0;
-  for (const TensorNorm& norm : sums.norms) squared_sum += norm.squared_norm;
-  commit.gradient_norm = std::sqrt(squared_sum);
+  commit.gradient_norm = gradient_norm_of(sums.norms);
   for (const ManifestEntry& entry : sums.loss_entries) {
     commit.loss_sum += entry.loss_sum;
     commit.token_count += entry.token_count;
   }
   commit.learning_rate = policy.learning_rate(sums.step.value);
-  if (policy.clip_norm > 0) commit.clip_scale = std::min(1.0, policy.clip_norm / (commit.gradient_norm + 1e-6));
+  commit.clip_scale = clip_scale_of(policy.clip_norm, commit.gradient_norm);
   commit.skip = reason_to_skip(sums, commit.gradient_norm);
   if (commit.skip) commit.clip_scale = 1;
   commit.optimizer_step = sums.optimizer_step_before + (commit.skip ? 0 : 1);

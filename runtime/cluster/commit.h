@@ -34,6 +34,13 @@ struct StepSums {
   std::vector<TensorNorm> norms;            // of all stages, in any order
 };
 
+// What a mean gradient is multiplied by, so that its norm is at most clip_norm: min(1, clip_norm / (norm + 1e-6)); 1
+// when clip_norm is 0 (off).
+[[nodiscard]] double clip_scale_of(double clip_norm, double gradient_norm);
+
+// The norm of a gradient whose tensors have these squared norms, added in the order given (§4.8: that of the names).
+[[nodiscard]] double gradient_norm_of(const std::vector<TensorNorm>& norms);
+
 // Sums, norms, clip scale, learning rate, and the skip: a bad tensor, a loss or a norm that is not finite (the lowest
 // microbatch, then the first name). Leaves stages and checkpoint_by empty.
 [[nodiscard]] Commit conclude_step(StepSums sums, const CommitPolicy& policy);

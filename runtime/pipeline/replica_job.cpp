@@ -48,9 +48,7 @@ struct Runner {
     return Followed{sum.digest, executor.state_digest()};
   }
   JobResult operator()(const ContributeRoundJob& job) const {
-    const std::uint32_t fragment = job.fragment;
-    return RoundContributed{
-        fragment, job.is_repeated ? executor.last_contribution(fragment) : executor.contribute_round(fragment)};
+    return RoundContributed{job.fragment, executor.contribute_round(job.fragment)};
   }
   JobResult operator()(const ApplyRoundJob& job) const {
     for (const RoundUpdate& update : job.updates) (void)executor.apply_round(update);

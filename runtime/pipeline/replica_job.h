@@ -50,7 +50,6 @@ struct FollowJob {
 };
 struct ContributeRoundJob {
   std::uint32_t fragment = 0;
-  bool is_repeated = false;  // the last contribution once more
 };
 // Everything that is due at one boundary between steps.
 struct ApplyRoundJob {

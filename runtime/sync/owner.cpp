@@ -15,7 +15,7 @@ constexpr std::uint32_t kFromOwner = 1;
 }  // namespace
 
 OwnerReduction::OwnerReduction(ReductionSetup setup, TensorBlob contribution)
-    : setup_(std::move(setup)), own_index_(index_of_self(setup_)), sums_(setup_, std::move(contribution)) {
+    : BucketReduction(std::move(setup), std::move(contribution)) {
   CHECK(setup_.window > 0, "a member needs room for a bucket");
 }
 

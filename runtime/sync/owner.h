@@ -15,12 +15,11 @@
 #include <map>
 #include <vector>
 
-#include "runtime/sync/bucket_sums.h"
-#include "runtime/sync/reduction.h"
+#include "runtime/sync/bucket_reduction.h"
 
 namespace shoal {
 
-class OwnerReduction final : public GroupReduction {
+class OwnerReduction final : public BucketReduction {
  public:
   // CHECKs that self is a member, once, and that the window is not empty.
   OwnerReduction(ReductionSetup setup, TensorBlob contribution);
@@ -29,12 +28,6 @@ class OwnerReduction final : public GroupReduction {
   [[nodiscard]] std::vector<AddressedPart> receive(const Part& part) override;
   [[nodiscard]] std::vector<AddressedPart> repeat() override;
 
-  [[nodiscard]] bool is_complete() const override { return sums_.is_complete(); }
-  [[nodiscard]] TensorBlob sum() const override { return sums_.sum(); }
-  [[nodiscard]] TensorBlob residual() const override { return sums_.residual(); }
-  [[nodiscard]] std::uint64_t refused_count() const override { return refused_count_; }
-  [[nodiscard]] const OrderId& order() const override { return setup_.order; }
-
  private:
   // Contributions to a bucket of ours, by member; our own place stays empty.
   struct Gathered {
@@ -42,7 +35,6 @@ class OwnerReduction final : public GroupReduction {
     std::size_t count = 0;
   };
 
-  [[nodiscard]] std::size_t size() const { return setup_.members.size(); }
   [[nodiscard]] Incarnation owner(std::size_t bucket) const { return setup_.members[bucket % size()]; }
   [[nodiscard]] bool is_ours(std::size_t bucket) const { return bucket % size() == own_index_; }
   [[nodiscard]] bool is_acceptable(const Part& part) const;
@@ -52,13 +44,9 @@ class OwnerReduction final : public GroupReduction {
   [[nodiscard]] std::vector<AddressedPart> gather(const Part& part);
   [[nodiscard]] std::vector<AddressedPart> conclude(std::size_t bucket);
 
-  ReductionSetup setup_;
-  std::uint32_t own_index_;
-  BucketSums sums_;
   std::map<std::size_t, Gathered> gathered_;  // buckets of ours that somebody has begun
   std::size_t next_ = 0;                      // the lowest bucket that was not looked at for sending
   std::size_t under_way_ = 0;                 // sent to their owners, not whole yet
-  std::uint64_t refused_count_ = 0;
 };
 
 }  // namespace shoal

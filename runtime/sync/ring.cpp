@@ -7,7 +7,7 @@
 namespace shoal {
 
 RingReduction::RingReduction(ReductionSetup setup, TensorBlob contribution)
-    : setup_(std::move(setup)), own_index_(index_of_self(setup_)), sums_(setup_, std::move(contribution)) {}
+    : BucketReduction(std::move(setup), std::move(contribution)) {}
 
 std::uint32_t RingReduction::distance(std::size_t bucket) const {
   const auto start = static_cast<std::uint32_t>(bucket % size());

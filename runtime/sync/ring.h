@@ -14,12 +14,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/sync/bucket_sums.h"
-#include "runtime/sync/reduction.h"
+#include "runtime/sync/bucket_reduction.h"
 
 namespace shoal {
 
-class RingReduction final : public GroupReduction {
+class RingReduction final : public BucketReduction {
  public:
   // CHECKs that self is a member, once. contribution: int64 or float32 [n], kept as it is.
   RingReduction(ReductionSetup setup, TensorBlob contribution);
@@ -31,15 +30,9 @@ class RingReduction final : public GroupReduction {
   // First parts, and whole sums this member passes on.
   [[nodiscard]] std::vector<AddressedPart> repeat() override;
 
-  [[nodiscard]] bool is_complete() const override { return sums_.is_complete(); }
-  [[nodiscard]] TensorBlob sum() const override { return sums_.sum(); }
-  [[nodiscard]] TensorBlob residual() const override { return sums_.residual(); }
-  [[nodiscard]] std::uint64_t refused_count() const override { return refused_count_; }
-  [[nodiscard]] const OrderId& order() const override { return setup_.order; }
   [[nodiscard]] Incarnation successor() const;
 
  private:
-  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(setup_.members.size()); }
   // Hops after this bucket's start at which this member stands: 0 .. R-1.
   [[nodiscard]] std::uint32_t distance(std::size_t bucket) const;
   [[nodiscard]] bool is_acceptable(const Part& part) const;
@@ -47,11 +40,6 @@ class RingReduction final : public GroupReduction {
   [[nodiscard]] std::vector<AddressedPart> add(const Part& part);
   [[nodiscard]] std::vector<AddressedPart> copy(const Part& part);
   void keep_whole(std::size_t bucket, const TensorBlob& values);
-
-  ReductionSetup setup_;
-  std::uint32_t own_index_;
-  BucketSums sums_;
-  std::uint64_t refused_count_ = 0;
 };
 
 }  // namespace shoal

@@ -6,14 +6,13 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/sync/patience.h"
 #include "runtime/sync/sync_group_verdict.h"
 
 namespace shoal {
 
 namespace {
 
-constexpr std::uint32_t kDoublingsMax = 6;
-constexpr Duration kIntervalMax = std::chrono::minutes(2);
 constexpr double kAverageWeight = 0.2;  // of the newest measurement
 constexpr double kTimeoutFactor = 4;
 
@@ -158,10 +157,7 @@ bool SyncGroupCore::is_current_step(const OrderId& order) const {
 
 bool SyncGroupCore::is_current(const OrderId& order) const { return is_current_step(order) && order.epoch == epoch_; }
 
-Duration SyncGroupCore::doubled(Duration base) const {
-  const std::uint32_t doublings = std::min(std::max(epochs_of_step_, 1U) - 1, kDoublingsMax);
-  return base * (std::uint32_t{1} << doublings);
-}
+Duration SyncGroupCore::doubled(Duration base) const { return doubled_per_epoch(base, epochs_of_step_); }
 
 Duration SyncGroupCore::reduce_timeout() const {
   if (!reduce_ms_) return config_.reduce_timeout;
@@ -350,7 +346,7 @@ void SyncGroupCore::send_missing() {
 
 void SyncGroupCore::repeat(Instant now) {
   if (now >= repeat_at_) {
-    repeat_interval_ = std::min(2 * repeat_interval_, kIntervalMax);
+    repeat_interval_ = next_interval(repeat_interval_);
     repeat_at_ = now + repeat_interval_;
     if (phase_ == Phase::kVoted) {
       vote();
@@ -359,7 +355,7 @@ void SyncGroupCore::repeat(Instant now) {
     }
   }
   if (phase_ == Phase::kOpen && !missing_.empty() && now >= missing_at_) {
-    missing_interval_ = std::min(2 * missing_interval_, kIntervalMax);
+    missing_interval_ = next_interval(missing_interval_);
     missing_at_ = now + missing_interval_;
     send_missing();
   }

@@ -1,6 +1,7 @@
 // The supervisor's shell: entries are in the journal before letters leave (P-2), children are restarted, a journal that
 // refuses halts the run, and status says why it waits.
 #include "actors/supervisor.h"
+#include "tests/support/sent_letters.h"
 
 #include <gtest/gtest.h>
 
@@ -137,11 +138,7 @@ class World {
   }
   template <class Message>
   std::vector<Message> all() const {
-    std::vector<Message> found;
-    for (const Letter& letter : seen->letters) {
-      if (const auto* body = std::get_if<Message>(&letter.body)) found.push_back(*body);
-    }
-    return found;
+    return bodies_of<Message>(seen->letters);
   }
   // One stage, one replica.
   void train() {

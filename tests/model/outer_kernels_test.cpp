@@ -11,15 +11,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/model/random_values.h"
+
 namespace shoal {
 namespace {
-
-std::vector<float> normal(std::mt19937& random, std::size_t count, float deviation) {
-  std::normal_distribution<float> distribution(0, deviation);
-  std::vector<float> values(count);
-  for (float& value : values) value = distribution(random);
-  return values;
-}
 
 // torch.optim.SGD(nesterov=True) in double, over several steps; `heavy_ball`: the control without the look ahead.
 struct Reference {

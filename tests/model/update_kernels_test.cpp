@@ -10,15 +10,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/model/random_values.h"
+
 namespace shoal {
 namespace {
-
-std::vector<float> normal(std::mt19937& random, std::size_t count, float deviation) {
-  std::normal_distribution<float> distribution(0, deviation);
-  std::vector<float> values(count);
-  for (float& value : values) value = distribution(random);
-  return values;
-}
 
 struct Adamw {
   std::vector<float> weights, exp_avg, exp_avg_sq, gradient;

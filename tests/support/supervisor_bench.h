@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/cluster/supervisor/supervisor.h"
+#include "tests/support/sent_letters.h"
 
 namespace shoal {
 
@@ -126,11 +127,7 @@ class SupervisorBench {
   }
   template <class Message>
   std::vector<Message> all() const {
-    std::vector<Message> found;
-    for (const Letter& letter : sent) {
-      if (const auto* body = std::get_if<Message>(&letter.body)) found.push_back(*body);
-    }
-    return found;
+    return bodies_of<Message>(sent);
   }
   bool has_event(const std::string& name) const {
     for (const RunEvent& event : all<RunEvent>()) {

@@ -174,8 +174,7 @@ class SupervisorCore {
 
   // supervisor_rounds.cpp
   void hear_of_round(const Prepared& vote, Instant now);
-  [[nodiscard]] std::vector<RoundId> rounds_due() const;
-  [[nodiscard]] bool is_waiting_for_rounds() const;
+  [[nodiscard]] std::vector<std::pair<StageId, RoundId>> open_rounds() const;  // due before the next commit
   void commit_rounds();
   [[nodiscard]] CommitRound round_of(const Prepared& vote) const;
   // supervisor_steps.cpp

@@ -10,22 +10,17 @@
 
 namespace shoal {
 
-std::vector<RoundId> SupervisorCore::rounds_due() const {
-  if (!config_.rounds_due) return {};
-  std::vector<RoundId> due = config_.rounds_due(view_.committed_steps());
-  std::erase_if(due, [](const RoundId& round) { return round.number == 0; });
-  return due;
-}
-
-bool SupervisorCore::is_waiting_for_rounds() const {
-  const auto due = rounds_due();
-  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-    const auto is_open = [&](const RoundId& round) {
-      return !view_.has_round(StageId{stage}, round, view_.committed_steps());
-    };
-    if (std::any_of(due.begin(), due.end(), is_open)) return true;
+std::vector<std::pair<StageId, RoundId>> SupervisorCore::open_rounds() const {
+  std::vector<std::pair<StageId, RoundId>> open;
+  if (!config_.rounds_due) return open;
+  const std::uint64_t version = view_.committed_steps();
+  for (const RoundId& round : config_.rounds_due(version)) {
+    for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+      const bool is_open = round.number != 0 && !view_.has_round(StageId{stage}, round, version);
+      if (is_open) open.push_back({StageId{stage}, round});
+    }
   }
-  return false;
+  return open;
 }
 
 // Votes for rounds that are due later wait here; the group says them again until they are entries.
@@ -37,15 +32,17 @@ void SupervisorCore::hear_of_round(const Prepared& vote, Instant now) {
 
 void SupervisorCore::commit_rounds() {
   if (phase_ != Phase::kTraining || !config_.rounds_due) return;
-  std::erase_if(round_votes_, [this](const auto& vote) { return why_void(vote.second, view_).has_value(); });
-  for (const RoundId& round : rounds_due()) {
-    for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-      const auto vote = round_votes_.find({StageId{stage}, round});
-      if (vote == round_votes_.end()) continue;
-      const bool is_open = !view_.has_round(StageId{stage}, round, view_.committed_steps());
-      if (is_open) append(round_of(vote->second));
-      round_votes_.erase(vote);  // once; what is not recorded is voted for again
-    }
+  std::erase_if(round_votes_, [this](const auto& vote) {
+    const auto& [stage, round] = vote.first;
+    const auto newest = view_.newest_round(stage, round.fragment);
+    const bool is_agreed = newest && newest->round.number >= round.number;
+    return is_agreed || why_void(vote.second, view_).has_value();
+  });
+  for (const auto& open : open_rounds()) {
+    const auto vote = round_votes_.find(open);
+    if (vote == round_votes_.end()) continue;
+    append(round_of(vote->second));
+    round_votes_.erase(vote);  // once; what is not recorded is voted for again
   }
 }
 

@@ -33,7 +33,7 @@ SupervisorEffects SupervisorCore::hear(const Prepared& vote, Instant now) {
 }
 
 void SupervisorCore::commit_if_possible(Instant now) {
-  if (phase_ != Phase::kTraining || is_last_committed_ || is_held_for_a_leaver(now) || is_waiting_for_rounds()) return;
+  if (phase_ != Phase::kTraining || is_last_committed_ || is_held_for_a_leaver(now) || !open_rounds().empty()) return;
   std::optional<Commit> commit = commit_if_unanimous(votes_, config_.stages, view_, config_.policy);
   if (!commit) return settle_loss(now);
   if (may_join() && joins_.holds_commit(now)) return;

@@ -1,14 +1,12 @@
 // sync.mode = diloco: steps on the own sum, and this replica's part in rounds (design.md §6).
 //
 // The step protocol stays what it is (P-1 .. P-24): a step is prepared, voted for and committed once for everybody.
-// What differs is the sum: each member adopts its own accumulators over its own tokens, clips by its own norm, and its
-// update count is its own. Between the apply of a step and the next one lies the boundary, where rounds begin and end.
+// What differs is the sum: each member adopts its own accumulators over its own tokens and clips by its own norm.
+// Between the apply of a step and the next one lies the boundary, where rounds begin and end.
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "runtime/base/check.h"
-#include "runtime/base/compose.h"
+#include "runtime/cluster/commit.h"
 #include "runtime/pipeline/replica/replica.h"
 
 namespace shoal {
@@ -96,11 +94,8 @@ void ReplicaCore::adopt_own(TensorBlob values) { run(AdoptJob{std::move(values),
 // Clipped by the own norm, in the order of the names (§4.8). None: the step is skipped, or nothing of it was done here.
 std::optional<UpdateOrder> ReplicaCore::own_update(const Commit& entry) const {
   if (entry.skip || !reduced_ || own_tokens() == 0) return std::nullopt;
-  double squared = 0;
-  for (const TensorNorm& norm : reduced_->norms) squared += norm.squared_norm;
-  UpdateOrder update{entry.learning_rate, 1, entry.optimizer_step};
-  if (setup_.clip_norm > 0) update.clip_scale = std::min(1.0, setup_.clip_norm / (std::sqrt(squared) + 1e-6));
-  return update;
+  const double clip_scale = clip_scale_of(setup_.clip_norm, gradient_norm_of(reduced_->norms));
+  return UpdateOrder{entry.learning_rate, clip_scale, entry.optimizer_step};
 }
 
 }  // namespace shoal

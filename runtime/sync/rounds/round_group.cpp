@@ -6,17 +6,11 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/sync/patience.h"
 
 namespace shoal {
 
 namespace {
-
-constexpr std::uint32_t kDoublingsMax = 6;
-constexpr Duration kIntervalMax = std::chrono::minutes(2);
-
-[[nodiscard]] Duration doubled(Duration base, std::uint32_t epochs) {
-  return base * (std::uint32_t{1} << std::min(std::max(epochs, 1U) - 1, kDoublingsMax));
-}
 
 [[nodiscard]] std::string name_of(const RoundId& id) {
   return compose("round ", id.number, " of fragment ", id.fragment);
@@ -80,12 +74,11 @@ void RoundGroupCore::announce(const RoundId& id, Round& round, const std::string
   round.position = view_.position();
   round.shares.clear();
   round.reduced.clear();
-  round.members.clear();
   round.unanswered.clear();
   round.has_quorum = false;
   for (const ReplicaMember& member : members()) round.unanswered.insert(member.incarnation);
   round.began = now;
-  round.repeat_interval = doubled(config_.repeat_after, round.epochs);
+  round.repeat_interval = doubled_per_epoch(config_.repeat_after, round.epochs);
   round.repeat_at = now + round.repeat_interval;
   effects_.reasons.push_back(compose("announces ", name_of(id), " as epoch ", round.epoch, ": ", why));
   repeat(id, round);
@@ -109,10 +102,7 @@ void RoundGroupCore::reduce_if_due(const RoundId& id, Round& round, Instant now)
   round.began = now;
   round.repeat_at = now + round.repeat_interval;
   round.unanswered.clear();
-  for (const auto& [member, tokens] : round.shares) {
-    round.members.push_back(member);
-    round.unanswered.insert(member);
-  }
+  for (const auto& [member, tokens] : round.shares) round.unanswered.insert(member);
   repeat(id, round);
 }
 
@@ -142,12 +132,13 @@ void RoundGroupCore::conclude(const RoundId& id, Round& round, Instant now) {
 SyncGroupEffects RoundGroupCore::tick(Instant now) {
   if (!is_appointed_ || members().empty()) return take_effects();
   for (auto& [id, round] : rounds_) {
-    if (round.phase == Phase::kReducing && now - round.began >= doubled(config_.reduce_timeout, round.epochs)) {
+    if (round.phase == Phase::kReducing &&
+        now - round.began >= doubled_per_epoch(config_.reduce_timeout, round.epochs)) {
       announce(id, round, "no mean in time", now);
     }
     reduce_if_due(id, round, now);
     if (now < round.repeat_at) continue;
-    round.repeat_interval = std::min(2 * round.repeat_interval, kIntervalMax);
+    round.repeat_interval = next_interval(round.repeat_interval);
     round.repeat_at = now + round.repeat_interval;
     repeat(id, round);
   }
@@ -162,9 +153,12 @@ void RoundGroupCore::repeat(const RoundId& id, Round& round) {
       for (const Incarnation member : round.unanswered) send_to(member, Prepare{order_id(id, round), {}});
       return;
     case Phase::kReducing: {
-      Reduce order{order_id(id, round), round.members, 0};
-      for (const auto& [member, tokens] : round.shares) order.token_count += tokens;
-      for (const Incarnation member : round.members) send_to(member, order);
+      Reduce order{order_id(id, round), {}, 0};
+      for (const auto& [member, tokens] : round.shares) {
+        order.members.push_back(member);
+        order.token_count += tokens;
+      }
+      for (const Incarnation member : order.members) send_to(member, order);
       return;
     }
     case Phase::kVoted: effects_.letters.push_back({kSpawnerProcess, to_supervisor(), round.vote}); return;

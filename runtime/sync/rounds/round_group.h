@@ -54,10 +54,9 @@ class RoundGroupCore {
     Epoch epoch;
     JournalPosition position;  // where the journal stood when the epoch began (P-22)
     std::uint32_t epochs = 0;
-    std::map<Incarnation, std::uint64_t> shares;  // tokens, of this epoch
+    std::map<Incarnation, std::uint64_t> shares;  // tokens, of this epoch; who is in the sum
     std::map<Incarnation, Reduced> reduced;       // of this epoch
     std::set<Incarnation> unanswered;
-    std::vector<Incarnation> members;  // of the sum, in ring order
     Instant began{};
     Instant quorum_since{};
     bool has_quorum = false;

@@ -2,7 +2,6 @@
 #include "runtime/sync/rounds/round_member.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -12,6 +11,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/sync/wire/wire_codec.h"
 
 namespace shoal {
 
@@ -24,7 +24,7 @@ namespace {
 // Whether every wire format can carry it.
 [[nodiscard]] bool is_carriable(const TensorBlob& values) {
   const std::span<const float> all(values.as<float>(), static_cast<std::size_t>(values.element_count()));
-  return std::all_of(all.begin(), all.end(), [](float value) { return std::abs(value) <= kContributionMax; });
+  return are_within(all, kContributionMax);
 }
 
 void append(std::vector<AddressedPart>& parts, std::vector<AddressedPart> more) {
@@ -89,7 +89,7 @@ std::vector<RoundUpdate> RoundMember::updates(std::size_t members) const {
   std::vector<RoundUpdate> made;
   for (const RoundId& id : to_update_) {
     const auto found = rounds_.find(id);
-    if (id.number != 0 && (found == rounds_.end() || !found->second.agreed)) return {};
+    if (id.number != 0 && (found == rounds_.end() || !found->second.is_agreed)) return {};
     made.push_back(update_of(id, members));
   }
   return made;
@@ -150,7 +150,7 @@ RoundAnswers RoundMember::hear(const Prepare& order) {
   RoundAnswers answers;
   Round* round = find_or_open(order.order);
   const bool is_stale =
-      round == nullptr || round->agreed || (round->order && order.order.epoch < round->order->order.epoch);
+      round == nullptr || round->is_agreed || (round->order && order.order.epoch < round->order->order.epoch);
   if (is_stale) {
     ++stale_orders_;
     return answers;
@@ -241,7 +241,7 @@ std::optional<std::string> RoundMember::follow(const CommitRound& entry) {
     return compose("the journal commits round ", entry.round.number, " of fragment ", entry.round.fragment,
                    " in epoch ", entry.epoch, ", of which this replica has no mean (P-24)");
   }
-  found->second.agreed = entry;
+  found->second.is_agreed = true;
   const bool was_merged = found->second.tokens > 0;  // otherwise nothing of it was encoded
   if (was_merged) feedback_.keep(entry.round.fragment, found->second.sum->residual());
   return std::nullopt;

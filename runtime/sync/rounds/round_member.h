@@ -87,7 +87,7 @@ class RoundMember {
     std::uint64_t total_tokens = 0;       // of that sum
     HeldParts early{kEarlyPartsMax};
     std::optional<Reduced> reduced;
-    std::optional<CommitRound> agreed;
+    bool is_agreed = false;         // the journal has it
     bool has_joined_since = false;  // taken for the mean alone
   };
 

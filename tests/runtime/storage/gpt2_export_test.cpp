@@ -6,22 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/storage/safetensors.h"
+#include "tests/runtime/storage/small_gpt.h"
 
 namespace shoal {
 namespace {
 
-ModelConfig small_gpt() {
-  ModelConfig model;
-  model.layers = 2;
-  model.heads = 2;
-  model.width = 4;
-  model.context = 3;
-  model.vocabulary = 5;
-  return model;
-}
-
 // What each weight is called here and there, and its shape, for small_gpt().
-std::vector<std::pair<std::string, std::vector<std::int64_t>>> weights_of_small_gpt() {
+std::vector<std::pair<std::string, std::vector<std::int64_t>>> expected_weights() {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> weights = {
       {"wte.weight", {5, 4}}, {"wpe.weight", {3, 4}}, {"ln_f.weight", {4}}, {"ln_f.bias", {4}}};
   for (const std::string layer : {"h.0.", "h.1."}) {
@@ -51,7 +42,7 @@ std::vector<float> values_for(std::size_t tensor, const std::vector<std::int64_t
 }
 
 TensorBlob image_without(const std::string& left_out, const std::string& renamed = {}) {
-  const auto weights = weights_of_small_gpt();
+  const auto weights = expected_weights();
   std::vector<std::vector<float>> values;
   for (std::size_t i = 0; i < weights.size(); ++i) values.push_back(values_for(i, weights[i].second));
   std::vector<StoredTensor> tensors;
@@ -77,7 +68,7 @@ TEST(Gpt2Export, NamesTensorsAsGPT2LMHeadModelDoes) {
   const auto& image = exported->model;
   const auto tensors = parse_safetensors({image.bytes->data(), image.byte_count()}, "export");
   ASSERT_TRUE(tensors.ok());
-  const auto weights = weights_of_small_gpt();
+  const auto weights = expected_weights();
   ASSERT_EQ(tensors->size(), weights.size());
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const auto& [name, shape] = weights[i];

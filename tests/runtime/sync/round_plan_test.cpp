@@ -1,5 +1,6 @@
 // Every tensor in one fragment; every round contributed to once and due once; the same for whoever asks.
 #include "runtime/sync/round_plan.h"
+#include "tests/runtime/sync/diloco_config.h"
 
 #include <algorithm>
 #include <map>
@@ -117,21 +118,10 @@ TEST(Fragments, HoldEveryTensorOnceWhateverTheStage) {
   }
 }
 
-SyncConfig rounds(std::uint64_t period, int fragments, std::uint64_t overlap = 0,
-                  OuterUpdate update = OuterUpdate::kWait) {
-  SyncConfig sync;
-  sync.mode = SyncMode::kDiloco;
-  sync.H = period;
-  sync.fragments = fragments;
-  sync.overlap = overlap;
-  sync.outer_update = update;
-  return sync;
-}
-
 using Rounds = std::vector<RoundId>;
 
 TEST(RoundSchedule, OneFragmentEndsItsRoundEveryHSteps) {
-  const RoundSchedule schedule(rounds(5, 1));
+  const RoundSchedule schedule(diloco(5, 1));
   for (std::uint64_t version = 0; version <= 20; ++version) {
     const Rounds expected = version > 0 && version % 5 == 0 ? Rounds{{0, version / 5}} : Rounds{};
     EXPECT_EQ(schedule.contributions_at(version), expected) << version;
@@ -141,7 +131,7 @@ TEST(RoundSchedule, OneFragmentEndsItsRoundEveryHSteps) {
 }
 
 TEST(RoundSchedule, FragmentsTakeTurnsAndMayOverlapInnerSteps) {
-  const RoundSchedule schedule(rounds(5, 2, 2));
+  const RoundSchedule schedule(diloco(5, 2, 2));
   EXPECT_EQ(schedule.contributions_at(3), (Rounds{{0, 1}}));
   EXPECT_EQ(schedule.contributions_at(5), (Rounds{{1, 1}}));
   EXPECT_EQ(schedule.contributions_at(8), (Rounds{{0, 2}}));
@@ -155,7 +145,7 @@ TEST(RoundSchedule, FragmentsTakeTurnsAndMayOverlapInnerSteps) {
 
 TEST(RoundSchedule, DelayedAndEagerRoundsAreDueAtTheNextContribution) {
   for (const OuterUpdate update : {OuterUpdate::kDelayed, OuterUpdate::kEager}) {
-    const RoundSchedule schedule(rounds(4, 2, 0, update));
+    const RoundSchedule schedule(diloco(4, 2, 0, update));
     EXPECT_EQ(schedule.contributions_at(2), (Rounds{{0, 1}}));
     EXPECT_EQ(schedule.due_at(2), (Rounds{{0, 0}})) << "there is no round before the first one";
     EXPECT_EQ(schedule.due_at(4), (Rounds{{1, 0}}));
@@ -166,7 +156,7 @@ TEST(RoundSchedule, DelayedAndEagerRoundsAreDueAtTheNextContribution) {
 }
 
 TEST(RoundSchedule, EveryStepHasNoRounds) {
-  SyncConfig sync = rounds(1, 1);
+  SyncConfig sync = diloco(1, 1);
   sync.mode = SyncMode::kEveryStep;
   EXPECT_EQ(RoundSchedule(sync).contributions_at(1), Rounds{});
   EXPECT_EQ(RoundSchedule(sync).due_at(1), Rounds{});
@@ -180,7 +170,7 @@ TEST(RoundSchedule, EachRoundIsContributedToOnceAndDueOnceInTurn) {
     const std::uint64_t period = 1 + random() % 12;
     const auto update = static_cast<OuterUpdate>(random() % 3);
     const bool waits = update == OuterUpdate::kWait;
-    const SyncConfig sync = rounds(period, 1 + static_cast<int>(random() % 5), waits ? random() % period : 0, update);
+    const SyncConfig sync = diloco(period, 1 + static_cast<int>(random() % 5), waits ? random() % period : 0, update);
     const RoundSchedule schedule(sync);
     std::map<std::uint32_t, std::uint64_t> contributed;
     std::map<std::uint32_t, std::uint64_t> applied;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/sync/sync_group_verdict.h"
+#include "tests/support/sent_letters.h"
 
 namespace shoal {
 namespace {
@@ -54,11 +55,7 @@ class Bench {
   }
   template <class Message>
   std::vector<Message> all() const {
-    std::vector<Message> found;
-    for (const Letter& letter : sent) {
-      if (const auto* body = std::get_if<Message>(&letter.body)) found.push_back(*body);
-    }
-    return found;
+    return bodies_of<Message>(sent);
   }
 
   Instant now = Instant{} + std::chrono::hours(1);

@@ -1,5 +1,7 @@
 // RoundGroupCore rule by rule (design.md §6): one stage's group, fed by hand.
 #include "runtime/sync/rounds/round_group.h"
+#include "tests/runtime/sync/diloco_config.h"
+#include "tests/support/sent_letters.h"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +15,7 @@ constexpr StageId kStage{0};
 constexpr Incarnation kGroup{50};
 
 SyncConfig every_two_steps(int quorum = 0, double grace_s = 0) {
-  SyncConfig sync;
-  sync.mode = SyncMode::kDiloco;
-  sync.H = 2;
+  SyncConfig sync = diloco(2);
   sync.quorum = quorum;
   sync.grace_s = grace_s;
   return sync;
@@ -59,11 +59,7 @@ class Bench {
   }
   template <class Message>
   std::vector<Message> all() const {
-    std::vector<Message> found;
-    for (const Letter& letter : sent) {
-      if (const auto* body = std::get_if<Message>(&letter.body)) found.push_back(*body);
-    }
-    return found;
+    return bodies_of<Message>(sent);
   }
 
   Instant now = Instant{} + std::chrono::hours(1);

@@ -1,5 +1,6 @@
 // RoundMember rule by rule (design.md §6): one of two members, the other and the group by hand.
 #include "runtime/sync/rounds/round_member.h"
+#include "tests/runtime/sync/diloco_config.h"
 
 #include <gtest/gtest.h>
 
@@ -12,13 +13,6 @@ namespace {
 constexpr StageId kStage{0};
 constexpr Incarnation kSelf{11};
 constexpr Incarnation kGroup{50};
-
-SyncConfig every_two_steps() {
-  SyncConfig sync;
-  sync.mode = SyncMode::kDiloco;
-  sync.H = 2;
-  return sync;
-}
 
 TensorBlob values_of(std::vector<float> values) {
   auto bytes = std::make_shared<AlignedBuffer>(values.size() * sizeof(float));
@@ -37,7 +31,7 @@ CommitRound entry_of(std::uint32_t counter, std::uint64_t digest) {
 // At the boundary after two steps on 10 and 20 tokens.
 class Bench {
  public:
-  explicit Bench(SyncConfig sync = every_two_steps()) : member({RunId{9}, {}, kStage, kSelf, sync}) {
+  explicit Bench(SyncConfig sync = diloco(2)) : member({RunId{9}, {}, kStage, kSelf, sync}) {
     member.start_at(0);
     member.trained(10);
     member.reach(1);
@@ -56,7 +50,7 @@ class Bench {
 };
 
 TEST(RoundMember, IsAtNoBoundaryWhereNothingIsDue) {
-  RoundMember member({RunId{9}, {}, kStage, kSelf, every_two_steps()});
+  RoundMember member({RunId{9}, {}, kStage, kSelf, diloco(2)});
   member.start_at(0);
   member.reach(1);
   EXPECT_FALSE(member.is_at_boundary());
@@ -107,7 +101,7 @@ TEST(RoundMember, ANewEpochDropsTheMeanAndKeepsTheContribution) {  // P-15
 }
 
 TEST(RoundMember, WhoCameLaterTakesPartForTheMeanAlone) {
-  RoundMember member({RunId{9}, {}, kStage, kSelf, every_two_steps()});
+  RoundMember member({RunId{9}, {}, kStage, kSelf, diloco(2)});
   member.start_at(3);
   EXPECT_TRUE(member.hear(Prepare{order_of(1), {}}).manifests.empty());
   ASSERT_EQ(member.wanted_contribution(), (RoundId{0, 1}));

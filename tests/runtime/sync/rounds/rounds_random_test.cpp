@@ -10,6 +10,7 @@
 
 #include "runtime/sync/rounds/round_group.h"
 #include "runtime/sync/rounds/round_member.h"
+#include "tests/runtime/sync/diloco_config.h"
 
 namespace shoal {
 namespace {
@@ -295,16 +296,6 @@ class World {
   std::map<std::pair<RoundId, Incarnation>, Values> taken_;
   std::uint64_t committed_tokens_ = 0;
 };
-
-SyncConfig diloco(std::uint64_t period, int fragments, std::uint64_t overlap, OuterUpdate update = OuterUpdate::kWait) {
-  SyncConfig sync;
-  sync.mode = SyncMode::kDiloco;
-  sync.H = period;
-  sync.fragments = fragments;
-  sync.overlap = overlap;
-  sync.outer_update = update;
-  return sync;
-}
 
 TEST(RoundsRandom, EveryAgreedMeanIsThatOfItsSharesWhateverDiesAndWhateverIsLost) {
   std::size_t agreed = 0;
