@@ -228,7 +228,7 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
     case Phase::kOver: return "ending: " + end_.reason;
   }
   if (lost_) return lost_->reason;
-  if (is_last_committed_ && saved_version_ < view_.committed_steps()) return "saving the last checkpoint";
+  if (is_last_committed_ && !checkpoints_.has(view_.committed_steps())) return "saving the last checkpoint";
   if (is_last_committed_ && !stop_) return "evaluating on all validation tokens";
   if (joins_.holds_commit(now)) return "the commit waits for a replica that catches up" + since(step_since_, now);
   std::string awaited;

@@ -22,10 +22,11 @@
 #include "runtime/cluster/operate/actor_list.h"
 #include "runtime/cluster/operate/targets.h"
 #include "runtime/cluster/placement.h"
-#include "runtime/cluster/recovery/checkpoint_order.h"
+#include "runtime/cluster/recovery/checkpoint_desk.h"
 #include "runtime/cluster/recovery/join_desk.h"
 #include "runtime/cluster/recovery/poison.h"
 #include "runtime/cluster/recovery/replacement.h"
+#include "runtime/cluster/recovery/setbacks.h"
 #include "runtime/cluster/restart_budget.h"
 #include "runtime/cluster/supervisor/supervisor_effects.h"
 #include "runtime/cluster/view.h"
@@ -230,15 +231,11 @@ class SupervisorCore {
   std::map<std::pair<StageId, ReplicaId>, std::string> last_worker_;  // by name: who served a slot
   std::optional<Stop> stop_;
   std::optional<Lost> lost_;
-  Branch branch_seen_;                     // the highest of any entry
-  std::optional<std::string> rollback_;    // why the last start over was one; none: an ordinary start
-  int rollbacks_in_vain_ = 0;              // since the furthest step so far
-  std::uint64_t furthest_ = 0;             // steps committed on any branch before its roll-back
-  std::optional<CheckpointOrder> saving_;  // the newest one under way
-  bool is_checkpoint_owed_ = false;        // one that was due was lost, or had no storage: the next commit names savers
-  bool is_last_committed_ = false;         // the commit that a stop or the target made the last one
-  std::uint64_t saved_version_ = 0;
-  std::string saved_sha256_;
+  Branch branch_seen_;                   // the highest of any entry
+  std::optional<std::string> rollback_;  // why the last start over was one; none: an ordinary start
+  Setbacks setbacks_;
+  CheckpointDesk checkpoints_;
+  bool is_last_committed_ = false;  // the commit that a stop or the target made the last one
   bool is_evaluated_ = false;
   Instant last_commit_at_{}, finished_at_{};
   EndRun end_;

@@ -78,7 +78,7 @@ bool SupervisorCore::must_save_for_a_leaver() const {
 
 // Not for ever: what cannot be saved must not stop the others.
 bool SupervisorCore::is_held_for_a_leaver(Instant now) const {
-  const bool is_saving_last = saving_ && saving_->version() == view_.committed_steps();
+  const bool is_saving_last = checkpoints_.version_under_way() == view_.committed_steps();
   return is_saving_last && now - last_commit_at_ < config_.save_within && must_save_for_a_leaver();
 }
 
@@ -96,7 +96,7 @@ void SupervisorCore::let_leavers_go(Instant now) {
 
 // After a checkpoint of the last commit: also those whose stage goes on only with it.
 void SupervisorCore::let_saved_leavers_go(Instant now) {
-  if (phase_ != Phase::kTraining || is_last_committed_ || saved_version_ < view_.committed_steps()) return;
+  if (phase_ != Phase::kTraining || is_last_committed_ || !checkpoints_.has(view_.committed_steps())) return;
   if (!must_save_for_a_leaver()) return;
   const auto leavers = draining_;
   votes_.clear();  // what is done of the next step goes with them
@@ -105,10 +105,9 @@ void SupervisorCore::let_saved_leavers_go(Instant now) {
 
 bool SupervisorCore::is_saving(StageId stage, ProcessIncarnation process) const {
   const auto& members = view_.replicas_of(stage);
-  return saving_ && std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) {
-           return member.process == process &&
-                  std::count(saving_->savers().begin(), saving_->savers().end(), member.incarnation) > 0;
-         });
+  return std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) {
+    return member.process == process && checkpoints_.is_saving(member.incarnation);
+  });
 }
 
 // Its replicas are removed by the loss of their process, like anybody's.

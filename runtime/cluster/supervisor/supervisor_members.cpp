@@ -119,7 +119,7 @@ void SupervisorCore::lose_process(ProcessIncarnation process, const std::string&
   if (phase_ >= Phase::kEnding) return;
   announce("process_lost", processes_.name_of(process), reason);
   send_peers();
-  if (saving_ && record->join.role == ProcessRole::kStorage) saving_->storage_lost(now);
+  if (record->join.role == ProcessRole::kStorage) checkpoints_.storage_lost(now);
   std::erase_if(starting_, [&](const Starting& starting) { return starting.process == process; });
   (void)joins_.end_on(process);
   if (phase_ == Phase::kTraining) remove_dead(compose(processes_.name_of(process), " was lost: ", reason), now);
@@ -137,7 +137,7 @@ void SupervisorCore::remove_dead(const std::string& reason, Instant now) {
     const bool has_live = is_served(StageId{stage});
     for (const ReplicaMember& member : members) {
       if (is_live(member)) continue;
-      if (saving_) saving_->replica_lost(member.incarnation, now);
+      checkpoints_.replica_lost(member.incarnation, now);
       if (has_live && leaving_.insert(member.incarnation).second) {
         append(RemoveReplica{StageId{stage}, member.incarnation, reason});
       }

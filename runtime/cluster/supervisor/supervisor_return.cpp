@@ -12,12 +12,12 @@
 namespace shoal {
 
 void SupervisorCore::replay(const JournalEntry& entry) {
-  if (entry.branch > view_.branch()) saving_.reset();
+  if (entry.branch > view_.branch()) checkpoints_.forget_order();
   view_.apply(entry);
   branch_seen_ = std::max(branch_seen_, entry.branch);
   const auto* commit = std::get_if<Commit>(&entry.body);
   const bool saves = commit != nullptr && !commit->checkpoint_by.empty();
-  if (saves) saving_.emplace(view_.committed_steps(), commit->checkpoint_by, CheckpointOrder::Rank::kLast, Instant{});
+  if (saves) checkpoints_.order(view_.committed_steps(), commit->checkpoint_by, CheckpointOrder::Rank::kLast, {});
 }
 
 bool SupervisorCore::can_return() const {
@@ -35,7 +35,7 @@ bool SupervisorCore::was_finished() const {
 }
 
 void SupervisorCore::end_again(Instant now) {
-  saved_sha256_ = config_.start.weights_sha256;
+  checkpoints_.begin_from(config_.start.version, config_.start.weights_sha256);
   is_ending_again_ = true;
   finish(0, view_.finish_reason(), "finished", now);
 }
@@ -43,14 +43,12 @@ void SupervisorCore::end_again(Instant now) {
 void SupervisorCore::begin_return(Instant now) {
   phase_ = Phase::kReturning;
   const bool is_of_this_branch = config_.start.from_checkpoint && config_.start.version <= view_.committed_steps();
-  saved_version_ = is_of_this_branch ? config_.start.version : 0;
-  saved_sha256_ = is_of_this_branch ? config_.start.weights_sha256 : std::string();
-  if (saving_ && saving_->version() <= saved_version_) saving_.reset();
-  if (saving_) {
-    const auto rank = view_.committed_steps() < config_.steps_target ? CheckpointOrder::Rank::kOneOfMany
-                                                                     : CheckpointOrder::Rank::kLast;
-    saving_.emplace(saving_->version(), std::vector(saving_->savers()), rank, now);
-    saving_->doubt("the spawner was started again", now);
+  const auto rank =
+      view_.committed_steps() < config_.steps_target ? CheckpointOrder::Rank::kOneOfMany : CheckpointOrder::Rank::kLast;
+  if (is_of_this_branch) {
+    checkpoints_.go_on_from(config_.start.version, config_.start.weights_sha256, rank, now);
+  } else {
+    checkpoints_.go_on_from(0, {}, rank, now);
   }
   note(compose("term ", config_.term, " takes over at entry ", view_.position(), ", step ", view_.committed_steps(),
                ": waiting for ", view_.replica_count(), " replicas"));

@@ -9,12 +9,6 @@
 
 namespace shoal {
 
-namespace {
-
-constexpr int kRollbacksInVainMax = 20;
-
-}  // namespace
-
 bool SupervisorCore::is_served(StageId stage) const {
   const auto& members = view_.replicas_of(stage);
   return std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) { return is_live(member); });
@@ -22,9 +16,7 @@ bool SupervisorCore::is_served(StageId stage) const {
 
 void SupervisorCore::roll_back(const std::string& reason, Instant now) {
   if (phase_ >= Phase::kEnding || phase_ == Phase::kRollingBack) return;
-  rollbacks_in_vain_ = view_.committed_steps() > furthest_ ? 1 : rollbacks_in_vain_ + 1;
-  furthest_ = std::max(furthest_, view_.committed_steps());
-  if (rollbacks_in_vain_ > kRollbacksInVainMax) {
+  if (!setbacks_.is_worth_another(view_.committed_steps())) {
     return finish(1, compose(reason, ", again and again without a step further; ", config_.resume_hint), "failed", now);
   }
   rollback_ = reason;
@@ -62,11 +54,9 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   branch_ = next_branch(start);
   config_.start = start;
   config_.policy.optimizer_step_at_start = start.optimizer_step;
-  saved_version_ = start.from_checkpoint ? start.version : 0;
-  saved_sha256_ = start.weights_sha256;
+  checkpoints_.begin_from(start.from_checkpoint ? start.version : 0, start.weights_sha256);
   votes_.clear();
   lost_.reset();
-  saving_.reset();
   is_last_committed_ = is_evaluated_ = false;
   starts_failed_ = 0;
   for (const Starting& starting : starting_) {

@@ -40,10 +40,10 @@ void SupervisorCore::commit_if_possible(Instant now) {
   const std::uint64_t version = view_.committed_steps() + 1;
   const bool is_due = config_.checkpoint_every != 0 && version % config_.checkpoint_every == 0;
   const bool is_last = stop_ || version >= config_.steps_target;
-  const bool is_wanted = is_due || is_checkpoint_owed_ || must_save_for_a_leaver();
+  const bool is_wanted = is_due || checkpoints_.is_owed() || must_save_for_a_leaver();
   if (is_last || (is_wanted && has_storage())) {
     commit->checkpoint_by = savers();
-  } else if (is_wanted && !std::exchange(is_checkpoint_owed_, true)) {
+  } else if (is_wanted && checkpoints_.owe()) {
     announce("checkpoint_delayed", compose("step_", version), "there is no storage; saved when it is back");
   }
   append(std::move(*commit));
@@ -71,9 +71,8 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   step_since_ = last_commit_at_ = now;
   is_last_committed_ = stop_.has_value() || view_.committed_steps() >= config_.steps_target;
   if (!commit.checkpoint_by.empty()) {
-    is_checkpoint_owed_ = false;
     const auto rank = is_last_committed_ ? CheckpointOrder::Rank::kLast : CheckpointOrder::Rank::kOneOfMany;
-    saving_.emplace(view_.committed_steps(), commit.checkpoint_by, rank, now);
+    checkpoints_.order(view_.committed_steps(), commit.checkpoint_by, rank, now);
   }
   if (commit.skip) {
     announce("step_skipped", commit.skip->tensor,
@@ -90,10 +89,8 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
 }
 
 SupervisorEffects SupervisorCore::hear(const CheckpointSaved& saved, Instant now) {
-  if (saved.branch != branch_ || saved.step <= saved_version_) return take_effects();
-  saved_version_ = saved.step;
-  saved_sha256_ = saved.weights_sha256;
-  if (saving_ && saving_->version() <= saved.step) saving_.reset();
+  if (saved.branch != branch_ || !checkpoints_.is_news(saved.step)) return take_effects();
+  checkpoints_.saved(saved.step, saved.weights_sha256);
   effects_.push_back(Letter{kSpawnerProcess, to_metrics(),
                             RunEvent{"checkpoint", compose("step_", saved.step),
                                      compose(saved.byte_count, " bytes in ", saved.seconds, " s"), saved.step}});
@@ -104,11 +101,11 @@ SupervisorEffects SupervisorCore::hear(const CheckpointSaved& saved, Instant now
 }
 
 SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant now) {
-  if (failed.branch != branch_ || failed.step <= saved_version_) return take_effects();
+  if (failed.branch != branch_ || !checkpoints_.is_news(failed.step)) return take_effects();
   const bool is_last = is_last_committed_ && failed.step == view_.committed_steps();
   announce("checkpoint_failed", compose("step_", failed.step),
            failed.reason + (is_last ? "" : "; the next one is tried"));
-  if (saving_ && saving_->version() == failed.step) saving_.reset();
+  checkpoints_.failed(failed.step);
   if (is_last) last_checkpoint_failed(failed.reason, now);
   settle_loss(now);
   return take_effects();
@@ -116,32 +113,31 @@ SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant n
 
 // What was lost on its way is asked for again: of the next commit, or of whoever still holds that state.
 void SupervisorCore::tend_checkpoint(Instant now) {
-  if (phase_ != Phase::kTraining || !saving_) return;
+  const auto version = checkpoints_.version_under_way();
+  if (phase_ != Phase::kTraining || !version) return;
   const CheckpointPatience patience{config_.save_within, 5 * config_.save_within};
-  const auto decision = saving_->decide(has_storage(), patience, now);
-  const std::string name = compose("step_", saving_->version());
+  const auto decision = checkpoints_.decide(has_storage(), patience, now);
+  const std::string name = compose("step_", *version);
   switch (decision.action) {
     case CheckpointOrder::Action::kWait: return;
     case CheckpointOrder::Action::kGiveUp: return last_checkpoint_failed(decision.reason, now);
     case CheckpointOrder::Action::kCarry:
-      announce("checkpoint_repeated", name, decision.reason + "; the next commit saves");
-      is_checkpoint_owed_ = true;
-      return saving_.reset();
+      return announce("checkpoint_repeated", name, decision.reason + "; the next commit saves");
     case CheckpointOrder::Action::kAskAgain: break;
   }
   const std::vector<Incarnation> holders = savers();
   for (std::uint32_t stage = 0; stage < holders.size(); ++stage) {
     const Incarnation replica = holders[stage];
-    send(to_stage(view_.process_of(replica), replica), SaveState{branch_, saving_->version(), StageId{stage}, replica});
+    send(to_stage(view_.process_of(replica), replica), SaveState{branch_, *version, StageId{stage}, replica});
   }
-  saving_->asked(holders);
+  checkpoints_.asked(holders);
   announce("checkpoint_repeated", name, decision.reason + "; whoever still has it is asked to save it");
 }
 
 void SupervisorCore::last_checkpoint_failed(const std::string& reason, Instant now) {
   finish(3,
          compose("the last checkpoint (step ", view_.committed_steps(), ") could not be saved: ", reason,
-                 "; the newest one is of step ", saved_version_, "; ", config_.resume_hint),
+                 "; the newest one is of step ", checkpoints_.saved_version(), "; ", config_.resume_hint),
          "failed", now);
 }
 
@@ -165,10 +161,9 @@ SupervisorEffects SupervisorCore::stop(const std::string& reason, int exit_statu
 
 void SupervisorCore::conclude_if_done(Instant now) {
   if (phase_ != Phase::kTraining || !is_last_committed_) return;
-  if (saved_version_ < view_.committed_steps()) {
-    if (saving_) return;
-    saving_.emplace(view_.committed_steps(), savers(), CheckpointOrder::Rank::kLast, now);
-    return saving_->doubt("nobody was named to save it", now);
+  if (!checkpoints_.has(view_.committed_steps())) {
+    if (!checkpoints_.version_under_way()) checkpoints_.order_late(view_.committed_steps(), savers(), now);
+    return;
   }
   if (stop_) return finish(stop_->exit_status, stop_->reason, "stopped", now);
   if (!is_evaluated_) {
@@ -187,7 +182,7 @@ void SupervisorCore::settle_loss(Instant now) {
     const bool has_vote = vote != votes_.end() && !why_void(vote->second, view_);
     can_commit = can_commit && (is_served(StageId{stage}) || has_vote);
   }
-  if (now < lost_->deadline && (can_commit || saving_)) return;
+  if (now < lost_->deadline && (can_commit || checkpoints_.version_under_way())) return;
   roll_back(lost_->reason, now);
 }
 
@@ -195,7 +190,7 @@ void SupervisorCore::finish(int exit_status, const std::string& reason, const st
   if (phase_ >= Phase::kEnding) return;
   if (phase_ == Phase::kTraining) append(FinishRun{reason});
   const bool is_good = event != "failed";
-  announce(event, is_good ? saved_sha256_ : "run", reason);
+  announce(event, is_good ? checkpoints_.saved_sha256() : "run", reason);
   for (const ProcessIncarnation process : processes_.alive()) {
     send(to_node_agent(process), EndProcess{reason, is_good ? 0U : static_cast<std::uint32_t>(exit_status)});
   }

@@ -1,0 +1,75 @@
+// See checkpoint_desk.h.
+#include "runtime/cluster/recovery/checkpoint_desk.h"
+
+#include <algorithm>
+
+namespace shoal {
+
+void CheckpointDesk::begin_from(std::uint64_t version, std::string weights_sha256) {
+  saved_version_ = version;
+  saved_sha256_ = std::move(weights_sha256);
+  under_way_.reset();
+}
+
+void CheckpointDesk::go_on_from(std::uint64_t version, std::string weights_sha256, CheckpointOrder::Rank rank,
+                                Instant now) {
+  saved_version_ = version;
+  saved_sha256_ = std::move(weights_sha256);
+  if (under_way_ && under_way_->version() <= version) under_way_.reset();
+  if (!under_way_) return;
+  under_way_.emplace(under_way_->version(), std::vector(under_way_->savers()), rank, now);
+  under_way_->doubt("the spawner was started again", now);
+}
+
+void CheckpointDesk::order(std::uint64_t version, std::vector<Incarnation> savers, CheckpointOrder::Rank rank,
+                           Instant now) {
+  is_owed_ = false;
+  under_way_.emplace(version, std::move(savers), rank, now);
+}
+
+void CheckpointDesk::order_late(std::uint64_t version, std::vector<Incarnation> savers, Instant now) {
+  order(version, std::move(savers), CheckpointOrder::Rank::kLast, now);
+  under_way_->doubt("nobody was named to save it", now);
+}
+
+void CheckpointDesk::saved(std::uint64_t version, std::string weights_sha256) {
+  saved_version_ = version;
+  saved_sha256_ = std::move(weights_sha256);
+  if (under_way_ && under_way_->version() <= version) under_way_.reset();
+}
+
+void CheckpointDesk::failed(std::uint64_t version) {
+  if (under_way_ && under_way_->version() == version) under_way_.reset();
+}
+
+void CheckpointDesk::replica_lost(Incarnation replica, Instant now) {
+  if (under_way_) under_way_->replica_lost(replica, now);
+}
+
+void CheckpointDesk::storage_lost(Instant now) {
+  if (under_way_) under_way_->storage_lost(now);
+}
+
+CheckpointOrder::Decision CheckpointDesk::decide(bool has_storage, const CheckpointPatience& patience, Instant now) {
+  if (!under_way_) return {};
+  auto decision = under_way_->decide(has_storage, patience, now);
+  if (decision.action == CheckpointOrder::Action::kCarry) {
+    is_owed_ = true;
+    under_way_.reset();
+  }
+  return decision;
+}
+
+void CheckpointDesk::asked(std::vector<Incarnation> savers) {
+  if (under_way_) under_way_->asked(std::move(savers));
+}
+
+std::optional<std::uint64_t> CheckpointDesk::version_under_way() const {
+  return under_way_ ? std::optional(under_way_->version()) : std::nullopt;
+}
+
+bool CheckpointDesk::is_saving(Incarnation replica) const {
+  return under_way_ && std::count(under_way_->savers().begin(), under_way_->savers().end(), replica) > 0;
+}
+
+}  // namespace shoal

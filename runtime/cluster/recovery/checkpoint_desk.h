@@ -1,0 +1,58 @@
+// Which state of a run is safe: the newest checkpoint that storage has, the one under way, and whether one is owed.
+//
+// Checkpoints are named by the steps applied. Of those under way only the newest counts: an older one that comes to its
+// end is as welcome, and one that is lost is carried by the next. Pure: time comes in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/cluster/recovery/checkpoint_order.h"
+
+namespace shoal {
+
+class CheckpointDesk {
+ public:
+  // The history goes on from here, and what was under way belongs to another. version 0: from no checkpoint.
+  void begin_from(std::uint64_t version, std::string weights_sha256);
+  // The same, and an order of this history that the journal told of is doubted: who gave it may not have heard the end.
+  void go_on_from(std::uint64_t version, std::string weights_sha256, CheckpointOrder::Rank rank, Instant now);
+
+  // Ordered by a commit, or of whoever holds the state; whatever was owed is paid with it.
+  void order(std::uint64_t version, std::vector<Incarnation> savers, CheckpointOrder::Rank rank, Instant now);
+  // Of a last state that no commit named a saver for.
+  void order_late(std::uint64_t version, std::vector<Incarnation> savers, Instant now);
+  // One is due that cannot be ordered yet. Whether that is news.
+  [[nodiscard]] bool owe() { return !std::exchange(is_owed_, true); }
+  void forget_order() { under_way_.reset(); }
+
+  // False: an older one than storage has, or that one again.
+  [[nodiscard]] bool is_news(std::uint64_t version) const { return version > saved_version_; }
+  void saved(std::uint64_t version, std::string weights_sha256);
+  void failed(std::uint64_t version);
+  void replica_lost(Incarnation replica, Instant now);
+  void storage_lost(Instant now);
+  // They are asked again to save what is under way.
+  void asked(std::vector<Incarnation> savers);
+  // What becomes of the order under way; kWait without one. After kCarry it is owed.
+  [[nodiscard]] CheckpointOrder::Decision decide(bool has_storage, const CheckpointPatience& patience, Instant now);
+
+  [[nodiscard]] bool is_owed() const { return is_owed_; }
+  [[nodiscard]] bool has(std::uint64_t version) const { return saved_version_ >= version; }
+  [[nodiscard]] std::uint64_t saved_version() const { return saved_version_; }
+  [[nodiscard]] const std::string& saved_sha256() const { return saved_sha256_; }
+  [[nodiscard]] std::optional<std::uint64_t> version_under_way() const;
+  // Whether the order under way is addressed to this replica.
+  [[nodiscard]] bool is_saving(Incarnation replica) const;
+
+ private:
+  std::uint64_t saved_version_ = 0;
+  std::string saved_sha256_;
+  std::optional<CheckpointOrder> under_way_;  // the newest
+  bool is_owed_ = false;
+};
+
+}  // namespace shoal

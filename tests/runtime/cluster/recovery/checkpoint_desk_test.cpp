@@ -1,0 +1,99 @@
+// What is saved, what is under way, what is owed.
+#include "runtime/cluster/recovery/checkpoint_desk.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+using Action = CheckpointOrder::Action;
+using Rank = CheckpointOrder::Rank;
+
+constexpr Incarnation kSaver{4};
+
+struct Bench {
+  void order(std::uint64_t version) { desk.order(version, {kSaver}, Rank::kOneOfMany, now); }
+  CheckpointOrder::Decision decide(bool has_storage = true) { return desk.decide(has_storage, {}, now); }
+
+  Instant now = Instant{} + 1h;
+  CheckpointDesk desk;
+};
+
+TEST(CheckpointDesk, AnOrderIsUnderWayUntilThatVersionOrALaterOneIsSaved) {
+  Bench bench;
+  EXPECT_FALSE(bench.desk.version_under_way());
+  bench.order(10);
+  EXPECT_EQ(bench.desk.version_under_way(), 10U);
+  EXPECT_TRUE(bench.desk.is_saving(kSaver));
+  EXPECT_FALSE(bench.desk.is_saving(Incarnation{5})) << "it was not named";
+  bench.desk.saved(5, "five");
+  EXPECT_EQ(bench.desk.version_under_way(), 10U) << "an older one";
+  bench.desk.saved(10, "ten");
+  EXPECT_FALSE(bench.desk.version_under_way());
+  EXPECT_FALSE(bench.desk.is_saving(kSaver));
+  EXPECT_EQ(bench.desk.saved_sha256(), "ten");
+  EXPECT_TRUE(bench.desk.has(10));
+  EXPECT_FALSE(bench.desk.has(11));
+  EXPECT_FALSE(bench.desk.is_news(10)) << "said twice";
+}
+
+TEST(CheckpointDesk, OneThatFailedIsNoLongerUnderWayButALaterOneIs) {
+  Bench bench;
+  bench.order(20);
+  bench.desk.failed(10);
+  EXPECT_EQ(bench.desk.version_under_way(), 20U);
+  bench.desk.failed(20);
+  EXPECT_FALSE(bench.desk.version_under_way());
+}
+
+TEST(CheckpointDesk, OneThatGotLostIsOwedUntilTheNextOrder) {
+  Bench bench;
+  bench.order(10);
+  bench.desk.replica_lost(kSaver, bench.now);
+  bench.now += CheckpointOrder::kSettle;
+  EXPECT_EQ(bench.decide().action, Action::kCarry);
+  EXPECT_TRUE(bench.desk.is_owed());
+  EXPECT_FALSE(bench.desk.version_under_way());
+  EXPECT_EQ(bench.decide().action, Action::kWait) << "nothing is under way";
+  EXPECT_FALSE(bench.desk.owe()) << "it is known";
+  bench.order(11);
+  EXPECT_FALSE(bench.desk.is_owed());
+  EXPECT_TRUE(bench.desk.owe());
+}
+
+TEST(CheckpointDesk, ALastStateThatNobodyWasNamedForIsAskedForSoon) {
+  Bench bench;
+  bench.desk.order_late(30, {kSaver}, bench.now);
+  EXPECT_EQ(bench.decide().action, Action::kWait);
+  bench.now += CheckpointOrder::kSettle;
+  const auto decision = bench.decide();
+  EXPECT_EQ(decision.action, Action::kAskAgain);
+  EXPECT_EQ(decision.reason, "nobody was named to save it");
+}
+
+TEST(CheckpointDesk, AnotherHistoryForgetsWhatWasUnderWay) {
+  Bench bench;
+  bench.order(10);
+  bench.desk.begin_from(5, "five");
+  EXPECT_FALSE(bench.desk.version_under_way());
+  EXPECT_EQ(bench.desk.saved_version(), 5U);
+  EXPECT_EQ(bench.desk.saved_sha256(), "five");
+}
+
+TEST(CheckpointDesk, AnotherTermDoubtsAnOrderThatStorageHasNotAnswered) {
+  Bench bench;
+  bench.order(10);
+  bench.desk.go_on_from(5, "five", Rank::kOneOfMany, bench.now);
+  EXPECT_EQ(bench.desk.version_under_way(), 10U);
+  EXPECT_TRUE(bench.desk.is_saving(kSaver));
+  bench.now += CheckpointOrder::kSettle;
+  EXPECT_EQ(bench.decide().action, Action::kCarry) << "it does not wait for the whole silence";
+
+  bench.order(10);
+  bench.desk.go_on_from(10, "ten", Rank::kOneOfMany, bench.now);
+  EXPECT_FALSE(bench.desk.version_under_way()) << "storage had it";
+}
+
+}  // namespace
+}  // namespace shoal
