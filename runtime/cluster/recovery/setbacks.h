@@ -1,4 +1,5 @@
 // Roll-backs that lead nowhere: a run that is thrown back again and again without a step further is given up.
+// Progress is a step that no branch had committed before; one that is only trained again is none.
 #pragma once
 
 #include <cstdint>
