@@ -57,6 +57,21 @@ TEST(Chart, GivesANameOneColorInAllPanels) {
   EXPECT_EQ(count(svg, "stroke-dasharray"), 2U);
 }
 
+// The end of the legend's last entry, and of the title, as a reader with ordinary fonts sees them.
+TEST(Chart, IsAsWideAsItsTitleAndItsLegend) {
+  const auto width = [](const std::string& svg) { return std::stod(svg.substr(svg.find("width=\"") + 7)); };
+  const double usual = width(draw(chart({{1, 1}, {2, 2}})));
+  Chart titled = chart({{1, 1}, {2, 2}});
+  titled.title = "Does it learn as well as the other one, synchronising 50 times less often?";
+  EXPECT_GT(width(draw(titled)), 700);
+  Chart crowded = chart({{1, 1}, {2, 2}});
+  for (int i = 0; i < 6; ++i) {
+    crowded.panels[0].curves.push_back({"a rather long name " + std::to_string(i), {{1, 1}, {2, 2}}, false});
+  }
+  EXPECT_GT(width(draw(crowded)), usual + 400);
+  EXPECT_THAT(draw(crowded), HasSubstr("<line x1=\"80\" y1=\"128\"")) << "the panel begins where it did";
+}
+
 TEST(Chart, RefusesAxesWithoutExtent) {
   EXPECT_THROW((void)draw(Chart{}), Bug);
   Chart wrong = chart({});
