@@ -49,10 +49,11 @@ std::shared_ptr<spdlog::logger> make_logger(std::vector<spdlog::sink_ptr> sinks,
   return logger;
 }
 
+// Never destroyed: the watchdog of a process that ends slowly may speak while static objects end.
 std::shared_ptr<spdlog::logger>& current() {
-  static std::shared_ptr<spdlog::logger> logger =
-      make_logger({std::make_shared<spdlog::sinks::stderr_sink_mt>()}, LogLevel::kInfo);
-  return logger;
+  static auto* const logger = new std::shared_ptr<spdlog::logger>(
+      make_logger({std::make_shared<spdlog::sinks::stderr_sink_mt>()}, LogLevel::kInfo));
+  return *logger;
 }
 
 std::mutex& guard() {

@@ -1,8 +1,10 @@
 // The small things everything stands on: names, whole files, log lines, the clock of tests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <thread>
@@ -71,6 +73,18 @@ TEST(Log, WritesLinesOfItsLevelAndAboveFromManyThreads) {
   EXPECT_THAT(text, Not(HasSubstr("quiet")));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 201);
   EXPECT_FALSE(open_log({"/proc/nowhere/log.txt", LogLevel::kInfo, false}).ok());
+}
+
+// The watchdog of a process that ends slowly may speak after main has returned.
+TEST(Log, TakesLinesWhileStaticObjectsEnd) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end = [] {
+    ::mallopt(M_PERTURB, 0x5a);                                 // what was freed is not what it was
+    std::atexit([] { log_warn("process", "the last word"); });  // after whatever the next line makes
+    flush_log();
+    std::exit(0);
+  };
+  EXPECT_EXIT(end(), testing::ExitedWithCode(0), "the last word");
 }
 
 TEST(Log, EveryLevelOfTheConfigurationHasItsName) {
