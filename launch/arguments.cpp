@@ -14,6 +14,7 @@
 #include "runtime/base/file.h"
 #include "runtime/cluster/operate/operator_words.h"
 #include "runtime/data/tokenizer.h"
+#include "runtime/transport/identity.h"
 
 namespace shoal {
 namespace {
@@ -82,6 +83,10 @@ Status check_node(const NodeOptions& node) {
     if (const auto parsed = parse_host_port(address); !parsed) return parsed.failure();
   for (const auto& device : node.devices)
     if (auto status = check_device(device); !status) return status;
+  if (!is_valid_name(node.name)) {
+    return missing("--name " + node.name +
+                   ": expected 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit");
+  }
   return Done{};
 }
 

@@ -11,6 +11,7 @@
 namespace shoal {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -50,6 +51,18 @@ TEST(Arguments, DevicesAreCheckedBeforeAWorkerStarts) {
   }
   auto words = rest;
   words.insert(words.end(), {"paced:2.5", "cpu"});
+  EXPECT_TRUE(node_options(given(command_named("node"), words)).ok());
+}
+
+TEST(Arguments, ANodesNameIsCheckedBeforeAWorkerStarts) {
+  const std::vector<std::string> rest = {"--join", "a:1", "--token", "t"};
+  for (const std::string& name : {std::string(65, 'x'), std::string("a b"), std::string("../a"), std::string(".a")}) {
+    auto words = rest;
+    words.insert(words.end(), {"--name", name});
+    EXPECT_THAT(node_refusal(words), AllOf(HasSubstr("--name"), HasSubstr("1 to 64 letters")));
+  }
+  auto words = rest;
+  words.insert(words.end(), {"--name", std::string(64, 'x')});
   EXPECT_TRUE(node_options(given(command_named("node"), words)).ok());
 }
 
