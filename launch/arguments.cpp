@@ -231,7 +231,6 @@ Result<SampleOptions> sample_options(const Options& options) {
   SampleOptions sample;
   sample.run_directory = *options.positional(0);
   sample.prompt = options.value("--prompt").value_or(sample.prompt);
-  if (sample.prompt.empty()) return missing("--prompt: expected at least one character to go on from");
   const auto step = options.count("--step", 0);
   const auto tokens = options.count("--tokens", 1);
   const auto temperature = options.number("--temperature", 0);

@@ -90,22 +90,34 @@ class OptionReader {
     auto& values = options_.given_[name];
     if (equals != std::string::npos) {
       if (option->kind == OptionKind::kFlag) return refuse(name + " takes no value");
-      values.push_back(word.substr(equals + 1));
-      return Done{};
+      return take(*option, word.substr(equals + 1), values);
     }
     return read_values(*option, values);
+  }
+
+  // An empty value is a variable of a script that was not set: what it stands for is not guessed.
+  Status take(const OptionSpec& option, const std::string& value, std::vector<std::string>& values) {
+    if (value.empty()) return needs_value(option);
+    values.push_back(value);
+    return Done{};
+  }
+
+  [[nodiscard]] Failure needs_value(const OptionSpec& option) const {
+    return refuse(option.name + " needs a value: " + option.value);
   }
 
   Status read_values(const OptionSpec& option, std::vector<std::string>& values) {
     if (option.kind == OptionKind::kFlag) return Done{};
     if (!has_value_next()) {
       if (option.kind == OptionKind::kOptionalValue) return Done{};
-      return refuse(option.name + " needs a value: " + option.value);
+      return needs_value(option);
     }
-    values.push_back(words_[next_++]);
+    if (auto status = take(option, words_[next_++], values); !status) return status;
     // Words after a repeated option are more of its values; a command with positionals takes one per option.
     const bool goes_on = option.kind == OptionKind::kRepeated && command_.positionals.empty();
-    while (goes_on && has_value_next()) values.push_back(words_[next_++]);
+    while (goes_on && has_value_next()) {
+      if (auto status = take(option, words_[next_++], values); !status) return status;
+    }
     return Done{};
   }
 

@@ -102,7 +102,6 @@ TEST(Arguments, SampleHasDefaultsAndChecksNumbers) {
   EXPECT_EQ(sample->tokens, 200u);
   EXPECT_EQ(sample->prompt, "\n");
   EXPECT_FALSE(sample_options(given(command_named("sample"), {"runs/a", "--temperature=-1"})).ok());
-  EXPECT_FALSE(sample_options(given(command_named("sample"), {"runs/a", "--prompt="})).ok());
 }
 
 TEST(Arguments, AnImportHasASourceAndADirectoryToMake) {

@@ -52,6 +52,9 @@ TEST(Options, RepeatedOptionsTakeSeveralWordsWhereNoPositionalsFollow) {
 TEST(Options, WhatIsWrongIsNamedWithWhatWasMeant) {
   EXPECT_THAT(refusal("train", {"--reusme"}), AllOf(HasSubstr("'--reusme'"), HasSubstr("'--resume'")));
   EXPECT_THAT(refusal("train", {"--out"}), HasSubstr("--out needs a value: DIR"));
+  EXPECT_THAT(refusal("train", {"--out", ""}), HasSubstr("--out needs a value: DIR")) << "an unset variable";
+  EXPECT_THAT(refusal("train", {"--resume="}), HasSubstr("--resume needs a value: DIR"));
+  EXPECT_THAT(refusal("sample", {"runs/a", "--prompt="}), HasSubstr("--prompt needs a value: P"));
   EXPECT_THAT(refusal("train", {"a.toml", "b.toml"}), HasSubstr("'b.toml'"));
   EXPECT_THAT(refusal("train", {"--single=3"}), HasSubstr("takes no value"));
   EXPECT_THAT(refusal("eval", {}), HasSubstr("RUN is missing"));
@@ -76,8 +79,6 @@ TEST(Options, ANegativeNumberIsAValueAndRefusedWithItsOption) {
               AllOf(HasSubstr("--steps -1"), HasSubstr("whole number of at least 1")));
   EXPECT_THAT(options->count("--nodes", 1).failure().message, HasSubstr("--nodes -0.5"));
   EXPECT_FALSE(parse_options(command_named("node"), {"--grace", "-.5"})->number("--grace", 0).ok());
-  EXPECT_THAT(parse_options(command_named("train"), {"--steps="})->count("--steps", 1).failure().message,
-              HasSubstr("--steps ''"));
   EXPECT_THAT(refusal("train", {"--steps", "--single"}), HasSubstr("--steps needs a value: N"))
       << "an option is still no value";
 }
