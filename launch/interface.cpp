@@ -282,14 +282,18 @@ const std::vector<std::string>& commands_not_in_this_version() {
   return names;
 }
 
-std::string overview() {
-  std::string text =
-      "Shoal trains one language model on many unreliable machines.\n\nusage: shoal COMMAND [ARGUMENTS]\n\n";
+std::string overview(std::string_view group) {
+  const std::string prefix = group.empty() ? "" : std::string(group) + " ";
+  std::string text = group.empty() ? "Shoal trains one language model on many unreliable machines.\n\n" : "";
+  text += "usage: shoal " + prefix + "COMMAND [ARGUMENTS]\n\n";
   std::size_t width = 0;
   for (const auto& command : commands()) width = std::max(width, command.name.size() + 2);
-  for (const auto& command : commands())
+  for (const auto& command : commands()) {
+    if (!command.name.starts_with(prefix)) continue;
     text += "  " + command.name + std::string(width - command.name.size(), ' ') + command.summary + "\n";
-  return text + "\n`shoal COMMAND --help` explains one. Results go to stdout, everything else to stderr.\n";
+  }
+  return text + "\n`shoal " + prefix +
+         "COMMAND --help` explains one. Results go to stdout, everything else to stderr.\n";
 }
 
 }  // namespace shoal

@@ -19,7 +19,7 @@ namespace shoal {
 // Names of the interface that this version does not have: they exit 2 with 'not in this version'.
 [[nodiscard]] const std::vector<std::string>& commands_not_in_this_version();
 
-// `shoal --help`.
-[[nodiscard]] std::string overview();
+// `shoal --help`, or `shoal GROUP --help` of the commands with that first word.
+[[nodiscard]] std::string overview(std::string_view group = "");
 
 }  // namespace shoal

@@ -1,6 +1,8 @@
 // `shoal`: every subcommand that needs no torch, and the way to shoal-worker for those that do. Starts in milliseconds.
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "launch/arguments.h"
 #include "launch/child_process.h"
 #include "launch/commands/data/data.h"
@@ -89,19 +91,30 @@ int refuse_unknown(const std::string& word) {
                                             "; `shoal --help` lists them")));
 }
 
+bool is_group(const std::string& word) {
+  return std::ranges::any_of(commands(), [&](const auto& command) { return command.name.starts_with(word + " "); });
+}
+
 int run(std::vector<std::string> words) {
   if (words.empty()) {
-    say(overview());
+    say("error: name a command\n\n", overview());
     return 2;
   }
-  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+  if (words[0] == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  if (words[0] == "--help" || words[0] == "-h") {
     print(overview());
     return 0;
   }
   if (words[0] == "--version") words[0] = "version";
   const auto all = subcommands(words);
   const Subcommand* subcommand = take_subcommand(all, words);
-  return subcommand == nullptr ? refuse_unknown(words[0]) : run_subcommand(*subcommand, words);
+  if (subcommand != nullptr) return run_subcommand(*subcommand, words);
+  if (words.size() == 1 || !is_group(words[0]) || !asks_for_help(words)) return refuse_unknown(words[0]);
+  print(overview(words[0]));
+  return 0;
 }
 
 }  // namespace

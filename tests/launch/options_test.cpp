@@ -96,6 +96,8 @@ TEST(Options, HelpNamesEverythingThatThisVersionHas) {
       }
     }
   }
+  EXPECT_THAT(overview("trace"),
+              AllOf(HasSubstr("usage: shoal trace COMMAND"), HasSubstr("  trace why "), Not(HasSubstr("  train "))));
   EXPECT_TRUE(asks_for_help({"x", "--help"}));
   EXPECT_FALSE(asks_for_help({"--", "--help"}));
 }
