@@ -82,8 +82,10 @@ bool StartBudget::failed(const std::string& worker, Instant now) {
     return true;
   }
   Duration pause{};
-  for (std::size_t at = 1; at < record.ends.size(); ++at) pause = at == 1 ? kFirstPause : 2 * pause;
-  pause = std::chrono::duration_cast<Duration>(std::min(pause, kLongestPause) * (0.75 + 0.5 * next_jitter()));
+  for (std::size_t at = 1; at < record.ends.size(); ++at) {
+    pause = at == 1 ? kFirstPause : std::min(2 * pause, kLongestPause);
+  }
+  pause = std::chrono::duration_cast<Duration>(pause * (0.75 + 0.5 * next_jitter()));
   record.not_before = std::max(record.not_before, now + pause);
   return false;
 }

@@ -131,6 +131,17 @@ TEST(StartBudget, AgainAtOnceThenLaterThenNotUntilTheWindowHasPassed) {
   EXPECT_TRUE(budget.may_start("b", now)) << "each worker by itself";
 }
 
+TEST(StartBudget, ALargeOneIsSpentInPausesThatStayLong) {
+  StartBudget budget(1000, 1h, 1);
+  Instant now = start();
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_FALSE(budget.failed("a", now));
+    EXPECT_EQ(budget.may_start("a", now + 70ms), i == 0) << "end " << i;
+    EXPECT_TRUE(budget.may_start("a", now + 1min)) << "end " << i;
+    now += 1s;
+  }
+}
+
 TEST(StartBudget, ForgetsEndsThatAreOld) {
   StartBudget budget(2, 60s, 1);
   Instant now = start();
