@@ -102,7 +102,9 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
   out.stages = static_cast<std::uint32_t>(config.pipeline.stages);
   out.replicas = static_cast<std::uint32_t>(config.pipeline.replicas);
   out.replicas_max = replicas_max(config.pipeline, options);
-  out.restart_budget = static_cast<std::size_t>(config.swarm.restart_budget);
+  constexpr std::size_t kNoBudget = std::numeric_limits<std::size_t>::max();
+  const auto budget = static_cast<std::size_t>(config.swarm.restart_budget);
+  out.restart_budget = budget == 0 ? kNoBudget : budget;
   out.restart_window =
       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(config.swarm.restart_window_s));
   out.microbatches = static_cast<std::uint32_t>(microbatches_per_step(config));

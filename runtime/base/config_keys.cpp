@@ -260,8 +260,8 @@ void add_swarm_and_files(std::vector<ConfigKey>& keys) {
   swarm
       .add("restart_budget", FIELD(swarm.restart_budget), "", kChange,
            "times a replica is started again on one worker within the window; then its process is, and others take "
-           "over")
-      .range = between(1, 1000);
+           "over; 0: no limit")
+      .range = between(0, 1000);
   swarm.add("restart_window_s", FIELD(swarm.restart_window_s), "s", kChange, "the window of restart_budget").range = {
       0, 86400, true, false};
 
