@@ -127,6 +127,7 @@ bool MetricsCore::is_live(const JournalEntry& entry) const {
   const bool is_commit = std::holds_alternative<Commit>(entry.body);
   if (!is_commit && written_ && written_->view.value > 0) return entry.position > written_->view;
   if (entry.position <= live_after_) return false;
+  if (!is_commit) return true;  // what is written has no journal: it is another process's, or there is no step yet
   const auto& last = written_ ? written_->step : std::nullopt;
   const bool is_later_branch = !last || entry.branch > last->branch;
   return is_later_branch || view_.committed_steps() > last->step.value;

@@ -244,7 +244,7 @@ TEST(Metrics, OldEntriesOfAResumedJournalGiveNoRecords) {
 }
 
 TEST(Metrics, ACoreThatReplacesOneThatDiedRepeatsNothing) {
-  TrackedRun run(0, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, {}});
+  TrackedRun run(0, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, {}, false, JournalPosition{7}});
   EXPECT_TRUE(run.commit(0).empty());
   EXPECT_TRUE(run.journal(AppointGroup{StageId{0}, Incarnation{9}}).empty());
   EXPECT_TRUE(run.commit(1).empty());
@@ -257,6 +257,21 @@ TEST(Metrics, ACoreThatReplacesOneThatDiedRepeatsNothing) {
   other.journal(AddReplica{StageId{0}, ReplicaId{}, Incarnation{11}, ProcessIncarnation{1}, 0});
   other.commit(0);
   EXPECT_EQ(all_of<StepRecord>(other.report(0, 11)).size(), 1U) << "the same step of a later branch is another one";
+}
+
+// What one process without a journal has written says nothing about the journal that goes on from it.
+TEST(Metrics, TheFirstEntriesAfterARunWithoutAJournalAreWritten) {
+  WrittenLines written;
+  written.step = WrittenStep{Branch{0}, StepId{12}};
+  ManualClock clock;
+  MetricsCore core({4});
+  core.begin(JournalPosition{}, written, clock.now());
+  for (const std::uint64_t replica : {1U, 2U}) {
+    const AddReplica added{StageId{0}, ReplicaId{}, Incarnation{replica}, ProcessIncarnation{replica}, 13};
+    const auto views = all_of<ViewRecord>(core.on({JournalPosition{replica}, Branch{0}, Term{1}, added}, clock.now()));
+    ASSERT_EQ(views.size(), 1U) << "entry " << replica;
+    EXPECT_EQ(views[0].position, replica);
+  }
 }
 
 TEST(Metrics, CommitsThatWereNotWrittenBeforeAKillAreFilledIn) {
@@ -312,7 +327,7 @@ TEST(Metrics, AnEvaluationThatIsMadeAgainIsWrittenOnce) {
 }
 
 TEST(Metrics, TheEndIsSaidAgainOnlyAfterSomethingElse) {
-  WrittenLines ended{WrittenStep{Branch{0}, StepId{1}}, {}, true};
+  WrittenLines ended{WrittenStep{Branch{0}, StepId{1}}, {}, true, JournalPosition{4}};
   EXPECT_TRUE(TrackedRun(0, ended).core.on(RunEvent{"finished", "hash", "all steps", 2}).empty());
   TrackedRun run(0, ended);
   EXPECT_EQ(run.core.on(RunEvent{"resumed", "run", "more steps", 2}).size(), 1U);
