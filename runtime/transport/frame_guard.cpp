@@ -48,4 +48,10 @@ FrameGuard::Verdict FrameGuard::inspect_header(const unsigned char* header, std:
   return Verdict::kDeliver;
 }
 
+void BufferBound::look(std::vector<char>& buffer, std::size_t used, std::chrono::steady_clock::time_point now) {
+  if (used > kKeptBytes) needed_at_ = now;
+  const bool is_idle = buffer.empty() && now - needed_at_ >= kKeptFor;
+  if (is_idle && buffer.capacity() > kKeptBytes) std::vector<char>().swap(buffer);
+}
+
 }  // namespace shoal

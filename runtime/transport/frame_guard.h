@@ -8,8 +8,10 @@
 // must not be able to do either. Frames routed for a third process are dropped: nobody is a relay here. Pure.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace shoal {
 
@@ -40,6 +42,20 @@ class FrameGuard {
   std::uint32_t frame_bytes_max_;
   State state_ = State::kHeader;
   std::size_t next_read_bytes_ = kHeaderBytes;
+};
+
+// What a connection's buffer keeps once nothing large has gone through it for a while: the library's buffers never
+// shrink, and whoever has once sent a checkpoint to a peer would keep its size for as long as the peer lives (S-6).
+class BufferBound {
+ public:
+  static constexpr std::size_t kKeptBytes = 64u << 10;
+  static constexpr std::chrono::seconds kKeptFor{1};  // so that traffic of large frames never waits for fresh pages
+
+  // `buffer` has just held `used` bytes. It is given back when it is empty, large, and was not needed for kKeptFor.
+  void look(std::vector<char>& buffer, std::size_t used, std::chrono::steady_clock::time_point now);
+
+ private:
+  std::chrono::steady_clock::time_point needed_at_{};
 };
 
 }  // namespace shoal

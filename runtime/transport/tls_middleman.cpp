@@ -69,7 +69,12 @@ class TlsScribe : public caf::io::scribe {
   void ack_writes(bool enable) override { stream_.ack_writes(enable); }
   std::vector<char>& wr_buf() override { return stream_.wr_buf(); }
   std::vector<char>& rd_buf() override { return stream_.rd_buf(); }
-  void flush() override { stream_.flush(this); }
+  // Afterwards the stream shows the buffer that was sent last: of its two, heartbeats alone bring both to the front.
+  void flush() override {
+    const std::size_t used = stream_.wr_buf().size();
+    stream_.flush(this);
+    written_.look(stream_.wr_buf(), used, std::chrono::steady_clock::now());
+  }
   void graceful_shutdown() override {
     stream_.graceful_shutdown();
     detach(&stream_.backend(), false);
@@ -85,6 +90,8 @@ class TlsScribe : public caf::io::scribe {
  private:
   bool deliver(caf::execution_unit* context, const void* data, std::size_t size) {
     if (!scribe::consume(context, data, size)) return false;
+    stream_.rd_buf().clear();  // the library sizes it for what it reads next
+    read_.look(stream_.rd_buf(), size, std::chrono::steady_clock::now());
     if (is_introduced_ || introduce()) return true;
     door_->count_bad_frame(address_, "it goes by the name of a process with another certificate");
     io_failure(context, net::operation::read);
@@ -104,6 +111,8 @@ class TlsScribe : public caf::io::scribe {
   FrameGuard guard_;
   bool was_launched_ = false;
   bool is_introduced_ = false;
+  BufferBound read_;
+  BufferBound written_;
   std::string address_;  // the descriptor no longer knows it after a reset
   net::stream_impl<TlsStream> stream_;
 };

@@ -165,5 +165,35 @@ TEST(FrameGuard, DropsFramesForThirdProcessesWhole) {
   EXPECT_EQ(inspect_header(guard, 6, 0), FrameGuard::Verdict::kDeliver);
 }
 
+// A buffer of the library's: it never shrinks by itself.
+TEST(BufferBound, S6GivesBackWhatNothingLargeHasUsedForAWhile) {
+  BufferBound bound;
+  std::vector<char> buffer(1u << 20);
+  SteadyTime now{seconds(100)};
+  bound.look(buffer, buffer.size(), now);
+  EXPECT_EQ(buffer.size(), 1u << 20) << "what is in it stays";
+  buffer.clear();
+  bound.look(buffer, 32, now + milliseconds(999));
+  EXPECT_GE(buffer.capacity(), 1u << 20) << "the next large frame may come at once";
+  bound.look(buffer, 32, now + seconds(1));
+  EXPECT_LE(buffer.capacity(), BufferBound::kKeptBytes);
+}
+
+TEST(BufferBound, TakesNothingFromSmallBuffersNorFromThoseInUse) {
+  BufferBound bound;
+  std::vector<char> small;
+  small.reserve(BufferBound::kKeptBytes);
+  bound.look(small, 0, SteadyTime{seconds(100)});
+  EXPECT_EQ(small.capacity(), BufferBound::kKeptBytes);
+  std::vector<char> busy(BufferBound::kKeptBytes * 2, 'x');
+  bound.look(busy, 10, SteadyTime{seconds(100)});
+  EXPECT_EQ(busy.size(), BufferBound::kKeptBytes * 2);
+  for (int frame = 0; frame < 10; ++frame) {  // large ones, one after the other
+    busy.clear();
+    bound.look(busy, BufferBound::kKeptBytes * 2, SteadyTime{seconds(200 + 2 * frame)});
+    EXPECT_GE(busy.capacity(), BufferBound::kKeptBytes * 2);
+  }
+}
+
 }  // namespace
 }  // namespace shoal
