@@ -8,6 +8,10 @@
 namespace shoal {
 namespace {
 
+using namespace std::chrono_literals;
+
+constexpr auto kOpenedFor = 5s;  // since it was asked for last
+
 using Self = StorageActor::stateful_pointer<StorageState>;
 
 void post(Self self, Address to, MessageBody body) {
@@ -54,9 +58,14 @@ Result<TensorBlob> read_state(StorageState& state, const FetchState& wanted) {
 void fetch(Self self, const FetchState& wanted) {
   const TracedSpan span(self->state.trace, cause_of(wanted.branch, wanted.step, {}), "load");
   const auto image = read_state(self->state, wanted);
+  self->state.opened_at = self->clock().now();
   const Address to = to_stage({}, wanted.replica);
   if (!image) return post(self, to, StateUnavailable{wanted.replica, wanted.step, image.failure().message});
   post(self, to, StateImage{wanted.replica, wanted.step, image.value()});
+}
+
+void close_unread(Self self) {
+  if (self->clock().now() - self->state.opened_at >= kOpenedFor) self->state.opened.reset();
 }
 
 // A piece that cannot be kept is not confirmed: its sender tries again, and drops what does not fit there.
@@ -86,7 +95,8 @@ StorageActor::behavior_type storage(Self self, StorageSettings settings) {
       [](const Inject& order) { suffer(order); },
       [self](const SaveShard& shard) { took(self), save(self, shard); },
       [self](const FetchState& wanted) { took(self), fetch(self, wanted); },
-      [self](const FileChunk& chunk) { keep(self, chunk); },
+      [self](const FileChunk& chunk) { keep(self, chunk), close_unread(self); },
+      caf::after(kOpenedFor) >> [self] { close_unread(self); },  // nothing came meanwhile
   };
 }
 

@@ -33,7 +33,9 @@ struct StorageState {
   StorageSettings settings;
   std::shared_ptr<ActorPulse> pulse;
   std::optional<RemoteFiles> files;
-  std::optional<Checkpoint> opened;  // the last one read: the replicas of a resumed run ask one after the other
+  // The last one read, in memory whole: the replicas of a resumed run ask one after the other. Not for longer.
+  std::optional<Checkpoint> opened;
+  Instant opened_at;
   ActorTrace trace;
 };
 

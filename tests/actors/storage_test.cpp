@@ -80,5 +80,30 @@ TEST_F(StorageTest, ReadsAgainWhatWasSavedAgain) {
   EXPECT_EQ(images[1].image, state_image({"wte.weight"}, 99));
 }
 
+// What was read is in memory once more: kept while one replica asks after the other, given back when none does.
+TEST_F(StorageTest, S6KeepsWhatItReadOnlyWhileItIsAskedFor) {
+  save_step(10);
+  fetch(10);
+  std::filesystem::remove_all(checkpoint_folder(scratch_.path(), 10));
+  fetch(10);
+  EXPECT_EQ(lone_.sent<StateImage>().size(), 2U) << "read once for both";
+  lone_.advance(std::chrono::seconds(6));
+  fetch(10);
+  EXPECT_EQ(lone_.sent<StateImage>().size(), 2U);
+  EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U) << "not in memory any more";
+}
+
+TEST_F(StorageTest, S6GivesBackWhatItReadThoughPiecesOfLogsComeAllTheTime) {
+  save_step(10);
+  fetch(10);
+  std::filesystem::remove_all(checkpoint_folder(scratch_.path(), 10));
+  for (int second = 0; second < 6; ++second) {
+    lone_.advance(std::chrono::seconds(1));
+    lone_.give(actor_, FileChunk{});
+  }
+  fetch(10);
+  EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U);
+}
+
 }  // namespace
 }  // namespace shoal
