@@ -22,6 +22,7 @@ void tick(RouterSelf self) {
   route_all(self, self->state.requests->tick(now_of(self), [self](Incarnation hop) { return is_linked(self, hop); }));
   flush_waiting(self);
   give_up_orders(self);
+  forget_taken(self);
   fetch_journal(self);
 }
 
@@ -48,6 +49,24 @@ void adopt(RouterSelf self, RouterConfig config) {
 }
 
 }  // namespace
+
+void RouteHints::fetches(Incarnation replica, ProcessIncarnation process) {
+  if (fetching.size() >= kCountMax) fetching.erase(fetching.begin());
+  fetching[replica] = process;
+}
+
+void RouteHints::joins(std::uint64_t nonce, LinkId link) {
+  if (joining.size() >= kCountMax) joining.erase(joining.begin());
+  joining[nonce] = link;
+}
+
+void RouteHints::link_ended(LinkId link) {
+  std::erase_if(joining, [link](const auto& join) { return join.second == link; });
+}
+
+void RouteHints::keep_those(const std::function<bool(ProcessIncarnation)>& is_there) {
+  std::erase_if(fetching, [&](const auto& fetch) { return !is_there(fetch.second); });
+}
 
 RouterActor::behavior_type router(RouterActor::stateful_pointer<RouterState> self, RouterConfig config) {
   adopt(self, std::move(config));

@@ -86,10 +86,16 @@ struct Connection {
 };
 
 // Routes that no journal says: a replica that fetches its state is no member yet, a joining node has no number.
+// Nothing of a process stays when it has left.
 struct RouteHints {
   static constexpr std::size_t kCountMax = 4096;
   std::map<Incarnation, ProcessIncarnation> fetching;
   std::map<std::uint64_t, LinkId> joining;  // by Join::nonce
+
+  void fetches(Incarnation replica, ProcessIncarnation process);
+  void joins(std::uint64_t nonce, LinkId link);
+  void link_ended(LinkId link);
+  void keep_those(const std::function<bool(ProcessIncarnation)>& is_there);
 };
 
 // An actor of this process. Empty while it is being started again.

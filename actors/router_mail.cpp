@@ -305,6 +305,12 @@ void give_up_orders(RouterSelf self) {
   for (const Inject& order : self->state.held.orders.take_expired(now_of(self))) tell_missed(self, order);
 }
 
+void forget_taken(RouterSelf self) {
+  for (auto& [key, local] : self->state.locals) {
+    if (local.untaken) local.untaken->forget_taken();
+  }
+}
+
 void local_down(RouterSelf self, const caf::actor_addr& actor) {
   auto& locals = self->state.locals;
   for (auto at = locals.begin(); at != locals.end();) {

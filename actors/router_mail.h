@@ -28,6 +28,8 @@ void detach(RouterSelf self, const Detach& detached);
 [[nodiscard]] bool is_linked(RouterSelf self, Incarnation replica);
 // Failures ordered for actors that are down and do not come back.
 void give_up_orders(RouterSelf self);
+// Letters of actors that must lose none, once they have taken them.
+void forget_taken(RouterSelf self);
 void local_down(RouterSelf self, const caf::actor_addr& actor);
 // Asks the supervisor for entries that we lack, when it is time to.
 void fetch_journal(RouterSelf self);

@@ -43,6 +43,17 @@ void count_bytes(ByteCounts& counts, const MessageBody& body, std::size_t size) 
   return link;
 }
 
+// Its handle may have another link by now.
+void forget_connection(RouterSelf self, LinkId link) {
+  auto& state = self->state;
+  const auto found = state.connections.find(link);
+  if (found == state.connections.end()) return;
+  const auto known = state.link_of.find(found->second.handle.address());
+  if (known != state.link_of.end() && known->second == link) state.link_of.erase(known);
+  state.connections.erase(found);
+  state.hints.link_ended(link);
+}
+
 enum class Farewell { kSay, kWasSaid };
 
 // The peer hears of it by a Hello of no version, which ends its side of the link too and is never answered.
@@ -50,12 +61,7 @@ void close_connection(RouterSelf self, LinkId link, Farewell said) {
   const auto found = self->state.connections.find(link);
   if (found == self->state.connections.end()) return;
   if (said == Farewell::kSay) (void)found->second.lane->send(encode(Letter{{}, {}, Hello{}}));
-  const auto address = found->second.handle.address();
-  if (const auto known = self->state.link_of.find(address);
-      known != self->state.link_of.end() && known->second == link) {
-    self->state.link_of.erase(known);
-  }
-  self->state.connections.erase(found);
+  forget_connection(self, link);
 }
 
 void reset_link(RouterSelf self, LinkId link, const std::string& reason, Farewell said = Farewell::kSay) {
@@ -138,11 +144,9 @@ struct LinkPerformer {
 void remember_routes(RouterSelf self, LinkId link, const LinkIdentity& sender, const MessageBody& body) {
   auto& hints = self->state.hints;
   if (const auto* join = std::get_if<Join>(&body)) {
-    if (hints.joining.size() >= RouteHints::kCountMax) hints.joining.erase(hints.joining.begin());
-    hints.joining[join->nonce] = link;
+    hints.joins(join->nonce, link);
   } else if (const auto* fetch = std::get_if<FetchState>(&body); fetch != nullptr && sender.process) {
-    if (hints.fetching.size() >= RouteHints::kCountMax) hints.fetching.erase(hints.fetching.begin());
-    hints.fetching[fetch->replica] = *sender.process;
+    hints.fetches(fetch->replica, *sender.process);
   }
 }
 
@@ -254,8 +258,12 @@ void send_to_process(RouterSelf self, Letter letter) {
 
 void flush_waiting(RouterSelf self) {
   auto& state = self->state;
+  const auto is_there = [&links = *state.links](ProcessIncarnation process) {
+    return links.is_expected(process) || links.link_to(process);
+  };
+  state.hints.keep_those(is_there);
   for (const ProcessIncarnation process : state.held.waiting->processes()) {
-    if (!state.links->is_expected(process) && !state.links->link_to(process)) state.held.waiting->drop(process);
+    if (!is_there(process)) state.held.waiting->drop(process);
     if (!state.links->link_to(process)) continue;
     for (Letter& letter : state.held.waiting->take(process)) send_to_process(self, std::move(letter));
   }
@@ -305,8 +313,7 @@ void dial_ended(RouterSelf self, const Dialled& dialled) {
   const auto address = caf::actor_cast<caf::actor_addr>(dialled.peer);
   if (const auto known = state.link_of.find(address); known != state.link_of.end()) {
     const LinkId old = known->second;
-    state.link_of.erase(known);
-    state.connections.erase(old);
+    forget_connection(self, old);
     perform(self, state.links->lost(old, "dialled again", now_of(self)));
   }
   const LinkId link = open_connection(self, dialled.peer);
@@ -318,8 +325,7 @@ void connection_down(RouterSelf self, const caf::down_msg& down) {
   const auto found = state.link_of.find(down.source);
   if (found == state.link_of.end()) return local_down(self, down.source);
   const LinkId link = found->second;
-  state.link_of.erase(found);
-  state.connections.erase(link);
+  forget_connection(self, link);
   perform(self, state.links->lost(link, caf::to_string(down.reason), now_of(self)));
 }
 

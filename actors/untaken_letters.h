@@ -37,15 +37,15 @@ class UntakenLetters {
     taken_before_ = taken_->load();
     return untaken_;
   }
-  [[nodiscard]] std::uint64_t given_up() const { return given_up_; }
-
- private:
+  // What was taken since the last call is in nobody's way any more. Now and then: a letter may hold a whole shard.
   void forget_taken() {
     for (const std::uint64_t taken = taken_->load(); taken_before_ < taken && !untaken_.empty(); ++taken_before_) {
       untaken_.pop_front();
     }
   }
+  [[nodiscard]] std::uint64_t given_up() const { return given_up_; }
 
+ private:
   Counter taken_;
   std::deque<MessageBody> untaken_;
   std::uint64_t taken_before_ = 0;  // what the counter says when the first of `untaken_` is the next to be taken

@@ -36,6 +36,23 @@ TEST(UntakenLetters, AreBoundedAndCountedWhenGivenUp) {  // S-6
   EXPECT_EQ(number_of(letters.begin_life().front()), 13U);
 }
 
+// A shard that reached the disk may be as large as a stage: it is not kept until the next one comes.
+TEST(UntakenLetters, S6WhatWasTakenIsNotKept) {
+  const Taken taken = std::make_shared<std::atomic<std::uint64_t>>(0);
+  UntakenLetters letters(taken);
+  SaveShard shard;
+  const auto bytes = std::make_shared<AlignedBuffer>(1000);
+  shard.image = {DType::kUint8, {1000}, bytes};
+  letters.add(shard);
+  shard.image = {};
+  letters.forget_taken();
+  EXPECT_EQ(bytes.use_count(), 2) << "not taken yet";
+  *taken = 1;
+  letters.forget_taken();
+  EXPECT_EQ(bytes.use_count(), 1);
+  EXPECT_TRUE(letters.begin_life().empty());
+}
+
 // Lives that take some and die at random moments.
 TEST(UntakenLetters, EveryLetterIsTakenOnceWhateverDies) {
   const std::uint64_t seed = std::random_device{}();
