@@ -95,6 +95,8 @@ bool ExitLatch::wait_for(std::chrono::milliseconds duration) {
   return changed_.wait_for(lock, duration, [this] { return result_.has_value(); });
 }
 
+void keep_one_heap() { ::mallopt(M_ARENA_MAX, 1); }
+
 void block_signals() {
   const sigset_t set = watched_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);

@@ -136,6 +136,9 @@ class ActorProcess {
   std::string trace_path_;
 };
 
+// For a process that gives memory back, before it starts a thread: what one thread freed another can have, and all that
+// is free can be given back, which of the other heaps' last pieces the allocator never does.
+void keep_one_heap();
 // Blocks the signals that run() takes, in this thread and all it starts; before any other thread is there.
 void block_signals();
 // One of those signals, if it comes within this time. It is taken.

@@ -313,7 +313,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
 
 Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   block_signals();
-  ::mallopt(M_ARENA_MAX, 2);  // what one thread freed another can have: its children come and go on many threads
+  keep_one_heap();
   const RunDirectory run{options.run_directory};
   const auto authority = Authority::open(run.certs());
   if (!authority) return authority.failure();

@@ -116,16 +116,14 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
 }
 
 // Shards come and go: what is freed goes back to the system at once, whichever thread had it.
-void give_memory_back() {
-  ::mallopt(M_MMAP_THRESHOLD, 256 * 1024);
-  ::mallopt(M_ARENA_MAX, 2);
-}
+void give_shards_back() { ::mallopt(M_MMAP_THRESHOLD, 256 * 1024); }
 
 }  // namespace
 
 Result<int> run_storage_process(const StorageProcessOptions& options) {
   block_signals();
-  give_memory_back();
+  keep_one_heap();
+  give_shards_back();
   const RunDirectory run{options.run_directory};
   const TlsFiles files = credential_files(run.certs(), "storage");
   const auto spawner = find_spawner(run, files);
