@@ -18,6 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kTurnsBetweenTrims = 250;  // of 20 ms
+constexpr std::uint64_t kTurnsOfComputing = 1000;  // between two trims of a process that computes
+constexpr std::uint64_t kStateBytes = 1 << 20;
 
 constexpr auto kShutdownLimit = 5s;
 constexpr auto kLastWords = 200ms;
@@ -157,7 +159,7 @@ int ActorProcess::run(const std::function<void(int)>& on_signal) {
   const sigset_t set = watched_signals();
   bool is_stopping = false;
   for (std::uint64_t turn = 1; !exit_->wait_for(20ms); ++turn) {
-    if (settings_.gives_memory_back && turn % kTurnsBetweenTrims == 0) ::malloc_trim(0);
+    give_memory_back(turn);
     const timespec no_wait{};
     const int signal = sigtimedwait(&set, nullptr, &no_wait);
     if (signal <= 0) continue;
@@ -173,6 +175,16 @@ int ActorProcess::run(const std::function<void(int)>& on_signal) {
   log_info(settings_.name, "ends with status ", status, ": ", reason);
   if (exit_->is_at_once()) end_at_once(status);
   return status;
+}
+
+void ActorProcess::give_memory_back(std::uint64_t turn) {
+  if (turn % kTurnsBetweenTrims != 0) return;
+  const std::uint64_t given_back = transport_->counters().given_back;
+  const bool had_state = given_back - trimmed_.given_back >= kStateBytes;
+  const bool is_time = trimmed_.turn == 0 || turn - trimmed_.turn >= kTurnsOfComputing;
+  if (!settings_.gives_memory_back && !(had_state && is_time)) return;
+  ::malloc_trim(0);
+  trimmed_ = {turn, given_back};
 }
 
 // The first actor is the tracer, if there is one: it writes what the others recorded.

@@ -27,7 +27,9 @@ struct ActorProcessSettings {
   RunId run;
   std::vector<PeerRole> peers;                   // roles this process talks with
   std::chrono::milliseconds dead_after{10'000};  // silence that ends a connection; the same on both sides
-  bool gives_memory_back = false;                // what was freed, every few seconds: a process that computes nothing
+  // What was freed, every few seconds: for a process that computes nothing. One that computes wants its pages again
+  // with the next microbatch, and gives back only what a state has left that went through a connection.
+  bool gives_memory_back = false;
 };
 
 // How a process ends: the first call counts.
@@ -123,9 +125,16 @@ class ActorProcess {
   explicit ActorProcess(ActorProcessSettings settings);
   [[nodiscard]] caf::actor start_caretaker(CaretakerSettings settings);
   void end_actors();
+  void give_memory_back(std::uint64_t turn);
   [[noreturn]] void end_at_once(int status);
 
+  struct Trimmed {
+    std::uint64_t turn = 0;
+    std::uint64_t given_back = 0;  // of the transport's count
+  };
+
   ActorProcessSettings settings_;
+  Trimmed trimmed_;
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> system_;
   std::unique_ptr<TlsTransport> transport_;

@@ -48,10 +48,13 @@ FrameGuard::Verdict FrameGuard::inspect_header(const unsigned char* header, std:
   return Verdict::kDeliver;
 }
 
-void BufferBound::look(std::vector<char>& buffer, std::size_t used, std::chrono::steady_clock::time_point now) {
+std::size_t BufferBound::look(std::vector<char>& buffer, std::size_t used, std::chrono::steady_clock::time_point now) {
   if (used > kKeptBytes) needed_at_ = now;
   const bool is_idle = buffer.empty() && now - needed_at_ >= kKeptFor;
-  if (is_idle && buffer.capacity() > kKeptBytes) std::vector<char>().swap(buffer);
+  if (!is_idle || buffer.capacity() <= kKeptBytes) return 0;
+  const std::size_t given_back = buffer.capacity();
+  std::vector<char>().swap(buffer);
+  return given_back;
 }
 
 }  // namespace shoal

@@ -52,7 +52,8 @@ class BufferBound {
   static constexpr std::chrono::seconds kKeptFor{1};  // so that traffic of large frames never waits for fresh pages
 
   // `buffer` has just held `used` bytes. It is given back when it is empty, large, and was not needed for kKeptFor.
-  void look(std::vector<char>& buffer, std::size_t used, std::chrono::steady_clock::time_point now);
+  // How many bytes were given back.
+  std::size_t look(std::vector<char>& buffer, std::size_t used, std::chrono::steady_clock::time_point now);
 
  private:
   std::chrono::steady_clock::time_point needed_at_{};

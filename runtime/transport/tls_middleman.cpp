@@ -73,7 +73,7 @@ class TlsScribe : public caf::io::scribe {
   void flush() override {
     const std::size_t used = stream_.wr_buf().size();
     stream_.flush(this);
-    written_.look(stream_.wr_buf(), used, std::chrono::steady_clock::now());
+    door_->count_given_back(written_.look(stream_.wr_buf(), used, std::chrono::steady_clock::now()));
   }
   void graceful_shutdown() override {
     stream_.graceful_shutdown();
@@ -91,7 +91,7 @@ class TlsScribe : public caf::io::scribe {
   bool deliver(caf::execution_unit* context, const void* data, std::size_t size) {
     if (!scribe::consume(context, data, size)) return false;
     stream_.rd_buf().clear();  // the library sizes it for what it reads next
-    read_.look(stream_.rd_buf(), size, std::chrono::steady_clock::now());
+    door_->count_given_back(read_.look(stream_.rd_buf(), size, std::chrono::steady_clock::now()));
     if (is_introduced_ || introduce()) return true;
     door_->count_bad_frame(address_, "it goes by the name of a process with another certificate");
     io_failure(context, net::operation::read);

@@ -113,6 +113,12 @@ void TlsDoor::count_dropped_frame() {
   ++counters_.dropped_frames;
 }
 
+void TlsDoor::count_given_back(std::size_t bytes) {
+  if (bytes == 0) return;
+  const std::lock_guard guard(mutex_);
+  counters_.given_back += bytes;
+}
+
 TransportCounters TlsDoor::counters() const {
   const std::lock_guard guard(mutex_);
   return counters_;

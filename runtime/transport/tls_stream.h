@@ -34,6 +34,7 @@ struct TransportCounters {
   std::uint64_t refused = 0;         // connections ended before or because of the peer's identity
   std::uint64_t bad_frames = 0;      // connections of admitted peers ended by the frame guard
   std::uint64_t dropped_frames = 0;  // frames routed for a third process
+  std::uint64_t given_back = 0;      // bytes of connections' buffers that nothing large used any more
 };
 
 // Shared by all streams, doormen and middlemen of one transport. Thread-safe.
@@ -62,6 +63,7 @@ class TlsDoor {
   void count_refused(const std::string& address, const std::string& reason);
   void count_bad_frame(const std::string& address, const std::string& reason);
   void count_dropped_frame();
+  void count_given_back(std::size_t bytes);
   [[nodiscard]] TransportCounters counters() const;
 
   [[nodiscard]] const TlsContext& context() const { return *context_; }

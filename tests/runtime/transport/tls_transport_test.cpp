@@ -69,6 +69,16 @@ TEST_F(TransportDoor, MessagesPassBothWays) {
   EXPECT_EQ(spawner.transport().counters().admitted, 1u);
 }
 
+// Only heartbeats pass after it: both sides give back what a large message needed.
+TEST_F(TransportDoor, S6NeitherSideKeepsTheSizeOfALargeMessage) {
+  const std::string large(4 << 20, 'x');
+  EXPECT_EQ(node.ask(node_actor, large), "heard " + large);
+  for (CafProcess* process : {&spawner, &node}) {
+    EXPECT_TRUE(eventually([&] { return process->transport().counters().given_back >= 2 * large.size(); }));
+  }
+  EXPECT_EQ(node.ask(node_actor, large), "heard " + large);
+}
+
 // What the router asks of whoever says Hello.
 TEST_F(TransportDoor, AConnectedProcessIsWhoItsCertificateSays) {
   const PeerIdentity node1{run.run(), PeerRole::kNode, "node1"};
