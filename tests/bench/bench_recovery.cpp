@@ -1,224 +1,187 @@
-// bench_recovery [COUNT [FAULT...]]: what a fault costs a run that goes on. Run it on an idle machine.
+// bench_recovery [COUNT [PART...]]: what a fault costs a run that goes on. Run it on an idle machine.
 //
-// One run of 2 stages x 2 replicas in exact mode; each named fault (default: all) is injected COUNT times (default:
-// 10), the next one when the run is whole again. Times are from the injection, read off metrics.jsonl as its lines
-// appear:
+// Runs of 2 stages x 2 replicas in exact mode. Parts (default: all of them):
+//   ends      each end of an actor or a process, one after the other, COUNT times round (default: 10), the next one
+//   when
+//             the run is whole again: so nobody's restarts come so close together that they are delayed
+//   silences  a worker that freezes, nodes that are cut off (tests/emulator), once each
+//   storm     one stage actor ended 20 times a second for 5 s, restart budgets as they are by default
+//   rounds    `ends` of sync groups and workers only, with workers that agree every 5 steps
+// Times are from the fault, read off metrics.jsonl as its lines appear:
 //   notice   the first event that names the loss       fence   the RemoveReplica in the journal, where there is one
-//   commit   the first step committed after the notice  whole   every stage has all its replicas again
-// `stall` is the longest pause between two commits around the fault, less the median step. Prints medians and the
-// greatest value of each. The run's steps must then be contiguous: a lost commit ends the program with 1. Last comes
-// how long actors were away by the trace (restart_times.h); restart budgets are raised, so that none of it is a rest.
+//   commit   the first step committed after both       whole   every stage has all its replicas again
+//   stall    the longest pause between two commits, less the median step      again   Forwards sent again
+// Prints medians and the greatest value of each. A committed step that is lost ends the program with 1. Last comes how
+// long actors were away by the trace (restart_times.h); budgets of `ends` are raised, so that none of it is a rest.
 #include <signal.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <functional>
 #include <map>
-#include <thread>
 
+#include "runtime/base/compose.h"
+#include "tests/bench/recovery_faults.h"
 #include "tests/bench/restart_times.h"
-#include "tests/support/process_scene.h"
 
 namespace shoal {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+constexpr Milliseconds kQuick{60'000};
+constexpr Milliseconds kSlow{150'000};
 
-double ms_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double, std::milli>(to - from).count();
+using Results = std::vector<std::pair<std::string, std::vector<std::optional<Outcome>>>>;
+
+void print_head() {
+  std::printf(
+      "| fault | recovered | notice ms | fence ms | commit ms | stall ms | whole ms | whole after its end ms | again "
+      "|\n|---|---|---|---|---|---|---|---|---|\n");
 }
 
-struct Seen {
-  Clock::time_point at;
-  std::string text;
-  bool is_step = false;
-};
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-// metrics.jsonl with the time at which each line was first seen; reads only what is new.
-class Watcher {
- public:
-  explicit Watcher(std::filesystem::path file) : file_(std::move(file)) {}
-
-  void look() {
-    std::ifstream file(file_);
-    file.seekg(offset_);
-    std::string line;
-    while (std::getline(file, line) && !file.eof()) {  // a line without its newline is not there yet
-      offset_ = file.tellg();
-      const bool is_step = contains(line, "\"step_ms\":");
-      steps_ += is_step ? 1U : 0U;
-      seen_.push_back({Clock::now(), line, is_step});
-    }
-  }
-  // Looks every few milliseconds until the predicate holds.
-  bool wait(const std::function<bool()>& is_true, Milliseconds limit) {
-    return wait_until(
-        [&] {
-          look();
-          return is_true();
-        },
-        limit);
-  }
-  [[nodiscard]] const std::vector<Seen>& seen() const { return seen_; }
-  [[nodiscard]] std::size_t steps() const { return steps_; }
-
- private:
-  std::filesystem::path file_;
-  std::streamoff offset_ = 0;
-  std::vector<Seen> seen_;
-  std::size_t steps_ = 0;
-};
-
-struct Fault {
-  std::string name;
-  std::function<void(ProcessScene&)> inject;
-  bool removes_a_replica = false;
-};
-
-void signal_process(const ProcessScene& scene, const std::string& words, int number) {
-  const auto found = named_like(scene.processes(), words);
-  if (!found.empty()) ::kill(found.front().pid, number);
-}
-
-std::function<void(ProcessScene&)> by_signal(std::string words, int number) {
-  return [words = std::move(words), number](ProcessScene& scene) { signal_process(scene, words, number); };
-}
-
-std::function<void(ProcessScene&)> by_command(std::string target, std::string how) {
-  return [target = std::move(target), how = std::move(how)](ProcessScene& scene) {
-    scene.run_to_end({"kill", target, "--how", how, "--run", scene.run("run").string()});
-  };
-}
-
-std::vector<Fault> faults() {
-  return {{"stage-exit", by_command("stage/1/0", "exit"), true},
-          {"stage-throw", by_command("stage/0/0", "throw"), true},
-          {"data-loader-exit", by_command("data_loader", "exit"), false},
-          {"sync-group-exit", by_command("sync_group/0", "exit"), false},
-          {"metrics-exit", by_command("metrics", "exit"), false},
-          {"worker-sigkill", by_signal("--name node2 ", SIGKILL), true},
-          {"storage-sigkill", by_signal("internal-storage", SIGKILL), false},
-          {"spawner-sigkill", by_signal("internal-spawner", SIGKILL), false}};
-}
-
-struct Outcome {
-  double notice = 0;
-  double fence = 0;
-  double commit = 0;
-  double whole = 0;
-  double stall = 0;
-};
-
-bool is_notice(const Seen& line) {
-  if (line.is_step) return false;
-  for (const char* word : {"\"process_lost\"", "\"stage_ended\"", "\"restarted\"", "\"resumed\"", "\"spawner",
-                           "\"lost\"", "\"suspected\"", "\"actor_"}) {
-    if (contains(line.text, word)) return true;
-  }
-  return false;
-}
-
-bool is_whole(const std::string& step) { return contains(step, "\"replicas\":[2,2]"); }
-
-// Injects and watches until the run is whole again.
-std::optional<Outcome> suffer(ProcessScene& scene, Watcher& watcher, const Fault& fault, double median_step_ms) {
-  watcher.look();
-  const std::size_t first = watcher.seen().size();
-  const auto injected = Clock::now();
-  std::thread injector([&] { fault.inject(scene); });
-  Outcome outcome;
-  const auto since = [&](const Seen& line) { return ms_between(injected, line.at); };
-  const auto follow = [&] {
-    auto last_step = injected;
-    bool is_noticed = false;
-    bool is_fenced = !fault.removes_a_replica;
-    for (std::size_t i = first; i < watcher.seen().size(); ++i) {
-      const Seen& line = watcher.seen()[i];
-      if (!is_noticed && is_notice(line)) is_noticed = true, outcome.notice = since(line);
-      if (!is_fenced && contains(line.text, "removed from stage")) is_fenced = true, outcome.fence = since(line);
-      if (!line.is_step) continue;
-      outcome.stall = std::max(outcome.stall, ms_between(last_step, line.at) - median_step_ms);
-      last_step = line.at;
-      if (is_noticed && is_fenced && outcome.commit == 0) outcome.commit = since(line);
-      if (outcome.commit > 0 && is_whole(line.text)) {
-        outcome.whole = since(line);
-        return true;
-      }
-    }
-    return false;
-  };
-  const bool is_over = watcher.wait(follow, std::chrono::seconds(60));
-  injector.join();
-  return is_over ? std::optional(outcome) : std::nullopt;
-}
-
-double median_step(const Watcher& watcher) {
-  std::vector<double> gaps;
-  const Seen* before = nullptr;
-  for (const Seen& line : watcher.seen()) {
-    if (!line.is_step) continue;
-    if (before != nullptr) gaps.push_back(ms_between(before->at, line.at));
-    before = &line;
-  }
-  std::sort(gaps.begin(), gaps.end());
-  return gaps.empty() ? 0 : gaps[gaps.size() / 2];
-}
-
-void print_row(const std::string& name, std::vector<Outcome> outcomes, std::size_t tried) {
-  std::printf("| %-16s | %3zu of %-3zu |", name.c_str(), outcomes.size(), tried);
-  for (double Outcome::*field :
-       {&Outcome::notice, &Outcome::fence, &Outcome::commit, &Outcome::stall, &Outcome::whole}) {
+void print_row(const std::string& name, const std::vector<std::optional<Outcome>>& outcomes, bool lasts) {
+  std::size_t recovered = 0;
+  for (const auto& outcome : outcomes) recovered += outcome ? 1U : 0U;
+  std::printf("| %s | %zu of %zu |", name.c_str(), recovered, outcomes.size());
+  for (double Outcome::*field : {&Outcome::notice, &Outcome::fence, &Outcome::commit, &Outcome::stall, &Outcome::whole,
+                                 &Outcome::back, &Outcome::again}) {
     std::vector<double> values;
-    for (const Outcome& outcome : outcomes) values.push_back(outcome.*field);
+    for (const auto& outcome : outcomes) {
+      if (outcome) values.push_back((*outcome).*field);
+    }
     std::sort(values.begin(), values.end());
-    if (values.empty()) values.push_back(-1);
-    std::printf(" %6.0f %6.0f |", values[values.size() / 2], values.back());
+    const bool is_meant = !values.empty() && (field != &Outcome::back || lasts) &&
+                          (values.back() != 0 || (field != &Outcome::notice && field != &Outcome::fence));
+    if (is_meant) {
+      std::printf(" %.0f, %.0f |", values[values.size() / 2], values.back());
+    } else {
+      std::printf(" |");
+    }
   }
   std::printf("\n");
   std::fflush(stdout);
 }
 
-int bench(std::size_t count, const std::vector<std::string>& wanted) {
-  ProcessScene scene;
-  const SmallRun small{2,
-                       2,
-                       1'000'000,
-                       {"sync.reduction=exact", "checkpoint.every=50", "eval.every=0", "trace.level=lifecycle",
-                        "swarm.restart_budget=1000", "swarm.restart_window_s=1"}};
-  Program& program = scene.start(train(scene, "run", small));
-  Watcher watcher(scene.run("run") / "metrics.jsonl");
-  if (!watcher.wait([&] { return watcher.steps() >= 50; }, kRunLimit)) return 1;
-  const double step = median_step(watcher);
-  std::printf("median step %.1f ms; all in ms, median and greatest\n", step);
-  std::printf(
-      "| fault            | recovered  | notice        | fence         | commit        | stall         | "
-      "whole         |\n");
-  for (const Fault& fault : faults()) {
-    if (!wanted.empty() && std::ranges::count(wanted, fault.name) == 0) continue;
-    std::vector<Outcome> outcomes;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (const auto outcome = suffer(scene, watcher, fault, step)) outcomes.push_back(*outcome);
-      const std::size_t steps = watcher.steps();
-      if (!watcher.wait([&] { return watcher.steps() >= steps + 10; }, kRunLimit)) break;
+// A run with what watches it; ends in order.
+class Bench {
+ public:
+  Bench(const std::vector<std::string>& sets, const std::map<std::string, std::string>& environment) {
+    scene_.set_environment(environment);
+    program_ = &scene_.start(train(scene_, "run", {2, 2, 1'000'000, sets}));
+    watcher_.emplace(scene_.run("run") / "metrics.jsonl");
+  }
+
+  [[nodiscard]] bool warm_up() {
+    if (!watcher_->wait_for_steps(50)) return false;
+    std::printf("median step %.1f ms; median and greatest of each\n", watcher_->median_step_ms());
+    return true;
+  }
+  // Each fault `count` times, in turn.
+  void go_round(const std::vector<Fault>& faults, std::size_t count, Milliseconds limit) {
+    Results results;
+    for (const Fault& fault : faults) results.push_back({fault.name, {}});
+    for (std::size_t round = 0; round < count; ++round) {
+      for (std::size_t i = 0; i < faults.size(); ++i) {
+        results[i].second.push_back(suffer(
+            *watcher_, [&] { faults[i].inject(scene_); }, faults[i].expected, limit));
+        (void)watcher_->wait_for_steps(10);
+      }
     }
-    print_row(fault.name, outcomes, count);
+    print_head();
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+      print_row(results[i].first, results[i].second, faults[i].expected.lasts);
+    }
   }
-  const RunRecords records = scene.records("run");
-  for (std::size_t i = 0; i < records.steps.size(); ++i) {
-    if (records.steps[i].step == i) continue;
-    std::printf("step %zu is recorded where step %zu belongs\n", static_cast<std::size_t>(records.steps[i].step), i);
-    return 1;
+  // 0 when no committed step was lost.
+  [[nodiscard]] int end() {
+    watcher_->look();
+    std::printf("%zu steps were committed, %zu of them lost\n\n", watcher_->steps(),
+                static_cast<std::size_t>(watcher_->steps_lost()));
+    program_->signal(SIGINT);
+    program_->wait(kRunLimit);
+    return watcher_->steps_lost() == 0 ? 0 : 1;
   }
-  program.signal(SIGINT);
-  program.wait(kRunLimit);
-  const auto trace = read_run_trace(scene.run("run").string());
+  [[nodiscard]] ProcessScene& scene() { return scene_; }
+  [[nodiscard]] Watcher& watcher() { return *watcher_; }
+
+ private:
+  ProcessScene scene_;
+  Program* program_ = nullptr;
+  std::optional<Watcher> watcher_;
+};
+
+std::vector<std::string> calm_settings(std::vector<std::string> more) {
+  more.insert(more.end(), {"checkpoint.every=50", "eval.every=0", "trace.level=lifecycle"});
+  return more;
+}
+
+std::vector<std::string> raised_budgets(std::vector<std::string> more) {
+  more.insert(more.end(), {"swarm.restart_budget=1000", "swarm.restart_window_s=1"});
+  return calm_settings(std::move(more));
+}
+
+int bench_ends(std::size_t count) {
+  Bench bench(raised_budgets({"sync.reduction=exact"}), {});
+  if (!bench.warm_up()) return 1;
+  bench.go_round(ends(), count, kQuick);
+  const int status = bench.end();
+  const auto trace = read_run_trace(bench.scene().run("run").string());
   if (!trace) return std::printf("%s\n", trace.failure().message.c_str()), 1;
   print_restart_times(restart_times(*trace));
-  return 0;
+  return status;
+}
+
+int bench_silences(std::size_t /*count*/) {
+  LinkEmulator network(1);
+  Bench bench(raised_budgets({"sync.reduction=exact"}), network.environment());
+  if (!bench.warm_up()) return 1;
+  bench.go_round(silences(network), 1, kSlow);
+  return bench.end();
+}
+
+int bench_rounds(std::size_t count) {
+  Bench bench(raised_budgets({"sync.mode=diloco", "sync.H=5"}), {});
+  if (!bench.warm_up()) return 1;
+  std::vector<Fault> chosen;
+  for (Fault& fault : ends()) {
+    if (contains(fault.name, "sync group") || contains(fault.name, "of a worker")) chosen.push_back(std::move(fault));
+  }
+  bench.go_round(chosen, count, kQuick);
+  return bench.end();
+}
+
+// Faster than anybody can be started again: the budget is spent once in its window, and the run goes on.
+int bench_storm(std::size_t /*count*/) {
+  Bench bench(calm_settings({"sync.reduction=exact", "swarm.restart_window_s=20"}), {});
+  if (!bench.warm_up()) return 1;
+  const auto storm = [&] {
+    const auto until = WatchClock::now() + std::chrono::seconds(5);
+    for (auto next = WatchClock::now(); next < until; next += std::chrono::milliseconds(50)) {
+      (void)wait_until([&] { return WatchClock::now() >= next; }, std::chrono::seconds(1));
+      bench.scene().start({"kill", "stage/1/0", "--run", bench.scene().run("run").string()});
+    }
+  };
+  const auto outcome = suffer(bench.watcher(), storm, {true, true, false, true}, kSlow);
+  print_head();
+  print_row("a stage actor ends 20 times a second for 5 s", {outcome}, true);
+  std::map<std::string, int> events;
+  for (const Seen& line : bench.watcher().seen()) {
+    for (const char* word : {"injected", "injection_missed", "stage_ended", "restart_budget_spent", "escalated"}) {
+      if (!line.is_step && contains(line.text, compose("\"", word, "\""))) ++events[word];
+    }
+  }
+  for (const auto& [event, times] : events) std::printf("%s: %d\n", event.c_str(), times);
+  return bench.end();
+}
+
+int bench(std::size_t count, const std::vector<std::string>& wanted) {
+  const std::vector<std::pair<std::string, int (*)(std::size_t)>> parts = {
+      {"ends", bench_ends}, {"silences", bench_silences}, {"storm", bench_storm}, {"rounds", bench_rounds}};
+  int status = 0;
+  for (const auto& [name, run] : parts) {
+    if (!wanted.empty() && std::ranges::count(wanted, name) == 0) continue;
+    std::printf("## %s\n", name.c_str());
+    status = std::max(status, run(count));
+  }
+  return status;
 }
 
 }  // namespace

@@ -61,7 +61,10 @@ class Reading {
     }
     const std::string actor = starts(trace_, traced);
     if (actor.empty()) return;
-    const auto is_it = [&](const Down& down) { return down.actor == actor && down.process == process; };
+    const auto is_it = [&](const Down& down) {  // some are named with their process, which ends with them
+      const bool is_named = down.actor == actor || down.actor == actor + "/" + process;
+      return is_named && down.process == process;
+    };
     const auto found = std::ranges::find_if(down_, is_it);
     if (found == down_.end()) return;
     times_.ms[kind_of(actor)].push_back(static_cast<double>(traced.time_ns - found->since_ns) / 1e6);

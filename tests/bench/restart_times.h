@@ -1,5 +1,6 @@
 // How long actors that were told to end were away, by the events of the trace alone: from the moment at which the fault
-// reached the actor's process to the one at which its next life began there. Both are of one process's clock.
+// reached the actor's process to the one at which its next life began there, in the next life of that process where it
+// ended with its actor. Both are of one machine's clock.
 #pragma once
 
 #include <map>
