@@ -2,12 +2,14 @@
 // behind.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <ostream>
 
+#include "runtime/base/file.h"
 #include "tests/support/process_scene.h"
 
 namespace shoal {
@@ -129,12 +131,31 @@ TEST(BadInput, APortInUse) {
 
 TEST(BadInput, ANumberThatIsNone) {
   ProcessScene scene;
-  for (const std::string number : {"-1", "0", "1.5", "many", ""}) {
+  for (const std::string number : {"-1", "0", "1.5", "many"}) {
     Program& program = scene.start({"train", "--steps", number, "--out", scene.run().string()});
     EXPECT_EQ(program.wait(kSoon), 2);
-    expect_said(program, {"--steps " + (number.empty() ? "''" : number), "whole number of at least 1"});
+    expect_said(program, {"--steps " + number, "whole number of at least 1"});
     EXPECT_FALSE(std::filesystem::exists(scene.run()));
   }
+}
+
+TEST(BadInput, ASecondCommandInARunThatLives) {
+  ProcessScene scene;
+  Program& first = scene.start(train(scene, "run", {1, 1, 100'000, {}}));
+  ASSERT_TRUE(scene.wait_for_steps(3));
+  const auto config = read_file((scene.run() / "config.toml").string());
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"train"}, {"train", "--single"}, {"spawner"}}) {
+    auto arguments = words;
+    arguments.insert(arguments.end(), {"--resume", scene.run().string(), "--set", "eval.every=7"});
+    Program& second = scene.start(arguments);
+    EXPECT_EQ(second.wait(kSoon), 2);
+    expect_said(second, {scene.run().string(), "another"});
+  }
+  EXPECT_EQ(*read_file((scene.run() / "config.toml").string()), *config);
+  EXPECT_EQ(scene.run_to_end({"status", "--run", scene.run().string()}), 0);
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.wait(kRunLimit), 75);
 }
 
 TEST(BadInput, ARunThatIsNotThere) {

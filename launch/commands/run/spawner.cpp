@@ -7,6 +7,7 @@
 #include "launch/commands/run/keepers.h"
 #include "launch/keeper.h"
 #include "launch/processes/run_directory.h"
+#include "launch/processes/run_hold.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
 #include "runtime/data/tokens.h"
@@ -101,6 +102,8 @@ Result<int> run_spawner(const SpawnerOptions& options) {
     return tokens.failure();
   if (auto status = check_can_listen(*chosen, options.listen); !status) return status.failure();
   const RunDirectory run{chosen->directory};
+  const auto hold = RunHold::take(run);
+  if (!hold) return hold.failure();
   if (auto status = prepare_run_directory(run, chosen->config); !status) return status.failure();
   say("run directory ", chosen->directory);
   KeepSpawnerOptions keep;

@@ -4,6 +4,7 @@
 #include "launch/commands/run/keepers.h"
 #include "launch/keeper.h"
 #include "launch/processes/run_directory.h"
+#include "launch/processes/run_hold.h"
 #include "launch/say.h"
 #include "runtime/data/tokens.h"
 
@@ -83,9 +84,14 @@ Result<int> run_train(const TrainOptions& options) {
   if (const auto tokens = open_tokens(chosen->config.data, chosen->config.model.context); !tokens)
     return tokens.failure();
   const RunDirectory run{chosen->directory};
+  const auto hold = RunHold::take(run);
+  if (!hold) return hold.failure();
   if (auto status = prepare_run_directory(run, chosen->config); !status) return status.failure();
   say("run directory ", chosen->directory);
-  if (options.is_single) return become_single(options, *chosen);
+  if (options.is_single) {
+    hold->keep_across_exec();
+    return become_single(options, *chosen);
+  }
   const auto code = keep_run(options, *chosen);
   if (!code || *code != 0) return code;
   say("a sample of what it learnt:");
