@@ -120,6 +120,8 @@ ActorProcess::ActorProcess(ActorProcessSettings settings) : settings_(std::move(
 }
 
 Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings settings) {
+  // The actor library tells of an actor's exception on stdout, which is for results: a process of actors has none.
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
   std::unique_ptr<ActorProcess> process(new ActorProcess(std::move(settings)));
   const auto& wanted = process->settings_;
   auto transport = TlsTransport::start(*process->system_, wanted.files, PeerPolicy{wanted.run, wanted.peers, {}});

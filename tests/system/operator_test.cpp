@@ -80,6 +80,7 @@ class Operator : public testing::Test {
   void stop_and_expect_equal_bits() {
     program_->signal(SIGTERM);
     ASSERT_EQ(program_->wait(kRunLimit), 75);
+    EXPECT_EQ(program_->out(), "") << "no result was asked for";
     const auto records = scene.records();
     ASSERT_EQ(records.finals.size(), 1U);
     EXPECT_TRUE(records.damaged.empty());
