@@ -47,6 +47,7 @@ struct Commit {
   skipTensor @10 :Text;
   skipMicrobatch @11 :UInt32;
   checkpointBy @12 :List(UInt64);
+  isLast @13 :Bool;
 }
 
 struct FinishRun { reason @0 :Text; }

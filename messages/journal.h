@@ -64,6 +64,7 @@ struct Commit {
   std::uint64_t optimizer_step = 0;        // updates applied, this one included unless skipped
   std::optional<SkipStep> skip;            // set: nobody applies, version still advances
   std::vector<Incarnation> checkpoint_by;  // one replica per stage that saves the state after this step; empty: none
+  bool is_last = false;                    // of the run, as far as is known: rounds in flight are due after it
   friend bool operator==(const Commit&, const Commit&) = default;
 };
 

@@ -23,6 +23,7 @@ struct ReplicaReport {
   microbatches @16 :UInt32;
   retried @17 :UInt32;
   stateDigest @18 :UInt64;
+  approximated @19 :List(UInt32);
 }
 
 struct EvaluationResult {

@@ -43,6 +43,9 @@ struct ReplicaReport {
   std::uint32_t microbatches = 0;
   std::uint32_t retried = 0;
   std::uint64_t state_digest = 0;  // after the apply (S-3)
+  // Accumulated here as part of another pass than at the stage before or after: that stage's replica was replaced in
+  // the middle of the step, and with rounds (sync.mode = diloco) its successor has other weights. Ascending.
+  std::vector<MicrobatchId> approximated;
   friend bool operator==(const ReplicaReport&, const ReplicaReport&) = default;
 };
 

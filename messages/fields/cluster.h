@@ -93,6 +93,7 @@ SHOAL_FIELDS(ReplicaReport) {
   FIELD(microbatches, Microbatches);
   FIELD(retried, Retried);
   FIELD(state_digest, StateDigest);
+  SCALARS(approximated, Approximated);
 }
 
 SHOAL_FIELDS(EvaluationResult) {

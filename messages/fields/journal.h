@@ -53,6 +53,7 @@ SHOAL_FIELDS(Commit) {
     from_wire(wire.getSkipMicrobatch(), m.skip->microbatch);
   }
   SCALARS(checkpoint_by, CheckpointBy);
+  FIELD(is_last, IsLast);
 }
 
 SHOAL_FIELDS(FinishRun) { FIELD(reason, Reason); }

@@ -76,6 +76,7 @@ Commit commit(Random& random) {
   out.optimizer_step = random();
   out.skip = SkipStep{text(random), id<MicrobatchId>(random)};
   out.checkpoint_by = {id<Incarnation>(random), id<Incarnation>(random)};
+  out.is_last = true;
   return out;
 }
 
@@ -194,7 +195,8 @@ void add_storage_and_metrics(Random& random, std::vector<MessageBody>& out) {
                     {random(), random(), random(), random(), random()},
                     small(random),
                     small(random),
-                    random()});
+                    random(),
+                    {id<MicrobatchId>(random), id<MicrobatchId>(random)}});
   out.push_back(EvaluationResult{id<Branch>(random), random(), real(random), random(), random(), true});
   out.push_back(RunEvent{text(random), text(random), text(random), random()});
 }

@@ -117,7 +117,7 @@ void ReplicaCore::finish_step() {
 }
 
 void ReplicaCore::report(std::uint64_t state_digest) {
-  ReplicaReport report{setup_.branch, StepId{version_}, setup_.stage, setup_.self, {}, {}, 0, 0, state_digest};
+  ReplicaReport report{setup_.branch, StepId{version_}, setup_.stage, setup_.self, {}, {}, 0, 0, state_digest, {}};
   report.time = time_.take(now_);
   report.microbatches = static_cast<std::uint32_t>(ledger_.accumulated_count());
   report.retried = static_cast<std::uint32_t>(repeated_this_step_);
