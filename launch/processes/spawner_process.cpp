@@ -115,9 +115,9 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
   out.policy =
       CommitPolicy{config.optim.clip_norm, [optim = config.optim](std::uint64_t t) { return learning_rate(optim, t); }};
   if (config.sync.mode == SyncMode::kDiloco) {
-    out.rounds_due = [schedule = RoundSchedule(config.sync)](std::uint64_t version) {
-      return schedule.due_at(version);
-    };
+    const RoundSchedule schedule(config.sync);
+    out.rounds_due = [schedule](std::uint64_t version) { return schedule.due_at(version); };
+    out.rounds_in_flight = [schedule](std::uint64_t version) { return schedule.in_flight_after(version); };
   }
   out.config_toml = parts.config_toml;
   out.resume_hint = compose("go on with: shoal train --resume ", options.run_directory);

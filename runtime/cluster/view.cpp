@@ -51,6 +51,7 @@ void View::begin_branch(Branch branch, std::uint64_t version) {
   const bool goes_back = version < committed_steps_;
   branch_ = branch;
   committed_steps_ = branch_start_ = version;
+  is_at_last_commit_ = false;
   skips_in_a_row_ = 0;
   while (!totals_.empty() && totals_.back().version > version) totals_.pop_back();
   if (!totals_.empty() && totals_.back().version < version) totals_.push_back({version, 0, 0, true});
@@ -100,6 +101,7 @@ void View::change(const JournalEntry& entry, const Commit& commit) {
   const std::uint64_t before = tokens_total() > 0 ? tokens_total() : committed_steps_ * commit.token_count;
   ++committed_steps_;
   keep({committed_steps_, commit.optimizer_step, before + commit.token_count, !commit.checkpoint_by.empty()});
+  is_at_last_commit_ = commit.is_last;
   skips_in_a_row_ = commit.skip ? skips_in_a_row_ + 1 : 0;
 }
 
@@ -137,6 +139,14 @@ bool View::has_round(StageId stage, const RoundId& round, std::uint64_t due) con
 std::optional<CommitRound> View::newest_round(StageId stage, std::uint32_t fragment) const {
   const auto found = rounds_.find({stage, fragment});
   return found == rounds_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<RoundId> View::newest_rounds(StageId stage) const {
+  std::vector<RoundId> newest;
+  for (const auto& [key, round] : rounds_) {
+    if (key.first == stage) newest.push_back(round.round);
+  }
+  return newest;
 }
 
 std::optional<std::uint64_t> View::tokens_after(std::uint64_t version) const {

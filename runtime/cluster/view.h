@@ -54,6 +54,8 @@ class View {
   [[nodiscard]] std::optional<std::uint64_t> tokens_after(std::uint64_t version) const;
   // Steps committed when this branch began.
   [[nodiscard]] std::uint64_t branch_start() const { return branch_start_; }
+  // The newest commit was said to be the run's last: rounds in flight are due after it, too.
+  [[nodiscard]] bool is_at_last_commit() const { return is_at_last_commit_; }
   // Steps skipped without an applied one since.
   [[nodiscard]] int skips_in_a_row() const { return skips_in_a_row_; }
 
@@ -75,6 +77,8 @@ class View {
   [[nodiscard]] bool has_round(StageId stage, const RoundId& round, std::uint64_t due) const;
   // The newest round of a stage's fragment that was agreed on this branch.
   [[nodiscard]] std::optional<CommitRound> newest_round(StageId stage, std::uint32_t fragment) const;
+  // Of every fragment that has one.
+  [[nodiscard]] std::vector<RoundId> newest_rounds(StageId stage) const;
   // The sync group appointed last for the stage; 0: none.
   [[nodiscard]] Incarnation group_of(StageId stage) const;
 
@@ -113,6 +117,7 @@ class View {
   Branch branch_;
   std::uint64_t committed_steps_ = 0;
   std::uint64_t branch_start_ = 0;
+  bool is_at_last_commit_ = false;
   int skips_in_a_row_ = 0;
   std::vector<Stage> stages_;
   std::map<Incarnation, StageId> stage_of_;

@@ -101,8 +101,8 @@ void OuterState::step(std::uint64_t round, const OuterTensor& tensor) const {
 
 std::uint64_t OuterState::apply(const RoundUpdate& update, FlatBuffer<float>& weights) {
   const Fragment& carried = fragments_.at(update.fragment);
-  const bool has_mean = update.round > 0;
-  CHECK(has_mean == update.mean.has_value(), "a round has a mean, and no round has none");
+  const bool has_mean = update.mean.has_value();
+  CHECK(!has_mean || update.round > 0, "no round has no mean");
   CHECK(has_mean || sync_.outer_update != OuterUpdate::kWait, "a round that is waited for has a mean");
   CHECK(!has_mean || (update.mean.dtype == DType::kFloat32 &&
                       update.mean.element_count() == static_cast<std::int64_t>(carried.element_count)),
@@ -119,7 +119,11 @@ std::uint64_t OuterState::apply(const RoundUpdate& update, FlatBuffer<float>& we
       step(update.round, {outer_.of(tensor), momentum_.of(tensor), mean});
     }
     if (sync_.outer_update == OuterUpdate::kEager) {
-      step_ahead(update, tensor, mean, weights);
+      if (update.is_closing) {
+        step_back(tensor);
+      } else {
+        step_ahead(update, tensor, mean, weights);
+      }
     }
     blend(static_cast<float>(sync_.mix), base().of(tensor), weights.of(tensor));
   }
@@ -144,6 +148,16 @@ void OuterState::step_ahead(const RoundUpdate& update, const FlatTensor& tensor,
     copy(momentum_.of(tensor), scratch);
     step(newest_round, {start_.of(tensor), scratch, gradient});
   }
+}
+
+void OuterState::step_back(const FlatTensor& tensor) {
+  if (sync_.eager_variant == EagerVariant::kPaper) {
+    copy(outer_.of(tensor), own_outer_.of(tensor));
+    copy(momentum_.of(tensor), own_momentum_.of(tensor));
+  } else {
+    copy(outer_.of(tensor), start_.of(tensor));
+  }
+  std::ranges::fill(contribution_.of(tensor), 0.0F);
 }
 
 std::vector<std::uint64_t> OuterState::restart(FlatBuffer<float>& weights) {

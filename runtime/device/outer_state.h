@@ -12,6 +12,8 @@
 //   eager, paper    (G, B) as in `agreed`: what is digested, kept in checkpoints and given to joiners. Beside it each
 //                   worker's own pair takes that eager gradient for good, and P is its outer part
 //
+// The end of a run closes every round: G takes its mean over, and P = G.
+//
 // The first `outer_warmup` rounds are averaged plainly: outer <- outer - gradient, and the momentum stays zero.
 // Invariant: equal means give every member equal bits of (G, B) (S-3).
 #pragma once
@@ -69,6 +71,8 @@ class OuterState {
   // eager: one tensor's P, from the newest own delta. `mean` is empty while there is none.
   void step_ahead(const RoundUpdate& update, const FlatTensor& tensor, std::span<const float> mean,
                   const FlatBuffer<float>& weights);
+  // eager: one tensor's P = G, as at the start.
+  void step_back(const FlatTensor& tensor);
 
   const FlatLayout& layout_;
   SyncConfig sync_;

@@ -53,12 +53,12 @@ struct UpdateOrder {
 // What one fragment's outer update takes at a boundary between steps (design.md §6). Weights are tokens.
 struct RoundUpdate {
   std::uint32_t fragment = 0;
-  std::uint64_t round = 0;   // of the mean, from 1; 0: there is none yet (first boundary of `delayed` and `eager`)
-  TensorBlob mean;           // float32 [n], sum(weight * delta) / sum(weight); none with round 0
+  std::uint64_t round = 0;   // that is due, from 1; 0: there is none yet (first boundary of `delayed` and `eager`)
+  TensorBlob mean;           // float32 [n], sum(weight * delta) / sum(weight); none: there is nothing to take over
   double own_weight = 0;     // of this replica's delta in that mean; 0: it was not merged
-  double total_weight = 0;   // of the mean. With round 0 both are those of the contributions just taken, so that the
-                             // others' missing deltas count as zeros (`eager`)
+  double total_weight = 0;   // of the mean; without one, of the others' contributions just taken, which count as zeros
   double newest_weight = 0;  // of the contribution taken last (`eager`); 0: it has none
+  bool is_closing = false;   // nothing of the fragment is in flight after it: nobody goes ahead of the agreed values
 };
 
 class StageExecutor {

@@ -41,7 +41,7 @@ void StateCopy::record(const Commit& commit) {
   records_[commit.step.value] = step;
   if (records_.size() > kRecordsMax) records_.erase(records_.begin());
   committed_ = commit.step.value + 1;
-  if (!schedule_ || schedule_->due_at(committed_).empty()) return;
+  if (!schedule_ || (schedule_->due_at(committed_).empty() && !commit.is_last)) return;
   newest_round_ = committed_;
   is_asking_ = true;
   asked_at_.reset();

@@ -196,8 +196,8 @@ TensorBlob FakeExecutor::last_contribution(std::uint32_t fragment) const {
 
 std::uint64_t FakeExecutor::apply_round(const RoundUpdate& update) {
   const std::vector<std::size_t> elements = elements_of(update.fragment);
-  const bool has_mean = update.round > 0;
-  CHECK(has_mean == update.mean.has_value(), "a round has a mean, and no round has none");
+  const bool has_mean = update.mean.has_value();
+  CHECK(!has_mean || update.round > 0, "no round has no mean");
   CHECK(has_mean || shape_.sync.outer_update != OuterUpdate::kWait, "a round that is waited for has a mean");
   CHECK(!has_mean || update.mean.element_count() == static_cast<std::int64_t>(elements.size()), "a mean of that size");
   const bool is_eager = shape_.sync.outer_update == OuterUpdate::kEager;
@@ -206,12 +206,13 @@ std::uint64_t FakeExecutor::apply_round(const RoundUpdate& update) {
     const std::size_t at = elements[index];
     Outer& outer = outer_[at];
     const double mean = has_mean ? static_cast<double>(update.mean.as<float>()[index]) : 0;
-    outer.momentum = outer.momentum / 2 + mean;
+    if (has_mean) outer.momentum = outer.momentum / 2 + mean;
     outer.agreed -= mean;
     const double newest = outer.base - static_cast<double>(weights_[at]);
     const double others = update.total_weight * mean - update.own_weight * outer.contribution;
-    const double ahead = is_eager && total > 0 ? (update.newest_weight * newest + others) / total : 0;
-    if (is_eager) outer.contribution = newest;
+    const double ahead =
+        is_eager && !update.is_closing && total > 0 ? (update.newest_weight * newest + others) / total : 0;
+    if (is_eager) outer.contribution = update.is_closing ? 0 : newest;
     outer.base = std::round(outer.agreed - ahead);
     const double mix = shape_.sync.mix;
     weights_[at] = std::llround(mix * static_cast<double>(weights_[at]) + (1 - mix) * outer.base);

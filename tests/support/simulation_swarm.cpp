@@ -233,7 +233,9 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   }
   core.policy = CommitPolicy{0, [](std::uint64_t) { return 0.5; }};
   if (shape_.sync.mode == SyncMode::kDiloco) {
-    core.rounds_due = [plan = RoundSchedule(shape_.sync)](std::uint64_t version) { return plan.due_at(version); };
+    const RoundSchedule plan(shape_.sync);
+    core.rounds_due = [plan](std::uint64_t version) { return plan.due_at(version); };
+    core.rounds_in_flight = [plan](std::uint64_t version) { return plan.in_flight_after(version); };
   }
   core.config_toml = write_config(config_);
   settings.journal = std::make_shared<CrashingJournal>(journal_, crash_);

@@ -2,6 +2,8 @@
 #include "tests/support/simulation_verdict.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -175,6 +177,27 @@ void check_round(const CommitRound& round, const TokenBook& book, const RoundSch
   found.push_back(compose(where, merged, " tokens merged, ", round.tokens_lost, " lost, ", committed, " committed"));
 }
 
+// At the end every contribution is agreed on, and what is saved goes ahead of nothing: the start of a next round is the
+// agreed value.
+void check_round_end(const SimulatedSwarm& swarm, const View& view, Violations& found) {
+  const SwarmShape& shape = swarm.shape();
+  if (!view.is_finished() || view.committed_steps() < shape.steps) return;
+  for (const RoundId& round : RoundSchedule(shape.sync).in_flight_after(shape.steps)) {
+    for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
+      if (view.has_round(StageId{stage}, round, shape.steps)) continue;
+      found.push_back(compose("the end leaves round ", round.number, " of fragment ", round.fragment, " open"));
+    }
+  }
+  for (const auto& [key, values] : swarm.record().saved) {
+    if (key.first != shape.steps) continue;
+    for (std::size_t at = shape.microbatches; at < values.size(); at += 4) {
+      if (std::bit_cast<double>(values[at + 2]) == std::round(std::bit_cast<double>(values[at]))) continue;
+      found.push_back(compose("the saved state of stage ", key.second, " is ahead of a round"));
+      break;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> round_violations(const SimulatedSwarm& swarm) {
@@ -194,6 +217,7 @@ std::vector<std::string> round_violations(const SimulatedSwarm& swarm) {
       found.push_back(compose(describe(entry), ": a round that was due before it is not agreed"));
     }
   }
+  check_round_end(swarm, view, found);
   std::map<std::tuple<Branch, StepId, StageId>, std::uint64_t> digests;
   for (const ReplicaReport& report : swarm.record().reports) {
     const auto [known, is_first] =

@@ -73,7 +73,10 @@ SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant no
     after_commit(*commit, now);
   } else {
     note(describe(entry));
-    if (std::holds_alternative<CommitRound>(entry.body)) commit_if_possible(now);
+    if (std::holds_alternative<CommitRound>(entry.body)) {
+      commit_rounds();
+      commit_if_possible(now);
+    }
   }
   return take_effects();
 }
@@ -228,6 +231,7 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
     case Phase::kOver: return "ending: " + end_.reason;
   }
   if (lost_) return lost_->reason;
+  if (is_last_committed_ && !open_rounds().empty()) return "agreeing on the last rounds";
   if (is_last_committed_ && !checkpoints_.has(view_.committed_steps())) return "saving the last checkpoint";
   if (is_last_committed_ && !stop_) return "evaluating on all validation tokens";
   if (joins_.holds_commit(now)) return "the commit waits for a replica that catches up" + since(step_since_, now);

@@ -38,8 +38,9 @@ struct SupervisorConfig {
   std::uint64_t checkpoint_every = 0;  // steps; 0: only at the end
   FingerprintRule fingerprints = FingerprintRule::kMayDiffer;
   CommitPolicy policy;
-  // Rounds that are agreed between the commit of a step and the next one, by steps committed; empty: there are none.
-  std::function<std::vector<RoundId>(std::uint64_t)> rounds_due;
+  // By steps committed: the rounds that are agreed before the next commit, and those that were contributed to and are
+  // due later; the end of a run agrees on these, too. Empty: there are no rounds.
+  std::function<std::vector<RoundId>(std::uint64_t)> rounds_due, rounds_in_flight;
   std::string config_toml;                              // resolved; sent to every process that joins
   std::string resume_hint;                              // "resume with: shoal train --resume DIR"
   std::optional<Duration> wait_timeout;                 // for the first workers; exit 4 afterwards

@@ -2,8 +2,10 @@
 //
 // A round becomes an entry at its own place in the order of steps, whenever its vote comes: after the commit of the
 // step it is due at, before the next one. So everybody applies it to the same weights, and a slow round holds the next
-// commit, not the work on it.
+// commit, not the work on it. The last commit of a run makes all rounds due that were contributed to: what is saved and
+// evaluated at the end is what all agree on.
 #include <algorithm>
+#include <set>
 
 #include "runtime/base/compose.h"
 #include "runtime/cluster/supervisor/supervisor.h"
@@ -14,7 +16,12 @@ std::vector<std::pair<StageId, RoundId>> SupervisorCore::open_rounds() const {
   std::vector<std::pair<StageId, RoundId>> open;
   if (!config_.rounds_due) return open;
   const std::uint64_t version = view_.committed_steps();
-  for (const RoundId& round : config_.rounds_due(version)) {
+  std::vector<RoundId> due = config_.rounds_due(version);
+  if (view_.is_at_last_commit()) {
+    const auto in_flight = config_.rounds_in_flight(version);
+    due.insert(due.end(), in_flight.begin(), in_flight.end());
+  }
+  for (const RoundId& round : due) {
     for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
       const bool is_open = round.number != 0 && !view_.has_round(StageId{stage}, round, version);
       if (is_open) open.push_back({StageId{stage}, round});
@@ -38,9 +45,11 @@ void SupervisorCore::commit_rounds() {
     const bool is_agreed = newest && newest->round.number >= round.number;
     return is_agreed || why_void(vote.second, view_).has_value();
   });
+  std::set<std::pair<StageId, std::uint32_t>> before;  // a fragment's rounds one after the other
   for (const auto& open : open_rounds()) {
+    const bool is_next = before.emplace(open.first, open.second.fragment).second;
     const auto vote = round_votes_.find(open);
-    if (vote == round_votes_.end()) continue;
+    if (!is_next || vote == round_votes_.end()) continue;
     append(round_of(vote->second));
     round_votes_.erase(vote);  // once; what is not recorded is voted for again
   }

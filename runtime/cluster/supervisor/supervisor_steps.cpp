@@ -39,9 +39,9 @@ void SupervisorCore::commit_if_possible(Instant now) {
   if (may_join() && joins_.holds_commit(now)) return;
   const std::uint64_t version = view_.committed_steps() + 1;
   const bool is_due = config_.checkpoint_every != 0 && version % config_.checkpoint_every == 0;
-  const bool is_last = stop_ || version >= config_.steps_target;
+  commit->is_last = stop_ || version >= config_.steps_target;
   const bool is_wanted = is_due || checkpoints_.is_owed() || must_save_for_a_leaver();
-  if (is_last || (is_wanted && has_storage())) {
+  if (commit->is_last || (is_wanted && has_storage())) {
     commit->checkpoint_by = savers();
   } else if (is_wanted && checkpoints_.owe()) {
     announce("checkpoint_delayed", compose("step_", version), "there is no storage; saved when it is back");
@@ -69,7 +69,7 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   votes_.clear();
   poison_.committed(commit.step);
   step_since_ = last_commit_at_ = now;
-  is_last_committed_ = stop_.has_value() || view_.committed_steps() >= config_.steps_target;
+  is_last_committed_ = commit.is_last;
   if (!commit.checkpoint_by.empty()) {
     const auto rank = is_last_committed_ ? CheckpointOrder::Rank::kLast : CheckpointOrder::Rank::kOneOfMany;
     checkpoints_.order(view_.committed_steps(), commit.checkpoint_by, rank, now);

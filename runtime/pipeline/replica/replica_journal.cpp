@@ -12,6 +12,9 @@ void ReplicaCore::begin_at(const View& past, Instant now) {
   CHECK(position_.value == 0, "what the journal said so far comes before its entries");
   position_ = past.position();
   quarantines_ = past.quarantines();
+  if (rounds_ && past.branch() == setup_.branch) {
+    for (const RoundId& round : past.newest_rounds(setup_.stage)) rounds_->pass_over(round);
+  }
   for (std::uint32_t stage = 0; stage < past.stage_count(); ++stage) {
     for (const ReplicaMember& member : past.replicas_of(StageId{stage})) {
       const AddReplica known{StageId{stage}, member.slot, member.incarnation, member.process, past.committed_steps()};
@@ -30,8 +33,10 @@ Effects ReplicaCore::receive(const JournalEntry& message, Instant now) {
   }
   position_ = message.position;
   setup_.term = std::max(setup_.term, message.term);
-  const bool is_foreign_commit = std::holds_alternative<Commit>(message.body) && message.branch != setup_.branch;
-  if (!is_foreign_commit) std::visit([this](const auto& body) { follow(body); }, message.body);
+  const bool is_commit =
+      std::holds_alternative<Commit>(message.body) || std::holds_alternative<CommitRound>(message.body);
+  if (!is_commit || message.branch == setup_.branch)
+    std::visit([this](const auto& body) { follow(body); }, message.body);
   if (copy_) copy_->follow(message, now_);
   if (copy_ && message.branch > setup_.branch) end("the run went back to a checkpoint while this replica joined it");
   if (!is_running_ && is_member()) readmit_waiting();
@@ -93,6 +98,7 @@ void ReplicaCore::finish(Applied result) {
   phase_ = Phase::kReduced;  // also of a skipped step: what the next one is made of comes after the boundary
   rounds_->trained(own_tokens());
   rounds_->reach(version_ + 1);
+  if (applying_->is_last) rounds_->close();
 }
 
 void ReplicaCore::finish_step() {

@@ -44,7 +44,8 @@ void ReplicaCore::answer(RoundAnswers answers) {
 }
 
 void ReplicaCore::follow(const CommitRound& entry) {
-  if (!rounds_ || !is_member() || entry.stage != setup_.stage) return;
+  if (!rounds_ || entry.stage != setup_.stage) return;
+  if (!is_member()) return rounds_->pass_over(entry.round);
   if (const auto why = rounds_->follow(entry)) end(*why);
 }
 
@@ -56,11 +57,12 @@ void ReplicaCore::pursue_rounds() {
     return run(ContributeRoundJob{round->fragment}, Activity::kReduce);
   }
   if (!applying_) return;
-  auto updates = rounds_->updates(stage_size());
-  if (rounds_->is_at_boundary() && updates.empty()) return;
-  std::erase_if(updates, [](const RoundUpdate& update) { return update.round != 0 && update.total_weight <= 0; });
-  if (!updates.empty()) return run(ApplyRoundJob{std::move(updates)}, Activity::kApply);
-  if (rounds_->is_at_boundary()) rounds_->updated();
+  if (rounds_->is_at_boundary()) {
+    if (!rounds_->is_ready()) return;
+    auto updates = rounds_->updates(stage_size());
+    if (!updates.empty()) return run(ApplyRoundJob{std::move(updates)}, Activity::kApply);
+    rounds_->updated();
+  }
   finish_step();
 }
 

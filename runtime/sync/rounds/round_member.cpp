@@ -39,7 +39,6 @@ void RoundMember::start_at(std::uint64_t version) {
   version_ = started_at_ = version;
   is_at_boundary_ = false;
   tokens_since_.clear();
-  newest_done_.clear();
   newest_tokens_.clear();
   feedback_.forget();
   rounds_.clear();
@@ -63,6 +62,13 @@ void RoundMember::reach(std::uint64_t version) {
   if (to_contribute_.empty() && to_update_.empty()) is_at_boundary_ = false;
 }
 
+void RoundMember::close() {
+  for (const RoundId& id : schedule_.in_flight_after(version_)) {
+    if (!is_done(id)) to_update_.push_back(id);
+  }
+  if (!to_update_.empty()) is_at_boundary_ = true;
+}
+
 std::optional<RoundId> RoundMember::wanted_contribution() const {
   return to_contribute_.empty() ? std::nullopt : std::optional(to_contribute_.front());
 }
@@ -84,13 +90,23 @@ RoundAnswers RoundMember::contributed(TensorBlob values) {
   return answers;
 }
 
-std::vector<RoundUpdate> RoundMember::updates(std::size_t members) const {
-  if (!is_at_boundary_ || !to_contribute_.empty()) return {};
-  std::vector<RoundUpdate> made;
-  for (const RoundId& id : to_update_) {
+bool RoundMember::is_ready() const {
+  const auto is_waited_for = [this](const RoundId& id) {
     const auto found = rounds_.find(id);
-    if (id.number != 0 && (found == rounds_.end() || !found->second.is_agreed)) return {};
-    made.push_back(update_of(id, members));
+    return id.number != 0 && !is_done(id) && (found == rounds_.end() || !found->second.is_agreed);
+  };
+  return is_at_boundary_ && to_contribute_.empty() && std::none_of(to_update_.begin(), to_update_.end(), is_waited_for);
+}
+
+// Without a mean (none yet, one that was applied at the end of an earlier part of the run, or one of nobody's tokens)
+// only what goes ahead of its mean, or behind it, moves.
+std::vector<RoundUpdate> RoundMember::updates(std::size_t members) const {
+  std::vector<RoundUpdate> made;
+  if (!is_ready()) return made;
+  for (const RoundId& id : to_update_) {
+    RoundUpdate update = update_of(id, members);
+    const bool moves = update.mean.has_value() || setup_.sync.outer_update != OuterUpdate::kWait;
+    if (moves) made.push_back(std::move(update));
   }
   return made;
 }
@@ -98,7 +114,7 @@ std::vector<RoundUpdate> RoundMember::updates(std::size_t members) const {
 void RoundMember::updated() {
   for (const RoundId& id : std::exchange(to_update_, {})) {
     rounds_.erase(id);
-    newest_done_[id.fragment] = std::max(newest_done_[id.fragment], id.number);
+    pass_over(id);
   }
   is_at_boundary_ = false;
 }
@@ -108,13 +124,15 @@ RoundUpdate RoundMember::update_of(const RoundId& id, std::size_t members) const
   RoundUpdate update;
   update.fragment = id.fragment;
   update.round = id.number;
+  update.is_closing = id.number != 0 && schedule_.due_version(id) > version_;
   update.newest_weight = newest == newest_tokens_.end() ? 0 : static_cast<double>(newest->second);
-  if (id.number == 0) {
-    update.own_weight = update.newest_weight;
-    update.total_weight = update.newest_weight * static_cast<double>(members);
+  const auto found = rounds_.find(id);
+  const bool has_mean = found != rounds_.end() && found->second.is_agreed && found->second.total_tokens > 0;
+  if (!has_mean) {
+    update.total_weight = update.newest_weight * (static_cast<double>(members) - 1);
     return update;
   }
-  const Round& round = rounds_.at(id);
+  const Round& round = found->second;
   update.mean = round.sum->sum();
   update.total_weight = static_cast<double>(round.total_tokens);
   update.own_weight = static_cast<double>(round.tokens);
@@ -245,6 +263,10 @@ std::optional<std::string> RoundMember::follow(const CommitRound& entry) {
   const bool was_merged = found->second.tokens > 0;  // otherwise nothing of it was encoded
   if (was_merged) feedback_.keep(entry.round.fragment, found->second.sum->residual());
   return std::nullopt;
+}
+
+void RoundMember::pass_over(const RoundId& round) {
+  newest_done_[round.fragment] = std::max(newest_done_[round.fragment], round.number);
 }
 
 std::size_t RoundMember::early_parts() const {

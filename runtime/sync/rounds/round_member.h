@@ -5,9 +5,10 @@
 //   summed ──CommitRound of e, after the steps it is due at──▶ agreed ──update done──▶ (none)
 //
 // The boundary after a step: contributions due there are taken first, then the updates due there are waited for and
-// made; the next step begins when none is left. A member that has trained on nothing since it came weighs nothing, and
-// takes part for the mean alone; so does one whose contribution is not finite. Pure: orders and entries come in,
-// answers come out; the replica's core runs the jobs. Bounded (S-6): rounds by those that may be open at once
+// made; the next step begins when none is left. At the end of a run the rounds in flight are due, too; a run that goes
+// on from there has nothing in flight, as at its start. A member that has trained on nothing since it came weighs
+// nothing, and takes part for the mean alone; so does one whose contribution is not finite. Pure: orders and entries
+// come in, answers come out; the replica's core runs the jobs. Bounded (S-6): rounds by those that may be open at once
 // (kRoundsMax), parts that came early by kEarlyPartsMax each.
 #pragma once
 
@@ -57,10 +58,14 @@ class RoundMember {
   void trained(std::uint64_t tokens);
   // The own step is applied: `version` steps are. Contributions and updates due there come next.
   void reach(std::uint64_t version);
+  // It was the last one of the run: what is in flight is due, too.
+  void close();
   // The round whose contribution is to be taken now: contribute_round(), then contributed().
   [[nodiscard]] std::optional<RoundId> wanted_contribution() const;
   [[nodiscard]] RoundAnswers contributed(TensorBlob values);
-  // Updates of the boundary that may be made now, in order: apply_round(), then updated(). Empty while a round is open.
+  // At the boundary, and nothing is waited for: contributions are taken, rounds agreed.
+  [[nodiscard]] bool is_ready() const;
+  // Then, the updates to make, in order: apply_round(), then updated(). None where no round moves anything.
   // members: of the stage. A first eager update knows no other weights than the own one, and takes it for everybody's.
   [[nodiscard]] std::vector<RoundUpdate> updates(std::size_t members) const;
   void updated();
@@ -72,6 +77,8 @@ class RoundMember {
   [[nodiscard]] RoundAnswers hear(const Part& part);
   // Of the own stage. An error: this member has no sum of that epoch and cannot go on (P-24).
   [[nodiscard]] std::optional<std::string> follow(const CommitRound& entry);
+  // Before it serves: the journal says that the round is over, so the state it starts with has it.
+  void pass_over(const RoundId& round);
 
   [[nodiscard]] std::uint64_t stale_orders() const { return stale_orders_; }
   // Parts kept for sums that have not begun here.

@@ -30,12 +30,13 @@ class Alone {
     for (int i = 0; i < steps; ++i) pipeline_.train(step_++, in_order(kMicrobatches));
   }
   // A round of each fragment.
-  std::vector<std::uint64_t> sync() {
+  std::vector<std::uint64_t> sync(bool is_closing = false) {
     round_ += 1;
     std::vector<std::uint64_t> digests;
     for (std::uint32_t fragment = 0; fragment < 2; ++fragment) {
       RoundUpdate update{.fragment = fragment, .round = round_, .mean = executor().contribute_round(fragment)};
       update.own_weight = update.total_weight = update.newest_weight = 100;
+      update.is_closing = is_closing;
       digests.push_back(executor().apply_round(update));
     }
     return digests;
@@ -209,6 +210,26 @@ TEST(OuterState, ARestartDropsTheLocalProgressAndWhatWasContributed) {
     for (const auto& [name, values] : part(alone, "")) EXPECT_EQ(alone.state().at("outer." + name), values);
     const TensorBlob fresh = alone.executor().contribute_round(0);
     EXPECT_EQ(std::count(fresh.as<float>(), fresh.as<float>() + fresh.element_count(), 0.0F), fresh.element_count());
+  }
+}
+
+TEST(OuterState, AClosingUpdateLeavesNothingAheadOfWhatIsAgreed) {
+  for (const auto& [update, variant] : kVariants) {
+    Config config = round_config(update);
+    config.sync.eager_variant = variant;
+    for (const bool is_closing : {true, false}) {
+      Alone alone(config);
+      alone.train(2);
+      alone.sync(is_closing);
+      const bool is_ahead = update == OuterUpdate::kEager && !is_closing;  // the control: only eager updates go ahead
+      EXPECT_EQ(part(alone, "") != part(alone, "outer."), is_ahead);
+      const TensorBlob fresh = alone.executor().contribute_round(0);
+      EXPECT_EQ(std::count(fresh.as<float>(), fresh.as<float>() + fresh.element_count(), 0.0F), fresh.element_count());
+      if (!is_closing || update != OuterUpdate::kEager) continue;
+      for (const auto& [name, values] : part(alone, "outer.contribution.")) {
+        EXPECT_EQ(values, std::vector<float>(values.size())) << name;
+      }
+    }
   }
 }
 

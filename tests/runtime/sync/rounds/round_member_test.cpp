@@ -64,7 +64,8 @@ TEST(RoundMember, ContributesFirstAndWeighsWhatItTrainedOn) {
   const auto answers = bench.member.contributed(values_of({1, 2}));
   ASSERT_EQ(answers.manifests.size(), 1U);
   EXPECT_EQ(answers.manifests[0].share_tokens, 30U);
-  EXPECT_TRUE(bench.member.updates(1).empty());  // not agreed
+  EXPECT_FALSE(bench.member.is_ready());  // not agreed
+  EXPECT_TRUE(bench.member.updates(1).empty());
 }
 
 TEST(RoundMember, UpdatesWhenTheEntryComesAndLeavesTheBoundary) {
@@ -122,6 +123,77 @@ TEST(RoundMember, AContributionThatIsNotFiniteWeighsNothingAndSpoilsNothing) {
     EXPECT_EQ(bench.member.follow(entry_of(1, sum.reduced[0].digest)), std::nullopt);
     EXPECT_EQ(bench.member.updates(1).at(0).mean.as<float>()[1], 0.0F);
   }
+}
+
+// After step 2, whose round is due later.
+TEST(RoundMember, ALastStepMakesTheRoundInFlightDue) {
+  for (const bool is_last : {true, false}) {
+    Bench bench(diloco(2, 1, 1));
+    if (is_last) bench.member.close();
+    const std::uint64_t digest = bench.agree({1, 2});
+    EXPECT_EQ(bench.member.is_at_boundary(), is_last);
+    EXPECT_FALSE(bench.member.is_ready());
+    EXPECT_EQ(bench.member.follow(entry_of(1, digest)), std::nullopt);
+    ASSERT_EQ(bench.member.is_ready(), is_last);
+    if (!is_last) continue;
+    const auto updates = bench.member.updates(1);
+    ASSERT_EQ(updates.size(), 1U);
+    EXPECT_TRUE(updates[0].is_closing);
+    bench.member.updated();
+    bench.member.reach(3);  // where it was due: a run that goes on has it already
+    EXPECT_TRUE(bench.member.is_ready());
+    EXPECT_TRUE(bench.member.updates(1).empty());
+  }
+}
+
+TEST(RoundMember, AfterAnEndAnEagerRoundHasNoStalePartAgain) {
+  Bench bench(diloco(2, 1, 0, OuterUpdate::kEager));
+  bench.member.close();
+  const std::uint64_t digest = bench.agree({1, 2});
+  EXPECT_EQ(bench.member.follow(entry_of(1, digest)), std::nullopt);
+  const auto updates = bench.member.updates(1);
+  ASSERT_EQ(updates.size(), 2U);  // ahead of round 1, as at every first boundary; then round 1
+  EXPECT_FALSE(updates[0].is_closing);
+  EXPECT_TRUE(updates[1].is_closing && updates[1].mean.has_value());
+  bench.member.updated();
+  bench.member.trained(40);
+  bench.member.reach(3);
+  bench.member.reach(4);
+  (void)bench.member.contributed(values_of({3, 3}));
+  ASSERT_TRUE(bench.member.is_ready());
+  const auto ahead = bench.member.updates(2);
+  ASSERT_EQ(ahead.size(), 1U);
+  EXPECT_FALSE(ahead[0].mean.has_value());
+  EXPECT_EQ(ahead[0].newest_weight, 40);
+  EXPECT_EQ(ahead[0].own_weight, 0);
+}
+
+// A run that began again from a checkpoint with a round in flight: nobody here took part in it.
+TEST(RoundMember, ADelayedRoundOfNobodysTokensLeavesTheNextOneItsOwnStart) {
+  RoundMember member({RunId{9}, {}, kStage, kSelf, diloco(2, 1, 0, OuterUpdate::kDelayed)});
+  member.start_at(2);
+  (void)member.hear(Prepare{order_of(1), {}});
+  (void)member.contributed(values_of({5, 5}));
+  const auto sum = member.hear(Reduce{order_of(1), {kSelf}, 0});
+  ASSERT_EQ(sum.reduced.size(), 1U);
+  EXPECT_EQ(member.follow(entry_of(1, sum.reduced[0].digest)), std::nullopt);
+  member.trained(10);
+  member.reach(3);
+  member.reach(4);
+  (void)member.contributed(values_of({1, 1}));
+  const auto updates = member.updates(1);
+  ASSERT_EQ(updates.size(), 1U);
+  EXPECT_FALSE(updates[0].mean.has_value());
+}
+
+TEST(RoundMember, WhatTheJournalSaysIsOverIsNotWaitedFor) {
+  RoundMember member({RunId{9}, {}, kStage, kSelf, diloco(2, 1, 1)});
+  member.pass_over({0, 1});
+  member.start_at(2);
+  EXPECT_TRUE(member.hear(Prepare{order_of(1), {}}).manifests.empty());
+  EXPECT_EQ(member.stale_orders(), 1U);
+  member.reach(3);
+  EXPECT_TRUE(member.is_ready());
 }
 
 TEST(RoundMember, AnOrderThatIsInNoPlanIsTurnedAway) {
