@@ -212,6 +212,7 @@ MetricsSettings metrics_settings(const RunDirectory& run, const Parts& parts, co
   MetricsSettings settings;
   settings.core.sequences_per_step = static_cast<std::uint32_t>(parts.config.batch.sequences);
   settings.core.tokens_per_step = planned_tokens(parts.config);
+  settings.core.has_rounds = parts.config.sync.mode == SyncMode::kDiloco;
   settings.path = run.metrics();
   settings.live_after = parts.journal->last_position();
   settings.router = router;

@@ -24,6 +24,11 @@ std::uint64_t count_targets(const TensorBlob& targets) {
       std::count_if(begin, begin + targets.element_count(), [](std::int32_t target) { return target >= 0; }));
 }
 
+// A tensor over memory that outlives it.
+at::Tensor over(std::span<float> values, const FlatTensor& tensor) {
+  return at::from_blob(values.data(), tensor.spec.shape, at::TensorOptions().dtype(at::kFloat));
+}
+
 }  // namespace
 
 CpuStageExecutor::CpuStageExecutor(const Config& config, StagePlan plan)
@@ -32,15 +37,17 @@ CpuStageExecutor::CpuStageExecutor(const Config& config, StagePlan plan)
       layout_(plan_.tensors),
       state_(layout_, config),
       sums_(layout_, config.sync.reduction, planned_tokens(config)) {
-  WeightMap by_name;
+  WeightMap trained;
+  WeightMap agreed;
   for (const FlatTensor& tensor : layout_.tensors) {
-    at::Tensor weights =
-        at::from_blob(state_.weights_of(tensor).data(), tensor.spec.shape, at::TensorOptions().dtype(at::kFloat));
+    at::Tensor weights = over(state_.weights_of(tensor), tensor);
     weights.set_requires_grad(true);
     weights_.push_back(weights);
-    by_name[tensor.spec.name] = weights;
+    trained[tensor.spec.name] = weights;
+    agreed[tensor.spec.name] = over(state_.agreed_of(tensor), tensor);
   }
-  model_ = std::make_unique<Transformer>(config_.model, plan_, by_name);
+  model_ = std::make_unique<Transformer>(config_.model, plan_, trained);
+  agreed_model_ = std::make_unique<Transformer>(config_.model, plan_, agreed);
 }
 
 TensorBlob CpuStageExecutor::forward(const MicrobatchWork& work) {
@@ -87,7 +94,7 @@ BackwardResult CpuStageExecutor::forward_backward(const MicrobatchWork& work) {
 EvaluateResult CpuStageExecutor::evaluate(const MicrobatchWork& work) {
   use_threads();
   const at::NoGradGuard no_graph;
-  const at::Tensor output = run(work, take_input(work, false), 0);
+  const at::Tensor output = agreed_model_->forward(take_input(work, false), Dropout{});
   EvaluateResult result;
   result.token_count = count_targets(work.targets);
   if (plan_.has_head) {

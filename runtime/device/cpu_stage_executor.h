@@ -73,6 +73,7 @@ class CpuStageExecutor final : public StageExecutor {
   GradientSums sums_;
   std::vector<at::Tensor> weights_;  // in the order of the layout
   std::unique_ptr<Transformer> model_;
+  std::unique_ptr<Transformer> agreed_model_;  // of what all replicas hold alike: evaluated, never trained
   std::map<MicrobatchId, Kept> kept_;
 };
 

@@ -52,6 +52,8 @@ class OuterState {
   [[nodiscard]] std::uint64_t digest(std::uint32_t fragment) const;
   // Of all fragments: what the members of a stage agree on.
   [[nodiscard]] std::uint64_t digest() const;
+  // G, where it lies for as long as this does.
+  [[nodiscard]] std::span<float> agreed_of(const FlatTensor& tensor) { return outer_.of(tensor); }
   [[nodiscard]] const Fragment& fragment(std::uint32_t index) const { return fragments_.at(index); }
 
   // What an image holds of this, under "outer.<name>" (G), "outer.momentum.<name>" (B) and further names.

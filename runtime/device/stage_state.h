@@ -37,6 +37,11 @@ class StageState {
 
   [[nodiscard]] std::span<float> weights_of(const FlatTensor& tensor) { return weights_.of(tensor); }
 
+  // What all replicas of the stage agree on: with rounds the outer parameters, otherwise the weights.
+  [[nodiscard]] std::span<float> agreed_of(const FlatTensor& tensor) {
+    return outer_ ? outer_->agreed_of(tensor) : weights_.of(tensor);
+  }
+
   // sync.mode = diloco only (CHECKed): what the executor's methods of these names say.
   [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment);
   [[nodiscard]] TensorBlob last_contribution(std::uint32_t fragment) const;

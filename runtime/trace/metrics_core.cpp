@@ -279,6 +279,7 @@ std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
   if (last == WrittenEvaluation{result.branch, result.step}) return {};  // made again after a restart
   EvalRecord record;
   record.step = result.step;
+  record.is_of_agreed = config_.has_rounds;
   record.val_loss = result.token_count == 0 ? 0 : result.loss_sum / static_cast<double>(result.token_count);
   if (result.target_bytes > 0) {
     record.bits_per_byte = bits_per_byte(record.val_loss, result.token_count, result.target_bytes);

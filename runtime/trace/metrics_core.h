@@ -27,6 +27,7 @@ namespace shoal {
 struct MetricsConfig {
   std::uint32_t sequences_per_step = 0;
   std::uint64_t tokens_per_step = 0;  // planned: what a step that the journal lacks counts (one process trained it)
+  bool has_rounds = false;            // sync.mode = diloco: what is evaluated is what was agreed last
 };
 
 // The last step record that is in metrics.jsonl.

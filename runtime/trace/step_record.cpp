@@ -54,12 +54,13 @@ std::string to_json_line(const StepRecord& record) {
 }
 
 std::string to_json_line(const EvalRecord& record) {
-  return Json{{"event", "eval"},
-              {"step", record.step},
-              {"val_loss", number(record.val_loss)},
-              {"perplexity", number(std::exp(record.val_loss))},
-              {"bits_per_byte", number(record.bits_per_byte)}}
-      .dump();
+  Json json{{"event", "eval"},
+            {"step", record.step},
+            {"val_loss", number(record.val_loss)},
+            {"perplexity", number(std::exp(record.val_loss))},
+            {"bits_per_byte", number(record.bits_per_byte)}};
+  if (record.is_of_agreed) json["weights"] = "agreed";
+  return json.dump();
 }
 
 std::string to_json_line(const FinalRecord& record) {

@@ -36,6 +36,7 @@ struct EvalRecord {
   std::uint64_t step = 0;  // steps applied
   double val_loss = 0;     // nats per token
   double bits_per_byte = 0;
+  bool is_of_agreed = false;  // of the parameters agreed at the last rounds, not of a step's
 };
 
 // A membership change, or another entry of the journal that is no commit.

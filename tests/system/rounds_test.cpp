@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "runtime/storage/journal.h"
@@ -91,6 +92,39 @@ TEST(Rounds, WhoIsKilledComesBackFromTheOuterStateAndNoTokenIsUnaccountedFor) {
   EXPECT_GT(lost_tokens(rounds, StageId{0}) + lost_tokens(rounds, StageId{1}), 0U);
   EXPECT_EQ(rounds.back().shares.size(), 2U) << "whole again at the end";
 }
+
+// What `shoal eval` prints after this word.
+double number_of(const std::string& printed, const std::string& word) {
+  const auto at = printed.find(word + " ");
+  EXPECT_NE(at, std::string::npos) << printed;
+  return at == std::string::npos ? 0 : std::stod(printed.substr(at + word.size() + 1));
+}
+
+class Ending : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(Ending, IsTheModelOfEveryRoundAndIsWhatWasEvaluatedAndSaved) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", diloco_run(15, GetParam()), {"--steps", "10"})), 0);
+  EXPECT_EQ(rounds_of(scene, "run").size(), 4U) << "two of each stage, the last one at the end";
+  ASSERT_EQ(scene.run_to_end({"train", "--resume", scene.run().string()}), 0);
+  const auto rounds = rounds_of(scene, "run");
+  EXPECT_EQ(rounds.size(), 6U);
+  for (const CommitRound& round : rounds) EXPECT_EQ(round.tokens_lost, 0U) << round.round.number;
+  const auto records = scene.records();
+  ASSERT_EQ(records.evaluations.size(), 2U);
+  EXPECT_NE(records.steps.size(), 0U);
+  for (const EvalLine& line : records.evaluations) {
+    Program& eval = scene.start({"eval", scene.run().string(), "--step", std::to_string(line.step)});
+    ASSERT_EQ(eval.wait(kRunLimit), 0);
+    EXPECT_NEAR(number_of(eval.out(), "loss"), line.val_loss, 1e-5) << line.step;
+  }
+  EXPECT_GT(std::abs(records.evaluations[0].val_loss - records.evaluations[1].val_loss), 1e-3) << "the control";
+}
+
+INSTANTIATE_TEST_SUITE_P(Rounds, Ending,
+                         testing::Values(std::vector<std::string>{}, std::vector<std::string>{"sync.overlap=2"},
+                                         std::vector<std::string>{"sync.outer_update=delayed"},
+                                         std::vector<std::string>{"sync.outer_update=eager"}));
 
 // Every way to synchronise ends well and learns: the last loss is below the first.
 class EveryWay : public testing::TestWithParam<std::vector<std::string>> {};

@@ -27,7 +27,6 @@ Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run) {
   const auto image = run.checkpoint.image_of((*executor)->tensor_names());
   if (!image) return image.failure();
   if (Status loaded = (*executor)->load_state(*image); !loaded) return loaded.failure();
-  if (run.config.sync.mode == SyncMode::kDiloco) (*executor)->restart_from_outer();  // the model is what was agreed
   return executor;
 }
 

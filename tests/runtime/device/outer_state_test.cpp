@@ -213,6 +213,31 @@ TEST(OuterState, ARestartDropsTheLocalProgressAndWhatWasContributed) {
   }
 }
 
+TEST(OuterState, WhatIsEvaluatedIsWhatAllAgreeOn) {
+  for (const auto& [update, variant] : kVariants) {
+    Config config = round_config(update);
+    config.sync.eager_variant = variant;
+    Alone alone(config);
+    const MicrobatchWork work = random_work(config, 9, 1);
+    const auto loss = [&] { return alone.executor().evaluate(work).loss_sum; };
+    alone.train(2);
+    alone.sync();
+    const auto state = alone.state();
+    const double agreed = loss();
+    EXPECT_EQ(alone.state(), state) << "an evaluation changes nothing";
+    alone.train(2);
+    EXPECT_EQ(loss(), agreed) << "own steps are not agreed";
+    Alone other(config);
+    ASSERT_TRUE(other.executor().load_state(alone.executor().state_image()).ok());
+    EXPECT_EQ(other.executor().evaluate(work).loss_sum, agreed);
+    (void)alone.executor().restart_from_outer();
+    EXPECT_EQ(loss(), agreed);
+    alone.train(1);
+    alone.sync();
+    EXPECT_NE(loss(), agreed) << "the control: a round moves it";
+  }
+}
+
 TEST(OuterState, AClosingUpdateLeavesNothingAheadOfWhatIsAgreed) {
   for (const auto& [update, variant] : kVariants) {
     Config config = round_config(update);

@@ -71,6 +71,10 @@ TEST(EvalRecord, HasTheKeysOfTheInterface) {
   EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(2.0), 1e-12);
 }
 
+TEST(EvalRecord, SaysWhenItIsOfWhatWasAgreedAndNotOfAStepsWeights) {
+  EXPECT_EQ(Json::parse(to_json_line(EvalRecord{100, 2, 2.5, true})).at("weights"), "agreed");
+}
+
 TEST(FinalRecord, HasTheKeysOfTheInterface) {
   FinalRecord record;
   record.steps = 600;
