@@ -46,6 +46,21 @@ TEST(Rounds, AnUndisturbedRunAgreesOnEveryRound) {
   });
 }
 
+TEST(Rounds, TheBytesOfARoundAreOfTheStepItFollows) {
+  for_each_seed(kSeeds / 10, [](std::uint64_t seed) {
+    SwarmShape shape = shape_of(2, 2, 0);
+    shape.steps = 6;
+    shape.sync.mode = SyncMode::kDiloco;
+    shape.sync.H = 3;
+    SimulatedSwarm swarm(shape, seed);
+    swarm.run();
+    ASSERT_EQ(swarm.record().lines.size(), 6U);
+    for (const StepRecord& line : swarm.record().lines) {
+      EXPECT_EQ(line.bytes.reduce > 0, (line.step + 1) % 3 == 0) << "step " << line.step;
+    }
+  });
+}
+
 TEST(Rounds, FaultsAtAnyMomentHarmNone) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
     Chance chance(seed, kSalt);

@@ -155,7 +155,8 @@ class ReplicaCore {
   void follow(const FinishRun&) {}     // the supervisor ends processes; there is nothing to do until it does
   void follow(const Quarantine& entry);
   void fetch_journal();
-  void report(std::uint64_t state_digest);
+  [[nodiscard]] ReplicaReport report_of_step();
+  void send_report();
   void start_next_step();
   void take_waiting_order();
   void finish(Applied result);
@@ -206,6 +207,7 @@ class ReplicaCore {
   HeldParts held_parts_{kHeldPartsMax};
   std::optional<Reduced> reduced_;  // what was sent, for its repeats
   std::optional<Commit> applying_;
+  ReplicaReport report_;  // of the step that was applied, until its boundary is behind
   bool is_running_ = false;
   Instant job_started_;
   double transfer_ms_ = 0;

@@ -93,7 +93,7 @@ void ReplicaCore::follow(const Commit& entry) {
 
 void ReplicaCore::finish(Applied result) {
   state_digest_ = result.state_digest;
-  report(result.state_digest);
+  report_ = report_of_step();
   if (!rounds_) return finish_step();
   phase_ = Phase::kReduced;  // also of a skipped step: what the next one is made of comes after the boundary
   rounds_->trained(own_tokens());
@@ -102,6 +102,7 @@ void ReplicaCore::finish(Applied result) {
 }
 
 void ReplicaCore::finish_step() {
+  send_report();
   ++version_;
   setup_.optimizer_step = applying_->optimizer_step;
   setup_.tokens_total += applying_->token_count;
@@ -122,12 +123,19 @@ void ReplicaCore::finish_step() {
   start_next_step();
 }
 
-void ReplicaCore::report(std::uint64_t state_digest) {
-  ReplicaReport report{setup_.branch, StepId{version_}, setup_.stage, setup_.self, {}, {}, 0, 0, state_digest, {}};
+// Its times end with the apply, as those of the next step begin there.
+ReplicaReport ReplicaCore::report_of_step() {
+  ReplicaReport report{setup_.branch, StepId{version_}, setup_.stage, setup_.self, {}, {}, 0, 0, 0, {}};
   report.time = time_.take(now_);
   report.microbatches = static_cast<std::uint32_t>(ledger_.accumulated_count());
   report.retried = static_cast<std::uint32_t>(repeated_this_step_);
-  send(to_metrics(), report);
+  return report;
+}
+
+// After the boundary: the bytes of its rounds belong to the step before it, and the digest is what all agree on then.
+void ReplicaCore::send_report() {
+  report_.state_digest = state_digest_;
+  send(to_metrics(), std::move(report_));
 }
 
 void ReplicaCore::finish(Imaged result) {
