@@ -107,9 +107,14 @@ std::uint64_t OuterState::apply(const RoundUpdate& update, FlatBuffer<float>& we
   CHECK(!has_mean || (update.mean.dtype == DType::kFloat32 &&
                       update.mean.element_count() == static_cast<std::int64_t>(carried.element_count)),
         "a mean of the fragment's type and size");
+  CHECK(!update.own.has_value() || (sync_.outer_update == OuterUpdate::kEager &&
+                                    update.own.element_count() == static_cast<std::int64_t>(carried.element_count)),
+        "an eager delta of the fragment's size");
   digests_[update.fragment].reset();
   std::span<const float> rest;
+  std::span<const float> own;
   if (has_mean) rest = {update.mean.as<float>(), carried.element_count};
+  if (update.own.has_value()) own = {update.own.as<float>(), carried.element_count};
   for (const std::size_t index : carried.tensors) {
     const FlatTensor& tensor = layout_.tensors[index];
     std::span<const float> mean;
@@ -117,6 +122,10 @@ std::uint64_t OuterState::apply(const RoundUpdate& update, FlatBuffer<float>& we
       mean = rest.first(tensor.count);
       rest = rest.subspan(tensor.count);
       step(update.round, {outer_.of(tensor), momentum_.of(tensor), mean});
+    }
+    if (!own.empty()) {
+      copy(own.first(tensor.count), contribution_.of(tensor));
+      own = own.subspan(tensor.count);
     }
     if (sync_.outer_update == OuterUpdate::kEager) {
       if (update.is_closing) {

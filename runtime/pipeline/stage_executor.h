@@ -55,6 +55,7 @@ struct RoundUpdate {
   std::uint32_t fragment = 0;
   std::uint64_t round = 0;   // that is due, from 1; 0: there is none yet (first boundary of `delayed` and `eager`)
   TensorBlob mean;           // float32 [n], sum(weight * delta) / sum(weight); none: there is nothing to take over
+  TensorBlob own = {};       // eager: this replica's delta as that mean holds it, where encoding changed it; else none
   double own_weight = 0;     // of this replica's delta in that mean; 0: it was not merged
   double total_weight = 0;   // of the mean; without one, of the others' contributions just taken, which count as zeros
   double newest_weight = 0;  // of the contribution taken last (`eager`); 0: it has none

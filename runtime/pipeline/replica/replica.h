@@ -172,7 +172,6 @@ class ReplicaCore {
   void pursue_rounds();
   void adopt_own(TensorBlob values);
   [[nodiscard]] std::uint64_t own_tokens() const;
-  [[nodiscard]] std::size_t stage_size() const;
   [[nodiscard]] std::optional<UpdateOrder> own_update(const Commit& entry) const;
   void finish(RoundContributed result);
   void finish(RoundApplied result);

@@ -96,7 +96,7 @@ void ReplicaCore::finish(Applied result) {
   report_ = report_of_step();
   if (!rounds_) return finish_step();
   phase_ = Phase::kReduced;  // also of a skipped step: what the next one is made of comes after the boundary
-  rounds_->trained(own_tokens());
+  rounds_->trained(own_tokens(), applying_->token_count);
   rounds_->reach(version_ + 1);
   if (applying_->is_last) rounds_->close();
 }

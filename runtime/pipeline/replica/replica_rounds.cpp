@@ -59,7 +59,7 @@ void ReplicaCore::pursue_rounds() {
   if (!applying_) return;
   if (rounds_->is_at_boundary()) {
     if (!rounds_->is_ready()) return;
-    auto updates = rounds_->updates(stage_size());
+    auto updates = rounds_->updates();
     if (!updates.empty()) return run(ApplyRoundJob{std::move(updates)}, Activity::kApply);
     rounds_->updated();
   }
@@ -78,11 +78,6 @@ void ReplicaCore::finish(RestartedFromOuter result) {
   state_digest_ = result.state_digest;
   copy_->loaded(version_, now_);
   pursue_copy();
-}
-
-std::size_t ReplicaCore::stage_size() const {
-  const auto is_peer = [this](const auto& member) { return member.second == setup_.stage.value; };
-  return static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), is_peer));
 }
 
 std::uint64_t ReplicaCore::own_tokens() const {

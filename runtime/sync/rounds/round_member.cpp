@@ -46,8 +46,11 @@ void RoundMember::start_at(std::uint64_t version) {
   to_update_.clear();
 }
 
-void RoundMember::trained(std::uint64_t tokens) {
-  for (std::uint32_t fragment = 0; fragment < schedule_.fragment_count(); ++fragment) tokens_since_[fragment] += tokens;
+void RoundMember::trained(std::uint64_t tokens, std::uint64_t tokens_of_stage) {
+  for (std::uint32_t fragment = 0; fragment < schedule_.fragment_count(); ++fragment) {
+    tokens_since_[fragment].own += tokens;
+    tokens_since_[fragment].others += tokens_of_stage - std::min(tokens, tokens_of_stage);
+  }
 }
 
 void RoundMember::reach(std::uint64_t version) {
@@ -80,9 +83,9 @@ RoundAnswers RoundMember::contributed(TensorBlob values) {
   Round& round = rounds_[id];
   round.values = std::move(values);
   if (!round.has_joined_since) {
-    const std::uint64_t trained = std::exchange(tokens_since_[id.fragment], 0);
-    round.tokens = is_carriable(*round.values) ? trained : 0;
-    newest_tokens_[id.fragment] = round.tokens;
+    Tokens& newest = newest_tokens_[id.fragment] = std::exchange(tokens_since_[id.fragment], {});
+    if (!is_carriable(*round.values)) newest.own = 0;
+    round.tokens = newest.own;
   }
   RoundAnswers answers;
   if (round.order) answers.manifests.push_back(manifest_of(round));
@@ -100,11 +103,11 @@ bool RoundMember::is_ready() const {
 
 // Without a mean (none yet, one that was applied at the end of an earlier part of the run, or one of nobody's tokens)
 // only what goes ahead of its mean, or behind it, moves.
-std::vector<RoundUpdate> RoundMember::updates(std::size_t members) const {
+std::vector<RoundUpdate> RoundMember::updates() const {
   std::vector<RoundUpdate> made;
   if (!is_ready()) return made;
   for (const RoundId& id : to_update_) {
-    RoundUpdate update = update_of(id, members);
+    RoundUpdate update = update_of(id);
     const bool moves = update.mean.has_value() || setup_.sync.outer_update != OuterUpdate::kWait;
     if (moves) made.push_back(std::move(update));
   }
@@ -119,21 +122,23 @@ void RoundMember::updated() {
   is_at_boundary_ = false;
 }
 
-RoundUpdate RoundMember::update_of(const RoundId& id, std::size_t members) const {
-  const auto newest = newest_tokens_.find(id.fragment);
+RoundUpdate RoundMember::update_of(const RoundId& id) const {
+  const auto known = newest_tokens_.find(id.fragment);
+  const Tokens newest = known == newest_tokens_.end() ? Tokens{} : known->second;
   RoundUpdate update;
   update.fragment = id.fragment;
   update.round = id.number;
   update.is_closing = id.number != 0 && schedule_.due_version(id) > version_;
-  update.newest_weight = newest == newest_tokens_.end() ? 0 : static_cast<double>(newest->second);
+  update.newest_weight = static_cast<double>(newest.own);
   const auto found = rounds_.find(id);
   const bool has_mean = found != rounds_.end() && found->second.is_agreed && found->second.total_tokens > 0;
   if (!has_mean) {
-    update.total_weight = update.newest_weight * (static_cast<double>(members) - 1);
+    update.total_weight = static_cast<double>(newest.others);
     return update;
   }
   const Round& round = found->second;
   update.mean = round.sum->sum();
+  update.own = round.merged;
   update.total_weight = static_cast<double>(round.total_tokens);
   update.own_weight = static_cast<double>(round.tokens);
   return update;
@@ -202,7 +207,7 @@ RoundAnswers RoundMember::hear(const Reduce& order) {
   round.total_tokens = order.token_count;
   ReductionSetup setup{order.order, order.members, setup_.self, setup_.bucket_bytes};
   setup.wire = setup_.sync.wire;
-  setup.error_feedback = setup_.sync.error_feedback;
+  setup.error_feedback = setup_.sync.error_feedback || is_eager();
   round.sum =
       std::move(make_reduction(setup_.sync.backend, std::move(setup), weighed(order.order.round, round)).value());
   append(answers.parts, round.sum->begin());
@@ -226,12 +231,15 @@ RoundAnswers RoundMember::hear(const Part& part) {
   return answers;
 }
 
+float RoundMember::share_of(const Round& round) const {
+  if (round.total_tokens == 0) return 0;
+  return static_cast<float>(static_cast<double>(round.tokens) / static_cast<double>(round.total_tokens));
+}
+
 // share * values: the shares of a sum's members add up to 1, so that the sum is the mean.
 TensorBlob RoundMember::weighed(const RoundId& id, const Round& round) const {
   const TensorBlob& values = *round.values;
-  const double exact =
-      round.total_tokens == 0 ? 0 : static_cast<double>(round.tokens) / static_cast<double>(round.total_tokens);
-  const auto share = static_cast<float>(exact);
+  const float share = share_of(round);
   auto bytes = std::make_shared<AlignedBuffer>(values.byte_count());
   const auto* from = values.as<float>();
   auto* to = reinterpret_cast<float*>(bytes->data());
@@ -239,6 +247,19 @@ TensorBlob RoundMember::weighed(const RoundId& id, const Round& round) const {
   for (std::size_t i = 0; i < count; ++i) to[i] = share == 0.0F ? 0.0F : share * from[i];
   const TensorBlob own{DType::kFloat32, values.shape, std::move(bytes)};
   return share == 0.0F ? own : feedback_.corrected(id.fragment, own);
+}
+
+// What travelled is what was weighed, less what encoding left out. None: the values as they are.
+TensorBlob RoundMember::merged_values(const RoundId& id, const Round& round) const {
+  const TensorBlob left_out = round.sum->residual();
+  const float share = share_of(round);
+  if (!is_eager() || !left_out.has_value() || share == 0.0F) return {};
+  const TensorBlob own = weighed(id, round);
+  auto bytes = std::make_shared<AlignedBuffer>(own.byte_count());
+  auto* to = reinterpret_cast<float*>(bytes->data());
+  const auto count = static_cast<std::size_t>(own.element_count());
+  for (std::size_t i = 0; i < count; ++i) to[i] = (own.as<float>()[i] - left_out.as<float>()[i]) / share;
+  return {DType::kFloat32, own.shape, std::move(bytes)};
 }
 
 void RoundMember::conclude(Round& round, RoundAnswers& answers) const {
@@ -259,9 +280,11 @@ std::optional<std::string> RoundMember::follow(const CommitRound& entry) {
     return compose("the journal commits round ", entry.round.number, " of fragment ", entry.round.fragment,
                    " in epoch ", entry.epoch, ", of which this replica has no mean (P-24)");
   }
-  found->second.is_agreed = true;
-  const bool was_merged = found->second.tokens > 0;  // otherwise nothing of it was encoded
-  if (was_merged) feedback_.keep(entry.round.fragment, found->second.sum->residual());
+  Round& round = found->second;
+  round.is_agreed = true;
+  round.merged = merged_values(entry.round, round);
+  const bool was_merged = round.tokens > 0;  // otherwise nothing of it was encoded
+  if (was_merged && setup_.sync.error_feedback) feedback_.keep(entry.round.fragment, round.sum->residual());
   return std::nullopt;
 }
 

@@ -54,8 +54,8 @@ class RoundMember {
   // The state it holds is that after `version` steps and the rounds due there. Before it serves, and after a new copy.
   void start_at(std::uint64_t version);
 
-  // An own step was trained on so many tokens.
-  void trained(std::uint64_t tokens);
+  // An own step was trained on so many tokens, of so many of the whole stage.
+  void trained(std::uint64_t tokens, std::uint64_t tokens_of_stage);
   // The own step is applied: `version` steps are. Contributions and updates due there come next.
   void reach(std::uint64_t version);
   // It was the last one of the run: what is in flight is due, too.
@@ -66,8 +66,7 @@ class RoundMember {
   // At the boundary, and nothing is waited for: contributions are taken, rounds agreed.
   [[nodiscard]] bool is_ready() const;
   // Then, the updates to make, in order: apply_round(), then updated(). None where no round moves anything.
-  // members: of the stage. A first eager update knows no other weights than the own one, and takes it for everybody's.
-  [[nodiscard]] std::vector<RoundUpdate> updates(std::size_t members) const;
+  [[nodiscard]] std::vector<RoundUpdate> updates() const;
   void updated();
   [[nodiscard]] bool is_at_boundary() const { return is_at_boundary_; }
 
@@ -95,14 +94,23 @@ class RoundMember {
     HeldParts early{kEarlyPartsMax};
     std::optional<Reduced> reduced;
     bool is_agreed = false;         // the journal has it
+    TensorBlob merged;              // eager: the own values as that sum holds them, float32 [n]
     bool has_joined_since = false;  // taken for the mean alone
+  };
+
+  struct Tokens {
+    std::uint64_t own = 0;
+    std::uint64_t others = 0;
   };
 
   [[nodiscard]] Round* find_or_open(const OrderId& order);
   [[nodiscard]] Manifest manifest_of(const Round& round) const;
+  [[nodiscard]] bool is_eager() const { return setup_.sync.outer_update == OuterUpdate::kEager; }
+  [[nodiscard]] float share_of(const Round& round) const;
   [[nodiscard]] TensorBlob weighed(const RoundId& id, const Round& round) const;
+  [[nodiscard]] TensorBlob merged_values(const RoundId& id, const Round& round) const;
   void conclude(Round& round, RoundAnswers& answers) const;
-  [[nodiscard]] RoundUpdate update_of(const RoundId& id, std::size_t members) const;
+  [[nodiscard]] RoundUpdate update_of(const RoundId& id) const;
   [[nodiscard]] bool is_done(const RoundId& id) const;
 
   RoundMemberSetup setup_;
@@ -110,9 +118,9 @@ class RoundMember {
   std::uint64_t version_ = 0;
   std::uint64_t started_at_ = 0;
   bool is_at_boundary_ = false;
-  std::map<std::uint32_t, std::uint64_t> tokens_since_;   // the fragment's last contribution
-  std::map<std::uint32_t, std::uint64_t> newest_done_;    // rounds updated, by fragment
-  std::map<std::uint32_t, std::uint64_t> newest_tokens_;  // of the own contribution taken last
+  std::map<std::uint32_t, Tokens> tokens_since_;        // the fragment's last contribution
+  std::map<std::uint32_t, std::uint64_t> newest_done_;  // rounds updated, by fragment
+  std::map<std::uint32_t, Tokens> newest_tokens_;       // of the contribution taken last
   ErrorFeedback feedback_;
   std::map<RoundId, Round> rounds_;
   std::deque<RoundId> to_contribute_;

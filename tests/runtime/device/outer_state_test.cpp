@@ -238,6 +238,32 @@ TEST(OuterState, WhatIsEvaluatedIsWhatAllAgreeOn) {
   }
 }
 
+TEST(OuterState, AnEagerUpdateTakesTheOwnDeltaOutOfTheMeanAsTheMeanHoldsIt) {
+  Alone exact(round_config(OuterUpdate::kEager));
+  Alone told(round_config(OuterUpdate::kEager));
+  for (Alone* alone : {&exact, &told}) {
+    alone->train(2);
+    RoundUpdate first{.fragment = 0, .round = 0};
+    first.newest_weight = 100;
+    (void)alone->executor().apply_round(first);
+    alone->train(1);
+  }
+  // The mean is this worker's delta alone, as 3 where it was something else: nothing of it is the others'.
+  const TensorBlob delta = exact.executor().contribute_round(0);
+  auto bytes = std::make_shared<AlignedBuffer>(delta.byte_count());
+  std::fill_n(reinterpret_cast<float*>(bytes->data()), delta.element_count(), 3.0F);
+  RoundUpdate second{.fragment = 0, .round = 1, .mean = {DType::kFloat32, delta.shape, bytes}};
+  second.own_weight = second.total_weight = second.newest_weight = 100;
+  (void)exact.executor().apply_round(second);
+  second.own = second.mean;
+  (void)told.executor().apply_round(second);
+  EXPECT_EQ(part(exact, "outer.momentum."), part(told, "outer.momentum.")) << "what is agreed is the same";
+  EXPECT_NE(part(exact, "outer.start."), part(told, "outer.start.")) << "what goes ahead is not";
+  for (const auto& [name, values] : part(told, "outer.contribution.")) {
+    EXPECT_EQ(values, part(exact, "outer.contribution.").at(name)) << "the newest delta is kept either way";
+  }
+}
+
 TEST(OuterState, AClosingUpdateLeavesNothingAheadOfWhatIsAgreed) {
   for (const auto& [update, variant] : kVariants) {
     Config config = round_config(update);

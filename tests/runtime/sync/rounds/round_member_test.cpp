@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <random>
 
 namespace shoal {
 namespace {
@@ -33,9 +35,9 @@ class Bench {
  public:
   explicit Bench(SyncConfig sync = diloco(2)) : member({RunId{9}, {}, kStage, kSelf, sync}) {
     member.start_at(0);
-    member.trained(10);
+    member.trained(10, 40);
     member.reach(1);
-    member.trained(20);
+    member.trained(20, 80);
     member.reach(2);
   }
   // The mean of this member alone.
@@ -65,7 +67,7 @@ TEST(RoundMember, ContributesFirstAndWeighsWhatItTrainedOn) {
   ASSERT_EQ(answers.manifests.size(), 1U);
   EXPECT_EQ(answers.manifests[0].share_tokens, 30U);
   EXPECT_FALSE(bench.member.is_ready());  // not agreed
-  EXPECT_TRUE(bench.member.updates(1).empty());
+  EXPECT_TRUE(bench.member.updates().empty());
 }
 
 TEST(RoundMember, UpdatesWhenTheEntryComesAndLeavesTheBoundary) {
@@ -73,7 +75,7 @@ TEST(RoundMember, UpdatesWhenTheEntryComesAndLeavesTheBoundary) {
   const std::uint64_t digest = bench.agree({1, 2});
   EXPECT_TRUE(bench.member.is_at_boundary());
   EXPECT_EQ(bench.member.follow(entry_of(1, digest)), std::nullopt);
-  const auto updates = bench.member.updates(1);
+  const auto updates = bench.member.updates();
   ASSERT_EQ(updates.size(), 1U);
   EXPECT_EQ(updates[0].mean.as<float>()[1], 2.0F);
   EXPECT_EQ(updates[0].own_weight, 30);
@@ -121,7 +123,7 @@ TEST(RoundMember, AContributionThatIsNotFiniteWeighsNothingAndSpoilsNothing) {
     const auto sum = bench.member.hear(Reduce{order_of(1), {kSelf}, 30});
     ASSERT_EQ(sum.reduced.size(), 1U);
     EXPECT_EQ(bench.member.follow(entry_of(1, sum.reduced[0].digest)), std::nullopt);
-    EXPECT_EQ(bench.member.updates(1).at(0).mean.as<float>()[1], 0.0F);
+    EXPECT_EQ(bench.member.updates().at(0).mean.as<float>()[1], 0.0F);
   }
 }
 
@@ -136,13 +138,13 @@ TEST(RoundMember, ALastStepMakesTheRoundInFlightDue) {
     EXPECT_EQ(bench.member.follow(entry_of(1, digest)), std::nullopt);
     ASSERT_EQ(bench.member.is_ready(), is_last);
     if (!is_last) continue;
-    const auto updates = bench.member.updates(1);
+    const auto updates = bench.member.updates();
     ASSERT_EQ(updates.size(), 1U);
     EXPECT_TRUE(updates[0].is_closing);
     bench.member.updated();
     bench.member.reach(3);  // where it was due: a run that goes on has it already
     EXPECT_TRUE(bench.member.is_ready());
-    EXPECT_TRUE(bench.member.updates(1).empty());
+    EXPECT_TRUE(bench.member.updates().empty());
   }
 }
 
@@ -151,21 +153,22 @@ TEST(RoundMember, AfterAnEndAnEagerRoundHasNoStalePartAgain) {
   bench.member.close();
   const std::uint64_t digest = bench.agree({1, 2});
   EXPECT_EQ(bench.member.follow(entry_of(1, digest)), std::nullopt);
-  const auto updates = bench.member.updates(1);
+  const auto updates = bench.member.updates();
   ASSERT_EQ(updates.size(), 2U);  // ahead of round 1, as at every first boundary; then round 1
   EXPECT_FALSE(updates[0].is_closing);
   EXPECT_TRUE(updates[1].is_closing && updates[1].mean.has_value());
   bench.member.updated();
-  bench.member.trained(40);
+  bench.member.trained(40, 100);
   bench.member.reach(3);
   bench.member.reach(4);
   (void)bench.member.contributed(values_of({3, 3}));
   ASSERT_TRUE(bench.member.is_ready());
-  const auto ahead = bench.member.updates(2);
+  const auto ahead = bench.member.updates();
   ASSERT_EQ(ahead.size(), 1U);
   EXPECT_FALSE(ahead[0].mean.has_value());
   EXPECT_EQ(ahead[0].newest_weight, 40);
   EXPECT_EQ(ahead[0].own_weight, 0);
+  EXPECT_EQ(ahead[0].total_weight, 60);  // the others', whatever each of them has
 }
 
 // A run that began again from a checkpoint with a round in flight: nobody here took part in it.
@@ -177,11 +180,11 @@ TEST(RoundMember, ADelayedRoundOfNobodysTokensLeavesTheNextOneItsOwnStart) {
   const auto sum = member.hear(Reduce{order_of(1), {kSelf}, 0});
   ASSERT_EQ(sum.reduced.size(), 1U);
   EXPECT_EQ(member.follow(entry_of(1, sum.reduced[0].digest)), std::nullopt);
-  member.trained(10);
+  member.trained(10, 40);
   member.reach(3);
   member.reach(4);
   (void)member.contributed(values_of({1, 1}));
-  const auto updates = member.updates(1);
+  const auto updates = member.updates();
   ASSERT_EQ(updates.size(), 1U);
   EXPECT_FALSE(updates[0].mean.has_value());
 }
@@ -194,6 +197,77 @@ TEST(RoundMember, WhatTheJournalSaysIsOverIsNotWaitedFor) {
   EXPECT_EQ(member.stale_orders(), 1U);
   member.reach(3);
   EXPECT_TRUE(member.is_ready());
+}
+
+// Two members through their first eager round and to the boundary at which it is due.
+class EagerPair {
+ public:
+  static constexpr std::size_t kElements = 300;
+
+  explicit EagerPair(SyncBackend backend) {
+    SyncConfig sync = diloco(2, 1, 0, OuterUpdate::kEager);
+    sync.wire = WireFormat::kInt8;
+    sync.backend = backend;
+    for (const auto& [id, tokens] : kTokens) {
+      RoundMember& member = members_.emplace(id, RoundMemberSetup{RunId{9}, {}, kStage, id, sync}).first->second;
+      member.start_at(0);
+      member.trained(tokens, 120);
+      member.reach(1);
+      member.reach(2);
+      std::vector<float> values;
+      for (std::size_t i = 0; i < kElements; ++i) values.push_back(normal_(random_));
+      contributed[id] = values;
+      (void)member.contributed(values_of(values));
+      member.updated();
+      (void)member.hear(Prepare{order_of(1), {}});
+    }
+    std::vector<AddressedPart> wire;
+    const auto take = [&](RoundAnswers answers) {
+      for (AddressedPart& part : answers.parts) wire.push_back(std::move(part));
+      for (const Reduced& reduced : answers.reduced) digest_ = reduced.digest;
+    };
+    for (auto& [id, member] : members_) take(member.hear(Reduce{order_of(1), {kSelf, kPeer}, 120}));
+    for (std::size_t at = 0; at < wire.size(); ++at) {
+      const AddressedPart part = wire[at];
+      take(members_.at(part.receiver).hear(part.part));
+    }
+    for (auto& [id, member] : members_) {
+      EXPECT_EQ(member.follow(entry_of(1, digest_)), std::nullopt);
+      member.reach(3);
+      member.reach(4);
+      (void)member.contributed(values_of(std::vector<float>(kElements)));
+    }
+  }
+  [[nodiscard]] RoundUpdate update(Incarnation id) const { return members_.at(id).updates().at(0); }
+
+  static constexpr Incarnation kPeer{12};
+  std::map<Incarnation, std::vector<float>> contributed;
+
+ private:
+  const std::map<Incarnation, std::uint64_t> kTokens = {{kSelf, 30}, {kPeer, 90}};
+  std::mt19937 random_{7};
+  std::normal_distribution<float> normal_{0, 1};
+  std::map<Incarnation, RoundMember> members_;
+  std::uint64_t digest_ = 0;
+};
+
+TEST(RoundMember, AnEagerUpdateKnowsTheOwnDeltaAsTheMeanHoldsIt) {
+  for (const SyncBackend backend : {SyncBackend::kRing, SyncBackend::kOwner}) {
+    const EagerPair pair(backend);
+    const RoundUpdate self = pair.update(kSelf);
+    const RoundUpdate peer = pair.update(EagerPair::kPeer);
+    ASSERT_TRUE(self.own.has_value() && peer.own.has_value());
+    float worst = 0;
+    float worst_of_exact = 0;
+    for (std::size_t i = 0; i < EagerPair::kElements; ++i) {
+      const float mean = self.mean.as<float>()[i];
+      const float exact = 0.25F * pair.contributed.at(kSelf)[i] + 0.75F * pair.contributed.at(EagerPair::kPeer)[i];
+      worst = std::max(worst, std::abs(0.25F * self.own.as<float>()[i] + 0.75F * peer.own.as<float>()[i] - mean));
+      worst_of_exact = std::max(worst_of_exact, std::abs(exact - mean));
+    }
+    EXPECT_LT(worst, 1e-5F);
+    EXPECT_GT(worst_of_exact, 1e-3F) << "the control: what was contributed is not what travelled";
+  }
 }
 
 TEST(RoundMember, AnOrderThatIsInNoPlanIsTurnedAway) {
@@ -219,7 +293,7 @@ TEST(RoundMember, AnEarlyPartWaitsForItsReduce) {
   const auto answers = bench.member.hear(Reduce{order_of(1), {kPeer, kSelf}, 120});
   ASSERT_EQ(answers.reduced.size(), 1U);
   ASSERT_EQ(bench.member.follow(entry_of(1, answers.reduced[0].digest)), std::nullopt);
-  EXPECT_EQ(bench.member.updates(2).at(0).mean.as<float>()[0], 7.0F);  // 30/120 of 4, and 6
+  EXPECT_EQ(bench.member.updates().at(0).mean.as<float>()[0], 7.0F);  // 30/120 of 4, and 6
 }
 
 }  // namespace

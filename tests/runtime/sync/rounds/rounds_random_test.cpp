@@ -228,7 +228,7 @@ class World {
       EXPECT_FALSE(why.has_value()) << *why;
     }
     if (const auto* step = std::get_if<Commit>(&entry.body); step != nullptr) {
-      member.core->trained(member.tokens[step->step.value]);
+      member.core->trained(member.tokens[step->step.value], step->token_count);
       member.core->reach(step->step.value + 1);
       if (step->is_last) member.core->close();
       member.is_stepping = true;
@@ -245,7 +245,7 @@ class World {
     }
     if (!member.is_stepping) return;
     if (member.core->is_at_boundary() && !member.core->is_ready()) return;
-    for (const RoundUpdate& update : member.core->updates(members_.size())) apply(member, update);
+    for (const RoundUpdate& update : member.core->updates()) apply(member, update);
     if (member.core->is_at_boundary()) member.core->updated();
     member.is_stepping = false;
     ++member.version;
