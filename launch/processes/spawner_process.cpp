@@ -118,6 +118,7 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
     const RoundSchedule schedule(config.sync);
     out.rounds_due = [schedule](std::uint64_t version) { return schedule.due_at(version); };
     out.rounds_in_flight = [schedule](std::uint64_t version) { return schedule.in_flight_after(version); };
+    out.contributed_at = [schedule](const RoundId& round) { return schedule.contribution_version(round); };
   }
   out.config_toml = parts.config_toml;
   out.resume_hint = compose("go on with: shoal train --resume ", options.run_directory);

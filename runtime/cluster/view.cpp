@@ -128,6 +128,7 @@ void View::change(const JournalEntry& entry, const CommitRound& commit) {
   CHECK(commit.round.number > newest.round.number,
         compose("round ", commit.round.number, " where ", newest.round.number, " was the last (S-2)"));
   newest = commit;
+  for (Totals& totals : totals_) totals.is_saved = totals.is_saved || totals.version == commit.step.value;
 }
 
 bool View::has_round(StageId stage, const RoundId& round, std::uint64_t due) const {

@@ -100,7 +100,7 @@ class View {
     std::uint64_t version = 0;  // steps committed
     std::uint64_t optimizer_step = 0;
     std::uint64_t tokens = 0;
-    bool is_saved = false;  // in a checkpoint
+    bool is_saved = false;  // in a checkpoint, or what a round contributed: remembered longer
   };
 
   void begin_branch(Branch branch, std::uint64_t version);

@@ -236,6 +236,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
     const RoundSchedule plan(shape_.sync);
     core.rounds_due = [plan](std::uint64_t version) { return plan.due_at(version); };
     core.rounds_in_flight = [plan](std::uint64_t version) { return plan.in_flight_after(version); };
+    core.contributed_at = [plan](const RoundId& round) { return plan.contribution_version(round); };
   }
   core.config_toml = write_config(config_);
   settings.journal = std::make_shared<CrashingJournal>(journal_, crash_);

@@ -121,10 +121,14 @@ std::vector<std::string> weight_violations(const SimulatedSwarm& swarm) {
 
 namespace {
 
-// Tokens per step of each member of a stage, as the commits of a branch give them.
+// Tokens per step of each member of a stage, as the commits give them that the newest branch stands on.
 class TokenBook {
  public:
-  void begin(std::uint64_t version) { tokens_.clear(), joined_.clear(), start_ = version; }
+  // Steps before it stay counted: what of them is in no round yet is lost.
+  void begin(std::uint64_t version) {
+    for (auto& [key, steps] : tokens_) steps.erase(steps.lower_bound(version), steps.end());
+    joined_.clear();
+  }
   void add(const AddReplica& added) { joined_[added.replica] = added.version; }
   void add(const Commit& commit) {
     for (const StageCommit& stage : commit.stages) {
@@ -148,21 +152,18 @@ class TokenBook {
     for (const auto& [key, steps] : tokens_) sum += key.first == stage ? of(stage, key.second, from, to) : 0;
     return sum;
   }
-  [[nodiscard]] std::uint64_t start() const { return start_; }
   [[nodiscard]] std::uint64_t joined(Incarnation member) const { return joined_.at(member); }
 
  private:
   std::map<std::pair<StageId, Incarnation>, std::map<std::uint64_t, std::uint64_t>> tokens_;
   std::map<Incarnation, std::uint64_t> joined_;
-  std::uint64_t start_ = 0;
 };
 
 void check_round(const CommitRound& round, const TokenBook& book, const RoundSchedule& schedule, const View& view,
                  Violations& found) {
   const std::string where = describe({{}, {}, {}, round}) + ": ";
   const RoundId before{round.round.fragment, round.round.number - 1};
-  const std::uint64_t last = before.number == 0 ? 0 : schedule.contribution_version(before);
-  const std::uint64_t from = std::max(last, book.start());
+  const std::uint64_t from = before.number == 0 ? 0 : schedule.contribution_version(before);
   std::uint64_t merged = 0;
   for (const RoundShare& share : round.shares) {
     merged += share.token_count;

@@ -41,6 +41,7 @@ struct SupervisorConfig {
   // By steps committed: the rounds that are agreed before the next commit, and those that were contributed to and are
   // due later; the end of a run agrees on these, too. Empty: there are no rounds.
   std::function<std::vector<RoundId>(std::uint64_t)> rounds_due, rounds_in_flight;
+  std::function<std::uint64_t(const RoundId&)> contributed_at;  // steps committed at a round's contributions
   std::string config_toml;                              // resolved; sent to every process that joins
   std::string resume_hint;                              // "resume with: shoal train --resume DIR"
   std::optional<Duration> wait_timeout;                 // for the first workers; exit 4 afterwards

@@ -55,14 +55,15 @@ void SupervisorCore::commit_rounds() {
   }
 }
 
+// What the stage was trained on since the fragment's contributions before these, and no share names, is lost: the steps
+// of who died, and after a roll-back those of everybody between those contributions and the checkpoint.
 CommitRound SupervisorCore::round_of(const Prepared& vote) const {
   const OrderId& order = vote.order;
   CommitRound entry{order.stage, order.step, order.round, order.epoch, vote.digest, vote.shares, 0};
-  const auto before = view_.newest_round(order.stage, order.round.fragment);
-  // Contributions from before this branch are of nobody who is here: the round has no tokens.
-  const std::uint64_t since =
-      std::min(order.step.value, std::max(view_.branch_start(), before ? before->step.value : 0));
-  std::uint64_t lost = view_.tokens_after(order.step.value).value_or(0) - view_.tokens_after(since).value_or(0);
+  const RoundId before{order.round.fragment, order.round.number - 1};
+  const std::uint64_t since = before.number == 0 ? 0 : config_.contributed_at(before);
+  const std::uint64_t until = view_.tokens_after(order.step.value).value_or(0);
+  std::uint64_t lost = until - std::min(until, view_.tokens_after(since).value_or(until));
   for (const RoundShare& share : vote.shares) lost -= std::min(lost, share.token_count);
   entry.tokens_lost = lost;
   return entry;
