@@ -20,11 +20,13 @@ LedgerEntry& Ledger::enter(const Forward& forward, Instant now) {
   CHECK(is_new, "a microbatch entered the ledger twice");
   place->second.forward = forward;
   place->second.ready_since = now;
+  place->second.input_from = forward.sender;
   join(place->second, Waiter{forward.sender, forward.cause});
   return place->second;
 }
 
 void Ledger::join(LedgerEntry& entry, const Waiter& waiter) {
+  entry.asker = waiter.replica;
   const auto same = [&waiter](const Waiter& other) { return other.replica == waiter.replica; };
   const auto found = std::find_if(entry.waiters.begin(), entry.waiters.end(), same);
   if (found == entry.waiters.end()) {
@@ -60,6 +62,21 @@ std::vector<ManifestEntry> Ledger::manifest() const {
     entries.push_back({microbatch, entry.share.token_count, entry.share.loss_sum, entry.share.bad_tensor});
   }
   return entries;
+}
+
+void Ledger::lose(Incarnation replica) {
+  for (auto& [microbatch, entry] : entries_) {
+    if (entry.trail == replica) entry.trail = {};
+  }
+}
+
+std::vector<MicrobatchId> Ledger::approximated() const {
+  std::vector<MicrobatchId> found;
+  for (const auto& [microbatch, entry] : entries_) {
+    const bool is_mixed = entry.asker != entry.input_from || entry.trail != entry.gradient_from;
+    if (entry.state == LedgerState::kAccumulated && is_mixed) found.push_back(microbatch);
+  }
+  return found;
 }
 
 }  // namespace shoal

@@ -240,6 +240,7 @@ void MetricsCore::count(const ReplicaReport& report, std::vector<MetricsOutput>&
     add(pending.record.time, report.time);
     add(pending.record.bytes, report.bytes);
     pending.record.retried += report.retried;
+    pending.approximated.insert(report.approximated.begin(), report.approximated.end());
     const auto [known, is_first] = pending.digests.emplace(report.stage, report.state_digest);
     if (!is_first && known->second != report.state_digest) {
       out.emplace_back(RunEvent{"digest_mismatch", compose("stage ", report.stage, " replica ", report.replica),
@@ -261,6 +262,7 @@ void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
     divide(pending.record.time, pending.report_count);
     fit(pending.record.time, pending.record.step_ms);
   }
+  if (config_.has_rounds) pending.record.approximated = static_cast<std::uint32_t>(pending.approximated.size());
   if (!pending.is_disturbed && pending.record.retried == 0 && pending.record.step_ms > 0) {
     undisturbed_rates_.push_back(1000.0 * static_cast<double>(pending.record.tokens) / pending.record.step_ms);
     if (undisturbed_rates_.size() > kRatesMax) undisturbed_rates_.pop_front();

@@ -12,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -76,6 +77,7 @@ class MetricsCore {
     StepRecord record;
     std::vector<Incarnation> expected;
     std::map<StageId, std::uint64_t> digests;
+    std::set<MicrobatchId> approximated;
     std::uint32_t report_count = 0;
     bool is_disturbed = false;  // something other than training happened during the step
   };

@@ -47,6 +47,7 @@ std::string to_json_line(const StepRecord& record) {
   json["microbatches"] = record.microbatches;
   json["retried"] = record.retried;
   json["lost_tokens"] = record.lost_tokens;
+  if (record.approximated) json["approximated"] = *record.approximated;
   json["time"] = to_json(record.time);
   json["bytes"] = to_json(record.bytes);
   json["skipped"] = record.skipped ? Json(*record.skipped) : Json(false);

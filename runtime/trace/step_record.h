@@ -27,6 +27,9 @@ struct StepRecord {
   std::uint32_t microbatches = 0;
   std::uint32_t retried = 0;
   std::uint64_t lost_tokens = 0;
+  // With rounds: microbatches whose passes at different stages are not of one set of weights, because a replica was
+  // replaced in the middle of the step.
+  std::optional<std::uint32_t> approximated;
   TimeBreakdown time;                  // mean over replicas
   ByteCounts bytes;                    // sum over replicas
   std::optional<std::string> skipped;  // why the step was skipped

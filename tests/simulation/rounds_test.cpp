@@ -2,6 +2,9 @@
 // agree, and the run ends.
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <set>
+
 #include "runtime/base/compose.h"
 #include "runtime/sync/round_plan.h"
 #include "tests/simulation/faults.h"
@@ -72,6 +75,47 @@ TEST(Rounds, FaultsAtAnyMomentHarmNone) {
     swarm.run();
     EXPECT_EQ(violations_but_for_the_end(swarm), "") << story;
   });
+}
+
+// What the reports of a step call approximated; nothing when one of its members did not report.
+[[nodiscard]] std::optional<std::set<MicrobatchId>> reported(const SimulatedSwarm& swarm, const JournalEntry& entry) {
+  const auto& commit = std::get<Commit>(entry.body);
+  std::set<Incarnation> awaited;
+  for (const StageCommit& stage : commit.stages) {
+    for (const MemberManifest& manifest : stage.manifests) awaited.insert(manifest.member);
+  }
+  std::set<MicrobatchId> found;
+  for (const ReplicaReport& report : swarm.record().reports) {
+    if (report.branch != entry.branch || report.step != commit.step) continue;
+    awaited.erase(report.replica);
+    found.insert(report.approximated.begin(), report.approximated.end());
+  }
+  return awaited.empty() ? std::optional(found) : std::nullopt;
+}
+
+// A stage that was zeroed computes again for replicas that keep what they have: no reply says so (P-16).
+TEST(Rounds, CountsAsApproximatedWhatIsOfTwoPasses) {
+  std::size_t mixed = 0;
+  for_each_seed(kSeeds, [&mixed](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    SwarmShape shape = diloco_shape(chance);
+    shape.stages = 3;
+    const LetterWatch watch;
+    shape.filter = watch.filter();
+    SimulatedSwarm swarm(shape, seed);
+    const std::string story = inflict_some(swarm, watch, chance);
+    swarm.run();
+    if (watch.seen("Zero") > 0) return;
+    for (const JournalEntry& entry : swarm.journal()) {
+      const auto* commit = std::get_if<Commit>(&entry.body);
+      const auto told = commit == nullptr ? std::nullopt : reported(swarm, entry);
+      if (!told) continue;
+      const auto expected = mixed_passes(swarm, *commit);
+      mixed += expected.size();
+      EXPECT_EQ(*told, expected) << "step " << commit->step.value << ": " << story;
+    }
+  });
+  EXPECT_TRUE(mixed > 0 || testing::Test::HasFailure()) << "nothing was ever replaced in the middle of a step";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Integers in, integers out: small enough that every sum can be checked by eye.
 #include "tests/support/fake_executor.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -33,6 +34,24 @@ std::vector<std::int64_t> values_of(const TensorBlob& blob) {
   return values;
 }
 
+namespace {
+
+// Beyond what input_of() gives, a signed blob has who computed it and on whose input.
+constexpr std::size_t kSignedAt = 3;
+
+[[nodiscard]] TensorBlob without_signature(const TensorBlob& blob) {
+  std::vector<std::int64_t> values = values_of(blob);
+  values.resize(std::min(values.size(), kSignedAt));
+  return make_values(blob.dtype, values);
+}
+
+[[nodiscard]] std::int64_t signature(const TensorBlob& blob, std::size_t index) {
+  const std::vector<std::int64_t> values = values_of(blob);
+  return values.size() > kSignedAt + index ? values[kSignedAt + index] : 0;
+}
+
+}  // namespace
+
 FakeExecutor::FakeExecutor(FakeShape shape)
     : shape_(shape),
       accumulators_(shape.microbatch_count, 0),
@@ -43,8 +62,16 @@ TensorBlob FakeExecutor::input_of(std::uint32_t stage, StepId step, MicrobatchId
   return make_values(DType::kInt64, {stage, static_cast<std::int64_t>(step.value), microbatch.value});
 }
 
+TensorBlob FakeExecutor::signed_by(TensorBlob blob, std::int64_t input_from) const {
+  if (!shape_.passes) return blob;
+  std::vector<std::int64_t> values = values_of(blob);
+  values.push_back(static_cast<std::int64_t>(shape_.self.value));
+  values.push_back(input_from);
+  return make_values(blob.dtype, values);
+}
+
 void FakeExecutor::check_input(const MicrobatchWork& work) const {
-  CHECK(work.input == input_of(shape_.stage, work.step, work.microbatch),
+  CHECK(without_signature(work.input) == input_of(shape_.stage, work.step, work.microbatch),
         compose("stage ", shape_.stage, " got another input for microbatch ", work.microbatch, " of step ", work.step));
 }
 
@@ -57,31 +84,35 @@ TensorBlob FakeExecutor::forward(const MicrobatchWork& work) {
   spring_trap(work.step, work.microbatch, Pass::kForward);
   CHECK(shape_.stage + 1 < shape_.stage_count, "the last stage computes loss and gradient at once");
   check_input(work);
-  kept_[work.microbatch] = work.step;
-  return input_of(shape_.stage + 1, work.step, work.microbatch);
+  const std::int64_t input_from = signature(work.input, 0);
+  kept_[work.microbatch] = {work.step, input_from};
+  return signed_by(input_of(shape_.stage + 1, work.step, work.microbatch), input_from);
 }
 
 BackwardResult FakeExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient) {
   const auto kept = kept_.find(microbatch);
   CHECK(kept != kept_.end(), "a backward needs the forward before it");
-  spring_trap(kept->second, microbatch, Pass::kBackward);
-  CHECK(output_gradient == input_of(shape_.stage + 1, kept->second, microbatch), "the gradient is of another input");
-  return accumulate(kept->second, microbatch);
+  const auto [step, input_from] = kept->second;
+  spring_trap(step, microbatch, Pass::kBackward);
+  CHECK(without_signature(output_gradient) == input_of(shape_.stage + 1, step, microbatch),
+        "the gradient is of another input");
+  return accumulate(step, microbatch, {input_from, signature(output_gradient, 0), signature(output_gradient, 1)});
 }
 
 BackwardResult FakeExecutor::forward_backward(const MicrobatchWork& work) {
   spring_trap(work.step, work.microbatch, Pass::kForward);
   CHECK(shape_.stage + 1 == shape_.stage_count, "only the last stage computes the loss");
   check_input(work);
-  return accumulate(work.step, work.microbatch);
+  return accumulate(work.step, work.microbatch, {signature(work.input, 0), 0, 0});
 }
 
-BackwardResult FakeExecutor::accumulate(StepId step, MicrobatchId microbatch) {
+BackwardResult FakeExecutor::accumulate(StepId step, MicrobatchId microbatch, FakePass pass) {
+  if (shape_.passes) (*shape_.passes)[{shape_.self, step, microbatch}] = pass;
   accumulators_.at(microbatch.value) += gradient_of(step);
   BackwardResult result;
   result.token_count = kTokens;
   if (shape_.stage + 1 == shape_.stage_count) result.loss_sum = 1.0 + microbatch.value;
-  if (shape_.stage > 0) result.input_gradient = input_of(shape_.stage, step, microbatch);
+  if (shape_.stage > 0) result.input_gradient = signed_by(input_of(shape_.stage, step, microbatch), pass.input_from);
   if (poisoned_.erase(microbatch) > 0) result.bad_tensor = "fake.weight";
   return result;
 }

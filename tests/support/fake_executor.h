@@ -12,8 +12,10 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,12 +24,23 @@
 
 namespace shoal {
 
+// One accumulated pass: whose activation was computed on, who computed the gradient, and on whose activation.
+struct FakePass {
+  std::int64_t input_from = 0;
+  std::int64_t gradient_from = 0;
+  std::int64_t gradient_on = 0;
+};
+// The last of every replica, step and microbatch.
+using FakePasses = std::map<std::tuple<Incarnation, StepId, MicrobatchId>, FakePass>;
+
 struct FakeShape {
   std::uint32_t stage = 0;
   std::uint32_t stage_count = 1;
   std::uint32_t microbatch_count = 1;
   DType dtype = DType::kInt64;  // of contributions: kInt64 or kFloat32
   SyncConfig sync = {};         // rounds, with mode = diloco
+  Incarnation self = {};        // with passes: what it computes says who did, and on whose input
+  std::shared_ptr<FakePasses> passes = nullptr;
 };
 
 class FakeExecutor final : public StageExecutor {
@@ -79,7 +92,8 @@ class FakeExecutor final : public StageExecutor {
 
   void spring_trap(StepId step, MicrobatchId microbatch, Pass pass) const;
   void check_input(const MicrobatchWork& work) const;
-  [[nodiscard]] BackwardResult accumulate(StepId step, MicrobatchId microbatch);
+  [[nodiscard]] BackwardResult accumulate(StepId step, MicrobatchId microbatch, FakePass pass);
+  [[nodiscard]] TensorBlob signed_by(TensorBlob blob, std::int64_t input_from) const;
   void empty_step();
   [[nodiscard]] bool has_rounds() const { return shape_.sync.mode == SyncMode::kDiloco; }
   [[nodiscard]] std::vector<std::size_t> elements_of(std::uint32_t fragment) const;
@@ -95,7 +109,11 @@ class FakeExecutor final : public StageExecutor {
 
   FakeShape shape_;
   std::vector<std::int64_t> accumulators_;
-  std::map<MicrobatchId, StepId> kept_;
+  struct Kept {
+    StepId step;
+    std::int64_t input_from = 0;
+  };
+  std::map<MicrobatchId, Kept> kept_;
   std::set<MicrobatchId> poisoned_;
   Trap trap_;
   std::optional<std::vector<std::int64_t>> sum_;

@@ -321,7 +321,8 @@ StageActor SimulatedSwarm::start_stage(const std::string& name, const RouterActo
   settings.router = mail;
   settings.note = notes_.at(name);
   settings.make_executor = [this, name, order] {
-    const FakeShape shape{order.stage.value, shape_.stages, shape_.microbatches, DType::kInt64, shape_.sync};
+    const FakeShape shape{order.stage.value, shape_.stages, shape_.microbatches, DType::kInt64,
+                          shape_.sync,       order.replica, record_->passes};
     auto executor = std::make_unique<FakeExecutor>(shape);
     set_trap(name, order, *executor);
     return executor;

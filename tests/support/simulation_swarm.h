@@ -67,6 +67,7 @@ struct SwarmRecord {
   std::vector<StepRecord> lines;                                                 // of metrics.jsonl
   std::map<std::pair<std::uint64_t, StageId>, std::vector<std::int64_t>> saved;  // (steps applied, stage) -> weights
   std::map<Incarnation, StageId> stage_of;                                       // of every replica that was started
+  std::shared_ptr<FakePasses> passes = std::make_shared<FakePasses>();
 
   [[nodiscard]] std::vector<std::string> reasons_of(const std::string& event) const;
 };

@@ -230,6 +230,27 @@ std::vector<std::string> round_violations(const SimulatedSwarm& swarm) {
   return found;
 }
 
+std::set<MicrobatchId> mixed_passes(const SimulatedSwarm& swarm, const Commit& commit) {
+  std::map<std::pair<StageId, MicrobatchId>, Incarnation> holders;
+  for (const StageCommit& stage : commit.stages) {
+    for (const MemberManifest& manifest : stage.manifests) {
+      for (const ManifestEntry& entry : manifest.entries) holders[{stage.stage, entry.microbatch}] = manifest.member;
+    }
+  }
+  std::set<MicrobatchId> mixed;
+  for (const auto& [key, holder] : holders) {
+    const auto next = holders.find({StageId{key.first.value + 1}, key.second});
+    if (next == holders.end()) continue;
+    const FakePass& here = swarm.record().passes->at({holder, commit.step, key.second});
+    const FakePass& there = swarm.record().passes->at({next->second, commit.step, key.second});
+    const auto self = static_cast<std::int64_t>(holder.value);
+    const bool is_one = here.gradient_from == static_cast<std::int64_t>(next->second.value) &&
+                        here.gradient_on == self && there.input_from == self;
+    if (!is_one) mixed.insert(key.second);
+  }
+  return mixed;
+}
+
 std::vector<std::string> number_violations(const SimulatedSwarm& swarm) {
   Violations found;
   std::set<Incarnation> given;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct SimulationReference {
 // sync.mode = diloco: every round's shares are the tokens that the journal's manifests give its members since the last
 // one, and with the lost ones they are the stage's; members report equal agreed states.
 [[nodiscard]] std::vector<std::string> round_violations(const SimulatedSwarm& swarm);
+
+// Of a committed step: the microbatches whose passes at two neighbouring stages are not one, as the executors saw it.
+[[nodiscard]] std::set<MicrobatchId> mixed_passes(const SimulatedSwarm& swarm, const Commit& commit);
 
 // No number of an actor, a step of a branch or a term is given twice (P-4).
 [[nodiscard]] std::vector<std::string> number_violations(const SimulatedSwarm& swarm);

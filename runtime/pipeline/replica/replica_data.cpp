@@ -71,8 +71,9 @@ void ReplicaCore::take_forward(const Forward& message) {
   }
   ++counters_.repeated_forwards;
   ++repeated_this_step_;
-  if (entry->state == LedgerState::kAccumulated) return answer(asker, *entry->reply);
-  Ledger::join(*entry, asker);
+  if (entry->state == LedgerState::kInFlight) return Ledger::join(*entry, asker);
+  entry->asker = asker.replica;
+  answer(asker, *entry->reply);
 }
 
 void ReplicaCore::refuse(const Waiter& asker, Purpose purpose, RefusalReason reason) {
@@ -168,6 +169,7 @@ Effects ReplicaCore::receive(const Ask& message, Instant now) {
   }
   LedgerEntry* entry = is_train && message.cause.step.value == version_ ? ledger_.find(microbatch) : nullptr;
   if (entry != nullptr && entry->state == LedgerState::kAccumulated) {
+    entry->asker = asker.replica;
     answer(asker, *entry->reply);
     return end_turn();
   }
@@ -234,7 +236,7 @@ void ReplicaCore::finish(Differentiated result) {
   Backward reply;
   reply.purpose = Purpose::kTrain;
   if (entry->arrived) {
-    entry->trail = entry->arrived->sender;
+    entry->trail = entry->gradient_from = entry->arrived->sender;
     reply.trail = entry->arrived->trail;
     reply.loss_sum = entry->arrived->loss_sum;
   } else {

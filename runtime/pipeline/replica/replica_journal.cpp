@@ -63,6 +63,7 @@ void ReplicaCore::follow(const AddReplica& entry) {
 void ReplicaCore::follow(const RemoveReplica& entry) {
   members_.erase(entry.replica);
   feeds_.end(entry.replica);
+  ledger_.lose(entry.replica);
   if (entry.replica == setup_.self) end("removed: " + entry.reason);
 }
 
@@ -129,6 +130,7 @@ ReplicaReport ReplicaCore::report_of_step() {
   report.time = time_.take(now_);
   report.microbatches = static_cast<std::uint32_t>(ledger_.accumulated_count());
   report.retried = static_cast<std::uint32_t>(repeated_this_step_);
+  if (rounds_) report.approximated = ledger_.approximated();  // otherwise all replicas of a stage have the same weights
   return report;
 }
 

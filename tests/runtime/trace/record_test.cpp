@@ -50,6 +50,12 @@ TEST(StepRecord, HasTheKeysOfTheInterfaceInTheirOrder) {
   EXPECT_EQ(to_json_line(some_record()).find('\n'), std::string::npos);
 }
 
+TEST(StepRecord, SaysWithRoundsHowManyMicrobatchesAreApproximated) {
+  StepRecord record = some_record();
+  record.approximated = 2;
+  EXPECT_EQ(Json::parse(to_json_line(record)).at("approximated"), 2);
+}
+
 TEST(StepRecord, ThatIsNotFiniteIsStillJson) {
   StepRecord record = some_record();
   record.loss = std::numeric_limits<double>::quiet_NaN();
