@@ -11,6 +11,7 @@
 #include "launch/commands/plan/simulate.h"
 #include "launch/interface.h"
 #include "launch/say.h"
+#include "launch/standard_streams.h"
 #include "launch/subcommands.h"
 #include "runtime/base/nearest.h"
 
@@ -120,4 +121,7 @@ int run(std::vector<std::string> words) {
 }  // namespace
 }  // namespace shoal
 
-int main(int argc, char** argv) { return shoal::run({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  shoal::occupy_standard_streams();
+  return shoal::run({argv + 1, argv + argc});
+}

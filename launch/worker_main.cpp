@@ -2,6 +2,7 @@
 #include "launch/arguments.h"
 #include "launch/interface.h"
 #include "launch/say.h"
+#include "launch/standard_streams.h"
 #include "launch/subcommands.h"
 #include "runtime/device/gemm_choice.h"
 
@@ -40,4 +41,7 @@ int run(std::vector<std::string> words) {
 }  // namespace
 }  // namespace shoal
 
-int main(int argc, char** argv) { return shoal::run({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  shoal::occupy_standard_streams();
+  return shoal::run({argv + 1, argv + argc});
+}
