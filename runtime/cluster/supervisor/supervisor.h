@@ -94,6 +94,7 @@ class SupervisorCore {
     SpawnStage order;
     ProcessIncarnation process;
     std::optional<StageReady> ready;
+    bool was_told_to_end = false;  // by an order: its end does not say that it cannot start
   };
   struct Numbers {
     std::uint64_t next = 0;

@@ -81,9 +81,11 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
   const auto is_it = [&](const Starting& starting) { return starting.order.replica == ended.replica; };
   // Of a process that is lost, its successor tells: what becomes of its replicas is decided already.
   const bool is_in_view = view_.contains(ended.replica) && processes_.is_alive(view_.process_of(ended.replica));
-  if (std::erase_if(starting_, is_it) > 0) {
+  if (const auto starting = std::ranges::find_if(starting_, is_it); starting != starting_.end()) {
     announce("start_failed", compose("stage/", ended.stage), ended.reason);
-    if (++starts_failed_ >= kStartsFailedMax) {
+    if (!starting->was_told_to_end) ++starts_failed_;
+    starting_.erase(starting);
+    if (starts_failed_ >= kStartsFailedMax) {
       const std::string why = compose("a replica of stage ", ended.stage, " could not start: ", ended.reason);
       finish(config_.start.from_checkpoint ? 3 : 1, why, "failed", now);
     }

@@ -126,6 +126,10 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
   if (order.verb != OperatorVerb::kKill) return refuse(OperatorVerdict::kRefused, "not in this version");
   Inject inject{next_actor().value, target->address, target->whole_process, order.how, order.freeze_ms};
   const std::string deed = deed_of(order.how, order.freeze_ms);
+  for (Starting& starting : starting_) {
+    const bool is_it = target->address.role == Role::kStage && starting.order.replica == target->address.incarnation;
+    starting.was_told_to_end |= is_it && order.how != InjectKind::kFreeze;
+  }
   announce("injected", order.name, compose("#", inject.id, ": ", deed, " by ", order.reason));
   if (target->address.process == kSpawnerProcess) {
     effects_.push_back(InjectHere{inject});

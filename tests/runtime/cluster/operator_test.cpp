@@ -159,5 +159,28 @@ TEST(Operator, WhoIsLostHasNoNameAnyMore) {
   EXPECT_EQ(bench.kill("node2").verdict, OperatorVerdict::kUnknownName);
 }
 
+// Whoever is killed while it starts could have started.
+TEST(Operator, EndsOfStartingReplicasThatWereOrderedDoNotEndTheRun) {
+  OperatorBench bench;
+  for (int times = 0; times < 10; ++times) {
+    EXPECT_EQ(bench.kill("stage/0/0", InjectKind::kExit).verdict, OperatorVerdict::kDone);
+    const auto order = bench.all<SpawnStage>().back();
+    bench.perform(bench.core.hear(StageEnded{order.stage, order.replica, "told to", {}}, bench.now));
+  }
+  EXPECT_EQ(bench.all<SpawnStage>().size(), 11U) << "started again each time";
+  bench.train();
+}
+
+TEST(Operator, AReplicaThatCannotStartThreeTimesEndsTheRun) {
+  OperatorBench bench;
+  for (int times = 0; times < 3; ++times) {
+    EXPECT_EQ(bench.all<SpawnStage>().size(), static_cast<std::size_t>(times) + 1);
+    (void)bench.kill("stage/0/0", InjectKind::kFreeze);
+    const auto order = bench.all<SpawnStage>().back();
+    bench.perform(bench.core.hear(StageEnded{order.stage, order.replica, "no memory", {}}, bench.now));
+  }
+  EXPECT_EQ(bench.all<SpawnStage>().size(), 3U);
+}
+
 }  // namespace
 }  // namespace shoal
