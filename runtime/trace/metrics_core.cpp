@@ -92,7 +92,11 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   const bool is_new = is_live(entry);
   if (commit != nullptr && is_new) open_record(entry, *commit, now);
   std::optional<StepRecord> filled;
-  if (commit != nullptr && !is_new && is_unwritten(entry, *commit)) filled = record_of(entry, *commit);
+  if (commit != nullptr && !is_new) {
+    const std::uint64_t lost = std::exchange(tokens_lost_unrecorded_, 0);  // its line says so, or will
+    if (is_unwritten(entry, *commit)) filled = record_of(entry, *commit);
+    if (filled) filled->lost_tokens = lost;
+  }
   apply(entry);
   stop_waiting_for(entry);
   if (filled) {

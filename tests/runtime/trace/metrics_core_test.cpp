@@ -294,6 +294,27 @@ TEST(Metrics, CommitsThatWereNotWrittenBeforeAKillAreFilledIn) {
   EXPECT_TRUE(unknown.commit(0).empty()) << "who cannot read the file does not know what it lacks";
 }
 
+// What a written line has said is not said again by the core that replaces its writer; what was not, is.
+TEST(Metrics, TokensLostAreCountedByOneStepEach) {
+  const auto round = [](std::uint64_t step, std::uint64_t number) {
+    return CommitRound{StageId{1}, StepId{step}, {0, number}, {}, 0, {{Incarnation{3}, 60}}, 10 * number};
+  };
+  TrackedRun run(9, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, {}, false, JournalPosition{8}});
+  run.commit(0);
+  run.journal(round(1, 1));
+  EXPECT_TRUE(run.commit(1).empty()) << "its line is there";
+  run.journal(round(2, 2));
+  const auto filled = all_of<StepRecord>(run.commit(2));  // the journal had it, the file had not
+  ASSERT_EQ(filled.size(), 1U);
+  EXPECT_EQ(filled[0].lost_tokens, 20U);
+  run.commit(3);
+  EXPECT_EQ(all_of<StepRecord>(run.report_all(3)).at(0).lost_tokens, 0U);
+  run.journal(round(4, 3));
+  run.commit(4);
+  EXPECT_EQ(all_of<StepRecord>(run.report_all(4)).at(0).lost_tokens, 30U);
+  EXPECT_EQ(run.finish().lost_tokens, 60U) << "the last line says all of it";
+}
+
 // A step's record waits for reports while later views are written already: each has its own mark.
 TEST(Metrics, ACoreThatReplacesOneThatDiedRepeatsNoView) {
   WrittenLines written{WrittenStep{Branch{0}, StepId{0}}, {}, false, JournalPosition{6}};
