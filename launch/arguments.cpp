@@ -26,6 +26,7 @@ constexpr auto kRepeated = OptionKind::kRepeated;
 const OptionSpec kRunDirectory{"--run", kValue, "DIR", "the run directory"};
 const OptionSpec kListen{"--listen", kValue, "HOST:PORT", "where to listen"};
 const OptionSpec kSteps{"--steps", kValue, "N", "stop after step N"};
+constexpr std::uint64_t kNodesMax = 256;  // each is two processes
 const OptionSpec kWaitTimeout{"--wait-timeout", kValue, "S", "exit 4 when nodes are missing for S seconds"};
 const OptionSpec kRestarted{"--restarted", kFlag, "", "by its keeper, in the same run"};
 const OptionSpec kStopping{"--stopping", kValue, "SIGNAL", "by its keeper, to stop in place of one that was killed"};
@@ -105,6 +106,9 @@ Result<TrainOptions> train_options(const Options& options) {
   const auto nodes = options.count("--nodes", 1);
   if (!nodes) return nodes.failure();
   const bool is_single = options.has("--single");
+  if (*nodes && **nodes > kNodesMax) {
+    return missing(compose("train: --nodes ", **nodes, ": at most ", kNodesMax, " processes on one machine"));
+  }
   if (is_single && *nodes) return missing("train: --single runs in one process; leave --nodes out");
   return TrainOptions{run_choice(options), *steps, *nodes, is_single};
 }

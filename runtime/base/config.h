@@ -18,7 +18,7 @@ enum class Reduction { kFast, kExact };
 enum class SyncMode { kEveryStep, kDiloco };
 enum class OuterUpdate { kWait, kDelayed, kEager };
 enum class EagerVariant { kAgreed, kPaper };
-enum class FragmentPattern { kSequential, kStrided };
+enum class FragmentPattern { kStrided, kSequential };
 enum class WireFormat { kFp32, kBf16, kInt8, kE3m0 };
 enum class InnerState { kKeep, kAverage, kReset };
 enum class SyncBackend { kRing, kOwner };

@@ -228,8 +228,8 @@ void add_sync(std::vector<ConfigKey>& keys) {
            "first rounds that are averaged plainly, without outer learning rate and momentum");
   sync.add("fragments", FIELD(sync.fragments), "", kStay, "parts of a stage's weights that take turns in rounds")
       .range = between(1, 1024);
-  sync.choose("pattern", FIELD(sync.pattern), {"sequential", "strided"}, kStay,
-              "how layers are dealt to fragments: in runs, or one by one");
+  sync.choose("pattern", FIELD(sync.pattern), {"strided", "sequential"}, kStay,
+              "how layers are dealt to fragments: one by one, or in runs");
   sync.add("overlap", FIELD(sync.overlap), "steps", kStay,
            "inner steps that go on between a contribution and its round's update");
   sync.add("mix", FIELD(sync.mix), "", kStay, "share of the local parameters that an outer update keeps").range =

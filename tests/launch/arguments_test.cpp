@@ -78,6 +78,7 @@ TEST(Arguments, ATokenMayStandInAFile) {
 
 TEST(Arguments, ASingleRunHasNoNodes) {
   EXPECT_FALSE(train_options(given(command_named("train"), {"--single", "--nodes", "2"})).ok());
+  EXPECT_FALSE(train_options(given(command_named("train"), {"--nodes", "1000000"})).ok());
   const auto train = train_options(given(command_named("train"), {"c.toml", "--steps=3", "--resume", "--nodes", "5"}));
   ASSERT_TRUE(train.ok());
   EXPECT_EQ(train->run.config, "c.toml");

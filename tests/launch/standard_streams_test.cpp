@@ -21,6 +21,7 @@ int status_of(const std::function<int()>& work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// The number that the next file gets.
 int close_all_and_open(bool is_occupied) {
   for (const int stream : {0, 1, 2}) ::close(stream);
   if (is_occupied) occupy_standard_streams();
@@ -28,7 +29,7 @@ int close_all_and_open(bool is_occupied) {
 }
 
 TEST(StandardStreams, AreNobodyElsesWhenTheyWereClosed) {
-  EXPECT_EQ(status_of([] { return close_all_and_open(true); }), 3);
+  EXPECT_GT(status_of([] { return close_all_and_open(true); }), 2);
   EXPECT_EQ(status_of([] { return close_all_and_open(false); }), 0) << "the control";
 }
 
