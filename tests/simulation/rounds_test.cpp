@@ -2,6 +2,7 @@
 // agree, and the run ends.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -74,6 +75,33 @@ TEST(Rounds, FaultsAtAnyMomentHarmNone) {
     const std::string story = inflict_some(swarm, watch, chance);
     swarm.run();
     EXPECT_EQ(violations_but_for_the_end(swarm), "") << story;
+  });
+}
+
+// Every node dies between the contributions of two rounds, after a checkpoint that lies between them, too: what was
+// trained from the first ones to the checkpoint is in no round, and counted as lost.
+TEST(Rounds, ARollBackIntoTheMiddleOfARoundLosesItsStepsInTheBooks) {
+  for_each_seed(kSeeds / 10, [](std::uint64_t seed) {
+    SwarmShape shape = shape_of(2, 2, 4);
+    shape.steps = 12;
+    shape.sync.mode = SyncMode::kDiloco;
+    shape.sync.H = 3;
+    SimulatedSwarm swarm(shape, seed);
+    const auto committed = [&swarm] {
+      const auto entries = swarm.journal();
+      return std::count_if(entries.begin(), entries.end(),
+                           [](const JournalEntry& entry) { return std::holds_alternative<Commit>(entry.body); });
+    };
+    while (committed() < 5 && swarm.run_one()) {
+    }
+    for (const std::string& node : nodes_of(swarm)) swarm.kill(node);
+    swarm.run();
+    EXPECT_EQ(violations(swarm), "");
+    for (const JournalEntry& entry : swarm.journal()) {
+      const auto* round = std::get_if<CommitRound>(&entry.body);
+      if (round == nullptr || entry.branch == Branch{}) continue;
+      EXPECT_EQ(round->tokens_lost, round->round.number == 2 ? FakeExecutor::kTokens * shape.microbatches : 0);
+    }
   });
 }
 
