@@ -6,16 +6,13 @@
 namespace shoal {
 
 void CheckpointDesk::begin_from(std::uint64_t version, std::string weights_sha256) {
-  saved_version_ = version;
-  saved_sha256_ = std::move(weights_sha256);
-  under_way_.reset();
+  forget_order();
+  saved(version, std::move(weights_sha256));
 }
 
 void CheckpointDesk::go_on_from(std::uint64_t version, std::string weights_sha256, CheckpointOrder::Rank rank,
                                 Instant now) {
-  saved_version_ = version;
-  saved_sha256_ = std::move(weights_sha256);
-  if (under_way_ && under_way_->version() <= version) under_way_.reset();
+  saved(version, std::move(weights_sha256));
   if (!under_way_) return;
   under_way_.emplace(under_way_->version(), std::vector(under_way_->savers()), rank, now);
   under_way_->doubt("the spawner was started again", now);
