@@ -18,9 +18,4 @@ double learning_rate(const OptimConfig& optim, std::uint64_t t) {
   return optim.min_lr + (optim.lr - optim.min_lr) * (1 + std::cos(std::numbers::pi * progress)) / 2;
 }
 
-double clip_scale(const OptimConfig& optim, double norm) {
-  if (optim.clip_norm <= 0) return 1;
-  return std::min(1.0, optim.clip_norm / (norm + 1e-6));
-}
-
 }  // namespace shoal

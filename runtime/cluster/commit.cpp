@@ -31,21 +31,25 @@ namespace {
   return std::nullopt;
 }
 
+void sort_by_name(std::vector<TensorNorm>& norms) {
+  std::sort(norms.begin(), norms.end(), [](const TensorNorm& a, const TensorNorm& b) { return a.name < b.name; });
+}
+
 }  // namespace
 
 double clip_scale_of(double clip_norm, double gradient_norm) {
   return clip_norm > 0 ? std::min(1.0, clip_norm / (gradient_norm + 1e-6)) : 1;
 }
 
-double gradient_norm_of(const std::vector<TensorNorm>& norms) {
+double gradient_norm_of(std::vector<TensorNorm> norms) {
+  sort_by_name(norms);
   double squared_sum = 0;
   for (const TensorNorm& norm : norms) squared_sum += norm.squared_norm;
   return std::sqrt(squared_sum);
 }
 
 Commit conclude_step(StepSums sums, const CommitPolicy& policy) {
-  std::sort(sums.norms.begin(), sums.norms.end(),
-            [](const TensorNorm& a, const TensorNorm& b) { return a.name < b.name; });
+  sort_by_name(sums.norms);
   std::sort(sums.loss_entries.begin(), sums.loss_entries.end(),
             [](const ManifestEntry& a, const ManifestEntry& b) { return a.microbatch < b.microbatch; });
   Commit commit;

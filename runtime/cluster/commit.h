@@ -38,8 +38,8 @@ struct StepSums {
 // when clip_norm is 0 (off).
 [[nodiscard]] double clip_scale_of(double clip_norm, double gradient_norm);
 
-// The norm of a gradient whose tensors have these squared norms, added in the order given (§4.8: that of the names).
-[[nodiscard]] double gradient_norm_of(const std::vector<TensorNorm>& norms);
+// The norm over all tensors, added in the order of their names, whatever stage they came from (design.md §4.8).
+[[nodiscard]] double gradient_norm_of(std::vector<TensorNorm> norms);
 
 // Sums, norms, clip scale, learning rate, and the skip: a bad tensor, a loss or a norm that is not finite (the lowest
 // microbatch, then the first name). Leaves stages and checkpoint_by empty.

@@ -7,6 +7,7 @@
 
 #include "model/learning_rate.h"
 #include "runtime/base/compose.h"
+#include "runtime/cluster/commit.h"
 #include "runtime/data/batch.h"
 
 namespace shoal {
@@ -15,13 +16,6 @@ namespace {
 constexpr std::uint64_t kSkippedInARowMax = 10;
 
 }  // namespace
-
-double global_norm(std::vector<TensorNorm> norms) {
-  std::sort(norms.begin(), norms.end(), [](const TensorNorm& a, const TensorNorm& b) { return a.name < b.name; });
-  double squares = 0;
-  for (const TensorNorm& norm : norms) squares += norm.squared_norm;
-  return std::sqrt(squares);
-}
 
 SingleTrainer::SingleTrainer(const Config& config, StageExecutor& executor, const Tokens& tokens, const Clock& clock,
                              TrainerProgress progress)
@@ -77,7 +71,7 @@ StepOutcome SingleTrainer::run_microbatches() {
 void SingleTrainer::commit(StepOutcome& outcome) {
   const Instant start = clock_.now();
   const ReducedSum reduced = executor_.adopt_sum(executor_.contribution(), outcome.token_count);
-  outcome.grad_norm = global_norm(reduced.norms);
+  outcome.grad_norm = gradient_norm_of(reduced.norms);
   if (!outcome.skipped && !std::isfinite(outcome.grad_norm)) outcome.skipped = "the gradient's norm is not finite";
   const Instant reduced_at = clock_.now();
   outcome.reduce_ms = milliseconds(reduced_at - start);
@@ -85,7 +79,8 @@ void SingleTrainer::commit(StepOutcome& outcome) {
     executor_.skip();
   } else {
     progress_.optimizer_steps += 1;
-    executor_.apply({outcome.learning_rate, clip_scale(config_.optim, outcome.grad_norm), progress_.optimizer_steps});
+    const double clip_scale = clip_scale_of(config_.optim.clip_norm, outcome.grad_norm);
+    executor_.apply({outcome.learning_rate, clip_scale, progress_.optimizer_steps});
   }
   outcome.apply_ms = milliseconds(clock_.now() - reduced_at);
 }

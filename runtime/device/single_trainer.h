@@ -43,9 +43,6 @@ struct StepOutcome {
   double apply_ms = 0;
 };
 
-// The norm over all tensors, added in the order of their names, whatever stage they came from (design.md §4.8).
-[[nodiscard]] double global_norm(std::vector<TensorNorm> norms);
-
 class SingleTrainer {
  public:
   // `executor` holds the whole model (one stage); it, `tokens` and `clock` must outlive this.

@@ -43,14 +43,5 @@ TEST(LearningRate, NeedsNoWarmUp) {
   EXPECT_DOUBLE_EQ(learning_rate(cold, 0), 1e-4);
 }
 
-TEST(ClipScale, ShortensLongGradientsOnly) {
-  OptimConfig clipping = optim();
-  clipping.clip_norm = 2;
-  EXPECT_DOUBLE_EQ(clip_scale(clipping, 1), 1);
-  EXPECT_DOUBLE_EQ(clip_scale(clipping, 4), 2 / (4 + 1e-6));
-  clipping.clip_norm = 0;
-  EXPECT_DOUBLE_EQ(clip_scale(clipping, 1e9), 1);
-}
-
 }  // namespace
 }  // namespace shoal

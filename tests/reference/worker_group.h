@@ -16,6 +16,7 @@
 
 #include "model/learning_rate.h"
 #include "runtime/base/check.h"
+#include "runtime/cluster/commit.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/single_trainer.h"
 #include "runtime/storage/safetensors.h"
@@ -120,8 +121,8 @@ class WorkerGroup {
     }
     if (tokens == 0) return worker.executor->skip();
     const ReducedSum sum = worker.executor->adopt_sum(worker.executor->contribution(), tokens);
-    worker.executor->apply(
-        {learning_rate(config_.optim, version_), clip_scale(config_.optim, global_norm(sum.norms)), ++worker.updates});
+    worker.executor->apply({learning_rate(config_.optim, version_),
+                            clip_scale_of(config_.optim.clip_norm, gradient_norm_of(sum.norms)), ++worker.updates});
     for (double& since : worker.tokens) since += static_cast<double>(tokens);
   }
 

@@ -133,6 +133,12 @@ TEST(CommitArithmetic, ClippingIsOffAtZeroAndNeverScalesUp) {
   EXPECT_LT(conclude_step(sums, {1, kPolicy.learning_rate}).clip_scale, 0.11);
 }
 
+TEST(CommitArithmetic, ClippingShortensLongGradientsOnly) {
+  EXPECT_DOUBLE_EQ(clip_scale_of(2, 1), 1);
+  EXPECT_DOUBLE_EQ(clip_scale_of(2, 4), 2 / (4 + 1e-6));
+  EXPECT_DOUBLE_EQ(clip_scale_of(0, 1e9), 1);
+}
+
 TEST(CommitSkip, NamesTheLowestBadMicrobatchAndItsTensor) {  // design.md §4.9
   StepSums sums{StepId{6}, 5, {}, {}, {{"a", 1.0}}};
   sums.entries = {{MicrobatchId{3}, 1, 0, "x"}, {MicrobatchId{1}, 1, 0, "z"}, {MicrobatchId{1}, 1, 0, "y"}};

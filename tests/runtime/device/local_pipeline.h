@@ -14,6 +14,7 @@
 
 #include "model/learning_rate.h"
 #include "runtime/base/check.h"
+#include "runtime/cluster/commit.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/single_trainer.h"
 #include "runtime/storage/safetensors.h"
@@ -90,9 +91,9 @@ class LocalPipeline {
       const ReducedSum reduced = stage->adopt_sum(stage->contribution(), planned_tokens(config_));
       norms.insert(norms.end(), reduced.norms.begin(), reduced.norms.end());
     }
-    const double norm = global_norm(norms);
+    const double norm = gradient_norm_of(norms);
     for (auto& stage : stages_) {
-      stage->apply({learning_rate(config_.optim, step), clip_scale(config_.optim, norm), step + 1});
+      stage->apply({learning_rate(config_.optim, step), clip_scale_of(config_.optim.clip_norm, norm), step + 1});
     }
     return norm;
   }
