@@ -48,6 +48,7 @@ std::vector<Letter> DataLoaderCore::follow(const JournalEntry& entry, Instant no
     held_.clear();
     if (phase_ == Phase::kAskingHolders || view_.branch() != branch) phase_ = Phase::kFollowing;
   }
+  if (phase_ == Phase::kAskingHolders) return ask_new_group(entry);
   if (phase_ != Phase::kWorking) return {};
   begin_work(now);
   std::vector<Letter> out;
@@ -102,17 +103,25 @@ void DataLoaderCore::begin_evaluation(EvaluationExtent extent, Instant now) {
   work_ = std::move(work);
 }
 
+Letter DataLoaderCore::question_for(StageId stage) const {
+  return {{}, to_sync_group(stage), AskHolders{stage, view_.branch(), StepId{view_.committed_steps()}}};
+}
+
 std::vector<Letter> DataLoaderCore::ask_holders(Instant now) {
   phase_ = Phase::kAskingHolders;
   holders_due_ = now + config_.holders_timeout;
   holders_heard_.clear();
   held_.clear();
   std::vector<Letter> out;
-  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-    const AskHolders question{StageId{stage}, view_.branch(), StepId{view_.committed_steps()}};
-    out.push_back(Letter{{}, to_sync_group(question.stage), question});
-  }
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) out.push_back(question_for(StageId{stage}));
   return out;
+}
+
+// The question has died with the group that it was put to.
+std::vector<Letter> DataLoaderCore::ask_new_group(const JournalEntry& entry) const {
+  const auto* appointed = std::get_if<AppointGroup>(&entry.body);
+  if (appointed == nullptr || holders_heard_.contains(appointed->stage)) return {};
+  return {question_for(appointed->stage)};
 }
 
 std::vector<Letter> DataLoaderCore::holders(const Holders& holders, Instant now) {

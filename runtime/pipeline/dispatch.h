@@ -110,7 +110,9 @@ class DataLoaderCore {
   [[nodiscard]] std::optional<EvaluationExtent> evaluation_due() const;
   void begin_work(Instant now);
   void begin_evaluation(EvaluationExtent extent, Instant now);
+  [[nodiscard]] Letter question_for(StageId stage) const;
   [[nodiscard]] std::vector<Letter> ask_holders(Instant now);
+  [[nodiscard]] std::vector<Letter> ask_new_group(const JournalEntry& entry) const;
   [[nodiscard]] Members candidates() const;
   [[nodiscard]] std::vector<Letter> dispatch(Instant now);
   [[nodiscard]] bool plan(Item& item, MicrobatchId microbatch, const Members& members,

@@ -115,6 +115,20 @@ TEST(DataLoaderCore, AsksForHoldersFirstAndSendsToThem) {
   }
 }
 
+TEST(DataLoaderCore, AsksAGroupAnewThatIsAppointedWhileItAwaitsItsAnswer) {
+  Loader loader;
+  loader.add_two_and_two();
+  loader.tick();
+  (void)loader.drain<AskHolders>();
+  loader.take(loader.core->holders({StageId{0}, {}, StepId{0}, {}}, loader.now));
+  loader.follow(AppointGroup{StageId{0}, Incarnation{9}});
+  EXPECT_TRUE(loader.out.empty()) << "its predecessor has answered";
+  loader.follow(AppointGroup{StageId{1}, Incarnation{10}});
+  const auto questions = loader.drain<AskHolders>();
+  ASSERT_EQ(questions.size(), 1U);
+  EXPECT_EQ(questions[0].stage, StageId{1});
+}
+
 TEST(DataLoaderCore, NeverExceedsTheCreditsOfAPath) {
   Loader loader;
   loader.begin();
