@@ -41,6 +41,7 @@ void adopt(RouterSelf self, RouterConfig config) {
   state.trace = ActorTrace(config.tracer, "router");
   state.counters.pulse = enter(config.board, "router");
   state.config = std::move(config);
+  if (state.config.lanes) state.config.lanes->tell(caf::actor_cast<caf::actor>(self->ctrl()));
   self->set_error_handler([](caf::scheduled_actor*, caf::error& error) {
     log_warn("router", "ignored an error message: ", caf::to_string(error));
   });
@@ -74,6 +75,8 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<RouterState> sel
       [](const Inject& order) { suffer(order); },
       [self](Letter& letter) { post(self, std::move(letter)); },
       [self](const WireFrame& frame) { receive_frame(self, frame); },
+      [self](const LaneLetter& received) { receive_from_lane(self, received); },
+      [self](const LaneChange& change) { lane_changed(self, change); },
       [self](const Attach& attached) { attach(self, attached); },
       [self](const Detach& detached) { detach(self, detached); },
       [self](const Dialled& dialled) { dial_ended(self, dialled); },

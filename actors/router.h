@@ -22,7 +22,7 @@
 #include "runtime/trace/tracer.h"
 #include "runtime/transport/assembly.h"
 #include "runtime/transport/identity.h"
-#include "runtime/transport/lane.h"
+#include "runtime/transport/lanes/lanes.h"
 #include "runtime/transport/links.h"
 
 namespace shoal {
@@ -45,6 +45,7 @@ struct RouterConfig {
   std::uint64_t jitter_seed = 1;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
   std::shared_ptr<ActorBoard> board = nullptr;
+  std::shared_ptr<Lanes> lanes = nullptr;  // none: tensors travel with everything else
   // The role in the certificate of a connected process; empty: links without certificates, in tests.
   std::function<std::optional<PeerRole>(const caf::node_id&)> certified_role;
 };
@@ -81,8 +82,9 @@ struct RouterCounters {
 
 struct Connection {
   RouterActor handle;
-  std::unique_ptr<Lane> lane;
+  std::optional<Endpoint> dialled;  // none: the other side dialled
   Assembler assembler;
+  std::uint64_t transfers = 0;
 };
 
 // Routes that no journal says: a replica that fetches its state is no member yet, a joining node has no number.

@@ -32,15 +32,21 @@ void count_bytes(ByteCounts& counts, const MessageBody& body, std::size_t size) 
 }
 
 // A link's numbers are never given twice within a process.
-[[nodiscard]] LinkId open_connection(RouterSelf self, const caf::strong_actor_ptr& peer) {
+[[nodiscard]] LinkId open_connection(RouterSelf self, const caf::strong_actor_ptr& peer,
+                                     std::optional<Endpoint> dialled = std::nullopt) {
   const LinkId link{++self->state.counters.links_opened};
   auto handle = caf::actor_cast<RouterActor>(peer);
   self->monitor(handle);
   self->state.link_of[handle.address()] = link;
-  auto put = [self, handle](std::vector<char> frame) { self->send(handle, WireFrame{std::move(frame)}); };
-  self->state.connections.emplace(
-      link, Connection{handle, std::make_unique<FrameLane>(std::move(put)), Assembler(self->state.config.assembly)});
+  self->state.connections.emplace(link,
+                                  Connection{handle, std::move(dialled), Assembler(self->state.config.assembly)});
   return link;
+}
+
+// With everything else that the actor library carries. It takes all: the credits of the pipeline bound what lies in it.
+void send_frames(RouterSelf self, Connection& connection, const EncodedLetter& letter) {
+  cut(letter, ++connection.transfers,
+      [&](std::vector<char> frame) { self->send(connection.handle, WireFrame{std::move(frame)}); });
 }
 
 // Its handle may have another link by now.
@@ -51,6 +57,7 @@ void forget_connection(RouterSelf self, LinkId link) {
   const auto known = state.link_of.find(found->second.handle.address());
   if (known != state.link_of.end() && known->second == link) state.link_of.erase(known);
   state.connections.erase(found);
+  if (state.config.lanes) state.config.lanes->close(link);
   state.hints.link_ended(link);
 }
 
@@ -60,14 +67,18 @@ enum class Farewell { kSay, kWasSaid };
 void close_connection(RouterSelf self, LinkId link, Farewell said) {
   const auto found = self->state.connections.find(link);
   if (found == self->state.connections.end()) return;
-  if (said == Farewell::kSay) (void)found->second.lane->send(encode(Letter{{}, {}, Hello{}}));
+  if (said == Farewell::kSay) send_frames(self, found->second, encode(Letter{{}, {}, Hello{}}));
   forget_connection(self, link);
+}
+
+void end_link(RouterSelf self, LinkId link, const std::string& reason, Farewell said = Farewell::kSay) {
+  close_connection(self, link, said);
+  perform(self, self->state.links->lost(link, reason, now_of(self)));
 }
 
 void reset_link(RouterSelf self, LinkId link, const std::string& reason, Farewell said = Farewell::kSay) {
   log_warn("router", "link ", link.value, " reset: ", reason);
-  close_connection(self, link, said);
-  perform(self, self->state.links->lost(link, reason, now_of(self)));
+  end_link(self, link, reason, said);
 }
 
 // False: the lane is full, the letter is still the caller's. The time is taken before the other side can have it.
@@ -78,18 +89,23 @@ void reset_link(RouterSelf self, LinkId link, const std::string& reason, Farewel
   letter.span = trace.new_span(TraceKind::kSend);
   const std::int64_t sent_ns = trace.now_ns();
   const EncodedLetter encoded = encode(letter);
-  if (found->second.lane->send(encoded) == LaneOutcome::kFull) return false;
+  const auto outcome = encoded.buffers.empty() || !self->state.config.lanes
+                           ? LaneOutcome::kNone
+                           : self->state.config.lanes->send(link, encoded);
+  if (outcome == LaneOutcome::kFull) return false;
+  if (outcome == LaneOutcome::kNone) send_frames(self, found->second, encoded);
   count_bytes(self->state.counters.since_report.sent, letter.body, byte_count(encoded));
   trace_letter(trace, TraceKind::kSend, letter, sent_ns);
   return true;
 }
 
 void dial(RouterSelf self, const DialPeer& order) {
-  const auto report = [self, process = order.process](caf::strong_actor_ptr peer, std::string why) {
-    self->send(self, Dialled{process, std::move(peer), std::move(why)});
-  };
   const RouterConfig& config = self->state.config;
   const bool is_searched = order.process == kSpawnerProcess && config.spawner_dialler;
+  const auto report = [self, process = order.process, endpoint = is_searched ? Endpoint{} : order.endpoint](
+                          caf::strong_actor_ptr peer, std::string why) {
+    self->send(self, Dialled{process, endpoint, std::move(peer), std::move(why)});
+  };
   const caf::actor dialler = is_searched      ? config.spawner_dialler
                              : config.dialler ? config.dialler(order.endpoint)
                                               : caf::actor{};
@@ -114,12 +130,28 @@ void link_up(RouterSelf self, const LinkUp& up) {
   if (up.process == kSpawnerProcess) fetch_journal(self);
 }
 
+// Who dialled the link opens its lane, with the key of who did not. The spawner has no lanes: no tensors go there.
+[[nodiscard]] Hello with_lane_key(RouterSelf self, const SendHello& effect) {
+  Hello hello = effect.hello;
+  const auto found = self->state.connections.find(effect.link);
+  const bool is_ours_to_open = found == self->state.connections.end() || found->second.dialled;
+  if (!is_ours_to_open && self->state.config.lanes) hello.lane_key = self->state.config.lanes->expect(effect.link);
+  return hello;
+}
+
+void open_lane(RouterSelf self, LinkId link, const Hello& hello) {
+  const auto found = self->state.connections.find(link);
+  if (found == self->state.connections.end() || !self->state.config.lanes) return;
+  const auto& dialled = found->second.dialled;
+  if (dialled && hello.lane_key != 0) self->state.config.lanes->open(link, *dialled, hello.lane_key);
+}
+
 struct LinkPerformer {
   RouterSelf self;
   void operator()(const DialPeer& effect) const { dial(self, effect); }
   void operator()(const SendHello& effect) const {
     const auto from = self->state.links->self().process.value_or(ProcessIncarnation{});
-    Letter letter{from, {}, effect.hello};
+    Letter letter{from, {}, with_lane_key(self, effect)};
     (void)send_over(self, effect.link, letter);
   }
   void operator()(const LinkUp& effect) const { link_up(self, effect); }
@@ -183,7 +215,10 @@ void receive_hello(RouterSelf self, LinkId link, const Letter& letter) {
   const auto& hello = std::get<Hello>(letter.body);
   const auto why_not = objection_to(self, link, hello);
   trace_letter(state.trace, why_not ? TraceKind::kDrop : TraceKind::kReceive, letter);
-  if (!why_not) return perform(self, state.links->hello(link, hello, now_of(self)));
+  if (!why_not) {
+    perform(self, state.links->hello(link, hello, now_of(self)));
+    return open_lane(self, link, hello);
+  }
   ++state.counters.forged;
   reset_link(self, link, *why_not);
 }
@@ -208,6 +243,16 @@ void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transf
     trace_letter(state.trace, TraceKind::kReceive, letter);
     receive_verified(self, std::move(letter), transfer);
   }
+}
+
+void receive_encoded(RouterSelf self, LinkId link, const EncodedLetter& received, Duration took) {
+  auto letter = decode(received.bytes, received.buffers);
+  if (!letter.value) {
+    ++self->state.counters.bad_letters;
+    return reset_link(self, link, letter.malformed);
+  }
+  self->state.counters.pulse->heard(word_of(letter.value->body), now_of(self));
+  receive_letter(self, link, std::move(*letter.value), received.buffers.empty() ? Duration{} : took);
 }
 
 // A handle got by a new connection compares equal to the dead one of an old connection, but is another object.
@@ -294,14 +339,30 @@ void receive_frame(RouterSelf self, const WireFrame& frame) {
   }
   if (!*whole) return;
   Assembled& assembled = **whole;
-  auto letter = decode(assembled.letter, assembled.buffers);
-  if (letter.value) self->state.counters.pulse->heard(word_of(letter.value->body), now_of(self));
-  if (!letter.value) {
-    ++self->state.counters.bad_letters;
-    return reset_link(self, *link, letter.malformed);
+  receive_encoded(self, *link, {std::move(assembled.letter), std::move(assembled.buffers)}, assembled.took);
+}
+
+void receive_from_lane(RouterSelf self, const LaneLetter& received) {
+  const LinkId link{received.link};
+  if (!self->state.connections.contains(link)) return;  // it is over
+  const auto took = std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(received.transfer_ns));
+  receive_encoded(self, link, received.letter, took);
+}
+
+void lane_changed(RouterSelf self, const LaneChange& change) {
+  const LinkId link{change.link};
+  if (!self->state.connections.contains(link)) return;
+  switch (change.kind) {
+    case LaneChange::Kind::kUp:
+      if (const auto peer = self->state.links->identity(link); peer && peer->process) {
+        trace_link(self, *peer->process, "lane up");
+      }
+      return;
+    case LaneChange::Kind::kRoom: return flush_waiting(self);
+    case LaneChange::Kind::kLost:
+      log_debug("router", "link ", change.link, " ends with its lane: ", change.reason);
+      return end_link(self, link, "its lane: " + change.reason);
   }
-  const Duration transfer = assembled.buffers.empty() ? Duration{} : assembled.took;
-  receive_letter(self, *link, std::move(*letter.value), transfer);
 }
 
 void dial_ended(RouterSelf self, const Dialled& dialled) {
@@ -316,7 +377,7 @@ void dial_ended(RouterSelf self, const Dialled& dialled) {
     forget_connection(self, old);
     perform(self, state.links->lost(old, "dialled again", now_of(self)));
   }
-  const LinkId link = open_connection(self, dialled.peer);
+  const LinkId link = open_connection(self, dialled.peer, dialled.endpoint);
   perform(self, state.links->dialled(dialled.process, link, now_of(self)));
 }
 

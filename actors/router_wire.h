@@ -14,6 +14,8 @@ void flush_waiting(RouterSelf self);
 // Over the link that a joining node's Join came by; it has no number yet, or is about to get one.
 void answer_join(RouterSelf self, Letter letter);
 void receive_frame(RouterSelf self, const WireFrame& frame);
+void receive_from_lane(RouterSelf self, const LaneLetter& received);
+void lane_changed(RouterSelf self, const LaneChange& change);
 void dial_ended(RouterSelf self, const Dialled& dialled);
 void connection_down(RouterSelf self, const caf::down_msg& down);
 

@@ -12,7 +12,7 @@
 
 #include <caf/all.hpp>
 
-#include "messages/letter.h"
+#include "messages/codec.h"
 
 namespace shoal {
 
@@ -57,8 +57,27 @@ struct Detach {
 // Router to itself: the outcome of a dial; `peer` is empty when it failed.
 struct Dialled {
   ProcessIncarnation process;
+  Endpoint endpoint;  // where its router was dialled; no host: wherever the spawner was found
   caf::strong_actor_ptr peer;
   std::string reason;
+};
+
+// To a router from its lanes (runtime/transport/lanes): a letter that came over a link's lane.
+struct LaneLetter {
+  std::uint64_t link = 0;
+  EncodedLetter letter;
+  std::int64_t transfer_ns = 0;  // first frame to last
+};
+
+struct LaneChange {
+  enum class Kind : std::uint8_t {
+    kUp,
+    kRoom,  // what it did not take may be offered again
+    kLost,
+  };
+  std::uint64_t link = 0;
+  Kind kind = Kind::kUp;
+  std::string reason{};
 };
 
 // To a router: this process has been welcomed under this name.
@@ -115,7 +134,7 @@ typename Inspector::result_type inspect(Inspector& inspector, WireFrame& frame) 
   X(EndStage) X(HeartbeatEcho) X(PeerUnreachable) X(Inject) X(OperatorOrder) X(OperatorAnswer) \
   X(AvoidReplicas)                                                                                           \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
-  X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar)
+  X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneChange)
 
 CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(shoal, (shoal::WireFrame))
@@ -135,7 +154,7 @@ namespace shoal {
 template <class... Messages>
 using Hears = caf::typed_actor<caf::reacts_to<Inject>, caf::reacts_to<Messages>...>;
 
-using RouterActor = Hears<Letter, WireFrame, Attach, Detach, Dialled, Identify, Tick>;
+using RouterActor = Hears<Letter, WireFrame, LaneLetter, LaneChange, Attach, Detach, Dialled, Identify, Tick>;
 
 using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalSoFar, JournalEntry,
                          StateImage, StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob, Tick>;

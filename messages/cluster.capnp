@@ -16,6 +16,7 @@ struct Hello {
   role @4 :UInt8;
   name @5 :Text;
   isAnswer @6 :Bool;
+  laneKey @7 :UInt64;
 }
 
 struct ServedReplica {

@@ -30,6 +30,7 @@ struct Hello {
   ProcessRole role = ProcessRole::kNode;
   std::string name;
   bool is_answer = false;
+  std::uint64_t lane_key = 0;  // with which the side that dialled may open this link's lane; 0: none
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 

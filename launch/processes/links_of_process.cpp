@@ -16,6 +16,7 @@ RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::s
     config.self.process = kSpawnerProcess;
   } else {
     config.spawner = Endpoint{rendezvous.data.host, rendezvous.data.port};
+    config.lanes = process.transport().lanes();
   }
   config.dialler = [transport = &process.transport()](const Endpoint& endpoint) {
     return caf::actor_cast<caf::actor>(transport->dialler(endpoint.host, endpoint.port));

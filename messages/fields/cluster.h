@@ -20,6 +20,7 @@ SHOAL_FIELDS(Hello) {
   FIELD(role, Role);
   FIELD(name, Name);
   FIELD(is_answer, IsAnswer);
+  FIELD(lane_key, LaneKey);
 }
 
 SHOAL_FIELDS(ServedReplica) {

@@ -11,8 +11,6 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kPayloadBytesMax = kFrameBytesMax - kFrameHeaderBytes;
-
 void put_be(char* to, std::uint64_t value, std::size_t width) {
   for (std::size_t i = 0; i < width; ++i) to[i] = static_cast<char>(value >> (8 * (width - 1 - i)) & 0xFFU);
 }
@@ -37,49 +35,6 @@ void put_be(char* to, std::uint64_t value, std::size_t width) {
   return preamble;
 }
 
-// Fills frames from a sequence of pieces; the last frame goes out in finish().
-class Cutter {
- public:
-  Cutter(std::uint64_t transfer, std::uint64_t total, const std::function<void(std::vector<char>)>& put)
-      : transfer_(transfer), total_(total), put_(put) {
-    begin();
-  }
-  void write(const char* data, std::size_t size) {
-    while (size > 0) {
-      if (frame_.size() == kFrameBytesMax) flush(), begin();
-      const std::size_t step = std::min(size, kFrameBytesMax - frame_.size());
-      frame_.insert(frame_.end(), data, data + step);
-      data += step;
-      size -= step;
-    }
-  }
-  void finish() { flush(); }
-
- private:
-  void begin() {
-    frame_ = {};
-    frame_.reserve(
-        static_cast<std::size_t>(std::min<std::uint64_t>(kFrameBytesMax, kFrameHeaderBytes + total_ - offset_)));
-    frame_.resize(kFrameHeaderBytes);
-  }
-  void flush() {
-    const std::size_t payload = frame_.size() - kFrameHeaderBytes;
-    put_be(frame_.data() + 4, payload, 4);
-    put_be(frame_.data() + 8, transfer_, 8);
-    put_be(frame_.data() + 16, offset_, 8);
-    put_be(frame_.data() + 24, total_, 8);
-    put_be(frame_.data(), checksum_of(frame_), 4);
-    offset_ += payload;
-    put_(std::move(frame_));
-  }
-
-  std::uint64_t transfer_;
-  std::uint64_t total_;
-  std::uint64_t offset_ = 0;
-  std::vector<char> frame_;
-  const std::function<void(std::vector<char>)>& put_;
-};
-
 }  // namespace
 
 std::size_t byte_count(const EncodedLetter& letter) {
@@ -88,23 +43,56 @@ std::size_t byte_count(const EncodedLetter& letter) {
   return size;
 }
 
+std::uint64_t payload_size_in(std::span<const char> header) { return get_be(header.data() + 4, 4); }
+
+Cutter::Cutter(EncodedLetter letter, std::uint64_t transfer, std::size_t frame_bytes)
+    : letter_(std::move(letter)),
+      preamble_(preamble_of(letter_)),
+      transfer_(transfer),
+      frame_bytes_(frame_bytes),
+      total_(preamble_.size() + byte_count(letter_)) {
+  CHECK(frame_bytes_ <= kFrameBytesMax, "a frame is no longer than all frames may be");
+  CHECK(kFrameHeaderBytes + preamble_.size() <= frame_bytes_, "a letter's preamble fits one frame");
+}
+
+void Cutter::next(std::vector<char>& frame) {
+  const std::uint64_t payload = std::min<std::uint64_t>(frame_bytes_ - kFrameHeaderBytes, total_ - offset_);
+  frame.resize(kFrameHeaderBytes + payload);
+  char* to = frame.data() + kFrameHeaderBytes;
+  std::uint64_t left = payload;
+  std::uint64_t skip = offset_;
+  const auto copy = [&](const char* piece, std::uint64_t size) {
+    const std::uint64_t begin = std::min(skip, size);
+    const std::uint64_t step = std::min(left, size - begin);
+    if (step > 0) std::memcpy(to, piece + begin, step);
+    skip -= begin;
+    left -= step;
+    to += step;
+  };
+  copy(preamble_.data(), preamble_.size());
+  copy(letter_.bytes.data(), letter_.bytes.size());
+  for (const auto& buffer : letter_.buffers) copy(reinterpret_cast<const char*>(buffer->data()), buffer->size());
+  put_be(frame.data() + 4, payload, 4);
+  put_be(frame.data() + 8, transfer_, 8);
+  put_be(frame.data() + 16, offset_, 8);
+  put_be(frame.data() + 24, total_, 8);
+  put_be(frame.data(), checksum_of(frame), 4);
+  offset_ += payload;
+}
+
 void cut(const EncodedLetter& letter, std::uint64_t transfer, const std::function<void(std::vector<char>)>& put) {
-  const std::vector<char> preamble = preamble_of(letter);
-  CHECK(preamble.size() <= kPayloadBytesMax, "a letter's preamble fits one frame");
-  Cutter cutter(transfer, preamble.size() + byte_count(letter), put);
-  cutter.write(preamble.data(), preamble.size());
-  cutter.write(letter.bytes.data(), letter.bytes.size());
-  for (const auto& buffer : letter.buffers) {
-    cutter.write(reinterpret_cast<const char*>(buffer->data()), buffer->size());
+  for (Cutter cutter(letter, transfer); !cutter.is_done();) {
+    std::vector<char> frame;
+    cutter.next(frame);
+    put(std::move(frame));
   }
-  cutter.finish();
 }
 
 Result<Assembler::Header> Assembler::check_header(std::span<const char> frame) const {
   const auto refuse = [](const auto&... why) { return fail(Error::kInvalidData, compose("frame: ", why...)); };
   if (frame.size() <= kFrameHeaderBytes) return refuse("too short, ", frame.size(), " bytes");
   if (frame.size() > kFrameBytesMax) return refuse("too long, ", frame.size(), " bytes");
-  if (get_be(frame.data() + 4, 4) != frame.size() - kFrameHeaderBytes) return refuse("its length is not as announced");
+  if (payload_size_in(frame) != frame.size() - kFrameHeaderBytes) return refuse("its length is not as announced");
   if (get_be(frame.data(), 4) != checksum_of(frame)) return refuse("checksum");
   const Header header{get_be(frame.data() + 8, 8), get_be(frame.data() + 16, 8), get_be(frame.data() + 24, 8)};
   const std::uint64_t payload = frame.size() - kFrameHeaderBytes;

@@ -26,6 +26,9 @@ namespace shoal {
 inline constexpr std::size_t kFrameBytesMax = std::size_t{1} << 20;  // header included
 inline constexpr std::size_t kFrameHeaderBytes = 32;
 
+// What a frame's header says of the size of the rest. `header` is whole.
+[[nodiscard]] std::uint64_t payload_size_in(std::span<const char> header);
+
 struct AssemblyLimits {
   std::size_t letter_bytes_max = kLetterBytesMax;
   std::size_t buffer_bytes_max = kTensorBytesMax;
@@ -34,7 +37,26 @@ struct AssemblyLimits {
   std::size_t open_bytes_max = kTensorBytesMax + kLetterBytesMax;  // of all open transfers, per peer
 };
 
-// Calls `put` once per frame, in order. `transfer` must be new on this link. The preamble fits one frame (CHECK).
+// Cuts one letter. `transfer` must be new on this link. The preamble fits one frame (CHECK).
+class Cutter {
+ public:
+  // Frames of at most `frame_bytes`, which is more than a header and a preamble, and at most kFrameBytesMax.
+  Cutter(EncodedLetter letter, std::uint64_t transfer, std::size_t frame_bytes = kFrameBytesMax);
+
+  [[nodiscard]] bool is_done() const { return offset_ == total_; }
+  // The next frame takes the place of what is in `frame`, and its memory. Not when is_done().
+  void next(std::vector<char>& frame);
+
+ private:
+  EncodedLetter letter_;
+  std::vector<char> preamble_;
+  std::uint64_t transfer_;
+  std::size_t frame_bytes_;
+  std::uint64_t total_;
+  std::uint64_t offset_ = 0;
+};
+
+// Calls `put` once per frame, in order.
 void cut(const EncodedLetter& letter, std::uint64_t transfer, const std::function<void(std::vector<char>)>& put);
 
 [[nodiscard]] std::size_t byte_count(const EncodedLetter& letter);

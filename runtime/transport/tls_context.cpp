@@ -3,11 +3,20 @@
 
 #include <openssl/pem.h>
 
+#include <array>
+
 #include "runtime/base/compose.h"
 #include "runtime/transport/openssl_handles.h"
 
 namespace shoal {
 namespace {
+
+// The protocol as the wire lists it: its length, its letters.
+constexpr auto kLaneList = [] {
+  std::array<unsigned char, kLaneProtocol.size() + 1> list{static_cast<unsigned char>(kLaneProtocol.size())};
+  for (std::size_t i = 0; i < kLaneProtocol.size(); ++i) list[i + 1] = static_cast<unsigned char>(kLaneProtocol[i]);
+  return list;
+}();
 
 Failure bad_file(const std::string& path, std::string_view what) {
   return fail(Error::kInvalidData, compose(path, " ", what, " (", take_openssl_error(),
@@ -33,6 +42,15 @@ void set_common_options(SSL_CTX* context) {
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
+}
+
+// A lane, if the client asks for one; else no protocol is named.
+int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in,
+                    unsigned int in_size, void*) {
+  unsigned char* chosen = nullptr;
+  const int found = SSL_select_next_proto(&chosen, out_size, kLaneList.data(), kLaneList.size(), in, in_size);
+  *out = chosen;
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
 Status use_files(SSL_CTX* context, const TlsFiles& files, const Credentials& credentials) {
@@ -71,6 +89,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::with_files(const TlsFiles&
   const Status used = use_files(context.get(), files, *credentials);
   if (!used.ok()) return used.failure();
   SSL_CTX_set_verify(context.get(), verify_mode, nullptr);
+  SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
   SSL_CTX_set_verify_depth(context.get(), 1);
   return std::shared_ptr<const TlsContext>(new TlsContext(context.release(), std::move(policy)));
 }
@@ -90,6 +109,15 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::newcomer() {
   set_common_options(context.get());
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
   return std::shared_ptr<const TlsContext>(new TlsContext(context.release(), PeerPolicy{}));
+}
+
+void ask_for_lane(ssl_st* session) { SSL_set_alpn_protos(session, kLaneList.data(), kLaneList.size()); }
+
+bool is_lane(ssl_st* session) {
+  const unsigned char* chosen = nullptr;
+  unsigned int size = 0;
+  SSL_get0_alpn_selected(session, &chosen, &size);
+  return std::string_view(reinterpret_cast<const char*>(chosen), size) == kLaneProtocol;
 }
 
 Result<PeerIdentity> TlsContext::check_peer(ssl_st* session) const {

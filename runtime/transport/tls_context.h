@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/error.h"
 #include "runtime/transport/certificates.h"
@@ -15,6 +16,11 @@ struct ssl_ctx_st;
 struct ssl_st;
 
 namespace shoal {
+
+// The application protocol (ALPN) of a connection that is to be a lane. Others name none.
+inline constexpr std::string_view kLaneProtocol = "shoal-lane";
+void ask_for_lane(ssl_st* session);            // a client's, before its handshake
+[[nodiscard]] bool is_lane(ssl_st* session);  // after the handshake
 
 class TlsContext {
  public:

@@ -55,9 +55,25 @@ Result<TlsSocket> TlsSocket::connect(Socket socket, const TlsContext& context, D
   auto started = start(std::move(socket), context);
   if (!started.ok()) return started;
   SSL_set_connect_state(started->session_);
+  return finish(std::move(started), deadline);
+}
+
+Result<TlsSocket> TlsSocket::connect_lane(Socket socket, const TlsContext& context, Deadline deadline) {
+  auto started = start(std::move(socket), context);
+  if (!started.ok()) return started;
+  SSL_set_connect_state(started->session_);
+  ask_for_lane(started->session_);
+  return finish(std::move(started), deadline);
+}
+
+Result<TlsSocket> TlsSocket::finish(Result<TlsSocket> started, Deadline deadline) {
   const Status shaken = started->shake(deadline);
   if (!shaken.ok()) return shaken.failure();
   return started;
+}
+
+std::pair<Socket, ssl_st*> TlsSocket::release() && {
+  return {std::move(socket_), std::exchange(session_, nullptr)};
 }
 
 TlsSocket::TlsSocket(TlsSocket&& other) noexcept

@@ -1,6 +1,6 @@
 // A TLS connection for a thread of its own: reads and writes that end at a deadline.
 //
-// Used by the control endpoint and its clients. The descriptor is non-blocking underneath; nothing here waits without
+// Used by the control endpoint and its clients, and to open lanes. The descriptor is non-blocking underneath; nothing here waits without
 // a deadline.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/transport/sockets.h"
@@ -21,6 +22,8 @@ class TlsSocket {
   // The peer's identity is not checked yet: see TlsContext::check_peer and check_pinned.
   [[nodiscard]] static Result<TlsSocket> accept(Socket socket, const TlsContext& context, Deadline deadline);
   [[nodiscard]] static Result<TlsSocket> connect(Socket socket, const TlsContext& context, Deadline deadline);
+  // The same for a connection that is to be a lane.
+  [[nodiscard]] static Result<TlsSocket> connect_lane(Socket socket, const TlsContext& context, Deadline deadline);
 
   TlsSocket(TlsSocket&& other) noexcept;
   TlsSocket& operator=(TlsSocket&&) = delete;
@@ -36,10 +39,13 @@ class TlsSocket {
   [[nodiscard]] bool has_peer_certificate() const;
   [[nodiscard]] ssl_st* session() const { return session_; }
   [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
+  // Both are the caller's; this is empty.
+  [[nodiscard]] std::pair<Socket, ssl_st*> release() &&;
 
  private:
   TlsSocket(Socket socket, ssl_st* session) : socket_(std::move(socket)), session_(session) {}
   [[nodiscard]] static Result<TlsSocket> start(Socket socket, const TlsContext& context);
+  [[nodiscard]] static Result<TlsSocket> finish(Result<TlsSocket> started, Deadline deadline);
   [[nodiscard]] Status shake(Deadline deadline);
   // After a call that did not finish: waits for what TLS wants. Errors as above.
   [[nodiscard]] Status wait(int result, Deadline deadline);

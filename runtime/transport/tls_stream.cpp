@@ -2,6 +2,7 @@
 // only place where a peer is let in.
 #include "runtime/transport/tls_stream.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -206,6 +207,7 @@ TlsStream::State TlsStream::finish_handshake() {
   if (!peer.ok()) return refuse(peer.failure().message);
   is_done_ = true;
   door_->settle(descriptor_);
+  if (is_lane(session_)) return become_lane();
   door_->identified(descriptor_, *peer);
   door_->count_admitted();
   if (!early_.empty()) {
@@ -215,6 +217,13 @@ TlsStream::State TlsStream::finish_handshake() {
     early_ = std::string();
   }
   return State::success;
+}
+
+TlsStream::State TlsStream::become_lane() {
+  Socket own(::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
+  was_refused_ = true;  // not a refusal to tell of
+  if (own.is_open()) door_->hand_over(std::move(own), std::exchange(session_, nullptr));
+  return State::failure;
 }
 
 // While the other side is to speak, a write that the library only asks for to get going must report that it has

@@ -10,6 +10,7 @@
 #include <caf/io/network/rw_state.hpp>
 #include <caf/node_id.hpp>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,8 @@
 #include <string>
 
 #include "runtime/transport/admission.h"
+#include "runtime/transport/lanes/lane_limits.h"
+#include "runtime/transport/sockets.h"
 #include "runtime/transport/tls_context.h"
 
 struct ssl_st;
@@ -26,6 +29,7 @@ namespace shoal {
 struct TransportLimits {
   AdmissionLimits admission;
   std::chrono::milliseconds dial_timeout{3000};
+  LaneLimits lanes;
   std::uint32_t frame_bytes_max = 8u << 20;  // a longer frame ends its connection: senders cut at 1 MiB
 };
 
@@ -66,7 +70,13 @@ class TlsDoor {
   void count_given_back(std::size_t bytes);
   [[nodiscard]] TransportCounters counters() const;
 
+  // Who takes over sessions that asked for a lane, with a descriptor of their own. Before the first connection.
+  using TakeLane = std::function<void(Socket, ssl_st*)>;
+  void set_lanes(TakeLane take_lane) { take_lane_ = std::move(take_lane); }
+  void hand_over(Socket socket, ssl_st* session) const { take_lane_(std::move(socket), session); }
+
   [[nodiscard]] const TlsContext& context() const { return *context_; }
+  [[nodiscard]] const std::shared_ptr<const TlsContext>& shared_context() const { return context_; }
   [[nodiscard]] const TransportLimits& limits() const { return limits_; }
 
  private:
@@ -79,6 +89,7 @@ class TlsDoor {
 
   std::shared_ptr<const TlsContext> context_;
   TransportLimits limits_;
+  TakeLane take_lane_;
   mutable std::mutex mutex_;
   HalfOpenTable half_open_;
   RefusalLog refusals_;
@@ -107,6 +118,8 @@ class TlsStream {
   // Advances the handshake. An idle write is one that the library asks for without having anything to write.
   State shake(bool is_idle_write);
   State finish_handshake();
+  // The session goes on without this stream, whose connection then fails for the library and is closed.
+  State become_lane();
   State verdict(int result, bool is_idle_write);
   State refuse(const std::string& reason);
 

@@ -31,7 +31,10 @@ Result<std::unique_ptr<TlsTransport>> TlsTransport::start(caf::actor_system& sys
 }
 
 TlsTransport::TlsTransport(caf::actor_system& system, std::shared_ptr<TlsDoor> door)
-    : system_(system), door_(std::move(door)) {
+    : system_(system),
+      door_(std::move(door)),
+      lanes_(std::make_shared<TlsLanes>(door_->shared_context(), door_->limits().lanes)) {
+  door_->set_lanes([lanes = lanes_](Socket socket, ssl_st* session) { lanes->adopt(std::move(socket), session); });
   for (std::size_t i = 0; i < kDiallers; ++i) diallers_.push_back(spawn_tls_middleman(system_, door_));
   sweeper_ = std::thread([this] { sweep_until_stopped(); });
 }
@@ -69,6 +72,7 @@ void TlsTransport::stop() {
   }
   wake_.notify_all();
   sweeper_.join();
+  lanes_->stop();
   caf::scoped_actor self{system_, true};
   for (const auto& dialler : diallers_) {
     self->send_exit(dialler, caf::exit_reason::kill);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/transport/lanes/tls_lanes.h"
 #include "runtime/transport/sockets.h"
 #include "runtime/transport/tls_stream.h"
 
@@ -52,6 +53,9 @@ class TlsTransport {
 
   [[nodiscard]] TransportCounters counters() const { return door_->counters(); }
 
+  // The lanes of this process; they end with this.
+  [[nodiscard]] std::shared_ptr<TlsLanes> lanes() const { return lanes_; }
+
   // Ends diallers and sweeper. Idempotent. Connections end with the actor system.
   void stop();
 
@@ -61,6 +65,7 @@ class TlsTransport {
 
   caf::actor_system& system_;
   std::shared_ptr<TlsDoor> door_;
+  std::shared_ptr<TlsLanes> lanes_;
   std::vector<caf::io::middleman_actor> diallers_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -53,6 +53,8 @@ RouterActor::behavior_type fake_router(RouterActor::pointer, std::shared_ptr<See
       },
       [](const Inject&) {},
       [](const WireFrame&) {},
+      [](const LaneLetter&) {},
+      [](const LaneChange&) {},
       [](const Attach&) {},
       [](const Detach&) {},
       [](const Dialled&) {},

@@ -91,6 +91,15 @@ std::string cut_one_link(SimulatedSwarm& swarm, Chance& chance) {
   return compose("cut the links between ", one, " and ", other);
 }
 
+std::string break_lanes(SimulatedSwarm& swarm, Chance& chance) {
+  const std::string name = a_node(swarm, chance);
+  if (name.empty()) return "no lanes to break";
+  const auto port = swarm.port_of(name);
+  const auto broken = swarm.network().lanes().break_those(
+      [port](SimulatedPort one, SimulatedPort other) { return one == port || other == port; });
+  return compose("broke ", broken, " lanes of ", name, ", their links are well");
+}
+
 // Longer than the silence that means death, it is a false suspicion: who was given up goes on talking.
 std::string pause_process(SimulatedSwarm& swarm, Chance& chance) {
   const std::string name = anybody(swarm, chance);
@@ -156,7 +165,7 @@ using Inflict = std::string (*)(SimulatedSwarm&, Chance&);
 constexpr Inflict kFaults[] = {kill_node,    kill_node,        kill_stage,       kill_stage,      kill_group,
                                kill_loader,  kill_spawner,     kill_at_write,    kill_storage,    cut_all_links,
                                cut_one_link, pause_process,    pause_process,    stall_one_way,   isolate,
-                               slow_one_way, double_a_forward, double_a_forward, double_a_forward};
+                               slow_one_way, break_lanes,      double_a_forward, double_a_forward, double_a_forward};
 
 }  // namespace
 

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/simulation_verdict.h"
+#include "tests/support/simulation/verdict.h"
 
 namespace shoal {
 

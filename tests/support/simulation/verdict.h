@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/cluster/recovery/quarantines.h"
-#include "tests/support/simulation_swarm.h"
+#include "tests/support/simulation/swarm.h"
 
 namespace shoal {
 

@@ -14,13 +14,12 @@
 #include <vector>
 
 #include "messages/actor_types.h"
-#include "tests/support/simulation_clockwork.h"
+#include "tests/support/simulation/clockwork.h"
+#include "tests/support/simulation/lanes.h"
 
 namespace shoal {
 
-// One process of the simulation as the network knows it: the port its router listens at, never given twice.
-using SimulatedPort = std::uint16_t;
-
+// From one process of the simulation to another; both as the network knows them, by the port of their router.
 struct SimulatedHop {
   SimulatedPort from = 0;
   SimulatedPort to = 0;
@@ -39,7 +38,7 @@ struct SimulatedLink {
 
 class SimulationNetwork {
  public:
-  explicit SimulationNetwork(SimulationClockwork& clockwork) : clockwork_(&clockwork) {}
+  explicit SimulationNetwork(SimulationClockwork& clockwork) : clockwork_(&clockwork), lanes_(clockwork, *this) {}
   ~SimulationNetwork();
   SimulationNetwork(const SimulationNetwork&) = delete;
   SimulationNetwork& operator=(const SimulationNetwork&) = delete;
@@ -50,6 +49,8 @@ class SimulationNetwork {
   // Where the host "spawner" is from here on, as its control endpoint would say.
   void set_spawner(SimulatedPort port) { spawner_ = port; }
   [[nodiscard]] SimulatedPort spawner() const { return spawner_; }
+  // The lanes beside the links. They go where the links go.
+  [[nodiscard]] SimulationLanes& lanes() { return lanes_; }
   // The process is gone: its links break, nobody can dial it any more.
   void vanish(SimulatedPort port);
   // Every link of this process breaks; it may dial and be dialled again.
@@ -70,15 +71,17 @@ class SimulationNetwork {
   // For diallers and relays.
   [[nodiscard]] caf::strong_actor_ptr connect(const SimulatedHop& hop);
   [[nodiscard]] std::vector<WireFrame> carry(const SimulatedHop& hop, WireFrame frame);
+  [[nodiscard]] std::vector<EncodedLetter> carry(const SimulatedHop& hop, const EncodedLetter& letter);
   [[nodiscard]] WireFrame frame_of(const Letter& letter);
   // When a frame arrives that is sent this way.
   [[nodiscard]] Instant arrival(const SimulatedHop& hop);
 
  private:
   void end(const std::shared_ptr<SimulatedLink>& link);
-  void break_those(const std::function<bool(const SimulatedLink&)>& is_meant);
+  void break_those(const std::function<bool(SimulatedPort, SimulatedPort)>& is_meant);
 
   SimulationClockwork* clockwork_;
+  SimulationLanes lanes_;
   std::map<SimulatedPort, caf::actor> routers_;
   std::map<SimulatedPort, caf::actor> diallers_;
   std::vector<std::shared_ptr<SimulatedLink>> links_;

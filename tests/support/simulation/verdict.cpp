@@ -1,5 +1,5 @@
 // The oracle of the simulation.
-#include "tests/support/simulation_verdict.h"
+#include "tests/support/simulation/verdict.h"
 
 #include <algorithm>
 #include <bit>

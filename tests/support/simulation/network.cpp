@@ -1,5 +1,5 @@
 // Diallers, relays, and what faults do to letters.
-#include "tests/support/simulation_network.h"
+#include "tests/support/simulation/network.h"
 
 #include <algorithm>
 #include <deque>
@@ -96,17 +96,19 @@ void SimulationNetwork::end(const std::shared_ptr<SimulatedLink>& link) {
 }
 
 void SimulationNetwork::break_links(SimulatedPort port) {
-  break_those([port](const SimulatedLink& link) { return link.ports[0] == port || link.ports[1] == port; });
+  break_those([port](SimulatedPort from, SimulatedPort to) { return from == port || to == port; });
 }
 
 void SimulationNetwork::break_links(SimulatedPort one, SimulatedPort other) {
-  break_those([one, other](const SimulatedLink& link) {
-    return std::minmax(link.ports[0], link.ports[1]) == std::minmax(one, other);
+  break_those([one, other](SimulatedPort from, SimulatedPort to) {
+    return (from == one && to == other) || (from == other && to == one);
   });
 }
 
-void SimulationNetwork::break_those(const std::function<bool(const SimulatedLink&)>& is_meant) {
-  const auto first = std::stable_partition(links_.begin(), links_.end(), [&](const auto& l) { return !is_meant(*l); });
+void SimulationNetwork::break_those(const std::function<bool(SimulatedPort, SimulatedPort)>& is_meant) {
+  (void)lanes_.break_those(is_meant);
+  const auto first = std::stable_partition(links_.begin(), links_.end(),
+                                           [&](const auto& link) { return !is_meant(link->ports[0], link->ports[1]); });
   const std::vector<std::shared_ptr<SimulatedLink>> broken(first, links_.end());
   links_.erase(first, links_.end());
   for (const auto& link : broken) end(link);
@@ -114,6 +116,7 @@ void SimulationNetwork::break_those(const std::function<bool(const SimulatedLink
 
 void SimulationNetwork::vanish(SimulatedPort port) {
   routers_.erase(port);
+  lanes_.vanish(port);
   break_links(port);
   if (const auto found = diallers_.find(port); found != diallers_.end()) {
     clockwork_->end_now(found->second);
@@ -159,6 +162,15 @@ std::vector<WireFrame> SimulationNetwork::carry(const SimulatedHop& hop, WireFra
   CHECK(letter.value.has_value(), letter.malformed);
   for (const Letter& arrives : fault_(hop, *letter.value)) frames.push_back(frame_of(arrives));
   return frames;
+}
+
+std::vector<EncodedLetter> SimulationNetwork::carry(const SimulatedHop& hop, const EncodedLetter& letter) {
+  if (!fault_) return {letter};
+  const auto decoded = decode(letter.bytes, letter.buffers);
+  CHECK(decoded.value.has_value(), decoded.malformed);
+  std::vector<EncodedLetter> letters;
+  for (const Letter& arrives : fault_(hop, *decoded.value)) letters.push_back(encode(arrives));
+  return letters;
 }
 
 WireFrame SimulationNetwork::frame_of(const Letter& letter) {

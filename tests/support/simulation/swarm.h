@@ -26,8 +26,8 @@
 #include "runtime/trace/work_note.h"
 #include "tests/support/crashing_journal.h"
 #include "tests/support/fake_executor.h"
-#include "tests/support/simulation_clockwork.h"
-#include "tests/support/simulation_network.h"
+#include "tests/support/simulation/clockwork.h"
+#include "tests/support/simulation/network.h"
 
 namespace shoal {
 

@@ -1,5 +1,5 @@
 // The seeded order of messages, and time.
-#include "tests/support/simulation_clockwork.h"
+#include "tests/support/simulation/clockwork.h"
 
 #include <chrono>
 #include <utility>

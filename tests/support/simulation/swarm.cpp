@@ -1,5 +1,5 @@
 // The wiring of launch/processes, over a simulated network.
-#include "tests/support/simulation_swarm.h"
+#include "tests/support/simulation/swarm.h"
 
 #include <unistd.h>
 
@@ -195,6 +195,7 @@ RouterActor SimulatedSwarm::start_router(Process& process, ProcessRole role, con
   if (role == ProcessRole::kSpawner) config.self.process = kSpawnerProcess;
   if (role != ProcessRole::kSpawner) config.spawner = Endpoint{kSpawner, 0};
   config.dialler = [actor = network_.make_dialler(process.port)](const Endpoint&) { return actor; };
+  if (role != ProcessRole::kSpawner) config.lanes = network_.lanes().of(process.port);
   config.filter = shape_.filter;
   config.jitter_seed = clockwork_.draw();
   const auto mail = clockwork_.system().spawn(router, std::move(config));

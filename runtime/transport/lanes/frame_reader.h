@@ -1,0 +1,31 @@
+// Frames out of a stream of bytes: where the next bytes go, and when a frame is whole. Pure.
+//
+// A frame's length is believed only within the bound (S-6); everything else in it is the assembler's to check.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/transport/assembly.h"
+
+namespace shoal {
+
+class FrameReader {
+ public:
+  FrameReader() : frame_(kFrameHeaderBytes) {}
+
+  // What is still missing of the header, or of the frame.
+  [[nodiscard]] std::span<char> room() { return std::span(frame_).subspan(have_); }
+  // So many bytes of the room were filled. True: frame() is whole, until next(). Errors: kInvalidData, its length.
+  [[nodiscard]] Result<bool> filled(std::size_t count);
+  [[nodiscard]] std::span<const char> frame() const { return frame_; }
+  void next();
+
+ private:
+  std::vector<char> frame_;
+  std::size_t have_ = 0;
+};
+
+}  // namespace shoal

@@ -1,0 +1,104 @@
+// Turns are short, so that lanes share their thread: at most kFramesPerTurn frames each way.
+#include "runtime/transport/lanes/lane_connection.h"
+
+#include <utility>
+
+namespace shoal {
+namespace {
+
+constexpr int kFramesPerTurn = 8;
+constexpr std::size_t kLaneFrameBytes = std::size_t{128} << 10;  // stays in the cache from the copy to the cipher
+
+using Outcome = LaneSocket::Outcome;
+
+}  // namespace
+
+std::string lane_claim(std::uint64_t key) {
+  std::string claim;
+  for (int shift = 56; shift >= 0; shift -= 8) claim.push_back(static_cast<char>(key >> shift & 0xFFU));
+  return claim;
+}
+
+void LaneConnection::bind(LinkId link, std::shared_ptr<Outbox> outbox) {
+  link_ = link;
+  outbox_ = std::move(outbox);
+  has_output_ = true;
+}
+
+LaneConnection::Heard LaneConnection::read_claim() {
+  Heard heard;
+  std::span<char> room = std::span(claim_).subspan(claimed_bytes_);
+  const Outcome outcome = socket_.read(room);
+  claimed_bytes_ = kLaneClaimBytes - room.size();
+  if (outcome == Outcome::kWait) may_read_ = false;
+  if (outcome == Outcome::kClosed) heard.broken = socket_.reason();
+  if (outcome != Outcome::kDone) return heard;
+  heard.key = 0;
+  for (const char byte : claim_) *heard.key = *heard.key << 8U | static_cast<std::uint8_t>(byte);
+  return heard;
+}
+
+LaneConnection::Heard LaneConnection::read(Instant now) {
+  Heard heard;
+  if (!may_read_) return heard;
+  if (!link_) return read_claim();
+  for (int frames = 0; frames < kFramesPerTurn;) {
+    std::span<char> room = reader_.room();
+    const std::size_t before = room.size();
+    const Outcome outcome = socket_.read(room);
+    const Result<bool> is_whole = reader_.filled(before - room.size());
+    if (!is_whole) heard.broken = is_whole.failure().message;
+    if (outcome == Outcome::kClosed) heard.broken = socket_.reason();
+    if (outcome == Outcome::kWait) may_read_ = false;
+    if (outcome != Outcome::kDone || !heard.broken.empty()) return heard;
+    if (!*is_whole) continue;
+    auto accepted = assembler_.accept(reader_.frame(), now);
+    if (!accepted) {
+      heard.broken = accepted.failure().message;
+      return heard;
+    }
+    reader_.next();
+    ++frames;
+    if (!*accepted) continue;
+    heard.letter = std::move(**accepted);
+    return heard;
+  }
+  return heard;
+}
+
+bool LaneConnection::fill(Said& said) {
+  if (!cutter_ || cutter_->is_done()) {
+    Outbox::Taken taken = outbox_->take();
+    said.has_room_again |= taken.has_room_again;
+    cutter_.reset();
+    if (!taken.letter) return false;
+    cutter_.emplace(std::move(*taken.letter), ++transfers_, kLaneFrameBytes);
+  }
+  cutter_->next(frame_);
+  unsent_ = frame_;
+  return true;
+}
+
+void LaneConnection::flush(Said& said) {
+  const Outcome outcome = socket_.flush();
+  has_output_ = outcome == Outcome::kWait;
+  may_write_ = outcome == Outcome::kDone;
+  if (outcome == Outcome::kClosed) said.broken = socket_.reason();
+}
+
+LaneConnection::Said LaneConnection::write() {
+  Said said;
+  for (int frames = 0; may_write_ && has_output_ && frames < kFramesPerTurn; ++frames) {
+    if (unsent_.empty() && !fill(said)) {
+      flush(said);
+      continue;
+    }
+    const Outcome outcome = socket_.write(unsent_);
+    if (outcome == Outcome::kDone) continue;
+    may_write_ = false;
+    if (outcome == Outcome::kClosed) said.broken = socket_.reason();
+  }
+  return said;
+}
+
+}  // namespace shoal

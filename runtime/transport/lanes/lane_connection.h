@@ -1,0 +1,78 @@
+// One lane as its thread sees it: a claim first, then frames in and frames out, a little at a time.
+// Whoever asks it to go on hears what came and why it ended; it tells nobody by itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/transport/assembly.h"
+#include "runtime/transport/lanes/frame_reader.h"
+#include "runtime/transport/lanes/lane_socket.h"
+#include "runtime/transport/lanes/outbox.h"
+
+namespace shoal {
+
+// What a lane is opened with: its key, in network byte order.
+inline constexpr std::size_t kLaneClaimBytes = 8;
+[[nodiscard]] std::string lane_claim(std::uint64_t key);
+
+class LaneConnection {
+ public:
+  LaneConnection(LaneSocket socket, const AssemblyLimits& limits, Instant now)
+      : socket_(std::move(socket)), began_(now), assembler_(limits) {}
+
+  // From here on it is this link's, and sends what is put into the box.
+  void bind(LinkId link, std::shared_ptr<Outbox> outbox);
+  [[nodiscard]] const std::optional<LinkId>& link() const { return link_; }
+  [[nodiscard]] Instant began() const { return began_; }
+  [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
+
+  // The system or the user has something for it.
+  void is_readable() { may_read_ = true; }
+  void is_writable() { may_write_ = true; }
+  void has_output() { has_output_ = true; }
+  [[nodiscard]] bool can_go_on() const { return may_read_ || (may_write_ && has_output_); }
+
+  // What a turn of reading has brought; a turn ends early with either.
+  struct Heard {
+    std::optional<std::uint64_t> key;
+    std::optional<Assembled> letter;
+    std::string broken;  // why the connection is over
+  };
+  [[nodiscard]] Heard read(Instant now);
+
+  struct Said {
+    bool has_room_again = false;
+    std::string broken;
+  };
+  [[nodiscard]] Said write();
+
+ private:
+  [[nodiscard]] Heard read_claim();
+  void flush(Said& said);
+  // False: there is nothing to send.
+  [[nodiscard]] bool fill(Said& said);
+
+  LaneSocket socket_;
+  std::optional<LinkId> link_;
+  Instant began_;
+  bool may_read_ = true;
+  bool may_write_ = true;
+  bool has_output_ = false;
+
+  char claim_[kLaneClaimBytes] = {};
+  std::size_t claimed_bytes_ = 0;
+  FrameReader reader_;
+  Assembler assembler_;
+
+  std::shared_ptr<Outbox> outbox_;
+  std::optional<Cutter> cutter_;
+  std::uint64_t transfers_ = 0;
+  std::vector<char> frame_;
+  std::span<const char> unsent_;  // of frame_
+};
+
+}  // namespace shoal

@@ -1,0 +1,59 @@
+// Opens lanes: dials, shakes hands, shows the key; one after the other, on a thread of its own.
+//
+// The address is one that a link was just dialled at, so that a wait for a black hole is rare; it ends at the deadlines
+// of TransportLimits. What fails is tried again, ever more rarely, until its link is over.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "messages/cluster.h"
+#include "runtime/transport/lanes/lane_limits.h"
+#include "runtime/transport/links.h"
+#include "runtime/transport/tls_socket.h"
+
+namespace shoal {
+
+class LaneDialler {
+ public:
+  using Opened = std::function<void(LinkId, TlsSocket)>;
+
+  LaneDialler(std::shared_ptr<const TlsContext> context, LaneDialTimes times, Opened opened);
+  ~LaneDialler();
+  LaneDialler(const LaneDialler&) = delete;
+  LaneDialler& operator=(const LaneDialler&) = delete;
+
+  void open(LinkId link, const Endpoint& endpoint, std::uint64_t key);
+  void forget(LinkId link);
+  // How often opening failed so far.
+  [[nodiscard]] std::uint64_t failures() const { return failures_; }
+
+ private:
+  struct Order {
+    Endpoint endpoint;
+    std::uint64_t key = 0;
+    Deadline due;
+    std::chrono::milliseconds retry_after;
+  };
+
+  void work();
+  // Any thread but the caller's may change the orders meanwhile.
+  [[nodiscard]] Result<TlsSocket> try_to_open(const Order& order) const;
+
+  std::shared_ptr<const TlsContext> context_;
+  LaneDialTimes times_;
+  Opened opened_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<LinkId, Order> orders_;
+  std::atomic<std::uint64_t> failures_ = 0;
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,28 @@
+// Bounds and deadlines of lanes (S-6): how much one holds, how long a newcomer may take, when silence is an end.
+// Whatever fails to open is tried again, ever more rarely, for as long as its link lives.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+#include "runtime/transport/assembly.h"
+
+namespace shoal {
+
+struct LaneDialTimes {
+  std::chrono::milliseconds dial{3000};
+  std::chrono::milliseconds handshake{5000};
+  std::chrono::milliseconds retry_first{250};
+  std::chrono::milliseconds retry_last{10000};
+};
+
+struct LaneLimits {
+  std::size_t queue_bytes_max = std::size_t{64} << 20;  // not yet sent, per lane
+  std::size_t unclaimed_max = 64;                       // accepted, without a key so far
+  std::chrono::milliseconds claim_timeout{5000};
+  std::chrono::milliseconds silence_max{10000};  // what was sent stays unacknowledged: broken
+  LaneDialTimes dial;
+  AssemblyLimits assembly;
+};
+
+}  // namespace shoal

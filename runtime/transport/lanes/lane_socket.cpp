@@ -1,0 +1,106 @@
+// OpenSSL's buffering BIO gathers the records; read-ahead takes several of them in one call.
+#include "runtime/transport/lanes/lane_socket.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "runtime/transport/openssl_handles.h"
+
+namespace shoal {
+namespace {
+
+constexpr long kGatheredBytes = 128 * 1024;
+constexpr std::size_t kReadAheadBytes = 128 * 1024;
+constexpr std::size_t kIoBytesMax = 1u << 30;
+
+int io_size(std::size_t size) { return static_cast<int>(std::min(size, kIoBytesMax)); }
+
+void set_option(int descriptor, int option, int value) {
+  ::setsockopt(descriptor, IPPROTO_TCP, option, &value, sizeof value);  // without it: slower to send, or to notice
+}
+
+// False: out of memory.
+[[nodiscard]] bool gather_writes(ssl_st* session) {
+  BIO* socket = SSL_get_wbio(session);
+  BIO* buffer = BIO_new(BIO_f_buffer());
+  if (socket == nullptr || buffer == nullptr) return BIO_free(buffer), false;
+  if (BIO_set_write_buffer_size(buffer, kGatheredBytes) != 1) return BIO_free(buffer), false;
+  BIO_up_ref(socket);  // the session reads from it too
+  SSL_set0_wbio(session, BIO_push(buffer, socket));
+  return true;
+}
+
+}  // namespace
+
+LaneSocket::LaneSocket(Socket socket, ssl_st* session, std::chrono::milliseconds silence_max)
+    : socket_(std::move(socket)), session_(session) {
+  ERR_clear_error();
+  set_option(descriptor(), TCP_NODELAY, 1);
+  set_option(descriptor(), TCP_USER_TIMEOUT, static_cast<int>(silence_max.count()));
+  SSL_clear_mode(session_, SSL_MODE_RELEASE_BUFFERS);
+  SSL_set_default_read_buffer_len(session_, kReadAheadBytes);
+  SSL_set_read_ahead(session_, 1);
+  const bool is_ready = SSL_set_fd(session_, descriptor()) == 1 && gather_writes(session_);
+  if (!is_ready) reason_ = "out of memory";
+}
+
+LaneSocket::LaneSocket(LaneSocket&& other) noexcept
+    : socket_(std::move(other.socket_)),
+      session_(std::exchange(other.session_, nullptr)),
+      reason_(std::move(other.reason_)) {}
+
+LaneSocket::~LaneSocket() {
+  if (session_ != nullptr) SSL_free(session_);
+  ERR_clear_error();
+}
+
+LaneSocket::Outcome LaneSocket::read(std::span<char>& room) {
+  while (!room.empty()) {
+    ERR_clear_error();
+    const int result = SSL_read(session_, room.data(), io_size(room.size()));
+    if (result <= 0) return verdict(result);
+    room = room.subspan(static_cast<std::size_t>(result));
+  }
+  return Outcome::kDone;
+}
+
+LaneSocket::Outcome LaneSocket::write(std::span<const char>& bytes) {
+  while (!bytes.empty()) {
+    ERR_clear_error();
+    const int result = SSL_write(session_, bytes.data(), io_size(bytes.size()));
+    if (result <= 0) return verdict(result);
+    bytes = bytes.subspan(static_cast<std::size_t>(result));
+  }
+  return Outcome::kDone;
+}
+
+LaneSocket::Outcome LaneSocket::flush() {
+  BIO* buffer = SSL_get_wbio(session_);
+  ERR_clear_error();
+  if (BIO_flush(buffer) > 0) return Outcome::kDone;
+  if (BIO_should_retry(buffer)) return Outcome::kWait;
+  reason_ = std::strerror(errno);
+  return Outcome::kClosed;
+}
+
+LaneSocket::Outcome LaneSocket::verdict(int result) {
+  const int reason = SSL_get_error(session_, result);
+  const int system_error = errno;
+  if (!reason_.empty()) return Outcome::kClosed;
+  switch (reason) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE: return Outcome::kWait;
+    case SSL_ERROR_ZERO_RETURN: reason_ = "closed by the peer"; break;
+    case SSL_ERROR_SYSCALL: reason_ = system_error == 0 ? "closed by the peer" : std::strerror(system_error); break;
+    default: reason_ = take_openssl_error(); break;
+  }
+  return Outcome::kClosed;
+}
+
+}  // namespace shoal

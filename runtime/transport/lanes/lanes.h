@@ -1,0 +1,43 @@
+// Lanes: tensors travel beside the actor library's connection, so that what is small never waits behind what is large.
+//
+// A link has at most one lane, which the side opens that dialled the link, with a key that the other side gave it over
+// the link. Letters with tensors go over the lane once it is open; a letter that the lane cannot take now stays the
+// caller's, who keeps it in a bounded queue until there is room (S-6). A lane that breaks loses what it had taken, and
+// counts as a broken link: the protocol's retries cover that. Between lane and link there is no order.
+#pragma once
+
+#include <cstdint>
+
+#include <caf/actor.hpp>
+
+#include "messages/codec.h"
+#include "runtime/transport/links.h"
+
+namespace shoal {
+
+enum class LaneOutcome : std::uint8_t {
+  kTaken,
+  kFull,  // LaneChange::kRoom will tell when to try again
+  kNone,  // the link has no lane (yet)
+};
+
+// What the user hears, as messages of its process (messages/actor_types.h): LaneLetter, LaneChange. Thread-safe.
+class Lanes {
+ public:
+  Lanes() = default;
+  Lanes(const Lanes&) = delete;
+  Lanes& operator=(const Lanes&) = delete;
+  virtual ~Lanes() = default;
+
+  // Whom to tell, from now on.
+  virtual void tell(const caf::actor& user) = 0;
+  // The key with which the other side may open this link's lane; the same one for as long as the link lives. Never 0.
+  [[nodiscard]] virtual std::uint64_t expect(LinkId link) = 0;
+  // Opens this link's lane at the endpoint that the link was dialled at; tries again until it succeeds.
+  virtual void open(LinkId link, const Endpoint& endpoint, std::uint64_t key) = 0;
+  [[nodiscard]] virtual LaneOutcome send(LinkId link, EncodedLetter letter) = 0;
+  // The link is over: so are its key and its lane, without a word to the user.
+  virtual void close(LinkId link) = 0;
+};
+
+}  // namespace shoal

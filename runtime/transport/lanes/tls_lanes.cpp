@@ -1,0 +1,285 @@
+// The lanes' thread: waits for events and tasks, and gives every lane that can go on a turn.
+#include "runtime/transport/lanes/tls_lanes.h"
+
+#include <openssl/rand.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <caf/send.hpp>
+
+#include "runtime/base/check.h"
+#include "runtime/base/log.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::string_view kWho = "transport";
+constexpr int kEventsMax = 64;
+constexpr int kLookMilliseconds = 500;  // for connections that claim nothing
+
+[[nodiscard]] Instant now() { return std::chrono::steady_clock::now(); }
+
+[[nodiscard]] std::uint64_t unguessable_key() {
+  std::uint64_t key = 0;
+  while (key == 0) {
+    CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(&key), sizeof key) == 1, "the system has randomness");
+  }
+  return key;
+}
+
+}  // namespace
+
+TlsLanes::TlsLanes(std::shared_ptr<const TlsContext> context, const LaneLimits& limits)
+    : limits_(limits),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      dialler_(std::move(context), limits.dial, [this](LinkId link, TlsSocket opened) {
+        auto [socket, session] = std::move(opened).release();
+        add_task(NewConnection{link, LaneSocket(std::move(socket), session, limits_.silence_max)});
+      }) {
+  CHECK(epoll_ >= 0 && wake_ >= 0, "the system has two descriptors for us");
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = wake_;
+  ::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event);
+  thread_ = std::thread([this] { work(); });
+}
+
+TlsLanes::~TlsLanes() {
+  stop();
+  ::close(epoll_);
+  ::close(wake_);
+}
+
+void TlsLanes::stop() {
+  {
+    const std::lock_guard guard(mutex_);
+    is_stopping_ = true;
+    user_ = nullptr;
+  }
+  wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void TlsLanes::tell(const caf::actor& user) {
+  const std::lock_guard guard(mutex_);
+  if (!is_stopping_) user_ = user;
+}
+
+std::uint64_t TlsLanes::expect(LinkId link) {
+  const std::lock_guard guard(mutex_);
+  LinkLane& lane = links_[link];
+  if (lane.key == 0) lane.key = unguessable_key();
+  return lane.key;
+}
+
+void TlsLanes::open(LinkId link, const Endpoint& endpoint, std::uint64_t key) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (!links_.try_emplace(link).second) return;
+  }
+  dialler_.open(link, endpoint, key);
+}
+
+LaneOutcome TlsLanes::send(LinkId link, EncodedLetter letter) {
+  std::shared_ptr<Outbox> outbox;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = links_.find(link);
+    if (found == links_.end() || !found->second.outbox) return LaneOutcome::kNone;
+    outbox = found->second.outbox;
+  }
+  const Outbox::Put put = outbox->put(std::move(letter));
+  if (put.was_idle) add_task(HasOutput{link});
+  return put.outcome;
+}
+
+void TlsLanes::close(LinkId link) {
+  dialler_.forget(link);
+  {
+    const std::lock_guard guard(mutex_);
+    if (links_.erase(link) == 0) return;
+  }
+  add_task(IsOver{link});
+}
+
+void TlsLanes::adopt(Socket socket, ssl_st* session) {
+  add_task(NewConnection{std::nullopt, LaneSocket(std::move(socket), session, limits_.silence_max)});
+}
+
+LaneCounters TlsLanes::counters() const {
+  const std::lock_guard guard(mutex_);
+  LaneCounters counters = counters_;
+  counters.dials_failed = dialler_.failures();
+  return counters;
+}
+
+void TlsLanes::add_task(Task task) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (is_stopping_) return;
+    tasks_.push_back(std::move(task));
+  }
+  wake();
+}
+
+void TlsLanes::wake() const {
+  const std::uint64_t one = 1;
+  (void)!::write(wake_, &one, sizeof one);  // full: it is awake
+}
+
+bool TlsLanes::is_stopping() const {
+  const std::lock_guard guard(mutex_);
+  return is_stopping_;
+}
+
+void TlsLanes::work() {
+  while (!is_stopping()) {
+    wait_for_events();
+    do_tasks();
+    std::erase_if(connections_, [this](const auto& entry) {
+      LaneConnection& connection = *entry.second;
+      const bool is_alive = !connection.can_go_on() || turn(connection);
+      if (!is_alive && connection.link()) bound_.erase(*connection.link());
+      return !is_alive;
+    });
+    end_unclaimed();
+  }
+  connections_.clear();
+}
+
+void TlsLanes::wait_for_events() {
+  const bool is_busy = std::any_of(connections_.begin(), connections_.end(),
+                                   [](const auto& connection) { return connection.second->can_go_on(); });
+  epoll_event events[kEventsMax];
+  const int count = ::epoll_wait(epoll_, events, kEventsMax, is_busy ? 0 : kLookMilliseconds);
+  for (int i = 0; i < count; ++i) {
+    if (events[i].data.fd == wake_) {
+      std::uint64_t ignored = 0;
+      (void)!::read(wake_, &ignored, sizeof ignored);
+      continue;
+    }
+    const auto found = connections_.find(events[i].data.fd);
+    if (found == connections_.end()) continue;
+    found->second->is_writable();  // TLS may want to read before it writes
+    if ((events[i].events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) found->second->is_readable();
+  }
+}
+
+void TlsLanes::do_tasks() {
+  std::vector<Task> tasks;
+  {
+    const std::lock_guard guard(mutex_);
+    tasks.swap(tasks_);
+  }
+  for (Task& task : tasks) std::visit([this](auto& one) { do_task(one); }, task);
+}
+
+void TlsLanes::do_task(NewConnection& task) {
+  const auto is_unclaimed = [](const auto& connection) { return !connection.second->link(); };
+  const auto unclaimed = std::count_if(connections_.begin(), connections_.end(), is_unclaimed);
+  if (!task.link && static_cast<std::size_t>(unclaimed) >= limits_.unclaimed_max) {
+    const std::lock_guard guard(mutex_);
+    ++counters_.refused;
+    return;
+  }
+  const int descriptor = task.socket.descriptor();
+  auto connection = std::make_unique<LaneConnection>(std::move(task.socket), limits_.assembly, now());
+  if (task.link && !bind(*connection, *task.link)) return;
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.data.fd = descriptor;
+  ::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event);
+  connections_[descriptor] = std::move(connection);
+}
+
+void TlsLanes::do_task(const HasOutput& task) {
+  const auto bound = bound_.find(task.link);
+  if (bound != bound_.end()) connections_.at(bound->second)->has_output();
+}
+
+void TlsLanes::do_task(const IsOver& task) {
+  const auto bound = bound_.find(task.link);
+  if (bound == bound_.end()) return;
+  connections_.erase(bound->second);
+  bound_.erase(bound);
+}
+
+bool TlsLanes::turn(LaneConnection& connection) {
+  LaneConnection::Heard heard = connection.read(now());
+  if (heard.letter) deliver(*connection.link(), std::move(*heard.letter));
+  if (heard.key && !claim(connection, *heard.key)) return false;
+  LaneConnection::Said said;
+  if (heard.broken.empty()) said = connection.write();
+  if (said.has_room_again) change(*connection.link(), LaneChange::Kind::kRoom);
+  const std::string& broken = heard.broken.empty() ? said.broken : heard.broken;
+  if (broken.empty()) return true;
+  break_off(connection, broken);
+  return false;
+}
+
+bool TlsLanes::claim(LaneConnection& connection, std::uint64_t key) {
+  std::optional<LinkId> link;
+  {
+    const std::lock_guard guard(mutex_);
+    for (const auto& [known, lane] : links_) {
+      if (lane.key != 0 && lane.key == key && !lane.outbox) link = known;
+    }
+    if (!link) ++counters_.refused;
+  }
+  if (!link) log_warn(kWho, "closed a lane that was opened with a key of no link");
+  return link && bind(connection, *link);
+}
+
+bool TlsLanes::bind(LaneConnection& connection, LinkId link) {
+  auto outbox = std::make_shared<Outbox>(limits_.queue_bytes_max);
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = links_.find(link);
+    if (found == links_.end()) return false;
+    found->second.outbox = outbox;
+    ++counters_.opened;
+  }
+  connection.bind(link, std::move(outbox));
+  bound_[link] = connection.descriptor();
+  change(link, LaneChange::Kind::kUp);
+  return true;
+}
+
+// The link's entry stays: its user ends the link now, and nothing is taken for the lane until then.
+void TlsLanes::break_off(const LaneConnection& connection, const std::string& reason) {
+  {
+    const std::lock_guard guard(mutex_);
+    ++(connection.link() ? counters_.broken : counters_.refused);
+  }
+  if (connection.link()) change(*connection.link(), LaneChange::Kind::kLost, reason);
+}
+
+void TlsLanes::end_unclaimed() {
+  const Instant limit = now() - limits_.claim_timeout;
+  const auto ended = std::erase_if(connections_, [limit](const auto& connection) {
+    return !connection.second->link() && connection.second->began() < limit;
+  });
+  if (ended == 0) return;
+  const std::lock_guard guard(mutex_);
+  counters_.refused += ended;
+}
+
+void TlsLanes::deliver(LinkId link, Assembled letter) {
+  const std::lock_guard guard(mutex_);
+  if (!user_) return;
+  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(letter.took);
+  caf::anon_send(user_, LaneLetter{link.value, {std::move(letter.letter), std::move(letter.buffers)}, took.count()});
+}
+
+void TlsLanes::change(LinkId link, LaneChange::Kind kind, const std::string& reason) {
+  const std::lock_guard guard(mutex_);
+  if (user_) caf::anon_send(user_, LaneChange{link.value, kind, reason});
+}
+
+}  // namespace shoal
