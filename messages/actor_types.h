@@ -1,7 +1,7 @@
 // Who hears what: every actor's interface in one place, and the local messages that never leave a process.
 //
 // Bodies of letters reach actors as plain structs, by reference and copy-on-write; they are "unsafe" for CAF because
-// only codec.h may put them on a wire. WireFrame is the single type that CAF itself serialises.
+// only codec.h may put them on a wire (local/wire.h).
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,8 @@
 
 #include <caf/all.hpp>
 
-#include "messages/codec.h"
+#include "messages/letter.h"
+#include "messages/local/wire.h"
 
 namespace shoal {
 
@@ -62,24 +63,6 @@ struct Dialled {
   std::string reason;
 };
 
-// To a router from its lanes (runtime/transport/lanes): a letter that came over a link's lane.
-struct LaneLetter {
-  std::uint64_t link = 0;
-  EncodedLetter letter;
-  std::int64_t transfer_ns = 0;  // first frame to last
-};
-
-struct LaneChange {
-  enum class Kind : std::uint8_t {
-    kUp,
-    kRoom,  // what it did not take may be offered again
-    kLost,
-  };
-  std::uint64_t link = 0;
-  Kind kind = Kind::kUp;
-  std::string reason{};
-};
-
 // To a router: this process has been welcomed under this name.
 struct Identify {
   ProcessIncarnation process;
@@ -109,16 +92,6 @@ struct StatusReport {
   std::uint64_t view = 0;  // journal position
   std::vector<ActorStatus> actors;
 };
-
-// What travels between routers: one frame of a lane (runtime/transport/assembly.h).
-struct WireFrame {
-  std::vector<char> bytes;
-};
-
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& inspector, WireFrame& frame) {
-  return inspector(caf::meta::type_name("WireFrame"), frame.bytes);
-}
 
 }  // namespace shoal
 

@@ -44,13 +44,17 @@ void set_common_options(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
 }
 
-// A lane, if the client asks for one; else no protocol is named.
-int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in,
-                    unsigned int in_size, void*) {
-  unsigned char* chosen = nullptr;
-  const int found = SSL_select_next_proto(&chosen, out_size, kLaneList.data(), kLaneList.size(), in, in_size);
-  *out = chosen;
-  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+// A client that asks for a lane gets one; to others no protocol is named.
+void offer_lanes(SSL_CTX* context) {
+  SSL_CTX_set_alpn_select_cb(
+      context,
+      [](SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in, unsigned in_size, void*) {
+        unsigned char* chosen = nullptr;
+        const int found = SSL_select_next_proto(&chosen, out_size, kLaneList.data(), kLaneList.size(), in, in_size);
+        *out = chosen;
+        return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+      },
+      nullptr);
 }
 
 Status use_files(SSL_CTX* context, const TlsFiles& files, const Credentials& credentials) {
@@ -89,7 +93,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::with_files(const TlsFiles&
   const Status used = use_files(context.get(), files, *credentials);
   if (!used.ok()) return used.failure();
   SSL_CTX_set_verify(context.get(), verify_mode, nullptr);
-  SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
+  offer_lanes(context.get());
   SSL_CTX_set_verify_depth(context.get(), 1);
   return std::shared_ptr<const TlsContext>(new TlsContext(context.release(), std::move(policy)));
 }

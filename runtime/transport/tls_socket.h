@@ -1,7 +1,7 @@
 // A TLS connection for a thread of its own: reads and writes that end at a deadline.
 //
-// Used by the control endpoint and its clients, and to open lanes. The descriptor is non-blocking underneath; nothing here waits without
-// a deadline.
+// Used by the control endpoint and its clients, and to open lanes. The descriptor is non-blocking underneath; nothing
+// here waits without a deadline.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 //             the run is whole again: so nobody's restarts come so close together that they are delayed
 //   silences  a worker that freezes, nodes that are cut off (tests/emulator), once each
 //   storm     one stage actor ended 20 times a second for 5 s, restart budgets as they are by default
+//   again     stages and workers that end, COUNT times round, with everything traced: what is computed again
 //   rounds    `ends` of sync groups and workers only, with workers that agree every 5 steps
 // Times are from the fault, read off metrics.jsonl as its lines appear:
 //   notice   the first event that names the loss       fence   the RemoveReplica in the journal, where there is one
@@ -20,6 +21,7 @@
 #include <map>
 
 #include "runtime/base/compose.h"
+#include "tests/bench/recomputation.h"
 #include "tests/bench/recovery_faults.h"
 #include "tests/bench/restart_times.h"
 
@@ -129,6 +131,24 @@ int bench_ends(std::size_t count) {
   return status;
 }
 
+int bench_again(std::size_t count) {
+  auto settings = raised_budgets({"sync.reduction=exact"});
+  settings.push_back("trace.level=all");  // the last one counts
+  Bench bench(settings, {});
+  if (!bench.warm_up()) return 1;
+  std::vector<Fault> chosen;
+  for (Fault& fault : ends()) {
+    if (contains(fault.name, "a stage") || contains(fault.name, "SIGKILL of a w")) chosen.push_back(std::move(fault));
+  }
+  bench.go_round(chosen, count, kQuick);
+  const int status = bench.end();
+  const auto trace = read_run_trace(bench.scene().run("run").string());
+  if (!trace) return std::printf("%s\n", trace.failure().message.c_str()), 1;
+  const Recomputation found = recomputation_of(*trace);
+  print_recomputation(found);
+  return found.lost_by_living == 0 ? status : 1;
+}
+
 int bench_silences(std::size_t /*count*/) {
   LinkEmulator network(1);
   Bench bench(raised_budgets({"sync.reduction=exact"}), network.environment());
@@ -174,7 +194,11 @@ int bench_storm(std::size_t /*count*/) {
 
 int bench(std::size_t count, const std::vector<std::string>& wanted) {
   const std::vector<std::pair<std::string, int (*)(std::size_t)>> parts = {
-      {"ends", bench_ends}, {"silences", bench_silences}, {"storm", bench_storm}, {"rounds", bench_rounds}};
+      {"ends", bench_ends},
+      {"again", bench_again},
+      {"silences", bench_silences},
+      {"storm", bench_storm},
+      {"rounds", bench_rounds}};
   int status = 0;
   for (const auto& [name, run] : parts) {
     if (!wanted.empty() && std::ranges::count(wanted, name) == 0) continue;

@@ -2,7 +2,7 @@
 //
 // A lane is a connection to the door that all connections come to, told apart by its application protocol (ALPN). Its
 // first bytes are the key that the accepting side gave over the link (a secret of the two processes); what follows is
-// frames of letters (assembly.h), both ways. Whoever is admitted by certificate but shows no good key in time is closed.
+// frames of letters (assembly.h), both ways. Who is admitted by certificate but shows no good key in time is closed.
 #pragma once
 
 #include <map>

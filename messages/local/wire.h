@@ -1,0 +1,44 @@
+// What routers hear of letters as bytes: from each other, and from their lanes.
+//
+// WireFrame is the single type that CAF itself serialises. What comes over a lane never passes through CAF's wire.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <caf/all.hpp>
+
+#include "messages/codec.h"
+
+namespace shoal {
+
+// What travels between routers: one frame of a lane (runtime/transport/assembly.h).
+struct WireFrame {
+  std::vector<char> bytes;
+};
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& inspector, WireFrame& frame) {
+  return inspector(caf::meta::type_name("WireFrame"), frame.bytes);
+}
+
+// To a router from its lanes (runtime/transport/lanes): a letter that came over a link's lane.
+struct LaneLetter {
+  std::uint64_t link = 0;
+  EncodedLetter letter;
+  std::int64_t transfer_ns = 0;  // first frame to last
+};
+
+struct LaneChange {
+  enum class Kind : std::uint8_t {
+    kUp,
+    kRoom,  // what it did not take may be offered again
+    kLost,
+  };
+  std::uint64_t link = 0;
+  Kind kind = Kind::kUp;
+  std::string reason{};
+};
+
+}  // namespace shoal
