@@ -360,8 +360,11 @@ void lane_changed(RouterSelf self, const LaneChange& change) {
       return;
     case LaneChange::Kind::kRoom: return flush_waiting(self);
     case LaneChange::Kind::kLost:
+    case LaneChange::Kind::kEndedByPeer: {
       log_debug("router", "link ", change.link, " ends with its lane: ", change.reason);
-      return end_link(self, link, "its lane: " + change.reason);
+      const bool was_said = change.kind == LaneChange::Kind::kEndedByPeer;
+      return end_link(self, link, "its lane: " + change.reason, was_said ? Farewell::kWasSaid : Farewell::kSay);
+    }
   }
 }
 

@@ -124,7 +124,10 @@ Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings s
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
   std::unique_ptr<ActorProcess> process(new ActorProcess(std::move(settings)));
   const auto& wanted = process->settings_;
-  auto transport = TlsTransport::start(*process->system_, wanted.files, PeerPolicy{wanted.run, wanted.peers, {}});
+  TransportLimits limits;
+  limits.lanes.silence_max = wanted.dead_after;  // as patient as the detector of failures
+  const PeerPolicy policy{wanted.run, wanted.peers, {}};
+  auto transport = TlsTransport::start(*process->system_, wanted.files, policy, limits);
   if (!transport) return transport.failure();
   process->transport_ = std::move(transport.value());
   return process;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct LaneLetter {
   std::uint64_t link = 0;
   EncodedLetter letter;
   std::int64_t transfer_ns = 0;  // first frame to last
+  std::shared_ptr<const void> receipt = nullptr;  // goes when the letter was looked at: more may come then
 };
 
 struct LaneChange {
@@ -35,6 +37,7 @@ struct LaneChange {
     kUp,
     kRoom,  // what it did not take may be offered again
     kLost,
+    kEndedByPeer,  // in order: it knows
   };
   std::uint64_t link = 0;
   Kind kind = Kind::kUp;

@@ -319,7 +319,8 @@ std::size_t memory_of(const Letter& letter) {
     using Body = std::decay_t<decltype(body)>;
     if constexpr (std::is_same_v<Body, Forward>) return body.input.byte_count() + body.targets.byte_count();
     if constexpr (std::is_same_v<Body, Backward>) return body.input_gradient.byte_count();
-    if constexpr (std::is_same_v<Body, Part>) return body.values.byte_count();
+    if constexpr (std::is_same_v<Body, Part> || std::is_same_v<Body, StepSum>) return body.values.byte_count();
+    if constexpr (std::is_same_v<Body, FileChunk>) return body.bytes.byte_count();
     if constexpr (std::is_same_v<Body, SaveShard> || std::is_same_v<Body, StateImage>) return body.image.byte_count();
     return 0;
   };
@@ -329,12 +330,11 @@ std::size_t memory_of(const Letter& letter) {
 void WaitingLetters::add(ProcessIncarnation process, Letter letter) {
   if (is_one_of<Heartbeat>(letter.body)) return;
   if (is_one_of<Join>(letter.body)) drop_joins(process);
-  const std::size_t size = memory_of(letter);
-  if (size > bytes_max_ - bytes_) {
+  if (bytes_ >= bytes_max_) {
     ++dropped_;
     return;
   }
-  bytes_ += size;
+  bytes_ += memory_of(letter);
   waiting_[process].push_back(std::move(letter));
 }
 

@@ -160,9 +160,9 @@ class LinkTable {
   std::map<ProcessIncarnation, LinkId> up_;
 };
 
-// Letters to processes without a link, until it is up. Bounded in bytes over all of them: what does not fit is dropped
-// and counted; the protocol's retries make that safe. What a process says of itself now is not kept for later: of its
-// Joins only the newest waits, its heartbeats not at all.
+// Letters to processes without a link, until it is up, or whose lane is full. Bounded in bytes over all of them, and
+// one letter more, however large: what comes then is dropped and counted; the protocol's retries make that safe. What a
+// process says of itself now is not kept for later: of its Joins only the newest waits, its heartbeats not at all.
 class WaitingLetters {
  public:
   explicit WaitingLetters(std::size_t bytes_max) : bytes_max_(bytes_max) {}

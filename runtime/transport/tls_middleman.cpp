@@ -125,7 +125,7 @@ class TlsDoorman : public net::doorman_impl {
 
   bool new_connection() override {
     if (detached()) return false;
-    const net::native_socket descriptor = acceptor_.accepted_socket();
+    const net::native_socket descriptor = door_->renumber(acceptor_.accepted_socket());
     caf::detail::socket_guard owner{descriptor};
     if (!door_->admit(descriptor)) return false;
     net::nonblocking(descriptor, true);
@@ -154,7 +154,7 @@ class TlsMiddleman : public caf::io::middleman_actor_impl {
       log_debug(kWho, socket.failure().message);
       return caf::make_error(caf::sec::cannot_connect_to_node, socket.failure().message);
     }
-    const int descriptor = socket->release();
+    const int descriptor = door_->renumber(socket->release());
     door_->track_outgoing(descriptor);
     return caf::make_counted<TlsScribe>(multiplexer(), descriptor, door_, TlsStream::Side::kClient);
   }

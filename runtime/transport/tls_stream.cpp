@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -15,6 +16,8 @@
 namespace shoal {
 namespace {
 
+constexpr int kNumberFirst = 64;  // of descriptors of connections, in turn
+constexpr int kNumbers = 256;
 constexpr std::size_t kEarlyBytesMax = 64u << 10;
 constexpr std::size_t kIoBytesMax = 1u << 30;
 constexpr std::string_view kWho = "transport";
@@ -37,6 +40,14 @@ bool TlsDoor::admit(int descriptor) {
                              ? "too many connections are waiting for their handshake"
                              : "too many connections of this address are waiting for their handshake");
   return false;
+}
+
+int TlsDoor::renumber(int descriptor) {
+  const int number = kNumberFirst + next_number_.fetch_add(1) % kNumbers;
+  const int renumbered = ::fcntl(descriptor, F_DUPFD_CLOEXEC, number);
+  if (renumbered < 0) return descriptor;  // no such number is to be had
+  ::close(descriptor);
+  return renumbered;
 }
 
 void TlsDoor::track_outgoing(int descriptor) {

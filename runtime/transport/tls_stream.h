@@ -9,6 +9,7 @@
 #include <caf/io/network/native_socket.hpp>
 #include <caf/io/network/rw_state.hpp>
 #include <caf/node_id.hpp>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -50,6 +51,9 @@ class TlsDoor {
   // An accepted connection. False: close it; the refusal was counted and logged.
   [[nodiscard]] bool admit(int descriptor);
   void track_outgoing(int descriptor);
+  // The same connection under a number that none had lately: the library forgets a connection by its number, some time
+  // after that was closed, and would forget the next one of that number with it.
+  [[nodiscard]] int renumber(int descriptor);
   // The handshake of this descriptor ended, or it is about to be closed.
   void settle(int descriptor);
   // Shuts down what is half open past its deadline; its stream then ends by itself. Called every second.
@@ -90,6 +94,7 @@ class TlsDoor {
   std::shared_ptr<const TlsContext> context_;
   TransportLimits limits_;
   TakeLane take_lane_;
+  std::atomic<int> next_number_ = 0;
   mutable std::mutex mutex_;
   HalfOpenTable half_open_;
   RefusalLog refusals_;

@@ -23,6 +23,14 @@ void LaneConnection::bind(LinkId link, std::shared_ptr<Outbox> outbox) {
   link_ = link;
   outbox_ = std::move(outbox);
   has_output_ = true;
+  if (claimed_bytes_ < kLaneClaimBytes) return;
+  frame_.assign(std::begin(claim_), std::end(claim_));
+  unsent_ = frame_;
+}
+
+std::shared_ptr<const void> LaneConnection::receipt_for(std::size_t bytes) {
+  *unread_bytes_ += bytes;
+  return {nullptr, [unread = unread_bytes_, bytes](const void*) { *unread -= bytes; }};
 }
 
 LaneConnection::Heard LaneConnection::read_claim() {
@@ -40,7 +48,7 @@ LaneConnection::Heard LaneConnection::read_claim() {
 
 LaneConnection::Heard LaneConnection::read(Instant now) {
   Heard heard;
-  if (!may_read_) return heard;
+  if (!may_read_ || is_ahead()) return heard;
   if (!link_) return read_claim();
   for (int frames = 0; frames < kFramesPerTurn;) {
     std::span<char> room = reader_.room();

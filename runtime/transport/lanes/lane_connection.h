@@ -2,6 +2,7 @@
 // Whoever asks it to go on hears what came and why it ended; it tells nobody by itself.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,21 +11,25 @@
 
 #include "runtime/transport/assembly.h"
 #include "runtime/transport/lanes/frame_reader.h"
+#include "runtime/transport/lanes/lane_limits.h"
 #include "runtime/transport/lanes/lane_socket.h"
 #include "runtime/transport/lanes/outbox.h"
 
 namespace shoal {
 
-// What a lane is opened with: its key, in network byte order.
+// What a lane is opened with, and what the other side says when it is open: its key, in network byte order.
 inline constexpr std::size_t kLaneClaimBytes = 8;
 [[nodiscard]] std::string lane_claim(std::uint64_t key);
 
 class LaneConnection {
  public:
-  LaneConnection(LaneSocket socket, const AssemblyLimits& limits, Instant now)
-      : socket_(std::move(socket)), began_(now), assembler_(limits) {}
+  LaneConnection(LaneSocket socket, const LaneLimits& limits, Instant now)
+      : socket_(std::move(socket)),
+        began_(now),
+        unread_bytes_max_(limits.unread_bytes_max),
+        assembler_(limits.assembly) {}
 
-  // From here on it is this link's, and sends what is put into the box.
+  // From here on it is this link's, and sends what is put into the box. Whoever has shown a key is told so first.
   void bind(LinkId link, std::shared_ptr<Outbox> outbox);
   [[nodiscard]] const std::optional<LinkId>& link() const { return link_; }
   [[nodiscard]] Instant began() const { return began_; }
@@ -34,7 +39,12 @@ class LaneConnection {
   void is_readable() { may_read_ = true; }
   void is_writable() { may_write_ = true; }
   void has_output() { has_output_ = true; }
-  [[nodiscard]] bool can_go_on() const { return may_read_ || (may_write_ && has_output_); }
+  [[nodiscard]] bool can_go_on() const { return (may_read_ && !is_ahead()) || (may_write_ && has_output_); }
+  // More was delivered than its user has looked at: it is not read until that has changed. Nobody tells when.
+  [[nodiscard]] bool is_ahead() const { return *unread_bytes_ >= unread_bytes_max_; }
+  // Of a letter that is delivered now; it counts as unread until the receipt goes.
+  [[nodiscard]] std::shared_ptr<const void> receipt_for(std::size_t bytes);
+  [[nodiscard]] bool was_closed_by_peer() const { return socket_.was_closed_by_peer(); }
 
   // What a turn of reading has brought; a turn ends early with either.
   struct Heard {
@@ -62,6 +72,8 @@ class LaneConnection {
   bool may_read_ = true;
   bool may_write_ = true;
   bool has_output_ = false;
+  std::size_t unread_bytes_max_;
+  std::shared_ptr<std::atomic<std::size_t>> unread_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
 
   char claim_[kLaneClaimBytes] = {};
   std::size_t claimed_bytes_ = 0;

@@ -1,24 +1,61 @@
 // The order that is due first is tried next; it stays in the table until its lane is open or its link over.
 #include "runtime/transport/lanes/lane_dialler.h"
 
+#include <fcntl.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "runtime/base/log.h"
 #include "runtime/transport/lanes/lane_connection.h"
 
 namespace shoal {
+namespace {
+
+// Until the other side has said that the lane is open.
+Result<TlsSocket> shake_hands(Socket socket, const TlsContext& context, Deadline deadline, std::uint64_t key) {
+  auto session = TlsSocket::connect_lane(std::move(socket), context, deadline);
+  if (!session) return session;
+  const auto peer = context.check_peer(session->session());
+  if (!peer) return peer.failure();
+  if (!is_lane(session->session())) return fail(Error::kUnreachable, "The peer opens no lanes.");
+  const std::string claim = lane_claim(key);
+  const Status shown = session->write_all(claim, deadline);
+  if (!shown) return shown.failure();
+  std::string answer(claim.size(), '\0');
+  for (std::size_t have = 0; have < answer.size();) {
+    const auto count = session->read_some(answer.data() + have, answer.size() - have, deadline);
+    if (!count) return count.failure();
+    if (*count == 0) return fail(Error::kRefused, "The peer has no lane for this key.");
+    have += *count;
+  }
+  if (answer != claim) return fail(Error::kRefused, "The peer has another lane in mind.");
+  return session;
+}
+
+}  // namespace
 
 LaneDialler::LaneDialler(std::shared_ptr<const TlsContext> context, LaneDialTimes times, Opened opened)
     : context_(std::move(context)), times_(times), opened_(std::move(opened)), thread_([this] { work(); }) {}
 
-LaneDialler::~LaneDialler() {
+LaneDialler::~LaneDialler() { stop(); }
+
+void LaneDialler::stop() {
   {
     const std::lock_guard guard(mutex_);
     is_stopping_ = true;
+    if (watched_ >= 0) ::shutdown(watched_, SHUT_RDWR);
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+}
+
+void LaneDialler::watch(int descriptor) {
+  const std::lock_guard guard(mutex_);
+  watched_ = descriptor;
+  if (is_stopping_ && watched_ >= 0) ::shutdown(watched_, SHUT_RDWR);
 }
 
 void LaneDialler::open(LinkId link, const Endpoint& endpoint, std::uint64_t key) {
@@ -34,18 +71,14 @@ void LaneDialler::forget(LinkId link) {
   orders_.erase(link);
 }
 
-Result<TlsSocket> LaneDialler::try_to_open(const Order& order) const {
-  const auto now = std::chrono::steady_clock::now();
-  auto socket = dial({order.endpoint.host, order.endpoint.port}, now + times_.dial);
+Result<TlsSocket> LaneDialler::try_to_open(const Order& order) {
+  auto socket = dial({order.endpoint.host, order.endpoint.port}, std::chrono::steady_clock::now() + times_.dial);
   if (!socket) return socket.failure();
+  const Socket twin(::fcntl(socket->descriptor(), F_DUPFD_CLOEXEC, 0));  // outlives the session, whatever becomes of it
+  watch(twin.descriptor());
   const Deadline deadline = std::chrono::steady_clock::now() + times_.handshake;
-  auto session = TlsSocket::connect_lane(std::move(*socket), *context_, deadline);
-  if (!session) return session;
-  const auto peer = context_->check_peer(session->session());
-  if (!peer) return peer.failure();
-  if (!is_lane(session->session())) return fail(Error::kUnreachable, "The peer opens no lanes.");
-  const Status shown = session->write_all(lane_claim(order.key), deadline);
-  if (!shown) return shown.failure();
+  auto session = shake_hands(std::move(*socket), *context_, deadline, order.key);
+  watch(-1);
   return session;
 }
 

@@ -1,7 +1,7 @@
-// Opens lanes: dials, shakes hands, shows the key; one after the other, on a thread of its own.
+// Opens lanes: dials, shakes hands, shows the key, hears that it is good; one after the other, on a thread of its own.
 //
 // The address is one that a link was just dialled at, so that a wait for a black hole is rare; it ends at the deadlines
-// of TransportLimits. What fails is tried again, ever more rarely, until its link is over.
+// of LaneDialTimes. What fails is tried again, ever more rarely, until its link is over.
 #pragma once
 
 #include <atomic>
@@ -30,6 +30,8 @@ class LaneDialler {
 
   void open(LinkId link, const Endpoint& endpoint, std::uint64_t key);
   void forget(LinkId link);
+  // Ends the thread, in the middle of a handshake too. Idempotent.
+  void stop();
   // How often opening failed so far.
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
 
@@ -43,7 +45,9 @@ class LaneDialler {
 
   void work();
   // Any thread but the caller's may change the orders meanwhile.
-  [[nodiscard]] Result<TlsSocket> try_to_open(const Order& order) const;
+  [[nodiscard]] Result<TlsSocket> try_to_open(const Order& order);
+  // The socket that stop() is to break: this one from now on, or none.
+  void watch(int descriptor);
 
   std::shared_ptr<const TlsContext> context_;
   LaneDialTimes times_;
@@ -53,6 +57,7 @@ class LaneDialler {
   std::map<LinkId, Order> orders_;
   std::atomic<std::uint64_t> failures_ = 0;
   bool is_stopping_ = false;
+  int watched_ = -1;
   std::thread thread_;
 };
 

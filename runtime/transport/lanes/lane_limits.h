@@ -10,14 +10,15 @@
 namespace shoal {
 
 struct LaneDialTimes {
-  std::chrono::milliseconds dial{3000};
-  std::chrono::milliseconds handshake{5000};
+  std::chrono::milliseconds dial{1500};
+  std::chrono::milliseconds handshake{2500};  // to the other side's word that the lane is open
   std::chrono::milliseconds retry_first{250};
   std::chrono::milliseconds retry_last{10000};
 };
 
 struct LaneLimits {
-  std::size_t queue_bytes_max = std::size_t{64} << 20;  // not yet sent, per lane
+  std::size_t queue_bytes_max = std::size_t{64} << 20;  // not yet sent, per lane; one letter more
+  std::size_t unread_bytes_max = std::size_t{64} << 20;  // delivered, not yet looked at, per lane; one letter more
   std::size_t unclaimed_max = 64;                       // accepted, without a key so far
   std::chrono::milliseconds claim_timeout{5000};
   std::chrono::milliseconds silence_max{10000};  // what was sent stays unacknowledged: broken

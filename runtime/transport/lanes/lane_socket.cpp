@@ -53,7 +53,8 @@ LaneSocket::LaneSocket(Socket socket, ssl_st* session, std::chrono::milliseconds
 LaneSocket::LaneSocket(LaneSocket&& other) noexcept
     : socket_(std::move(other.socket_)),
       session_(std::exchange(other.session_, nullptr)),
-      reason_(std::move(other.reason_)) {}
+      reason_(std::move(other.reason_)),
+      was_closed_by_peer_(other.was_closed_by_peer_) {}
 
 LaneSocket::~LaneSocket() {
   if (session_ != nullptr) SSL_free(session_);
@@ -96,10 +97,11 @@ LaneSocket::Outcome LaneSocket::verdict(int result) {
   switch (reason) {
     case SSL_ERROR_WANT_READ:
     case SSL_ERROR_WANT_WRITE: return Outcome::kWait;
-    case SSL_ERROR_ZERO_RETURN: reason_ = "closed by the peer"; break;
-    case SSL_ERROR_SYSCALL: reason_ = system_error == 0 ? "closed by the peer" : std::strerror(system_error); break;
-    default: reason_ = take_openssl_error(); break;
+    case SSL_ERROR_ZERO_RETURN: was_closed_by_peer_ = true; break;
+    case SSL_ERROR_SYSCALL: was_closed_by_peer_ = system_error == 0; break;
+    default: reason_ = take_openssl_error(); return Outcome::kClosed;
   }
+  reason_ = was_closed_by_peer_ ? "closed by the peer" : std::strerror(system_error);
   return Outcome::kClosed;
 }
 

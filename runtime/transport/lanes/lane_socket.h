@@ -35,6 +35,8 @@ class LaneSocket {
   [[nodiscard]] Outcome flush();
   // Why the last call said kClosed.
   [[nodiscard]] const std::string& reason() const { return reason_; }
+  // Whether the peer has closed it in order, rather than something has broken it.
+  [[nodiscard]] bool was_closed_by_peer() const { return was_closed_by_peer_; }
 
  private:
   [[nodiscard]] Outcome verdict(int result);
@@ -42,6 +44,7 @@ class LaneSocket {
   Socket socket_;
   ssl_st* session_;
   std::string reason_;
+  bool was_closed_by_peer_ = false;
 };
 
 }  // namespace shoal

@@ -1,7 +1,6 @@
 // A deque and its bound.
 #include "runtime/transport/lanes/outbox.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "runtime/transport/assembly.h"
@@ -10,12 +9,11 @@ namespace shoal {
 
 Outbox::Put Outbox::put(EncodedLetter letter) {
   const std::lock_guard guard(mutex_);
-  const std::size_t size = byte_count(letter);
-  if (bytes_ > 0 && size > bytes_max_ - std::min(bytes_, bytes_max_)) {
+  if (bytes_ >= bytes_max_) {
     has_refused_ = true;
     return {LaneOutcome::kFull, false};
   }
-  bytes_ += size;
+  bytes_ += byte_count(letter);
   letters_.push_back(std::move(letter));
   return {LaneOutcome::kTaken, std::exchange(is_idle_, false)};
 }

@@ -20,7 +20,7 @@ class Outbox {
     LaneOutcome outcome = LaneOutcome::kFull;
     bool was_idle = false;  // the lanes' thread is not at it: wake it
   };
-  // A letter larger than the bound is taken when nothing else is there.
+  // Whatever its size, a letter is taken while less than the bound is there: large ones wait no longer than others.
   [[nodiscard]] Put put(EncodedLetter letter);
 
   struct Taken {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include <caf/send.hpp>
@@ -21,6 +22,7 @@ namespace {
 constexpr std::string_view kWho = "transport";
 constexpr int kEventsMax = 64;
 constexpr int kLookMilliseconds = 500;  // for connections that claim nothing
+constexpr int kAheadMilliseconds = 5;   // for users that have caught up
 
 [[nodiscard]] Instant now() { return std::chrono::steady_clock::now(); }
 
@@ -64,6 +66,7 @@ void TlsLanes::stop() {
   }
   wake();
   if (thread_.joinable()) thread_.join();
+  dialler_.stop();
 }
 
 void TlsLanes::tell(const caf::actor& user) {
@@ -120,11 +123,9 @@ LaneCounters TlsLanes::counters() const {
 }
 
 void TlsLanes::add_task(Task task) {
-  {
-    const std::lock_guard guard(mutex_);
-    if (is_stopping_) return;
-    tasks_.push_back(std::move(task));
-  }
+  const std::lock_guard guard(mutex_);
+  if (is_stopping_) return;
+  tasks_.push_back(std::move(task));
   wake();
 }
 
@@ -156,8 +157,11 @@ void TlsLanes::work() {
 void TlsLanes::wait_for_events() {
   const bool is_busy = std::any_of(connections_.begin(), connections_.end(),
                                    [](const auto& connection) { return connection.second->can_go_on(); });
+  const bool is_any_ahead = std::any_of(connections_.begin(), connections_.end(),
+                                        [](const auto& connection) { return connection.second->is_ahead(); });
+  const int wait = is_busy ? 0 : is_any_ahead ? kAheadMilliseconds : kLookMilliseconds;
   epoll_event events[kEventsMax];
-  const int count = ::epoll_wait(epoll_, events, kEventsMax, is_busy ? 0 : kLookMilliseconds);
+  const int count = ::epoll_wait(epoll_, events, kEventsMax, wait);
   for (int i = 0; i < count; ++i) {
     if (events[i].data.fd == wake_) {
       std::uint64_t ignored = 0;
@@ -181,21 +185,34 @@ void TlsLanes::do_tasks() {
 }
 
 void TlsLanes::do_task(NewConnection& task) {
-  const auto is_unclaimed = [](const auto& connection) { return !connection.second->link(); };
-  const auto unclaimed = std::count_if(connections_.begin(), connections_.end(), is_unclaimed);
-  if (!task.link && static_cast<std::size_t>(unclaimed) >= limits_.unclaimed_max) {
-    const std::lock_guard guard(mutex_);
-    ++counters_.refused;
-    return;
-  }
+  if (!task.link) make_room_for_newcomer();
   const int descriptor = task.socket.descriptor();
-  auto connection = std::make_unique<LaneConnection>(std::move(task.socket), limits_.assembly, now());
-  if (task.link && !bind(*connection, *task.link)) return;
+  auto connection = std::make_unique<LaneConnection>(std::move(task.socket), limits_, now());
   epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   event.data.fd = descriptor;
-  ::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event);
+  if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
+    log_warn(kWho, "a lane cannot be watched and is closed: ", std::strerror(errno));
+    if (task.link) change(*task.link, LaneChange::Kind::kLost, "it cannot be watched");
+    return;
+  }
+  if (task.link && !bind(*connection, *task.link)) return;
   connections_[descriptor] = std::move(connection);
+}
+
+// Who comes in good faith shows its key at once: of too many that do not, the one that has taken longest goes.
+void TlsLanes::make_room_for_newcomer() {
+  std::size_t unclaimed = 0;
+  auto oldest = connections_.end();
+  for (auto at = connections_.begin(); at != connections_.end(); ++at) {
+    if (at->second->link()) continue;
+    ++unclaimed;
+    if (oldest == connections_.end() || at->second->began() < oldest->second->began()) oldest = at;
+  }
+  if (unclaimed < limits_.unclaimed_max) return;
+  connections_.erase(oldest);
+  const std::lock_guard guard(mutex_);
+  ++counters_.refused;
 }
 
 void TlsLanes::do_task(const HasOutput& task) {
@@ -212,7 +229,7 @@ void TlsLanes::do_task(const IsOver& task) {
 
 bool TlsLanes::turn(LaneConnection& connection) {
   LaneConnection::Heard heard = connection.read(now());
-  if (heard.letter) deliver(*connection.link(), std::move(*heard.letter));
+  if (heard.letter) deliver(connection, std::move(*heard.letter));
   if (heard.key && !claim(connection, *heard.key)) return false;
   LaneConnection::Said said;
   if (heard.broken.empty()) said = connection.write();
@@ -257,7 +274,8 @@ void TlsLanes::break_off(const LaneConnection& connection, const std::string& re
     const std::lock_guard guard(mutex_);
     ++(connection.link() ? counters_.broken : counters_.refused);
   }
-  if (connection.link()) change(*connection.link(), LaneChange::Kind::kLost, reason);
+  const auto kind = connection.was_closed_by_peer() ? LaneChange::Kind::kEndedByPeer : LaneChange::Kind::kLost;
+  if (connection.link()) change(*connection.link(), kind, reason);
 }
 
 void TlsLanes::end_unclaimed() {
@@ -270,11 +288,13 @@ void TlsLanes::end_unclaimed() {
   counters_.refused += ended;
 }
 
-void TlsLanes::deliver(LinkId link, Assembled letter) {
+void TlsLanes::deliver(LaneConnection& connection, Assembled assembled) {
+  EncodedLetter letter{std::move(assembled.letter), std::move(assembled.buffers)};
+  auto receipt = connection.receipt_for(byte_count(letter));
+  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(assembled.took);
+  LaneLetter message{connection.link()->value, std::move(letter), took.count(), std::move(receipt)};
   const std::lock_guard guard(mutex_);
-  if (!user_) return;
-  const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(letter.took);
-  caf::anon_send(user_, LaneLetter{link.value, {std::move(letter.letter), std::move(letter.buffers)}, took.count()});
+  if (user_) caf::anon_send(user_, std::move(message));
 }
 
 void TlsLanes::change(LinkId link, LaneChange::Kind kind, const std::string& reason) {

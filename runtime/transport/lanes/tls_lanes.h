@@ -70,6 +70,7 @@ class TlsLanes final : public Lanes {
   void wait_for_events();
   void do_tasks();
   void do_task(NewConnection& task);
+  void make_room_for_newcomer();
   void do_task(const HasOutput& task);
   void do_task(const IsOver& task);
   // Reads and writes a little. False: the connection is over, and its user told why.
@@ -79,7 +80,7 @@ class TlsLanes final : public Lanes {
   [[nodiscard]] bool bind(LaneConnection& connection, LinkId link);
   void break_off(const LaneConnection& connection, const std::string& reason);
   void end_unclaimed();
-  void deliver(LinkId link, Assembled letter);
+  void deliver(LaneConnection& connection, Assembled assembled);
   void change(LinkId link, LaneChange::Kind kind, const std::string& reason = {});
 
   LaneLimits limits_;

@@ -31,6 +31,19 @@ class Ears {
     const std::lock_guard guard(mutex_);
     return letters_;
   }
+  std::size_t heard() {
+    const std::lock_guard guard(mutex_);
+    return heard_;
+  }
+  // From now on no letter counts as looked at before look_at_all().
+  void keep_receipts() {
+    const std::lock_guard guard(mutex_);
+    keeps_receipts_ = true;
+  }
+  void look_at_all() {
+    const std::lock_guard guard(mutex_);
+    letters_.clear();
+  }
   std::size_t count(LaneChange::Kind kind, std::optional<LinkId> link = std::nullopt) {
     const std::lock_guard guard(mutex_);
     const auto is_meant = [&](const LaneChange& change) {
@@ -42,6 +55,8 @@ class Ears {
     return {[this](const LaneLetter& letter) {
               const std::lock_guard guard(mutex_);
               letters_.push_back(letter);
+              if (!keeps_receipts_) letters_.back().receipt = nullptr;
+              ++heard_;
             },
             [this](const LaneChange& change) {
               const std::lock_guard guard(mutex_);
@@ -52,6 +67,8 @@ class Ears {
  private:
   std::mutex mutex_;
   std::vector<LaneLetter> letters_;
+  std::size_t heard_ = 0;
+  bool keeps_receipts_ = false;
   std::vector<LaneChange> changes_;
 };
 
@@ -147,7 +164,7 @@ TEST_F(OpenLanes, TheActorsConnectionIsAnother) {
   open();
   EXPECT_EQ(b.process.ask(speaker, "beside"), "heard beside");
   b.lanes().close(kDialled);
-  ASSERT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kLost) == 1; }));
+  ASSERT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kEndedByPeer) == 1; }));
   EXPECT_EQ(b.process.ask(speaker, "after"), "heard after");
   EXPECT_EQ(a.process.transport().counters().refused, 0u) << "a lane is no refused connection";
 }
@@ -159,8 +176,11 @@ TEST_F(OpenLanes, S7OnlyTheKeyOfALinkOpensItsLaneAndOnlyOnce) {
   b.lanes().open(LinkId{1}, {"127.0.0.1", port}, key ^ 1U);
   ASSERT_TRUE(eventually([&] { return a.lanes().counters().refused >= 1; }));
   open();
+  const std::uint64_t refused = a.lanes().counters().refused;
   b.lanes().open(LinkId{2}, {"127.0.0.1", port}, key);
-  ASSERT_TRUE(eventually([&] { return a.lanes().counters().refused >= 2; })) << "it is in use";
+  ASSERT_TRUE(eventually([&] { return a.lanes().counters().refused >= refused + 2; })) << "it is in use";
+  EXPECT_EQ(b.ears.count(LaneChange::Kind::kUp), 1u) << "a refused one is tried again, and its link is well";
+  EXPECT_EQ(b.ears.count(LaneChange::Kind::kLost) + b.ears.count(LaneChange::Kind::kEndedByPeer), 0u);
   a.lanes().close(LinkId{4});
   expect_passes(b, kDialled, a, {1000});
   EXPECT_EQ(a.ears.count(LaneChange::Kind::kUp), 1u);
@@ -218,17 +238,38 @@ TEST_F(OpenLanes, S6AFullLaneSaysSoAndTellsWhenThereIsRoom) {
   EXPECT_TRUE(eventually([&] { return a.ears.letters().size() == taken + 1; }));
 }
 
+// A user that does not look at what it gets holds up its lane, and what follows stays with the sender.
+TEST_F(OpenLanes, S6WhoIsNotReadIsNotHeard) {
+  LaneLimits limits;
+  limits.unread_bytes_max = 1'000'000;
+  limits.queue_bytes_max = 1'000'000;
+  Side slow{run, "slow", limits};
+  const std::uint16_t slow_port = slow.process.publish();
+  b.lanes().open(kDialled, {"127.0.0.1", slow_port}, slow.lanes().expect(kAccepted));
+  ASSERT_TRUE(eventually([&] { return b.ears.count(LaneChange::Kind::kUp) == 1; }));
+  slow.ears.keep_receipts();
+  const EncodedLetter letter = random_letter(random, 400'000);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(b.lanes().send(kDialled, letter), LaneOutcome::kTaken);
+  ASSERT_TRUE(eventually([&] { return slow.ears.letters().size() == 3; }));
+  expect_passes(slow, kAccepted, b, {1000});
+  EXPECT_EQ(slow.ears.letters().size(), 3u);
+  EXPECT_TRUE(eventually([&] {
+    slow.ears.look_at_all();
+    return slow.ears.heard() == 100;
+  }));
+}
+
 TEST_F(OpenLanes, TheOtherSideHearsOfAnEnd) {
   open();
   a.lanes().close(kAccepted);
-  EXPECT_TRUE(eventually([&] { return b.ears.count(LaneChange::Kind::kLost) == 1; }));
-  EXPECT_EQ(a.ears.count(LaneChange::Kind::kLost), 0u) << "who ended it needs no word";
+  EXPECT_TRUE(eventually([&] { return b.ears.count(LaneChange::Kind::kEndedByPeer) == 1; }));
+  EXPECT_EQ(a.ears.count(LaneChange::Kind::kEndedByPeer), 0u) << "who ended it needs no word";
   EXPECT_EQ(a.lanes().send(kAccepted, random_letter(random, 10)), LaneOutcome::kNone);
   auto gone = std::make_unique<Side>(run, "gone");
   gone->lanes().open(kDialled, {"127.0.0.1", port}, a.lanes().expect(LinkId{9}));
   ASSERT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kUp) == 2; }));
   gone.reset();
-  EXPECT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kLost) == 1; }));
+  EXPECT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kEndedByPeer) == 1; }));
 }
 
 TEST_F(OpenLanes, OpeningIsTriedAgainUntilItSucceeds) {
@@ -285,12 +326,13 @@ TEST(Outbox, TakesWhatFitsAndTellsOnceWhenThereIsRoomAgain) {
   Outbox box(100);
   EXPECT_TRUE(box.put(letter).was_idle);
   EXPECT_FALSE(box.put(letter).was_idle) << "its thread is at it";
+  EXPECT_EQ(box.put(EncodedLetter{std::vector<char>(1000), {}}).outcome, LaneOutcome::kTaken) << "however large";
   EXPECT_EQ(box.put(letter).outcome, LaneOutcome::kFull);
-  EXPECT_TRUE(box.take().has_room_again);
   EXPECT_FALSE(box.take().has_room_again);
+  EXPECT_FALSE(box.take().has_room_again);
+  EXPECT_TRUE(box.take().has_room_again);
   EXPECT_FALSE(box.take().letter.has_value());
-  EXPECT_TRUE(box.put(EncodedLetter{std::vector<char>(1000), {}}).was_idle) << "a large one is taken alone";
-  EXPECT_EQ(box.put(letter).outcome, LaneOutcome::kFull);
+  EXPECT_TRUE(box.put(letter).was_idle);
 }
 
 }  // namespace
