@@ -38,8 +38,7 @@ void count_bytes(ByteCounts& counts, const MessageBody& body, std::size_t size) 
   auto handle = caf::actor_cast<RouterActor>(peer);
   self->monitor(handle);
   self->state.link_of[handle.address()] = link;
-  self->state.connections.emplace(link,
-                                  Connection{handle, std::move(dialled), Assembler(self->state.config.assembly)});
+  self->state.connections.emplace(link, Connection{handle, std::move(dialled), Assembler(self->state.config.assembly)});
   return link;
 }
 

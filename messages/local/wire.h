@@ -28,7 +28,7 @@ typename Inspector::result_type inspect(Inspector& inspector, WireFrame& frame) 
 struct LaneLetter {
   std::uint64_t link = 0;
   EncodedLetter letter;
-  std::int64_t transfer_ns = 0;  // first frame to last
+  std::int64_t transfer_ns = 0;                   // first frame to last
   std::shared_ptr<const void> receipt = nullptr;  // goes when the letter was looked at: more may come then
 };
 

@@ -78,7 +78,7 @@ void LinkTable::decide_who_dials() {
 
 Hello LinkTable::own_hello(bool is_answer) const {
   return Hello{kProtocolVersion, self_.run,  self_.term, self_.process.value_or(ProcessIncarnation{}),
-               self_.role,       self_.name, is_answer, 0};
+               self_.role,       self_.name, is_answer,  0};
 }
 
 std::vector<LinkEffect> LinkTable::identify(ProcessIncarnation process, RunId run, Term term, Instant /*now*/) {

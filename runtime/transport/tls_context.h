@@ -19,7 +19,7 @@ namespace shoal {
 
 // The application protocol (ALPN) of a connection that is to be a lane. Others name none.
 inline constexpr std::string_view kLaneProtocol = "shoal-lane";
-void ask_for_lane(ssl_st* session);            // a client's, before its handshake
+void ask_for_lane(ssl_st* session);           // a client's, before its handshake
 [[nodiscard]] bool is_lane(ssl_st* session);  // after the handshake
 
 class TlsContext {

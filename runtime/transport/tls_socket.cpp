@@ -51,30 +51,17 @@ Result<TlsSocket> TlsSocket::accept(Socket socket, const TlsContext& context, De
   return started;
 }
 
-Result<TlsSocket> TlsSocket::connect(Socket socket, const TlsContext& context, Deadline deadline) {
+Result<TlsSocket> TlsSocket::connect(Socket socket, const TlsContext& context, Deadline deadline, Purpose purpose) {
   auto started = start(std::move(socket), context);
   if (!started.ok()) return started;
   SSL_set_connect_state(started->session_);
-  return finish(std::move(started), deadline);
-}
-
-Result<TlsSocket> TlsSocket::connect_lane(Socket socket, const TlsContext& context, Deadline deadline) {
-  auto started = start(std::move(socket), context);
-  if (!started.ok()) return started;
-  SSL_set_connect_state(started->session_);
-  ask_for_lane(started->session_);
-  return finish(std::move(started), deadline);
-}
-
-Result<TlsSocket> TlsSocket::finish(Result<TlsSocket> started, Deadline deadline) {
+  if (purpose == Purpose::kLane) ask_for_lane(started->session_);
   const Status shaken = started->shake(deadline);
   if (!shaken.ok()) return shaken.failure();
   return started;
 }
 
-std::pair<Socket, ssl_st*> TlsSocket::release() && {
-  return {std::move(socket_), std::exchange(session_, nullptr)};
-}
+std::pair<Socket, ssl_st*> TlsSocket::release() && { return {std::move(socket_), std::exchange(session_, nullptr)}; }
 
 TlsSocket::TlsSocket(TlsSocket&& other) noexcept
     : socket_(std::move(other.socket_)), session_(std::exchange(other.session_, nullptr)) {}

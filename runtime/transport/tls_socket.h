@@ -21,9 +21,9 @@ class TlsSocket {
   // Handshakes. Errors: kRefused (the peer's certificate or ours), kUnreachable (deadline, connection lost, not TLS).
   // The peer's identity is not checked yet: see TlsContext::check_peer and check_pinned.
   [[nodiscard]] static Result<TlsSocket> accept(Socket socket, const TlsContext& context, Deadline deadline);
-  [[nodiscard]] static Result<TlsSocket> connect(Socket socket, const TlsContext& context, Deadline deadline);
-  // The same for a connection that is to be a lane.
-  [[nodiscard]] static Result<TlsSocket> connect_lane(Socket socket, const TlsContext& context, Deadline deadline);
+  enum class Purpose { kControl, kLane };
+  [[nodiscard]] static Result<TlsSocket> connect(Socket socket, const TlsContext& context, Deadline deadline,
+                                                 Purpose purpose = Purpose::kControl);
 
   TlsSocket(TlsSocket&& other) noexcept;
   TlsSocket& operator=(TlsSocket&&) = delete;
@@ -45,7 +45,6 @@ class TlsSocket {
  private:
   TlsSocket(Socket socket, ssl_st* session) : socket_(std::move(socket)), session_(session) {}
   [[nodiscard]] static Result<TlsSocket> start(Socket socket, const TlsContext& context);
-  [[nodiscard]] static Result<TlsSocket> finish(Result<TlsSocket> started, Deadline deadline);
   [[nodiscard]] Status shake(Deadline deadline);
   // After a call that did not finish: waits for what TLS wants. Errors as above.
   [[nodiscard]] Status wait(int result, Deadline deadline);

@@ -6,10 +6,10 @@
 // kept, up to 64 KiB.
 #pragma once
 
+#include <atomic>
 #include <caf/io/network/native_socket.hpp>
 #include <caf/io/network/rw_state.hpp>
 #include <caf/node_id.hpp>
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>

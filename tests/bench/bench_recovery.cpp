@@ -110,14 +110,16 @@ class Bench {
   std::optional<Watcher> watcher_;
 };
 
-std::vector<std::string> calm_settings(std::vector<std::string> more) {
-  more.insert(more.end(), {"checkpoint.every=50", "eval.every=0", "trace.level=lifecycle"});
-  return more;
+// What is set later wins: `more` may say otherwise.
+std::vector<std::string> calm_settings(const std::vector<std::string>& more) {
+  std::vector<std::string> settings = {"checkpoint.every=50", "eval.every=0", "trace.level=lifecycle"};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
 }
 
 std::vector<std::string> raised_budgets(std::vector<std::string> more) {
   more.insert(more.end(), {"swarm.restart_budget=1000", "swarm.restart_window_s=1"});
-  return calm_settings(std::move(more));
+  return calm_settings(more);
 }
 
 int bench_ends(std::size_t count) {
@@ -132,9 +134,7 @@ int bench_ends(std::size_t count) {
 }
 
 int bench_again(std::size_t count) {
-  auto settings = raised_budgets({"sync.reduction=exact"});
-  settings.push_back("trace.level=all");  // the last one counts
-  Bench bench(settings, {});
+  Bench bench(raised_budgets({"sync.reduction=exact", "trace.level=all"}), {});
   if (!bench.warm_up()) return 1;
   std::vector<Fault> chosen;
   for (Fault& fault : ends()) {
@@ -193,12 +193,11 @@ int bench_storm(std::size_t /*count*/) {
 }
 
 int bench(std::size_t count, const std::vector<std::string>& wanted) {
-  const std::vector<std::pair<std::string, int (*)(std::size_t)>> parts = {
-      {"ends", bench_ends},
-      {"again", bench_again},
-      {"silences", bench_silences},
-      {"storm", bench_storm},
-      {"rounds", bench_rounds}};
+  const std::vector<std::pair<std::string, int (*)(std::size_t)>> parts = {{"ends", bench_ends},
+                                                                           {"again", bench_again},
+                                                                           {"silences", bench_silences},
+                                                                           {"storm", bench_storm},
+                                                                           {"rounds", bench_rounds}};
   int status = 0;
   for (const auto& [name, run] : parts) {
     if (!wanted.empty() && std::ranges::count(wanted, name) == 0) continue;

@@ -126,9 +126,8 @@ void add_sync(Random& random, std::vector<MessageBody>& out) {
 
 void add_cluster(Random& random, std::vector<MessageBody>& out) {
   const auto process = id<ProcessIncarnation>(random);
-  out.push_back(
-      Hello{small(random), id<RunId>(random), id<Term>(random), process, ProcessRole::kStorage,
-            text(random), true, random()});
+  out.push_back(Hello{small(random), id<RunId>(random), id<Term>(random), process, ProcessRole::kStorage, text(random),
+                      true, random()});
   out.push_back(
       Join{text(random),
            "paced:50",

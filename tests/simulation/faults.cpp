@@ -162,10 +162,10 @@ void send_to_another(SimulatedSwarm& swarm, const SimulatedHop& hop, Letter lett
 using Inflict = std::string (*)(SimulatedSwarm&, Chance&);
 
 // Several times: what hurts most.
-constexpr Inflict kFaults[] = {kill_node,    kill_node,        kill_stage,       kill_stage,      kill_group,
-                               kill_loader,  kill_spawner,     kill_at_write,    kill_storage,    cut_all_links,
-                               cut_one_link, pause_process,    pause_process,    stall_one_way,   isolate,
-                               slow_one_way, break_lanes,      double_a_forward, double_a_forward, double_a_forward};
+constexpr Inflict kFaults[] = {kill_node,    kill_node,     kill_stage,       kill_stage,       kill_group,
+                               kill_loader,  kill_spawner,  kill_at_write,    kill_storage,     cut_all_links,
+                               cut_one_link, pause_process, pause_process,    stall_one_way,    isolate,
+                               slow_one_way, break_lanes,   double_a_forward, double_a_forward, double_a_forward};
 
 }  // namespace
 

@@ -50,12 +50,18 @@ TEST(Rounds, AnUndisturbedRunAgreesOnEveryRound) {
   });
 }
 
+// Two stages of two replicas that agree every three steps.
+[[nodiscard]] SwarmShape agreeing_every_three(std::uint64_t steps, std::uint64_t checkpoint_every) {
+  SwarmShape shape = shape_of(2, 2, checkpoint_every);
+  shape.steps = steps;
+  shape.sync.mode = SyncMode::kDiloco;
+  shape.sync.H = 3;
+  return shape;
+}
+
 TEST(Rounds, TheBytesOfARoundAreOfTheStepItFollows) {
   for_each_seed(kSeeds / 10, [](std::uint64_t seed) {
-    SwarmShape shape = shape_of(2, 2, 0);
-    shape.steps = 6;
-    shape.sync.mode = SyncMode::kDiloco;
-    shape.sync.H = 3;
+    const SwarmShape shape = agreeing_every_three(6, 0);
     SimulatedSwarm swarm(shape, seed);
     swarm.run();
     ASSERT_EQ(swarm.record().lines.size(), 6U);
@@ -82,10 +88,7 @@ TEST(Rounds, FaultsAtAnyMomentHarmNone) {
 // trained from the first ones to the checkpoint is in no round, and counted as lost.
 TEST(Rounds, ARollBackIntoTheMiddleOfARoundLosesItsStepsInTheBooks) {
   for_each_seed(kSeeds / 10, [](std::uint64_t seed) {
-    SwarmShape shape = shape_of(2, 2, 4);
-    shape.steps = 12;
-    shape.sync.mode = SyncMode::kDiloco;
-    shape.sync.H = 3;
+    const SwarmShape shape = agreeing_every_three(12, 4);
     SimulatedSwarm swarm(shape, seed);
     const auto committed = [&swarm] {
       const auto entries = swarm.journal();

@@ -16,7 +16,7 @@ namespace {
 
 // Until the other side has said that the lane is open.
 Result<TlsSocket> shake_hands(Socket socket, const TlsContext& context, Deadline deadline, std::uint64_t key) {
-  auto session = TlsSocket::connect_lane(std::move(socket), context, deadline);
+  auto session = TlsSocket::connect(std::move(socket), context, deadline, TlsSocket::Purpose::kLane);
   if (!session) return session;
   const auto peer = context.check_peer(session->session());
   if (!peer) return peer.failure();
@@ -85,9 +85,8 @@ Result<TlsSocket> LaneDialler::try_to_open(const Order& order) {
 void LaneDialler::work() {
   std::unique_lock lock(mutex_);
   while (!is_stopping_) {
-    const auto first = std::min_element(orders_.begin(), orders_.end(), [](const auto& a, const auto& b) {
-      return a.second.due < b.second.due;
-    });
+    const auto first = std::min_element(orders_.begin(), orders_.end(),
+                                        [](const auto& a, const auto& b) { return a.second.due < b.second.due; });
     if (first == orders_.end()) {
       changed_.wait(lock);
       continue;

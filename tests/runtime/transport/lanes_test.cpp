@@ -207,7 +207,8 @@ TEST_F(OpenLanes, S6WhoClaimsNothingIsClosedAndTooManyAreTurnedAway) {
   for (int i = 0; i < 5; ++i) {
     auto socket = dial({"127.0.0.1", careful_port}, within(testing::kPatience));
     ASSERT_TRUE(socket.ok());
-    auto session = TlsSocket::connect_lane(std::move(*socket), **context, within(testing::kPatience));
+    auto session =
+        TlsSocket::connect(std::move(*socket), **context, within(testing::kPatience), TlsSocket::Purpose::kLane);
     ASSERT_TRUE(session.ok());
     idle.push_back(std::move(*session));
   }

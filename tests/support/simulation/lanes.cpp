@@ -2,11 +2,11 @@
 #include "tests/support/simulation/lanes.h"
 
 #include <algorithm>
-#include <deque>
 #include <utility>
 
 #include "messages/actor_types.h"
 #include "tests/support/simulation/network.h"
+#include "tests/support/simulation/passage.h"
 
 namespace shoal {
 namespace {
@@ -19,8 +19,7 @@ struct LaneRelayState {
   SimulationLanes* lanes = nullptr;
   std::shared_ptr<SimulatedLane> lane;
   int side = 0;
-  std::deque<EncodedLetter> in_flight;
-  Instant last_arrival{};
+  Passage<EncodedLetter> passage;
 };
 
 using LaneRelay = caf::stateful_actor<LaneRelayState>;
@@ -33,16 +32,13 @@ void take(LaneRelay* self, const EncodedLetter& sent) {
   auto& state = self->state;
   SimulationNetwork& network = state.lanes->network();
   for (EncodedLetter& letter : network.carry(hop_of(state), sent)) {
-    state.last_arrival = std::max(state.last_arrival, network.arrival(hop_of(state)));
-    state.in_flight.push_back(std::move(letter));
-    self->delayed_send(self, state.last_arrival - self->clock().now(), Tick{});
+    state.passage.enter(self, network.arrival(hop_of(state)), std::move(letter));
   }
 }
 
 void arrive(LaneRelay* self) {
   auto& state = self->state;
-  EncodedLetter letter = std::move(state.in_flight.front());
-  state.in_flight.pop_front();
+  EncodedLetter letter = state.passage.leave();
   const int other = 1 - state.side;
   const caf::actor user = state.lanes->user_of(state.lane->ports[other]);
   if (!state.lane->is_over && user) {
@@ -96,8 +92,9 @@ caf::actor SimulationLanes::user_of(SimulatedPort port) const {
 }
 
 std::uint64_t SimulationLanes::expect(SimulatedPort port, LinkId link) {
-  const auto known = std::find_if(expected_.begin(), expected_.end(),
-                                  [&](const auto& entry) { return entry.second == End{port, link}; });
+  const auto known = std::find_if(expected_.begin(), expected_.end(), [&](const auto& entry) {
+    return entry.second == End{port, link};
+  });
   if (known != expected_.end()) return known->first;
   expected_[++keys_] = {port, link};
   return keys_;
@@ -158,7 +155,6 @@ std::size_t SimulationLanes::break_those(const std::function<bool(SimulatedPort,
 void SimulationLanes::vanish(SimulatedPort port) {
   users_.erase(port);
   std::erase_if(expected_, [&](const auto& entry) { return entry.second.first == port; });
-  (void)break_those([port](SimulatedPort one, SimulatedPort other) { return one == port || other == port; });
 }
 
 // The relays go in their turn, or with this.

@@ -2,7 +2,6 @@
 #include "tests/support/simulation/network.h"
 
 #include <algorithm>
-#include <deque>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "messages/codec.h"
 #include "runtime/base/check.h"
 #include "runtime/transport/assembly.h"
+#include "tests/support/simulation/passage.h"
 
 namespace shoal {
 namespace {
@@ -19,8 +19,7 @@ struct RelayState {
   SimulationNetwork* network = nullptr;
   std::shared_ptr<SimulatedLink> link;
   int side = 0;
-  std::deque<WireFrame> in_flight;
-  Instant last_arrival{};
+  Passage<WireFrame> passage;
 };
 
 using Relay = caf::stateful_actor<RelayState>;
@@ -31,16 +30,12 @@ using Relay = caf::stateful_actor<RelayState>;
 
 void take(Relay* self, WireFrame frame) {
   auto& state = self->state;
-  const Instant now = self->clock().now();
-  state.last_arrival = std::max(state.last_arrival, state.network->arrival(hop_of(state)));
-  state.in_flight.push_back(std::move(frame));
-  self->delayed_send(self, state.last_arrival - now, Tick{});
+  state.passage.enter(self, state.network->arrival(hop_of(state)), std::move(frame));
 }
 
 void arrive(Relay* self) {
   auto& state = self->state;
-  WireFrame frame = std::move(state.in_flight.front());
-  state.in_flight.pop_front();
+  WireFrame frame = state.passage.leave();
   const int other = 1 - state.side;
   caf::send_as(state.link->relays[other], state.link->routers[other], std::move(frame));
 }
