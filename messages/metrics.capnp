@@ -3,6 +3,12 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("shoal::wire");
 
+struct MicrobatchPass {
+  microbatch @0 :UInt32;
+  inputFrom @1 :UInt64;
+  gradientFrom @2 :UInt64;
+}
+
 struct ReplicaReport {
   branch @0 :UInt32;
   step @1 :UInt64;
@@ -23,7 +29,7 @@ struct ReplicaReport {
   microbatches @16 :UInt32;
   retried @17 :UInt32;
   stateDigest @18 :UInt64;
-  approximated @19 :List(UInt32);
+  passes @19 :List(MicrobatchPass);
 }
 
 struct EvaluationResult {

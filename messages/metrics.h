@@ -33,6 +33,14 @@ struct ByteCounts {
   friend bool operator==(const ByteCounts&, const ByteCounts&) = default;
 };
 
+// Which pass over a microbatch a replica accumulated.
+struct MicrobatchPass {
+  MicrobatchId microbatch;
+  Incarnation input_from;     // of the stage before, on whose activation it was computed; first stage: nobody
+  Incarnation gradient_from;  // of the stage after, whose gradient it was; last stage: nobody
+  friend bool operator==(const MicrobatchPass&, const MicrobatchPass&) = default;
+};
+
 struct ReplicaReport {
   Branch branch;
   StepId step;
@@ -43,9 +51,9 @@ struct ReplicaReport {
   std::uint32_t microbatches = 0;
   std::uint32_t retried = 0;
   std::uint64_t state_digest = 0;  // after the apply (S-3)
-  // Accumulated here as part of another pass than at the stage before or after: that stage's replica was replaced in
-  // the middle of the step, and with rounds (sync.mode = diloco) its successor has other weights. Ascending.
-  std::vector<MicrobatchId> approximated;
+  // What it accumulated in the step, ascending; with rounds (sync.mode = diloco) only: there, a replica that is
+  // replaced in the middle of a step has a successor with other weights.
+  std::vector<MicrobatchPass> passes;
   friend bool operator==(const ReplicaReport&, const ReplicaReport&) = default;
 };
 

@@ -74,6 +74,12 @@ SHOAL_FIELDS(Peers) {
   LIST(peers, Peers);
 }
 
+SHOAL_FIELDS(MicrobatchPass) {
+  FIELD(microbatch, Microbatch);
+  FIELD(input_from, InputFrom);
+  FIELD(gradient_from, GradientFrom);
+}
+
 SHOAL_FIELDS(ReplicaReport) {
   FIELD(branch, Branch);
   FIELD(step, Step);
@@ -94,7 +100,7 @@ SHOAL_FIELDS(ReplicaReport) {
   FIELD(microbatches, Microbatches);
   FIELD(retried, Retried);
   FIELD(state_digest, StateDigest);
-  SCALARS(approximated, Approximated);
+  LIST(passes, Passes);
 }
 
 SHOAL_FIELDS(EvaluationResult) {

@@ -26,7 +26,6 @@ LedgerEntry& Ledger::enter(const Forward& forward, Instant now) {
 }
 
 void Ledger::join(LedgerEntry& entry, const Waiter& waiter) {
-  entry.asker = waiter.replica;
   const auto same = [&waiter](const Waiter& other) { return other.replica == waiter.replica; };
   const auto found = std::find_if(entry.waiters.begin(), entry.waiters.end(), same);
   if (found == entry.waiters.end()) {
@@ -64,17 +63,12 @@ std::vector<ManifestEntry> Ledger::manifest() const {
   return entries;
 }
 
-void Ledger::lose(Incarnation replica) {
-  for (auto& [microbatch, entry] : entries_) {
-    if (entry.trail == replica) entry.trail = {};
-  }
-}
-
-std::vector<MicrobatchId> Ledger::approximated() const {
-  std::vector<MicrobatchId> found;
+std::vector<MicrobatchPass> Ledger::passes() const {
+  std::vector<MicrobatchPass> found;
+  found.reserve(accumulated_count_);
   for (const auto& [microbatch, entry] : entries_) {
-    const bool is_mixed = entry.asker != entry.input_from || entry.trail != entry.gradient_from;
-    if (entry.state == LedgerState::kAccumulated && is_mixed) found.push_back(microbatch);
+    if (entry.state != LedgerState::kAccumulated) continue;
+    found.push_back({microbatch, entry.input_from, entry.gradient_from});
   }
   return found;
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "messages/metrics.h"
 #include "messages/pipeline.h"
 #include "messages/sync.h"
 #include "runtime/base/clock.h"
@@ -42,10 +43,8 @@ struct LedgerEntry {
   std::optional<Backward> arrived;  // an answer that waits for its turn, or for Open (P-8)
   std::vector<Waiter> waiters;
   Incarnation input_from;         // who sent the input that is computed on
-  Incarnation asker;              // who asked last
   std::optional<Backward> reply;  // cached when accumulated
   Incarnation gradient_from;      // the next hop whose answer was accumulated
-  Incarnation trail;              // the next hop that answered last; nobody: it was lost since
   AccumulatedShare share;
   Hop timing;           // of this replica; complete when accumulated
   Instant ready_since;  // when the next piece of its work could have begun
@@ -70,13 +69,10 @@ class Ledger {
 
   [[nodiscard]] std::size_t accumulated_count() const { return accumulated_count_; }
   [[nodiscard]] std::size_t in_flight_count() const { return entries_.size() - accumulated_count_; }
-  // A replica of the next stage is no more: whoever takes its microbatches over may answer after the commit.
-  void lose(Incarnation replica);
   // The accumulated microbatches, ascending: what this replica would contribute.
   [[nodiscard]] std::vector<ManifestEntry> manifest() const;
-  // Those of another pass than what the stages beside this one have of them: somebody else asked for the reply, or gave
-  // one, than whose input or gradient was used here.
-  [[nodiscard]] std::vector<MicrobatchId> approximated() const;
+  // Whose inputs and gradients they are of, in the same order.
+  [[nodiscard]] std::vector<MicrobatchPass> passes() const;
 
  private:
   std::uint32_t capacity_;

@@ -7,6 +7,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/data/batch.h"
+#include "runtime/trace/approximated.h"
 
 namespace shoal {
 namespace {
@@ -196,6 +197,7 @@ void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, I
   for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
     for (const auto& replica : view_.replicas_of(StageId{stage})) pending.expected.push_back(replica.incarnation);
   }
+  if (config_.has_rounds) pending.commit = commit;
   pending.is_disturbed = disturbed_;
   tokens_since_begin_ += record.tokens;
   last_commit_ = now;
@@ -244,7 +246,7 @@ void MetricsCore::count(const ReplicaReport& report, std::vector<MetricsOutput>&
     add(pending.record.time, report.time);
     add(pending.record.bytes, report.bytes);
     pending.record.retried += report.retried;
-    pending.approximated.insert(report.approximated.begin(), report.approximated.end());
+    if (config_.has_rounds) pending.reports.push_back(report);
     const auto [known, is_first] = pending.digests.emplace(report.stage, report.state_digest);
     if (!is_first && known->second != report.state_digest) {
       out.emplace_back(RunEvent{"digest_mismatch", compose("stage ", report.stage, " replica ", report.replica),
@@ -266,7 +268,10 @@ void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
     divide(pending.record.time, pending.report_count);
     fit(pending.record.time, pending.record.step_ms);
   }
-  if (config_.has_rounds) pending.record.approximated = static_cast<std::uint32_t>(pending.approximated.size());
+  if (config_.has_rounds) {
+    const auto found = approximated(pending.commit, pending.reports);
+    pending.record.approximated = static_cast<std::uint32_t>(found.size());
+  }
   if (!pending.is_disturbed && pending.record.retried == 0 && pending.record.step_ms > 0) {
     undisturbed_rates_.push_back(1000.0 * static_cast<double>(pending.record.tokens) / pending.record.step_ms);
     if (undisturbed_rates_.size() > kRatesMax) undisturbed_rates_.pop_front();

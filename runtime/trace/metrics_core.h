@@ -12,7 +12,6 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -77,7 +76,8 @@ class MetricsCore {
     StepRecord record;
     std::vector<Incarnation> expected;
     std::map<StageId, std::uint64_t> digests;
-    std::set<MicrobatchId> approximated;
+    Commit commit;  // with rounds, and so are the reports
+    std::vector<ReplicaReport> reports;
     std::uint32_t report_count = 0;
     bool is_disturbed = false;  // something other than training happened during the step
   };

@@ -196,7 +196,8 @@ void add_storage_and_metrics(Random& random, std::vector<MessageBody>& out) {
                     small(random),
                     small(random),
                     random(),
-                    {id<MicrobatchId>(random), id<MicrobatchId>(random)}});
+                    {{id<MicrobatchId>(random), id<Incarnation>(random), id<Incarnation>(random)},
+                     {id<MicrobatchId>(random), id<Incarnation>(random), id<Incarnation>(random)}}});
   out.push_back(EvaluationResult{id<Branch>(random), random(), real(random), random(), random(), true});
   out.push_back(RunEvent{text(random), text(random), text(random), random()});
 }

@@ -72,7 +72,6 @@ void ReplicaCore::take_forward(const Forward& message) {
   ++counters_.repeated_forwards;
   ++repeated_this_step_;
   if (entry->state == LedgerState::kInFlight) return Ledger::join(*entry, asker);
-  entry->asker = asker.replica;
   answer(asker, *entry->reply);
 }
 
@@ -122,7 +121,6 @@ Effects ReplicaCore::receive(const Backward& message, Instant now) {
   } else if (!is_ours || is_fenced || entry == nullptr || message.cause.step.value != version_) {
     ++counters_.dropped_answers;
   } else if (entry->state == LedgerState::kAccumulated) {  // P-7: the trail only
-    entry->trail = message.sender;
     entry->reply->trail = message.trail;
     entry->reply->trail.push_back(entry->timing);
     ++counters_.dropped_answers;
@@ -169,7 +167,6 @@ Effects ReplicaCore::receive(const Ask& message, Instant now) {
   }
   LedgerEntry* entry = is_train && message.cause.step.value == version_ ? ledger_.find(microbatch) : nullptr;
   if (entry != nullptr && entry->state == LedgerState::kAccumulated) {
-    entry->asker = asker.replica;
     answer(asker, *entry->reply);
     return end_turn();
   }
@@ -236,7 +233,7 @@ void ReplicaCore::finish(Differentiated result) {
   Backward reply;
   reply.purpose = Purpose::kTrain;
   if (entry->arrived) {
-    entry->trail = entry->gradient_from = entry->arrived->sender;
+    entry->gradient_from = entry->arrived->sender;
     reply.trail = entry->arrived->trail;
     reply.loss_sum = entry->arrived->loss_sum;
   } else {

@@ -63,7 +63,6 @@ void ReplicaCore::follow(const AddReplica& entry) {
 void ReplicaCore::follow(const RemoveReplica& entry) {
   members_.erase(entry.replica);
   feeds_.end(entry.replica);
-  ledger_.lose(entry.replica);
   if (entry.replica == setup_.self) end("removed: " + entry.reason);
 }
 
@@ -130,7 +129,7 @@ ReplicaReport ReplicaCore::report_of_step() {
   report.time = time_.take(now_);
   report.microbatches = static_cast<std::uint32_t>(ledger_.accumulated_count());
   report.retried = static_cast<std::uint32_t>(repeated_this_step_);
-  if (rounds_) report.approximated = ledger_.approximated();  // otherwise all replicas of a stage have the same weights
+  if (rounds_) report.passes = ledger_.passes();  // otherwise all replicas of a stage have the same weights
   return report;
 }
 

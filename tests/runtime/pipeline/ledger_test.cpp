@@ -57,18 +57,17 @@ TEST(Ledger, ManifestNamesWhatIsAccumulatedInOrder) {
   EXPECT_EQ(ledger.in_flight_count(), 0U);
 }
 
-TEST(Ledger, NamesWhatIsOfAnotherPassThanItsNeighboursHave) {
+TEST(Ledger, NamesThePassesOfWhatIsAccumulated) {
   Ledger ledger(4);
-  for (const std::uint32_t microbatch : {0U, 1U, 2U, 3U}) {
-    LedgerEntry& entry = ledger.enter(forward_of(microbatch, 5), Instant{});
-    entry.trail = entry.gradient_from = Incarnation{8};
-    if (microbatch == 1) Ledger::join(entry, Waiter{Incarnation{6}, {}});  // in the place of 5
+  for (const std::uint32_t microbatch : {2U, 0U, 3U}) {
+    LedgerEntry& entry = ledger.enter(forward_of(microbatch, 5 + microbatch), Instant{});
+    entry.gradient_from = Incarnation{20 + microbatch};
+    Ledger::join(entry, Waiter{Incarnation{9}, {}});  // asks for the answer, gave no input
     if (microbatch != 3) ledger.accumulate(MicrobatchId{microbatch}, {10, 2.0, {}}, Backward{});
-    if (microbatch >= 2) entry.trail = Incarnation{9};  // answers in the place of 8
   }
-  EXPECT_EQ(ledger.approximated(), (std::vector{MicrobatchId{1}, MicrobatchId{2}}));
-  ledger.lose(Incarnation{8});
-  EXPECT_EQ(ledger.approximated(), (std::vector{MicrobatchId{0}, MicrobatchId{1}, MicrobatchId{2}}));
+  const std::vector<MicrobatchPass> expected = {{MicrobatchId{0}, Incarnation{5}, Incarnation{20}},
+                                                {MicrobatchId{2}, Incarnation{7}, Incarnation{22}}};
+  EXPECT_EQ(ledger.passes(), expected);
 }
 
 TEST(ComputeQueue, RunsBackwardsFirstIn1f1bAndForwardsFirstInAfab) {
