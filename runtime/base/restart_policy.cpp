@@ -9,11 +9,6 @@
 #include "runtime/base/compose.h"
 
 namespace shoal {
-namespace {
-
-constexpr std::size_t kReturnsMax = 64;  // enough for the longest delay
-
-}  // namespace
 
 std::string describe(const ExitStatus& status) {
   if (status.kind == ExitStatus::Kind::kCode) return compose("exit status ", status.number);
@@ -29,12 +24,8 @@ RestartPolicy::RestartPolicy(RestartLimits limits, std::uint64_t seed) : limits_
 
 RestartDecision RestartPolicy::decide(const ExitStatus& status, Instant now) {
   if (is_final(status)) return GiveUp{status.number, describe(status)};
-  forget_old(now);
   if (status.is_code(kRejoinStatus)) {
-    const Duration delay = delay_after(returns_.size());
-    returns_.push_back(now);
-    if (returns_.size() > kReturnsMax) returns_.pop_front();
-    return RestartAfter{delay, "it has lost its place in the run and comes back"};
+    return RestartAfter{next_delay(now), "it has lost its place in the run and comes back"};
   }
   return decide(describe(status), now);
 }
@@ -45,23 +36,24 @@ RestartDecision RestartPolicy::decide(const std::string& how, Instant now) {
   const double window_s = std::chrono::duration<double>(limits_.window).count();
   if (recent >= limits_.budget)
     return GiveUp{1, compose(how, ", and it was restarted ", recent, " times within ", window_s, " s")};
-  const Duration delay = delay_after(restarts_.size());
   restarts_.push_back(now);
-  return RestartAfter{
-      delay, compose(how, "; restart ", recent + 1, " of at most ", limits_.budget, " within ", window_s, " s")};
+  return RestartAfter{next_delay(now), compose(how, "; restart ", recent + 1, " of at most ", limits_.budget,
+                                               " within ", window_s, " s")};
 }
 
 void RestartPolicy::forget_old(Instant now) {
-  for (std::deque<Instant>* times : {&restarts_, &returns_}) {
-    while (!times->empty() && now - times->front() >= limits_.window) times->pop_front();
-  }
+  while (!restarts_.empty() && now - restarts_.front() >= limits_.window) restarts_.pop_front();
 }
 
-Duration RestartPolicy::delay_after(std::size_t recent) {
+Duration RestartPolicy::next_delay(Instant now) {
+  if (now - started_ >= limits_.settled_after) short_lives_ = 0;
   Duration delay = limits_.first_delay;
-  for (std::size_t i = 0; i < recent && delay < limits_.longest_delay; ++i) delay *= 2;
+  for (int life = 0; life < short_lives_ && delay < limits_.longest_delay; ++life) delay *= 2;
   delay = std::min(delay, limits_.longest_delay);
-  return std::chrono::duration_cast<Duration>(delay * (0.75 + 0.5 * next_jitter()));
+  delay = std::chrono::duration_cast<Duration>(delay * (0.75 + 0.5 * next_jitter()));
+  ++short_lives_;
+  started_ = now + delay;
+  return delay;
 }
 
 bool RestartPolicy::is_final(const ExitStatus& status) const {

@@ -3,8 +3,9 @@
 //
 // Invariant: at most `budget` restarts begin within any `window`; past it the failure escalates to whoever watches the
 // keeper. A process that ends to come back, because it has lost its place in the run, has not failed: that costs
-// nothing of the budget, however often it happens. Delays double from `first_delay` with each restart of the window, up
-// to `longest_delay`, and vary by a quarter either way so that processes felled together do not return together.
+// nothing of the budget, however often it happens. Delays double from `first_delay` with each life that was shorter
+// than `settled_after`, up to `longest_delay`: what has served for a while comes back at once, what crashes at its
+// start does not. They vary by a quarter either way so that processes felled together do not return together.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +49,7 @@ struct RestartLimits {
   Duration window = std::chrono::seconds(60);
   Duration first_delay = std::chrono::milliseconds(100);
   Duration longest_delay = std::chrono::seconds(10);
+  Duration settled_after = std::chrono::seconds(5);
 };
 
 struct RestartAfter {
@@ -74,13 +76,14 @@ class RestartPolicy {
  private:
   [[nodiscard]] bool is_final(const ExitStatus& status) const;
   void forget_old(Instant now);
-  [[nodiscard]] Duration delay_after(std::size_t recent);
+  [[nodiscard]] Duration next_delay(Instant now);
   [[nodiscard]] double next_jitter();
 
   RestartLimits limits_;
   std::uint64_t draws_;
   std::deque<Instant> restarts_;  // of the window, oldest first
-  std::deque<Instant> returns_;   // of the window, that cost nothing
+  int short_lives_ = 0;           // one after the other, up to now
+  Instant started_{};             // when the present life began
 };
 
 }  // namespace shoal

@@ -55,6 +55,22 @@ TEST(RestartPolicy, DelaysDoubleWithJitterUpToTheLongest) {
   }
 }
 
+TEST(RestartPolicy, WhatHasServedForAWhileComesBackAtOnce) {
+  RestartLimits limits;
+  RestartPolicy policy(limits, 7);
+  Instant now{};
+  const auto delay_at = [&](Duration life) {
+    now += life;
+    const Duration delay = std::get<RestartAfter>(policy.decide(kKilled, now)).delay;
+    now += delay;
+    return delay;
+  };
+  for (int i = 0; i < 4; ++i) (void)delay_at(milliseconds(10));
+  EXPECT_GE(delay_at(limits.settled_after - milliseconds(1)), milliseconds(1'200)) << "the fifth short life";
+  EXPECT_LE(delay_at(limits.settled_after), milliseconds(125));
+  EXPECT_GE(delay_at(milliseconds(10)), milliseconds(150)) << "and from there again";
+}
+
 TEST(RestartPolicy, GivesUpPastTheBudgetAndSaysWhy) {
   RestartLimits limits;
   limits.budget = 3;
