@@ -12,6 +12,7 @@
 #include <functional>
 #include <iostream>
 #include <random>
+#include <set>
 
 #include "runtime/trace/report/run_trace.h"
 #include "tests/emulator/emulator.h"
@@ -116,7 +117,9 @@ class Endurance : public testing::Test {
     ASSERT_TRUE(pass(kLongest)) << "the run does not end";
     ASSERT_EQ(spawner_->wait(kSoon), 0) << spawner_->err();
     const RunRecords records = scene_.records();
-    EXPECT_EQ(records.steps.size(), static_cast<std::size_t>(kSteps));
+    std::set<std::uint64_t> steps;  // a stage that lost all its replicas sends the run back: some are there twice
+    for (const StepLine& line : records.steps) steps.insert(line.step);
+    EXPECT_EQ(steps.size(), static_cast<std::size_t>(kSteps));
     EXPECT_EQ(records.weights().size(), 64U);
     EXPECT_EQ(records.weights(), scene_.records("single").weights());
     Program& check =
