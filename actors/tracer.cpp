@@ -61,9 +61,9 @@ void arrived(Self self, const FileKept& kept) {
   const auto& files = self->state.files;
   if (!files) return;
   if (kept.kind == FileKind::kTrace) {
-    files->trace_stream.arrived(kept.size, trace_size(self));
+    files->trace_stream.arrived(kept.size, trace_size(self), self->clock().now());
   } else {
-    files->log.arrived(files->log_stream.arrived(kept.size, files->log.size()));
+    files->log.arrived(files->log_stream.arrived(kept.size, files->log.size(), self->clock().now()));
   }
 }
 
@@ -83,6 +83,7 @@ TracerActor::behavior_type tracer(Self self, TracerActorSettings settings) {
   self->state.path = settings.path;
   self->state.router = settings.router;
   self->state.files = std::move(settings.files);
+  if (self->state.files) self->state.files->ask_again();
   self->state.drain.emplace(std::move(settings.tracer), std::move(settings.path), std::move(settings.process_name));
   self->state.pulse = enter(settings.board, "tracer");
   if (settings.router) {

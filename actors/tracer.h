@@ -24,6 +24,8 @@ struct NodeFiles {
   LogOutbox log;
   FileStream log_stream{StreamPast::kNone};
   FileStream trace_stream{StreamPast::kMayBeThere};
+
+  void ask_again() { log_stream.ask_again(), trace_stream.ask_again(); }
 };
 
 struct TracerActorSettings {

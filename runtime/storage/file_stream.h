@@ -1,10 +1,13 @@
 // How a growing text or file reaches another machine: one piece at a time, the next when the last is known to be there.
 //
-//   asking ──the other file's size──▶ streaming: piece ──its size again──▶ next piece      no answer: the same once
-//   more
+//   asking ──the other file's size──▶ streaming: piece ──its size again──▶ next piece
+//     ▲                                             │ no answer for four times as long as answers take
+//     └─────────────────────────────────────────────┘
 //
-// The other file may have a past: a stream that is a file of its own goes on where the other one ends, if it is as
-// long; everything else is added at its end. Pure: time comes in.
+// A run may end soon after whoever answers was started again, so silence is short where answers are quick; on a slow
+// line a piece takes its time, and is not sent again before it was asked for. The other file may have a past: a stream
+// that is a file of its own goes on where the other one ends, if it is as long; everything else is added at its end.
+// Pure: time comes in.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +28,27 @@ struct Piece {
 
 class FileStream {
  public:
-  static constexpr Duration kAskAgain = std::chrono::seconds(5);
+  static constexpr Duration kLeastPatience = std::chrono::milliseconds(500);
+  static constexpr Duration kMostPatience = std::chrono::seconds(5);
 
   explicit FileStream(StreamPast past) : past_(past) {}
 
   // What to send now, if there is anything and the last piece was answered or lost. `size` of what is here.
   [[nodiscard]] std::optional<Piece> next(std::uint64_t size, Instant now);
   // The other file has this many bytes. Returns how much of ours has arrived.
-  std::uint64_t arrived(std::uint64_t there, std::uint64_t size);
+  std::uint64_t arrived(std::uint64_t there, std::uint64_t size, Instant now);
+  // Whoever asked is no more, and its answer with it.
+  void ask_again() { asked_.reset(), knows_where_it_ends_ = false; }
 
  private:
   StreamPast past_;
-  bool knows_where_ = false;
-  std::uint64_t shift_ = 0;  // the other's offset less ours
-  std::uint64_t here_ = 0;   // arrived
+  bool knows_where_ = false;          // our bytes begin there
+  bool knows_where_it_ends_ = false;  // and what was sent has arrived, or is on its way
+  std::uint64_t shift_ = 0;           // the other's offset less ours
+  std::uint64_t here_ = 0;            // arrived
   std::optional<Instant> asked_;
+  std::optional<Instant> piece_sent_;  // for the first time since the last one arrived
+  Duration patience_ = kLeastPatience;
 };
 
 }  // namespace shoal

@@ -36,25 +36,52 @@ TEST(FileStream, AsksFirstAndGoesOnAfterEachAnswer) {
   FileStream stream(StreamPast::kNone);
   EXPECT_FALSE(stream.next(0, kNow).has_value()) << "nothing to say";
   ASSERT_TRUE(stream.next(10, kNow)->is_question);
-  EXPECT_FALSE(stream.next(10, kNow + 1s).has_value());
-  EXPECT_EQ(stream.arrived(100, 10), 0U);
+  EXPECT_FALSE(stream.next(10, kNow + 400ms).has_value());
+  EXPECT_EQ(stream.arrived(100, 10, kNow + 400ms), 0U);
   const auto piece = stream.next(10, kNow + 1s);
   EXPECT_EQ(piece->there, 100U);
   EXPECT_EQ(piece->here, 0U);
-  EXPECT_EQ(stream.next(10, kNow + 7s)->there, 100U) << "no answer: the same again";
-  EXPECT_EQ(stream.arrived(110, 10), 10U);
+  EXPECT_TRUE(stream.next(10, kNow + 2s)->is_question) << "no answer: what has arrived?";
+  EXPECT_EQ(stream.arrived(100, 10, kNow + 2s), 0U);
+  EXPECT_EQ(stream.next(10, kNow + 2s)->there, 100U) << "nothing: the same again";
+  EXPECT_EQ(stream.arrived(110, 10, kNow + 2s), 10U);
   EXPECT_FALSE(stream.next(10, kNow + 20s).has_value());
-  EXPECT_EQ(stream.arrived(100, 10), 10U) << "an answer that came late";
+  EXPECT_EQ(stream.arrived(100, 10, kNow + 20s), 10U) << "an answer that came late";
+}
+
+TEST(FileStream, IsAsPatientAsItsLineIsSlow) {
+  FileStream stream(StreamPast::kNone);
+  (void)stream.next(1000, kNow);
+  (void)stream.arrived(0, 1000, kNow);
+  (void)stream.next(1000, kNow);
+  EXPECT_TRUE(stream.next(1000, kNow + 500ms)->is_question);
+  (void)stream.arrived(10, 1000, kNow + 1s);  // the piece after all
+  EXPECT_EQ(stream.next(1000, kNow + 1s)->there, 10U);
+  EXPECT_FALSE(stream.next(1000, kNow + 4'900ms).has_value()) << "four times a second";
+  EXPECT_TRUE(stream.next(1000, kNow + 5s)->is_question);
+}
+
+// Whoever had sent a piece has ended, and the answer came to nobody.
+TEST(FileStream, AsksAtOnceForItsNextUser) {
+  FileStream stream(StreamPast::kMayBeThere);
+  (void)stream.next(50, kNow);
+  (void)stream.arrived(30, 50, kNow);
+  EXPECT_EQ(stream.next(50, kNow)->here, 30U);
+  EXPECT_FALSE(stream.next(50, kNow).has_value());
+  stream.ask_again();
+  EXPECT_TRUE(stream.next(60, kNow)->is_question);
+  EXPECT_EQ(stream.arrived(50, 60, kNow), 50U) << "it had arrived";
+  EXPECT_EQ(stream.next(60, kNow)->there, 50U);
 }
 
 TEST(FileStream, AFileGoesOnWhereTheOtherOneEnds) {
   FileStream same(StreamPast::kMayBeThere);
   (void)same.next(50, kNow);
-  EXPECT_EQ(same.arrived(30, 50), 30U);
+  EXPECT_EQ(same.arrived(30, 50, kNow), 30U);
   EXPECT_EQ(same.next(50, kNow)->here, 30U);
   FileStream shorter(StreamPast::kMayBeThere);
   (void)shorter.next(50, kNow);
-  EXPECT_EQ(shorter.arrived(80, 50), 0U) << "it is another file: added at the end";
+  EXPECT_EQ(shorter.arrived(80, 50, kNow), 0U) << "it is another file: added at the end";
   EXPECT_EQ(shorter.next(50, kNow)->there, 80U);
 }
 
@@ -109,7 +136,8 @@ TEST(FileStream, EverythingArrivesInOrderWhateverIsLost) {
     now += std::chrono::milliseconds(random() % 3000);
     if (random() % 3 == 0 && move < 4000) text += compose("line ", move, "\n");
     const auto piece = stream.next(text.size(), now);
-    if (late_answer && random() % 4 == 0) (void)stream.arrived(*std::exchange(late_answer, std::nullopt), text.size());
+    if (late_answer && random() % 4 == 0)
+      (void)stream.arrived(*std::exchange(late_answer, std::nullopt), text.size(), now);
     if (!piece || random() % 5 == 0) continue;  // lost
     const std::string bytes = piece->is_question ? "" : text.substr(piece->here, 1 + random() % 40);
     if (piece->there <= there.size() && !bytes.empty()) {
@@ -119,7 +147,7 @@ TEST(FileStream, EverythingArrivesInOrderWhateverIsLost) {
     if (random() % 5 == 0) {
       late_answer = there.size();
     } else {
-      (void)stream.arrived(there.size(), text.size());
+      (void)stream.arrived(there.size(), text.size(), now);
     }
   }
   EXPECT_EQ(there, before + text);
