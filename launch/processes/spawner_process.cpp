@@ -188,6 +188,7 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
   settings.find_checkpoint = [parts](std::uint64_t not_beyond) { return find_start_point(parts.saved, not_beyond); };
   settings.make_prober = [&process] { return process.system().spawn<caf::detached>(prober); };
   settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
+  settings.tell = [](const std::string& text) { say(text); };
   return settings;
 }
 

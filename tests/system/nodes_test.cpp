@@ -156,7 +156,7 @@ TEST(Nodes, ThatComeLaterBringAStageUpToItsMost) {
 
 TEST(Nodes, TooFewAreSaidAndEndAfterTheTimeOut) {
   ProcessScene scene;
-  Program& boss = start_words(scene, spawner(scene, {2, 1, 20, {}}, {"--wait-timeout", "4"}));
+  Program& boss = start_words(scene, spawner(scene, {2, 1, 20, {}}, {"--wait-timeout", "9"}));
   const Words join = wait_for_join_words(boss);
   Program& node = start_node(scene, "lonely", join);
   const auto says_what_it_waits_for = [&] {
@@ -179,6 +179,7 @@ TEST(Nodes, LeavePolitelyWhenAsked) {
   spare.signal(SIGTERM);
   EXPECT_EQ(spare.wait(kSoon), 0) << spare.err();
   const auto before = scene.records().steps.size();
+  EXPECT_NE(boss.err().find("shoal: waiting for 1 node for stage 1, since "), std::string::npos) << boss.err();
   EXPECT_TRUE(scene.wait_for_steps(before + 3)) << "the run goes on";
   boss.signal(SIGTERM);
   EXPECT_EQ(boss.wait(kSoon), 75);
