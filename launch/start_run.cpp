@@ -41,14 +41,15 @@ std::string usual_directory(const Config& config, const Surroundings& here) {
   return directory;
 }
 
-Status check_is_free(const std::string& directory) {
+// named: by which option or key the directory was given.
+Status check_is_free(const std::string& named, const std::string& directory) {
   std::error_code error;
   if (!fs::exists(directory, error)) return Done{};
   if (!fs::is_directory(directory, error))
-    return fail(Error::kUsage, compose("--out ", directory, " is not a directory; name another"));
+    return fail(Error::kUsage, compose(named, " ", directory, " is not a directory; name another"));
   if (fs::is_empty(directory, error) && !error) return Done{};
   return fail(Error::kUsage,
-              compose("--out ", directory, " is not empty; go on with the run in it by --resume, or name another"));
+              compose(named, " ", directory, " is not empty; go on with the run in it by --resume, or name another"));
 }
 
 bool is_named_corpus(const std::string& corpus) { return find_corpus(corpus) != nullptr; }
@@ -65,7 +66,8 @@ Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) 
   if (!config) return config.failure();
   std::string out = choice.out.value_or(config->run.out);
   const std::string directory = out.empty() ? usual_directory(*config, here) : absolute_in(here.folder, out);
-  if (auto status = check_is_free(directory); !status) return status.failure();
+  const std::string named = choice.out ? choice.out_option : "run.out";
+  if (auto status = check_is_free(named, directory); !status) return status.failure();
   config->run.out.clear();
   make_paths_absolute(*config, here.folder);
   if (auto status = settle_vocabulary(*config); !status) return status.failure();

@@ -22,6 +22,7 @@ struct RunChoice {
   bool is_resumed = false;
   std::optional<std::string> resume_directory;
   std::vector<std::string> defaults{};  // "section.key=value" of the command, for a new run; all others beat them
+  std::string out_option = "--out";     // what the person typed before `out`
 };
 
 struct ChosenRun {

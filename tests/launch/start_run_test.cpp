@@ -16,6 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 class StartRun : public testing::Test {
  protected:
@@ -111,6 +113,17 @@ TEST_F(StartRun, OutMustBeNewOrEmpty) {
   EXPECT_THAT(refusal({{}, {}, "old", false, {}}), AllOf(HasSubstr(directory), HasSubstr("--resume")));
   fs::create_directories(here_.folder + "/empty");
   EXPECT_TRUE(choose_run({{}, {}, "empty", false, {}}, here_).ok());
+}
+
+TEST_F(StartRun, ADirectoryThatIsTakenIsNamedAsThePersonNamedIt) {
+  const std::string directory = leave_run("old", {});
+  RunChoice imported{{}, {}, "old", false, {}};
+  imported.out_option = "--to";
+  EXPECT_THAT(refusal(imported), AllOf(StartsWith("--to " + directory), Not(HasSubstr("--out"))));
+  EXPECT_THAT(refusal({{}, {"run.out=old"}, {}, false, {}}), StartsWith("run.out " + directory));
+  ASSERT_TRUE(replace_file(here_.folder + "/file", "").ok());
+  imported.out = "file";
+  EXPECT_THAT(refusal(imported), StartsWith("--to " + here_.folder + "/file"));
 }
 
 TEST_F(StartRun, AResumedRunKeepsItsOwnConfiguration) {
