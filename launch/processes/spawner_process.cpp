@@ -286,8 +286,10 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   if (!desk) return desk.failure();
   auto records = metrics_settings(run, parts, mail);
   records.board = process.board();
-  const auto has_told_failure = std::make_shared<std::atomic<bool>>(false);
-  records.show = watched_progress(core, parts.config, has_told_failure);
+  const auto told = told_before(run, parts.config);
+  records.show = watched_progress(core, parts.config, told);
+  // What the supervisor says first must not be lost where metrics starts late.
+  caf::anon_send(mail, Attach{Role::kMetrics, {}, {}, {}, {}, records.taken});
   process.take_care_of(
       {.name = "metrics",
        .start = [&process, records] { return as_actor(process.system().spawn<caf::detached>(metrics, records)); },
