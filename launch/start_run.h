@@ -29,6 +29,7 @@ struct ChosenRun {
   std::string directory;  // absolute
   Config config;          // paths in it absolute, run.out empty: the resolved file repeats the run from anywhere
   bool is_resumed = false;
+  std::string warning{};  // for the person: keys that were set and have no effect; empty: there are none
 };
 
 struct Surroundings {

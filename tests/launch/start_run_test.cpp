@@ -126,6 +126,17 @@ TEST_F(StartRun, ADirectoryThatIsTakenIsNamedAsThePersonNamedIt) {
   EXPECT_THAT(refusal(imported), StartsWith("--to " + here_.folder + "/file"));
 }
 
+TEST_F(StartRun, KeysWithoutEffectAreToldInOneSentence) {
+  EXPECT_EQ(choose_run({}, here_)->warning, "");
+  const std::vector<std::string> sets = {"sync.H=20", "optim.kind=sgd", "sync.mix=0.5", "optim.eps=1e-6"};
+  EXPECT_EQ(choose_run({{}, sets, {}, false, {}}, here_)->warning,
+            "optim.eps has no effect while optim.kind = \"sgd\"; sync.H, sync.mix have no effect while sync.mode = "
+            "\"every_step\"");
+  leave_run("old", {"sync.H=20"});
+  EXPECT_EQ(choose_run(resumed("old"), here_)->warning, "") << "it was told when the run began";
+  EXPECT_THAT(choose_run(resumed("old", {"sync.wire=int8"}), here_)->warning, StartsWith("sync.wire has no effect"));
+}
+
 TEST_F(StartRun, AResumedRunKeepsItsOwnConfiguration) {
   const std::string directory = leave_run("old", {"model.layers=6", "run.steps=20"});
   const auto chosen = choose_run(resumed("old", {"pipeline.stages=3", "run.steps=40"}), here_);

@@ -121,3 +121,4 @@ Result<int> run_spawner(const SpawnerOptions& options) {
 }
 
 }  // namespace shoal
+  if (!chosen->warning.empty()) say("warning: ", chosen->warning);
