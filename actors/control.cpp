@@ -14,14 +14,17 @@ using Self = ControlActor::stateful_pointer<ControlState>;
 
 constexpr auto kAnswerWithin = std::chrono::seconds(5);
 
-ControlResponse answer_status(caf::actor_system& system, const SupervisorActor& supervisor) {
+ControlResponse answer_status(caf::actor_system& system, const SupervisorActor& supervisor, const RoundTally* rounds) {
   caf::scoped_actor self{system};
   ControlResponse response;
   self->request(supervisor, kAnswerWithin, StatusQuery{})
-      .receive([&](const StatusReport& report) { response.body = status_json(report); },
-               [&](const caf::error& error) {
-                 response = control_error(503, "the supervisor does not answer: " + caf::to_string(error));
-               });
+      .receive(
+          [&](const StatusReport& report) {
+            response.body = status_json(report, rounds ? std::optional(rounds->sum()) : std::nullopt);
+          },
+          [&](const caf::error& error) {
+            response = control_error(503, "the supervisor does not answer: " + caf::to_string(error));
+          });
   return response;
 }
 
@@ -57,7 +60,9 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
                   return ControlResponse{200, rendezvous_text(rendezvous)};
                 });
   server.handle({"GET", "/v1/status", {PeerRole::kOperator}},
-                [&system, supervisor](const ControlRequest&) { return answer_status(system, supervisor); });
+                [&system, supervisor, rounds = settings.rounds](const ControlRequest&) {
+                  return answer_status(system, supervisor, rounds.get());
+                });
   const auto add_order = [&](std::string_view path, Result<OperatorOrder> (*parse)(std::string_view)) {
     server.handle({"POST", std::string(path), {PeerRole::kOperator}},
                   [&system, supervisor, parse](const ControlRequest& request) {
@@ -76,14 +81,11 @@ ControlState::~ControlState() {
   if (settings.server) settings.server->stop();
 }
 
-std::string status_json(const StatusReport& report) {
-  nlohmann::ordered_json json{{"summary", report.summary},
-                              {"run", report.run},
-                              {"step", report.step},
-                              {"steps", report.steps_target},
-                              {"branch", report.branch},
-                              {"view", report.view},
-                              {"actors", nlohmann::ordered_json::array()}};
+std::string status_json(const StatusReport& report, const std::optional<RoundLosses>& rounds) {
+  nlohmann::ordered_json json{{"summary", report.summary},    {"run", report.run},       {"step", report.step},
+                              {"steps", report.steps_target}, {"branch", report.branch}, {"view", report.view}};
+  if (rounds) json["rounds"] = {{"lost_tokens", rounds->lost_tokens}, {"approximated", rounds->approximated}};
+  json["actors"] = nlohmann::ordered_json::array();
   for (const auto& actor : report.actors) {
     const ActorHealth& health = actor.health;
     json["actors"].push_back({{"name", health.name},

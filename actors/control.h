@@ -5,9 +5,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "messages/actor_types.h"
 #include "runtime/trace/actor_board.h"
+#include "runtime/trace/round_losses.h"
 #include "runtime/transport/control/control_server.h"
 #include "runtime/transport/control/enrolment.h"
 
@@ -20,6 +23,7 @@ struct ControlSettings {
   SupervisorActor supervisor;
   RouterActor router{};  // where it can be reached; none: nowhere
   std::shared_ptr<ActorBoard> board = nullptr;
+  std::shared_ptr<const RoundTally> rounds = nullptr;  // none: the run has no rounds
 };
 
 struct ControlState {
@@ -31,7 +35,7 @@ struct ControlState {
 
 ControlActor::behavior_type control(ControlActor::stateful_pointer<ControlState> self, ControlSettings settings);
 
-// The body of GET /v1/status.
-[[nodiscard]] std::string status_json(const StatusReport& report);
+// The body of GET /v1/status. rounds: what they have lost, of a run that has them.
+[[nodiscard]] std::string status_json(const StatusReport& report, const std::optional<RoundLosses>& rounds = {});
 
 }  // namespace shoal

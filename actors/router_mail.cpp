@@ -274,8 +274,10 @@ void deliver(RouterSelf self, Letter letter, Duration transfer) {
 }
 
 void attach(RouterSelf self, const Attach& attached) {
-  self->monitor(attached.actor);
   Local& local = self->state.locals[key_of(attached.role, attached.stage, attached.incarnation)];
+  if (attached.taken && !local.untaken) local.untaken.emplace(attached.taken);
+  if (!attached.actor) return;
+  self->monitor(attached.actor);
   local.actor = attached.actor;
   local.pulse = attached.pulse;
   if (follows_journal(attached.role)) {
@@ -287,7 +289,6 @@ void attach(RouterSelf self, const Attach& attached) {
   const Address who{{}, attached.role, attached.stage, attached.incarnation};
   for (const Inject& order : self->state.held.orders.take(who)) inflict(self, local.actor, order);
   if (!attached.taken) return;
-  if (!local.untaken) local.untaken.emplace(attached.taken);
   for (const MessageBody& body : local.untaken->begin_life()) give(local.actor, body);
 }
 

@@ -112,6 +112,11 @@ struct Performer {
     log_info("supervisor", effect.text);
     return true;
   }
+  bool operator()(const TellPerson& effect) const {
+    log_info("supervisor", effect.text);
+    if (self->state.settings.tell) self->state.settings.tell(effect.text);
+    return true;
+  }
   bool operator()(const AvoidReplicas& effect) const {
     for (const auto& [address, child] : self->state.children) {
       const auto actor = caf::actor_cast<caf::actor>(address);

@@ -30,6 +30,8 @@ struct SupervisorSettings {
   std::function<Result<StartPoint>(std::uint64_t not_beyond)> find_checkpoint = nullptr;
   // Makes whom to ask once (host, port): whether that address certainly refuses. None: nobody asks.
   std::function<caf::actor()> make_prober = nullptr;
+  // Shows a person one sentence, on an actor's thread. None: nobody looks.
+  std::function<void(const std::string& text)> tell = nullptr;
   // The process should end with this status; called once, on an actor's thread.
   std::function<void(int exit_status, const std::string& reason)> end_process;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace

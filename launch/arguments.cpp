@@ -266,6 +266,7 @@ Result<ImportOptions> import_options(const Options& options) {
   run.config = options.positional(1);
   run.sets = options.values("--set");
   run.out = *to;
+  run.out_option = "--to";
   return ImportOptions{*options.positional(0), run};
 }
 

@@ -211,7 +211,7 @@ std::vector<CommandSpec> make_commands() {
        "Prints the log of an actor or a node of a run, also of one that is over.",
        {{"NAME", true, "as `shoal ps` shows it, or a process: node2, spawner, storage"}},
        {kLocator.front(), {"--follow", kFlag, "", "go on with what is written from now on"}},
-       ""},
+       "Exit status: 0 done, 2 there is no such run, or nobody of that name in it."},
       kill(),
       chaos(),
       {"drain",
@@ -220,7 +220,9 @@ std::vector<CommandSpec> make_commands() {
        with_locator({}),
        "It finishes the step and is in no plan of the next one. The last one of a stage saves its state first: the "
        "run\n"
-       "goes on from there when another node serves the stage."},
+       "goes on from there when another node serves the stage.\n"
+       "Exit status: 0 it leaves, 2 no node and no stage has that name, 4 the spawner is not reached, or its run is "
+       "over."},
       {"eval",
        "Prints loss, perplexity and bits per byte of a checkpoint.",
        {kRun},

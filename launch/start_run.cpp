@@ -41,14 +41,15 @@ std::string usual_directory(const Config& config, const Surroundings& here) {
   return directory;
 }
 
-Status check_is_free(const std::string& directory) {
+// named: by which option or key the directory was given.
+Status check_is_free(const std::string& named, const std::string& directory) {
   std::error_code error;
   if (!fs::exists(directory, error)) return Done{};
   if (!fs::is_directory(directory, error))
-    return fail(Error::kUsage, compose("--out ", directory, " is not a directory; name another"));
+    return fail(Error::kUsage, compose(named, " ", directory, " is not a directory; name another"));
   if (fs::is_empty(directory, error) && !error) return Done{};
   return fail(Error::kUsage,
-              compose("--out ", directory, " is not empty; go on with the run in it by --resume, or name another"));
+              compose(named, " ", directory, " is not empty; go on with the run in it by --resume, or name another"));
 }
 
 bool is_named_corpus(const std::string& corpus) { return find_corpus(corpus) != nullptr; }
@@ -60,16 +61,34 @@ void make_paths_absolute(Config& config, const std::string& folder) {
   if (!config.checkpoint.dir.empty()) config.checkpoint.dir = absolute_in(folder, config.checkpoint.dir);
 }
 
+// "sync.H, sync.wire have no effect while sync.mode = ...; ...", in the order in which the reasons come up.
+std::string warning_of(std::vector<IdleKey> idle) {
+  std::string text;
+  while (!idle.empty()) {
+    const std::string because = idle.front().because;
+    std::string names;
+    int count = 0;
+    for (const IdleKey& key : idle) {
+      if (key.because == because) names += (count++ == 0 ? "" : ", ") + key.path;
+    }
+    std::erase_if(idle, [&](const IdleKey& key) { return key.because == because; });
+    text += compose(text.empty() ? "" : "; ", names, count == 1 ? " has" : " have", " no effect while ", because);
+  }
+  return text;
+}
+
 Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) {
-  auto config = load_config({choice.config, here.environment, choice.sets, choice.defaults});
-  if (!config) return config.failure();
+  auto loaded = load_config_and_idle_keys({choice.config, here.environment, choice.sets, choice.defaults});
+  if (!loaded) return loaded.failure();
+  Config* config = &loaded->config;
   std::string out = choice.out.value_or(config->run.out);
   const std::string directory = out.empty() ? usual_directory(*config, here) : absolute_in(here.folder, out);
-  if (auto status = check_is_free(directory); !status) return status.failure();
+  const std::string named = choice.out ? choice.out_option : "run.out";
+  if (auto status = check_is_free(named, directory); !status) return status.failure();
   config->run.out.clear();
   make_paths_absolute(*config, here.folder);
   if (auto status = settle_vocabulary(*config); !status) return status.failure();
-  return ChosenRun{directory, *config, false};
+  return ChosenRun{directory, *config, false, warning_of(std::move(loaded->idle))};
 }
 
 Result<std::string> directory_to_resume(const RunChoice& choice, const Surroundings& here) {
@@ -92,14 +111,16 @@ Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& he
   const std::string file = *directory + "/config.toml";
   const auto saved = load_config({file, {}, {}});
   if (!saved) return saved.failure();
-  auto now = load_config({file, here.environment, choice.sets});
-  if (!now) return now.failure();
+  auto loaded = load_config_and_idle_keys({file, here.environment, choice.sets});
+  if (!loaded) return loaded.failure();
+  std::erase_if(loaded->idle, [](const IdleKey& key) { return key.stands_in_file; });  // said when the run began
+  Config* now = &loaded->config;
   make_paths_absolute(*now, here.folder);
   now->run.out.clear();
   const auto conflicts = resume_conflicts(*saved, *now);
   if (conflicts.empty()) {
     if (auto status = settle_vocabulary(*now); !status) return status.failure();
-    return ChosenRun{*directory, *now, true};
+    return ChosenRun{*directory, *now, true, warning_of(std::move(loaded->idle))};
   }
   std::string names;
   for (const auto& key : conflicts) names += (names.empty() ? "" : ", ") + key;

@@ -22,12 +22,14 @@ struct RunChoice {
   bool is_resumed = false;
   std::optional<std::string> resume_directory;
   std::vector<std::string> defaults{};  // "section.key=value" of the command, for a new run; all others beat them
+  std::string out_option = "--out";     // what the person typed before `out`
 };
 
 struct ChosenRun {
   std::string directory;  // absolute
   Config config;          // paths in it absolute, run.out empty: the resolved file repeats the run from anywhere
   bool is_resumed = false;
+  std::string warning{};  // for the person: keys that were set and have no effect; empty: there are none
 };
 
 struct Surroundings {

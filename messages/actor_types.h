@@ -42,7 +42,7 @@ struct Attach {
   Role role = Role::kRouter;
   StageId stage;
   Incarnation incarnation;
-  caf::actor actor;
+  caf::actor actor;                     // none: it is still to come, and its letters are kept for it (`taken`)
   std::shared_ptr<ActorPulse> pulse{};  // told of every letter that is handed over; none: nobody looks
   // Letters that the actor has taken, over all its lives. Where it is set, the router keeps a letter until it is
   // counted here, and gives to the next life what the last one had not taken.

@@ -77,6 +77,15 @@ Status prepare_run_directory(const RunDirectory& run, const Config& config) {
   return issue_missing(run, authority.value());
 }
 
+Result<Config> read_run_config(const std::string& run_directory) {
+  const RunDirectory run{run_directory};
+  const auto text = read_file(run.config());
+  if (!text) {
+    return fail(Error::kUsage, compose(run_directory, ": no run there (it has no config.toml); name a run directory"));
+  }
+  return parse_config(*text, run.config());
+}
+
 Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address) {
   const std::string text = host_port_text(address.control);
   const nlohmann::ordered_json json{

@@ -45,6 +45,9 @@ struct SpawnerAddress {
 // repeat. Errors: kIo, kInvalidData (a damaged authority, or one that is lost where a run was).
 [[nodiscard]] Status prepare_run_directory(const RunDirectory& run, const Config& config);
 
+// The configuration in it. Errors: kUsage when there is no run, or its file is not valid.
+[[nodiscard]] Result<Config> read_run_config(const std::string& run_directory);
+
 [[nodiscard]] Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address);
 // Errors: kUnreachable when there is none (no spawner has started here), kInvalidData.
 [[nodiscard]] Result<SpawnerAddress> read_spawner_json(const RunDirectory& run);

@@ -5,19 +5,8 @@
 
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
-#include "runtime/base/config_file.h"
-#include "runtime/base/file.h"
 
 namespace shoal {
-
-Result<Config> read_run_config(const std::string& run_directory) {
-  const RunDirectory run{run_directory};
-  const auto text = read_file(run.config());
-  if (!text) {
-    return fail(Error::kUsage, compose(run_directory, ": no run there (it has no config.toml); name a run directory"));
-  }
-  return parse_config(*text, run.config());
-}
 
 Result<SavedRun> open_saved_run(const std::string& run_directory, std::optional<std::uint64_t> step) {
   const auto config = read_run_config(run_directory);

@@ -1,4 +1,4 @@
-// What commands need of a run that is not running: its configuration and a verified checkpoint.
+// What commands need of a run that is not running: its configuration, and a verified checkpoint.
 // Nothing here writes: a damaged run is described, never repaired.
 #pragma once
 
@@ -16,9 +16,6 @@ struct SavedRun {
   Config config;
   Checkpoint checkpoint;
 };
-
-// The run directory's configuration. Errors: kUsage when there is no run, or its file is not valid.
-[[nodiscard]] Result<Config> read_run_config(const std::string& run_directory);
 
 // With the checkpoint after `step` steps, or the newest good one; passed-over ones are named on stderr. Errors:
 // kInvalidData when there is none.

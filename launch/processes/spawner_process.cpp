@@ -27,6 +27,7 @@
 #include "runtime/base/log.h"
 #include "runtime/pipeline/schedule.h"
 #include "runtime/storage/journal.h"
+#include "runtime/trace/round_losses.h"
 
 namespace shoal {
 namespace {
@@ -187,18 +188,34 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
   };
   settings.find_checkpoint = [parts](std::uint64_t not_beyond) { return find_start_point(parts.saved, not_beyond); };
   settings.make_prober = [&process] { return process.system().spawn<caf::detached>(prober); };
+  settings.tell = [](const std::string& text) { say(text); };
   settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
   return settings;
 }
 
-// Shows what metrics gives out, and remembers whether a failure was among it.
+// What is remembered of the lines that metrics has given out.
+struct Told {
+  std::atomic<bool> failure = false;
+  std::shared_ptr<RoundTally> rounds;  // none: the run has no rounds
+};
+
+// Those of an earlier life of the run count, too.
+std::shared_ptr<Told> told_before(const RunDirectory& run, const Config& config) {
+  auto told = std::make_shared<Told>();
+  if (config.sync.mode != SyncMode::kDiloco) return told;
+  const auto lines = read_file(run.metrics());
+  told->rounds = std::make_shared<RoundTally>(lines ? round_losses_in(*lines) : RoundLosses{});
+  return told;
+}
+
+// Shows what metrics gives out.
 std::function<void(const MetricsOutput&)> watched_progress(const SupervisorConfig& core, const Config& config,
-                                                           std::shared_ptr<std::atomic<bool>> has_told_failure) {
-  return [show = make_progress(core.steps_target, config),
-          told = std::move(has_told_failure)](const MetricsOutput& output) {
+                                                           std::shared_ptr<Told> told) {
+  return [show = make_progress(core.steps_target, config), told = std::move(told)](const MetricsOutput& output) {
     show(output);
     const auto* event = std::get_if<RunEvent>(&output);
-    if (event != nullptr && event->event == "failed") *told = true;
+    if (event != nullptr && event->event == "failed") told->failure = true;
+    if (told->rounds) told->rounds->add(output);
   };
 }
 
@@ -285,8 +302,10 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   if (!desk) return desk.failure();
   auto records = metrics_settings(run, parts, mail);
   records.board = process.board();
-  const auto has_told_failure = std::make_shared<std::atomic<bool>>(false);
-  records.show = watched_progress(core, parts.config, has_told_failure);
+  const auto told = told_before(run, parts.config);
+  records.show = watched_progress(core, parts.config, told);
+  // What the supervisor says first must not be lost where metrics starts late.
+  caf::anon_send(mail, Attach{Role::kMetrics, {}, {}, {}, {}, records.taken});
   process.take_care_of(
       {.name = "metrics",
        .start = [&process, records] { return as_actor(process.system().spawn<caf::detached>(metrics, records)); },
@@ -295,7 +314,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own_vital(boss, "supervisor");
   const HostPort address{door.host, door.server->port()};
-  ControlSettings desk_of{nullptr, *desk, rendezvous, boss, mail, process.board()};
+  ControlSettings desk_of{nullptr, *desk, rendezvous, boss, mail, process.board(), told->rounds};
   process.take_care_of(
       {.name = "control",
        .start = [&process, &door, address, desk_of] { return open_door(process, door, address, desk_of); },
@@ -308,7 +327,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   };
   if (parts.stopping) stop(static_cast<int>(*parts.stopping));
   const int status = process.run(stop);
-  return tell_end(status, process.exit()->wait().second, *has_told_failure);
+  return tell_end(status, process.exit()->wait().second, told->failure);
 }
 
 }  // namespace

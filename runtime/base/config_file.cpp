@@ -20,6 +20,7 @@ namespace shoal {
 namespace {
 
 constexpr std::string_view kPrefix = "SHOAL_";
+constexpr std::string_view kOfCommand = "default of this command";
 
 // The Config under construction and where each of its values came from.
 struct Draft {
@@ -134,6 +135,30 @@ Status apply_set(Draft& draft, const std::string& assignment, const std::string&
   return put(draft, *key, parse_value(*key, assignment.substr(equals + 1)), origin);
 }
 
+// But those that files leave to other keys (config_text.cpp).
+bool has_every_key(const Draft& draft, const std::string& in_file) {
+  return std::ranges::all_of(config_keys(), [&](const ConfigKey& key) {
+    const bool may_lack = !key.get || key.path() == "model.vocabulary" || key.path() == "optim.decay_steps";
+    return may_lack || draft.origin(key.path()).starts_with(in_file);
+  });
+}
+
+std::vector<IdleKey> idle_keys(const Draft& draft, const std::string& in_file, bool is_whole_file) {
+  Config standard;
+  standard.optim.decay_steps = draft.config.run.steps;
+  std::vector<IdleKey> idle;
+  for (const ConfigKey& key : config_keys()) {
+    const auto origin = draft.origins.find(key.path());
+    if (origin == draft.origins.end() || origin->second == kOfCommand) continue;
+    const auto rule = std::ranges::find_if(key.idle, [&](const IdleRule& one) { return one.holds(draft.config); });
+    if (rule == key.idle.end()) continue;
+    const bool stands_in_file = origin->second.starts_with(in_file);
+    const bool is_said = !stands_in_file || !is_whole_file || key.get(draft.config) != key.get(standard);
+    if (is_said) idle.push_back({key.path(), rule->because, stands_in_file});
+  }
+  return idle;
+}
+
 // Two values that do not go together: names both, with their places.
 Failure conflict(const Draft& draft, const std::string& one, const std::string& other, const std::string& rule) {
   const auto show = [&draft](const std::string& path) {
@@ -225,20 +250,31 @@ std::vector<std::pair<std::string, std::string>> shoal_environment() {
   return variables;
 }
 
-Result<Config> load_config(const ConfigSources& sources) {
+Result<LoadedConfig> load_config_and_idle_keys(const ConfigSources& sources) {
   Draft draft;
   for (const auto& assignment : sources.defaults)
-    if (auto status = apply_set(draft, assignment, "default of this command"); !status) return status.failure();
+    if (auto status = apply_set(draft, assignment, std::string(kOfCommand)); !status) return status.failure();
   if (sources.path) {
     const auto text = read_file(*sources.path);
     if (!text) return fail(Error::kUsage, "the configuration: " + text.failure().message);
     if (auto status = apply_text(draft, *text, *sources.path); !status) return status.failure();
   }
+  const std::string in_file = sources.path ? *sources.path + ":" : std::string("\n");
+  const bool is_whole_file = sources.path && has_every_key(draft, in_file);
   for (const auto& [name, value] : sources.environment)
     if (auto status = apply_variable(draft, name, value); !status) return status.failure();
   for (const auto& assignment : sources.sets)
     if (auto status = apply_set(draft, assignment, "--set " + assignment); !status) return status.failure();
-  return finish(std::move(draft));
+  auto idle = idle_keys(draft, in_file, is_whole_file);
+  auto config = finish(std::move(draft));
+  if (!config) return config.failure();
+  return LoadedConfig{std::move(*config), std::move(idle)};
+}
+
+Result<Config> load_config(const ConfigSources& sources) {
+  auto loaded = load_config_and_idle_keys(sources);
+  if (!loaded) return loaded.failure();
+  return std::move(loaded->config);
 }
 
 Result<Config> parse_config(std::string_view text, const std::string& name) {

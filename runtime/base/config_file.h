@@ -34,6 +34,21 @@ struct ConfigSources {
 // kUsage; kUsage too where `path` cannot be read, for the person named it.
 [[nodiscard]] Result<Config> load_config(const ConfigSources& sources);
 
+// A key that a person has set and that has no effect with the others as they are.
+struct IdleKey {
+  std::string path;
+  std::string because;          // what makes it so: "sync.mode = \"every_step\""
+  bool stands_in_file = false;  // and neither flag nor environment says it
+  friend bool operator==(const IdleKey&, const IdleKey&) = default;
+};
+struct LoadedConfig {
+  Config config;
+  std::vector<IdleKey> idle;  // in the table's order
+};
+// As load_config. A file that has every key, as the resolved file of a run, sets only those that it gives another value
+// than the default.
+[[nodiscard]] Result<LoadedConfig> load_config_and_idle_keys(const ConfigSources& sources);
+
 // A whole file's text, as a spawner sends it to its nodes. name: what errors call it.
 [[nodiscard]] Result<Config> parse_config(std::string_view text, const std::string& name);
 

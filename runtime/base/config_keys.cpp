@@ -286,6 +286,36 @@ void add_swarm_and_files(std::vector<ConfigKey>& keys) {
 
 #undef FIELD
 
+// Of these keys. Only what is certain: a wrong warning is worse than none.
+void idle_while(std::vector<ConfigKey>& keys, const std::vector<std::string>& paths, const IdleRule& rule) {
+  for (ConfigKey& key : keys) {
+    if (std::find(paths.begin(), paths.end(), key.path()) != paths.end()) key.idle.push_back(rule);
+  }
+}
+
+void add_idle_rules(std::vector<ConfigKey>& keys) {
+  idle_while(
+      keys,
+      {"sync.H", "sync.outer_lr", "sync.outer_momentum", "sync.outer_update", "sync.eager_variant", "sync.outer_warmup",
+       "sync.fragments", "sync.pattern", "sync.overlap", "sync.mix", "sync.wire", "sync.error_feedback",
+       "sync.inner_state", "sync.quorum", "sync.grace_s", "sync.backend"},
+      {[](const Config& config) { return config.sync.mode == SyncMode::kEveryStep; }, "sync.mode = \"every_step\""});
+  idle_while(keys, {"sync.eager_variant"},
+             {[](const Config& config) { return config.sync.outer_update != OuterUpdate::kEager; },
+              "sync.outer_update is not \"eager\""});
+  idle_while(keys, {"sync.pattern"},
+             {[](const Config& config) { return config.sync.fragments == 1; }, "sync.fragments = 1"});
+  idle_while(
+      keys, {"sync.allow_mixed_kernels"},
+      {[](const Config& config) { return config.sync.reduction == Reduction::kFast; }, "sync.reduction = \"fast\""});
+  idle_while(keys, {"optim.betas", "optim.eps"},
+             {[](const Config& config) { return config.optim.kind == OptimizerKind::kSgd; }, "optim.kind = \"sgd\""});
+  idle_while(keys, {"optim.min_lr", "optim.decay_steps"},
+             {[](const Config& config) { return config.optim.schedule == LearningRateSchedule::kConstant; },
+              "optim.schedule = \"constant\""});
+  idle_while(keys, {"eval.batches"}, {[](const Config& config) { return config.eval.every == 0; }, "eval.every = 0"});
+}
+
 std::vector<ConfigKey> make_table() {
   std::vector<ConfigKey> keys;
   keys.reserve(128);
@@ -295,6 +325,7 @@ std::vector<ConfigKey> make_table() {
   add_optim(keys);
   add_sync(keys);
   add_swarm_and_files(keys);
+  add_idle_rules(keys);
   return keys;
 }
 

@@ -33,6 +33,12 @@ struct KeyRange {
   bool most_excluded = false;
 };
 
+// While this holds the key has no effect, whatever its value.
+struct IdleRule {
+  std::function<bool(const Config&)> holds;
+  std::string because;  // "sync.mode = \"every_step\""
+};
+
 struct ConfigKey {
   std::string section;
   std::string name;
@@ -48,6 +54,8 @@ struct ConfigKey {
   std::optional<KeyValue> accepted;            // not in this version: the value that means 'as now', if there is one
   std::function<KeyValue(const Config&)> get;  // empty where the key is not in this version
   std::function<void(Config&, const KeyValue&)> set;  // takes values that check_value() let through
+
+  std::vector<IdleRule> idle;  // the first that holds is told
 
   [[nodiscard]] std::string path() const { return section + "." + name; }
 };

@@ -15,8 +15,7 @@ namespace shoal {
 namespace {
 
 Failure unusable(const std::filesystem::path& path, const std::string& why) {
-  return fail(Error::kInvalidData, compose("the text ", path.string(), " cannot be used: ", why,
-                                           ". Set data.corpus to \"austen\", \"kjv\" or the path of a text file."));
+  return fail(Error::kInvalidData, compose("the text ", path.string(), " cannot be used: ", why, "."));
 }
 
 Result<MappedFile> map_text(const std::filesystem::path& path) {
@@ -124,6 +123,10 @@ Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int co
   const auto path = obtain_corpus(data.corpus);
   if (!path) return path.failure();
   auto tokens = open_text(*path, data.validation_fraction, **tokenizer);
+  if (!tokens && tokens.failure().error == Error::kInvalidData) {
+    return fail(Error::kInvalidData,
+                tokens.failure().message + " Set data.corpus to \"austen\", \"kjv\" or the path of a text file.");
+  }
   if (!tokens) return tokens;
   if (const Status enough = check_length(**tokens, context); !enough) return enough.failure();
   return tokens;

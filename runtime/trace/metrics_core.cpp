@@ -333,9 +333,9 @@ std::uint64_t MetricsCore::tokens_total() const {
   return journaled > 0 ? journaled : view_.committed_steps() * config_.tokens_per_step;
 }
 
-double MetricsCore::goodput() const {
+std::optional<double> MetricsCore::goodput() const {
   const double wall_s = milliseconds(last_commit_ - begun_) / 1000.0;
-  if (undisturbed_rates_.empty() || wall_s <= 0) return 0;
+  if (undisturbed_rates_.empty() || wall_s <= 0) return std::nullopt;
   std::vector<double> rates(undisturbed_rates_.begin(), undisturbed_rates_.end());
   const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
   std::nth_element(rates.begin(), middle, rates.end());

@@ -97,7 +97,7 @@ class MetricsCore {
   [[nodiscard]] std::vector<MetricsOutput> given(std::vector<MetricsOutput> out);
   [[nodiscard]] std::vector<MetricsOutput> end(const RunEvent& event);
   [[nodiscard]] std::uint64_t tokens_total() const;
-  [[nodiscard]] double goodput() const;
+  [[nodiscard]] std::optional<double> goodput() const;
 
   MetricsConfig config_;
   View view_;

@@ -68,7 +68,7 @@ std::string to_json_line(const FinalRecord& record) {
   return Json{{"event", record.event},
               {"steps", record.steps},
               {"tokens_total", record.tokens_total},
-              {"goodput", number(record.goodput)},
+              {"goodput", record.goodput ? number(*record.goodput) : Json()},
               {"lost_tokens", record.lost_tokens},
               {"weights_sha256", record.weights_sha256}}
       .dump();

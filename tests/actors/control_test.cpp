@@ -14,6 +14,7 @@ namespace shoal {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::TestRun;
 
 // What the real one hears, most of it for nothing.
@@ -105,6 +106,14 @@ TEST_F(Control, RefusalsSayWhyAndWhatKind) {
   EXPECT_EQ(damaged.failure().error, Error::kUsage);
   EXPECT_THAT(damaged.failure().message, HasSubstr("'name'"));
   EXPECT_EQ(*orders, 2);
+}
+
+TEST(StatusJson, SaysWhatRoundsLostWhereThereAreRounds) {
+  const std::string without = status_json(StatusReport{});
+  EXPECT_THAT(without, Not(HasSubstr("rounds")));
+  EXPECT_THAT(without, HasSubstr(R"("actors":[])"));
+  EXPECT_THAT(status_json(StatusReport{}, RoundLosses{2048, 3}),
+              HasSubstr(R"("rounds":{"lost_tokens":2048,"approximated":3},"actors":[])"));
 }
 
 }  // namespace

@@ -397,6 +397,24 @@ TEST(Router, AnInjectionThatNobodyComesForIsSaidToHaveMissed) {
   EXPECT_EQ(ended, 0) << "it is given up";
 }
 
+TEST(Router, LettersToWhoIsStillToComeAreKeptForIt) {
+  Network net;
+  net.spawner();
+  const auto taken = std::make_shared<std::atomic<std::uint64_t>>(0);
+  net.say(1, to_metrics(), RunEvent{"early", "run", "nobody expects metrics", 0});
+  caf::anon_send(net.published.at(1), Attach{Role::kMetrics, {}, {}, {}, {}, taken});
+  net.say(1, to_metrics(), RunEvent{"resumed", "run", "first words", 0});
+  const auto metrics = std::make_shared<Heard>();
+  net.others.push_back(net.system->spawn(recorder, metrics));
+  caf::anon_send(net.published.at(1), Attach{Role::kMetrics, {}, {}, net.others.back(), {}, taken});
+  net.drain();
+  net.say(1, to_metrics(), RunEvent{"training", "run", "more", 0});
+  const auto events = metrics->all<RunEvent>();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].event, "resumed");
+  EXPECT_EQ(events[1].event, "training");
+}
+
 TEST(Router, S7AnInjectionFromANodeIsDropped) {
   Network net;
   net.two_stages();

@@ -112,6 +112,7 @@ TEST(Arguments, AnImportHasASourceAndADirectoryToMake) {
   EXPECT_EQ(import->from, "gpt2");
   EXPECT_EQ(import->run.config, "more.toml");
   EXPECT_EQ(import->run.out, "run");
+  EXPECT_EQ(import->run.out_option, "--to");
   EXPECT_THAT(import->run.sets, ElementsAre("a=b"));
   EXPECT_FALSE(import->run.is_resumed);
   const auto nowhere = import_options(given(command_named("import"), {"gpt2"}));

@@ -16,6 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 class StartRun : public testing::Test {
  protected:
@@ -111,6 +113,28 @@ TEST_F(StartRun, OutMustBeNewOrEmpty) {
   EXPECT_THAT(refusal({{}, {}, "old", false, {}}), AllOf(HasSubstr(directory), HasSubstr("--resume")));
   fs::create_directories(here_.folder + "/empty");
   EXPECT_TRUE(choose_run({{}, {}, "empty", false, {}}, here_).ok());
+}
+
+TEST_F(StartRun, ADirectoryThatIsTakenIsNamedAsThePersonNamedIt) {
+  const std::string directory = leave_run("old", {});
+  RunChoice imported{{}, {}, "old", false, {}};
+  imported.out_option = "--to";
+  EXPECT_THAT(refusal(imported), AllOf(StartsWith("--to " + directory), Not(HasSubstr("--out"))));
+  EXPECT_THAT(refusal({{}, {"run.out=old"}, {}, false, {}}), StartsWith("run.out " + directory));
+  ASSERT_TRUE(replace_file(here_.folder + "/file", "").ok());
+  imported.out = "file";
+  EXPECT_THAT(refusal(imported), StartsWith("--to " + here_.folder + "/file"));
+}
+
+TEST_F(StartRun, KeysWithoutEffectAreToldInOneSentence) {
+  EXPECT_EQ(choose_run({}, here_)->warning, "");
+  const std::vector<std::string> sets = {"sync.H=20", "optim.kind=sgd", "sync.mix=0.5", "optim.eps=1e-6"};
+  EXPECT_EQ(choose_run({{}, sets, {}, false, {}}, here_)->warning,
+            "optim.eps has no effect while optim.kind = \"sgd\"; sync.H, sync.mix have no effect while sync.mode = "
+            "\"every_step\"");
+  leave_run("old", {"sync.H=20"});
+  EXPECT_EQ(choose_run(resumed("old"), here_)->warning, "") << "it was told when the run began";
+  EXPECT_THAT(choose_run(resumed("old", {"sync.wire=int8"}), here_)->warning, StartsWith("sync.wire has no effect"));
 }
 
 TEST_F(StartRun, AResumedRunKeepsItsOwnConfiguration) {

@@ -49,6 +49,8 @@ class SupervisorBench {
         sent.push_back(*letter);
       } else if (const auto* probe = std::get_if<ProbeProcess>(&effect)) {
         probed.push_back(probe->process);
+      } else if (const auto* tell = std::get_if<TellPerson>(&effect)) {
+        told.push_back(tell->text);
       } else if (const auto* end = std::get_if<EndRun>(&effect)) {
         ended = *end;
       } else if (const auto* find = std::get_if<FindCheckpoint>(&effect)) {
@@ -147,6 +149,7 @@ class SupervisorBench {
   std::vector<JournalEntry> entries;
   std::vector<Letter> sent;
   std::optional<EndRun> ended;
+  std::vector<std::string> told;  // to the person at the terminal
   std::vector<ProcessIncarnation> probed;
   std::vector<Incarnation> avoided;  // as the data loader was told last
   int loaders = 0;

@@ -34,7 +34,7 @@ Words spawner(const ProcessScene& scene, const SmallRun& run, const Words& words
 
 // The words after `shoal` of the line that the spawner has printed; empty while it has not.
 Words join_words(const Program& spawner) {
-  const std::string text = spawner.err();
+  const std::string text = spawner.out();
   const auto at = text.find("shoal node --join ");
   if (at == std::string::npos || text.find('\n', at) == std::string::npos) return {};
   std::istringstream line(text.substr(at, text.find('\n', at) - at));
@@ -154,9 +154,23 @@ TEST(Nodes, ThatComeLaterBringAStageUpToItsMost) {
   }
 }
 
+// A script waits for one line, whichever stream it reads.
+TEST(Nodes, AreAskedForByTheLastLineOfTheStart) {
+  ProcessScene scene;
+  Program& boss = start_words(scene, spawner(scene, {1, 1, 20, {}}));
+  (void)wait_for_join_words(boss);
+  const std::string line = boss.out();
+  EXPECT_TRUE(line.starts_with("shoal node --join ") && line.find('\n') + 1 == line.size()) << line;
+  EXPECT_TRUE(wait_until([&] { return boss.err().ends_with(line); }, kSoon)) << boss.err();
+  EXPECT_LT(boss.err().find("[joined] storage"), boss.err().find(line)) << boss.err();
+  boss.signal(SIGTERM);
+  EXPECT_EQ(boss.wait(kSoon), 75);
+  EXPECT_EQ(boss.out(), line) << "nothing else is a result";
+}
+
 TEST(Nodes, TooFewAreSaidAndEndAfterTheTimeOut) {
   ProcessScene scene;
-  Program& boss = start_words(scene, spawner(scene, {2, 1, 20, {}}, {"--wait-timeout", "4"}));
+  Program& boss = start_words(scene, spawner(scene, {2, 1, 20, {}}, {"--wait-timeout", "9"}));
   const Words join = wait_for_join_words(boss);
   Program& node = start_node(scene, "lonely", join);
   const auto says_what_it_waits_for = [&] {
@@ -165,6 +179,7 @@ TEST(Nodes, TooFewAreSaidAndEndAfterTheTimeOut) {
   };
   EXPECT_TRUE(wait_until(says_what_it_waits_for, Milliseconds(3'500)));
   EXPECT_EQ(boss.wait(kSoon), 4);
+  EXPECT_NE(boss.err().find("shoal: waiting for 1 node for stage 1, since "), std::string::npos) << boss.err();
   EXPECT_EQ(node.wait(kSoon), 4) << "the run is over, and how: " << node.err();
 }
 

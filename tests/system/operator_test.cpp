@@ -191,7 +191,7 @@ TEST_F(Operator, WhatIsNotThereIsAUsageError) {
   EXPECT_EQ(kill("stage/0/0", "stab"), 2);
   EXPECT_EQ(kill("stage/0/0", "freeze"), 2);
   EXPECT_EQ(order({"logs", "node9"}), 2);
-  EXPECT_EQ(order({"drain", "metrics"}), 4);
+  EXPECT_EQ(order({"drain", "metrics"}), 2);
   EXPECT_EQ(order({"chaos", "--kinds", "stages"}), 2);
   stop_and_expect_equal_bits();
   EXPECT_EQ(kill("stage/0/0", "kill"), 4) << "nobody is there any more";

@@ -31,6 +31,16 @@ void expect_twenty_steps(const RunRecords& records) {
   EXPECT_EQ(records.finals.back().steps, 20U);
 }
 
+// Who reads the lines sees where the second start began.
+void expect_resumed_after(const RunRecords& records, const std::string& steps) {
+  std::size_t count = 0;
+  for (const EventLine& line : records.events) {
+    count +=
+        line.event == "resumed" && line.subject == "run" && line.reason.starts_with("from step " + steps) ? 1U : 0U;
+  }
+  EXPECT_EQ(count, 1U);
+}
+
 void expect_equal_bits_after(const std::vector<std::string>& words) {
   ProcessScene scene;
   const std::string whole = weights_without_a_break(scene);
@@ -39,6 +49,7 @@ void expect_equal_bits_after(const std::vector<std::string>& words) {
   EXPECT_NE(scene.records().weights(), whole);
   ASSERT_EQ(scene.run_to_end(resumed(scene, words)), 0);
   expect_twenty_steps(scene.records());
+  expect_resumed_after(scene.records(), "10");
   EXPECT_EQ(scene.records().weights(), whole);
 }
 
@@ -60,6 +71,7 @@ TEST(Resume, GoesOnWithAPipelineAfterASingleProcess) {
   ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 2), {"--single", "--steps", "10"})), 0);
   ASSERT_EQ(scene.run_to_end(resumed(scene, {})), 0);
   expect_twenty_steps(scene.records());
+  expect_resumed_after(scene.records(), "10");
   EXPECT_EQ(scene.records().weights(), whole);
 }
 
@@ -85,6 +97,7 @@ TEST(Resume, OfAFinishedRunSaysTheSameAgain) {
     EXPECT_EQ(finals.back().steps, 20U);
     EXPECT_EQ(finals.back().tokens_total, finals.front().tokens_total);
     EXPECT_EQ(finals.back().weights_sha256, finals.front().weights_sha256);
+    EXPECT_NE(finals.back().text.find("\"goodput\":null"), std::string::npos) << finals.back().text;
   }
   EXPECT_EQ(scene.records().steps.size(), 20U);
 }

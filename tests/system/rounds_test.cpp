@@ -69,6 +69,13 @@ TEST(Rounds, TwoRunsOfTheSameSettingsEndWithTheSameBits) {
   for (const CommitRound& round : rounds) EXPECT_EQ(round.shares.size(), 2U);
 }
 
+// The stdout of a command.
+std::string said(ProcessScene& scene, std::vector<std::string> words) {
+  Program& command = scene.start(std::move(words));
+  EXPECT_EQ(command.wait(kRunLimit), 0) << command.err();
+  return command.out();
+}
+
 TEST(Rounds, WhoIsKilledComesBackFromTheOuterStateAndNoTokenIsUnaccountedFor) {
   ProcessScene scene;
   constexpr int kSteps = 300;
@@ -81,6 +88,9 @@ TEST(Rounds, WhoIsKilledComesBackFromTheOuterStateAndNoTokenIsUnaccountedFor) {
     ASSERT_EQ(::kill(workers.front().pid, SIGKILL), 0);
     ASSERT_TRUE(scene.wait_for_steps(steps + 20));
   }
+  const std::string shown = said(scene, {"status", "--run", scene.run().string()});
+  EXPECT_NE(shown.find("\nrounds: "), std::string::npos) << shown;
+  EXPECT_NE(shown.find(" approximated\n"), std::string::npos) << shown;
   ASSERT_EQ(program.wait(kRunLimit), 0);
   const auto records = scene.records();
   EXPECT_EQ(records.steps.size(), static_cast<std::size_t>(kSteps));
@@ -91,6 +101,9 @@ TEST(Rounds, WhoIsKilledComesBackFromTheOuterStateAndNoTokenIsUnaccountedFor) {
   }
   EXPECT_GT(lost_tokens(rounds, StageId{0}) + lost_tokens(rounds, StageId{1}), 0U);
   EXPECT_EQ(rounds.back().shares.size(), 2U) << "whole again at the end";
+  const auto lost = lost_tokens(rounds, StageId{0}) + lost_tokens(rounds, StageId{1});
+  const std::string summary = said(scene, {"trace", "summary", scene.run().string()});
+  EXPECT_NE(summary.find("\nROUNDS\n  " + std::to_string(lost) + " tokens lost"), std::string::npos) << summary;
 }
 
 // What `shoal eval` prints after this word.

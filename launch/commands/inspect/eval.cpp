@@ -18,7 +18,9 @@ namespace {
 Result<std::shared_ptr<const Tokens>> tokens_to_evaluate(const EvalOptions& options, const Config& config,
                                                          const Tokenizer& tokenizer) {
   if (!options.data) return open_tokens(config.data, config.model.context);
-  return open_evaluation_text(*options.data, tokenizer);
+  auto tokens = open_evaluation_text(*options.data, tokenizer);
+  if (tokens || tokens.failure().error != Error::kInvalidData) return tokens;
+  return fail(Error::kInvalidData, "--data: " + tokens.failure().message + " Name a text file.");
 }
 
 Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run) {

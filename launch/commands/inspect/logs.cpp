@@ -36,15 +36,20 @@ class Tail {
  public:
   explicit Tail(std::string path) : path_(std::move(path)) {}
 
-  void print_new_lines(const std::string& who, const std::string& prefix) {
+  // How many there were.
+  std::size_t print_new_lines(const std::string& who, const std::string& prefix) {
     std::ifstream file(path_, std::ios::binary);
     file.seekg(static_cast<std::streamoff>(at_));
     std::string line;
+    std::size_t count = 0;
     while (std::getline(file, line) && !file.eof()) {
       at_ += line.size() + 1;
-      if (is_line_of(line, who)) print(prefix, line, "\n");
+      if (!is_line_of(line, who)) continue;
+      print(prefix, line, "\n");
+      ++count;
     }
     std::fflush(stdout);
+    return count;
   }
 
  private:
@@ -52,10 +57,20 @@ class Tail {
   std::size_t at_ = 0;
 };
 
+Failure no_log(const LogsOptions& options, const std::vector<std::string>& there) {
+  std::string list;
+  for (const std::string& file : there) list += " " + file;
+  return fail(Error::kUsage,
+              compose("no log of '", options.name, "' in ", options.run_directory, did_you_mean(options.name, there),
+                      "; there are logs of:", list.empty() ? " nobody" : list));
+}
+
 }  // namespace
 
 Result<int> run_logs(const LogsOptions& options) {
   const RunDirectory run{options.run_directory};
+  const auto config = read_run_config(options.run_directory);
+  if (!config) return config.failure();
   const auto there = files_in(run);
   std::vector<std::string> nodes;
   std::copy_if(there.begin(), there.end(), std::back_inserter(nodes), is_node);
@@ -64,16 +79,19 @@ Result<int> run_logs(const LogsOptions& options) {
   for (const std::string& file : place.files) {
     if (std::binary_search(there.begin(), there.end(), file)) tails.emplace(file, Tail(run.log_of(file)));
   }
-  if (tails.empty()) {
-    std::string list;
-    for (const std::string& file : there) list += " " + file;
-    return fail(Error::kUsage, compose("no log of '", options.name, "' in ", options.run_directory,
-                                       did_you_mean(options.name, there), "; there are logs of:", list));
+  const auto print_new_lines = [&] {
+    std::size_t count = 0;
+    for (auto& [file, tail] : tails) count += tail.print_new_lines(place.who, tails.size() == 1 ? "" : file + "  ");
+    return count;
+  };
+  if (print_new_lines() == 0) {
+    if (tails.empty() || !is_planned(options.name, config->pipeline, there)) return no_log(options, there);
+    say(options.name, " has written nothing to its log yet");
   }
-  do {
-    for (auto& [file, tail] : tails) tail.print_new_lines(place.who, tails.size() == 1 ? "" : file + "  ");
-    if (options.follow) std::this_thread::sleep_for(kLookAgain);
-  } while (options.follow);
+  while (options.follow) {
+    std::this_thread::sleep_for(kLookAgain);
+    (void)print_new_lines();
+  }
   return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "launch/commands/inspect/inspect.h"
 #include "launch/say.h"
+#include "runtime/trace/round_losses.h"
 
 namespace shoal {
 namespace {
@@ -17,11 +18,21 @@ bool is_of_the_summary(const std::string& name) {
   return false;
 }
 
+// A line of its own where the run has rounds.
+std::string rounds_of(const nlohmann::json& status) {
+  const auto rounds = status.find("rounds");
+  if (rounds == status.end()) return "";
+  const RoundLosses losses{rounds->at("lost_tokens").get<std::uint64_t>(),
+                           rounds->at("approximated").get<std::uint64_t>()};
+  return "rounds: " + text_of(losses) + "\n";
+}
+
 std::string describe(const nlohmann::json& status) {
   std::ostringstream out;
   out << "run " << status.at("run").get<std::string>() << ": " << status.at("summary").get<std::string>() << '\n'
       << "step " << status.at("step") << " of " << status.at("steps") << ", branch " << status.at("branch") << ", view "
-      << status.at("view") << "\n\n"
+      << status.at("view") << '\n'
+      << rounds_of(status) << '\n'
       << std::left << std::setw(20) << "ACTOR" << std::setw(16) << "NODE" << std::setw(13) << "INCARNATION"
       << "STATE\n";
   for (const auto& actor : status.at("actors")) {

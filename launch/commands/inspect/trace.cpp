@@ -14,6 +14,7 @@
 #include "runtime/trace/report/quantities.h"
 #include "runtime/trace/report/summary.h"
 #include "runtime/trace/report/trace_check.h"
+#include "runtime/trace/round_losses.h"
 
 namespace shoal {
 namespace {
@@ -78,6 +79,16 @@ Result<bool> print_comparison(const TraceCheckOptions& options) {
   const bool is_exact = config && config->sync.reduction == Reduction::kExact;
   if (!is_exact) print("note: sync.reduction is not \"exact\": equal bits are not promised for this run\n");
   return is_equal;
+}
+
+// What no trace has, but metrics.jsonl: nothing for a run without rounds.
+void print_rounds(const RunDirectory& run) {
+  const auto text = read_file(run.config());
+  if (!text) return;
+  const auto config = parse_config(*text, run.config());
+  const auto lines = read_file(run.metrics());
+  if (!config || config->sync.mode != SyncMode::kDiloco || !lines) return;
+  print("\nROUNDS\n  ", text_of(round_losses_in(*lines)), "\n");
 }
 
 }  // namespace
@@ -159,6 +170,7 @@ Result<int> run_trace_summary(const TraceSummaryOptions& options) {
   const auto trace = read_and_say(options.run_directory);
   if (!trace) return trace.failure();
   print(summary_text(*trace));
+  print_rounds(RunDirectory{options.run_directory});
   return 0;
 }
 

@@ -176,6 +176,7 @@ Result<int> run_import(const ImportOptions& options) {
   if (!tokens) return tokens.failure();
   const auto digest = make_in_place(*chosen, (*tokens)->corpus_sha256(), *weights);
   if (!digest) return digest.failure();
+  if (!chosen->warning.empty()) say("warning: ", chosen->warning);
   say("imported as the checkpoint after 0 steps; weights ", *digest);
   say("go on with: shoal train --resume ", chosen->directory);
   print(chosen->directory, "\n");

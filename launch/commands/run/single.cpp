@@ -38,6 +38,7 @@ struct Parts {
   std::unique_ptr<StageExecutor> executor;
   TrainerProgress progress;
   std::uint32_t branch = 0;
+  bool is_resumed = false;  // from a checkpoint
   std::string corpus_sha256;
   std::optional<Poison> poison;  // left out
 };
@@ -61,6 +62,7 @@ Status resume(const RunDirectory& directory, Parts& parts) {
   if (Status loaded = parts.executor->load_state(*image); !loaded) return loaded.failure();
   parts.progress = {manifest.step, manifest.optimizer_step, manifest.tokens_total, 0};
   parts.branch = manifest.branch;
+  parts.is_resumed = true;
   say("going on after step ", manifest.step);
   return Done{};
 }
@@ -116,6 +118,11 @@ class SingleRun {
 
   // A failure is the last line, as in a pipeline.
   [[nodiscard]] Result<int> run() {
+    if (parts_.is_resumed) {
+      const std::uint64_t steps = trainer_.progress().steps;
+      recorder_.write(RunEvent{"resumed", "run",
+                               compose("from step ", steps, ", by one process, as branch ", parts_.branch), steps});
+    }
     const auto status = train();
     if (status) return *status;
     recorder_.write(RunEvent{"failed", "run", status.failure().message, trainer_.progress().steps});

@@ -1,8 +1,12 @@
 // `shoal spawner`: prepares the run directory, then keeps the spawner process and storage and prints the join line.
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
 
 #include "launch/commands/run/keepers.h"
 #include "launch/keeper.h"
@@ -11,6 +15,7 @@
 #include "launch/say.h"
 #include "runtime/base/file.h"
 #include "runtime/data/tokens.h"
+#include "runtime/transport/control/control_client.h"
 
 namespace shoal {
 namespace {
@@ -68,6 +73,59 @@ std::optional<std::string> join_line(const RunDirectory& run) {
   return compose("shoal node --join ", host_port_text(reachable(address->control)), " --token ", text, "\n");
 }
 
+// Nothing more is to come of the start then.
+bool has_storage(const RunDirectory& run) {
+  const auto address = read_spawner_json(run);
+  if (!address) return false;
+  const ControlTimeouts brief{std::chrono::milliseconds(500), std::chrono::milliseconds(1000)};  // a keeper waits here
+  const auto client = ControlClient::create(credential_files(run.certs(), "operator"), address->control, brief);
+  const auto answer = client ? client->get("/v1/status") : client.failure();
+  if (!answer) return false;
+  const auto status = nlohmann::json::parse(answer->body, nullptr, false);
+  if (!status.is_object() || !status.contains("actors")) return false;
+  return std::ranges::any_of(status["actors"],
+                             [](const auto& actor) { return actor.value("node", std::string()) == "storage"; });
+}
+
+// The line is the result of the command, and the last one of its start: it stands in either stream, once where both are
+// the same.
+void show_join_line(const std::string& line) {
+  print(line);
+  std::fflush(stdout);
+  struct stat out {};
+  struct stat err {};
+  const bool are_known = ::fstat(STDOUT_FILENO, &out) == 0 && ::fstat(STDERR_FILENO, &err) == 0;
+  if (are_known && out.st_dev == err.st_dev && out.st_ino == err.st_ino) return;
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+// Asked again and again: shows the line, once, as soon as storage has joined and that has been said; without storage
+// after a while.
+class JoinLineShower {
+ public:
+  explicit JoinLineShower(RunDirectory run) : run_(std::move(run)) {}
+
+  [[nodiscard]] bool has_shown() {
+    const auto line = join_line(run_);
+    if (!line) return false;
+    const Instant now = SteadyClock().now();
+    if (!since_) since_ = now;
+    if (!is_complete_ && now - *since_ < kPatience) {
+      is_complete_ = has_storage(run_);
+      return false;
+    }
+    show_join_line(*line);
+    return true;
+  }
+
+ private:
+  static constexpr Duration kPatience = std::chrono::seconds(5);
+
+  RunDirectory run_;
+  std::optional<Instant> since_;
+  bool is_complete_ = false;
+};
+
 // Before anything is written: a command that cannot begin leaves nothing behind. A resumed run's port may be let go
 // only in a moment: the spawner process waits for it.
 Status check_can_listen(const ChosenRun& chosen, const HostPort& address) {
@@ -86,11 +144,8 @@ Result<int> keep_spawner(const KeepSpawnerOptions& options) {
   if (auto status = keeper.add(spawner_ward(options)); !status) return status.failure();
   if (auto status = keeper.add(storage_ward(run)); !status) return status.failure();
   if (options.join_line == JoinLine::kPrint) {
-    keeper.poll([run](Keeper&) -> Result<bool> {
-      const auto line = join_line(run);
-      if (line) std::fwrite(line->data(), 1, line->size(), stderr);
-      return line.has_value();
-    });
+    keeper.poll(
+        [shower = std::make_shared<JoinLineShower>(run)](Keeper&) -> Result<bool> { return shower->has_shown(); });
   }
   return keeper.run();
 }
@@ -105,6 +160,7 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   const auto hold = RunHold::take(run);
   if (!hold) return hold.failure();
   if (auto status = prepare_run_directory(run, chosen->config); !status) return status.failure();
+  if (!chosen->warning.empty()) say("warning: ", chosen->warning);
   say("run directory ", chosen->directory);
   KeepSpawnerOptions keep;
   keep.run_directory = chosen->directory;

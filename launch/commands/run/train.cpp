@@ -87,6 +87,7 @@ Result<int> run_train(const TrainOptions& options) {
   const auto hold = RunHold::take(run);
   if (!hold) return hold.failure();
   if (auto status = prepare_run_directory(run, chosen->config); !status) return status.failure();
+  if (!chosen->warning.empty()) say("warning: ", chosen->warning);
   say("run directory ", chosen->directory);
   if (options.is_single) {
     hold->keep_across_exec();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 
 namespace shoal {
 namespace {
@@ -13,7 +14,37 @@ constexpr std::array<std::string_view, 4> kOfTheSpawner = {"supervisor", "metric
 // A node's workers share a file: node2:1 writes into node2.
 std::string file_of(std::string_view node) { return std::string(node.substr(0, node.find(':'))); }
 
+// A number from 0 to below `count`, as a person writes it.
+bool is_below(std::string_view text, int count) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_plain = error == std::errc() && end == text.data() + text.size() && text == std::to_string(number);
+  return is_plain && number >= 0 && number < count;
+}
+
+bool is_planned_replica(std::string_view place, const PipelineConfig& pipeline) {
+  const std::size_t slash = place.find('/');
+  if (slash == std::string_view::npos) return false;
+  return is_below(place.substr(0, slash), pipeline.stages) && is_below(place.substr(slash + 1), pipeline.replicas);
+}
+
 }  // namespace
+
+bool is_planned(std::string_view name, const PipelineConfig& pipeline, const std::vector<std::string>& files) {
+  const auto has_file = [&](std::string_view process) {
+    return std::find(files.begin(), files.end(), file_of(process)) != files.end();
+  };
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos) {
+    const bool is_own = std::find(kOfTheSpawner.begin(), kOfTheSpawner.end(), name) != kOfTheSpawner.end();
+    return is_own || has_file(name);
+  }
+  const std::string_view kind = name.substr(0, slash);
+  const std::string_view place = name.substr(slash + 1);
+  if (kind == "stage") return is_planned_replica(place, pipeline);
+  if (kind == "sync_group") return is_below(place, pipeline.stages);
+  return (kind == "router" || kind == "tracer" || kind == "node_agent") && has_file(place);
+}
 
 LogPlace log_place(std::string_view name, const std::vector<std::string>& nodes) {
   const std::size_t slash = name.find('/');

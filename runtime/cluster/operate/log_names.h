@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/config.h"
+
 namespace shoal {
 
 struct LogPlace {
@@ -20,6 +22,11 @@ struct LogPlace {
 
 // nodes: those with a log file. A stage may have run on any of them.
 [[nodiscard]] LogPlace log_place(std::string_view name, const std::vector<std::string>& nodes);
+
+// Whether the run was to have an actor of that name, or has a process of it, which may have written nothing yet. A
+// replica beyond pipeline.replicas is known by what it has written only. files: all that are there.
+[[nodiscard]] bool is_planned(std::string_view name, const PipelineConfig& pipeline,
+                              const std::vector<std::string>& files);
 
 // Lines that `who` wrote, and those in which somebody else names it.
 [[nodiscard]] bool is_line_of(std::string_view line, std::string_view who);

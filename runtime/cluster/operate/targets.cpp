@@ -8,17 +8,19 @@
 
 namespace shoal {
 
+std::string list_names(const std::vector<Target>& all) {
+  std::string list;
+  for (const Target& target : all) list += (list.empty() ? "" : " ") + target.name;
+  return list.empty() ? "none" : list;
+}
+
 Result<Target> resolve_target(std::string_view name, const std::vector<Target>& all) {
   const auto found = std::find_if(all.begin(), all.end(), [name](const Target& target) { return target.name == name; });
   if (found != all.end()) return *found;
   std::vector<std::string> names;
-  std::string list;
-  for (const Target& target : all) {
-    names.push_back(target.name);
-    list += (list.empty() ? "" : " ") + target.name;
-  }
+  for (const Target& target : all) names.push_back(target.name);
   return fail(Error::kUsage, compose("nothing here is named '", name, "'", did_you_mean(name, names),
-                                     "; there are: ", list.empty() ? "none" : list));
+                                     "; there are: ", list_names(all)));
 }
 
 }  // namespace shoal

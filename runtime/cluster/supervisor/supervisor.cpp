@@ -14,10 +14,11 @@ namespace {
 constexpr std::uint64_t kNumbersKept = 128;
 constexpr Duration kPeersAgain = std::chrono::seconds(10);
 constexpr std::size_t kRestartsMax = 10;
+constexpr std::string_view kSince = ", since ";
 
 [[nodiscard]] std::string since(Instant then, Instant now) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
-  return seconds < 120 ? compose(", since ", seconds, " s") : compose(", since ", seconds / 60, " min");
+  return seconds < 120 ? compose(kSince, seconds, " s") : compose(kSince, seconds / 60, " min");
 }
 
 }  // namespace
@@ -177,6 +178,10 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
   settle_loss(now);
   conclude_if_done(now);
   end_if_left(now);
+  // Where nobody has come yet, the person has just read how to start a node.
+  const bool is_begun = view_.position().value > 0 || !processes_.alive(ProcessRole::kNode).empty();
+  const std::string why = is_begun && phase_ < Phase::kTraining ? explain_waiting(now) : std::string();
+  if (notice_.is_due(why.substr(0, why.find(kSince)), now)) effects_.push_back(TellPerson{why});
   return take_effects();
 }
 

@@ -33,6 +33,7 @@
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/failure_detector.h"
 #include "runtime/cluster/watch/link_probes.h"
+#include "runtime/cluster/watch/waiting_notice.h"
 
 namespace shoal {
 
@@ -210,6 +211,7 @@ class SupervisorCore {
   FailureDetector detector_;
   Complaints complaints_;
   LinkProbes probes_;
+  WaitingNotice notice_;
   std::uint64_t peers_serial_ = 0;
   Numbers process_numbers_;
   std::uint64_t first_process_ = 0;  // the lowest number that this term may give; lower ones are of earlier terms

@@ -42,11 +42,11 @@ struct SupervisorConfig {
   // due later; the end of a run agrees on these, too. Empty: there are no rounds.
   std::function<std::vector<RoundId>(std::uint64_t)> rounds_due, rounds_in_flight;
   std::function<std::uint64_t(const RoundId&)> contributed_at;  // steps committed at a round's contributions
-  std::string config_toml;                              // resolved; sent to every process that joins
-  std::string resume_hint;                              // "resume with: shoal train --resume DIR"
-  std::optional<Duration> wait_timeout;                 // for the first workers; exit 4 afterwards
-  DetectorLimits detector;                              // of silent processes
-  ComplaintLimits complaints;                           // of processes that do not reach each other
+  std::string config_toml;                                      // resolved; sent to every process that joins
+  std::string resume_hint;                                      // "resume with: shoal train --resume DIR"
+  std::optional<Duration> wait_timeout;                         // for the first workers; exit 4 afterwards
+  DetectorLimits detector;                                      // of silent processes
+  ComplaintLimits complaints;                                   // of processes that do not reach each other
   Duration settle_for = std::chrono::seconds(5);        // for a commit or checkpoint under way when a stage is lost
   Duration save_within = std::chrono::minutes(2);       // of a last checkpoint whose saver or storage was lost
   Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation
@@ -99,14 +99,19 @@ struct EndRun {
 struct Note {
   std::string text;
 };
+// One sentence for the person at the terminal, and for the log.
+struct TellPerson {
+  std::string text;
+};
 
 // To an actor of this process, once whoever ordered it has had the answer.
 struct InjectHere {
   Inject order;
 };
 
-using SupervisorEffect = std::variant<Letter, AppendEntry, SendJournal, ReserveNumbers, StartGroup, StartDataLoader,
-                                      FindCheckpoint, ProbeProcess, EndRun, Note, InjectHere, AvoidReplicas>;
+using SupervisorEffect =
+    std::variant<Letter, AppendEntry, SendJournal, ReserveNumbers, StartGroup, StartDataLoader, FindCheckpoint,
+                 ProbeProcess, EndRun, Note, TellPerson, InjectHere, AvoidReplicas>;
 using SupervisorEffects = std::vector<SupervisorEffect>;
 
 struct OperatorOutcome {

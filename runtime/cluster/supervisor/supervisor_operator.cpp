@@ -15,6 +15,19 @@ namespace {
 constexpr std::pair<const char*, Role> kOwnActors[] = {
     {"metrics", Role::kMetrics}, {"control", Role::kControl}, {"supervisor", Role::kSupervisor}};
 
+bool can_leave(const Target& target) { return target.whole_process || target.address.role == Role::kStage; }
+
+// Whom `shoal drain` can mean. Errors: as resolve_target(), naming those who can leave only.
+Result<Target> resolve_leaver(const std::string& name, std::vector<Target> all) {
+  const auto found = resolve_target(name, all);
+  if (found && can_leave(*found)) return found;
+  std::erase_if(all, [](const Target& target) { return !can_leave(target); });
+  if (!found) return resolve_target(name, all);
+  return fail(Error::kUsage,
+              compose(name, " cannot be drained, only a node, by its name or by that of a stage it serves",
+                      "; there are: ", list_names(all)));
+}
+
 }  // namespace
 
 std::vector<Target> SupervisorCore::targets() const {
@@ -113,13 +126,10 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
     const char* what = end_.is_handed_over ? "the spawner starts again: " : "the run is over: ";
     return refuse(OperatorVerdict::kRefused, what + end_.reason);
   }
-  const auto target = resolve_target(order.name, targets());
+  const bool is_drain = order.verb == OperatorVerb::kDrain;
+  const auto target = is_drain ? resolve_leaver(order.name, targets()) : resolve_target(order.name, targets());
   if (!target) return refuse(OperatorVerdict::kUnknownName, target.failure().message);
-  if (order.verb == OperatorVerb::kDrain) {
-    if (!target->whole_process && target->address.role != Role::kStage) {
-      return refuse(OperatorVerdict::kRefused,
-                    compose("only a node or a stage can leave; ", order.name, " is neither"));
-    }
+  if (is_drain) {
     const std::string answer = drain(target->address.process, order.reason, now);
     return {{OperatorVerdict::kDone, answer}, take_effects(), 0};
   }

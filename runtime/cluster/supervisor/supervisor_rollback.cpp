@@ -72,7 +72,13 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   }
   phase_ = Phase::kGathering;
   phase_since_ = now;
-  if (view_.position().value == 0) return;
+  if (view_.position().value == 0) {
+    // Trained by one process, or imported: the journal begins here.
+    if (!start.from_checkpoint) return;
+    const std::string how = compose("from step ", start.version, ", which no journal has, as branch ", branch_);
+    note("resumed run: " + how);
+    return send(to_metrics(), RunEvent{"resumed", "run", how, start.version});
+  }
   announce(rolls_back ? "rolled_back" : "resumed", "run",
            compose(rollback_ ? *rollback_ + ": " : std::string(), "from step ", start.version, " of ", committed,
                    " committed, as branch ", branch_));

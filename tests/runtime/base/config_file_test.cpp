@@ -346,6 +346,43 @@ TEST(ConfigFile, DefaultTomlIsTheTableAndGivesTheDefaults) {
   EXPECT_EQ(config->optim.decay_steps, 7u);
 }
 
+std::vector<IdleKey> idle_keys(const std::vector<std::string>& sets, const std::optional<std::string>& path = {}) {
+  const auto loaded = load_config_and_idle_keys({path, {}, sets, {"sync.quorum=1"}});
+  EXPECT_TRUE(loaded.ok()) << (loaded.ok() ? "" : loaded.failure().message);
+  return loaded.ok() ? loaded->idle : std::vector<IdleKey>();
+}
+
+TEST(ConfigFile, KeysThatHaveNoEffectAreFoundWhereAPersonSetThem) {
+  const std::string every_step = "sync.mode = \"every_step\"";
+  EXPECT_THAT(idle_keys({"run.steps=7"}), IsEmpty()) << "defaults, of the table and the command, are nobody's mistake";
+  EXPECT_THAT(idle_keys({"sync.H=50", "sync.wire=int8"}),
+              ElementsAre(IdleKey{"sync.H", every_step}, IdleKey{"sync.wire", every_step}));
+  EXPECT_THAT(idle_keys({"sync.H=50", "sync.wire=int8", "sync.mode=diloco"}), IsEmpty());
+  EXPECT_THAT(idle_keys({"sync.pattern=sequential", "sync.eager_variant=paper", "sync.mode=diloco"}),
+              ElementsAre(IdleKey{"sync.eager_variant", "sync.outer_update is not \"eager\""},
+                          IdleKey{"sync.pattern", "sync.fragments = 1"}));
+  EXPECT_THAT(idle_keys({"optim.betas=[0.5,0.5]", "optim.kind=sgd"}),
+              ElementsAre(IdleKey{"optim.betas", "optim.kind = \"sgd\""}));
+  EXPECT_THAT(
+      idle_keys({"optim.min_lr=0", "optim.schedule=constant", "eval.batches=3", "eval.every=0"}),
+      ElementsAre(IdleKey{"optim.min_lr", "optim.schedule = \"constant\""}, IdleKey{"eval.batches", "eval.every = 0"}));
+  EXPECT_THAT(idle_keys({"sync.allow_mixed_kernels=true"}),
+              ElementsAre(IdleKey{"sync.allow_mixed_kernels", "sync.reduction = \"fast\""}));
+}
+
+TEST(ConfigFile, AFileWithEveryKeySetsOnlyWhatItChanges) {
+  const std::string path = testing::TempDir() + "idle.toml";
+  const std::string every_step = "sync.mode = \"every_step\"";
+  ASSERT_TRUE(replace_file(path, "[sync]\nH = 50\n").ok());
+  EXPECT_THAT(idle_keys({}, path), ElementsAre(IdleKey{"sync.H", every_step, true}));
+  EXPECT_THAT(idle_keys({"sync.H=50"}, path), ElementsAre(IdleKey{"sync.H", every_step, false}));
+  ASSERT_TRUE(replace_file(path, write_config(*load_config({{}, {}, {"optim.schedule=constant"}}))).ok());
+  EXPECT_THAT(idle_keys({}, path), IsEmpty()) << "the resolved file of a run repeats it";
+  ASSERT_TRUE(replace_file(path, write_config(*load_config({{}, {}, {"sync.H=20"}}))).ok());
+  EXPECT_THAT(idle_keys({}, path), ElementsAre(IdleKey{"sync.H", every_step, true}));
+  EXPECT_THAT(idle_keys({}, std::string(SHOAL_SOURCE_DIR) + "/launch/configs/default.toml"), IsEmpty());
+}
+
 TEST(ConfigFile, TheBenchmarksSizesAreTheIssues) {
   for (const auto& [name, width] : {std::pair{"small", 128}, {"large", 384}}) {
     const auto config = load_config({compose(SHOAL_SOURCE_DIR, "/launch/configs/bench-", name, ".toml"), {}, {}});

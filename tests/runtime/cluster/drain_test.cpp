@@ -7,7 +7,9 @@
 namespace shoal {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using Phase = SupervisorCore::Phase;
 
 class Drain : public testing::Test {
@@ -128,10 +130,16 @@ TEST_F(Drain, WhoSavesACheckpointStaysUntilItIsSaved) {
 }
 
 TEST_F(Drain, OnlyNodesAndStagesLeave) {
-  for (const std::string name : {"metrics", "supervisor", "router/node1", "sync_group/0"}) {
-    EXPECT_EQ(order(name).verdict, OperatorVerdict::kRefused) << name;
+  for (const std::string name : {"metrics", "supervisor", "data_loader", "router/node1", "sync_group/0", "storage"}) {
+    const OperatorAnswer answer = order(name);
+    EXPECT_EQ(answer.verdict, OperatorVerdict::kUnknownName) << name << ": a mistake of the person, exit 2";
+    EXPECT_THAT(answer.text, AllOf(HasSubstr(name + " cannot be drained, only a node"),
+                                   HasSubstr("there are: stage/0/0 stage/0/1 stage/1/0 stage/1/1 node1"),
+                                   Not(HasSubstr("router/node2"))));
   }
-  EXPECT_EQ(order("node77").verdict, OperatorVerdict::kUnknownName);
+  const OperatorAnswer unknown = order("node77");
+  EXPECT_EQ(unknown.verdict, OperatorVerdict::kUnknownName);
+  EXPECT_THAT(unknown.text, AllOf(HasSubstr("nothing here is named 'node77'"), Not(HasSubstr("metrics"))));
   bench.step();
   EXPECT_TRUE(bench.all<EndProcess>().empty());
 }

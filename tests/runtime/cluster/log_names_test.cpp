@@ -27,6 +27,22 @@ TEST(LogNames, EveryNameHasAFile) {
   expect_place("storage", {"storage"}, "");
 }
 
+TEST(LogNames, WhoWasToBeThereMayHaveWrittenNothing) {
+  PipelineConfig pipeline;
+  pipeline.stages = 3;
+  pipeline.replicas = 2;
+  const std::vector<std::string> files = {"node1", "node2", "spawner", "storage"};
+  for (const char* name : {"stage/0/0", "stage/2/1", "sync_group/2", "metrics", "supervisor", "storage", "node2",
+                           "node2:1", "tracer/spawner", "router/node1", "node_agent/node2:1"}) {
+    EXPECT_TRUE(is_planned(name, pipeline, files)) << name;
+  }
+  for (const char* name :
+       {"stage/9/9", "stage/3/0", "stage/0/2", "stage/0", "stage/0/0/0", "stage/-1/0", "stage/00/0", "stage/0/",
+        "sync_group/3", "sync_group/0/0", "metrics/node1", "router/node7", "node7", "cook/node1", ""}) {
+    EXPECT_FALSE(is_planned(name, pipeline, files)) << name;
+  }
+}
+
 TEST(LogNames, LinesAreTheActorsOrSpeakOfIt) {
   const std::string own = "2026-01-01T00:00:00.000Z info stage/1/0: loads step 5";
   const std::string of_it = "2026-01-01T00:00:00.000Z info node_agent: starting stage/1/0 as incarnation 7";

@@ -366,6 +366,23 @@ TEST(Supervisor, ResumesOnTheSameBranchFromTheNewestStepAndOnANewOneFromAnOlderO
   }
 }
 
+// What one process trained, or an import, left no journal.
+TEST(Supervisor, ARunWithoutAJournalIsResumedLikeAny) {
+  EXPECT_FALSE(Bench().has_event("resumed")) << "a new run";
+  SupervisorConfig config = two_by_two();
+  config.start = {2, 2, true, "sha"};
+  Bench bench(config);
+  const auto events = bench.all<RunEvent>();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].event, "resumed");
+  EXPECT_EQ(events[0].subject, "run");
+  EXPECT_EQ(events[0].reason, "from step 2, which no journal has, as branch 0");
+  EXPECT_EQ(events[0].step, 2U);
+  bench.train();
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 3U);
+}
+
 TEST(Supervisor, AFinishedRunResumedEvaluatesAndFinishes) {
   Bench first;
   first.train();

@@ -17,7 +17,9 @@
 namespace shoal {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(SplitTokens, RoundsTheValidationPartDown) {
   EXPECT_EQ(split_tokens(4025033, 0.1).train, 4025033U - 402503U);
@@ -71,6 +73,19 @@ TEST(OpenEvaluationText, ValidatesOnAllOfIt) {
   const auto single = open_evaluation_text(scratch.file("single", "a"), ByteTokenizer());
   ASSERT_FALSE(single.ok());
   EXPECT_EQ(exit_code(single.failure().error), 3);
+}
+
+// `shoal eval --data FILE` names a file, and no key of the configuration.
+TEST(OpenEvaluationText, KnowsNothingOfTheCorpusOfARun) {
+  const Scratch scratch;
+  const auto evaluated = open_evaluation_text(scratch.path() / "absent", ByteTokenizer());
+  ASSERT_FALSE(evaluated.ok());
+  EXPECT_THAT(evaluated.failure().message, AllOf(HasSubstr("No such file"), Not(HasSubstr("data.corpus"))));
+  DataConfig data;
+  data.corpus = scratch.file("empty", "").string();
+  const auto trained = open_tokens(data, 8);
+  ASSERT_FALSE(trained.ok());
+  EXPECT_THAT(trained.failure().message, AllOf(HasSubstr("it is empty"), HasSubstr("Set data.corpus")));
 }
 
 TEST(OpenTokens, RefusesATextTooShortForItsContext) {

@@ -214,11 +214,11 @@ Words spawner_of(const ProcessScene& scene, const std::string& listen) {
 
 // The line to paste, once it is printed: shoal node --join ADDRESS --token TOKEN.
 Words join_words(const Program& spawner) {
-  const auto line = [&] { return spawner.err().find("shoal node --join "); };
+  const auto line = [&] { return spawner.out().find("shoal node --join "); };
   const bool is_printed = wait_until(
-      [&] { return line() != std::string::npos && spawner.err().find('\n', line()) != std::string::npos; }, kSoon);
+      [&] { return line() != std::string::npos && spawner.out().find('\n', line()) != std::string::npos; }, kSoon);
   EXPECT_TRUE(is_printed) << spawner.err();
-  std::istringstream printed(spawner.err().substr(line() + 6, spawner.err().find('\n', line()) - line() - 6));
+  std::istringstream printed(spawner.out().substr(line() + 6, spawner.out().find('\n', line()) - line() - 6));
   Words join{shoal_program()};
   for (std::string word; printed >> word;) join.push_back(word);
   return join;

@@ -1,0 +1,56 @@
+// The last line of a run has the sum itself, with what no step's line could name any more.
+#include "runtime/trace/round_losses.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+// Of nearly every line: it need not be parsed.
+constexpr std::string_view kNothing = "\"lost_tokens\":0,\"approximated\":0,";
+
+std::uint64_t count_in(const nlohmann::json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+void add_line(RoundLosses& sum, std::string_view line) {
+  if (line.find("\"lost_tokens\"") == std::string_view::npos || line.find(kNothing) != std::string_view::npos) return;
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object()) return;
+  const std::uint64_t lost = count_in(json, "lost_tokens");
+  const bool is_last = json.contains("weights_sha256");
+  sum.lost_tokens = is_last ? std::max(sum.lost_tokens, lost) : sum.lost_tokens + lost;
+  sum.approximated += count_in(json, "approximated");
+}
+
+}  // namespace
+
+std::string text_of(const RoundLosses& losses) {
+  return compose(losses.lost_tokens, losses.lost_tokens == 1 ? " token lost, " : " tokens lost, ", losses.approximated,
+                 losses.approximated == 1 ? " microbatch" : " microbatches", " approximated");
+}
+
+RoundLosses round_losses_in(std::string_view metrics_lines) {
+  RoundLosses sum;
+  while (!metrics_lines.empty()) {
+    const std::size_t end = metrics_lines.find('\n');
+    add_line(sum, metrics_lines.substr(0, end));
+    metrics_lines.remove_prefix(end == std::string_view::npos ? metrics_lines.size() : end + 1);
+  }
+  return sum;
+}
+
+void RoundTally::add(const MetricsOutput& line) {
+  if (const auto* step = std::get_if<StepRecord>(&line)) {
+    lost_tokens_ += step->lost_tokens;
+    approximated_ += step->approximated.value_or(0);
+  } else if (const auto* last = std::get_if<FinalRecord>(&line)) {
+    lost_tokens_ = std::max(lost_tokens_.load(), last->lost_tokens);
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,39 @@
+// What deaths cost a run with rounds (sync.mode = diloco): tokens that no mean has, and microbatches that are not of
+// one set of weights. The sums of `lost_tokens` and `approximated` over the lines of metrics.jsonl, on all branches.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "runtime/trace/metrics_core.h"
+
+namespace shoal {
+
+struct RoundLosses {
+  std::uint64_t lost_tokens = 0;
+  std::uint64_t approximated = 0;  // microbatches
+  friend bool operator==(const RoundLosses&, const RoundLosses&) = default;
+};
+
+// For people: "1024 tokens lost, 1 microbatch approximated".
+[[nodiscard]] std::string text_of(const RoundLosses& losses);
+
+// Of whole lines; those that are no JSON count nothing.
+[[nodiscard]] RoundLosses round_losses_in(std::string_view metrics_lines);
+
+// Goes on from there, line by line. One thread adds, any may ask.
+class RoundTally {
+ public:
+  explicit RoundTally(RoundLosses before) : lost_tokens_(before.lost_tokens), approximated_(before.approximated) {}
+
+  void add(const MetricsOutput& line);
+  [[nodiscard]] RoundLosses sum() const { return {lost_tokens_.load(), approximated_.load()}; }
+
+ private:
+  std::atomic<std::uint64_t> lost_tokens_;
+  std::atomic<std::uint64_t> approximated_;
+};
+
+}  // namespace shoal

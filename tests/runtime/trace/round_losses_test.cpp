@@ -1,0 +1,57 @@
+// What rounds lost: the same sum from a file and line by line.
+#include "runtime/trace/round_losses.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+StepRecord step(std::uint64_t number, std::uint64_t lost, std::uint32_t approximated) {
+  StepRecord record;
+  record.step = number;
+  record.lost_tokens = lost;
+  record.approximated = approximated;
+  return record;
+}
+
+std::vector<MetricsOutput> some_lines() {
+  FinalRecord last;
+  last.lost_tokens = 150;  // 20 more since the last step
+  last.weights_sha256 = "abc";
+  return {step(0, 0, 0), step(1, 100, 2), RunEvent{"node_lost", "node2", "\"lost_tokens\":7", 2},
+          step(2, 0, 1), step(3, 30, 0),  EvalRecord{4, 2, 2},
+          last};
+}
+
+std::string text_of_lines(const std::vector<MetricsOutput>& lines) {
+  std::string text;
+  for (const MetricsOutput& line : lines) {
+    text += std::visit([](const auto& record) { return to_json_line(record); }, line) + "\n";
+  }
+  return text;
+}
+
+TEST(RoundLosses, AreAddedUpOverAFile) {
+  const auto lines = some_lines();
+  EXPECT_EQ(round_losses_in(text_of_lines({lines.begin(), lines.end() - 1})), (RoundLosses{130, 3}));
+  EXPECT_EQ(round_losses_in(text_of_lines(lines)), (RoundLosses{150, 3}));
+  EXPECT_EQ(round_losses_in("{\"lost_tokens\":5,\"appro\n" + text_of_lines(lines)), (RoundLosses{150, 3}));
+  EXPECT_EQ(round_losses_in(""), RoundLosses{});
+}
+
+TEST(RoundLosses, AreTheSameLineByLineAndAfterARestart) {
+  const auto lines = some_lines();
+  for (std::ptrdiff_t before = 0; before <= static_cast<std::ptrdiff_t>(lines.size()); ++before) {
+    RoundTally tally(round_losses_in(text_of_lines({lines.begin(), lines.begin() + before})));
+    for (auto line = lines.begin() + before; line != lines.end(); ++line) tally.add(*line);
+    EXPECT_EQ(tally.sum(), (RoundLosses{150, 3})) << before;
+  }
+}
+
+TEST(RoundLosses, HaveWords) {
+  EXPECT_EQ(text_of(RoundLosses{2048, 3}), "2048 tokens lost, 3 microbatches approximated");
+  EXPECT_EQ(text_of(RoundLosses{0, 1}), "0 tokens lost, 1 microbatch approximated");
+}
+
+}  // namespace
+}  // namespace shoal
