@@ -9,8 +9,8 @@
 
 #include "messages/actor_types.h"
 #include "runtime/trace/actor_board.h"
-#include "runtime/trace/metrics_core.h"
-#include "runtime/trace/metrics_file.h"
+#include "runtime/trace/metrics/metrics_core.h"
+#include "runtime/trace/metrics/metrics_file.h"
 
 namespace shoal {
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "actors/injected.h"
 #include "runtime/base/log.h"
@@ -57,6 +58,13 @@ void send_what_is_new(Self self) {
   if (const auto piece = files->trace_stream.next(trace_size(self), now)) send_piece(self, FileKind::kTrace, *piece);
 }
 
+void note_arrivals(Self self) {
+  auto& state = self->state;
+  const bool has_all = state.files->trace_stream.arrived() >= state.flushed_trace &&
+                       state.files->log_stream.arrived() >= state.flushed_log;
+  if (has_all) state.files->arrived_until = state.flushed_at;
+}
+
 void arrived(Self self, const FileKept& kept) {
   const auto& files = self->state.files;
   if (!files) return;
@@ -65,19 +73,34 @@ void arrived(Self self, const FileKept& kept) {
   } else {
     files->log.arrived(files->log_stream.arrived(kept.size, files->log.size(), self->clock().now()));
   }
+  note_arrivals(self);
 }
 
 void flush(Self self) {
+  const Instant now = self->clock().now();
   const auto flushed = self->state.drain->flush();
   if (!flushed && !self->state.is_refused) {
     log_error("tracer", flushed.failure().message, "; events are lost, training goes on");
   }
   self->state.is_refused = !flushed;
+  if (const auto& files = self->state.files) {
+    self->state.flushed_at = now;
+    self->state.flushed_trace = trace_size(self);
+    self->state.flushed_log = files->log.size();
+    note_arrivals(self);
+  }
   send_what_is_new(self);
   self->delayed_send(self, kFlushInterval, Tick{});
 }
 
 }  // namespace
+
+void wait_until_arrived(const NodeFiles& files, Duration limit) {
+  const Instant now = std::chrono::steady_clock::now();
+  while (files.arrived_until.load() < now && std::chrono::steady_clock::now() < now + limit) {
+    std::this_thread::sleep_for(kFlushInterval / 5);
+  }
+}
 
 TracerActor::behavior_type tracer(Self self, TracerActorSettings settings) {
   self->state.path = settings.path;

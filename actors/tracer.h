@@ -6,6 +6,7 @@
 // on (design.md §7).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,12 +19,14 @@
 
 namespace shoal {
 
-// What a process on another machine sends to the run directory. Outlives the actor, which is its only user.
+// What a process on another machine sends to the run directory. Outlives the actor, which alone uses the streams.
 struct NodeFiles {
   std::string name;  // of its files there
   LogOutbox log;
   FileStream log_stream{StreamPast::kNone};
   FileStream trace_stream{StreamPast::kMayBeThere};
+
+  std::atomic<Instant> arrived_until{};  // what was said and done before it is there
 
   void ask_again() { log_stream.ask_again(), trace_stream.ask_again(); }
 };
@@ -37,6 +40,9 @@ struct TracerActorSettings {
   std::shared_ptr<NodeFiles> files = nullptr;  // none: this process writes into the run directory itself
 };
 
+// Waits until everything said and done so far has arrived, but no longer than `limit`. From any thread.
+void wait_until_arrived(const NodeFiles& files, Duration limit);
+
 struct TracerState {
   static inline const char* name = "tracer";
   std::optional<TraceDrain> drain;
@@ -44,6 +50,8 @@ struct TracerState {
   RouterActor router;
   std::shared_ptr<NodeFiles> files;
   bool is_refused = false;  // the disk refused the last flush
+  Instant flushed_at{};     // and how much there was to send then
+  std::uint64_t flushed_trace = 0, flushed_log = 0;
   std::shared_ptr<ActorPulse> pulse;
 };
 

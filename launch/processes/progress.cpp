@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
-#include "runtime/trace/progress_line.h"
+#include "runtime/trace/metrics/progress_line.h"
 
 namespace shoal {
 namespace {

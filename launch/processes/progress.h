@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "runtime/base/config.h"
-#include "runtime/trace/metrics_core.h"
+#include "runtime/trace/metrics/metrics_core.h"
 
 namespace shoal {
 

@@ -27,7 +27,7 @@
 #include "runtime/base/log.h"
 #include "runtime/pipeline/schedule.h"
 #include "runtime/storage/journal.h"
-#include "runtime/trace/round_losses.h"
+#include "runtime/trace/metrics/round_losses.h"
 
 namespace shoal {
 namespace {

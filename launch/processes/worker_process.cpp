@@ -150,6 +150,8 @@ std::shared_ptr<Tracer> begin_trace(const WorkerNodeOptions& options, ActorProce
   return folder ? process.keep_trace(*folder, file_name(options), TraceLevel::kOff) : nullptr;
 }
 
+constexpr Duration kFilesArriveWithin = std::chrono::seconds(2);
+
 // From here on the log goes to stderr and, from another machine, to the run directory.
 Result<std::shared_ptr<NodeFiles>> open_files(const WorkerNodeOptions& options) {
   if (!options.stream) return std::shared_ptr<NodeFiles>();
@@ -191,7 +193,9 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   const auto agent =
       process.system().spawn(node_agent, agent_settings(options, process, router_actor, Endpoint{*host, *port}, trace));
   process.own_vital(agent, "node_agent");
-  return process.run([&](int) { caf::anon_send(agent, StopRequest{"asked to leave by a signal", 0}); });
+  const int status = process.run([&](int) { caf::anon_send(agent, StopRequest{"asked to leave by a signal", 0}); });
+  if (*sent_files && status == 0) wait_until_arrived(**sent_files, kFilesArriveWithin);
+  return status;
 }
 
 }  // namespace

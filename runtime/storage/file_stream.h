@@ -37,6 +37,7 @@ class FileStream {
   [[nodiscard]] std::optional<Piece> next(std::uint64_t size, Instant now);
   // The other file has this many bytes. Returns how much of ours has arrived.
   std::uint64_t arrived(std::uint64_t there, std::uint64_t size, Instant now);
+  [[nodiscard]] std::uint64_t arrived() const { return here_; }
   // Whoever asked is no more, and its answer with it.
   void ask_again() { asked_.reset(), knows_where_it_ends_ = false; }
 

@@ -8,7 +8,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/sync/round_plan.h"
-#include "runtime/trace/approximated.h"
+#include "runtime/trace/metrics/approximated.h"
 #include "tests/simulation/faults.h"
 
 namespace shoal {

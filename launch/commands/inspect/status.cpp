@@ -5,7 +5,7 @@
 
 #include "launch/commands/inspect/inspect.h"
 #include "launch/say.h"
-#include "runtime/trace/round_losses.h"
+#include "runtime/trace/metrics/round_losses.h"
 
 namespace shoal {
 namespace {

@@ -9,12 +9,12 @@
 #include "launch/start_run.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
+#include "runtime/trace/metrics/round_losses.h"
 #include "runtime/trace/picture/window.h"
 #include "runtime/trace/report/perfetto.h"
 #include "runtime/trace/report/quantities.h"
 #include "runtime/trace/report/summary.h"
 #include "runtime/trace/report/trace_check.h"
-#include "runtime/trace/round_losses.h"
 
 namespace shoal {
 namespace {

@@ -7,7 +7,7 @@
 #include "launch/commands/operate/operate.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
-#include "runtime/trace/metrics_file.h"
+#include "runtime/trace/metrics/metrics_file.h"
 
 namespace shoal {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "runtime/trace/metrics_core.h"
+#include "runtime/trace/metrics/metrics_core.h"
 
 namespace shoal {
 

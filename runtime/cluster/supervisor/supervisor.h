@@ -191,6 +191,7 @@ class SupervisorCore {
   void conclude_if_done(Instant now);
   void settle_loss(Instant now);
   void finish(int exit_status, const std::string& reason, const std::string& event, Instant now);
+  void dismiss(ProcessRole role);
   void end_if_left(Instant now);
 
   void escalate(const std::string& child, const std::string& reason, Instant now);

@@ -51,6 +51,7 @@ struct SupervisorConfig {
   Duration save_within = std::chrono::minutes(2);       // of a last checkpoint whose saver or storage was lost
   Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation
   Duration leave_within = std::chrono::seconds(5);      // processes told to end
+  Duration storage_stays = std::chrono::seconds(3);     // of these, for what the others still have to write
   std::size_t restart_budget = 3;                       // replicas started again on one worker within the window
   Duration restart_window = std::chrono::minutes(1);
   // After a restart, for the processes of a run under way to come back; 0: none are there, `start` has been verified.
@@ -93,7 +94,8 @@ struct ProbeProcess {
 struct EndRun {
   int exit_status = 0;
   std::string reason;
-  bool is_handed_over = false;  // nobody else ends: the run goes on under the next term
+  bool is_handed_over = false;         // nobody else ends: the run goes on under the next term
+  std::uint32_t status_of_others = 0;  // their processes end with it
 };
 // One sentence for the log.
 struct Note {

@@ -191,16 +191,25 @@ void SupervisorCore::finish(int exit_status, const std::string& reason, const st
   if (phase_ == Phase::kTraining) append(FinishRun{reason});
   const bool is_good = event != "failed";
   announce(event, is_good ? checkpoints_.saved_sha256() : "run", reason);
-  for (const ProcessIncarnation process : processes_.alive()) {
-    send(to_node_agent(process), EndProcess{reason, is_good ? 0U : static_cast<std::uint32_t>(exit_status)});
-  }
   phase_ = Phase::kEnding;
   phase_since_ = finished_at_ = now;
-  end_ = EndRun{exit_status, reason, false};
+  end_ = EndRun{exit_status, reason, false, is_good ? 0U : static_cast<std::uint32_t>(exit_status)};
+  dismiss(ProcessRole::kNode);
+}
+
+void SupervisorCore::dismiss(ProcessRole role) {
+  for (const ProcessIncarnation process : processes_.alive(role)) {
+    send(to_node_agent(process), EndProcess{end_.reason, end_.status_of_others});
+  }
 }
 
 void SupervisorCore::end_if_left(Instant now) {
-  if (phase_ != Phase::kEnding || now - finished_at_ < kLastWords) return;
+  if (phase_ != Phase::kEnding) return;
+  // Storage goes last: the ends of the others' logs and traces are on their way to it.
+  const bool is_everything_written = processes_.alive(ProcessRole::kNode).empty();
+  const bool is_patient = now - finished_at_ < config_.storage_stays;
+  if (!end_.is_handed_over && (is_everything_written || !is_patient)) dismiss(ProcessRole::kStorage);
+  if (now - finished_at_ < kLastWords) return;
   const bool is_anybody_left = !end_.is_handed_over && (is_ending_again_ || !processes_.alive().empty());
   if (is_anybody_left && now - finished_at_ < config_.leave_within) return;
   phase_ = Phase::kOver;

@@ -1,5 +1,5 @@
 // A microbatch is approximated where two neighbouring stages hold different passes over it, and nowhere else.
-#include "runtime/trace/approximated.h"
+#include "runtime/trace/metrics/approximated.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What becomes of commits and reports: one record per step, in order, whatever dies.
-#include "runtime/trace/metrics_core.h"
+#include "runtime/trace/metrics/metrics_core.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // metrics.jsonl holds whole lines only, whatever was killed or refused.
-#include "runtime/trace/metrics_file.h"
+#include "runtime/trace/metrics/metrics_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 #include <csignal>
 
 #include "runtime/base/file.h"
-#include "runtime/trace/step_record.h"
+#include "runtime/trace/metrics/step_record.h"
 #include "tests/runtime/data/scratch.h"
 
 namespace shoal {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "runtime/trace/progress_line.h"
-#include "runtime/trace/step_record.h"
+#include "runtime/trace/metrics/progress_line.h"
+#include "runtime/trace/metrics/step_record.h"
 
 namespace shoal {
 namespace {

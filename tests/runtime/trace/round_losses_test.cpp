@@ -1,5 +1,5 @@
 // What rounds lost: the same sum from a file and line by line.
-#include "runtime/trace/round_losses.h"
+#include "runtime/trace/metrics/round_losses.h"
 
 #include <gtest/gtest.h>
 

@@ -21,7 +21,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/log.h"
 #include "runtime/pipeline/schedule.h"
-#include "runtime/trace/metrics_core.h"
+#include "runtime/trace/metrics/metrics_core.h"
 #include "tests/support/fake_executor.h"
 
 namespace shoal {

@@ -22,7 +22,7 @@
 #include "runtime/base/config.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 #include "runtime/storage/journal.h"
-#include "runtime/trace/step_record.h"
+#include "runtime/trace/metrics/step_record.h"
 #include "runtime/trace/work_note.h"
 #include "tests/support/crashing_journal.h"
 #include "tests/support/fake_executor.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/trace/metrics_core.h"
+#include "runtime/trace/metrics/metrics_core.h"
 
 namespace shoal {
 

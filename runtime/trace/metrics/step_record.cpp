@@ -1,5 +1,5 @@
 // The JSON of metrics.jsonl: key order as in the README's table, non-finite numbers as null.
-#include "runtime/trace/step_record.h"
+#include "runtime/trace/metrics/step_record.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // Formats progress lines; widths are fixed so that columns stay where they are.
-#include "runtime/trace/progress_line.h"
+#include "runtime/trace/metrics/progress_line.h"
 
 #include <algorithm>
 #include <cmath>

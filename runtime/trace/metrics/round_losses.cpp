@@ -1,5 +1,5 @@
 // The last line of a run has the sum itself, with what no step's line could name any more.
-#include "runtime/trace/round_losses.h"
+#include "runtime/trace/metrics/round_losses.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

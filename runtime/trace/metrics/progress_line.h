@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/trace/step_record.h"
+#include "runtime/trace/metrics/step_record.h"
 
 namespace shoal {
 

@@ -20,7 +20,7 @@
 #include "messages/metrics.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/view.h"
-#include "runtime/trace/step_record.h"
+#include "runtime/trace/metrics/step_record.h"
 
 namespace shoal {
 

@@ -1,5 +1,5 @@
 // Whole lines by truncating to the last good end before each one (see the header).
-#include "runtime/trace/metrics_file.h"
+#include "runtime/trace/metrics/metrics_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>

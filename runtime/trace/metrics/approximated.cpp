@@ -1,5 +1,5 @@
 // Who holds a microbatch at each stage, and whose input and gradient they say they used.
-#include "runtime/trace/approximated.h"
+#include "runtime/trace/metrics/approximated.h"
 
 #include <map>
 #include <utility>

@@ -1,5 +1,5 @@
 // Assembles step records (see the header for when one is given out).
-#include "runtime/trace/metrics_core.h"
+#include "runtime/trace/metrics/metrics_core.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/data/batch.h"
-#include "runtime/trace/approximated.h"
+#include "runtime/trace/metrics/approximated.h"
 
 namespace shoal {
 namespace {
