@@ -84,7 +84,7 @@ ControlState::~ControlState() {
 std::string status_json(const StatusReport& report, const std::optional<RoundLosses>& rounds) {
   nlohmann::ordered_json json{{"summary", report.summary},    {"run", report.run},       {"step", report.step},
                               {"steps", report.steps_target}, {"branch", report.branch}, {"view", report.view}};
-  if (rounds) json["rounds"] = {{"lost_tokens", rounds->lost_tokens}, {"approximated", rounds->approximated}};
+  if (rounds) json["rounds"] = {{"lost_tokens", rounds->lost()}, {"approximated", rounds->approximated}};
   json["actors"] = nlohmann::ordered_json::array();
   for (const auto& actor : report.actors) {
     const ActorHealth& health = actor.health;

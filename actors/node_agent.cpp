@@ -253,7 +253,10 @@ NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) 
       [self](const SpawnStage& order) { start_stage(self, order); },
       [self](const EndStage& order) { end_stage(self, order); },
       [self](const HeartbeatEcho& echo) { trace_clock(self, echo); },
-      [self](const EndProcess& order) { end(self, static_cast<int>(order.exit_status), order.reason); },
+      [self](const EndProcess& order) {
+        if (order.storage_waits) self->state.settings.storage_waits();
+        end(self, static_cast<int>(order.exit_status), order.reason);
+      },
       [self](const ProcessLost& lost) { lost_spawner(self, lost); },
       [self](const StopRequest&) { leave(self); },
       [self](const Tick&) { tick(self); },

@@ -33,6 +33,7 @@ struct NodeAgentSettings {
   std::function<StageActor(const SpawnStage&, const Config&, const Welcome&)> start_stage;
   // The process should end with this status; called once, on an actor's thread.
   std::function<void(int exit_status, const std::string& reason)> end_process;
+  std::function<void()> storage_waits = [] {};  // called before, if what this process wrote is still to arrive there
   // The process should fail as an injection says; returns before it does, unless it is the end.
   std::function<void(const Inject&)> fail_process;
   // Told the process and the level of the trace by the Welcome. None: this process keeps no trace.

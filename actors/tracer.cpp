@@ -84,9 +84,11 @@ void flush(Self self) {
   }
   self->state.is_refused = !flushed;
   if (const auto& files = self->state.files) {
-    self->state.flushed_at = now;
-    self->state.flushed_trace = trace_size(self);
-    self->state.flushed_log = files->log.size();
+    if (files->arrived_until.load() == self->state.flushed_at) {
+      self->state.flushed_at = now;
+      self->state.flushed_trace = trace_size(self);
+      self->state.flushed_log = files->log.size();
+    }
     note_arrivals(self);
   }
   send_what_is_new(self);
@@ -106,7 +108,10 @@ TracerActor::behavior_type tracer(Self self, TracerActorSettings settings) {
   self->state.path = settings.path;
   self->state.router = settings.router;
   self->state.files = std::move(settings.files);
-  if (self->state.files) self->state.files->ask_again();
+  if (self->state.files) {
+    self->state.files->ask_again();
+    self->state.flushed_at = self->state.files->arrived_until;
+  }
   self->state.drain.emplace(std::move(settings.tracer), std::move(settings.path), std::move(settings.process_name));
   self->state.pulse = enter(settings.board, "tracer");
   if (settings.router) {

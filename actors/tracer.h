@@ -26,7 +26,8 @@ struct NodeFiles {
   FileStream log_stream{StreamPast::kNone};
   FileStream trace_stream{StreamPast::kMayBeThere};
 
-  std::atomic<Instant> arrived_until{};  // what was said and done before it is there
+  std::atomic<Instant> arrived_until{};   // what was said and done before it is there
+  std::atomic<bool> are_awaited = false;  // there, by whoever ends this process
 
   void ask_again() { log_stream.ask_again(), trace_stream.ask_again(); }
 };
@@ -50,7 +51,7 @@ struct TracerState {
   RouterActor router;
   std::shared_ptr<NodeFiles> files;
   bool is_refused = false;  // the disk refused the last flush
-  Instant flushed_at{};     // and how much there was to send then
+  Instant flushed_at{};     // and how much there was to send then; the next one counts when that has arrived
   std::uint64_t flushed_trace = 0, flushed_log = 0;
   std::shared_ptr<ActorPulse> pulse;
 };

@@ -71,6 +71,7 @@ struct PeerUnreachable {
 struct EndProcess {
   reason @0 :Text;
   exitStatus @1 :UInt32;
+  storageWaits @2 :Bool;
 }
 
 struct ProcessNote {  # Leaving, ProcessLost

@@ -93,6 +93,7 @@ struct HeartbeatEcho {
 struct EndProcess {
   std::string reason;
   std::uint32_t exit_status = 0;
+  bool storage_waits = false;  // for the ends of its log and its trace
   friend bool operator==(const EndProcess&, const EndProcess&) = default;
 };
 

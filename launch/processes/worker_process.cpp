@@ -190,11 +190,12 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   process.write_trace(router_actor, sent_files.value());
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});
   if (!port) return port.failure();
-  const auto agent =
-      process.system().spawn(node_agent, agent_settings(options, process, router_actor, Endpoint{*host, *port}, trace));
+  auto settings = agent_settings(options, process, router_actor, Endpoint{*host, *port}, trace);
+  if (*sent_files) settings.storage_waits = [files = *sent_files] { files->are_awaited = true; };
+  const auto agent = process.system().spawn(node_agent, std::move(settings));
   process.own_vital(agent, "node_agent");
   const int status = process.run([&](int) { caf::anon_send(agent, StopRequest{"asked to leave by a signal", 0}); });
-  if (*sent_files && status == 0) wait_until_arrived(**sent_files, kFilesArriveWithin);
+  if (*sent_files && (*sent_files)->are_awaited) wait_until_arrived(**sent_files, kFilesArriveWithin);
   return status;
 }
 

@@ -95,6 +95,7 @@ SHOAL_FIELDS(PeerUnreachable) {
 SHOAL_FIELDS(EndProcess) {
   FIELD(reason, Reason);
   FIELD(exit_status, ExitStatus);
+  FIELD(storage_waits, StorageWaits);
 }
 
 SHOAL_FIELDS(Leaving) {

@@ -7,28 +7,33 @@ namespace shoal {
 
 std::optional<Piece> FileStream::next(std::uint64_t size, Instant now) {
   if (size == here_ && (knows_where_ || size == 0)) return std::nullopt;
-  if (asked_ && now - *asked_ < patience_) return std::nullopt;
-  if (asked_) {
-    knows_where_it_ends_ = false;
-    patience_ = std::min(2 * patience_, kMostPatience);
+  const auto is_recent = [&](const std::optional<Instant>& moment) { return moment && now - *moment < patience_; };
+  if (is_recent(asked_) || is_recent(sent_)) return std::nullopt;
+  if (is_question_due_ || asked_) {
+    if (asked_) patience_ = std::min(2 * patience_, kMostPatience);
+    is_question_due_ = false;
+    asked_ = now;
+    return Piece{0, 0, true};
   }
-  asked_ = now;
-  if (!knows_where_it_ends_) return Piece{0, 0, true};
-  if (!piece_sent_) piece_sent_ = now;
+  if (sent_) patience_ = std::min(2 * patience_, kMostPatience);
+  if (!first_sent_) first_sent_ = now;
+  sent_ = now;
+  is_question_due_ = true;  // unless it arrives
   return Piece{here_ + shift_, here_, false};
 }
 
 std::uint64_t FileStream::arrived(std::uint64_t there, std::uint64_t size, Instant now) {
   asked_.reset();
-  knows_where_it_ends_ = true;
   if (!knows_where_) {
     knows_where_ = true;
     here_ = past_ == StreamPast::kMayBeThere && there <= size ? there : 0;
     shift_ = there - here_;
   } else if (there > here_ + shift_ && there - shift_ <= size) {  // else nothing new, or an answer that came late
     here_ = there - shift_;
-    if (piece_sent_) patience_ = std::clamp(4 * (now - *piece_sent_), kLeastPatience, kMostPatience);
-    piece_sent_.reset();
+    if (first_sent_) patience_ = std::clamp(4 * (now - *first_sent_), kLeastPatience, kMostPatience);
+    sent_.reset();
+    first_sent_.reset();
+    is_question_due_ = false;
   }
   return here_;
 }

@@ -4,10 +4,10 @@
 //     ▲                                             │ no answer for four times as long as answers take
 //     └─────────────────────────────────────────────┘
 //
-// A run may end soon after whoever answers was started again, so silence is short where answers are quick; on a slow
-// line a piece takes its time, and is not sent again before it was asked for. The other file may have a past: a stream
-// that is a file of its own goes on where the other one ends, if it is as long; everything else is added at its end.
-// Pure: time comes in.
+// A run may end soon after whoever answers was started again, so patience is short where answers are quick. On a slow
+// line a question overtakes the piece before it: a piece is sent again only when it is known to be missing *and* was
+// waited for, each time twice as long. The other file may have a past: a stream that is a file of its own goes on where
+// the other one ends, if it is as long; everything else is added at its end. Pure: time comes in.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Piece {
 class FileStream {
  public:
   static constexpr Duration kLeastPatience = std::chrono::milliseconds(500);
-  static constexpr Duration kMostPatience = std::chrono::seconds(5);
+  static constexpr Duration kMostPatience = std::chrono::seconds(20);
 
   explicit FileStream(StreamPast past) : past_(past) {}
 
@@ -39,16 +39,17 @@ class FileStream {
   std::uint64_t arrived(std::uint64_t there, std::uint64_t size, Instant now);
   [[nodiscard]] std::uint64_t arrived() const { return here_; }
   // Whoever asked is no more, and its answer with it.
-  void ask_again() { asked_.reset(), knows_where_it_ends_ = false; }
+  void ask_again() { asked_.reset(), sent_.reset(), is_question_due_ = true; }
 
  private:
   StreamPast past_;
-  bool knows_where_ = false;          // our bytes begin there
-  bool knows_where_it_ends_ = false;  // and what was sent has arrived, or is on its way
-  std::uint64_t shift_ = 0;           // the other's offset less ours
-  std::uint64_t here_ = 0;            // arrived
-  std::optional<Instant> asked_;
-  std::optional<Instant> piece_sent_;  // for the first time since the last one arrived
+  bool knows_where_ = false;           // our bytes begin there
+  bool is_question_due_ = true;        // how far does it go?
+  std::uint64_t shift_ = 0;            // the other's offset less ours
+  std::uint64_t here_ = 0;             // arrived
+  std::optional<Instant> asked_;       // a question that is not answered
+  std::optional<Instant> sent_;        // a piece that has not arrived; the last time
+  std::optional<Instant> first_sent_;  // and the first
   Duration patience_ = kLeastPatience;
 };
 

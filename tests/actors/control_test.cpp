@@ -112,7 +112,7 @@ TEST(StatusJson, SaysWhatRoundsLostWhereThereAreRounds) {
   const std::string without = status_json(StatusReport{});
   EXPECT_THAT(without, Not(HasSubstr("rounds")));
   EXPECT_THAT(without, HasSubstr(R"("actors":[])"));
-  EXPECT_THAT(status_json(StatusReport{}, RoundLosses{2048, 3}),
+  EXPECT_THAT(status_json(StatusReport{}, RoundLosses{2048, 0, 3}),
               HasSubstr(R"("rounds":{"lost_tokens":2048,"approximated":3},"actors":[])"));
 }
 

@@ -165,7 +165,7 @@ void add_cluster(Random& random, std::vector<MessageBody>& out) {
                        true,
                        InjectKind::kFreeze,
                        random()});
-  out.push_back(EndProcess{text(random), small(random)});
+  out.push_back(EndProcess{text(random), small(random), true});
   out.push_back(Leaving{process, text(random)});
   out.push_back(ProcessLost{process, text(random)});
 }

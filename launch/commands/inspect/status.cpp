@@ -22,7 +22,7 @@ bool is_of_the_summary(const std::string& name) {
 std::string rounds_of(const nlohmann::json& status) {
   const auto rounds = status.find("rounds");
   if (rounds == status.end()) return "";
-  const RoundLosses losses{rounds->at("lost_tokens").get<std::uint64_t>(),
+  const RoundLosses losses{rounds->at("lost_tokens").get<std::uint64_t>(), 0,
                            rounds->at("approximated").get<std::uint64_t>()};
   return "rounds: " + text_of(losses) + "\n";
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -91,7 +92,7 @@ bool has_storage(const RunDirectory& run) {
 // the same.
 void show_join_line(const std::string& line) {
   print(line);
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0) std::clearerr(stdout);  // whoever read it has gone: the run goes on
   struct stat out {};
   struct stat err {};
   const bool are_known = ::fstat(STDOUT_FILENO, &out) == 0 && ::fstat(STDERR_FILENO, &err) == 0;
@@ -111,7 +112,9 @@ class JoinLineShower {
     const Instant now = SteadyClock().now();
     if (!since_) since_ = now;
     if (!is_complete_ && now - *since_ < kPatience) {
+      if (asked_ && now - *asked_ < kPause) return false;
       is_complete_ = has_storage(run_);
+      asked_ = SteadyClock().now();
       return false;
     }
     show_join_line(*line);
@@ -120,9 +123,10 @@ class JoinLineShower {
 
  private:
   static constexpr Duration kPatience = std::chrono::seconds(5);
+  static constexpr Duration kPause = std::chrono::milliseconds(100);
 
   RunDirectory run_;
-  std::optional<Instant> since_;
+  std::optional<Instant> since_, asked_;
   bool is_complete_ = false;
 };
 
@@ -140,6 +144,7 @@ Result<int> keep_spawner(const KeepSpawnerOptions& options) {
   const RunDirectory run{options.run_directory};
   std::error_code ignored;
   if (!options.is_restarted) std::filesystem::remove(run.spawner_json(), ignored);
+  std::signal(SIGPIPE, SIG_IGN);  // whoever reads the join line may go
   Keeper keeper({Duration::zero(), std::chrono::seconds(30)});
   if (auto status = keeper.add(spawner_ward(options)); !status) return status.failure();
   if (auto status = keeper.add(storage_ward(run)); !status) return status.failure();

@@ -199,7 +199,7 @@ void SupervisorCore::finish(int exit_status, const std::string& reason, const st
 
 void SupervisorCore::dismiss(ProcessRole role) {
   for (const ProcessIncarnation process : processes_.alive(role)) {
-    send(to_node_agent(process), EndProcess{end_.reason, end_.status_of_others});
+    send(to_node_agent(process), EndProcess{end_.reason, end_.status_of_others, role == ProcessRole::kNode});
   }
 }
 

@@ -1,7 +1,6 @@
-// The last line of a run has the sum itself, with what no step's line could name any more.
+// A run that is resumed after its last line names in its next step's line what that one had more than the steps.
 #include "runtime/trace/metrics/round_losses.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/compose.h"
@@ -23,14 +22,18 @@ void add_line(RoundLosses& sum, std::string_view line) {
   if (!json.is_object()) return;
   const std::uint64_t lost = count_in(json, "lost_tokens");
   const bool is_last = json.contains("weights_sha256");
-  sum.lost_tokens = is_last ? std::max(sum.lost_tokens, lost) : sum.lost_tokens + lost;
+  if (is_last) {
+    sum.lost_at_the_end = lost;
+  } else {
+    sum.lost_tokens += lost;
+  }
   sum.approximated += count_in(json, "approximated");
 }
 
 }  // namespace
 
 std::string text_of(const RoundLosses& losses) {
-  return compose(losses.lost_tokens, losses.lost_tokens == 1 ? " token lost, " : " tokens lost, ", losses.approximated,
+  return compose(losses.lost(), losses.lost() == 1 ? " token lost, " : " tokens lost, ", losses.approximated,
                  losses.approximated == 1 ? " microbatch" : " microbatches", " approximated");
 }
 
@@ -49,7 +52,7 @@ void RoundTally::add(const MetricsOutput& line) {
     lost_tokens_ += step->lost_tokens;
     approximated_ += step->approximated.value_or(0);
   } else if (const auto* last = std::get_if<FinalRecord>(&line)) {
-    lost_tokens_ = std::max(lost_tokens_.load(), last->lost_tokens);
+    lost_at_the_end_ = last->lost_tokens;
   }
 }
 

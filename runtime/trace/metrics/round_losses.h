@@ -2,6 +2,7 @@
 // one set of weights. The sums of `lost_tokens` and `approximated` over the lines of metrics.jsonl, on all branches.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -12,8 +13,10 @@
 namespace shoal {
 
 struct RoundLosses {
-  std::uint64_t lost_tokens = 0;
-  std::uint64_t approximated = 0;  // microbatches
+  std::uint64_t lost_tokens = 0;      // by the lines of steps
+  std::uint64_t lost_at_the_end = 0;  // by the newest last line: with what no step's line could name any more
+  std::uint64_t approximated = 0;     // microbatches
+  [[nodiscard]] std::uint64_t lost() const { return std::max(lost_tokens, lost_at_the_end); }
   friend bool operator==(const RoundLosses&, const RoundLosses&) = default;
 };
 
@@ -26,13 +29,17 @@ struct RoundLosses {
 // Goes on from there, line by line. One thread adds, any may ask.
 class RoundTally {
  public:
-  explicit RoundTally(RoundLosses before) : lost_tokens_(before.lost_tokens), approximated_(before.approximated) {}
+  explicit RoundTally(RoundLosses before)
+      : lost_tokens_(before.lost_tokens),
+        lost_at_the_end_(before.lost_at_the_end),
+        approximated_(before.approximated) {}
 
   void add(const MetricsOutput& line);
-  [[nodiscard]] RoundLosses sum() const { return {lost_tokens_.load(), approximated_.load()}; }
+  [[nodiscard]] RoundLosses sum() const { return {lost_tokens_, lost_at_the_end_, approximated_}; }
 
  private:
   std::atomic<std::uint64_t> lost_tokens_;
+  std::atomic<std::uint64_t> lost_at_the_end_;
   std::atomic<std::uint64_t> approximated_;
 };
 

@@ -167,6 +167,53 @@ TEST(Supervisor, FinishesAfterTheLastCheckpointAndTheCompleteEvaluation) {
   EXPECT_EQ(bench.exit_status(), 0);
 }
 
+// A run with storage whose nodes have just been told to end.
+class EndedRun : public testing::Test {
+ protected:
+  EndedRun() {
+    bench.join(99, ProcessRole::kStorage);
+    storage = bench.all<Welcome>().back().process;
+    bench.train();
+    for (int i = 0; i < 3; ++i) bench.step();
+    bench.evaluated();
+    bench.saved(3);
+  }
+  [[nodiscard]] bool is_told(ProcessIncarnation process) const {
+    return std::ranges::any_of(bench.sent, [&](const Letter& letter) {
+      const auto* order = std::get_if<EndProcess>(&letter.body);
+      return order != nullptr && letter.to.process == process && order->storage_waits == (process != storage);
+    });
+  }
+
+  Bench bench;
+  ProcessIncarnation storage;
+};
+
+TEST_F(EndedRun, KeepsStorageUntilTheNodesHaveLeft) {
+  std::vector<ProcessIncarnation> nodes;
+  for (const std::uint32_t stage : {0U, 1U}) {
+    for (const std::size_t index : {0U, 1U}) nodes.push_back(bench.process_of(stage, index));
+  }
+  for (const ProcessIncarnation node : nodes) {
+    bench.later(std::chrono::milliseconds(300));
+    EXPECT_TRUE(is_told(node));
+    EXPECT_FALSE(is_told(storage)) << "a node still writes";
+    bench.lose(node);
+  }
+  bench.later(std::chrono::milliseconds(100));
+  EXPECT_TRUE(is_told(storage));
+  EXPECT_FALSE(bench.ended);
+  bench.lose(storage);
+  EXPECT_EQ(bench.exit_status(), 0);
+}
+
+TEST_F(EndedRun, KeepsStorageNoLongerForASilentNode) {
+  bench.later(std::chrono::milliseconds(2'900));
+  EXPECT_FALSE(is_told(storage));
+  bench.later(std::chrono::milliseconds(200));
+  EXPECT_TRUE(is_told(storage));
+}
+
 TEST(Supervisor, AJournalThatRefusesEndsTheRunOnceAndIsAskedForNothingMore) {
   Bench bench;
   bench.train();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <random>
 
 #include "runtime/base/compose.h"
@@ -59,6 +60,31 @@ TEST(FileStream, IsAsPatientAsItsLineIsSlow) {
   EXPECT_EQ(stream.next(1000, kNow + 1s)->there, 10U);
   EXPECT_FALSE(stream.next(1000, kNow + 4'900ms).has_value()) << "four times a second";
   EXPECT_TRUE(stream.next(1000, kNow + 5s)->is_question);
+}
+
+// Questions overtake the pieces, which wait for each other: each is known to be missing long before it is there.
+TEST(FileStream, DoesNotFillASlowLineWithTheSameAgain) {
+  constexpr std::uint64_t kPieces = 20;
+  FileStream stream(StreamPast::kNone);
+  std::uint64_t there = 0;
+  std::deque<std::pair<Instant, std::uint64_t>> line;  // when a piece is there, and where it ends
+  std::uint64_t sent = 0;
+  for (Instant now = kNow; there < kPieces; now += 50ms) {
+    ASSERT_LT(now, kNow + 2min);
+    if (!line.empty() && line.front().first <= now) {
+      there = std::max(there, line.front().second);
+      line.pop_front();
+      (void)stream.arrived(there, kPieces, now);
+    }
+    const auto piece = stream.next(kPieces, now);
+    if (piece && piece->is_question) {
+      (void)stream.arrived(there, kPieces, now);
+    } else if (piece) {
+      line.emplace_back((line.empty() ? now : line.back().first) + 2s, piece->there + 1);
+      ++sent;
+    }
+  }
+  EXPECT_LE(sent, kPieces + 5);
 }
 
 // Whoever had sent a piece has ended, and the answer came to nobody.
