@@ -170,7 +170,7 @@ TEST(Nodes, AreAskedForByTheLastLineOfTheStart) {
 
 TEST(Nodes, TooFewAreSaidAndEndAfterTheTimeOut) {
   ProcessScene scene;
-  Program& boss = start_words(scene, spawner(scene, {2, 1, 20, {}}, {"--wait-timeout", "20"}));
+  Program& boss = start_words(scene, spawner(scene, {2, 1, 20, {}}, {"--wait-timeout", "12"}));
   const Words join = wait_for_join_words(boss);
   Program& node = start_node(scene, "lonely", join);
   const auto says_what_it_waits_for = [&] {
@@ -178,7 +178,7 @@ TEST(Nodes, TooFewAreSaidAndEndAfterTheTimeOut) {
     return status.wait(kSoon) == 0 && status.out().find("waiting for 1") != std::string::npos;
   };
   EXPECT_TRUE(wait_until(says_what_it_waits_for, kSoon));
-  EXPECT_EQ(boss.wait(kSoon), 4);
+  EXPECT_EQ(boss.wait(kRunLimit), 4);
   EXPECT_NE(boss.err().find("shoal: waiting for 1 node for stage 1, since "), std::string::npos) << boss.err();
   EXPECT_EQ(node.wait(kSoon), 4) << "the run is over, and how: " << node.err();
 }
