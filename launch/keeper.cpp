@@ -139,7 +139,8 @@ void Keeper::ended(Kept& kept, const ExitStatus& status) {
   }
   const RestartDecision decision = kept.policy.decide(status, now_is());
   if (const auto* verdict = std::get_if<GiveUp>(&decision)) {
-    if (verdict->exit_code != 0 && kept.ward.role != WardRole::kLeader) say(kept.ward.name, ": ", verdict->reason);
+    const bool says_so_itself = kept.ward.role == WardRole::kLeader && status.kind == ExitStatus::Kind::kCode;
+    if (verdict->exit_code != 0 && !says_so_itself) say(kept.ward.name, ": ", verdict->reason);
     ended_for_good(kept, *verdict);
     return;
   }

@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-inline constexpr int kAskTries = 30;
+inline constexpr std::chrono::seconds kAskFor{3};
 inline constexpr std::chrono::milliseconds kAskPause{100};
 
 struct RunLocator {
@@ -31,12 +31,14 @@ struct RunLocator {
 // actor may be starting again.
 template <class Ask>
 [[nodiscard]] auto ask_patiently(const RunLocator& where, const Ask& ask) -> decltype(ask(*client_of(where))) {
-  for (int tries = 0;; ++tries) {
+  const auto begun = std::chrono::steady_clock::now();
+  for (;;) {
     const auto client = client_of(where);
     if (!client) return client.failure();
     auto answer = ask(*client);
     const bool is_silent = !answer && answer.failure().error == Error::kUnreachable;
-    if (!is_silent || tries == kAskTries || !is_spawner_alive(where)) return answer;
+    const bool is_over = std::chrono::steady_clock::now() - begun >= kAskFor;
+    if (!is_silent || is_over || !is_spawner_alive(where)) return answer;
     std::this_thread::sleep_for(kAskPause);
   }
 }

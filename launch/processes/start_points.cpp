@@ -1,7 +1,10 @@
 // A person is told which checkpoint it is, and which ones were passed over.
 #include "launch/processes/start_points.h"
 
+#include <nlohmann/json.hpp>
+
 #include "launch/say.h"
+#include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/storage/checkpoint_reader.h"
 
@@ -12,7 +15,54 @@ StartPoint start_of(const CheckpointManifest& manifest) {
   return {manifest.step, manifest.optimizer_step, true, manifest.weights_sha256};
 }
 
+std::optional<CheckpointManifest> newest_manifest(const SavedStates& saved) {
+  const auto folder = saved.run.checkpoints(saved.config);
+  for (const std::uint64_t step : list_checkpoints(folder)) {
+    const std::string path = (checkpoint_folder(folder, step) / "manifest.json").string();
+    const auto text = read_file(path);
+    if (!text) continue;
+    if (auto manifest = parse_checkpoint_manifest(*text, path)) return std::move(*manifest);
+  }
+  return std::nullopt;
+}
+
+// Lines that only a spawner writes.
+bool tells_of_entries(const RunDirectory& run) {
+  const auto lines = read_file(run.metrics());
+  return lines && lines->find("\"event\":\"view\"") != std::string::npos;
+}
+
+// The position of the entry that committed this step, by the lines of metrics.jsonl; 0: they do not tell, or one
+// process trained it without a journal.
+std::uint64_t position_of(const RunDirectory& run, const CheckpointManifest& manifest) {
+  const auto lines = read_file(run.metrics());
+  if (!lines || manifest.step == 0) return 0;
+  const std::string key = compose("\"step\":", manifest.step - 1, ",");
+  for (std::size_t at = lines->rfind(key); at != std::string::npos; at = at == 0 ? at : lines->rfind(key, at - 1)) {
+    const std::size_t begin = lines->rfind('\n', at) + 1;  // npos + 1: the first line
+    const auto line = nlohmann::json::parse(lines->substr(begin, lines->find('\n', at) - begin), nullptr, false);
+    const bool is_it = line.is_object() && line.contains("step_ms") && line.value("branch", ~0U) == manifest.branch;
+    if (is_it) return line.value("view", std::uint64_t{0});
+    if (at == 0) break;
+  }
+  return 0;
+}
+
 }  // namespace
+
+Status check_journal(const SavedStates& saved, JournalStore& journal) {
+  const std::string path = saved.run.journal();
+  if (journal.last_position().value == 0) {
+    if (!tells_of_entries(saved.run)) return Done{};
+    return fail(Error::kInvalidData, compose(path, " is empty or was gone, and ", saved.run.metrics(),
+                                             " tells of its entries; restore it from a copy, with its -wal file"));
+  }
+  const auto manifest = newest_manifest(saved);
+  if (!manifest || manifest->run != run_text(saved.id)) return Done{};
+  if (position_of(saved.run, *manifest) <= journal.last_position().value) return Done{};
+  return fail(Error::kInvalidData, compose(path, " ends before the checkpoint after ", manifest->step,
+                                           " steps, whose entries it had; restore it from a copy, with its -wal file"));
+}
 
 Result<StartPoint> find_start_point(const SavedStates& saved, std::uint64_t not_beyond) {
   auto found = find_checkpoint(saved.run.checkpoints(saved.config), run_text(saved.id), std::nullopt, not_beyond);
@@ -33,14 +83,8 @@ Result<StartPoint> find_start_point(const SavedStates& saved, std::uint64_t not_
 }
 
 StartPoint newest_start_point(const SavedStates& saved) {
-  const auto folder = saved.run.checkpoints(saved.config);
-  for (const std::uint64_t step : list_checkpoints(folder)) {
-    const std::string path = (checkpoint_folder(folder, step) / "manifest.json").string();
-    const auto text = read_file(path);
-    if (!text) continue;
-    if (const auto manifest = parse_checkpoint_manifest(*text, path)) return start_of(*manifest);
-  }
-  return {};
+  const auto manifest = newest_manifest(saved);
+  return manifest ? start_of(*manifest) : StartPoint{};
 }
 
 }  // namespace shoal

@@ -35,7 +35,8 @@ RestartDecision RestartPolicy::decide(const std::string& how, Instant now) {
   const auto recent = static_cast<int>(restarts_.size());
   const double window_s = std::chrono::duration<double>(limits_.window).count();
   if (recent >= limits_.budget)
-    return GiveUp{1, compose(how, ", and it was restarted ", recent, " times within ", window_s, " s")};
+    return GiveUp{
+        1, compose(how, ", and it was restarted ", recent, " times within ", window_s, " s: it is not started again")};
   restarts_.push_back(now);
   return RestartAfter{next_delay(now), compose(how, "; restart ", recent + 1, " of at most ", limits_.budget,
                                                " within ", window_s, " s")};

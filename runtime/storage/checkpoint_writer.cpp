@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPartialsMax = 4;  // unfinished checkpoints at a time; older ones lost a writer
 constexpr std::string_view kPartial = ".partial";
+constexpr std::uintmax_t kLeftForTheJournal = 256U << 10U;  // bytes: without them a commit halts the run
 constexpr std::string_view kReplaced = ".replaced";
 
 fs::path aside_of(const fs::path& target) {
@@ -93,6 +94,11 @@ Status CheckpointWriter::write_shard(const SaveShard& shard, Partial& partial) {
   if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
   const std::string name = compose("stage_", shard.stage, ".safetensors");
   const std::string_view bytes(reinterpret_cast<const char*>(image.data()), image.size());
+  const fs::space_info space = fs::space(folder, error);
+  if (!error && space.available < bytes.size() + kLeftForTheJournal) {
+    return fail(Error::kIo, compose("cannot write ", (folder / name).string(), ": no space for its ", bytes.size(),
+                                    " bytes beside what the journal needs: ", space.available, " are left"));
+  }
   if (auto written = replace_file((folder / name).string(), bytes); !written) return written.failure();
   partial.manifest.files[name] = {sha256_hex(image), image.size()};
   auto& hashes = partial.tensor_sha256[shard.stage.value];

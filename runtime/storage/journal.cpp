@@ -45,7 +45,7 @@ constexpr const char* kTables =
   switch (error) {
     case Error::kUsage: return "; another process owns this run: end it, or choose another directory";
     case Error::kInvalidData: return "; it is not a journal of this version, or it is damaged: restore it from a copy";
-    case Error::kIo: return "; free space or mend the disk, then resume: what was committed is safe";
+    case Error::kIo: return "; free space or mend the disk, then resume: what was committed before is recorded";
     default: return "";
   }
 }

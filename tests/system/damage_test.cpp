@@ -135,6 +135,29 @@ TEST(Damage, AJournalThatIsNoneIsNamedWithWhatToDo) {
   expect_resume_refused(scene, (scene.run() / "journal.db").string(), "restore it from a copy");
 }
 
+TEST(Damage, AJournalThatIsGoneIsNamedWithWhatToDo) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
+  for (const char* file : {"journal.db", "journal.db-wal", "journal.db-shm"}) fs::remove(scene.run() / file);
+  expect_resume_refused(scene, (scene.run() / "journal.db").string(), "restore it from a copy");
+  fs::remove(scene.run() / "journal.db");
+  fs::remove(scene.run() / "metrics.jsonl");  // whoever wants to go on without it says so
+  EXPECT_EQ(scene.run_to_end({"train", "--resume", scene.run().string()}), 0);
+}
+
+// Of a copy that lacks the newest entries: its steps and numbers would be given a second time.
+TEST(Damage, AJournalThatEndsBeforeTheNewestCheckpointIsNamedWithWhatToDo) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "6"})), 0);
+  fs::copy_file(scene.run() / "journal.db", scene.folder() / "early");
+  ASSERT_EQ(scene.run_to_end({"train", "--resume", scene.run().string(), "--steps", "10"}), 0);
+  fs::rename(scene.run() / "journal.db", scene.folder() / "late");
+  fs::copy_file(scene.folder() / "early", scene.run() / "journal.db");
+  expect_resume_refused(scene, (scene.run() / "journal.db").string(), "restore it from a copy");
+  fs::rename(scene.folder() / "late", scene.run() / "journal.db");
+  EXPECT_EQ(scene.run_to_end({"train", "--resume", scene.run().string()}), 0);
+}
+
 // The certificates are the run's identity: without them, what it left would look like another run's.
 TEST(Damage, MissingCertificatesAreNamedWithWhatToDo) {
   ProcessScene scene;

@@ -55,7 +55,8 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
     return take_effects();
   }
   detector_.watch(admitted.process, now);
-  announce("joined", join.name, compose("as process ", admitted.process, ", device ", join.device));
+  announce("joined", join.name,
+           compose("as process ", admitted.process, join.device.empty() ? "" : ", device ", join.device));
   if (!admitted.warning.empty()) announce("mixed_kernels", join.name, admitted.warning);
   effects_.push_back(SendJournal{admitted.process, {}});
   send_peers();

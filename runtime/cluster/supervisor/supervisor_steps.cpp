@@ -190,7 +190,11 @@ void SupervisorCore::finish(int exit_status, const std::string& reason, const st
   if (phase_ >= Phase::kEnding) return;
   if (phase_ == Phase::kTraining) append(FinishRun{reason});
   const bool is_good = event != "failed";
-  announce(event, is_good ? checkpoints_.saved_sha256() : "run", reason);
+  // Thrown back and not trained since, it ends where it would have gone on from.
+  const std::uint64_t steps = phase_ == Phase::kTraining ? view_.committed_steps() : config_.start.version;
+  const std::string subject = is_good ? checkpoints_.saved_sha256() : "run";
+  note(compose(event, " ", subject, ": ", reason));
+  send(to_metrics(), RunEvent{event, subject, reason, steps});
   phase_ = Phase::kEnding;
   phase_since_ = finished_at_ = now;
   end_ = EndRun{exit_status, reason, false, is_good ? 0U : static_cast<std::uint32_t>(exit_status)};

@@ -319,10 +319,14 @@ std::vector<MetricsOutput> MetricsCore::end(const RunEvent& event) {
   }
   FinalRecord final_record;
   final_record.event = event.event;
-  final_record.steps = view_.committed_steps();
+  final_record.steps = event.step;
   final_record.tokens_total = tokens_total();
   final_record.goodput = goodput();
   final_record.lost_tokens = tokens_lost_;
+  if (event.step < view_.committed_steps()) {  // the steps beyond its weights are lost
+    final_record.tokens_total = event.step * config_.tokens_per_step;
+    final_record.lost_tokens += tokens_total() - std::min(tokens_total(), final_record.tokens_total);
+  }
   final_record.weights_sha256 = event.subject;
   out.emplace_back(std::move(final_record));
   return out;

@@ -25,7 +25,8 @@ std::vector<T> all_of(const Outputs& outputs) {
 // Two stages of two replicas (incarnations 1, 2 and 3, 4), 100 tokens and 4 sequences per step, one second each.
 class TrackedRun {
  public:
-  explicit TrackedRun(std::uint64_t live_after = 0, std::optional<WrittenLines> written = std::nullopt) : core({4}) {
+  explicit TrackedRun(std::uint64_t live_after = 0, std::optional<WrittenLines> written = std::nullopt)
+      : core({4, 100}) {
     core.begin(JournalPosition{live_after}, written, clock.now());
     for (const std::uint64_t replica : {1U, 2U, 3U, 4U}) {
       const StageId stage{replica <= 2 ? 0U : 1U};
@@ -38,6 +39,7 @@ class TrackedRun {
   }
   Outputs commit(std::uint64_t step, Duration took = 1s) {
     clock.advance(took);
+    steps_at_end = step + 1;
     Commit commit;
     commit.step = StepId{step};
     commit.loss_sum = 250;
@@ -73,12 +75,13 @@ class TrackedRun {
   }
   // A finished run's last record.
   FinalRecord finish(const std::string& how = "finished") {
-    return all_of<FinalRecord>(core.on(RunEvent{how, "hash", "all steps", 0})).at(0);
+    return all_of<FinalRecord>(core.on(RunEvent{how, "hash", "all steps", steps_at_end})).at(0);
   }
 
   ManualClock clock;
   MetricsCore core;
   std::uint64_t position = 0;
+  std::uint64_t steps_at_end = 0;
   std::uint32_t branch = 0;
   bool skipped = false;
 };
@@ -264,7 +267,7 @@ TEST(Metrics, TheFirstEntriesAfterARunWithoutAJournalAreWritten) {
   WrittenLines written;
   written.step = WrittenStep{Branch{0}, StepId{12}};
   ManualClock clock;
-  MetricsCore core({4});
+  MetricsCore core({4, 100});
   core.begin(JournalPosition{}, written, clock.now());
   for (const std::uint64_t replica : {1U, 2U}) {
     const AddReplica added{StageId{0}, ReplicaId{}, Incarnation{replica}, ProcessIncarnation{replica}, 13};
@@ -355,6 +358,17 @@ TEST(Metrics, TheEndIsSaidAgainOnlyAfterSomethingElse) {
   EXPECT_EQ(run.finish().event, "finished");
   ended.is_final = false;
   EXPECT_EQ(TrackedRun(0, ended).finish().event, "finished") << "the line was lost with its writer";
+}
+
+// It ends with the checkpoint it would have gone on from: what lies beyond is in no weights.
+TEST(Metrics, AnEndAfterARollBackIsThatOfItsWeights) {
+  TrackedRun run;
+  for (std::uint64_t step = 0; step < 5; ++step) run.commit(step);
+  run.steps_at_end = 3;
+  const FinalRecord last = run.finish("stopped");
+  EXPECT_EQ(last.steps, 3U);
+  EXPECT_EQ(last.tokens_total, 300U);
+  EXPECT_EQ(last.lost_tokens, 200U);
 }
 
 TEST(Metrics, WhatARollBackTrainsAgainIsLost) {
