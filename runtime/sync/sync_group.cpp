@@ -70,6 +70,7 @@ SyncGroupEffects SyncGroupCore::hear(const Progress& progress, Instant now) {
   if (order.step == step()) {
     quiet_since_ = now;
     if (phase_ == Phase::kOpen && order.epoch >= epoch_) unanswered_.erase(progress.member);
+    if (phase_ == Phase::kOpen && is_zero_awaited_ && unanswered_.empty()) ask_for_missing(now);
   }
   prepare_if_due(now);
   return take_effects();
@@ -201,6 +202,7 @@ void SyncGroupCore::begin_epoch(Instant now) {
   repeat_at_ = now + repeat_interval_;
   manifests_.clear();
   reduced_.clear();
+  is_zero_awaited_ = false;
   unanswered_.clear();
   for (const ReplicaMember& member : members()) unanswered_.insert(member.incarnation);
 }
@@ -241,7 +243,11 @@ void SyncGroupCore::decide(Instant now) {
     return tell_holders();
   }
   const bool is_gap = verdict.twice.empty() && verdict.unknown.empty();
-  if (was_survey && is_gap) return end_survey(now, "it is known who holds what");
+  if (was_survey && is_gap) {
+    end_survey(now, "it is known who holds what");
+    if (!missing_.empty()) ask_again(now, verdict.missing);  // what was asked for is not on its way for certain
+    return;
+  }
   hints_.all_answered = false;
   if (!is_gap) {
     const auto& named = verdict.twice.empty() ? verdict.unknown : verdict.twice;
@@ -328,9 +334,16 @@ void SyncGroupCore::vote() { effects_.letters.push_back({kSpawnerProcess, to_sup
 // P-17, repeated until the next complete manifests.
 void SyncGroupCore::ask_again(Instant now, std::vector<MicrobatchId> microbatches) {
   missing_ = std::move(microbatches);
-  missing_interval_ = doubled(config_.repeat_after);
-  missing_at_ = now + missing_interval_;
+  missing_interval_ = std::min(doubled(config_.repeat_after), config_.ask_again_within);
   hint_not_before_ = now + missing_interval_;
+  is_zero_awaited_ = last_zero_ == epoch_;
+  if (!is_zero_awaited_) return ask_for_missing(now);
+  missing_at_ = now + config_.zero_within;
+}
+
+void SyncGroupCore::ask_for_missing(Instant now) {
+  is_zero_awaited_ = false;
+  missing_at_ = now + missing_interval_;
   send_missing();
 }
 
@@ -355,9 +368,8 @@ void SyncGroupCore::repeat(Instant now) {
     }
   }
   if (phase_ == Phase::kOpen && !missing_.empty() && now >= missing_at_) {
-    missing_interval_ = next_interval(missing_interval_);
-    missing_at_ = now + missing_interval_;
-    send_missing();
+    if (!is_zero_awaited_) missing_interval_ = next_interval(missing_interval_);
+    ask_for_missing(now);
   }
 }
 

@@ -3,13 +3,15 @@
 //   open ──hints cover the plan──▶ preparing ──exactly once──▶ reducing ──all, equal digests──▶ voted ──Commit──▶ open,
 //   step + 1
 //    ▲                              │ gap: Open + Missing       │ time-out, digests differ       │
-//    │                              │ twice: Zero + Missing(all)│                                │ membership change
+//    │                              │ twice: Zero, Missing(all) │                                │ membership change
 //    └──────────────────────────────┴───────────────────────────┴────────────────────────────────┘ of the stage (P-20)
 //
 // A data loader that asks who holds what is answered from manifests: an open group prepares for it, and opens again.
 // Every arrow that gives an order takes a new, higher epoch (P-15). Hints are never proof: manifests are. Nothing here
 // trusts order, timing or single delivery of messages: unanswered orders are repeated, time-outs double with each
-// epoch of a step. Pure: time comes in, letters and reasons go out. It is idle until it reads its own AppointGroup.
+// epoch of a step. After a Zero it asks for the plan when all members have obeyed it: what overtakes a Zero is answered
+// from what the Zero throws away. Pure: time comes in, letters and reasons go out. It is idle until it reads its own
+// AppointGroup.
 #pragma once
 
 #include <map>
@@ -30,12 +32,14 @@ struct SyncGroupConfig {
   Term term;
   StageId stage;
   Incarnation self;
-  std::uint32_t microbatches = 0;                      // planned per step
-  Duration repeat_after = std::chrono::seconds(2);     // of an unanswered order; doubles with each repeat and epoch
-  Duration reduce_timeout = std::chrono::seconds(30);  // until one was measured; doubles with each epoch of a step
-  Duration reduce_floor = std::chrono::seconds(2);     // of four times the measured average, its time-out from then on
-  Duration probe_after = std::chrono::minutes(5);      // without any hint: look anyway; doubles likewise
-  Duration survey_timeout = std::chrono::seconds(1);   // for the manifests that tell a data loader who holds what
+  std::uint32_t microbatches = 0;                         // planned per step
+  Duration repeat_after = std::chrono::seconds(2);        // of an unanswered order; doubles with each repeat and epoch
+  Duration ask_again_within = std::chrono::seconds(8);    // longest first wait before a Missing is repeated
+  Duration zero_within = std::chrono::milliseconds(250);  // for the members' word that they have obeyed a Zero
+  Duration reduce_timeout = std::chrono::seconds(30);     // until one was measured; doubles with each epoch of a step
+  Duration reduce_floor = std::chrono::seconds(2);    // of four times the measured average, its time-out from then on
+  Duration probe_after = std::chrono::minutes(5);     // without any hint: look anyway; doubles likewise
+  Duration survey_timeout = std::chrono::seconds(1);  // for the manifests that tell a data loader who holds what
   bool keeps_sums_apart = false;  // each member applies its own sum (sync.mode = diloco): digests differ
 };
 
@@ -106,6 +110,7 @@ class SyncGroupCore {
   void ask_again(Instant now, std::vector<MicrobatchId> microbatches);
   void repeat(Instant now);
   void give_order(const Order& order);
+  void ask_for_missing(Instant now);
   void send_missing();
   void send_to_replica(const ReplicaMember& member, MessageBody body);
   void note(const std::string& reason);
@@ -131,6 +136,7 @@ class SyncGroupCore {
   std::optional<Order> order_;    // what unanswered members are told again
   std::set<Incarnation> unanswered_;
   std::vector<MicrobatchId> missing_;
+  bool is_zero_awaited_ = false;  // before they are asked for
   Prepared vote_;
   Instant epoch_began_{};
   std::optional<double> reduce_ms_;  // moving average

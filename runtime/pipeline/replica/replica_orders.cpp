@@ -77,9 +77,12 @@ void ReplicaCore::take_order(const Open& message) {
 }
 
 void ReplicaCore::take_order(const Zero& message) {
-  if (judge(message, OrderKind::kZero) != Verdict::kObey) return;
+  const Verdict verdict = judge(message, OrderKind::kZero);
+  if (verdict == Verdict::kRepeat) return send_progress();
+  if (verdict != Verdict::kObey) return;
   adopt_epoch(message.order, OrderKind::kZero, Phase::kOpen);
   empty_step(message.order);
+  send_progress();  // nothing is answered from before it any more
   run(ZeroJob{}, Activity::kReduce);
 }
 

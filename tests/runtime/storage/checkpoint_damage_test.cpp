@@ -159,7 +159,7 @@ TEST(FullDisk, LeavesTheCheckpointsBeforeAndNothingOfItsOwn) {
 
 TEST(FullDisk, OfAFileSystemThatIsTooSmall) {
   const Scratch scratch;
-  if (::mount("shoal", scratch.path().c_str(), "tmpfs", 0, "size=32k") != 0) GTEST_SKIP() << "cannot mount a tmpfs";
+  if (::mount("shoal", scratch.path().c_str(), "tmpfs", 0, "size=288k") != 0) GTEST_SKIP() << "cannot mount a tmpfs";
   CheckpointWriter writer(settings_in(scratch.path() / "checkpoints"));
   std::uint64_t step = 1;
   while (save(writer, step).ok() && step < 100) ++step;

@@ -145,10 +145,44 @@ TEST(SyncGroup, ADuplicateZeroesAndAsksForEverything) {  // P-16
   bench.manifest(11, {0, 1, 2});
   bench.manifest(12, {2, 3});
   EXPECT_EQ(bench.all<Zero>().size(), 2U);
-  EXPECT_EQ(bench.all<Missing>().at(0).microbatches.size(), 4U);
+  EXPECT_TRUE(bench.all<Missing>().empty()) << "it may overtake the Zero";
   const auto events = bench.all<RunEvent>();
   ASSERT_EQ(events.size(), 1U);
   EXPECT_NE(events[0].reason.find("microbatch 2 was accumulated more than once"), std::string::npos);
+  bench.hear(Progress{bench.order(), Incarnation{11}, 0});
+  EXPECT_TRUE(bench.all<Missing>().empty()) << "12 may still answer from before";
+  bench.hear(Progress{bench.order(), Incarnation{12}, 0});
+  ASSERT_EQ(bench.all<Missing>().size(), 2U);
+  EXPECT_EQ(bench.all<Missing>().at(0).microbatches.size(), 4U);
+  bench.hear(Progress{bench.order(), Incarnation{12}, 0});
+  EXPECT_TRUE(bench.all<Missing>().empty()) << "once";
+}
+
+TEST(SyncGroup, AfterAZeroASilentMemberIsNotWaitedForLong) {
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0, 1, 2});
+  bench.manifest(12, {2, 3});
+  bench.hear(Progress{bench.order(), Incarnation{11}, 0});
+  bench.tick(seconds(1));
+  EXPECT_EQ(bench.all<Missing>().size(), 2U);
+  bench.hear(Progress{bench.order(), Incarnation{12}, 0});
+  EXPECT_TRUE(bench.all<Missing>().empty());
+  bench.tick(seconds(9));
+  EXPECT_EQ(bench.all<Missing>().size(), 2U) << "however many epochs the step has had";
+}
+
+// What a Missing asked for can be lost with whoever was to compute it, or be answered from before a Zero.
+TEST(SyncGroup, ASurveyAsksAgainForWhatWasAskedForAndIsNotThere) {
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0});
+  bench.manifest(12, {3});
+  bench.hear(AskHolders{kStage, {}, StepId{0}});
+  bench.manifest(11, {0});
+  bench.manifest(12, {2, 3});
+  ASSERT_EQ(bench.all<Missing>().size(), 2U);
+  EXPECT_EQ(bench.all<Missing>().at(0).microbatches, (std::vector<MicrobatchId>{{1}}));
 }
 
 TEST(SyncGroup, PrepareNamesTheLastZeroOfItsStep) {  // protocol §7
@@ -438,7 +472,9 @@ TEST(SyncGroup, WhereItWasAccumulatedTheStageStartsAgainWithoutIt) {
   bench.manifest(11, {0, 2});
   bench.manifest(12, {1, 3});
   EXPECT_EQ(bench.all<Zero>().size(), 2U);
-  EXPECT_EQ(bench.all<Missing>().at(0).microbatches, (std::vector<MicrobatchId>{{0}, {1}, {3}}));
+  bench.tick(seconds(1));
+  ASSERT_EQ(bench.all<Missing>().size(), 2U);
+  EXPECT_EQ(bench.all<Missing>()[0].microbatches, (std::vector<MicrobatchId>{{0}, {1}, {3}}));
 }
 
 }  // namespace
