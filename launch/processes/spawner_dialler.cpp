@@ -1,6 +1,7 @@
 // One question per dial; what was found is dialled by the transport, which answers the router itself.
 #include "launch/processes/spawner_dialler.h"
 
+#include <memory>
 #include <set>
 #include <string>
 
@@ -16,6 +17,7 @@ constexpr ControlTimeouts kAskTimeouts{1500ms, 1500ms};
 struct SearchState {
   static inline const char* name = "spawner_dialler";
   SpawnerSearch search;
+  std::shared_ptr<ExitLatch> exit;
   std::size_t next = 0;  // the endpoint to ask
 };
 
@@ -38,12 +40,19 @@ Dialled find_and_dial(Self* self, TlsTransport& transport) {
     log_debug("spawner_dialler", found.failure().message);
     return caf::make_error(caf::sec::cannot_connect_to_node);
   }
+  // Started again as another version: no link would hold, and the weights here are of no use to it.
+  if (const auto status = check_protocol(*found); !status) {
+    self->state.exit->set(exit_code(status.failure().error), status.failure().message);
+    return caf::make_error(caf::sec::cannot_connect_to_node);
+  }
   const HostPort& data = found->data;
   return self->delegate(transport.dialler(data.host, data.port), caf::connect_atom_v, data.host, data.port);
 }
 
-caf::behavior spawner_dialler(Self* self, SpawnerSearch search, TlsTransport* transport) {
+caf::behavior spawner_dialler(Self* self, SpawnerSearch search, std::shared_ptr<ExitLatch> exit,
+                              TlsTransport* transport) {
   self->state.search = std::move(search);
+  self->state.exit = std::move(exit);
   return {[self, transport](caf::connect_atom, const std::string&, std::uint16_t) -> Dialled {
     return find_and_dial(self, *transport);
   }};
@@ -52,7 +61,8 @@ caf::behavior spawner_dialler(Self* self, SpawnerSearch search, TlsTransport* tr
 }  // namespace
 
 caf::actor spawn_spawner_dialler(ActorProcess& process, SpawnerSearch search) {
-  const auto actor = process.system().spawn<caf::detached>(spawner_dialler, std::move(search), &process.transport());
+  const auto actor =
+      process.system().spawn<caf::detached>(spawner_dialler, std::move(search), process.exit(), &process.transport());
   process.own(actor);
   return actor;
 }

@@ -2,7 +2,8 @@
 //
 // Each dial asks one control endpoint where the spawner's router listens, and dials that; the next dial asks the next
 // endpoint when this one gave nothing. The router dials for ever, with back-off, so a lost spawner is looked for as
-// long as the process lives. Answers within the caller's time-out: a question is never longer than kAskTimeouts.
+// long as the process lives, unless the spawner speaks another protocol by now: then the process ends (exit 4). Answers
+// within the caller's time-out: a question is never longer than kAskTimeouts.
 #pragma once
 
 #include <functional>

@@ -41,9 +41,8 @@ Result<Admission> ask_with_certificate(const TlsFiles& files, const HostPort& ad
   if (!client) return client.failure();
   const auto rendezvous = client->rendezvous();
   if (!rendezvous) return rendezvous.failure();
-  if (rendezvous->protocol_version == kProtocolVersion) return Admission{rendezvous.value(), address};
-  return fail(Error::kRefused, compose("the spawner speaks protocol version ", rendezvous->protocol_version,
-                                       ", this node ", kProtocolVersion, "; install the same version on both"));
+  if (auto status = check_protocol(*rendezvous); !status) return status.failure();
+  return Admission{rendezvous.value(), address};
 }
 
 // A process that was admitted before has its certificate: the token may have expired since.

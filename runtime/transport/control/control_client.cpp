@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "messages/cause.h"
 #include "runtime/base/compose.h"
 #include "runtime/transport/control/exchange.h"
 #include "runtime/transport/tls_socket.h"
@@ -117,6 +118,12 @@ Result<ControlResponse> ControlClient::ask(const std::string& method, const std:
   auto response = exchange(*tls, request_text(method, target, host_port_text(spawner_), body), in(timeouts_.answer));
   if (!response.ok()) return at(spawner_, response.failure());
   return response;
+}
+
+Status check_protocol(const Rendezvous& rendezvous) {
+  if (rendezvous.protocol_version == kProtocolVersion) return Done{};
+  return fail(Error::kRefused, compose("the spawner speaks protocol version ", rendezvous.protocol_version,
+                                       ", this node ", kProtocolVersion, "; install the same version on both"));
 }
 
 }  // namespace shoal

@@ -28,6 +28,9 @@ struct Enrolled {
 [[nodiscard]] Result<Enrolled> enrol(const HostPort& spawner, const JoinToken& token, const std::string& name,
                                      std::uint32_t protocol_version, const ControlTimeouts& timeouts = {});
 
+// Whether we speak what the spawner speaks. Errors: kRefused, naming both versions and what to do.
+[[nodiscard]] Status check_protocol(const Rendezvous& rendezvous);
+
 class ControlClient {
  public:
   // Reads the certificates; connects to nobody yet. The run is the one of our own certificate.

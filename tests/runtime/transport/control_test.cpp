@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "messages/cause.h"
 #include "runtime/base/compose.h"
 #include "runtime/transport/control/control_client.h"
 #include "runtime/transport/control/enrolment.h"
@@ -287,6 +288,16 @@ TEST_F(ControlEndpoint, AnswersSeveralAtOnce) {
   }
   for (std::thread& asker : askers) asker.join();
   EXPECT_EQ(answered, 40);
+}
+
+TEST(ControlClient, RefusesASpawnerOfAnotherProtocol) {
+  Rendezvous rendezvous{RunId{1}, Term{1}, kProtocolVersion, {}, std::chrono::milliseconds(1)};
+  EXPECT_TRUE(check_protocol(rendezvous).ok());
+  rendezvous.protocol_version = kProtocolVersion + 1;
+  const auto status = check_protocol(rendezvous);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.failure().error, Error::kRefused);
+  EXPECT_NE(status.failure().message.find(std::to_string(kProtocolVersion + 1)), std::string::npos);
 }
 
 }  // namespace
