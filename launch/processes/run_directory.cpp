@@ -86,6 +86,12 @@ Result<Config> read_run_config(const std::string& run_directory) {
   return parse_config(*text, run.config());
 }
 
+Status check_steps(std::optional<std::uint64_t> stop_at, std::uint64_t steps) {
+  if (!stop_at || *stop_at >= steps) return Done{};
+  return fail(Error::kUsage, compose("--steps ", *stop_at, ": the run has ", steps,
+                                     " steps already; they are counted from its beginning"));
+}
+
 Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address) {
   const std::string text = host_port_text(address.control);
   const nlohmann::ordered_json json{

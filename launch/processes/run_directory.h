@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "messages/ids.h"
@@ -47,6 +48,9 @@ struct SpawnerAddress {
 
 // The configuration in it. Errors: kUsage when there is no run, or its file is not valid.
 [[nodiscard]] Result<Config> read_run_config(const std::string& run_directory);
+
+// --steps counts from the run's beginning. Errors: kUsage when it has more of them already.
+[[nodiscard]] Status check_steps(std::optional<std::uint64_t> stop_at, std::uint64_t steps);
 
 [[nodiscard]] Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address);
 // Errors: kUnreachable when there is none (no spawner has started here), kInvalidData.

@@ -78,6 +78,7 @@ Result<Parts> open_parts(const RunDirectory& run, const SpawnerProcessOptions& o
     const auto start = find_start_point(parts.saved, kAnyStep);
     if (!start) return start.failure();
     parts.start = start.value();
+    if (auto status = check_steps(options.stop_at_step, parts.start.version); !status) return status.failure();
   }
   auto journal = open_or_create(run, id);
   if (!journal) return journal.failure();

@@ -87,6 +87,17 @@ TEST(Resume, GoesOnWithAPipelineAfterAPipelineAndASingleProcess) {
   EXPECT_EQ(scene.records().finals.back().tokens_total, scene.records("whole").finals.back().tokens_total);
 }
 
+TEST(Resume, RefusesFewerStepsThanThereAre) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 1), {"--steps", "10"})), 0);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--steps", "5"}, {"--steps", "5", "--single"}}) {
+    EXPECT_EQ(scene.run_to_end(resumed(scene, words)), 2);
+    EXPECT_EQ(scene.records().steps.size(), 10U);
+    EXPECT_EQ(scene.records().finals.size(), 1U);
+  }
+}
+
 // Nothing is trained any more, and the last line says the same again.
 TEST(Resume, OfAFinishedRunSaysTheSameAgain) {
   ProcessScene scene;

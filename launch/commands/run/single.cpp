@@ -90,6 +90,7 @@ Result<Parts> open_parts(const RunDirectory& directory, const SingleOptions& opt
   parts.poison = *poison;
   if (options.is_resumed) {
     if (Status resumed = resume(directory, parts); !resumed) return resumed.failure();
+    if (auto status = check_steps(options.stop_at_step, parts.progress.steps); !status) return status.failure();
   }
   return parts;
 }
