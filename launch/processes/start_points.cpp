@@ -1,12 +1,11 @@
 // A person is told which checkpoint it is, and which ones were passed over.
 #include "launch/processes/start_points.h"
 
-#include <nlohmann/json.hpp>
-
 #include "launch/say.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/storage/checkpoint_reader.h"
+#include "runtime/trace/metrics/metrics_file.h"
 
 namespace shoal {
 namespace {
@@ -32,22 +31,6 @@ bool tells_of_entries(const RunDirectory& run) {
   return lines && lines->find("\"event\":\"view\"") != std::string::npos;
 }
 
-// The position of the entry that committed this step, by the lines of metrics.jsonl; 0: they do not tell, or one
-// process trained it without a journal.
-std::uint64_t position_of(const RunDirectory& run, const CheckpointManifest& manifest) {
-  const auto lines = read_file(run.metrics());
-  if (!lines || manifest.step == 0) return 0;
-  const std::string key = compose("\"step\":", manifest.step - 1, ",");
-  for (std::size_t at = lines->rfind(key); at != std::string::npos; at = at == 0 ? at : lines->rfind(key, at - 1)) {
-    const std::size_t begin = lines->rfind('\n', at) + 1;  // npos + 1: the first line
-    const auto line = nlohmann::json::parse(lines->substr(begin, lines->find('\n', at) - begin), nullptr, false);
-    const bool is_it = line.is_object() && line.contains("step_ms") && line.value("branch", ~0U) == manifest.branch;
-    if (is_it) return line.value("view", std::uint64_t{0});
-    if (at == 0) break;
-  }
-  return 0;
-}
-
 }  // namespace
 
 Status check_journal(const SavedStates& saved, JournalStore& journal) {
@@ -58,8 +41,9 @@ Status check_journal(const SavedStates& saved, JournalStore& journal) {
                                              " tells of its entries; restore it from a copy, with its -wal file"));
   }
   const auto manifest = newest_manifest(saved);
-  if (!manifest || manifest->run != run_text(saved.id)) return Done{};
-  if (position_of(saved.run, *manifest) <= journal.last_position().value) return Done{};
+  if (!manifest || manifest->run != run_text(saved.id) || manifest->step == 0) return Done{};
+  const WrittenStep newest{Branch{manifest->branch}, StepId{manifest->step - 1}};
+  if (commit_told_by(saved.run.metrics(), newest) <= journal.last_position()) return Done{};
   return fail(Error::kInvalidData, compose(path, " ends before the checkpoint after ", manifest->step,
                                            " steps, whose entries it had; restore it from a copy, with its -wal file"));
 }

@@ -186,4 +186,22 @@ std::vector<std::string> train(const ProcessScene& scene, const std::string& nam
   return arguments;
 }
 
+std::vector<std::string> wait_for_join_words(const Program& spawner) {
+  constexpr Milliseconds kSoon{20'000};
+  std::string line;
+  const auto is_printed = [&] {
+    const std::string text = spawner.out();
+    const auto at = text.find("shoal node --join ");
+    const auto end = at == std::string::npos ? at : text.find('\n', at);
+    if (end != std::string::npos) line = text.substr(at, end - at);
+    return !line.empty();
+  };
+  EXPECT_TRUE(wait_until(is_printed, kSoon)) << spawner.err();
+  std::istringstream printed(line);
+  std::vector<std::string> words;
+  for (std::string word; printed >> word;) words.push_back(word);
+  if (!words.empty()) words.erase(words.begin());
+  return words;
+}
+
 }  // namespace shoal

@@ -80,6 +80,9 @@ class ProcessScene {
 [[nodiscard]] std::vector<std::string> train(const ProcessScene& scene, const std::string& name, const SmallRun& small,
                                              const std::vector<std::string>& words = {});
 
+// The words after `shoal` of the line that this spawner prints to start nodes by, once it is there (20 s at most).
+[[nodiscard]] std::vector<std::string> wait_for_join_words(const Program& spawner);
+
 // Where build/bin/shoal is.
 [[nodiscard]] std::string shoal_program();
 

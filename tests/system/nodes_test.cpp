@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "runtime/transport/certificates.h"
 #include "tests/support/process_scene.h"
@@ -30,23 +29,6 @@ Words operator+(Words left, const Words& right) {
 
 Words spawner(const ProcessScene& scene, const SmallRun& run, const Words& words = {}) {
   return Words{shoal_program(), "spawner", "--out", scene.run().string()} + settings_of(scene, run) + words;
-}
-
-// The words after `shoal` of the line that the spawner has printed; empty while it has not.
-Words join_words(const Program& spawner) {
-  const std::string text = spawner.out();
-  const auto at = text.find("shoal node --join ");
-  if (at == std::string::npos || text.find('\n', at) == std::string::npos) return {};
-  std::istringstream line(text.substr(at, text.find('\n', at) - at));
-  Words words;
-  for (std::string word; line >> word;) words.push_back(word);
-  words.erase(words.begin());
-  return words;
-}
-
-Words wait_for_join_words(const Program& spawner) {
-  EXPECT_TRUE(wait_until([&] { return !join_words(spawner).empty(); }, kSoon)) << spawner.err();
-  return join_words(spawner);
 }
 
 // A node in an empty directory of its own; `before` is what runs it elsewhere.

@@ -111,6 +111,24 @@ std::optional<std::string> end_told_by(const std::string& path) {
   return is_end ? std::optional(std::move(word)) : std::nullopt;
 }
 
+JournalPosition commit_told_by(const std::string& path, const WrittenStep& step) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return {};
+  const off_t end = ::lseek(descriptor, 0, SEEK_END);
+  std::optional<JournalPosition> told;
+  for (std::uint64_t wanted = kTailBytes; !told; wanted *= 8) {
+    const auto tail = end > 0 ? read_tail(descriptor, static_cast<std::uint64_t>(end), wanted) : std::nullopt;
+    if (!tail) break;
+    for (std::string_view lines = tail->lines; !told && !lines.empty();) {
+      const auto json = nlohmann::json::parse(take_last_line(lines), nullptr, false);
+      if (step_of(json) == step) told = position_of(json);
+    }
+    if (tail->begin == 0) break;
+  }
+  ::close(descriptor);
+  return told.value_or(JournalPosition{});
+}
+
 Result<MetricsFile> MetricsFile::open(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) return refused("open", path);

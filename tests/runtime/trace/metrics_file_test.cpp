@@ -83,6 +83,30 @@ TEST(MetricsFile, SaysHowTheRunEndedAndNothingWhileItGoesOn) {
   EXPECT_EQ(end_told_by("/nowhere/at/all"), std::nullopt);
 }
 
+TEST(MetricsFile, TellsWhereTheCommitOfAStepStood) {
+  const Scratch scratch;
+  const auto line = [](std::uint32_t branch, std::uint64_t step, std::uint64_t view) {
+    StepRecord record = record_of(branch, step);
+    record.view = view;
+    return to_json_line(record) + "\n";
+  };
+  const std::string event = to_json_line(RunEvent{"suspected", "node1", std::string(1000, 'x'), 4}) + "\n";
+  std::string text = line(0, 3, 17) + line(0, 4, 18);
+  for (int i = 0; i < 3000; ++i) text += event;
+  text += line(1, 2, 40) + line(1, 3, 0);
+  const std::string path = scratch.file("a", text + line(1, 4, 50).substr(0, 30)).string();
+  const auto told = [&](std::uint32_t branch, std::uint64_t step) {
+    return commit_told_by(path, {Branch{branch}, StepId{step}}).value;
+  };
+  EXPECT_EQ(told(0, 3), 17U) << "behind megabytes of events";
+  EXPECT_EQ(told(1, 2), 40U);
+  EXPECT_EQ(told(1, 3), 0U) << "one process trained it";
+  EXPECT_EQ(told(1, 4), 0U) << "a torn line is none";
+  EXPECT_EQ(told(0, 9), 0U);
+  EXPECT_EQ(told(0, 1), 0U);
+  EXPECT_EQ(commit_told_by("/nowhere/at/all", {}).value, 0U);
+}
+
 TEST(MetricsFile, FindsTheLastStepBehindMegabytesOfEvents) {
   const Scratch scratch;
   std::string text = to_json_line(record_of(0, 9)) + "\n";

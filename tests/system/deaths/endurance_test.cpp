@@ -54,16 +54,17 @@ class Endurance : public testing::Test {
     Words words{"spawner", "--out", scene_.run().string()};
     for (auto& word : settings_of(scene_, run_)) words.push_back(std::move(word));
     spawner_ = &scene_.start(std::move(words));
-    ASSERT_TRUE(wait_until([&] { return !address().empty(); }, kSoon)) << spawner_->err();
+    join_ = wait_for_join_words(*spawner_);
+    ASSERT_FALSE(join_.empty());
     for (int node = 1; node <= shape.stages * shape.replicas; ++node) start_node("node" + std::to_string(node));
     ASSERT_TRUE(scene_.wait_for_steps(3));
   }
 
   // A keeper that was killed is started again, as a service manager would.
   void start_node(const std::string& name) {
-    nodes_[name] =
-        &scene_.start({"node", "--join", address(), "--token", "@" + (scene_.run() / "certs" / "join_token").string(),
-                       "--name", name, "--device", "paced:" + std::to_string(pace_ms_)});
+    Words words = join_;
+    words.insert(words.end(), {"--name", name, "--device", "paced:" + std::to_string(pace_ms_)});
+    nodes_[name] = &scene_.start(std::move(words));
   }
   void keep_nodes() {
     for (const auto& [name, keeper] : nodes_) {
@@ -74,15 +75,6 @@ class Endurance : public testing::Test {
   // Until the run is over, at most so long; whether it is.
   bool pass(Milliseconds limit) {
     return wait_until([&] { return keep_nodes(), spawner_->wait(Milliseconds(0)).has_value(); }, limit);
-  }
-  [[nodiscard]] std::string address() const {
-    const std::string text = spawner_->err();
-    const std::string before = "shoal node --join ";
-    const auto at = text.find(before);
-    if (at == std::string::npos) return {};
-    const auto begin = at + before.size();
-    const auto end = text.find_first_of(" \n", begin);
-    return end == std::string::npos ? std::string() : text.substr(begin, end - begin);
   }
 
   [[nodiscard]] std::optional<pid_t> pid_of(const std::string& program, const std::string& words) const {
@@ -140,6 +132,7 @@ class Endurance : public testing::Test {
   SmallRun run_;
   ProcessScene scene_;
   Program* spawner_ = nullptr;
+  Words join_;  // what starts a node
   std::map<std::string, Program*> nodes_;
 };
 

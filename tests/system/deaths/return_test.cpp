@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <sstream>
 
 #include "runtime/transport/sockets.h"
 #include "tests/support/process_scene.h"
@@ -213,16 +212,7 @@ Words spawner_of(const ProcessScene& scene, const std::string& listen) {
 }
 
 // The line to paste, once it is printed: shoal node --join ADDRESS --token TOKEN.
-Words join_words(const Program& spawner) {
-  const auto line = [&] { return spawner.out().find("shoal node --join "); };
-  const bool is_printed = wait_until(
-      [&] { return line() != std::string::npos && spawner.out().find('\n', line()) != std::string::npos; }, kSoon);
-  EXPECT_TRUE(is_printed) << spawner.err();
-  std::istringstream printed(spawner.out().substr(line() + 6, spawner.out().find('\n', line()) - line() - 6));
-  Words join{shoal_program()};
-  for (std::string word; printed >> word;) join.push_back(word);
-  return join;
-}
+Words join_words(const Program& spawner) { return Words{shoal_program()} + wait_for_join_words(spawner); }
 
 void kill_spawner_and_all_beside_it(const ProcessScene& scene, const Program& keeper) {
   ::kill(keeper.pid(), SIGKILL);
