@@ -79,6 +79,7 @@ DataLoaderActor::behavior_type data_loader(Self self, DataLoaderSettings setting
       [self](const JournalSoFar& past) { self->state.core->begin_at(*past.view); },
       [self](const JournalEntry& entry) { post(self, self->state.core->follow(entry, now(self))); },
       [self](const AvoidReplicas& leavers) { self->state.core->avoid(leavers.replicas); },
+      [](const Ping&) {},
       [self](const Tick&) { tick(self); },
   };
 }

@@ -1,6 +1,7 @@
 // Shell of the supervisor: messages to the core, effects to journal, router and children.
 #include "actors/supervisor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "actors/injected.h"
@@ -37,6 +38,21 @@ constexpr std::uint64_t kEntriesTracedAgain = 64;  // at a start: a killed spawn
 
 // False: the journal refused an entry, and the rest of the effects must not happen.
 bool perform(Self self, SupervisorEffects effects);
+
+[[nodiscard]] std::string name_of(const SupervisedChild& child) {
+  return child.group ? compose("sync_group/", child.group->stage) : "data_loader";
+}
+
+// Is it there?
+void ask_child(Self self, const caf::actor_addr& child) {
+  const auto actor = caf::actor_cast<caf::actor>(child);
+  if (!actor) return;
+  const auto answered = [self, child] {
+    const auto found = self->state.children.find(child);
+    if (found != self->state.children.end()) self->state.watch->answered(name_of(found->second), now(self));
+  };
+  self->request(actor, caf::infinite, Ping{}).then(answered, [](const caf::error&) {});  // its end is heard of
+}
 
 void probe(Self self, const ProbeProcess& order) {
   auto& state = self->state;
@@ -83,11 +99,11 @@ struct Performer {
     return true;
   }
   bool operator()(const StartGroup& effect) const {
-    trace_start(compose("sync_group/", effect.stage));
+    trace_start(name_of({effect}));
     return adopt_child(self->state.settings.start_group(effect), {effect});
   }
   bool operator()(const StartDataLoader& effect) const {
-    trace_start("data_loader");
+    trace_start(name_of({}));
     return adopt_child(self->state.settings.start_data_loader(effect), {});
   }
   bool operator()(const FindCheckpoint& effect) const {
@@ -143,7 +159,7 @@ struct Performer {
     const bool is_first = state.started.insert(child).second;
     state.trace.record(is_first ? TraceKind::kSpawn : TraceKind::kRestart, trace_cause(self), 0, child);
   }
-  // After a roll-back the actors of the old branch are still there.
+  // After a roll-back the actors of the old branch are still there, and so is one that did not answer.
   void retire(const SupervisedChild& successor) const {
     const auto stage_of = [](const SupervisedChild& one) {
       return one.group ? std::optional(one.group->stage) : std::nullopt;
@@ -160,9 +176,11 @@ struct Performer {
     }
   }
   bool adopt_child(const caf::actor& child, SupervisedChild record) const {
+    self->state.watch->started(name_of(record), now(self));
     retire(record);
     self->state.children[child.address()] = std::move(record);
     self->monitor(child);
+    ask_child(self, child.address());
     return true;
   }
   void send_entries(ProcessIncarnation process, std::vector<JournalEntry> entries) const {
@@ -196,11 +214,13 @@ void take(Self self, const Message& message) {
   perform(self, self->state.core->hear(message, now(self)));
 }
 
-void tick(Self self) {
-  self->delayed_send(self, kTickPeriod, Tick{});
+// How a child's place becomes empty: it ended, or it is given up.
+void lose_child(Self self, const SupervisedChild& child, const std::string& reason) {
+  auto& core = *self->state.core;
   self->state.fault_span = 0;
-  self->state.pulse->waiting(self->mailbox().size());
-  perform(self, self->state.core->tick(now(self)));
+  self->state.trace.record(TraceKind::kFault, trace_cause(self), 0, name_of(child) + ": " + reason);
+  perform(self, child.group ? core.group_ended(child.group->stage, child.group->group, reason, now(self))
+                            : core.data_loader_ended(reason, now(self)));
 }
 
 void child_ended(Self self, const caf::down_msg& down) {
@@ -208,12 +228,30 @@ void child_ended(Self self, const caf::down_msg& down) {
   if (child == self->state.children.end()) return;
   const SupervisedChild ended = std::move(child->second);
   self->state.children.erase(child);
-  auto& core = *self->state.core;
-  const std::string reason = caf::to_string(down.reason);
-  const std::string who = ended.group ? compose("sync_group/", ended.group->stage) : "data_loader";
-  self->state.trace.record(TraceKind::kFault, trace_cause(self), 0, who + ": " + reason);
-  perform(self, ended.group ? core.group_ended(ended.group->stage, ended.group->group, reason, now(self))
-                            : core.data_loader_ended(reason, now(self)));
+  self->state.watch->ended(name_of(ended));
+  lose_child(self, ended, caf::to_string(down.reason));
+}
+
+// Their successors take their places in `children`.
+void replace_silent_children(Self self) {
+  for (const SilentChild& silent : self->state.watch->take_silent(now(self))) {
+    const auto is_it = [&](const auto& entry) { return name_of(entry.second) == silent.name; };
+    const auto child = std::ranges::find_if(self->state.children, is_it);
+    if (child == self->state.children.end()) continue;
+    const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(silent.silence);
+    lose_child(self, SupervisedChild(child->second), compose("no answer for ", silence.count(), " ms"));
+  }
+}
+
+void tick(Self self) {
+  self->delayed_send(self, kTickPeriod, Tick{});
+  self->state.fault_span = 0;
+  self->state.pulse->waiting(self->mailbox().size());
+  if (self->state.watch->is_time_to_ask(now(self))) {
+    for (const auto& [address, child] : self->state.children) ask_child(self, address);
+  }
+  replace_silent_children(self);
+  perform(self, self->state.core->tick(now(self)));
 }
 
 [[nodiscard]] OperatorAnswer obey(Self self, const OperatorOrder& order) {
@@ -263,6 +301,7 @@ void adopt(Self self, SupervisorSettings settings) {
   auto& state = self->state;
   state.settings = std::move(settings);
   state.core.emplace(state.settings.core);
+  state.watch.emplace(state.settings.core.detector.dead_after);
   state.trace = ActorTrace(state.settings.tracer, "supervisor");
   self->set_exit_handler([self](const caf::exit_msg& exit) { self->quit(exit.reason); });
   self->set_down_handler([self](const caf::down_msg& down) { child_ended(self, down); });

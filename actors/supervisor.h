@@ -2,7 +2,8 @@
 //
 // Everything is decided in runtime/cluster/supervisor.h. An entry is durable before its consequences are performed
 // (P-2); when the journal refuses one, nothing that follows from it happens and the run halts. Spawned detached,
-// because it waits for the disk. It watches its children and restarts them; they end with it, however it ends.
+// because it waits for the disk. It watches its children and restarts those that end or do not answer; they end with
+// it, however it ends.
 #pragma once
 
 #include <functional>
@@ -14,6 +15,7 @@
 
 #include "messages/actor_types.h"
 #include "runtime/cluster/supervisor/supervisor.h"
+#include "runtime/cluster/watch/child_watch.h"
 #include "runtime/storage/journal.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
@@ -48,6 +50,7 @@ struct SupervisorState {
   SupervisorSettings settings;
   std::optional<SupervisorCore> core;
   std::map<caf::actor_addr, SupervisedChild> children;
+  std::optional<ChildWatch> watch;
   std::set<std::string> started;  // children that have been there: one that starts again is a restart
   ActorTrace trace;
   std::uint64_t fault_span = 0;  // of the loss whose consequences are being performed; 0: none

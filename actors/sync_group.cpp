@@ -92,6 +92,7 @@ SyncGroupActor::behavior_type sync_group(Self self, SyncGroupSettings settings) 
       [self](const AskHolders& message) { take(self, message); },
       [self](const JournalSoFar& past) { begin_at(self, *past.view); },
       [self](const JournalEntry& entry) { follow(self, entry); },
+      [](const Ping&) {},
       [self](const Tick&) { tick(self); },
   };
 }

@@ -20,6 +20,9 @@ namespace shoal {
 // Sent by an actor to itself, every so often. Time is read from self->clock().
 struct Tick {};
 
+// A supervisor to its children: whoever answers is there.
+struct Ping {};
+
 // Stage actor to itself: the core has runnable jobs.
 struct RunNextJob {};
 
@@ -107,7 +110,7 @@ struct StatusReport {
   X(EndStage) X(HeartbeatEcho) X(PeerUnreachable) X(Inject) X(OperatorOrder) X(OperatorAnswer) \
   X(AvoidReplicas)                                                                                           \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
-  X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneChange)
+  X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneChange) X(Ping)
 
 CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(shoal, (shoal::WireFrame))
@@ -132,9 +135,10 @@ using RouterActor = Hears<Letter, WireFrame, LaneLetter, LaneChange, Attach, Det
 using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalSoFar, JournalEntry,
                          StateImage, StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob, Tick>;
 
-using DataLoaderActor = Hears<Backward, Missing, Holders, JournalSoFar, JournalEntry, AvoidReplicas, Tick>;
+using DataLoaderActor = Hears<Backward, Missing, Holders, JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;
 
-using SyncGroupActor = Hears<Manifest, Reduced, Progress, AllAnswered, AskHolders, JournalSoFar, JournalEntry, Tick>;
+using SyncGroupActor =
+    Hears<Manifest, Reduced, Progress, AllAnswered, AskHolders, JournalSoFar, JournalEntry, Ping, Tick>;
 
 using SupervisorActor = caf::typed_actor<
     caf::reacts_to<Inject>, caf::reacts_to<Join>, caf::reacts_to<StageReady>, caf::reacts_to<StageEnded>,

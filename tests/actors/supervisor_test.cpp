@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <caf/scheduler/test_coordinator.hpp>
 #include <memory>
+#include <set>
 
 namespace shoal {
 namespace {
@@ -38,6 +39,7 @@ struct Seen {
   std::vector<Letter> letters;
   std::shared_ptr<BrittleJournal> journal = std::make_shared<BrittleJournal>();
   std::vector<caf::actor> children;
+  std::set<caf::actor_id> frozen;  // children that take no message
   int loaders = 0;
   int exit_status = -1;
   bool left_early = false;  // an entry was sent before it was in the journal
@@ -63,8 +65,11 @@ RouterActor::behavior_type fake_router(RouterActor::pointer, std::shared_ptr<See
   };
 }
 
-caf::behavior child() {
-  return {[](int) {}};
+caf::behavior child(caf::event_based_actor* self, const std::shared_ptr<Seen>& seen) {
+  return {[self, seen](const Ping&) -> caf::result<void> {
+    if (seen->frozen.contains(self->id())) return caf::skip();
+    return caf::unit;
+  }};
 }
 
 class World {
@@ -103,7 +108,7 @@ class World {
     drain();
   }
   caf::actor start_child() {
-    seen->children.push_back(system->spawn([] { return child(); }));
+    seen->children.push_back(system->spawn(child, seen));
     return seen->children.back();
   }
   void drain() { scheduler_->run(); }
@@ -214,6 +219,26 @@ TEST(SupervisorActor, SurvivesTheKillOfAChild) {
   }
   EXPECT_EQ(world.seen->children.size(), 4U);
   EXPECT_EQ(world.status().steps_target, 5U);
+}
+
+TEST(SupervisorActor, ReplacesAChildThatDoesNotAnswerAndNoOther) {
+  for (std::size_t index = 0; index < 2; ++index) {
+    World world;
+    world.train();
+    world.advance(std::chrono::seconds(3));
+    ASSERT_EQ(world.seen->children.size(), 2U) << "they answered";
+    const caf::actor silent = world.seen->children[index];
+    bool is_over = false;
+    caf::actor_cast<caf::abstract_actor*>(silent)->attach_functor([&is_over] { is_over = true; });
+    world.seen->frozen.insert(silent.id());
+    world.advance(std::chrono::milliseconds(600));
+    EXPECT_EQ(world.seen->children.size(), 2U) << "it may be slow";
+    world.advance(std::chrono::milliseconds(900));
+    EXPECT_EQ(world.seen->children.size(), 3U);
+    EXPECT_TRUE(is_over) << "nobody waits for it any more";
+    world.advance(std::chrono::seconds(3));
+    EXPECT_EQ(world.seen->children.size(), 3U) << "its end is not another one's";
+  }
 }
 
 TEST(SupervisorActor, AnswersAnOrderBeforeItIsObeyed) {

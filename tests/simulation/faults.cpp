@@ -76,6 +76,14 @@ std::string kill_loader(SimulatedSwarm& swarm, Chance&) {
   return swarm.kill_child("data_loader") ? "ended the data loader" : "no data loader to end";
 }
 
+// Longer than the supervisor's patience, it has a successor when it wakes up.
+std::string freeze_child(SimulatedSwarm& swarm, Chance& chance) {
+  const std::uint64_t which = chance.below(swarm.shape().stages + 1);
+  const std::string child = which == 0 ? "data_loader" : compose("sync_group/", which - 1);
+  const Duration time = a_while(chance);
+  return swarm.freeze_child(child, time) ? compose("froze ", child, " for ", text_of(time)) : "nobody to freeze";
+}
+
 std::string cut_all_links(SimulatedSwarm& swarm, Chance& chance) {
   const std::string name = anybody(swarm, chance);
   if (name.empty()) return "nobody to cut off";
@@ -162,10 +170,10 @@ void send_to_another(SimulatedSwarm& swarm, const SimulatedHop& hop, Letter lett
 using Inflict = std::string (*)(SimulatedSwarm&, Chance&);
 
 // Several times: what hurts most.
-constexpr Inflict kFaults[] = {kill_node,    kill_node,     kill_stage,       kill_stage,       kill_group,
-                               kill_loader,  kill_spawner,  kill_at_write,    kill_storage,     cut_all_links,
-                               cut_one_link, pause_process, pause_process,    stall_one_way,    isolate,
-                               slow_one_way, break_lanes,   double_a_forward, double_a_forward, double_a_forward};
+constexpr Inflict kFaults[] = {
+    kill_node,     kill_node,     kill_stage,   kill_stage,    kill_group,       freeze_child,     kill_loader,
+    kill_spawner,  kill_at_write, kill_storage, cut_all_links, cut_one_link,     pause_process,    pause_process,
+    stall_one_way, isolate,       slow_one_way, break_lanes,   double_a_forward, double_a_forward, double_a_forward};
 
 }  // namespace
 

@@ -57,6 +57,15 @@ TEST(Killed, ASyncGroup) {
   });
 }
 
+// Its place is taken, and it wakes up beside its successor, or not before the end.
+TEST(Frozen, ADataLoaderOrASyncGroup) {
+  expect_unharmed(shape_of(2, 2), kSeeds / 2, [](SimulatedSwarm& swarm, Chance& chance) {
+    const char* const kChildren[] = {"data_loader", "sync_group/0", "sync_group/1"};
+    const Duration time = std::chrono::milliseconds(1 + chance.below(3000));
+    (void)swarm.freeze_child(kChildren[chance.below(3)], chance.below(4) == 0 ? std::chrono::hours(1) : time);
+  });
+}
+
 // Every commit is right without a disk; when the disk is still gone at the last one, that checkpoint is lost.
 TEST(Killed, Storage) {
   const SwarmShape shape = shape_of(2, 2);

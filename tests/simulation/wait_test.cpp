@@ -2,6 +2,7 @@
 // the next commit was waited for. Nobody may wait for the repeat of a letter that no link has lost.
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <iostream>
 
 #include "tests/simulation/seeds.h"
@@ -29,8 +30,14 @@ constexpr std::uint64_t kSalt = 6;
   return swarm.clockwork().elapsed() - since;
 }
 
-// Whenever it ends, on links that delay each letter by up to so long.
-void expect_no_wait(const std::string& child, Duration delay, Duration bound) {
+using Disturb = std::function<bool(SimulatedSwarm&, const std::string& child)>;
+
+bool end_it(SimulatedSwarm& swarm, const std::string& child) { return swarm.kill_child(child); }
+
+bool silence_it(SimulatedSwarm& swarm, const std::string& child) { return swarm.freeze_child(child, 1h); }
+
+// Whenever it is disturbed, on links that delay each letter by up to so long.
+void expect_no_wait(const std::string& child, Duration delay, Duration bound, const Disturb& disturb = end_it) {
   const SwarmShape shape = shape_of(2, 3);
   const std::uint64_t messages = messages_of_undisturbed(shape);
   Duration longest{};
@@ -39,7 +46,7 @@ void expect_no_wait(const std::string& child, Duration delay, Duration bound) {
     SimulatedSwarm swarm(shape, seed);
     swarm.network().set_delay(delay);
     const std::uint64_t at = messages / 5 + chance.below(messages / 2);
-    if (!run_to_message(swarm, at) || !swarm.kill_child(child)) return;
+    if (!run_to_message(swarm, at) || !disturb(swarm, child)) return;
     const Duration took = time_to_commit(swarm);
     longest = std::max(longest, took);
     EXPECT_LE(milliseconds(took), milliseconds(bound)) << "seed " << seed << ", message " << at;
@@ -52,6 +59,12 @@ TEST(Wait, NobodyWaitsForANewSyncGroup) {
 }
 
 TEST(Wait, NorForANewDataLoader) { expect_no_wait("data_loader", 3ms, 300ms); }
+
+// The supervisor's patience and its next look, then what a new one takes.
+TEST(Wait, ForASilentOneAllWaitUntilItIsReplaced) {
+  for (const char* group : {"sync_group/0", "sync_group/1"}) expect_no_wait(group, 3ms, 1350ms, silence_it);
+  expect_no_wait("data_loader", 3ms, 1500ms, silence_it);
+}
 
 TEST(Wait, OnSlowLinksNobodyWaitsLongerThanForTheLettersThemselves) {
   for (const char* child : {"sync_group/0", "sync_group/1", "data_loader"}) expect_no_wait(child, 60ms, 1500ms);

@@ -11,8 +11,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kIntervalsMax = 100;
-constexpr std::size_t kIntervalsForPhi = 8;             // fewer tell nothing of a rhythm
-constexpr Duration kLookMax = std::chrono::seconds(1);  // between two looks; what is longer was a pause of our own
+constexpr std::size_t kIntervalsForPhi = 8;  // fewer tell nothing of a rhythm
 constexpr int kMissedToSuspect = 3;
 constexpr double kPhiMax = 300;  // beyond it a double has no such small probability
 
@@ -28,40 +27,32 @@ std::string rounded(double value) {
 
 Duration DetectorLimits::dead_floor() const { return std::min(dead_after, std::max(dead_after * 3 / 4, 4 * expected)); }
 
-void FailureDetector::advance(Instant now) {
-  const Duration passed = looked_at_ ? std::max(now - *looked_at_, Duration::zero()) : Duration::zero();
-  const Duration counted = std::min(passed, kLookMax);
-  watched_ += counted;
-  away_ += passed - counted;
-  looked_at_ = looked_at_ ? std::max(*looked_at_, now) : now;
-}
-
 void FailureDetector::watch(ProcessIncarnation process, Instant now) {
-  advance(now);
-  peers_.try_emplace(process).first->second.last_heard = watched_;
+  time_.look(now);
+  peers_.try_emplace(process).first->second.last_heard = time_.watched();
 }
 
 void FailureDetector::heard(ProcessIncarnation process, Instant now) {
-  advance(now);
+  time_.look(now);
   const auto found = peers_.find(process);
   if (found == peers_.end()) return;
   Peer& peer = found->second;
-  peer.intervals.push_back(seconds(watched_ - peer.last_heard));
+  peer.intervals.push_back(seconds(time_.watched() - peer.last_heard));
   if (peer.intervals.size() > kIntervalsMax) peer.intervals.pop_front();
-  peer.last_heard = watched_;
+  peer.last_heard = time_.watched();
   peer.link_lost_at.reset();
 }
 
 void FailureDetector::link_lost(ProcessIncarnation process, const std::string& reason, Instant now) {
-  advance(now);
+  time_.look(now);
   const auto found = peers_.find(process);
   if (found == peers_.end() || found->second.link_lost_at) return;
-  found->second.link_lost_at = watched_;
+  found->second.link_lost_at = time_.watched();
   found->second.link_lost_why = reason;
 }
 
 std::vector<HealthChange> FailureDetector::look(Instant now) {
-  advance(now);
+  time_.look(now);
   std::vector<HealthChange> changes;
   for (auto& [process, peer] : peers_) {
     const Health health = judge(peer);
@@ -84,14 +75,14 @@ FailureDetector::Rhythm FailureDetector::rhythm_of(const Peer& peer) const {
 double FailureDetector::phi_of(const Peer& peer) const {
   if (peer.intervals.size() < kIntervalsForPhi) return 0;
   const Rhythm rhythm = rhythm_of(peer);
-  const double late = (seconds(watched_ - peer.last_heard) - rhythm.mean) / rhythm.deviation;
+  const double late = (seconds(time_.watched() - peer.last_heard) - rhythm.mean) / rhythm.deviation;
   const double still_later = 0.5 * std::erfc(late / std::sqrt(2.0));
   return still_later > 0 ? std::min(-std::log10(still_later), kPhiMax) : kPhiMax;
 }
 
 Health FailureDetector::judge(const Peer& peer) const {
-  const Duration silent = watched_ - peer.last_heard;
-  const bool stays_away = peer.link_lost_at && watched_ - *peer.link_lost_at >= limits_.relink_within;
+  const Duration silent = time_.watched() - peer.last_heard;
+  const bool stays_away = peer.link_lost_at && time_.watched() - *peer.link_lost_at >= limits_.relink_within;
   if (silent >= limits_.dead_after || stays_away) return Health::kDead;
   if (silent >= limits_.dead_floor() && phi_of(peer) >= limits_.phi_dead) return Health::kDead;
   const Duration long_silence = std::max(limits_.dead_after / 2, kMissedToSuspect * limits_.expected);
@@ -104,10 +95,10 @@ std::string FailureDetector::explain(const Peer& peer) const {
   std::ostringstream out;
   if (peer.link_lost_at) {
     out << "its link broke (" << peer.link_lost_why << ") and it was not heard for "
-        << rounded(seconds(watched_ - *peer.link_lost_at)) << " s after it";
+        << rounded(seconds(time_.watched() - *peer.link_lost_at)) << " s after it";
     return std::move(out).str();
   }
-  out << "no heartbeat for " << rounded(seconds(watched_ - peer.last_heard)) << " s";
+  out << "no heartbeat for " << rounded(seconds(time_.watched() - peer.last_heard)) << " s";
   if (peer.intervals.size() < kIntervalsForPhi) return std::move(out).str();
   const Rhythm rhythm = rhythm_of(peer);
   out << "; they came every " << rounded(rhythm.mean) << " s +- " << rounded(rhythm.deviation) << " s (phi "
@@ -117,7 +108,7 @@ std::string FailureDetector::explain(const Peer& peer) const {
 
 Duration FailureDetector::silence(ProcessIncarnation process) const {
   const auto found = peers_.find(process);
-  return found == peers_.end() ? Duration::zero() : watched_ - found->second.last_heard;
+  return found == peers_.end() ? Duration::zero() : time_.watched() - found->second.last_heard;
 }
 
 double FailureDetector::phi(ProcessIncarnation process) const {

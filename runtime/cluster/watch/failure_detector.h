@@ -5,9 +5,8 @@
 // a jittery link is given more time than a steady one. On top of it stand bounds that no statistics moves: nobody is
 // dead before dead_floor(), everybody is after dead_after.
 //
-// Time counts only while we looked: after a pause of our own (stopped, starved, a clock that jumps) nobody is to blame
-// for the silence meanwhile. Slow is not dead: whoever sends heartbeats, however slowly it works, lives. Pure: time
-// comes in, verdicts come out, each with its reason.
+// Time counts only while we looked (watched_time.h). Slow is not dead: whoever sends heartbeats, however slowly it
+// works, lives. Pure: time comes in, verdicts come out, each with its reason.
 #pragma once
 
 #include <deque>
@@ -18,6 +17,7 @@
 
 #include "messages/ids.h"
 #include "runtime/base/clock.h"
+#include "runtime/cluster/watch/watched_time.h"
 
 namespace shoal {
 
@@ -59,7 +59,7 @@ class FailureDetector {
   [[nodiscard]] double phi(ProcessIncarnation process) const;
   [[nodiscard]] Health health(ProcessIncarnation process) const;
   // Of all time up to the last look, what did not count because we were away.
-  [[nodiscard]] Duration away() const { return away_; }
+  [[nodiscard]] Duration away() const { return time_.away(); }
 
  private:
   struct Rhythm {  // of heartbeats, in seconds
@@ -74,7 +74,6 @@ class FailureDetector {
     Health health = Health::kGood;
   };
 
-  void advance(Instant now);
   [[nodiscard]] Rhythm rhythm_of(const Peer& peer) const;
   [[nodiscard]] double phi_of(const Peer& peer) const;
   [[nodiscard]] Health judge(const Peer& peer) const;
@@ -82,9 +81,7 @@ class FailureDetector {
 
   DetectorLimits limits_;
   std::map<ProcessIncarnation, Peer> peers_;
-  std::optional<Instant> looked_at_;
-  Duration watched_{};  // time on our watch
-  Duration away_{};
+  WatchedTime time_{std::chrono::seconds(1)};
 };
 
 }  // namespace shoal

@@ -361,7 +361,8 @@ void SimulatedSwarm::end_process(const std::string& name) {
   for (const auto& actor : process.stages) clockwork_.end_now(actor);
   for (auto actor = process.actors.rbegin(); actor != process.actors.rend(); ++actor) clockwork_.end_now(*actor);
   if (name == kSpawner) {
-    for (const auto& [child, actor] : children_) clockwork_.end_now(actor);
+    for (const auto& [child, actor] : children_) frozen_.push_back(actor);
+    for (const auto& actor : std::exchange(frozen_, {})) clockwork_.end_now(actor);
     children_.clear();
   }
 }
@@ -477,6 +478,15 @@ bool SimulatedSwarm::kill_child(const std::string& actor) {
   const caf::actor victim = found->second;
   children_.erase(found);
   clockwork_.end_now(victim, caf::sec::runtime_error);
+  return true;
+}
+
+bool SimulatedSwarm::freeze_child(const std::string& actor, Duration time) {
+  const auto found = children_.find(actor);
+  if (found == children_.end()) return false;
+  frozen_.push_back(found->second);
+  clockwork_.stop(found->second);
+  agenda_.emplace(clockwork_.now() + time, [this, child = found->second] { clockwork_.resume(child); });
   return true;
 }
 

@@ -111,6 +111,8 @@ class SimulatedSwarm {
   void stall(const std::string& from, const std::string& to, Duration time);
   // Ends one actor of the spawner: "data_loader" or "sync_group/N". False: there is none now.
   bool kill_child(const std::string& actor);
+  // It takes no message for so long; a successor may have its place before that time is over. False: there is none now.
+  bool freeze_child(const std::string& actor, Duration time);
   // Ends one stage actor of a process. False: it has none now.
   bool kill_stage(const std::string& process);
   [[nodiscard]] SimulatedPort port_of(const std::string& process) const { return processes_.at(process).port; }
@@ -155,6 +157,7 @@ class SimulatedSwarm {
   SimulatedPort ports_ = 0;
   std::map<std::string, Process> processes_;
   std::map<std::string, caf::actor> children_;
+  std::vector<caf::actor> frozen_;                          // children, maybe some that others have succeeded
   std::map<std::string, std::shared_ptr<WorkNote>> notes_;  // of each process, on its way to the next life
   int poisonings_ = 0;
   std::vector<Ending> endings_;                           // said by actors during the current message

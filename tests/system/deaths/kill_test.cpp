@@ -47,6 +47,28 @@ TEST_P(Kill, OfAWorkerInMidStepLeavesTheBitsAsTheyAre) {
 INSTANTIATE_TEST_SUITE_P(Nodes, Kill, testing::Values("node1", "node2", "node3", "node4"),
                          [](const auto& tested) { return std::string(tested.param); });
 
+// It would be silent until long after the end of this test.
+TEST(Kill, ASyncGroupAndADataLoaderThatDoNotAnswerAreReplacedAndTheBitsAreAsTheyAre) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "single", run_to_disturb(), {"--single"})), 0);
+  Program& program = scene.start(train(scene, "run", run_to_disturb()));
+  std::size_t steps = kKilledAfter;
+  for (const std::string target : {"sync_group/1", "data_loader"}) {
+    ASSERT_TRUE(scene.wait_for_steps(steps));
+    ASSERT_EQ(scene.run_to_end({"kill", target, "--how", "freeze=600", "--run", scene.run().string()}), 0);
+    steps = scene.records().steps.size() + 10;
+  }
+  ASSERT_TRUE(scene.wait_for_steps(steps)) << "the run was over before the faults";
+  ASSERT_EQ(program.wait(kRunLimit), 0);
+  const auto records = scene.records();
+  EXPECT_EQ(records.weights(), scene.records("single").weights());
+  const auto is_replaced = [](const EventLine& line) {
+    return line.event == "restarted" && line.reason.starts_with("no answer for");
+  };
+  EXPECT_EQ(std::ranges::count_if(records.events, is_replaced), 2);
+  EXPECT_EQ(std::ranges::count(records.events, "process_lost", &EventLine::event), 0);
+}
+
 // The worker comes back when the run ends, or after it: that is no failure of the run.
 TEST(Kill, InTheLastStepsDoesNotChangeTheEnd) {
   ProcessScene scene;
