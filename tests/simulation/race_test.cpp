@@ -1,5 +1,5 @@
-// What comes late must not count: a part of a sum that was given up, an answer after the manifest. Slow ways make both
-// come late; they are two of the planted bugs.
+// What comes late must not count: a part of a sum that was given up, an answer after the manifest, a vote of a stage
+// that has changed since. Slow ways make them come late; they are three of the planted bugs.
 #include <gtest/gtest.h>
 
 #include "runtime/cluster/view.h"
@@ -75,6 +75,27 @@ TEST(LateAnswer, ToADoubledMicrobatchIsInNoSum) {
     const bool is_running = run_to_letter(swarm, watch, "Forward", 1 + chance.below(60));
     slow_ways(swarm, StageId{1}, StageId{0}, 20ms);
     if (is_running) (void)double_a_forward(swarm, chance);
+    swarm.run();
+    EXPECT_EQ(violations_but_for_the_end(swarm), "");
+  });
+}
+
+// A replica ends after its stage has voted, while the other stage still makes its sum: nobody commits with it (P-22).
+TEST(LateEnd, OfAReplicaVoidsTheVoteOfItsStage) {
+  for_each_seed(kSeeds, [](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    const LetterWatch watch;
+    SwarmShape shape = shape_of(2, 2);
+    shape.filter = watch.filter();
+    SimulatedSwarm swarm(shape, seed);
+    const StageId stage{static_cast<std::uint32_t>(chance.below(2))};
+    const StageId slow{1 - stage.value};
+    bool is_running = run_to_letter(swarm, watch, "Prepare", 1 + chance.below(20));
+    slow_ways(swarm, slow, slow, 300ms);
+    is_running = is_running && run_to_letter(swarm, watch, "Reduced", watch.seen("Reduced") + 2);
+    is_running = is_running && run_to_message(swarm, swarm.clockwork().messages() + chance.below(30));
+    const auto members = view_of(swarm).replicas_of(stage);
+    if (is_running && !members.empty()) end_stage_of(swarm, members[chance.below(members.size())].process);
     swarm.run();
     EXPECT_EQ(violations_but_for_the_end(swarm), "");
   });
