@@ -1,9 +1,8 @@
 // bench_recovery [COUNT [PART...]]: what a fault costs a run that goes on. Run it on an idle machine.
 //
 // Runs of 2 stages x 2 replicas in exact mode. Parts (default: all of them):
-//   ends      each end of an actor or a process, one after the other, COUNT times round (default: 10), the next one
-//   when
-//             the run is whole again: so nobody's restarts come so close together that they are delayed
+//   ends      each end of an actor or a process, one after the other, COUNT times round (default: 10), the next
+//             one when the run is whole again: so nobody's restarts come so close together that they are delayed
 //   silences  a worker that freezes, nodes that are cut off (tests/emulator), once each
 //   storm     one stage actor ended 20 times a second for 5 s, restart budgets as they are by default
 //   again     stages and workers that end, COUNT times round, with everything traced: what is computed again

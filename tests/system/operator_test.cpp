@@ -213,6 +213,24 @@ TEST_F(Operator, ADrainedNodeLeavesBetweenTwoSteps) {
   stop_and_expect_equal_bits();
 }
 
+// Its keeper starts the worker again, and that one is told to leave at once.
+TEST_F(Operator, ANodeThatIsKilledWhileItLeavesDoesNotStay) {
+  start();
+  const std::string leaver = node_of("stage/0/1");
+  const auto processes_of_it = [&] { return named_like(scene.processes(), "--name " + leaver + " "); };
+  ASSERT_EQ(kill("stage/0/1", "freeze=5"), 0) << "the step does not end before the kill";
+  ASSERT_EQ(order({"drain", leaver}), 0) << said;
+  EXPECT_THAT(out, HasSubstr(leaver + " leaves after step"));
+  const auto workers = named_like(processes_of_it(), "shoal-worker");
+  ASSERT_EQ(workers.size(), 1U);
+  ASSERT_EQ(::kill(workers[0].pid, SIGKILL), 0);
+  EXPECT_TRUE(wait_until([&] { return processes_of_it().empty(); }, kSoon));
+  const auto are_two_lost = [&] { return count_of(scene.records(), "process_lost", leaver) == 2; };
+  EXPECT_TRUE(wait_until(are_two_lost, kSoon)) << "it was killed, then it left";
+  ASSERT_TRUE(goes_on());
+  stop_and_expect_equal_bits();
+}
+
 TEST_F(Operator, AStormOfSideActorsMovesNoBit) {
   start();
   EXPECT_EQ(order({"chaos", "--every", "0.4", "--for", "8", "--seed", "7", "--kinds", "metrics", "control,tracer",

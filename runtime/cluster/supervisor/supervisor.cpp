@@ -28,6 +28,7 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
       processes_(config_.fingerprints),
       detector_(config_.detector),
       complaints_(config_.complaints),
+      leavers_(config_.restart_window),
       restarts_(std::max(kRestartsMax, config_.restart_budget), config_.restart_window),
       starts_(config_.restart_budget, config_.restart_window, config_.run.value),
       poison_(config_.microbatches) {
@@ -133,7 +134,7 @@ SupervisorEffects SupervisorCore::data_loader_ended(const std::string& reason, I
   announce("restarted", "data_loader", reason);
   if (restarts_.spend(now)) {
     effects_.push_back(StartDataLoader{next_actor()});
-    if (!draining_.empty()) tell_who_is_avoided();
+    if (!leavers_.empty()) tell_who_is_avoided();
   } else {
     escalate("data_loader", reason, now);
   }

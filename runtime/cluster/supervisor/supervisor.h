@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "runtime/cluster/operate/actor_list.h"
+#include "runtime/cluster/operate/leavers.h"
 #include "runtime/cluster/operate/targets.h"
 #include "runtime/cluster/placement.h"
 #include "runtime/cluster/recovery/checkpoint_desk.h"
@@ -207,7 +208,7 @@ class SupervisorCore {
   View view_;
   Branch branch_;
   Phase phase_ = Phase::kGathering;
-  Instant phase_since_{}, step_since_{}, peers_at_{};
+  Instant phase_since_{}, step_since_{}, peers_at_{}, last_commit_at_{}, finished_at_{};
   ProcessDirectory processes_;
   FailureDetector detector_;
   Complaints complaints_;
@@ -226,7 +227,7 @@ class SupervisorCore {
   std::uint64_t votes_refused_ = 0;
   std::map<ProcessIncarnation, std::vector<ActorHealth>> health_;  // as their last heartbeats told
   std::map<std::pair<StageId, ReplicaId>, std::uint32_t> times_added_;
-  std::map<ProcessIncarnation, std::string> draining_;  // and why
+  Leavers leavers_;
   RestartBudget restarts_;
   StartBudget starts_;
   JoinDesk joins_;
@@ -241,7 +242,6 @@ class SupervisorCore {
   CheckpointDesk checkpoints_;
   bool is_last_committed_ = false;  // the commit that a stop or the target made the last one
   bool is_evaluated_ = false;
-  Instant last_commit_at_{}, finished_at_{};
   EndRun end_;
   bool is_ending_again_ = false;  // who has not heard of the end may come back and ask
   SupervisorEffects effects_;

@@ -16,7 +16,7 @@ namespace shoal {
 bool SupervisorCore::is_served_without(StageId stage, ProcessIncarnation process) const {
   const auto& members = view_.replicas_of(stage);
   return std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) {
-    return is_live(member) && member.process != process && !draining_.contains(member.process);
+    return is_live(member) && member.process != process && !leavers_.contains(member.process);
   });
 }
 
@@ -35,13 +35,13 @@ std::vector<StageId> SupervisorCore::stages_of(ProcessIncarnation process) const
 // What becomes of it, for whoever asked.
 std::string SupervisorCore::drain(ProcessIncarnation process, const std::string& reason, Instant now) {
   const std::string name = processes_.name_of(process);
-  if (draining_.contains(process)) return name + " is leaving already";
+  if (leavers_.contains(process)) return name + " is leaving already";
   const auto stages = phase_ == Phase::kTraining ? stages_of(process) : std::vector<StageId>();
   if (stages.empty()) {
     send_away(process, reason, now);
     return name + " served nothing and leaves";
   }
-  draining_[process] = reason;
+  leavers_.add(process, name, reason);
   announce("draining", name, reason);
   tell_who_is_avoided();
   for (const StageId stage : stages) {
@@ -56,7 +56,7 @@ void SupervisorCore::tell_who_is_avoided() {
   AvoidReplicas avoid;
   for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
     for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
-      if (draining_.contains(member.process)) avoid.replicas.push_back(member.incarnation);
+      if (leavers_.contains(member.process)) avoid.replicas.push_back(member.incarnation);
     }
   }
   effects_.push_back(std::move(avoid));
@@ -69,7 +69,8 @@ bool SupervisorCore::must_save_for_a_leaver() const {
     const auto& joiners = joins_.joiners();
     return std::any_of(joiners.begin(), joiners.end(), [&](const auto& joiner) { return joiner.order.stage == stage; });
   };
-  return std::any_of(draining_.begin(), draining_.end(), [&](const auto& leaver) {
+  const auto leavers = leavers_.all();
+  return std::any_of(leavers.begin(), leavers.end(), [&](const auto& leaver) {
     const auto stages = stages_of(leaver.first);
     return std::any_of(stages.begin(), stages.end(),
                        [&](StageId stage) { return !is_served_without(stage, leaver.first) && !is_joined(stage); });
@@ -84,8 +85,7 @@ bool SupervisorCore::is_held_for_a_leaver(Instant now) const {
 
 // After a commit: who is in no plan of the next step holds nothing. One that still saves goes after the next.
 void SupervisorCore::let_leavers_go(Instant now) {
-  const auto leavers = draining_;
-  for (const auto& [process, reason] : leavers) {
+  for (const auto& [process, reason] : leavers_.all()) {
     const auto stages = stages_of(process);
     const auto is_missed = [&, leaver = process](StageId stage) {
       return !is_served_without(stage, leaver) || is_saving(stage, leaver);
@@ -98,9 +98,8 @@ void SupervisorCore::let_leavers_go(Instant now) {
 void SupervisorCore::let_saved_leavers_go(Instant now) {
   if (phase_ != Phase::kTraining || is_last_committed_ || !checkpoints_.has(view_.committed_steps())) return;
   if (!must_save_for_a_leaver()) return;
-  const auto leavers = draining_;
   votes_.clear();  // what is done of the next step goes with them
-  for (const auto& [process, reason] : leavers) send_away(process, reason, now);
+  for (const auto& [process, reason] : leavers_.all()) send_away(process, reason, now);
 }
 
 bool SupervisorCore::is_saving(StageId stage, ProcessIncarnation process) const {
@@ -112,7 +111,7 @@ bool SupervisorCore::is_saving(StageId stage, ProcessIncarnation process) const 
 
 // Its replicas are removed by the loss of their process, like anybody's.
 void SupervisorCore::send_away(ProcessIncarnation process, const std::string& reason, Instant now) {
-  draining_.erase(process);
+  leavers_.gone(process);
   send(to_node_agent(process), EndProcess{reason, 0});
   lose_process(process, "it left: " + reason, now);
 }

@@ -38,7 +38,7 @@ ReplacementQuestion SupervisorCore::who_is_lacking(Instant now) const {
   for (const Joiner& joiner : joins_.joiners()) take(joiner.order.stage, joiner.order.slot, joiner.process);
   for (const ProcessIncarnation process : processes_.alive(ProcessRole::kNode)) {
     const std::string name = processes_.name_of(process);
-    const bool is_free = !busy.contains(process) && !draining_.contains(process) && starts_.may_start(name, now);
+    const bool is_free = !busy.contains(process) && !leavers_.contains(process) && starts_.may_start(name, now);
     if (is_free) question.free.push_back({{process, processes_.find(process)->join.name}, name});
   }
   return question;
@@ -53,7 +53,7 @@ Incarnation SupervisorCore::donor_of(StageId stage) const {
   std::optional<std::pair<std::ptrdiff_t, Incarnation>> best;
   for (const ReplicaMember& member : view_.replicas_of(stage)) {
     if (!is_live(member)) continue;
-    const bool leaves_soon = draining_.contains(member.process) && is_served_without(stage, member.process);
+    const bool leaves_soon = leavers_.contains(member.process) && is_served_without(stage, member.process);
     if (leaves_soon) continue;
     const std::pair candidate(feeds(member), member.incarnation);
     if (!best || candidate < *best) best = candidate;

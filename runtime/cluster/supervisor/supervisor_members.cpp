@@ -60,6 +60,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   if (!admitted.warning.empty()) announce("mixed_kernels", join.name, admitted.warning);
   effects_.push_back(SendJournal{admitted.process, {}});
   send_peers();
+  if (const auto why = leavers_.take_returned(join.name, now)) send_away(admitted.process, *why, now);
   place_if_enough(now);
   return take_effects();
 }
@@ -118,7 +119,7 @@ void SupervisorCore::lose_process(ProcessIncarnation process, const std::string&
   detector_.forget(process);
   complaints_.forget(process);
   health_.erase(process);
-  draining_.erase(process);
+  leavers_.died(process, now);
   if (phase_ >= Phase::kEnding) return;
   announce("process_lost", processes_.name_of(process), reason);
   send_peers();

@@ -54,7 +54,7 @@ std::vector<Incarnation> SupervisorCore::savers() const {
   std::vector<Incarnation> chosen;
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
     const auto& members = view_.replicas_of(StageId{stage});
-    const auto stays = [&](const auto& member) { return is_live(member) && !draining_.contains(member.process); };
+    const auto stays = [&](const auto& member) { return is_live(member) && !leavers_.contains(member.process); };
     auto live = std::find_if(members.begin(), members.end(), stays);
     if (live == members.end()) {
       live = std::find_if(members.begin(), members.end(), [&](const auto& member) { return is_live(member); });

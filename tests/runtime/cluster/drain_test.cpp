@@ -82,6 +82,45 @@ TEST_F(Drain, WhoIsLeavingIsNotAskedAgain) {
   EXPECT_EQ(bench.all<EndProcess>().size(), 1U);
 }
 
+TEST_F(Drain, WhoDiesBeforeItMayLeaveIsToldAgainWhenItsKeeperStartsIt) {
+  const auto join_again = [&](std::uint64_t nonce) {
+    Join join;
+    join.name = "node1";
+    join.nonce = nonce;
+    bench.hear(join);
+    return bench.all<Welcome>().back().process;
+  };
+  (void)order("node1");
+  bench.perform(bench.core.gone(first_of(0).process, "killed", bench.now));
+  EXPECT_TRUE(bench.all<EndProcess>().empty());
+  const ProcessIncarnation second = join_again(71);
+  ASSERT_EQ(bench.all<EndProcess>().size(), 1U);
+  EXPECT_EQ(bench.all<EndProcess>()[0].exit_status, 0U);
+  EXPECT_THAT(bench.all<EndProcess>()[0].reason, HasSubstr("shoal drain"));
+  const ProcessIncarnation third = join_again(72);
+  EXPECT_NE(third, second);
+  EXPECT_EQ(bench.all<EndProcess>().size(), 1U) << "whoever starts it once more wants it back";
+}
+
+TEST(Leavers, RememberWhoDiedForAWhileAndOnlyWhoWasLeaving) {
+  using namespace std::chrono_literals;
+  Leavers leavers(1min);
+  const Instant now = Instant{} + 1h;
+  leavers.add(ProcessIncarnation{1}, "a", "drain");
+  leavers.add(ProcessIncarnation{2}, "b", "drain");
+  leavers.gone(ProcessIncarnation{2});
+  EXPECT_TRUE(leavers.contains(ProcessIncarnation{1}));
+  EXPECT_EQ(leavers.all().size(), 1U);
+  for (const std::uint64_t process : {1, 2, 3}) leavers.died(ProcessIncarnation{process}, now);
+  EXPECT_TRUE(leavers.empty());
+  EXPECT_EQ(leavers.take_returned("b", now), std::nullopt) << "it had left";
+  EXPECT_EQ(leavers.take_returned("a", now + 59s), "drain");
+  EXPECT_EQ(leavers.take_returned("a", now + 59s), std::nullopt) << "once";
+  leavers.add(ProcessIncarnation{4}, "a", "drain");
+  leavers.died(ProcessIncarnation{4}, now);
+  EXPECT_EQ(leavers.take_returned("a", now + 1min), std::nullopt);
+}
+
 TEST_F(Drain, TheLastOfAStageSavesFirstAndTheRunGoesBackToThat) {
   leave_one();
   bench.checkpoint = StartPoint{2, 2, true, "abc"};
