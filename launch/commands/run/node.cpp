@@ -2,40 +2,16 @@
 // What admits them lies in a folder of its own for that time: the token, which no other user may read off a command
 // line, and the certificate it brought, so that a worker comes back after the token has expired. So do traces on their
 // way to the run directory, and the note of what a worker was computing when it crashed.
-#include <cstdlib>
 #include <filesystem>
 
 #include "launch/commands/run/keepers.h"
+#include "launch/commands/run/kept_folder.h"
 #include "launch/keeper.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
 
 namespace shoal {
 namespace {
-
-class KeptFolder {
- public:
-  ~KeptFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  KeptFolder() = default;
-  KeptFolder(const KeptFolder&) = delete;
-  KeptFolder& operator=(const KeptFolder&) = delete;
-
-  // Owner-only. Errors: kIo.
-  [[nodiscard]] Status make() {
-    std::error_code error;
-    std::string pattern = (std::filesystem::temp_directory_path(error) / "shoal-node-XXXXXX").string();
-    if (error || ::mkdtemp(pattern.data()) == nullptr) return fail(Error::kIo, "cannot make a folder " + pattern);
-    path_ = pattern;
-    return Done{};
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // The token by the name of a file: itself if it is one, else one in `folder`.
 Result<std::string> as_file(const std::string& token, const std::string& folder) {
@@ -68,8 +44,12 @@ Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t i
 
 Result<int> run_node(const NodeOptions& given) {
   NodeOptions options = given;
+  std::error_code error;
+  const auto temporary = std::filesystem::temp_directory_path(error);
+  if (error) return fail(Error::kIo, "no folder for temporary files: " + error.message());
+  (void)remove_left_folders(temporary);
   KeptFolder kept;
-  if (auto made = kept.make(); !made) return made.failure();
+  if (auto made = kept.make(temporary); !made) return made.failure();
   if (options.token) {
     const auto file = as_file(*options.token, kept.path());
     if (!file) return file.failure();
