@@ -81,6 +81,7 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<RouterState> sel
       [self](const Detach& detached) { detach(self, detached); },
       [self](const Dialled& dialled) { dial_ended(self, dialled); },
       [self](const Identify& welcomed) { identify(self, welcomed); },
+      [](const Ping&) {},
       [self](const Tick&) { tick(self); },
   };
 }

@@ -17,6 +17,9 @@ using namespace std::chrono_literals;
 
 constexpr auto kTickPeriod = 100ms;
 constexpr auto kProbeTimeout = 3s;
+constexpr Duration kChildPatience = 1s;
+constexpr Duration kDeafAfter = 500ms;  // of the router's silence
+constexpr const char* kRouterName = "router/spawner";
 constexpr std::size_t kEntriesPerLetter = 256;
 constexpr std::uint64_t kEntriesWithDetails = 4;  // the newest travel whole (view.h)
 constexpr std::uint64_t kNumbersReserved = 1024;
@@ -120,8 +123,9 @@ struct Performer {
     return true;
   }
   bool operator()(const EndRun& effect) const {
-    log_info("supervisor", "the run ends with status ", effect.exit_status, ": ", effect.reason);
-    self->state.settings.end_process(effect.exit_status, effect.reason);
+    const char* const what = effect.is_handed_over ? "this process ends with status " : "the run ends with status ";
+    log_info("supervisor", what, effect.exit_status, ": ", effect.reason);
+    self->state.settings.end_process(effect);
     return true;
   }
   bool operator()(const Note& effect) const {
@@ -243,13 +247,34 @@ void replace_silent_children(Self self) {
   }
 }
 
+void ask_router(Self self) {
+  const auto answered = [self] { self->state.mail_watch->answered(kRouterName, now(self)); };
+  self->request(self->state.settings.router, caf::infinite, Ping{}).then(answered, [](const caf::error&) {});
+}
+
+// Whatever is sent to this process is not heard here: so nobody's silence is his own, and there is no child whose
+// letters would arrive.
+[[nodiscard]] bool is_deaf(Self self) {
+  auto& state = self->state;
+  const Duration silence = state.mail_watch->silence_of(kRouterName, now(self));
+  if (silence < kDeafAfter) return false;
+  if (state.mail_watch->take_silent(now(self)).empty()) return true;
+  const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(silence);
+  const std::string why = compose(kRouterName, ": no answer for ", passed.count(), " ms");
+  state.trace.record(TraceKind::kFault, trace_cause(self), 0, why);
+  perform(self, SupervisorEffects{EndRun{1, why + "; this process starts again", true}});
+  return true;
+}
+
 void tick(Self self) {
   self->delayed_send(self, kTickPeriod, Tick{});
   self->state.fault_span = 0;
   self->state.pulse->waiting(self->mailbox().size());
   if (self->state.watch->is_time_to_ask(now(self))) {
+    ask_router(self);
     for (const auto& [address, child] : self->state.children) ask_child(self, address);
   }
+  if (is_deaf(self)) return;
   replace_silent_children(self);
   perform(self, self->state.core->tick(now(self)));
 }
@@ -301,7 +326,9 @@ void adopt(Self self, SupervisorSettings settings) {
   auto& state = self->state;
   state.settings = std::move(settings);
   state.core.emplace(state.settings.core);
-  state.watch.emplace(state.settings.core.detector.dead_after);
+  const Duration dead_after = state.settings.core.detector.dead_after;
+  state.watch.emplace(kChildPatience, dead_after);
+  state.mail_watch.emplace(std::max<Duration>(kChildPatience, dead_after / 3), dead_after);
   state.trace = ActorTrace(state.settings.tracer, "supervisor");
   self->set_exit_handler([self](const caf::exit_msg& exit) { self->quit(exit.reason); });
   self->set_down_handler([self](const caf::down_msg& down) { child_ended(self, down); });
@@ -309,8 +336,10 @@ void adopt(Self self, SupervisorSettings settings) {
   self->send(state.settings.router, Attach{Role::kSupervisor, {}, {}, caf::actor_cast<caf::actor>(self), state.pulse});
   if (const Status read = replay(state); !read) {
     log_error("supervisor", read.failure().message);
-    return state.settings.end_process(exit_code(read.failure().error), read.failure().message);
+    return state.settings.end_process({exit_code(read.failure().error), read.failure().message});
   }
+  state.mail_watch->started(kRouterName, now(self));
+  ask_router(self);
   self->delayed_send(self, kTickPeriod, Tick{});
   perform(self, state.core->begin(now(self)));
 }

@@ -3,7 +3,8 @@
 // Everything is decided in runtime/cluster/supervisor.h. An entry is durable before its consequences are performed
 // (P-2); when the journal refuses one, nothing that follows from it happens and the run halts. Spawned detached,
 // because it waits for the disk. It watches its children and restarts those that end or do not answer; they end with
-// it, however it ends.
+// it, however it ends. Nobody is judged while the process's own router does not answer; if that lasts, the process ends
+// and its keeper starts it again: nothing but the pause is lost, whoever holds the actors' threads.
 #pragma once
 
 #include <functional>
@@ -34,8 +35,8 @@ struct SupervisorSettings {
   std::function<caf::actor()> make_prober = nullptr;
   // Shows a person one sentence, on an actor's thread. None: nobody looks.
   std::function<void(const std::string& text)> tell = nullptr;
-  // The process should end with this status; called once, on an actor's thread.
-  std::function<void(int exit_status, const std::string& reason)> end_process;
+  // The process should end; called on an actor's thread.
+  std::function<void(const EndRun& end)> end_process;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
   std::shared_ptr<ActorBoard> board = nullptr;
 };
@@ -51,7 +52,8 @@ struct SupervisorState {
   std::optional<SupervisorCore> core;
   std::map<caf::actor_addr, SupervisedChild> children;
   std::optional<ChildWatch> watch;
-  std::set<std::string> started;  // children that have been there: one that starts again is a restart
+  std::optional<ChildWatch> mail_watch;  // of the router
+  std::set<std::string> started;         // children that have been there: one that starts again is a restart
   ActorTrace trace;
   std::uint64_t fault_span = 0;  // of the loss whose consequences are being performed; 0: none
   std::shared_ptr<ActorPulse> pulse;

@@ -191,7 +191,10 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
   settings.find_checkpoint = [parts](std::uint64_t not_beyond) { return find_start_point(parts.saved, not_beyond); };
   settings.make_prober = [&process] { return process.system().spawn<caf::detached>(prober); };
   settings.tell = [](const std::string& text) { say(text); };
-  settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
+  settings.end_process = [exit = process.exit()](const EndRun& end) {
+    using Manner = ExitLatch::Manner;  // what is handed over is nobody's to end politely
+    exit->set(end.exit_status, end.reason, end.is_handed_over ? Manner::kAtOnce : Manner::kOrderly);
+  };
   return settings;
 }
 

@@ -27,7 +27,8 @@ inline RouterActor::behavior_type keep_letters(RouterActor::stateful_pointer<Kep
       [](const WireFrame&) {},  [](const Attach&) {},
       [](const Detach&) {},     [](const Dialled&) {},
       [](const Identify&) {},   [](const Tick&) {},
-      [](const LaneLetter&) {}, [](const LaneChange&) {},
+      [](const Ping&) {},       [](const LaneLetter&) {},
+      [](const LaneChange&) {},
   };
 }
 

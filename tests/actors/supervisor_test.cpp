@@ -40,8 +40,10 @@ struct Seen {
   std::shared_ptr<BrittleJournal> journal = std::make_shared<BrittleJournal>();
   std::vector<caf::actor> children;
   std::set<caf::actor_id> frozen;  // children that take no message
+  bool is_router_frozen = false;
   int loaders = 0;
   int exit_status = -1;
+  bool is_handed_over = false;
   bool left_early = false;  // an entry was sent before it was in the journal
 };
 
@@ -61,6 +63,10 @@ RouterActor::behavior_type fake_router(RouterActor::pointer, std::shared_ptr<See
       [](const Detach&) {},
       [](const Dialled&) {},
       [](const Identify&) {},
+      [seen](const Ping&) -> caf::result<void> {
+        if (seen->is_router_frozen) return caf::skip();
+        return caf::unit;
+      },
       [](const Tick&) {},
   };
 }
@@ -89,7 +95,10 @@ class World {
     settings.router = router_;
     settings.start_group = [this](const StartGroup&) { return start_child(); };
     settings.start_data_loader = [this](const StartDataLoader&) { return ++seen->loaders, start_child(); };
-    settings.end_process = [this](int status, const std::string&) { seen->exit_status = status; };
+    settings.end_process = [this](const EndRun& end) {
+      seen->exit_status = end.exit_status;
+      seen->is_handed_over = end.is_handed_over;
+    };
     supervisor_ = system->spawn(supervisor, settings);
     drain();
   }
@@ -239,6 +248,22 @@ TEST(SupervisorActor, ReplacesAChildThatDoesNotAnswerAndNoOther) {
     world.advance(std::chrono::seconds(3));
     EXPECT_EQ(world.seen->children.size(), 3U) << "its end is not another one's";
   }
+}
+
+TEST(SupervisorActor, JudgesNobodyWhileItsRouterIsSilentAndEndsItsProcessIfThatLasts) {
+  World world;
+  world.train();
+  world.advance(std::chrono::seconds(3));
+  const std::size_t told = world.all<RunEvent>().size();
+  world.seen->is_router_frozen = true;
+  world.seen->frozen.insert(world.seen->children[0].id());
+  world.advance(std::chrono::milliseconds(2500));  // of node1 nothing is heard for more than 5 s
+  EXPECT_EQ(world.all<RunEvent>().size(), told);
+  EXPECT_EQ(world.seen->children.size(), 2U);
+  EXPECT_EQ(world.seen->exit_status, -1);
+  world.advance(std::chrono::milliseconds(1500));
+  EXPECT_EQ(world.seen->exit_status, 1);
+  EXPECT_TRUE(world.seen->is_handed_over) << "the nodes keep what they have";
 }
 
 TEST(SupervisorActor, AnswersAnOrderBeforeItIsObeyed) {

@@ -20,7 +20,8 @@ RouterActor::behavior_type fake_router(RouterActor::pointer, std::shared_ptr<Mai
       [](const WireFrame&) {},  [mail](const Attach& attach) { mail->attached.push_back(attach.role); },
       [](const Detach&) {},     [](const Dialled&) {},
       [](const Identify&) {},   [](const Tick&) {},
-      [](const LaneLetter&) {}, [](const LaneChange&) {},
+      [](const Ping&) {},       [](const LaneLetter&) {},
+      [](const LaneChange&) {},
   };
 }
 

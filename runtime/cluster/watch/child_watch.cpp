@@ -34,9 +34,15 @@ bool ChildWatch::is_time_to_ask(Instant now) {
 
 Duration ChildWatch::patience_with(Child& child) const {
   std::erase_if(child.replaced_at, [this](Duration at) { return time_.watched() - at >= kRemembered; });
-  Duration patience = kPatience;
+  Duration patience = patience_;
   for (std::size_t i = 0; i < child.replaced_at.size() && patience < dead_after_; ++i) patience *= 2;
   return child.has_answered ? std::min(patience, dead_after_) : dead_after_;
+}
+
+Duration ChildWatch::silence_of(const std::string& name, Instant now) {
+  time_.look(now);
+  const auto child = children_.find(name);
+  return child != children_.end() && child->second.is_there ? time_.watched() - child->second.heard_at : Duration{};
 }
 
 std::vector<SilentChild> ChildWatch::take_silent(Instant now) {

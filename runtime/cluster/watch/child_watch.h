@@ -1,13 +1,14 @@
-// Which actors of the spawner's process have to be replaced though they have not ended: those that do not answer.
+// Which actors of the spawner's process are given up though they have not ended: those that do not answer.
 //
 // Sync groups and the data loader keep nothing that a successor needs (P-14, P-21), work for microseconds at a time,
 // and all replicas wait for them: one that answers no question for a second costs more than a new one. The silent one
 // does no harm if it lives on: its epochs are lower and its votes void (P-21, P-22). Who has not answered yet since it
 // was started has all of dead_after; patience doubles with every replacement of the last minute, up to dead_after:
-// where all of them are slow, new ones are no faster. Time counts only while the supervisor looked. Pure: time comes
-// in.
+// where all of them are slow, new ones are no faster. The router of the process is watched like them, with more
+// patience: it has no successor, so the process has. Time counts only while the supervisor looked. Pure: time comes in.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <string>
@@ -25,11 +26,12 @@ struct SilentChild {
 
 class ChildWatch {
  public:
-  static constexpr Duration kPatience = std::chrono::seconds(1);
   static constexpr Duration kAskEvery = std::chrono::milliseconds(250);
   static constexpr Duration kRemembered = std::chrono::minutes(1);  // replacements
 
-  explicit ChildWatch(Duration dead_after) : dead_after_(dead_after) {}
+  // patience: with one that was never replaced.
+  ChildWatch(Duration patience, Duration dead_after)
+      : patience_(std::min(patience, dead_after)), dead_after_(dead_after) {}
 
   // A child of this name starts, maybe in the place of one that ended or was silent.
   void started(const std::string& name, Instant now);
@@ -37,6 +39,8 @@ class ChildWatch {
   void answered(const std::string& name, Instant now);
   // Whether it is time to ask all children if they are there. Call it several times per kAskEvery.
   [[nodiscard]] bool is_time_to_ask(Instant now);
+  // Since it started, answered, or was named; zero: it is not there.
+  [[nodiscard]] Duration silence_of(const std::string& name, Instant now);
   // Who has been silent for too long since it started, answered, or was named here.
   [[nodiscard]] std::vector<SilentChild> take_silent(Instant now);
 
@@ -49,7 +53,7 @@ class ChildWatch {
   };
   [[nodiscard]] Duration patience_with(Child& child) const;
 
-  Duration dead_after_;
+  Duration patience_, dead_after_;
   WatchedTime time_{2 * kAskEvery};
   Duration asked_at_ = -kAskEvery;
   std::map<std::string, Child> children_;

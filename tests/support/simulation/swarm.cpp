@@ -269,8 +269,8 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
     children_["data_loader"] = actor;
     return actor;
   };
-  settings.end_process = [record = record_, crash = crash_](int status, const std::string& reason) {
-    if (!record->end && !crash->is_dead) record->end = SwarmEnd{status, reason};
+  settings.end_process = [record = record_, crash = crash_](const EndRun& end) {
+    if (!record->end && !crash->is_dead) record->end = SwarmEnd{end.exit_status, end.reason};
   };
   const auto boss = clockwork_.system().spawn(supervisor, std::move(settings));
   processes_[kSpawner].actors.push_back(caf::actor_cast<caf::actor>(boss));

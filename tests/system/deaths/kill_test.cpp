@@ -69,6 +69,22 @@ TEST(Kill, ASyncGroupAndADataLoaderThatDoNotAnswerAreReplacedAndTheBitsAreAsThey
   EXPECT_EQ(std::ranges::count(records.events, "process_lost", &EventLine::event), 0);
 }
 
+// Its own process is deaf then, and all others are well: it is the one that starts again.
+TEST(Kill, ARouterOfTheSpawnerThatDoesNotAnswerMakesNobodyElseGuilty) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "single", run_to_disturb(), {"--single"})), 0);
+  Program& program = scene.start(train(scene, "run", run_to_disturb()));
+  ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
+  ASSERT_EQ(scene.run_to_end({"kill", "router/spawner", "--how", "freeze=600", "--run", scene.run().string()}), 0);
+  ASSERT_EQ(program.wait(kRunLimit), 0);
+  const auto records = scene.records();
+  EXPECT_EQ(records.weights(), scene.records("single").weights());
+  EXPECT_EQ(std::ranges::count(records.events, "resumed", &EventLine::event), 1);
+  for (const char* event : {"process_lost", "rolled_back"}) {
+    EXPECT_EQ(std::ranges::count(records.events, event, &EventLine::event), 0) << event;
+  }
+}
+
 // The worker comes back when the run ends, or after it: that is no failure of the run.
 TEST(Kill, InTheLastStepsDoesNotChangeTheEnd) {
   ProcessScene scene;

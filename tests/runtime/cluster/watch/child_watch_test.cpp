@@ -11,11 +11,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kLook = 100ms;
+constexpr Duration kPatience = 1s;
 
 // A supervisor that looks every 100 ms at children that answer unless the test says otherwise.
 class Children {
  public:
-  explicit Children(Duration dead_after = 10s) : watch(dead_after) {
+  explicit Children(Duration dead_after = 10s) : watch(kPatience, dead_after) {
     watch.started("group", now);
     watch.started("loader", now);
   }
@@ -55,8 +56,8 @@ TEST(ChildWatch, NamesWhoDoesNotAnswerForASecondAndNobodyElse) {
   EXPECT_TRUE(children.named.empty());
   EXPECT_NEAR(children.asked, 200, 2) << "every 300 ms, by looks of 100";
   const Duration silence = children.time_to_name("group");
-  EXPECT_GE(silence, ChildWatch::kPatience - ChildWatch::kAskEvery - kLook);
-  EXPECT_LE(silence, ChildWatch::kPatience);
+  EXPECT_GE(silence, kPatience - ChildWatch::kAskEvery - kLook);
+  EXPECT_LE(silence, kPatience);
   EXPECT_EQ(children.named, std::vector<std::string>{"group"});
 }
 
@@ -114,6 +115,19 @@ TEST(ChildWatch, DoesNotNameWhoEnded) {
   EXPECT_TRUE(children.named.empty());
   children.watch.answered("a stranger", children.now);
   children.watch.ended("a stranger");
+}
+
+TEST(ChildWatch, SaysHowLongItHasHeardNothing) {
+  Children children;
+  children.pass(1s);
+  EXPECT_LE(children.watch.silence_of("group", children.now), 400ms);
+  children.silent.insert("group");
+  children.pass(600ms);
+  EXPECT_GE(children.watch.silence_of("group", children.now), 600ms);
+  EXPECT_LE(children.watch.silence_of("loader", children.now), 400ms);
+  EXPECT_EQ(children.watch.silence_of("a stranger", children.now), Duration{});
+  children.watch.ended("group");
+  EXPECT_EQ(children.watch.silence_of("group", children.now), Duration{});
 }
 
 TEST(ChildWatch, IsNeverMorePatientThanDeadAfter) {
