@@ -159,6 +159,7 @@ void stage_down(Self self, const caf::down_msg& down) {
   if (found == self->state.stages.end()) return;
   const SpawnStage order = found->second;
   self->state.stages.erase(found);
+  self->state.hangs.forget(order.replica);
   self->send(self->state.settings.router, Detach{Role::kStage, order.stage, order.replica});
   Cause cause = trace_cause(self);
   cause.branch = order.branch;
@@ -172,6 +173,38 @@ void stage_down(Self self, const caf::down_msg& down) {
   }
   to_supervisor(self, std::move(ended));
   if (const auto next = std::exchange(self->state.next_stage, std::nullopt)) start_stage(self, *next);
+}
+
+void ask_stages(Self self) {
+  auto& state = self->state;
+  for (const auto& [address, order] : state.stages) {
+    const auto actor = caf::actor_cast<caf::actor>(address);
+    if (!actor || !state.hangs.asks(order.replica, self->clock().now())) continue;
+    const auto answered = [self, replica = order.replica] { self->state.hangs.answered(replica, self->clock().now()); };
+    self->request(actor, caf::infinite, Ping{}).then(answered, [](const caf::error&) {});  // its end is heard of
+  }
+}
+
+void give_up_a_hang(Self self) {
+  auto& state = self->state;
+  const auto hang = state.hangs.find(std::chrono::milliseconds(state.config.swarm.dead_after_ms), self->clock().now());
+  if (!hang) return;
+  const auto is_it = [&](const auto& entry) { return entry.second.replica == hang->replica; };
+  const auto found = std::find_if(state.stages.begin(), state.stages.end(), is_it);
+  if (found == state.stages.end()) return;
+  const SpawnStage& order = found->second;
+  const std::string reason = compose("it hangs: at one piece of work for ", milliseconds(hang->busy),
+                                     " ms, the longest before took ", milliseconds(hang->longest), " ms");
+  StageEnded ended{order.stage, order.replica, reason, {}};
+  if (const auto work = state.settings.note->take(order.replica)) {
+    ended.computing = ComputedMicrobatch{work->step, work->microbatch};
+  }
+  to_supervisor(self, std::move(ended));
+  state.standing = Standing::kEnding;
+  const std::string name = compose("stage/", order.stage, "/", order.slot);
+  state.trace.record(TraceKind::kFault, trace_cause(self), 0, compose(name, ": ", reason));
+  log_error("node_agent", name, ": ", reason, "; the process ends");
+  state.settings.give_up_process(compose(name, ": ", reason));
 }
 
 // Said again until somebody lets it go: a spawner that was started again has not heard it. Without one to hear it, what
@@ -218,6 +251,8 @@ void tick(Self self) {
   self->delayed_send(self, is_in ? std::chrono::milliseconds(state.config.swarm.heartbeat_ms) : kJoinPeriod, Tick{});
   state.pulse->waiting(self->mailbox().size());
   if (is_in) beat(self);
+  ask_stages(self);
+  if (state.standing != Standing::kEnding) give_up_a_hang(self);
   if (state.leaving_since) press_to_leave(self);
   if (state.standing == Standing::kJoining) ask_to_join(self);
 }

@@ -6,7 +6,8 @@
 // notice the loss of the spawner; the router finds the next one. A process that the spawner no longer knows by its
 // number, or whose run has changed under it, ends with kRejoinStatus and is started again by its keeper. One per
 // process; storage has one too and is never asked for a stage. Of a replica that ended it says what it was computing,
-// and of those that its process's last life left behind at a crash, as soon as it is welcomed.
+// and of those that its process's last life left behind at a crash, as soon as it is welcomed. A replica that hangs
+// cannot be ended, for its thread does not come back: the process is given up.
 #pragma once
 
 #include <functional>
@@ -18,6 +19,7 @@
 #include "messages/actor_types.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/config.h"
+#include "runtime/cluster/watch/hang_watch.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/clock_offset.h"
 #include "runtime/trace/tracer.h"
@@ -33,6 +35,8 @@ struct NodeAgentSettings {
   std::function<StageActor(const SpawnStage&, const Config&, const Welcome&)> start_stage;
   // The process should end with this status; called once, on an actor's thread.
   std::function<void(int exit_status, const std::string& reason)> end_process;
+  // The process ends at once, whatever its actors are at, and its keeper starts it again.
+  std::function<void(const std::string& reason)> give_up_process = [](const std::string&) {};
   std::function<void()> storage_waits = [] {};  // called before, if what this process wrote is still to arrive there
   // The process should fail as an injection says; returns before it does, unless it is the end.
   std::function<void(const Inject&)> fail_process;
@@ -56,6 +60,7 @@ struct NodeAgentState {
   std::uint64_t heartbeats = 0;
   std::uint32_t names_taken = 0;  // refusals in a row
   std::optional<Instant> leaving_since;
+  HangWatch hangs;
   ClockOffsets clock_offsets;  // of the spawner's clock
   ActorTrace trace;
   std::shared_ptr<ActorPulse> pulse;

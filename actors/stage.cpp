@@ -267,6 +267,7 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
       [self](const SaveState& message) { take(self, message); },
       [self](const TransferTimed& message) { self->state.core->transfer_timed(message.milliseconds); },
       [self](const RunNextJob&) { run_next(self); },
+      [](const Ping&) {},
       [self](const Tick&) { tick(self); },
   };
 }

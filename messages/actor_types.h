@@ -20,7 +20,7 @@ namespace shoal {
 // Sent by an actor to itself, every so often. Time is read from self->clock().
 struct Tick {};
 
-// A supervisor to whom it depends on: whoever answers is there.
+// A supervisor, or a node agent, to whom it depends on: whoever answers is there.
 struct Ping {};
 
 // Stage actor to itself: the core has runnable jobs.
@@ -133,7 +133,7 @@ using Hears = caf::typed_actor<caf::reacts_to<Inject>, caf::reacts_to<Messages>.
 using RouterActor = Hears<Letter, WireFrame, LaneLetter, LaneChange, Attach, Detach, Dialled, Identify, Ping, Tick>;
 
 using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalSoFar, JournalEntry,
-                         StateImage, StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob, Tick>;
+                         StateImage, StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob, Ping, Tick>;
 
 using DataLoaderActor = Hears<Backward, Missing, Holders, JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;
 

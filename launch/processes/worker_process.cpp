@@ -131,6 +131,9 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     return actor;
   };
   settings.end_process = [exit = process.exit()](int status, const std::string& reason) { exit->set(status, reason); };
+  settings.give_up_process = [exit = process.exit()](const std::string& reason) {
+    exit->set(1, reason, ExitLatch::Manner::kAtOnce);
+  };
   settings.fail_process = [exit = process.exit(), note = settings.note](const Inject& order) {
     if (order.how != InjectKind::kFreeze) note->close();  // no microbatch is to blame
     fail_process(order, exit);

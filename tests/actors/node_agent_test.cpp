@@ -18,8 +18,17 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kNonce = 77;
 constexpr ProcessIncarnation kNumber{5};
 
-caf::behavior some_stage() {
-  return {[](int) {}};
+using OwedAnswers = std::vector<caf::response_promise>;
+
+// Answers when the test wants it to, by a number.
+caf::behavior some_stage(caf::event_based_actor* self, const std::shared_ptr<OwedAnswers>& owed) {
+  return {[self, owed](const Ping&) {
+            owed->push_back(self->make_response_promise());
+            return owed->back();
+          },
+          [owed](int) {
+            for (auto& answer : std::exchange(*owed, {})) answer.deliver(caf::make_message());
+          }};
 }
 
 class NodeAgentTest : public testing::Test {
@@ -31,10 +40,11 @@ class NodeAgentTest : public testing::Test {
     settings.router = lone_.router();
     settings.start_stage = [this](const SpawnStage& order, const Config&, const Welcome&) {
       started_.push_back(order);
-      stages_.push_back(lone_.spawn([](caf::event_based_actor*, int) { return some_stage(); }, 0));
+      stages_.push_back(lone_.spawn(some_stage, owed_));
       return caf::actor_cast<StageActor>(stages_.back());
     };
     settings.end_process = [this](int status, const std::string&) { ended_ = status; };
+    settings.give_up_process = [this](const std::string& reason) { given_up_ = reason; };
     settings.note = note_;
     agent_ = lone_.spawn(node_agent, settings);
   }
@@ -44,6 +54,7 @@ class NodeAgentTest : public testing::Test {
   void spawn_stage(std::uint64_t replica, std::uint32_t branch = 0) {
     lone_.give(agent_, SpawnStage{StageId{1}, ReplicaId{0}, Incarnation{replica}, Branch{branch}, 4, 4, false, {}});
   }
+  void answer() { lone_.give(stages_.back(), 0); }
   void lose_spawner() { lone_.give(agent_, ProcessLost{kSpawnerProcess, "killed"}); }
   [[nodiscard]] Join last_join() const { return lone_.sent<Join>().back(); }
 
@@ -53,7 +64,9 @@ class NodeAgentTest : public testing::Test {
   NodeAgentActor agent_;
   std::vector<SpawnStage> started_;
   std::vector<caf::actor> stages_;
+  std::shared_ptr<OwedAnswers> owed_ = std::make_shared<OwedAnswers>();
   std::optional<int> ended_;
+  std::string given_up_;
 };
 
 TEST_F(NodeAgentTest, AsksToJoinForEver) {
@@ -79,6 +92,22 @@ TEST_F(NodeAgentTest, ALostSpawnerEndsNoStage) {
   lone_.advance(2s);
   EXPECT_GT(lone_.sent<Heartbeat>().size(), beats);
   EXPECT_FALSE(ended_);
+}
+
+TEST_F(NodeAgentTest, AProcessWithAStageThatHangsIsGivenUp) {
+  welcome(Term{1});
+  spawn_stage(31);
+  for (int piece = 0; piece < 40; ++piece) {
+    lone_.advance(500ms);
+    lone_.advance(60ms);
+    answer();
+  }
+  for (int look = 0; look < 18; ++look) lone_.advance(500ms);
+  EXPECT_EQ(given_up_, "") << "it may be slow";
+  for (int look = 0; look < 6; ++look) lone_.advance(500ms);
+  EXPECT_TRUE(given_up_.starts_with("stage/1/0: it hangs")) << given_up_;
+  ASSERT_EQ(lone_.sent<StageEnded>().size(), 1U);
+  EXPECT_EQ(lone_.sent<StageEnded>()[0].replica, Incarnation{31});
 }
 
 TEST_F(NodeAgentTest, AWelcomeOfAnOlderTermIsNotBelieved) {

@@ -85,6 +85,23 @@ TEST(Kill, ARouterOfTheSpawnerThatDoesNotAnswerMakesNobodyElseGuilty) {
   }
 }
 
+// As if a kernel never came back: the others have long finished the step.
+TEST(Kill, AStageThatHangsIsFoundByHowLongItWorkedBefore) {
+  const SmallRun run{2, 2, 4 * kSteps, {"sync.reduction=exact", "swarm.dead_after_ms=3000", "swarm.heartbeat_ms=100"}};
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "single", run, {"--single"})), 0);
+  Program& program = scene.start(train(scene, "run", run));
+  ASSERT_TRUE(scene.wait_for_steps(2 * kSteps));
+  ASSERT_EQ(scene.run_to_end({"kill", "stage/0/0", "--how", "freeze=600", "--run", scene.run().string()}), 0);
+  ASSERT_EQ(program.wait(kRunLimit), 0);
+  const auto records = scene.records();
+  EXPECT_EQ(records.weights(), scene.records("single").weights());
+  const auto is_found = [](const EventLine& line) {
+    return line.event == "stage_ended" && line.reason.find("it hangs") != std::string::npos;
+  };
+  EXPECT_EQ(std::ranges::count_if(records.events, is_found), 1);
+}
+
 // The worker comes back when the run ends, or after it: that is no failure of the run.
 TEST(Kill, InTheLastStepsDoesNotChangeTheEnd) {
   ProcessScene scene;
