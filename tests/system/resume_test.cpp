@@ -51,6 +51,7 @@ void expect_equal_bits_after(const std::vector<std::string>& words) {
   expect_twenty_steps(scene.records());
   expect_resumed_after(scene.records(), "10");
   EXPECT_EQ(scene.records().weights(), whole);
+  EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
 }
 
 TEST(Resume, GoesOnWithTheSameBits) { expect_equal_bits_after({}); }

@@ -1,8 +1,7 @@
 // S-3: what replicas held after each commit, what they loaded, and the sums that were committed.
 #include <map>
-#include <optional>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "runtime/base/compose.h"
 #include "runtime/trace/report/trace_check.h"
@@ -16,8 +15,15 @@ struct Reported {
   std::string who;
 };
 
-// Steps applied, of a stage, on a branch.
-using State = std::tuple<Branch, std::uint64_t, StageId>;
+// A stage of a model that is cut into so many: other cuts have other tensors in it.
+struct Part {
+  std::size_t stage_count = 0;
+  StageId stage;
+  friend auto operator<=>(const Part&, const Part&) = default;
+};
+
+// Steps applied, on a branch.
+using Point = std::pair<Branch, std::uint64_t>;
 
 class Digests {
  public:
@@ -26,7 +32,6 @@ class Digests {
     for (const TracedEntry* commit : journal.commits()) {
       for (const auto& [stage, part] : commit->stages) {
         sums_[{stage, part.epoch}] = {part.digest, compose("the commit of step ", commit->step)};
-        stage_counts_[commit->branch] = commit->stages.size();
       }
     }
   }
@@ -35,22 +40,34 @@ class Digests {
     const TraceEvent& event = traced.event;
     const StageId stage{event.cause.hop};
     if (event.detail_text() == "state") {
-      compare({event.cause.branch, event.cause.step.value + 1, stage}, traced);
+      compare({event.cause.branch, event.cause.step.value + 1}, traced);
     } else if (event.detail_text() == "loaded") {
-      compare({event.cause.branch, event.cause.step.value, stage}, traced);
+      compare({event.cause.branch, event.cause.step.value}, traced);
     } else if (event.detail_text() == "sum") {
       const auto sum = sums_.find({stage, Epoch{Incarnation{event.subject}, event.cause.attempt}});
       if (sum != sums_.end()) judge(sum->second, traced, compose("the sum of epoch ", sum->first.second));
     }
   }
 
+  void note_what_is_missing() {
+    if (never_added_.empty()) return;
+    report_.notes.push_back(compose("no journal entry adds ", never_added_.size(),
+                                    " replicas that reported what they hold: it was not compared"));
+  }
+
  private:
-  void compare(const State& state, const TracedEvent& traced) {
-    const auto [known, is_first] = states_.try_emplace(state);
-    const auto& [branch, applied, stage] = state;
+  void compare(const Point& point, const TracedEvent& traced) {
+    const auto stage_count = journal_.stage_count_of(traced.event.incarnation);
+    if (!stage_count) {
+      never_added_.insert(traced.event.incarnation);
+      return;
+    }
+    const Part part{*stage_count, StageId{traced.event.cause.hop}};
+    const auto [known, is_first] = states_[point].try_emplace(part);
+    const auto& [branch, applied] = point;
     if (is_first) {
       known->second = {traced.event.bytes, name(traced)};
-      const Reported* before = on_older_branch(branch, applied, stage);
+      const Reported* before = on_older_branch(point, part);
       if (before == nullptr) return;
       return judge(*before, traced,
                    compose("the state after ", applied, " steps, which branch ", branch, " begins with"));
@@ -59,16 +76,13 @@ class Digests {
   }
 
   // A branch goes on from a state of the newest branch before it that had come so far.
-  [[nodiscard]] const Reported* on_older_branch(Branch branch, std::uint64_t applied, StageId stage) const {
-    while (branch.value > 0) {
-      --branch.value;
-      const auto found = states_.find({branch, applied, stage});
+  [[nodiscard]] const Reported* on_older_branch(Point point, const Part& part) const {
+    while (point.first.value > 0) {
+      --point.first.value;
+      const auto found = states_.find(point);
       if (found == states_.end()) continue;
-      const auto counts = [this](Branch of) {
-        const auto known = stage_counts_.find(of);
-        return known == stage_counts_.end() ? 0 : known->second;
-      };
-      return counts(branch) == counts(Branch{branch.value + 1}) ? &found->second : nullptr;
+      const auto known = found->second.find(part);
+      return known == found->second.end() ? nullptr : &known->second;
     }
     return nullptr;
   }
@@ -88,9 +102,9 @@ class Digests {
   const RunTrace& trace_;
   const TracedJournal& journal_;
   CheckReport& report_;
-  std::map<State, Reported> states_;
+  std::map<Point, std::map<Part, Reported>> states_;
   std::map<std::pair<StageId, Epoch>, Reported> sums_;
-  std::map<Branch, std::size_t> stage_counts_;
+  std::set<Incarnation> never_added_;
 };
 
 }  // namespace
@@ -100,6 +114,7 @@ void check_digests(const RunTrace& trace, const TracedJournal& journal, CheckRep
   for (const TracedEvent& traced : trace.events) {
     if (traced.event.kind == TraceKind::kDigest) digests.take(traced);
   }
+  digests.note_what_is_missing();
 }
 
 }  // namespace shoal

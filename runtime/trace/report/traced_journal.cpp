@@ -2,6 +2,7 @@
 #include "runtime/trace/report/traced_journal.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -79,6 +80,7 @@ TracedJournal::TracedJournal(const RunTrace& trace) {
     if (is_entry(trace.events[i].event)) take(trace, i);
   }
   for (const TracedEvent& event : trace.events) take_part(event);
+  count_stages();
 }
 
 // The first record that the spawner made counts, else the first of all.
@@ -116,6 +118,25 @@ void TracedJournal::take_part(const TracedEvent& traced) {
   share->listed_count += event.bytes;
 }
 
+// A cut lasts as long as there are members: a start with another one removes all that there were before it adds any.
+// Behind a gap, who is there is not known: the next that is added counts as the first.
+void TracedJournal::count_stages() {
+  std::set<std::uint64_t> members;
+  JournalPosition before;
+  for (const auto& [position, entry] : entries_) {
+    if (position.value != before.value + 1) members.clear();
+    before = position;
+    const bool names_stage = entry.kind == EntryKind::kAdd || entry.kind == EntryKind::kAppoint;
+    if (entry.kind == EntryKind::kRemove) members.erase(entry.subject);
+    if (entry.kind == EntryKind::kAdd && members.empty()) stage_counts_[position] = 0;
+    if (entry.kind == EntryKind::kAdd) members.insert(entry.subject);
+    if (members.empty()) continue;
+    const std::size_t named = names_stage ? std::size_t{entry.stage.value} + 1 : entry.stages.size();
+    std::size_t& count = stage_counts_.rbegin()->second;
+    count = std::max(count, named);
+  }
+}
+
 std::vector<const TracedEntry*> TracedJournal::commits() const {
   std::vector<const TracedEntry*> found;
   for (const auto& [position, entry] : entries_) {
@@ -135,6 +156,14 @@ const TracedEntry* TracedJournal::commit_of(StepId step) const {
 const TracedEntry* TracedJournal::added(Incarnation replica) const {
   const auto found = added_.find(replica);
   return found == added_.end() ? nullptr : &entries_.at(found->second);
+}
+
+std::optional<std::size_t> TracedJournal::stage_count_of(Incarnation replica) const {
+  const auto found = added_.find(replica);
+  if (found == added_.end()) return std::nullopt;
+  const auto next = stage_counts_.upper_bound(found->second);
+  if (next == stage_counts_.begin()) return std::nullopt;
+  return std::prev(next)->second;
 }
 
 std::string TracedJournal::name_of(Incarnation replica) const {

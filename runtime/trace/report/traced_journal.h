@@ -76,13 +76,18 @@ class TracedJournal {
   [[nodiscard]] const TracedEntry* added(Incarnation replica) const;
   // "stage/1/0 (replica 12)"; "replica 12" where it was never added.
   [[nodiscard]] std::string name_of(Incarnation replica) const;
+  // How many stages the model was cut into among the members that the replica joined; nothing where it was never added.
+  // A stage is the same part of the model only in cuts of the same count.
+  [[nodiscard]] std::optional<std::size_t> stage_count_of(Incarnation replica) const;
 
  private:
   void take(const RunTrace& trace, std::size_t index);
   void take_part(const TracedEvent& event);
+  void count_stages();
 
   std::map<JournalPosition, TracedEntry> entries_;
   std::map<Incarnation, JournalPosition> added_;
+  std::map<JournalPosition, std::size_t> stage_counts_;  // from a position on, where the first of new members is added
 };
 
 // The entry that one kView or kCommit event records, without its parts.

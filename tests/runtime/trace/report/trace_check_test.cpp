@@ -7,6 +7,7 @@
 #include <iostream>
 #include <random>
 
+#include "runtime/base/compose.h"
 #include "tests/runtime/trace/report/trace_bench.h"
 
 namespace shoal {
@@ -172,6 +173,86 @@ TEST(TraceCheck, FindsReplicasThatDiffer) {
   EXPECT_THAT(check(bench).violations,
               ElementsAre(AllOf(Field(&Violation::rule, Rule::kEqualDigests),
                                 Field(&Violation::text, HasSubstr("stage 0, the state after 2 steps of branch 0")))));
+}
+
+constexpr std::uint64_t kFirstAfter = 31;
+
+// The next term's spawner removes every member and starts two replicas of each of `stages` stages, after 3 steps. They
+// load what two stages ended with, or what one stage of the whole model holds.
+void go_on_with(TraceBench& bench, std::uint32_t stages) {
+  TraceEvent entry;
+  entry.kind = TraceKind::kView;
+  entry.cause.term = Term{2};
+  entry.set_detail("RemoveReplica");
+  for (std::uint64_t old = 0; old < 4; ++old) {
+    entry.cause.hop = static_cast<std::uint32_t>(old / 2);
+    entry.subject = kFirstReplica + old;
+    bench.append(entry, bench.now_ns());
+  }
+  entry.cause.step = StepId{3};
+  entry.set_detail("AddReplica");
+  for (std::uint32_t index = 0; index < 2 * stages; ++index) {
+    entry.cause.hop = index / 2;
+    entry.cause.attempt = index % 2;
+    entry.subject = kFirstAfter + index;
+    entry.bytes = index + 1;
+    const std::string node = compose("node", index + 1);
+    TraceEvent loaded = entry;
+    loaded.kind = TraceKind::kDigest;
+    loaded.set_detail("loaded");
+    loaded.time_ns = bench.now_ns();
+    loaded.actor = bench.name_of(node, compose("stage/", index / 2, "/", index % 2));
+    loaded.incarnation = Incarnation{kFirstAfter + index};
+    loaded.bytes = stages == 2 ? 7020 + index / 2 : 555;
+    bench.add(node, loaded);
+    bench.append(entry, bench.now_ns());
+  }
+}
+
+TraceEvent& loaded_by(TraceBench& bench, std::uint64_t replica) {
+  const std::string node = compose("node", replica - kFirstAfter + 1);
+  return bench.event(node, [replica](const TraceEvent& event) {
+    return event.kind == TraceKind::kDigest && event.incarnation.value == replica;
+  });
+}
+
+TEST(TraceCheck, AStageOfAnotherCutHoldsSomethingElse) {
+  TraceBench bench;
+  const auto before = check(bench).counts.digests_compared;
+  go_on_with(bench, 1);
+  const CheckReport report = check(bench);
+  EXPECT_TRUE(report.is_good()) << all_of(report);
+  EXPECT_EQ(report.counts.digests_compared, before + 1) << "the two new ones with each other";
+}
+
+TEST(TraceCheck, FindsReplicasThatDifferAfterACutHasChanged) {
+  TraceBench bench;
+  go_on_with(bench, 1);
+  loaded_by(bench, kFirstAfter + 1).bytes ^= 1U;
+  EXPECT_THAT(check(bench).violations,
+              ElementsAre(AllOf(Field(&Violation::rule, Rule::kEqualDigests),
+                                Field(&Violation::text, AllOf(HasSubstr("the state after 3 steps of branch 0"),
+                                                              HasSubstr("(replica 31)"), HasSubstr("(replica 32)"))))));
+}
+
+TEST(TraceCheck, ComparesReplicasOfOneCutAcrossTerms) {
+  TraceBench bench;
+  go_on_with(bench, 2);
+  EXPECT_TRUE(check(bench).is_good()) << all_of(check(bench));
+  loaded_by(bench, kFirstAfter + 3).bytes ^= 1U;
+  EXPECT_THAT(check(bench).violations,
+              ElementsAre(AllOf(Field(&Violation::rule, Rule::kEqualDigests),
+                                Field(&Violation::text, AllOf(HasSubstr("stage 1, the state after 3 steps"),
+                                                              HasSubstr("(replica 13)"), HasSubstr("(replica 34)"))))));
+}
+
+TEST(TraceCheck, SaysWhoseDigestsItCouldNotCompare) {
+  TraceBench bench;
+  go_on_with(bench, 1);
+  loaded_by(bench, kFirstAfter + 1).incarnation = Incarnation{99};
+  const CheckReport report = check(bench);
+  EXPECT_TRUE(report.is_good()) << all_of(report);
+  EXPECT_THAT(report.notes, ElementsAre(HasSubstr("no journal entry adds 1 replicas")));
 }
 
 TEST(TraceCheck, FindsASumThatIsNotTheCommittedOne) {
