@@ -180,16 +180,19 @@ std::string steps_text(const std::vector<StepTimes>& steps) {
                                 " committed steps; groups that reduce beside the pipeline cost it nothing)\n");
 }
 
+// Links that come up befall nobody.
+bool is_told(const TraceEvent& event) {
+  if (event.kind == TraceKind::kLink) return event.detail_text() != "up" && event.detail_text() != "lane up";
+  return event.kind == TraceKind::kFault || event.kind == TraceKind::kRestart || event.kind == TraceKind::kRollBack;
+}
+
 std::string happenings_text(const RunTrace& trace) {
   std::map<std::string, std::uint64_t> counts;
   std::vector<std::string> lines;
   for (const TracedEvent& traced : trace.events) {
     const TraceEvent& event = traced.event;
-    const bool is_lost = event.kind == TraceKind::kLink && event.detail_text() != "up";
-    const bool is_told = event.kind == TraceKind::kFault || event.kind == TraceKind::kRestart ||
-                         event.kind == TraceKind::kRollBack || is_lost;
-    if (is_told || event.kind == TraceKind::kDrop) ++counts[std::string(text_of(event.kind))];
-    if (!is_told) continue;
+    if (is_told(event) || event.kind == TraceKind::kDrop) ++counts[std::string(text_of(event.kind))];
+    if (!is_told(event)) continue;
     lines.push_back(compose("  ", seconds_text(traced.time_ns), "  ", trace.life_of(traced).name, ", ",
                             trace.actor_of(traced), ": ", text_of(event.kind), ", ", event.detail_text(), "\n"));
   }

@@ -21,6 +21,7 @@ namespace shoal {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 TraceLife life_of(const std::string& name, std::uint64_t machine, std::int64_t steady_ns, std::int64_t wall_ns) {
   TraceLife life;
@@ -190,6 +191,28 @@ TEST(Summary, CountsWorkLettersAndParts) {
                                  "the spawner's", "in order", "share of its time"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
+}
+
+void happens(TraceBench& bench, TraceKind kind, const std::string& detail, Branch branch = {}) {
+  TraceEvent event;
+  event.kind = kind;
+  event.actor = bench.name_of("spawner", "supervisor");
+  event.cause.branch = branch;
+  event.time_ns = bench.now_ns();
+  event.set_detail(detail);
+  bench.add("spawner", event);
+}
+
+TEST(Summary, DoesNotLoseWhatMattersAmongLinksThatComeUp) {
+  TraceBench bench;
+  for (int i = 0; i < 50; ++i) happens(bench, TraceKind::kLink, i % 2 == 0 ? "up" : "lane up");
+  happens(bench, TraceKind::kLink, "lost: it was closed");
+  happens(bench, TraceKind::kFault, "process_lost node2");
+  const std::string text = summary_text(bench.trace());
+  EXPECT_THAT(text, HasSubstr("  fault 1, link 1\n"));
+  EXPECT_THAT(text, HasSubstr("link, lost: it was closed\n"));
+  EXPECT_THAT(text, HasSubstr("fault, process_lost node2\n"));
+  EXPECT_THAT(text, Not(HasSubstr("lane up")));
 }
 
 // Whatever is missing, nothing crashes and nothing loops.
