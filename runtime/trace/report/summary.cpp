@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iomanip>
 #include <map>
+#include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -186,15 +187,20 @@ bool is_told(const TraceEvent& event) {
   return event.kind == TraceKind::kFault || event.kind == TraceKind::kRestart || event.kind == TraceKind::kRollBack;
 }
 
+// A run leaves a branch once. A spawner that is killed before the new one has members says so, and so does the next.
 std::string happenings_text(const RunTrace& trace) {
   std::map<std::string, std::uint64_t> counts;
   std::vector<std::string> lines;
+  std::set<Branch> left;
   for (const TracedEvent& traced : trace.events) {
     const TraceEvent& event = traced.event;
-    if (is_told(event) || event.kind == TraceKind::kDrop) ++counts[std::string(text_of(event.kind))];
+    const bool is_again = event.kind == TraceKind::kRollBack && !left.insert(event.cause.branch).second;
+    const bool is_counted = (is_told(event) && !is_again) || event.kind == TraceKind::kDrop;
+    if (is_counted) ++counts[std::string(text_of(event.kind))];
     if (!is_told(event)) continue;
     lines.push_back(compose("  ", seconds_text(traced.time_ns), "  ", trace.life_of(traced).name, ", ",
-                            trace.actor_of(traced), ": ", text_of(event.kind), ", ", event.detail_text(), "\n"));
+                            trace.actor_of(traced), ": ", text_of(event.kind), ", ", event.detail_text(),
+                            is_again ? ", begun again" : "", "\n"));
   }
   std::string text;
   for (const auto& [word, count] : counts) text += compose(text.empty() ? "  " : ", ", word, " ", count);

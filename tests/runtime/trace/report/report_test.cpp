@@ -203,6 +203,17 @@ void happens(TraceBench& bench, TraceKind kind, const std::string& detail, Branc
   bench.add("spawner", event);
 }
 
+// A spawner that is killed while the run goes back to a checkpoint leaves it to the next one.
+TEST(Summary, CountsARollBackThatWasBegunTwiceOnce) {
+  TraceBench bench;
+  for (const std::uint32_t branch : {0U, 0U, 1U}) {
+    happens(bench, TraceKind::kRollBack, "rolled_back run", Branch{branch});
+  }
+  const std::string text = summary_text(bench.trace());
+  EXPECT_THAT(text, HasSubstr("  roll-back 2\n"));
+  EXPECT_THAT(text, HasSubstr("roll-back, rolled_back run, begun again\n"));
+}
+
 TEST(Summary, DoesNotLoseWhatMattersAmongLinksThatComeUp) {
   TraceBench bench;
   for (int i = 0; i < 50; ++i) happens(bench, TraceKind::kLink, i % 2 == 0 ? "up" : "lane up");
