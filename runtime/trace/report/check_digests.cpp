@@ -34,6 +34,9 @@ class Digests {
         sums_[{stage, part.epoch}] = {part.digest, compose("the commit of step ", commit->step)};
       }
     }
+    for (const auto& [position, entry] : journal.entries()) {
+      if (entry.kind == EntryKind::kAdd) begins_.try_emplace(entry.branch, entry.step.value);
+    }
   }
 
   void take(const TracedEvent& traced) {
@@ -75,8 +78,11 @@ class Digests {
     judge(known->second, traced, compose("the state after ", applied, " steps of branch ", branch));
   }
 
-  // A branch goes on from a state of the newest branch before it that had come so far.
+  // A branch goes on from a state of the newest branch before it that had come so far. What it makes of the steps that
+  // follow may be something else.
   [[nodiscard]] const Reported* on_older_branch(Point point, const Part& part) const {
+    const auto begin = begins_.find(point.first);
+    if (begin == begins_.end() || begin->second != point.second) return nullptr;
     while (point.first.value > 0) {
       --point.first.value;
       const auto found = states_.find(point);
@@ -104,6 +110,7 @@ class Digests {
   CheckReport& report_;
   std::map<Point, std::map<Part, Reported>> states_;
   std::map<std::pair<StageId, Epoch>, Reported> sums_;
+  std::map<Branch, std::uint64_t> begins_;  // with so many steps applied
   std::set<Incarnation> never_added_;
 };
 

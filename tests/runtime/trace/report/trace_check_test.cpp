@@ -177,10 +177,17 @@ TEST(TraceCheck, FindsReplicasThatDiffer) {
 
 constexpr std::uint64_t kFirstAfter = 31;
 
-// The next term's spawner removes every member and starts two replicas of each of `stages` stages, after 3 steps. They
-// load what two stages ended with, or what one stage of the whole model holds.
-void go_on_with(TraceBench& bench, std::uint32_t stages) {
+struct Restart {
+  std::uint32_t stages = 2;
+  std::uint64_t steps = 3;
+  Branch branch{};
+};
+
+// The next term's spawner removes every member and starts two replicas of each stage, after so many steps. They load
+// what two stages held then, or what one stage of the whole model holds.
+void go_on_with(TraceBench& bench, const Restart& restart) {
   TraceEvent entry;
+  entry.cause.branch = restart.branch;
   entry.kind = TraceKind::kView;
   entry.cause.term = Term{2};
   entry.set_detail("RemoveReplica");
@@ -189,9 +196,9 @@ void go_on_with(TraceBench& bench, std::uint32_t stages) {
     entry.subject = kFirstReplica + old;
     bench.append(entry, bench.now_ns());
   }
-  entry.cause.step = StepId{3};
+  entry.cause.step = StepId{restart.steps};
   entry.set_detail("AddReplica");
-  for (std::uint32_t index = 0; index < 2 * stages; ++index) {
+  for (std::uint32_t index = 0; index < 2 * restart.stages; ++index) {
     entry.cause.hop = index / 2;
     entry.cause.attempt = index % 2;
     entry.subject = kFirstAfter + index;
@@ -203,7 +210,7 @@ void go_on_with(TraceBench& bench, std::uint32_t stages) {
     loaded.time_ns = bench.now_ns();
     loaded.actor = bench.name_of(node, compose("stage/", index / 2, "/", index % 2));
     loaded.incarnation = Incarnation{kFirstAfter + index};
-    loaded.bytes = stages == 2 ? 7020 + index / 2 : 555;
+    loaded.bytes = restart.stages == 2 ? 6990 + 10 * restart.steps + index / 2 : 555;
     bench.add(node, loaded);
     bench.append(entry, bench.now_ns());
   }
@@ -219,7 +226,7 @@ TraceEvent& loaded_by(TraceBench& bench, std::uint64_t replica) {
 TEST(TraceCheck, AStageOfAnotherCutHoldsSomethingElse) {
   TraceBench bench;
   const auto before = check(bench).counts.digests_compared;
-  go_on_with(bench, 1);
+  go_on_with(bench, {.stages = 1});
   const CheckReport report = check(bench);
   EXPECT_TRUE(report.is_good()) << all_of(report);
   EXPECT_EQ(report.counts.digests_compared, before + 1) << "the two new ones with each other";
@@ -227,7 +234,7 @@ TEST(TraceCheck, AStageOfAnotherCutHoldsSomethingElse) {
 
 TEST(TraceCheck, FindsReplicasThatDifferAfterACutHasChanged) {
   TraceBench bench;
-  go_on_with(bench, 1);
+  go_on_with(bench, {.stages = 1});
   loaded_by(bench, kFirstAfter + 1).bytes ^= 1U;
   EXPECT_THAT(check(bench).violations,
               ElementsAre(AllOf(Field(&Violation::rule, Rule::kEqualDigests),
@@ -237,7 +244,7 @@ TEST(TraceCheck, FindsReplicasThatDifferAfterACutHasChanged) {
 
 TEST(TraceCheck, ComparesReplicasOfOneCutAcrossTerms) {
   TraceBench bench;
-  go_on_with(bench, 2);
+  go_on_with(bench, {});
   EXPECT_TRUE(check(bench).is_good()) << all_of(check(bench));
   loaded_by(bench, kFirstAfter + 3).bytes ^= 1U;
   EXPECT_THAT(check(bench).violations,
@@ -246,9 +253,37 @@ TEST(TraceCheck, ComparesReplicasOfOneCutAcrossTerms) {
                                                               HasSubstr("(replica 13)"), HasSubstr("(replica 34)"))))));
 }
 
+TEST(TraceCheck, FindsABranchThatBeginsWithAnotherState) {
+  TraceBench bench;
+  go_on_with(bench, {.steps = 2, .branch = Branch{1}});
+  EXPECT_TRUE(check(bench).is_good()) << all_of(check(bench));
+  loaded_by(bench, kFirstAfter).bytes ^= 1U;
+  loaded_by(bench, kFirstAfter + 1).bytes ^= 1U;
+  EXPECT_THAT(check(bench).violations,
+              ElementsAre(AllOf(Field(&Violation::rule, Rule::kEqualDigests),
+                                Field(&Violation::text, HasSubstr("after 2 steps, which branch 1 begins with")))));
+}
+
+// Other sums in another order, a microbatch left out: what the branch before it came to is history.
+TEST(TraceCheck, ABranchNeedNotRepeatTheStepsOfTheOneBeforeIt) {
+  TraceBench bench;
+  go_on_with(bench, {.steps = 2, .branch = Branch{1}});
+  for (std::uint64_t replica = kFirstAfter; replica < kFirstAfter + 2; ++replica) {
+    TraceEvent state = loaded_by(bench, replica);
+    state.set_detail("state");
+    state.bytes = 4321;
+    bench.add(compose("node", replica - kFirstAfter + 1), state);
+  }
+  EXPECT_TRUE(check(bench).is_good()) << all_of(check(bench));
+  bench.life("node2").events.back().bytes = 4322;
+  EXPECT_THAT(check(bench).violations,
+              ElementsAre(AllOf(Field(&Violation::rule, Rule::kEqualDigests),
+                                Field(&Violation::text, HasSubstr("the state after 3 steps of branch 1")))));
+}
+
 TEST(TraceCheck, SaysWhoseDigestsItCouldNotCompare) {
   TraceBench bench;
-  go_on_with(bench, 1);
+  go_on_with(bench, {.stages = 1});
   loaded_by(bench, kFirstAfter + 1).incarnation = Incarnation{99};
   const CheckReport report = check(bench);
   EXPECT_TRUE(report.is_good()) << all_of(report);
