@@ -48,6 +48,7 @@ struct Commit {
   skipMicrobatch @11 :UInt32;
   checkpointBy @12 :List(UInt64);
   isLast @13 :Bool;
+  stepMs @14 :Float64;
 }
 
 struct FinishRun { reason @0 :Text; }

@@ -3,6 +3,8 @@
 // A stored entry must stay readable by later versions: fields are only ever added.
 #pragma once
 
+#include <cmath>
+
 #include "messages/fields/step.h"
 #include "messages/journal.capnp.h"
 
@@ -54,6 +56,10 @@ SHOAL_FIELDS(Commit) {
   }
   SCALARS(checkpoint_by, CheckpointBy);
   FIELD(is_last, IsLast);
+  FIELD(step_ms, StepMs);
+  if constexpr (!Io::kWrites) {
+    if (!std::isfinite(m.step_ms) || m.step_ms < 0) throw Malformed{"a step's time that is no time"};
+  }
 }
 
 SHOAL_FIELDS(FinishRun) { FIELD(reason, Reason); }

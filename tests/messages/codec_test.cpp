@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <set>
 
 #include "tests/messages/samples.h"
@@ -91,6 +92,19 @@ TEST(Codec, RefusesShapesThatOverflowOrAreNegative) {
 TEST(Codec, RefusesEnumerationsOutOfRange) {
   const auto encoded = encode(addressed(Refusal{{}, {}, Purpose::kTrain, static_cast<RefusalReason>(200)}));
   EXPECT_THAT(decode(encoded.bytes, {}).malformed, testing::HasSubstr("enumeration"));
+}
+
+TEST(Codec, RefusesAStepThatTookNoTimeThatCanBe) {
+  const auto decoded = [](double step_ms) {
+    Commit commit;
+    commit.step_ms = step_ms;
+    return decode(encode(addressed(JournalEntries{{}, {}, {{{}, {}, {}, commit}}})).bytes, {});
+  };
+  for (const double bad : {-1e-9, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    EXPECT_THAT(decoded(bad).malformed, testing::HasSubstr("time")) << bad;
+  }
+  EXPECT_TRUE(decoded(0).value);
+  EXPECT_TRUE(decoded(12.5).value);
 }
 
 TEST(Codec, SurvivesRandomDamage) {

@@ -77,6 +77,7 @@ Commit commit(Random& random) {
   out.skip = SkipStep{text(random), id<MicrobatchId>(random)};
   out.checkpoint_by = {id<Incarnation>(random), id<Incarnation>(random)};
   out.is_last = true;
+  out.step_ms = small(random) / 8.0;
   return out;
 }
 

@@ -38,6 +38,7 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
 
 SupervisorEffects SupervisorCore::begin(Instant now) {
   phase_since_ = peers_at_ = now;
+  if (view_.position().value > 0 && !view_.is_finished()) timed_since_ = now;  // in the middle of training
   branch_ = view_.branch();
   effects_.push_back(SendJournal{kSpawnerProcess, {}});
   if (config_.return_within == Duration::zero()) {

@@ -194,7 +194,6 @@ class SupervisorCore {
   void finish(int exit_status, const std::string& reason, const std::string& event, Instant now);
   void dismiss(ProcessRole role);
   void end_if_left(Instant now);
-
   void escalate(const std::string& child, const std::string& reason, Instant now);
   void start_group(StageId stage);
   [[nodiscard]] Incarnation next_actor();
@@ -208,7 +207,8 @@ class SupervisorCore {
   View view_;
   Branch branch_;
   Phase phase_ = Phase::kGathering;
-  Instant phase_since_{}, step_since_{}, peers_at_{}, last_commit_at_{}, finished_at_{};
+  Instant phase_since_{}, step_since_{}, peers_at_{}, finished_at_{};
+  std::optional<Instant> timed_since_;  // what the next commit's step_ms counts from; none: training has not begun
   ProcessDirectory processes_;
   FailureDetector detector_;
   Complaints complaints_;

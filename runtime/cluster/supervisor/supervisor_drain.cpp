@@ -80,7 +80,7 @@ bool SupervisorCore::must_save_for_a_leaver() const {
 // Not for ever: what cannot be saved must not stop the others.
 bool SupervisorCore::is_held_for_a_leaver(Instant now) const {
   const bool is_saving_last = checkpoints_.version_under_way() == view_.committed_steps();
-  return is_saving_last && now - last_commit_at_ < config_.save_within && must_save_for_a_leaver();
+  return is_saving_last && now - step_since_ < config_.save_within && must_save_for_a_leaver();
 }
 
 // After a commit: who is in no plan of the next step holds nothing. One that still saves goes after the next.

@@ -235,7 +235,8 @@ void SupervisorCore::begin_training(Instant now) {
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) start_group(StageId{stage});
   effects_.push_back(StartDataLoader{next_actor()});
   phase_ = Phase::kTraining;
-  phase_since_ = step_since_ = last_commit_at_ = now;
+  phase_since_ = step_since_ = now;
+  timed_since_ = timed_since_.value_or(now);  // a roll-back is of the step after it
 }
 
 void SupervisorCore::send_peers() {

@@ -46,6 +46,9 @@ void SupervisorCore::commit_if_possible(Instant now) {
   } else if (is_wanted && checkpoints_.owe()) {
     announce("checkpoint_delayed", compose("step_", version), "there is no storage; saved when it is back");
   }
+  const Instant since = timed_since_.value_or(now);
+  commit->step_ms = milliseconds(now - since);
+  timed_since_ = now;
   append(std::move(*commit));
 }
 
@@ -68,7 +71,7 @@ std::vector<Incarnation> SupervisorCore::savers() const {
 void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   votes_.clear();
   poison_.committed(commit.step);
-  step_since_ = last_commit_at_ = now;
+  step_since_ = now;
   is_last_committed_ = commit.is_last;
   if (!commit.checkpoint_by.empty()) {
     const auto rank = is_last_committed_ ? CheckpointOrder::Rank::kLast : CheckpointOrder::Rank::kOneOfMany;
@@ -167,7 +170,7 @@ void SupervisorCore::conclude_if_done(Instant now) {
   }
   if (stop_) return finish(stop_->exit_status, stop_->reason, "stopped", now);
   if (!is_evaluated_) {
-    if (now - last_commit_at_ < config_.evaluate_within) return;
+    if (now - step_since_ < config_.evaluate_within) return;
     announce("evaluation_given_up", "data_loader", "the complete evaluation did not come in time");
   }
   finish(0, compose("all ", view_.committed_steps(), " steps are committed"), "finished", now);

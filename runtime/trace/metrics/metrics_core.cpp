@@ -175,6 +175,7 @@ StepRecord MetricsCore::record_of(const JournalEntry& entry, const Commit& commi
   record.grad_norm = commit.gradient_norm;
   record.lr = commit.learning_rate;
   record.tokens = commit.token_count;
+  record.step_ms = commit.step_ms;
   record.sequences_total = (commit.step.value + 1) * config_.sequences_per_step;
   record.view = entry.position.value;
   for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
@@ -192,7 +193,7 @@ StepRecord MetricsCore::record_of(const JournalEntry& entry, const Commit& commi
 void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, Instant now) {
   Pending pending;
   StepRecord& record = pending.record = record_of(entry, commit);
-  record.step_ms = milliseconds(now - last_commit_);
+  if (record.step_ms == 0) record.step_ms = milliseconds(now - last_commit_);
   record.lost_tokens = std::exchange(tokens_lost_unrecorded_, 0);
   for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
     for (const auto& replica : view_.replicas_of(StageId{stage})) pending.expected.push_back(replica.incarnation);

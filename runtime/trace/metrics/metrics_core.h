@@ -4,7 +4,8 @@
 // those that leave the view meanwhile, and in any case once two later steps are committed, so that a dead replica
 // delays nothing for long. A report may also come before its commit: it waits for it. Replicas of a stage must report
 // equal digests after a commit (S-3); a difference is an event. Each (branch, step) is given out once, also by a core
-// that replaces one which died: what that one had not written yet is filled in from the journal, without times.
+// that replaces one which died: what that one had not written yet is filled in from the journal, which knows how
+// long a step took but not what for.
 #pragma once
 
 #include <compare>

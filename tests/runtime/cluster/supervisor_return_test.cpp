@@ -85,6 +85,18 @@ TEST(SupervisorReturn, GoesOnWithEverybodysStateWhenAllAreBack) {
   EXPECT_EQ(bench.core.view().committed_steps(), 3U);
 }
 
+TEST(SupervisorReturn, TheFirstStepTookTheTimeSinceTheSpawnerIsThere) {
+  const Killed killed;
+  auto second = killed.start_again();
+  SupervisorBench& bench = *second;
+  bench.now += seconds(2);
+  for (const auto process : members_of_run(bench)) bench.hear(join_of(bench, process));
+  ASSERT_EQ(bench.core.phase(), Phase::kTraining);
+  bench.now += seconds(1);
+  bench.step();
+  EXPECT_DOUBLE_EQ(bench.last_commit().step_ms, 3000);
+}
+
 // Of what lives in this process one ends again and again: the process ends alone, and its keeper starts the next term.
 TEST(SupervisorReturn, AChildThatIsPastItsBudgetEndsThisProcessAndNobodyElse) {
   const std::vector<std::function<SupervisorEffects(SupervisorBench&)>> children = {

@@ -58,6 +58,21 @@ TEST(SupervisorRollback, TheLastReplicaOfAStageSendsAllStagesBack) {  // P-29
   EXPECT_EQ(bench.last_commit().optimizer_step, 3U);
 }
 
+// The pause was nobody else's: what a roll-back costs can be added up from the times of steps.
+TEST(SupervisorRollback, TheFirstStepOfABranchTookAllTheTimeSinceTheLastCommit) {
+  Trained bench;
+  bench.later(seconds(1));
+  bench.lose_stage(1);
+  bench.later(seconds(2));
+  for (const std::uint64_t number : {7, 8}) bench.join(number);
+  bench.ready_again();
+  ASSERT_EQ(bench.core.phase(), Phase::kTraining);
+  bench.now += seconds(3);
+  bench.step();
+  EXPECT_EQ(bench.core.view().branch(), Branch{1});
+  EXPECT_DOUBLE_EQ(bench.last_commit().step_ms, 6000);
+}
+
 TEST(SupervisorRollback, AStepThatCanStillCommitIsSettledFirst) {
   Trained bench;
   bench.lose(bench.process_of(1, 0));

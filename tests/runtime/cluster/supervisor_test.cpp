@@ -69,6 +69,18 @@ TEST(Supervisor, CommitsOnlyOnVotesOfAllStages) {  // P-22
   EXPECT_EQ(bench.core.view().committed_steps(), 1U);
 }
 
+TEST(Supervisor, ACommitSaysHowLongItsStepTook) {
+  Bench bench;
+  bench.now += minutes(5);  // nodes come when they come
+  bench.train();
+  bench.now += seconds(3);
+  bench.step();
+  EXPECT_DOUBLE_EQ(bench.last_commit().step_ms, 3000);
+  bench.now += std::chrono::milliseconds(250);
+  bench.step();
+  EXPECT_DOUBLE_EQ(bench.last_commit().step_ms, 250);
+}
+
 TEST(Supervisor, AStaleVoteIsRefusedAndCounted) {
   Bench bench;
   bench.train();

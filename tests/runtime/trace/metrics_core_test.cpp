@@ -51,6 +51,7 @@ class TrackedRun {
     const auto entry = [](std::uint32_t microbatch) { return ManifestEntry{MicrobatchId{microbatch}, 25, 0, {}}; };
     stage.manifests = {{Incarnation{1}, {entry(0), entry(2)}}, {Incarnation{2}, {entry(1), entry(3)}}};
     commit.stages = {stage};
+    commit.step_ms = timed_ms;
     if (skipped) commit.skip = SkipStep{"wte.weight", MicrobatchId{3}};
     return journal(commit);
   }
@@ -84,6 +85,7 @@ class TrackedRun {
   std::uint64_t steps_at_end = 0;
   std::uint32_t branch = 0;
   bool skipped = false;
+  double timed_ms = 0;  // by the supervisor; 0: not known
 };
 
 TEST(Metrics, ARecordWaitsForItsReports) {
@@ -226,6 +228,19 @@ TEST(Metrics, TheTimesOfAStepAddUpToIt) {
   }
 }
 
+// Frozen for 20 s, or started again, it hears of many commits at once.
+TEST(Metrics, AStepTookWhatTheJournalSaysWhenEverItIsHeardOf) {
+  TrackedRun run;
+  run.timed_ms = 300;
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    run.commit(step, step == 0 ? 20s : 0s);
+    EXPECT_EQ(all_of<StepRecord>(run.report_all(step)).at(0).step_ms, 300);
+  }
+  run.timed_ms = 0;
+  run.commit(3, 2s);
+  EXPECT_EQ(all_of<StepRecord>(run.report_all(3)).at(0).step_ms, 2000) << "a journal that does not say";
+}
+
 TEST(Metrics, AStepThatNobodyMeasuredHasNoTimes) {
   TrackedRun run;
   run.commit(0);
@@ -281,12 +296,13 @@ TEST(Metrics, CommitsThatWereNotWrittenBeforeAKillAreFilledIn) {
   TrackedRun run(8, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, {}});
   EXPECT_TRUE(run.commit(0).empty());
   EXPECT_TRUE(run.commit(1).empty());
+  run.timed_ms = 700;
   for (const std::uint64_t step : {2U, 3U}) {
     const auto filled = all_of<StepRecord>(run.commit(step));
     ASSERT_EQ(filled.size(), 1U);
     EXPECT_EQ(filled[0].step, step);
     EXPECT_EQ(filled[0].tokens_total, 100 * (step + 1));
-    EXPECT_EQ(filled[0].step_ms, 0) << "nobody measured it";
+    EXPECT_EQ(filled[0].step_ms, 700) << "as the journal says";
   }
   EXPECT_TRUE(run.report_all(3).empty());
   run.commit(4);
