@@ -13,13 +13,15 @@ void note_lost_line(MetricsState& state, const Failure& failure) {
   if (state.lines_lost++ == 0) log_error("metrics", failure.message, "; lines are lost, training goes on");
 }
 
-void perform(Self self, const std::vector<MetricsOutput>& outputs) {
+void perform(Self self, std::vector<MetricsOutput> outputs) {
   auto& state = self->state;
   state.pulse->waiting(self->mailbox().size());
-  for (const auto& output : outputs) {
+  for (auto& output : outputs) {
+    if (auto* last = std::get_if<FinalRecord>(&output)) last->goodput = state.goodput.of(last->steps);
     const std::string line = std::visit([](const auto& record) { return to_json_line(record); }, output);
     const Status written = state.file ? state.file->append(line) : Status(fail(Error::kIo, "no metrics file"));
     if (!written) note_lost_line(state, written.failure());
+    state.goodput.add(line);
     if (state.settings.show) state.settings.show(output);
   }
 }
@@ -29,6 +31,7 @@ void open_file(Self self) {
   auto opened = MetricsFile::open(state.settings.path);
   if (!opened) return note_lost_line(state, opened.failure());
   state.core.begin(state.settings.live_after, opened->written(), self->clock().now());
+  state.goodput = read_goodput(state.settings.path);
   state.file.emplace(std::move(opened.value()));
 }
 

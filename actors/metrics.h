@@ -9,6 +9,7 @@
 
 #include "messages/actor_types.h"
 #include "runtime/trace/actor_board.h"
+#include "runtime/trace/metrics/goodput.h"
 #include "runtime/trace/metrics/metrics_core.h"
 #include "runtime/trace/metrics/metrics_file.h"
 
@@ -30,6 +31,7 @@ struct MetricsState {
   MetricsCore core{MetricsConfig{}};
   MetricsSettings settings;
   std::optional<MetricsFile> file;  // empty: it could not be opened
+  Goodput goodput;                  // of all lines in it
   std::uint64_t lines_lost = 0;
   std::shared_ptr<ActorPulse> pulse;
 };

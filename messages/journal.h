@@ -66,7 +66,7 @@ struct Commit {
   std::vector<Incarnation> checkpoint_by;  // one replica per stage that saves the state after this step; empty: none
   bool is_last = false;                    // of the run, as far as is known: rounds in flight are due after it
   // By the supervisor's clock: since the commit before it (also one of a branch that was left), or since training could
-  // begin, or since the spawner was started again. Finite, not negative; 0: not known. For people: nothing depends on it.
+  // begin, or since the spawner was started again. Finite, not negative; 0: not known. No decision depends on it.
   double step_ms = 0;
   friend bool operator==(const Commit&, const Commit&) = default;
 };

@@ -30,6 +30,7 @@ class MetricsTest : public testing::Test {
     Commit commit;
     commit.step = StepId{step};
     commit.token_count = 10;
+    commit.step_ms = 250;
     give(actor, step + 2, commit);
     ReplicaReport report;
     report.step = StepId{step};
@@ -68,6 +69,18 @@ TEST_F(MetricsTest, ARestartRepeatsNothing) {
   EXPECT_EQ(lines(path), 3);
   train(second, 2);
   EXPECT_EQ(lines(path), 4);
+}
+
+TEST_F(MetricsTest, WhoComesAfterARestartKnowsTheGoodputOfAllOfTheRun) {
+  const std::string path = (scratch_.path() / "metrics.jsonl").string();
+  const MetricsActor first = start(path);
+  for (const std::uint64_t step : {0U, 1U, 2U}) train(first, step);
+  lone_.end(first);
+  const MetricsActor second = start(path);
+  for (const std::uint64_t step : {0U, 1U, 2U}) train(second, step);
+  lone_.give(second, RunEvent{"stopped", "hash", "signal", 3});
+  EXPECT_NEAR(std::get<FinalRecord>(shown_->back()).goodput.value(), 1, 1e-9);
+  EXPECT_NE(read_file(path).value().find("\"goodput\":1"), std::string::npos);
 }
 
 TEST_F(MetricsTest, ADiskThatRefusesStopsNothing) {

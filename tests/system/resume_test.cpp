@@ -109,7 +109,7 @@ TEST(Resume, OfAFinishedRunSaysTheSameAgain) {
     EXPECT_EQ(finals.back().steps, 20U);
     EXPECT_EQ(finals.back().tokens_total, finals.front().tokens_total);
     EXPECT_EQ(finals.back().weights_sha256, finals.front().weights_sha256);
-    EXPECT_NE(finals.back().text.find("\"goodput\":null"), std::string::npos) << finals.back().text;
+    EXPECT_EQ(finals.back().text, finals.front().text);
   }
   EXPECT_EQ(scene.records().steps.size(), 20U);
 }

@@ -132,11 +132,10 @@ class SingleRun {
 
  private:
   [[nodiscard]] Result<int> train() {
-    const Instant begun = clock_.now();
+    counted_to_ = clock_.now();
     while (trainer_.progress().steps < steps_target_ && !stop_status()) {
       if (Status stepped = train_step(); !stepped) return stepped.failure();
     }
-    const double wall_ms = milliseconds(clock_.now() - begun);
     const auto status = trainer_.progress().steps < steps_target_ ? stop_status() : std::nullopt;
     auto saved = save();
     if (!saved) return saved.failure();
@@ -146,14 +145,16 @@ class SingleRun {
     record.steps = trainer_.progress().steps;
     record.tokens_total = trainer_.progress().tokens_total;
     record.weights_sha256 = *saved;
-    recorder_.write_last(record, wall_ms);
+    recorder_.write_last(record);
     return status.value_or(0);
   }
 
   [[nodiscard]] Status train_step() {
     const Instant start = clock_.now();
     const StepOutcome outcome = trainer_.step();
-    record(outcome, milliseconds(clock_.now() - start));
+    const Instant end = clock_.now();
+    record(outcome, milliseconds(start - counted_to_), milliseconds(end - start));
+    counted_to_ = end;
     if (auto going_on = trainer_.check_progress(); !going_on) return going_on.failure();
     const std::uint64_t applied = trainer_.progress().steps;
     if (applied == steps_target_) return Done{};  // the end evaluates everything and saves
@@ -166,7 +167,8 @@ class SingleRun {
     return Done{};
   }
 
-  void record(const StepOutcome& outcome, double step_ms) {
+  // As in a pipeline, an evaluation or a checkpoint is time that the step after it waited.
+  void record(const StepOutcome& outcome, double waited_ms, double trained_ms) {
     StepRecord record;
     record.branch = parts_.branch;
     record.step = outcome.step.value;
@@ -176,13 +178,14 @@ class SingleRun {
     record.tokens = outcome.token_count;
     record.tokens_total = trainer_.progress().tokens_total;
     record.sequences_total = trainer_.progress().steps * static_cast<std::uint64_t>(parts_.config.batch.sequences);
-    record.step_ms = step_ms;
+    record.step_ms = waited_ms + trained_ms;
     record.replicas = {1};
     record.microbatches = static_cast<std::uint32_t>(outcome.microbatch_count);
     // The last stage does forward and backward in one call: both count as backward, as they do in a pipeline.
     record.time.backward = outcome.compute_ms;
     record.time.reduce = outcome.reduce_ms;
-    record.time.apply = step_ms - outcome.compute_ms - outcome.reduce_ms;
+    record.time.wait = waited_ms;
+    record.time.apply = trained_ms - outcome.compute_ms - outcome.reduce_ms;
     record.skipped = outcome.skipped;
     recorder_.write(record);
   }
@@ -211,6 +214,7 @@ class SingleRun {
   }
 
   SteadyClock clock_;
+  Instant counted_to_{};  // the end of the last step, or the beginning
   Parts parts_;
   CheckpointWriter writer_;
   SingleRecorder recorder_;

@@ -2,11 +2,9 @@
 // The file has the lines of every other run; a person sees the same progress.
 #pragma once
 
-#include <cstdint>
 #include <fstream>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "runtime/base/error.h"
 #include "runtime/trace/metrics/metrics_core.h"
@@ -25,8 +23,8 @@ class SingleRecorder {
 
   // A line that cannot be written is said once and does not stop training.
   void write(const MetricsOutput& output);
-  // Fills in goodput. wall_ms: all steps and what came between them.
-  void write_last(FinalRecord record, double wall_ms);
+  // Fills in goodput.
+  void write_last(FinalRecord record);
 
  private:
   explicit SingleRecorder(RecorderSettings settings);
@@ -34,8 +32,6 @@ class SingleRecorder {
   RecorderSettings settings_;
   std::ofstream file_;
   bool is_lossy_ = false;
-  std::uint64_t tokens_ = 0;
-  std::vector<double> rates_;  // tokens/s per step of this process, at most kRatesMax
 };
 
 }  // namespace shoal

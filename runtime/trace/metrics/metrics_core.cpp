@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t kPendingMax = 2;   // steps whose record may wait for reports
 constexpr std::size_t kEarlyMax = 1024;  // reports; the oldest is given up
-constexpr std::size_t kRatesMax = 4096;  // bounds the memory of goodput's median
 
 void add(TimeBreakdown& sum, const TimeBreakdown& part) {
   sum.forward += part.forward;
@@ -76,7 +75,6 @@ void MetricsCore::begin(JournalPosition live_after, std::optional<WrittenLines> 
   live_after_ = live_after;
   written_ = written;
   is_end_written_ = written && written->is_final;
-  begun_ = now;
   last_commit_ = now;
 }
 
@@ -116,13 +114,7 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
     out.emplace_back(record_of_round(entry.position, *round));
     return given(std::move(out));
   }
-  // A run's first members come before its first step and are no disturbance; the step's time starts with the last.
-  if (tokens_since_begin_ == 0) {
-    begun_ = now;
-    last_commit_ = now;
-  } else {
-    disturbed_ = true;
-  }
+  if (is_first_step_) last_commit_ = now;
   close_ready(out);
   out.emplace_back(ViewRecord{entry.position.value, describe(entry), view_.committed_steps()});
   return given(std::move(out));
@@ -155,7 +147,6 @@ void MetricsCore::apply(const JournalEntry& entry) {
   const std::uint64_t lost = tokens - std::min(tokens, view_.tokens_total());
   tokens_lost_ += lost;
   tokens_lost_unrecorded_ += lost;
-  tokens_since_begin_ -= std::min(tokens_since_begin_, lost);
 }
 
 // Reports of a replica that left, or of a branch that ended, will not come.
@@ -199,10 +190,8 @@ void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, I
     for (const auto& replica : view_.replicas_of(StageId{stage})) pending.expected.push_back(replica.incarnation);
   }
   if (config_.has_rounds) pending.commit = commit;
-  pending.is_disturbed = disturbed_;
-  tokens_since_begin_ += record.tokens;
   last_commit_ = now;
-  disturbed_ = false;
+  is_first_step_ = false;
   pending_.push_back(std::move(pending));
 }
 
@@ -273,16 +262,11 @@ void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
     const auto found = approximated(pending.commit, pending.reports);
     pending.record.approximated = static_cast<std::uint32_t>(found.size());
   }
-  if (!pending.is_disturbed && pending.record.retried == 0 && pending.record.step_ms > 0) {
-    undisturbed_rates_.push_back(1000.0 * static_cast<double>(pending.record.tokens) / pending.record.step_ms);
-    if (undisturbed_rates_.size() > kRatesMax) undisturbed_rates_.pop_front();
-  }
   out.emplace_back(std::move(pending.record));
 }
 
 std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
   if (is_over_) return {};
-  disturbed_ = true;
   const bool is_repeated = evaluated_ && evaluated_->branch == result.branch && evaluated_->step == result.step &&
                            evaluated_->complete == result.complete;
   evaluated_ = result;
@@ -303,7 +287,6 @@ std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event) {
   if (is_over_) return {};
   const bool is_end = event.event == "finished" || event.event == "stopped" || event.event == "failed";
   if (is_end) return end(event);
-  disturbed_ = true;
   return given({event});
 }
 
@@ -322,7 +305,6 @@ std::vector<MetricsOutput> MetricsCore::end(const RunEvent& event) {
   final_record.event = event.event;
   final_record.steps = event.step;
   final_record.tokens_total = tokens_total();
-  final_record.goodput = goodput();
   final_record.lost_tokens = tokens_lost_;
   if (event.step < view_.committed_steps()) {  // the steps beyond its weights are lost
     final_record.tokens_total = event.step * config_.tokens_per_step;
@@ -336,15 +318,6 @@ std::vector<MetricsOutput> MetricsCore::end(const RunEvent& event) {
 std::uint64_t MetricsCore::tokens_total() const {
   const std::uint64_t journaled = view_.tokens_total();
   return journaled > 0 ? journaled : view_.committed_steps() * config_.tokens_per_step;
-}
-
-std::optional<double> MetricsCore::goodput() const {
-  const double wall_s = milliseconds(last_commit_ - begun_) / 1000.0;
-  if (undisturbed_rates_.empty() || wall_s <= 0) return std::nullopt;
-  std::vector<double> rates(undisturbed_rates_.begin(), undisturbed_rates_.end());
-  const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
-  std::nth_element(rates.begin(), middle, rates.end());
-  return static_cast<double>(tokens_since_begin_) / (*middle * wall_s);
 }
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// What the metrics actor makes of commits and reports: records of steps in order, and how much of the time was useful.
+// What the metrics actor makes of commits and reports: records of steps in order, and events.
 //
 // A step's record waits for the reports of the replicas that were in the view at its commit. It is given out without
 // those that leave the view meanwhile, and in any case once two later steps are committed, so that a dead replica
@@ -66,7 +66,7 @@ class MetricsCore {
   [[nodiscard]] std::vector<MetricsOutput> on(const ReplicaReport& report);
   [[nodiscard]] std::vector<MetricsOutput> on(const EvaluationResult& result);
   // "finished", "stopped" and "failed" end the run: nothing is given out afterwards. The first two carry the weights'
-  // SHA-256 in their subject and become a FinalRecord.
+  // SHA-256 in their subject and become a FinalRecord, without its goodput.
   [[nodiscard]] std::vector<MetricsOutput> on(const RunEvent& event);
 
   // Before the first entry. written: none where the file cannot be read, which is then not filled either.
@@ -80,7 +80,6 @@ class MetricsCore {
     Commit commit;  // with rounds, and so are the reports
     std::vector<ReplicaReport> reports;
     std::uint32_t report_count = 0;
-    bool is_disturbed = false;  // something other than training happened during the step
   };
 
   [[nodiscard]] StepRecord record_of(const JournalEntry& entry, const Commit& commit) const;
@@ -98,7 +97,6 @@ class MetricsCore {
   [[nodiscard]] std::vector<MetricsOutput> given(std::vector<MetricsOutput> out);
   [[nodiscard]] std::vector<MetricsOutput> end(const RunEvent& event);
   [[nodiscard]] std::uint64_t tokens_total() const;
-  [[nodiscard]] std::optional<double> goodput() const;
 
   MetricsConfig config_;
   View view_;
@@ -107,15 +105,12 @@ class MetricsCore {
   bool is_end_written_ = false;                // and nothing after it
   bool is_over_ = false;                       // the end was given out: nothing comes after it
   std::optional<EvaluationResult> evaluated_;  // the last one: a data loader that was started again may repeat it
-  Instant begun_{};
-  Instant last_commit_{};
-  bool disturbed_ = false;  // something other than training happened since the last commit
+  Instant last_commit_{};      // or when the last of the first members came: for commits that do not say
+  bool is_first_step_ = true;  // of this process
   std::deque<Pending> pending_;
-  std::vector<ReplicaReport> early_;  // of steps whose commit has not come yet, at most kEarlyMax
-  std::uint64_t tokens_since_begin_ = 0;
+  std::vector<ReplicaReport> early_;          // of steps whose commit has not come yet, at most kEarlyMax
   std::uint64_t tokens_lost_ = 0;             // committed on branches that were left: all of the journal
   std::uint64_t tokens_lost_unrecorded_ = 0;  // of these, those that no record names yet
-  std::deque<double> undisturbed_rates_;      // tokens/s, the newest kRatesMax
 };
 
 }  // namespace shoal

@@ -55,7 +55,7 @@ struct FinalRecord {
   std::string event = "finished";  // or "stopped"
   std::uint64_t steps = 0;
   std::uint64_t tokens_total = 0;
-  // Committed tokens / (tokens/s of undisturbed steps x wall time). Nothing where there was no such step.
+  // See goodput.h; of the lines before this one. Nothing where there was no undisturbed step.
   std::optional<double> goodput;
   std::uint64_t lost_tokens = 0;
   std::string weights_sha256;

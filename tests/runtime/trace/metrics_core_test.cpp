@@ -409,42 +409,6 @@ TEST(Metrics, WhatARollBackTrainsAgainIsLost) {
   EXPECT_EQ(all_of<StepRecord>(run.report(3, 13))[0].lost_tokens, 0U);
   const FinalRecord last = run.finish();
   EXPECT_EQ(last.lost_tokens, 300U);
-  EXPECT_NEAR(last.goodput.value(), 4.0 / 7.0, 1e-9) << "seven steps were trained, four count";
-}
-
-TEST(Metrics, GoodputIsOneForAnUndisturbedRunAndCountsWhatAFaultCost) {
-  TrackedRun calm;
-  for (std::uint64_t step = 0; step < 10; ++step) {
-    calm.commit(step);
-    calm.report_all(step);
-  }
-  EXPECT_NEAR(calm.finish().goodput.value(), 1.0, 1e-9);
-  TrackedRun disturbed;
-  for (std::uint64_t step = 0; step < 10; ++step) {
-    if (step == 5) {
-      EXPECT_EQ(disturbed.core.on(RunEvent{"fault", "node2", "killed", 5}).size(), 1U);
-    }
-    disturbed.commit(step, step == 5 ? 11s : 1s);
-    disturbed.report_all(step);
-  }
-  EXPECT_NEAR(disturbed.finish().goodput.value(), 0.5, 1e-9) << "10 s of work in 20 s";
-}
-
-TEST(Metrics, WithoutAStepThereIsNoGoodputToMeasure) {
-  TrackedRun run;
-  EXPECT_EQ(run.core.on(RunEvent{"resumed", "run", "from step 5", 5}).size(), 1U);
-  const FinalRecord last = run.finish();
-  EXPECT_EQ(last.goodput, std::nullopt);
-  EXPECT_NE(to_json_line(last).find("\"goodput\":null"), std::string::npos) << to_json_line(last);
-}
-
-TEST(Metrics, AStepWithRetriesIsNoYardstick) {
-  TrackedRun run;
-  for (std::uint64_t step = 0; step < 9; ++step) {
-    run.commit(step, step % 3 == 0 ? 1s : 4s);
-    run.report_all(step, step % 3 == 0 ? 0 : 2);
-  }
-  EXPECT_NEAR(run.finish().goodput.value(), 9.0 / 27.0, 1e-9);
 }
 
 TEST(Metrics, AnEvaluationIsOneRecord) {

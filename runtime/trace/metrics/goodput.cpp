@@ -1,0 +1,107 @@
+// A file of a month has a million lines: they are searched for the few numbers that count, not parsed. In a JSON string
+// a quote is escaped, so what looks like a key is one.
+#include "runtime/trace/metrics/goodput.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kRatesMax = 4096;
+
+template <class T>
+std::optional<T> number_at(std::string_view line, std::string_view key) {
+  const std::size_t at = line.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  T value{};
+  const char* const end = line.data() + line.size();
+  const auto [rest, error] = std::from_chars(line.data() + at + key.size(), end, value);
+  const bool is_number = error == std::errc() && rest != end && (*rest == ',' || *rest == '}');
+  return is_number ? std::optional(value) : std::nullopt;
+}
+
+// A torn line lacks a brace, also where the next one was written behind it.
+bool is_whole(std::string_view line) { return std::ranges::count(line, '{') == std::ranges::count(line, '}'); }
+
+struct StepLine {
+  std::uint64_t step = 0;
+  std::uint64_t tokens = 0;
+  std::uint64_t retried = 0;
+  double step_ms = 0;  // 0: not known
+};
+
+std::optional<StepLine> step_line(std::string_view line) {
+  if (!line.starts_with("{\"branch\":") || !is_whole(line)) return std::nullopt;
+  const auto step = number_at<std::uint64_t>(line, "\"step\":");
+  const auto tokens = number_at<std::uint64_t>(line, "\"tokens\":");
+  const auto retried = number_at<std::uint64_t>(line, "\"retried\":");
+  if (!step || !tokens || !retried) return std::nullopt;
+  const double step_ms = number_at<double>(line, "\"step_ms\":").value_or(0);
+  return StepLine{*step, *tokens, *retried, std::isfinite(step_ms) ? std::max(0.0, step_ms) : 0};
+}
+
+// Rounds are part of undisturbed training.
+bool is_event(std::string_view line) {
+  return line.starts_with("{\"event\":") && !line.starts_with("{\"event\":\"round\"");
+}
+
+}  // namespace
+
+void Goodput::add(std::string_view line) {
+  const auto step = step_line(line);
+  if (!step) {
+    is_disturbed_ = is_disturbed_ || is_event(line);
+    return;
+  }
+  const bool is_yardstick = !is_disturbed_ && step->retried == 0 && step->step_ms > 0;
+  is_disturbed_ = false;
+  wall_ms_ += step->step_ms;
+  add_step(step->step, step->step_ms > 0 ? step->tokens : 0);
+  if (is_yardstick) add_rate(static_cast<double>(step->tokens) / step->step_ms);
+}
+
+void Goodput::add_step(std::uint64_t step, std::uint64_t tokens) {
+  while (!history_.empty() && history_.back().begin >= step) history_.pop_back();
+  if (!history_.empty()) history_.back().end = std::min(history_.back().end, step);
+  if (!history_.empty() && history_.back().end == step && history_.back().tokens == tokens) {
+    ++history_.back().end;
+  } else {
+    history_.push_back({step, step + 1, tokens});
+  }
+}
+
+// Evenly over all of the run: when they become too many, every second one goes.
+void Goodput::add_rate(double tokens_per_ms) {
+  if (rates_before_++ % stride_ != 0) return;
+  rates_.push_back(tokens_per_ms);
+  if (rates_.size() < kRatesMax) return;
+  for (std::size_t i = 0; 2 * i < rates_.size(); ++i) rates_[i] = rates_[2 * i];
+  rates_.resize(rates_.size() / 2);
+  stride_ *= 2;
+}
+
+std::optional<double> Goodput::of(std::uint64_t steps) const {
+  if (rates_.empty()) return std::nullopt;
+  std::vector<double> rates = rates_;
+  const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+  std::ranges::nth_element(rates, middle);
+  if (*middle <= 0) return std::nullopt;
+  double tokens = 0;
+  for (const Stretch& stretch : history_) {
+    const std::uint64_t end = std::min(stretch.end, steps);
+    if (end > stretch.begin) tokens += static_cast<double>(stretch.tokens) * static_cast<double>(end - stretch.begin);
+  }
+  return tokens / (*middle * wall_ms_);
+}
+
+Goodput read_goodput(const std::string& path) {
+  Goodput goodput;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) goodput.add(line);
+  return goodput;
+}
+
+}  // namespace shoal

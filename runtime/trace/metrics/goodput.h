@@ -1,0 +1,50 @@
+// How much of a run's time was useful, by the lines of metrics.jsonl, which outlive whoever wrote them.
+//
+//   goodput = committed tokens / (tokens/s of undisturbed steps x wall time)
+//   wall time: step_ms of all step lines, those of branches that were left included
+//   committed tokens: of the steps that the weights went through; a step's line replaces it and all later ones before
+//   undisturbed: nothing was sent again, and no event's line stands between this step's line and the one before
+//
+// Time that is in no step's line is no wall time: while no spawner ran, between a stop and a resume, and what comes
+// after the last step. A step whose time is not known counts neither its time nor its tokens. Memory is bounded.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shoal {
+
+class Goodput {
+ public:
+  // Lines in the order of the file. What is torn or no line of a run changes nothing.
+  void add(std::string_view line);
+
+  // Of weights after this many steps. Nothing where no undisturbed step is known.
+  [[nodiscard]] std::optional<double> of(std::uint64_t steps) const;
+
+ private:
+  // Successive steps of equally many tokens.
+  struct Stretch {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;  // the first step beyond
+    std::uint64_t tokens = 0;
+  };
+
+  void add_step(std::uint64_t step, std::uint64_t tokens);
+  void add_rate(double tokens_per_ms);
+
+  std::vector<Stretch> history_;  // ascending
+  double wall_ms_ = 0;
+  bool is_disturbed_ = false;       // an event's line came after the last step's
+  std::vector<double> rates_;       // tokens/ms of every stride_-th undisturbed step
+  std::uint64_t rates_before_ = 0;  // undisturbed steps so far
+  std::uint64_t stride_ = 1;
+};
+
+// Of all lines there are; of none when the file cannot be read.
+[[nodiscard]] Goodput read_goodput(const std::string& path);
+
+}  // namespace shoal

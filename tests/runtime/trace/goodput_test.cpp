@@ -1,0 +1,179 @@
+// Useful time by the lines of metrics.jsonl: whoever died and wrote on, and whatever was trained twice.
+#include "runtime/trace/metrics/goodput.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "runtime/trace/metrics/step_record.h"
+#include "tests/runtime/data/scratch.h"
+
+namespace shoal {
+namespace {
+
+std::string step_line(std::uint64_t step, double step_ms, std::uint32_t branch = 0, std::uint32_t retried = 0) {
+  StepRecord record;
+  record.branch = branch;
+  record.step = step;
+  record.tokens = 100;
+  record.step_ms = step_ms;
+  record.retried = retried;
+  record.replicas = {2, 2};
+  return to_json_line(record);
+}
+
+std::string event_line(const std::string& event) { return to_json_line(RunEvent{event, "run", "a reason", 3}); }
+
+struct Told {
+  explicit Told(const std::vector<std::string>& lines = {}) {
+    for (const std::string& line : lines) goodput.add(line);
+  }
+  void steps(std::uint64_t begin, std::uint64_t end, double step_ms, std::uint32_t branch = 0) {
+    for (std::uint64_t step = begin; step < end; ++step) goodput.add(step_line(step, step_ms, branch));
+  }
+  Goodput goodput;
+};
+
+TEST(Goodput, OfAnUndisturbedRunIsOne) {
+  Told run({event_line("training")});
+  run.steps(0, 100, 123.4);
+  EXPECT_NEAR(run.goodput.of(100).value(), 1, 1e-9);
+}
+
+TEST(Goodput, CountsWhatAFaultCost) {
+  Told run;
+  run.steps(0, 5, 1000);
+  run.goodput.add(event_line("process_lost"));
+  run.steps(5, 6, 11000);
+  run.steps(6, 10, 1000);
+  EXPECT_NEAR(run.goodput.of(10).value(), 0.5, 1e-9) << "10 s of work in 20 s";
+}
+
+// 22 steps of a second are thrown away, the first one after them waited 42 s: 26 of 90 s are of use.
+TEST(Goodput, CountsWhatARollBackToTheBeginningThrowsAway) {
+  Told run({event_line("training")});
+  run.steps(0, 22, 1000);
+  run.goodput.add(event_line("rolled_back"));
+  run.steps(0, 1, 43000, 1);
+  run.steps(1, 26, 1000, 1);
+  EXPECT_NEAR(run.goodput.of(26).value(), 26.0 / 90.0, 1e-9);
+}
+
+TEST(Goodput, CountsAStepOnceThatTwoBranchesHave) {
+  Told run;
+  run.steps(0, 5, 1000);
+  run.steps(2, 4, 1000, 1);
+  EXPECT_NEAR(run.goodput.of(4).value(), 4.0 / 7.0, 1e-9) << "seven steps were trained, four count";
+  run.steps(1, 3, 1000, 2);
+  EXPECT_NEAR(run.goodput.of(3).value(), 3.0 / 9.0, 1e-9);
+}
+
+// It ends with the checkpoint it would have gone on from.
+TEST(Goodput, StepsBeyondTheWeightsAreOfNoUse) {
+  Told run;
+  run.steps(0, 8, 1000);
+  EXPECT_NEAR(run.goodput.of(2).value(), 0.25, 1e-9);
+}
+
+TEST(Goodput, AStepWithRetriesIsNoYardstick) {
+  Told run;
+  for (std::uint64_t step = 0; step < 9; ++step) {
+    const bool is_calm = step % 3 == 0;
+    run.goodput.add(step_line(step, is_calm ? 1000 : 4000, 0, is_calm ? 0 : 2));
+  }
+  EXPECT_NEAR(run.goodput.of(9).value(), 9.0 / 27.0, 1e-9);
+}
+
+TEST(Goodput, IsNothingWhereNothingCanBeMeasured) {
+  EXPECT_EQ(Told().goodput.of(0), std::nullopt);
+  Told run;
+  for (std::uint64_t step = 0; step < 5; ++step) {
+    run.goodput.add(event_line("checkpoint"));
+    run.goodput.add(step_line(step, 1000));
+  }
+  EXPECT_EQ(run.goodput.of(5), std::nullopt) << "something happened in every step";
+  Told untimed;
+  untimed.steps(0, 5, 0);
+  EXPECT_EQ(untimed.goodput.of(5), std::nullopt);
+}
+
+TEST(Goodput, RoundsArePartOfTraining) {
+  Told run;
+  for (std::uint64_t step = 0; step < 5; ++step) {
+    run.goodput.add(to_json_line(ViewRecord{step + 1, "stage 0", step, "round", "a mean"}));
+    run.goodput.add(step_line(step, 1000));
+  }
+  EXPECT_NEAR(run.goodput.of(5).value(), 1, 1e-9);
+}
+
+TEST(Goodput, AStepThatNobodyTimedCountsNeitherWay) {
+  Told run;
+  run.steps(0, 4, 1000);
+  run.steps(4, 6, 0);
+  run.goodput.add(step_line(6, std::nan("")));
+  run.steps(7, 10, 1000);
+  EXPECT_NEAR(run.goodput.of(10).value(), 1, 1e-9);
+}
+
+TEST(Goodput, TornAndForeignLinesChangeNothing) {
+  const std::string step = step_line(3, 50000);
+  for (std::size_t cut = 0; cut < step.size(); ++cut) {
+    Told run;
+    run.steps(0, 3, 1000);
+    run.goodput.add(step.substr(0, cut));
+    run.goodput.add(step.substr(0, cut) + (cut == 0 ? "" : step_line(3, 1000)));
+    run.goodput.add("not JSON");
+    run.goodput.add("[1,2]");
+    run.goodput.add(R"({"branch":"x","step":-1,"tokens":{},"step_ms":"long","retried":0})");
+    run.steps(3, 6, 1000);
+    ASSERT_NEAR(run.goodput.of(6).value(), 1, 1e-9) << step.substr(0, cut);
+  }
+}
+
+TEST(Goodput, IsTheSameWhoeverReadsItFromTheFile) {
+  const Scratch scratch;
+  std::string text = event_line("training") + "\n";
+  for (std::uint64_t step = 0; step < 10; ++step) text += step_line(step, step == 4 ? 11000 : 1000) + "\n";
+  const std::string path = scratch.file("metrics.jsonl", text + step_line(10, 1000).substr(0, 40)).string();
+  EXPECT_NEAR(read_goodput(path).of(10).value(), 0.5, 1e-9);
+  EXPECT_EQ(read_goodput("/nowhere/at/all").of(10), std::nullopt);
+}
+
+// A slow half and a quick one: what is kept of the rates is of both, so their median stays between them.
+TEST(Goodput, KeepsRatesOfAllOfALongRun) {
+  Told run;
+  for (std::uint64_t step = 0; step < 30000; ++step) run.goodput.add(step_line(step, step < 20000 ? 1000 : 500));
+  EXPECT_NEAR(run.goodput.of(30000).value(), 30000.0 / 25000.0, 1e-9) << "the yardstick is the step of most of it";
+}
+
+// Against a book of every step.
+TEST(Goodput, AgreesWithAddingUpEveryStep) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 100; ++round) {
+    Told run;
+    std::map<std::uint64_t, std::uint64_t> book;
+    double wall_ms = 0;
+    std::uint64_t step = 0;
+    for (int line = 0; line < 60; ++line, ++step) {
+      if (random() % 10 == 0) step = random() % (step + 1);
+      StepRecord record;
+      record.step = step;
+      record.tokens = random() % 3 == 0 ? 80 : 100;
+      record.step_ms = static_cast<double>(record.tokens) * 2;  // always the same rate
+      run.goodput.add(to_json_line(record));
+      book.erase(book.lower_bound(step), book.end());
+      book[step] = record.tokens;
+      wall_ms += record.step_ms;
+    }
+    double tokens = 0;
+    for (const auto& [number, count] : book) tokens += static_cast<double>(count);
+    EXPECT_NEAR(run.goodput.of(step).value(), tokens / (0.5 * wall_ms), 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace shoal
