@@ -287,7 +287,12 @@ std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event) {
   if (is_over_) return {};
   const bool is_end = event.event == "finished" || event.event == "stopped" || event.event == "failed";
   if (is_end) return end(event);
-  return given({event});
+  RunEvent told = event;
+  if (told.step == 0) {  // of somebody who knows no steps; before the journal is heard again, the lines do
+    const std::uint64_t in_lines = written_ && written_->step ? written_->step->step.value + 1 : 0;
+    told.step = view_.position().value > 0 ? view_.committed_steps() : in_lines;
+  }
+  return given({told});
 }
 
 std::vector<MetricsOutput> MetricsCore::end(const RunEvent& event) {

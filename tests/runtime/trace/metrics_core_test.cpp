@@ -411,6 +411,20 @@ TEST(Metrics, WhatARollBackTrainsAgainIsLost) {
   EXPECT_EQ(last.lost_tokens, 300U);
 }
 
+// Those of who looks after an actor of some process.
+TEST(Metrics, AnEventThatKnowsNoStepIsOfTheOneInProgress) {
+  const RunEvent restarted{"restarted", "storage", "killed", 0};
+  TrackedRun run;
+  EXPECT_EQ(all_of<RunEvent>(run.core.on(restarted)).at(0).step, 0U);
+  run.commit(0);
+  run.commit(1);
+  EXPECT_EQ(all_of<RunEvent>(run.core.on(restarted)).at(0).step, 2U);
+  EXPECT_EQ(all_of<RunEvent>(run.core.on(RunEvent{"checkpoint", "step_1", "saved", 1})).at(0).step, 1U);
+  MetricsCore again({4, 100});
+  again.begin({}, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, {}}, run.clock.now());
+  EXPECT_EQ(all_of<RunEvent>(again.on(restarted)).at(0).step, 2U) << "it has not heard the journal yet";
+}
+
 TEST(Metrics, AnEvaluationIsOneRecord) {
   TrackedRun run;
   EvaluationResult result;
