@@ -235,7 +235,7 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
     }
     case Phase::kTraining: break;
     case Phase::kEnding:
-    case Phase::kOver: return "ending: " + end_.reason;
+    case Phase::kOver: return (end_.is_handed_over ? "the spawner's process starts again: " : "ending: ") + end_.reason;
   }
   if (lost_) return lost_->reason;
   if (is_last_committed_ && !open_rounds().empty()) return "agreeing on the last rounds";
