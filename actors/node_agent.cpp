@@ -54,7 +54,7 @@ void begin_trace(Self self) {
 
 void ask_to_join(Self self) {
   Join join = self->state.settings.join;
-  for (const auto& [address, stage] : self->state.stages) {
+  for (const auto& [address, stage] : self->state.stages.running) {
     join.serves.push_back({stage.stage, stage.slot, stage.replica, stage.branch, stage.version});
   }
   to_supervisor(self, std::move(join));
@@ -75,7 +75,7 @@ void accept_again(Self self, const Welcome& welcome) {
   const auto config = parse_config(welcome.config_toml, "the spawner's welcome");
   if (!config.ok()) return end(self, exit_code(config.failure().error), config.failure().message);
   if (welcome.process != state.welcome.process) return end(self, kRejoinStatus, "the spawner knows it no longer");
-  if (!state.stages.empty() && !fits_stages(state.config, config.value())) {
+  if (!state.stages.running.empty() && !fits_stages(state.config, config.value())) {
     return end(self, kRejoinStatus, "the run goes on with other stages");
   }
   state.config = config.value();
@@ -119,8 +119,8 @@ void accept(Self self, const Welcome& welcome) {
 
 void end_stage(Self self, const EndStage& order) {
   auto& state = self->state;
-  if (state.next_stage && state.next_stage->replica == order.replica) state.next_stage.reset();
-  for (const auto& [address, stage] : state.stages) {
+  if (state.stages.next && state.stages.next->replica == order.replica) state.stages.next.reset();
+  for (const auto& [address, stage] : state.stages.running) {
     if (stage.replica != order.replica) continue;
     log_info("node_agent", "ending stage/", stage.stage, "/", stage.slot, ": ", order.reason);
     self->send_exit(address, caf::make_error(caf::sec::runtime_error, order.reason));
@@ -130,7 +130,7 @@ void end_stage(Self self, const EndStage& order) {
 // A device holds one branch at a time: who asks for a later one means that the earlier one is over.
 [[nodiscard]] bool waits_for_older(Self self, const SpawnStage& order) {
   bool is_waiting = false;
-  for (const auto& [address, stage] : self->state.stages) {
+  for (const auto& [address, stage] : self->state.stages.running) {
     if (stage.branch >= order.branch) continue;
     is_waiting = true;
     self->send_exit(caf::actor_cast<caf::actor>(address), caf::exit_reason::user_shutdown);
@@ -140,26 +140,26 @@ void end_stage(Self self, const EndStage& order) {
 
 void start_stage(Self self, const SpawnStage& order) {
   auto& state = self->state;
-  const bool is_running = std::any_of(state.stages.begin(), state.stages.end(),
+  const bool is_running = std::any_of(state.stages.running.begin(), state.stages.running.end(),
                                       [&](const auto& entry) { return entry.second.replica == order.replica; });
   if (is_running || state.welcome.process.value == 0) return;
   if (waits_for_older(self, order)) {
-    state.next_stage = order;
+    state.stages.next = order;
     return;
   }
   log_info("node_agent", "starting stage/", order.stage, "/", order.slot, " as incarnation ", order.replica);
   auto stage = state.settings.start_stage(order, state.config, state.welcome);
   self->monitor(stage);
-  state.stages.emplace(stage.address(), order);
+  state.stages.running.emplace(stage.address(), order);
   tell_left_behind(self);
 }
 
 void stage_down(Self self, const caf::down_msg& down) {
-  const auto found = self->state.stages.find(down.source);
-  if (found == self->state.stages.end()) return;
+  const auto found = self->state.stages.running.find(down.source);
+  if (found == self->state.stages.running.end()) return;
   const SpawnStage order = found->second;
-  self->state.stages.erase(found);
-  self->state.hangs.forget(order.replica);
+  self->state.stages.running.erase(found);
+  self->state.stages.hangs.forget(order.replica);
   self->send(self->state.settings.router, Detach{Role::kStage, order.stage, order.replica});
   Cause cause = trace_cause(self);
   cause.branch = order.branch;
@@ -172,26 +172,29 @@ void stage_down(Self self, const caf::down_msg& down) {
     ended.computing = ComputedMicrobatch{work->step, work->microbatch};
   }
   to_supervisor(self, std::move(ended));
-  if (const auto next = std::exchange(self->state.next_stage, std::nullopt)) start_stage(self, *next);
+  if (const auto next = std::exchange(self->state.stages.next, std::nullopt)) start_stage(self, *next);
 }
 
 void ask_stages(Self self) {
   auto& state = self->state;
-  for (const auto& [address, order] : state.stages) {
+  for (const auto& [address, order] : state.stages.running) {
     const auto actor = caf::actor_cast<caf::actor>(address);
-    if (!actor || !state.hangs.asks(order.replica, self->clock().now())) continue;
-    const auto answered = [self, replica = order.replica] { self->state.hangs.answered(replica, self->clock().now()); };
+    if (!actor || !state.stages.hangs.asks(order.replica, self->clock().now())) continue;
+    const auto answered = [self, replica = order.replica] {
+      self->state.stages.hangs.answered(replica, self->clock().now());
+    };
     self->request(actor, caf::infinite, Ping{}).then(answered, [](const caf::error&) {});  // its end is heard of
   }
 }
 
 void give_up_a_hang(Self self) {
   auto& state = self->state;
-  const auto hang = state.hangs.find(std::chrono::milliseconds(state.config.swarm.dead_after_ms), self->clock().now());
+  const auto hang =
+      state.stages.hangs.find(std::chrono::milliseconds(state.config.swarm.dead_after_ms), self->clock().now());
   if (!hang) return;
   const auto is_it = [&](const auto& entry) { return entry.second.replica == hang->replica; };
-  const auto found = std::find_if(state.stages.begin(), state.stages.end(), is_it);
-  if (found == state.stages.end()) return;
+  const auto found = std::find_if(state.stages.running.begin(), state.stages.running.end(), is_it);
+  if (found == state.stages.running.end()) return;
   const SpawnStage& order = found->second;
   const std::string reason = compose("it hangs: at one piece of work for ", milliseconds(hang->busy),
                                      " ms, the longest before took ", milliseconds(hang->longest), " ms");
@@ -214,7 +217,7 @@ void press_to_leave(Self self) {
   if (state.standing == Standing::kIn) {
     return to_supervisor(self, Leaving{state.welcome.process, "it was asked to leave"});
   }
-  const bool is_waiting = !state.stages.empty() && self->clock().now() - *state.leaving_since < kPartingTime;
+  const bool is_waiting = !state.stages.running.empty() && self->clock().now() - *state.leaving_since < kPartingTime;
   if (!is_waiting) end(self, 0, "asked to leave, and no spawner answers");
 }
 

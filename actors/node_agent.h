@@ -49,18 +49,22 @@ struct NodeAgentSettings {
 
 enum class Standing : std::uint8_t { kJoining, kIn, kEnding };
 
+struct StagesOfProcess {
+  std::map<caf::actor_addr, SpawnStage> running;
+  std::optional<SpawnStage> next;  // of a later branch: starts when those of this one have ended
+  HangWatch hangs;
+};
+
 struct NodeAgentState {
   static inline const char* name = "node_agent";
   NodeAgentSettings settings;
   Welcome welcome;  // process 0 until welcomed
   Config config;
   Standing standing = Standing::kJoining;
-  std::map<caf::actor_addr, SpawnStage> stages;
-  std::optional<SpawnStage> next_stage;  // of a later branch: starts when those of this one have ended
+  StagesOfProcess stages;
   std::uint64_t heartbeats = 0;
   std::uint32_t names_taken = 0;  // refusals in a row
   std::optional<Instant> leaving_since;
-  HangWatch hangs;
   ClockOffsets clock_offsets;  // of the spawner's clock
   ActorTrace trace;
   std::shared_ptr<ActorPulse> pulse;

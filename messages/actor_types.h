@@ -132,8 +132,9 @@ using Hears = caf::typed_actor<caf::reacts_to<Inject>, caf::reacts_to<Messages>.
 
 using RouterActor = Hears<Letter, WireFrame, LaneLetter, LaneChange, Attach, Detach, Dialled, Identify, Ping, Tick>;
 
-using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalSoFar, JournalEntry,
-                         StateImage, StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob, Ping, Tick>;
+using StageActor =
+    Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalSoFar, JournalEntry, StateImage,
+          StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob, Ping, Tick>;
 
 using DataLoaderActor = Hears<Backward, Missing, Holders, JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;
 
