@@ -180,8 +180,9 @@ void ask_stages(Self self) {
   for (const auto& [address, order] : state.stages.running) {
     const auto actor = caf::actor_cast<caf::actor>(address);
     if (!actor || !state.stages.hangs.asks(order.replica, self->clock().now())) continue;
-    const auto answered = [self, replica = order.replica] {
-      self->state.stages.hangs.answered(replica, self->clock().now());
+    const auto answered = [self, replica = order.replica](const WorkSoFar& work) {
+      const auto longest = std::chrono::duration<double, std::milli>(work.longest_ms);
+      self->state.stages.hangs.answered(replica, work.pieces, std::chrono::duration_cast<Duration>(longest));
     };
     self->request(actor, caf::infinite, Ping{}).then(answered, [](const caf::error&) {});  // its end is heard of
   }

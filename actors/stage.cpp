@@ -187,7 +187,11 @@ void follow(Self self, const JournalEntry& entry) {
 void run_next(Self self) {
   self->state.pulse->waiting(self->mailbox().size());
   self->state.is_scheduled = false;
-  perform(self, self->state.core->run_next(now(self)));
+  const Instant began = now(self);
+  perform(self, self->state.core->run_next(began));
+  WorkSoFar& work = self->state.marks.work;
+  ++work.pieces;
+  work.longest_ms = std::max(work.longest_ms, milliseconds(now(self) - began));
   schedule(self);
 }
 
@@ -267,7 +271,7 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
       [self](const SaveState& message) { take(self, message); },
       [self](const TransferTimed& message) { self->state.core->transfer_timed(message.milliseconds); },
       [self](const RunNextJob&) { run_next(self); },
-      [](const Ping&) {},
+      [self](const Ping&) { return self->state.marks.work; },
       [self](const Tick&) { tick(self); },
   };
 }

@@ -36,11 +36,12 @@ struct StageSettings {
   std::shared_ptr<WorkNote> note = std::make_shared<WorkNote>();  // of this process
 };
 
-// How full this replica's queues have been, each with its bound (S-6).
+// How full this replica's queues have been, each with its bound (S-6), and how long its work has taken.
 struct StageMarks {
   HighWater waiting{"forwards too early"};
   HighWater held_parts{"parts before reduce"};
   HighWater evaluations{"evaluations"};
+  WorkSoFar work;
 };
 
 struct StageState {

@@ -13,15 +13,13 @@
 #include <caf/all.hpp>
 
 #include "messages/letter.h"
+#include "messages/local/presence.h"
 #include "messages/local/wire.h"
 
 namespace shoal {
 
 // Sent by an actor to itself, every so often. Time is read from self->clock().
 struct Tick {};
-
-// A supervisor, or a node agent, to whom it depends on: whoever answers is there.
-struct Ping {};
 
 // Stage actor to itself: the core has runnable jobs.
 struct RunNextJob {};
@@ -110,7 +108,7 @@ struct StatusReport {
   X(EndStage) X(HeartbeatEcho) X(PeerUnreachable) X(Inject) X(OperatorOrder) X(OperatorAnswer) \
   X(AvoidReplicas)                                                                                           \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
-  X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneChange) X(Ping)
+  X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneChange) X(Ping) X(WorkSoFar)
 
 CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(shoal, (shoal::WireFrame))
@@ -134,7 +132,8 @@ using RouterActor = Hears<Letter, WireFrame, LaneLetter, LaneChange, Attach, Det
 
 using StageActor =
     Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalSoFar, JournalEntry, StateImage,
-          StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob, Ping, Tick>;
+          StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob,
+          Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
 
 using DataLoaderActor = Hears<Backward, Missing, Holders, JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;
 

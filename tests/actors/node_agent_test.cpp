@@ -27,7 +27,7 @@ caf::behavior some_stage(caf::event_based_actor* self, const std::shared_ptr<Owe
             return owed->back();
           },
           [owed](int) {
-            for (auto& answer : std::exchange(*owed, {})) answer.deliver(caf::make_message());
+            for (auto& answer : std::exchange(*owed, {})) answer.deliver(WorkSoFar{40, 60});
           }};
 }
 

@@ -10,35 +10,23 @@ using namespace std::chrono_literals;
 
 constexpr Incarnation kReplica{7};
 constexpr Duration kLeast = 10s;
+constexpr Duration kLook = 500ms;
 
-// Asked every half second; answers as long after it as the test says.
-class Work {
- public:
-  void answer_after(Duration took, int times = 1) {
-    for (int i = 0; i < times; ++i) {
-      EXPECT_TRUE(watch.asks(kReplica, now));
-      pass(took);
-      watch.answered(kReplica, now);
-      pass(500ms);
-    }
-  }
-  // Until it is found, from a question on.
+struct Work {
+  // Until it is found, from a question on that it does not answer.
   Duration time_to_find(Duration limit) {
     EXPECT_TRUE(watch.asks(kReplica, now));
-    for (Duration passed{}; passed < limit; passed += 500ms) {
-      pass(500ms);
+    for (Duration passed = kLook; passed < limit; passed += kLook) {
+      now += kLook;
       EXPECT_FALSE(watch.asks(kReplica, now)) << "it owes an answer";
       found = watch.find(kLeast, now);
-      if (found) return passed + 500ms;
+      if (found) return passed;
     }
     return limit;
   }
-  void pass(Duration time) {
-    for (; time > 1s; time -= 1s) {
-      now += 1s;
-      EXPECT_FALSE(watch.find(kLeast, now));
-    }
-    now += time;
+  void answer(std::uint64_t pieces, Duration longest) {
+    EXPECT_TRUE(watch.asks(kReplica, now));
+    watch.answered(kReplica, pieces, longest);
   }
 
   Instant now = Instant{} + 1h;
@@ -48,48 +36,48 @@ class Work {
 
 TEST(HangWatch, FindsWhoIsAtOnePieceOfWorkManyTimesAsLongAsEver) {
   Work work;
-  work.answer_after(60ms, 20);
+  work.answer(20, 60ms);
   EXPECT_EQ(work.time_to_find(1min), kLeast) << "20 times 60 ms are less than that";
   EXPECT_EQ(work.found->replica, kReplica);
   EXPECT_EQ(work.found->longest, 60ms);
   Work slow;
-  slow.answer_after(1s, 20);
+  slow.answer(20, 1s);
   EXPECT_EQ(slow.time_to_find(1min), 20s);
 }
 
-TEST(HangWatch, KnowsNothingOfWhoHasNotWorkedYet) {
+TEST(HangWatch, KnowsNothingOfWhoHasHardlyWorked) {
   Work idle;
-  idle.answer_after(100us, 100);
+  idle.answer(0, 0ms);
   EXPECT_EQ(idle.time_to_find(10min), 10min) << "its first piece of work may take that long";
   Work beginner;
-  beginner.answer_after(60ms, HangWatch::kWaitsToKnow - 1);
+  beginner.answer(HangWatch::kPiecesToKnow - 1, 60ms);
   EXPECT_EQ(beginner.time_to_find(10min), 10min);
 }
 
 TEST(HangWatch, LetsASlowOneBe) {
   Work work;
-  work.answer_after(1s, 10);
-  work.answer_after(19s);  // the machine swaps
-  work.answer_after(1s, 10);
+  work.answer(100, 19s);  // the machine swapped once
   EXPECT_EQ(work.time_to_find(10min), 20 * 19s);
 }
 
 TEST(HangWatch, DoesNotCountAPauseOfItsOwn) {
   Work work;
-  work.answer_after(60ms, 20);
+  work.answer(20, 60ms);
   EXPECT_TRUE(work.watch.asks(kReplica, work.now));
   work.now += 1h;
   EXPECT_FALSE(work.watch.find(kLeast, work.now));
 }
 
-TEST(HangWatch, ForgetsWhoEnded) {
+TEST(HangWatch, BelievesALateAnswerAndForgetsWhoEnded) {
   Work work;
-  work.answer_after(60ms, 20);
+  work.answer(20, 60ms);
+  EXPECT_EQ(work.time_to_find(1min), kLeast);
+  work.watch.answered(kReplica, 21, 10s);
+  EXPECT_FALSE(work.watch.find(kLeast, work.now));
   EXPECT_TRUE(work.watch.asks(kReplica, work.now));
   work.watch.forget(kReplica);
-  work.watch.answered(kReplica, work.now);
-  work.pass(1min);
-  EXPECT_FALSE(work.watch.find(kLeast, work.now));
+  work.watch.answered(kReplica, 22, 60ms);
+  EXPECT_FALSE(work.watch.find(kLeast, work.now + 1h));
   EXPECT_TRUE(work.watch.asks(kReplica, work.now)) << "another life";
 }
 

@@ -1,0 +1,18 @@
+// Whether an actor of the same process is there: who depends on it asks, and whoever answers is.
+//
+// Asked by a supervisor of its children and its router, by a node agent of its stages; never leaves a process.
+#pragma once
+
+#include <cstdint>
+
+namespace shoal {
+
+struct Ping {};
+
+// A stage's answer to it: what it has computed.
+struct WorkSoFar {
+  std::uint64_t pieces = 0;
+  double longest_ms = 0;  // one of them
+};
+
+}  // namespace shoal
