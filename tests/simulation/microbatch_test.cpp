@@ -115,13 +115,20 @@ void expect_caught(const SimulatedSwarm& swarm, const std::string& event) {
   EXPECT_THAT(reasons, Contains(HasSubstr("step 4: microbatch 3 "))) << "seed " << swarm.seed();
 }
 
+// Now and then the copy takes so long that its replica is frozen when it comes: it is refused (P-6), and nothing is
+// twice.
 TEST(DoubledMicrobatch, IsCaughtNamedAndRepairedInTheLastStage) {
-  for_each_seed(kSeeds, [](std::uint64_t seed) {
+  std::uint64_t caught = 0;
+  const std::uint64_t runs = for_each_seed(kSeeds, [&](std::uint64_t seed) {
     SimulatedSwarm swarm(SwarmShape{}, seed);
     swarm.network().set_fault(Doubler(swarm, 1));
     swarm.run();
+    EXPECT_EQ(violations(swarm), "");
+    if (swarm.record().reasons_of("microbatch_twice").empty()) return;
+    ++caught;
     expect_caught(swarm, "microbatch_twice");
   });
+  EXPECT_GE(caught, runs - runs / 20);
 }
 
 // In the first stage both copies wait for an answer: one that comes after the freeze is in no manifest, and harms
