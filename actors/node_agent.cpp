@@ -154,6 +154,14 @@ void start_stage(Self self, const SpawnStage& order) {
   tell_left_behind(self);
 }
 
+void tell_ended(Self self, const SpawnStage& order, const std::string& reason) {
+  StageEnded ended{order.stage, order.replica, reason, {}};
+  if (const auto work = self->state.settings.note->take(order.replica)) {
+    ended.computing = ComputedMicrobatch{work->step, work->microbatch};
+  }
+  to_supervisor(self, std::move(ended));
+}
+
 void stage_down(Self self, const caf::down_msg& down) {
   const auto found = self->state.stages.running.find(down.source);
   if (found == self->state.stages.running.end()) return;
@@ -167,11 +175,7 @@ void stage_down(Self self, const caf::down_msg& down) {
   self->state.trace.record(TraceKind::kExit, cause, 0, name);
   if (self->state.settings.board) self->state.settings.board->forget(name);
   if (self->state.standing == Standing::kEnding) return;
-  StageEnded ended{order.stage, order.replica, caf::to_string(down.reason), {}};
-  if (const auto work = self->state.settings.note->take(order.replica)) {
-    ended.computing = ComputedMicrobatch{work->step, work->microbatch};
-  }
-  to_supervisor(self, std::move(ended));
+  tell_ended(self, order, caf::to_string(down.reason));
   if (const auto next = std::exchange(self->state.stages.next, std::nullopt)) start_stage(self, *next);
 }
 
@@ -199,16 +203,12 @@ void give_up_a_hang(Self self) {
   const SpawnStage& order = found->second;
   const std::string reason = compose("it hangs: at one piece of work for ", milliseconds(hang->busy),
                                      " ms, the longest before took ", milliseconds(hang->longest), " ms");
-  StageEnded ended{order.stage, order.replica, reason, {}};
-  if (const auto work = state.settings.note->take(order.replica)) {
-    ended.computing = ComputedMicrobatch{work->step, work->microbatch};
-  }
-  to_supervisor(self, std::move(ended));
+  tell_ended(self, order, reason);
   state.standing = Standing::kEnding;
-  const std::string name = compose("stage/", order.stage, "/", order.slot);
-  state.trace.record(TraceKind::kFault, trace_cause(self), 0, compose(name, ": ", reason));
-  log_error("node_agent", name, ": ", reason, "; the process ends");
-  state.settings.give_up_process(compose(name, ": ", reason));
+  const std::string what = compose("stage/", order.stage, "/", order.slot, ": ", reason);
+  state.trace.record(TraceKind::kFault, trace_cause(self), 0, what);
+  log_error("node_agent", what, "; the process ends");
+  state.settings.give_up_process(what);
 }
 
 // Said again until somebody lets it go: a spawner that was started again has not heard it. Without one to hear it, what

@@ -46,7 +46,16 @@ bool perform(Self self, SupervisorEffects effects);
   return child.group ? compose("sync_group/", child.group->stage) : "data_loader";
 }
 
-// Is it there?
+// Is it there? Its end is heard of otherwise.
+template <class Handle, class Answered>
+void ask(Self self, const Handle& whom, Answered answered) {
+  self->request(whom, caf::infinite, Ping{}).then(std::move(answered), [](const caf::error&) {});
+}
+
+[[nodiscard]] std::string no_answer_for(Duration silence) {
+  return compose("no answer for ", std::chrono::duration_cast<std::chrono::milliseconds>(silence).count(), " ms");
+}
+
 void ask_child(Self self, const caf::actor_addr& child) {
   const auto actor = caf::actor_cast<caf::actor>(child);
   if (!actor) return;
@@ -54,7 +63,7 @@ void ask_child(Self self, const caf::actor_addr& child) {
     const auto found = self->state.children.find(child);
     if (found != self->state.children.end()) self->state.watch->answered(name_of(found->second), now(self));
   };
-  self->request(actor, caf::infinite, Ping{}).then(answered, [](const caf::error&) {});  // its end is heard of
+  ask(self, actor, answered);
 }
 
 void probe(Self self, const ProbeProcess& order) {
@@ -242,14 +251,12 @@ void replace_silent_children(Self self) {
     const auto is_it = [&](const auto& entry) { return name_of(entry.second) == silent.name; };
     const auto child = std::ranges::find_if(self->state.children, is_it);
     if (child == self->state.children.end()) continue;
-    const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(silent.silence);
-    lose_child(self, SupervisedChild(child->second), compose("no answer for ", silence.count(), " ms"));
+    lose_child(self, SupervisedChild(child->second), no_answer_for(silent.silence));
   }
 }
 
 void ask_router(Self self) {
-  const auto answered = [self] { self->state.mail_watch->answered(kRouterName, now(self)); };
-  self->request(self->state.settings.router, caf::infinite, Ping{}).then(answered, [](const caf::error&) {});
+  ask(self, self->state.settings.router, [self] { self->state.mail_watch->answered(kRouterName, now(self)); });
 }
 
 // Whatever is sent to this process is not heard here: so nobody's silence is his own, and there is no child whose
@@ -259,8 +266,7 @@ void ask_router(Self self) {
   const Duration silence = state.mail_watch->silence_of(kRouterName, now(self));
   if (silence < kDeafAfter) return false;
   if (state.mail_watch->take_silent(now(self)).empty()) return true;
-  const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(silence);
-  const std::string why = compose(kRouterName, ": no answer for ", passed.count(), " ms");
+  const std::string why = compose(kRouterName, ": ", no_answer_for(silence));
   state.trace.record(TraceKind::kFault, trace_cause(self), 0, why);
   perform(self, SupervisorEffects{EndRun{1, why + "; this process starts again", true}});
   return true;

@@ -45,20 +45,34 @@ void end_stage_of(SimulatedSwarm& swarm, ProcessIncarnation process) {
   }
 }
 
+struct Race {
+  Race(std::uint32_t replicas, std::uint64_t seed) : chance(seed, kSalt), swarm(watched(replicas, watch), seed) {}
+  static SwarmShape watched(std::uint32_t replicas, const LetterWatch& watch) {
+    SwarmShape shape = shape_of(2, replicas);
+    shape.filter = watch.filter();
+    return shape;
+  }
+
+  Chance chance;
+  LetterWatch watch;
+  SimulatedSwarm swarm;
+};
+
+void end_one_of(Race& race, StageId stage) {
+  const auto members = view_of(race.swarm).replicas_of(stage);
+  if (!members.empty()) end_stage_of(race.swarm, members[race.chance.below(members.size())].process);
+}
+
 // One of three replicas ends while their sum is under way; the others' parts are still on theirs when the next begins.
 TEST(LatePart, OfASumThatWasGivenUpCountsInNoOther) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
-    Chance chance(seed, kSalt);
-    const LetterWatch watch;
-    SwarmShape shape = shape_of(2, 3);
-    shape.filter = watch.filter();
-    SimulatedSwarm swarm(shape, seed);
+    Race race(3, seed);
+    auto& [chance, watch, swarm] = race;
     const StageId stage{static_cast<std::uint32_t>(chance.below(2))};
     bool is_running = run_to_letter(swarm, watch, "Part", 1 + chance.below(40));
     slow_ways(swarm, stage, stage, 300ms);
     is_running = is_running && run_to_letter(swarm, watch, "Part", watch.seen("Part") + 1 + chance.below(10));
-    const auto members = view_of(swarm).replicas_of(stage);
-    if (is_running && !members.empty()) end_stage_of(swarm, members[chance.below(members.size())].process);
+    if (is_running) end_one_of(race, stage);
     swarm.run();
     EXPECT_EQ(violations_but_for_the_end(swarm), "");
   });
@@ -67,11 +81,8 @@ TEST(LatePart, OfASumThatWasGivenUpCountsInNoOther) {
 // Two replicas of the first stage wait for the answer to one microbatch, and it comes late to one of them.
 TEST(LateAnswer, ToADoubledMicrobatchIsInNoSum) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
-    Chance chance(seed, kSalt);
-    const LetterWatch watch;
-    SwarmShape shape = shape_of(2, 2);
-    shape.filter = watch.filter();
-    SimulatedSwarm swarm(shape, seed);
+    Race race(2, seed);
+    auto& [chance, watch, swarm] = race;
     const bool is_running = run_to_letter(swarm, watch, "Forward", 1 + chance.below(60));
     slow_ways(swarm, StageId{1}, StageId{0}, 20ms);
     if (is_running) (void)double_a_forward(swarm, chance);
@@ -83,19 +94,15 @@ TEST(LateAnswer, ToADoubledMicrobatchIsInNoSum) {
 // A replica ends after its stage has voted, while the other stage still makes its sum: nobody commits with it (P-22).
 TEST(LateEnd, OfAReplicaVoidsTheVoteOfItsStage) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
-    Chance chance(seed, kSalt);
-    const LetterWatch watch;
-    SwarmShape shape = shape_of(2, 2);
-    shape.filter = watch.filter();
-    SimulatedSwarm swarm(shape, seed);
+    Race race(2, seed);
+    auto& [chance, watch, swarm] = race;
     const StageId stage{static_cast<std::uint32_t>(chance.below(2))};
     const StageId slow{1 - stage.value};
     bool is_running = run_to_letter(swarm, watch, "Prepare", 1 + chance.below(20));
     slow_ways(swarm, slow, slow, 300ms);
     is_running = is_running && run_to_letter(swarm, watch, "Reduced", watch.seen("Reduced") + 2);
     is_running = is_running && run_to_message(swarm, swarm.clockwork().messages() + chance.below(30));
-    const auto members = view_of(swarm).replicas_of(stage);
-    if (is_running && !members.empty()) end_stage_of(swarm, members[chance.below(members.size())].process);
+    if (is_running) end_one_of(race, stage);
     swarm.run();
     EXPECT_EQ(violations_but_for_the_end(swarm), "");
   });
