@@ -147,13 +147,14 @@ std::vector<Letter> RequestTable::add(Incarnation requester, Forward forward, In
 
 void RequestTable::answered(Incarnation requester, const Backward& backward, Instant now) {
   Entry* entry = find(requester, backward.cause, backward.purpose);
-  if (entry == nullptr) return;
+  if (entry == nullptr || view_.stage_of(backward.sender) != entry->stage()) return;  // P-10: its requester drops it
   measure(*entry, backward, now);
   if (backward.purpose == Purpose::kEvaluate) {
     entries_.erase(key_of(requester, backward.cause, backward.purpose));
     return;
   }
   entry->answered = true;
+  entry->answered_by = backward.sender;
   entry->waiting = Waiting::kForNothing;
   entry->doublings = entry->unanswered_asks = entry->retries = entry->reroutes = entry->frozen = 0;
 }
@@ -244,15 +245,17 @@ void RequestTable::replica_added(StageId stage, Instant now, std::vector<Letter>
   }
 }
 
-// Answered or not: what the removed one had accumulated is lost with it (P-12a).
+// Answered or not: what the removed one had accumulated is lost with it (P-12a), and its answer with that if whoever
+// was to have it knew of the removal by then (P-10).
 void RequestTable::replica_removed(Incarnation replica, Instant now, std::vector<Letter>& out) {
   answer_ms_.erase(replica);
   forget(replica);
   for (auto& [key, entry] : entries_) {
-    if (entry.hop() != replica) continue;
+    const bool is_lost = entry.hop() == replica || (entry.answered && entry.answered_by == replica);
+    if (!is_lost) continue;
     entry.answered = false;
     entry.reroutes = 0;
-    reroute(entry, now, out);
+    send_again(entry, now, out);
   }
 }
 

@@ -81,6 +81,7 @@ class RequestTable {
   struct Entry {
     Forward forward;
     bool answered = false;
+    Incarnation answered_by;
     bool measurable = true;  // sent once since its answer was due (Karn: a repeat's round trip tells nothing)
     Waiting waiting = Waiting::kForAnswer;
     Instant sent_at;

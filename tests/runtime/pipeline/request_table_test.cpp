@@ -247,6 +247,33 @@ TEST(RequestTable, P11KeepsAnsweredForwardsUntilTheCommitAndRemoveSendsThemElsew
   EXPECT_TRUE(t.follow(RemoveReplica{StageId{1}, kSecond, "gone"}).empty());
 }
 
+// Who sent the Forward drops that answer (P-10), and goes on waiting.
+TEST(RequestTable, AnAnswerOfOneThatWasRemovedAnswersNothing) {
+  Table t;
+  (void)t.add(forward_of(0));
+  Forward sent = only_forward(t.follow(RemoveReplica{StageId{1}, kFirst, "gone"}));
+  ASSERT_EQ(sent.path[1], kSecond);
+  t.table.answered(kSender, answer_of(forward_of(0)), t.now);
+  EXPECT_EQ(t.table.unanswered_count(), 1U);
+  (void)t.table.refused(kSender, refusal_of(sent, RefusalReason::kFrozen), t.now);
+  sent = only_forward(t.after(600ms));
+  EXPECT_EQ(sent.path[1], kSecond);
+  t.table.answered(kSender, answer_of(sent), t.now);
+  EXPECT_EQ(t.table.unanswered_count(), 0U) << "the control";
+}
+
+// The sender may have read of its removal, and dropped its answer, before the router did.
+TEST(RequestTable, WithTheRemovalOfWhoAnsweredWhoWasAskedSinceIsAskedAgain) {
+  Table t;
+  (void)t.add(forward_of(0));
+  const auto elsewhere = t.table.refused(kSender, refusal_of(forward_of(0), RefusalReason::kFenced), t.now);
+  ASSERT_EQ(only_forward(elsewhere).path[1], kSecond);
+  t.table.answered(kSender, answer_of(forward_of(0)), t.now);
+  EXPECT_EQ(t.table.unanswered_count(), 0U);
+  EXPECT_EQ(only_forward(t.follow(RemoveReplica{StageId{1}, kFirst, "gone"})).path[1], kSecond);
+  EXPECT_EQ(t.table.unanswered_count(), 1U);
+}
+
 TEST(RequestTable, AStageWithoutReplicasGetsItsForwardsWhenOneIsAdded) {
   Table t;
   (void)t.add(forward_of(0));
