@@ -9,10 +9,11 @@
 
 namespace shoal {
 
-// A time-out or first interval of the n-th epoch of a step or round (from 1; 0 counts as the first).
-[[nodiscard]] inline Duration doubled_per_epoch(Duration base, std::uint32_t epochs) {
+// A time-out or first interval of the n-th try of a step or round (from 1; 0 counts as the first). Those before it were
+// in vain: a new epoch for another reason, such as a change of membership, is no new try.
+[[nodiscard]] inline Duration doubled_per_try(Duration base, std::uint32_t tries) {
   constexpr std::uint32_t kDoublingsMax = 6;
-  return base * (std::uint32_t{1} << std::min(std::max(epochs, 1U) - 1, kDoublingsMax));
+  return base * (std::uint32_t{1} << std::min(std::max(tries, 1U) - 1, kDoublingsMax));
 }
 
 // Until the next repeat, after one that came this long after the last.

@@ -40,6 +40,7 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
   if (phase_ == Phase::kIdle) {
     begin_step();
     epoch_ = Epoch{config_.self, 0};
+    quiet_since_ = now;
     open(now, "appointed");  // P-21
     return take_effects();
   }
@@ -54,7 +55,7 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
     const bool is_plan = std::holds_alternative<Quarantine>(entry.body);
     std::erase_if(holders_, [&](const auto& holder) { return !is_member(holder.second); });
     std::erase_if(missing_, [&](MicrobatchId microbatch) { return view_.quarantined().contains(microbatch); });
-    if (epochs_of_step_ > 0) open(now, is_plan ? "the step's plan changed" : "the stage's membership changed");  // P-20
+    if (has_epoch_) open(now, is_plan ? "the step's plan changed" : "the stage's membership changed");  // P-20
   }
   prepare_if_due(now);
   return take_effects();
@@ -66,9 +67,10 @@ SyncGroupEffects SyncGroupCore::hear(const Progress& progress, Instant now) {
   Hints& hints = order.step == step() ? hints_ : early_hints_;
   if (order.step.value > step().value + 1) return take_effects();
   Hint& known = hints.progress[progress.member];
+  const bool has_more = progress.count > known.count;
   known = std::max(known, Hint{order.epoch, progress.count});
   if (order.step == step()) {
-    quiet_since_ = now;
+    if (has_more) quiet_since_ = now;
     if (phase_ == Phase::kOpen && order.epoch >= epoch_) unanswered_.erase(progress.member);
     if (phase_ == Phase::kOpen && is_zero_awaited_ && unanswered_.empty()) ask_for_missing(now);
   }
@@ -102,6 +104,7 @@ SyncGroupEffects SyncGroupCore::hear(const Reduced& reduced, Instant now) {
     return take_effects();
   }
   unanswered_.erase(reduced.member);
+  quiet_since_ = now;
   reduced_[reduced.member] = reduced;
   if (unanswered_.empty()) conclude(now);
   return take_effects();
@@ -131,7 +134,6 @@ void SyncGroupCore::survey(Instant now) {
 }
 
 void SyncGroupCore::end_survey(Instant now, const std::string& why) {
-  epochs_of_step_ = 0;  // a question makes no time-out longer
   open(now, why);
   tell_holders();
 }
@@ -141,7 +143,7 @@ SyncGroupEffects SyncGroupCore::tick(Instant now) {
   if (phase_ == Phase::kReducing && now - epoch_began_ >= doubled(reduce_timeout())) {
     const std::string why = compose("no sum from ", list_members(unanswered_), " in time");
     announce("reduce_timed_out", why);
-    open(now, why);
+    try_again(now, why);
   }
   if (phase_ == Phase::kPreparing && is_survey_ && now - epoch_began_ >= config_.survey_timeout) {
     end_survey(now, compose("no manifest from ", list_members(unanswered_), " in time"));
@@ -158,7 +160,7 @@ bool SyncGroupCore::is_current_step(const OrderId& order) const {
 
 bool SyncGroupCore::is_current(const OrderId& order) const { return is_current_step(order) && order.epoch == epoch_; }
 
-Duration SyncGroupCore::doubled(Duration base) const { return doubled_per_epoch(base, epochs_of_step_); }
+Duration SyncGroupCore::doubled(Duration base) const { return doubled_per_try(base, tries_of_step_); }
 
 Duration SyncGroupCore::reduce_timeout() const {
   if (!reduce_ms_) return config_.reduce_timeout;
@@ -174,13 +176,14 @@ bool SyncGroupCore::hints_cover_plan(Instant now) const {
     if (hint != hints_.progress.end() && hint->second.epoch >= last_zero_) accumulated += hint->second.count;
   }
   if (accumulated >= config_.microbatches - view_.quarantined().size()) return true;
-  // Work had begun and there has been no sign of it for long: hints may have been lost, so look.
-  const bool has_begun = epochs_of_step_ > 0 || !hints_.progress.empty();
+  // Work had begun and no more of it was heard of for long: hints may have been lost, so look.
+  const bool has_begun = has_epoch_ || !hints_.progress.empty();
   return has_begun && now - quiet_since_ >= doubled(config_.probe_after);
 }
 
 void SyncGroupCore::begin_step() {
-  epochs_of_step_ = 0;
+  has_epoch_ = false;
+  tries_of_step_ = 1;
   last_zero_ = Epoch{};
   hints_ = Hints{};
   manifests_.clear();
@@ -195,7 +198,7 @@ void SyncGroupCore::begin_step() {
 
 void SyncGroupCore::begin_epoch(Instant now) {
   ++epoch_.counter;
-  ++epochs_of_step_;
+  has_epoch_ = true;
   epoch_position_ = view_.position();
   epoch_began_ = now;
   repeat_interval_ = doubled(config_.repeat_after);
@@ -211,17 +214,25 @@ void SyncGroupCore::open(Instant now, const std::string& why) {
   begin_epoch(now);
   phase_ = Phase::kOpen;
   is_survey_ = false;
-  quiet_since_ = now;
   note(compose("opens step ", step(), " as epoch ", epoch_, ": ", why));
   give_order(Open{order_id()});
 }
 
+// What was tried was in vain: give the next one longer.
+void SyncGroupCore::try_again(Instant now, const std::string& why) {
+  ++tries_of_step_;
+  quiet_since_ = now;
+  open(now, why);
+}
+
 void SyncGroupCore::zero(Instant now) {
+  ++tries_of_step_;
+  quiet_since_ = now;
   begin_epoch(now);
   phase_ = Phase::kOpen;
-  quiet_since_ = now;
   last_zero_ = epoch_;
   holders_.clear();
+  hints_.progress.clear();
   give_order(Zero{order_id()});
 }
 
@@ -265,7 +276,7 @@ void SyncGroupCore::decide(Instant now) {
   }
   announce("microbatch_missing", compose("step ", step(), ": microbatch ", list_microbatches(verdict.missing),
                                          " is in no manifest; it is asked for again"));
-  open(now, "a gap in the manifests");
+  try_again(now, "a gap in the manifests");
   tell_holders();
   ask_again(now, verdict.missing);
 }
@@ -273,7 +284,7 @@ void SyncGroupCore::decide(Instant now) {
 void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
   missing_.clear();
   phase_ = Phase::kReducing;
-  epoch_began_ = now;
+  epoch_began_ = quiet_since_ = now;
   repeat_interval_ = std::min(repeat_interval_, reduce_timeout() / 2);
   repeat_at_ = now + repeat_interval_;
   Reduce order{order_id(), {}, token_count};
@@ -293,7 +304,7 @@ void SyncGroupCore::conclude(Instant now) {
     if (config_.keeps_sums_apart || reduced.digest == first.digest) continue;
     const std::string why = compose("the sums of replicas ", first.member, " and ", member, " differ");
     announce("sums_differ", compose("step ", step(), ": ", why));
-    open(now, why);
+    try_again(now, why);
     prepare_not_before_ = now + doubled(config_.repeat_after);
     return;
   }

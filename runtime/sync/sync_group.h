@@ -8,10 +8,10 @@
 //
 // A data loader that asks who holds what is answered from manifests: an open group prepares for it, and opens again.
 // Every arrow that gives an order takes a new, higher epoch (P-15). Hints are never proof: manifests are. Nothing here
-// trusts order, timing or single delivery of messages: unanswered orders are repeated, time-outs double with each
-// epoch of a step. After a Zero it asks for the plan when all members have obeyed it: what overtakes a Zero is answered
-// from what the Zero throws away. Pure: time comes in, letters and reasons go out. It is idle until it reads its own
-// AppointGroup.
+// trusts order, timing or single delivery of messages: unanswered orders are repeated, time-outs double with each try
+// of a step that was in vain (changes of membership are none: their storm would make a standstill endless). After a
+// Zero it asks for the plan when all members have obeyed it: what overtakes a Zero is answered from what the Zero
+// throws away. Pure: time comes in, letters and reasons go out. It is idle until it reads its own AppointGroup.
 #pragma once
 
 #include <map>
@@ -33,12 +33,12 @@ struct SyncGroupConfig {
   StageId stage;
   Incarnation self;
   std::uint32_t microbatches = 0;                         // planned per step
-  Duration repeat_after = std::chrono::seconds(2);        // of an unanswered order; doubles with each repeat and epoch
+  Duration repeat_after = std::chrono::seconds(2);        // of an unanswered order; doubles with each repeat and try
   Duration ask_again_within = std::chrono::seconds(8);    // longest first wait before a Missing is repeated
   Duration zero_within = std::chrono::milliseconds(250);  // for the members' word that they have obeyed a Zero
-  Duration reduce_timeout = std::chrono::seconds(30);     // until one was measured; doubles with each epoch of a step
+  Duration reduce_timeout = std::chrono::seconds(30);     // until one was measured; doubles with each try of a step
   Duration reduce_floor = std::chrono::seconds(2);    // of four times the measured average, its time-out from then on
-  Duration probe_after = std::chrono::minutes(5);     // without any hint: look anyway; doubles likewise
+  Duration probe_after = std::chrono::minutes(5);     // without a hint of more: look anyway; doubles likewise
   Duration survey_timeout = std::chrono::seconds(1);  // for the manifests that tell a data loader who holds what
   bool keeps_sums_apart = false;  // each member applies its own sum (sync.mode = diloco): digests differ
 };
@@ -97,6 +97,7 @@ class SyncGroupCore {
   void begin_step();
   void begin_epoch(Instant now);
   void open(Instant now, const std::string& why);
+  void try_again(Instant now, const std::string& why);
   void zero(Instant now);
   void prepare_if_due(Instant now);
   void decide(Instant now);
@@ -122,10 +123,11 @@ class SyncGroupCore {
   SyncGroupConfig config_;
   View view_;
   Phase phase_ = Phase::kIdle;
-  Epoch epoch_;                       // of the last order given
-  std::uint32_t epochs_of_step_ = 0;  // orders of the current step
-  JournalPosition epoch_position_;    // where the journal stood when the epoch began (P-22)
-  Epoch last_zero_;                   // of the current step; 0.0: none
+  Epoch epoch_;                      // of the last order given
+  bool has_epoch_ = false;           // an order was given for the current step
+  std::uint32_t tries_of_step_ = 1;  // the one that goes on, and those in vain
+  JournalPosition epoch_position_;   // where the journal stood when the epoch began (P-22)
+  Epoch last_zero_;                  // of the current step; 0.0: none
   Hints hints_;
   Hints early_hints_;
   std::map<Incarnation, Manifest> manifests_;  // of this epoch
@@ -140,7 +142,7 @@ class SyncGroupCore {
   Prepared vote_;
   Instant epoch_began_{};
   std::optional<double> reduce_ms_;  // moving average
-  Instant quiet_since_{};            // the last sign of work on this step
+  Instant quiet_since_{};            // there was progress, or a try began
   Instant repeat_at_{};
   Instant missing_at_{};
   Instant hint_not_before_{};     // AllAnswered counts again from here on

@@ -66,9 +66,13 @@ std::size_t RoundGroupCore::quorum() const {
   return config_.sync.quorum == 0 ? all : std::min(all, static_cast<std::size_t>(config_.sync.quorum));
 }
 
+void RoundGroupCore::try_again(const RoundId& id, Round& round, const std::string& why, Instant now) {
+  ++round.tries;
+  announce(id, round, why, now);
+}
+
 void RoundGroupCore::announce(const RoundId& id, Round& round, const std::string& why, Instant now) {
   ++epoch_.counter;
-  ++round.epochs;
   round.phase = Phase::kAnnounced;
   round.epoch = epoch_;
   round.position = view_.position();
@@ -78,7 +82,7 @@ void RoundGroupCore::announce(const RoundId& id, Round& round, const std::string
   round.has_quorum = false;
   for (const ReplicaMember& member : members()) round.unanswered.insert(member.incarnation);
   round.began = now;
-  round.repeat_interval = doubled_per_epoch(config_.repeat_after, round.epochs);
+  round.repeat_interval = doubled_per_try(config_.repeat_after, round.tries);
   round.repeat_at = now + round.repeat_interval;
   effects_.reasons.push_back(compose("announces ", name_of(id), " as epoch ", round.epoch, ": ", why));
   repeat(id, round);
@@ -119,7 +123,7 @@ void RoundGroupCore::conclude(const RoundId& id, Round& round, Instant now) {
   const Reduced& first = round.reduced.begin()->second;
   for (const auto& [member, reduced] : round.reduced) {
     if (reduced.digest == first.digest) continue;
-    return announce(id, round, compose("the means of replicas ", first.member, " and ", member, " differ"), now);
+    return try_again(id, round, compose("the means of replicas ", first.member, " and ", member, " differ"), now);
   }
   round.vote = Prepared{order_id(id, round), round.position, first.digest, {}, {}, {}};
   for (const auto& [member, tokens] : round.shares) round.vote.shares.push_back({member, tokens});
@@ -132,9 +136,8 @@ void RoundGroupCore::conclude(const RoundId& id, Round& round, Instant now) {
 SyncGroupEffects RoundGroupCore::tick(Instant now) {
   if (!is_appointed_ || members().empty()) return take_effects();
   for (auto& [id, round] : rounds_) {
-    if (round.phase == Phase::kReducing &&
-        now - round.began >= doubled_per_epoch(config_.reduce_timeout, round.epochs)) {
-      announce(id, round, "no mean in time", now);
+    if (round.phase == Phase::kReducing && now - round.began >= doubled_per_try(config_.reduce_timeout, round.tries)) {
+      try_again(id, round, "no mean in time", now);
     }
     reduce_if_due(id, round, now);
     if (now < round.repeat_at) continue;

@@ -29,7 +29,7 @@ struct RoundGroupConfig {
   Incarnation self;
   SyncConfig sync;
   Duration repeat_after = std::chrono::seconds(2);     // of an unanswered order; doubles with each repeat and epoch
-  Duration reduce_timeout = std::chrono::seconds(60);  // doubles with each epoch of a round
+  Duration reduce_timeout = std::chrono::seconds(60);  // doubles with each try of a round
 };
 
 class RoundGroupCore {
@@ -52,8 +52,8 @@ class RoundGroupCore {
     Phase phase = Phase::kAnnounced;
     StepId step;  // steps applied at its contributions
     Epoch epoch;
-    JournalPosition position;  // where the journal stood when the epoch began (P-22)
-    std::uint32_t epochs = 0;
+    JournalPosition position;                     // where the journal stood when the epoch began (P-22)
+    std::uint32_t tries = 1;                      // the one that goes on, and those in vain
     std::map<Incarnation, std::uint64_t> shares;  // tokens, of this epoch; who is in the sum
     std::map<Incarnation, Reduced> reduced;       // of this epoch
     std::set<Incarnation> unanswered;
@@ -70,6 +70,7 @@ class RoundGroupCore {
   [[nodiscard]] OrderId order_id(const RoundId& id, const Round& round) const;
   [[nodiscard]] Round* find(const OrderId& order, Phase phase);
   void take_up(const std::string& why, Instant now);
+  void try_again(const RoundId& id, Round& round, const std::string& why, Instant now);
   void announce(const RoundId& id, Round& round, const std::string& why, Instant now);
   void reduce_if_due(const RoundId& id, Round& round, Instant now);
   void conclude(const RoundId& id, Round& round, Instant now);

@@ -427,6 +427,45 @@ TEST(SyncGroup, LooksAgainWhenHintsMayHaveBeenLost) {
   EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing);
 }
 
+// A replica that is added and lost every minute: the others, who answer each Open, are looked at all the same.
+TEST(SyncGroup, AStormOfMembershipChangesHidesNoStandstill) {
+  Bench bench;
+  bench.hear(Progress{bench.order(), Incarnation{11}, 2});
+  const Instant began = bench.now;
+  for (std::uint64_t joiner = 100; bench.core.phase() == SyncGroupCore::Phase::kOpen; ++joiner) {
+    ASSERT_LT(bench.now - began, std::chrono::minutes(6)) << "nothing was accumulated for so long";
+    bench.add(kStage, joiner);
+    bench.read(RemoveReplica{kStage, Incarnation{joiner}, "lost"});
+    bench.hear(Progress{bench.order(), Incarnation{11}, 2});
+    bench.hear(Progress{bench.order(), Incarnation{12}, 0});
+    bench.tick(seconds(60));
+  }
+  EXPECT_GT(bench.now - began, std::chrono::minutes(4)) << "the control: it waits before it looks";
+}
+
+TEST(SyncGroup, OnlyWhatWasTriedInVainMakesTimeOutsLonger) {
+  const auto timed_out_after = [](int changes, int failures) {
+    Bench bench;
+    for (std::uint64_t joiner = 100; changes-- > 0; ++joiner) {
+      bench.add(kStage, joiner);
+      bench.read(RemoveReplica{kStage, Incarnation{joiner}, "lost"});
+    }
+    const auto reduce = [&bench] {
+      bench.answered();
+      bench.manifest(11, {0, 1});
+      bench.manifest(12, {2, 3});
+      const Instant began = bench.now;
+      const Epoch epoch = bench.core.epoch();
+      while (bench.core.epoch() == epoch) bench.tick(seconds(1));
+      return bench.now - began;
+    };
+    while (failures-- > 0) (void)reduce();
+    return reduce();
+  };
+  EXPECT_EQ(timed_out_after(8, 0), timed_out_after(0, 0));
+  EXPECT_EQ(timed_out_after(0, 2), 4 * timed_out_after(0, 0)) << "the control";
+}
+
 TEST(ManifestVerdict, NamesWhatIsNotExactlyOnce) {  // S-1
   const std::vector<MemberManifest> manifests{{Incarnation{1}, {{{0}, 5, 0, {}}, {{2}, 5, 0, {}}}},
                                               {Incarnation{2}, {{{2}, 5, 0, {}}, {{7}, 5, 0, {}}}}};

@@ -198,6 +198,27 @@ TEST(RoundGroup, GivesUpAMeanThatDoesNotCome) {
   EXPECT_GT(bench.order.epoch, before);
 }
 
+TEST(RoundGroup, OnlyWhatWasTriedInVainMakesTimeOutsLonger) {
+  const auto timed_out_after = [](int changes, int failures) {
+    Bench bench;
+    for (std::uint64_t joiner = 100; changes-- > 0; ++joiner) {
+      bench.add(joiner);
+      bench.read(RemoveReplica{kStage, Incarnation{joiner}, "lost"});
+    }
+    const auto reduce = [&bench] {
+      for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
+      const Instant began = bench.now;
+      const Epoch epoch = bench.order.epoch;
+      while (bench.order.epoch == epoch) bench.tick(seconds(1));
+      return bench.now - began;
+    };
+    while (failures-- > 0) (void)reduce();
+    return reduce();
+  };
+  EXPECT_EQ(timed_out_after(8, 0), timed_out_after(0, 0)) << "a storm of changes";
+  EXPECT_EQ(timed_out_after(0, 2), 4 * timed_out_after(0, 0)) << "the control";
+}
+
 TEST(RoundGroup, ANewGroupBeginsFromTheJournalAlone) {  // P-21
   Bench bench;
   constexpr Incarnation kNext{60};
