@@ -14,14 +14,15 @@ void note_lost_line(MetricsState& state, const Failure& failure) {
 }
 
 void perform(Self self, std::vector<MetricsOutput> outputs) {
+  constexpr std::size_t kReadOn = 1 << 20;  // about 2000 lines in two milliseconds
   auto& state = self->state;
   state.pulse->waiting(self->mailbox().size());
   for (auto& output : outputs) {
-    if (auto* last = std::get_if<FinalRecord>(&output)) last->goodput = state.goodput.of(last->steps);
+    if (auto* last = std::get_if<FinalRecord>(&output)) last->goodput = state.goodput->of(last->steps);
     const std::string line = std::visit([](const auto& record) { return to_json_line(record); }, output);
     const Status written = state.file ? state.file->append(line) : Status(fail(Error::kIo, "no metrics file"));
     if (!written) note_lost_line(state, written.failure());
-    state.goodput.add(line);
+    state.goodput->read_on(kReadOn);
     if (state.settings.show) state.settings.show(output);
   }
 }
@@ -31,7 +32,6 @@ void open_file(Self self) {
   auto opened = MetricsFile::open(state.settings.path);
   if (!opened) return note_lost_line(state, opened.failure());
   state.core.begin(state.settings.live_after, opened->written(), self->clock().now());
-  state.goodput = read_goodput(state.settings.path);
   state.file.emplace(std::move(opened.value()));
 }
 
@@ -49,6 +49,7 @@ MetricsActor::behavior_type metrics(Self self, MetricsSettings settings) {
   auto& state = self->state;
   state.core = MetricsCore(state.settings.core);
   state.core.begin(state.settings.live_after, {}, self->clock().now());
+  state.goodput.emplace(state.settings.path);
   open_file(self);
   state.pulse = enter(state.settings.board, "metrics");
   self->send(state.settings.router,

@@ -30,8 +30,8 @@ struct MetricsState {
   static inline const char* name = "metrics";
   MetricsCore core{MetricsConfig{}};
   MetricsSettings settings;
-  std::optional<MetricsFile> file;  // empty: it could not be opened
-  Goodput goodput;                  // of all lines in it
+  std::optional<MetricsFile> file;       // empty: it could not be opened
+  std::optional<GoodputReader> goodput;  // of all lines in it, a piece with every new one
   std::uint64_t lines_lost = 0;
   std::shared_ptr<ActorPulse> pulse;
 };

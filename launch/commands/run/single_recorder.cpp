@@ -26,7 +26,7 @@ void SingleRecorder::write(const MetricsOutput& output) {
 }
 
 void SingleRecorder::write_last(FinalRecord record) {
-  record.goodput = read_goodput(settings_.path).of(record.steps);
+  record.goodput = GoodputReader(settings_.path).of(record.steps);
   write(record);
 }
 

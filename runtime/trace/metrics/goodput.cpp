@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 
 namespace shoal {
 namespace {
@@ -97,11 +96,25 @@ std::optional<double> Goodput::of(std::uint64_t steps) const {
   return tokens / (*middle * wall_ms_);
 }
 
-Goodput read_goodput(const std::string& path) {
-  Goodput goodput;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) goodput.add(line);
-  return goodput;
+bool GoodputReader::read_on(std::size_t bytes) {
+  if (!file_.is_open()) file_.open(path_);
+  const std::streamoff until = end_ + static_cast<std::streamoff>(bytes);
+  std::string line;
+  while (end_ < until && std::getline(file_, line) && !file_.eof()) {
+    end_ += static_cast<std::streamoff>(line.size()) + 1;
+    goodput_.add(line);
+  }
+  if (file_.good()) return true;
+  file_.clear();
+  file_.seekg(end_);  // before a line that is not whole yet
+  return false;
+}
+
+std::optional<double> GoodputReader::of(std::uint64_t steps) {
+  constexpr std::size_t kPiece = 1 << 20;
+  while (read_on(kPiece)) {
+  }
+  return goodput_.of(steps);
 }
 
 }  // namespace shoal

@@ -9,10 +9,13 @@
 // after the last step. A step whose time is not known counts neither its time nor its tokens. Memory is bounded.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace shoal {
@@ -44,7 +47,22 @@ class Goodput {
   std::uint64_t stride_ = 1;
 };
 
-// Of all lines there are; of none when the file cannot be read.
-[[nodiscard]] Goodput read_goodput(const std::string& path);
+// Of a file that grows: bit by bit, because that of a run of months is read for seconds. A file that is not there, or
+// cannot be read, has no lines.
+class GoodputReader {
+ public:
+  explicit GoodputReader(std::string path) : path_(std::move(path)) {}
+
+  // The next whole lines, until about so many bytes are read. False: there are no more now.
+  bool read_on(std::size_t bytes);
+  // After reading all lines there are.
+  [[nodiscard]] std::optional<double> of(std::uint64_t steps);
+
+ private:
+  std::string path_;
+  std::ifstream file_;      // opened when it is first read
+  std::streamoff end_ = 0;  // of the lines that were read
+  Goodput goodput_;
+};
 
 }  // namespace shoal

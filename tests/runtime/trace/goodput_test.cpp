@@ -1,9 +1,10 @@
 // Useful time by the lines of metrics.jsonl: whoever died and wrote on, and whatever was trained twice.
 #include "runtime/trace/metrics/goodput.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <random>
 
@@ -132,13 +133,32 @@ TEST(Goodput, TornAndForeignLinesChangeNothing) {
   }
 }
 
-TEST(Goodput, IsTheSameWhoeverReadsItFromTheFile) {
+TEST(GoodputReader, ReadsAllLinesThereAre) {
   const Scratch scratch;
   std::string text = event_line("training") + "\n";
   for (std::uint64_t step = 0; step < 10; ++step) text += step_line(step, step == 4 ? 11000 : 1000) + "\n";
   const std::string path = scratch.file("metrics.jsonl", text + step_line(10, 1000).substr(0, 40)).string();
-  EXPECT_NEAR(read_goodput(path).of(10).value(), 0.5, 1e-9);
-  EXPECT_EQ(read_goodput("/nowhere/at/all").of(10), std::nullopt);
+  EXPECT_NEAR(GoodputReader(path).of(10).value(), 0.5, 1e-9);
+  EXPECT_EQ(GoodputReader("/nowhere/at/all").of(10), std::nullopt);
+}
+
+TEST(GoodputReader, ReadsPieceByPieceWhatIsAddedMeanwhile) {
+  const Scratch scratch;
+  const std::string path = scratch.file("metrics.jsonl", "").string();
+  std::ofstream file(path, std::ios::app);
+  for (std::uint64_t step = 0; step < 20; ++step) file << step_line(step, 1000) << '\n' << std::flush;
+  GoodputReader reader(path);
+  int pieces = 0;
+  while (reader.read_on(4 * step_line(0, 1000).size())) ++pieces;
+  EXPECT_THAT(pieces, testing::AllOf(testing::Ge(4), testing::Le(5)));
+
+  const std::string last = step_line(20, 20000);
+  file << last.substr(0, 40) << std::flush;
+  EXPECT_FALSE(reader.read_on(1000)) << "no whole line";
+  EXPECT_NEAR(reader.of(21).value(), 1, 1e-9);
+  file << last.substr(40) << '\n' << std::flush;
+  EXPECT_NEAR(reader.of(21).value(), 21.0 / 40.0, 1e-9);
+  EXPECT_NEAR(reader.of(21).value(), 21.0 / 40.0, 1e-9) << "each line once";
 }
 
 // A slow half and a quick one: what is kept of the rates is of both, so their median stays between them.
