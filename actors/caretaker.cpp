@@ -6,6 +6,7 @@
 
 #include "actors/injected.h"
 #include "runtime/base/log.h"
+#include "runtime/transport/error_words.h"
 
 namespace shoal {
 namespace {
@@ -56,7 +57,7 @@ void start(Self self) {
 
 void ward_down(Self self, const caf::down_msg& down) {
   if (self->state.is_ending) return self->quit();
-  ended(self, caf::to_string(down.reason));
+  ended(self, words_of(down.reason));
 }
 
 void end(Self self, const caf::exit_msg& exit) {

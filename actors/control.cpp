@@ -6,6 +6,7 @@
 #include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/cluster/operate/operator_words.h"
+#include "runtime/transport/error_words.h"
 
 namespace shoal {
 namespace {
@@ -23,7 +24,7 @@ ControlResponse answer_status(caf::actor_system& system, const SupervisorActor& 
             response.body = status_json(report, rounds ? std::optional(rounds->sum()) : std::nullopt);
           },
           [&](const caf::error& error) {
-            response = control_error(503, "the supervisor does not answer: " + caf::to_string(error));
+            response = control_error(503, "the supervisor does not answer: " + words_of(error));
           });
   return response;
 }
@@ -43,7 +44,7 @@ ControlResponse give_order(caf::actor_system& system, const SupervisorActor& sup
   self->request(supervisor, kAnswerWithin, std::move(order))
       .receive([&](const OperatorAnswer& answer) { response = response_to(answer); },
                [&](const caf::error& error) {
-                 response = control_error(503, "the supervisor does not answer: " + caf::to_string(error));
+                 response = control_error(503, "the supervisor does not answer: " + words_of(error));
                });
   return response;
 }
@@ -101,6 +102,7 @@ std::string status_json(const StatusReport& report, const std::optional<RoundLos
 }
 
 ControlActor::behavior_type control(Self self, ControlSettings settings) {
+  self->set_exception_handler(error_of);
   add_routes(self->home_system(), settings);
   self->state.pulse = enter(settings.board, "control");
   if (settings.router) {

@@ -5,6 +5,7 @@
 
 #include "actors/injected.h"
 #include "runtime/trace/trace_words.h"
+#include "runtime/transport/error_words.h"
 
 namespace shoal {
 namespace {
@@ -70,6 +71,7 @@ void adopt(Self self, DataLoaderSettings settings) {
 }  // namespace
 
 DataLoaderActor::behavior_type data_loader(Self self, DataLoaderSettings settings) {
+  self->set_exception_handler(error_of);
   adopt(self, std::move(settings));
   return {
       [](const Inject& order) { suffer(order); },

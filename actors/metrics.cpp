@@ -3,6 +3,7 @@
 
 #include "actors/injected.h"
 #include "runtime/base/log.h"
+#include "runtime/transport/error_words.h"
 
 namespace shoal {
 namespace {
@@ -45,6 +46,7 @@ void take(Self self, const Message& message) {
 }  // namespace
 
 MetricsActor::behavior_type metrics(Self self, MetricsSettings settings) {
+  self->set_exception_handler(error_of);
   self->state.settings = std::move(settings);
   auto& state = self->state;
   state.core = MetricsCore(state.settings.core);

@@ -8,6 +8,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/log.h"
 #include "runtime/base/restart_policy.h"
+#include "runtime/transport/error_words.h"
 #include "runtime/transport/identity.h"
 
 namespace shoal {
@@ -175,7 +176,7 @@ void stage_down(Self self, const caf::down_msg& down) {
   self->state.trace.record(TraceKind::kExit, cause, 0, name);
   if (self->state.settings.board) self->state.settings.board->forget(name);
   if (self->state.standing == Standing::kEnding) return;
-  tell_ended(self, order, caf::to_string(down.reason));
+  tell_ended(self, order, words_of(down.reason));
   if (const auto next = std::exchange(self->state.stages.next, std::nullopt)) start_stage(self, *next);
 }
 
@@ -278,6 +279,7 @@ void fail_on_purpose(Self self, const Inject& order) {
 }  // namespace
 
 NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) {
+  self->set_exception_handler(error_of);
   self->state.trace = ActorTrace(settings.tracer, "node_agent");
   self->state.settings = std::move(settings);
   self->set_down_handler([self](const caf::down_msg& down) { stage_down(self, down); });

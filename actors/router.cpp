@@ -7,6 +7,7 @@
 #include "actors/router_mail.h"
 #include "actors/router_wire.h"
 #include "runtime/base/log.h"
+#include "runtime/transport/error_words.h"
 
 namespace shoal {
 namespace {
@@ -43,7 +44,7 @@ void adopt(RouterSelf self, RouterConfig config) {
   state.config = std::move(config);
   if (state.config.lanes) state.config.lanes->tell(caf::actor_cast<caf::actor>(self->ctrl()));
   self->set_error_handler([](caf::scheduled_actor*, caf::error& error) {
-    log_warn("router", "ignored an error message: ", caf::to_string(error));
+    log_warn("router", "ignored an error message: ", words_of(error));
   });
   self->set_down_handler([self](const caf::down_msg& down) { connection_down(self, down); });
   self->send(self, Tick{});
@@ -70,6 +71,7 @@ void RouteHints::keep_those(const std::function<bool(ProcessIncarnation)>& is_th
 }
 
 RouterActor::behavior_type router(RouterActor::stateful_pointer<RouterState> self, RouterConfig config) {
+  self->set_exception_handler(error_of);
   adopt(self, std::move(config));
   return {
       [](const Inject& order) { suffer(order); },

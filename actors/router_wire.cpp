@@ -9,6 +9,7 @@
 #include "runtime/base/log.h"
 #include "runtime/cluster/watch/sender_check.h"
 #include "runtime/trace/trace_words.h"
+#include "runtime/transport/error_words.h"
 
 namespace shoal {
 namespace {
@@ -112,7 +113,7 @@ void dial(RouterSelf self, const DialPeer& order) {
   self->request(dialler, kDialTimeout, caf::connect_atom_v, order.endpoint.host, order.endpoint.port)
       .then([report](const caf::node_id&, caf::strong_actor_ptr& peer,
                      const std::set<std::string>&) { report(std::move(peer), "nothing published there"); },
-            [report](caf::error& error) { report(nullptr, caf::to_string(error)); });
+            [report](caf::error& error) { report(nullptr, words_of(error)); });
 }
 
 void trace_link(RouterSelf self, ProcessIncarnation process, std::string_view what) {
@@ -389,7 +390,7 @@ void connection_down(RouterSelf self, const caf::down_msg& down) {
   if (found == state.link_of.end()) return local_down(self, down.source);
   const LinkId link = found->second;
   forget_connection(self, link);
-  perform(self, state.links->lost(link, caf::to_string(down.reason), now_of(self)));
+  perform(self, state.links->lost(link, words_of_lost_link(down.reason), now_of(self)));
 }
 
 }  // namespace shoal

@@ -8,6 +8,7 @@
 #include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/trace_words.h"
+#include "runtime/transport/error_words.h"
 
 namespace shoal {
 namespace {
@@ -250,6 +251,7 @@ void adopt(Self self, StageSettings settings) {
 }  // namespace
 
 StageActor::behavior_type stage(Self self, StageSettings settings) {
+  self->set_exception_handler(error_of);
   adopt(self, std::move(settings));
   return {
       [](const Inject& order) { suffer(order); },

@@ -4,6 +4,7 @@
 #include "actors/injected.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/transport/error_words.h"
 
 namespace shoal {
 namespace {
@@ -84,6 +85,7 @@ void took(Self self) {
 }  // namespace
 
 StorageActor::behavior_type storage(Self self, StorageSettings settings) {
+  self->set_exception_handler(error_of);
   self->state.trace = ActorTrace(settings.tracer, "storage");
   self->state.settings = std::move(settings);
   auto& state = self->state;

@@ -7,6 +7,7 @@
 #include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/trace_words.h"
+#include "runtime/transport/error_words.h"
 #include "runtime/transport/identity.h"
 
 namespace shoal {
@@ -242,7 +243,7 @@ void child_ended(Self self, const caf::down_msg& down) {
   const SupervisedChild ended = std::move(child->second);
   self->state.children.erase(child);
   self->state.watch->ended(name_of(ended));
-  lose_child(self, ended, caf::to_string(down.reason));
+  lose_child(self, ended, words_of(down.reason));
 }
 
 // Their successors take their places in `children`.
@@ -361,6 +362,7 @@ SupervisorState::~SupervisorState() {
 }
 
 SupervisorActor::behavior_type supervisor(Self self, SupervisorSettings settings) {
+  self->set_exception_handler(error_of);
   adopt(self, std::move(settings));
   return {
       [](const Inject& order) { suffer(order); },

@@ -6,6 +6,7 @@
 #include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/trace_words.h"
+#include "runtime/transport/error_words.h"
 
 namespace shoal {
 namespace {
@@ -82,6 +83,7 @@ void adopt(Self self, SyncGroupSettings settings) {
 }  // namespace
 
 SyncGroupActor::behavior_type sync_group(Self self, SyncGroupSettings settings) {
+  self->set_exception_handler(error_of);
   adopt(self, std::move(settings));
   return {
       [](const Inject& order) { suffer(order); },

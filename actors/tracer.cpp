@@ -8,6 +8,7 @@
 
 #include "actors/injected.h"
 #include "runtime/base/log.h"
+#include "runtime/transport/error_words.h"
 
 namespace shoal {
 namespace {
@@ -105,6 +106,7 @@ void wait_until_arrived(const NodeFiles& files, Duration limit) {
 }
 
 TracerActor::behavior_type tracer(Self self, TracerActorSettings settings) {
+  self->set_exception_handler(error_of);
   self->state.path = settings.path;
   self->state.router = settings.router;
   self->state.files = std::move(settings.files);

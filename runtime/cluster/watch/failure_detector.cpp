@@ -102,7 +102,7 @@ std::string FailureDetector::explain(const Peer& peer) const {
   if (peer.intervals.size() < kIntervalsForPhi) return std::move(out).str();
   const Rhythm rhythm = rhythm_of(peer);
   out << "; they came every " << rounded(rhythm.mean) << " s +- " << rounded(rhythm.deviation) << " s (phi "
-      << rounded(phi_of(peer)) << ")";
+      << (phi_of(peer) < kPhiMax ? "" : "over ") << rounded(phi_of(peer)) << ")";
   return std::move(out).str();
 }
 
