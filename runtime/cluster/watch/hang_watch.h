@@ -1,8 +1,8 @@
 // Which replica of a process hangs: it has been at one piece of work for many times as long as it ever was.
 //
 // Slow is not dead, and nobody knows how long a model's work may take: so a replica is judged by its own past, which it
-// tells with every answer; it answers between two pieces of work. Until it has done some, nothing is known and nobody
-// is judged. Time counts only while its process looked. Pure: time comes in.
+// tells with every answer; it answers between two pieces of work. Until it has done some, nothing is known: then a
+// piece has an hour. Time counts only while its process looked. Pure: time comes in.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +26,7 @@ class HangWatch {
  public:
   static constexpr std::uint64_t kPiecesToKnow = 8;
   static constexpr int kTimesLongest = 20;
+  static constexpr Duration kOfBeginners = std::chrono::hours(1);
 
   // True: it is to be asked now, for it owes no answer.
   [[nodiscard]] bool asks(Incarnation replica, Instant now) {
@@ -45,9 +46,10 @@ class HangWatch {
   [[nodiscard]] std::optional<Hang> find(Duration least, Instant now) {
     time_.look(now);
     for (const auto& [replica, one] : replicas_) {
-      if (!one.asked_at || one.pieces < kPiecesToKnow) continue;
+      if (!one.asked_at) continue;
       const Duration busy = time_.watched() - *one.asked_at;
-      if (busy >= std::max(least, kTimesLongest * one.longest)) return Hang{replica, busy, one.longest};
+      const Duration patience = one.pieces < kPiecesToKnow ? kOfBeginners : Duration{};
+      if (busy >= std::max({least, patience, kTimesLongest * one.longest})) return Hang{replica, busy, one.longest};
     }
     return std::nullopt;
   }

@@ -45,13 +45,16 @@ TEST(HangWatch, FindsWhoIsAtOnePieceOfWorkManyTimesAsLongAsEver) {
   EXPECT_EQ(slow.time_to_find(1min), 20s);
 }
 
-TEST(HangWatch, KnowsNothingOfWhoHasHardlyWorked) {
+TEST(HangWatch, KnowsNothingOfWhoHasHardlyWorkedAndGivesItAnHour) {
   Work idle;
   idle.answer(0, 0ms);
-  EXPECT_EQ(idle.time_to_find(10min), 10min) << "its first piece of work may take that long";
+  EXPECT_EQ(idle.time_to_find(2h), 1h) << "its first piece of work may take that long";
   Work beginner;
   beginner.answer(HangWatch::kPiecesToKnow - 1, 60ms);
-  EXPECT_EQ(beginner.time_to_find(10min), 10min);
+  EXPECT_EQ(beginner.time_to_find(2h), 1h);
+  Work slow;
+  slow.answer(1, 10min);
+  EXPECT_EQ(slow.time_to_find(4h), 20 * 10min);
 }
 
 TEST(HangWatch, LetsASlowOneBe) {
