@@ -91,6 +91,22 @@ TEST(LateAnswer, ToADoubledMicrobatchIsInNoSum) {
   });
 }
 
+// A replica ends when its stage has prepared, with its answers still on their way: who waits for them drops them, and
+// its peer, which is frozen, refuses what they were the answers to.
+TEST(LateAnswer, OfARemovedReplicaKeepsNobodyWaiting) {
+  for_each_seed(kSeeds, [](std::uint64_t seed) {
+    Race race(2, seed);
+    auto& [chance, watch, swarm] = race;
+    bool is_running = run_to_letter(swarm, watch, "Backward", 1 + chance.below(80));
+    slow_ways(swarm, StageId{1}, StageId{0}, 10ms);
+    is_running = is_running && run_to_letter(swarm, watch, "Prepare", watch.seen("Prepare") + 1);
+    is_running = is_running && run_to_message(swarm, swarm.clockwork().messages() + chance.below(10));
+    if (is_running) end_one_of(race, StageId{1});
+    swarm.run();
+    EXPECT_EQ(violations_but_for_the_end(swarm), "");
+  });
+}
+
 // A replica ends after its stage has voted, while the other stage still makes its sum: nobody commits with it (P-22).
 TEST(LateEnd, OfAReplicaVoidsTheVoteOfItsStage) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {

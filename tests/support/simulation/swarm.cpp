@@ -33,7 +33,7 @@ constexpr RunId kRunOfSimulation{77};
 constexpr auto kKeeperPause = 500ms;
 constexpr Duration kSilenceMax = DetectorLimits{}.dead_after;  // of a link, as the transport does it
 constexpr std::uint64_t kMessagesMax = 3'000'000;
-constexpr auto kTimeMax = 1h;
+constexpr auto kTimeMax = 4min;  // less than a sync group waits before it looks by itself: nothing may need that
 constexpr int kAborted = 134;
 const char* const kSpawner = "spawner";
 const char* const kStorage = "storage";
