@@ -194,6 +194,11 @@ TokenVerdict TokenLedger::redeem(const TokenSecret& secret, WallTime now) {
   return verdict;
 }
 
+bool TokenLedger::is_bounded(const TokenSecret& secret) const {
+  const auto found = find(secret);
+  return found && records_[*found].uses_max != 0;
+}
+
 bool TokenLedger::revoke(std::string_view id) {
   const auto found =
       std::find_if(records_.begin(), records_.end(), [&](const auto& record) { return record.id == id; });

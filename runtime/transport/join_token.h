@@ -61,6 +61,8 @@ class TokenLedger {
   [[nodiscard]] TokenVerdict verify(const TokenSecret& secret, WallTime now) const;
   // verify(), and one use is counted when it is good.
   [[nodiscard]] TokenVerdict redeem(const TokenSecret& secret, WallTime now);
+  // Its uses are bounded, so that they must be counted durably.
+  [[nodiscard]] bool is_bounded(const TokenSecret& secret) const;
   // False if no token has this id.
   [[nodiscard]] bool revoke(std::string_view id);
   // So that the list does not grow with every restart of a spawner.

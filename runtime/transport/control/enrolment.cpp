@@ -169,7 +169,11 @@ ControlResponse EnrolmentDesk::enrol(const ControlRequest& http) {
   TokenLedger redeemed = ledger_;
   (void)redeemed.redeem(request->secret, now);
   const Status saved = save_tokens(tokens_path_, redeemed);
-  if (!saved.ok()) return control_error(500, saved.failure().message);
+  if (!saved.ok()) {
+    log_error(kWho, "the use of a token cannot be recorded: ", saved.failure().message);
+    const std::string why = compose("The spawner cannot admit a node now: ", saved.failure().message, ".");
+    if (ledger_.is_bounded(request->secret)) return control_error(503, why);
+  }
   ledger_ = std::move(redeemed);
   log_info(kWho, "gave ", request->name, " at ", http.address, " a certificate");
   return ControlResponse{200, enrolment_answer_text({std::move(*certificate), authority_.certificate(), rendezvous})};

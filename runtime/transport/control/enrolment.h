@@ -78,7 +78,8 @@ class EnrolmentDesk {
   [[nodiscard]] Status revoke_token(std::string_view id);  // kUsage: no such token
   [[nodiscard]] std::vector<TokenRecord> tokens() const;
 
-  // 200; 400 malformed; 403 token; 409 name; 426 protocol version; 500 the token list cannot be written.
+  // 200; 400 malformed; 403 token; 409 name; 426 protocol version; 503 a use of a token of few uses cannot be recorded
+  // now: the node asks again.
   [[nodiscard]] ControlResponse enrol(const ControlRequest& request);
 
  private:

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "messages/cause.h"
@@ -138,6 +139,21 @@ TEST_F(ControlEndpoint, TokensOutliveTheDesk) {
   auto ledger = load_tokens(run.path("tokens.json"));
   ASSERT_TRUE(ledger.ok());
   EXPECT_EQ(ledger->verify(once.secret, std::chrono::system_clock::now()), TokenVerdict::kUsedUp);
+}
+
+// A node asks again after it, as when nobody answers; a token of any number of uses is good all the same.
+TEST_F(ControlEndpoint, ADiskThatRefusesTheTokenListEndsNoNode) {
+  const JoinToken once = desk->make_token(hours(24), 1).value();
+  const JoinToken many = desk->make_token(hours(24), 0).value();
+  const std::string path = run.path("tokens.json");
+  std::filesystem::remove(path);
+  std::filesystem::create_directories(path + "/in/the/way");
+  const auto refused = enrol_with(once);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.failure().error, Error::kUnreachable) << refused.failure().message;
+  EXPECT_TRUE(enrol_with(many).ok());
+  std::filesystem::remove_all(path);
+  EXPECT_TRUE(enrol_with(once, "node2").ok()) << "its use was not spent";
 }
 
 TEST_F(ControlEndpoint, ANewcomerSaysNothingToAnImpostor) {
