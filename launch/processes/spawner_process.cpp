@@ -83,7 +83,7 @@ Result<Parts> open_parts(const RunDirectory& run, const SpawnerProcessOptions& o
   auto journal = open_or_create(run, id);
   if (!journal) return journal.failure();
   parts.journal = journal.value();
-  if (auto status = check_journal(parts.saved, *parts.journal); !status) return status.failure();
+  if (auto status = check_journal(parts.saved, *parts.journal, options.is_restarted); !status) return status.failure();
   const auto term = parts.journal->begin_term();
   if (!term) return term.failure();
   parts.term = term.value();

@@ -25,6 +25,8 @@ std::optional<CheckpointManifest> newest_manifest(const SavedStates& saved) {
   return std::nullopt;
 }
 
+constexpr const char* kRestore = "; restore it from a copy, with its -wal file";
+
 // Lines that only a spawner writes.
 bool tells_of_entries(const RunDirectory& run) {
   const auto lines = read_file(run.metrics());
@@ -33,28 +35,46 @@ bool tells_of_entries(const RunDirectory& run) {
 
 }  // namespace
 
-Status check_journal(const SavedStates& saved, JournalStore& journal) {
+Status check_journal(const SavedStates& saved, JournalStore& journal, bool is_restarted) {
   const std::string path = saved.run.journal();
-  if (journal.last_position().value == 0) {
+  const JournalPosition end = journal.last_position();
+  if (end.value == 0) {
     if (!tells_of_entries(saved.run)) return Done{};
-    return fail(Error::kInvalidData, compose(path, " is empty or was gone, and ", saved.run.metrics(),
-                                             " tells of its entries; restore it from a copy, with its -wal file"));
+    return fail(Error::kInvalidData,
+                compose(path, " is empty or was gone, and ", saved.run.metrics(), " tells of its entries", kRestore));
   }
   const auto manifest = newest_manifest(saved);
-  if (!manifest || manifest->run != run_text(saved.id) || manifest->step == 0) return Done{};
-  const WrittenStep newest{Branch{manifest->branch}, StepId{manifest->step - 1}};
-  if (commit_told_by(saved.run.metrics(), newest) <= journal.last_position()) return Done{};
-  return fail(Error::kInvalidData, compose(path, " ends before the checkpoint after ", manifest->step,
-                                           " steps, whose entries it had; restore it from a copy, with its -wal file"));
+  const bool is_ours = manifest && manifest->run == run_text(saved.id) && manifest->step > 0;
+  if (is_ours) {
+    const WrittenStep newest{Branch{manifest->branch}, StepId{manifest->step - 1}};
+    if (commit_told_by(saved.run.metrics(), newest) > end) {
+      return fail(Error::kInvalidData, compose(path, " ends before the checkpoint after ", manifest->step,
+                                               " steps, whose entries it had", kRestore));
+    }
+  }
+  const JournalPosition told = newest_entry_told_by(saved.run.metrics());
+  if (told <= end) return Done{};
+  const std::string lost = compose(path, " ends with entry ", end, ", and ", saved.run.metrics(), " tells of entry ",
+                                   told, ": it is damaged, or a copy that was made while the run went on");
+  if (is_restarted) return fail(Error::kInvalidData, lost + "; go on with --resume when all nodes have ended");
+  say("warning: ", lost, "; what is trained again begins at the checkpoint");
+  return Done{};
 }
 
-Result<StartPoint> find_start_point(const SavedStates& saved, std::uint64_t not_beyond) {
-  auto found = find_checkpoint(saved.run.checkpoints(saved.config), run_text(saved.id), std::nullopt, not_beyond);
+Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, std::uint64_t not_beyond) {
+  const auto folder = saved.run.checkpoints(saved.config);
+  auto found = find_checkpoint(folder, run_text(saved.id), std::nullopt, not_beyond);
   if (!found) return found.failure();
   for (const auto& reason : found->skipped) say("passed over a checkpoint: ", reason);
+  const auto told = checkpoint_told_by(saved.run.metrics(), not_beyond);
   if (!found->checkpoint) {
-    say("no checkpoint yet: starting from the beginning");
-    return StartPoint{};
+    if (!told) {
+      say("no checkpoint yet: starting from the beginning");
+      return std::optional<Checkpoint>();
+    }
+    return fail(Error::kInvalidData,
+                compose("there is no checkpoint in ", folder.string(), ", and ", saved.run.metrics(),
+                        " tells of one after ", *told, " steps; bring the folder back, or begin a run of its own"));
   }
   const CheckpointManifest& manifest = found->checkpoint->manifest();
   if (manifest.corpus_sha256 != saved.corpus_sha256) {
@@ -62,8 +82,18 @@ Result<StartPoint> find_start_point(const SavedStates& saved, std::uint64_t not_
                                              " steps was trained on another text, or with another tokenizer, "
                                              "than [data] names now"));
   }
+  if (told && *told > manifest.step && found->skipped.empty()) {
+    say("warning: the checkpoint after ", *told, " steps, of which ", saved.run.metrics(), " tells, is not in ",
+        folder.string(), " or not complete");
+  }
   say("going on after step ", manifest.step);
-  return start_of(manifest);
+  return std::move(found->checkpoint);
+}
+
+Result<StartPoint> find_start_point(const SavedStates& saved, std::uint64_t not_beyond) {
+  const auto checkpoint = find_start(saved, not_beyond);
+  if (!checkpoint) return checkpoint.failure();
+  return *checkpoint ? start_of((*checkpoint)->manifest()) : StartPoint{};
 }
 
 StartPoint newest_start_point(const SavedStates& saved) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "launch/processes/run_directory.h"
@@ -19,13 +20,17 @@ struct SavedStates {
   std::string corpus_sha256;
 };
 
-// The newest complete checkpoint of at most so many steps that is whole; a StartPoint of nothing where there is none
-// at all. Reads all of it. Errors: kInvalidData (none is good, or of another text), kIo.
+// The newest complete checkpoint of at most so many steps that is whole; nothing where there never was one. Reads all
+// of it. Errors: kInvalidData (none is good, or of another text; none is there, and metrics.jsonl tells of one), kIo.
+[[nodiscard]] Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, std::uint64_t not_beyond);
+// The same as a StartPoint; that of nothing where there never was a checkpoint.
 [[nodiscard]] Result<StartPoint> find_start_point(const SavedStates& saved, std::uint64_t not_beyond);
 
 // Whether the journal is the whole one of this run: one that is gone, or that ends before the newest checkpoint, would
-// give steps, branches and numbers of actors a second time. Errors: kInvalidData with what to do, kIo.
-[[nodiscard]] Status check_journal(const SavedStates& saved, JournalStore& journal);
+// give steps, branches and numbers of actors a second time; and so would one that lost its end while nodes live that
+// know of it (is_restarted). A copy that was made while the run went on may lack its end: a person is told.
+// Errors: kInvalidData with what to do, kIo.
+[[nodiscard]] Status check_journal(const SavedStates& saved, JournalStore& journal, bool is_restarted);
 
 // What the newest manifest says, unverified: quick, whatever the model's size.
 [[nodiscard]] StartPoint newest_start_point(const SavedStates& saved);

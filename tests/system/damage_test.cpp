@@ -37,10 +37,10 @@ void train_ten_of_twenty(ProcessScene& scene) {
   ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
 }
 
-void expect_resume_falls_back(ProcessScene& scene) {
+void expect_resume_falls_back(ProcessScene& scene, const std::string& named = "step_10") {
   Program& program = scene.start({"train", "--resume", scene.run().string()});
   ASSERT_EQ(program.wait(kRunLimit), 0);
-  EXPECT_NE(program.err().find("step_10"), std::string::npos) << "the damaged one is named: " << program.err();
+  EXPECT_NE(program.err().find(named), std::string::npos) << "the damaged one is named: " << program.err();
   EXPECT_NE(program.err().find("step 5"), std::string::npos) << "and where it goes on: " << program.err();
   EXPECT_EQ(scene.records().finals.back().steps, 20U);
   EXPECT_EQ(scene.records().weights(), scene.records("whole").weights());
@@ -80,6 +80,28 @@ TEST(Damage, NoGoodCheckpointEndsTheResumedRun) {
     EXPECT_NE(program.err().find("checkpoint"), std::string::npos) << program.err();
   }
   EXPECT_EQ(scene.records().steps.size(), 10U);
+}
+
+// As when the volume that checkpoint.dir names is not mounted: months would be thrown away without a word.
+TEST(Damage, CheckpointsThatAreGoneEndTheResumedRun) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
+  fs::rename(scene.run() / "checkpoints", scene.run() / "elsewhere");
+  for (const std::vector<std::string>& words : {std::vector<std::string>{}, {"--single"}}) {
+    std::vector<std::string> arguments = {"train", "--resume", scene.run().string()};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    Program& program = scene.start(arguments);
+    EXPECT_EQ(program.wait(kRunLimit), 3) << program.err();
+    EXPECT_NE(program.err().find("tells of one after 10 steps"), std::string::npos) << program.err();
+  }
+  EXPECT_EQ(scene.records().steps.size(), 10U);
+}
+
+TEST(Damage, ACheckpointThatIsGoneIsMissed) {
+  ProcessScene scene;
+  train_ten_of_twenty(scene);
+  fs::remove_all(shard(scene, 10).parent_path());
+  expect_resume_falls_back(scene, "after 10 steps");
 }
 
 TEST(Damage, ANamedCheckpointThatIsDamagedIsRefused) {
@@ -159,6 +181,21 @@ TEST(Damage, AJournalThatEndsBeforeTheNewestCheckpointIsNamedWithWhatToDo) {
 }
 
 // The certificates are the run's identity: without them, what it left would look like another run's.
+// A copy that was made while the run went on, file by file.
+TEST(Damage, AJournalThatLacksItsEndIsNamedAndTheRunGoesOn) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "whole", with_checkpoints(10), {"--single"})), 0);
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(10), {"--steps", "5"})), 0);
+  fs::copy_file(scene.run() / "journal.db", scene.run() / "older.db");
+  ASSERT_EQ(scene.run_to_end({"train", "--resume", scene.run().string(), "--steps", "7"}), 0);
+  fs::rename(scene.run() / "older.db", scene.run() / "journal.db");
+  fs::remove_all(shard(scene, 7).parent_path());
+  Program& program = scene.start({"train", "--resume", scene.run().string()});
+  ASSERT_EQ(program.wait(kRunLimit), 0) << program.err();
+  EXPECT_NE(program.err().find("journal.db ends with entry"), std::string::npos) << program.err();
+  EXPECT_EQ(scene.records().weights(), scene.records("whole").weights());
+}
+
 TEST(Damage, MissingCertificatesAreNamedWithWhatToDo) {
   ProcessScene scene;
   ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);

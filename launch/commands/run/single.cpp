@@ -10,6 +10,7 @@
 #include "launch/processes/progress.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/saved_run.h"
+#include "launch/processes/start_points.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
@@ -44,26 +45,17 @@ struct Parts {
 };
 
 Status resume(const RunDirectory& directory, Parts& parts) {
-  auto found = find_checkpoint(directory.checkpoints(parts.config), run_text(parts.run));
+  const auto found = find_start({directory, parts.config, parts.run, parts.corpus_sha256}, kAnyStep);
   if (!found) return found.failure();
-  for (const std::string& reason : found->skipped) say("passed over a checkpoint: ", reason);
-  if (!found->checkpoint) {
-    say("no checkpoint yet: starting from the beginning");
-    return Done{};
-  }
-  const CheckpointManifest& manifest = found->checkpoint->manifest();
-  if (manifest.corpus_sha256 != parts.corpus_sha256) {
-    return fail(Error::kInvalidData, compose("the checkpoint after ", manifest.step,
-                                             " steps was trained on another text, or with another tokenizer, "
-                                             "than [data] names now"));
-  }
-  const auto image = found->checkpoint->image_of(parts.executor->tensor_names());
+  if (!*found) return Done{};
+  const Checkpoint& checkpoint = **found;
+  const CheckpointManifest& manifest = checkpoint.manifest();
+  const auto image = checkpoint.image_of(parts.executor->tensor_names());
   if (!image) return image.failure();
   if (Status loaded = parts.executor->load_state(*image); !loaded) return loaded.failure();
   parts.progress = {manifest.step, manifest.optimizer_step, manifest.tokens_total, 0};
   parts.branch = manifest.branch;
   parts.is_resumed = true;
-  say("going on after step ", manifest.step);
   return Done{};
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -74,13 +75,30 @@ std::optional<Tail> read_tail(int descriptor, std::uint64_t file_bytes, std::uin
   return tail;
 }
 
+[[nodiscard]] nlohmann::json parse(std::string_view line) { return nlohmann::json::parse(line, nullptr, false); }
+
+// Whole lines from the last one back, until is_it(line) says true. A file that cannot be read has none.
+void read_back(const std::string& path, const std::function<bool(std::string_view)>& is_it) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  const off_t end = ::lseek(descriptor, 0, SEEK_END);
+  bool is_found = false;
+  for (std::uint64_t wanted = kTailBytes; !is_found; wanted *= 8) {
+    const auto tail = end > 0 ? read_tail(descriptor, static_cast<std::uint64_t>(end), wanted) : std::nullopt;
+    if (!tail) break;
+    for (std::string_view lines = tail->lines; !is_found && !lines.empty();) is_found = is_it(take_last_line(lines));
+    if (tail->begin == 0) break;
+  }
+  ::close(descriptor);
+}
+
 // Of the whole lines of `tail`, from its end. An evaluation belongs to the branch of the last step before it.
 WrittenLines last_lines_of(std::string_view tail) {
   std::optional<std::uint64_t> evaluated;
   std::optional<bool> is_final;
   WrittenLines lines;
   while (!tail.empty()) {
-    const auto json = nlohmann::json::parse(take_last_line(tail), nullptr, false);
+    const auto json = parse(take_last_line(tail));
     if (!evaluated) evaluated = evaluated_step_of(json);
     if (!is_final) is_final = json.is_object() && json.contains("weights_sha256");
     lines.view = std::max(lines.view, position_of(json));
@@ -104,7 +122,7 @@ std::optional<std::string> end_told_by(const std::string& path) {
   ::close(descriptor);
   if (!tail || tail->lines.empty()) return std::nullopt;
   std::string_view lines = tail->lines;
-  const auto last = nlohmann::json::parse(take_last_line(lines), nullptr, false);
+  const auto last = parse(take_last_line(lines));
   if (!last.is_object() || !last.contains("event") || !last["event"].is_string()) return std::nullopt;
   auto word = last["event"].get<std::string>();
   const bool is_end = word == "finished" || word == "stopped" || word == "failed";
@@ -112,21 +130,34 @@ std::optional<std::string> end_told_by(const std::string& path) {
 }
 
 JournalPosition commit_told_by(const std::string& path, const WrittenStep& step) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return {};
-  const off_t end = ::lseek(descriptor, 0, SEEK_END);
   std::optional<JournalPosition> told;
-  for (std::uint64_t wanted = kTailBytes; !told; wanted *= 8) {
-    const auto tail = end > 0 ? read_tail(descriptor, static_cast<std::uint64_t>(end), wanted) : std::nullopt;
-    if (!tail) break;
-    for (std::string_view lines = tail->lines; !told && !lines.empty();) {
-      const auto json = nlohmann::json::parse(take_last_line(lines), nullptr, false);
-      if (step_of(json) == step) told = position_of(json);
-    }
-    if (tail->begin == 0) break;
-  }
-  ::close(descriptor);
+  read_back(path, [&](std::string_view line) {
+    const auto json = parse(line);
+    if (step_of(json) == step) told = position_of(json);
+    return told.has_value();
+  });
   return told.value_or(JournalPosition{});
+}
+
+JournalPosition newest_entry_told_by(const std::string& path) {
+  JournalPosition told;
+  read_back(path, [&](std::string_view line) {
+    told = position_of(parse(line));
+    return told.value > 0;
+  });
+  return told;
+}
+
+std::optional<std::uint64_t> checkpoint_told_by(const std::string& path, std::uint64_t not_beyond) {
+  std::optional<std::uint64_t> told;
+  read_back(path, [&](std::string_view line) {
+    if (!line.starts_with("{\"event\":\"checkpoint\",")) return false;
+    const auto json = parse(line);
+    const bool has_step = json.is_object() && json.contains("step") && json["step"].is_number_unsigned();
+    if (has_step && json["step"] <= not_beyond) told = json["step"].get<std::uint64_t>();
+    return told.has_value();
+  });
+  return told;
 }
 
 Result<MetricsFile> MetricsFile::open(const std::string& path) {

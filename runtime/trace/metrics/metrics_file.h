@@ -21,6 +21,13 @@ namespace shoal {
 // without a journal. Reads from the end, no further back than that line.
 [[nodiscard]] JournalPosition commit_told_by(const std::string& path, const WrittenStep& step);
 
+// The newest entry of the journal that a line tells of; 0: none does. Reads from the end.
+[[nodiscard]] JournalPosition newest_entry_told_by(const std::string& path);
+
+// Steps applied of the newest checkpoint of at most so many that a line tells of; nothing: none does. Reads from the
+// end.
+[[nodiscard]] std::optional<std::uint64_t> checkpoint_told_by(const std::string& path, std::uint64_t not_beyond);
+
 class MetricsFile {
  public:
   // Makes the file if need be. Errors: kIo.

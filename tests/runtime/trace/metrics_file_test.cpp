@@ -107,6 +107,26 @@ TEST(MetricsFile, TellsWhereTheCommitOfAStepStood) {
   EXPECT_EQ(commit_told_by("/nowhere/at/all", {}).value, 0U);
 }
 
+TEST(MetricsFile, TellsTheNewestEntryAndTheNewestCheckpoint) {
+  const Scratch scratch;
+  const auto event = [](const std::string& name, std::uint64_t step) {
+    return to_json_line(RunEvent{name, "step_" + std::to_string(step), "a reason", step}) + "\n";
+  };
+  StepRecord record = record_of(0, 20);
+  record.view = 9;
+  std::string text = to_json_line(record) + "\n" + event("checkpoint", 10) + event("checkpoint", 20);
+  text += R"({"event":"view","subject":"entry 31","reason":"journal","step":20,"position":31})";
+  text += "\n" + event("checkpoint_failed", 30);
+  for (int i = 0; i < 30000; ++i) text += event("suspected", 30);
+  const std::string path = scratch.file("a", text).string();
+  EXPECT_EQ(checkpoint_told_by(path, 100), 20U);
+  EXPECT_EQ(checkpoint_told_by(path, 19), 10U);
+  EXPECT_EQ(checkpoint_told_by(path, 9), std::nullopt);
+  EXPECT_EQ(newest_entry_told_by(path).value, 31U);
+  EXPECT_EQ(checkpoint_told_by("/nowhere/at/all", 9), std::nullopt);
+  EXPECT_EQ(newest_entry_told_by("/nowhere/at/all").value, 0U);
+}
+
 TEST(MetricsFile, FindsTheLastStepBehindMegabytesOfEvents) {
   const Scratch scratch;
   std::string text = to_json_line(record_of(0, 9)) + "\n";
