@@ -167,7 +167,7 @@ void Keeper::follower_lost() {
   }
   if (!code) return;
   follower_code_ = code;
-  say("nothing is left that could work for ", lead->ward.name, "; stopping it");
+  say("all nodes have ended for good: ", lead->ward.name, " is told to end, too");
   stop_politely(SIGTERM);
 }
 

@@ -1,11 +1,44 @@
-// Reads spawner.json, or takes the address as given.
+// Reads spawner.json, or takes the address as given; when nobody answers, metrics.jsonl tells why.
 #include "launch/processes/live_run.h"
 
 #include <signal.h>
 
+#include <filesystem>
+
 #include "launch/processes/run_directory.h"
+#include "runtime/base/compose.h"
+#include "runtime/base/file.h"
+#include "runtime/trace/metrics/metrics_file.h"
 
 namespace shoal {
+
+Failure explain_silence(const RunLocator& where, Failure failure) {
+  if (failure.error != Error::kUnreachable || where.spawner || is_spawner_alive(where)) return failure;
+  const RunDirectory run{where.run_directory};
+  const std::string& path = where.run_directory;
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return fail(failure.error, "there is no directory " + path);
+  if (!std::filesystem::exists(run.metrics(), error)) return failure;
+  const std::string go_on = compose("`shoal train --resume ", path, "` goes on with it");
+  const auto end = end_told_by(run.metrics());
+  if (end == "finished")
+    return fail(failure.error, compose("the run in ", path, " has finished: nobody is there to ask"));
+  if (end)
+    return fail(failure.error,
+                compose("the run in ", path, end == "failed" ? " has failed; " : " was stopped; ", go_on));
+  return fail(failure.error,
+              compose("the spawner of ", path, " is not running: its keeper starts it again, or ", go_on));
+}
+
+Result<nlohmann::json> ask_status(const RunLocator& where) {
+  const auto client = client_of(where);
+  if (!client) return explain_silence(where, client.failure());
+  const auto answer = client->get("/v1/status");
+  if (!answer) return explain_silence(where, answer.failure());
+  auto status = nlohmann::json::parse(answer->body, nullptr, false);
+  if (status.is_object()) return status;
+  return fail(Error::kInternal, "the spawner's answer is not as expected: " + answer->body);
+}
 
 Result<ControlClient> client_of(const RunLocator& where) {
   if (where.spawner) return ControlClient::create(credential_files(where.certs, "operator"), *where.spawner);
@@ -18,7 +51,11 @@ Result<ControlClient> client_of(const RunLocator& where) {
 bool is_spawner_alive(const RunLocator& where) {
   if (where.spawner) return false;
   const auto address = read_spawner_json(RunDirectory{where.run_directory});
-  return address && ::kill(static_cast<pid_t>(address->pid), 0) == 0;
+  if (!address || ::kill(static_cast<pid_t>(address->pid), 0) != 0) return false;
+  // "PID (NAME) STATE ...": one that is dead and not yet waited for answers to signals.
+  const auto stat = read_file(compose("/proc/", address->pid, "/stat"));
+  const std::size_t name_end = stat ? stat->rfind(')') : std::string::npos;
+  return name_end == std::string::npos || stat->substr(name_end, 3) != ") Z";
 }
 
 }  // namespace shoal

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <thread>
@@ -24,8 +25,14 @@ struct RunLocator {
 // Of this machine, as far as can be told: false where only its address is known.
 [[nodiscard]] bool is_spawner_alive(const RunLocator& where);
 
+// That nobody is there to ask, in words for who looks at a run that is over or stands still.
+[[nodiscard]] Failure explain_silence(const RunLocator& where, Failure failure);
+
 // Connects to nobody yet. Errors: kUnreachable (no spawner has started there), kIo, kInvalidData.
 [[nodiscard]] Result<ControlClient> client_of(const RunLocator& where);
+
+// What the spawner says of its run (GET /v1/status), asked once.
+[[nodiscard]] Result<nlohmann::json> ask_status(const RunLocator& where);
 
 // client_of(), then `ask`; again for a few seconds while nobody answers and the spawner's process is alive: its control
 // actor may be starting again.
@@ -34,11 +41,12 @@ template <class Ask>
   const auto begun = std::chrono::steady_clock::now();
   for (;;) {
     const auto client = client_of(where);
-    if (!client) return client.failure();
+    if (!client) return explain_silence(where, client.failure());
     auto answer = ask(*client);
     const bool is_silent = !answer && answer.failure().error == Error::kUnreachable;
     const bool is_over = std::chrono::steady_clock::now() - begun >= kAskFor;
-    if (!is_silent || is_over || !is_spawner_alive(where)) return answer;
+    if (is_silent && (is_over || !is_spawner_alive(where))) return explain_silence(where, answer.failure());
+    if (!is_silent) return answer;
     std::this_thread::sleep_for(kAskPause);
   }
 }

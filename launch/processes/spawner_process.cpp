@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 
@@ -328,7 +329,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   if (auto written = write_spawner_json(run, found); !written) return written.failure();
   const auto stop = [&boss](int signal) {
     const int status = signal == SIGINT ? 130 : 75;
-    caf::anon_send(boss, StopRequest{compose("signal ", signal), status});
+    caf::anon_send(boss, StopRequest{compose("SIG", ::sigabbrev_np(signal)), status});
   };
   if (parts.stopping) stop(static_cast<int>(*parts.stopping));
   const int status = process.run(stop);

@@ -200,6 +200,24 @@ TEST_F(Operator, WhatIsNotThereIsAUsageError) {
   EXPECT_THAT(out, Not(HasSubstr(" router: ")));
 }
 
+TEST_F(Operator, WhoAsksARunThatIsOverIsToldSo) {
+  const SmallRun small{1, 1, 8, {"checkpoint.every=0"}};
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", small, {"--steps", "4"})), 0);
+  EXPECT_EQ(order({"status"}), 4);
+  EXPECT_THAT(said, HasSubstr("has finished"));
+  Program& program = scene.start({"train", "--resume", scene.run().string()});
+  ASSERT_TRUE(scene.wait_for_steps(5));
+  program.signal(SIGKILL);
+  ASSERT_TRUE(scene.wait_until_all_gone(kSoon));
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"ps"}, {"kill", "metrics"}}) {
+    EXPECT_EQ(order(words), 4);
+    EXPECT_THAT(said, HasSubstr("--resume"));
+  }
+  Program& nowhere = scene.start({"status", "--run", scene.run("nowhere").string()});
+  EXPECT_EQ(nowhere.wait(kRunLimit), 4);
+  EXPECT_THAT(nowhere.err(), HasSubstr("no directory"));
+}
+
 TEST_F(Operator, ADrainedNodeLeavesBetweenTwoSteps) {
   start();
   const std::string leaver = node_of("stage/0/1");

@@ -47,12 +47,10 @@ std::string tree_of(const nlohmann::json& actors) {
 }  // namespace
 
 Result<int> run_ps(const PsOptions& options) {
-  const auto client = client_of(options.where);
-  if (!client) return client.failure();
-  const auto answer = client->get("/v1/status");
-  if (!answer) return answer.failure();
+  const auto status = ask_status(options.where);
+  if (!status) return status.failure();
   try {
-    const auto actors = nlohmann::json::parse(answer->body).at("actors");
+    const auto& actors = status->at("actors");
     print(options.form == OutputForm::kJson ? actors.dump(1) + "\n" : tree_of(actors));
   } catch (const nlohmann::json::exception& error) {
     return fail(Error::kInternal, compose("the spawner's answer is not as expected: ", error.what()));

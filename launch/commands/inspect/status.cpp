@@ -47,12 +47,10 @@ std::string describe(const nlohmann::json& status) {
 }  // namespace
 
 Result<int> run_status(const StatusOptions& options) {
-  const auto client = client_of(options.where);
-  if (!client) return client.failure();
-  const auto answer = client->get("/v1/status");
-  if (!answer) return answer.failure();
+  const auto status = ask_status(options.where);
+  if (!status) return status.failure();
   try {
-    print(describe(nlohmann::json::parse(answer->body)));
+    print(describe(*status));
   } catch (const nlohmann::json::exception& error) {
     return fail(Error::kInternal, compose("the spawner's answer is not as expected: ", error.what()));
   }

@@ -32,12 +32,10 @@ std::vector<std::string> names_in(const nlohmann::json& actors) {
 }
 
 Result<std::vector<std::string>> ask_names(const RunLocator& where) {
-  const auto client = client_of(where);
-  if (!client) return client.failure();
-  const auto answer = client->get("/v1/status");
-  if (!answer) return answer.failure();
+  const auto status = ask_status(where);
+  if (!status) return status.failure();
   try {
-    return names_in(nlohmann::json::parse(answer->body).at("actors"));
+    return names_in(status->at("actors"));
   } catch (const nlohmann::json::exception& error) {
     return fail(Error::kInternal, compose("the spawner's answer is not as expected: ", error.what()));
   }
