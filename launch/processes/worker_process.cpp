@@ -14,9 +14,9 @@
 #include "launch/processes/links_of_process.h"
 #include "launch/processes/spawner_dialler.h"
 #include "runtime/base/log.h"
+#include "runtime/device/decorators/poisoned_stage_executor.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/gemm_choice.h"
-#include "runtime/device/poisoned_stage_executor.h"
 #include "runtime/transport/control/control_client.h"
 
 namespace shoal {

@@ -11,8 +11,8 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
 #include "runtime/device/cpu_stage_executor.h"
+#include "runtime/device/decorators/paced_stage_executor.h"
 #include "runtime/device/gemm_choice.h"
-#include "runtime/device/paced_stage_executor.h"
 
 namespace shoal {
 namespace {

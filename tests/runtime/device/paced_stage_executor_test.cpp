@@ -1,5 +1,5 @@
 // A paced device gives the results of the real one, at the stated times.
-#include "runtime/device/paced_stage_executor.h"
+#include "runtime/device/decorators/paced_stage_executor.h"
 
 #include <chrono>
 

@@ -1,5 +1,5 @@
 // Every call that computes waits for its end; all others pass through.
-#include "runtime/device/paced_stage_executor.h"
+#include "runtime/device/decorators/paced_stage_executor.h"
 
 #include <utility>
 

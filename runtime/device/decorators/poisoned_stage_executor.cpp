@@ -1,5 +1,5 @@
 // The failure comes before the device has seen the microbatch.
-#include "runtime/device/poisoned_stage_executor.h"
+#include "runtime/device/decorators/poisoned_stage_executor.h"
 
 #include <charconv>
 #include <cstdlib>

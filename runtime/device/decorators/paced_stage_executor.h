@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "runtime/base/clock.h"
-#include "runtime/device/forwarding_stage_executor.h"
+#include "runtime/device/decorators/forwarding_stage_executor.h"
 
 namespace shoal {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/device/forwarding_stage_executor.h"
+#include "runtime/device/decorators/forwarding_stage_executor.h"
 
 namespace shoal {
 
