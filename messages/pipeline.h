@@ -27,7 +27,7 @@ struct Forward {
   std::uint64_t weights_version = 0;  // steps applied; train: == cause.step
   Purpose purpose = Purpose::kTrain;
   std::vector<Incarnation> path;  // one replica per stage
-  TensorBlob input;               // hop 0: tokens int32 [B,T]; later: activation float32 [B,T,C]
+  TensorBlob input;               // hop 0: tokens int32 [B,T]; later: activation float32 [B,T,C], or encoded
   TensorBlob targets;             // int32 [B,T]; -1 = not counted
   friend bool operator==(const Forward&, const Forward&) = default;
 };
@@ -47,7 +47,7 @@ struct Backward {
   std::uint64_t weights_version = 0;
   Purpose purpose = Purpose::kTrain;
   std::vector<Hop> trail;     // last stage first
-  TensorBlob input_gradient;  // d(loss sum)/d(input), float32 [B,T,C]; none towards the data loader or for kEvaluate
+  TensorBlob input_gradient;  // d(loss sum)/d(input) in the form of the input; none towards the loader or for kEvaluate
   double loss_sum = 0;        // nats over token_count targets
   std::uint64_t token_count = 0;
   friend bool operator==(const Backward&, const Backward&) = default;

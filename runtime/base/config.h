@@ -60,6 +60,7 @@ struct PipelineConfig {
   Schedule schedule = Schedule::k1f1b;
   int credits = 0;  // microbatches in flight per path; 0: by schedule
   bool recompute = false;
+  WireFormat activations = WireFormat::kFp32;  // of activations and their gradients between stages; never kE3m0
   Routing routing = Routing::kIwrr;
 };
 

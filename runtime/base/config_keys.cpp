@@ -167,10 +167,8 @@ void add_pipeline(std::vector<ConfigKey>& keys) {
                "microbatches in flight per path; 0: by schedule");
   pipeline.add("recompute", FIELD(pipeline.recompute), "", kChange,
                "keep a microbatch's input instead of its graph and compute the forward again");
-  pipeline
-      .later("activations", KeyType::kChoice, KeyValue(std::string("fp32")),
-             "form of activations and their gradients between stages")
-      .later = {"bf16", "int8"};
+  pipeline.choose("activations", FIELD(pipeline.activations), {"fp32", "bf16", "int8"}, kStay,
+                  "form of activations and their gradients on the wire between stages");
   pipeline
       .choose("routing", FIELD(pipeline.routing), {"iwrr", "uniform", "static"}, kChange,
               "how paths are chosen: by measured speed, at random, or microbatch i to replica i mod R")
@@ -300,6 +298,8 @@ void add_idle_rules(std::vector<ConfigKey>& keys) {
        "sync.fragments", "sync.pattern", "sync.overlap", "sync.mix", "sync.wire", "sync.error_feedback",
        "sync.inner_state", "sync.quorum", "sync.grace_s", "sync.backend"},
       {[](const Config& config) { return config.sync.mode == SyncMode::kEveryStep; }, "sync.mode = \"every_step\""});
+  idle_while(keys, {"pipeline.activations"},
+             {[](const Config& config) { return config.pipeline.stages == 1; }, "pipeline.stages = 1"});
   idle_while(keys, {"sync.eager_variant"},
              {[](const Config& config) { return config.sync.outer_update != OuterUpdate::kEager; },
               "sync.outer_update is not \"eager\""});

@@ -11,6 +11,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
 #include "runtime/device/cpu_stage_executor.h"
+#include "runtime/device/decorators/encoding_stage_executor.h"
 #include "runtime/device/decorators/paced_stage_executor.h"
 #include "runtime/device/gemm_choice.h"
 
@@ -25,6 +26,11 @@ std::optional<double> number(std::string_view text) {
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+std::unique_ptr<StageExecutor> encoding(std::unique_ptr<StageExecutor> device, const Config& config) {
+  const std::vector<std::int64_t> shape = {config.batch.microbatch, config.model.context, config.model.width};
+  return std::make_unique<EncodingStageExecutor>(std::move(device), config.pipeline.activations, shape);
 }
 
 std::unique_ptr<StageExecutor> paced(std::unique_ptr<StageExecutor> device, double pace_ms) {
@@ -55,6 +61,10 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
   give_memory_back();  // of the stage that was here before, on another thread
   std::unique_ptr<StageExecutor> executor =
       std::make_unique<CpuStageExecutor>(config.config, (*plans)[config.stage.value]);
+  const bool has_borders = config.stages > 1;
+  if (has_borders && config.config.pipeline.activations != WireFormat::kFp32) {
+    executor = encoding(std::move(executor), config.config);  // part of the work that a pace is about
+  }
   if (pace_ms) executor = paced(std::move(executor), *pace_ms);
   return executor;
 }

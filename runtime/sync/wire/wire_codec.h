@@ -1,4 +1,5 @@
-// Vectors of floats in fewer bytes: what replicas send each other when a round's deltas are summed.
+// Vectors of floats in fewer bytes: what replicas send each other when a round's deltas are summed, and what stages do
+// when `pipeline.activations` says so.
 //
 // An encoded vector is a TensorBlob, uint8 [n], little-endian; B = ceil(count / 256) blocks of 256 values, the last one
 // shorter:

@@ -135,11 +135,9 @@ TEST(ConfigFile, TextThatIsNotTomlIsRefusedWithItsLine) {
 }
 
 TEST(ConfigFile, WhatIsNotInThisVersionIsAcceptedOnlyWhereItMeansTheSame) {
-  EXPECT_TRUE(
-      parse_config("[sync]\nmode = \"every_step\"\nbackend = \"ring\"\n[pipeline]\nactivations = \"fp32\"\n", "").ok());
+  EXPECT_TRUE(parse_config("[sync]\nbackend = \"ring\"\nrequeue_lost = false\n", "").ok());
   EXPECT_THAT(refusal("[sync]\nbackend = \"nccl\"\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[sync]\nrequeue_lost = true\n"), HasSubstr("not in this version"));
-  EXPECT_THAT(refusal("[pipeline]\nactivations = \"int8\"\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[pipeline]\nrouting = \"cost_to_go\"\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[swarm]\nrebalance_every_s = 60\n"), HasSubstr("not in this version"));
 }
@@ -300,10 +298,11 @@ TEST(ConfigFile, AResumedRunMayChangeHowItRunsAndNotWhatItComputes) {
   EXPECT_THAT(resume_conflicts(saved, now), IsEmpty());
   now.optim.decay_steps = 900;
   now.model.layers = 6;
+  now.pipeline.activations = WireFormat::kBf16;
   now.sync.reduction = Reduction::kExact;
   now.optim.beta2 = 0.99;
-  EXPECT_THAT(resume_conflicts(saved, now),
-              ElementsAre("model.layers", "optim.decay_steps", "optim.betas", "sync.reduction"));
+  EXPECT_THAT(resume_conflicts(saved, now), ElementsAre("model.layers", "pipeline.activations", "optim.decay_steps",
+                                                        "optim.betas", "sync.reduction"));
 }
 
 TEST(ConfigFile, TheTableDocumentsEveryKey) {
@@ -366,6 +365,9 @@ TEST(ConfigFile, KeysThatHaveNoEffectAreFoundWhereAPersonSetThem) {
   EXPECT_THAT(
       idle_keys({"optim.min_lr=0", "optim.schedule=constant", "eval.batches=3", "eval.every=0"}),
       ElementsAre(IdleKey{"optim.min_lr", "optim.schedule = \"constant\""}, IdleKey{"eval.batches", "eval.every = 0"}));
+  EXPECT_THAT(idle_keys({"pipeline.activations=int8", "pipeline.stages=1"}),
+              ElementsAre(IdleKey{"pipeline.activations", "pipeline.stages = 1"}));
+  EXPECT_THAT(idle_keys({"pipeline.activations=int8", "pipeline.stages=2"}), IsEmpty());
   EXPECT_THAT(idle_keys({"sync.allow_mixed_kernels=true"}),
               ElementsAre(IdleKey{"sync.allow_mixed_kernels", "sync.reduction = \"fast\""}));
 }
