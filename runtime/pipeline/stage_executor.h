@@ -1,7 +1,8 @@
 // What a stage actor needs of a device: one copy of a stage's weights, its optimiser state and its accumulators.
 //
 // Pure interface without torch, so that the stage actor, its tests and the simulation build without it; runtime/device
-// implements it. Not thread-safe: one thread calls it. Values between calls are host tensors, 64-byte aligned.
+// implements it. Not thread-safe: one thread calls it. Values between calls are host tensors, 64-byte aligned; with
+// pipeline.activations those that cross a border are encoded vectors, uint8 [n], instead of float32 [B,T,C].
 //
 // Gradients are of the *sum* of the loss over tokens; the division by the step's tokens happens once, in adopt_sum.
 // Exact mode: accumulators are int64 fixed point (design.md §4.9); fast mode: float32.
@@ -22,7 +23,7 @@ namespace shoal {
 struct MicrobatchWork {
   StepId step;
   MicrobatchId microbatch;
-  TensorBlob input;    // first stage: tokens int32 [B,T]; else activation float32 [B,T,C]
+  TensorBlob input;    // first stage: tokens int32 [B,T]; else activation float32 [B,T,C], or encoded as configured
   TensorBlob targets;  // int32 [B,T]; -1 = not counted. Read by the last stage; all count their tokens by it.
 };
 
