@@ -68,6 +68,8 @@ struct CommitRound {
   digest @5 :UInt64;
   shares @6 :List(RoundShare);
   tokensLost @7 :UInt64;
+  lost @8 :List(UInt64);
+  trainedAgainFrom @9 :UInt64;
 }
 
 struct JournalEntry {

@@ -71,6 +71,9 @@ struct Commit {
   friend bool operator==(const Commit&, const Commit&) = default;
 };
 
+// Of a microbatch in the plan of the whole run: step * microbatches of a step + its index in the step.
+using PlaceId = Id<struct PlaceTag>;
+
 // A fragment's round is agreed: everybody applies its mean here, between the steps that the journal shows before and
 // after it (design.md §6). Tokens of the stage since the fragment's last round = those of the shares + tokens_lost.
 struct CommitRound {
@@ -81,6 +84,10 @@ struct CommitRound {
   std::uint64_t digest = 0;        // XXH3-64 of the mean's bytes
   std::vector<RoundShare> shares;  // ascending by member; a member without one drops out of the mean
   std::uint64_t tokens_lost = 0;
+  // With sync.requeue_lost: what was lost here first, ascending. Its samples are trained again, in this order, at the
+  // places from `trained_again_from` on, of steps that are not begun (runtime/cluster/recovery/requeued_samples.h).
+  std::vector<PlaceId> lost = {};
+  PlaceId trained_again_from = {};
   friend bool operator==(const CommitRound&, const CommitRound&) = default;
 };
 

@@ -79,6 +79,8 @@ SHOAL_FIELDS(CommitRound) {
   FIELD(digest, Digest);
   LIST(shares, Shares);
   FIELD(tokens_lost, TokensLost);
+  SCALARS(lost, Lost);
+  FIELD(trained_again_from, TrainedAgainFrom);
 }
 
 template <class Wire>

@@ -60,6 +60,7 @@ void View::begin_branch(Branch branch, std::uint64_t version) {
   groups_.clear();
   stages_.clear();
   rounds_.clear();
+  requeued_.go_back_to(version);
 }
 
 void View::change(const JournalEntry& entry, const AddReplica& added) {
@@ -128,6 +129,7 @@ void View::change(const JournalEntry& entry, const CommitRound& commit) {
   CHECK(commit.round.number > newest.round.number,
         compose("round ", commit.round.number, " where ", newest.round.number, " was the last (S-2)"));
   newest = commit;
+  requeued_.follow(commit, committed_steps_);
   for (Totals& totals : totals_) totals.is_saved = totals.is_saved || totals.version == commit.step.value;
 }
 

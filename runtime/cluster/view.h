@@ -3,7 +3,8 @@
 //
 // Everybody follows the same entries in the same order, none skipped (P-3), so equal positions mean equal views. An
 // entry out of order is a bug of the caller (CHECK); fetch the gap first. Pure values; copies are independent. Bounded
-// (S-6) by the members, kTotalsMax steps' totals, and the quarantines (recovery/poison.h).
+// (S-6) by the members, kTotalsMax steps' totals, the quarantines (recovery/poison.h) and the lost samples that are
+// trained again (recovery/requeued_samples.h).
 //
 // A new branch begins with AddReplica entries under a higher branch number: they empty the membership and their
 // `version` says how many steps the branch starts with. FinishRun ends a run until an AddReplica after it resumes it:
@@ -21,6 +22,7 @@
 
 #include "messages/journal.h"
 #include "runtime/cluster/recovery/quarantines.h"
+#include "runtime/cluster/recovery/requeued_samples.h"
 
 namespace shoal {
 
@@ -85,6 +87,8 @@ class View {
   // Microbatches that are planned no more: of the step in progress, and of all steps on any branch.
   [[nodiscard]] const std::set<MicrobatchId>& quarantined() const { return quarantines_.of(StepId{committed_steps_}); }
   [[nodiscard]] const Quarantines& quarantines() const { return quarantines_; }
+  // What is planned where on this branch, when lost samples are trained again.
+  [[nodiscard]] const RequeuedSamples& requeued() const { return requeued_; }
 
   [[nodiscard]] bool is_finished() const { return finished_.has_value(); }
   // Of a finished run; empty otherwise.
@@ -126,6 +130,7 @@ class View {
   std::uint64_t tokens_lost_ = 0;
   std::deque<Totals> totals_;  // ascending by version, the newest last
   Quarantines quarantines_;
+  RequeuedSamples requeued_;
   std::optional<std::string> finished_;
 };
 

@@ -63,6 +63,19 @@ std::vector<RoundShare> shares(Random& random) {
   return {{id<Incarnation>(random), random()}, {id<Incarnation>(random), 0}};
 }
 
+CommitRound commit_round(Random& random) {
+  CommitRound round{id<StageId>(random),
+                    id<StepId>(random),
+                    RoundId{small(random), random()},
+                    Epoch{id<Incarnation>(random), small(random)},
+                    random(),
+                    shares(random),
+                    random()};
+  round.lost = {id<PlaceId>(random), id<PlaceId>(random)};
+  round.trained_again_from = id<PlaceId>(random);
+  return round;
+}
+
 Commit commit(Random& random) {
   Commit out;
   out.step = id<StepId>(random);
@@ -214,17 +227,15 @@ TensorBlob tensor(Random& random, DType dtype, std::vector<std::int64_t> shape) 
 }
 
 std::vector<JournalEntry> every_entry(Random& random) {
-  const std::vector<JournalBody> bodies{
-      AddReplica{id<StageId>(random), id<ReplicaId>(random), id<Incarnation>(random), id<ProcessIncarnation>(random),
-                 random()},
-      RemoveReplica{id<StageId>(random), id<Incarnation>(random), text(random)},
-      AppointGroup{id<StageId>(random), id<Incarnation>(random)},
-      commit(random),
-      Commit{},
-      FinishRun{text(random)},
-      Quarantine{id<StepId>(random), id<MicrobatchId>(random), text(random)},
-      CommitRound{id<StageId>(random), id<StepId>(random), RoundId{small(random), random()},
-                  Epoch{id<Incarnation>(random), small(random)}, random(), shares(random), random()}};
+  const std::vector<JournalBody> bodies{AddReplica{id<StageId>(random), id<ReplicaId>(random), id<Incarnation>(random),
+                                                   id<ProcessIncarnation>(random), random()},
+                                        RemoveReplica{id<StageId>(random), id<Incarnation>(random), text(random)},
+                                        AppointGroup{id<StageId>(random), id<Incarnation>(random)},
+                                        commit(random),
+                                        Commit{},
+                                        FinishRun{text(random)},
+                                        Quarantine{id<StepId>(random), id<MicrobatchId>(random), text(random)},
+                                        commit_round(random)};
   std::vector<JournalEntry> out;
   for (const auto& body : bodies) {
     out.push_back({id<JournalPosition>(random), id<Branch>(random), id<Term>(random), body});

@@ -1,8 +1,8 @@
 // Which microbatches are planned no more, by step: what the Quarantine entries of a journal say together.
 //
-// The samples of a microbatch are a pure function of (seed, step, index), so whatever ended the replicas that computed
-// it is there again on every branch that comes to its step: a quarantine is of (step, index), and holds for the run.
-// Bounded by whoever appends the entries (poison.h).
+// The samples of a microbatch are a function of (seed, step, index), so whatever ended the replicas that computed it is
+// there again on every branch: a quarantine is of (step, index), and holds for the run. (With sync.requeue_lost another
+// branch may have other samples there, and leaves those out.) Bounded by whoever appends the entries (poison.h).
 #pragma once
 
 #include <map>

@@ -1,0 +1,61 @@
+// Which places of the plan train a lost sample again, and so what every other place trains (sync.requeue_lost,
+// design.md §6): what the CommitRound entries of a journal say together.
+//
+//   place    0    1    2    3    4    5    6    7    8   ...
+//   trains   0    1    2    3   (1)  (3)   4    5    6   ...   the samples of 1 and 3 are lost, 4 is the first place
+//
+// A place that no entry takes trains what comes next in the order of the data: that order moves on by as many places as
+// are taken, so no sample is left out and none but the lost ones is trained twice. An entry takes places of steps that
+// nobody has begun when it is read, after all those that are taken already. A sample that is lost where it was trained
+// again is lost at that place, and trained once more. A branch that begins at an earlier step forgets what was read
+// after it: what was planned up to there is what it was.
+//
+// Bounded (S-6): kKeptMax lost places, of which kWaitingMax may still have to be trained again; the oldest are
+// forgotten, but for their number. A branch that begins before what is remembered takes all that is forgotten for
+// earlier: it trains some samples twice, and leaves out lost ones alone. Pure values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <vector>
+
+#include "messages/journal.h"
+
+namespace shoal {
+
+class RequeuedSamples {
+ public:
+  static constexpr std::size_t kWaitingMax = 65536;  // kept by whoever writes the entries (lost_samples.h)
+  static constexpr std::size_t kKeptMax = 2 * kWaitingMax;
+
+  // An entry that is read after so many committed steps. It takes places after those that are taken (CHECK).
+  void follow(const CommitRound& entry, std::uint64_t version);
+  // A branch begins with so many committed steps.
+  void go_back_to(std::uint64_t version);
+
+  // Whose sample is trained at this place: the place that trains it in a run that loses nothing.
+  [[nodiscard]] PlaceId sample_at(PlaceId place) const;
+  // The first place after all that are taken.
+  [[nodiscard]] PlaceId end() const;
+  // Places from `first` on whose samples are to be trained again already.
+  [[nodiscard]] std::set<PlaceId> lost_from(PlaceId first) const;
+
+ private:
+  // Of one entry.
+  struct Taken {
+    std::uint64_t version = 0;
+    PlaceId first;
+    std::uint64_t before = 0;  // places taken by the entries before it
+    std::vector<PlaceId> lost;
+    std::vector<PlaceId> samples;  // of the places from `first` on
+  };
+
+  [[nodiscard]] std::uint64_t count() const;
+
+  std::deque<Taken> taken_;      // ascending by place
+  std::uint64_t forgotten_ = 0;  // places
+};
+
+}  // namespace shoal
