@@ -52,6 +52,8 @@ class RoundSchedule {
   // Where the contribution of a round (>= 1) is taken, and where the round is due.
   [[nodiscard]] std::uint64_t contribution_version(const RoundId& round) const;
   [[nodiscard]] std::uint64_t due_version(const RoundId& round) const;
+  // The most versions between a contribution and the end of the fragment's next round.
+  [[nodiscard]] std::uint64_t window_max() const { return period_ + delay(); }
   [[nodiscard]] std::uint32_t fragment_count() const { return static_cast<std::uint32_t>(offsets_.size()); }
 
  private:

@@ -31,7 +31,8 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
       leavers_(config_.restart_window),
       restarts_(std::max(kRestartsMax, config_.restart_budget), config_.restart_window),
       starts_(config_.restart_budget, config_.restart_window, config_.run.value),
-      poison_(config_.microbatches) {
+      poison_(config_.microbatches),
+      lost_samples_(config_.microbatches, config_.requeue_window) {
   CHECK(config_.stages > 0 && config_.replicas > 0 && config_.policy.learning_rate, "a run has stages and a schedule");
   config_.policy.optimizer_step_at_start = config_.start.optimizer_step;
 }
@@ -54,11 +55,15 @@ SupervisorEffects SupervisorCore::begin(Instant now) {
 }
 
 JournalEntry SupervisorCore::entry_for(const JournalBody& body) const {
-  return {JournalPosition{view_.position().value + 1}, branch_, config_.term, body};
+  JournalEntry entry{JournalPosition{view_.position().value + 1}, branch_, config_.term, body};
+  // Here, where all entries before it are in the view: several may be asked for at once.
+  if (auto* round = std::get_if<CommitRound>(&entry.body)) name_lost(*round);
+  return entry;
 }
 
 SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant now) {
   view_.apply(entry);
+  lost_samples_.follow(entry);
   branch_seen_ = std::max(branch_seen_, entry.branch);
   if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) {
     leaving_.erase(removed->replica);

@@ -25,6 +25,7 @@
 #include "runtime/cluster/placement.h"
 #include "runtime/cluster/recovery/checkpoint_desk.h"
 #include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/recovery/lost_samples.h"
 #include "runtime/cluster/recovery/poison.h"
 #include "runtime/cluster/recovery/replacement.h"
 #include "runtime/cluster/recovery/setbacks.h"
@@ -181,6 +182,8 @@ class SupervisorCore {
   [[nodiscard]] std::vector<std::pair<StageId, RoundId>> open_rounds() const;  // due before the next commit
   void commit_rounds();
   [[nodiscard]] CommitRound round_of(const Prepared& vote) const;
+  [[nodiscard]] StepId contributed_before(const RoundId& round) const;
+  void name_lost(CommitRound& entry) const;
   // supervisor_steps.cpp
   void commit_if_possible(Instant now);
   [[nodiscard]] bool is_last_step_done() const;
@@ -205,7 +208,7 @@ class SupervisorCore {
 
   SupervisorConfig config_;
   View view_;
-  Branch branch_;
+  Branch branch_, branch_seen_;  // of what is appended; the highest of any entry
   Phase phase_ = Phase::kGathering;
   Instant phase_since_{}, step_since_{}, peers_at_{}, finished_at_{};
   std::optional<Instant> timed_since_;  // what the next commit's step_ms counts from; none: training has not begun
@@ -214,17 +217,15 @@ class SupervisorCore {
   Complaints complaints_;
   LinkProbes probes_;
   WaitingNotice notice_;
-  std::uint64_t peers_serial_ = 0;
-  Numbers process_numbers_;
+  std::uint64_t peers_serial_ = 0, votes_refused_ = 0;
+  Numbers process_numbers_, actor_numbers_;
   std::uint64_t first_process_ = 0;  // the lowest number that this term may give; lower ones are of earlier terms
-  Numbers actor_numbers_;
   std::vector<Starting> starting_;
   int starts_failed_ = 0;
   std::set<Incarnation> ended_;    // replicas whose actor ended though their process lives
   std::set<Incarnation> leaving_;  // their RemoveReplica was asked for and is not in the view yet
   std::map<StageId, Prepared> votes_;
   std::map<std::pair<StageId, RoundId>, Prepared> round_votes_;
-  std::uint64_t votes_refused_ = 0;
   std::map<ProcessIncarnation, std::vector<ActorHealth>> health_;  // as their last heartbeats told
   std::map<std::pair<StageId, ReplicaId>, std::uint32_t> times_added_;
   Leavers leavers_;
@@ -232,16 +233,15 @@ class SupervisorCore {
   StartBudget starts_;
   JoinDesk joins_;
   PoisonWatch poison_;
+  LostSamples lost_samples_;
   bool was_held_ = false;                                             // the next commit, for a joiner
   std::map<std::pair<StageId, ReplicaId>, std::string> last_worker_;  // by name: who served a slot
   std::optional<Stop> stop_;
   std::optional<Lost> lost_;
-  Branch branch_seen_;                   // the highest of any entry
   std::optional<std::string> rollback_;  // why the last start over was one; none: an ordinary start
   Setbacks setbacks_;
   CheckpointDesk checkpoints_;
-  bool is_last_committed_ = false;  // the commit that a stop or the target made the last one
-  bool is_evaluated_ = false;
+  bool is_last_committed_ = false, is_evaluated_ = false;  // the commit that a stop or the target made the last one
   EndRun end_;
   bool is_ending_again_ = false;  // who has not heard of the end may come back and ask
   SupervisorEffects effects_;

@@ -42,11 +42,12 @@ struct SupervisorConfig {
   // due later; the end of a run agrees on these, too. Empty: there are no rounds.
   std::function<std::vector<RoundId>(std::uint64_t)> rounds_due, rounds_in_flight;
   std::function<std::uint64_t(const RoundId&)> contributed_at;  // steps committed at a round's contributions
-  std::string config_toml;                                      // resolved; sent to every process that joins
-  std::string resume_hint;                                      // "resume with: shoal train --resume DIR"
-  std::optional<Duration> wait_timeout;                         // for the first workers; exit 4 afterwards
-  DetectorLimits detector;                                      // of silent processes
-  ComplaintLimits complaints;                                   // of processes that do not reach each other
+  std::uint64_t requeue_window = 0;      // sync.requeue_lost: RoundSchedule::window_max(); 0: lost samples stay lost
+  std::string config_toml;               // resolved; sent to every process that joins
+  std::string resume_hint;               // "resume with: shoal train --resume DIR"
+  std::optional<Duration> wait_timeout;  // for the first workers; exit 4 afterwards
+  DetectorLimits detector;               // of silent processes
+  ComplaintLimits complaints;            // of processes that do not reach each other
   Duration settle_for = std::chrono::seconds(5);        // for a commit or checkpoint under way when a stage is lost
   Duration save_within = std::chrono::minutes(2);       // of a last checkpoint whose saver or storage was lost
   Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation

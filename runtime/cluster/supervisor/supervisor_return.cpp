@@ -14,6 +14,7 @@ namespace shoal {
 void SupervisorCore::replay(const JournalEntry& entry) {
   if (entry.branch > view_.branch()) checkpoints_.forget_order();
   view_.apply(entry);
+  lost_samples_.follow(entry);
   branch_seen_ = std::max(branch_seen_, entry.branch);
   const auto* commit = std::get_if<Commit>(&entry.body);
   const bool saves = commit != nullptr && !commit->checkpoint_by.empty();

@@ -55,13 +55,22 @@ void SupervisorCore::commit_rounds() {
   }
 }
 
+// Steps committed at the fragment's contributions before these.
+StepId SupervisorCore::contributed_before(const RoundId& round) const {
+  const RoundId before{round.fragment, round.number - 1};
+  return StepId{before.number == 0 ? 0 : config_.contributed_at(before)};
+}
+
+void SupervisorCore::name_lost(CommitRound& entry) const {
+  lost_samples_.name_lost(entry, contributed_before(entry.round), view_);
+}
+
 // What the stage was trained on since the fragment's contributions before these, and no share names, is lost: the steps
 // of who died, and after a roll-back those of everybody between those contributions and the checkpoint.
 CommitRound SupervisorCore::round_of(const Prepared& vote) const {
   const OrderId& order = vote.order;
   CommitRound entry{order.stage, order.step, order.round, order.epoch, vote.digest, vote.shares, 0};
-  const RoundId before{order.round.fragment, order.round.number - 1};
-  const std::uint64_t since = before.number == 0 ? 0 : config_.contributed_at(before);
+  const std::uint64_t since = contributed_before(order.round).value;
   const std::uint64_t until = view_.tokens_after(order.step.value).value_or(0);
   std::uint64_t lost = until - std::min(until, view_.tokens_after(since).value_or(until));
   for (const RoundShare& share : vote.shares) lost -= std::min(lost, share.token_count);

@@ -1,0 +1,47 @@
+// Which microbatches a round loses, and where in the plan they are trained again (sync.requeue_lost, design.md §6).
+//
+// Lost is what the round's stage was trained on since the fragment's contributions before, and no share is made of: all
+// of who has no share, the earliest of who has less than it trained on. Manifests say who trained on what. Those of
+// steps before the branch began need not be known: who trained on them is gone, so all of them is lost. Together they
+// have as many tokens as the entry says are lost.
+//
+// A microbatch that several stages or fragments lose is trained again once, everywhere, under the first free places
+// after the step in progress, which the data loader may have begun already. Quarantined ones were never planned.
+// Bounded (S-6): manifests of `window` steps; RequeuedSamples::kWaitingMax lost microbatches wait for their places,
+// what is lost beyond them is not trained again. Pure: everything is a function of the journal.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "runtime/cluster/view.h"
+
+namespace shoal {
+
+class LostSamples {
+ public:
+  // window: the most steps from a contribution to the end of the fragment's next round; 0: nothing is trained again.
+  LostSamples(std::uint32_t microbatches, std::uint64_t window) : microbatches_(microbatches), window_(window) {}
+
+  // In the order of the journal.
+  void follow(const JournalEntry& entry);
+
+  // Of the stage's steps from `since` to the entry's, ascending.
+  [[nodiscard]] std::vector<PlaceId> lost_in(const CommitRound& entry, StepId since, const View& view) const;
+  // The entry, which is about to be the next one, says what of it is trained again, and where.
+  void name_lost(CommitRound& entry, StepId since, const View& view) const;
+
+ private:
+  [[nodiscard]] PlaceId place_of(StepId step, MicrobatchId microbatch) const {
+    return PlaceId{step.value * microbatches_ + microbatch.value};
+  }
+  [[nodiscard]] const std::vector<MemberManifest>* manifests_of(StageId stage, StepId step) const;
+
+  std::uint32_t microbatches_;
+  std::uint64_t window_;
+  std::map<StepId, std::vector<StageCommit>>
+      trained_;  // by step; those of a branch that was left until it is made anew
+};
+
+}  // namespace shoal
