@@ -207,11 +207,18 @@ bool DataLoaderCore::plan(Item& item, MicrobatchId microbatch, const Members& me
   return true;
 }
 
+Sample DataLoaderCore::training_sample(MicrobatchId microbatch) const {
+  const PlaceId place{work_->step.value * config_.microbatches + microbatch.value};
+  const std::uint64_t sample = view_.requeued().sample_at(place).value;
+  return source_->training(StepId{sample / config_.microbatches},
+                           MicrobatchId{static_cast<std::uint32_t>(sample % config_.microbatches)});
+}
+
 Letter DataLoaderCore::send(Item& item, MicrobatchId microbatch, Instant now) {
   item.sent = now;
   item.due = now + doubled(config_.send_again, item.repeats, kSendAgainCeiling);
   const bool trains = work_->purpose == Purpose::kTrain;
-  Sample sample = trains ? source_->training(work_->step, microbatch) : source_->evaluation(microbatch);
+  Sample sample = trains ? training_sample(microbatch) : source_->evaluation(microbatch);
   Forward forward;
   forward.cause.run = config_.run;
   forward.cause.branch = view_.branch();

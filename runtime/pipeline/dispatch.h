@@ -3,10 +3,11 @@
 //   following ──every stage served──▶ asking holders ──all told, or time-out──▶ training ◀──answered──┐
 //                                                                                  │ Commit that is due ─▶ evaluating
 //                                                                                  └ FinishRun ─▶ over
-// A step is planned when committed_steps equals it; its samples are a pure function of (seed, step, index), so nothing
-// here is durable: after a restart the journal says the step, the sync groups who holds what, and every microbatch is
-// sent again (P-14). Holders, AllAnswered and Missing are hints; manifests are the proof. What is quarantined is not
-// sent, and not waited for: the step is the sum over the others, its mean that sum divided by the tokens of the others.
+// A step is planned when committed_steps equals it; its samples are a pure function of (seed, step, index) and of the
+// journal, which may say that lost ones come first (requeued_samples.h). So nothing here is durable: after a restart
+// the journal says the step, the sync groups who holds what, and every microbatch is sent again (P-14). Holders,
+// AllAnswered and Missing are hints; manifests are the proof. What is quarantined is not sent, and not waited for: the
+// step is the sum over the others, its mean that sum divided by the tokens of the others.
 //
 // Bounded (S-6): at most `credits` microbatches in flight per replica of stage 0; one work list (a step or an
 // evaluation) at a time. No training microbatch leaves while an evaluation is unanswered and not given up.
@@ -117,6 +118,7 @@ class DataLoaderCore {
   [[nodiscard]] std::vector<Letter> dispatch(Instant now);
   [[nodiscard]] bool plan(Item& item, MicrobatchId microbatch, const Members& members,
                           const std::map<Incarnation, std::uint32_t>& in_flight, Instant now);
+  [[nodiscard]] Sample training_sample(MicrobatchId microbatch) const;
   [[nodiscard]] Letter send(Item& item, MicrobatchId microbatch, Instant now);
   [[nodiscard]] std::vector<Letter> finish_if_answered(Instant now);
   [[nodiscard]] std::vector<Letter> announce(Instant now);

@@ -12,7 +12,10 @@ using namespace std::chrono_literals;
 
 class CountingSamples final : public SampleSource {
  public:
-  [[nodiscard]] Sample training(StepId, MicrobatchId) const override { return {}; }
+  [[nodiscard]] Sample training(StepId step, MicrobatchId microbatch) const override {
+    asked.emplace_back(step.value, microbatch.value);
+    return {};
+  }
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent extent) const override {
     return extent == EvaluationExtent::kComplete ? 5 : 2;
   }
@@ -20,6 +23,8 @@ class CountingSamples final : public SampleSource {
     return extent == EvaluationExtent::kComplete ? 500 : 200;
   }
   [[nodiscard]] Sample evaluation(MicrobatchId) const override { return {}; }
+
+  mutable std::vector<std::pair<std::uint64_t, std::uint32_t>> asked;  // for what was trained
 };
 
 struct Loader {
@@ -187,6 +192,67 @@ TEST(DataLoaderCore, SaysAllAnsweredUntilTheCommitAndThenPlansTheNextStep) {
   ASSERT_EQ(next.size(), 6U);
   EXPECT_EQ(next[0].cause.step, StepId{1});
   EXPECT_EQ(next[0].weights_version, 1U);
+}
+
+CommitRound losing(const std::vector<std::uint64_t>& places, std::uint64_t from) {
+  CommitRound round{StageId{0}, StepId{1}, {0, 1}, {}, 0, {}, 0};
+  for (const std::uint64_t place : places) round.lost.push_back(PlaceId{place});
+  round.trained_again_from = PlaceId{from};
+  return round;
+}
+
+using Samples = std::vector<std::pair<std::uint64_t, std::uint32_t>>;
+
+// Every loader reads the same journal, so it does not matter which one plans.
+TEST(DataLoaderCore, LostSamplesTakeTheFirstPlacesOfTheStepAfterTheOneInProgress) {
+  Loader loader;
+  loader.begin();
+  (void)loader.answer_all();
+  loader.commit(0);
+  loader.samples.asked.clear();
+  loader.follow(losing({3, 6}, 16));
+  (void)loader.answer_all();
+  EXPECT_EQ(loader.samples.asked.size(), 2U);
+  for (const auto& [step, microbatch] : loader.samples.asked) EXPECT_EQ(step, 1U) << "step 1 is under way";
+  loader.samples.asked.clear();
+  loader.commit(1);
+  const auto sent = loader.answer_all();
+  const Samples expected{{0, 3}, {0, 6}, {2, 0}, {2, 1}, {2, 2}, {2, 3}, {2, 4}, {2, 5}};
+  EXPECT_EQ(loader.samples.asked, expected);
+  ASSERT_EQ(sent.size(), 8U);
+  EXPECT_EQ(sent[0].cause.step, StepId{2}) << "under new ids";
+  EXPECT_EQ(sent[0].cause.microbatch, MicrobatchId{0});
+  loader.samples.asked.clear();
+  loader.commit(2);
+  (void)loader.answer_all();
+  EXPECT_EQ(loader.samples.asked.front(), (Samples::value_type{2, 6})) << "the order of the data goes on";
+}
+
+TEST(DataLoaderCore, OneThatIsStartedLatePlansLostSamplesByTheViewItIsGiven) {
+  Loader first;
+  first.add_two_and_two();
+  first.commit(0);
+  first.follow(losing({3, 6}, 16));
+  View past;
+  const auto apply = [&past](JournalBody body) {
+    past.apply({JournalPosition{past.position().value + 1}, {}, Term{1}, std::move(body)});
+  };
+  for (std::uint64_t replica = 1; replica <= 4; ++replica) {
+    apply(AddReplica{StageId{replica > 2 ? 1U : 0U}, {}, Incarnation{replica}, {}, 0});
+  }
+  Commit commit;
+  apply(commit);
+  apply(losing({3, 6}, 16));
+  Loader late;
+  late.core->begin_at(past);
+  late.position = first.position;
+  for (Loader* loader : {&first, &late}) {
+    loader->commit(1);
+    loader->tick(), loader->tick(1s);
+    (void)loader->answer_all();
+    EXPECT_EQ(loader->samples.asked.front(), (Samples::value_type{0, 3}));
+  }
+  EXPECT_EQ(first.samples.asked, late.samples.asked);
 }
 
 TEST(DataLoaderCore, MissingTakesTheHintBack) {
