@@ -59,14 +59,22 @@ void add(ByteCounts& sum, const ByteCounts& part) {
 
 namespace {
 
-[[nodiscard]] ViewRecord record_of_round(JournalPosition position, const CommitRound& round) {
+// Where places of later steps are given to what was lost: nothing without sync.requeue_lost.
+[[nodiscard]] std::string trained_again(const CommitRound& round, std::uint32_t microbatches) {
+  if (round.lost.empty()) return {};
+  return compose("; ", round.lost.size(), round.lost.size() == 1 ? " microbatch" : " microbatches",
+                 " trained again from step ", round.trained_again_from.value / microbatches, " on");
+}
+
+[[nodiscard]] ViewRecord record_of_round(JournalPosition position, const CommitRound& round,
+                                         std::uint32_t microbatches) {
   std::uint64_t tokens = 0;
   for (const RoundShare& share : round.shares) tokens += share.token_count;
   return {position.value,
           compose("stage ", round.stage, " fragment ", round.round.fragment, " round ", round.round.number),
           round.step.value, "round",
           compose("the mean of ", round.shares.size(), " replicas over ", tokens, " tokens, ", round.tokens_lost,
-                  " tokens lost")};
+                  " tokens lost", trained_again(round, microbatches))};
 }
 
 }  // namespace
@@ -111,7 +119,7 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   }
   if (const auto* round = std::get_if<CommitRound>(&entry.body)) {
     close_ready(out);
-    out.emplace_back(record_of_round(entry.position, *round));
+    out.emplace_back(record_of_round(entry.position, *round, config_.microbatches));
     return given(std::move(out));
   }
   if (is_first_step_) last_commit_ = now;

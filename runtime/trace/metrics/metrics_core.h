@@ -28,6 +28,7 @@ namespace shoal {
 struct MetricsConfig {
   std::uint32_t sequences_per_step = 0;
   std::uint64_t tokens_per_step = 0;  // planned: what a step that the journal lacks counts (one process trained it)
+  std::uint32_t microbatches = 1;     // planned per step
   bool has_rounds = false;            // sync.mode = diloco: what is evaluated is what was agreed last
 };
 

@@ -26,7 +26,7 @@ std::vector<T> all_of(const Outputs& outputs) {
 class TrackedRun {
  public:
   explicit TrackedRun(std::uint64_t live_after = 0, std::optional<WrittenLines> written = std::nullopt)
-      : core({4, 100}) {
+      : core({4, 100, 4}) {
     core.begin(JournalPosition{live_after}, written, clock.now());
     for (const std::uint64_t replica : {1U, 2U, 3U, 4U}) {
       const StageId stage{replica <= 2 ? 0U : 1U};
@@ -186,6 +186,18 @@ TEST(Metrics, ARoundIsGivenWithItsPlaceInTheJournalAndOnce) {
   EXPECT_TRUE(all_of<ViewRecord>(again.journal(round)).empty());
 }
 
+TEST(Metrics, ARoundSaysWhatOfItIsTrainedAgainAndFromWhichStepOn) {
+  TrackedRun run;
+  run.commit(0);
+  CommitRound round{StageId{1}, StepId{1}, {0, 1}, {}, 0, {{Incarnation{3}, 60}}, 10};
+  round.lost = {PlaceId{0}};
+  round.trained_again_from = PlaceId{9};
+  const auto told = all_of<ViewRecord>(run.journal(round));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].reason,
+            "the mean of 1 replicas over 60 tokens, 10 tokens lost; 1 microbatch trained again from step 2 on");
+}
+
 TEST(Metrics, AnEndedBranchIsNotWaitedFor) {
   TrackedRun run;
   run.commit(0);
@@ -282,7 +294,7 @@ TEST(Metrics, TheFirstEntriesAfterARunWithoutAJournalAreWritten) {
   WrittenLines written;
   written.step = WrittenStep{Branch{0}, StepId{12}};
   ManualClock clock;
-  MetricsCore core({4, 100});
+  MetricsCore core({4, 100, 4});
   core.begin(JournalPosition{}, written, clock.now());
   for (const std::uint64_t replica : {1U, 2U}) {
     const AddReplica added{StageId{0}, ReplicaId{}, Incarnation{replica}, ProcessIncarnation{replica}, 13};
@@ -477,7 +489,7 @@ TEST(Metrics, AFailureIsTheLastLineWithItsReason) {
 
 // `train --single` trained them: no journal has them.
 TEST(Metrics, StepsThatNoJournalHasCountAsPlanned) {
-  MetricsCore core({4, 100});
+  MetricsCore core({4, 100, 4});
   ManualClock clock;
   core.begin({}, {}, clock.now());
   const AddReplica added{StageId{0}, ReplicaId{}, Incarnation{1}, ProcessIncarnation{1}, 5};
