@@ -123,6 +123,7 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
     out.rounds_due = [schedule](std::uint64_t version) { return schedule.due_at(version); };
     out.rounds_in_flight = [schedule](std::uint64_t version) { return schedule.in_flight_after(version); };
     out.contributed_at = [schedule](const RoundId& round) { return schedule.contribution_version(round); };
+    if (config.sync.requeue_lost) out.requeue_window = schedule.window_max();
   }
   out.config_toml = parts.config_toml;
   out.resume_hint = compose("go on with: shoal train --resume ", options.run_directory);
@@ -236,6 +237,7 @@ MetricsSettings metrics_settings(const RunDirectory& run, const Parts& parts, co
   MetricsSettings settings;
   settings.core.sequences_per_step = static_cast<std::uint32_t>(parts.config.batch.sequences);
   settings.core.tokens_per_step = planned_tokens(parts.config);
+  settings.core.microbatches = static_cast<std::uint32_t>(microbatches_per_step(parts.config));
   settings.core.has_rounds = parts.config.sync.mode == SyncMode::kDiloco;
   settings.path = run.metrics();
   settings.live_after = parts.journal->last_position();

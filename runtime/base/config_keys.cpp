@@ -238,7 +238,8 @@ void add_sync(std::vector<ConfigKey>& keys) {
   sync.choose(
       "inner_state", FIELD(sync.inner_state), {"keep", "average", "reset"}, kStay,
       "the inner optimiser's averages after a round: each replica's own, the mean (three times the bytes), none");
-  sync.later("requeue_lost", KeyType::kBoolean, KeyValue(false), "train the samples of lost rounds again");
+  sync.add("requeue_lost", FIELD(sync.requeue_lost), "", kStay,
+           "train what was lost with a replica again, as microbatches of later steps");
   sync.add("quorum", FIELD(sync.quorum), "members", kChange, "members without which no round is closed; 0: all");
   sync.add("grace_s", FIELD(sync.grace_s), "s", kChange, "wait for the others once the quorum is there").range =
       between(0, 86400);
@@ -296,7 +297,7 @@ void add_idle_rules(std::vector<ConfigKey>& keys) {
       keys,
       {"sync.H", "sync.outer_lr", "sync.outer_momentum", "sync.outer_update", "sync.eager_variant", "sync.outer_warmup",
        "sync.fragments", "sync.pattern", "sync.overlap", "sync.mix", "sync.wire", "sync.error_feedback",
-       "sync.inner_state", "sync.quorum", "sync.grace_s", "sync.backend"},
+       "sync.inner_state", "sync.requeue_lost", "sync.quorum", "sync.grace_s", "sync.backend"},
       {[](const Config& config) { return config.sync.mode == SyncMode::kEveryStep; }, "sync.mode = \"every_step\""});
   idle_while(keys, {"pipeline.activations"},
              {[](const Config& config) { return config.pipeline.stages == 1; }, "pipeline.stages = 1"});

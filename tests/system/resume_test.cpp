@@ -132,7 +132,8 @@ TEST(Resume, GoesOnAfterASignal) {
 TEST(Resume, RefusesAnotherModel) {
   ProcessScene scene;
   ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 2), {"--single", "--steps", "5"})), 0);
-  for (const std::string key : {"model.width=64", "optim.lr=0.1", "run.seed=8", "sync.reduction=fast"}) {
+  for (const std::string key :
+       {"model.width=64", "optim.lr=0.1", "run.seed=8", "sync.reduction=fast", "sync.requeue_lost=true"}) {
     Program& program = scene.start(resumed(scene, {"--set", key}));
     EXPECT_EQ(program.wait(kRunLimit), 2) << key;
     EXPECT_NE(program.err().find(key.substr(0, key.find('='))), std::string::npos) << program.err();

@@ -137,7 +137,6 @@ TEST(ConfigFile, TextThatIsNotTomlIsRefusedWithItsLine) {
 TEST(ConfigFile, WhatIsNotInThisVersionIsAcceptedOnlyWhereItMeansTheSame) {
   EXPECT_TRUE(parse_config("[sync]\nbackend = \"ring\"\nrequeue_lost = false\n", "").ok());
   EXPECT_THAT(refusal("[sync]\nbackend = \"nccl\"\n"), HasSubstr("not in this version"));
-  EXPECT_THAT(refusal("[sync]\nrequeue_lost = true\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[pipeline]\nrouting = \"cost_to_go\"\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[swarm]\nrebalance_every_s = 60\n"), HasSubstr("not in this version"));
 }
@@ -301,8 +300,9 @@ TEST(ConfigFile, AResumedRunMayChangeHowItRunsAndNotWhatItComputes) {
   now.pipeline.activations = WireFormat::kBf16;
   now.sync.reduction = Reduction::kExact;
   now.optim.beta2 = 0.99;
+  now.sync.requeue_lost = true;
   EXPECT_THAT(resume_conflicts(saved, now), ElementsAre("model.layers", "pipeline.activations", "optim.decay_steps",
-                                                        "optim.betas", "sync.reduction"));
+                                                        "optim.betas", "sync.reduction", "sync.requeue_lost"));
 }
 
 TEST(ConfigFile, TheTableDocumentsEveryKey) {
@@ -356,7 +356,8 @@ TEST(ConfigFile, KeysThatHaveNoEffectAreFoundWhereAPersonSetThem) {
   EXPECT_THAT(idle_keys({"run.steps=7"}), IsEmpty()) << "defaults, of the table and the command, are nobody's mistake";
   EXPECT_THAT(idle_keys({"sync.H=50", "sync.wire=int8"}),
               ElementsAre(IdleKey{"sync.H", every_step}, IdleKey{"sync.wire", every_step}));
-  EXPECT_THAT(idle_keys({"sync.H=50", "sync.wire=int8", "sync.mode=diloco"}), IsEmpty());
+  EXPECT_THAT(idle_keys({"sync.requeue_lost=true"}), ElementsAre(IdleKey{"sync.requeue_lost", every_step}));
+  EXPECT_THAT(idle_keys({"sync.H=50", "sync.wire=int8", "sync.requeue_lost=true", "sync.mode=diloco"}), IsEmpty());
   EXPECT_THAT(idle_keys({"sync.pattern=sequential", "sync.eager_variant=paper", "sync.mode=diloco"}),
               ElementsAre(IdleKey{"sync.eager_variant", "sync.outer_update is not \"eager\""},
                           IdleKey{"sync.pattern", "sync.fragments = 1"}));
