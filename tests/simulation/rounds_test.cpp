@@ -85,19 +85,111 @@ TEST(Rounds, FaultsAtAnyMomentHarmNone) {
   });
 }
 
+// Microbatches that are named to be trained again, in the whole journal.
+[[nodiscard]] std::size_t requeued_in(const SimulatedSwarm& swarm) {
+  std::size_t count = 0;
+  for (const JournalEntry& entry : swarm.journal()) {
+    const auto* round = std::get_if<CommitRound>(&entry.body);
+    if (round != nullptr) count += round->lost.size();
+  }
+  return count;
+}
+
+[[nodiscard]] std::uint64_t lost_in(const SimulatedSwarm& swarm) {
+  std::uint64_t tokens = 0;
+  for (const JournalEntry& entry : swarm.journal()) {
+    const auto* round = std::get_if<CommitRound>(&entry.body);
+    if (round != nullptr) tokens += round->tokens_lost;
+  }
+  return tokens;
+}
+
+// False: the run was over before it.
+[[nodiscard]] bool run_to_commits(SimulatedSwarm& swarm, std::size_t count) {
+  const auto is_there = [&] {
+    const auto entries = swarm.journal();
+    const auto is_commit = [](const JournalEntry& one) { return std::holds_alternative<Commit>(one.body); };
+    return static_cast<std::size_t>(std::ranges::count_if(entries, is_commit)) >= count;
+  };
+  while (!is_there()) {
+    if (!swarm.run_one()) return false;
+  }
+  return true;
+}
+
+// violations() compares what stage 0 was given in every step with what the manifests say was lost before it.
+TEST(Rounds, WithRequeueLostWhatIsLostIsTrainedAgainAndNothingElse) {
+  std::size_t requeued = 0;
+  const std::uint64_t ran = for_each_seed(kSeeds, [&requeued](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    SwarmShape shape = diloco_shape(chance);
+    shape.sync.requeue_lost = true;
+    const LetterWatch watch;
+    shape.filter = watch.filter();
+    SimulatedSwarm swarm(shape, seed);
+    const std::string story = inflict_some(swarm, watch, chance);
+    swarm.run();
+    EXPECT_EQ(violations_but_for_the_end(swarm), "") << story;
+    EXPECT_EQ(requeued_in(swarm) > 0, lost_in(swarm) > 0) << story;
+    requeued += requeued_in(swarm);
+  });
+  EXPECT_TRUE(requeued > 0 || ran < kSeeds || testing::Test::HasFailure()) << "nothing was ever lost";
+}
+
+// The control: without the key losses change no plan, and the same oracle asks for what is not there.
+TEST(Rounds, WithoutRequeueLostNothingIsTrainedAgain) {
+  std::size_t with_losses = 0;
+  const std::uint64_t ran = for_each_seed(kSeeds / 5, [&with_losses](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    SwarmShape shape = diloco_shape(chance);
+    shape.steps = 16;
+    SimulatedSwarm swarm(shape, seed);
+    ASSERT_TRUE(run_to_commits(swarm, 5));
+    kill_a_node(swarm, chance);
+    swarm.run();
+    EXPECT_EQ(violations(swarm), "");
+    EXPECT_EQ(requeued_in(swarm), 0U);
+    if (lost_in(swarm) == 0) return;
+    ++with_losses;
+    EXPECT_FALSE(sample_violations(swarm, true).empty());
+  });
+  EXPECT_TRUE(with_losses > 0 || ran < kSeeds / 5 || testing::Test::HasFailure()) << "nothing was ever lost";
+}
+
+// A spawner that was started again reads out of the journal what it had queued, and so does a new data loader.
+TEST(Rounds, WhatIsTrainedAgainSurvivesTheSpawnerAndTheDataLoader) {
+  std::size_t requeued = 0;
+  const std::uint64_t ran = for_each_seed(kSeeds / 5, [&requeued](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    SwarmShape shape = agreeing_every_three(14, chance.below(2) == 0 ? 0 : 4);
+    shape.sync.requeue_lost = true;
+    SimulatedSwarm swarm(shape, seed);
+    for (std::size_t kill_at = 2; requeued_in(swarm) == 0 && run_to_commits(swarm, kill_at); kill_at += 3) {
+      kill_a_node(swarm, chance);
+      (void)run_to_commits(swarm, kill_at + 2);
+    }
+    if (!swarm.record().end) {
+      if (chance.below(2) == 0) {
+        swarm.kill("spawner");
+      } else {
+        (void)swarm.kill_child("data_loader");
+      }
+    }
+    swarm.run();
+    EXPECT_EQ(violations_but_for_the_end(swarm), "");
+    requeued += requeued_in(swarm);
+  });
+  EXPECT_TRUE(requeued > 0 || ran < kSeeds / 5 || testing::Test::HasFailure()) << "nothing was ever lost";
+}
+
 // Every node dies between the contributions of two rounds, after a checkpoint that lies between them, too: what was
 // trained from the first ones to the checkpoint is in no round, and counted as lost.
 TEST(Rounds, ARollBackIntoTheMiddleOfARoundLosesItsStepsInTheBooks) {
   for_each_seed(kSeeds / 10, [](std::uint64_t seed) {
-    const SwarmShape shape = agreeing_every_three(12, 4);
+    SwarmShape shape = agreeing_every_three(12, 4);
+    shape.sync.requeue_lost = true;
     SimulatedSwarm swarm(shape, seed);
-    const auto committed = [&swarm] {
-      const auto entries = swarm.journal();
-      return std::count_if(entries.begin(), entries.end(),
-                           [](const JournalEntry& entry) { return std::holds_alternative<Commit>(entry.body); });
-    };
-    while (committed() < 5 && swarm.run_one()) {
-    }
+    ASSERT_TRUE(run_to_commits(swarm, 5));
     for (const std::string& node : nodes_of(swarm)) swarm.kill(node);
     swarm.run();
     EXPECT_EQ(violations(swarm), "");
@@ -106,6 +198,7 @@ TEST(Rounds, ARollBackIntoTheMiddleOfARoundLosesItsStepsInTheBooks) {
       if (round == nullptr || entry.branch == Branch{}) continue;
       EXPECT_EQ(round->tokens_lost, round->round.number == 2 ? FakeExecutor::kTokens * shape.microbatches : 0);
     }
+    EXPECT_EQ(requeued_in(swarm), shape.microbatches) << "once, though both stages lose that step";
   });
 }
 

@@ -71,6 +71,14 @@ TensorBlob FakeExecutor::signed_by(TensorBlob blob, std::int64_t input_from) con
 }
 
 void FakeExecutor::check_input(const MicrobatchWork& work) const {
+  if (shape_.samples && shape_.stage == 0) {
+    const std::vector<std::int64_t> values = values_of(work.input);
+    CHECK(values.size() == kSignedAt && values[0] == 0, "a sample of stage 0");
+    const std::pair sample{StepId{static_cast<std::uint64_t>(values[1])},
+                           MicrobatchId{static_cast<std::uint32_t>(values[2])}};
+    (*shape_.samples)[{shape_.self, work.step, work.microbatch}] = sample;
+    return;
+  }
   CHECK(without_signature(work.input) == input_of(shape_.stage, work.step, work.microbatch),
         compose("stage ", shape_.stage, " got another input for microbatch ", work.microbatch, " of step ", work.step));
 }

@@ -33,6 +33,9 @@ struct FakePass {
 // The last of every replica, step and microbatch.
 using FakePasses = std::map<std::tuple<Incarnation, StepId, MicrobatchId>, FakePass>;
 
+// The step and microbatch that a sample was made for, by who took it in for which step and microbatch.
+using FakeSamples = std::map<std::tuple<Incarnation, StepId, MicrobatchId>, std::pair<StepId, MicrobatchId>>;
+
 struct FakeShape {
   std::uint32_t stage = 0;
   std::uint32_t stage_count = 1;
@@ -41,6 +44,8 @@ struct FakeShape {
   SyncConfig sync = {};         // rounds, with mode = diloco
   Incarnation self = {};        // with passes: what it computes says who did, and on whose input
   std::shared_ptr<FakePasses> passes = nullptr;
+  // Set: stage 0 takes the sample of any microbatch, and says here which it was.
+  std::shared_ptr<FakeSamples> samples = nullptr;
 };
 
 class FakeExecutor final : public StageExecutor {

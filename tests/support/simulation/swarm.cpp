@@ -238,6 +238,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
     core.rounds_due = [plan](std::uint64_t version) { return plan.due_at(version); };
     core.rounds_in_flight = [plan](std::uint64_t version) { return plan.in_flight_after(version); };
     core.contributed_at = [plan](const RoundId& round) { return plan.contribution_version(round); };
+    if (shape_.sync.requeue_lost) core.requeue_window = plan.window_max();
   }
   core.config_toml = write_config(config_);
   settings.journal = std::make_shared<CrashingJournal>(journal_, crash_);
@@ -322,8 +323,9 @@ StageActor SimulatedSwarm::start_stage(const std::string& name, const RouterActo
   settings.router = mail;
   settings.note = notes_.at(name);
   settings.make_executor = [this, name, order] {
-    const FakeShape shape{order.stage.value, shape_.stages, shape_.microbatches, DType::kInt64,
-                          shape_.sync,       order.replica, record_->passes};
+    FakeShape shape{order.stage.value, shape_.stages, shape_.microbatches, DType::kInt64,
+                    shape_.sync,       order.replica, record_->passes};
+    if (shape_.sync.mode == SyncMode::kDiloco) shape.samples = record_->samples;
     auto executor = std::make_unique<FakeExecutor>(shape);
     set_trap(name, order, *executor);
     return executor;

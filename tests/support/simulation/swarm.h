@@ -68,6 +68,7 @@ struct SwarmRecord {
   std::map<std::pair<std::uint64_t, StageId>, std::vector<std::int64_t>> saved;  // (steps applied, stage) -> weights
   std::map<Incarnation, StageId> stage_of;                                       // of every replica that was started
   std::shared_ptr<FakePasses> passes = std::make_shared<FakePasses>();
+  std::shared_ptr<FakeSamples> samples = std::make_shared<FakeSamples>();  // with rounds: what stage 0 was given
 
   [[nodiscard]] std::vector<std::string> reasons_of(const std::string& event) const;
 };

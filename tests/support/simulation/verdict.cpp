@@ -293,6 +293,9 @@ namespace {
   for (auto& violation : has_rounds ? round_violations(swarm) : weight_violations(swarm)) {
     all.push_back(std::move(violation));
   }
+  for (auto& violation : has_rounds ? sample_violations(swarm, swarm.shape().sync.requeue_lost) : Violations{}) {
+    all.push_back(std::move(violation));
+  }
   for (auto& violation : number_violations(swarm)) all.push_back(std::move(violation));
   for (auto& violation : line_violations(swarm)) all.push_back(std::move(violation));
   return all;

@@ -33,6 +33,10 @@ struct SimulationReference {
 // one, and with the lost ones they are the stage's; members report equal agreed states.
 [[nodiscard]] std::vector<std::string> round_violations(const SimulatedSwarm& swarm);
 
+// What stage 0 was given in each committed step is what the whole journal says: with `requeues`, lost samples again and
+// the others after them; without, every microbatch its own. requeue_verdict.cpp.
+[[nodiscard]] std::vector<std::string> sample_violations(const SimulatedSwarm& swarm, bool requeues);
+
 // Of a committed step: the microbatches whose passes at two neighbouring stages are not one, as the executors saw it.
 [[nodiscard]] std::set<MicrobatchId> mixed_passes(const SimulatedSwarm& swarm, const Commit& commit);
 
