@@ -106,6 +106,34 @@ TEST(Rounds, WhoIsKilledComesBackFromTheOuterStateAndNoTokenIsUnaccountedFor) {
   EXPECT_NE(summary.find("\nROUNDS\n  " + std::to_string(lost) + " tokens lost"), std::string::npos) << summary;
 }
 
+// Rounds are long here, so that the kill falls between the contributions of two of them.
+TEST(Rounds, WithRequeueLostWhatDiedWithAWorkerIsTrainedAgain) {
+  ProcessScene scene;
+  constexpr int kSteps = 50;
+  const SmallRun small = diloco_run(kSteps, {"sync.H=20", "sync.requeue_lost=true", "trace.level=all"});
+  Program& program = scene.start(train(scene, "run", small));
+  ASSERT_TRUE(scene.wait_for_steps(25));
+  const auto workers = named_like(named_like(scene.processes(), "shoal-worker node"), "--name node1 ");
+  ASSERT_EQ(workers.size(), 1U);
+  ASSERT_EQ(::kill(workers.front().pid, SIGKILL), 0);
+  ASSERT_EQ(program.wait(kRunLimit), 0);
+  EXPECT_EQ(scene.records().steps.size(), static_cast<std::size_t>(kSteps));
+  std::uint64_t tokens = 0;
+  std::size_t requeued = 0;
+  for (const CommitRound& round : rounds_of(scene, "run")) {
+    tokens += round.tokens_lost;
+    requeued += round.lost.size();
+  }
+  EXPECT_GT(tokens, 0U);
+  EXPECT_GT(requeued, 0U);
+  const auto events = scene.records().events;
+  const std::string told = " trained again from step ";
+  EXPECT_TRUE(std::ranges::any_of(events, [&](const EventLine& event) {
+    return event.event == "round" && event.reason.find(told) != std::string::npos;
+  }));
+  EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
+}
+
 // What `shoal eval` prints after this word.
 double number_of(const std::string& printed, const std::string& word) {
   const auto at = printed.find(word + " ");
