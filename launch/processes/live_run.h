@@ -45,8 +45,8 @@ template <class Ask>
     auto answer = ask(*client);
     const bool is_silent = !answer && answer.failure().error == Error::kUnreachable;
     const bool is_over = std::chrono::steady_clock::now() - begun >= kAskFor;
-    if (is_silent && (is_over || !is_spawner_alive(where))) return explain_silence(where, answer.failure());
     if (!is_silent) return answer;
+    if (is_over || !is_spawner_alive(where)) return explain_silence(where, answer.failure());
     std::this_thread::sleep_for(kAskPause);
   }
 }

@@ -27,19 +27,14 @@ std::optional<CheckpointManifest> newest_manifest(const SavedStates& saved) {
 
 constexpr const char* kRestore = "; restore it from a copy, with its -wal file";
 
-// Lines that only a spawner writes.
-bool tells_of_entries(const RunDirectory& run) {
-  const auto lines = read_file(run.metrics());
-  return lines && lines->find("\"event\":\"view\"") != std::string::npos;
-}
-
 }  // namespace
 
 Status check_journal(const SavedStates& saved, JournalStore& journal, bool is_restarted) {
   const std::string path = saved.run.journal();
   const JournalPosition end = journal.last_position();
+  const JournalPosition told = newest_entry_told_by(saved.run.metrics());
   if (end.value == 0) {
-    if (!tells_of_entries(saved.run)) return Done{};
+    if (told.value == 0) return Done{};
     return fail(Error::kInvalidData,
                 compose(path, " is empty or was gone, and ", saved.run.metrics(), " tells of its entries", kRestore));
   }
@@ -52,7 +47,6 @@ Status check_journal(const SavedStates& saved, JournalStore& journal, bool is_re
                                                " steps, whose entries it had", kRestore));
     }
   }
-  const JournalPosition told = newest_entry_told_by(saved.run.metrics());
   if (told <= end) return Done{};
   const std::string lost = compose(path, " ends with entry ", end, ", and ", saved.run.metrics(), " tells of entry ",
                                    told, ": it is damaged, or a copy that was made while the run went on");

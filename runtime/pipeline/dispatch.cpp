@@ -208,10 +208,10 @@ bool DataLoaderCore::plan(Item& item, MicrobatchId microbatch, const Members& me
 }
 
 Sample DataLoaderCore::training_sample(MicrobatchId microbatch) const {
-  const PlaceId place{work_->step.value * config_.microbatches + microbatch.value};
-  const std::uint64_t sample = view_.requeued().sample_at(place).value;
-  return source_->training(StepId{sample / config_.microbatches},
-                           MicrobatchId{static_cast<std::uint32_t>(sample % config_.microbatches)});
+  const std::uint32_t microbatches = config_.microbatches;
+  const PlaceId sample = view_.requeued().sample_at(place_of(work_->step, microbatch, microbatches));
+  return source_->training(step_of(sample, microbatches),
+                           MicrobatchId{static_cast<std::uint32_t>(sample.value % microbatches)});
 }
 
 Letter DataLoaderCore::send(Item& item, MicrobatchId microbatch, Instant now) {

@@ -56,7 +56,7 @@ Duration RequestTable::backed_off(const Entry& entry) const {
 
 std::size_t RequestTable::unanswered_count() const {
   return static_cast<std::size_t>(
-      std::count_if(entries_.begin(), entries_.end(), [](const auto& entry) { return !entry.second.answered; }));
+      std::count_if(entries_.begin(), entries_.end(), [](const auto& entry) { return !entry.second.answered_by; }));
 }
 
 void RequestTable::send(Entry& entry, Instant now, std::vector<Letter>& out) {
@@ -124,7 +124,7 @@ std::vector<Letter> RequestTable::add(Incarnation requester, Forward forward, In
   if (trains && view_.quarantines().contains(forward.cause.step, forward.cause.microbatch)) return out;
   const Key key = key_of(requester, forward.cause, forward.purpose);
   if (const auto known = entries_.find(key); known != entries_.end()) {
-    known->second.answered = false;
+    known->second.answered_by.reset();
     send_again(known->second, now, out);
     return out;
   }
@@ -153,7 +153,6 @@ void RequestTable::answered(Incarnation requester, const Backward& backward, Ins
     entries_.erase(key_of(requester, backward.cause, backward.purpose));
     return;
   }
-  entry->answered = true;
   entry->answered_by = backward.sender;
   entry->waiting = Waiting::kForNothing;
   entry->doublings = entry->unanswered_asks = entry->retries = entry->reroutes = entry->frozen = 0;
@@ -162,7 +161,7 @@ void RequestTable::answered(Incarnation requester, const Backward& backward, Ins
 // An answer that came while an Ask was open may have been lost and fetched by it: then its age says when we asked, not
 // how fast the hop is; what its trail tells of queues and work does.
 void RequestTable::measure(const Entry& entry, const Backward& backward, Instant now) {
-  if (entry.answered || !entry.measurable || backward.sender != entry.hop()) return;
+  if (entry.answered_by || !entry.measurable || backward.sender != entry.hop()) return;
   double took_ms = milliseconds(now - entry.sent_at);
   if (entry.unanswered_asks > 0) {
     if (backward.trail.empty()) return;
@@ -177,7 +176,7 @@ void RequestTable::measure(const Entry& entry, const Backward& backward, Instant
 std::vector<Letter> RequestTable::refused(Incarnation requester, const Refusal& refusal, Instant now) {
   std::vector<Letter> out;
   Entry* entry = find(requester, refusal.cause, refusal.purpose);
-  if (entry == nullptr || entry->answered || refusal.sender != entry->hop()) return out;
+  if (entry == nullptr || entry->answered_by || refusal.sender != entry->hop()) return out;
   entry->unanswered_asks = 0;
   switch (refusal.reason) {
     case RefusalReason::kStepCommitted: entry->waiting = Waiting::kForNothing; break;  // its Commit will drop it
@@ -200,7 +199,7 @@ std::vector<Letter> RequestTable::refused(Incarnation requester, const Refusal& 
 std::vector<Letter> RequestTable::ask_answered(Incarnation requester, const AskAnswer& answer, Instant now) {
   std::vector<Letter> out;
   Entry* entry = find(requester, answer.cause, answer.purpose);
-  if (entry == nullptr || entry->answered || answer.sender != entry->hop()) return out;
+  if (entry == nullptr || entry->answered_by || answer.sender != entry->hop()) return out;
   if (entry->waiting != Waiting::kForAnswer) return out;
   entry->unanswered_asks = 0;
   if (answer.state == AskState::kUnknown) {
@@ -217,7 +216,7 @@ std::vector<Letter> RequestTable::missing(const Missing& missing, Instant now) {
     const Key key{missing.upstream, missing.order.branch, missing.order.step, Purpose::kTrain, microbatch};
     const auto found = entries_.find(key);
     if (found == entries_.end() || found->second.stage() != missing.order.stage) continue;
-    found->second.answered = false;
+    found->second.answered_by.reset();
     send_again(found->second, now, out);
   }
   return out;
@@ -251,9 +250,8 @@ void RequestTable::replica_removed(Incarnation replica, Instant now, std::vector
   answer_ms_.erase(replica);
   forget(replica);
   for (auto& [key, entry] : entries_) {
-    const bool is_lost = entry.hop() == replica || (entry.answered && entry.answered_by == replica);
-    if (!is_lost) continue;
-    entry.answered = false;
+    if (entry.hop() != replica && entry.answered_by != replica) continue;
+    entry.answered_by.reset();
     entry.reroutes = 0;
     send_again(entry, now, out);
   }

@@ -80,8 +80,7 @@ class RequestTable {
   enum class Waiting : std::uint8_t { kForAnswer, kToRetry, kForReplica, kForNothing };
   struct Entry {
     Forward forward;
-    bool answered = false;
-    Incarnation answered_by;
+    std::optional<Incarnation> answered_by;  // none: it waits
     bool measurable = true;  // sent once since its answer was due (Karn: a repeat's round trip tells nothing)
     Waiting waiting = Waiting::kForAnswer;
     Instant sent_at;

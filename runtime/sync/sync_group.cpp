@@ -55,7 +55,7 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
     const bool is_plan = std::holds_alternative<Quarantine>(entry.body);
     std::erase_if(holders_, [&](const auto& holder) { return !is_member(holder.second); });
     std::erase_if(missing_, [&](MicrobatchId microbatch) { return view_.quarantined().contains(microbatch); });
-    if (has_epoch_) open(now, is_plan ? "the step's plan changed" : "the stage's membership changed");  // P-20
+    if (order_) open(now, is_plan ? "the step's plan changed" : "the stage's membership changed");  // P-20
   }
   prepare_if_due(now);
   return take_effects();
@@ -177,12 +177,11 @@ bool SyncGroupCore::hints_cover_plan(Instant now) const {
   }
   if (accumulated >= config_.microbatches - view_.quarantined().size()) return true;
   // Work had begun and no more of it was heard of for long: hints may have been lost, so look.
-  const bool has_begun = has_epoch_ || !hints_.progress.empty();
+  const bool has_begun = order_ || !hints_.progress.empty();
   return has_begun && now - quiet_since_ >= doubled(config_.probe_after);
 }
 
 void SyncGroupCore::begin_step() {
-  has_epoch_ = false;
   tries_of_step_ = 1;
   last_zero_ = Epoch{};
   hints_ = Hints{};
@@ -198,7 +197,6 @@ void SyncGroupCore::begin_step() {
 
 void SyncGroupCore::begin_epoch(Instant now) {
   ++epoch_.counter;
-  has_epoch_ = true;
   epoch_position_ = view_.position();
   epoch_began_ = now;
   repeat_interval_ = doubled(config_.repeat_after);
@@ -218,16 +216,19 @@ void SyncGroupCore::open(Instant now, const std::string& why) {
   give_order(Open{order_id()});
 }
 
-// What was tried was in vain: give the next one longer.
-void SyncGroupCore::try_again(Instant now, const std::string& why) {
+// What was tried was in vain: the next one is given longer.
+void SyncGroupCore::begin_another_try(Instant now) {
   ++tries_of_step_;
   quiet_since_ = now;
+}
+
+void SyncGroupCore::try_again(Instant now, const std::string& why) {
+  begin_another_try(now);
   open(now, why);
 }
 
 void SyncGroupCore::zero(Instant now) {
-  ++tries_of_step_;
-  quiet_since_ = now;
+  begin_another_try(now);
   begin_epoch(now);
   phase_ = Phase::kOpen;
   last_zero_ = epoch_;

@@ -97,6 +97,7 @@ class SyncGroupCore {
   void begin_step();
   void begin_epoch(Instant now);
   void open(Instant now, const std::string& why);
+  void begin_another_try(Instant now);
   void try_again(Instant now, const std::string& why);
   void zero(Instant now);
   void prepare_if_due(Instant now);
@@ -124,7 +125,6 @@ class SyncGroupCore {
   View view_;
   Phase phase_ = Phase::kIdle;
   Epoch epoch_;                      // of the last order given
-  bool has_epoch_ = false;           // an order was given for the current step
   std::uint32_t tries_of_step_ = 1;  // the one that goes on, and those in vain
   JournalPosition epoch_position_;   // where the journal stood when the epoch began (P-22)
   Epoch last_zero_;                  // of the current step; 0.0: none
@@ -135,7 +135,7 @@ class SyncGroupCore {
   std::map<MicrobatchId, Incarnation> holders_;
   bool is_holder_asked_ = false;  // by a data loader that waits for the manifests
   bool is_survey_ = false;        // the manifests are asked for that alone
-  std::optional<Order> order_;    // what unanswered members are told again
+  std::optional<Order> order_;    // of the current step, the last one: what unanswered members are told again
   std::set<Incarnation> unanswered_;
   std::vector<MicrobatchId> missing_;
   bool is_zero_awaited_ = false;  // before they are asked for

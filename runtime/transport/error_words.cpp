@@ -59,7 +59,7 @@ std::string words_of(const caf::error& reason) {
   if (reason.category() == caf::atom("exit")) words = words_of(static_cast<caf::exit_reason>(reason.code()));
   if (reason.category() == caf::atom("system")) words = words_of(static_cast<caf::sec>(reason.code()));
   const std::string said = text_of(reason.context());
-  if (words == "error" && !said.empty()) return said;
+  if (reason == caf::sec::runtime_error && !said.empty()) return said;
   if (words.empty()) return caf::to_string(reason);
   return said.empty() ? std::string(words) : compose(words, ": ", said);
 }

@@ -23,13 +23,8 @@ constexpr std::array<std::array<std::uint32_t, 3>, 8> kShapes = {
 TEST(AnyFault, AtAnyMomentHarmsNothing) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
     Chance chance(seed, kSalt);
-    SwarmShape shape = any_shape(chance);
-    const LetterWatch watch;
-    shape.filter = watch.filter();
-    SimulatedSwarm swarm(shape, seed);
-    const std::string story = inflict_some(swarm, watch, chance);
-    swarm.run();
-    EXPECT_EQ(violations_but_for_the_end(swarm), "") << story;
+    WatchedSwarm watched(any_shape(chance), seed);
+    expect_harmless(watched, chance);
   });
 }
 

@@ -186,6 +186,14 @@ std::string inflict_some(SimulatedSwarm& swarm, const LetterWatch& watch, Chance
   return story;
 }
 
+std::string expect_harmless(WatchedSwarm& watched, Chance& chance) {
+  auto& [watch, swarm] = watched;
+  std::string story = inflict_some(swarm, watch, chance);
+  swarm.run();
+  EXPECT_EQ(violations_but_for_the_end(swarm), "") << story;
+  return story;
+}
+
 std::string double_a_forward(SimulatedSwarm& swarm, Chance& chance) {
   const auto forwards_left = std::make_shared<std::uint64_t>(1 + chance.below(12));
   const std::string text = compose("doubled the Forward that is ", *forwards_left, " from here");

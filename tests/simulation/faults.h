@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tests/simulation/seeds.h"
 
@@ -27,6 +28,18 @@ class LetterWatch {
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
 };
 
+// A swarm and what its processes send.
+struct WatchedSwarm {
+  WatchedSwarm(SwarmShape shape, std::uint64_t seed) : swarm(watched(std::move(shape), watch), seed) {}
+  [[nodiscard]] static SwarmShape watched(SwarmShape shape, const LetterWatch& watch) {
+    shape.filter = watch.filter();
+    return shape;
+  }
+
+  LetterWatch watch;
+  SimulatedSwarm swarm;
+};
+
 // Runs to a moment of one of the next steps. False: the run was over before it. Adds to the story when it was.
 [[nodiscard]] bool run_to_moment(SimulatedSwarm& swarm, const LetterWatch& watch, Chance& chance, std::string& story);
 
@@ -35,6 +48,9 @@ std::string inflict_any(SimulatedSwarm& swarm, Chance& chance);
 
 // One to three of them, each at a moment of its own. What they did.
 std::string inflict_some(SimulatedSwarm& swarm, const LetterWatch& watch, Chance& chance);
+
+// inflict_some(), and the run to its end: whatever they did together harmed nothing. What they did.
+std::string expect_harmless(WatchedSwarm& watched, Chance& chance);
 
 // One of them: what a time-out that re-routes without need would do. One of the next Forwards goes to a second replica
 // of its stage, too.

@@ -32,12 +32,6 @@ using Letters = std::vector<Letter>;
   return is_it ? forward : nullptr;
 }
 
-[[nodiscard]] View view_of(const SimulatedSwarm& swarm) {
-  View view;
-  for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
-  return view;
-}
-
 // Sends the victim's Forward to both replicas of the stage, once.
 class Doubler {
  public:

@@ -13,12 +13,6 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kSeeds = 50;
 constexpr std::uint64_t kSalt = 5;
 
-[[nodiscard]] View view_of(const SimulatedSwarm& swarm) {
-  View view;
-  for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
-  return view;
-}
-
 // From every replica of one stage to every one of the other; the same stage: among themselves.
 void slow_ways(SimulatedSwarm& swarm, StageId from, StageId to, Duration longest) {
   const View view = view_of(swarm);
@@ -45,17 +39,10 @@ void end_stage_of(SimulatedSwarm& swarm, ProcessIncarnation process) {
   }
 }
 
-struct Race {
-  Race(std::uint32_t replicas, std::uint64_t seed) : chance(seed, kSalt), swarm(watched(replicas, watch), seed) {}
-  static SwarmShape watched(std::uint32_t replicas, const LetterWatch& watch) {
-    SwarmShape shape = shape_of(2, replicas);
-    shape.filter = watch.filter();
-    return shape;
-  }
+struct Race : WatchedSwarm {
+  Race(std::uint32_t replicas, std::uint64_t seed) : WatchedSwarm(shape_of(2, replicas), seed), chance(seed, kSalt) {}
 
   Chance chance;
-  LetterWatch watch;
-  SimulatedSwarm swarm;
 };
 
 void end_one_of(Race& race, StageId stage) {
@@ -67,7 +54,8 @@ void end_one_of(Race& race, StageId stage) {
 TEST(LatePart, OfASumThatWasGivenUpCountsInNoOther) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
     Race race(3, seed);
-    auto& [chance, watch, swarm] = race;
+    auto& [watch, swarm] = static_cast<WatchedSwarm&>(race);
+    Chance& chance = race.chance;
     const StageId stage{static_cast<std::uint32_t>(chance.below(2))};
     bool is_running = run_to_letter(swarm, watch, "Part", 1 + chance.below(40));
     slow_ways(swarm, stage, stage, 300ms);
@@ -82,7 +70,8 @@ TEST(LatePart, OfASumThatWasGivenUpCountsInNoOther) {
 TEST(LateAnswer, ToADoubledMicrobatchIsInNoSum) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
     Race race(2, seed);
-    auto& [chance, watch, swarm] = race;
+    auto& [watch, swarm] = static_cast<WatchedSwarm&>(race);
+    Chance& chance = race.chance;
     const bool is_running = run_to_letter(swarm, watch, "Forward", 1 + chance.below(60));
     slow_ways(swarm, StageId{1}, StageId{0}, 20ms);
     if (is_running) (void)double_a_forward(swarm, chance);
@@ -96,7 +85,8 @@ TEST(LateAnswer, ToADoubledMicrobatchIsInNoSum) {
 TEST(LateAnswer, OfARemovedReplicaKeepsNobodyWaiting) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
     Race race(2, seed);
-    auto& [chance, watch, swarm] = race;
+    auto& [watch, swarm] = static_cast<WatchedSwarm&>(race);
+    Chance& chance = race.chance;
     bool is_running = run_to_letter(swarm, watch, "Backward", 1 + chance.below(80));
     slow_ways(swarm, StageId{1}, StageId{0}, 10ms);
     is_running = is_running && run_to_letter(swarm, watch, "Prepare", watch.seen("Prepare") + 1);
@@ -111,7 +101,8 @@ TEST(LateAnswer, OfARemovedReplicaKeepsNobodyWaiting) {
 TEST(LateEnd, OfAReplicaVoidsTheVoteOfItsStage) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
     Race race(2, seed);
-    auto& [chance, watch, swarm] = race;
+    auto& [watch, swarm] = static_cast<WatchedSwarm&>(race);
+    Chance& chance = race.chance;
     const StageId stage{static_cast<std::uint32_t>(chance.below(2))};
     const StageId slow{1 - stage.value};
     bool is_running = run_to_letter(swarm, watch, "Prepare", 1 + chance.below(20));

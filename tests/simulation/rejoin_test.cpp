@@ -27,12 +27,6 @@ void kill_a_stage(SimulatedSwarm& swarm, Chance& chance) {
   if (!nodes.empty()) (void)swarm.kill_stage(nodes[chance.below(nodes.size())]);
 }
 
-[[nodiscard]] View view_of(const SimulatedSwarm& swarm) {
-  View view;
-  for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
-  return view;
-}
-
 void expect_whole(const SimulatedSwarm& swarm) {
   EXPECT_EQ(violations(swarm), "");
   const View view = view_of(swarm);

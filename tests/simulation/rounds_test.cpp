@@ -75,13 +75,8 @@ TEST(Rounds, TheBytesOfARoundAreOfTheStepItFollows) {
 TEST(Rounds, FaultsAtAnyMomentHarmNone) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
     Chance chance(seed, kSalt);
-    SwarmShape shape = diloco_shape(chance);
-    const LetterWatch watch;
-    shape.filter = watch.filter();
-    SimulatedSwarm swarm(shape, seed);
-    const std::string story = inflict_some(swarm, watch, chance);
-    swarm.run();
-    EXPECT_EQ(violations_but_for_the_end(swarm), "") << story;
+    WatchedSwarm watched(diloco_shape(chance), seed);
+    expect_harmless(watched, chance);
   });
 }
 
@@ -124,14 +119,10 @@ TEST(Rounds, WithRequeueLostWhatIsLostIsTrainedAgainAndNothingElse) {
     Chance chance(seed, kSalt);
     SwarmShape shape = diloco_shape(chance);
     shape.sync.requeue_lost = true;
-    const LetterWatch watch;
-    shape.filter = watch.filter();
-    SimulatedSwarm swarm(shape, seed);
-    const std::string story = inflict_some(swarm, watch, chance);
-    swarm.run();
-    EXPECT_EQ(violations_but_for_the_end(swarm), "") << story;
-    EXPECT_EQ(requeued_in(swarm) > 0, lost_in(swarm) > 0) << story;
-    requeued += requeued_in(swarm);
+    WatchedSwarm watched(shape, seed);
+    const std::string story = expect_harmless(watched, chance);
+    EXPECT_EQ(requeued_in(watched.swarm) > 0, lost_in(watched.swarm) > 0) << story;
+    requeued += requeued_in(watched.swarm);
   });
   EXPECT_TRUE(requeued > 0 || ran < kSeeds || testing::Test::HasFailure()) << "nothing was ever lost";
 }

@@ -34,7 +34,7 @@ class LostSamples {
 
  private:
   [[nodiscard]] PlaceId place_of(StepId step, MicrobatchId microbatch) const {
-    return PlaceId{step.value * microbatches_ + microbatch.value};
+    return shoal::place_of(step, microbatch, microbatches_);
   }
   [[nodiscard]] const std::vector<MemberManifest>* manifests_of(StageId stage, StepId step) const;
 

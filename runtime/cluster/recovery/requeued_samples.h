@@ -25,6 +25,13 @@
 
 namespace shoal {
 
+[[nodiscard]] inline PlaceId place_of(StepId step, MicrobatchId microbatch, std::uint32_t microbatches) {
+  return PlaceId{step.value * microbatches + microbatch.value};
+}
+[[nodiscard]] inline StepId step_of(PlaceId place, std::uint32_t microbatches) {
+  return StepId{place.value / microbatches};
+}
+
 class RequeuedSamples {
  public:
   static constexpr std::size_t kWaitingMax = 65536;  // kept by whoever writes the entries (lost_samples.h)

@@ -57,7 +57,9 @@ SupervisorEffects SupervisorCore::begin(Instant now) {
 JournalEntry SupervisorCore::entry_for(const JournalBody& body) const {
   JournalEntry entry{JournalPosition{view_.position().value + 1}, branch_, config_.term, body};
   // Here, where all entries before it are in the view: several may be asked for at once.
-  if (auto* round = std::get_if<CommitRound>(&entry.body)) name_lost(*round);
+  if (auto* round = std::get_if<CommitRound>(&entry.body)) {
+    lost_samples_.name_lost(*round, contributed_before(round->round), view_);
+  }
   return entry;
 }
 

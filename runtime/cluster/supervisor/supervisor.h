@@ -183,7 +183,6 @@ class SupervisorCore {
   void commit_rounds();
   [[nodiscard]] CommitRound round_of(const Prepared& vote) const;
   [[nodiscard]] StepId contributed_before(const RoundId& round) const;
-  void name_lost(CommitRound& entry) const;
   // supervisor_steps.cpp
   void commit_if_possible(Instant now);
   [[nodiscard]] bool is_last_step_done() const;
@@ -241,7 +240,8 @@ class SupervisorCore {
   std::optional<std::string> rollback_;  // why the last start over was one; none: an ordinary start
   Setbacks setbacks_;
   CheckpointDesk checkpoints_;
-  bool is_last_committed_ = false, is_evaluated_ = false;  // the commit that a stop or the target made the last one
+  bool is_last_committed_ = false;  // the commit that a stop or the target made the last one
+  bool is_evaluated_ = false;
   EndRun end_;
   bool is_ending_again_ = false;  // who has not heard of the end may come back and ask
   SupervisorEffects effects_;

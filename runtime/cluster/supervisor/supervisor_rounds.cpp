@@ -61,10 +61,6 @@ StepId SupervisorCore::contributed_before(const RoundId& round) const {
   return StepId{before.number == 0 ? 0 : config_.contributed_at(before)};
 }
 
-void SupervisorCore::name_lost(CommitRound& entry) const {
-  lost_samples_.name_lost(entry, contributed_before(entry.round), view_);
-}
-
 // What the stage was trained on since the fragment's contributions before these, and no share names, is lost: the steps
 // of who died, and after a roll-back those of everybody between those contributions and the checkpoint.
 CommitRound SupervisorCore::round_of(const Prepared& vote) const {

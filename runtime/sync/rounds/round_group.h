@@ -28,7 +28,7 @@ struct RoundGroupConfig {
   StageId stage;
   Incarnation self;
   SyncConfig sync;
-  Duration repeat_after = std::chrono::seconds(2);     // of an unanswered order; doubles with each repeat and epoch
+  Duration repeat_after = std::chrono::seconds(2);     // of an unanswered order; doubles with each repeat and try
   Duration reduce_timeout = std::chrono::seconds(60);  // doubles with each try of a round
 };
 

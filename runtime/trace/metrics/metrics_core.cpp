@@ -63,7 +63,7 @@ namespace {
 [[nodiscard]] std::string trained_again(const CommitRound& round, std::uint32_t microbatches) {
   if (round.lost.empty()) return {};
   return compose("; ", round.lost.size(), round.lost.size() == 1 ? " microbatch" : " microbatches",
-                 " trained again from step ", round.trained_again_from.value / microbatches, " on");
+                 " trained again from step ", step_of(round.trained_again_from, microbatches), " on");
 }
 
 [[nodiscard]] ViewRecord record_of_round(JournalPosition position, const CommitRound& round,

@@ -171,8 +171,9 @@ ControlResponse EnrolmentDesk::enrol(const ControlRequest& http) {
   const Status saved = save_tokens(tokens_path_, redeemed);
   if (!saved.ok()) {
     log_error(kWho, "the use of a token cannot be recorded: ", saved.failure().message);
-    const std::string why = compose("The spawner cannot admit a node now: ", saved.failure().message, ".");
-    if (ledger_.is_bounded(request->secret)) return control_error(503, why);
+    if (ledger_.is_bounded(request->secret)) {
+      return control_error(503, compose("The spawner cannot admit a node now: ", saved.failure().message, "."));
+    }
   }
   ledger_ = std::move(redeemed);
   log_info(kWho, "gave ", request->name, " at ", http.address, " a certificate");

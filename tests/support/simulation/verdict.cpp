@@ -70,6 +70,12 @@ void check_commit(const Commit& commit, const View& view, const SwarmShape& shap
 
 }  // namespace
 
+View view_of(const SimulatedSwarm& swarm) {
+  View view;
+  for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
+  return view;
+}
+
 SimulationReference compute_reference(std::uint64_t steps, std::uint32_t microbatches, const Quarantines& left_out) {
   FakeExecutor single(FakeShape{0, 1, microbatches, DType::kInt64});
   SimulationReference reference;
@@ -342,9 +348,7 @@ std::string violations(const SimulatedSwarm& swarm) {
 
 bool lost_its_last_checkpoint(const SimulatedSwarm& swarm) {
   const auto& end = swarm.record().end;
-  View view;
-  for (const JournalEntry& entry : swarm.journal()) view.apply(entry);
-  return end && end->exit_status == 3 && view.committed_steps() == swarm.shape().steps;
+  return end && end->exit_status == 3 && view_of(swarm).committed_steps() == swarm.shape().steps;
 }
 
 std::string violations_but_for_the_end(const SimulatedSwarm& swarm) {

@@ -10,10 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cluster/recovery/quarantines.h"
+#include "runtime/cluster/view.h"
 #include "tests/support/simulation/swarm.h"
 
 namespace shoal {
+
+// What the whole journal says together.
+[[nodiscard]] View view_of(const SimulatedSwarm& swarm);
 
 // State digests after 0, 1, ... steps of the single-process run, and its final weights.
 struct SimulationReference {
