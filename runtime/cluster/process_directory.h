@@ -36,6 +36,14 @@ struct ProcessRecord {
   bool is_linked = true;  // false: its link broke, and it may or may not come back
 };
 
+// Why a process is in no longer: the event that says so, and the words for it.
+struct Departure {
+  const char* event;
+  const char* verb;
+};
+inline constexpr Departure kWasLost{"process_lost", "was lost"};
+inline constexpr Departure kLeft{"left", "left"};  // between two steps, and told so: nobody's fault
+
 class ProcessDirectory {
  public:
   explicit ProcessDirectory(FingerprintRule rule) : rule_(rule) {}

@@ -113,7 +113,7 @@ bool SupervisorCore::is_saving(StageId stage, ProcessIncarnation process) const 
 void SupervisorCore::send_away(ProcessIncarnation process, const std::string& reason, Instant now) {
   leavers_.gone(process);
   send(to_node_agent(process), EndProcess{reason, 0});
-  lose_process(process, "it left: " + reason, now);
+  lose_process(process, reason, now, kLeft);
 }
 
 }  // namespace shoal

@@ -113,7 +113,7 @@ SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {
   return take_effects();
 }
 
-void SupervisorCore::lose_process(ProcessIncarnation process, const std::string& reason, Instant now) {
+void SupervisorCore::lose_process(ProcessIncarnation process, const std::string& reason, Instant now, Departure how) {
   const ProcessRecord* record = processes_.find(process);
   if (record == nullptr || !processes_.lose(process)) return;
   detector_.forget(process);
@@ -121,12 +121,13 @@ void SupervisorCore::lose_process(ProcessIncarnation process, const std::string&
   health_.erase(process);
   leavers_.died(process, now);
   if (phase_ >= Phase::kEnding) return;
-  announce("process_lost", processes_.name_of(process), reason);
+  const std::string name = processes_.name_of(process);
+  announce(how.event, name, reason);
   send_peers();
   if (record->join.role == ProcessRole::kStorage) checkpoints_.storage_lost(now);
   std::erase_if(starting_, [&](const Starting& starting) { return starting.process == process; });
   (void)joins_.end_on(process);
-  if (phase_ == Phase::kTraining) remove_dead(compose(processes_.name_of(process), " was lost: ", reason), now);
+  if (phase_ == Phase::kTraining) remove_dead(compose(name, " ", how.verb, ": ", reason), now);
   place_if_enough(now);
 }
 

@@ -18,6 +18,7 @@ constexpr std::size_t kMomentsMax = 12;
 std::string sentence_of(std::string_view told) {
   static const std::map<std::string_view, std::string> kSentences = {
       {"process_lost", "the spawner notices that a process is gone:"},
+      {"left", "a process leaves, as it was asked to:"},
       {"stage_ended", "the spawner hears that a replica has ended:"},
       {"stage_lost", "a stage has no replica left:"},
       {"joined", "a process joins:"},

@@ -55,7 +55,10 @@ TEST_F(Drain, ANodeLeavesBetweenTwoSteps) {
   const auto& last = bench.entries.back().body;
   ASSERT_TRUE(std::holds_alternative<RemoveReplica>(last));
   EXPECT_EQ(std::get<RemoveReplica>(last).replica, leaver.incarnation);
+  EXPECT_THAT(std::get<RemoveReplica>(last).reason, HasSubstr("node1 left: shoal drain"));
   EXPECT_TRUE(std::holds_alternative<Commit>(bench.entries[bench.entries.size() - 2].body));
+  EXPECT_TRUE(bench.has_event("left"));
+  EXPECT_FALSE(bench.has_event("process_lost")) << "nobody's fault";
 }
 
 TEST_F(Drain, AStageIsTheProcessThatServesIt) {
@@ -188,6 +191,8 @@ TEST_F(Drain, ALeaverThatDiesIsLostLikeAnybody) {
   (void)order("node1");
   bench.lose(leaver.process);
   EXPECT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 1U);
+  EXPECT_TRUE(bench.has_event("process_lost"));
+  EXPECT_FALSE(bench.has_event("left"));
   bench.step();
   EXPECT_TRUE(bench.all<EndProcess>().empty());
 }
