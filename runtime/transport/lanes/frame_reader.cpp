@@ -9,18 +9,19 @@ namespace shoal {
 
 Result<bool> FrameReader::filled(std::size_t count) {
   have_ += count;
-  if (have_ < frame_.size()) return false;
-  if (frame_.size() > kFrameHeaderBytes) return true;
-  const std::uint64_t payload = payload_size_in(frame_);
+  if (have_ < size_) return false;
+  if (size_ > kFrameHeaderBytes) return true;
+  const std::uint64_t payload = payload_size_in(memory_);
   if (payload == 0 || payload > kFrameBytesMax - kFrameHeaderBytes) {
     return fail(Error::kInvalidData, compose("a frame of ", payload, " bytes"));
   }
-  frame_.resize(kFrameHeaderBytes + payload);
+  size_ = kFrameHeaderBytes + payload;
+  if (memory_.size() < size_) memory_.resize(size_);
   return false;
 }
 
 void FrameReader::next() {
-  frame_.resize(kFrameHeaderBytes);
+  size_ = kFrameHeaderBytes;
   have_ = 0;
 }
 

@@ -14,17 +14,18 @@ namespace shoal {
 
 class FrameReader {
  public:
-  FrameReader() : frame_(kFrameHeaderBytes) {}
+  FrameReader() : memory_(kFrameHeaderBytes) {}
 
   // What is still missing of the header, or of the frame.
-  [[nodiscard]] std::span<char> room() { return std::span(frame_).subspan(have_); }
+  [[nodiscard]] std::span<char> room() { return std::span(memory_).subspan(have_, size_ - have_); }
   // So many bytes of the room were filled. True: frame() is whole, until next(). Errors: kInvalidData, its length.
   [[nodiscard]] Result<bool> filled(std::size_t count);
-  [[nodiscard]] std::span<const char> frame() const { return frame_; }
+  [[nodiscard]] std::span<const char> frame() const { return std::span(memory_).first(size_); }
   void next();
 
  private:
-  std::vector<char> frame_;
+  std::vector<char> memory_;  // as long as the longest frame so far: growing it again would clear it again
+  std::size_t size_ = kFrameHeaderBytes;
   std::size_t have_ = 0;
 };
 
