@@ -20,7 +20,7 @@ ExitStatus exit_status_of(int wait_status) {
   return {ExitStatus::Kind::kCode, WEXITSTATUS(wait_status)};
 }
 
-RestartPolicy::RestartPolicy(RestartLimits limits, std::uint64_t seed) : limits_(std::move(limits)), draws_(seed) {}
+RestartPolicy::RestartPolicy(RestartLimits limits, std::uint64_t seed) : limits_(std::move(limits)), jitter_(seed) {}
 
 RestartDecision RestartPolicy::decide(const ExitStatus& status, Instant now) {
   if (is_final(status)) return GiveUp{status.number, describe(status)};
@@ -51,7 +51,7 @@ Duration RestartPolicy::next_delay(Instant now) {
   Duration delay = limits_.first_delay;
   for (int life = 0; life < short_lives_ && delay < limits_.longest_delay; ++life) delay *= 2;
   delay = std::min(delay, limits_.longest_delay);
-  delay = std::chrono::duration_cast<Duration>(delay * (0.75 + 0.5 * next_jitter()));
+  delay = jitter_.spread(delay, 0.75, 1.25);
   ++short_lives_;
   started_ = now + delay;
   return delay;
@@ -61,15 +61,6 @@ bool RestartPolicy::is_final(const ExitStatus& status) const {
   if (status.kind == ExitStatus::Kind::kSignal) return false;
   if (limits_.finality == Finality::kEveryCode) return true;
   return std::find(limits_.final_codes.begin(), limits_.final_codes.end(), status.number) != limits_.final_codes.end();
-}
-
-// SplitMix64: in [0, 1).
-double RestartPolicy::next_jitter() {
-  draws_ += 0x9e3779b97f4a7c15u;
-  std::uint64_t z = draws_;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
 }
 
 }  // namespace shoal

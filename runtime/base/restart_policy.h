@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/base/arithmetic/jitter.h"
 #include "runtime/base/clock.h"
 
 namespace shoal {
@@ -77,10 +78,9 @@ class RestartPolicy {
   [[nodiscard]] bool is_final(const ExitStatus& status) const;
   void forget_old(Instant now);
   [[nodiscard]] Duration next_delay(Instant now);
-  [[nodiscard]] double next_jitter();
 
   RestartLimits limits_;
-  std::uint64_t draws_;
+  Jitter jitter_;
   std::deque<Instant> restarts_;  // of the window, oldest first
   int short_lives_ = 0;           // one after the other, up to now
   Instant started_{};             // when the present life began

@@ -123,10 +123,9 @@ void LinkTable::back_off(Destination& destination, Instant now) {
   Duration wait = limits_.backoff_first;
   for (int i = 0; i < destination.failures && wait < limits_.backoff_last; ++i) wait *= 2;
   wait = std::min(wait, limits_.backoff_last);
-  const double share = std::uniform_real_distribution<double>(0.5, 1.0)(jitter_);
   destination.state = DialState::kIdle;
   destination.greeting.reset();
-  destination.due = now + std::chrono::duration_cast<Duration>(wait * share);
+  destination.due = now + jitter_.spread(wait, 0.5, 1.0);
   ++destination.failures;
 }
 

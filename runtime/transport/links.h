@@ -12,12 +12,12 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <random>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "messages/letter.h"
+#include "runtime/base/arithmetic/jitter.h"
 #include "runtime/base/clock.h"
 
 namespace shoal {
@@ -152,7 +152,7 @@ class LinkTable {
 
   LinkSelf self_;
   LinkLimits limits_;
-  std::mt19937_64 jitter_;
+  Jitter jitter_;
   Term peers_term_;
   std::uint64_t peers_serial_ = 0;
   std::map<ProcessIncarnation, Destination> destinations_;

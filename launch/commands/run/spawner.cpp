@@ -10,12 +10,11 @@
 #include <nlohmann/json.hpp>
 
 #include "launch/commands/run/keepers.h"
+#include "launch/commands/run/run_entry.h"
 #include "launch/keeper.h"
 #include "launch/processes/run_directory.h"
-#include "launch/processes/run_hold.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
-#include "runtime/data/tokens.h"
 #include "runtime/transport/control/control_client.h"
 
 namespace shoal {
@@ -158,15 +157,10 @@ Result<int> keep_spawner(const KeepSpawnerOptions& options) {
 Result<int> run_spawner(const SpawnerOptions& options) {
   const auto chosen = choose_run(options.run, surroundings_here());
   if (!chosen) return chosen.failure();
-  if (const auto tokens = open_tokens(chosen->config.data, chosen->config.model.context); !tokens)
-    return tokens.failure();
   if (auto status = check_can_listen(*chosen, options.listen); !status) return status.failure();
-  const RunDirectory run{chosen->directory};
-  const auto hold = RunHold::take(run);
+  const auto hold = enter_run(*chosen);
   if (!hold) return hold.failure();
-  if (auto status = prepare_run_directory(run, chosen->config); !status) return status.failure();
-  if (!chosen->warning.empty()) say("warning: ", chosen->warning);
-  say("run directory ", chosen->directory);
+  const RunDirectory run{chosen->directory};
   KeepSpawnerOptions keep;
   keep.run_directory = chosen->directory;
   keep.listen = options.listen;

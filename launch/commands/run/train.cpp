@@ -2,11 +2,10 @@
 #include <filesystem>
 
 #include "launch/commands/run/keepers.h"
+#include "launch/commands/run/run_entry.h"
 #include "launch/keeper.h"
 #include "launch/processes/run_directory.h"
-#include "launch/processes/run_hold.h"
 #include "launch/say.h"
-#include "runtime/data/tokens.h"
 
 namespace shoal {
 namespace {
@@ -81,14 +80,8 @@ Result<int> run_train(const TrainOptions& options) {
                 "--single trains one copy of the model, and sync.mode = \"diloco\" needs several; set "
                 "sync.mode=every_step for the reference");
   }
-  if (const auto tokens = open_tokens(chosen->config.data, chosen->config.model.context); !tokens)
-    return tokens.failure();
-  const RunDirectory run{chosen->directory};
-  const auto hold = RunHold::take(run);
+  const auto hold = enter_run(*chosen);
   if (!hold) return hold.failure();
-  if (auto status = prepare_run_directory(run, chosen->config); !status) return status.failure();
-  if (!chosen->warning.empty()) say("warning: ", chosen->warning);
-  say("run directory ", chosen->directory);
   if (options.is_single) {
     hold->keep_across_exec();
     return become_single(options, *chosen);

@@ -85,7 +85,7 @@ bool StartBudget::failed(const std::string& worker, Instant now) {
   for (std::size_t at = 1; at < record.ends.size(); ++at) {
     pause = at == 1 ? kFirstPause : std::min(2 * pause, kLongestPause);
   }
-  pause = std::chrono::duration_cast<Duration>(pause * (0.75 + 0.5 * next_jitter()));
+  pause = jitter_.spread(pause, 0.75, 1.25);
   record.not_before = std::max(record.not_before, now + pause);
   return false;
 }
@@ -98,15 +98,6 @@ void StartBudget::rest(const std::string& worker, Instant until) {
 bool StartBudget::may_start(const std::string& worker, Instant now) const {
   const auto known = records_.find(worker);
   return known == records_.end() || known->second.not_before <= now;
-}
-
-// SplitMix64: in [0, 1).
-double StartBudget::next_jitter() {
-  draws_ += 0x9e3779b97f4a7c15u;
-  std::uint64_t z = draws_;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
 }
 
 }  // namespace shoal

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/arithmetic/jitter.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/placement.h"
 
@@ -57,7 +58,7 @@ struct Replacement {
 class StartBudget {
  public:
   StartBudget(std::size_t budget, Duration window, std::uint64_t seed)
-      : budget_(budget), window_(window), draws_(seed) {}
+      : budget_(budget), window_(window), jitter_(seed) {}
 
   // True: this one was one too many; said once for each rest.
   [[nodiscard]] bool failed(const std::string& worker, Instant now);
@@ -70,11 +71,9 @@ class StartBudget {
     Instant not_before{};
   };
 
-  [[nodiscard]] double next_jitter();
-
   std::size_t budget_;
   Duration window_;
-  std::uint64_t draws_;
+  Jitter jitter_;
   std::map<std::string, Record> records_;
 };
 

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+
+#include "runtime/base/arithmetic/jitter.h"
 
 namespace shoal {
 namespace {
@@ -44,6 +47,26 @@ TEST(CounterRandom, GivesNamesStreamsOfTheirOwn) {
   EXPECT_EQ(stream_of(""), 0xCBF29CE484222325U);
   EXPECT_EQ(stream_of("a"), 0xAF63DC4C8601EC8CU);  // FNV-1a's published value
   EXPECT_NE(stream_of("h.0.ln_1.weight"), stream_of("h.1.ln_1.weight"));
+}
+
+TEST(Jitter, SpreadsPausesEvenlyAndAsTheSeedSays) {
+  using std::chrono::milliseconds;
+  constexpr int kDraws = 20000;
+  Jitter jitter(3);
+  Jitter same(3);
+  Jitter other(4);
+  double sum = 0;
+  int equal = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const Duration pause = jitter.spread(milliseconds(100), 0.75, 1.25);
+    ASSERT_GE(pause, milliseconds(75));
+    ASSERT_LT(pause, milliseconds(125));
+    ASSERT_EQ(pause, same.spread(milliseconds(100), 0.75, 1.25));
+    if (pause == other.spread(milliseconds(100), 0.75, 1.25)) ++equal;
+    sum += std::chrono::duration<double, std::milli>(pause).count();
+  }
+  EXPECT_NEAR(sum / kDraws, 100, 0.5);  // 5 standard deviations: 0.51
+  EXPECT_LT(equal, 10);
 }
 
 }  // namespace

@@ -1,0 +1,16 @@
+// How a command enters the run that was chosen, new or resumed.
+//
+// Everything before it only looks; from here on something is written, and by one command at a time.
+#pragma once
+
+#include "launch/processes/run_hold.h"
+#include "launch/start_run.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+// Looks at the text, takes hold of the directory, writes what processes need, and tells the person where. Held as long
+// as the result lives. Errors: those of open_tokens(), RunHold::take() and prepare_run_directory().
+[[nodiscard]] Result<RunHold> enter_run(const ChosenRun& chosen);
+
+}  // namespace shoal
