@@ -2,6 +2,7 @@
 #include "actors/node_agent.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "actors/injected.h"
@@ -43,14 +44,24 @@ void begin_trace(Self self) {
   auto& state = self->state;
   if (!state.settings.tracer) return;
   state.settings.tracer->set_process(state.welcome.process, state.welcome.term);
-  state.settings.tracer->set_level(state.config.trace.level);
   state.trace.record(TraceKind::kSpawn, trace_cause(self), 0, state.settings.join.name);
 }
 
-// What a running stage was made for; the rest of a configuration may change under it.
+// What a running stage was made for, of what a resumed run may change; the rest changes under it. All replicas of a
+// stage must take each other's parts, so whoever is started later needs the same.
 [[nodiscard]] bool fits_stages(const Config& old, const Config& now) {
-  return old.pipeline.stages == now.pipeline.stages && old.pipeline.schedule == now.pipeline.schedule &&
-         old.pipeline.recompute == now.pipeline.recompute && old.run.threads == now.run.threads;
+  const auto made_for = [](const Config& config) {
+    return std::tie(config.run.threads, config.pipeline.stages, config.pipeline.schedule, config.pipeline.recompute,
+                    config.sync.wire, config.sync.error_feedback, config.sync.backend);
+  };
+  return made_for(old) == made_for(now);
+}
+
+void take_config(Self self, const Config& config) {
+  auto& state = self->state;
+  state.config = config;
+  set_log_level(log_level_named(config.log.level));
+  if (state.settings.tracer) state.settings.tracer->set_level(config.trace.level);
 }
 
 void ask_to_join(Self self) {
@@ -79,9 +90,10 @@ void accept_again(Self self, const Welcome& welcome) {
   if (!state.stages.running.empty() && !fits_stages(state.config, config.value())) {
     return end(self, kRejoinStatus, "the run goes on with other stages");
   }
-  state.config = config.value();
+  take_config(self, config.value());
   state.welcome = welcome;
   state.standing = Standing::kIn;
+  state.names_taken = 0;
   log_info("node_agent", "welcomed again as process ", welcome.process, " by the spawner of term ", welcome.term);
   self->send(state.settings.router, Identify{welcome.process, welcome.run, welcome.term});
 }
@@ -103,8 +115,7 @@ void accept(Self self, const Welcome& welcome) {
   if (state.welcome.process.value != 0) return accept_again(self, welcome);
   auto config = parse_config(welcome.config_toml, "the spawner's welcome");
   if (!config.ok()) return end(self, exit_code(config.failure().error), config.failure().message);
-  state.config = config.value();
-  set_log_level(log_level_named(state.config.log.level));
+  take_config(self, config.value());
   const bool must_agree = state.config.sync.reduction == Reduction::kExact && !state.config.sync.allow_mixed_kernels;
   if (must_agree && state.settings.threads.value_or(state.config.run.threads) != state.config.run.threads) {
     return end(self, exit_code(Error::kRefused), "another number of threads than run.threads gives other bits");

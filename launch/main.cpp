@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
+#include <span>
 
 #include "launch/arguments.h"
 #include "launch/child_process.h"
@@ -118,10 +120,27 @@ int run(std::vector<std::string> words) {
   return 0;
 }
 
+void blank(char* word) {
+  if (*word != '@') std::fill_n(word, std::strlen(word), '.');  // the name of a file is no secret
+}
+
+// What follows --token admits whoever has it, and the system shows command lines to every user.
+void hide_tokens(std::span<char* const> words) {
+  constexpr std::string_view kOption = "--token";
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    const std::string_view word = words[at];
+    if (word == kOption && at + 1 < words.size()) blank(words[at + 1]);
+    if (word.starts_with(kOption) && word.substr(kOption.size()).starts_with('='))
+      blank(words[at] + kOption.size() + 1);
+  }
+}
+
 }  // namespace
 }  // namespace shoal
 
 int main(int argc, char** argv) {
   shoal::occupy_standard_streams();
-  return shoal::run({argv + 1, argv + argc});
+  std::vector<std::string> words(argv + 1, argv + argc);
+  shoal::hide_tokens({argv + 1, argv + argc});
+  return shoal::run(std::move(words));
 }

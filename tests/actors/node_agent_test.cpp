@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "runtime/base/config_file.h"
 #include "runtime/base/restart_policy.h"
 #include "tests/actors/lone_actor.h"
+#include "tests/support/manual_clock.h"
 
 namespace shoal {
 namespace {
@@ -137,6 +139,41 @@ TEST_F(NodeAgentTest, StagesThatDoNotFitTheRunAnyMoreStartAgain) {
   lose_spawner();
   welcome(Term{3});
   EXPECT_EQ(ended_, kRejoinStatus);
+}
+
+// Whoever is started later would refuse the parts of those that were not.
+TEST_F(NodeAgentTest, StagesThatSpeakInAnotherWireFormatStartAgain) {
+  using Change = std::function<void(Config&)>;
+  const std::vector<std::pair<Change, bool>> changes = {
+      {[](Config& config) { config.sync.wire = WireFormat::kInt8; }, true},
+      {[](Config& config) { config.sync.backend = SyncBackend::kOwner; }, true},
+      {[](Config& config) { config.sync.error_feedback = !config.sync.error_feedback; }, true},
+      {[](Config& config) { config.checkpoint.every = 77; }, false},
+  };
+  for (const auto& [change, ends] : changes) {
+    ended_.reset();
+    agent_ = lone_.spawn(node_agent, settings_);
+    Config config;
+    config.sync.mode = SyncMode::kDiloco;
+    welcome(Term{1}, kNumber, config);
+    spawn_stage(31);
+    lose_spawner();
+    change(config);
+    welcome(Term{2}, kNumber, config);
+    EXPECT_EQ(ended_, ends ? std::optional(kRejoinStatus) : std::nullopt);
+  }
+}
+
+TEST_F(NodeAgentTest, TakesTheLevelsOfTheRunThatGoesOn) {
+  settings_.tracer = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
+  agent_ = lone_.spawn(node_agent, settings_);
+  welcome(Term{1});
+  lose_spawner();
+  Config changed;
+  changed.trace.level = TraceLevel::kAll;
+  EXPECT_NE(settings_.tracer->level(), TraceLevel::kAll);
+  welcome(Term{2}, kNumber, changed);
+  EXPECT_EQ(settings_.tracer->level(), TraceLevel::kAll);
 }
 
 TEST_F(NodeAgentTest, AStageOfALaterBranchStartsWhenTheEarlierOneHasEnded) {

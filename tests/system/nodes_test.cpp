@@ -99,6 +99,9 @@ TEST(Nodes, ThatAreEarlyWaitForTheSpawner) {
   ASSERT_TRUE(scene.wait_until_all_gone(kSoon));
   Program& early = start_node(scene, "early", join);
   EXPECT_FALSE(early.wait(Milliseconds(1'500)).has_value()) << "an unreachable spawner never ends a node";
+  const std::string shown = describe(scene.processes());
+  EXPECT_NE(shown.find(join.at(2)), std::string::npos) << shown;
+  EXPECT_EQ(shown.find(join.at(4)), std::string::npos) << "who sees command lines could join: " << shown;
   Program& again =
       start_words(scene, {shoal_program(), "spawner", "--resume", scene.run().string(), "--listen", join.at(2)});
   Program& late = start_node(scene, "late", join);
