@@ -127,7 +127,9 @@ void trace_link(RouterSelf self, ProcessIncarnation process, std::string_view wh
 void link_up(RouterSelf self, const LinkUp& up) {
   trace_link(self, up.process, "up");
   flush_waiting(self);
-  if (up.process == kSpawnerProcess) fetch_journal(self);
+  if (up.process != kSpawnerProcess) return;
+  self->state.journal.ask_at_once();
+  fetch_journal(self);
 }
 
 // Who dialled the link opens its lane, with the key of who did not. The spawner has no lanes: no tensors go there.

@@ -21,7 +21,7 @@ constexpr auto kProbeTimeout = 3s;
 constexpr Duration kChildPatience = 1s;
 constexpr Duration kDeafAfter = 500ms;  // of the router's silence
 constexpr const char* kRouterName = "router/spawner";
-constexpr std::size_t kEntriesPerLetter = 256;
+constexpr std::size_t kEntriesPerLetter = 2048;   // some 300 bytes each
 constexpr std::uint64_t kEntriesWithDetails = 4;  // the newest travel whole (view.h)
 constexpr std::uint64_t kNumbersReserved = 1024;
 constexpr auto kAnswerFirst = 250ms;               // for the answer to an order that ends who would bring it
@@ -95,13 +95,9 @@ struct Performer {
     return perform(self, state.core->appended(entry, now(self)));
   }
   bool operator()(const SendJournal& effect) const {
-    auto& state = self->state;
-    for (JournalPosition after = effect.after; after < state.core->view().position();) {
-      auto entries = state.settings.journal->load(after, kEntriesPerLetter);
-      if (!entries) return halt(entries.failure());
-      after.value += entries->size();
-      send_entries(effect.process, std::move(*entries));
-    }
+    auto entries = self->state.settings.journal->load(effect.after, kEntriesPerLetter);
+    if (!entries) return halt(entries.failure());
+    if (!entries->empty()) send_entries(effect.process, std::move(*entries));
     return true;
   }
   bool operator()(const ReserveNumbers& effect) const {

@@ -1,12 +1,14 @@
 // How a process follows the journal: by position, none skipped, none twice (P-3), for itself and for its actors.
 //
 // accept() takes what the supervisor sends and gives back the entries that come next; whatever lies beyond a gap is
-// thrown away and asked for again, at most once per kAskAgain. When nothing came for kPoll we ask too, because the last
-// entry before a silence may have been lost on the way. A message that shows a later position than ours says so
-// with saw(). For an actor attached later the newest entries are kept, at most kEntriesMax (S-6), all but the newest
-// commit without manifests and norms; what those before them said is the view past(). Nothing of an older term is read
-// (S-4). A later term writes the entries after those that its spawner read: one that we have otherwise is of another
-// journal, and no one can follow both; among those that are no longer kept nobody can tell.
+// thrown away and asked for again, after kAskAgain, then twice as long, and so on up to kPoll. A long journal comes in
+// letters of many entries, each asked for when the one before is here: what is on its way is bounded. When nothing came
+// for kPoll we ask too, because the last entry before a silence may have been lost on the way. A message that shows a
+// later position than ours says so with saw(). For an actor attached later the newest entries are kept, at most
+// kEntriesMax (S-6), all but the newest commit without manifests and norms; what those before them said is the view
+// past(). Nothing of an older term is read (S-4). A later term writes the entries after those that its spawner read, so
+// the kept ones are asked for once more: one that we have otherwise is of another journal, and no one can follow both;
+// among those that are no longer kept nobody can tell.
 #pragma once
 
 #include <algorithm>
@@ -29,6 +31,8 @@ class JournalFollower {
   // The entries that come next, in order; empty when there are none, or the sender's term is over.
   [[nodiscard]] std::vector<JournalEntry> accept(const JournalEntries& message, Instant now);
   void saw(JournalPosition position) { known_ = std::max(known_, position); }
+  // Our link with the spawner is new: what was on its way is lost.
+  void ask_at_once() { asked_at_.reset(); }
   // After which position to fetch, when it is time to.
   [[nodiscard]] std::optional<JournalPosition> gap(Instant now);
 
@@ -48,6 +52,8 @@ class JournalFollower {
   bool has_diverged_ = false;
   JournalPosition known_;
   std::optional<Instant> asked_at_;  // or got an answer
+  int asked_in_vain_ = 0;            // since one came
+  bool must_compare_ = false;        // what is kept, with a later term's journal
   std::optional<JournalPosition> newest_commit_;
   View past_;
   std::deque<JournalEntry> entries_;

@@ -320,6 +320,7 @@ std::size_t memory_of(const Letter& letter) {
     if constexpr (std::is_same_v<Body, Backward>) return body.input_gradient.byte_count();
     if constexpr (std::is_same_v<Body, Part> || std::is_same_v<Body, StepSum>) return body.values.byte_count();
     if constexpr (std::is_same_v<Body, FileChunk>) return body.bytes.byte_count();
+    if constexpr (std::is_same_v<Body, JournalEntries>) return body.entries.size() * sizeof(JournalEntry);
     if constexpr (std::is_same_v<Body, SaveShard> || std::is_same_v<Body, StateImage>) return body.image.byte_count();
     return 0;
   };

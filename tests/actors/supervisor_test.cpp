@@ -1,6 +1,7 @@
 // The supervisor's shell: entries are in the journal before letters leave (P-2), children are restarted, a journal that
 // refuses halts the run, and status says why it waits.
 #include "actors/supervisor.h"
+#include "runtime/pipeline/journal_follower.h"
 #include "tests/support/sent_letters.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +81,9 @@ caf::behavior child(caf::event_based_actor* self, const std::shared_ptr<Seen>& s
 
 class World {
  public:
-  World() {
+  // past: what the journal holds already.
+  explicit World(const std::vector<JournalEntry>& past = {}) {
+    for (const JournalEntry& entry : past) EXPECT_TRUE(seen->journal->append(entry).ok());
     config_.set("scheduler.policy", caf::atom("testing"));
     system = std::make_unique<caf::actor_system>(config_);
     scheduler_ = dynamic_cast<caf::scheduler::test_coordinator*>(&system->scheduler());
@@ -287,6 +290,30 @@ TEST(SupervisorActor, StreamsTheJournalFromWhereItIsAsked) {
   ASSERT_EQ(sent.size(), before + 1);
   EXPECT_EQ(sent.back().entries.size(), 1U);
   EXPECT_EQ(sent.back().entries[0].position, JournalPosition{2});
+}
+
+// A month's journal has millions of entries: never more than one letter of them is on its way to anybody.
+TEST(SupervisorActor, SendsALongJournalLetterByLetterAsItIsAsked) {
+  std::vector<JournalEntry> past;
+  for (std::uint64_t position = 1; position <= 7'000; ++position) {
+    const auto microbatch = static_cast<std::uint32_t>(position);
+    past.push_back({JournalPosition{position}, {}, Term{1}, Quarantine{StepId{0}, MicrobatchId{microbatch}, ""}});
+  }
+  World world(past);
+  JournalFollower follower;
+  std::size_t letters = 0;
+  for (Instant now; follower.position() < world.seen->journal->last_position(); now += std::chrono::milliseconds(1)) {
+    const auto after = follower.gap(now);
+    ASSERT_TRUE(after) << "after " << letters << " letters, without a wait";
+    const std::size_t before = world.all<JournalEntries>().size();
+    world.tell(FetchJournal{ProcessIncarnation{5}, *after});
+    const auto sent = world.all<JournalEntries>();
+    ASSERT_EQ(sent.size(), before + 1);
+    (void)follower.accept(sent.back(), now);
+    ++letters;
+  }
+  EXPECT_EQ(letters, 4U);
+  EXPECT_EQ(follower.position(), world.seen->journal->last_position());
 }
 
 TEST(SupervisorActor, TellsWhyItWaits) {

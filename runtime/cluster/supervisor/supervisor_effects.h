@@ -65,7 +65,7 @@ struct SupervisorConfig {
 struct AppendEntry {
   JournalBody body;
 };
-// Stream the journal after a position to the router of a process.
+// Send the router of a process what comes next in the journal after a position, in one letter: it asks for the rest.
 struct SendJournal {
   ProcessIncarnation process;
   JournalPosition after;

@@ -28,10 +28,10 @@ void SupervisorCore::heard_of(ProcessIncarnation process, Instant now) {
 }
 
 // Its link broke and it dialled again, or it has not heard its welcome yet. What was on its way may be lost with the
-// link: the journal is sent again, replicas that were starting there start anew, and what it serves is compared.
+// link: its router asks for the journal by itself, replicas that were starting there start anew, and what it serves is
+// compared.
 void SupervisorCore::link_again(const Join& join, ProcessIncarnation process, Instant now) {
   heard_of(process, now);
-  effects_.push_back(SendJournal{process, {}});
   std::erase_if(starting_, [&](const Starting& starting) { return starting.process == process; });
   (void)joins_.end_on(process);
   compare_served(join, process);

@@ -52,6 +52,52 @@ TEST(JournalFollower, GivesEachEntryOnceAndInOrder) {
   EXPECT_EQ(follower.position(), JournalPosition{4});
 }
 
+TEST(JournalFollower, AsksForTheNextLetterOfALongJournalAtOnce) {
+  JournalFollower follower;
+  const auto journal = journal_of(5);
+  EXPECT_EQ(follower.gap(kNow), JournalPosition{});
+  (void)accept(follower, {journal[0], journal[1], journal[2]});
+  EXPECT_EQ(follower.gap(kNow), JournalPosition{3}) << "it may not be all";
+  EXPECT_EQ(follower.gap(kNow + JournalFollower::kPoll / 2), std::nullopt) << "no answer: it was all";
+  (void)accept(follower, {journal[3]});
+  EXPECT_EQ(follower.gap(kNow + JournalFollower::kPoll / 2), std::nullopt) << "a single entry is news, not an answer";
+}
+
+TEST(JournalFollower, AsksMoreRarelyWhileNoAnswerComes) {
+  JournalFollower follower;
+  const auto journal = journal_of(3);
+  follower.saw(JournalPosition{4});
+  std::vector<Duration> asked;
+  for (Instant now = kNow; now < kNow + std::chrono::seconds(8); now += std::chrono::milliseconds(10)) {
+    if (follower.gap(now)) asked.push_back(now - kNow);
+  }
+  using std::chrono::milliseconds;
+  EXPECT_EQ(asked, (std::vector<Duration>{milliseconds(0), milliseconds(200), milliseconds(600), milliseconds(1400),
+                                          milliseconds(3000), milliseconds(5000), milliseconds(7000)}));
+  (void)accept(follower, {journal[0]});
+  EXPECT_EQ(follower.gap(kNow + std::chrono::seconds(9)), JournalPosition{1});
+  EXPECT_EQ(follower.gap(kNow + std::chrono::seconds(9) + JournalFollower::kAskAgain), JournalPosition{1}) << "as soon";
+}
+
+TEST(JournalFollower, ComparesWhatItKeepsWithTheJournalOfALaterTerm) {
+  for (const bool is_other : {false, true}) {
+    JournalFollower follower;
+    const auto journal = journal_of(JournalFollower::kEntriesMax + 10);
+    (void)accept(follower, journal);
+    EXPECT_EQ(follower.gap(kNow), follower.position());
+    const JournalPosition next{follower.position().value + 1};
+    (void)accept(follower, {entry_at(next.value, commit_of(next.value - 2), Term{2})}, Term{2});
+    EXPECT_EQ(follower.position(), next);
+    const auto after = follower.gap(kNow);
+    ASSERT_EQ(after, follower.past().position()) << "all that is kept";
+    std::vector<JournalEntry> again(journal.begin() + static_cast<std::ptrdiff_t>(after->value), journal.end());
+    if (is_other) again[1].term = Term{2};
+    (void)accept(follower, again, Term{2});
+    EXPECT_EQ(follower.has_diverged(), is_other);
+    EXPECT_EQ(follower.gap(kNow + JournalFollower::kPoll), next) << "once";
+  }
+}
+
 TEST(JournalFollower, KeepsBoundedlyManyEntries) {  // S-6
   JournalFollower follower;
   const auto journal = journal_of(5 * JournalFollower::kEntriesMax);
