@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr auto kTickPeriod = 20ms;
 
 void tick(RouterSelf self) {
-  self->state.counters.pulse->waiting(self->mailbox().size());
+  self->state.record.pulse->waiting(self->mailbox().size());
   self->delayed_send(self, kTickPeriod, Tick{});
   perform(self, self->state.links->tick(now_of(self)));
   route_all(self, self->state.requests->tick(now_of(self), [self](Incarnation hop) { return is_linked(self, hop); }));
@@ -25,6 +25,7 @@ void tick(RouterSelf self) {
   give_up_orders(self);
   forget_taken(self);
   fetch_journal(self);
+  if (const auto news = self->state.record.undelivered.news(now_of(self))) log_info("router", "not delivered: ", *news);
 }
 
 void identify(RouterSelf self, const Identify& welcomed) {
@@ -40,7 +41,7 @@ void adopt(RouterSelf self, RouterConfig config) {
   state.held.ahead.emplace(config.held_bytes_max);
   if (config.spawner) state.links->set_spawner(*config.spawner);
   state.trace = ActorTrace(config.tracer, "router");
-  state.counters.pulse = enter(config.board, "router");
+  state.record.pulse = enter(config.board, "router");
   state.config = std::move(config);
   if (state.config.lanes) state.config.lanes->tell(caf::actor_cast<caf::actor>(self->ctrl()));
   self->set_error_handler([](caf::scheduled_actor*, caf::error& error) {

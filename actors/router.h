@@ -17,6 +17,7 @@
 #include "messages/actor_types.h"
 #include "runtime/pipeline/journal_follower.h"
 #include "runtime/pipeline/request_table.h"
+#include "runtime/pipeline/undelivered.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/high_water.h"
 #include "runtime/trace/tracer.h"
@@ -64,17 +65,10 @@ struct RouterMarks {
   HighWater assembling{"bytes of open transfers"};
 };
 
-// What was not delivered, and why. Every one is harmless by the protocol; many of one kind are a finding.
-struct RouterCounters {
+// What this router has done so far, and what it tells of itself.
+struct RouterRecord {
   std::uint64_t links_opened = 0;  // numbers the links
-  std::uint64_t bad_frames = 0;
-  std::uint64_t bad_letters = 0;    // frames in order, but not a letter
-  std::uint64_t not_allowed = 0;    // its sender's role may not say this
-  std::uint64_t forged = 0;         // another sender than the link's
-  std::uint64_t strangers = 0;      // too many connections without a Hello
-  std::uint64_t undeliverable = 0;  // nobody here, or nowhere known
-  std::uint64_t held_overflow = 0;
-  std::uint64_t filtered = 0;
+  Undelivered undelivered;
   std::shared_ptr<ActorPulse> pulse;
   SinceReport since_report;
   RouterMarks marks;
@@ -131,7 +125,7 @@ struct RouterState {
   std::map<LocalKey, Local> locals;
   RouteHints hints;
   HeldBack held;
-  RouterCounters counters;
+  RouterRecord record;
   ActorTrace trace;
 };
 

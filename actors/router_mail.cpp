@@ -50,7 +50,7 @@ void refuse_for_absent(RouterSelf self, const Question& question, const Address&
 }
 
 void undeliverable(RouterSelf self, const Letter& letter) {
-  ++self->state.counters.undeliverable;
+  self->state.record.undelivered.add(Undelivered::Why::kNobody);
   trace_letter(self->state.trace, TraceKind::kDrop, letter);
   if (letter.to.role != Role::kStage) return;
   if (const auto* forward = std::get_if<Forward>(&letter.body)) refuse_for_absent(self, *forward, letter.to);
@@ -196,11 +196,11 @@ struct Reader {
 void mark_requests(RouterSelf self) {
   auto& state = self->state;
   const std::size_t bound = state.config.requests.entries_per_requester_max * (state.locals.size() + 1);
-  state.counters.marks.requests.note(state.trace, state.requests->size(), bound);
+  state.record.marks.requests.note(state.trace, state.requests->size(), bound);
 }
 
 void fill_report(RouterSelf self, ReplicaReport& report) {
-  auto& since = self->state.counters.since_report;
+  auto& since = self->state.record.since_report;
   report.bytes = std::exchange(since.sent, {});
   const RequestCounts& counts = self->state.requests->counts();
   const std::uint64_t retries = counts.sent_again + counts.rerouted;
@@ -218,7 +218,7 @@ void fill_join(RouterSelf self, Join& join) {
 }  // namespace
 
 void post(RouterSelf self, Letter letter) {
-  self->state.counters.pulse->heard(word_of(letter.body), now_of(self));
+  self->state.record.pulse->heard(word_of(letter.body), now_of(self));
   if (auto* forward = std::get_if<Forward>(&letter.body)) {
     const Incarnation requester = forward->sender;
     route_all(self, self->state.requests->add(requester, std::move(*forward), now_of(self)));
@@ -245,7 +245,7 @@ void route(RouterSelf self, Letter letter) {
   if (letter.to.role == Role::kStage) process = process_of(self, letter.to);
   if (letter.to.role == Role::kStorage) process = links.storage();
   if (!process) {
-    ++self->state.counters.undeliverable;
+    self->state.record.undelivered.add(Undelivered::Why::kNobody);
     return trace_letter(self->state.trace, TraceKind::kDrop, letter);
   }
   letter.to.process = *process;
@@ -260,9 +260,9 @@ void receive_verified(RouterSelf self, Letter letter, Duration transfer) {
   if (!state.journal.is_behind(position)) return deliver(self, std::move(letter), transfer);
   state.journal.saw(position);
   if (state.held.ahead->add(letter, transfer)) {
-    state.counters.marks.held.note(state.trace, state.held.ahead->bytes(), state.config.held_bytes_max);
+    state.record.marks.held.note(state.trace, state.held.ahead->bytes(), state.config.held_bytes_max);
   } else {
-    ++state.counters.held_overflow;
+    state.record.undelivered.add(Undelivered::Why::kTooFarAhead);
     trace_letter(state.trace, TraceKind::kDrop, letter);
   }
   fetch_journal(self);

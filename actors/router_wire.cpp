@@ -35,7 +35,7 @@ void count_bytes(ByteCounts& counts, const MessageBody& body, std::size_t size) 
 // A link's numbers are never given twice within a process.
 [[nodiscard]] LinkId open_connection(RouterSelf self, const caf::strong_actor_ptr& peer,
                                      std::optional<Endpoint> dialled = std::nullopt) {
-  const LinkId link{++self->state.counters.links_opened};
+  const LinkId link{++self->state.record.links_opened};
   auto handle = caf::actor_cast<RouterActor>(peer);
   self->monitor(handle);
   self->state.link_of[handle.address()] = link;
@@ -43,7 +43,8 @@ void count_bytes(ByteCounts& counts, const MessageBody& body, std::size_t size) 
   return link;
 }
 
-// With everything else that the actor library carries. It takes all: the credits of the pipeline bound what lies in it.
+// With everything else that the actor library carries. It takes all: credits bound the tensors of the pipeline that lie
+// in it, and whoever follows the journal asks for one letter of it at a time.
 void send_frames(RouterSelf self, Connection& connection, const EncodedLetter& letter) {
   cut(letter, ++connection.transfers,
       [&](std::vector<char> frame) { self->send(connection.handle, WireFrame{std::move(frame)}); });
@@ -94,7 +95,7 @@ void reset_link(RouterSelf self, LinkId link, const std::string& reason, Farewel
                            : self->state.config.lanes->send(link, encoded);
   if (outcome == LaneOutcome::kFull) return false;
   if (outcome == LaneOutcome::kNone) send_frames(self, found->second, encoded);
-  count_bytes(self->state.counters.since_report.sent, letter.body, byte_count(encoded));
+  count_bytes(self->state.record.since_report.sent, letter.body, byte_count(encoded));
   trace_letter(trace, TraceKind::kSend, letter, sent_ns);
   return true;
 }
@@ -221,25 +222,25 @@ void receive_hello(RouterSelf self, LinkId link, const Letter& letter) {
     perform(self, state.links->hello(link, hello, now_of(self)));
     return open_lane(self, link, hello);
   }
-  ++state.counters.forged;
+  state.record.undelivered.add(Undelivered::Why::kForged);
   reset_link(self, link, *why_not);
 }
 
 void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transfer) {
   auto& state = self->state;
   if (std::holds_alternative<Hello>(letter.body)) return receive_hello(self, link, letter);
-  const auto drop = [&](std::uint64_t& counter) {
-    ++counter;
+  const auto drop = [&](Undelivered::Why why) {
+    state.record.undelivered.add(why);
     trace_letter(state.trace, TraceKind::kDrop, letter);
   };
   const auto sender = state.links->identity(link);
   if (!sender || !may_say(*sender, letter.body)) {
-    drop(state.counters.not_allowed);
+    drop(Undelivered::Why::kNotAllowed);
   } else if (letter.from != sender->process.value_or(letter.from) || !speaks_for_itself(letter.from, letter.body) ||
              !is_replica_its_own(state.requests->view(), letter.from, letter.body)) {
-    drop(state.counters.forged);
+    drop(Undelivered::Why::kForged);
   } else if (!is_for_us(self, letter)) {
-    drop(state.counters.undeliverable);
+    drop(Undelivered::Why::kNobody);
   } else {
     remember_routes(self, link, *sender, letter.body);
     trace_letter(state.trace, TraceKind::kReceive, letter);
@@ -250,10 +251,10 @@ void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transf
 void receive_encoded(RouterSelf self, LinkId link, const EncodedLetter& received, Duration took) {
   auto letter = decode(received.bytes, received.buffers);
   if (!letter.value) {
-    ++self->state.counters.bad_letters;
+    self->state.record.undelivered.add(Undelivered::Why::kBadLetter);
     return reset_link(self, link, letter.malformed);
   }
-  self->state.counters.pulse->heard(word_of(letter.value->body), now_of(self));
+  self->state.record.pulse->heard(word_of(letter.value->body), now_of(self));
   receive_letter(self, link, std::move(*letter.value), received.buffers.empty() ? Duration{} : took);
 }
 
@@ -274,7 +275,7 @@ void receive_encoded(RouterSelf self, LinkId link, const EncodedLetter& received
   }
   const LinkId link = open_connection(self, sender);
   if (self->state.links->stranger(link, now_of(self))) return link;
-  ++self->state.counters.strangers;
+  self->state.record.undelivered.add(Undelivered::Why::kStranger);
   close_connection(self, link, Farewell::kSay);
   return std::nullopt;
 }
@@ -289,16 +290,16 @@ void send_to_process(RouterSelf self, Letter letter) {
   auto& state = self->state;
   const ProcessIncarnation process = letter.to.process;
   int copies = state.config.filter ? state.config.filter(letter) : 1;
-  if (copies != 1) ++state.counters.filtered;
   const auto link = state.links->link_to(process);
   for (; copies > 0; --copies) {
     if (link && send_over(self, *link, letter)) continue;
     if (link || state.links->is_expected(process)) {
       state.held.waiting->add(process, letter);
-      state.counters.marks.waiting.note(state.trace, state.held.waiting->bytes(), state.config.waiting_bytes_max);
+      state.record.marks.waiting.note(state.trace, state.held.waiting->bytes(), state.config.waiting_bytes_max);
     } else {
       trace_letter(state.trace, TraceKind::kDrop, letter);
-      ++state.counters.undeliverable;  // it has left; what it is owed will be asked for by whoever takes over
+      state.record.undelivered.add(
+          Undelivered::Why::kNobody);  // it has left; what it is owed will be asked for by whoever takes over
     }
   }
 }
@@ -324,7 +325,7 @@ void answer_join(RouterSelf self, Letter letter) {
   if (asked == state.hints.joining.end()) return route(self, std::move(letter));
   letter.from = state.links->self().process.value_or(ProcessIncarnation{});
   const LinkId link = asked->second;
-  if (!send_over(self, link, letter)) ++state.counters.undeliverable;
+  if (!send_over(self, link, letter)) state.record.undelivered.add(Undelivered::Why::kNobody);
   if (welcome != nullptr) perform(self, state.links->bind(link, welcome->process));
 }
 
@@ -333,10 +334,10 @@ void receive_frame(RouterSelf self, const WireFrame& frame) {
   if (!link) return;
   auto& assembler = self->state.connections.at(*link).assembler;
   auto whole = assembler.accept(frame.bytes, now_of(self));
-  auto& marks = self->state.counters.marks;
+  auto& marks = self->state.record.marks;
   marks.assembling.note(self->state.trace, assembler.open_bytes(), self->state.config.assembly.open_bytes_max);
   if (!whole) {
-    ++self->state.counters.bad_frames;
+    self->state.record.undelivered.add(Undelivered::Why::kBadFrame);
     return reset_link(self, *link, whole.failure().message);
   }
   if (!*whole) return;

@@ -1,10 +1,10 @@
 // The supervisor: the one who writes the journal, and parent of the sync groups and the data loader.
 //
-// Everything is decided in runtime/cluster/supervisor.h. An entry is durable before its consequences are performed
-// (P-2); when the journal refuses one, nothing that follows from it happens and the run halts. Spawned detached,
-// because it waits for the disk. It watches its children and restarts those that end or do not answer; they end with
-// it, however it ends. Nobody is judged while the process's own router does not answer; if that lasts, the process ends
-// and its keeper starts it again: nothing but the pause is lost, whoever holds the actors' threads.
+// Everything is decided in runtime/cluster/supervisor/supervisor.h. An entry is durable before its consequences are
+// performed (P-2); when the journal refuses one, nothing that follows from it happens and the run halts. Spawned
+// detached, because it waits for the disk. It watches its children and restarts those that end or do not answer; they
+// end with it, however it ends. Nobody is judged while the process's own router does not answer; if that lasts, the
+// process ends and its keeper starts it again: nothing but the pause is lost, whoever holds the actors' threads.
 #pragma once
 
 #include <functional>

@@ -126,6 +126,17 @@ Result<std::vector<StagePlan>> partition(const ModelConfig& model, int stages) {
   return plans;
 }
 
+std::uint64_t state_bytes(const StagePlan& plan, const Config& config) {
+  const SyncConfig& sync = config.sync;
+  std::uint64_t copies = config.optim.kind == OptimizerKind::kAdamw ? 3 : 1;
+  if (sync.mode == SyncMode::kDiloco) {
+    copies += 2;  // outer parameters and momentum
+    if (sync.outer_update == OuterUpdate::kEager) copies += sync.eager_variant == EagerVariant::kPaper ? 2 : 1;
+    if (sync.outer_update != OuterUpdate::kWait || sync.overlap > 0) copies += 1;  // the last contribution
+  }
+  return copies * plan.parameter_count * sizeof(float);
+}
+
 StagePlan whole_model(const ModelConfig& model) { return make_plan(model, 0, model.layers); }
 
 }  // namespace shoal

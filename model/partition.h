@@ -36,6 +36,9 @@ struct StagePlan {
 // least one layer. Errors: kUsage when stages < 1 or stages > layers.
 [[nodiscard]] Result<std::vector<StagePlan>> partition(const ModelConfig& model, int stages);
 
+// Bytes of the tensors in an image of this stage's state: weights, averages, and what rounds keep beside them.
+[[nodiscard]] std::uint64_t state_bytes(const StagePlan& plan, const Config& config);
+
 // The whole model as one stage: what --single, init, eval and sample hold.
 [[nodiscard]] StagePlan whole_model(const ModelConfig& model);
 

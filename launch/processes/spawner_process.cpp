@@ -37,7 +37,7 @@ using namespace std::chrono_literals;
 
 constexpr int kListenAgainMax = 50;
 constexpr auto kListenPause = 200ms;
-constexpr auto kRelinkTime = 500ms;  // to dial and greet again; two heartbeats may be missed besides
+constexpr auto kRelinkTime = 500ms;  // to dial and greet again next door; two heartbeats may be missed besides
 constexpr auto kProbeLimit = 1s;
 constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 
@@ -134,7 +134,9 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
   out.detector.dead_after = std::chrono::milliseconds(config.swarm.dead_after_ms);
   // A busy machine may need long for a handshake: a pair has as long as a silent process.
   out.complaints.evict_after = std::max<Duration>(out.complaints.evict_after, out.detector.dead_after);
-  out.detector.relink_within = std::min<Duration>(out.detector.dead_after, 2 * out.detector.expected + kRelinkTime);
+  // Dialling, two handshakes and joining again are eight round trips, each of which may take half a second.
+  out.detector.relink_within = std::max<Duration>(out.detector.dead_after / 2, 2 * out.detector.expected + kRelinkTime);
+  out.detector.relink_within = std::min(out.detector.relink_within, out.detector.dead_after);
   if (options.is_restarted) out.return_within = out.detector.dead_after;
   return out;
 }

@@ -145,6 +145,8 @@ struct Config {
 
 // Bounds what routers keep of a step (S-6).
 inline constexpr int kMicrobatchesMax = 4096;
+// Times stages: bounds a journal entry, which names each of them.
+inline constexpr int kManifestEntriesMax = 32768;
 
 // Microbatches of a step: batch.sequences / batch.microbatch (validated to divide).
 [[nodiscard]] inline int microbatches_per_step(const Config& config) {

@@ -207,6 +207,10 @@ Status check_together(const Draft& draft) {
   if (microbatches_per_step(config) > kMicrobatchesMax)
     return conflict(draft, "batch.sequences", "batch.microbatch",
                     compose("a step has at most ", kMicrobatchesMax, " microbatches; take larger ones"));
+  if (microbatches_per_step(config) * config.pipeline.stages > kManifestEntriesMax)
+    return conflict(draft, "batch.sequences", "pipeline.stages",
+                    compose("microbatches of a step times stages are at most ", kManifestEntriesMax,
+                            "; take larger microbatches or fewer stages"));
   if (config.swarm.dead_after_ms < 2 * config.swarm.heartbeat_ms)
     return conflict(draft, "swarm.dead_after_ms", "swarm.heartbeat_ms",
                     "a node may miss a heartbeat; allow at least two intervals");

@@ -128,7 +128,8 @@ std::vector<Letter> RequestTable::add(Incarnation requester, Forward forward, In
     send_again(known->second, now, out);
     return out;
   }
-  if (count_of(requester) >= limits_.entries_per_requester_max) {
+  const bool may_be_full = entries_.size() >= limits_.entries_per_requester_max;  // counting takes a while
+  if (may_be_full && count_of(requester) >= limits_.entries_per_requester_max) {
     ++counts_.refused;
     return out;
   }

@@ -259,6 +259,31 @@ Findings check_folder_size(const std::string& folder, const std::vector<std::str
   return findings;
 }
 
+Findings check_named_files(const std::string& path, std::string_view text, const std::vector<std::string>& files) {
+  const auto is_there = [&files](const std::string& name) {
+    return std::any_of(files.begin(), files.end(),
+                       [&](const std::string& file) { return file == name || file.ends_with("/" + name); });
+  };
+  const auto is_name_character = [](char c) { return is_word_character(c) || c == '/' || c == '.' || c == '-'; };
+  Findings findings;
+  std::size_t number = 0;
+  for (const std::string_view line : lines_of(text)) {
+    ++number;
+    if (!path.ends_with(".md") && !trimmed(line).starts_with("//")) continue;
+    for (auto begin = line.begin(); begin != line.end();) {
+      begin = std::find_if(begin, line.end(), is_word_character);
+      const auto end = std::find_if_not(begin, line.end(), is_name_character);
+      std::string name(begin, end);
+      begin = end;
+      while (name.ends_with('.')) name.pop_back();
+      if ((name.ends_with(".h") || name.ends_with(".cpp")) && !is_there(name)) {
+        findings.push_back({path, number, "names " + name + ", and there is no such file"});
+      }
+    }
+  }
+  return findings;
+}
+
 Findings check_readme_length(const std::string& path, std::string_view text) {
   Findings findings;
   add_if_over(findings, {path, 0, "lines of a folder's README"}, lines_of(text).size(), kReadmeLinesMax);

@@ -47,4 +47,8 @@ using Findings = std::vector<Finding>;
 
 [[nodiscard]] Findings check_readme_length(const std::string& path, std::string_view text);
 
+// Headers and sources that a comment or a README names by path or by name: each is one of `files`.
+[[nodiscard]] Findings check_named_files(const std::string& path, std::string_view text,
+                                         const std::vector<std::string>& files);
+
 }  // namespace shoal::tidy

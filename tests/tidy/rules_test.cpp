@@ -129,6 +129,16 @@ TEST(TidyRules, CatchCrowdedFolders) {
   EXPECT_EQ(check_folder_size("model", names).size(), 1U);
 }
 
+TEST(TidyRules, CatchNamesOfFilesThatAreGone) {
+  const std::vector<std::string> files = {"model/README.md", "model/partition.h", "runtime/sync/ring.cpp"};
+  const auto count = [&](const std::string& path, const char* text) {
+    return check_named_files(path, text, files).size();
+  };
+  EXPECT_EQ(count("model/README.md", "`model/partition.h`, `partition.h`, `sync/ring.cpp`: see ring.cpp.\n"), 0U);
+  EXPECT_EQ(count("model/README.md", "`runtime/partition.h` and `rings.cpp`\n"), 2U);
+  EXPECT_EQ(count("model/a.h", "// As gone.h says.\n#include \"system.h\"\n"), 1U);
+}
+
 TEST(TidyRules, CatchLongReadmes) {
   EXPECT_EQ(check_readme_length("model/README.md", repeated("a\n", 40)).size(), 0U);
   EXPECT_EQ(check_readme_length("model/README.md", repeated("a\n", 41)).size(), 1U);

@@ -113,6 +113,13 @@ TEST(Tidy, FoldersAreSmall) {
   for (const auto& [folder, names] : folders) expect_none(check_folder_size(folder, names));
 }
 
+TEST(Tidy, NamedFilesAreThere) {
+  for (const std::string& path : files()) {
+    const bool has_words = path.ends_with(".md") || path.ends_with(".h") || path.ends_with(".cpp");
+    if (has_words) expect_none(check_named_files(path, read_text(kRoot / path), files()));
+  }
+}
+
 TEST(Tidy, FolderReadmesAreShort) {
   for (const std::string& path : files()) {
     if (name_of(path) == "README.md") expect_none(check_readme_length(path, read_text(kRoot / path)));

@@ -13,4 +13,8 @@ namespace shoal {
 // as the result lives. Errors: those of open_tokens(), RunHold::take() and prepare_run_directory().
 [[nodiscard]] Result<RunHold> enter_run(const ChosenRun& chosen);
 
+// For a run of several processes, which give each other whole states. Errors: kUsage, a stage's state is larger than
+// what travels or is saved in one piece.
+[[nodiscard]] Status check_states_can_travel(const Config& config);
+
 }  // namespace shoal

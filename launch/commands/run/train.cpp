@@ -80,6 +80,9 @@ Result<int> run_train(const TrainOptions& options) {
                 "--single trains one copy of the model, and sync.mode = \"diloco\" needs several; set "
                 "sync.mode=every_step for the reference");
   }
+  if (!options.is_single) {
+    if (auto status = check_states_can_travel(chosen->config); !status) return status.failure();
+  }
   const auto hold = enter_run(*chosen);
   if (!hold) return hold.failure();
   if (options.is_single) {

@@ -69,14 +69,12 @@ void ReplicaCore::take_forward(const Forward& message) {
     entered.timing = Hop{setup_.self, 0, 0, static_cast<float>(transfer_ms_)};
     return queue_.add({TaskKind::kForward, message.cause.microbatch});
   }
-  ++counters_.repeated_forwards;
   ++repeated_this_step_;
   if (entry->state == LedgerState::kInFlight) return Ledger::join(*entry, asker);
   answer(asker, *entry->reply);
 }
 
 void ReplicaCore::refuse(const Waiter& asker, Purpose purpose, RefusalReason reason) {
-  ++counters_.refusals[static_cast<std::size_t>(reason)];
   send(upstream(asker.replica), Refusal{cause_of(asker), setup_.self, purpose, reason});
 }
 

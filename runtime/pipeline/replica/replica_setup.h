@@ -3,7 +3,6 @@
 // Effects are performed in order; a RunJob is the last of its list, and its result comes before any other call.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,10 +55,8 @@ using Effect = std::variant<SendLetter, RunJob, End>;
 using Effects = std::vector<Effect>;
 
 struct ReplicaCounters {
-  std::array<std::uint64_t, 8> refusals{};  // by RefusalReason
-  std::uint64_t dropped_answers = 0;        // that the ledger or the fence turned away; Forwards of what is quarantined
-  std::uint64_t stale_orders = 0;           // of a lower epoch, step, branch or term
-  std::uint64_t repeated_forwards = 0;
+  std::uint64_t dropped_answers = 0;  // that the ledger or the fence turned away; Forwards of what is quarantined
+  std::uint64_t stale_orders = 0;     // of a lower epoch, step, branch or term
 };
 
 inline constexpr Duration kStateRetry = std::chrono::seconds(5);  // until StateImage or StateUnavailable comes

@@ -146,6 +146,8 @@ TEST(ConfigFile, ValuesThatDoNotGoTogetherAreNamedWithTheirPlaces) {
               AllOf(HasSubstr("pipeline.stages = 5 (run.toml:2)"), HasSubstr("model.layers = 4 (default)")));
   EXPECT_THAT(refusal("[batch]\nmicrobatch = 7\n"), HasSubstr("batch.sequences = 64 (default)"));
   EXPECT_THAT(refusal("[batch]\nsequences = 8192\nmicrobatch = 1\n"), HasSubstr("at most 4096"));
+  EXPECT_THAT(refusal("[batch]\nsequences = 4096\nmicrobatch = 1\n[model]\nlayers = 9\n[pipeline]\nstages = 9\n"),
+              HasSubstr("at most 32768"));
   EXPECT_THAT(refusal("[model]\nheads = 3\n"), HasSubstr("model.width = 128"));
   EXPECT_THAT(refusal("[pipeline]\nreplicas_max = 1\n"),
               AllOf(HasSubstr("pipeline.replicas_max = 1 (run.toml:2)"), HasSubstr("pipeline.replicas = 2 (default)")));

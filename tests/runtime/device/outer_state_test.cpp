@@ -157,6 +157,21 @@ TEST(OuterState, AnImageContinuesTheRunBitForBitInEveryVariant) {
   }
 }
 
+TEST(OuterState, AnImageIsAsLargeAsThePlanSays) {
+  for (const auto& [update, variant] : kVariants) {
+    for (const OptimizerKind kind : {OptimizerKind::kAdamw, OptimizerKind::kSgd}) {
+      Config config = round_config(update);
+      config.sync.eager_variant = variant;
+      config.optim.kind = kind;
+      const StagePlan plan = whole_model(config.model);
+      const std::uint64_t planned = state_bytes(plan, config);
+      const std::uint64_t bytes = Alone(config).executor().state_image().byte_count();
+      EXPECT_GT(bytes, planned) << "names and shapes";
+      EXPECT_LT(bytes, planned + plan.parameter_count * sizeof(float)) << "less than another copy";
+    }
+  }
+}
+
 TEST(OuterState, AnImageWithoutOuterStateStartsOneAtItsWeights) {
   Config every_step = round_config();
   every_step.sync.mode = SyncMode::kEveryStep;

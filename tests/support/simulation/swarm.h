@@ -7,7 +7,7 @@
 //
 // A keeper starts a process that was killed again, as a new one of the same name; the spawner goes on with the journal
 // and the metrics it had written. Faults come from the test: kill at a message of its choice or at a write of the
-// journal, a LinkFault, or a LetterFilter. simulation_verdict.h says whether what happened was right.
+// journal, a LinkFault, or a LetterFilter. verdict.h says whether what happened was right.
 #pragma once
 
 #include <cstdint>

@@ -180,6 +180,19 @@ TEST_F(NetworkFaults, WhatPassesSoonEvictsNobody) {
   expect_equal_bits(program, run);
 }
 
+// A fifth of a second each way: eight round trips to be back take longer than most silences.
+TEST_F(NetworkFaults, ADamagedFrameOnALongWayEvictsNobody) {
+  const SmallRun run = run_of();
+  Program& program = start_and_train(run);
+  delay_everything(200);
+  const auto before = network_.counts("node1", "spawner").connections;
+  say("corrupt node1 -> spawner");
+  EXPECT_TRUE(wait_until([&] { return network_.counts("node1", "spawner").connections > before; }, kEventLimit));
+  EXPECT_TRUE(wait_for_more_steps(3));
+  EXPECT_EQ(count("process_lost"), 0U);
+  expect_equal_bits(program, run);
+}
+
 class DamagedLink : public NetworkFaults, public testing::WithParamInterface<const char*> {};
 
 TEST_P(DamagedLink, OfALinkWithTheSpawnerIsSurvived) {
