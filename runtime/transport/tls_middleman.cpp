@@ -47,6 +47,7 @@ class TlsScribe : public caf::io::scribe {
     stream_.configure_read(config);
     if (was_launched_) return;
     was_launched_ = true;
+    count_as_seen();
     stream_.start(this);
     stream_.force_empty_write(this);  // a client must speak first, whether or not the library has something to say
   }
@@ -88,6 +89,14 @@ class TlsScribe : public caf::io::scribe {
   }
 
  private:
+  // A connection that the library has just dialled was never seen: at its next heartbeat it would be taken for silent,
+  // and on a long way the handshakes take longer than that.
+  void count_as_seen() {
+    auto* broker = static_cast<caf::io::basp_broker*>(parent());
+    const auto found = broker->ctx.find(hdl());
+    if (found != broker->ctx.end()) found->second.last_seen = broker->clock().now();
+  }
+
   bool deliver(caf::execution_unit* context, const void* data, std::size_t size) {
     if (!scribe::consume(context, data, size)) return false;
     stream_.rd_buf().clear();  // the library sizes it for what it reads next

@@ -180,6 +180,16 @@ TEST_F(NetworkFaults, WhatPassesSoonEvictsNobody) {
   expect_equal_bits(program, run);
 }
 
+// A fifth of a second each way, from the first dial on.
+TEST_F(NetworkFaults, NodesOnLongWaysJoin) {
+  const SmallRun run{2, 1, 3, {"sync.reduction=exact"}};
+  for (const char* node : {"node1", "node2", "storage"}) say(std::string("shape ") + node + " <-> * delay_ms=200");
+  Program& program = scene_.start(train(scene_, "run", run));
+  EXPECT_TRUE(scene_.wait_for_steps(1));
+  EXPECT_EQ(count("process_lost"), 0U);
+  expect_equal_bits(program, run);
+}
+
 // A fifth of a second each way: eight round trips to be back take longer than most silences.
 TEST_F(NetworkFaults, ADamagedFrameOnALongWayEvictsNobody) {
   const SmallRun run = run_of();
