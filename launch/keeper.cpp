@@ -19,6 +19,7 @@ using std::chrono::milliseconds;
 
 constexpr Duration kPollInterval = milliseconds(20);
 constexpr Duration kIdleInterval = std::chrono::seconds(1);
+constexpr ExitStatus kAskedToEnd{ExitStatus::Kind::kSignal, SIGTERM};
 
 Instant now_is() { return SteadyClock().now(); }
 
@@ -134,7 +135,10 @@ void Keeper::ended(Kept& kept, const ExitStatus& status) {
   if (!goes_on) {
     const bool expected = status.kind == ExitStatus::Kind::kCode || kept.ward.role == WardRole::kFollower || kill_at_;
     if (!expected) say(kept.ward.name, ": ", describe(status), " while stopping");
-    ended_for_good(kept, {status.kind == ExitStatus::Kind::kCode ? status.number : 1, describe(status)});
+    // One that had not begun to listen for signals ends by the very one that asks it to end.
+    const bool is_as_asked = kept.ward.role != WardRole::kLeader && status == kAskedToEnd;
+    const int code = status.kind == ExitStatus::Kind::kCode ? status.number : 1;
+    ended_for_good(kept, {is_as_asked ? 0 : code, describe(status)});
     return;
   }
   const RestartDecision decision = kept.policy.decide(status, now_is());

@@ -116,8 +116,10 @@ Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& he
   std::erase_if(loaded->idle, [](const IdleKey& key) { return key.stands_in_file; });  // said when the run began
   Config* now = &loaded->config;
   make_paths_absolute(*now, here.folder);
+  const bool is_elsewhere = !now->run.out.empty() && absolute_in(here.folder, now->run.out) != *directory;
   now->run.out.clear();
-  const auto conflicts = resume_conflicts(*saved, *now);
+  auto conflicts = resume_conflicts(*saved, *now);
+  if (is_elsewhere) conflicts.emplace_back("run.out");
   if (conflicts.empty()) {
     if (auto status = settle_vocabulary(*now); !status) return status.failure();
     return ChosenRun{*directory, *now, true, warning_of(std::move(loaded->idle))};

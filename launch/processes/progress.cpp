@@ -42,8 +42,8 @@ struct Shower {
   }
   void operator()(const EvalRecord& record) { show_line(progress_line(record)); }
   void operator()(const FinalRecord& record) {
-    show_line(compose(record.event, " after ", record.steps, " steps and ", record.tokens_total, " tokens; weights ",
-                      record.weights_sha256));
+    show_line(compose(record.event, " after ", record.steps, " steps and ", record.tokens_total, " tokens",
+                      record.weights_sha256.empty() ? "" : "; weights ", record.weights_sha256));
   }
   void operator()(const ViewRecord& record) {
     if (record.event == "round") return;  // the progress line counts them

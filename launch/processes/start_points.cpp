@@ -1,6 +1,8 @@
 // A person is told which checkpoint it is, and which ones were passed over.
 #include "launch/processes/start_points.h"
 
+#include <limits>
+
 #include "launch/say.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
@@ -25,9 +27,25 @@ std::optional<CheckpointManifest> newest_manifest(const SavedStates& saved) {
   return std::nullopt;
 }
 
+Failure no_checkpoint(const SavedStates& saved, std::uint64_t told) {
+  return fail(Error::kInvalidData,
+              compose("there is no checkpoint in ", saved.run.checkpoints(saved.config).string(), ", and ",
+                      saved.run.metrics(), " tells of one after ", told,
+                      " steps; bring the folder back, say where it is (checkpoint.dir), or begin a run of its own"));
+}
+
 constexpr const char* kRestore = "; restore it from a copy, with its -wal file";
 
 }  // namespace
+
+Status check_can_go_on(const RunDirectory& run, const Config& config, std::optional<std::uint64_t> stop_at) {
+  const SavedStates saved{run, config, {}, {}};
+  const auto newest = newest_manifest(saved);
+  if (newest) return check_steps(stop_at, newest->step);
+  const auto told = checkpoint_told_by(run.metrics(), std::numeric_limits<std::uint64_t>::max());
+  if (told) return no_checkpoint(saved, *told);
+  return Done{};
+}
 
 Status check_journal(const SavedStates& saved, JournalStore& journal, bool is_restarted) {
   const std::string path = saved.run.journal();
@@ -66,9 +84,7 @@ Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, std::uint
       say("no checkpoint yet: starting from the beginning");
       return std::optional<Checkpoint>();
     }
-    return fail(Error::kInvalidData,
-                compose("there is no checkpoint in ", folder.string(), ", and ", saved.run.metrics(),
-                        " tells of one after ", *told, " steps; bring the folder back, or begin a run of its own"));
+    return no_checkpoint(saved, *told);
   }
   const CheckpointManifest& manifest = found->checkpoint->manifest();
   if (manifest.corpus_sha256 != saved.corpus_sha256) {

@@ -26,6 +26,11 @@ struct SavedStates {
 // The same as a StartPoint; that of nothing where there never was a checkpoint.
 [[nodiscard]] Result<StartPoint> find_start_point(const SavedStates& saved, std::uint64_t not_beyond);
 
+// What refuses to go on with a run by names alone, before anything of it is changed: no checkpoint where `config` looks
+// for them, though metrics.jsonl tells of one; --steps that are behind the newest. Errors: kInvalidData, kUsage.
+[[nodiscard]] Status check_can_go_on(const RunDirectory& run, const Config& config,
+                                     std::optional<std::uint64_t> stop_at);
+
 // Whether the journal is the whole one of this run: one that is gone, or that ends before the newest checkpoint, would
 // give steps, branches and numbers of actors a second time; and so would one that lost its end while nodes live that
 // know of it (is_restarted). A copy that was made while the run went on may lack its end: a person is told.

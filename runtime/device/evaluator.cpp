@@ -8,10 +8,17 @@ namespace shoal {
 
 Evaluation evaluate(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
                     const Tokenizer& tokenizer) {
+  return *evaluate_until([] { return false; }, executor, plan, batches, tokenizer);
+}
+
+std::optional<Evaluation> evaluate_until(const WantsStop& wants_stop, StageExecutor& executor,
+                                         const EvaluationPlan& plan, std::uint64_t batches,
+                                         const Tokenizer& tokenizer) {
   Evaluation evaluation;
   double loss_sum = 0;
   for (std::uint64_t batch = 0; batch < batches; ++batch) {
     for (std::uint32_t index = 0; index < plan.microbatch_count(batch); ++index) {
+      if (wants_stop()) return std::nullopt;
       const MicrobatchId microbatch{index};
       Microbatch windows = plan.microbatch(batch, microbatch);
       const EvaluateResult result =

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 
 #include "runtime/base/config.h"
 #include "runtime/data/batch.h"
@@ -22,5 +24,11 @@ struct Evaluation {
 // sums are added per microbatch in order, in double.
 [[nodiscard]] Evaluation evaluate(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
                                   const Tokenizer& tokenizer);
+
+// The same as long as nobody wants it to stop: asked before every microbatch. Nothing when it was stopped.
+using WantsStop = std::function<bool()>;
+[[nodiscard]] std::optional<Evaluation> evaluate_until(const WantsStop& wants_stop, StageExecutor& executor,
+                                                       const EvaluationPlan& plan, std::uint64_t batches,
+                                                       const Tokenizer& tokenizer);
 
 }  // namespace shoal

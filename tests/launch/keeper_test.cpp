@@ -156,6 +156,17 @@ TEST_F(KeeperTest, EqualsGetSigtermWhateverTheSignalWas) {
   EXPECT_EQ(log("worker"), "left\n");
 }
 
+// As a worker does that still loads its libraries. Whoever dies of something else meanwhile has failed.
+TEST_F(KeeperTest, WhoEndsByTheSignalThatAskedItToHasLeftPolitely) {
+  for (const auto& [how, code] :
+       {std::pair{"while :; do :; done", 0}, {"trap 'kill -KILL $$' TERM; while :; do :; done", 1}}) {
+    std::filesystem::remove(path("ready"));
+    Keeper keeper({});
+    ASSERT_TRUE(keeper.add(ward("worker", WardRole::kEqual, std::string(": > ready; ") + how)).ok());
+    EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), SIGTERM}}), code);
+  }
+}
+
 TEST_F(KeeperTest, WhatDoesNotLeaveWithinTheGraceIsKilled) {
   Keeper keeper({Duration::zero(), milliseconds(50)});
   ASSERT_TRUE(keeper.add(ward("leader", WardRole::kLeader, "while ! [ -e ready ]; do :; done; exit 0")).ok());

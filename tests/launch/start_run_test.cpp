@@ -156,6 +156,8 @@ TEST_F(StartRun, WhatAResumedRunComputesMayNotChange) {
   EXPECT_THAT(refusal({"other.toml", {}, {}, true, "old"}), HasSubstr("other.toml"));
   EXPECT_THAT(refusal({{}, {}, "other", true, "old"}), HasSubstr("two directories"));
   EXPECT_THAT(refusal(resumed("nothing")), HasSubstr("no run there"));
+  EXPECT_THAT(refusal(resumed("old", {"run.out=elsewhere"})), HasSubstr("run.out"));
+  EXPECT_TRUE(choose_run(resumed("old", {"run.out=old"}), here_).ok()) << "where it is";
 }
 
 TEST_F(StartRun, WithoutANameTheRunStartedLastIsResumed) {

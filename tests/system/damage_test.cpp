@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "runtime/base/file.h"
 #include "tests/support/process_scene.h"
 
 namespace shoal {
@@ -92,7 +93,17 @@ TEST(Damage, CheckpointsThatAreGoneEndTheResumedRun) {
   ProcessScene scene;
   ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
   fs::rename(scene.run() / "checkpoints", scene.run() / "elsewhere");
+  const auto config = read_file((scene.run() / "config.toml").string());
   expect_nobody_resumes(scene, "tells of one after 10 steps");
+  fs::rename(scene.run() / "elsewhere", scene.run() / "checkpoints");
+  const std::string nowhere = "checkpoint.dir=" + scene.folder().string() + "/nowhere";
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"--set", nowhere}, {"--steps", "3", "--set", "log.every=7"}}) {
+    std::vector<std::string> arguments = {"train", "--resume", scene.run().string()};
+    arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+    EXPECT_NE(scene.start(arguments).wait(kRunLimit), 0);
+    EXPECT_EQ(*read_file((scene.run() / "config.toml").string()), *config) << "who is refused changes nothing";
+  }
 }
 
 TEST(Damage, ACheckpointThatIsGoneIsMissed) {

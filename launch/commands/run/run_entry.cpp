@@ -1,7 +1,13 @@
 // The text first: a run whose text is missing or too short leaves nothing behind.
 #include "launch/commands/run/run_entry.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
 #include "launch/processes/run_directory.h"
+#include "launch/processes/start_points.h"
 #include "launch/say.h"
 #include "messages/codec.h"
 #include "model/partition.h"
@@ -24,12 +30,30 @@ Status check_states_can_travel(const Config& config) {
   return Done{};
 }
 
-Result<RunHold> enter_run(const ChosenRun& chosen) {
+namespace {
+
+// Lines that are lost are lost for good.
+Status check_can_write(const std::string& path) {
+  if (::access(path.c_str(), F_OK) != 0 || ::access(path.c_str(), R_OK | W_OK) == 0) return Done{};
+  return fail(Error::kIo, compose("cannot append to ", path, ": ", std::strerror(errno)));
+}
+
+Status check_is_ours_to_resume(const RunDirectory& run, const ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
+  if (auto status = check_can_go_on(run, chosen.config, stop_at); !status) return status.failure();
+  return check_can_write(run.metrics());
+}
+
+}  // namespace
+
+Result<RunHold> enter_run(const ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
   if (const auto tokens = open_tokens(chosen.config.data, chosen.config.model.context); !tokens)
     return tokens.failure();
   const RunDirectory run{chosen.directory};
   auto hold = RunHold::take(run);
   if (!hold) return hold.failure();
+  if (chosen.is_resumed) {
+    if (auto status = check_is_ours_to_resume(run, chosen, stop_at); !status) return status.failure();
+  }
   if (auto status = prepare_run_directory(run, chosen.config); !status) return status.failure();
   if (!chosen.warning.empty()) say("warning: ", chosen.warning);
   say("run directory ", chosen.directory);

@@ -3,15 +3,20 @@
 // Everything before it only looks; from here on something is written, and by one command at a time.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "launch/processes/run_hold.h"
 #include "launch/start_run.h"
 #include "runtime/base/error.h"
 
 namespace shoal {
 
-// Looks at the text, takes hold of the directory, writes what processes need, and tells the person where. Held as long
-// as the result lives. Errors: those of open_tokens(), RunHold::take() and prepare_run_directory().
-[[nodiscard]] Result<RunHold> enter_run(const ChosenRun& chosen);
+// Looks at the text and, where a run is gone on with, at what it left, so that a command that is refused changes
+// nothing; takes hold of the directory, writes what processes need, and tells the person where. Held as long as the
+// result lives. stop_at: --steps. Errors: those of open_tokens(), RunHold::take(), check_can_go_on() and
+// prepare_run_directory().
+[[nodiscard]] Result<RunHold> enter_run(const ChosenRun& chosen, std::optional<std::uint64_t> stop_at);
 
 // For a run of several processes, which give each other whole states. Errors: kUsage, a stage's state is larger than
 // what travels or is saved in one piece.

@@ -128,10 +128,10 @@ class SingleRun {
     while (trainer_.progress().steps < steps_target_ && !stop_status()) {
       if (Status stepped = train_step(); !stepped) return stepped.failure();
     }
-    const auto status = trainer_.progress().steps < steps_target_ ? stop_status() : std::nullopt;
+    auto status = trainer_.progress().steps < steps_target_ ? stop_status() : std::nullopt;
     auto saved = save();
     if (!saved) return saved.failure();
-    if (!status) evaluate_and_record(0);
+    if (!status && !evaluate_and_record(0)) status = stop_status();
     FinalRecord record;
     record.event = status ? "stopped" : "finished";
     record.steps = trainer_.progress().steps;
@@ -151,7 +151,8 @@ class SingleRun {
     const std::uint64_t applied = trainer_.progress().steps;
     if (applied == steps_target_) return Done{};  // the end evaluates everything and saves
     const auto is_due = [applied](std::uint64_t every) { return every > 0 && applied % every == 0; };
-    if (is_due(parts_.config.eval.every)) evaluate_and_record(parts_.config.eval.batches);
+    const bool is_evaluated = is_due(parts_.config.eval.every);
+    if (is_evaluated && !evaluate_and_record(parts_.config.eval.batches)) return Done{};
     if (!is_due(parts_.config.checkpoint.every)) return Done{};
     if (const auto saved = save(); !saved) {
       recorder_.write(RunEvent{"checkpoint_failed", "storage", saved.failure().message, applied});
@@ -182,9 +183,14 @@ class SingleRun {
     recorder_.write(record);
   }
 
-  void evaluate_and_record(int limit) {
-    const Evaluation evaluation = evaluate(*parts_.executor, plan_, plan_.batch_count(limit), *parts_.tokenizer);
-    recorder_.write(EvalRecord{trainer_.progress().steps, evaluation.loss, evaluation.bits_per_byte});
+  // False: a signal came meanwhile.
+  [[nodiscard]] bool evaluate_and_record(int limit) {
+    const auto wants_stop = [] { return stop_status().has_value(); };
+    const auto evaluation =
+        evaluate_until(wants_stop, *parts_.executor, plan_, plan_.batch_count(limit), *parts_.tokenizer);
+    if (!evaluation) return false;
+    recorder_.write(EvalRecord{trainer_.progress().steps, evaluation->loss, evaluation->bits_per_byte});
+    return true;
   }
 
   // Writes a checkpoint; its weights' SHA-256.

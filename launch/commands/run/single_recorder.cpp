@@ -1,6 +1,8 @@
 // Whoever goes on with the run, this process or a pipeline, has all of its lines before it when it says the goodput.
 #include "launch/commands/run/single_recorder.h"
 
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "launch/say.h"
@@ -10,7 +12,8 @@ namespace shoal {
 
 Result<SingleRecorder> SingleRecorder::open(RecorderSettings settings) {
   SingleRecorder recorder(std::move(settings));
-  if (!recorder.file_) return fail(Error::kIo, "cannot append to " + recorder.settings_.path);
+  if (!recorder.file_)
+    return fail(Error::kIo, compose("cannot append to ", recorder.settings_.path, ": ", std::strerror(errno)));
   return recorder;
 }
 

@@ -159,7 +159,7 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   if (!chosen) return chosen.failure();
   if (auto status = check_states_can_travel(chosen->config); !status) return status.failure();
   if (auto status = check_can_listen(*chosen, options.listen); !status) return status.failure();
-  const auto hold = enter_run(*chosen);
+  const auto hold = enter_run(*chosen, options.stop_at_step);
   if (!hold) return hold.failure();
   const RunDirectory run{chosen->directory};
   KeepSpawnerOptions keep;

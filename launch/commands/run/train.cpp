@@ -83,7 +83,7 @@ Result<int> run_train(const TrainOptions& options) {
   if (!options.is_single) {
     if (auto status = check_states_can_travel(chosen->config); !status) return status.failure();
   }
-  const auto hold = enter_run(*chosen);
+  const auto hold = enter_run(*chosen, options.stop_at_step);
   if (!hold) return hold.failure();
   if (options.is_single) {
     hold->keep_across_exec();

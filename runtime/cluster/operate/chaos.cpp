@@ -27,9 +27,10 @@ const std::vector<std::string>& chaos_kinds() {
 Result<std::set<std::string>> parse_chaos_kinds(std::string_view text) {
   std::set<std::string> found;
   while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string kind(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
+    const std::size_t end = std::min(text.find_first_of(", "), text.size());
+    const std::string kind(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (kind.empty()) continue;
     if (std::find(chaos_kinds().begin(), chaos_kinds().end(), kind) == chaos_kinds().end()) {
       return fail(Error::kUsage, compose("there is no kind '", kind, "'", did_you_mean(kind, chaos_kinds())));
     }

@@ -76,7 +76,8 @@ TEST(Chaos, NobodyThereIsNoFailure) {
   EXPECT_FALSE(choose_failure({1, {"storage"}}, 0, some_names()).has_value());
 }
 
-TEST(Chaos, KindsAreWordsWithCommas) {
+TEST(Chaos, KindsAreWordsWithCommasOrSpaces) {
+  EXPECT_EQ(*parse_chaos_kinds("stage, node freeze"), (std::set<std::string>{"freeze", "node", "stage"}));
   EXPECT_EQ(*parse_chaos_kinds("stage,node,freeze"), (std::set<std::string>{"freeze", "node", "stage"}));
   EXPECT_THAT(parse_chaos_kinds("stages").failure().message, HasSubstr("did you mean 'stage'"));
   EXPECT_FALSE(parse_chaos_kinds("").ok());
