@@ -71,8 +71,10 @@ void close_unread(Self self) {
 
 // A piece that cannot be kept is not confirmed: its sender tries again, and drops what does not fit there.
 void keep(Self self, const FileChunk& chunk) {
-  const auto size = self->state.files->keep(chunk);
-  if (!size) return log_warn("storage", size.failure().message);
+  RemoteFiles& files = *self->state.files;
+  const auto size = files.keep(chunk);
+  if (!size && files.is_news(chunk, size.failure())) log_warn("storage", size.failure().message);
+  if (!size) return;
   post(self, {chunk.process, Role::kTracer, {}, {}}, FileKept{chunk.kind, size.value()});
 }
 

@@ -212,8 +212,8 @@ struct Told {
 std::shared_ptr<Told> told_before(const RunDirectory& run, const Config& config) {
   auto told = std::make_shared<Told>();
   if (config.sync.mode != SyncMode::kDiloco) return told;
-  const auto lines = read_file(run.metrics());
-  told->rounds = std::make_shared<RoundTally>(lines ? round_losses_in(*lines) : RoundLosses{});
+  const auto losses = round_losses_in(run.metrics());
+  told->rounds = std::make_shared<RoundTally>(losses ? *losses : RoundLosses{});
   return told;
 }
 

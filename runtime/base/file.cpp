@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "runtime/base/compose.h"
 
@@ -61,6 +62,26 @@ Result<std::string> read_file(const std::string& path) {
     if (count == 0) return text;
     text.append(buffer, static_cast<std::size_t>(count));
   }
+}
+
+Result<InputFile> open_input(const std::string& path) {
+  const auto file = std::make_shared<const Descriptor>(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file->number < 0) return refused("open", path);
+  const off_t size = ::lseek(file->number, 0, SEEK_END);
+  if (size < 0) return refused("read", path);
+  const auto read_at = [file, path](std::uint64_t at, std::span<char> into) -> Result<std::size_t> {
+    std::size_t done = 0;
+    while (done < into.size()) {
+      const auto place = static_cast<off_t>(at + done);
+      const ssize_t count = ::pread(file->number, into.data() + done, into.size() - done, place);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return refused("read", path);
+      if (count == 0) break;
+      done += static_cast<std::size_t>(count);
+    }
+    return done;
+  };
+  return InputFile{static_cast<std::uint64_t>(size), read_at};
 }
 
 Status replace_file(const std::string& path, std::string_view text, FileAccess access) {

@@ -1,8 +1,12 @@
-// Whole small files: read at once, replaced atomically (temporary file, fsync, rename, fsync of the folder).
+// Whole small files: read at once, replaced atomically (temporary file, fsync, rename, fsync of the folder). Files that
+// may be larger than memory are read in pieces.
 //
 // A reader of a path written here sees the old text or the new one, never a part of either.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,6 +16,16 @@ namespace shoal {
 
 // The bytes of a file. Errors: kIo with the path and the system's reason.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
+
+// Bytes of a file from `at` on: as many as `into` holds or the file has by now. Gives how many. Errors: kIo.
+using ReadAt = std::function<Result<std::size_t>(std::uint64_t at, std::span<char> into)>;
+
+struct InputFile {
+  std::uint64_t size = 0;  // when it was opened
+  ReadAt read_at;          // keeps it open
+};
+// Errors: kIo with the path and the system's reason.
+[[nodiscard]] Result<InputFile> open_input(const std::string& path);
 
 enum class FileAccess { kEverybodyReads, kOwnerOnly };
 

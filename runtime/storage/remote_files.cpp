@@ -16,6 +16,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kNameBytesMax = 80;
+constexpr std::size_t kRefusalsMax = 1024;
 
 bool is_good_name(const std::string& name) {
   const auto is_good = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
@@ -44,7 +45,7 @@ class Descriptor {
 
 }  // namespace
 
-Result<std::uint64_t> RemoteFiles::keep(const FileChunk& chunk) const {
+Result<std::uint64_t> RemoteFiles::keep(const FileChunk& chunk) {
   const bool is_bytes = !chunk.bytes.has_value() || chunk.bytes.dtype == DType::kUint8;
   if (!is_good_name(chunk.name) || !is_bytes) {
     return fail(Error::kRefused, compose("no file is kept under the name '", chunk.name.substr(0, kNameBytesMax), "'"));
@@ -65,7 +66,14 @@ Result<std::uint64_t> RemoteFiles::keep(const FileChunk& chunk) const {
   }
   const ssize_t written = ::pwrite(file.number(), chunk.bytes.bytes->data(), count, static_cast<off_t>(chunk.offset));
   if (written < 0) return refused("write", path);
+  refusals_.erase({chunk.kind, chunk.name});
   return std::max(size, chunk.offset + static_cast<std::uint64_t>(written));
+}
+
+bool RemoteFiles::is_news(const FileChunk& chunk, const Failure& refusal) {
+  if (refusals_.size() >= kRefusalsMax) refusals_.clear();
+  return std::exchange(refusals_[{chunk.kind, chunk.name.substr(0, kNameBytesMax)}], refusal.message) !=
+         refusal.message;
 }
 
 }  // namespace shoal

@@ -6,6 +6,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "messages/storage.h"
 #include "runtime/base/error.h"
@@ -21,11 +24,17 @@ class RemoteFiles {
 
   // The file's size afterwards. A piece beyond its end is not written: the size says where to go on. Errors: kRefused
   // (name, kind of data, bound), kIo.
-  [[nodiscard]] Result<std::uint64_t> keep(const FileChunk& chunk) const;
+  [[nodiscard]] Result<std::uint64_t> keep(const FileChunk& chunk);
+  // Whether somebody is to hear of this refusal: its sender tries again for ever, and it is said once per file, until
+  // a piece of that file is written again. Of too many files all are forgotten (S-6).
+  [[nodiscard]] bool is_news(const FileChunk& chunk, const Failure& refusal);
 
  private:
+  using FileName = std::pair<FileKind, std::string>;
+
   std::filesystem::path run_directory_;
   std::uint64_t file_bytes_max_;
+  std::map<FileName, std::string> refusals_;  // the last one that was told
 };
 
 }  // namespace shoal

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <iterator>
 #include <system_error>
@@ -15,17 +17,12 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
+#include "runtime/trace/trace_blocks.h"
 
 namespace shoal {
 namespace {
 
-constexpr std::string_view kMagic = "SHTR";
-constexpr std::size_t kBlockHeaderBytes = 12;
-constexpr std::uint32_t kBlockBytesMax = 16U << 20U;
 constexpr std::size_t kTailEvents = std::size_t{1} << 16U;  // more than a ring holds
-constexpr std::size_t kEventBytes = 8 + 1 + 2 + 8 + (8 + 4 + 8 + 8 + 8 + 4 + 4 + 4 + 8) + 8 + 8 + 8 + kTraceDetailBytes;
-
-enum Block : std::uint32_t { kBegin = 1, kName = 2, kEvents = 3, kDropped = 4, kProcess = 5, kEnd = 6 };
 
 struct Writer {
   std::string text = std::string(kBlockHeaderBytes, '\0');  // filled in when the block is appended
@@ -71,24 +68,6 @@ void pass(Stream& stream, Event& event) {
   stream.number(event.detail);
 }
 
-// The bytes of the first whole block of `rest`, or 0.
-std::size_t first_block_bytes(std::string_view rest) {
-  if (rest.size() < kBlockHeaderBytes || !rest.starts_with(kMagic)) return 0;
-  Reader header{rest.substr(kMagic.size())};
-  std::uint32_t kind = 0;
-  std::uint32_t body_bytes = 0;
-  header.number(kind);
-  header.number(body_bytes);
-  const bool is_whole = body_bytes <= kBlockBytesMax && rest.size() - kBlockHeaderBytes >= body_bytes;
-  return is_whole ? kBlockHeaderBytes + body_bytes : 0;
-}
-
-std::size_t whole_blocks_bytes(std::string_view text) {
-  std::size_t at = 0;
-  while (const std::size_t bytes = first_block_bytes(text.substr(at))) at += bytes;
-  return at;
-}
-
 Result<TraceLife> read_begin(Reader body) {
   TraceLife life;
   std::uint32_t version = 0;
@@ -118,47 +97,67 @@ bool read_events(Reader body, std::vector<TraceEvent>& events) {
   return true;
 }
 
-bool read_into(TraceLife& life, std::uint32_t kind, Reader body) {
-  if (kind == kEvents) {
+bool read_into(TraceLife& life, BlockKind kind, Reader body) {
+  if (kind == BlockKind::kEvents) {
     life.is_whole = false;
     return read_events(body, life.events);
   }
-  if (kind == kName) {
+  if (kind == BlockKind::kName) {
     ActorName number;
     body.number(number.value);
     life.names[number] = std::string(body.text);
   }
-  if (kind == kDropped) {
+  if (kind == BlockKind::kDropped) {
     std::uint64_t count = 0;
     body.number(count);
     life.dropped += count;
   }
-  if (kind == kProcess) {
+  if (kind == BlockKind::kProcess) {
     body.number(life.begin.process.value);
     life.processes.push_back(life.begin.process);
   }
-  life.is_whole = kind == kEnd;
-  return body.is_whole && kind >= kName && kind <= kEnd;
+  life.is_whole = kind == BlockKind::kEnd;
+  return body.is_whole && kind >= BlockKind::kName && kind <= BlockKind::kEnd;
 }
 
-Result<std::vector<TraceLife>> lives_in(const std::string& path, std::string_view text) {
-  std::vector<TraceLife> lives;
-  std::string_view rest = text;
-  while (const std::size_t bytes = first_block_bytes(rest)) {
-    Reader header{rest.substr(kMagic.size(), kBlockHeaderBytes - kMagic.size())};
-    std::uint32_t kind = 0;
-    header.number(kind);
-    const Reader body{rest.substr(kBlockHeaderBytes, bytes - kBlockHeaderBytes)};
-    rest.remove_prefix(bytes);
-    if (kind == kBegin) {
-      auto life = read_begin(body);
-      if (!life) return fail(Error::kInvalidData, compose(path, ": ", life.failure().message));
-      lives.push_back(std::move(life.value()));
-    } else if (lives.empty() || !read_into(lives.back(), kind, body)) {
-      return fail(Error::kInvalidData, compose(path, " is damaged: a block of kind ", kind, " that cannot be read"));
-    }
+Status read_block(std::vector<TraceLife>& lives, BlockKind kind, std::string_view body) {
+  if (kind == BlockKind::kBegin) {
+    auto life = read_begin({body});
+    if (!life) return life.failure();
+    lives.push_back(std::move(life.value()));
+  } else if (lives.empty() || !read_into(lives.back(), kind, {body})) {
+    return fail(Error::kInvalidData,
+                compose("it is damaged: a block of kind ", static_cast<std::uint32_t>(kind), " that cannot be read"));
   }
-  if (lives.empty() && !text.empty()) return fail(Error::kInvalidData, compose(path, " is not a trace file"));
+  return Done{};
+}
+
+Result<std::vector<TraceLife>> lives_in(const std::string& path, const InputFile& file) {
+  std::vector<TraceLife> lives;
+  for (BlockWalk walk(file);;) {
+    const auto block = walk.next();
+    if (!block) return block.failure();
+    if (!*block) break;
+    const auto body = walk.body_of(**block);
+    if (!body) return body.failure();
+    const auto status = read_block(lives, (*block)->kind, *body);
+    if (!status) return fail(Error::kInvalidData, compose(path, ": ", status.failure().message));
+  }
+  if (lives.empty() && file.size > 0) return fail(Error::kInvalidData, compose(path, " is not a trace file"));
+  return lives;
+}
+
+// The last life, with no more than its begin and its newest events; none where they cannot be read. Errors: kIo.
+Result<std::vector<TraceLife>> newest_of(const InputFile& file, const TraceFileEnd& end) {
+  std::vector<TraceLife> lives;
+  std::deque<BlockPlace> blocks = end.events;
+  if (end.begin) blocks.push_front(*end.begin);
+  BlockWalk walk(file);
+  for (const BlockPlace& block : blocks) {
+    const auto body = walk.body_of(block);
+    if (!body) return body.failure();
+    if (!read_block(lives, block.kind, *body)) return std::vector<TraceLife>{};
+  }
   return lives;
 }
 
@@ -171,6 +170,14 @@ std::vector<TraceEvent> not_written(const TraceLife& life, const LeftBehind& lef
       std::find(life.events.begin() + static_cast<std::ptrdiff_t>(tail), life.events.end(), left.events[0]);
   const auto written = std::min<std::ptrdiff_t>(life.events.end() - first, std::ssize(left.events));
   return {left.events.begin() + written, left.events.end()};
+}
+
+// A file that is empty, or begins as a trace file does, as far as it goes.
+Result<bool> is_trace_file(const InputFile& file) {
+  std::array<char, kBlockMagic.size()> first{};
+  const auto count = file.read_at(0, first);
+  if (!count) return count.failure();
+  return kBlockMagic.starts_with(std::string_view(first.data(), *count));
 }
 
 bool write_all(int descriptor, std::string_view text, std::uint64_t at) {
@@ -193,18 +200,21 @@ Result<TraceFile> TraceFile::open(const std::string& path, const TraceBegin& beg
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) return fail(Error::kIo, compose("cannot open ", path, ": ", std::strerror(errno)));
   TraceFile file(descriptor, path, 0);
-  const auto before = read_file(path);
-  if (!before) return before.failure();
-  if (!before->empty() && !std::string_view(*before).starts_with(std::string_view(kMagic).substr(0, before->size()))) {
-    return fail(Error::kInvalidData, compose(path, " is not a trace file; move it away"));
-  }
-  file.size_ = whole_blocks_bytes(*before);
+  const auto input = open_input(path);
+  if (!input) return input.failure();
+  const auto is_ours = is_trace_file(*input);
+  if (!is_ours) return is_ours.failure();
+  if (!*is_ours) return fail(Error::kInvalidData, compose(path, " is not a trace file; move it away"));
+  const auto end = find_end(*input, kTailEvents);
+  if (!end) return end.failure();
+  file.size_ = end->bytes;
   if (::ftruncate(descriptor, static_cast<off_t>(file.size_)) != 0) {
     return fail(Error::kIo, compose("cannot write ", path, ": ", std::strerror(errno)));
   }
   if (left) {
-    const auto found = lives_in(path, std::string_view(*before).substr(0, file.size_));
-    const auto events = found && !found->empty() ? not_written(found->back(), *left) : std::vector<TraceEvent>{};
+    const auto newest = newest_of(*input, *end);
+    if (!newest) return newest.failure();
+    const auto events = newest->empty() ? std::vector<TraceEvent>{} : not_written(newest->back(), *left);
     if (auto added = events.empty() ? Status(Done{}) : file.add_events(events); !added) return added.failure();
   }
   Writer body;
@@ -214,7 +224,8 @@ Result<TraceFile> TraceFile::open(const std::string& path, const TraceBegin& beg
   body.number(begin.steady_ns);
   body.number(begin.machine);
   body.number(begin.level);
-  if (auto begun = file.append(kBegin, std::move(body.text) + begin.process_name); !begun) return begun.failure();
+  const auto begun = file.append(BlockKind::kBegin, std::move(body.text) + begin.process_name);
+  if (!begun) return begun.failure();
   return file;
 }
 
@@ -232,11 +243,11 @@ TraceFile::~TraceFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Status TraceFile::append(std::uint32_t kind, std::string block) {
+Status TraceFile::append(BlockKind kind, std::string block) {
   const auto body_bytes = static_cast<std::uint32_t>(block.size() - kBlockHeaderBytes);
-  std::memcpy(block.data(), kMagic.data(), kMagic.size());
-  std::memcpy(block.data() + kMagic.size(), &kind, sizeof kind);
-  std::memcpy(block.data() + kMagic.size() + sizeof kind, &body_bytes, sizeof body_bytes);
+  std::memcpy(block.data(), kBlockMagic.data(), kBlockMagic.size());
+  std::memcpy(block.data() + kBlockMagic.size(), &kind, sizeof kind);
+  std::memcpy(block.data() + kBlockMagic.size() + sizeof kind, &body_bytes, sizeof body_bytes);
   if (!write_all(descriptor_, block, size_)) {
     const Failure failure = fail(Error::kIo, compose("cannot write ", path_, ": ", std::strerror(errno)));
     (void)!::ftruncate(descriptor_, static_cast<off_t>(size_));  // else the next block covers what is left of this one
@@ -249,7 +260,7 @@ Status TraceFile::append(std::uint32_t kind, std::string block) {
 Status TraceFile::add_name(ActorName number, const std::string& name) {
   Writer body;
   body.number(number.value);
-  return append(kName, std::move(body.text) + name);
+  return append(BlockKind::kName, std::move(body.text) + name);
 }
 
 Status TraceFile::add_events(std::span<const TraceEvent> events) {
@@ -257,29 +268,29 @@ Status TraceFile::add_events(std::span<const TraceEvent> events) {
   Writer body;
   body.text.reserve(kBlockHeaderBytes + events.size() * kEventBytes);
   for (const TraceEvent& event : events) pass(body, event);
-  return append(kEvents, std::move(body.text));
+  return append(BlockKind::kEvents, std::move(body.text));
 }
 
 Status TraceFile::add_dropped(std::uint64_t count) {
   Writer body;
   body.number(count);
-  return append(kDropped, std::move(body.text));
+  return append(BlockKind::kDropped, std::move(body.text));
 }
 
 Status TraceFile::add_process(ProcessIncarnation process) {
   Writer body;
   body.number(process.value);
-  return append(kProcess, std::move(body.text));
+  return append(BlockKind::kProcess, std::move(body.text));
 }
 
-Status TraceFile::add_end() { return append(kEnd, Writer().text); }
+Status TraceFile::add_end() { return append(BlockKind::kEnd, Writer().text); }
 
 Result<std::vector<TraceLife>> read_trace_file(const std::string& path) {
   // The ring first: what is written meanwhile is then in both, and not in neither.
   const auto left = read_ring(ring_path_of(path));
-  const auto text = read_file(path);
-  if (!text) return text.failure();
-  auto lives = lives_in(path, *text);
+  const auto file = open_input(path);
+  if (!file) return file.failure();
+  auto lives = lives_in(path, *file);
   if (!lives || lives->empty() || !left) return lives;
   auto& events = lives->back().events;
   const auto more = not_written(lives->back(), *left);

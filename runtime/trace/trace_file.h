@@ -31,6 +31,8 @@ namespace shoal {
 
 inline constexpr std::uint32_t kTraceVersion = 2;
 
+enum class BlockKind : std::uint32_t;
+
 struct TraceBegin {
   ProcessIncarnation process;
   std::int64_t wall_ns = 0;    // since the Unix epoch
@@ -73,7 +75,7 @@ class TraceFile {
   TraceFile(int descriptor, std::string path, std::uint64_t size)
       : descriptor_(descriptor), path_(std::move(path)), size_(size) {}
   // block: room for its header, then its body.
-  [[nodiscard]] Status append(std::uint32_t kind, std::string block);
+  [[nodiscard]] Status append(BlockKind kind, std::string block);
 
   int descriptor_ = -1;
   std::string path_;

@@ -86,9 +86,8 @@ void print_rounds(const RunDirectory& run) {
   const auto text = read_file(run.config());
   if (!text) return;
   const auto config = parse_config(*text, run.config());
-  const auto lines = read_file(run.metrics());
-  if (!config || config->sync.mode != SyncMode::kDiloco || !lines) return;
-  print("\nROUNDS\n  ", text_of(round_losses_in(*lines)), "\n");
+  if (!config || config->sync.mode != SyncMode::kDiloco) return;
+  if (const auto losses = round_losses_in(run.metrics())) print("\nROUNDS\n  ", text_of(*losses), "\n");
 }
 
 }  // namespace

@@ -97,17 +97,17 @@ std::optional<double> Goodput::of(std::uint64_t steps) const {
 }
 
 bool GoodputReader::read_on(std::size_t bytes) {
-  if (!file_.is_open()) file_.open(path_);
-  const std::streamoff until = end_ + static_cast<std::streamoff>(bytes);
-  std::string line;
-  while (end_ < until && std::getline(file_, line) && !file_.eof()) {
-    end_ += static_cast<std::streamoff>(line.size()) + 1;
-    goodput_.add(line);
+  if (!lines_) {
+    auto file = open_input(path_);
+    if (!file) return false;
+    lines_.emplace(std::move(file->read_at));
   }
-  if (file_.good()) return true;
-  file_.clear();
-  file_.seekg(end_);  // before a line that is not whole yet
-  return false;
+  for (const std::uint64_t until = lines_->end() + bytes; lines_->end() < until;) {
+    const auto line = lines_->next();
+    if (!line) return false;
+    goodput_.add(*line);
+  }
+  return true;
 }
 
 std::optional<double> GoodputReader::of(std::uint64_t steps) {

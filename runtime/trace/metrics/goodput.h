@@ -11,12 +11,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "runtime/trace/metrics/metrics_lines.h"
 
 namespace shoal {
 
@@ -60,8 +61,7 @@ class GoodputReader {
 
  private:
   std::string path_;
-  std::ifstream file_;      // opened when it is first read
-  std::streamoff end_ = 0;  // of the lines that were read
+  std::optional<MetricsLines> lines_;  // of the file, which is opened when it is first read
   Goodput goodput_;
 };
 

@@ -13,11 +13,10 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/trace/metrics/metrics_lines.h"
 
 namespace shoal {
 namespace {
-
-constexpr std::uint64_t kTailBytes = 1U << 20U;  // read first; more where no step is in it
 
 Failure refused(const char* what, const std::string& path) {
   return fail(Error::kIo, compose("cannot ", what, " ", path, ": ", std::strerror(errno)));
@@ -50,79 +49,44 @@ JournalPosition position_of(const nlohmann::json& json) {
   return {};
 }
 
-// The last line of these whole lines, without its newline; it is taken off.
-std::string_view take_last_line(std::string_view& lines) {
-  lines.remove_suffix(1);
-  const std::size_t before = lines.rfind('\n');
-  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
-  const std::string_view last = lines.substr(begin);
-  lines = lines.substr(0, begin);
-  return last;
-}
-
-// The whole lines within the last bytes of a file; the first of them may lack its beginning.
-struct Tail {
-  std::string lines;
-  std::uint64_t begin = 0;  // where they begin in the file
-};
-
-std::optional<Tail> read_tail(int descriptor, std::uint64_t file_bytes, std::uint64_t wanted) {
-  Tail tail{std::string(std::min(file_bytes, wanted), '\0'), file_bytes - std::min(file_bytes, wanted)};
-  const ssize_t count = ::pread(descriptor, tail.lines.data(), tail.lines.size(), static_cast<off_t>(tail.begin));
-  if (count != static_cast<ssize_t>(tail.lines.size())) return std::nullopt;
-  const std::size_t newline = tail.lines.rfind('\n');
-  tail.lines.resize(newline == std::string::npos ? 0 : newline + 1);
-  return tail;
-}
-
 [[nodiscard]] nlohmann::json parse(std::string_view line) { return nlohmann::json::parse(line, nullptr, false); }
 
-// Whole lines from the last one back, until is_it(line) says true. A file that cannot be read has none.
+// A file that cannot be read has no lines.
 void read_back(const std::string& path, const std::function<bool(std::string_view)>& is_it) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  const off_t end = ::lseek(descriptor, 0, SEEK_END);
-  bool is_found = false;
-  for (std::uint64_t wanted = kTailBytes; !is_found; wanted *= 8) {
-    const auto tail = end > 0 ? read_tail(descriptor, static_cast<std::uint64_t>(end), wanted) : std::nullopt;
-    if (!tail) break;
-    for (std::string_view lines = tail->lines; !is_found && !lines.empty();) is_found = is_it(take_last_line(lines));
-    if (tail->begin == 0) break;
-  }
-  ::close(descriptor);
+  if (const auto file = open_input(path)) (void)read_lines_back(*file, is_it);
 }
 
-// Of the whole lines of `tail`, from its end. An evaluation belongs to the branch of the last step before it.
-WrittenLines last_lines_of(std::string_view tail) {
-  std::optional<std::uint64_t> evaluated;
-  std::optional<bool> is_final;
-  WrittenLines lines;
-  while (!tail.empty()) {
-    const auto json = parse(take_last_line(tail));
-    if (!evaluated) evaluated = evaluated_step_of(json);
-    if (!is_final) is_final = json.is_object() && json.contains("weights_sha256");
-    lines.view = std::max(lines.view, position_of(json));
-    if (const auto step = step_of(json)) {
-      lines.step = step;
-      lines.is_final = *is_final;
-      if (evaluated) lines.evaluation = WrittenEvaluation{step->branch, *evaluated};
-      break;
-    }
+// Of lines from the last one back to the newest step's. An evaluation belongs to the branch of the last step before it.
+class LastLines {
+ public:
+  // False until it has come to a step.
+  [[nodiscard]] bool add(std::string_view line) {
+    const auto json = parse(line);
+    if (!evaluated_) evaluated_ = evaluated_step_of(json);
+    if (!is_final_) is_final_ = json.is_object() && json.contains("weights_sha256");
+    found_.view = std::max(found_.view, position_of(json));
+    found_.step = step_of(json);
+    if (!found_.step) return false;
+    found_.is_final = *is_final_;
+    if (evaluated_) found_.evaluation = WrittenEvaluation{found_.step->branch, *evaluated_};
+    return true;
   }
-  return lines;
-}
+  [[nodiscard]] const WrittenLines& found() const { return found_; }
+
+ private:
+  WrittenLines found_;
+  std::optional<std::uint64_t> evaluated_;
+  std::optional<bool> is_final_;
+};
 
 }  // namespace
 
 std::optional<std::string> end_told_by(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return std::nullopt;
-  const off_t end = ::lseek(descriptor, 0, SEEK_END);
-  const auto tail = end > 0 ? read_tail(descriptor, static_cast<std::uint64_t>(end), kTailBytes) : std::nullopt;
-  ::close(descriptor);
-  if (!tail || tail->lines.empty()) return std::nullopt;
-  std::string_view lines = tail->lines;
-  const auto last = parse(take_last_line(lines));
+  nlohmann::json last;
+  read_back(path, [&last](std::string_view line) {
+    last = parse(line);
+    return true;
+  });
   if (!last.is_object() || !last.contains("event") || !last["event"].is_string()) return std::nullopt;
   auto word = last["event"].get<std::string>();
   const bool is_end = word == "finished" || word == "stopped" || word == "failed";
@@ -164,15 +128,13 @@ Result<MetricsFile> MetricsFile::open(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) return refused("open", path);
   MetricsFile file(descriptor, path);
-  const off_t end = ::lseek(descriptor, 0, SEEK_END);
-  if (end < 0) return refused("read", path);
-  for (std::uint64_t wanted = kTailBytes;; wanted *= 8) {
-    const auto tail = read_tail(descriptor, static_cast<std::uint64_t>(end), wanted);
-    if (!tail) return refused("read", path);
-    file.size_ = tail->begin + tail->lines.size();
-    file.written_ = last_lines_of(tail->lines);
-    if (file.written_.step || tail->begin == 0) break;
-  }
+  const auto input = open_input(path);
+  if (!input) return input.failure();
+  LastLines last;
+  const auto end = read_lines_back(*input, [&last](std::string_view line) { return last.add(line); });
+  if (!end) return end.failure();
+  file.size_ = *end;
+  file.written_ = last.found();
   return file;
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/compose.h"
+#include "runtime/trace/metrics/metrics_lines.h"
 
 namespace shoal {
 namespace {
@@ -37,13 +38,12 @@ std::string text_of(const RoundLosses& losses) {
                  losses.approximated == 1 ? " microbatch" : " microbatches", " approximated");
 }
 
-RoundLosses round_losses_in(std::string_view metrics_lines) {
+Result<RoundLosses> round_losses_in(const std::string& metrics_path) {
+  auto file = open_input(metrics_path);
+  if (!file) return file.failure();
   RoundLosses sum;
-  while (!metrics_lines.empty()) {
-    const std::size_t end = metrics_lines.find('\n');
-    add_line(sum, metrics_lines.substr(0, end));
-    metrics_lines.remove_prefix(end == std::string_view::npos ? metrics_lines.size() : end + 1);
-  }
+  MetricsLines lines(std::move(file->read_at));
+  while (const auto line = lines.next()) add_line(sum, *line);
   return sum;
 }
 

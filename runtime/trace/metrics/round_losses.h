@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
+#include "runtime/base/error.h"
 #include "runtime/trace/metrics/metrics_core.h"
 
 namespace shoal {
@@ -23,8 +23,8 @@ struct RoundLosses {
 // For people: "1024 tokens lost, 1 microbatch approximated".
 [[nodiscard]] std::string text_of(const RoundLosses& losses);
 
-// Of whole lines; those that are no JSON count nothing.
-[[nodiscard]] RoundLosses round_losses_in(std::string_view metrics_lines);
+// Of the whole lines of a metrics.jsonl, whatever its size; those that are no JSON count nothing. Errors: kIo.
+[[nodiscard]] Result<RoundLosses> round_losses_in(const std::string& metrics_path);
 
 // Goes on from there, line by line. One thread adds, any may ask.
 class RoundTally {

@@ -23,10 +23,13 @@ std::string list(const std::set<std::uint32_t>& microbatches) {
 // How many microbatches a step has, and which of them are left out.
 class Plans {
  public:
-  Plans(const RunTrace& trace, const TracedJournal& journal) : journal_(&journal) {
+  Plans(const RunTrace& trace, const TracedJournal& journal) {
     for (const TracedEvent& traced : trace.events) {
       const TraceEvent& event = traced.event;
       if (event.kind == TraceKind::kPlan) counts_[{event.cause.branch, event.cause.step}] = event.bytes;
+    }
+    for (const auto& [position, entry] : journal.entries()) {
+      if (entry.kind == EntryKind::kQuarantine) quarantines_.emplace(entry.step, &entry);
     }
   }
   // Every step of a run has the same number: where the plan itself was lost with its process, the others' counts.
@@ -35,16 +38,16 @@ class Plans {
     const auto found = counts_.find({commit.branch, commit.step});
     const std::uint64_t count = found != counts_.end() ? found->second : counts_.empty() ? 0 : counts_.begin()->second;
     for (std::uint32_t index = 0; index < count; ++index) planned.insert(index);
-    for (const auto& [position, entry] : journal_->entries()) {
-      if (position >= commit.position) break;
-      if (entry.kind == EntryKind::kQuarantine && entry.step == commit.step) planned.erase(entry.microbatch.value);
+    const auto [first, end] = quarantines_.equal_range(commit.step);
+    for (auto at = first; at != end; ++at) {
+      if (at->second->position < commit.position) planned.erase(at->second->microbatch.value);
     }
     return planned;
   }
 
  private:
-  const TracedJournal* journal_;
   std::map<std::pair<Branch, StepId>, std::uint64_t> counts_;
+  std::multimap<StepId, const TracedEntry*> quarantines_;
 };
 
 // Where in the journal each sync group stood when it began the epoch that it voted for.

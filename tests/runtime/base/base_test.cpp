@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -44,6 +45,25 @@ TEST(File, ReplacesWholeFilesAndKeepsSecretsToTheirOwner) {
   ASSERT_EQ(::stat(path.c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+}
+
+TEST(File, IsReadInPiecesAlsoWhatIsAddedMeanwhile) {
+  const std::string path = testing::TempDir() + "shoal_pieces";
+  ASSERT_TRUE(replace_file(path, "0123456789").ok());
+  const auto file = open_input(path);
+  EXPECT_EQ(file->size, 10U);
+  const auto piece = [&](std::uint64_t at, std::size_t count) {
+    std::string text(count, '?');
+    text.resize(file->read_at(at, text).value());
+    return text;
+  };
+  EXPECT_EQ(piece(3, 4), "3456");
+  EXPECT_EQ(piece(8, 4), "89");
+  EXPECT_EQ(piece(20, 4), "");
+  std::ofstream(path, std::ios::app) << "abc";
+  EXPECT_EQ(piece(8, 100), "89abc");
+  EXPECT_EQ(file->size, 10U);
+  EXPECT_EQ(open_input("/nowhere/at/all").failure().error, Error::kIo);
 }
 
 TEST(File, AnErrorNamesThePathAndTheReason) {

@@ -134,7 +134,7 @@ TEST(LogOutbox, IsBoundedAndSaysWhatItDropped) {  // S-6
 
 TEST(RemoteFiles, WriteWhatBelongsThereAndNothingElse) {
   const Scratch scratch;
-  const RemoteFiles files(scratch.path(), 20);
+  RemoteFiles files(scratch.path(), 20);
   EXPECT_EQ(*files.keep(chunk_of("node7", 0, "hello ")), 6U);
   EXPECT_EQ(*files.keep(chunk_of("node7", 0, "hello ")), 6U) << "once more changes nothing";
   EXPECT_EQ(*files.keep(chunk_of("node7", 9, "hole")), 6U) << "no holes";
@@ -145,6 +145,40 @@ TEST(RemoteFiles, WriteWhatBelongsThereAndNothingElse) {
   for (const std::string name : {"", "..", "a/b", "spawner", "storage", ".hidden", std::string(200, 'x').c_str()}) {
     EXPECT_FALSE(files.keep(chunk_of(name, 0, "x")).ok()) << name;
   }
+}
+
+TEST(RemoteFiles, ARefusalIsNewsOncePerFile) {
+  const Scratch scratch;
+  RemoteFiles files(scratch.path(), 20);
+  const auto is_told = [&files](const FileChunk& chunk) {
+    const auto kept = files.keep(chunk);
+    return !kept && files.is_news(chunk, kept.failure());
+  };
+  const auto too_much = [](const std::string& name) { return chunk_of(name, 0, std::string(21, 'x')); };
+  FileChunk trace = too_much("node1");
+  trace.kind = FileKind::kTrace;
+  EXPECT_TRUE(is_told(too_much("node1")));
+  EXPECT_TRUE(is_told(too_much("node2")));
+  EXPECT_TRUE(is_told(trace)) << "another file";
+  for (int again = 0; again < 5; ++again) {
+    EXPECT_FALSE(is_told(chunk_of("node1", 0, ""))) << "a question, which is answered";
+    EXPECT_FALSE(is_told(too_much("node1")));
+    EXPECT_FALSE(is_told(too_much("node2")));
+    EXPECT_FALSE(is_told(trace));
+  }
+  EXPECT_FALSE(is_told(chunk_of("node1", 0, "there is room again")));
+  EXPECT_TRUE(is_told(too_much("node1")));
+  EXPECT_FALSE(is_told(too_much("node2")));
+}
+
+TEST(RemoteFiles, ForgetRefusalsBeforeTheyAreTooMany) {  // S-6
+  const Scratch scratch;
+  RemoteFiles files(scratch.path(), 20);
+  const Failure refusal = fail(Error::kRefused, "no");
+  for (int name = 0; name < 1023; ++name) EXPECT_TRUE(files.is_news(chunk_of(compose("/", name), 0, "x"), refusal));
+  EXPECT_FALSE(files.is_news(chunk_of("/0", 0, "x"), refusal));
+  EXPECT_TRUE(files.is_news(chunk_of("/1023", 0, "x"), refusal));
+  EXPECT_TRUE(files.is_news(chunk_of("/0", 0, "x"), refusal)) << "forgotten";
 }
 
 // Pieces and answers are lost and repeated, the sender is started again; the text arrives whole and in order.

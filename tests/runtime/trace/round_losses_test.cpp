@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/runtime/data/scratch.h"
+
 namespace shoal {
 namespace {
 
@@ -31,19 +33,25 @@ std::string text_of_lines(const std::vector<MetricsOutput>& lines) {
   return text;
 }
 
+RoundLosses losses_in(const std::string& text) {
+  const Scratch scratch;
+  return round_losses_in(scratch.file("metrics.jsonl", text).string()).value();
+}
+
 TEST(RoundLosses, AreAddedUpOverAFile) {
   const auto lines = some_lines();
-  EXPECT_EQ(round_losses_in(text_of_lines({lines.begin(), lines.end() - 1})), (RoundLosses{130, 0, 3}));
-  EXPECT_EQ(round_losses_in(text_of_lines(lines)), (RoundLosses{130, 150, 3}));
-  EXPECT_EQ(round_losses_in(text_of_lines(lines)).lost(), 150U);
-  EXPECT_EQ(round_losses_in("{\"lost_tokens\":5,\"appro\n" + text_of_lines(lines)), (RoundLosses{130, 150, 3}));
-  EXPECT_EQ(round_losses_in(""), RoundLosses{});
+  EXPECT_EQ(losses_in(text_of_lines({lines.begin(), lines.end() - 1})), (RoundLosses{130, 0, 3}));
+  EXPECT_EQ(losses_in(text_of_lines(lines)), (RoundLosses{130, 150, 3}));
+  EXPECT_EQ(losses_in(text_of_lines(lines)).lost(), 150U);
+  EXPECT_EQ(losses_in("{\"lost_tokens\":5,\"appro\n" + text_of_lines(lines)), (RoundLosses{130, 150, 3}));
+  EXPECT_EQ(losses_in(""), RoundLosses{});
+  EXPECT_FALSE(round_losses_in("/nowhere/at/all").ok());
 }
 
 TEST(RoundLosses, AreTheSameLineByLineAndAfterARestart) {
   const auto lines = some_lines();
   for (std::ptrdiff_t before = 0; before <= static_cast<std::ptrdiff_t>(lines.size()); ++before) {
-    RoundTally tally(round_losses_in(text_of_lines({lines.begin(), lines.begin() + before})));
+    RoundTally tally(losses_in(text_of_lines({lines.begin(), lines.begin() + before})));
     for (auto line = lines.begin() + before; line != lines.end(); ++line) tally.add(*line);
     EXPECT_EQ(tally.sum(), (RoundLosses{130, 150, 3})) << before;
     tally.add(step(4, 25, 0));  // of a run that goes on: 20 of them are the last line's

@@ -1,0 +1,47 @@
+// The lines of metrics.jsonl, first to last or last to first: in pieces, because that of a run of months may be larger
+// than memory.
+//
+// Whole lines only, without their newline. One longer than any writer makes is damage, and left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/base/file.h"
+
+namespace shoal {
+
+inline constexpr std::size_t kLineBytesMax = std::size_t{1} << 20U;
+
+// First to last, of a file that may grow meanwhile.
+class MetricsLines {
+ public:
+  explicit MetricsLines(ReadAt read_at) : read_at_(std::move(read_at)) {}
+
+  // The next line, good until the next call. Nothing: there is none by now, or it cannot be read.
+  [[nodiscard]] std::optional<std::string_view> next();
+  // Where the last line that was given ends.
+  [[nodiscard]] std::uint64_t end() const { return end_; }
+
+ private:
+  // Where in the piece it begins; nothing: there is no more now.
+  [[nodiscard]] std::optional<std::size_t> read_more();
+
+  ReadAt read_at_;
+  std::uint64_t end_ = 0;
+  std::uint64_t passed_over_ = 0;  // of a line that is too long
+  std::string piece_;              // what follows
+  std::size_t given_ = 0;          // of the piece
+};
+
+// Last to first, until is_it(line) says true. Gives where the last whole line ends. Errors: kIo.
+[[nodiscard]] Result<std::uint64_t> read_lines_back(const InputFile& file,
+                                                    const std::function<bool(std::string_view)>& is_it);
+
+}  // namespace shoal
