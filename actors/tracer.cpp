@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "actors/injected.h"
+#include "runtime/base/compose.h"
+#include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/error_words.h"
 
@@ -59,6 +61,20 @@ void send_what_is_new(Self self) {
   if (const auto piece = files->trace_stream.next(trace_size(self), now)) send_piece(self, FileKind::kTrace, *piece);
 }
 
+[[nodiscard]] std::string begin_path(Self self) { return self->state.path + ".begin"; }
+
+void recall_begin(Self self) {
+  std::uint64_t begin = 0;
+  std::ifstream file(begin_path(self));
+  if (file >> begin) self->state.files->trace_stream.set_begin(begin);
+}
+
+// Of what cannot be written, the next process sends all once more.
+void keep_begin(Self self) {
+  const auto written = replace_file(begin_path(self), compose(*self->state.files->trace_stream.begin(), "\n"));
+  if (!written) log_warn("tracer", written.failure().message);
+}
+
 void note_arrivals(Self self) {
   auto& state = self->state;
   const bool has_all = state.files->trace_stream.arrived() >= state.flushed_trace &&
@@ -70,7 +86,9 @@ void arrived(Self self, const FileKept& kept) {
   const auto& files = self->state.files;
   if (!files) return;
   if (kept.kind == FileKind::kTrace) {
+    const auto begin_before = files->trace_stream.begin();
     files->trace_stream.arrived(kept.size, trace_size(self), self->clock().now());
+    if (files->trace_stream.begin() != begin_before) keep_begin(self);
   } else {
     files->log.arrived(files->log_stream.arrived(kept.size, files->log.size(), self->clock().now()));
   }
@@ -111,6 +129,7 @@ TracerActor::behavior_type tracer(Self self, TracerActorSettings settings) {
   self->state.router = settings.router;
   self->state.files = std::move(settings.files);
   if (self->state.files) {
+    recall_begin(self);
     self->state.files->ask_again();
     self->state.flushed_at = self->state.files->arrived_until;
   }

@@ -23,8 +23,8 @@ namespace shoal {
 struct NodeFiles {
   std::string name;  // of its files there
   LogOutbox log;
-  FileStream log_stream{StreamPast::kNone};
-  FileStream trace_stream{StreamPast::kMayBeThere};
+  FileStream log_stream;
+  FileStream trace_stream;  // of a file that lives as long as this process's keeper: begin() lies beside it
 
   std::atomic<Instant> arrived_until{};   // what was said and done before it is there
   std::atomic<bool> are_awaited = false;  // there, by whoever ends this process

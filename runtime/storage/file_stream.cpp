@@ -19,17 +19,18 @@ std::optional<Piece> FileStream::next(std::uint64_t size, Instant now) {
   if (!first_sent_) first_sent_ = now;
   sent_ = now;
   is_question_due_ = true;  // unless it arrives
-  return Piece{here_ + shift_, here_, false};
+  return Piece{here_ + *begin_, here_, false};
 }
 
 std::uint64_t FileStream::arrived(std::uint64_t there, std::uint64_t size, Instant now) {
   asked_.reset();
   if (!knows_where_) {
     knows_where_ = true;
-    here_ = past_ == StreamPast::kMayBeThere && there <= size ? there : 0;
-    shift_ = there - here_;
-  } else if (there > here_ + shift_ && there - shift_ <= size) {  // else nothing new, or an answer that came late
-    here_ = there - shift_;
+    const bool is_so = begin_ && *begin_ <= there && there - *begin_ <= size;
+    if (!is_so) begin_ = there;
+    here_ = there - *begin_;
+  } else if (there > here_ + *begin_ && there - *begin_ <= size) {  // else nothing new, or an answer that came late
+    here_ = there - *begin_;
     if (first_sent_) patience_ = std::clamp(4 * (now - *first_sent_), kLeastPatience, kMostPatience);
     sent_.reset();
     first_sent_.reset();

@@ -6,8 +6,8 @@
 //
 // A run may end soon after whoever answers was started again, so patience is short where answers are quick. On a slow
 // line a question overtakes the piece before it: a piece is sent again only when it is known to be missing *and* was
-// waited for, each time twice as long. The other file may have a past: a stream that is a file of its own goes on where
-// the other one ends, if it is as long; everything else is added at its end. Pure: time comes in.
+// waited for, each time twice as long. The other file may have a past of other writers: ours is added at its end. Where
+// it begins there is worth keeping with a file that goes on in another process's life. Pure: time comes in.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,6 @@
 #include "runtime/base/clock.h"
 
 namespace shoal {
-
-// What is here: a file that a process before this one may have written and sent, or a text of this process alone.
-enum class StreamPast { kMayBeThere, kNone };
 
 struct Piece {
   std::uint64_t there = 0;   // offset in the other file
@@ -31,7 +28,11 @@ class FileStream {
   static constexpr Duration kLeastPatience = std::chrono::milliseconds(500);
   static constexpr Duration kMostPatience = std::chrono::seconds(20);
 
-  explicit FileStream(StreamPast past) : past_(past) {}
+  // Before the first answer: ours begins there, as a process before this one knew. Not believed of a file that is not
+  // as long, or longer than it would be.
+  void set_begin(std::uint64_t there) { begin_ = there; }
+  // Known from the first answer on, which comes before the first piece is sent.
+  [[nodiscard]] std::optional<std::uint64_t> begin() const { return knows_where_ ? begin_ : std::nullopt; }
 
   // What to send now, if there is anything and the last piece was answered or lost. `size` of what is here.
   [[nodiscard]] std::optional<Piece> next(std::uint64_t size, Instant now);
@@ -42,14 +43,13 @@ class FileStream {
   void ask_again() { asked_.reset(), sent_.reset(), is_question_due_ = true; }
 
  private:
-  StreamPast past_;
-  bool knows_where_ = false;           // our bytes begin there
-  bool is_question_due_ = true;        // how far does it go?
-  std::uint64_t shift_ = 0;            // the other's offset less ours
-  std::uint64_t here_ = 0;             // arrived
-  std::optional<Instant> asked_;       // a question that is not answered
-  std::optional<Instant> sent_;        // a piece that has not arrived; the last time
-  std::optional<Instant> first_sent_;  // and the first
+  std::optional<std::uint64_t> begin_;  // the other's offset of our first byte
+  bool knows_where_ = false;            // and that is so
+  bool is_question_due_ = true;         // how far does it go?
+  std::uint64_t here_ = 0;              // arrived
+  std::optional<Instant> asked_;        // a question that is not answered
+  std::optional<Instant> sent_;         // a piece that has not arrived; the last time
+  std::optional<Instant> first_sent_;   // and the first
   Duration patience_ = kLeastPatience;
 };
 

@@ -34,7 +34,7 @@ FileChunk chunk_of(const std::string& name, std::uint64_t offset, const std::str
 }
 
 TEST(FileStream, AsksFirstAndGoesOnAfterEachAnswer) {
-  FileStream stream(StreamPast::kNone);
+  FileStream stream;
   EXPECT_FALSE(stream.next(0, kNow).has_value()) << "nothing to say";
   ASSERT_TRUE(stream.next(10, kNow)->is_question);
   EXPECT_FALSE(stream.next(10, kNow + 400ms).has_value());
@@ -51,7 +51,7 @@ TEST(FileStream, AsksFirstAndGoesOnAfterEachAnswer) {
 }
 
 TEST(FileStream, IsAsPatientAsItsLineIsSlow) {
-  FileStream stream(StreamPast::kNone);
+  FileStream stream;
   (void)stream.next(1000, kNow);
   (void)stream.arrived(0, 1000, kNow);
   (void)stream.next(1000, kNow);
@@ -65,7 +65,7 @@ TEST(FileStream, IsAsPatientAsItsLineIsSlow) {
 // Questions overtake the pieces, which wait for each other: each is known to be missing long before it is there.
 TEST(FileStream, DoesNotFillASlowLineWithTheSameAgain) {
   constexpr std::uint64_t kPieces = 20;
-  FileStream stream(StreamPast::kNone);
+  FileStream stream;
   std::uint64_t there = 0;
   std::deque<std::pair<Instant, std::uint64_t>> line;  // when a piece is there, and where it ends
   std::uint64_t sent = 0;
@@ -89,7 +89,8 @@ TEST(FileStream, DoesNotFillASlowLineWithTheSameAgain) {
 
 // Whoever had sent a piece has ended, and the answer came to nobody.
 TEST(FileStream, AsksAtOnceForItsNextUser) {
-  FileStream stream(StreamPast::kMayBeThere);
+  FileStream stream;
+  stream.set_begin(0);
   (void)stream.next(50, kNow);
   (void)stream.arrived(30, 50, kNow);
   EXPECT_EQ(stream.next(50, kNow)->here, 30U);
@@ -100,15 +101,32 @@ TEST(FileStream, AsksAtOnceForItsNextUser) {
   EXPECT_EQ(stream.next(60, kNow)->there, 50U);
 }
 
-TEST(FileStream, AFileGoesOnWhereTheOtherOneEnds) {
-  FileStream same(StreamPast::kMayBeThere);
-  (void)same.next(50, kNow);
-  EXPECT_EQ(same.arrived(30, 50, kNow), 30U);
-  EXPECT_EQ(same.next(50, kNow)->here, 30U);
-  FileStream shorter(StreamPast::kMayBeThere);
-  (void)shorter.next(50, kNow);
-  EXPECT_EQ(shorter.arrived(80, 50, kNow), 0U) << "it is another file: added at the end";
-  EXPECT_EQ(shorter.next(50, kNow)->there, 80U);
+// Two keepers, one after the other, and two lives of a process under the second: its file begins after what the first
+// one's had sent, and goes on from there.
+TEST(FileStream, AFileGoesOnWhereItBeganInALifeBefore) {
+  FileStream first;
+  (void)first.next(20, kNow);
+  EXPECT_EQ(first.begin(), std::nullopt);
+  EXPECT_EQ(first.arrived(80, 20, kNow), 0U) << "of another keeper: added at the end";
+  EXPECT_EQ(first.begin(), 80U);
+  for (const bool is_known : {true, false}) {
+    FileStream second;
+    if (is_known) second.set_begin(*first.begin());
+    (void)second.next(50, kNow);
+    EXPECT_EQ(second.arrived(100, 50, kNow), is_known ? 20U : 0U);
+    EXPECT_EQ(second.next(50, kNow)->there, 100U);
+    EXPECT_EQ(second.begin(), is_known ? 80U : 100U);
+  }
+}
+
+TEST(FileStream, BelievesNoBeginningThatCannotBe) {
+  for (const std::uint64_t there : {70U, 131U}) {  // it was lost, or somebody else added to it
+    FileStream stream;
+    stream.set_begin(80);
+    (void)stream.next(50, kNow);
+    EXPECT_EQ(stream.arrived(there, 50, kNow), 0U);
+    EXPECT_EQ(stream.begin(), there);
+  }
 }
 
 TEST(LogOutbox, KeepsLinesUntilTheyArrived) {
@@ -189,7 +207,7 @@ TEST(FileStream, EverythingArrivesInOrderWhateverIsLost) {
   std::string text;
   std::string there = "what was there before\n";
   const std::string before = there;
-  FileStream stream(StreamPast::kNone);
+  FileStream stream;
   Instant now = kNow;
   std::optional<std::uint64_t> late_answer;
   for (int move = 0; move < 5000; ++move) {
