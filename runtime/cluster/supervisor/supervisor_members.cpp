@@ -114,17 +114,19 @@ SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {
 }
 
 void SupervisorCore::lose_process(ProcessIncarnation process, const std::string& reason, Instant now, Departure how) {
-  const ProcessRecord* record = processes_.find(process);
-  if (record == nullptr || !processes_.lose(process)) return;
+  if (!processes_.is_alive(process)) return;
+  // Asked first: of many lost ones the oldest are forgotten, and this may be one of them.
+  const std::string name = processes_.name_of(process);
+  const bool is_storage = processes_.find(process)->join.role == ProcessRole::kStorage;
+  processes_.lose(process);
   detector_.forget(process);
   complaints_.forget(process);
   health_.erase(process);
   leavers_.died(process, now);
   if (phase_ >= Phase::kEnding) return;
-  const std::string name = processes_.name_of(process);
   announce(how.event, name, reason);
   send_peers();
-  if (record->join.role == ProcessRole::kStorage) checkpoints_.storage_lost(now);
+  if (is_storage) checkpoints_.storage_lost(now);
   std::erase_if(starting_, [&](const Starting& starting) { return starting.process == process; });
   (void)joins_.end_on(process);
   if (phase_ == Phase::kTraining) remove_dead(compose(name, " ", how.verb, ": ", reason), now);

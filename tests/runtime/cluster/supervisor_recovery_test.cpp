@@ -237,6 +237,23 @@ TEST(Recovery, TheLastCheckpointWaitsForStorageToComeBack) {
   EXPECT_EQ(bench.exit_status(), 0);
 }
 
+// Only the last thousand of the lost are remembered, and the one that is lost now may be the oldest of them.
+TEST(Recovery, WhoIsLostIsNamedHoweverManyWereLostBefore) {
+  SupervisorBench bench(with_checkpoints(2));
+  bench.join(99, ProcessRole::kStorage);
+  const ProcessIncarnation storage = bench.all<Welcome>().back().process;
+  for (std::uint64_t node = 100; node < 1100; ++node) {
+    bench.join(node);
+    bench.lose(bench.all<Welcome>().back().process);
+  }
+  const auto is_name = [](const RunEvent& event) { return event.subject == "storage99"; };
+  bench.sent.clear();
+  bench.lose(storage);
+  const auto told = bench.all<RunEvent>();
+  ASSERT_EQ(events(bench, "process_lost"), 1U);
+  EXPECT_TRUE(std::ranges::any_of(told, is_name)) << told.back().subject;
+}
+
 TEST(Recovery, ALastCheckpointWithoutStorageEndsTheRunWith3InTheEnd) {
   SupervisorBench bench(with_checkpoints(1));
   bench.train();
