@@ -125,6 +125,11 @@ void SupervisorCore::start_group(StageId stage) {
   effects_.push_back(StartGroup{stage, group});
 }
 
+void SupervisorCore::start_data_loader() {
+  effects_.push_back(StartDataLoader{next_actor()});
+  if (!leavers_.empty()) tell_who_is_avoided();
+}
+
 SupervisorEffects SupervisorCore::group_ended(StageId stage, Incarnation group, const std::string& reason,
                                               Instant now) {
   if (phase_ != Phase::kTraining || group != view_.group_of(stage)) return take_effects();
@@ -141,8 +146,7 @@ SupervisorEffects SupervisorCore::data_loader_ended(const std::string& reason, I
   if (phase_ != Phase::kTraining) return take_effects();
   announce("restarted", "data_loader", reason);
   if (restarts_.spend(now)) {
-    effects_.push_back(StartDataLoader{next_actor()});
-    if (!leavers_.empty()) tell_who_is_avoided();
+    start_data_loader();
   } else {
     escalate("data_loader", reason, now);
   }

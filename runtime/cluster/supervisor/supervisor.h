@@ -198,6 +198,7 @@ class SupervisorCore {
   void end_if_left(Instant now);
   void escalate(const std::string& child, const std::string& reason, Instant now);
   void start_group(StageId stage);
+  void start_data_loader();
   [[nodiscard]] Incarnation next_actor();
   void send(const Address& to, MessageBody body);
   void announce(const std::string& event, const std::string& subject, const std::string& reason);

@@ -32,11 +32,12 @@ std::vector<StageId> SupervisorCore::stages_of(ProcessIncarnation process) const
   return stages;
 }
 
-// What becomes of it, for whoever asked.
+// What becomes of it, for whoever asked. The wish is kept while others come back to a spawner that was started again:
+// only then is it known who is the last of a stage.
 std::string SupervisorCore::drain(ProcessIncarnation process, const std::string& reason, Instant now) {
   const std::string name = processes_.name_of(process);
   if (leavers_.contains(process)) return name + " is leaving already";
-  const auto stages = phase_ == Phase::kTraining ? stages_of(process) : std::vector<StageId>();
+  const auto stages = stages_of(process);
   if (stages.empty()) {
     send_away(process, reason, now);
     return name + " served nothing and leaves";
@@ -44,6 +45,10 @@ std::string SupervisorCore::drain(ProcessIncarnation process, const std::string&
   leavers_.add(process, name, reason);
   announce("draining", name, reason);
   tell_who_is_avoided();
+  if (phase_ == Phase::kReturning) {
+    return compose(name, " leaves after step ", view_.committed_steps(),
+                   ", when its state is saved if it is the last to serve a stage then; others are still coming back");
+  }
   for (const StageId stage : stages) {
     if (is_served_without(stage, process)) continue;
     return compose(name, " is the last to serve stage ", stage, "; it leaves when its state is saved after step ",

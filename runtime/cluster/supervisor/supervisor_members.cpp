@@ -106,10 +106,9 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
   return take_effects();
 }
 
-// Who leaves says so again: while members come back, nobody knows yet who is the last of a stage.
 SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {
   const bool is_heard = processes_.is_alive(leaving.process) && !stop_ && phase_ < Phase::kEnding;
-  if (is_heard && phase_ != Phase::kReturning) (void)drain(leaving.process, leaving.reason, now);
+  if (is_heard) (void)drain(leaving.process, leaving.reason, now);
   return take_effects();
 }
 
@@ -236,7 +235,7 @@ void SupervisorCore::admit_replicas(Instant now) {
 // The members are in the journal: their groups and the data loader start.
 void SupervisorCore::begin_training(Instant now) {
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) start_group(StageId{stage});
-  effects_.push_back(StartDataLoader{next_actor()});
+  start_data_loader();
   phase_ = Phase::kTraining;
   phase_since_ = step_since_ = now;
   timed_since_ = timed_since_.value_or(now);  // a roll-back is of the step after it
