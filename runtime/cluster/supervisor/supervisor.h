@@ -175,6 +175,7 @@ class SupervisorCore {
   [[nodiscard]] bool is_saving(StageId stage, ProcessIncarnation process) const;
   void let_leavers_go(Instant now);
   void let_saved_leavers_go(Instant now);
+  void let_all_leavers_go(Instant now);
   void send_away(ProcessIncarnation process, const std::string& reason, Instant now);
 
   // supervisor_rounds.cpp

@@ -104,6 +104,11 @@ void SupervisorCore::let_saved_leavers_go(Instant now) {
   if (phase_ != Phase::kTraining || is_last_committed_ || !checkpoints_.has(view_.committed_steps())) return;
   if (!must_save_for_a_leaver()) return;
   votes_.clear();  // what is done of the next step goes with them
+  let_all_leavers_go(now);
+}
+
+// Nothing of what they hold is wanted any more.
+void SupervisorCore::let_all_leavers_go(Instant now) {
   for (const auto& [process, reason] : leavers_.all()) send_away(process, reason, now);
 }
 

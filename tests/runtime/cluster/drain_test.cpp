@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/supervisor_bench.h"
 
 namespace shoal {
@@ -184,6 +186,30 @@ TEST_F(Drain, OnlyNodesAndStagesLeave) {
   EXPECT_THAT(unknown.text, AllOf(HasSubstr("nothing here is named 'node77'"), Not(HasSubstr("metrics"))));
   bench.step();
   EXPECT_TRUE(bench.all<EndProcess>().empty());
+}
+
+// Stage 1 loses both its replicas; the run goes back, and three of six processes are told to serve again.
+TEST_F(Drain, WhoWasLeavingIsNotPlacedAgainWhenTheRunGoesBack) {
+  for (const bool drains : {true, false}) {
+    SupervisorBench lossy(long_run());
+    lossy.train();
+    const ReplicaMember node = lossy.core.view().replicas_of(StageId{0})[0];
+    if (drains) lossy.hear(Leaving{node.process, "SIGTERM"});
+    for (const std::size_t left : {1U, 0U}) {
+      lossy.sent.clear();
+      lossy.lose(lossy.process_of(1, left));
+    }
+    lossy.later(std::chrono::seconds(6));
+    ASSERT_TRUE(lossy.has_event("rolled_back"));
+    for (const std::uint64_t number : {5U, 6U}) lossy.join(number);
+    lossy.later(std::chrono::seconds(11));
+    const auto is_placed = std::ranges::any_of(lossy.sent, [&](const Letter& letter) {
+      return std::holds_alternative<SpawnStage>(letter.body) && letter.to.process == node.process;
+    });
+    EXPECT_EQ(is_placed, !drains);
+    EXPECT_EQ(lossy.all<EndProcess>().size(), drains ? 1U : 0U) << "what it had is no longer wanted";
+    EXPECT_EQ(lossy.has_event("left"), drains);
+  }
 }
 
 TEST_F(Drain, ALeaverThatDiesIsLostLikeAnybody) {
