@@ -67,25 +67,20 @@ void SupervisorCore::tell_who_is_avoided() {
   effects_.push_back(std::move(avoid));
 }
 
-// Whether somebody who leaves is the last of a stage, and nobody is on the way to it: the next commit carries a
-// checkpoint and is followed by none.
-bool SupervisorCore::must_save_for_a_leaver() const {
+// Somebody who leaves, is the last of a stage, and nobody is on the way to it: the next commit carries a checkpoint and
+// is followed by none.
+std::optional<LastOfStage> SupervisorCore::last_that_leaves() const {
   const auto is_joined = [&](StageId stage) {
     const auto& joiners = joins_.joiners();
     return std::any_of(joiners.begin(), joiners.end(), [&](const auto& joiner) { return joiner.order.stage == stage; });
   };
-  const auto leavers = leavers_.all();
-  return std::any_of(leavers.begin(), leavers.end(), [&](const auto& leaver) {
-    const auto stages = stages_of(leaver.first);
-    return std::any_of(stages.begin(), stages.end(),
-                       [&](StageId stage) { return !is_served_without(stage, leaver.first) && !is_joined(stage); });
-  });
-}
-
-// Not for ever: what cannot be saved must not stop the others.
-bool SupervisorCore::is_held_for_a_leaver(Instant now) const {
-  const bool is_saving_last = checkpoints_.version_under_way() == view_.committed_steps();
-  return is_saving_last && now - step_since_ < config_.save_within && must_save_for_a_leaver();
+  for (const auto& [process, reason] : leavers_.all()) {
+    for (const StageId stage : stages_of(process)) {
+      const bool is_last = !is_served_without(stage, process) && !is_joined(stage);
+      if (is_last) return LastOfStage{stage, processes_.name_of(process)};
+    }
+  }
+  return std::nullopt;
 }
 
 // After a commit: who is in no plan of the next step holds nothing. One that still saves goes after the next.
@@ -102,7 +97,7 @@ void SupervisorCore::let_leavers_go(Instant now) {
 // After a checkpoint of the last commit: also those whose stage goes on only with it.
 void SupervisorCore::let_saved_leavers_go(Instant now) {
   if (phase_ != Phase::kTraining || is_last_committed_ || !checkpoints_.has(view_.committed_steps())) return;
-  if (!must_save_for_a_leaver()) return;
+  if (!last_that_leaves()) return;
   votes_.clear();  // what is done of the next step goes with them
   let_all_leavers_go(now);
 }

@@ -30,7 +30,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   }
   if (turn_away(join)) return take_effects();
   const bool is_back = is_return(join);
-  const ProcessIncarnation number = is_back ? join.previous : ProcessIncarnation{process_numbers_.next};
+  const ProcessIncarnation number = is_back ? join.previous : ProcessIncarnation{process_numbers_.next()};
   const auto answer = processes_.admit(join, number);
   if (const auto* no = std::get_if<NotAdmitted>(&answer)) {
     // Its holder may be dead, and this one its successor: it asks again until that is known.
@@ -44,10 +44,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
     take_back(join, now);
     return take_effects();
   }
-  if (admitted.is_new) {
-    CHECK(process_numbers_.left() > 0, "process incarnations are reserved ahead");
-    ++process_numbers_.next;
-  }
+  if (admitted.is_new) process_numbers_.take();
   send(to_node_agent(admitted.process), Welcome{join.nonce, admitted.process, config_.run, branch_, config_.term,
                                                 JournalPosition{}, config_.config_toml});
   if (!admitted.is_new) {
@@ -74,7 +71,7 @@ SupervisorEffects SupervisorCore::hear(const StageReady& ready, Instant now) {
   } else {
     admit_replicas(now);
   }
-  return take_effects();
+  return conclude(now);
 }
 
 SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
@@ -103,7 +100,7 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
     place_joiners(now);  // first: whoever starts need not wait for the disk
     remove_dead("its actor ended: " + ended.reason, now);
   }
-  return take_effects();
+  return conclude(now);
 }
 
 SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {

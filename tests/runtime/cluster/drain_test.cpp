@@ -157,6 +157,30 @@ TEST_F(Drain, WhatCannotBeSavedKeepsTheLastOneAndStopsNobody) {
   EXPECT_EQ(bench.core.view().committed_steps(), 4U);
 }
 
+// The groups need not repeat their votes, which they do once a minute.
+TEST_F(Drain, WhatWasHeldForTheLastOneIsCommittedOnceItIsNot) {
+  for (const bool is_told : {true, false}) {
+    SupervisorBench held(long_run());
+    held.join(99, ProcessRole::kStorage);
+    held.train();
+    held.hear(Leaving{held.process_of(0, 0), "SIGTERM"});
+    held.step();
+    held.hear(Leaving{held.process_of(0, 0), "SIGTERM"});
+    held.step();
+    held.step();
+    ASSERT_EQ(held.core.view().committed_steps(), 2U);
+    EXPECT_EQ(held.core.explain_waiting(held.now),
+              "training step 2 of 100; waiting for the checkpoint of node3, the last of stage 0, before it leaves, "
+              "since 0 s");
+    if (is_told) {
+      held.hear(CheckpointFailed{held.core.view().branch(), 2, "disk full"});
+    } else {
+      held.later(std::chrono::minutes(2));
+    }
+    EXPECT_EQ(held.core.view().committed_steps(), 3U);
+  }
+}
+
 TEST_F(Drain, WhoSavesACheckpointStaysUntilItIsSaved) {
   SupervisorConfig config = long_run();
   config.checkpoint_every = 1;
