@@ -63,10 +63,11 @@ void SupervisorCore::commit_if_possible(Instant now) {
   const bool is_due = config_.checkpoint_every != 0 && version % config_.checkpoint_every == 0;
   commit->is_last = stop_ || version >= config_.steps_target;
   const bool is_wanted = is_due || checkpoints_.is_owed() || last_that_leaves();
-  if (commit->is_last || (is_wanted && has_storage())) {
+  const auto why_not = checkpoints_.why_not_now(has_storage());
+  if (commit->is_last || (is_wanted && !why_not)) {
     commit->checkpoint_by = savers();
   } else if (is_wanted && checkpoints_.owe()) {
-    announce("checkpoint_delayed", compose("step_", version), "there is no storage; saved when it is back");
+    announce("checkpoint_delayed", compose("step_", version), *why_not);
   }
   const Instant since = timed_since_.value_or(now);
   commit->step_ms = milliseconds(now - since);

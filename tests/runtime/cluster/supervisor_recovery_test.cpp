@@ -253,6 +253,41 @@ TEST(Recovery, ACheckpointWaitsForStorageAndTrainingDoesNot) {
   EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
 }
 
+// Or shards would pile up in storage's mailbox, faster than the disk takes them.
+TEST(Recovery, OneCheckpointAtATimeIsUnderWayAndTheNextIsOwed) {
+  SupervisorConfig config = with_checkpoints(100);
+  config.checkpoint_every = 1;
+  SupervisorBench bench(config);
+  bench.join(8, ProcessRole::kStorage);
+  bench.train();
+  bench.step();
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
+  for (int step = 0; step < 3; ++step) {
+    bench.step();
+    EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
+  }
+  EXPECT_EQ(bench.core.view().committed_steps(), 4U) << "training does not wait for the disk";
+  EXPECT_EQ(events(bench, "checkpoint_delayed"), 1U);
+  bench.saved(1);
+  bench.step();
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
+  bench.hear(CheckpointFailed{{}, 5, "disk full"});
+  bench.step();
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
+}
+
+TEST(Recovery, ADelayedCheckpointIsPaidBeforeTheNextIsDue) {
+  SupervisorBench bench(with_checkpoints(100));
+  bench.join(8, ProcessRole::kStorage);
+  bench.train();
+  for (int step = 0; step < 4; ++step) bench.step();
+  EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
+  bench.saved(2);
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 5U);
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty()) << "5 is no multiple of 2";
+}
+
 TEST(Recovery, TheLastCheckpointIsAskedForFromWhoeverHoldsIt) {
   SupervisorBench bench(with_checkpoints(2));
   bench.join(8, ProcessRole::kStorage);
