@@ -215,7 +215,7 @@ TEST_F(Drain, OnlyNodesAndStagesLeave) {
   EXPECT_TRUE(bench.all<EndProcess>().empty());
 }
 
-// Stage 1 loses both its replicas; the run goes back, and three of six processes are told to serve again.
+// Stage 1 loses both its replicas, and two nodes come in their place: whoever is not leaving serves again.
 TEST_F(Drain, WhoWasLeavingIsNotPlacedAgainWhenTheRunGoesBack) {
   for (const bool drains : {true, false}) {
     SupervisorBench lossy(long_run());
