@@ -48,6 +48,10 @@ struct StepSums {
 // Why a vote must not be counted, in the view it would be committed in; nothing when it is valid (P-22).
 [[nodiscard]] std::optional<std::string> why_void(const Prepared& vote, const View& view);
 
+// Those of 0 .. stages-1 that have no vote that counts in this view.
+[[nodiscard]] std::vector<StageId> stages_without_vote(const std::map<StageId, Prepared>& votes, std::uint32_t stages,
+                                                       const View& view);
+
 // The commit of the step in progress when every stage 0 .. stages-1 has a valid vote.
 [[nodiscard]] std::optional<Commit> commit_if_unanimous(const std::map<StageId, Prepared>& votes, std::uint32_t stages,
                                                         const View& view, const CommitPolicy& policy);

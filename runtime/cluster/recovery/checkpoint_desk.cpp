@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/compose.h"
+
 namespace shoal {
 
 void CheckpointDesk::begin_from(std::uint64_t version, std::string weights_sha256) {
@@ -22,6 +24,12 @@ void CheckpointDesk::order(std::uint64_t version, std::vector<Incarnation> saver
                            Instant now) {
   is_owed_ = false;
   under_way_.emplace(version, std::move(savers), rank, now);
+}
+
+std::optional<std::string> CheckpointDesk::why_not_now(bool has_storage) const {
+  if (!has_storage) return "there is no storage; saved when it is back";
+  if (!under_way_) return std::nullopt;
+  return compose("the one of step ", under_way_->version(), " is not saved yet; saved after it");
 }
 
 void CheckpointDesk::order_late(std::uint64_t version, std::vector<Incarnation> savers, Instant now) {

@@ -25,6 +25,8 @@ class CheckpointDesk {
   void order(std::uint64_t version, std::vector<Incarnation> savers, CheckpointOrder::Rank rank, Instant now);
   // Of a last state that no commit named a saver for.
   void order_late(std::uint64_t version, std::vector<Incarnation> savers, Instant now);
+  // Why none can be ordered now: one at a time, or whole shards would pile up before a slow disk. Nothing: it can.
+  [[nodiscard]] std::optional<std::string> why_not_now(bool has_storage) const;
   // One is due that cannot be ordered yet. Whether that is news.
   [[nodiscard]] bool owe() { return !std::exchange(is_owed_, true); }
   void forget_order() { under_way_.reset(); }

@@ -100,13 +100,8 @@ SupervisorEffects SupervisorCore::journal_failed(const std::string& reason, int 
 }
 
 void SupervisorCore::reserved(bool are_processes, std::uint64_t first, std::uint64_t count) {
-  (are_processes ? process_numbers_ : actor_numbers_) = Numbers{first, first + count};
+  (are_processes ? process_numbers_ : actor_numbers_) = NumberBlock(first, count);
   if (are_processes && first_process_ == 0) first_process_ = first;
-}
-
-Incarnation SupervisorCore::next_actor() {
-  CHECK(actor_numbers_.left() > 0, "actor incarnations are reserved ahead");
-  return Incarnation{actor_numbers_.next++};
 }
 
 SupervisorEffects SupervisorCore::hear(const FetchJournal& fetch, Instant /*now*/) {
@@ -125,6 +120,11 @@ void SupervisorCore::start_group(StageId stage) {
   effects_.push_back(StartGroup{stage, group});
 }
 
+void SupervisorCore::start_data_loader() {
+  effects_.push_back(StartDataLoader{next_actor()});
+  if (!leavers_.empty()) tell_who_is_avoided();
+}
+
 SupervisorEffects SupervisorCore::group_ended(StageId stage, Incarnation group, const std::string& reason,
                                               Instant now) {
   if (phase_ != Phase::kTraining || group != view_.group_of(stage)) return take_effects();
@@ -141,8 +141,7 @@ SupervisorEffects SupervisorCore::data_loader_ended(const std::string& reason, I
   if (phase_ != Phase::kTraining) return take_effects();
   announce("restarted", "data_loader", reason);
   if (restarts_.spend(now)) {
-    effects_.push_back(StartDataLoader{next_actor()});
-    if (!leavers_.empty()) tell_who_is_avoided();
+    start_data_loader();
   } else {
     escalate("data_loader", reason, now);
   }
@@ -163,11 +162,6 @@ void SupervisorCore::escalate(const std::string& child, const std::string& reaso
 }
 
 SupervisorEffects SupervisorCore::tick(Instant now) {
-  // By itself, because a vote is judged by the view as it is, not by what is being appended.
-  if (std::exchange(was_held_, joins_.holds_commit(now)) && !was_held_) {
-    commit_if_possible(now);
-    return take_effects();
-  }
   watch(now);
   if (phase_ == Phase::kGathering && config_.wait_timeout && now - phase_since_ >= *config_.wait_timeout) {
     finish(4, explain_waiting(now) + "; start more nodes, or lower pipeline.stages or pipeline.replicas", "failed",
@@ -191,7 +185,7 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
   const bool is_begun = view_.position().value > 0 || !processes_.alive(ProcessRole::kNode).empty();
   const std::string why = is_begun && phase_ < Phase::kTraining ? explain_waiting(now) : std::string();
   if (notice_.is_due(why.substr(0, why.find(kSince)), now)) effects_.push_back(TellPerson{why});
-  return take_effects();
+  return conclude(now);
 }
 
 void SupervisorCore::send(const Address& to, MessageBody body) {
@@ -248,14 +242,9 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
   if (is_last_committed_ && !open_rounds().empty()) return "agreeing on the last rounds";
   if (is_last_committed_ && !checkpoints_.has(view_.committed_steps())) return "saving the last checkpoint";
   if (is_last_committed_ && !stop_) return "evaluating on all validation tokens";
-  if (joins_.holds_commit(now)) return "the commit waits for a replica that catches up" + since(step_since_, now);
-  std::string awaited;
-  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-    if (!votes_.contains(StageId{stage})) awaited += compose(awaited.empty() ? "" : " ", stage);
-  }
   const std::size_t left_out = view_.quarantines().count();
   return compose(stop_ ? "stopping after step " : "training step ", view_.committed_steps(), " of ",
-                 config_.steps_target, "; waiting for the sum of stage ", awaited) +
+                 config_.steps_target, "; ", next_commit(now).reason) +
          since(step_since_, now) + explain_silence() +
          (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }

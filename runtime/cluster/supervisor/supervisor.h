@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cluster/commit_gate.h"
+#include "runtime/cluster/number_block.h"
 #include "runtime/cluster/operate/actor_list.h"
 #include "runtime/cluster/operate/leavers.h"
 #include "runtime/cluster/operate/targets.h"
@@ -99,11 +101,6 @@ class SupervisorCore {
     std::optional<StageReady> ready;
     bool was_told_to_end = false;  // by an order: its end does not say that it cannot start
   };
-  struct Numbers {
-    std::uint64_t next = 0;
-    std::uint64_t end = 0;
-    [[nodiscard]] std::uint64_t left() const { return end - next; }
-  };
   struct Stop {
     std::string reason;
     int exit_status = 0;
@@ -170,11 +167,11 @@ class SupervisorCore {
   [[nodiscard]] bool is_served_without(StageId stage, ProcessIncarnation process) const;
   [[nodiscard]] std::vector<StageId> stages_of(ProcessIncarnation process) const;
   void tell_who_is_avoided();
-  [[nodiscard]] bool must_save_for_a_leaver() const;
-  [[nodiscard]] bool is_held_for_a_leaver(Instant now) const;
+  [[nodiscard]] std::optional<LastOfStage> last_that_leaves() const;
   [[nodiscard]] bool is_saving(StageId stage, ProcessIncarnation process) const;
   void let_leavers_go(Instant now);
   void let_saved_leavers_go(Instant now);
+  void let_all_leavers_go(Instant now);
   void send_away(ProcessIncarnation process, const std::string& reason, Instant now);
 
   // supervisor_rounds.cpp
@@ -184,7 +181,9 @@ class SupervisorCore {
   [[nodiscard]] CommitRound round_of(const Prepared& vote) const;
   [[nodiscard]] StepId contributed_before(const RoundId& round) const;
   // supervisor_steps.cpp
+  [[nodiscard]] CommitDecision next_commit(Instant now) const;
   void commit_if_possible(Instant now);
+  [[nodiscard]] SupervisorEffects conclude(Instant now);
   [[nodiscard]] bool is_last_step_done() const;
   [[nodiscard]] std::vector<Incarnation> savers() const;
   void after_commit(const Commit& commit, Instant now);
@@ -198,7 +197,8 @@ class SupervisorCore {
   void end_if_left(Instant now);
   void escalate(const std::string& child, const std::string& reason, Instant now);
   void start_group(StageId stage);
-  [[nodiscard]] Incarnation next_actor();
+  void start_data_loader();
+  [[nodiscard]] Incarnation next_actor() { return Incarnation{actor_numbers_.take()}; }
   void send(const Address& to, MessageBody body);
   void announce(const std::string& event, const std::string& subject, const std::string& reason);
   void note(const std::string& text) { effects_.push_back(Note{text}); }
@@ -217,7 +217,7 @@ class SupervisorCore {
   LinkProbes probes_;
   WaitingNotice notice_;
   std::uint64_t peers_serial_ = 0, votes_refused_ = 0;
-  Numbers process_numbers_, actor_numbers_;
+  NumberBlock process_numbers_, actor_numbers_;
   std::uint64_t first_process_ = 0;  // the lowest number that this term may give; lower ones are of earlier terms
   std::vector<Starting> starting_;
   int starts_failed_ = 0;
@@ -233,7 +233,6 @@ class SupervisorCore {
   JoinDesk joins_;
   PoisonWatch poison_;
   LostSamples lost_samples_;
-  bool was_held_ = false;                                             // the next commit, for a joiner
   std::map<std::pair<StageId, ReplicaId>, std::string> last_worker_;  // by name: who served a slot
   std::optional<Stop> stop_;
   std::optional<Lost> lost_;

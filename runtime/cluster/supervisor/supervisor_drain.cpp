@@ -32,11 +32,12 @@ std::vector<StageId> SupervisorCore::stages_of(ProcessIncarnation process) const
   return stages;
 }
 
-// What becomes of it, for whoever asked.
+// What becomes of it, for whoever asked. The wish is kept while others come back to a spawner that was started again:
+// only then is it known who is the last of a stage.
 std::string SupervisorCore::drain(ProcessIncarnation process, const std::string& reason, Instant now) {
   const std::string name = processes_.name_of(process);
   if (leavers_.contains(process)) return name + " is leaving already";
-  const auto stages = phase_ == Phase::kTraining ? stages_of(process) : std::vector<StageId>();
+  const auto stages = stages_of(process);
   if (stages.empty()) {
     send_away(process, reason, now);
     return name + " served nothing and leaves";
@@ -44,6 +45,10 @@ std::string SupervisorCore::drain(ProcessIncarnation process, const std::string&
   leavers_.add(process, name, reason);
   announce("draining", name, reason);
   tell_who_is_avoided();
+  if (phase_ == Phase::kReturning) {
+    return compose(name, " leaves after step ", view_.committed_steps(),
+                   ", when its state is saved if it is the last to serve a stage then; others are still coming back");
+  }
   for (const StageId stage : stages) {
     if (is_served_without(stage, process)) continue;
     return compose(name, " is the last to serve stage ", stage, "; it leaves when its state is saved after step ",
@@ -62,25 +67,20 @@ void SupervisorCore::tell_who_is_avoided() {
   effects_.push_back(std::move(avoid));
 }
 
-// Whether somebody who leaves is the last of a stage, and nobody is on the way to it: the next commit carries a
-// checkpoint and is followed by none.
-bool SupervisorCore::must_save_for_a_leaver() const {
+// Somebody who leaves, is the last of a stage, and nobody is on the way to it: the next commit carries a checkpoint and
+// is followed by none.
+std::optional<LastOfStage> SupervisorCore::last_that_leaves() const {
   const auto is_joined = [&](StageId stage) {
     const auto& joiners = joins_.joiners();
     return std::any_of(joiners.begin(), joiners.end(), [&](const auto& joiner) { return joiner.order.stage == stage; });
   };
-  const auto leavers = leavers_.all();
-  return std::any_of(leavers.begin(), leavers.end(), [&](const auto& leaver) {
-    const auto stages = stages_of(leaver.first);
-    return std::any_of(stages.begin(), stages.end(),
-                       [&](StageId stage) { return !is_served_without(stage, leaver.first) && !is_joined(stage); });
-  });
-}
-
-// Not for ever: what cannot be saved must not stop the others.
-bool SupervisorCore::is_held_for_a_leaver(Instant now) const {
-  const bool is_saving_last = checkpoints_.version_under_way() == view_.committed_steps();
-  return is_saving_last && now - step_since_ < config_.save_within && must_save_for_a_leaver();
+  for (const auto& [process, reason] : leavers_.all()) {
+    for (const StageId stage : stages_of(process)) {
+      const bool is_last = !is_served_without(stage, process) && !is_joined(stage);
+      if (is_last) return LastOfStage{stage, processes_.name_of(process)};
+    }
+  }
+  return std::nullopt;
 }
 
 // After a commit: who is in no plan of the next step holds nothing. One that still saves goes after the next.
@@ -97,8 +97,13 @@ void SupervisorCore::let_leavers_go(Instant now) {
 // After a checkpoint of the last commit: also those whose stage goes on only with it.
 void SupervisorCore::let_saved_leavers_go(Instant now) {
   if (phase_ != Phase::kTraining || is_last_committed_ || !checkpoints_.has(view_.committed_steps())) return;
-  if (!must_save_for_a_leaver()) return;
+  if (!last_that_leaves()) return;
   votes_.clear();  // what is done of the next step goes with them
+  let_all_leavers_go(now);
+}
+
+// Nothing of what they hold is wanted any more.
+void SupervisorCore::let_all_leavers_go(Instant now) {
   for (const auto& [process, reason] : leavers_.all()) send_away(process, reason, now);
 }
 

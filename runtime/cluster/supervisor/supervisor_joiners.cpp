@@ -96,7 +96,6 @@ void SupervisorCore::tend_joiners(Instant now) {
   if (!may_join()) return;
   place_joiners(now);  // first: whoever is being added below is in the view only when that is durable
   for (const JoinDecision& decision : joins_.decide(view_.committed_steps(), now)) decided(decision, now);
-  was_held_ = joins_.holds_commit(now);
 }
 
 void SupervisorCore::decided(const JoinDecision& decision, Instant now) {

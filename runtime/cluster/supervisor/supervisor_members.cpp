@@ -30,7 +30,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   }
   if (turn_away(join)) return take_effects();
   const bool is_back = is_return(join);
-  const ProcessIncarnation number = is_back ? join.previous : ProcessIncarnation{process_numbers_.next};
+  const ProcessIncarnation number = is_back ? join.previous : ProcessIncarnation{process_numbers_.next()};
   const auto answer = processes_.admit(join, number);
   if (const auto* no = std::get_if<NotAdmitted>(&answer)) {
     // Its holder may be dead, and this one its successor: it asks again until that is known.
@@ -44,10 +44,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
     take_back(join, now);
     return take_effects();
   }
-  if (admitted.is_new) {
-    CHECK(process_numbers_.left() > 0, "process incarnations are reserved ahead");
-    ++process_numbers_.next;
-  }
+  if (admitted.is_new) process_numbers_.take();
   send(to_node_agent(admitted.process), Welcome{join.nonce, admitted.process, config_.run, branch_, config_.term,
                                                 JournalPosition{}, config_.config_toml});
   if (!admitted.is_new) {
@@ -74,7 +71,7 @@ SupervisorEffects SupervisorCore::hear(const StageReady& ready, Instant now) {
   } else {
     admit_replicas(now);
   }
-  return take_effects();
+  return conclude(now);
 }
 
 SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
@@ -103,28 +100,29 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
     place_joiners(now);  // first: whoever starts need not wait for the disk
     remove_dead("its actor ended: " + ended.reason, now);
   }
-  return take_effects();
+  return conclude(now);
 }
 
-// Who leaves says so again: while members come back, nobody knows yet who is the last of a stage.
 SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {
   const bool is_heard = processes_.is_alive(leaving.process) && !stop_ && phase_ < Phase::kEnding;
-  if (is_heard && phase_ != Phase::kReturning) (void)drain(leaving.process, leaving.reason, now);
+  if (is_heard) (void)drain(leaving.process, leaving.reason, now);
   return take_effects();
 }
 
 void SupervisorCore::lose_process(ProcessIncarnation process, const std::string& reason, Instant now, Departure how) {
-  const ProcessRecord* record = processes_.find(process);
-  if (record == nullptr || !processes_.lose(process)) return;
+  if (!processes_.is_alive(process)) return;
+  // Asked first: of many lost ones the oldest are forgotten, and this may be one of them.
+  const std::string name = processes_.name_of(process);
+  const bool is_storage = processes_.find(process)->join.role == ProcessRole::kStorage;
+  processes_.lose(process);
   detector_.forget(process);
   complaints_.forget(process);
   health_.erase(process);
   leavers_.died(process, now);
   if (phase_ >= Phase::kEnding) return;
-  const std::string name = processes_.name_of(process);
   announce(how.event, name, reason);
   send_peers();
-  if (record->join.role == ProcessRole::kStorage) checkpoints_.storage_lost(now);
+  if (is_storage) checkpoints_.storage_lost(now);
   std::erase_if(starting_, [&](const Starting& starting) { return starting.process == process; });
   (void)joins_.end_on(process);
   if (phase_ == Phase::kTraining) remove_dead(compose(name, " ", how.verb, ": ", reason), now);
@@ -234,7 +232,7 @@ void SupervisorCore::admit_replicas(Instant now) {
 // The members are in the journal: their groups and the data loader start.
 void SupervisorCore::begin_training(Instant now) {
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) start_group(StageId{stage});
-  effects_.push_back(StartDataLoader{next_actor()});
+  start_data_loader();
   phase_ = Phase::kTraining;
   phase_since_ = step_since_ = now;
   timed_since_ = timed_since_.value_or(now);  // a roll-back is of the step after it

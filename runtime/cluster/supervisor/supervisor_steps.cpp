@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 
 namespace shoal {
@@ -28,23 +29,45 @@ SupervisorEffects SupervisorCore::hear(const Prepared& vote, Instant now) {
     return take_effects();
   }
   votes_[vote.order.stage] = vote;
+  return conclude(now);
+}
+
+// How a message ends that may have ended what the next commit waits for.
+SupervisorEffects SupervisorCore::conclude(Instant now) {
   commit_if_possible(now);
   return take_effects();
 }
 
+CommitDecision SupervisorCore::next_commit(Instant now) const {
+  CommitQuestion question;
+  question.without_vote = stages_without_vote(votes_, config_.stages, view_);
+  question.open_rounds = open_rounds();
+  question.is_joiner_late = may_join() && joins_.holds_commit(now);
+  question.leaver = last_that_leaves();
+  question.is_saving = checkpoints_.version_under_way() == view_.committed_steps();
+  question.since_commit = now - step_since_;
+  question.save_within = config_.save_within;
+  return decide_commit(question);
+}
+
+// By itself: a vote is judged by the view as it is, not by what is being appended.
 void SupervisorCore::commit_if_possible(Instant now) {
-  if (phase_ != Phase::kTraining || is_last_committed_ || is_held_for_a_leaver(now) || !open_rounds().empty()) return;
+  if (phase_ != Phase::kTraining || is_last_committed_) return;
+  const bool is_appending = std::any_of(effects_.begin(), effects_.end(), [](const SupervisorEffect& effect) {
+    return std::holds_alternative<AppendEntry>(effect);
+  });
+  if (is_appending || !next_commit(now).is_now()) return;
   std::optional<Commit> commit = commit_if_unanimous(votes_, config_.stages, view_, config_.policy);
-  if (!commit) return settle_loss(now);
-  if (may_join() && joins_.holds_commit(now)) return;
+  CHECK(commit, "a commit that waits for nothing has a vote of every stage");
   const std::uint64_t version = view_.committed_steps() + 1;
   const bool is_due = config_.checkpoint_every != 0 && version % config_.checkpoint_every == 0;
   commit->is_last = stop_ || version >= config_.steps_target;
-  const bool is_wanted = is_due || checkpoints_.is_owed() || must_save_for_a_leaver();
-  if (commit->is_last || (is_wanted && has_storage())) {
+  const bool is_wanted = is_due || checkpoints_.is_owed() || last_that_leaves();
+  const auto why_not = checkpoints_.why_not_now(has_storage());
+  if (commit->is_last || (is_wanted && !why_not)) {
     commit->checkpoint_by = savers();
   } else if (is_wanted && checkpoints_.owe()) {
-    announce("checkpoint_delayed", compose("step_", version), "there is no storage; saved when it is back");
+    announce("checkpoint_delayed", compose("step_", version), *why_not);
   }
   const Instant since = timed_since_.value_or(now);
   commit->step_ms = milliseconds(now - since);
@@ -100,7 +123,7 @@ SupervisorEffects SupervisorCore::hear(const CheckpointSaved& saved, Instant now
   let_saved_leavers_go(now);
   settle_loss(now);
   conclude_if_done(now);
-  return take_effects();
+  return conclude(now);
 }
 
 SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant now) {
@@ -111,7 +134,7 @@ SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant n
   checkpoints_.failed(failed.step);
   if (is_last) last_checkpoint_failed(failed.reason, now);
   settle_loss(now);
-  return take_effects();
+  return conclude(now);
 }
 
 // What was lost on its way is asked for again: of the next commit, or of whoever still holds that state.

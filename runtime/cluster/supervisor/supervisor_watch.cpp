@@ -54,7 +54,7 @@ SupervisorEffects SupervisorCore::hear(const ProcessLost& lost, Instant now) {
 
 SupervisorEffects SupervisorCore::gone(ProcessIncarnation process, const std::string& reason, Instant now) {
   lose_process(process, reason, now);
-  return take_effects();
+  return conclude(now);
 }
 
 SupervisorEffects SupervisorCore::hear(const PeerUnreachable& complaint, Instant now) {

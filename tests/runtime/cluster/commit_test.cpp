@@ -79,7 +79,9 @@ TEST(CommitRule, AVoteFromBeforeAChangeOfItsStageIsVoid) {  // P-22, second half
     Scene scene;
     is_add ? scene.add(StageId{1}, 9) : scene.then(RemoveReplica{StageId{1}, Incarnation{4}, "lost"});
     EXPECT_FALSE(scene.commit());
+    EXPECT_EQ(stages_without_vote(scene.votes, 2, scene.view), std::vector<StageId>{StageId{1}});
     scene.vote(1);
+    EXPECT_TRUE(stages_without_vote(scene.votes, 2, scene.view).empty());
     EXPECT_TRUE(scene.commit());  // the other stage's vote stays good
   }
 }

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/supervisor_bench.h"
 
 namespace shoal {
@@ -155,6 +157,30 @@ TEST_F(Drain, WhatCannotBeSavedKeepsTheLastOneAndStopsNobody) {
   EXPECT_EQ(bench.core.view().committed_steps(), 4U);
 }
 
+// The groups need not repeat their votes, which they do once a minute.
+TEST_F(Drain, WhatWasHeldForTheLastOneIsCommittedOnceItIsNot) {
+  for (const bool is_told : {true, false}) {
+    SupervisorBench held(long_run());
+    held.join(99, ProcessRole::kStorage);
+    held.train();
+    held.hear(Leaving{held.process_of(0, 0), "SIGTERM"});
+    held.step();
+    held.hear(Leaving{held.process_of(0, 0), "SIGTERM"});
+    held.step();
+    held.step();
+    ASSERT_EQ(held.core.view().committed_steps(), 2U);
+    EXPECT_EQ(held.core.explain_waiting(held.now),
+              "training step 2 of 100; waiting for the checkpoint of node3, the last of stage 0, before it leaves, "
+              "since 0 s");
+    if (is_told) {
+      held.hear(CheckpointFailed{held.core.view().branch(), 2, "disk full"});
+    } else {
+      held.later(std::chrono::minutes(2));
+    }
+    EXPECT_EQ(held.core.view().committed_steps(), 3U);
+  }
+}
+
 TEST_F(Drain, WhoSavesACheckpointStaysUntilItIsSaved) {
   SupervisorConfig config = long_run();
   config.checkpoint_every = 1;
@@ -166,6 +192,9 @@ TEST_F(Drain, WhoSavesACheckpointStaysUntilItIsSaved) {
   const ReplicaMember saver = saving.core.view().replicas_of(StageId{0})[0];
   ASSERT_EQ(savers[0], saver.incarnation);
   saving.hear(Leaving{saver.process, "SIGTERM"});
+  saving.step();
+  EXPECT_TRUE(saving.all<EndProcess>().empty()) << "its shard may be on its way";
+  saving.saved(1);
   saving.step();  // the next checkpoint is somebody else's
   EXPECT_NE(saving.last_commit().checkpoint_by[0], saver.incarnation);
   EXPECT_EQ(saving.all<EndProcess>().size(), 1U);
@@ -184,6 +213,30 @@ TEST_F(Drain, OnlyNodesAndStagesLeave) {
   EXPECT_THAT(unknown.text, AllOf(HasSubstr("nothing here is named 'node77'"), Not(HasSubstr("metrics"))));
   bench.step();
   EXPECT_TRUE(bench.all<EndProcess>().empty());
+}
+
+// Stage 1 loses both its replicas, and two nodes come in their place: whoever is not leaving serves again.
+TEST_F(Drain, WhoWasLeavingIsNotPlacedAgainWhenTheRunGoesBack) {
+  for (const bool drains : {true, false}) {
+    SupervisorBench lossy(long_run());
+    lossy.train();
+    const ReplicaMember node = lossy.core.view().replicas_of(StageId{0})[0];
+    if (drains) lossy.hear(Leaving{node.process, "SIGTERM"});
+    for (const std::size_t left : {1U, 0U}) {
+      lossy.sent.clear();
+      lossy.lose(lossy.process_of(1, left));
+    }
+    lossy.later(std::chrono::seconds(6));
+    ASSERT_TRUE(lossy.has_event("rolled_back"));
+    for (const std::uint64_t number : {5U, 6U}) lossy.join(number);
+    lossy.later(std::chrono::seconds(11));
+    const auto is_placed = std::ranges::any_of(lossy.sent, [&](const Letter& letter) {
+      return std::holds_alternative<SpawnStage>(letter.body) && letter.to.process == node.process;
+    });
+    EXPECT_EQ(is_placed, !drains);
+    EXPECT_EQ(lossy.all<EndProcess>().size(), drains ? 1U : 0U) << "what it had is no longer wanted";
+    EXPECT_EQ(lossy.has_event("left"), drains);
+  }
 }
 
 TEST_F(Drain, ALeaverThatDiesIsLostLikeAnybody) {

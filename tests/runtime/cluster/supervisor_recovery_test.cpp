@@ -119,6 +119,58 @@ TEST(Recovery, ACommitIsNotHeldForOneThatDiedMeanwhile) {
   EXPECT_EQ(bench.core.view().committed_steps(), 2U);
 }
 
+// A joiner of stage 0 that holds the second commit, for which both stages have voted.
+SpawnStage hold_a_commit(SupervisorBench& bench) {
+  bench.train();
+  bench.lose(bench.process_of(0, 0));
+  bench.join(7);
+  const SpawnStage order = last_spawn(bench);
+  bench.step();
+  bench.hear(StageReady{order.stage, order.replica, {}, 0, 5});
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 1U) << "held";
+  return order;
+}
+
+TEST(Recovery, ACommitIsNotHeldForOneWhoseStateDiffers) {
+  for (const std::uint64_t digest : {5U, 6U}) {
+    SupervisorBench bench(long_run());
+    const SpawnStage order = hold_a_commit(bench);
+    say_ready(bench, order, 1, digest);
+    EXPECT_EQ(events(bench, "state_differs"), digest == 5 ? 0U : 1U);
+    EXPECT_EQ(bench.core.view().committed_steps(), digest == 5 ? 1U : 2U) << "whoever is added voids a vote";
+    bench.later(milliseconds(100));
+    EXPECT_EQ(bench.core.view().committed_steps(), digest == 5 ? 1U : 2U);
+  }
+}
+
+TEST(Recovery, SaysWhatTheNextCommitWaitsFor) {
+  SupervisorBench bench(long_run());
+  const auto words = [&bench] { return bench.core.explain_waiting(bench.now); };
+  const SpawnStage order = hold_a_commit(bench);
+  EXPECT_EQ(words(), "training step 1 of 100; waiting for a replica that catches up, since 0 s");
+  say_ready(bench, order, 1);
+  EXPECT_EQ(words(), "training step 1 of 100; waiting for the sum of stage 0, since 0 s") << "its vote is void";
+  bench.hear(bench.vote_of(0));
+  EXPECT_EQ(words(), "training step 2 of 100; waiting for the sum of stage 0 1, since 0 s");
+}
+
+TEST(Recovery, SaysWhichRoundTheNextCommitWaitsFor) {
+  SupervisorConfig config = long_run();
+  config.rounds_due = [](std::uint64_t version) {
+    return version == 1 ? std::vector<RoundId>{{0, 1}} : std::vector<RoundId>{};
+  };
+  config.rounds_in_flight = [](std::uint64_t) { return std::vector<RoundId>{}; };
+  config.contributed_at = [](const RoundId&) { return std::uint64_t{1}; };
+  SupervisorBench bench(config);
+  bench.train();
+  bench.step();
+  for (const std::uint32_t stage : {0U, 1U}) bench.hear(bench.vote_of(stage));
+  ASSERT_EQ(bench.core.view().committed_steps(), 1U);
+  EXPECT_EQ(bench.core.explain_waiting(bench.now),
+            "training step 1 of 100; waiting for round 1 of fragment 0 of stage 0 1, since 0 s");
+}
+
 TEST(Recovery, WorkersBeyondTheReplicasStaySparesUnlessMoreAreAllowed) {
   for (const std::uint32_t most : {0U, 3U}) {
     SupervisorConfig config = long_run();
@@ -201,6 +253,41 @@ TEST(Recovery, ACheckpointWaitsForStorageAndTrainingDoesNot) {
   EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
 }
 
+// Or shards would pile up in storage's mailbox, faster than the disk takes them.
+TEST(Recovery, OneCheckpointAtATimeIsUnderWayAndTheNextIsOwed) {
+  SupervisorConfig config = with_checkpoints(100);
+  config.checkpoint_every = 1;
+  SupervisorBench bench(config);
+  bench.join(8, ProcessRole::kStorage);
+  bench.train();
+  bench.step();
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
+  for (int step = 0; step < 3; ++step) {
+    bench.step();
+    EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
+  }
+  EXPECT_EQ(bench.core.view().committed_steps(), 4U) << "training does not wait for the disk";
+  EXPECT_EQ(events(bench, "checkpoint_delayed"), 1U);
+  bench.saved(1);
+  bench.step();
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
+  bench.hear(CheckpointFailed{{}, 5, "disk full"});
+  bench.step();
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
+}
+
+TEST(Recovery, ADelayedCheckpointIsPaidBeforeTheNextIsDue) {
+  SupervisorBench bench(with_checkpoints(100));
+  bench.join(8, ProcessRole::kStorage);
+  bench.train();
+  for (int step = 0; step < 4; ++step) bench.step();
+  EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
+  bench.saved(2);
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 5U);
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty()) << "5 is no multiple of 2";
+}
+
 TEST(Recovery, TheLastCheckpointIsAskedForFromWhoeverHoldsIt) {
   SupervisorBench bench(with_checkpoints(2));
   bench.join(8, ProcessRole::kStorage);
@@ -235,6 +322,23 @@ TEST(Recovery, TheLastCheckpointWaitsForStorageToComeBack) {
   EXPECT_EQ(bench.all<SaveState>().size(), 2U);
   bench.saved(2);
   EXPECT_EQ(bench.exit_status(), 0);
+}
+
+// Only the last thousand of the lost are remembered, and the one that is lost now may be the oldest of them.
+TEST(Recovery, WhoIsLostIsNamedHoweverManyWereLostBefore) {
+  SupervisorBench bench(with_checkpoints(2));
+  bench.join(99, ProcessRole::kStorage);
+  const ProcessIncarnation storage = bench.all<Welcome>().back().process;
+  for (std::uint64_t node = 100; node < 1100; ++node) {
+    bench.join(node);
+    bench.lose(bench.all<Welcome>().back().process);
+  }
+  const auto is_name = [](const RunEvent& event) { return event.subject == "storage99"; };
+  bench.sent.clear();
+  bench.lose(storage);
+  const auto told = bench.all<RunEvent>();
+  ASSERT_EQ(events(bench, "process_lost"), 1U);
+  EXPECT_TRUE(std::ranges::any_of(told, is_name)) << told.back().subject;
 }
 
 TEST(Recovery, ALastCheckpointWithoutStorageEndsTheRunWith3InTheEnd) {

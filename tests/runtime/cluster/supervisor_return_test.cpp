@@ -341,6 +341,44 @@ TEST(SupervisorReturn, WhoWasGivenUpInThisTermStartsAgain) {
   EXPECT_EQ(second->all<EndProcess>().size(), 1U);
 }
 
+// Nobody knows yet who is the last of a stage; so the wish is kept until that is known.
+TEST(SupervisorReturn, WhoIsDrainedMeanwhileLeavesAfterTheNextStep) {
+  const Killed killed;
+  for (const bool says_it_itself : {false, true}) {
+    auto second = killed.start_again();
+    const auto processes = members_of_run(*second);
+    const ReplicaMember leaver = second->core.view().replicas_of(StageId{0})[0];
+    second->hear(join_of(*second, leaver.process));
+    if (says_it_itself) {
+      second->hear(Leaving{leaver.process, "SIGTERM"});
+    } else {
+      const OperatorOrder order{OperatorVerb::kDrain, "stage/0/0", {}, 0, "shoal drain"};
+      OperatorOutcome outcome = second->core.operate(order, second->now);
+      second->perform(std::move(outcome.effects));
+      EXPECT_EQ(outcome.answer.verdict, OperatorVerdict::kDone);
+      EXPECT_NE(outcome.answer.text.find("leaves after step 2"), std::string::npos) << outcome.answer.text;
+    }
+    EXPECT_TRUE(second->all<EndProcess>().empty()) << "its state may be the only one of its stage";
+    for (const auto process : processes) second->hear(join_of(*second, process));
+    ASSERT_EQ(second->core.phase(), Phase::kTraining);
+    EXPECT_EQ(second->avoided, std::vector<Incarnation>{leaver.incarnation}) << "the new data loader is told";
+    EXPECT_TRUE(second->all<EndProcess>().empty());
+    second->step();
+    ASSERT_EQ(second->all<EndProcess>().size(), 1U);
+    EXPECT_EQ(second->all<EndProcess>()[0].exit_status, 0U);
+    EXPECT_EQ(second->core.view().replicas_of(StageId{0}).size(), 1U);
+  }
+}
+
+TEST(SupervisorReturn, ASpareIsDrainedAtOnceMeanwhile) {
+  const Killed killed;
+  auto second = killed.start_again();
+  second->join(77);
+  OperatorOutcome outcome = second->core.operate({OperatorVerb::kDrain, "node77", {}, 0, "shoal drain"}, second->now);
+  second->perform(std::move(outcome.effects));
+  EXPECT_EQ(second->all<EndProcess>().size(), 1U);
+}
+
 TEST(SupervisorReturn, SaysWhomItWaitsFor) {
   const Killed killed;
   auto second = killed.start_again();

@@ -62,6 +62,19 @@ TEST(CheckpointDesk, OneThatGotLostIsOwedUntilTheNextOrder) {
   EXPECT_TRUE(bench.desk.owe());
 }
 
+TEST(CheckpointDesk, OneAtATimeAndNoneWithoutStorage) {
+  Bench bench;
+  EXPECT_EQ(bench.desk.why_not_now(true), std::nullopt);
+  EXPECT_EQ(bench.desk.why_not_now(false), "there is no storage; saved when it is back");
+  bench.order(10);
+  EXPECT_EQ(bench.desk.why_not_now(true), "the one of step 10 is not saved yet; saved after it");
+  bench.desk.saved(10, "ten");
+  EXPECT_EQ(bench.desk.why_not_now(true), std::nullopt);
+  bench.order(20);
+  bench.desk.failed(20);
+  EXPECT_EQ(bench.desk.why_not_now(true), std::nullopt);
+}
+
 TEST(CheckpointDesk, ALastStateThatNobodyWasNamedForIsAskedForSoon) {
   Bench bench;
   bench.desk.order_late(30, {kSaver}, bench.now);
