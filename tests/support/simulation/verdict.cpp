@@ -346,13 +346,4 @@ std::string violations(const SimulatedSwarm& swarm) {
   return tell(swarm, all);
 }
 
-bool lost_its_last_checkpoint(const SimulatedSwarm& swarm) {
-  const auto& end = swarm.record().end;
-  return end && end->exit_status == 3 && view_of(swarm).committed_steps() == swarm.shape().steps;
-}
-
-std::string violations_but_for_the_end(const SimulatedSwarm& swarm) {
-  return lost_its_last_checkpoint(swarm) ? tell(swarm, safety_violations(swarm)) : violations(swarm);
-}
-
 }  // namespace shoal

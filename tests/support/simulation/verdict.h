@@ -51,12 +51,6 @@ struct SimulationReference {
 // All of that, and that the run ended well (L-1). Empty: it was right. Otherwise it begins with how to see it again.
 [[nodiscard]] std::string violations(const SimulatedSwarm& swarm);
 
-// The saver or the disk was lost after the last commit, and with it the last checkpoint: the run ended with status 3,
-// to be resumed from the one before.
-[[nodiscard]] bool lost_its_last_checkpoint(const SimulatedSwarm& swarm);
-// The same for runs to which that may happen: then their end is no violation.
-[[nodiscard]] std::string violations_but_for_the_end(const SimulatedSwarm& swarm);
-
 // What a hanging or failing run looked like: its last entries and events.
 [[nodiscard]] std::string describe_run(const SimulatedSwarm& swarm);
 
