@@ -270,8 +270,7 @@ void add_swarm_and_files(std::vector<ConfigKey>& keys) {
            "size of a periodic evaluation in batches of batch.sequences windows; 0: all of the validation tokens");
 
   Section checkpoint(keys, "checkpoint");
-  checkpoint.add("every", FIELD(checkpoint.every), "steps", kChange,
-                 "steps between checkpoints, more where one takes longer to save; 0: only the last");
+  checkpoint.add("every", FIELD(checkpoint.every), "steps", kChange, "steps between checkpoints; 0: only the last");
   checkpoint.add("keep", FIELD(checkpoint.keep), "checkpoints", kChange, "newest checkpoints that are kept; 0: all");
   checkpoint.add("dir", FIELD(checkpoint.dir), "", kChange, "folder of the checkpoints; empty: in the run directory");
 

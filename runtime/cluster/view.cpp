@@ -130,7 +130,6 @@ void View::change(const JournalEntry& entry, const CommitRound& commit) {
         compose("round ", commit.round.number, " where ", newest.round.number, " was the last (S-2)"));
   newest = commit;
   requeued_.follow(commit, committed_steps_);
-  for (Totals& totals : totals_) totals.is_saved = totals.is_saved || totals.version == commit.step.value;
 }
 
 bool View::has_round(StageId stage, const RoundId& round, std::uint64_t due) const {
@@ -150,13 +149,6 @@ std::vector<RoundId> View::newest_rounds(StageId stage) const {
     if (key.first == stage) newest.push_back(round.round);
   }
   return newest;
-}
-
-std::optional<std::uint64_t> View::tokens_after(std::uint64_t version) const {
-  if (version == 0) return 0;
-  const auto found =
-      std::find_if(totals_.begin(), totals_.end(), [&](const auto& one) { return one.version == version; });
-  return found == totals_.end() ? std::nullopt : std::optional(found->tokens);
 }
 
 std::uint64_t View::optimizer_step() const { return totals_.empty() ? 0 : totals_.back().optimizer_step; }

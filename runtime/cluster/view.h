@@ -52,8 +52,6 @@ class View {
   [[nodiscard]] std::uint64_t tokens_total() const;
   // Counted in steps of branches that were left behind.
   [[nodiscard]] std::uint64_t tokens_lost() const { return tokens_lost_; }
-  // After so many steps of this branch, which it still remembers: the tokens counted in them.
-  [[nodiscard]] std::optional<std::uint64_t> tokens_after(std::uint64_t version) const;
   // Steps committed when this branch began.
   [[nodiscard]] std::uint64_t branch_start() const { return branch_start_; }
   // The newest commit was said to be the run's last: rounds in flight are due after it, too.
@@ -104,7 +102,7 @@ class View {
     std::uint64_t version = 0;  // steps committed
     std::uint64_t optimizer_step = 0;
     std::uint64_t tokens = 0;
-    bool is_saved = false;  // in a checkpoint, or what a round contributed: remembered longer
+    bool is_saved = false;  // in a checkpoint: remembered longer
   };
 
   void begin_branch(Branch branch, std::uint64_t version);

@@ -16,12 +16,6 @@ namespace {
 constexpr double kAverageWeight = 0.2;  // of the newest measurement
 constexpr double kTimeoutFactor = 4;
 
-[[nodiscard]] std::string list_members(const std::set<Incarnation>& members) {
-  std::string text;
-  for (const Incarnation member : members) text += compose(text.empty() ? "" : " ", member);
-  return text;
-}
-
 }  // namespace
 
 SyncGroupCore::SyncGroupCore(SyncGroupConfig config) : config_(std::move(config)) {

@@ -39,4 +39,10 @@ std::string list_microbatches(const std::vector<MicrobatchId>& microbatches) {
   return text;
 }
 
+std::string list_members(const std::set<Incarnation>& members) {
+  std::string text;
+  for (const Incarnation member : members) text += compose(text.empty() ? "" : " ", member);
+  return text;
+}
+
 }  // namespace shoal

@@ -25,5 +25,7 @@ struct ManifestVerdict {
 
 // "3 7 8 (12 in all)": at most eight numbers, for people.
 [[nodiscard]] std::string list_microbatches(const std::vector<MicrobatchId>& microbatches);
+// "12 14".
+[[nodiscard]] std::string list_members(const std::set<Incarnation>& members);
 
 }  // namespace shoal

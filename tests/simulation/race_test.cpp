@@ -62,7 +62,7 @@ TEST(LatePart, OfASumThatWasGivenUpCountsInNoOther) {
     is_running = is_running && run_to_letter(swarm, watch, "Part", watch.seen("Part") + 1 + chance.below(10));
     if (is_running) end_one_of(race, stage);
     swarm.run();
-    EXPECT_EQ(violations_but_for_the_end(swarm), "");
+    EXPECT_EQ(violations(swarm), "");
   });
 }
 
@@ -76,7 +76,7 @@ TEST(LateAnswer, ToADoubledMicrobatchIsInNoSum) {
     slow_ways(swarm, StageId{1}, StageId{0}, 20ms);
     if (is_running) (void)double_a_forward(swarm, chance);
     swarm.run();
-    EXPECT_EQ(violations_but_for_the_end(swarm), "");
+    EXPECT_EQ(violations(swarm), "");
   });
 }
 
@@ -93,7 +93,7 @@ TEST(LateAnswer, OfARemovedReplicaKeepsNobodyWaiting) {
     is_running = is_running && run_to_message(swarm, swarm.clockwork().messages() + chance.below(10));
     if (is_running) end_one_of(race, StageId{1});
     swarm.run();
-    EXPECT_EQ(violations_but_for_the_end(swarm), "");
+    EXPECT_EQ(violations(swarm), "");
   });
 }
 
@@ -111,7 +111,7 @@ TEST(LateEnd, OfAReplicaVoidsTheVoteOfItsStage) {
     is_running = is_running && run_to_message(swarm, swarm.clockwork().messages() + chance.below(30));
     if (is_running) end_one_of(race, stage);
     swarm.run();
-    EXPECT_EQ(violations_but_for_the_end(swarm), "");
+    EXPECT_EQ(violations(swarm), "");
   });
 }
 

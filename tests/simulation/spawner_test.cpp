@@ -25,10 +25,7 @@ constexpr std::uint64_t kSalt = 3;
   return view.branch();
 }
 
-// What was to save it, or the disk, may come back only after the last commit.
-void expect_right(const SimulatedSwarm& swarm, const std::string& trace) {
-  EXPECT_EQ(violations_but_for_the_end(swarm), "") << trace;
-}
+void expect_right(const SimulatedSwarm& swarm, const std::string& trace) { EXPECT_EQ(violations(swarm), "") << trace; }
 
 using Fault = std::function<void(SimulatedSwarm&, Chance&)>;
 

@@ -1,7 +1,6 @@
 // Files, programs and their end.
 #include "tests/support/process_scene.h"
 
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -139,6 +138,13 @@ void ProcessScene::dump() {
     status.wait(kStatusLimit);
     show("shoal status", status.out() + status.err());
   }
+}
+
+testing::AssertionResult ProcessScene::kill_before(std::size_t steps, pid_t victim, const std::string& name) const {
+  if (::kill(victim, SIGKILL) != 0) return testing::AssertionFailure() << "process " << victim << " was gone before";
+  const std::size_t recorded = records(name).steps.size();
+  if (recorded < steps) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "the kill came too late to matter: " << recorded << " steps were recorded";
 }
 
 void ProcessScene::kill_everything() const {

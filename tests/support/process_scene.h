@@ -6,6 +6,8 @@
 // status` of every run in the folder. KEEP_SCENES=1 in the environment keeps the folder.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <list>
 #include <map>
@@ -60,6 +62,10 @@ class ProcessScene {
   [[nodiscard]] bool wait_until_all_gone(Milliseconds limit) const;
   // Until the run has recorded that many steps.
   [[nodiscard]] bool wait_for_steps(std::size_t count, const std::string& name = "run") const;
+  // SIGKILL to a process of the run, which has not recorded that many steps yet. A failure: nothing was disturbed,
+  // because the process was gone or the run as far.
+  [[nodiscard]] testing::AssertionResult kill_before(std::size_t steps, pid_t victim,
+                                                     const std::string& name = "run") const;
   // Makes and returns an empty folder.
   std::filesystem::path make_folder(const std::string& name) const;
 

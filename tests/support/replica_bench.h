@@ -17,7 +17,8 @@ class ReplicaBench {
  public:
   explicit ReplicaBench(const ReplicaSetup& setup)
       : core(setup, start()),
-        executor(FakeShape{setup.stage.value, setup.stage_count, setup.microbatch_count, DType::kInt64}) {}
+        executor(FakeShape{setup.stage.value, setup.stage_count, setup.microbatch_count, DType::kInt64,
+                           setup.rounds.value_or(SyncConfig{})}) {}
 
   // Performs effects as the actor does: letters are kept in `sent`, jobs run at once.
   void perform(const Effects& effects) {

@@ -23,13 +23,16 @@ void CheckpointDesk::go_on_from(std::uint64_t version, std::string weights_sha25
 void CheckpointDesk::order(std::uint64_t version, std::vector<Incarnation> savers, CheckpointOrder::Rank rank,
                            Instant now) {
   is_owed_ = false;
+  std::erase(unsaved_, version);
+  unsaved_.push_back(version);
   under_way_.emplace(version, std::move(savers), rank, now);
 }
 
 std::optional<std::string> CheckpointDesk::why_not_now(bool has_storage) const {
   if (!has_storage) return "there is no storage; saved when it is back";
-  if (!under_way_) return std::nullopt;
-  return compose("the one of step ", under_way_->version(), " is not saved yet; saved after it");
+  if (unsaved_.size() < kUnsavedMax) return std::nullopt;
+  return compose("that of step ", unsaved_.front(), " and ", unsaved_.size() - 1,
+                 " after it are not saved yet; saved when one is");
 }
 
 void CheckpointDesk::order_late(std::uint64_t version, std::vector<Incarnation> savers, Instant now) {
@@ -40,10 +43,12 @@ void CheckpointDesk::order_late(std::uint64_t version, std::vector<Incarnation> 
 void CheckpointDesk::saved(std::uint64_t version, std::string weights_sha256) {
   saved_version_ = version;
   saved_sha256_ = std::move(weights_sha256);
+  std::erase_if(unsaved_, [version](std::uint64_t ordered) { return ordered <= version; });
   if (under_way_ && under_way_->version() <= version) under_way_.reset();
 }
 
 void CheckpointDesk::failed(std::uint64_t version) {
+  std::erase(unsaved_, version);
   if (under_way_ && under_way_->version() == version) under_way_.reset();
 }
 
@@ -60,6 +65,7 @@ CheckpointOrder::Decision CheckpointDesk::decide(bool has_storage, const Checkpo
   auto decision = under_way_->decide(has_storage, patience, now);
   if (decision.action == CheckpointOrder::Action::kCarry) {
     is_owed_ = true;
+    std::erase(unsaved_, under_way_->version());
     under_way_.reset();
   }
   return decision;

@@ -16,6 +16,8 @@ namespace shoal {
 
 class CheckpointDesk {
  public:
+  static constexpr std::size_t kUnsavedMax = 4;  // sets of shards that may wait for the disk
+
   // The history goes on from here, and what was under way belongs to another. version 0: from no checkpoint.
   void begin_from(std::uint64_t version, std::string weights_sha256);
   // The same, and an order of this history that the journal told of is doubted: who gave it may not have heard the end.
@@ -25,11 +27,11 @@ class CheckpointDesk {
   void order(std::uint64_t version, std::vector<Incarnation> savers, CheckpointOrder::Rank rank, Instant now);
   // Of a last state that no commit named a saver for.
   void order_late(std::uint64_t version, std::vector<Incarnation> savers, Instant now);
-  // Why none can be ordered now: one at a time, or whole shards would pile up before a slow disk. Nothing: it can.
+  // Why none can be ordered now: a few at a time, or whole shards would pile up before a slow disk. Nothing: it can.
   [[nodiscard]] std::optional<std::string> why_not_now(bool has_storage) const;
   // One is due that cannot be ordered yet. Whether that is news.
   [[nodiscard]] bool owe() { return !std::exchange(is_owed_, true); }
-  void forget_order() { under_way_.reset(); }
+  void forget_order() { under_way_.reset(), unsaved_.clear(); }
 
   // False: an older one than storage has, or that one again.
   [[nodiscard]] bool is_news(std::uint64_t version) const { return version > saved_version_; }
@@ -54,6 +56,7 @@ class CheckpointDesk {
   std::uint64_t saved_version_ = 0;
   std::string saved_sha256_;
   std::optional<CheckpointOrder> under_way_;  // the newest
+  std::vector<std::uint64_t> unsaved_;        // all that were ordered and are neither saved nor failed
   bool is_owed_ = false;
 };
 

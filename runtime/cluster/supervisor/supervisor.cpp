@@ -21,6 +21,15 @@ constexpr std::string_view kSince = ", since ";
   return seconds < 120 ? compose(kSince, seconds, " s") : compose(kSince, seconds / 60, " min");
 }
 
+// After so many steps, for a round of the schedule.
+[[nodiscard]] std::function<bool(std::uint64_t)> contributions_of(const SupervisorConfig& config) {
+  if (!config.rounds_due) return {};
+  return [due = config.rounds_due, in_flight = config.rounds_in_flight, at = config.contributed_at](auto version) {
+    const auto is_taken = [&](const RoundId& round) { return round.number != 0 && at(round) == version; };
+    return std::ranges::any_of(due(version), is_taken) || std::ranges::any_of(in_flight(version), is_taken);
+  };
+}
+
 }  // namespace
 
 SupervisorCore::SupervisorCore(SupervisorConfig config)
@@ -32,7 +41,8 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
       restarts_(std::max(kRestartsMax, config_.restart_budget), config_.restart_window),
       starts_(config_.restart_budget, config_.restart_window, config_.run.value),
       poison_(config_.microbatches),
-      lost_samples_(config_.microbatches, config_.requeue_window) {
+      lost_samples_(config_.microbatches, config_.requeue_window),
+      contributed_tokens_(contributions_of(config_)) {
   CHECK(config_.stages > 0 && config_.replicas > 0 && config_.policy.learning_rate, "a run has stages and a schedule");
   config_.policy.optimizer_step_at_start = config_.start.optimizer_step;
 }
@@ -66,6 +76,7 @@ JournalEntry SupervisorCore::entry_for(const JournalBody& body) const {
 SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant now) {
   view_.apply(entry);
   lost_samples_.follow(entry);
+  contributed_tokens_.follow(entry, view_);
   branch_seen_ = std::max(branch_seen_, entry.branch);
   if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) {
     leaving_.erase(removed->replica);

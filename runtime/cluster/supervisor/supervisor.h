@@ -26,6 +26,7 @@
 #include "runtime/cluster/operate/targets.h"
 #include "runtime/cluster/placement.h"
 #include "runtime/cluster/recovery/checkpoint_desk.h"
+#include "runtime/cluster/recovery/contributed_tokens.h"
 #include "runtime/cluster/recovery/join_desk.h"
 #include "runtime/cluster/recovery/lost_samples.h"
 #include "runtime/cluster/recovery/poison.h"
@@ -142,7 +143,6 @@ class SupervisorCore {
   [[nodiscard]] bool is_live(const ReplicaMember& member) const;
   [[nodiscard]] std::vector<Worker> free_workers() const;
   void send_peers();
-
   // supervisor_joiners.cpp
   void place_joiners(Instant now);
   void tend_joiners(Instant now);
@@ -154,7 +154,6 @@ class SupervisorCore {
   [[nodiscard]] bool may_join() const;
   [[nodiscard]] ReplacementQuestion who_is_lacking(Instant now) const;
   [[nodiscard]] Incarnation donor_of(StageId stage) const;
-
   // supervisor_watch.cpp
   void watch(Instant now);
   void heard_of(ProcessIncarnation process, Instant now);
@@ -233,6 +232,7 @@ class SupervisorCore {
   JoinDesk joins_;
   PoisonWatch poison_;
   LostSamples lost_samples_;
+  ContributedTokens contributed_tokens_;
   std::map<std::pair<StageId, ReplicaId>, std::string> last_worker_;  // by name: who served a slot
   std::optional<Stop> stop_;
   std::optional<Lost> lost_;

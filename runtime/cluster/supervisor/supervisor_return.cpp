@@ -15,6 +15,7 @@ void SupervisorCore::replay(const JournalEntry& entry) {
   if (entry.branch > view_.branch()) checkpoints_.forget_order();
   view_.apply(entry);
   lost_samples_.follow(entry);
+  contributed_tokens_.follow(entry, view_);
   branch_seen_ = std::max(branch_seen_, entry.branch);
   const auto* commit = std::get_if<Commit>(&entry.body);
   const bool saves = commit != nullptr && !commit->checkpoint_by.empty();

@@ -167,6 +167,8 @@ class ReplicaCore {
   template <class AnyOrder>
   [[nodiscard]] bool take_round(const AnyOrder& order);
   [[nodiscard]] bool is_round_for_this_replica(const OrderId& order) const;
+  // Its weights are those of no version: of a step that is applied, without the rounds that are due after it.
+  [[nodiscard]] bool is_at_boundary() const { return rounds_ && rounds_->is_at_boundary(); }
   void answer(RoundAnswers answers);
   void follow(const CommitRound& entry);
   void pursue_rounds();

@@ -115,7 +115,7 @@ Effects ReplicaCore::receive(const FetchState& message, Instant now) {
     refuse_state(message.replica, "it is no member of the view that was asked for");
     return end_turn();
   }
-  if (rounds_ && rounds_->is_at_boundary()) return end_turn();  // the joiner asks again, for what comes after it
+  if (is_at_boundary()) return end_turn();  // the joiner asks again, for what comes after it
   switch (feeds_.hear(message, version_, now)) {
     case StateFeeds::Answer::kNothing: break;
     case StateFeeds::Answer::kRefuse: refuse_state(message.replica, "it does not feed this joiner"); break;
@@ -150,12 +150,13 @@ void ReplicaCore::feed_joiners(const Commit& entry) {
   for (const Incarnation joiner : portions.cut) refuse_state(joiner, "more sums would only pile up before it");
 }
 
-// After the apply of a commit that named somebody else, who was lost before its shard was stored.
+// After the apply of a commit that named somebody else, who was lost before its shard was stored. At a boundary there
+// is no answer: the supervisor asks again.
 Effects ReplicaCore::receive(const SaveState& message, Instant now) {
   begin_turn(now);
   const bool holds_it =
       is_member() && message.branch == setup_.branch && message.replica == setup_.self && message.step == version_;
-  if (holds_it) run(ImageJob{}, Activity::kApply);
+  if (holds_it && !is_at_boundary()) run(ImageJob{}, Activity::kApply);
   return end_turn();
 }
 

@@ -140,6 +140,7 @@ void ReplicaCore::send_report() {
 }
 
 void ReplicaCore::finish(Imaged result) {
+  CHECK(!is_at_boundary(), "an image is of a version: no round is due before it");
   if (const auto joiner = std::exchange(image_for_, std::nullopt)) return give_image(*joiner, std::move(result.image));
   SaveShard shard{setup_.run,   setup_.branch,      version_,    setup_.optimizer_step,  setup_.tokens_total,
                   setup_.stage, setup_.stage_count, setup_.self, std::move(result.image)};

@@ -57,7 +57,7 @@ void ReplicaCore::pursue_rounds() {
     return run(ContributeRoundJob{round->fragment}, Activity::kReduce);
   }
   if (!applying_) return;
-  if (rounds_->is_at_boundary()) {
+  if (is_at_boundary()) {
     if (!rounds_->is_ready()) return;
     auto updates = rounds_->updates();
     if (!updates.empty()) return run(ApplyRoundJob{std::move(updates)}, Activity::kApply);

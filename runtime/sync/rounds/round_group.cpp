@@ -7,6 +7,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 #include "runtime/sync/patience.h"
+#include "runtime/sync/sync_group_verdict.h"
 
 namespace shoal {
 
@@ -85,7 +86,8 @@ void RoundGroupCore::announce(const RoundId& id, Round& round, const std::string
   round.repeat_interval = doubled_per_try(config_.repeat_after, round.tries);
   round.repeat_at = now + round.repeat_interval;
   effects_.reasons.push_back(compose("announces ", name_of(id), " as epoch ", round.epoch, ": ", why));
-  repeat(id, round);
+  if (now >= round.not_before) return repeat(id, round);
+  round.repeat_at = round.not_before;
 }
 
 SyncGroupEffects RoundGroupCore::hear(const Manifest& manifest, Instant now) {
@@ -123,7 +125,10 @@ void RoundGroupCore::conclude(const RoundId& id, Round& round, Instant now) {
   const Reduced& first = round.reduced.begin()->second;
   for (const auto& [member, reduced] : round.reduced) {
     if (reduced.digest == first.digest) continue;
-    return try_again(id, round, compose("the means of replicas ", first.member, " and ", member, " differ"), now);
+    const std::string why = compose("the means of replicas ", first.member, " and ", member, " differ");
+    tell("sums_differ", id, why);
+    round.not_before = now + doubled_per_try(config_.repeat_after, round.tries + 1);
+    return try_again(id, round, why, now);
   }
   round.vote = Prepared{order_id(id, round), round.position, first.digest, {}, {}, {}};
   for (const auto& [member, tokens] : round.shares) round.vote.shares.push_back({member, tokens});
@@ -137,7 +142,9 @@ SyncGroupEffects RoundGroupCore::tick(Instant now) {
   if (!is_appointed_ || members().empty()) return take_effects();
   for (auto& [id, round] : rounds_) {
     if (round.phase == Phase::kReducing && now - round.began >= doubled_per_try(config_.reduce_timeout, round.tries)) {
-      try_again(id, round, "no mean in time", now);
+      const std::string why = compose("no mean from ", list_members(round.unanswered), " in time");
+      tell("reduce_timed_out", id, why);
+      try_again(id, round, why, now);
     }
     reduce_if_due(id, round, now);
     if (now < round.repeat_at) continue;
@@ -181,6 +188,11 @@ OrderId RoundGroupCore::order_id(const RoundId& id, const Round& round) const {
 void RoundGroupCore::send_to(Incarnation member, MessageBody body) {
   const auto known = view_.find(member);
   if (known) effects_.letters.push_back({kSpawnerProcess, to_stage(known->process, member), std::move(body)});
+}
+
+void RoundGroupCore::tell(const std::string& event, const RoundId& id, const std::string& why) {
+  RunEvent told{event, compose("sync_group/", config_.stage), compose(name_of(id), ": ", why), view_.committed_steps()};
+  effects_.letters.push_back({kSpawnerProcess, to_metrics(), std::move(told)});
 }
 
 SyncGroupEffects RoundGroupCore::take_effects() { return std::exchange(effects_, {}); }

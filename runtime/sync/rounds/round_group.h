@@ -1,7 +1,7 @@
 // RoundGroupCore: brings one stage's replicas to one mean per fragment and round, and votes for it (design.md §6).
 //
 //   announced ──quorum of contributions, and the grace is over──▶ reducing ──all of them, equal digests──▶ voted
-//       ▲           (Prepare, Manifest)                               │ time-out, digests differ             │
+//       ▲           (Prepare, Manifest)                               │ time-out; digests differ: a pause    │
 //       └──────────────────────── the stage's membership changed (P-20) ┴─────────────────────────────────────┘
 //   voted ──CommitRound──▶ over
 //
@@ -60,6 +60,7 @@ class RoundGroupCore {
     Instant began{};
     Instant quorum_since{};
     bool has_quorum = false;
+    Instant not_before{};  // of the next announcement, after means that differ
     Instant repeat_at{};
     Duration repeat_interval{};
     Prepared vote;
@@ -76,6 +77,7 @@ class RoundGroupCore {
   void conclude(const RoundId& id, Round& round, Instant now);
   void repeat(const RoundId& id, Round& round);
   void send_to(Incarnation member, MessageBody body);
+  void tell(const std::string& event, const RoundId& id, const std::string& why);
   [[nodiscard]] SyncGroupEffects take_effects();
 
   RoundGroupConfig config_;

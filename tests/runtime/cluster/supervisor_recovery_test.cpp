@@ -254,24 +254,28 @@ TEST(Recovery, ACheckpointWaitsForStorageAndTrainingDoesNot) {
 }
 
 // Or shards would pile up in storage's mailbox, faster than the disk takes them.
-TEST(Recovery, OneCheckpointAtATimeIsUnderWayAndTheNextIsOwed) {
+TEST(Recovery, AFewCheckpointsAreUnderWayAndTheNextIsOwed) {
   SupervisorConfig config = with_checkpoints(100);
   config.checkpoint_every = 1;
   SupervisorBench bench(config);
   bench.join(8, ProcessRole::kStorage);
   bench.train();
-  bench.step();
-  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
+  for (std::size_t order = 0; order < CheckpointDesk::kUnsavedMax; ++order) {
+    bench.step();
+    EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
+  }
   for (int step = 0; step < 3; ++step) {
     bench.step();
     EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
   }
-  EXPECT_EQ(bench.core.view().committed_steps(), 4U) << "training does not wait for the disk";
+  EXPECT_EQ(bench.core.view().committed_steps(), CheckpointDesk::kUnsavedMax + 3) << "training does not wait";
   EXPECT_EQ(events(bench, "checkpoint_delayed"), 1U);
   bench.saved(1);
   bench.step();
   EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
-  bench.hear(CheckpointFailed{{}, 5, "disk full"});
+  bench.step();
+  EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
+  bench.hear(CheckpointFailed{{}, 3, "disk full"});
   bench.step();
   EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
 }
@@ -280,12 +284,12 @@ TEST(Recovery, ADelayedCheckpointIsPaidBeforeTheNextIsDue) {
   SupervisorBench bench(with_checkpoints(100));
   bench.join(8, ProcessRole::kStorage);
   bench.train();
-  for (int step = 0; step < 4; ++step) bench.step();
+  while (events(bench, "checkpoint_delayed") == 0) bench.step();
   EXPECT_TRUE(bench.last_commit().checkpoint_by.empty());
   bench.saved(2);
   bench.step();
-  EXPECT_EQ(bench.core.view().committed_steps(), 5U);
-  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty()) << "5 is no multiple of 2";
+  EXPECT_EQ(bench.core.view().committed_steps() % 2, 1U) << "checkpoints are due after even steps";
+  EXPECT_FALSE(bench.last_commit().checkpoint_by.empty());
 }
 
 TEST(Recovery, TheLastCheckpointIsAskedForFromWhoeverHoldsIt) {

@@ -11,7 +11,6 @@
 #include "runtime/base/compose.h"
 #include "runtime/cluster/view.h"
 #include "runtime/sync/round_plan.h"
-#include "runtime/sync/sync_group_verdict.h"
 #include "tests/support/fake_executor.h"
 
 namespace shoal {
@@ -32,10 +31,8 @@ using Violations = std::vector<std::string>;
 void check_stage(const StageCommit& stage, const Commit& commit, const View& view, std::uint32_t planned,
                  Violations& found) {
   const std::string where = compose("commit of step ", commit.step, ", stage ", stage.stage, ": ");
-  const ManifestVerdict verdict = judge_manifests(stage.manifests, planned, view.quarantined());
-  if (!verdict.is_exactly_once()) {
-    found.push_back(compose("S-1: ", where, "twice ", list_microbatches(verdict.twice), ", missing ",
-                            list_microbatches(verdict.missing)));
+  for (const std::string& wrong : exactly_once_violations(stage.manifests, planned, view.quarantined())) {
+    found.push_back("S-1: " + where + wrong);
   }
   for (const MemberManifest& manifest : stage.manifests) {
     const bool is_member = view.stage_of(manifest.member) == stage.stage;
@@ -60,7 +57,10 @@ void check_commit(const Commit& commit, const View& view, const SwarmShape& shap
   const std::string where = compose("commit of step ", commit.step, ": ");
   if (commit.step.value != view.committed_steps()) found.push_back(compose("S-2: ", where, "out of order"));
   if (commit.skip) found.push_back(compose(where, "skipped"));
-  if (commit.stages.size() != shape.stages) found.push_back(compose("S-1: ", where, "not all stages"));
+  std::set<StageId> stages;
+  for (const StageCommit& stage : commit.stages) stages.insert(stage.stage);
+  const bool is_each_once = stages.size() == shape.stages && commit.stages.size() == shape.stages;
+  if (!is_each_once) found.push_back(compose("S-1: ", where, "not every stage once"));
   for (const StageCommit& stage : commit.stages) check_stage(stage, commit, view, shape.microbatches, found);
   const std::uint64_t tokens = FakeExecutor::kTokens * (shape.microbatches - view.quarantined().size());
   if (commit.token_count != tokens) found.push_back(compose("S-1: ", where, commit.token_count, " tokens"));
@@ -69,6 +69,23 @@ void check_commit(const Commit& commit, const View& view, const SwarmShape& shap
 }
 
 }  // namespace
+
+std::vector<std::string> exactly_once_violations(const std::vector<MemberManifest>& manifests, std::uint32_t planned,
+                                                 const std::set<MicrobatchId>& left_out) {
+  std::multiset<MicrobatchId> counted;
+  for (const MemberManifest& manifest : manifests) {
+    for (const ManifestEntry& entry : manifest.entries) counted.insert(entry.microbatch);
+  }
+  Violations found;
+  for (MicrobatchId wanted{0}; wanted.value < planned; ++wanted.value) {
+    if (left_out.contains(wanted)) continue;
+    const auto times = counted.count(wanted);
+    if (times != 1) found.push_back(compose("microbatch ", wanted, " is counted ", times, " times"));
+    counted.erase(wanted);
+  }
+  for (const MicrobatchId foreign : counted) found.push_back(compose("microbatch ", foreign, " is not of the step"));
+  return found;
+}
 
 View view_of(const SimulatedSwarm& swarm) {
   View view;
@@ -344,15 +361,6 @@ std::string violations(const SimulatedSwarm& swarm) {
   if (static_cast<std::uint32_t>(saved) != swarm.shape().stages) all.push_back("not every stage's weights were saved");
   if (record.end && lines < swarm.shape().steps) all.push_back(compose("metrics: only ", lines, " lines"));
   return tell(swarm, all);
-}
-
-bool lost_its_last_checkpoint(const SimulatedSwarm& swarm) {
-  const auto& end = swarm.record().end;
-  return end && end->exit_status == 3 && view_of(swarm).committed_steps() == swarm.shape().steps;
-}
-
-std::string violations_but_for_the_end(const SimulatedSwarm& swarm) {
-  return lost_its_last_checkpoint(swarm) ? tell(swarm, safety_violations(swarm)) : violations(swarm);
 }
 
 }  // namespace shoal

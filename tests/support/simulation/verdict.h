@@ -26,6 +26,12 @@ struct SimulationReference {
 [[nodiscard]] SimulationReference compute_reference(std::uint64_t steps, std::uint32_t microbatches,
                                                     const Quarantines& left_out = {});
 
+// S-1 of one stage in one step: every microbatch of 0 .. planned-1 that is not left out is in its members' manifests
+// once, and nothing else is. The commit check of the sync groups is another function: no mistake is in both.
+[[nodiscard]] std::vector<std::string> exactly_once_violations(const std::vector<MemberManifest>& manifests,
+                                                               std::uint32_t planned,
+                                                               const std::set<MicrobatchId>& left_out);
+
 // S-1, S-2 and S-4 in the journal: each step committed once, every stage's manifests holding every microbatch that is
 // not quarantined exactly once and naming members of the view alone; tokens and loss of the whole step.
 [[nodiscard]] std::vector<std::string> journal_violations(const SimulatedSwarm& swarm);
@@ -50,12 +56,6 @@ struct SimulationReference {
 
 // All of that, and that the run ended well (L-1). Empty: it was right. Otherwise it begins with how to see it again.
 [[nodiscard]] std::string violations(const SimulatedSwarm& swarm);
-
-// The saver or the disk was lost after the last commit, and with it the last checkpoint: the run ended with status 3,
-// to be resumed from the one before.
-[[nodiscard]] bool lost_its_last_checkpoint(const SimulatedSwarm& swarm);
-// The same for runs to which that may happen: then their end is no violation.
-[[nodiscard]] std::string violations_but_for_the_end(const SimulatedSwarm& swarm);
 
 // What a hanging or failing run looked like: its last entries and events.
 [[nodiscard]] std::string describe_run(const SimulatedSwarm& swarm);

@@ -35,8 +35,7 @@ TEST_P(Kill, OfAWorkerInMidStepLeavesTheBitsAsTheyAre) {
   ASSERT_TRUE(wait_until([&] { return worker_of(scene, GetParam()).has_value(); }, kRunLimit));
   const ProcessEntry victim = *worker_of(scene, GetParam());
   ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
-  ASSERT_EQ(::kill(victim.pid, SIGKILL), 0) << "the run was over before the kill";
-  ASSERT_LT(scene.records().steps.size(), static_cast<std::size_t>(kSteps) - 10) << "killed too late to matter";
+  ASSERT_TRUE(scene.kill_before(kSteps - 10, victim.pid));
   ASSERT_EQ(program.wait(kRunLimit), 0);
   const auto records = scene.records();
   EXPECT_EQ(records.steps.size(), static_cast<std::size_t>(kSteps));
@@ -109,7 +108,7 @@ TEST(Kill, InTheLastStepsDoesNotChangeTheEnd) {
   ASSERT_TRUE(wait_until([&] { return worker_of(scene, "node1").has_value(); }, kRunLimit));
   const ProcessEntry victim = *worker_of(scene, "node1");
   ASSERT_TRUE(scene.wait_for_steps(kSteps - 25));
-  ::kill(victim.pid, SIGKILL);
+  ASSERT_TRUE(scene.kill_before(kSteps, victim.pid));
   EXPECT_EQ(program.wait(kRunLimit), 0);
   const auto records = scene.records();
   ASSERT_EQ(records.finals.size(), 1U);

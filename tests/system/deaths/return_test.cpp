@@ -95,7 +95,7 @@ TEST(KilledSpawner, AgainAndAgain) {
     ASSERT_TRUE(scene.wait_for_steps(after));
     std::optional<pid_t> spawner;
     ASSERT_TRUE(wait_until([&] { return (spawner = pid_like(scene, "internal-spawner")).has_value(); }, kSoon));
-    ::kill(*spawner, SIGKILL);
+    ASSERT_TRUE(scene.kill_before(kSteps, *spawner));
   }
   ASSERT_EQ(program.wait(kRunLimit), 0);
   expect_undisturbed(scene.records(), weights);
@@ -108,7 +108,7 @@ TEST(KilledStorage, CostsNoStep) {
   ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
   const auto storage = pid_like(scene, "internal-storage");
   ASSERT_TRUE(storage);
-  ::kill(*storage, SIGKILL);
+  ASSERT_TRUE(scene.kill_before(kSteps, *storage));
   ASSERT_EQ(program.wait(kRunLimit), 0);
   expect_undisturbed(scene.records(), weights);
 }
@@ -165,7 +165,7 @@ TEST(KilledSpawner, WithItsKeeperAndStorageLosesNothing) {
   ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
   const auto keeper = pid_like(scene, "internal-keep-spawner");
   ASSERT_TRUE(keeper);
-  ::kill(*keeper, SIGKILL);
+  ASSERT_TRUE(scene.kill_before(kSteps, *keeper));
   ASSERT_EQ(program.wait(kRunLimit), 0);
   const auto records = scene.records();
   expect_undisturbed(records, weights);
@@ -181,7 +181,7 @@ TEST(KilledSpawner, WhileItStopsIsStartedAgainToStop) {
   ASSERT_TRUE(spawner);
   program.signal(SIGTERM);
   ASSERT_TRUE(wait_until([&] { return count_of(scene.records(), "stopping") > 0; }, kSoon));
-  ::kill(*spawner, SIGKILL);
+  ASSERT_TRUE(scene.kill_before(kSteps, *spawner));
   ASSERT_EQ(program.wait(kRunLimit), 75);
   const auto records = scene.records();
   ASSERT_EQ(records.finals.size(), 1U);
@@ -215,7 +215,7 @@ Words spawner_of(const ProcessScene& scene, const std::string& listen) {
 Words join_words(const Program& spawner) { return Words{shoal_program()} + wait_for_join_words(spawner); }
 
 void kill_spawner_and_all_beside_it(const ProcessScene& scene, const Program& keeper) {
-  ::kill(keeper.pid(), SIGKILL);
+  ASSERT_TRUE(scene.kill_before(kSteps, keeper.pid()));
   ASSERT_TRUE(wait_until([&] { return named_like(scene.processes(), "internal-s").empty(); }, kSoon));
 }
 
@@ -234,7 +234,7 @@ TEST(KilledSpawner, IsResumedByHandAndItsNodesFindIt) {
     nodes.push_back(&start_words(scene, join + Words{"--name", name}, "of-" + name));
   }
   ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
-  kill_spawner_and_all_beside_it(scene, boss);
+  ASSERT_NO_FATAL_FAILURE(kill_spawner_and_all_beside_it(scene, boss));
   Program& again = start_words(scene, {shoal_program(), "spawner", "--resume", scene.run().string()}, "again");
   ASSERT_EQ(again.wait(kRunLimit), 0) << again.err();
   for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
@@ -259,7 +259,7 @@ TEST(KilledSpawner, GoesOnElsewhereFromACopyOfItsDirectory) {
     nodes.push_back(&start_words(scene, join + Words{"--join", elsewhere, "--name", name}, "of-" + name));
   }
   ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
-  kill_spawner_and_all_beside_it(scene, boss);
+  ASSERT_NO_FATAL_FAILURE(kill_spawner_and_all_beside_it(scene, boss));
   std::filesystem::copy(scene.run(), scene.run("copy"), std::filesystem::copy_options::recursive);
   Program& again = start_words(
       scene, {shoal_program(), "spawner", "--resume", scene.run("copy").string(), "--listen", elsewhere}, "again");

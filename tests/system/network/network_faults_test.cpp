@@ -172,7 +172,7 @@ TEST_F(NetworkFaults, WhatPassesSoonEvictsNobody) {
     EXPECT_TRUE(wait_for_more_steps(2)) << fault;
   }
   const ProcessEntry worker = worker_of("node1");
-  ::kill(worker.pid, SIGSTOP);
+  ASSERT_EQ(::kill(worker.pid, SIGSTOP), 0);
   EXPECT_FALSE(wait_until([&] { return count("process_lost") > 0; }, Milliseconds(1'000)));
   ::kill(worker.pid, SIGCONT);
   EXPECT_TRUE(wait_for_more_steps(2));
@@ -224,7 +224,7 @@ TEST_F(NetworkFaults, AFrozenWorkerIsFencedAndComesBackWhenItWakes) {
   const SmallRun run = run_of({kHasty});
   Program& program = start_and_train(run);
   const ProcessEntry worker = worker_of("node2");
-  ::kill(worker.pid, SIGSTOP);
+  ASSERT_EQ(::kill(worker.pid, SIGSTOP), 0);
   EXPECT_TRUE(wait_for("process_lost", "node2"));
   delay_everything(100);
   EXPECT_FALSE(program.wait(2 * kHastyDeath).has_value()) << "three times as long as it takes to be given up";

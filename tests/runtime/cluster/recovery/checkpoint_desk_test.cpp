@@ -62,17 +62,24 @@ TEST(CheckpointDesk, OneThatGotLostIsOwedUntilTheNextOrder) {
   EXPECT_TRUE(bench.desk.owe());
 }
 
-TEST(CheckpointDesk, OneAtATimeAndNoneWithoutStorage) {
+TEST(CheckpointDesk, AFewAtATimeAndNoneWithoutStorage) {
   Bench bench;
-  EXPECT_EQ(bench.desk.why_not_now(true), std::nullopt);
   EXPECT_EQ(bench.desk.why_not_now(false), "there is no storage; saved when it is back");
-  bench.order(10);
-  EXPECT_EQ(bench.desk.why_not_now(true), "the one of step 10 is not saved yet; saved after it");
+  for (std::uint64_t version = 10; version <= 40; version += 10) {
+    EXPECT_EQ(bench.desk.why_not_now(true), std::nullopt);
+    bench.order(version);
+  }
+  EXPECT_EQ(bench.desk.why_not_now(true), "that of step 10 and 3 after it are not saved yet; saved when one is");
   bench.desk.saved(10, "ten");
   EXPECT_EQ(bench.desk.why_not_now(true), std::nullopt);
-  bench.order(20);
-  bench.desk.failed(20);
+  bench.order(50);
+  EXPECT_NE(bench.desk.why_not_now(true), std::nullopt);
+  bench.desk.failed(30);
   EXPECT_EQ(bench.desk.why_not_now(true), std::nullopt);
+  bench.order(60);
+  EXPECT_NE(bench.desk.why_not_now(true), std::nullopt);
+  bench.desk.begin_from(20, "twenty");
+  EXPECT_EQ(bench.desk.why_not_now(true), std::nullopt) << "those of another history are nobody's";
 }
 
 TEST(CheckpointDesk, ALastStateThatNobodyWasNamedForIsAskedForSoon) {

@@ -87,7 +87,7 @@ class LossyRun {
   }
   CommitRound agreed(std::uint32_t stage, const RoundId& round) const {
     CommitRound entry{StageId{stage}, StepId{contributed_at(round)}, round, {}, 0, {}, 0};
-    entry.tokens_lost = view.tokens_after(entry.step.value).value() - view.tokens_after(since(round)).value();
+    entry.tokens_lost = committed(since(round), entry.step.value);
     for (const ReplicaMember& member : view.replicas_of(entry.stage)) {
       entry.shares.push_back({member.incarnation, trained(entry, member.incarnation)});
       entry.tokens_lost -= entry.shares.back().token_count;
@@ -95,6 +95,17 @@ class LossyRun {
     return entry;
   }
   static std::uint64_t since(const RoundId& round) { return contributed_before(round); }
+  // In the newest commits of these steps.
+  std::uint64_t committed(std::uint64_t from, std::uint64_t to) const {
+    std::map<StepId, std::uint64_t> tokens;
+    for (const JournalEntry& entry : journal) {
+      const auto* commit = std::get_if<Commit>(&entry.body);
+      if (commit != nullptr) tokens[commit->step] = commit->token_count;
+    }
+    std::uint64_t sum = 0;
+    for (std::uint64_t step = from; step < to; ++step) sum += tokens[StepId{step}];
+    return sum;
+  }
   // Of the newest commits of the steps that the round is of.
   std::uint64_t trained(const CommitRound& round, Incarnation member) const {
     std::map<StepId, std::uint64_t> tokens;

@@ -106,16 +106,78 @@ TEST(RoundGroup, VotesWhenAllHoldTheSameMean) {  // P-19
   EXPECT_EQ(votes[0].digest, 7U);
 }
 
-TEST(RoundGroup, MeansThatDifferAreMadeAgain) {
-  Bench bench;
+void differ(Bench& bench) {
   for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
-  const Epoch before = bench.order.epoch;
   bench.reduced(11);
   bench.reduced(12, 8);
   bench.reduced(13);
-  EXPECT_TRUE(bench.all<Prepared>().empty());
-  EXPECT_EQ(bench.all<Prepare>().size(), 3U);
-  EXPECT_GT(bench.order.epoch, before);
+}
+
+TEST(RoundGroup, MeansThatDifferAreMadeAgainAfterAPauseThatDoubles) {
+  Bench bench;
+  for (const int pause_s : {4, 8, 16}) {
+    const Epoch before = bench.order.epoch;
+    differ(bench);
+    EXPECT_TRUE(bench.all<Prepared>().empty());
+    EXPECT_TRUE(bench.all<Prepare>().empty());
+    bench.tick(seconds(pause_s) - milliseconds(100));
+    EXPECT_TRUE(bench.sent.empty());
+    bench.tick(milliseconds(100));
+    EXPECT_EQ(bench.all<Prepare>().size(), 3U);
+    EXPECT_GT(bench.order.epoch, before);
+  }
+  for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
+  for (const std::uint64_t member : {11, 12, 13}) bench.reduced(member);
+  EXPECT_EQ(bench.all<Prepared>().size(), 1U) << "and when they agree, the round goes on";
+}
+
+TEST(RoundGroup, AnAnswerToTheOrderBeforeThePauseCountsNothing) {
+  Bench bench;
+  differ(bench);
+  for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
+  for (const std::uint64_t member : {11, 12, 13}) bench.reduced(member);
+  EXPECT_TRUE(bench.sent.empty());
+}
+
+TEST(RoundGroup, AChangeOfMembershipDoesNotShortenThePause) {
+  Bench bench;
+  differ(bench);
+  bench.read(RemoveReplica{kStage, Incarnation{13}, "lost"});
+  EXPECT_TRUE(bench.all<Prepare>().empty());
+  bench.tick(seconds(4));
+  EXPECT_EQ(bench.all<Prepare>().size(), 2U);
+  bench.add(14);
+  EXPECT_EQ(bench.all<Prepare>().size(), 3U) << "the control: after it a change is announced at once";
+}
+
+TEST(RoundGroup, TellsPeopleOfMeansThatDifferAndOfThoseThatDoNotCome) {
+  Bench bench;
+  differ(bench);
+  const auto differing = bench.all<RunEvent>();
+  ASSERT_EQ(differing.size(), 1U);
+  EXPECT_EQ(differing[0].event, "sums_differ");
+  EXPECT_EQ(differing[0].subject, "sync_group/0");
+  EXPECT_EQ(differing[0].step, 2U);
+  EXPECT_EQ(differing[0].reason, "round 1 of fragment 0: the means of replicas 11 and 12 differ");
+  bench.tick(seconds(4));
+  for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
+  bench.reduced(12);
+  bench.tick(seconds(130));
+  const auto late = bench.all<RunEvent>();
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_EQ(late[0].event, "reduce_timed_out");
+  EXPECT_EQ(late[0].reason, "round 1 of fragment 0: no mean from 11 13 in time");
+}
+
+TEST(RoundGroup, ARoundThatSucceedsTellsPeopleNothing) {  // the control
+  Bench bench;
+  for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
+  for (const std::uint64_t member : {11, 12, 13}) {
+    bench.reduced(member);
+    EXPECT_TRUE(bench.all<RunEvent>().empty());
+  }
+  bench.tick(seconds(600));
+  EXPECT_TRUE(bench.all<RunEvent>().empty());
 }
 
 TEST(RoundGroup, WhatIsOfAnotherEpochOrAStrangerCountsNothing) {  // P-15

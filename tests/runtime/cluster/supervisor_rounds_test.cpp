@@ -1,0 +1,121 @@
+// The books of rounds that are agreed long after their contributions: what no share names is reported lost.
+#include <gtest/gtest.h>
+
+#include "runtime/cluster/recovery/contributed_tokens.h"
+#include "tests/support/supervisor_bench.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kTokensPerStep = 10;  // of the bench
+
+// One fragment that contributes after `period` steps, 2 * period, ...; each round is due at the next contribution.
+[[nodiscard]] SupervisorConfig with_delayed_rounds(std::uint64_t period) {
+  SupervisorConfig config = two_by_two();
+  config.steps_target = 4 * period;
+  const auto newest = [period](std::uint64_t version) { return RoundId{0, version / period}; };
+  config.rounds_in_flight = [newest](std::uint64_t version) { return std::vector{newest(version)}; };
+  config.rounds_due = [newest, period](std::uint64_t version) {
+    if (version < 2 * period || version % period != 0) return std::vector<RoundId>{};
+    return std::vector{RoundId{0, newest(version).number - 1}};
+  };
+  config.contributed_at = [period](const RoundId& round) { return round.number * period; };
+  return config;
+}
+
+[[nodiscard]] Prepared vote_for(SupervisorBench& bench, std::uint32_t stage, const RoundId& round,
+                                std::uint64_t contributed_at, std::uint64_t tokens) {
+  Prepared vote = bench.vote_of(stage);
+  vote.order.step = StepId{contributed_at};
+  vote.order.round = round;
+  vote.manifests.clear();
+  vote.shares = {{bench.core.view().replicas_of(StageId{stage})[0].incarnation, tokens}};
+  return vote;
+}
+
+[[nodiscard]] std::vector<CommitRound> rounds_of(const SupervisorBench& bench) {
+  std::vector<CommitRound> rounds;
+  for (const JournalEntry& entry : bench.entries) {
+    if (const auto* round = std::get_if<CommitRound>(&entry.body)) rounds.push_back(*round);
+  }
+  return rounds;
+}
+
+class FarRounds : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(FarRounds, ReportWhatNoShareNamesAsLost) {
+  const std::uint64_t period = GetParam();
+  constexpr std::uint64_t kLost = 30;
+  SupervisorBench bench(with_delayed_rounds(period));
+  bench.train();
+  for (std::uint64_t round = 1; round <= 2; ++round) {
+    while (bench.core.view().committed_steps() < (round + 1) * period) {
+      bench.step();
+      bench.sent.clear();
+    }
+    for (const std::uint32_t stage : {0U, 1U}) {
+      const std::uint64_t lost = stage == 0 ? 0 : kLost;
+      bench.hear(vote_for(bench, stage, {0, round}, round * period, period * kTokensPerStep - lost));
+    }
+  }
+  const auto rounds = rounds_of(bench);
+  ASSERT_EQ(rounds.size(), 4U);
+  for (const CommitRound& round : rounds) {
+    EXPECT_EQ(round.tokens_lost, round.stage == StageId{0} ? 0 : kLost) << describe({{}, {}, {}, round});
+  }
+}
+
+// The second is longer than a view remembers the totals of plain steps.
+INSTANTIATE_TEST_SUITE_P(Periods, FarRounds, testing::Values(3, View::kTotalsMax + 100),
+                         testing::PrintToStringParamName());
+
+// A journal of one replica that follows what a run counted.
+struct Book {
+  View view;
+  ContributedTokens tokens{[](std::uint64_t version) { return version % 4 == 0; }};
+  std::uint64_t numbers = 0;
+
+  void append(JournalBody body, Branch branch) {
+    const JournalEntry entry{JournalPosition{view.position().value + 1}, branch, Term{1}, std::move(body)};
+    view.apply(entry);
+    tokens.follow(entry, view);
+  }
+  void begin(Branch branch, std::uint64_t version) {
+    append(AddReplica{StageId{}, {}, Incarnation{++numbers}, {}, version}, branch);
+  }
+  void step(std::uint64_t token_count, std::vector<Incarnation> checkpoint_by = {}) {
+    Commit commit;
+    commit.step = StepId{view.committed_steps()};
+    commit.token_count = token_count;
+    commit.checkpoint_by = std::move(checkpoint_by);
+    append(commit, view.branch());
+  }
+};
+
+TEST(ContributedTokens, AreThoseOfTheBranchThatGoesOn) {
+  Book book;
+  book.begin(Branch{0}, 0);
+  for (std::uint64_t step = 0; step < 10; ++step) book.step(10, {Incarnation{1}});
+  EXPECT_EQ(book.tokens.after(0), 0U);
+  EXPECT_EQ(book.tokens.after(4), 40U);
+  EXPECT_EQ(book.tokens.after(8), 80U);
+  EXPECT_EQ(book.tokens.after(9), std::nullopt);
+  book.begin(Branch{1}, 6);
+  EXPECT_EQ(book.tokens.after(4), 40U);
+  EXPECT_EQ(book.tokens.after(8), std::nullopt) << "of the branch that was left";
+  for (std::uint64_t step = 6; step < 8; ++step) book.step(7);
+  EXPECT_EQ(book.tokens.after(8), 74U);
+}
+
+TEST(ContributedTokens, AreBounded) {  // S-6
+  Book book;
+  book.begin(Branch{0}, 0);
+  const std::uint64_t steps = 4 * (ContributedTokens::kKeptMax + 2);
+  for (std::uint64_t step = 0; step < steps; ++step) book.step(1);
+  EXPECT_EQ(book.tokens.after(8), std::nullopt);
+  EXPECT_EQ(book.tokens.after(12), 12U);
+  EXPECT_EQ(book.tokens.after(steps), steps);
+}
+
+}  // namespace
+}  // namespace shoal
