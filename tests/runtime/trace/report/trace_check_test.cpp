@@ -5,9 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <ctime>
 #include <iostream>
-#include <limits>
 #include <random>
 
 #include "runtime/base/compose.h"
@@ -167,24 +165,6 @@ TEST(TraceCheck, AnotherQuarantineExcusesNothing) {
   make_quarantine(late, 2, 3);
   after_the_commit.append(late, after_the_commit.now_ns());
   EXPECT_THAT(check(after_the_commit).violations, broken(Rule::kExactlyOnce, "microbatch 3 counted by nobody"));
-}
-
-// Seconds of this process, the best of three.
-double time_of_check(std::uint64_t steps) {
-  const RunTrace trace = TraceBench({steps, 2, TraceLevel::kLifecycle}).trace();
-  std::clock_t best = std::numeric_limits<std::clock_t>::max();
-  for (int again = 0; again < 3; ++again) {
-    const std::clock_t begun = std::clock();
-    EXPECT_TRUE(check_trace(trace).is_good());
-    best = std::min(best, std::clock() - begun);
-  }
-  return static_cast<double>(best) / CLOCKS_PER_SEC;
-}
-
-TEST(TraceCheck, ALongTraceTakesTimeAsItIsLong) {
-  const double one = time_of_check(2000);
-  const double eight = time_of_check(16000);
-  EXPECT_LT(eight, 20 * one) << "eight times as much, and not 64 times";
 }
 
 TEST(TraceCheck, FindsTwoCommitsOfOneStep) {
