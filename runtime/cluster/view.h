@@ -24,6 +24,7 @@
 #include "runtime/cluster/recovery/quarantines.h"
 #include "runtime/cluster/recovery/requeued_samples.h"
 
+#include "runtime/cluster/recovery/run_ends.h"
 namespace shoal {
 
 // A replica as a view knows it.
@@ -54,8 +55,9 @@ class View {
   [[nodiscard]] std::uint64_t tokens_lost() const { return tokens_lost_; }
   // After so many steps of this branch, which it still remembers: the tokens counted in them.
   [[nodiscard]] std::optional<std::uint64_t> tokens_after(std::uint64_t version) const;
-  // Steps committed when this branch began.
-  [[nodiscard]] std::uint64_t branch_start() const { return branch_start_; }
+  // Steps committed in the state that all members began with, at the start of this branch or of a resumed run.
+  [[nodiscard]] std::uint64_t start() const { return start_; }
+  [[nodiscard]] const RunEnds& ends() const { return ends_; }
   // The newest commit was said to be the run's last: rounds in flight are due after it, too.
   [[nodiscard]] bool is_at_last_commit() const { return is_at_last_commit_; }
   // Steps skipped without an applied one since.
@@ -75,8 +77,9 @@ class View {
   // Position of the last entry that changed what the stage's sum is made of: its AddReplica or RemoveReplica, or a
   // Quarantine in the step in progress; 0: none. A vote begun before it is void (P-22).
   [[nodiscard]] JournalPosition last_change_of(StageId stage) const;
-  // Whether a round that is due after `due` steps is agreed: here, or in the state that the branch began with.
-  [[nodiscard]] bool has_round(StageId stage, const RoundId& round, std::uint64_t due) const;
+  // Whether a round is agreed whose contributions were taken after `contributed` steps and that is due after `due`:
+  // here, or in the state that all members began with.
+  [[nodiscard]] bool has_round(StageId stage, const RoundId& round, StepId contributed, std::uint64_t due) const;
   // The newest round of a stage's fragment that was agreed on this branch.
   [[nodiscard]] std::optional<CommitRound> newest_round(StageId stage, std::uint32_t fragment) const;
   // Of every fragment that has one.
@@ -120,7 +123,8 @@ class View {
   JournalPosition position_;
   Branch branch_;
   std::uint64_t committed_steps_ = 0;
-  std::uint64_t branch_start_ = 0;
+  std::uint64_t start_ = 0;
+  std::uint64_t held_until_ = 0;  // the state at start_ holds every round with contributions of this version or before
   bool is_at_last_commit_ = false;
   int skips_in_a_row_ = 0;
   std::vector<Stage> stages_;
@@ -133,6 +137,7 @@ class View {
   RequeuedSamples requeued_;
   std::optional<std::string> finished_;
 };
+  RunEnds ends_;
 
 // The entry without what only its first readers need: a commit's manifests and norms. Old entries travel so.
 [[nodiscard]] JournalEntry without_details(JournalEntry entry);
