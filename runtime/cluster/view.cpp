@@ -55,7 +55,7 @@ void View::begin_branch(Branch branch, std::uint64_t version) {
   skips_in_a_row_ = 0;
   while (!totals_.empty() && totals_.back().version > version) totals_.pop_back();
   if (!totals_.empty() && totals_.back().version < version) totals_.push_back({version, 0, 0, true});
-  if (goes_back) tokens_lost_ += tokens_before - std::min(tokens_before, tokens_total());
+  if (goes_back) lost_.go_back_to(version, tokens_before - std::min(tokens_before, tokens_total()));
   stage_of_.clear();
   groups_.clear();
   stages_.clear();
@@ -134,6 +134,7 @@ void View::change(const JournalEntry& entry, const CommitRound& commit) {
   CHECK(commit.round.number > newest.round.number,
         compose("round ", commit.round.number, " where ", newest.round.number, " was the last (S-2)"));
   newest = commit;
+  lost_.follow(commit, committed_steps_);
   requeued_.follow(commit, committed_steps_);
   for (Totals& totals : totals_) totals.is_saved = totals.is_saved || totals.version == commit.step.value;
 }

@@ -21,10 +21,11 @@
 #include <vector>
 
 #include "messages/journal.h"
+#include "runtime/cluster/recovery/lost_tokens.h"
 #include "runtime/cluster/recovery/quarantines.h"
 #include "runtime/cluster/recovery/requeued_samples.h"
-
 #include "runtime/cluster/recovery/run_ends.h"
+
 namespace shoal {
 
 // A replica as a view knows it.
@@ -51,8 +52,9 @@ class View {
   // Updates applied and target tokens counted in those steps.
   [[nodiscard]] std::uint64_t optimizer_step() const;
   [[nodiscard]] std::uint64_t tokens_total() const;
-  // Counted in steps of branches that were left behind.
-  [[nodiscard]] std::uint64_t tokens_lost() const { return tokens_lost_; }
+  // Trained, and not in the model, as of the rounds agreed so far; each token at most once (recovery/lost_tokens.h).
+  [[nodiscard]] std::uint64_t tokens_lost() const { return lost_.count(); }
+  [[nodiscard]] const LostTokens& lost() const { return lost_; }
   // After so many steps of this branch, which it still remembers: the tokens counted in them.
   [[nodiscard]] std::optional<std::uint64_t> tokens_after(std::uint64_t version) const;
   // Steps committed in the state that all members began with, at the start of this branch or of a resumed run.
@@ -131,13 +133,13 @@ class View {
   std::map<Incarnation, StageId> stage_of_;
   std::map<StageId, Incarnation> groups_;
   std::map<std::pair<StageId, std::uint32_t>, CommitRound> rounds_;  // newest of each fragment, on this branch
-  std::uint64_t tokens_lost_ = 0;
+  LostTokens lost_;
   std::deque<Totals> totals_;  // ascending by version, the newest last
   Quarantines quarantines_;
   RequeuedSamples requeued_;
+  RunEnds ends_;
   std::optional<std::string> finished_;
 };
-  RunEnds ends_;
 
 // The entry without what only its first readers need: a commit's manifests and norms. Old entries travel so.
 [[nodiscard]] JournalEntry without_details(JournalEntry entry);

@@ -358,6 +358,34 @@ TEST(Metrics, ACoreThatReplacesOneThatDiedRepeatsNoView) {
   EXPECT_EQ(all_of<StepRecord>(run.report_all(1)).size(), 1U);
 }
 
+// Two stages lose 60 and 40 of the same 100 tokens. Then two steps are thrown away with the round between them.
+TEST(Metrics, ATokenIsLostOnceHoweverManyStagesLackItAndHoweverOftenItsStepIsLeft) {
+  const auto round = [](std::uint32_t stage, std::uint64_t number, std::uint64_t lost) {
+    return CommitRound{StageId{stage}, StepId{number}, {0, number}, {}, 0, {}, lost};
+  };
+  TrackedRun run;
+  std::uint64_t in_lines = 0;
+  const auto read = [&in_lines](const Outputs& outputs) {
+    for (const StepRecord& line : all_of<StepRecord>(outputs)) in_lines += line.lost_tokens;
+  };
+  read(run.commit(0));
+  read(run.journal(round(0, 1, 60)));
+  read(run.journal(round(1, 1, 40)));
+  read(run.commit(1));
+  read(run.journal(round(0, 2, 100)));
+  read(run.commit(2));
+  run.branch = 1;
+  for (const std::uint64_t replica : {11U, 13U}) {
+    const StageId stage{replica == 11U ? 0U : 1U};
+    read(run.journal(AddReplica{stage, ReplicaId{}, Incarnation{replica}, ProcessIncarnation{1}, 1}));
+  }
+  read(run.commit(1));
+  read(run.report(1, 11));
+  read(run.report(1, 13));
+  EXPECT_EQ(run.finish().lost_tokens, 60U + 200U) << "not 60 + 40 + 100 + 200";
+  EXPECT_EQ(in_lines, 60U + 200U);
+}
+
 TEST(Metrics, AnEvaluationThatIsRepeatedIsWrittenOnce) {
   TrackedRun run;
   EvaluationResult result{Branch{0}, 100, 5, 10, 10, false};
