@@ -12,7 +12,6 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kPendingMax = 2;   // steps whose record may wait for reports
 constexpr std::size_t kEarlyMax = 1024;  // reports; the oldest is given up
 
 void add(TimeBreakdown& sum, const TimeBreakdown& part) {
@@ -313,8 +312,8 @@ std::vector<MetricsOutput> MetricsCore::end(const RunEvent& event) {
   if (event.step < view_.committed_steps()) {  // the steps beyond its weights are lost
     final_record.tokens_total = event.step * config_.tokens_per_step;
     lost.go_back_to(event.step, tokens_total() - std::min(tokens_total(), final_record.tokens_total));
-  final_record.lost_tokens = lost.count();
   }
+  final_record.lost_tokens = lost.count();
   final_record.weights_sha256 = event.subject;
   out.emplace_back(std::move(final_record));
   return out;

@@ -57,6 +57,9 @@ using MetricsOutput = std::variant<StepRecord, EvalRecord, FinalRecord, ViewReco
 
 class MetricsCore {
  public:
+  // Steps whose record may wait for reports, while lines of what comes after them in the journal are written.
+  static constexpr std::size_t kPendingMax = 2;
+
   explicit MetricsCore(MetricsConfig config) : config_(config) {}
 
   // After begin() and before the first entry: those up to the view's position are not given, and not recorded.

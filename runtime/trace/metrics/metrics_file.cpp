@@ -92,24 +92,27 @@ void read_back(const std::string& path, const std::function<bool(std::string_vie
   ::close(descriptor);
 }
 
-// Of the whole lines of `tail`, from its end. An evaluation belongs to the branch of the last step before it.
-WrittenLines last_lines_of(std::string_view tail) {
+// Of the whole lines of `tail`, from its end. An evaluation belongs to the branch of the last step before it. A step's
+// line waits: before it stand lines of later entries, with those of as many steps between them as wait at most.
+// Nothing: more has to be read.
+std::optional<WrittenLines> last_lines_of(std::string_view tail, bool is_whole_file) {
+  std::size_t steps = 0;
   std::optional<std::uint64_t> evaluated;
   std::optional<bool> is_final;
   WrittenLines lines;
-  while (!tail.empty()) {
+  while (!tail.empty() && steps <= MetricsCore::kPendingMax) {
     const auto json = parse(take_last_line(tail));
     if (!evaluated) evaluated = evaluated_step_of(json);
     if (!is_final) is_final = json.is_object() && json.contains("weights_sha256");
     lines.view = std::max(lines.view, position_of(json));
-    if (const auto step = step_of(json)) {
-      lines.step = step;
-      lines.is_final = *is_final;
-      if (evaluated) lines.evaluation = WrittenEvaluation{step->branch, *evaluated};
-      break;
-    }
+    const auto step = step_of(json);
+    if (!step || steps++ > 0) continue;
+    lines.step = step;
+    lines.is_final = *is_final;
+    if (evaluated) lines.evaluation = WrittenEvaluation{step->branch, *evaluated};
   }
-  return lines;
+  const bool is_enough = is_whole_file || steps > MetricsCore::kPendingMax;
+  return is_enough ? std::optional(lines) : std::nullopt;
 }
 
 }  // namespace
@@ -170,10 +173,11 @@ Result<MetricsFile> MetricsFile::open(const std::string& path) {
     const auto tail = read_tail(descriptor, static_cast<std::uint64_t>(end), wanted);
     if (!tail) return refused("read", path);
     file.size_ = tail->begin + tail->lines.size();
-    file.written_ = last_lines_of(tail->lines);
-    if (file.written_.step || tail->begin == 0) break;
+    const auto lines = last_lines_of(tail->lines, tail->begin == 0);
+    if (!lines) continue;
+    file.written_ = *lines;
+    return file;
   }
-  return file;
 }
 
 MetricsFile::MetricsFile(MetricsFile&& other) noexcept

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "runtime/trace/metrics/metrics_file.h"
+#include "tests/runtime/data/scratch.h"
 #include "tests/support/manual_clock.h"
 
 namespace shoal {
@@ -356,6 +358,44 @@ TEST(Metrics, ACoreThatReplacesOneThatDiedRepeatsNoView) {
   EXPECT_EQ(run.journal(AppointGroup{StageId{1}, Incarnation{11}}).size(), 1U);  // 8
   run.commit(1);
   EXPECT_EQ(all_of<StepRecord>(run.report_all(1)).size(), 1U);
+}
+
+void write(const Outputs& outputs, std::string& lines) {
+  for (const MetricsOutput& output : outputs) {
+    lines += std::visit([](const auto& record) { return to_json_line(record); }, output) + '\n';
+  }
+}
+
+// Steps' lines wait while those of rounds are written, and are written after them.
+TEST(Metrics, ARoundIsWrittenOnceWheneverTheWriterDies) {
+  const auto round = [](std::uint64_t number) {
+    return CommitRound{StageId{0}, StepId{number}, {0, number}, {}, 0, {}, 0};
+  };
+  const Scratch scratch;
+  for (std::size_t dies_after = 1; dies_after <= 11; ++dies_after) {
+    std::string lines;
+    TrackedRun first;
+    std::size_t done = 0;
+    for (std::uint64_t step = 0; step < 4 && done < dies_after; ++step) {
+      write(first.commit(step), lines);
+      if (++done < dies_after) write(first.journal(round(step + 1)), lines);
+      if (++done < dies_after && step > 0) write(first.report_all(step - 1), lines);
+      ++done;
+    }
+    TrackedRun second(first.position, MetricsFile::open(scratch.file("a", lines).string())->written());
+    for (std::uint64_t step = 0; step < 4; ++step) {
+      write(second.commit(step), lines);
+      write(second.journal(round(step + 1)), lines);
+    }
+    std::size_t count = 0;
+    for (std::size_t at = lines.find("\"event\":\"round\""); at != std::string::npos; ++count) {
+      at = lines.find("\"event\":\"round\"", at + 1);
+    }
+    EXPECT_EQ(count, 4U) << "it dies after " << dies_after << ":\n" << lines;
+    for (const std::uint64_t position : {6U, 8U, 10U, 12U}) {
+      EXPECT_NE(lines.find("\"position\":" + std::to_string(position) + "}"), std::string::npos) << lines;
+    }
+  }
 }
 
 // Two stages lose 60 and 40 of the same 100 tokens. Then two steps are thrown away with the round between them.
