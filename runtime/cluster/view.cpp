@@ -43,6 +43,7 @@ void View::apply(const JournalEntry& entry) {
         compose("entry ", entry.position, " after position ", position_, ": the journal is followed without gaps"));
   CHECK(entry.branch >= branch_, compose("entry ", entry.position, " is of an older branch"));
   position_ = entry.position;
+  ends_.follow(entry);
   std::visit([&](const auto& body) { change(entry, body); }, entry.body);
 }
 
@@ -50,12 +51,11 @@ void View::begin_branch(Branch branch, std::uint64_t version) {
   const std::uint64_t tokens_before = tokens_total();
   const bool goes_back = version < committed_steps_;
   branch_ = branch;
-  committed_steps_ = branch_start_ = version;
-  is_at_last_commit_ = false;
+  committed_steps_ = version;
   skips_in_a_row_ = 0;
   while (!totals_.empty() && totals_.back().version > version) totals_.pop_back();
   if (!totals_.empty() && totals_.back().version < version) totals_.push_back({version, 0, 0, true});
-  if (goes_back) tokens_lost_ += tokens_before - std::min(tokens_before, tokens_total());
+  if (goes_back) lost_.go_back_to(version, tokens_before - std::min(tokens_before, tokens_total()));
   stage_of_.clear();
   groups_.clear();
   stages_.clear();
@@ -68,6 +68,11 @@ void View::change(const JournalEntry& entry, const AddReplica& added) {
   CHECK(added.version == committed_steps_, compose("replica ", added.replica, " added at version ", added.version,
                                                    ", committed are ", committed_steps_, " (P-27)"));
   CHECK(added.stage.value < kStagesMax && !contains(added.replica), "a replica is added once, to a stage that exists");
+  if (stage_of_.empty()) {  // all begin with a checkpoint, on this branch or on the same one again
+    start_ = committed_steps_;
+    held_until_ = ends_.newest();
+    is_at_last_commit_ = false;
+  }
   if (added.stage.value >= stages_.size()) stages_.resize(added.stage.value + std::size_t{1});
   Stage& stage = stages_[added.stage.value];
   const ReplicaMember member{added.replica, added.slot, added.process};
@@ -129,11 +134,12 @@ void View::change(const JournalEntry& entry, const CommitRound& commit) {
   CHECK(commit.round.number > newest.round.number,
         compose("round ", commit.round.number, " where ", newest.round.number, " was the last (S-2)"));
   newest = commit;
+  lost_.follow(commit, committed_steps_);
   requeued_.follow(commit, committed_steps_);
 }
 
-bool View::has_round(StageId stage, const RoundId& round, std::uint64_t due) const {
-  if (due <= branch_start_) return true;
+bool View::has_round(StageId stage, const RoundId& round, StepId contributed, std::uint64_t due) const {
+  if (due <= start_ || contributed.value <= held_until_) return true;
   const auto newest = newest_round(stage, round.fragment);
   return newest && newest->round.number >= round.number;
 }

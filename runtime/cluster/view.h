@@ -21,8 +21,10 @@
 #include <vector>
 
 #include "messages/journal.h"
+#include "runtime/cluster/recovery/lost_tokens.h"
 #include "runtime/cluster/recovery/quarantines.h"
 #include "runtime/cluster/recovery/requeued_samples.h"
+#include "runtime/cluster/recovery/run_ends.h"
 
 namespace shoal {
 
@@ -50,10 +52,12 @@ class View {
   // Updates applied and target tokens counted in those steps.
   [[nodiscard]] std::uint64_t optimizer_step() const;
   [[nodiscard]] std::uint64_t tokens_total() const;
-  // Counted in steps of branches that were left behind.
-  [[nodiscard]] std::uint64_t tokens_lost() const { return tokens_lost_; }
-  // Steps committed when this branch began.
-  [[nodiscard]] std::uint64_t branch_start() const { return branch_start_; }
+  // Trained, and not in the model, as of the rounds agreed so far; each token at most once (recovery/lost_tokens.h).
+  [[nodiscard]] std::uint64_t tokens_lost() const { return lost_.count(); }
+  [[nodiscard]] const LostTokens& lost() const { return lost_; }
+  // Steps committed in the state that all members began with, at the start of this branch or of a resumed run.
+  [[nodiscard]] std::uint64_t start() const { return start_; }
+  [[nodiscard]] const RunEnds& ends() const { return ends_; }
   // The newest commit was said to be the run's last: rounds in flight are due after it, too.
   [[nodiscard]] bool is_at_last_commit() const { return is_at_last_commit_; }
   // Steps skipped without an applied one since.
@@ -73,8 +77,9 @@ class View {
   // Position of the last entry that changed what the stage's sum is made of: its AddReplica or RemoveReplica, or a
   // Quarantine in the step in progress; 0: none. A vote begun before it is void (P-22).
   [[nodiscard]] JournalPosition last_change_of(StageId stage) const;
-  // Whether a round that is due after `due` steps is agreed: here, or in the state that the branch began with.
-  [[nodiscard]] bool has_round(StageId stage, const RoundId& round, std::uint64_t due) const;
+  // Whether a round is agreed whose contributions were taken after `contributed` steps and that is due after `due`:
+  // here, or in the state that all members began with.
+  [[nodiscard]] bool has_round(StageId stage, const RoundId& round, StepId contributed, std::uint64_t due) const;
   // The newest round of a stage's fragment that was agreed on this branch.
   [[nodiscard]] std::optional<CommitRound> newest_round(StageId stage, std::uint32_t fragment) const;
   // Of every fragment that has one.
@@ -118,17 +123,19 @@ class View {
   JournalPosition position_;
   Branch branch_;
   std::uint64_t committed_steps_ = 0;
-  std::uint64_t branch_start_ = 0;
+  std::uint64_t start_ = 0;
+  std::uint64_t held_until_ = 0;  // the state at start_ holds every round with contributions of this version or before
   bool is_at_last_commit_ = false;
   int skips_in_a_row_ = 0;
   std::vector<Stage> stages_;
   std::map<Incarnation, StageId> stage_of_;
   std::map<StageId, Incarnation> groups_;
   std::map<std::pair<StageId, std::uint32_t>, CommitRound> rounds_;  // newest of each fragment, on this branch
-  std::uint64_t tokens_lost_ = 0;
+  LostTokens lost_;
   std::deque<Totals> totals_;  // ascending by version, the newest last
   Quarantines quarantines_;
   RequeuedSamples requeued_;
+  RunEnds ends_;
   std::optional<std::string> finished_;
 };
 

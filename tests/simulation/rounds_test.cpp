@@ -193,6 +193,32 @@ TEST(Rounds, ARollBackIntoTheMiddleOfARoundLosesItsStepsInTheBooks) {
   });
 }
 
+// Rounds in flight are agreed at the end, before they are due. What goes on from there holds them, in every stage: a
+// run that is resumed, and one that is thrown back to its last end.
+TEST(Rounds, WhatTheEndOfARunAgreedOnIsHeldByWhateverBeginsThere) {
+  std::size_t agreed_early = 0;
+  const std::uint64_t ran = for_each_seed(kSeeds / 5, [&agreed_early](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    SwarmShape shape = diloco_shape(chance);
+    shape.checkpoint_every = 0;
+    shape.steps = 5 + chance.below(4);
+    shape.sync.requeue_lost = true;
+    const std::uint64_t end = shape.steps;
+    SimulatedSwarm swarm(shape, seed);
+    swarm.run();
+    ASSERT_EQ(violations(swarm), "");
+    agreed_early += RoundSchedule(shape.sync).in_flight_after(end).size();
+    swarm.resume(end + 8);
+    if (chance.below(3) > 0) {
+      ASSERT_TRUE(run_to_commits(swarm, end + 1 + chance.below(4)));
+      for (const std::string& node : nodes_of(swarm)) swarm.kill(node);
+    }
+    swarm.run();
+    EXPECT_EQ(violations(swarm), "");
+  });
+  EXPECT_TRUE(agreed_early > 0 || ran < kSeeds / 5 || testing::Test::HasFailure()) << "nothing was ever in flight";
+}
+
 // What the reports of a step call approximated; nothing when one of its members did not report.
 [[nodiscard]] std::optional<std::set<MicrobatchId>> reported(const SimulatedSwarm& swarm, const JournalEntry& entry) {
   const auto& commit = std::get<Commit>(entry.body);

@@ -38,7 +38,7 @@ std::vector<PlaceId> LostSamples::lost_in(const CommitRound& entry, StepId since
   };
   for (std::uint64_t at = entry.step.value; at > since.value; --at) {
     const StepId step{at - 1};
-    if (step.value < view.branch_start()) {
+    if (step.value < view.start()) {
       for (std::uint32_t index = 0; index < microbatches_; ++index) {
         const MicrobatchId microbatch{index};
         if (!view.quarantines().contains(step, microbatch)) lost.push_back(place_of(step, microbatch));

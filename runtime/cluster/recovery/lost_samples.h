@@ -2,7 +2,7 @@
 //
 // Lost is what the round's stage was trained on since the fragment's contributions before, and no share is made of: all
 // of who has no share, the earliest of who has less than it trained on. Manifests say who trained on what. Those of
-// steps before the branch began need not be known: who trained on them is gone, so all of them is lost. Together they
+// steps before the members began need not be known: who trained on them is gone, so all of them is lost. Together they
 // have as many tokens as the entry says are lost.
 //
 // A microbatch that several stages or fragments lose is trained again once, everywhere, under the first free places

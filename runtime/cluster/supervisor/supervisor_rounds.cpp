@@ -22,9 +22,10 @@ std::vector<std::pair<StageId, RoundId>> SupervisorCore::open_rounds() const {
     due.insert(due.end(), in_flight.begin(), in_flight.end());
   }
   for (const RoundId& round : due) {
+    if (round.number == 0) continue;
+    const StepId contributed{config_.contributed_at(round)};
     for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-      const bool is_open = round.number != 0 && !view_.has_round(StageId{stage}, round, version);
-      if (is_open) open.push_back({StageId{stage}, round});
+      if (!view_.has_round(StageId{stage}, round, contributed, version)) open.push_back({StageId{stage}, round});
     }
   }
   return open;

@@ -193,6 +193,7 @@ class ReplicaCore {
   Membership membership_ = Membership::kLoading;
   std::map<Incarnation, std::uint32_t> members_;  // the view: stage of each replica
   Quarantines quarantines_;
+  RunEnds ends_;
   JournalPosition position_;
   std::uint64_t version_;
   Phase phase_ = Phase::kOpen;

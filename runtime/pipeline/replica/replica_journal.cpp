@@ -12,6 +12,7 @@ void ReplicaCore::begin_at(const View& past, Instant now) {
   CHECK(position_.value == 0, "what the journal said so far comes before its entries");
   position_ = past.position();
   quarantines_ = past.quarantines();
+  ends_ = past.ends();
   if (rounds_ && past.branch() == setup_.branch) {
     for (const RoundId& round : past.newest_rounds(setup_.stage)) rounds_->pass_over(round);
   }
@@ -33,6 +34,7 @@ Effects ReplicaCore::receive(const JournalEntry& message, Instant now) {
   }
   position_ = message.position;
   setup_.term = std::max(setup_.term, message.term);
+  ends_.follow(message);
   const bool is_commit =
       std::holds_alternative<Commit>(message.body) || std::holds_alternative<CommitRound>(message.body);
   if (!is_commit || message.branch == setup_.branch)
@@ -56,6 +58,7 @@ void ReplicaCore::follow(const AddReplica& entry) {
   membership_ = Membership::kMember;
   copy_.reset();
   if (rounds_) rounds_->start_at(version_);
+  if (rounds_) rounds_->pass_over_until(ends_.newest());
   static_cast<void>(time_.take(now_));  // loading and waiting to be added are no part of a step
   take_waiting_order();
 }

@@ -54,10 +54,11 @@ void RoundGroupCore::take_up(const std::string& why, Instant now) {
   const auto due = schedule_.due_at(version);
   open.insert(open.end(), due.begin(), due.end());
   for (const RoundId& id : open) {
-    const bool is_over = id.number == 0 || view_.has_round(config_.stage, id, schedule_.due_version(id));
-    if (is_over || rounds_.contains(id)) continue;
+    if (id.number == 0 || rounds_.contains(id)) continue;
+    const StepId contributed{schedule_.contribution_version(id)};
+    if (view_.has_round(config_.stage, id, contributed, schedule_.due_version(id))) continue;
     Round& round = rounds_[id];
-    round.step = StepId{schedule_.contribution_version(id)};
+    round.step = contributed;
     announce(id, round, why, now);
   }
 }

@@ -292,6 +292,10 @@ void RoundMember::pass_over(const RoundId& round) {
   newest_done_[round.fragment] = std::max(newest_done_[round.fragment], round.number);
 }
 
+void RoundMember::pass_over_until(std::uint64_t version) {
+  for (const RoundId& round : schedule_.in_flight_after(version)) pass_over(round);
+}
+
 std::size_t RoundMember::early_parts() const {
   std::size_t most = 0;
   for (const auto& [id, round] : rounds_) most = std::max(most, round.early.size());

@@ -78,6 +78,8 @@ class RoundMember {
   [[nodiscard]] std::optional<std::string> follow(const CommitRound& entry);
   // Before it serves: the journal says that the round is over, so the state it starts with has it.
   void pass_over(const RoundId& round);
+  // Likewise: that state holds every round with contributions of so many steps or fewer.
+  void pass_over_until(std::uint64_t version);
 
   [[nodiscard]] std::uint64_t stale_orders() const { return stale_orders_; }
   // Parts kept for sums that have not begun here.

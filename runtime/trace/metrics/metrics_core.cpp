@@ -12,7 +12,6 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kPendingMax = 2;   // steps whose record may wait for reports
 constexpr std::size_t kEarlyMax = 1024;  // reports; the oldest is given up
 
 void add(TimeBreakdown& sum, const TimeBreakdown& part) {
@@ -100,11 +99,11 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   if (commit != nullptr && is_new) open_record(entry, *commit, now);
   std::optional<StepRecord> filled;
   if (commit != nullptr && !is_new) {
-    const std::uint64_t lost = std::exchange(tokens_lost_unrecorded_, 0);  // its line says so, or will
+    const std::uint64_t lost = take_untold_losses();  // its line says so, or will
     if (is_unwritten(entry, *commit)) filled = record_of(entry, *commit);
     if (filled) filled->lost_tokens = lost;
   }
-  apply(entry);
+  view_.apply(entry);
   stop_waiting_for(entry);
   if (filled) {
     filled->tokens_total = tokens_total();
@@ -142,19 +141,10 @@ bool MetricsCore::is_unwritten(const JournalEntry& entry, const Commit& commit) 
   return written_ && (!written_->step || WrittenStep{entry.branch, commit.step} > *written_->step);
 }
 
-// A new branch begins at an earlier step: what was trained beyond it is trained again.
-void MetricsCore::apply(const JournalEntry& entry) {
-  const std::uint64_t steps = view_.committed_steps();
-  const std::uint64_t tokens = view_.tokens_total();
-  view_.apply(entry);
-  if (const auto* round = std::get_if<CommitRound>(&entry.body); round != nullptr && round->round.fragment == 0) {
-    tokens_lost_ += round->tokens_lost;  // by a stage that lost a member's steps since its last round
-    tokens_lost_unrecorded_ += round->tokens_lost;
-  }
-  if (view_.committed_steps() >= steps) return;
-  const std::uint64_t lost = tokens - std::min(tokens, view_.tokens_total());
-  tokens_lost_ += lost;
-  tokens_lost_unrecorded_ += lost;
+// After a roll-back the journal may say less for a while, until the rounds are agreed again that it took back.
+std::uint64_t MetricsCore::take_untold_losses() {
+  const std::uint64_t told = std::exchange(tokens_lost_told_, std::max(tokens_lost_told_, view_.tokens_lost()));
+  return tokens_lost_told_ - told;
 }
 
 // Reports of a replica that left, or of a branch that ended, will not come.
@@ -193,7 +183,7 @@ void MetricsCore::open_record(const JournalEntry& entry, const Commit& commit, I
   Pending pending;
   StepRecord& record = pending.record = record_of(entry, commit);
   if (record.step_ms == 0) record.step_ms = milliseconds(now - last_commit_);
-  record.lost_tokens = std::exchange(tokens_lost_unrecorded_, 0);
+  record.lost_tokens = take_untold_losses();
   for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
     for (const auto& replica : view_.replicas_of(StageId{stage})) pending.expected.push_back(replica.incarnation);
   }
@@ -318,11 +308,12 @@ std::vector<MetricsOutput> MetricsCore::end(const RunEvent& event) {
   final_record.event = event.event;
   final_record.steps = event.step;
   final_record.tokens_total = tokens_total();
-  final_record.lost_tokens = tokens_lost_;
+  LostTokens lost = view_.lost();
   if (event.step < view_.committed_steps()) {  // the steps beyond its weights are lost
     final_record.tokens_total = event.step * config_.tokens_per_step;
-    final_record.lost_tokens += tokens_total() - std::min(tokens_total(), final_record.tokens_total);
+    lost.go_back_to(event.step, tokens_total() - std::min(tokens_total(), final_record.tokens_total));
   }
+  final_record.lost_tokens = lost.count();
   final_record.weights_sha256 = event.subject;
   out.emplace_back(std::move(final_record));
   return out;

@@ -57,10 +57,13 @@ using MetricsOutput = std::variant<StepRecord, EvalRecord, FinalRecord, ViewReco
 
 class MetricsCore {
  public:
+  // Steps whose record may wait for reports, while lines of what comes after them in the journal are written.
+  static constexpr std::size_t kPendingMax = 2;
+
   explicit MetricsCore(MetricsConfig config) : config_(config) {}
 
   // After begin() and before the first entry: those up to the view's position are not given, and not recorded.
-  void begin_at(const View& past) { view_ = past, tokens_lost_ = past.tokens_lost(); }
+  void begin_at(const View& past) { view_ = past, tokens_lost_told_ = past.tokens_lost(); }
   // Entries up to begin()'s live_after (what a resumed journal already held) change the view and give no events; their
   // commits give records where they are not written yet.
   [[nodiscard]] std::vector<MetricsOutput> on(const JournalEntry& entry, Instant now);
@@ -87,7 +90,7 @@ class MetricsCore {
   void open_record(const JournalEntry& entry, const Commit& commit, Instant now);
   [[nodiscard]] bool is_live(const JournalEntry& entry) const;
   [[nodiscard]] bool is_unwritten(const JournalEntry& entry, const Commit& commit) const;
-  void apply(const JournalEntry& entry);
+  [[nodiscard]] std::uint64_t take_untold_losses();
   void stop_waiting_for(const JournalEntry& entry);
   [[nodiscard]] bool is_early(const ReplicaReport& report) const;
   void keep_early(const ReplicaReport& report);
@@ -109,9 +112,8 @@ class MetricsCore {
   Instant last_commit_{};      // or when the last of the first members came: for commits that do not say
   bool is_first_step_ = true;  // of this process
   std::deque<Pending> pending_;
-  std::vector<ReplicaReport> early_;          // of steps whose commit has not come yet, at most kEarlyMax
-  std::uint64_t tokens_lost_ = 0;             // committed on branches that were left: all of the journal
-  std::uint64_t tokens_lost_unrecorded_ = 0;  // of these, those that no record names yet
+  std::vector<ReplicaReport> early_;    // of steps whose commit has not come yet, at most kEarlyMax
+  std::uint64_t tokens_lost_told_ = 0;  // of all that the journal says are lost, those that records name
 };
 
 }  // namespace shoal

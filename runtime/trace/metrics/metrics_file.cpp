@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/trace/metrics/metrics_core.h"
 #include "runtime/trace/metrics/metrics_lines.h"
 
 namespace shoal {
@@ -56,25 +57,30 @@ void read_back(const std::string& path, const std::function<bool(std::string_vie
   if (const auto file = open_input(path)) (void)read_lines_back(*file, is_it);
 }
 
-// Of lines from the last one back to the newest step's. An evaluation belongs to the branch of the last step before it.
+// Of lines from the last one back. An evaluation belongs to the branch of the last step before it. A step's line waits:
+// before it stand lines of later entries, with those of as many steps between them as wait at most.
 class LastLines {
  public:
-  // False until it has come to a step.
+  // False: more has to be read.
   [[nodiscard]] bool add(std::string_view line) {
     const auto json = parse(line);
     if (!evaluated_) evaluated_ = evaluated_step_of(json);
     if (!is_final_) is_final_ = json.is_object() && json.contains("weights_sha256");
     found_.view = std::max(found_.view, position_of(json));
-    found_.step = step_of(json);
-    if (!found_.step) return false;
-    found_.is_final = *is_final_;
-    if (evaluated_) found_.evaluation = WrittenEvaluation{found_.step->branch, *evaluated_};
-    return true;
+    const auto step = step_of(json);
+    if (!step) return false;
+    if (steps_++ == 0) {
+      found_.step = step;
+      found_.is_final = *is_final_;
+      if (evaluated_) found_.evaluation = WrittenEvaluation{step->branch, *evaluated_};
+    }
+    return steps_ > MetricsCore::kPendingMax;
   }
   [[nodiscard]] const WrittenLines& found() const { return found_; }
 
  private:
   WrittenLines found_;
+  std::size_t steps_ = 0;
   std::optional<std::uint64_t> evaluated_;
   std::optional<bool> is_final_;
 };

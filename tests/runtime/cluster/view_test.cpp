@@ -152,6 +152,68 @@ TEST(View, AQuarantineInACommittedStepIsABug) {
   EXPECT_THROW(journal.then(Quarantine{StepId{0}, MicrobatchId{1}, ""}), Bug);
 }
 
+CommitRound round_of(StageId stage, std::uint64_t contributed, std::uint64_t number) {
+  return CommitRound{stage, StepId{contributed}, {0, number}, {}, 0, {}, 0};
+}
+
+// Rounds contribute after 3, 6, .. steps and are due two steps later, but for the one that is in flight at the end.
+Journal ended_after_seven(bool is_last) {
+  Journal journal;
+  journal.then(added(1, kFirst));
+  for (std::uint64_t step = 0; step < 7; ++step) {
+    Commit commit = commit_of(step);
+    commit.is_last = is_last && step == 6;
+    journal.then(commit);
+    if (step + 1 == 5) journal.then(round_of(kFirst, 3, 1));
+  }
+  if (is_last) journal.then(round_of(kFirst, 6, 2));
+  journal.then(FinishRun{"stopped"}).then(RemoveReplica{kFirst, Incarnation{1}, "started again"});
+  return journal;
+}
+
+TEST(View, AStateOfTheEndHoldsWhatWasInFlightThereInEveryStage) {
+  for (const bool is_last : {true, false}) {  // the control: a checkpoint like any other
+    for (const std::uint32_t branch : {0U, 1U}) {
+      Journal journal = ended_after_seven(is_last);
+      journal.then(added(2, kFirst, 7), branch).then(added(3, kSecond, 7), branch);
+      for (const StageId stage : {kFirst, kSecond}) {
+        EXPECT_EQ(journal.view.has_round(stage, {0, 2}, StepId{6}, 8), is_last) << branch;
+        EXPECT_FALSE(journal.view.has_round(stage, {0, 3}, StepId{9}, 11)) << "it is of later steps";
+        EXPECT_TRUE(journal.view.has_round(stage, {0, 1}, StepId{3}, 5));
+      }
+      EXPECT_FALSE(journal.view.is_at_last_commit()) << "nothing of it is open";
+      EXPECT_EQ(journal.view.start(), 7U);
+    }
+  }
+}
+
+TEST(View, AStateOfABranchFromBeforeTheEndHoldsNothingOfIt) {
+  Journal journal = ended_after_seven(true);
+  journal.then(added(2, kFirst, 4), 1);
+  for (std::uint64_t step = 4; step < 7; ++step) journal.then(commit_of(step), 1);
+  journal.then(RemoveReplica{kFirst, Incarnation{2}, "killed"}, 1).then(added(3, kFirst, 7), 2);
+  EXPECT_FALSE(journal.view.has_round(kFirst, {0, 2}, StepId{6}, 8));
+}
+
+TEST(View, ALaterStateOnTheWayFromAnEndHoldsWhatItHeld) {
+  Journal journal = ended_after_seven(true);
+  journal.then(added(2, kFirst, 7)).then(commit_of(7));
+  journal.then(RemoveReplica{kFirst, Incarnation{2}, "killed"}).then(added(3, kFirst, 8), 1);
+  EXPECT_TRUE(journal.view.has_round(kFirst, {0, 2}, StepId{6}, 9));
+}
+
+TEST(View, TheLastCommitOfThoseWhoServeLeavesItsRoundsOpen) {
+  Journal journal;
+  journal.then(added(1, kFirst));
+  Commit last = commit_of(0);
+  last.is_last = true;
+  journal.then(last).then(added(2, kFirst, 1));
+  EXPECT_TRUE(journal.view.is_at_last_commit());
+  EXPECT_FALSE(journal.view.has_round(kFirst, {0, 1}, StepId{1}, 3));
+  journal.then(round_of(kFirst, 1, 1));
+  EXPECT_TRUE(journal.view.has_round(kFirst, {0, 1}, StepId{1}, 3));
+}
+
 // S-6: a long run keeps the totals of its newest steps and of its checkpoints, and goes back to either.
 TEST(View, RemembersTheTotalsOfBoundedlyManySteps) {
   constexpr std::uint64_t kSteps = 4 * View::kTotalsMax;

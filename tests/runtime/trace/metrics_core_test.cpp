@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "runtime/trace/metrics/metrics_file.h"
+#include "tests/runtime/data/scratch.h"
 #include "tests/support/manual_clock.h"
 
 namespace shoal {
@@ -356,6 +358,72 @@ TEST(Metrics, ACoreThatReplacesOneThatDiedRepeatsNoView) {
   EXPECT_EQ(run.journal(AppointGroup{StageId{1}, Incarnation{11}}).size(), 1U);  // 8
   run.commit(1);
   EXPECT_EQ(all_of<StepRecord>(run.report_all(1)).size(), 1U);
+}
+
+void write(const Outputs& outputs, std::string& lines) {
+  for (const MetricsOutput& output : outputs) {
+    lines += std::visit([](const auto& record) { return to_json_line(record); }, output) + '\n';
+  }
+}
+
+// Steps' lines wait while those of rounds are written, and are written after them.
+TEST(Metrics, ARoundIsWrittenOnceWheneverTheWriterDies) {
+  const auto round = [](std::uint64_t number) {
+    return CommitRound{StageId{0}, StepId{number}, {0, number}, {}, 0, {}, 0};
+  };
+  const Scratch scratch;
+  for (std::size_t dies_after = 1; dies_after <= 11; ++dies_after) {
+    std::string lines;
+    TrackedRun first;
+    std::size_t done = 0;
+    for (std::uint64_t step = 0; step < 4 && done < dies_after; ++step) {
+      write(first.commit(step), lines);
+      if (++done < dies_after) write(first.journal(round(step + 1)), lines);
+      if (++done < dies_after && step > 0) write(first.report_all(step - 1), lines);
+      ++done;
+    }
+    TrackedRun second(first.position, MetricsFile::open(scratch.file("a", lines).string())->written());
+    for (std::uint64_t step = 0; step < 4; ++step) {
+      write(second.commit(step), lines);
+      write(second.journal(round(step + 1)), lines);
+    }
+    std::size_t count = 0;
+    for (std::size_t at = lines.find("\"event\":\"round\""); at != std::string::npos; ++count) {
+      at = lines.find("\"event\":\"round\"", at + 1);
+    }
+    EXPECT_EQ(count, 4U) << "it dies after " << dies_after << ":\n" << lines;
+    for (const std::uint64_t position : {6U, 8U, 10U, 12U}) {
+      EXPECT_NE(lines.find("\"position\":" + std::to_string(position) + "}"), std::string::npos) << lines;
+    }
+  }
+}
+
+// Two stages lose 60 and 40 of the same 100 tokens. Then two steps are thrown away with the round between them.
+TEST(Metrics, ATokenIsLostOnceHoweverManyStagesLackItAndHoweverOftenItsStepIsLeft) {
+  const auto round = [](std::uint32_t stage, std::uint64_t number, std::uint64_t lost) {
+    return CommitRound{StageId{stage}, StepId{number}, {0, number}, {}, 0, {}, lost};
+  };
+  TrackedRun run;
+  std::uint64_t in_lines = 0;
+  const auto read = [&in_lines](const Outputs& outputs) {
+    for (const StepRecord& line : all_of<StepRecord>(outputs)) in_lines += line.lost_tokens;
+  };
+  read(run.commit(0));
+  read(run.journal(round(0, 1, 60)));
+  read(run.journal(round(1, 1, 40)));
+  read(run.commit(1));
+  read(run.journal(round(0, 2, 100)));
+  read(run.commit(2));
+  run.branch = 1;
+  for (const std::uint64_t replica : {11U, 13U}) {
+    const StageId stage{replica == 11U ? 0U : 1U};
+    read(run.journal(AddReplica{stage, ReplicaId{}, Incarnation{replica}, ProcessIncarnation{1}, 1}));
+  }
+  read(run.commit(1));
+  read(run.report(1, 11));
+  read(run.report(1, 13));
+  EXPECT_EQ(run.finish().lost_tokens, 60U + 200U) << "not 60 + 40 + 100 + 200";
+  EXPECT_EQ(in_lines, 60U + 200U);
 }
 
 TEST(Metrics, AnEvaluationThatIsRepeatedIsWrittenOnce) {

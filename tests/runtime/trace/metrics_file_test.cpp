@@ -56,6 +56,28 @@ TEST(MetricsFile, KnowsUpToWhereViewsAreWritten) {
   EXPECT_EQ(MetricsFile::open(scratch.file("c", young).string())->written().view, JournalPosition{3});
 }
 
+// A step's line waits for reports, while those of the rounds after it are written.
+TEST(MetricsFile, KnowsOfTheRoundsWhoseLinesStandBeforeTheLastSteps) {
+  const Scratch scratch;
+  const auto step = [](std::uint64_t number, std::uint64_t view) {
+    StepRecord record = record_of(0, number);
+    record.view = view;
+    return to_json_line(record) + "\n";
+  };
+  const auto round = [](std::uint64_t position) {
+    return to_json_line(ViewRecord{position, "stage 0 fragment 0", 9, "round", "a mean"}) + "\n";
+  };
+  const std::string event = to_json_line(RunEvent{"suspected", "node1", std::string(1000, 'x'), 10}) + "\n";
+  std::string text = step(6, 12) + round(22) + step(7, 18) + step(8, 20);
+  const auto written = [&] { return MetricsFile::open(scratch.file("a", text).string())->written(); };
+  EXPECT_EQ(written().view, JournalPosition{22});
+  EXPECT_EQ(written().step, (WrittenStep{Branch{0}, StepId{8}}));
+  for (int line = 0; line < 3000; ++line) text += event;
+  EXPECT_EQ(written().view, JournalPosition{22}) << "behind megabytes of events";
+  text += step(9, 24);
+  EXPECT_EQ(written().view, JournalPosition{24}) << "what came before it is there";
+}
+
 TEST(MetricsFile, KnowsWhetherItsLastLineEndsTheRun) {
   const Scratch scratch;
   const std::string end = to_json_line(record_of(0, 9)) + "\n" + to_json_line(FinalRecord{}) + "\n";

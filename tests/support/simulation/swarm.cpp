@@ -173,6 +173,10 @@ SimulatedSwarm::SimulatedSwarm(SwarmShape shape, std::uint64_t seed)
       network_(clockwork_),
       journal_(make_memory_journal(kRunOfSimulation)) {
   quieten_log();
+  start_all();
+}
+
+void SimulatedSwarm::start_all() {
   start_spawner();
   std::vector<std::string> names{kStorage};
   for (std::uint32_t node = 1; node <= shape_.stages * shape_.replicas; ++node) names.push_back(compose("node", node));
@@ -181,6 +185,18 @@ SimulatedSwarm::SimulatedSwarm(SwarmShape shape, std::uint64_t seed)
     start_process(*next);
     names.erase(next);
   }
+}
+
+void SimulatedSwarm::resume(std::uint64_t steps) {
+  CHECK(record_->end, "only what has ended is resumed");
+  while (!processes_.empty()) end_process(processes_.begin()->first);
+  endings_.clear();
+  start_due_.clear();
+  agenda_.clear();
+  record_->end.reset();
+  shape_.steps = steps;
+  config_ = config_of(shape_);
+  start_all();
 }
 
 SimulatedSwarm::~SimulatedSwarm() {

@@ -84,6 +84,8 @@ class SimulatedSwarm {
   void run();
   // One message, and what it brings about; false: the run is over.
   bool run_one();
+  // The run that ended goes on to so many steps, in new processes: `shoal train --resume`.
+  void resume(std::uint64_t steps);
 
   [[nodiscard]] SimulationNetwork& network() { return network_; }
   [[nodiscard]] SimulationClockwork& clockwork() { return clockwork_; }
@@ -134,6 +136,7 @@ class SimulatedSwarm {
   };
 
   [[nodiscard]] RouterActor start_router(Process& process, ProcessRole role, const std::string& name);
+  void start_all();
   void start_spawner();
   void start_supervisor(const RouterActor& mail);
   void start_process(const std::string& name);

@@ -46,8 +46,10 @@ void check_stage(const StageCommit& stage, const Commit& commit, const View& vie
   if (!std::holds_alternative<Commit>(entry.body)) return false;
   const std::uint64_t begun_at = after.committed_steps() - 1;
   for (const RoundId& round : schedule.due_at(begun_at)) {
+    if (round.number == 0) continue;
+    const StepId contributed{schedule.contribution_version(round)};
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
-      if (round.number != 0 && !after.has_round(StageId{stage}, round, begun_at)) return true;
+      if (!after.has_round(StageId{stage}, round, contributed, begun_at)) return true;
     }
   }
   return false;
@@ -182,11 +184,40 @@ class TokenBook {
   std::map<Incarnation, std::uint64_t> joined_;
 };
 
+// On the way to the newest state, as far as the journal says what was applied before which step: every round of a
+// fragment is of the steps since the last one, so that none is merged or lost twice.
+class RoundBook {
+ public:
+  void begin(std::uint64_t version) {
+    for (auto& [key, rounds] : rounds_) {
+      while (!rounds.empty() && rounds.back().applied_at > version) rounds.pop_back();
+    }
+  }
+  // Applied after so many steps, made of the steps after `from`. False: those are not the next ones.
+  [[nodiscard]] bool add(const CommitRound& round, std::uint64_t applied_at, std::uint64_t from) {
+    auto& rounds = rounds_[{round.stage, round.round.fragment}];
+    const std::uint64_t known = rounds.empty() ? 0 : rounds.back().until;
+    rounds.push_back({applied_at, round.step.value});
+    return known == from;
+  }
+
+ private:
+  struct Applied {
+    std::uint64_t applied_at = 0;
+    std::uint64_t until = 0;
+  };
+  std::map<std::pair<StageId, std::uint32_t>, std::vector<Applied>> rounds_;
+};
+
+[[nodiscard]] std::uint64_t contributed_before(const CommitRound& round, const RoundSchedule& schedule) {
+  if (round.round.number == 1) return 0;
+  return schedule.contribution_version({round.round.fragment, round.round.number - 1});
+}
+
 void check_round(const CommitRound& round, const TokenBook& book, const RoundSchedule& schedule, const View& view,
                  Violations& found) {
   const std::string where = describe({{}, {}, {}, round}) + ": ";
-  const RoundId before{round.round.fragment, round.round.number - 1};
-  const std::uint64_t from = before.number == 0 ? 0 : schedule.contribution_version(before);
+  const std::uint64_t from = contributed_before(round, schedule);
   std::uint64_t merged = 0;
   for (const RoundShare& share : round.shares) {
     merged += share.token_count;
@@ -206,9 +237,11 @@ void check_round(const CommitRound& round, const TokenBook& book, const RoundSch
 void check_round_end(const SimulatedSwarm& swarm, const View& view, Violations& found) {
   const SwarmShape& shape = swarm.shape();
   if (!view.is_finished() || view.committed_steps() < shape.steps) return;
-  for (const RoundId& round : RoundSchedule(shape.sync).in_flight_after(shape.steps)) {
+  const RoundSchedule schedule(shape.sync);
+  for (const RoundId& round : schedule.in_flight_after(shape.steps)) {
+    const StepId contributed{schedule.contribution_version(round)};
     for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-      if (view.has_round(StageId{stage}, round, shape.steps)) continue;
+      if (view.has_round(StageId{stage}, round, contributed, shape.steps)) continue;
       found.push_back(compose("the end leaves round ", round.number, " of fragment ", round.fragment, " open"));
     }
   }
@@ -228,13 +261,20 @@ std::vector<std::string> round_violations(const SimulatedSwarm& swarm) {
   Violations found;
   View view;
   TokenBook book;
+  RoundBook rounds;
   const RoundSchedule schedule(swarm.shape().sync);
   for (const JournalEntry& entry : swarm.journal()) {
     const auto* round = std::get_if<CommitRound>(&entry.body);
     if (round != nullptr) check_round(*round, book, schedule, view, found);
+    if (round != nullptr && !rounds.add(*round, view.committed_steps(), contributed_before(*round, schedule))) {
+      found.push_back(compose(describe(entry), ": its steps do not follow those of the fragment's round before"));
+    }
     const Branch before = view.branch();
     view.apply(entry);
-    if (view.branch() != before || entry.position.value == 1) book.begin(view.committed_steps());
+    if (view.branch() != before || entry.position.value == 1) {
+      book.begin(view.committed_steps());
+      rounds.begin(view.committed_steps());
+    }
     if (const auto* added = std::get_if<AddReplica>(&entry.body)) book.add(*added);
     if (const auto* commit = std::get_if<Commit>(&entry.body)) book.add(*commit);
     if (commit_needs_rounds(entry, view, schedule, swarm.shape().stages)) {

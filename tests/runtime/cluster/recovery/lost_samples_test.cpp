@@ -81,7 +81,8 @@ class LossyRun {
       const bool is_due = version >= contributed_at({fragment, 1}) + delay_ && since_first % kPeriod == 0;
       const RoundId round{fragment, since_first / kPeriod + 1};
       for (std::uint32_t stage = 0; is_due && stage < kStages; ++stage) {
-        if (!view.has_round(StageId{stage}, round, version)) append(agreed(stage, round));
+        const StepId contributed{contributed_at(round)};
+        if (!view.has_round(StageId{stage}, round, contributed, version)) append(agreed(stage, round));
       }
     }
   }

@@ -189,6 +189,21 @@ TEST(RoundMember, ADelayedRoundOfNobodysTokensLeavesTheNextOneItsOwnStart) {
   EXPECT_FALSE(updates[0].mean.has_value());
 }
 
+TEST(RoundMember, WhatAnEndOfTheRunAgreedOnIsNotWaitedForAndTheNextRoundIs) {
+  for (const std::uint64_t end : {2U, 0U}) {  // the control: no end
+    RoundMember member({RunId{9}, {}, kStage, kSelf, diloco(2, 1, 1)});
+    member.start_at(2);
+    member.pass_over_until(end);
+    EXPECT_EQ(member.hear(Prepare{order_of(1), {}}).manifests.empty() && !member.wanted_contribution(), end == 2U);
+    if (end == 0) continue;
+    member.reach(3);
+    EXPECT_TRUE(member.is_ready());
+    member.updated();
+    member.reach(4);
+    EXPECT_EQ(member.wanted_contribution(), (RoundId{0, 2}));
+  }
+}
+
 TEST(RoundMember, WhatTheJournalSaysIsOverIsNotWaitedFor) {
   RoundMember member({RunId{9}, {}, kStage, kSelf, diloco(2, 1, 1)});
   member.pass_over({0, 1});

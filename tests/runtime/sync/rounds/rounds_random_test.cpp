@@ -97,7 +97,7 @@ class World {
   [[nodiscard]] bool has_closed(std::uint64_t steps) const {
     for (std::uint64_t version = 1; version <= steps; ++version) {
       for (const RoundId& round : schedule_.contributions_at(version)) {
-        if (!view_.has_round(kStage, round, version)) return false;
+        if (!view_.has_round(kStage, round, StepId{version}, version)) return false;
       }
     }
     return true;
@@ -118,7 +118,9 @@ class World {
       for (const RoundId& round : schedule_.in_flight_after(view_.committed_steps())) open.push_back(round);
     }
     std::erase_if(open, [this](const RoundId& round) {
-      return round.number == 0 || view_.has_round(kStage, round, view_.committed_steps());
+      if (round.number == 0) return true;
+      const StepId at{schedule_.contribution_version(round)};
+      return view_.has_round(kStage, round, at, view_.committed_steps());
     });
     return open;
   }

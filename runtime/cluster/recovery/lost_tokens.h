@@ -1,0 +1,54 @@
+// Tokens that were trained and are not in the model: of every round of the first fragment the most that one stage lost,
+// and of the steps that a roll-back threw away all of them, whatever of theirs was counted as lost before.
+//
+// So no token is lost twice: rounds of a fragment are of different steps, and a round that the state lacks which a
+// branch begins with is forgotten, as its tokens were thrown away or will be counted by the round that takes its place.
+//
+// Bounded (S-6): the newest kRoundsMax rounds with losses can be taken back; what older ones lost stays counted.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+#include "messages/journal.h"
+
+namespace shoal {
+
+class LostTokens {
+ public:
+  static constexpr std::size_t kRoundsMax = 1024;
+
+  // An entry that is read after so many committed steps, in the order of the journal.
+  void follow(const CommitRound& entry, std::uint64_t version) {
+    if (entry.round.fragment != 0 || entry.tokens_lost == 0) return;
+    const bool is_known = !rounds_.empty() && rounds_.back().number == entry.round.number;
+    if (!is_known) rounds_.push_back({version, entry.round.number, 0});
+    Round& round = rounds_.back();
+    const std::uint64_t most = std::max(round.lost, entry.tokens_lost);
+    in_rounds_ += most - round.lost;
+    round.lost = most;
+    if (rounds_.size() > kRoundsMax) rounds_.pop_front();
+  }
+  // A branch begins with so many steps; those after them had so many tokens.
+  void go_back_to(std::uint64_t version, std::uint64_t thrown_away) {
+    thrown_away_ += thrown_away;
+    for (; !rounds_.empty() && rounds_.back().version > version; rounds_.pop_back()) in_rounds_ -= rounds_.back().lost;
+  }
+
+  [[nodiscard]] std::uint64_t count() const { return thrown_away_ + in_rounds_; }
+
+ private:
+  struct Round {
+    std::uint64_t version = 0;  // steps committed when it was agreed
+    std::uint64_t number = 0;
+    std::uint64_t lost = 0;
+  };
+
+  std::deque<Round> rounds_;  // with losses, ascending
+  std::uint64_t in_rounds_ = 0;
+  std::uint64_t thrown_away_ = 0;
+};
+
+}  // namespace shoal

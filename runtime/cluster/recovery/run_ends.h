@@ -1,0 +1,43 @@
+// After which steps the run was to end: what the is_last commits of a journal say together.
+//
+// All rounds that were contributed to by then are agreed before anything is saved or trained after such a commit
+// (design.md §6), also those that would be due later. So a state of that version, or of a later one that was trained on
+// from it, holds them all, in every stage: who begins with it has no such round to agree on. A branch that begins at an
+// earlier step forgets the ends after it.
+//
+// Bounded (S-6): the newest kKeptMax. Pure values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+#include "messages/journal.h"
+
+namespace shoal {
+
+class RunEnds {
+ public:
+  static constexpr std::size_t kKeptMax = 1024;
+
+  // In the order of the journal.
+  void follow(const JournalEntry& entry) {
+    if (const auto* added = std::get_if<AddReplica>(&entry.body)) go_back_to(added->version);
+    if (const auto* commit = std::get_if<Commit>(&entry.body); commit != nullptr && commit->is_last) {
+      versions_.push_back(commit->step.value + 1);
+      if (versions_.size() > kKeptMax) versions_.pop_front();
+    }
+  }
+
+  // Steps committed at the newest end on the way to this state; 0: there is none.
+  [[nodiscard]] std::uint64_t newest() const { return versions_.empty() ? 0 : versions_.back(); }
+
+ private:
+  void go_back_to(std::uint64_t version) {
+    while (!versions_.empty() && versions_.back() > version) versions_.pop_back();
+  }
+
+  std::deque<std::uint64_t> versions_;  // ascending
+};
+
+}  // namespace shoal
