@@ -23,6 +23,7 @@ constexpr std::uint64_t kStateBytes = 1 << 20;
 
 constexpr auto kShutdownLimit = 5s;
 constexpr auto kLastWords = 200ms;
+constexpr auto kOnTheWay = 100ms;  // letters that say why; nobody tells when they are out
 
 struct ShoalConfig : caf::actor_system_config {
   explicit ShoalConfig(const CafSettings& settings) {
@@ -200,6 +201,7 @@ void ActorProcess::end_at_once(int status) {
     self->send_exit(owned.front(), caf::exit_reason::user_shutdown);
     self->receive([](const caf::down_msg&) {}, caf::after(kLastWords) >> [] {});
   }
+  self->receive(caf::after(kOnTheWay) >> [] {});
   flush_log();
   _exit(status);
 }
