@@ -189,7 +189,8 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
   end_if_left(now);
   // Where nobody has come yet, the person has just read how to start a node.
   const bool is_begun = view_.position().value > 0 || !processes_.alive(ProcessRole::kNode).empty();
-  const std::string why = is_begun && phase_ < Phase::kTraining ? explain_waiting(now) : std::string();
+  const bool is_waiting = phase_ < Phase::kTraining || (phase_ == Phase::kTraining && !lacking_for_quorum().empty());
+  const std::string why = is_begun && is_waiting ? explain_waiting(now) : std::string();
   if (notice_.is_due(why.substr(0, why.find(kSince)), now)) effects_.push_back(TellPerson{why});
   return take_effects();
 }
@@ -248,6 +249,7 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
   if (is_last_committed_ && !open_rounds().empty()) return "agreeing on the last rounds";
   if (is_last_committed_ && !checkpoints_.has(view_.committed_steps())) return "saving the last checkpoint";
   if (is_last_committed_ && !stop_) return "evaluating on all validation tokens";
+  if (const std::string lacking = lacking_for_quorum(); !lacking.empty()) return lacking + since(step_since_, now);
   if (joins_.holds_commit(now)) return "the commit waits for a replica that catches up" + since(step_since_, now);
   std::string awaited;
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {

@@ -37,6 +37,7 @@ void SupervisorCore::commit_if_possible(Instant now) {
   std::optional<Commit> commit = commit_if_unanimous(votes_, config_.stages, view_, config_.policy);
   if (!commit) return settle_loss(now);
   if (may_join() && joins_.holds_commit(now)) return;
+  if (!lacking_for_quorum().empty()) return let_leavers_go(now);
   const std::uint64_t version = view_.committed_steps() + 1;
   const bool is_due = config_.checkpoint_every != 0 && version % config_.checkpoint_every == 0;
   commit->is_last = stop_ || version >= config_.steps_target;
@@ -155,6 +156,7 @@ SupervisorEffects SupervisorCore::stop(const std::string& reason, int exit_statu
   stop_ = Stop{reason, exit_status};
   announce("stopping", "run", reason);
   if (phase_ == Phase::kTraining) {
+    commit_if_possible(now);  // it may have waited for somebody
     conclude_if_done(now);
   } else if (phase_ != Phase::kReturning) {  // then what the members hold is saved first
     finish(exit_status, reason, "stopped", now);
