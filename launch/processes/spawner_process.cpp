@@ -123,6 +123,7 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
     out.rounds_due = [schedule](std::uint64_t version) { return schedule.due_at(version); };
     out.rounds_in_flight = [schedule](std::uint64_t version) { return schedule.in_flight_after(version); };
     out.contributed_at = [schedule](const RoundId& round) { return schedule.contribution_version(round); };
+    out.quorum = static_cast<std::uint32_t>(config.sync.quorum);
     if (config.sync.requeue_lost) out.requeue_window = schedule.window_max();
   }
   out.config_toml = parts.config_toml;

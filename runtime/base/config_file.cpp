@@ -178,6 +178,10 @@ Status check_rounds(const Draft& draft) {
   if (sync.fragments > draft.config.model.layers)
     return conflict(draft, "sync.fragments", "model.layers",
                     "fragments are made of whole layers; take at most as many as there are");
+  const int replicas_max = draft.config.pipeline.replicas_max;
+  if (replicas_max > 0 && sync.quorum > replicas_max)
+    return conflict(draft, "sync.quorum", "pipeline.replicas_max",
+                    "no stage would ever have so many members; take a smaller quorum, or raise replicas_max");
   if (sync.inner_state != InnerState::kAverage) return Done{};
   if (sync.outer_update != OuterUpdate::kWait)
     return conflict(draft, "sync.inner_state", "sync.outer_update",

@@ -240,7 +240,8 @@ void add_sync(std::vector<ConfigKey>& keys) {
       "the inner optimiser's averages after a round: each replica's own, the mean (three times the bytes), none");
   sync.add("requeue_lost", FIELD(sync.requeue_lost), "", kStay,
            "train what was lost with a replica again, as microbatches of later steps");
-  sync.add("quorum", FIELD(sync.quorum), "members", kChange, "members without which no round is closed; 0: all");
+  sync.add("quorum", FIELD(sync.quorum), "members", kChange,
+           "members that no round is closed without: the run waits for nodes; 0: all there are");
   sync.add("grace_s", FIELD(sync.grace_s), "s", kChange, "wait for the others once the quorum is there").range =
       between(0, 86400);
   sync.choose("backend", FIELD(sync.backend), {"ring", "owner"}, kChange,

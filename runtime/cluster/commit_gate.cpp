@@ -34,6 +34,7 @@ CommitDecision decide_commit(const CommitQuestion& question) {
     decision.reason += (decision.waits.empty() ? "waiting for " : ", and for ") + words;
     decision.waits.push_back(what);
   };
+  if (!question.lacking_for_quorum.empty()) wait(CommitWait::kQuorum, question.lacking_for_quorum);
   if (!question.without_vote.empty()) wait(CommitWait::kVotes, "the sum of " + list(question.without_vote));
   if (!question.open_rounds.empty()) wait(CommitWait::kRounds, list(question.open_rounds));
   if (question.is_joiner_late) wait(CommitWait::kJoiner, "a replica that catches up");

@@ -1,5 +1,6 @@
 // May the next step be committed now, or what is waited for: one decision, whose reason `shoal status` shows.
 //
+//   quorum   contributions follow it, and a stage has fewer replicas than sync.quorum: they can still join before it
 //   votes    a stage has none that counts (P-22)
 //   rounds   one is due before it and is no entry yet
 //   joiner   somebody who joins is late by a step and is waited for: for a time that the JoinDesk bounds (P-27)
@@ -27,6 +28,7 @@ struct LastOfStage {
 };
 
 struct CommitQuestion {
+  std::string lacking_for_quorum;  // "1 more replica of stage 0: ..."; empty: none
   std::vector<StageId> without_vote;
   std::vector<std::pair<StageId, RoundId>> open_rounds;
   bool is_joiner_late = false;
@@ -36,7 +38,7 @@ struct CommitQuestion {
   Duration save_within{};
 };
 
-enum class CommitWait : std::uint8_t { kVotes, kRounds, kJoiner, kLeaver };
+enum class CommitWait : std::uint8_t { kQuorum, kVotes, kRounds, kJoiner, kLeaver };
 
 struct CommitDecision {
   std::vector<CommitWait> waits;  // in that order; empty: now

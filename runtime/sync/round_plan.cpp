@@ -137,4 +137,9 @@ std::uint64_t RoundSchedule::contribution_version(const RoundId& round) const {
 
 std::uint64_t RoundSchedule::due_version(const RoundId& round) const { return contribution_version(round) + delay(); }
 
+std::uint64_t RoundSchedule::feedback_chain(const RoundId& round) const {
+  const std::uint64_t count = 1 + delay() / period_;  // a round that is due where the next one is contributed to: 2
+  return round.fragment * count + round.number % count;
+}
+
 }  // namespace shoal

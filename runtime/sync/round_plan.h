@@ -52,6 +52,11 @@ class RoundSchedule {
   // Where the contribution of a round (>= 1) is taken, and where the round is due.
   [[nodiscard]] std::uint64_t contribution_version(const RoundId& round) const;
   [[nodiscard]] std::uint64_t due_version(const RoundId& round) const;
+  // What encoding left out of a round enters the next round of its chain, the first one that is contributed to after
+  // the round's mean is applied: with wait the fragment's next one, otherwise the one after it. So it never depends on
+  // what comes first, the entry of a round or the order to sum the next. Chains are of one fragment each, numbered from
+  // 0.
+  [[nodiscard]] std::uint64_t feedback_chain(const RoundId& round) const;
   // The most versions between a contribution and the end of the fragment's next round.
   [[nodiscard]] std::uint64_t window_max() const { return period_ + delay(); }
   [[nodiscard]] std::uint32_t fragment_count() const { return static_cast<std::uint32_t>(offsets_.size()); }

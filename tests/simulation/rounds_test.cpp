@@ -80,6 +80,60 @@ TEST(Rounds, FaultsAtAnyMomentHarmNone) {
   });
 }
 
+// False: the run was over before it.
+[[nodiscard]] bool run_to_commits(SimulatedSwarm& swarm, std::size_t count) {
+  const auto is_there = [&] {
+    const auto entries = swarm.journal();
+    const auto is_commit = [](const JournalEntry& one) { return std::holds_alternative<Commit>(one.body); };
+    return static_cast<std::size_t>(std::ranges::count_if(entries, is_commit)) >= count;
+  };
+  while (!is_there()) {
+    if (!swarm.run_one()) return false;
+  }
+  return true;
+}
+
+// Commits that contributions follow while a stage had fewer members than this.
+[[nodiscard]] std::size_t commits_below(std::size_t quorum, const SimulatedSwarm& swarm) {
+  const RoundSchedule schedule(swarm.shape().sync);
+  View view;
+  std::size_t count = 0;
+  for (const JournalEntry& entry : swarm.journal()) {
+    if (const auto* commit = std::get_if<Commit>(&entry.body)) {
+      bool is_below = false;
+      for (std::uint32_t stage = 0; stage < swarm.shape().stages; ++stage) {
+        is_below = is_below || view.replicas_of(StageId{stage}).size() < quorum;
+      }
+      if (is_below && !schedule.contributions_at(commit->step.value + 1).empty()) ++count;
+    }
+    view.apply(entry);
+  }
+  return count;
+}
+
+// Nodes die at any moment and come again: below the quorum nothing is contributed, and the run still ends.
+TEST(Rounds, AQuorumHoldsARunUntilNodesCome) {
+  std::size_t without = 0;
+  const std::uint64_t ran = for_each_seed(kSeeds / 2, [&without](std::uint64_t seed) {
+    for (const bool has_quorum : {true, false}) {
+      Chance chance(seed, kSalt);
+      SwarmShape shape = diloco_shape(chance);
+      if (has_quorum) shape.sync.quorum = static_cast<int>(shape.replicas);
+      SimulatedSwarm swarm(shape, seed);
+      for (std::size_t kill_at = 1; kill_at < 10 && run_to_commits(swarm, kill_at); kill_at += 1 + chance.below(5)) {
+        for (std::uint64_t letters = chance.below(300); letters > 0 && swarm.run_one(); --letters) continue;
+        if (!swarm.record().end) kill_a_node(swarm, chance);
+      }
+      swarm.run();
+      EXPECT_EQ(violations(swarm), "");
+      const std::size_t below = commits_below(shape.replicas, swarm);
+      EXPECT_TRUE(below == 0 || !has_quorum);
+      if (!has_quorum) without += below;
+    }
+  });
+  EXPECT_TRUE(without > 0 || ran < kSeeds / 2 || testing::Test::HasFailure()) << "the control: the faults do no harm";
+}
+
 // Microbatches that are named to be trained again, in the whole journal.
 [[nodiscard]] std::size_t requeued_in(const SimulatedSwarm& swarm) {
   std::size_t count = 0;
@@ -97,19 +151,6 @@ TEST(Rounds, FaultsAtAnyMomentHarmNone) {
     if (round != nullptr) tokens += round->tokens_lost;
   }
   return tokens;
-}
-
-// False: the run was over before it.
-[[nodiscard]] bool run_to_commits(SimulatedSwarm& swarm, std::size_t count) {
-  const auto is_there = [&] {
-    const auto entries = swarm.journal();
-    const auto is_commit = [](const JournalEntry& one) { return std::holds_alternative<Commit>(one.body); };
-    return static_cast<std::size_t>(std::ranges::count_if(entries, is_commit)) >= count;
-  };
-  while (!is_there()) {
-    if (!swarm.run_one()) return false;
-  }
-  return true;
 }
 
 // violations() compares what stage 0 was given in every step with what the manifests say was lost before it.

@@ -194,7 +194,8 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
   end_if_left(now);
   // Where nobody has come yet, the person has just read how to start a node.
   const bool is_begun = view_.position().value > 0 || !processes_.alive(ProcessRole::kNode).empty();
-  const std::string why = is_begun && phase_ < Phase::kTraining ? explain_waiting(now) : std::string();
+  const bool is_waiting = phase_ < Phase::kTraining || (phase_ == Phase::kTraining && !lacking_for_quorum().empty());
+  const std::string why = is_begun && is_waiting ? explain_waiting(now) : std::string();
   if (notice_.is_due(why.substr(0, why.find(kSince)), now)) effects_.push_back(TellPerson{why});
   return conclude(now);
 }

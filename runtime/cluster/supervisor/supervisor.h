@@ -177,13 +177,13 @@ class SupervisorCore {
   void hear_of_round(const Prepared& vote, Instant now);
   [[nodiscard]] std::vector<std::pair<StageId, RoundId>> open_rounds() const;  // due before the next commit
   void commit_rounds();
+  [[nodiscard]] std::string lacking_for_quorum() const;
   [[nodiscard]] CommitRound round_of(const Prepared& vote) const;
   [[nodiscard]] StepId contributed_before(const RoundId& round) const;
   // supervisor_steps.cpp
   [[nodiscard]] CommitDecision next_commit(Instant now) const;
   void commit_if_possible(Instant now);
   [[nodiscard]] SupervisorEffects conclude(Instant now);
-  [[nodiscard]] bool is_last_step_done() const;
   [[nodiscard]] std::vector<Incarnation> savers() const;
   void after_commit(const Commit& commit, Instant now);
   void tend_checkpoint(Instant now);

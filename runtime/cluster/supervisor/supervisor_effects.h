@@ -42,6 +42,7 @@ struct SupervisorConfig {
   // due later; the end of a run agrees on these, too. Empty: there are no rounds.
   std::function<std::vector<RoundId>(std::uint64_t)> rounds_due, rounds_in_flight;
   std::function<std::uint64_t(const RoundId&)> contributed_at;  // steps committed at a round's contributions
+  std::uint32_t quorum = 0;              // sync.quorum: replicas of each stage that contributions wait for; 0: none
   std::uint64_t requeue_window = 0;      // sync.requeue_lost: RoundSchedule::window_max(); 0: lost samples stay lost
   std::string config_toml;               // resolved; sent to every process that joins
   std::string resume_hint;               // "resume with: shoal train --resume DIR"

@@ -23,7 +23,7 @@ ReplacementQuestion SupervisorCore::who_is_lacking(Instant now) const {
   ReplacementQuestion question;
   question.stages = config_.stages;
   question.replicas = config_.replicas;
-  question.replicas_max = config_.replicas_max;
+  question.replicas_max = std::max(config_.replicas_max, config_.quorum);
   question.last_worker = last_worker_;
   std::set<ProcessIncarnation> busy;
   const auto take = [&](StageId stage, ReplicaId slot, ProcessIncarnation process) {

@@ -4,6 +4,10 @@
 // step it is due at, before the next one. So everybody applies it to the same weights, and a slow round holds the next
 // commit, not the work on it. The last commit of a run makes all rounds due that were contributed to: what is saved and
 // evaluated at the end is what all agree on.
+//
+// A stage with fewer replicas than sync.quorum contributes to nothing: the commit that contributions follow waits for
+// replicas to join, as they can between two steps and could not while a round is open. Two never wait for them, but go
+// on with who is there: a run that is stopped, and the last one of a stage that leaves and must leave its state.
 #include <algorithm>
 #include <set>
 
@@ -29,6 +33,28 @@ std::vector<std::pair<StageId, RoundId>> SupervisorCore::open_rounds() const {
     }
   }
   return open;
+}
+
+// Which replicas the next commit waits for, in words; empty: none.
+std::string SupervisorCore::lacking_for_quorum() const {
+  if (config_.quorum == 0 || !config_.rounds_due || is_last_committed_ || stop_ || must_save_for_a_leaver()) return {};
+  const std::uint64_t version = view_.committed_steps() + 1;
+  std::vector<RoundId> rounds = config_.rounds_due(version);
+  const auto in_flight = config_.rounds_in_flight(version);
+  rounds.insert(rounds.end(), in_flight.begin(), in_flight.end());
+  const auto is_contributed_to = [&](const RoundId& round) {
+    return round.number != 0 && config_.contributed_at(round) == version;
+  };
+  if (std::none_of(rounds.begin(), rounds.end(), is_contributed_to)) return {};
+  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+    const auto& members = view_.replicas_of(StageId{stage});
+    const auto live = std::count_if(members.begin(), members.end(), [&](const auto& one) { return is_live(one); });
+    if (live >= config_.quorum) continue;
+    const auto lacking = config_.quorum - live;
+    return compose(lacking, lacking == 1 ? " more replica" : " more replicas", " of stage ", stage,
+                   ": no round is closed without ", config_.quorum, " (sync.quorum)");
+  }
+  return {};
 }
 
 // Votes for rounds that are due later wait here; the group says them again until they are entries.

@@ -40,6 +40,7 @@ SupervisorEffects SupervisorCore::conclude(Instant now) {
 
 CommitDecision SupervisorCore::next_commit(Instant now) const {
   CommitQuestion question;
+  question.lacking_for_quorum = lacking_for_quorum();
   question.without_vote = stages_without_vote(votes_, config_.stages, view_);
   question.open_rounds = open_rounds();
   question.is_joiner_late = may_join() && joins_.holds_commit(now);
@@ -56,7 +57,10 @@ void SupervisorCore::commit_if_possible(Instant now) {
   const bool is_appending = std::any_of(effects_.begin(), effects_.end(), [](const SupervisorEffect& effect) {
     return std::holds_alternative<AppendEntry>(effect);
   });
-  if (is_appending || !next_commit(now).is_now()) return;
+  if (is_appending) return;
+  const CommitDecision decision = next_commit(now);
+  if (decision.waits == std::vector{CommitWait::kQuorum}) let_leavers_go(now);
+  if (!decision.is_now()) return;
   std::optional<Commit> commit = commit_if_unanimous(votes_, config_.stages, view_, config_.policy);
   CHECK(commit, "a commit that waits for nothing has a vote of every stage");
   const std::uint64_t version = view_.committed_steps() + 1;
@@ -178,6 +182,7 @@ SupervisorEffects SupervisorCore::stop(const std::string& reason, int exit_statu
   stop_ = Stop{reason, exit_status};
   announce("stopping", "run", reason);
   if (phase_ == Phase::kTraining) {
+    commit_if_possible(now);  // it may have waited for somebody
     conclude_if_done(now);
   } else if (phase_ != Phase::kReturning) {  // then what the members hold is saved first
     finish(exit_status, reason, "stopped", now);

@@ -63,9 +63,11 @@ void RoundGroupCore::take_up(const std::string& why, Instant now) {
   }
 }
 
-std::size_t RoundGroupCore::quorum() const {
-  const std::size_t all = members().size();
-  return config_.sync.quorum == 0 ? all : std::min(all, static_cast<std::size_t>(config_.sync.quorum));
+// Of those that bring something to a mean.
+bool RoundGroupCore::has_quorum(const Round& round) const {
+  const auto count =
+      std::count_if(round.shares.begin(), round.shares.end(), [](const auto& s) { return s.second > 0; });
+  return config_.sync.quorum > 0 && count >= config_.sync.quorum;
 }
 
 void RoundGroupCore::try_again(const RoundId& id, Round& round, const std::string& why, Instant now) {
@@ -81,7 +83,7 @@ void RoundGroupCore::announce(const RoundId& id, Round& round, const std::string
   round.shares.clear();
   round.reduced.clear();
   round.unanswered.clear();
-  round.has_quorum = false;
+  round.quorum_since.reset();
   for (const ReplicaMember& member : members()) round.unanswered.insert(member.incarnation);
   round.began = now;
   round.repeat_interval = doubled_per_try(config_.repeat_after, round.tries);
@@ -100,10 +102,10 @@ SyncGroupEffects RoundGroupCore::hear(const Manifest& manifest, Instant now) {
 }
 
 void RoundGroupCore::reduce_if_due(const RoundId& id, Round& round, Instant now) {
-  if (round.phase != Phase::kAnnounced || round.shares.empty() || round.shares.size() < quorum()) return;
-  if (!std::exchange(round.has_quorum, true)) round.quorum_since = now;
+  if (round.phase != Phase::kAnnounced || round.shares.empty()) return;
+  if (!round.quorum_since && has_quorum(round)) round.quorum_since = now;
   const std::chrono::duration<double> grace(config_.sync.grace_s);
-  const bool is_over = now - round.quorum_since >= std::chrono::duration_cast<Duration>(grace);
+  const bool is_over = round.quorum_since && now - *round.quorum_since >= std::chrono::duration_cast<Duration>(grace);
   if (!round.unanswered.empty() && !is_over) return;
   round.phase = Phase::kReducing;
   round.began = now;

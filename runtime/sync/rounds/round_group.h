@@ -1,18 +1,22 @@
 // RoundGroupCore: brings one stage's replicas to one mean per fragment and round, and votes for it (design.md §6).
 //
-//   announced ──quorum of contributions, and the grace is over──▶ reducing ──all of them, equal digests──▶ voted
-//       ▲           (Prepare, Manifest)                               │ time-out; digests differ: a pause    │
-//       └──────────────────────── the stage's membership changed (P-20) ┴─────────────────────────────────────┘
+//   announced ──all contributions, or a quorum and its grace is over──▶ reducing ──all of them, equal digests──▶ voted
+//       ▲           (Prepare, Manifest)                                    │ time-out; digests differ: a pause    │
+//       └──────────────────────── the stage's membership changed (P-20) ───┴──────────────────────────────────────┘
 //   voted ──CommitRound──▶ over
 //
 // Beside SyncGroupCore, in the same actor, with the same rules: every Prepare takes a new, higher epoch (P-15), an
 // answer counts for the epoch in force alone, a vote follows equal digests of everybody in the sum (P-19), a restart
 // begins from the journal (P-21). Rounds of several fragments are open at once and know nothing of each other. The
-// divisor is the sum of the shares that were really summed. A member that is late for a closed round reads that in the
-// journal (CommitRound without it) and copies the outer state of a peer. Pure: time comes in, letters go out.
+// divisor is the sum of the shares that were really summed. Only members that bring tokens fill a quorum. Where all
+// have answered nobody is left to be waited for: a stage with fewer members than the quorum was held before the commit
+// that these contributions follow (SupervisorCore), because nobody can join it while a round is open. A member that is
+// late for a closed round reads that in the journal (CommitRound without it) and copies the outer state of a peer.
+// Pure: time comes in, letters go out.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -58,8 +62,7 @@ class RoundGroupCore {
     std::map<Incarnation, Reduced> reduced;       // of this epoch
     std::set<Incarnation> unanswered;
     Instant began{};
-    Instant quorum_since{};
-    bool has_quorum = false;
+    std::optional<Instant> quorum_since;
     Instant not_before{};  // of the next announcement, after means that differ
     Instant repeat_at{};
     Duration repeat_interval{};
@@ -67,7 +70,7 @@ class RoundGroupCore {
   };
 
   [[nodiscard]] const std::vector<ReplicaMember>& members() const { return view_.replicas_of(config_.stage); }
-  [[nodiscard]] std::size_t quorum() const;
+  [[nodiscard]] bool has_quorum(const Round& round) const;
   [[nodiscard]] OrderId order_id(const RoundId& id, const Round& round) const;
   [[nodiscard]] Round* find(const OrderId& order, Phase phase);
   void take_up(const std::string& why, Instant now);

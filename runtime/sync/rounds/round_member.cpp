@@ -208,8 +208,8 @@ RoundAnswers RoundMember::hear(const Reduce& order) {
   ReductionSetup setup{order.order, order.members, setup_.self, setup_.bucket_bytes};
   setup.wire = setup_.sync.wire;
   setup.error_feedback = setup_.sync.error_feedback || is_eager();
-  round.sum =
-      std::move(make_reduction(setup_.sync.backend, std::move(setup), weighed(order.order.round, round)).value());
+  round.weighed = weighed(order.order.round, round);
+  round.sum = std::move(make_reduction(setup_.sync.backend, std::move(setup), round.weighed).value());
   append(answers.parts, round.sum->begin());
   for (const Part& part : round.early.take(order.order.epoch)) append(answers.parts, round.sum->receive(part));
   conclude(round, answers);
@@ -246,15 +246,15 @@ TensorBlob RoundMember::weighed(const RoundId& id, const Round& round) const {
   const auto count = static_cast<std::size_t>(values.element_count());
   for (std::size_t i = 0; i < count; ++i) to[i] = share == 0.0F ? 0.0F : share * from[i];
   const TensorBlob own{DType::kFloat32, values.shape, std::move(bytes)};
-  return share == 0.0F ? own : feedback_.corrected(id.fragment, own);
+  return share == 0.0F ? own : feedback_.corrected(schedule_.feedback_chain(id), own);
 }
 
 // What travelled is what was weighed, less what encoding left out. None: the values as they are.
-TensorBlob RoundMember::merged_values(const RoundId& id, const Round& round) const {
+TensorBlob RoundMember::merged_values(const Round& round) const {
   const TensorBlob left_out = round.sum->residual();
   const float share = share_of(round);
   if (!is_eager() || !left_out.has_value() || share == 0.0F) return {};
-  const TensorBlob own = weighed(id, round);
+  const TensorBlob& own = round.weighed;
   auto bytes = std::make_shared<AlignedBuffer>(own.byte_count());
   auto* to = reinterpret_cast<float*>(bytes->data());
   const auto count = static_cast<std::size_t>(own.element_count());
@@ -282,9 +282,11 @@ std::optional<std::string> RoundMember::follow(const CommitRound& entry) {
   }
   Round& round = found->second;
   round.is_agreed = true;
-  round.merged = merged_values(entry.round, round);
+  round.merged = merged_values(round);
   const bool was_merged = round.tokens > 0;  // otherwise nothing of it was encoded
-  if (was_merged && setup_.sync.error_feedback) feedback_.keep(entry.round.fragment, round.sum->residual());
+  if (was_merged && setup_.sync.error_feedback) {
+    feedback_.keep(schedule_.feedback_chain(entry.round), round.sum->residual());
+  }
   return std::nullopt;
 }
 

@@ -92,6 +92,7 @@ class RoundMember {
     std::uint64_t tokens = 0;             // its weight
     std::optional<Prepare> order;         // the newest
     std::unique_ptr<GroupReduction> sum;  // of the newest epoch
+    TensorBlob weighed;                   // what that sum encoded, float32 [n]
     std::uint64_t total_tokens = 0;       // of that sum
     HeldParts early{kEarlyPartsMax};
     std::optional<Reduced> reduced;
@@ -110,7 +111,7 @@ class RoundMember {
   [[nodiscard]] bool is_eager() const { return setup_.sync.outer_update == OuterUpdate::kEager; }
   [[nodiscard]] float share_of(const Round& round) const;
   [[nodiscard]] TensorBlob weighed(const RoundId& id, const Round& round) const;
-  [[nodiscard]] TensorBlob merged_values(const RoundId& id, const Round& round) const;
+  [[nodiscard]] TensorBlob merged_values(const Round& round) const;
   void conclude(Round& round, RoundAnswers& answers) const;
   [[nodiscard]] RoundUpdate update_of(const RoundId& id) const;
   [[nodiscard]] bool is_done(const RoundId& id) const;

@@ -9,8 +9,8 @@
 
 namespace shoal {
 
-TensorBlob ErrorFeedback::corrected(std::uint32_t fragment, const TensorBlob& contribution) const {
-  const auto found = residuals_.find(fragment);
+TensorBlob ErrorFeedback::corrected(std::uint64_t chain, const TensorBlob& contribution) const {
+  const auto found = residuals_.find(chain);
   if (found == residuals_.end()) return contribution;
   CHECK(contribution.dtype == DType::kFloat32 && found->second.byte_count() == contribution.byte_count(),
         "a residual has the size of its fragment");
@@ -21,9 +21,9 @@ TensorBlob ErrorFeedback::corrected(std::uint32_t fragment, const TensorBlob& co
   return TensorBlob{DType::kFloat32, contribution.shape, std::move(bytes)};
 }
 
-void ErrorFeedback::keep(std::uint32_t fragment, TensorBlob residual) {
-  residuals_.erase(fragment);
-  if (residual.has_value()) residuals_.emplace(fragment, std::move(residual));
+void ErrorFeedback::keep(std::uint64_t chain, TensorBlob residual) {
+  residuals_.erase(chain);
+  if (residual.has_value()) residuals_.emplace(chain, std::move(residual));
 }
 
 }  // namespace shoal

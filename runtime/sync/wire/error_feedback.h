@@ -1,8 +1,9 @@
 // What a member's encoding left out of earlier sums, to be added to its next contribution (Seide et al. 2014;
-// Karimireddy et al. 2019): the sum of all rounds then misses one round's error, not every round's.
+// Karimireddy et al. 2019): the sum of a chain's rounds then misses one round's error, not every round's.
 //
-// Kept by the member that encoded, per fragment, in the units of its contributions. A residual is taken over when its
-// round is applied, not when it was reduced: a round that is begun again starts from the residual before it.
+// Kept by the member that encoded, per chain (rounds of a fragment of which each is agreed before the next one is
+// contributed to: RoundSchedule::feedback_chain), in the units of its contributions. A residual is taken over when its
+// round is agreed, not when it was reduced: a round that is begun again starts from the residual before it.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +15,16 @@ namespace shoal {
 
 class ErrorFeedback {
  public:
-  // contribution: float32 [n]. The contribution plus what is kept of this fragment; itself if nothing is.
+  // contribution: float32 [n]. The contribution plus what is kept of this chain; itself if nothing is.
   // CHECKs that both have one size.
-  [[nodiscard]] TensorBlob corrected(std::uint32_t fragment, const TensorBlob& contribution) const;
+  [[nodiscard]] TensorBlob corrected(std::uint64_t chain, const TensorBlob& contribution) const;
   // GroupReduction::residual() of the round that was applied; no tensor: nothing was left out.
-  void keep(std::uint32_t fragment, TensorBlob residual);
+  void keep(std::uint64_t chain, TensorBlob residual);
   // The weights these residuals belong to are no more: restarted from the outer parameters, or rolled back.
   void forget() { residuals_.clear(); }
 
  private:
-  std::map<std::uint32_t, TensorBlob> residuals_;
+  std::map<std::uint64_t, TensorBlob> residuals_;
 };
 
 }  // namespace shoal

@@ -180,6 +180,9 @@ TEST(ConfigFile, RoundsAreReadAndMustGoTogether) {
   for (const char* other : {"outer_update = \"eager\"\n", "overlap = 1\n", "wire = \"int8\"\n"}) {
     EXPECT_THAT(refusal(std::string("[sync]\ninner_state = \"average\"\n") + other), HasSubstr("run.toml:3"));
   }
+  EXPECT_THAT(refusal("[pipeline]\nreplicas_max = 2\n[sync]\nquorum = 3\n"), HasSubstr("pipeline.replicas_max = 2"));
+  EXPECT_TRUE(parse_config("[pipeline]\nreplicas_max = 2\n[sync]\nquorum = 2\n", "").ok());
+  EXPECT_TRUE(parse_config("[sync]\nquorum = 3\n", "").ok()) << "nodes may still come";
   EXPECT_THAT(refusal("[sync]\nfragments = 5\n"), HasSubstr("model.layers = 4 (default)"));
 }
 
@@ -256,6 +259,7 @@ void make_agree(Config& config) {
   config.pipeline.replicas_max = std::max(config.pipeline.replicas_max, config.pipeline.replicas);
   config.sync.overlap = config.sync.outer_update == OuterUpdate::kWait ? config.sync.overlap % config.sync.H : 0;
   config.sync.fragments = std::min(config.sync.fragments, config.model.layers);
+  config.sync.quorum = std::min(config.sync.quorum, config.pipeline.replicas_max);
   if (config.sync.inner_state == InnerState::kAverage) {
     config.sync.outer_update = OuterUpdate::kWait;
     config.sync.overlap = 0;

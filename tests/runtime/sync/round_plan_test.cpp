@@ -174,17 +174,24 @@ TEST(RoundSchedule, EachRoundIsContributedToOnceAndDueOnceInTurn) {
     const RoundSchedule schedule(sync);
     std::map<std::uint32_t, std::uint64_t> contributed;
     std::map<std::uint32_t, std::uint64_t> applied;
+    std::map<std::uint32_t, std::uint64_t> applied_before;  // of earlier versions
+    std::map<std::uint64_t, std::uint64_t> fed_back;        // newest round of each chain
     for (std::uint64_t version = 0; version < 5 * period; ++version) {
       for (const auto& [fragment, round] : schedule.contributions_at(version)) {
         ASSERT_EQ(round, ++contributed[fragment]);
         ASSERT_EQ(schedule.contribution_version({fragment, round}), version);
         ASSERT_GE(version, 1U);
+        // Its chain's round before it is applied, and this is the first contribution since.
+        const std::uint64_t chain = schedule.feedback_chain({fragment, round});
+        ASSERT_EQ(fed_back[chain], applied_before[fragment]);
+        fed_back[chain] = round;
       }
       for (const auto& [fragment, round] : schedule.due_at(version)) {
         if (round == 0) continue;
         ASSERT_EQ(round, ++applied[fragment]);
         ASSERT_EQ(schedule.due_version({fragment, round}), version);
       }
+      applied_before = applied;
       Rounds in_flight;
       for (const auto& [fragment, round] : contributed) {
         ASSERT_LE(round - applied[fragment], 1U);

@@ -254,6 +254,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
     core.rounds_due = [plan](std::uint64_t version) { return plan.due_at(version); };
     core.rounds_in_flight = [plan](std::uint64_t version) { return plan.in_flight_after(version); };
     core.contributed_at = [plan](const RoundId& round) { return plan.contribution_version(round); };
+    core.quorum = static_cast<std::uint32_t>(shape_.sync.quorum);
     if (shape_.sync.requeue_lost) core.requeue_window = plan.window_max();
   }
   core.config_toml = write_config(config_);

@@ -231,6 +231,42 @@ TEST(RoundGroup, AQuorumOfAllIsNoQuorum) {
   EXPECT_EQ(all.all<Reduce>().size(), 3U);
 }
 
+// One that joined late or got no work answers first, and with nothing.
+TEST(RoundGroup, WhoBringsNoTokensFillsNoQuorum) {
+  Bench bench(every_two_steps(1));
+  bench.contribute(12, 0);
+  bench.tick(seconds(10));
+  EXPECT_TRUE(bench.all<Reduce>().empty());
+  bench.contribute(13, 10);  // the control: this one does
+  ASSERT_EQ(bench.all<Reduce>().size(), 2U);
+  EXPECT_EQ(bench.all<Reduce>().at(0).token_count, 10U);
+}
+
+TEST(RoundGroup, WhereAllHaveAnsweredNobodyIsWaitedFor) {
+  Bench bench(every_two_steps(2));
+  bench.contribute(11, 10);
+  bench.contribute(12, 0);
+  EXPECT_TRUE(bench.all<Reduce>().empty());
+  bench.contribute(13, 0);
+  ASSERT_EQ(bench.all<Reduce>().size(), 3U);
+  EXPECT_EQ(bench.all<Reduce>().at(0).token_count, 10U);
+}
+
+// The grace is that of the epoch in force.
+TEST(RoundGroup, AQuorumOfBeforeAChangeSaysNothing) {
+  Bench bench(every_two_steps(2, 5));
+  bench.contribute(11, 10);
+  bench.contribute(12, 10);
+  bench.tick(seconds(4));
+  bench.add(14);
+  bench.contribute(11, 10);
+  bench.tick(seconds(6));
+  EXPECT_TRUE(bench.all<Reduce>().empty());
+  bench.contribute(12, 10);
+  bench.tick(seconds(6));
+  EXPECT_EQ(bench.all<Reduce>().size(), 2U);
+}
+
 TEST(RoundGroup, BelowTheQuorumNothingAdvances) {
   Bench bench(every_two_steps(2, 1));
   bench.contribute(11, 10);

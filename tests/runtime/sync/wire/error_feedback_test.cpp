@@ -41,7 +41,7 @@ TEST(ErrorFeedback, LeavesOneRoundsErrorOfMany) {
   EXPECT_NEAR(error_after(40, false), once, 1e-3) << "control: without it the error stays";
 }
 
-TEST(ErrorFeedback, KeepsFragmentsApartAndForgets) {
+TEST(ErrorFeedback, KeepsChainsApartAndForgets) {
   const TensorBlob two = blob_of(std::vector<float>{2, 2});
   ErrorFeedback feedback;
   EXPECT_EQ(feedback.corrected(1, two).bytes, two.bytes) << "nothing kept: the contribution itself";

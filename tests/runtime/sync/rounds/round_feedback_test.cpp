@@ -1,0 +1,178 @@
+// Error feedback where rounds overlap (delayed, eager): round n is due where round n + 1 is contributed to, and whether
+// a member reads the entry of one or the order to sum the other first is chance. What it encodes must not depend on it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+#include "runtime/sync/rounds/round_member.h"
+#include "tests/runtime/sync/diloco_config.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::size_t kElements = 300;
+constexpr std::uint64_t kRounds = 12;
+constexpr Incarnation kSelf{11};
+constexpr Incarnation kPeer{12};
+const std::map<Incarnation, std::uint64_t> kTokens = {{kSelf, 30}, {kPeer, 90}};
+
+using Values = std::vector<float>;
+using Members = std::set<Incarnation>;
+
+TensorBlob blob_of(const Values& values) {
+  auto bytes = std::make_shared<AlignedBuffer>(values.size() * sizeof(float));
+  std::copy(values.begin(), values.end(), reinterpret_cast<float*>(bytes->data()));
+  return {DType::kFloat32, {static_cast<std::int64_t>(values.size())}, std::move(bytes)};
+}
+
+Values values_of(const TensorBlob& blob) { return {blob.as<float>(), blob.as<float>() + blob.element_count()}; }
+
+OrderId order_of(std::uint64_t number) {
+  const auto counter = static_cast<std::uint32_t>(number);
+  return {RunId{9}, {}, Term{1}, StageId{0}, StepId{2 * number}, Epoch{Incarnation{50}, counter}, {0, number}};
+}
+
+SyncConfig overlapping(OuterUpdate update, bool has_feedback = true) {
+  SyncConfig sync = diloco(2, 1, 0, update);
+  sync.wire = WireFormat::kE3m0;
+  sync.backend = SyncBackend::kOwner;
+  sync.error_feedback = has_feedback;
+  return sync;
+}
+
+// Two members that contribute the same in every round.
+class Pair {
+ public:
+  explicit Pair(const SyncConfig& sync) {
+    std::mt19937 random{7};
+    std::normal_distribution<float> normal{0, 1};
+    for (const auto& [id, tokens] : kTokens) {
+      members_.emplace(id, RoundMemberSetup{RunId{9}, {}, StageId{0}, id, sync}).first->second.start_at(0);
+      for (std::size_t i = 0; i < kElements; ++i) contributed[id].push_back(normal(random));
+    }
+  }
+
+  // whoever: is is told to sum a round before it reads that the one before is agreed; in every so many rounds.
+  void run(const Members& whoever, std::uint64_t every = 1) {
+    for (std::uint64_t number = 1; number <= kRounds; ++number) {
+      const Members early = number % every == 0 ? whoever : Members{};
+      for (auto& [id, member] : members_) contribute(id, member, number);
+      std::vector<AddressedPart> wire;
+      const auto take = [&](RoundAnswers answers) {
+        for (AddressedPart& part : answers.parts) wire.push_back(std::move(part));
+        for (const Reduced& reduced : answers.reduced) digest_[number] = reduced.digest;
+      };
+      for (auto& [id, member] : members_) {
+        if (!early.contains(id)) agree(member, number - 1);
+        take(member.hear(Reduce{order_of(number), {kSelf, kPeer}, 120}));
+        if (early.contains(id)) agree(member, number - 1);
+      }
+      for (std::size_t at = 0; at < wire.size(); ++at) {
+        const AddressedPart part = wire[at];
+        take(members_.at(part.receiver).hear(part.part));
+      }
+      for (auto& [id, member] : members_) update(id, member, number - 1);
+      sent.insert(sent.end(), wire.begin(), wire.end());
+    }
+  }
+
+  std::map<Incarnation, Values> contributed;
+  std::vector<AddressedPart> sent;
+  std::map<std::pair<std::uint64_t, Incarnation>, RoundUpdate> updates;
+
+ private:
+  void contribute(Incarnation id, RoundMember& member, std::uint64_t number) {
+    member.trained(kTokens.at(id), 120);
+    member.reach(2 * number - 1);
+    member.reach(2 * number);
+    (void)member.contributed(blob_of(contributed.at(id)));
+    (void)member.hear(Prepare{order_of(number), {}});
+  }
+  void agree(RoundMember& member, std::uint64_t number) {
+    if (number == 0) return;
+    const OrderId order = order_of(number);
+    const CommitRound entry{order.stage, order.step, order.round, order.epoch, digest_.at(number), {{kSelf, 30}}, 0};
+    EXPECT_EQ(member.follow(entry), std::nullopt);
+  }
+  void update(Incarnation id, RoundMember& member, std::uint64_t number) {
+    ASSERT_TRUE(member.is_ready());
+    if (number > 0) updates[{number, id}] = member.updates().at(0);
+    member.updated();
+  }
+
+  std::map<Incarnation, RoundMember> members_;
+  std::map<std::uint64_t, std::uint64_t> digest_;
+};
+
+// Relative L2 of what so many first rounds moved altogether to what was contributed to them.
+double missing_after(const Pair& pair, std::uint64_t rounds) {
+  double difference = 0;
+  double whole = 0;
+  for (std::size_t i = 0; i < kElements; ++i) {
+    const double mean = 0.25 * pair.contributed.at(kSelf)[i] + 0.75 * pair.contributed.at(kPeer)[i];
+    double moved = 0;
+    for (std::uint64_t number = 1; number <= rounds; ++number) {
+      moved += pair.updates.at({number, kSelf}).mean.as<float>()[i];
+    }
+    difference += std::pow(moved - static_cast<double>(rounds) * mean, 2);
+    whole += std::pow(mean, 2);
+  }
+  return std::sqrt(difference / whole);
+}
+
+TEST(RoundFeedback, WhatTravelsDoesNotDependOnWhichMessageComesFirst) {
+  for (const OuterUpdate update : {OuterUpdate::kDelayed, OuterUpdate::kEager}) {
+    Pair entries_first(overlapping(update));
+    entries_first.run({});
+    for (const Members& early : {Members{kSelf}, Members{kPeer}, Members{kSelf, kPeer}}) {
+      Pair other(overlapping(update));
+      other.run(early);
+      EXPECT_EQ(other.sent, entries_first.sent);
+    }
+    Pair without(overlapping(update, false));
+    without.run({});
+    ASSERT_EQ(without.sent.size(), entries_first.sent.size());
+    EXPECT_NE(without.sent, entries_first.sent) << "the control: what was left out does travel";
+  }
+}
+
+// Two rounds are under way at once, so at most two rounds' errors are missing, each once.
+TEST(RoundFeedback, NothingIsLostOrCountedTwice) {
+  for (const std::uint64_t every : {1U, 2U}) {
+    Pair pair(overlapping(OuterUpdate::kDelayed));
+    pair.run({kSelf, kPeer}, every);
+    Pair without(overlapping(OuterUpdate::kDelayed, false));
+    without.run({kSelf, kPeer}, every);
+    const double once = missing_after(pair, 1);
+    EXPECT_GT(once, 0.1);
+    EXPECT_LT(missing_after(pair, kRounds - 1), 3 * once);
+    EXPECT_GT(missing_after(without, kRounds - 1), 9 * once) << "the control";
+  }
+}
+
+TEST(RoundFeedback, AnEagerMemberKnowsWhatOfItsOwnTheMeanHolds) {
+  for (const Members& early : {Members{}, Members{kSelf}, Members{kSelf, kPeer}}) {
+    Pair pair(overlapping(OuterUpdate::kEager));
+    pair.run(early);
+    double worst = 0;
+    double worst_of_contributed = 0;
+    for (std::uint64_t number = 1; number < kRounds; ++number) {
+      const Values self = values_of(pair.updates.at({number, kSelf}).own);
+      const Values peer = values_of(pair.updates.at({number, kPeer}).own);
+      const Values mean = values_of(pair.updates.at({number, kSelf}).mean);
+      for (std::size_t i = 0; i < kElements; ++i) {
+        const double exact = 0.25 * pair.contributed.at(kSelf)[i] + 0.75 * pair.contributed.at(kPeer)[i];
+        worst = std::max(worst, std::abs(0.25 * self[i] + 0.75 * peer[i] - mean[i]));
+        worst_of_contributed = std::max(worst_of_contributed, std::abs(exact - mean[i]));
+      }
+    }
+    EXPECT_LT(worst, 1e-5);
+    EXPECT_GT(worst_of_contributed, 0.1) << "the control: what was contributed is not what travelled";
+  }
+}
+
+}  // namespace
+}  // namespace shoal
