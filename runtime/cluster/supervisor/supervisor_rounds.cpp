@@ -37,7 +37,7 @@ std::vector<std::pair<StageId, RoundId>> SupervisorCore::open_rounds() const {
 
 // Which replicas the next commit waits for, in words; empty: none.
 std::string SupervisorCore::lacking_for_quorum() const {
-  if (config_.quorum == 0 || !config_.rounds_due || is_last_committed_ || stop_ || must_save_for_a_leaver()) return {};
+  if (config_.quorum == 0 || !config_.rounds_due || is_last_committed_ || stop_ || last_that_leaves()) return {};
   const std::uint64_t version = view_.committed_steps() + 1;
   std::vector<RoundId> rounds = config_.rounds_due(version);
   const auto in_flight = config_.rounds_in_flight(version);

@@ -75,6 +75,7 @@ TEST(CommitGate, NamesAllThatIsWaitedForAndNothingElse) {
       expected.push_back(what);
     };
     question.is_saving = false;
+    sometimes(CommitWait::kQuorum, [&] { question.lacking_for_quorum = "1 more replica"; });
     sometimes(CommitWait::kVotes, [&] { question.without_vote = {StageId{1}}; });
     sometimes(CommitWait::kRounds, [&] { question.open_rounds = {{StageId{0}, {0, 1}}}; });
     sometimes(CommitWait::kJoiner, [&] { question.is_joiner_late = true; });
