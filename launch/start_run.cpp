@@ -77,6 +77,15 @@ std::string warning_of(std::vector<IdleKey> idle) {
   return text;
 }
 
+// Legal, and seldom meant: what is trained after the last round is in no model.
+std::string add_rounds_warning(std::string warning, const Config& config) {
+  const auto period = static_cast<std::uint64_t>(config.sync.H);
+  const std::uint64_t left_over = config.run.steps % period;
+  if (config.sync.mode != SyncMode::kDiloco || config.sync.fragments > 1 || left_over == 0) return warning;
+  return compose(warning, warning.empty() ? "" : "; ", "the last ", left_over, " of run.steps = ", config.run.steps,
+                 " come after the last round (sync.H = ", period, ") and will be in no model");
+}
+
 Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) {
   auto loaded = load_config_and_idle_keys({choice.config, here.environment, choice.sets, choice.defaults});
   if (!loaded) return loaded.failure();
@@ -88,7 +97,7 @@ Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) 
   config->run.out.clear();
   make_paths_absolute(*config, here.folder);
   if (auto status = settle_vocabulary(*config); !status) return status.failure();
-  return ChosenRun{directory, *config, false, warning_of(std::move(loaded->idle))};
+  return ChosenRun{directory, *config, false, add_rounds_warning(warning_of(std::move(loaded->idle)), *config)};
 }
 
 Result<std::string> directory_to_resume(const RunChoice& choice, const Surroundings& here) {

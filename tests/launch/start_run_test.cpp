@@ -137,6 +137,15 @@ TEST_F(StartRun, KeysWithoutEffectAreToldInOneSentence) {
   EXPECT_THAT(choose_run(resumed("old", {"sync.wire=int8"}), here_)->warning, StartsWith("sync.wire has no effect"));
 }
 
+TEST_F(StartRun, StepsThatNoRoundTakesAreWarnedOf) {
+  const auto warning = [&](const std::string& steps) {
+    return choose_run({{}, {"sync.mode=diloco", "sync.H=20", "run.steps=" + steps}, {}, false, {}}, here_)->warning;
+  };
+  EXPECT_EQ(warning("40"), "");
+  EXPECT_THAT(warning("50"), HasSubstr("the last 10 of run.steps = 50 come after the last round (sync.H = 20)"));
+  EXPECT_THAT(warning("10"), HasSubstr("the last 10 of run.steps = 10"));
+}
+
 TEST_F(StartRun, AResumedRunKeepsItsOwnConfiguration) {
   const std::string directory = leave_run("old", {"model.layers=6", "run.steps=20"});
   const auto chosen = choose_run(resumed("old", {"pipeline.stages=3", "run.steps=40"}), here_);
