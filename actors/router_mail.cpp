@@ -50,8 +50,7 @@ void refuse_for_absent(RouterSelf self, const Question& question, const Address&
 }
 
 void undeliverable(RouterSelf self, const Letter& letter) {
-  self->state.record.undelivered.add(Undelivered::Why::kNobody);
-  trace_letter(self->state.trace, TraceKind::kDrop, letter);
+  drop(self, letter, Undelivered::Why::kNobody);
   if (letter.to.role != Role::kStage) return;
   if (const auto* forward = std::get_if<Forward>(&letter.body)) refuse_for_absent(self, *forward, letter.to);
   if (const auto* ask = std::get_if<Ask>(&letter.body)) refuse_for_absent(self, *ask, letter.to);
@@ -217,6 +216,11 @@ void fill_join(RouterSelf self, Join& join) {
 
 }  // namespace
 
+void drop(RouterSelf self, const Letter& letter, Undelivered::Why why) {
+  self->state.record.undelivered.add(why);
+  trace_letter(self->state.trace, TraceKind::kDrop, letter);
+}
+
 void post(RouterSelf self, Letter letter) {
   self->state.record.pulse->heard(word_of(letter.body), now_of(self));
   if (auto* forward = std::get_if<Forward>(&letter.body)) {
@@ -244,10 +248,7 @@ void route(RouterSelf self, Letter letter) {
   std::optional<ProcessIncarnation> process = letter.to.process;
   if (letter.to.role == Role::kStage) process = process_of(self, letter.to);
   if (letter.to.role == Role::kStorage) process = links.storage();
-  if (!process) {
-    self->state.record.undelivered.add(Undelivered::Why::kNobody);
-    return trace_letter(self->state.trace, TraceKind::kDrop, letter);
-  }
+  if (!process) return drop(self, letter, Undelivered::Why::kNobody);
   letter.to.process = *process;
   letter.from = links.self().process.value_or(ProcessIncarnation{});
   if (is_here(self, *process)) return deliver(self, std::move(letter), {});
@@ -262,8 +263,7 @@ void receive_verified(RouterSelf self, Letter letter, Duration transfer) {
   if (state.held.ahead->add(letter, transfer)) {
     state.record.marks.held.note(state.trace, state.held.ahead->bytes(), state.config.held_bytes_max);
   } else {
-    state.record.undelivered.add(Undelivered::Why::kTooFarAhead);
-    trace_letter(state.trace, TraceKind::kDrop, letter);
+    drop(self, letter, Undelivered::Why::kTooFarAhead);
   }
   fetch_journal(self);
 }

@@ -25,6 +25,9 @@ void deliver(RouterSelf self, Letter letter, Duration transfer);
 void attach(RouterSelf self, const Attach& attached);
 void detach(RouterSelf self, const Detach& detached);
 // Whether letters to this replica go over a good link now, or stay here.
+// It goes nowhere: counted, and in the trace.
+void drop(RouterSelf self, const Letter& letter, Undelivered::Why why);
+
 [[nodiscard]] bool is_linked(RouterSelf self, Incarnation replica);
 // Failures ordered for actors that are down and do not come back.
 void give_up_orders(RouterSelf self);

@@ -229,18 +229,14 @@ void receive_hello(RouterSelf self, LinkId link, const Letter& letter) {
 void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transfer) {
   auto& state = self->state;
   if (std::holds_alternative<Hello>(letter.body)) return receive_hello(self, link, letter);
-  const auto drop = [&](Undelivered::Why why) {
-    state.record.undelivered.add(why);
-    trace_letter(state.trace, TraceKind::kDrop, letter);
-  };
   const auto sender = state.links->identity(link);
   if (!sender || !may_say(*sender, letter.body)) {
-    drop(Undelivered::Why::kNotAllowed);
+    drop(self, letter, Undelivered::Why::kNotAllowed);
   } else if (letter.from != sender->process.value_or(letter.from) || !speaks_for_itself(letter.from, letter.body) ||
              !is_replica_its_own(state.requests->view(), letter.from, letter.body)) {
-    drop(Undelivered::Why::kForged);
+    drop(self, letter, Undelivered::Why::kForged);
   } else if (!is_for_us(self, letter)) {
-    drop(Undelivered::Why::kNobody);
+    drop(self, letter, Undelivered::Why::kNobody);
   } else {
     remember_routes(self, link, *sender, letter.body);
     trace_letter(state.trace, TraceKind::kReceive, letter);
@@ -297,9 +293,7 @@ void send_to_process(RouterSelf self, Letter letter) {
       state.held.waiting->add(process, letter);
       state.record.marks.waiting.note(state.trace, state.held.waiting->bytes(), state.config.waiting_bytes_max);
     } else {
-      trace_letter(state.trace, TraceKind::kDrop, letter);
-      state.record.undelivered.add(
-          Undelivered::Why::kNobody);  // it has left; what it is owed will be asked for by whoever takes over
+      drop(self, letter, Undelivered::Why::kNobody);  // what it is owed is asked for by whoever takes over
     }
   }
 }

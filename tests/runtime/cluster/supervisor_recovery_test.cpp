@@ -79,18 +79,24 @@ TEST(Recovery, ADigestThatDiffersIsNeverAdded) {  // S-3
   EXPECT_NE(last_spawn(bench).replica, order.replica) << "it may try again";
 }
 
+// A joiner of stage 0 that holds the second commit, for which both stages have voted.
+SpawnStage hold_a_commit(SupervisorBench& bench) {
+  bench.train();
+  bench.lose(bench.process_of(0, 0));
+  bench.join(7);
+  const SpawnStage order = last_spawn(bench);
+  bench.step();
+  bench.hear(StageReady{order.stage, order.replica, {}, 0, 5});
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 1U) << "held";
+  return order;
+}
+
 TEST(Recovery, TheNextCommitWaitsForALateJoinerAndGoesOnWithoutIt) {
   for (const bool comes : {true, false}) {
     SupervisorBench bench(long_run());
-    bench.train();
-    bench.lose(bench.process_of(0, 0));
-    bench.join(7);
-    const SpawnStage order = last_spawn(bench);
-    bench.step();
-    bench.hear(StageReady{order.stage, order.replica, {}, 0, 5});
+    const SpawnStage order = hold_a_commit(bench);
     EXPECT_EQ(events(bench, "commit_held"), 1U);
-    bench.step();
-    EXPECT_EQ(bench.core.view().committed_steps(), 1U) << "held";
     if (comes) {
       say_ready(bench, order, 1);
       EXPECT_TRUE(bench.core.view().contains(order.replica));
@@ -107,29 +113,10 @@ TEST(Recovery, TheNextCommitWaitsForALateJoinerAndGoesOnWithoutIt) {
 
 TEST(Recovery, ACommitIsNotHeldForOneThatDiedMeanwhile) {
   SupervisorBench bench(long_run());
-  bench.train();
-  bench.lose(bench.process_of(0, 0));
-  bench.join(7);
-  const SpawnStage order = last_spawn(bench);
-  bench.step();
-  bench.hear(StageReady{order.stage, order.replica, {}, 0, 5});
-  bench.step();
+  const SpawnStage order = hold_a_commit(bench);
   bench.hear(StageEnded{order.stage, order.replica, "a bug", {}});
   bench.later(milliseconds(100));
   EXPECT_EQ(bench.core.view().committed_steps(), 2U);
-}
-
-// A joiner of stage 0 that holds the second commit, for which both stages have voted.
-SpawnStage hold_a_commit(SupervisorBench& bench) {
-  bench.train();
-  bench.lose(bench.process_of(0, 0));
-  bench.join(7);
-  const SpawnStage order = last_spawn(bench);
-  bench.step();
-  bench.hear(StageReady{order.stage, order.replica, {}, 0, 5});
-  bench.step();
-  EXPECT_EQ(bench.core.view().committed_steps(), 1U) << "held";
-  return order;
 }
 
 TEST(Recovery, ACommitIsNotHeldForOneWhoseStateDiffers) {
