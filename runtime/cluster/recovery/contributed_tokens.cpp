@@ -7,7 +7,7 @@ void ContributedTokens::follow(const JournalEntry& entry, const View& view) {
   const std::uint64_t version = view.committed_steps();
   totals_.erase(totals_.upper_bound(version), totals_.end());
   const bool is_step = std::holds_alternative<Commit>(entry.body);
-  if (!is_step || !takes_contributions_ || !takes_contributions_(version)) return;
+  if (!is_step || !are_taken_after(version)) return;
   totals_[version] = view.tokens_total();
   if (totals_.size() > kKeptMax) totals_.erase(totals_.begin());
 }

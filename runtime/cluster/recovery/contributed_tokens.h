@@ -24,6 +24,9 @@ class ContributedTokens {
   explicit ContributedTokens(std::function<bool(std::uint64_t)> takes_contributions)
       : takes_contributions_(std::move(takes_contributions)) {}
 
+  [[nodiscard]] bool are_taken_after(std::uint64_t version) const {
+    return takes_contributions_ && takes_contributions_(version);
+  }
   // In the order of the journal; the view has read the entry.
   void follow(const JournalEntry& entry, const View& view);
   // Counted in the first `version` steps. Nothing: they took no contributions, or that is forgotten.

@@ -37,15 +37,8 @@ std::vector<std::pair<StageId, RoundId>> SupervisorCore::open_rounds() const {
 
 // Which replicas the next commit waits for, in words; empty: none.
 std::string SupervisorCore::lacking_for_quorum() const {
-  if (config_.quorum == 0 || !config_.rounds_due || is_last_committed_ || stop_ || last_that_leaves()) return {};
-  const std::uint64_t version = view_.committed_steps() + 1;
-  std::vector<RoundId> rounds = config_.rounds_due(version);
-  const auto in_flight = config_.rounds_in_flight(version);
-  rounds.insert(rounds.end(), in_flight.begin(), in_flight.end());
-  const auto is_contributed_to = [&](const RoundId& round) {
-    return round.number != 0 && config_.contributed_at(round) == version;
-  };
-  if (std::none_of(rounds.begin(), rounds.end(), is_contributed_to)) return {};
+  if (config_.quorum == 0 || is_last_committed_ || stop_ || last_that_leaves()) return {};
+  if (!contributed_tokens_.are_taken_after(view_.committed_steps() + 1)) return {};
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
     const auto& members = view_.replicas_of(StageId{stage});
     const auto live = std::count_if(members.begin(), members.end(), [&](const auto& one) { return is_live(one); });
