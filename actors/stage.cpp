@@ -22,8 +22,8 @@ constexpr auto kTickPeriod = 500ms;
 
 // In the order of Job's alternatives: what a span is called.
 constexpr std::array<std::string_view, std::variant_size_v<Job>> kJobWords = {
-    "forward", "loss", "backward", "evaluate",         "zero",        "contribute",        "adopt", "apply",
-    "image",   "load", "follow",   "contribute_round", "apply_round", "restart_from_outer"};
+    "forward", "loss",  "backward", "accumulate", "evaluate",         "zero",        "contribute",        "adopt",
+    "apply",   "image", "load",     "follow",     "contribute_round", "apply_round", "restart_from_outer"};
 
 [[nodiscard]] MicrobatchId microbatch_of(const Job& job) {
   return std::visit(
@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Job>> kJobWords = {
 // Only these depend on the samples of one microbatch.
 [[nodiscard]] bool is_of_a_microbatch(const Job& job) {
   return std::holds_alternative<ForwardJob>(job) || std::holds_alternative<LossJob>(job) ||
-         std::holds_alternative<BackwardJob>(job);
+         std::holds_alternative<BackwardJob>(job) || std::holds_alternative<AccumulateJob>(job);
 }
 
 // Of the step that this replica works on now.
@@ -65,8 +65,13 @@ struct ResultWriter {
   Self self;
   Cause cause;  // of the job
 
-  void operator()(const Differentiated& pass) const {  // the core counts every one that an open replica computed (P-8)
-    self->state.trace.record(TraceKind::kAccumulate, cause, pass.result.token_count);
+  void operator()(const Differentiated& pass) const {
+    if (pass.accumulated) accumulated(*pass.accumulated);
+  }
+  void operator()(const Accumulated& pass) const { accumulated(pass.result); }
+  // The core counts every one that an open replica computed (P-8).
+  void accumulated(const AccumulateResult& result) const {
+    self->state.trace.record(TraceKind::kAccumulate, cause, result.token_count);
   }
   void operator()(const Adopted& adopted) const {
     if (self->state.core->keeps_sums_apart()) return;  // nobody else has this sum
@@ -217,6 +222,7 @@ void tick(Self self) {
   setup.tokens_total = order.version * planned_tokens(settings.config);
   setup.microbatch_count = static_cast<std::uint32_t>(microbatches_per_step(settings.config));
   setup.schedule = settings.config.pipeline.schedule;
+  setup.accumulations_max = accumulations_that_may_wait(settings.config.pipeline, order.stage);
   setup.from_checkpoint = order.from_checkpoint;
   setup.donor = order.donor;
   setup.image = settings.image;

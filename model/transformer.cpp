@@ -1,14 +1,13 @@
 // The operators of a forward pass, in one order for every cut.
 #include "model/transformer.h"
 
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include "model/gelu.h"
+#include "model/projection.h"
 #include "runtime/base/compose.h"
 
 #include "runtime/base/check_after_torch.h"
@@ -26,9 +25,7 @@ at::Tensor take(const WeightMap& weights, const std::string& name) {
 }
 
 at::Tensor project(const at::Tensor& x_BTI, const at::Tensor& weight_IO, const at::Tensor& bias_O) {
-  const auto sizes = x_BTI.sizes();
-  const at::Tensor x_NI = x_BTI.reshape({sizes[0] * sizes[1], sizes[2]});
-  return at::addmm(bias_O, x_NI, weight_IO).view({sizes[0], sizes[1], weight_IO.size(1)});
+  return project(x_BTI, weight_IO, bias_O, WeightLayout::kInputsByOutputs);
 }
 
 }  // namespace
@@ -75,7 +72,7 @@ at::Tensor Transformer::forward(const at::Tensor& input, const Dropout& dropout)
     const at::Tensor transformed_BTC = transform(layer, norm(layer.ln_2, x_BTC));
     x_BTC = x_BTC.add(dropout.apply(transformed_BTC, layer.index, DropoutSite::kMlp));
   }
-  return has_head_ ? at::linear(norm(ln_f_, x_BTC), lm_head_) : x_BTC;
+  return has_head_ ? project(norm(ln_f_, x_BTC), lm_head_, {}, WeightLayout::kOutputsByInputs) : x_BTC;
 }
 
 at::Tensor Transformer::embed(const at::Tensor& tokens_BT, const Dropout& dropout) const {

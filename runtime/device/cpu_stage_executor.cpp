@@ -62,7 +62,8 @@ TensorBlob CpuStageExecutor::forward(const MicrobatchWork& work) {
   return to_blob(output.detach());
 }
 
-BackwardResult CpuStageExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient) {
+BackwardResult CpuStageExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
+                                          WeightGradients when) {
   const auto found = kept_.find(microbatch);
   CHECK(found != kept_.end(), "a backward follows the forward of its microbatch");
   use_threads();
@@ -75,19 +76,19 @@ BackwardResult CpuStageExecutor::backward(MicrobatchId microbatch, const TensorB
   }
   const at::Tensor gradient = borrow(output_gradient);
   CHECK(gradient.sizes() == kept.output.sizes(), "the gradient has the shape of the activation");
-  return differentiate({kept.output, gradient}, kept.input, kept.work);
+  return differentiate({kept.output, gradient}, kept.input, kept.work, when);
 }
 
-BackwardResult CpuStageExecutor::forward_backward(const MicrobatchWork& work) {
+BackwardResult CpuStageExecutor::forward_backward(const MicrobatchWork& work, WeightGradients when) {
   CHECK(plan_.has_head, "only the last stage has a loss");
   use_threads();
   const at::AutoGradMode graph(true);
   const at::Tensor input = take_input(work, true);
   const at::Tensor logits_BTV = run(work, input, config_.model.dropout);
   const at::Tensor loss = loss_sum(logits_BTV, borrow(work.targets).to(at::kLong));
-  BackwardResult result = differentiate({loss, {}}, input, work);
+  BackwardResult result = differentiate({loss, {}}, input, work, when);
   result.loss_sum = loss.item<float>();
-  if (!std::isfinite(result.loss_sum)) result.bad_tensor = "loss";
+  if (!std::isfinite(result.loss_sum)) half_done_.at(work.microbatch).result.bad_tensor = "loss";
   return result;
 }
 
@@ -107,6 +108,7 @@ EvaluateResult CpuStageExecutor::evaluate(const MicrobatchWork& work) {
 
 void CpuStageExecutor::zero() {
   kept_.clear();
+  half_done_.clear();
   sums_.clear();
 }
 
@@ -143,24 +145,51 @@ at::Tensor CpuStageExecutor::run(const MicrobatchWork& work, const at::Tensor& i
   return model_->forward(input, dropout);
 }
 
-BackwardResult CpuStageExecutor::differentiate(const Root& root, const at::Tensor& input, const MicrobatchWork& work) {
+BackwardResult CpuStageExecutor::differentiate(const Root& root, const at::Tensor& input, const MicrobatchWork& work,
+                                               WeightGradients when) {
   std::vector<at::Tensor> variables = weights_;
   if (!plan_.has_embedding) variables.push_back(input);
   std::vector<at::Tensor> seeds;
   if (root.gradient.defined()) seeds.push_back(root.gradient);
-  const auto gradients = torch::autograd::grad({root.value}, variables, seeds);
-
+  HalfDone half;
+  {
+    std::optional<LeavingForLater> leaving;
+    if (when == WeightGradients::kLater) leaving.emplace(half.later);
+    half.gradients = torch::autograd::grad({root.value}, variables, seeds, std::nullopt, false, true);
+  }
   BackwardResult result;
   result.token_count = count_targets(work.targets);
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
-    const at::Tensor dense = gradients[i].contiguous();
-    const std::span<const float> values(dense.const_data_ptr<float>(), layout_.tensors[i].count);
-    if (!sums_.add(layout_.tensors[i], values, result.token_count) && !result.bad_tensor) {
-      result.bad_tensor = layout_.tensors[i].spec.name;
-    }
+  half.result.token_count = result.token_count;
+  if (!plan_.has_embedding) {
+    result.input_gradient = to_blob(half.gradients.back());
+    half.gradients.pop_back();
   }
-  if (!plan_.has_embedding) result.input_gradient = to_blob(gradients.back());
+  const bool is_first = half_done_.emplace(work.microbatch, std::move(half)).second;
+  CHECK(is_first, "a microbatch is accumulated before it is computed again");
   return result;
+}
+
+AccumulateResult CpuStageExecutor::accumulate(MicrobatchId microbatch) {
+  const auto found = half_done_.find(microbatch);
+  CHECK(found != half_done_.end(), "a microbatch is accumulated once, after its backward");
+  use_threads();
+  HalfDone half = std::move(found->second);
+  half_done_.erase(found);
+  const at::NoGradGuard no_graph;
+  AccumulateResult& result = half.result;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    const FlatTensor& tensor = layout_.tensors[i];
+    const at::Tensor given = std::exchange(half.gradients[i], {});
+    const at::Tensor dense = (given.defined() ? given : half.later.of(weights_[i])).contiguous();
+    const std::span<const float> values(dense.const_data_ptr<float>(), tensor.count);
+    if (!sums_.add(tensor, values, result.token_count) && !result.bad_tensor) result.bad_tensor = tensor.spec.name;
+  }
+  return result;
+}
+
+TensorBlob CpuStageExecutor::contribution() const {
+  CHECK(half_done_.empty(), "what is contributed is accumulated to the end");
+  return sums_.contribution();
 }
 
 // Torch keeps its number of threads per calling thread, and an executor may be called from another one than made it.

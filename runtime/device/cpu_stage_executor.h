@@ -1,7 +1,8 @@
 // A stage on the CPU, through LibTorch.
 //
 // Weights are views of one flat buffer; gradients come out of autograd per microbatch and go straight into the step's
-// accumulators. Microbatches in flight keep their graph, or with recompute = true their input alone. Torch's own
+// accumulators. Microbatches in flight keep their graph, or with recompute = true their input alone; those that are
+// answered and not accumulated keep the inputs and output gradients of their projections. Torch's own
 // optimisers, generators and .grad fields are not used: exactly-once and equal bits need this path to be ours.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "model/partition.h"
+#include "model/projection.h"
 #include "model/transformer.h"
 #include "runtime/base/config.h"
 #include "runtime/device/flat_layout.h"
@@ -27,11 +29,13 @@ class CpuStageExecutor final : public StageExecutor {
   CpuStageExecutor(const Config& config, StagePlan plan);
 
   [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override;
-  [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient) override;
-  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work) override;
+  [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
+                                        WeightGradients when) override;
+  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work, WeightGradients when) override;
+  [[nodiscard]] AccumulateResult accumulate(MicrobatchId microbatch) override;
   [[nodiscard]] EvaluateResult evaluate(const MicrobatchWork& work) override;
   void zero() override;
-  [[nodiscard]] TensorBlob contribution() const override { return sums_.contribution(); }
+  [[nodiscard]] TensorBlob contribution() const override;
   [[nodiscard]] ReducedSum adopt_sum(const TensorBlob& sum, std::uint64_t token_count) override;
   void apply(const UpdateOrder& order) override;
   void skip() override { zero(); }
@@ -55,6 +59,12 @@ class CpuStageExecutor final : public StageExecutor {
     at::Tensor input;
     at::Tensor output;
   };
+  // A backward that is not accumulated yet: the weights' gradients that autograd gave, and what is left to compute.
+  struct HalfDone {
+    std::vector<at::Tensor> gradients;  // in the order of the layout; undefined: left for later
+    LaterGradients later;
+    AccumulateResult result;
+  };
   // What autograd starts from: d(sum of the loss)/d(root) is `gradient` (undefined: 1).
   struct Root {
     at::Tensor value;
@@ -63,7 +73,8 @@ class CpuStageExecutor final : public StageExecutor {
 
   [[nodiscard]] at::Tensor take_input(const MicrobatchWork& work, bool wants_gradient) const;
   [[nodiscard]] at::Tensor run(const MicrobatchWork& work, const at::Tensor& input, double dropout_rate) const;
-  [[nodiscard]] BackwardResult differentiate(const Root& root, const at::Tensor& input, const MicrobatchWork& work);
+  [[nodiscard]] BackwardResult differentiate(const Root& root, const at::Tensor& input, const MicrobatchWork& work,
+                                             WeightGradients when);
   void use_threads() const;
 
   Config config_;
@@ -75,6 +86,7 @@ class CpuStageExecutor final : public StageExecutor {
   std::unique_ptr<Transformer> model_;
   std::unique_ptr<Transformer> agreed_model_;  // of what all replicas hold alike: evaluated, never trained
   std::map<MicrobatchId, Kept> kept_;
+  std::map<MicrobatchId, HalfDone> half_done_;
 };
 
 }  // namespace shoal

@@ -54,13 +54,14 @@ StepOutcome SingleTrainer::run_microbatches() {
     if (left_out_.contains({outcome.step, microbatch})) continue;
     ++outcome.microbatch_count;
     Microbatch batch = make_microbatch(tokens_, order_, outcome.step, microbatch);
-    const BackwardResult result =
-        executor_.forward_backward({outcome.step, microbatch, std::move(batch.inputs), std::move(batch.targets)});
+    const BackwardResult result = executor_.forward_backward(
+        {outcome.step, microbatch, std::move(batch.inputs), std::move(batch.targets)}, WeightGradients::kAtOnce);
     loss_sum += result.loss_sum;
     outcome.token_count += result.token_count;
-    if (result.bad_tensor && !outcome.skipped) {
-      outcome.skipped =
-          compose("the gradient of ", *result.bad_tensor, " in microbatch ", index, " is not finite or out of range");
+    const AccumulateResult accumulated = executor_.accumulate(microbatch);
+    if (accumulated.bad_tensor && !outcome.skipped) {
+      outcome.skipped = compose("the gradient of ", *accumulated.bad_tensor, " in microbatch ", index,
+                                " is not finite or out of range");
     }
   }
   outcome.loss = loss_sum / static_cast<double>(outcome.token_count);

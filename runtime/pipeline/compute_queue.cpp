@@ -1,7 +1,8 @@
-// The two schedules as ranks.
+// The schedules as ranks.
 #include "runtime/pipeline/compute_queue.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace shoal {
 
@@ -11,12 +12,22 @@ int ComputeQueue::rank_of(TaskKind kind) const {
     case TaskKind::kForward: return forwards_first ? 0 : 2;
     case TaskKind::kBackward: return forwards_first ? 1 : 0;
     case TaskKind::kEvaluate: return forwards_first ? 2 : 1;
+    case TaskKind::kAccumulate: return 3;
   }
-  return 3;
+  return 4;
+}
+
+// Accumulations are the last rank: they are the end of the set.
+std::set<ComputeQueue::Ranked>::const_iterator ComputeQueue::oldest_accumulation() const {
+  return tasks_.lower_bound({rank_of(TaskKind::kAccumulate), MicrobatchId{0}, TaskKind::kForward});
 }
 
 std::set<ComputeQueue::Ranked>::const_iterator ComputeQueue::best(TrainingWork training) const {
-  if (training == TrainingWork::kAllowed) return tasks_.begin();
+  if (training == TrainingWork::kAllowed) {
+    const auto accumulation = oldest_accumulation();
+    const auto waiting = static_cast<std::size_t>(std::distance(accumulation, tasks_.end()));
+    return waiting > accumulations_max_ ? accumulation : tasks_.begin();
+  }
   return std::find_if(tasks_.begin(), tasks_.end(),
                       [](const Ranked& task) { return task.kind == TaskKind::kEvaluate; });
 }
@@ -27,6 +38,14 @@ std::optional<Task> ComputeQueue::take(TrainingWork training) {
   const Task task{place->kind, place->microbatch};
   tasks_.erase(place);
   return task;
+}
+
+std::optional<MicrobatchId> ComputeQueue::take_accumulation() {
+  const auto place = oldest_accumulation();
+  if (place == tasks_.end()) return std::nullopt;
+  const MicrobatchId microbatch = place->microbatch;
+  tasks_.erase(place);
+  return microbatch;
 }
 
 void ComputeQueue::drop_training() {

@@ -1,8 +1,10 @@
 // Which piece of work a replica computes next: the pipeline's schedule is a policy of this queue, not a code path.
 //
 // 1f1b: backwards first, then forwards. afab: forwards first. Within a kind the oldest microbatch (lowest index).
-// Evaluations come after backwards in both. Training work is given out only while the replica is open (P-8).
-// Bounded by the ledger and by the replica's evaluations: each microbatch is in it at most once per kind.
+// Evaluations come after backwards in both; the weights' gradients of what was answered come when nothing else waits,
+// or first of all when more of them wait than may, since each keeps memory (schedule.h). Training work is given out
+// only while the replica is open (P-8). Bounded by the ledger and by the replica's evaluations: each microbatch is in
+// it at most once per kind.
 #pragma once
 
 #include <compare>
@@ -15,7 +17,7 @@
 
 namespace shoal {
 
-enum class TaskKind : std::uint8_t { kForward, kBackward, kEvaluate };
+enum class TaskKind : std::uint8_t { kForward, kBackward, kAccumulate, kEvaluate };
 
 struct Task {
   TaskKind kind = TaskKind::kForward;
@@ -27,11 +29,15 @@ enum class TrainingWork : std::uint8_t { kAllowed, kHeld };
 
 class ComputeQueue {
  public:
-  explicit ComputeQueue(Schedule schedule) : schedule_(schedule) {}
+  // accumulations_max: those that may wait while there is other work.
+  ComputeQueue(Schedule schedule, std::size_t accumulations_max)
+      : schedule_(schedule), accumulations_max_(accumulations_max) {}
 
   void add(const Task& task) { tasks_.insert({rank_of(task.kind), task.microbatch, task.kind}); }
   [[nodiscard]] bool has_task(TrainingWork training) const { return best(training) != tasks_.end(); }
   [[nodiscard]] std::optional<Task> take(TrainingWork training);
+  // Of what may not stay behind: the oldest microbatch whose weights' gradients wait.
+  [[nodiscard]] std::optional<MicrobatchId> take_accumulation();
   void drop_training();
   void drop_training_of(MicrobatchId microbatch);
   void clear() { tasks_.clear(); }
@@ -47,7 +53,10 @@ class ComputeQueue {
   [[nodiscard]] int rank_of(TaskKind kind) const;
   [[nodiscard]] std::set<Ranked>::const_iterator best(TrainingWork training) const;
 
+  [[nodiscard]] std::set<Ranked>::const_iterator oldest_accumulation() const;
+
   Schedule schedule_;
+  std::size_t accumulations_max_;
   std::set<Ranked> tasks_;
 };
 

@@ -1,6 +1,8 @@
 // One call of the executor per kind of job.
 #include "runtime/pipeline/replica_job.h"
 
+#include <utility>
+
 namespace shoal {
 namespace {
 
@@ -11,10 +13,13 @@ struct Runner {
     return Forwarded{job.work.microbatch, executor.forward(job.work)};
   }
   JobResult operator()(const LossJob& job) const {
-    return Differentiated{job.work.microbatch, executor.forward_backward(job.work)};
+    return finish(job.work.microbatch, executor.forward_backward(job.work, job.when), job.when);
   }
   JobResult operator()(const BackwardJob& job) const {
-    return Differentiated{job.microbatch, executor.backward(job.microbatch, job.output_gradient)};
+    return finish(job.microbatch, executor.backward(job.microbatch, job.output_gradient, job.when), job.when);
+  }
+  JobResult operator()(const AccumulateJob& job) const {
+    return Accumulated{job.microbatch, executor.accumulate(job.microbatch)};
   }
   JobResult operator()(const EvaluateJob& job) const {
     return Evaluated{job.work.microbatch, executor.evaluate(job.work)};
@@ -57,6 +62,13 @@ struct Runner {
   JobResult operator()(const RestartFromOuterJob&) const {
     (void)executor.restart_from_outer();
     return RestartedFromOuter{executor.state_digest()};
+  }
+
+ private:
+  [[nodiscard]] Differentiated finish(MicrobatchId microbatch, BackwardResult result, WeightGradients when) const {
+    Differentiated finished{microbatch, std::move(result), std::nullopt};
+    if (when == WeightGradients::kAtOnce) finished.accumulated = executor.accumulate(microbatch);
+    return finished;
   }
 };
 

@@ -21,10 +21,16 @@ struct ForwardJob {
 };
 struct LossJob {  // last stage: forward, loss and backward at once
   MicrobatchWork work;
+  WeightGradients when = WeightGradients::kAtOnce;
 };
 struct BackwardJob {
   MicrobatchId microbatch;
   TensorBlob output_gradient;
+  WeightGradients when = WeightGradients::kAtOnce;
+};
+// What a LossJob or BackwardJob has left for later.
+struct AccumulateJob {
+  MicrobatchId microbatch;
 };
 struct EvaluateJob {
   MicrobatchWork work;
@@ -57,8 +63,9 @@ struct ApplyRoundJob {
 };
 struct RestartFromOuterJob {};
 
-using Job = std::variant<ForwardJob, LossJob, BackwardJob, EvaluateJob, ZeroJob, ContributeJob, AdoptJob, ApplyJob,
-                         ImageJob, LoadJob, FollowJob, ContributeRoundJob, ApplyRoundJob, RestartFromOuterJob>;
+using Job =
+    std::variant<ForwardJob, LossJob, BackwardJob, AccumulateJob, EvaluateJob, ZeroJob, ContributeJob, AdoptJob,
+                 ApplyJob, ImageJob, LoadJob, FollowJob, ContributeRoundJob, ApplyRoundJob, RestartFromOuterJob>;
 
 struct Forwarded {
   MicrobatchId microbatch;
@@ -67,6 +74,11 @@ struct Forwarded {
 struct Differentiated {
   MicrobatchId microbatch;
   BackwardResult result;
+  std::optional<AccumulateResult> accumulated;  // none: left for later
+};
+struct Accumulated {
+  MicrobatchId microbatch;
+  AccumulateResult result;
 };
 struct Evaluated {
   MicrobatchId microbatch;
@@ -106,8 +118,9 @@ struct RestartedFromOuter {
   std::uint64_t state_digest = 0;
 };
 
-using JobResult = std::variant<Forwarded, Differentiated, Evaluated, Zeroed, Contributed, Adopted, Applied, Imaged,
-                               Loaded, LoadRefused, Followed, RoundContributed, RoundApplied, RestartedFromOuter>;
+using JobResult =
+    std::variant<Forwarded, Differentiated, Accumulated, Evaluated, Zeroed, Contributed, Adopted, Applied, Imaged,
+                 Loaded, LoadRefused, Followed, RoundContributed, RoundApplied, RestartedFromOuter>;
 
 // Runs to the end on the calling thread. A bug in the executor throws and ends the actor.
 [[nodiscard]] JobResult run_job(StageExecutor& executor, const Job& job);

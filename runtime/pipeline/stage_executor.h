@@ -27,10 +27,18 @@ struct MicrobatchWork {
   TensorBlob targets;  // int32 [B,T]; -1 = not counted. Read by the last stage; all count their tokens by it.
 };
 
+// When a backward computes the gradients of the weights: with the input's, while what they are made of is in the
+// caches, or in accumulate(), so that a neighbour is answered first. The bits are the same.
+enum class WeightGradients : std::uint8_t { kAtOnce, kLater };
+
 struct BackwardResult {
-  TensorBlob input_gradient;              // float32 [B,T,C]; none from the first stage
-  double loss_sum = 0;                    // last stage only
-  std::uint64_t token_count = 0;          // targets >= 0
+  TensorBlob input_gradient;      // float32 [B,T,C]; none from the first stage
+  double loss_sum = 0;            // last stage only
+  std::uint64_t token_count = 0;  // targets >= 0
+};
+
+struct AccumulateResult {
+  std::uint64_t token_count = 0;          // of the microbatch
   std::optional<std::string> bad_tensor;  // set: nothing was accumulated for this tensor; the step must be skipped
 };
 
@@ -69,17 +77,21 @@ class StageExecutor {
 
   // Not the last stage, training: the activation float32 [B,T,C]; keeps the input, and the graph unless it recomputes.
   [[nodiscard]] virtual TensorBlob forward(const MicrobatchWork& work) = 0;
-  // Not the last stage: the backward of an earlier forward() of the same microbatch; accumulates its gradient.
-  [[nodiscard]] virtual BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient) = 0;
-  // Last stage: forward, loss and backward at once; accumulates.
-  [[nodiscard]] virtual BackwardResult forward_backward(const MicrobatchWork& work) = 0;
+  // Not the last stage: the backward of an earlier forward() of the same microbatch.
+  [[nodiscard]] virtual BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
+                                                WeightGradients when) = 0;
+  // Last stage: forward, loss and backward at once.
+  [[nodiscard]] virtual BackwardResult forward_backward(const MicrobatchWork& work, WeightGradients when) = 0;
+  // Once after each of these, in any order (CHECKed): adds the microbatch's gradients to the accumulators.
+  [[nodiscard]] virtual AccumulateResult accumulate(MicrobatchId microbatch) = 0;
   // No graph, no dropout, nothing kept.
   [[nodiscard]] virtual EvaluateResult evaluate(const MicrobatchWork& work) = 0;
 
   // Empties the accumulators and drops every kept microbatch (Zero).
   virtual void zero() = 0;
 
-  // A copy of the accumulators: int64 (exact) or float32 (fast) [elements], tensors in the order of their names.
+  // A copy of the accumulators: int64 (exact) or float32 (fast) [elements], tensors in the order of their names. Every
+  // microbatch was accumulated to the end (CHECKed).
   [[nodiscard]] virtual TensorBlob contribution() const = 0;
   // Takes the whole step's sum, apart from the accumulators; mean = sum / token_count. May be called again.
   [[nodiscard]] virtual ReducedSum adopt_sum(const TensorBlob& sum, std::uint64_t token_count) = 0;

@@ -113,8 +113,9 @@ class WorkerGroup {
     const auto microbatches = static_cast<std::size_t>(microbatches_per_step(config_));
     for (std::size_t at = index; at < microbatches; at += workers_.size()) {
       const auto microbatch = static_cast<std::uint32_t>(at);
-      const BackwardResult result =
-          worker.executor->forward_backward(work_of_(StepId{version_}, MicrobatchId{microbatch}));
+      const BackwardResult result = worker.executor->forward_backward(
+          work_of_(StepId{version_}, MicrobatchId{microbatch}), WeightGradients::kAtOnce);
+      (void)worker.executor->accumulate(MicrobatchId{microbatch});
       tokens += result.token_count;
       loss_sum_ += result.loss_sum;
       token_count_ += result.token_count;

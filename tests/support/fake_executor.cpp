@@ -97,31 +97,40 @@ TensorBlob FakeExecutor::forward(const MicrobatchWork& work) {
   return signed_by(input_of(shape_.stage + 1, work.step, work.microbatch), input_from);
 }
 
-BackwardResult FakeExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient) {
+BackwardResult FakeExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient, WeightGradients) {
   const auto kept = kept_.find(microbatch);
   CHECK(kept != kept_.end(), "a backward needs the forward before it");
   const auto [step, input_from] = kept->second;
   spring_trap(step, microbatch, Pass::kBackward);
   CHECK(without_signature(output_gradient) == input_of(shape_.stage + 1, step, microbatch),
         "the gradient is of another input");
-  return accumulate(step, microbatch, {input_from, signature(output_gradient, 0), signature(output_gradient, 1)});
+  return differentiate(step, microbatch, {input_from, signature(output_gradient, 0), signature(output_gradient, 1)});
 }
 
-BackwardResult FakeExecutor::forward_backward(const MicrobatchWork& work) {
+BackwardResult FakeExecutor::forward_backward(const MicrobatchWork& work, WeightGradients) {
   spring_trap(work.step, work.microbatch, Pass::kForward);
   CHECK(shape_.stage + 1 == shape_.stage_count, "only the last stage computes the loss");
   check_input(work);
-  return accumulate(work.step, work.microbatch, {signature(work.input, 0), 0, 0});
+  return differentiate(work.step, work.microbatch, {signature(work.input, 0), 0, 0});
 }
 
-BackwardResult FakeExecutor::accumulate(StepId step, MicrobatchId microbatch, FakePass pass) {
+AccumulateResult FakeExecutor::accumulate(MicrobatchId microbatch) {
+  const auto half = half_done_.find(microbatch);
+  CHECK(half != half_done_.end(), "a microbatch is accumulated once, after its backward");
+  accumulators_.at(microbatch.value) += gradient_of(half->second);
+  half_done_.erase(half);
+  AccumulateResult result{kTokens, std::nullopt};
+  if (poisoned_.erase(microbatch) > 0) result.bad_tensor = "fake.weight";
+  return result;
+}
+
+BackwardResult FakeExecutor::differentiate(StepId step, MicrobatchId microbatch, FakePass pass) {
   if (shape_.passes) (*shape_.passes)[{shape_.self, step, microbatch}] = pass;
-  accumulators_.at(microbatch.value) += gradient_of(step);
+  CHECK(half_done_.emplace(microbatch, step).second, "a microbatch is accumulated before it is computed again");
   BackwardResult result;
   result.token_count = kTokens;
   if (shape_.stage + 1 == shape_.stage_count) result.loss_sum = 1.0 + microbatch.value;
   if (shape_.stage > 0) result.input_gradient = signed_by(input_of(shape_.stage, step, microbatch), pass.input_from);
-  if (poisoned_.erase(microbatch) > 0) result.bad_tensor = "fake.weight";
   return result;
 }
 
@@ -139,11 +148,15 @@ EvaluateResult FakeExecutor::evaluate(const MicrobatchWork& work) {
 void FakeExecutor::empty_step() {
   accumulators_.assign(shape_.microbatch_count, 0);
   kept_.clear();
+  half_done_.clear();
 }
 
 void FakeExecutor::zero() { empty_step(); }
 
-TensorBlob FakeExecutor::contribution() const { return make_values(shape_.dtype, accumulators_); }
+TensorBlob FakeExecutor::contribution() const {
+  CHECK(half_done_.empty(), "what is contributed is accumulated to the end");
+  return make_values(shape_.dtype, accumulators_);
+}
 
 ReducedSum FakeExecutor::adopt_sum(const TensorBlob& sum, std::uint64_t token_count) {
   sum_ = values_of(sum);

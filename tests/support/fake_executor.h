@@ -58,8 +58,10 @@ class FakeExecutor final : public StageExecutor {
   [[nodiscard]] static TensorBlob input_of(std::uint32_t stage, StepId step, MicrobatchId microbatch);
 
   [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override;
-  [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient) override;
-  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work) override;
+  [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
+                                        WeightGradients when) override;
+  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work, WeightGradients when) override;
+  [[nodiscard]] AccumulateResult accumulate(MicrobatchId microbatch) override;
   [[nodiscard]] EvaluateResult evaluate(const MicrobatchWork& work) override;
   void zero() override;
   [[nodiscard]] TensorBlob contribution() const override;
@@ -97,7 +99,7 @@ class FakeExecutor final : public StageExecutor {
 
   void spring_trap(StepId step, MicrobatchId microbatch, Pass pass) const;
   void check_input(const MicrobatchWork& work) const;
-  [[nodiscard]] BackwardResult accumulate(StepId step, MicrobatchId microbatch, FakePass pass);
+  [[nodiscard]] BackwardResult differentiate(StepId step, MicrobatchId microbatch, FakePass pass);
   [[nodiscard]] TensorBlob signed_by(TensorBlob blob, std::int64_t input_from) const;
   void empty_step();
   [[nodiscard]] bool has_rounds() const { return shape_.sync.mode == SyncMode::kDiloco; }
@@ -119,6 +121,7 @@ class FakeExecutor final : public StageExecutor {
     std::int64_t input_from = 0;
   };
   std::map<MicrobatchId, Kept> kept_;
+  std::map<MicrobatchId, StepId> half_done_;  // differentiated and not accumulated
   std::set<MicrobatchId> poisoned_;
   Trap trap_;
   std::optional<std::vector<std::int64_t>> sum_;

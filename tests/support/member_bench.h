@@ -62,6 +62,7 @@ inline ReplicaSetup setup_of(Incarnation self) {
   setup.self = self;
   setup.process = ProcessIncarnation{self.value};
   setup.microbatch_count = kMicrobatches;
+  setup.accumulations_max = 1;
   setup.bucket_bytes = 8;
   return setup;
 }

@@ -19,12 +19,13 @@ TensorBlob EncodingStageExecutor::forward(const MicrobatchWork& work) {
   return encoded(device_->forward(decoded(work)));
 }
 
-BackwardResult EncodingStageExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient) {
-  return encoded(device_->backward(microbatch, decoded(output_gradient)));
+BackwardResult EncodingStageExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
+                                               WeightGradients when) {
+  return encoded(device_->backward(microbatch, decoded(output_gradient), when));
 }
 
-BackwardResult EncodingStageExecutor::forward_backward(const MicrobatchWork& work) {
-  return encoded(device_->forward_backward(decoded(work)));
+BackwardResult EncodingStageExecutor::forward_backward(const MicrobatchWork& work, WeightGradients when) {
+  return encoded(device_->forward_backward(decoded(work), when));
 }
 
 EvaluateResult EncodingStageExecutor::evaluate(const MicrobatchWork& work) {

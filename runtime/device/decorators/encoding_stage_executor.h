@@ -26,8 +26,9 @@ class EncodingStageExecutor final : public ForwardingStageExecutor {
   EncodingStageExecutor(std::unique_ptr<StageExecutor> device, WireFormat format, std::vector<std::int64_t> shape);
 
   [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override;
-  [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient) override;
-  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work) override;
+  [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
+                                        WeightGradients when) override;
+  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work, WeightGradients when) override;
   [[nodiscard]] EvaluateResult evaluate(const MicrobatchWork& work) override;
 
  private:

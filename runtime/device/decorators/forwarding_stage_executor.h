@@ -17,11 +17,15 @@ class ForwardingStageExecutor : public StageExecutor {
   explicit ForwardingStageExecutor(std::unique_ptr<StageExecutor> device) : device_(std::move(device)) {}
 
   [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override { return device_->forward(work); }
-  [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient) override {
-    return device_->backward(microbatch, output_gradient);
+  [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
+                                        WeightGradients when) override {
+    return device_->backward(microbatch, output_gradient, when);
   }
-  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work) override {
-    return device_->forward_backward(work);
+  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work, WeightGradients when) override {
+    return device_->forward_backward(work, when);
+  }
+  [[nodiscard]] AccumulateResult accumulate(MicrobatchId microbatch) override {
+    return device_->accumulate(microbatch);
   }
   [[nodiscard]] EvaluateResult evaluate(const MicrobatchWork& work) override { return device_->evaluate(work); }
   void zero() override { device_->zero(); }

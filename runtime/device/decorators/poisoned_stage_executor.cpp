@@ -56,9 +56,9 @@ TensorBlob PoisonedStageExecutor::forward(const MicrobatchWork& work) {
   return device_->forward(work);
 }
 
-BackwardResult PoisonedStageExecutor::forward_backward(const MicrobatchWork& work) {
+BackwardResult PoisonedStageExecutor::forward_backward(const MicrobatchWork& work, WeightGradients when) {
   fail_at(work);
-  return device_->forward_backward(work);
+  return device_->forward_backward(work, when);
 }
 
 }  // namespace shoal

@@ -34,7 +34,7 @@ class PoisonedStageExecutor final : public ForwardingStageExecutor {
       : ForwardingStageExecutor(std::move(device)), poison_(poison) {}
 
   [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override;
-  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work) override;
+  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work, WeightGradients when) override;
 
  private:
   void fail_at(const MicrobatchWork& work) const;

@@ -12,7 +12,7 @@ ReplicaCore::ReplicaCore(ReplicaSetup setup, Instant now)
     : setup_(std::move(setup)),
       version_(setup_.version),
       ledger_(setup_.microbatch_count),
-      queue_(setup_.schedule),
+      queue_(setup_.schedule, setup_.accumulations_max),
       last_sent_(now),
       time_(now),
       now_(now) {

@@ -126,10 +126,12 @@ class ReplicaCore {
   void answer(const Waiter& waiter, Backward reply);
   void answer_evaluation(Evaluation evaluation, Backward reply);
   void start(const Task& task);
+  [[nodiscard]] WeightGradients weight_gradients_of(MicrobatchId microbatch) const;
   void start_evaluation(MicrobatchId microbatch);
   void forward_on(const Forward& forward, TensorBlob activation);
   void finish(Forwarded result);
   void finish(Differentiated result);
+  void finish(Accumulated result);
   void finish(Evaluated result);
   void send_progress();
   // replica_orders.cpp: orders of the sync group and the ring.
@@ -204,6 +206,7 @@ class ReplicaCore {
   std::map<MicrobatchId, Evaluation> evaluations_;
   std::map<WaitingKey, Forward> waiting_;
   std::optional<Order> waiting_order_;  // of the next step, or from before the own Add
+  std::optional<Prepare> preparing_;    // obeyed as soon as everything answered is accumulated
   std::optional<Reduce> reduce_;        // the order being carried out
   std::unique_ptr<GroupReduction> ring_;
   HeldParts held_parts_{kHeldPartsMax};

@@ -185,14 +185,23 @@ void ReplicaCore::answer(const Waiter& waiter, Backward reply) {
 
 void ReplicaCore::start(const Task& task) {
   if (task.kind == TaskKind::kEvaluate) return start_evaluation(task.microbatch);
+  if (task.kind == TaskKind::kAccumulate) return run(AccumulateJob{task.microbatch}, Activity::kBackward);
   LedgerEntry* entry = ledger_.find(task.microbatch);
   CHECK(entry != nullptr, "queued work is in the ledger");
+  const auto when = weight_gradients_of(task.microbatch);
   entry->timing.queue_ms += static_cast<float>(milliseconds(now_ - entry->ready_since));
   if (task.kind == TaskKind::kBackward) {
-    return run(BackwardJob{task.microbatch, entry->arrived->input_gradient}, Activity::kBackward);
+    return run(BackwardJob{task.microbatch, entry->arrived->input_gradient, when}, Activity::kBackward);
   }
-  if (is_last_stage()) return run(LossJob{work_of(*entry->forward)}, Activity::kBackward);
+  if (is_last_stage()) return run(LossJob{work_of(*entry->forward), when}, Activity::kBackward);
   run(ForwardJob{work_of(*entry->forward)}, Activity::kForward);
+}
+
+WeightGradients ReplicaCore::weight_gradients_of(MicrobatchId microbatch) const {
+  const auto is_sibling = [this](const auto& member) { return member.second == setup_.stage.value; };
+  const auto replicas = static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), is_sibling));
+  const bool is_first = is_answered_first(microbatch, setup_.microbatch_count, setup_.stage, replicas);
+  return is_first ? WeightGradients::kLater : WeightGradients::kAtOnce;
 }
 
 void ReplicaCore::start_evaluation(MicrobatchId microbatch) {
@@ -240,10 +249,19 @@ void ReplicaCore::finish(Differentiated result) {
   reply.token_count = values.token_count;
   reply.trail.push_back(entry->timing);
   reply.input_gradient = std::move(values.input_gradient);
-  AccumulatedShare share{values.token_count, is_last_stage() ? values.loss_sum : 0, std::move(values.bad_tensor)};
+  AccumulatedShare share{values.token_count, is_last_stage() ? values.loss_sum : 0, {}};
+  if (result.accumulated) share.bad_tensor = std::move(result.accumulated->bad_tensor);
   const auto waiters = ledger_.accumulate(result.microbatch, std::move(share), std::move(reply));
   for (const Waiter& waiter : waiters) answer(waiter, *ledger_.find(result.microbatch)->reply);
+  if (!result.accumulated) queue_.add({TaskKind::kAccumulate, result.microbatch});
   if (ledger_.in_flight_count() == 0) send_progress();
+}
+
+void ReplicaCore::finish(Accumulated result) {
+  LedgerEntry* entry = ledger_.find(result.microbatch);
+  CHECK(entry != nullptr && phase_ == Phase::kOpen, "only an open replica accumulates (P-8)");
+  entry->share.bad_tensor = std::move(result.result.bad_tensor);
+  if (preparing_) take_order(*std::exchange(preparing_, std::nullopt));
 }
 
 void ReplicaCore::finish(Evaluated result) {

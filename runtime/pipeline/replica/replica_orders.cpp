@@ -92,6 +92,10 @@ void ReplicaCore::take_order(const Prepare& message) {
   if (verdict != Verdict::kObey) return;
   const bool missed_a_zero = epoch_ < message.last_zero;
   if (missed_a_zero) empty_step(message.order);
+  if (const auto microbatch = queue_.take_accumulation()) {  // what was answered belongs to the manifest, whole
+    preparing_ = message;
+    return run(AccumulateJob{*microbatch}, Activity::kBackward);
+  }
   adopt_epoch(message.order, OrderKind::kPrepare, Phase::kFrozen);
   send_manifest();
   if (missed_a_zero) run(ZeroJob{}, Activity::kReduce);

@@ -31,6 +31,7 @@ struct ReplicaSetup {
   std::uint64_t tokens_total = 0;    // trained on so far, for checkpoints
   std::uint32_t microbatch_count = 1;
   Schedule schedule = Schedule::k1f1b;
+  std::size_t accumulations_max = 0;      // that may wait while there is other work
   bool from_checkpoint = false;           // fetch the state of `version` from storage first
   Incarnation donor{};                    // or copy that of this replica; 0: nobody
   std::optional<TensorBlob> image;        // a state to load at the start

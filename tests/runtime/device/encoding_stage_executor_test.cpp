@@ -97,10 +97,12 @@ class RoundedByHand {
     MicrobatchWork work = random_work(config_of(WireFormat::kFp32), step, microbatch);
     const auto last = static_cast<std::size_t>(count_ - 1);
     for (std::size_t s = 0; s < last; ++s) work.input = rounded(stages_.stage(s).forward(work));
-    BackwardResult result = stages_.stage(last).forward_backward(work);
+    BackwardResult result = stages_.stage(last).forward_backward(work, WeightGradients::kAtOnce);
+    static_cast<void>(stages_.stage(last).accumulate(work.microbatch));
     const double loss_sum = result.loss_sum;
     for (std::size_t s = last; s-- > 0;) {
-      result = stages_.stage(s).backward(work.microbatch, rounded(result.input_gradient));
+      result = stages_.stage(s).backward(work.microbatch, rounded(result.input_gradient), WeightGradients::kAtOnce);
+      static_cast<void>(stages_.stage(s).accumulate(work.microbatch));
     }
     return loss_sum;
   }
@@ -114,10 +116,12 @@ class Echo final : public ForwardingStageExecutor {
  public:
   explicit Echo(TensorBlob answer) : ForwardingStageExecutor(nullptr), answer_(std::move(answer)) {}
   [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override { return take(work.input); }
-  [[nodiscard]] BackwardResult backward(MicrobatchId, const TensorBlob& gradient) override {
+  [[nodiscard]] BackwardResult backward(MicrobatchId, const TensorBlob& gradient, WeightGradients) override {
     return take_back(gradient);
   }
-  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work) override { return take_back(work.input); }
+  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work, WeightGradients) override {
+    return take_back(work.input);
+  }
   [[nodiscard]] EvaluateResult evaluate(const MicrobatchWork& work) override { return {take(work.input)}; }
   TensorBlob given;
 
@@ -230,8 +234,11 @@ TEST(EncodedBorders, ARepeatedForwardIsTheSameBytesFromEveryReplica) {
     EXPECT_TRUE(replica.stage(0).forward(work) == sent);
     EXPECT_TRUE(other.stage(0).forward(work) == sent);
     EXPECT_FALSE(other.stage(0).forward(random_work(config, 0, 1)) == sent) << "control";
-    const TensorBlob gradient = replica.stage(1).forward_backward({{}, {}, sent, work.targets}).input_gradient;
-    EXPECT_TRUE(other.stage(1).forward_backward({{}, {}, sent, work.targets}).input_gradient == gradient);
+    const TensorBlob gradient =
+        replica.stage(1).forward_backward({{}, {}, sent, work.targets}, WeightGradients::kAtOnce).input_gradient;
+    EXPECT_TRUE(
+        other.stage(1).forward_backward({{}, {}, sent, work.targets}, WeightGradients::kAtOnce).input_gradient ==
+        gradient);
     EXPECT_EQ(gradient.byte_count(), sent.byte_count());
   }
 }
@@ -244,7 +251,9 @@ TEST(EncodedBorders, EvaluationsTravelInTheSameForm) {
   EXPECT_TRUE(first.activation == pipeline.stage(0).forward(work));
   const EvaluateResult last = pipeline.stage(1).evaluate({{}, {}, first.activation, work.targets});
   EXPECT_FALSE(last.activation.has_value());
-  EXPECT_EQ(last.loss_sum, pipeline.stage(1).forward_backward({{}, {}, first.activation, work.targets}).loss_sum);
+  EXPECT_EQ(
+      last.loss_sum,
+      pipeline.stage(1).forward_backward({{}, {}, first.activation, work.targets}, WeightGradients::kAtOnce).loss_sum);
 }
 
 TEST(EncodedBorders, TokensGoThroughAsTheyAre) {
@@ -267,9 +276,10 @@ TEST(EncodedBorders, WhatNoFormatCarriesGoesAsItIs) {
       const TensorBlob plain = blob_of({2, 2, 128}, values);
       EncodedEcho encoded(format, plain);
       EXPECT_TRUE(encoded.executor->forward({}) == plain);
-      EXPECT_TRUE(encoded.executor->backward({}, plain).input_gradient == plain);
+      EXPECT_TRUE(encoded.executor->backward({}, plain, WeightGradients::kAtOnce).input_gradient == plain);
       EXPECT_TRUE(encoded.echo->given == plain) << "and arrives as it is";
-      EXPECT_TRUE(encoded.executor->forward_backward({{}, {}, plain, {}}).input_gradient == plain);
+      EXPECT_TRUE(encoded.executor->forward_backward({{}, {}, plain, {}}, WeightGradients::kAtOnce).input_gradient ==
+                  plain);
       EXPECT_TRUE(encoded.executor->evaluate({{}, {}, plain, {}}).activation == plain);
     }
   }
@@ -284,11 +294,11 @@ TEST(EncodedBorders, ADivergedMicrobatchIsReportedByEveryStage) {
     static_cast<void>(pipeline.stage(0).forward(work));
     std::vector<float> values(2 * 16 * 32, 0.5F);
     values[7] = std::numeric_limits<float>::quiet_NaN();
-    BackwardResult result =
-        pipeline.stage(1).forward_backward({{}, {}, blob_of(border_shape(config), values), work.targets});
-    EXPECT_EQ(result.bad_tensor, "loss");
-    result = pipeline.stage(0).backward(work.microbatch, result.input_gradient);
-    EXPECT_TRUE(result.bad_tensor.has_value());
+    BackwardResult result = pipeline.stage(1).forward_backward(
+        {{}, {}, blob_of(border_shape(config), values), work.targets}, WeightGradients::kAtOnce);
+    EXPECT_EQ(pipeline.stage(1).accumulate({}).bad_tensor, "loss");
+    static_cast<void>(pipeline.stage(0).backward(work.microbatch, result.input_gradient, WeightGradients::kAtOnce));
+    EXPECT_TRUE(pipeline.stage(0).accumulate({}).bad_tensor.has_value());
   }
 }
 
@@ -315,9 +325,10 @@ void expect_refused(Config config, const TensorBlob& lie, const char* what) {
   const MicrobatchWork work = random_work(config, 0, 0);
   static_cast<void>(pipeline.stage(0).forward(work));
   const MicrobatchWork wrong{{}, {}, lie, work.targets};
-  EXPECT_ANY_THROW(static_cast<void>(pipeline.stage(1).forward_backward(wrong))) << what;
+  EXPECT_ANY_THROW(static_cast<void>(pipeline.stage(1).forward_backward(wrong, WeightGradients::kAtOnce))) << what;
   EXPECT_ANY_THROW(static_cast<void>(pipeline.stage(1).evaluate(wrong))) << what;
-  EXPECT_ANY_THROW(static_cast<void>(pipeline.stage(0).backward(work.microbatch, lie))) << what;
+  EXPECT_ANY_THROW(static_cast<void>(pipeline.stage(0).backward(work.microbatch, lie, WeightGradients::kAtOnce)))
+      << what;
   LocalPipeline untouched(config, 2);
   for (std::size_t stage = 0; stage < 2; ++stage) {
     EXPECT_TRUE(pipeline.stage(stage).contribution() == untouched.stage(stage).contribution()) << what;

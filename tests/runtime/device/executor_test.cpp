@@ -87,8 +87,9 @@ TEST(Executor, NamesTheTensorWhoseGradientIsNotFiniteAndAddsNothingOfIt) {
     const MicrobatchWork work = random_work(config, 0, 0);
     const TensorBlob activation = pipeline.stage(0).forward(work);
     const float infinity = std::numeric_limits<float>::infinity();
-    const BackwardResult result = pipeline.stage(0).backward(work.microbatch, filled(activation.shape, infinity));
-    ASSERT_TRUE(result.bad_tensor.has_value());
+    static_cast<void>(
+        pipeline.stage(0).backward(work.microbatch, filled(activation.shape, infinity), WeightGradients::kLater));
+    ASSERT_TRUE(pipeline.stage(0).accumulate(work.microbatch).bad_tensor.has_value());
     pipeline.stage(0).skip();
     EXPECT_TRUE(pipeline.stage(0).contribution() == LocalPipeline(config, 2).stage(0).contribution());
   }
@@ -100,7 +101,9 @@ TEST(Executor, OnlyExactModeRefusesValuesBeyondItsRange) {
     LocalPipeline pipeline(config, 2);
     const MicrobatchWork work = random_work(config, 0, 0);
     const TensorBlob activation = pipeline.stage(0).forward(work);
-    const BackwardResult result = pipeline.stage(0).backward(work.microbatch, filled(activation.shape, 1e6F));
+    static_cast<void>(
+        pipeline.stage(0).backward(work.microbatch, filled(activation.shape, 1e6F), WeightGradients::kLater));
+    const AccumulateResult result = pipeline.stage(0).accumulate(work.microbatch);
     EXPECT_EQ(result.bad_tensor.has_value(), reduction == Reduction::kExact);
   }
 }
@@ -115,6 +118,37 @@ TEST(Executor, ASkippedStepChangesNeitherWeightsNorTheNextStep) {
   skipping.train(0, in_order(kMicrobatches));
   plain.train(0, in_order(kMicrobatches));
   EXPECT_EQ(skipping.state(), plain.state());
+}
+
+// The accumulators hold the same whether a microbatch is accumulated at once or after others; before, they hold nothing
+// of it and are not given.
+TEST(Executor, WeightsGradientsMayComeLaterThanTheAnswer) {
+  const Config config = small_config(Reduction::kExact);
+  LocalPipeline at_once(config, 1);
+  LocalPipeline later(config, 1);
+  at_once.accumulate(0, in_order(3));
+  for (std::uint32_t index = 0; index < 3; ++index) {
+    const auto when = index == 1 ? WeightGradients::kAtOnce : WeightGradients::kLater;
+    static_cast<void>(later.stage(0).forward_backward(random_work(config, 0, index), when));
+  }
+  EXPECT_THROW(static_cast<void>(later.stage(0).contribution()), Bug);
+  for (const std::uint32_t index : {2U, 0U}) {
+    EXPECT_EQ(later.stage(0).accumulate(MicrobatchId{index}).token_count, 32U);
+  }
+  EXPECT_THROW(static_cast<void>(later.stage(0).contribution()), Bug);
+  static_cast<void>(later.stage(0).accumulate(MicrobatchId{1}));
+  EXPECT_TRUE(later.stage(0).contribution() == at_once.stage(0).contribution());
+  EXPECT_THROW(static_cast<void>(later.stage(0).accumulate(MicrobatchId{1})), Bug) << "each once";
+  at_once.stage(0).zero();
+  EXPECT_FALSE(later.stage(0).contribution() == at_once.stage(0).contribution()) << "control";
+}
+
+TEST(Executor, AZeroForgetsWhatWasNotAccumulated) {
+  const Config config = small_config(Reduction::kExact);
+  LocalPipeline pipeline(config, 1);
+  static_cast<void>(pipeline.stage(0).forward_backward(random_work(config, 0, 0), WeightGradients::kLater));
+  pipeline.stage(0).zero();
+  EXPECT_TRUE(pipeline.stage(0).contribution() == LocalPipeline(config, 1).stage(0).contribution());
 }
 
 TEST(Executor, AnUpdateWithoutASumIsABug) {
@@ -137,7 +171,9 @@ TEST(Executor, EvaluationKeepsNothingAndDrawsNoMasks) {
   EXPECT_EQ(result.token_count, 32U);
   EXPECT_NEAR(result.loss_sum / 32, std::log(50), 0.5);
   EXPECT_TRUE(pipeline.stage(0).contribution() == empty);
-  EXPECT_THROW(static_cast<void>(pipeline.stage(0).backward(work.microbatch, filled({2, 16, 32}, 0))), Bug);
+  EXPECT_THROW(
+      static_cast<void>(pipeline.stage(0).backward(work.microbatch, filled({2, 16, 32}, 0), WeightGradients::kLater)),
+      Bug);
   config.model.dropout = 0;
   LocalPipeline without_dropout(config, 1);
   EXPECT_EQ(without_dropout.stage(0).evaluate(work).loss_sum, result.loss_sum);

@@ -134,12 +134,14 @@ class LocalPipeline {
       }
     }
     if (!backward) return 0;
-    BackwardResult result = stages_.back()->forward_backward({whole.step, whole.microbatch, activation, whole.targets});
-    EXPECT_FALSE(result.bad_tensor.has_value());
+    const auto when = microbatch % 2 == 0 ? WeightGradients::kAtOnce : WeightGradients::kLater;  // the same bits
+    BackwardResult result =
+        stages_.back()->forward_backward({whole.step, whole.microbatch, activation, whole.targets}, when);
+    EXPECT_FALSE(stages_.back()->accumulate(whole.microbatch).bad_tensor.has_value());
     const double loss_sum = result.loss_sum;
     for (std::size_t s = stages_.size() - 1; s-- > 0;) {
-      result = stages_[s]->backward(whole.microbatch, result.input_gradient);
-      EXPECT_FALSE(result.bad_tensor.has_value());
+      result = stages_[s]->backward(whole.microbatch, result.input_gradient, when);
+      EXPECT_FALSE(stages_[s]->accumulate(whole.microbatch).bad_tensor.has_value());
     }
     return loss_sum;
   }

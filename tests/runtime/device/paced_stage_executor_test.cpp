@@ -30,18 +30,20 @@ struct Paced {
   }
 };
 
-TEST(PacedExecutor, WaitsOncePerForwardAndTwicePerBackward) {
+TEST(PacedExecutor, WaitsOncePerForwardAndOncePerHalfOfABackward) {
   const Config config = small_config(Reduction::kExact);
   Paced first(config, 0);
   Paced last(config, 1);
   MicrobatchWork work = random_work(config, 0, 0);
   const TensorBlob activation = first.executor->forward(work);
   const TensorBlob tokens = std::exchange(work.input, activation);
-  const BackwardResult result = last.executor->forward_backward(work);
-  static_cast<void>(first.executor->backward(work.microbatch, result.input_gradient));
+  const BackwardResult result = last.executor->forward_backward(work, WeightGradients::kLater);
+  static_cast<void>(first.executor->backward(work.microbatch, result.input_gradient, WeightGradients::kAtOnce));
+  static_cast<void>(first.executor->accumulate(work.microbatch));
+  static_cast<void>(last.executor->accumulate(work.microbatch));
   static_cast<void>(last.executor->evaluate(work));
   EXPECT_EQ(first.waits, (std::vector<Duration>{milliseconds(20), milliseconds(40)}));
-  EXPECT_EQ(last.waits, (std::vector<Duration>{milliseconds(60), milliseconds(20)}));
+  EXPECT_EQ(last.waits, (std::vector<Duration>{milliseconds(40), milliseconds(20), milliseconds(20)}));
 
   LocalPipeline plain(config, 2);
   EXPECT_EQ(plain.accumulate(0, in_order(1)), result.loss_sum);

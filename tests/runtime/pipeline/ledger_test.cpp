@@ -9,6 +9,7 @@
 #include "runtime/base/check.h"
 #include "runtime/pipeline/compute_queue.h"
 #include "runtime/pipeline/replica_time.h"
+#include "runtime/pipeline/schedule.h"
 
 namespace shoal {
 namespace {
@@ -75,8 +76,8 @@ TEST(ComputeQueue, RunsBackwardsFirstIn1f1bAndForwardsFirstInAfab) {
                                    {TaskKind::kForward, MicrobatchId{1}},
                                    {TaskKind::kBackward, MicrobatchId{3}},
                                    {TaskKind::kBackward, MicrobatchId{0}}};
-  ComputeQueue one_f_one_b(Schedule::k1f1b);
-  ComputeQueue all_f_all_b(Schedule::kAfab);
+  ComputeQueue one_f_one_b(Schedule::k1f1b, 1);
+  ComputeQueue all_f_all_b(Schedule::kAfab, 1);
   for (const Task& task : tasks) one_f_one_b.add(task), all_f_all_b.add(task);
   for (const std::size_t at : {3U, 2U, 1U, 0U}) EXPECT_EQ(one_f_one_b.take(TrainingWork::kAllowed), tasks[at]);
   for (const std::size_t at : {1U, 0U, 3U, 2U}) EXPECT_EQ(all_f_all_b.take(TrainingWork::kAllowed), tasks[at]);
@@ -84,7 +85,7 @@ TEST(ComputeQueue, RunsBackwardsFirstIn1f1bAndForwardsFirstInAfab) {
 }
 
 TEST(ComputeQueue, HoldsTrainingBackButNotEvaluations) {
-  ComputeQueue queue(Schedule::k1f1b);
+  ComputeQueue queue(Schedule::k1f1b, 1);
   queue.add({TaskKind::kForward, MicrobatchId{0}});
   EXPECT_FALSE(queue.has_task(TrainingWork::kHeld));
   EXPECT_FALSE(queue.take(TrainingWork::kHeld));
@@ -94,6 +95,46 @@ TEST(ComputeQueue, HoldsTrainingBackButNotEvaluations) {
   queue.drop_training();
   EXPECT_EQ(queue.take(TrainingWork::kAllowed), (Task{TaskKind::kEvaluate, MicrobatchId{8}}));
   EXPECT_FALSE(queue.has_task(TrainingWork::kAllowed));
+}
+
+TEST(ComputeQueue, WeightsGradientsComeLastUntilTooManyOfThemWait) {
+  const Task forward{TaskKind::kForward, MicrobatchId{7}};
+  const auto accumulation = [](std::uint32_t index) { return Task{TaskKind::kAccumulate, MicrobatchId{index}}; };
+  for (const Schedule schedule : {Schedule::k1f1b, Schedule::kAfab}) {
+    ComputeQueue queue(schedule, 2);
+    for (const std::uint32_t index : {3U, 1U}) queue.add(accumulation(index));
+    queue.add(forward);
+    EXPECT_EQ(queue.take(TrainingWork::kAllowed), forward) << "two may wait";
+    queue.add(forward);
+    queue.add(accumulation(2));
+    EXPECT_EQ(queue.take(TrainingWork::kAllowed), accumulation(1)) << "three may not: the oldest first";
+    EXPECT_FALSE(queue.has_task(TrainingWork::kHeld));
+    EXPECT_EQ(queue.take(TrainingWork::kAllowed), forward);
+    EXPECT_EQ(queue.take_accumulation(), MicrobatchId{2});
+    EXPECT_EQ(queue.take(TrainingWork::kAllowed), accumulation(3)) << "nothing else is left";
+    queue.add(accumulation(4));
+    queue.drop_training();
+    EXPECT_FALSE(queue.take_accumulation());
+  }
+}
+
+TEST(Schedule, TheLastMicrobatchesOfAStepAreAnsweredFirst) {
+  const auto first_of_8 = [](std::uint32_t stage, std::size_t replicas) {
+    for (std::uint32_t index = 0; index < 8; ++index) {
+      if (is_answered_first(MicrobatchId{index}, 8, StageId{stage}, replicas)) return index;
+    }
+    return 8U;
+  };
+  EXPECT_EQ(first_of_8(0, 2), 8U) << "nobody waits for stage 0";
+  EXPECT_EQ(first_of_8(1, 1), 6U);
+  EXPECT_EQ(first_of_8(1, 2), 4U);
+  EXPECT_EQ(first_of_8(3, 3), 0U);
+
+  PipelineConfig pipeline;
+  EXPECT_EQ(accumulations_that_may_wait(pipeline, StageId{0}), 0U);
+  EXPECT_EQ(accumulations_that_may_wait(pipeline, StageId{2}), 3U);
+  pipeline.recompute = true;
+  EXPECT_EQ(accumulations_that_may_wait(pipeline, StageId{2}), 0U);
 }
 
 TEST(ReplicaTime, PartsAreDisjointAndAddUpToTheStep) {

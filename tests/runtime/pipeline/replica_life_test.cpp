@@ -47,6 +47,40 @@ TEST(Replica, ASkippedStepAdvancesTheVersionAndNothingElse) {
   EXPECT_EQ(b0->executor.accumulators()[0], 0);
 }
 
+// The neighbour has the input's gradient before the weights' are computed; the manifest has to wait for them.
+TEST(Replica, AnswersBeforeItAccumulatesAndAccumulatesBeforeItsManifest) {
+  auto b0 = make_member(kB0);
+  b0->executor.poison(MicrobatchId{1});
+  for (const std::uint32_t index : {0U, 1U}) b0->give(forward_to(kB0, index));
+  for (const std::size_t turn : {0U, 1U}) {
+    b0->run_one();
+    EXPECT_EQ(b0->take<Backward>().size(), 1U) << turn;
+  }
+  EXPECT_EQ(b0->executor.accumulators()[0] + b0->executor.accumulators()[1], 0) << "one may wait beside other work";
+  b0->prepare(1);
+  const auto entries = b0->take<Manifest>().at(0).entries;
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_FALSE(entries[0].bad_tensor);
+  EXPECT_EQ(entries[1].bad_tensor, "fake.weight");
+  for (const std::size_t index : {0U, 1U}) EXPECT_EQ(b0->executor.accumulators()[index], 1) << index;
+  EXPECT_FALSE(b0->core.has_job()) << "frozen, with nothing left";
+  b0->reduce_alone(1);
+  EXPECT_FALSE(b0->ended);
+}
+
+TEST(Replica, AZeroForgetsWhatWasAnsweredAndNotAccumulated) {
+  auto b0 = make_member(kB0);
+  b0->give(forward_to(kB0, 0));
+  b0->run_one();
+  b0->give(Zero{b0->order(1)});
+  EXPECT_FALSE(b0->core.has_job());
+  b0->give(forward_to(kB0, 0));
+  b0->run_all();
+  b0->prepare(2);
+  EXPECT_EQ(b0->take<Manifest>().at(0).entries.size(), 1U);
+  EXPECT_EQ(b0->executor.accumulators()[0], 1);
+}
+
 TEST(Replica, P25DoesNothingUntilItReadsItsOwnAdd) {
   Bench joiner(setup_of(kB1));
   EXPECT_EQ(joiner.take<StageReady>().size(), 1U);
@@ -143,7 +177,7 @@ TEST(Replica, ReportsAndSavesAfterTheApply) {
   commit.checkpoint_by = {kA0, kB0};
   b0->journal(commit);
   const ReplicaReport report = b0->take<ReplicaReport>().at(0);
-  EXPECT_DOUBLE_EQ(report.time.backward, 1);
+  EXPECT_DOUBLE_EQ(report.time.backward, 2);  // two halves
   EXPECT_DOUBLE_EQ(report.time.wait, 5);
   EXPECT_DOUBLE_EQ(report.time.reduce, 4);  // 2 ms of waiting, contribution and adoption of 1 ms each
   EXPECT_DOUBLE_EQ(report.time.commit, 3);

@@ -103,8 +103,9 @@ SimulationReference compute_reference(std::uint64_t steps, std::uint32_t microba
     for (std::uint32_t index = 0; index < microbatches; ++index) {
       const MicrobatchId microbatch{index};
       if (left_out.contains(StepId{step}, microbatch)) continue;
-      (void)single.forward_backward(
-          {StepId{step}, microbatch, FakeExecutor::input_of(0, StepId{step}, microbatch), {}});
+      (void)single.forward_backward({StepId{step}, microbatch, FakeExecutor::input_of(0, StepId{step}, microbatch), {}},
+                                    WeightGradients::kAtOnce);
+      (void)single.accumulate(microbatch);
     }
     const std::uint64_t counted = microbatches - left_out.of(StepId{step}).size();
     (void)single.adopt_sum(single.contribution(), FakeExecutor::kTokens * counted);
