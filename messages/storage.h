@@ -3,7 +3,7 @@
 //   stage ──SaveShard──▶ storage ──CheckpointSaved | CheckpointFailed──▶ supervisor      (all shards in, manifest last)
 //   supervisor ──SaveState──▶ stage: save again what was lost on its way
 //   joining stage ──FetchState──▶ storage, or a replica of its stage ──StateImage | StateUnavailable──▶ joining stage
-//   donor ──StepSum, one for each step committed since its image──▶ joining stage
+//   donor ──StepSum, of each step since its image──▶ joining stage; of a round ──▶ FetchState's sender, who missed it
 //   node's tracer ──FileChunk──▶ storage ──FileKept──▶ node's tracer: logs and traces of processes on other machines
 #pragma once
 
@@ -56,7 +56,7 @@ struct SaveState {
 
 struct FetchState {
   Incarnation replica;
-  std::uint64_t step = 0;          // steps applied of the state wanted; a donor gives what it has
+  std::uint64_t step = 0;          // steps applied of the state wanted; by a member: at a round that it missed
   std::vector<std::string> names;  // weights; their optimizer.* tensors come along
   Incarnation donor{};             // a replica of the same stage; 0: storage
   Branch branch{};
@@ -73,12 +73,12 @@ struct StateImage {
   friend bool operator==(const StateImage&, const StateImage&) = default;
 };
 
-// The sum of a step as the members of a stage hold it: int64 (exact) or float32 [elements], as in Part.
+// What the members of a stage hold: a step's sum, int64 (exact) or float32 [n], as in Part; a round's mean, float32.
 struct StepSum {
-  Incarnation replica;  // who joins
+  Incarnation replica;  // who gets it
   Incarnation donor;
   Branch branch;
-  StepId step;
+  StepId step;  // of a round: as in OrderId
   std::uint64_t token_count = 0;
   TensorBlob values;  // none: the step was skipped
   friend bool operator==(const StepSum&, const StepSum&) = default;

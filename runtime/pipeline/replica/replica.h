@@ -173,6 +173,8 @@ class ReplicaCore {
   [[nodiscard]] bool is_at_boundary() const { return rounds_ && rounds_->is_at_boundary(); }
   void answer(RoundAnswers answers);
   void follow(const CommitRound& entry);
+  [[nodiscard]] bool take_question(const FetchState& message);
+  void exchange_means();
   void pursue_rounds();
   void adopt_own(TensorBlob values);
   [[nodiscard]] std::uint64_t own_tokens() const;

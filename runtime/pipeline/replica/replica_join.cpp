@@ -58,6 +58,7 @@ Effects ReplicaCore::receive(const StateUnavailable& message, Instant now) {
 Effects ReplicaCore::receive(const StepSum& message, Instant now) {
   begin_turn(now);
   if (copy_) copy_->hold(message, now);
+  if (rounds_ && is_member()) rounds_->hear(message);
   pursue_copy();
   return end_turn();
 }
@@ -115,6 +116,7 @@ Effects ReplicaCore::receive(const FetchState& message, Instant now) {
     refuse_state(message.replica, "it is no member of the view that was asked for");
     return end_turn();
   }
+  if (take_question(message)) return end_turn();
   if (is_at_boundary()) return end_turn();  // the joiner asks again, for what comes after it
   switch (feeds_.hear(message, version_, now)) {
     case StateFeeds::Answer::kNothing: break;

@@ -66,7 +66,9 @@ void ReplicaCore::follow(const AddReplica& entry) {
 void ReplicaCore::follow(const RemoveReplica& entry) {
   members_.erase(entry.replica);
   feeds_.end(entry.replica);
-  if (entry.replica == setup_.self) end("removed: " + entry.reason);
+  if (entry.replica == setup_.self) return end("removed: " + entry.reason);
+  if (!rounds_ || !is_member()) return;
+  if (const auto why = rounds_->lost(entry.replica)) end(*why);
 }
 
 // What it has accumulated of it stays, and shows in its manifest: the group zeroes the stage then (P-16).

@@ -46,13 +46,34 @@ void ReplicaCore::answer(RoundAnswers answers) {
 void ReplicaCore::follow(const CommitRound& entry) {
   if (!rounds_ || entry.stage != setup_.stage) return;
   if (!is_member()) return rounds_->pass_over(entry.round);
-  if (const auto why = rounds_->follow(entry)) end(*why);
+  const auto is_peer = [this](const auto& member) { return member.second == setup_.stage.value; };
+  const auto member_count = static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), is_peer));
+  if (const auto why = rounds_->follow(entry, member_count)) end(*why);
+}
+
+// A member has nothing to join: it missed a round.
+bool ReplicaCore::take_question(const FetchState& message) {
+  if (!rounds_ || !is_known(message.replica, setup_.stage.value)) return false;
+  rounds_->hear(message, now_);
+  return true;
+}
+
+void ReplicaCore::exchange_means() {
+  for (FetchState& question : rounds_->questions(now_)) {
+    const Incarnation holder = question.donor;
+    send(Address{{}, Role::kStage, setup_.stage, holder}, std::move(question));
+  }
+  for (StepSum& mean : rounds_->means()) {
+    const Incarnation member = mean.replica;
+    send(Address{{}, Role::kStage, setup_.stage, member}, std::move(mean));
+  }
 }
 
 // At the end of every turn, one thing after the other: contributions, then updates, then the next step.
 void ReplicaCore::pursue_rounds() {
   if (!rounds_ || is_running_ || !is_member()) return;
   for (const Prepare& order : std::exchange(waiting_rounds_, {})) answer(rounds_->hear(order));
+  exchange_means();
   if (const auto round = rounds_->wanted_contribution()) {
     return run(ContributeRoundJob{round->fragment}, Activity::kReduce);
   }

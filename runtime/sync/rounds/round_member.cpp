@@ -7,8 +7,6 @@
 #include <span>
 #include <utility>
 
-#include <xxhash.h>
-
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 #include "runtime/sync/wire/wire_codec.h"
@@ -33,7 +31,11 @@ void append(std::vector<AddressedPart>& parts, std::vector<AddressedPart> more) 
 
 }  // namespace
 
-RoundMember::RoundMember(RoundMemberSetup setup) : setup_(std::move(setup)), schedule_(setup_.sync) {}
+RoundMember::RoundMember(RoundMemberSetup setup)
+    : setup_(std::move(setup)),
+      schedule_(setup_.sync),
+      missed_(setup_.self, setup_.branch),
+      kept_(setup_.self, setup_.branch) {}
 
 void RoundMember::start_at(std::uint64_t version) {
   version_ = started_at_ = version;
@@ -41,6 +43,8 @@ void RoundMember::start_at(std::uint64_t version) {
   tokens_since_.clear();
   newest_tokens_.clear();
   feedback_.forget();
+  missed_.clear();
+  kept_.forget_means();
   rounds_.clear();
   to_contribute_.clear();
   to_update_.clear();
@@ -57,6 +61,7 @@ void RoundMember::reach(std::uint64_t version) {
   CHECK(!is_at_boundary_ && version > version_, "a boundary follows a step, and is left before the next one");
   version_ = version;
   is_at_boundary_ = true;
+  kept_.forget_means();
   for (const RoundId& id : schedule_.contributions_at(version)) {
     rounds_[id].contributed_at = version;
     to_contribute_.push_back(id);
@@ -96,7 +101,8 @@ RoundAnswers RoundMember::contributed(TensorBlob values) {
 bool RoundMember::is_ready() const {
   const auto is_waited_for = [this](const RoundId& id) {
     const auto found = rounds_.find(id);
-    return id.number != 0 && !is_done(id) && (found == rounds_.end() || !found->second.is_agreed);
+    const bool has_mean = found != rounds_.end() && found->second.is_agreed && !found->second.is_missed;
+    return id.number != 0 && !is_done(id) && !has_mean;
   };
   return is_at_boundary_ && to_contribute_.empty() && std::none_of(to_update_.begin(), to_update_.end(), is_waited_for);
 }
@@ -137,7 +143,7 @@ RoundUpdate RoundMember::update_of(const RoundId& id) const {
     return update;
   }
   const Round& round = found->second;
-  update.mean = round.sum->sum();
+  update.mean = round.mean;
   update.own = round.merged;
   update.total_weight = static_cast<double>(round.total_tokens);
   update.own_weight = static_cast<double>(round.tokens);
@@ -219,7 +225,8 @@ RoundAnswers RoundMember::hear(const Reduce& order) {
 RoundAnswers RoundMember::hear(const Part& part) {
   RoundAnswers answers;
   Round* round = find_or_open(part.order);
-  const bool is_stale = round == nullptr || (round->order && part.order.epoch < round->order->order.epoch);
+  const bool is_missed = round != nullptr && round->is_agreed && !round->sum;
+  const bool is_stale = round == nullptr || is_missed || (round->order && part.order.epoch < round->order->order.epoch);
   if (is_stale) {
     ++stale_orders_;
   } else if (round->sum && round->order->order.epoch == part.order.epoch) {
@@ -264,30 +271,66 @@ TensorBlob RoundMember::merged_values(const Round& round) const {
 
 void RoundMember::conclude(Round& round, RoundAnswers& answers) const {
   if (round.reduced || !round.sum->is_complete()) return;
-  const TensorBlob mean = round.sum->sum();
-  const std::uint64_t digest = XXH3_64bits(mean.bytes->data(), mean.byte_count());
-  round.reduced = Reduced{round.order->order, setup_.self, digest, {}};
+  round.reduced = Reduced{round.order->order, setup_.self, digest_of_mean(round.sum->sum()), {}};
   answers.reduced.push_back(*round.reduced);
 }
 
-std::optional<std::string> RoundMember::follow(const CommitRound& entry) {
+std::optional<std::string> RoundMember::follow(const CommitRound& entry, std::size_t member_count) {
   if (is_done(entry.round)) return std::nullopt;
   const auto found = rounds_.find(entry.round);
   const bool holds_sum = found != rounds_.end() && found->second.reduced &&
                          found->second.reduced->order.epoch == entry.epoch &&
                          found->second.reduced->digest == entry.digest;
+  const auto is_own = [this](const RoundShare& share) { return share.member == setup_.self; };
+  if (!entry.shares.empty() && std::none_of(entry.shares.begin(), entry.shares.end(), is_own)) {
+    miss(entry);
+    return std::nullopt;
+  }
   if (!holds_sum) {
     return compose("the journal commits round ", entry.round.number, " of fragment ", entry.round.fragment,
                    " in epoch ", entry.epoch, ", of which this replica has no mean (P-24)");
   }
   Round& round = found->second;
   round.is_agreed = true;
+  round.mean = round.sum->sum();
   round.merged = merged_values(round);
+  if (entry.shares.size() < member_count) kept_.keep(entry, round.mean);
   const bool was_merged = round.tokens > 0;  // otherwise nothing of it was encoded
   if (was_merged && setup_.sync.error_feedback) {
     feedback_.keep(schedule_.feedback_chain(entry.round), round.sum->residual());
   }
   return std::nullopt;
+}
+
+// Whatever it contributed is in no sum that counts: what encoding left out before stays for the chain's next round.
+void RoundMember::miss(const CommitRound& entry) {
+  Round& round = rounds_[entry.round];
+  round.contributed_at = entry.step.value;
+  round.values.reset();
+  round.tokens = 0;
+  round.total_tokens = 0;
+  for (const RoundShare& share : entry.shares) round.total_tokens += share.token_count;
+  round.order.reset();
+  round.sum.reset();
+  round.reduced.reset();
+  round.early.clear();
+  round.is_agreed = round.is_missed = true;
+  missed_.add(entry);
+}
+
+void RoundMember::hear(const StepSum& mean) {
+  const auto round = missed_.take(mean);
+  if (!round) {
+    ++stale_orders_;
+    return;
+  }
+  rounds_.at(*round).mean = mean.values;
+  rounds_.at(*round).is_missed = false;
+}
+
+std::optional<std::string> RoundMember::lost(Incarnation member) {
+  kept_.forget(member);
+  return missed_.lost(member);
 }
 
 void RoundMember::pass_over(const RoundId& round) {

@@ -3,13 +3,15 @@
 //   (none) ──own step applied, contribution due──▶ contributed ──Reduce(e), every part of e──▶ summed
 //              Prepare(e): answered with a Manifest;  e' > e: the sum of e is dropped, the contribution stays
 //   summed ──CommitRound of e, after the steps it is due at──▶ agreed ──update done──▶ (none)
+//   contributed ──CommitRound that does not name this member: it was late──▶ missed ──the mean, of a peer──▶ agreed
 //
 // The boundary after a step: contributions due there are taken first, then the updates due there are waited for and
 // made; the next step begins when none is left. At the end of a run the rounds in flight are due, too; a run that goes
 // on from there has nothing in flight, as at its start. A member that has trained on nothing since it came weighs
-// nothing, and takes part for the mean alone; so does one whose contribution is not finite. Pure: orders and entries
-// come in, answers come out; the replica's core runs the jobs. Bounded (S-6): rounds by those that may be open at once
-// (kRoundsMax), parts that came early by kEarlyPartsMax each.
+// nothing, and takes part for the mean alone; so does one whose contribution is not finite, and one that missed the
+// round. An entry that names this member, which has no sum of it, is none that it can go on from (P-24). Pure: orders
+// and entries come in, answers come out; the replica's core runs the jobs. Bounded (S-6): rounds by those that may be
+// open at once (kRoundsMax), parts that came early by kEarlyPartsMax each.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +26,8 @@
 #include "runtime/pipeline/stage_executor.h"
 #include "runtime/sync/reduction.h"
 #include "runtime/sync/round_plan.h"
+#include "runtime/sync/rounds/kept_means.h"
+#include "runtime/sync/rounds/missed_rounds.h"
 #include "runtime/sync/wire/error_feedback.h"
 
 namespace shoal {
@@ -74,8 +78,15 @@ class RoundMember {
   [[nodiscard]] RoundAnswers hear(const Prepare& order);
   [[nodiscard]] RoundAnswers hear(const Reduce& order);
   [[nodiscard]] RoundAnswers hear(const Part& part);
-  // Of the own stage. An error: this member has no sum of that epoch and cannot go on (P-24).
-  [[nodiscard]] std::optional<std::string> follow(const CommitRound& entry);
+  // Of the own stage, which has so many members. An error: the entry names this one, which has no such sum (P-24).
+  [[nodiscard]] std::optional<std::string> follow(const CommitRound& entry, std::size_t member_count);
+  // Rounds that a member missed. Of a question, and of a mean; then what is asked and given now.
+  void hear(const FetchState& question, Instant now) { kept_.hear(question, now); }
+  void hear(const StepSum& mean);
+  [[nodiscard]] std::vector<FetchState> questions(Instant now) { return missed_.due(now); }
+  [[nodiscard]] std::vector<StepSum> means() { return kept_.due(); }
+  // A member of the stage left the view. An error: only it had a mean that is missing here.
+  [[nodiscard]] std::optional<std::string> lost(Incarnation member);
   // Before it serves: the journal says that the round is over, so the state it starts with has it.
   void pass_over(const RoundId& round);
   // Likewise: that state holds every round with contributions of so many steps or fewer.
@@ -97,6 +108,8 @@ class RoundMember {
     HeldParts early{kEarlyPartsMax};
     std::optional<Reduced> reduced;
     bool is_agreed = false;         // the journal has it
+    bool is_missed = false;         // without this member, and its mean has not come yet
+    TensorBlob mean;                // agreed and not missed, float32 [n]
     TensorBlob merged;              // eager: the own values as that sum holds them, float32 [n]
     bool has_joined_since = false;  // taken for the mean alone
   };
@@ -113,6 +126,7 @@ class RoundMember {
   [[nodiscard]] TensorBlob weighed(const RoundId& id, const Round& round) const;
   [[nodiscard]] TensorBlob merged_values(const Round& round) const;
   void conclude(Round& round, RoundAnswers& answers) const;
+  void miss(const CommitRound& entry);
   [[nodiscard]] RoundUpdate update_of(const RoundId& id) const;
   [[nodiscard]] bool is_done(const RoundId& id) const;
 
@@ -125,6 +139,8 @@ class RoundMember {
   std::map<std::uint32_t, std::uint64_t> newest_done_;  // rounds updated, by fragment
   std::map<std::uint32_t, Tokens> newest_tokens_;       // of the contribution taken last
   ErrorFeedback feedback_;
+  MissedRounds missed_;
+  KeptMeans kept_;
   std::map<RoundId, Round> rounds_;
   std::deque<RoundId> to_contribute_;
   std::vector<RoundId> to_update_;

@@ -94,8 +94,9 @@ class Pair {
   void agree(RoundMember& member, std::uint64_t number) {
     if (number == 0) return;
     const OrderId order = order_of(number);
-    const CommitRound entry{order.stage, order.step, order.round, order.epoch, digest_.at(number), {{kSelf, 30}}, 0};
-    EXPECT_EQ(member.follow(entry), std::nullopt);
+    CommitRound entry{order.stage, order.step, order.round, order.epoch, digest_.at(number), {}, 0};
+    for (const auto& [id, tokens] : kTokens) entry.shares.push_back({id, tokens});
+    EXPECT_EQ(member.follow(entry, 2), std::nullopt);
   }
   void update(Incarnation id, RoundMember& member, std::uint64_t number) {
     ASSERT_TRUE(member.is_ready());

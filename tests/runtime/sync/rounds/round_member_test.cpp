@@ -74,22 +74,117 @@ TEST(RoundMember, UpdatesWhenTheEntryComesAndLeavesTheBoundary) {
   Bench bench;
   const std::uint64_t digest = bench.agree({1, 2});
   EXPECT_TRUE(bench.member.is_at_boundary());
-  EXPECT_EQ(bench.member.follow(entry_of(1, digest)), std::nullopt);
+  EXPECT_EQ(bench.member.follow(entry_of(1, digest), 2), std::nullopt);
   const auto updates = bench.member.updates();
   ASSERT_EQ(updates.size(), 1U);
   EXPECT_EQ(updates[0].mean.as<float>()[1], 2.0F);
   EXPECT_EQ(updates[0].own_weight, 30);
   bench.member.updated();
   EXPECT_FALSE(bench.member.is_at_boundary());
-  EXPECT_EQ(bench.member.follow(entry_of(1, digest)), std::nullopt);  // a repeat says nothing
+  EXPECT_EQ(bench.member.follow(entry_of(1, digest), 2), std::nullopt);  // a repeat says nothing
 }
 
 TEST(RoundMember, AnEntryOfAnotherEpochOrDigestIsNoneItCanGoOnFrom) {  // P-24
   for (const bool is_other_epoch : {true, false}) {
     Bench bench;
     const std::uint64_t digest = bench.agree({1, 2});
-    EXPECT_NE(bench.member.follow(is_other_epoch ? entry_of(2, digest) : entry_of(1, digest + 1)), std::nullopt);
+    EXPECT_NE(bench.member.follow(is_other_epoch ? entry_of(2, digest) : entry_of(1, digest + 1), 2), std::nullopt);
   }
+}
+
+// Of round 1, closed by these two others with 70 tokens.
+constexpr Incarnation kFirst{12};
+constexpr Incarnation kSecond{13};
+CommitRound entry_without_self(const TensorBlob& mean) {
+  CommitRound entry = entry_of(1, digest_of_mean(mean));
+  entry.shares = {{kFirst, 40}, {kSecond, 30}};
+  return entry;
+}
+
+StepSum mean_for(Incarnation member, const TensorBlob& mean, Incarnation from = kFirst) {
+  return {member, from, {}, StepId{2}, 70, mean};
+}
+
+TEST(RoundMember, WhoMissedARoundAsksForItsMeanAndGoesOnWithThat) {
+  Bench bench;
+  const Instant now{};
+  const TensorBlob mean = values_of({3, 4});
+  (void)bench.member.contributed(values_of({1, 2}));
+  (void)bench.member.hear(Prepare{order_of(1), {}});
+  ASSERT_EQ(bench.member.follow(entry_without_self(mean), 3), std::nullopt);
+  EXPECT_FALSE(bench.member.is_ready());
+  EXPECT_TRUE(bench.member.hear(Prepare{order_of(1), {}}).manifests.empty()) << "the round is closed";
+  const auto asked = bench.member.questions(now);
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].step, 2U);
+  EXPECT_TRUE(asked[0].donor == kFirst || asked[0].donor == kSecond);
+  bench.member.hear(mean_for(kSelf, values_of({3, 5})));  // the control: another mean than the journal's
+  EXPECT_FALSE(bench.member.is_ready());
+  bench.member.hear(mean_for(kSelf, mean));
+  ASSERT_TRUE(bench.member.is_ready());
+  const auto updates = bench.member.updates();
+  ASSERT_EQ(updates.size(), 1U);
+  EXPECT_EQ(updates[0].mean, mean);
+  EXPECT_EQ(updates[0].own_weight, 0) << "nothing of it was merged";
+  EXPECT_EQ(updates[0].total_weight, 70);
+  EXPECT_TRUE(bench.member.questions(now + MissedRounds::kAskAgain).empty());
+  bench.member.updated();
+  bench.member.trained(5, 40);  // its next share is of the next round's steps alone
+  bench.member.reach(3);
+  bench.member.trained(6, 40);
+  bench.member.reach(4);
+  (void)bench.member.hear(Prepare{order_of(1, 2), {}});
+  EXPECT_EQ(bench.member.contributed(values_of({1, 2})).manifests.at(0).share_tokens, 11U);
+}
+
+TEST(RoundMember, AMissedMeanIsAskedOfTheNextHolderWhenOneLeavesAndOfNobodyInTheEnd) {
+  Bench bench;
+  Instant now{};
+  (void)bench.member.contributed(values_of({1, 2}));
+  ASSERT_EQ(bench.member.follow(entry_without_self(values_of({3, 4})), 3), std::nullopt);
+  const Incarnation asked = bench.member.questions(now).at(0).donor;
+  EXPECT_TRUE(bench.member.questions(now).empty()) << "not at once";
+  now += MissedRounds::kAskAgain;
+  EXPECT_EQ(bench.member.questions(now).at(0).donor, asked) << "who is there is asked again";
+  EXPECT_EQ(bench.member.lost(asked), std::nullopt);
+  const Incarnation other = bench.member.questions(now).at(0).donor;
+  EXPECT_NE(other, asked);
+  EXPECT_EQ(bench.member.lost(Incarnation{14}), std::nullopt) << "it had no share";
+  EXPECT_NE(bench.member.lost(other), std::nullopt);
+}
+
+TEST(RoundMember, GivesItsMeanToWhoMissedItUntilTheNextStepIsApplied) {
+  for (const bool asks_first : {true, false}) {
+    Bench bench;
+    Instant now{};
+    const FetchState question{kFirst, 2, {}, kSelf, {}};
+    const std::uint64_t digest = bench.agree({1, 2});
+    if (asks_first) bench.member.hear(question, now);
+    EXPECT_TRUE(bench.member.means().empty()) << "the journal has not said that it was missed";
+    ASSERT_EQ(bench.member.follow(entry_of(1, digest), 2), std::nullopt);
+    bench.member.updated();
+    if (!asks_first) bench.member.hear(question, now);
+    const auto given = bench.member.means();
+    ASSERT_EQ(given.size(), 1U);
+    EXPECT_EQ(given[0], (StepSum{kFirst, kSelf, {}, StepId{2}, 30, values_of({1, 2})}));
+    bench.member.hear(question, now + MissedRounds::kAskAgain);
+    EXPECT_TRUE(bench.member.means().empty()) << "it is on its way";
+    bench.member.hear(question, now + KeptMeans::kMeanLost);
+    EXPECT_EQ(bench.member.means().size(), 1U);
+    bench.member.hear(FetchState{kSelf, 2, {}, kSelf, {}}, now);
+    EXPECT_TRUE(bench.member.means().empty()) << "who has a share holds it";
+    bench.member.reach(3);
+    bench.member.hear(FetchState{kSecond, 2, {}, kSelf, {}}, now);
+    EXPECT_TRUE(bench.member.means().empty()) << "nobody can need it any more";
+  }
+}
+
+TEST(RoundMember, KeepsNoMeanOfARoundThatNobodyMissed) {
+  Bench bench;
+  const std::uint64_t digest = bench.agree({1, 2});
+  ASSERT_EQ(bench.member.follow(entry_of(1, digest), 1), std::nullopt);
+  bench.member.hear(FetchState{kFirst, 2, {}, kSelf, {}}, Instant{});
+  EXPECT_TRUE(bench.member.means().empty());
 }
 
 TEST(RoundMember, ANewEpochDropsTheMeanAndKeepsTheContribution) {  // P-15
@@ -122,7 +217,7 @@ TEST(RoundMember, AContributionThatIsNotFiniteWeighsNothingAndSpoilsNothing) {
     EXPECT_EQ(answers.manifests[0].share_tokens, 0U);
     const auto sum = bench.member.hear(Reduce{order_of(1), {kSelf}, 30});
     ASSERT_EQ(sum.reduced.size(), 1U);
-    EXPECT_EQ(bench.member.follow(entry_of(1, sum.reduced[0].digest)), std::nullopt);
+    EXPECT_EQ(bench.member.follow(entry_of(1, sum.reduced[0].digest), 2), std::nullopt);
     EXPECT_EQ(bench.member.updates().at(0).mean.as<float>()[1], 0.0F);
   }
 }
@@ -135,7 +230,7 @@ TEST(RoundMember, ALastStepMakesTheRoundInFlightDue) {
     const std::uint64_t digest = bench.agree({1, 2});
     EXPECT_EQ(bench.member.is_at_boundary(), is_last);
     EXPECT_FALSE(bench.member.is_ready());
-    EXPECT_EQ(bench.member.follow(entry_of(1, digest)), std::nullopt);
+    EXPECT_EQ(bench.member.follow(entry_of(1, digest), 2), std::nullopt);
     ASSERT_EQ(bench.member.is_ready(), is_last);
     if (!is_last) continue;
     const auto updates = bench.member.updates();
@@ -152,7 +247,7 @@ TEST(RoundMember, AfterAnEndAnEagerRoundHasNoStalePartAgain) {
   Bench bench(diloco(2, 1, 0, OuterUpdate::kEager));
   bench.member.close();
   const std::uint64_t digest = bench.agree({1, 2});
-  EXPECT_EQ(bench.member.follow(entry_of(1, digest)), std::nullopt);
+  EXPECT_EQ(bench.member.follow(entry_of(1, digest), 2), std::nullopt);
   const auto updates = bench.member.updates();
   ASSERT_EQ(updates.size(), 2U);  // ahead of round 1, as at every first boundary; then round 1
   EXPECT_FALSE(updates[0].is_closing);
@@ -179,7 +274,7 @@ TEST(RoundMember, ADelayedRoundOfNobodysTokensLeavesTheNextOneItsOwnStart) {
   (void)member.contributed(values_of({5, 5}));
   const auto sum = member.hear(Reduce{order_of(1), {kSelf}, 0});
   ASSERT_EQ(sum.reduced.size(), 1U);
-  EXPECT_EQ(member.follow(entry_of(1, sum.reduced[0].digest)), std::nullopt);
+  EXPECT_EQ(member.follow(entry_of(1, sum.reduced[0].digest), 2), std::nullopt);
   member.trained(10, 40);
   member.reach(3);
   member.reach(4);
@@ -247,7 +342,9 @@ class EagerPair {
       take(members_.at(part.receiver).hear(part.part));
     }
     for (auto& [id, member] : members_) {
-      EXPECT_EQ(member.follow(entry_of(1, digest_)), std::nullopt);
+      CommitRound entry = entry_of(1, digest_);
+      entry.shares.push_back({kPeer, 90});
+      EXPECT_EQ(member.follow(entry, 2), std::nullopt);
       member.reach(3);
       member.reach(4);
       (void)member.contributed(values_of(std::vector<float>(kElements)));
@@ -307,7 +404,7 @@ TEST(RoundMember, AnEarlyPartWaitsForItsReduce) {
   EXPECT_EQ(bench.member.early_parts(), 1U);
   const auto answers = bench.member.hear(Reduce{order_of(1), {kPeer, kSelf}, 120});
   ASSERT_EQ(answers.reduced.size(), 1U);
-  ASSERT_EQ(bench.member.follow(entry_of(1, answers.reduced[0].digest)), std::nullopt);
+  ASSERT_EQ(bench.member.follow(entry_of(1, answers.reduced[0].digest), 2), std::nullopt);
   EXPECT_EQ(bench.member.updates().at(0).mean.as<float>()[0], 7.0F);  // 30/120 of 4, and 6
 }
 

@@ -20,6 +20,7 @@ using std::chrono::milliseconds;
 constexpr StageId kStage{1};
 constexpr RunId kRun{7};
 constexpr std::size_t kElements = 5;  // of a fragment
+constexpr std::size_t kMembersMax = 5;
 
 using Values = std::vector<float>;
 using Key = std::tuple<std::uint32_t, std::uint64_t, Incarnation>;  // fragment, round, member
@@ -90,7 +91,13 @@ class World {
   std::map<Key, Contribution> contributed;
   std::vector<CommitRound> agreed;
   std::size_t deaths = 0;
+  std::size_t missed = 0;  // rounds, by members that were late
 
+  // What all members hold of every fragment is the same.
+  [[nodiscard]] bool is_agreed_on() const {
+    const auto& first = members_.begin()->second.outer;
+    return std::ranges::all_of(members_, [&](const auto& one) { return one.second.outer == first; });
+  }
   [[nodiscard]] std::uint64_t committed_tokens() const { return committed_tokens_; }
   [[nodiscard]] const View& view() const { return view_; }
   // Every round that was contributed to in so many steps is agreed.
@@ -164,16 +171,30 @@ class World {
     if (members_.size() < 2) return;
     auto victim = members_.begin();
     std::advance(victim, draw(members_.size()));
+    if (is_last_holder(victim->first)) return;
     append(RemoveReplica{kStage, victim->first, "killed"});
     members_.erase(victim);
     ++deaths;
+  }
+
+  // Of the mean of a round that somebody missed, who may need it still.
+  [[nodiscard]] bool is_last_holder(Incarnation id) const {
+    for (std::size_t at = agreed_before_step_; at < agreed.size(); ++at) {
+      const auto& shares = agreed[at].shares;
+      if (std::none_of(shares.begin(), shares.end(), [&](const RoundShare& share) {
+            return share.member != id && members_.contains(share.member);
+          })) {
+        return true;
+      }
+    }
+    return false;
   }
 
   void act(std::uint64_t steps, bool has_faults) {
     now_ += milliseconds(draw(40));
     const std::uint64_t what = draw(100);
     if (has_faults && what == 0) return kill();
-    if (has_faults && what == 1 && members_.size() < 5) return join();
+    if (has_faults && what == 1 && members_.size() < kMembersMax) return join();
     if (has_faults && what == 2) return appoint();
     if (what < 10) return commit(steps);
     if (what < 15) return take(group_->tick(now_));
@@ -208,6 +229,7 @@ class World {
       step.token_count += tokens;
     }
     committed_tokens_ += step.token_count;
+    agreed_before_step_ = agreed.size();
     append(step);
   }
 
@@ -215,7 +237,7 @@ class World {
     auto chosen = members_.begin();
     std::advance(chosen, draw(members_.size()));
     auto& [id, member] = *chosen;
-    if (member.cursor == journal_.size()) return;
+    if (member.cursor == journal_.size()) return pursue(id, member);
     const JournalEntry& entry = journal_[member.cursor++];
     if (const auto* added = std::get_if<AddReplica>(&entry.body); added != nullptr && added->replica == id) {
       member.is_in = true;
@@ -226,7 +248,13 @@ class World {
     }
     if (!member.is_in) return;
     if (const auto* round = std::get_if<CommitRound>(&entry.body)) {
-      const auto why = member.core->follow(*round);
+      const auto is_own = [id = id](const RoundShare& share) { return share.member == id; };
+      if (std::none_of(round->shares.begin(), round->shares.end(), is_own)) ++missed;
+      const auto why = member.core->follow(*round, kMembersMax + 1);  // whoever may be absent
+      EXPECT_FALSE(why.has_value()) << *why;
+    }
+    if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) {
+      const auto why = member.core->lost(removed->replica);
       EXPECT_FALSE(why.has_value()) << *why;
     }
     if (const auto* step = std::get_if<Commit>(&entry.body); step != nullptr) {
@@ -239,6 +267,8 @@ class World {
   }
 
   void pursue(Incarnation id, Member& member) {
+    for (const FetchState& question : member.core->questions(now_)) wire_.push_back({question.donor, question});
+    for (const StepSum& mean : member.core->means()) wire_.push_back({mean.replica, mean});
     while (const auto round = member.core->wanted_contribution()) {
       Values values;
       for (std::size_t i = 0; i < kElements; ++i) values.push_back(static_cast<float>(draw(2000)) / 1000.0F - 1.0F);
@@ -301,6 +331,8 @@ class World {
     if (const auto* order = std::get_if<Prepare>(&letter.body)) send(id, member.core->hear(*order));
     if (const auto* order = std::get_if<Reduce>(&letter.body)) send(id, member.core->hear(*order));
     if (const auto* part = std::get_if<Part>(&letter.body)) send(id, member.core->hear(*part));
+    if (const auto* question = std::get_if<FetchState>(&letter.body)) member.core->hear(*question, now_);
+    if (const auto* mean = std::get_if<StepSum>(&letter.body)) member.core->hear(*mean);
     pursue(id, member);
   }
 
@@ -318,6 +350,7 @@ class World {
   std::vector<Letters> wire_;
   std::map<std::pair<RoundId, Incarnation>, Values> taken_;
   std::uint64_t committed_tokens_ = 0;
+  std::size_t agreed_before_step_ = 0;
 };
 
 TEST(RoundsRandom, EveryAgreedMeanIsThatOfItsSharesWhateverDiesAndWhateverIsLost) {
@@ -335,6 +368,7 @@ TEST(RoundsRandom, EveryAgreedMeanIsThatOfItsSharesWhateverDiesAndWhateverIsLost
     if (testing::Test::HasFailure()) return;
     agreed += world.agreed.size();
     deaths += world.deaths;
+    EXPECT_EQ(world.missed, 0U) << "without a quorum all are waited for";
     for (const CommitRound& entry : world.agreed) {
       std::uint64_t merged = 0;
       for (const RoundShare& share : entry.shares) merged += share.token_count;
@@ -342,6 +376,30 @@ TEST(RoundsRandom, EveryAgreedMeanIsThatOfItsSharesWhateverDiesAndWhateverIsLost
     }
   }
   EXPECT_GT(agreed, 200U);
+  EXPECT_GT(deaths, 60U);
+}
+
+// With a quorum a round is closed without who is late: it has the mean of a peer, and goes on with what all agree on.
+TEST(RoundsRandom, WhoMissesARoundComesToItsMeanWhateverDiesAndWhateverIsLost) {
+  std::size_t missed = 0;
+  std::size_t deaths = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    SyncConfig shapes[] = {diloco(3, 1, 0), diloco(4, 2, 1), diloco(2, 3, 1), diloco(3, 1, 0, OuterUpdate::kDelayed),
+                           diloco(4, 2, 0, OuterUpdate::kEager)};
+    SyncConfig& sync = shapes[seed % std::size(shapes)];
+    sync.quorum = seed % 4 == 0 ? 2 : 1;
+    World world(seed, sync);
+    for (const std::uint64_t end : {13U, 24U}) {
+      world.run(end);
+      EXPECT_TRUE(world.has_closed(end));
+      EXPECT_TRUE(world.is_agreed_on());
+    }
+    if (testing::Test::HasFailure()) return;
+    missed += world.missed;
+    deaths += world.deaths;
+  }
+  EXPECT_GT(missed, 40U);
   EXPECT_GT(deaths, 60U);
 }
 

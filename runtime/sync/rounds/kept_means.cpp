@@ -1,0 +1,49 @@
+// The side of who has a mean that others missed.
+#include "runtime/sync/rounds/kept_means.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shoal {
+
+void KeptMeans::keep(const CommitRound& entry, TensorBlob mean) {
+  means_.insert_or_assign(entry.round, Mean{entry, std::move(mean), {}});
+}
+
+// Numbers grow: who is forgotten first is the oldest member.
+void KeptMeans::hear(const FetchState& question, Instant now) {
+  if (!question.names.empty()) return;  // of a joiner that is a member by now
+  questions_.insert_or_assign(question.replica, Question{StepId{question.step}, now});
+  if (questions_.size() > kMembersMax) questions_.erase(questions_.begin());
+}
+
+// Notes that it is given.
+bool KeptMeans::is_due(Mean& mean, Incarnation member, const Question& question) {
+  const auto given = mean.given.find(member);
+  if (given == mean.given.end()) {
+    mean.given.emplace(member, Given{question.at});
+    return true;
+  }
+  if (question.at - given->second.at < given->second.lost_after) return false;
+  given->second = {question.at, 2 * given->second.lost_after};
+  return true;
+}
+
+std::vector<StepSum> KeptMeans::due() {
+  std::vector<StepSum> sums;
+  for (auto& [member, question] : questions_) {
+    if (!question.is_open) continue;
+    for (auto& [round, mean] : means_) {
+      const auto is_own = [&](const RoundShare& share) { return share.member == member; };
+      if (mean.entry.step != question.step || std::ranges::any_of(mean.entry.shares, is_own)) continue;
+      question.is_open = false;
+      if (!is_due(mean, member, question)) continue;
+      std::uint64_t tokens = 0;
+      for (const RoundShare& share : mean.entry.shares) tokens += share.token_count;
+      sums.push_back({member, self_, branch_, mean.entry.step, tokens, mean.values});
+    }
+  }
+  return sums;
+}
+
+}  // namespace shoal

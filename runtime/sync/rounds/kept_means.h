@@ -1,0 +1,62 @@
+// KeptMeans: the means of rounds that were closed without some members, for these to fetch (sync.quorum, design.md §6).
+//
+//   a question (FetchState of a member) and the entry it is about come in any order; the mean goes out once both are
+//   there, and again when the question is repeated after kMeanLost, doubled each time: until then it is on its way
+//
+// A mean is kept until the next step is applied: that step was prepared by every member of the stage, so nobody stands
+// at the boundary before it any more. Bounded (S-6): rounds due at one boundary; one question of each member, of whom
+// the newest kMembersMax are remembered. Pure: time comes in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "messages/journal.h"
+#include "messages/storage.h"
+#include "runtime/base/clock.h"
+
+namespace shoal {
+
+class KeptMeans {
+ public:
+  static constexpr std::size_t kMembersMax = 256;
+  static constexpr Duration kMeanLost = std::chrono::seconds(30);
+
+  KeptMeans(Incarnation self, Branch branch) : self_(self), branch_(branch) {}
+
+  // The round is agreed, and this member holds its mean, float32 [n].
+  void keep(const CommitRound& entry, TensorBlob mean);
+  // Of a member of the stage.
+  void hear(const FetchState& question, Instant now);
+  // What goes out now.
+  [[nodiscard]] std::vector<StepSum> due();
+  void forget_means() { means_.clear(); }
+  void forget(Incarnation member) { questions_.erase(member); }
+  [[nodiscard]] std::size_t size() const { return means_.size(); }
+
+ private:
+  struct Given {
+    Instant at;
+    Duration lost_after = kMeanLost;
+  };
+  struct Mean {
+    CommitRound entry;
+    TensorBlob values;
+    std::map<Incarnation, Given> given;
+  };
+  struct Question {
+    StepId step;  // at the contributions of the round
+    Instant at;
+    bool is_open = true;
+  };
+
+  [[nodiscard]] static bool is_due(Mean& mean, Incarnation member, const Question& question);
+
+  Incarnation self_;
+  Branch branch_;
+  std::map<RoundId, Mean> means_;
+  std::map<Incarnation, Question> questions_;
+};
+
+}  // namespace shoal
