@@ -39,6 +39,7 @@ SyncGroupEffects RoundGroupCore::follow(const JournalEntry& entry, Instant now) 
   }
   if (const auto* agreed = std::get_if<CommitRound>(&entry.body); agreed != nullptr && agreed->stage == config_.stage) {
     rounds_.erase(agreed->round);
+    tell_who_missed(*agreed);
   }
   if (view_.last_change_of(config_.stage) != change_before) {
     for (auto& [id, round] : rounds_) announce(id, round, "the stage's membership changed", now);  // P-20
@@ -196,6 +197,15 @@ void RoundGroupCore::send_to(Incarnation member, MessageBody body) {
 void RoundGroupCore::tell(const std::string& event, const RoundId& id, const std::string& why) {
   RunEvent told{event, compose("sync_group/", config_.stage), compose(name_of(id), ": ", why), view_.committed_steps()};
   effects_.letters.push_back({kSpawnerProcess, to_metrics(), std::move(told)});
+}
+
+// They take its mean over from who has it, and stay members; their tokens are lost.
+void RoundGroupCore::tell_who_missed(const CommitRound& entry) {
+  std::set<Incarnation> absent;
+  for (const ReplicaMember& member : members()) absent.insert(member.incarnation);
+  for (const RoundShare& share : entry.shares) absent.erase(share.member);
+  if (!absent.empty())
+    tell("round_closed", entry.round, compose("without ", list_members(absent), ", too late for it"));
 }
 
 SyncGroupEffects RoundGroupCore::take_effects() { return std::exchange(effects_, {}); }

@@ -11,7 +11,7 @@
 // divisor is the sum of the shares that were really summed. Only members that bring tokens fill a quorum. Where all
 // have answered nobody is left to be waited for: a stage with fewer members than the quorum was held before the commit
 // that these contributions follow (SupervisorCore), because nobody can join it while a round is open. A member that is
-// late for a closed round reads that in the journal (CommitRound without it) and copies the outer state of a peer.
+// late for a closed round reads that in the journal (CommitRound without it) and has its mean of a peer (RoundMember).
 // Pure: time comes in, letters go out.
 #pragma once
 
@@ -81,6 +81,7 @@ class RoundGroupCore {
   void repeat(const RoundId& id, Round& round);
   void send_to(Incarnation member, MessageBody body);
   void tell(const std::string& event, const RoundId& id, const std::string& why);
+  void tell_who_missed(const CommitRound& entry);
   [[nodiscard]] SyncGroupEffects take_effects();
 
   RoundGroupConfig config_;

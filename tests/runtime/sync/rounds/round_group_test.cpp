@@ -214,8 +214,23 @@ TEST(RoundGroup, AQuorumClosesTheRoundWhenItsGraceIsOver) {
   bench.tick(seconds(2));
   ASSERT_EQ(bench.all<Reduce>().size(), 2U);
   EXPECT_EQ(bench.all<Reduce>().at(0).members, (std::vector<Incarnation>{{11}, {13}}));
-  bench.contribute(12, 10);  // round_closed
+  bench.contribute(12, 10);  // too late
   EXPECT_TRUE(bench.sent.empty());
+}
+
+TEST(RoundGroup, TellsWhoMissedARound) {
+  for (const bool is_late : {true, false}) {
+    Bench bench;
+    std::vector<RoundShare> shares{{Incarnation{11}, 10}, {Incarnation{13}, 10}};
+    if (!is_late) shares.insert(shares.begin() + 1, {Incarnation{12}, 10});
+    bench.read(CommitRound{kStage, StepId{2}, {0, 1}, bench.order.epoch, 7, shares, 0});
+    const auto events = bench.all<RunEvent>();
+    ASSERT_EQ(events.size(), is_late ? 1U : 0U);
+    if (is_late) {
+      EXPECT_EQ(events[0].event, "round_closed");
+      EXPECT_EQ(events[0].reason, "round 1 of fragment 0: without 12, too late for it");
+    }
+  }
 }
 
 TEST(RoundGroup, AQuorumOfAllIsNoQuorum) {
