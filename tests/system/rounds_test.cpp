@@ -19,18 +19,24 @@ SmallRun diloco_run(int steps, std::vector<std::string> more = {}) {
   return small;
 }
 
-std::vector<CommitRound> rounds_of(const ProcessScene& scene, const std::string& name) {
+// All entries of this kind in a run's journal.
+template <class Body>
+std::vector<Body> entries_of(const ProcessScene& scene, const std::string& name) {
   auto journal = open_journal(scene.run(name) / "journal.db");
   EXPECT_TRUE(journal.ok());
   if (!journal.ok()) return {};
   auto entries = (*journal)->load(JournalPosition{}, (*journal)->last_position().value);
   EXPECT_TRUE(entries.ok());
-  std::vector<CommitRound> rounds;
-  if (!entries.ok()) return rounds;
+  std::vector<Body> found;
+  if (!entries.ok()) return found;
   for (const JournalEntry& entry : *entries) {
-    if (const auto* round = std::get_if<CommitRound>(&entry.body)) rounds.push_back(*round);
+    if (const auto* body = std::get_if<Body>(&entry.body)) found.push_back(*body);
   }
-  return rounds;
+  return found;
+}
+
+std::vector<CommitRound> rounds_of(const ProcessScene& scene, const std::string& name) {
+  return entries_of<CommitRound>(scene, name);
 }
 
 std::uint64_t merged_tokens(const std::vector<CommitRound>& rounds, StageId stage) {
@@ -173,6 +179,48 @@ INSTANTIATE_TEST_SUITE_P(Rounds, Ending,
                          testing::Values(std::vector<std::string>{}, std::vector<std::string>{"sync.overlap=2"},
                                          std::vector<std::string>{"sync.outer_update=delayed"},
                                          std::vector<std::string>{"sync.outer_update=eager"}));
+
+// With a quorum of one, whoever comes first closes a round. The other one misses it, and stays the member it was.
+class Late : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(Late, ForARoundStaysAndOnlyItsTokensAreLost) {
+  std::vector<std::string> sets = GetParam();
+  sets.insert(sets.end(), {"sync.quorum=1", "trace.level=all"});
+  constexpr int kSteps = 30;
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", diloco_run(kSteps, sets))), 0);
+  const auto rounds = rounds_of(scene, "run");
+  EXPECT_GE(rounds.size(), 12U) << "six of each stage and fragment";
+  std::size_t missed = 0;
+  std::uint64_t contributed = 0;  // steps, to rounds of the first fragment
+  for (const CommitRound& round : rounds) {
+    missed += 2 - round.shares.size();
+    if (round.round.fragment == 0) contributed = std::max(contributed, round.step.value);
+  }
+  EXPECT_GT(missed, 0U) << "TwoRunsOfTheSameSettingsEndWithTheSameBits is the control";
+  EXPECT_TRUE(entries_of<RemoveReplica>(scene, "run").empty());
+  EXPECT_EQ(entries_of<AddReplica>(scene, "run").size(), 4U);
+  const auto records = scene.records();
+  ASSERT_EQ(records.finals.size(), 1U);
+  const std::uint64_t committed = records.finals[0].tokens_total / kSteps * contributed;
+  for (const std::uint32_t stage : {0U, 1U}) {
+    EXPECT_EQ(merged_tokens(rounds, StageId{stage}) + lost_tokens(rounds, StageId{stage}), committed) << stage;
+  }
+  const auto count = [&](const std::string& event) {
+    return std::ranges::count_if(records.events, [&](const EventLine& line) { return line.event == event; });
+  };
+  EXPECT_EQ(count("round_closed"), static_cast<std::ptrdiff_t>(missed));
+  EXPECT_EQ(count("digest_mismatch"), 0);
+  EXPECT_LT(records.steps.back().loss, records.steps.front().loss);
+  EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rounds, Late,
+                         testing::Values(std::vector<std::string>{"sync.inner_state=average"},
+                                         std::vector<std::string>{"sync.fragments=2", "sync.overlap=2"},
+                                         std::vector<std::string>{"sync.outer_update=eager", "sync.wire=e3m0",
+                                                                  "sync.backend=owner", "sync.error_feedback=true"},
+                                         std::vector<std::string>{"sync.outer_update=delayed", "sync.outer_lr=0.3"}));
 
 // Every way to synchronise ends well and learns by its outer update. The control: with one that moves nothing the loss
 // falls within each round, and from one to the next it does not.
