@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "launch/say.h"
+#include "launch/stop_signals.h"
 #include "runtime/base/compose.h"
 
 namespace shoal {
@@ -42,14 +43,15 @@ std::string seconds_text(Duration duration) {
 
 }  // namespace
 
-Keeper::Keeper(KeeperTimes times) : times_(times) {
-  ::sigemptyset(&signals_);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP, SIGCHLD}) ::sigaddset(&signals_, signal);
+Keeper::Keeper(KeeperTimes times) : times_(times), signals_(stop_signal_set()) {
+  ::sigaddset(&signals_, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &signals_, &signals_before_);
+  pipe_before_ = std::signal(SIGPIPE, SIG_IGN);
 }
 
 Keeper::~Keeper() {
   kill_everything();
+  std::signal(SIGPIPE, pipe_before_);
   ::sigprocmask(SIG_SETMASK, &signals_before_, nullptr);
 }
 
@@ -81,6 +83,7 @@ Result<int> Keeper::run() {
 
 void Keeper::take_signal(int signal) {
   if (first_signal_ != 0) {
+    if (!is_pressing(signal)) return;
     say("second signal: killing everything");
     kill_everything();
     killed_with_ = 128 + (signal == SIGINT ? SIGINT : SIGTERM);

@@ -9,7 +9,7 @@
 //   ending: followers may end by themselves, then SIGTERM, then after the grace SIGKILL; the leader's code is the
 //   result second signal in any state: SIGKILL to everything, 130 after SIGINT and 143 otherwise
 //
-// Signals are SIGINT, SIGTERM, SIGUSR1 and SIGHUP. Wards die with the keeper (child_process.h).
+// Signals are those of stop_signals.h; SIGHUP is never the second. Wards die with the keeper (child_process.h).
 #pragma once
 
 #include <signal.h>
@@ -54,7 +54,8 @@ struct KeeperTimes {
 
 class Keeper {
  public:
-  // Signals wait from here on until run() takes them; the destructor kills what is left and restores the signals.
+  // Signals wait from here on until run() takes them, and words that nobody reads end nothing (SIGPIPE); the destructor
+  // kills what is left and restores the signals.
   explicit Keeper(KeeperTimes times);
   ~Keeper();
   Keeper(const Keeper&) = delete;
@@ -111,6 +112,7 @@ class Keeper {
   std::optional<Instant> kill_at_;       // SIGKILL to what still runs
   sigset_t signals_{};
   sigset_t signals_before_{};
+  void (*pipe_before_)(int) = nullptr;
 };
 
 }  // namespace shoal

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "actors/tracer.h"
+#include "launch/stop_signals.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/machine.h"
 #include "runtime/transport/caf_config.h"
@@ -31,13 +32,6 @@ struct ShoalConfig : caf::actor_system_config {
     add_message_types<caf::id_block::shoal>();
   }
 };
-
-sigset_t watched_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) sigaddset(&set, signal);
-  return set;
-}
 
 // Ends the process if an orderly shutdown takes too long: state is safe at any instant anyway.
 void start_watchdog(int status) {
@@ -101,13 +95,13 @@ bool ExitLatch::wait_for(std::chrono::milliseconds duration) {
 void keep_one_heap() { ::mallopt(M_ARENA_MAX, 1); }
 
 void block_signals() {
-  const sigset_t set = watched_signals();
+  const sigset_t set = stop_signal_set();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 }
 
 bool wait_for_signal(std::chrono::milliseconds duration) {
-  const sigset_t set = watched_signals();
+  const sigset_t set = stop_signal_set();
   const timespec limit{duration.count() / 1000, static_cast<long>(duration.count() % 1000) * 1'000'000};
   return sigtimedwait(&set, nullptr, &limit) > 0;
 }
@@ -162,13 +156,13 @@ caf::actor ActorProcess::start_caretaker(CaretakerSettings settings) {
 }
 
 int ActorProcess::run(const std::function<void(int)>& on_signal) {
-  const sigset_t set = watched_signals();
+  const sigset_t set = stop_signal_set();
   bool is_stopping = false;
   for (std::uint64_t turn = 1; !exit_->wait_for(20ms); ++turn) {
     give_memory_back(turn);
     const timespec no_wait{};
     const int signal = sigtimedwait(&set, nullptr, &no_wait);
-    if (signal <= 0) continue;
+    if (signal <= 0 || (is_stopping && !is_pressing(signal))) continue;
     if (is_stopping) {
       flush_log();
       _exit(signal == SIGINT ? 130 : 143);

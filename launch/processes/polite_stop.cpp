@@ -2,9 +2,10 @@
 #include "launch/processes/polite_stop.h"
 
 #include <unistd.h>
-#include <csignal>
 
 #include <atomic>
+
+#include "launch/stop_signals.h"
 
 namespace shoal {
 namespace {
@@ -17,7 +18,8 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 void note(int signal) {
   int none = 0;
-  if (!first_signal.compare_exchange_strong(none, signal)) ::_exit(signal == SIGINT ? 130 : 143);
+  if (first_signal.compare_exchange_strong(none, signal) || !is_pressing(signal)) return;
+  ::_exit(signal == SIGINT ? 130 : 143);
 }
 
 }  // namespace
@@ -27,12 +29,11 @@ void watch_for_stop() {
   action.sa_handler = note;
   action.sa_flags = SA_RESTART;
   ::sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : stop_signals()) ::sigaction(signal, &action, nullptr);
   // A keeper that starts this process may have blocked them.
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, signal);
+  const sigset_t signals = stop_signal_set();
   ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);  // what reads the progress lines may end with the terminal
 }
 
 std::optional<int> stop_status() {

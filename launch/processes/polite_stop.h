@@ -1,4 +1,4 @@
-// The first SIGTERM, SIGINT or SIGUSR1 is a wish, the second the end at once: for processes without actors.
+// The first signal of stop_signals.h is a wish, the second the end at once: for processes without actors.
 // A step in progress is finished and saved; who is impatient loses only that step.
 #pragma once
 
@@ -6,10 +6,10 @@
 
 namespace shoal {
 
-// From here on signals are noted; a second one ends the process at once with 130 (SIGINT) or 143.
+// From here on signals are noted; a second one that presses ends the process at once with 130 (SIGINT) or 143.
 void watch_for_stop();
 
-// The exit status that the first signal asks for once everything is saved: 75 (SIGTERM, SIGUSR1) or 130 (SIGINT).
+// The exit status that the first signal asks for once everything is saved: 130 after SIGINT, else 75.
 [[nodiscard]] std::optional<int> stop_status();
 
 }  // namespace shoal

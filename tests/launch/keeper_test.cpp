@@ -190,6 +190,35 @@ TEST_F(KeeperTest, ASecondSignalKillsEverythingAtOnce) {
   }
 }
 
+// The shell and the kernel each tell of a terminal that closes.
+TEST_F(KeeperTest, AClosedTerminalIsTheFirstSignalAndNeverTheSecond) {
+  for (const auto& [first, code] : {std::pair{SIGHUP, 75}, {SIGTERM, 76}}) {
+    std::filesystem::remove(path("ready"));
+    Keeper keeper({Duration::zero(), seconds(100)});
+    ASSERT_TRUE(keeper
+                    .add(ward("leader", WardRole::kLeader,
+                              "trap 'kill -HUP $PPID; end=75' HUP; trap 'kill -HUP $PPID; end=76' TERM; : > ready; "
+                              "while [ -z \"$end\" ]; do :; done; exit $end"))
+                    .ok());
+    EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), first}}), code);
+    EXPECT_EQ(keeper.first_signal(), first);
+  }
+}
+
+// As nohup does: a signal that is ignored, and waited for all the same, would be taken.
+TEST_F(KeeperTest, WhoWasToldToOutliveItsTerminalDoes) {
+  for (const bool is_told : {true, false}) {
+    const auto before = ::signal(SIGHUP, is_told ? SIG_IGN : SIG_DFL);
+    {
+      Keeper keeper({});
+      ASSERT_TRUE(keeper.add(ward("leader", WardRole::kLeader, "trap '' HUP; kill -HUP $PPID; exit 0")).ok());
+      EXPECT_EQ(*keeper.run(), 0);
+      EXPECT_EQ(keeper.first_signal(), is_told ? 0 : SIGHUP);
+    }
+    ::signal(SIGHUP, before);
+  }
+}
+
 TEST_F(KeeperTest, ALeaderThatFinishesThoughNoFollowerIsLeftHasFinished) {
   Keeper keeper({});
   ASSERT_TRUE(

@@ -85,6 +85,35 @@ INSTANTIATE_TEST_SUITE_P(OfEachKind, Signals,
                                          Case{"User1", SIGUSR1, 75, 143}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
+// As it comes when a terminal closes: from the shell and from the kernel.
+TEST(Signals, ATerminalThatClosesIsTheFirstSignal) {
+  for (const auto& words : {std::vector<std::string>{}, {"--single"}}) {
+    ProcessScene scene;
+    Program& program = scene.start(train(scene, "run", {2, 2, kEndless, {}}, words));
+    ASSERT_TRUE(scene.wait_for_steps(3));
+    send_twice(program, SIGHUP);
+    EXPECT_EQ(program.wait(kRunLimit), 75);
+    EXPECT_TRUE(scene.wait_until_all_gone(kAtOnce)) << describe(scene.processes());
+    expect_saved(scene);
+  }
+}
+
+TEST(Signals, UnderNohupATerminalThatClosesChangesNothing) {
+  constexpr int kSteps = 80;
+  for (const auto& words : {std::vector<std::string>{}, {"--single"}}) {
+    ProcessScene scene;
+    ProgramStart start;
+    start.arguments = train(scene, "run", {2, 2, kSteps, {}}, words);
+    start.arguments.insert(start.arguments.begin(), {"nohup", shoal_program()});
+    Program& program = scene.start_program(start);
+    ASSERT_TRUE(scene.wait_for_steps(3));
+    ASSERT_LT(scene.records().steps.size(), kSteps) << "nothing was disturbed";
+    program.signal(SIGHUP);
+    EXPECT_EQ(program.wait(kRunLimit), 0);
+    EXPECT_EQ(scene.records().finals.back().event, "finished");
+  }
+}
+
 TEST(Signals, BeforeTheFirstStepLeaveNothingEither) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", {2, 2, kEndless, {}}));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -143,7 +142,6 @@ Result<int> keep_spawner(const KeepSpawnerOptions& options) {
   const RunDirectory run{options.run_directory};
   std::error_code ignored;
   if (!options.is_restarted) std::filesystem::remove(run.spawner_json(), ignored);
-  std::signal(SIGPIPE, SIG_IGN);  // whoever reads the join line may go
   Keeper keeper({Duration::zero(), std::chrono::seconds(30)});
   if (auto status = keeper.add(spawner_ward(options)); !status) return status.failure();
   if (auto status = keeper.add(storage_ward(run)); !status) return status.failure();

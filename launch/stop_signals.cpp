@@ -1,0 +1,27 @@
+// A signal that is ignored and blocked would still be taken by whoever waits for it: it must not be in the set.
+#include "launch/stop_signals.h"
+
+namespace shoal {
+namespace {
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+std::vector<int> stop_signals() {
+  std::vector<int> signals = {SIGINT, SIGTERM, SIGUSR1};
+  if (!is_ignored(SIGHUP)) signals.push_back(SIGHUP);
+  return signals;
+}
+
+sigset_t stop_signal_set() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : stop_signals()) ::sigaddset(&set, signal);
+  return set;
+}
+
+}  // namespace shoal
