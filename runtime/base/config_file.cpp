@@ -114,15 +114,31 @@ std::string variable_of(const ConfigKey& key) {
   return name;
 }
 
+// As Kubernetes tells every container of a service that is named shoal...: SHOAL_SERVICE_HOST, SHOAL_PORT_7000_TCP.
+bool tells_of_a_service(std::string_view name) {
+  constexpr std::string_view kPort = "_PORT_";
+  const auto port = name.find(kPort);
+  const bool has_number = port != name.npos && name.find_first_of("0123456789", port) == port + kPort.size();
+  const bool names_service = name.find("_SERVICE_HOST") != name.npos || name.find("_SERVICE_PORT") != name.npos;
+  return has_number || names_service || name.ends_with("_PORT");
+}
+
+// What has the form SHOAL_SECTION_KEY and is no configuration.
+bool is_for_others(std::string_view name) {
+  constexpr std::string_view kOfTests[] = {"SHOAL_BUILD_DIR", "SHOAL_LONG_TESTS", "SHOAL_WRITE_CONFIG_TEXTS"};
+  return std::ranges::find(kOfTests, name) != std::end(kOfTests) || tells_of_a_service(name);
+}
+
 Status apply_variable(Draft& draft, const std::string& name, const std::string& text) {
   std::vector<std::string> names;
-  bool is_configuration = false;
+  bool has_section = false;
   for (const auto& key : config_keys()) {
     names.push_back(variable_of(key));
     if (names.back() == name) return put(draft, key, parse_value(key, text), name);
-    is_configuration |= name.starts_with(names.back().substr(0, kPrefix.size() + key.section.size() + 1));
+    has_section |= name.starts_with(names.back().substr(0, kPrefix.size() + key.section.size() + 1));
   }
-  if (!is_configuration) return Done{};
+  const bool has_form = name.find('_', kPrefix.size()) != name.npos;
+  if (!has_section && (!has_form || is_for_others(name))) return Done{};
   return at(name, "this environment variable names no key" + did_you_mean(name, names));
 }
 

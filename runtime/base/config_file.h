@@ -26,7 +26,7 @@ struct ConfigSources {
 // The vocabulary of a tokenizer that has a name: bytes, gpt2. Nothing for the path of one.
 [[nodiscard]] std::optional<int> named_vocabulary(std::string_view tokenizer);
 
-// The variables of this process named SHOAL_*. Only those that begin with SHOAL_<section>_ are configuration.
+// The variables of this process named SHOAL_*. Only those of the form SHOAL_SECTION_KEY are configuration.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> shoal_environment();
 
 // optim.decay_steps is resolved to run.steps where nothing sets it, model.vocabulary to that of a tokenizer with a

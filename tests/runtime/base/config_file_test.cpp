@@ -87,6 +87,25 @@ TEST(ConfigFile, EveryKeyHasAnEnvironmentVariable) {
   EXPECT_EQ(h->sync.H, 25U);
 }
 
+TEST(ConfigFile, AVariableWhoseSectionIsMisspeltIsRefused) {
+  for (const char* name : {"SHOAL_MODLE_LAYERS", "SHOAL_MODEL__LAYERS", "SHOAL__MODEL_LAYERS"}) {
+    const auto typo = load_config({{}, {{name, "3"}}, {}});
+    ASSERT_FALSE(typo.ok()) << name;
+    EXPECT_EQ(typo.failure().error, Error::kUsage);
+    EXPECT_THAT(typo.failure().message, AllOf(HasSubstr(name), HasSubstr("'SHOAL_MODEL_LAYERS'")));
+  }
+  EXPECT_FALSE(load_config({{}, {{"SHOAL_QUITE_ANOTHER", "3"}}, {}}).ok()) << "near to nothing";
+}
+
+TEST(ConfigFile, VariablesThatAreNotForItAreLeftAlone) {
+  for (const char* name :
+       {"SHOAL_DATA", "SHOAL_POISON", "SHOAL_BUILD_DIR", "SHOAL_LONG_TESTS", "SHOAL_SERVICE_HOST", "SHOAL_PORT",
+        "SHOAL_SERVICE_PORT_CONTROL", "SHOAL_PORT_7000_TCP_ADDR", "SHOAL_SPAWNER_PORT", "SHOAL_SPAWNER_PORT_7000_TCP"})
+    EXPECT_TRUE(load_config({{}, {{name, "3"}}, {}}).ok()) << name;
+  for (const char* name : {"SHOAL_PORT_STEPS", "SHOAL_RUN_PORT"})
+    EXPECT_FALSE(load_config({{}, {{name, "3"}}, {}}).ok()) << name << " is no port of a service";
+}
+
 TEST(ConfigFile, TextFromTheCommandLineNeedsNoQuotes) {
   const auto config =
       load_config({{}, {}, {"data.corpus=/a b/c.txt", "optim.betas=0.8,0.9", "pipeline.schedule=\"afab\""}});
