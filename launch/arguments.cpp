@@ -110,7 +110,9 @@ Result<TrainOptions> train_options(const Options& options) {
     return missing(compose("train: --nodes ", **nodes, ": at most ", kNodesMax, " processes on one machine"));
   }
   if (is_single && *nodes) return missing("train: --single runs in one process; leave --nodes out");
-  return TrainOptions{run_choice(options), *steps, *nodes, is_single};
+  RunChoice run = run_choice(options);
+  run.is_single = is_single;
+  return TrainOptions{std::move(run), *steps, *nodes, is_single};
 }
 
 Result<SpawnerOptions> spawner_options(const Options& options) {

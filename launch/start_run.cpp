@@ -87,7 +87,8 @@ std::string add_rounds_warning(std::string warning, const Config& config) {
 }
 
 Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) {
-  auto loaded = load_config_and_idle_keys({choice.config, here.environment, choice.sets, choice.defaults});
+  auto loaded = load_config_and_idle_keys(
+      {choice.config, here.environment, choice.sets, choice.defaults, choice.is_single});
   if (!loaded) return loaded.failure();
   Config* config = &loaded->config;
   std::string out = choice.out.value_or(config->run.out);
@@ -120,7 +121,7 @@ Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& he
   const std::string file = *directory + "/config.toml";
   const auto saved = load_config({file, {}, {}});
   if (!saved) return saved.failure();
-  auto loaded = load_config_and_idle_keys({file, here.environment, choice.sets});
+  auto loaded = load_config_and_idle_keys({file, here.environment, choice.sets, {}, choice.is_single});
   if (!loaded) return loaded.failure();
   std::erase_if(loaded->idle, [](const IdleKey& key) { return key.stands_in_file; });  // said when the run began
   Config* now = &loaded->config;

@@ -23,6 +23,7 @@ struct RunChoice {
   std::optional<std::string> resume_directory;
   std::vector<std::string> defaults{};  // "section.key=value" of the command, for a new run; all others beat them
   std::string out_option = "--out";     // what the person typed before `out`
+  bool is_single = false;               // for one process without actors
 };
 
 struct ChosenRun {

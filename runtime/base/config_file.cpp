@@ -159,18 +159,32 @@ bool has_every_key(const Draft& draft, const std::string& in_file) {
   });
 }
 
-std::vector<IdleKey> idle_keys(const Draft& draft, const std::string& in_file, bool is_whole_file) {
+// Why the key has no effect; nothing where it has one.
+std::optional<std::string> idle_because(const ConfigKey& key, const Config& config, const ConfigSources& sources,
+                                        bool stands_in_file) {
+  using InSingle = ConfigKey::InSingle;
+  const bool is_left_out =
+      key.in_single == InSingle::kIsLeftOut || (key.in_single == InSingle::kIsWiring && !stands_in_file);
+  if (sources.is_single && is_left_out) return "one process trains alone (--single)";
+  const bool is_of_others = sources.is_single && key.in_single != InSingle::kTakesPart;
+  const auto rule = std::ranges::find_if(key.idle, [&](const IdleRule& one) { return one.holds(config); });
+  if (rule == key.idle.end() || is_of_others) return std::nullopt;
+  return rule->because;
+}
+
+std::vector<IdleKey> idle_keys(const Draft& draft, const ConfigSources& sources, const std::string& in_file,
+                               bool is_whole_file) {
   Config standard;
   standard.optim.decay_steps = draft.config.run.steps;
   std::vector<IdleKey> idle;
   for (const ConfigKey& key : config_keys()) {
     const auto origin = draft.origins.find(key.path());
     if (origin == draft.origins.end() || origin->second == kOfCommand) continue;
-    const auto rule = std::ranges::find_if(key.idle, [&](const IdleRule& one) { return one.holds(draft.config); });
-    if (rule == key.idle.end()) continue;
     const bool stands_in_file = origin->second.starts_with(in_file);
+    const auto because = idle_because(key, draft.config, sources, stands_in_file);
+    if (!because) continue;
     const bool is_said = !stands_in_file || !is_whole_file || key.get(draft.config) != key.get(standard);
-    if (is_said) idle.push_back({key.path(), rule->because, stands_in_file});
+    if (is_said) idle.push_back({key.path(), *because, stands_in_file});
   }
   return idle;
 }
@@ -289,7 +303,7 @@ Result<LoadedConfig> load_config_and_idle_keys(const ConfigSources& sources) {
     if (auto status = apply_variable(draft, name, value); !status) return status.failure();
   for (const auto& assignment : sources.sets)
     if (auto status = apply_set(draft, assignment, "--set " + assignment); !status) return status.failure();
-  auto idle = idle_keys(draft, in_file, is_whole_file);
+  auto idle = idle_keys(draft, sources, in_file, is_whole_file);
   auto config = finish(std::move(draft));
   if (!config) return config.failure();
   return LoadedConfig{std::move(*config), std::move(idle)};

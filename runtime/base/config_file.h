@@ -21,6 +21,7 @@ struct ConfigSources {
   std::vector<std::pair<std::string, std::string>> environment;  // SHOAL_SECTION_KEY and its value
   std::vector<std::string> sets;                                 // "section.key=value", the last of equals wins
   std::vector<std::string> defaults{};                           // as sets; all others beat them
+  bool is_single = false;                                        // for one process without actors
 };
 
 // The vocabulary of a tokenizer that has a name: bytes, gpt2. Nothing for the path of one.
@@ -46,7 +47,8 @@ struct LoadedConfig {
   std::vector<IdleKey> idle;  // in the table's order
 };
 // As load_config. A file that has every key, as the resolved file of a run, sets only those that it gives another value
-// than the default.
+// than the default. A file may be of the run that a single process is the reference of: how that run is wired is no
+// mistake then, what it computes otherwise is told.
 [[nodiscard]] Result<LoadedConfig> load_config_and_idle_keys(const ConfigSources& sources);
 
 // A whole file's text, as a spawner sends it to its nodes. name: what errors call it.

@@ -293,6 +293,16 @@ void idle_while(std::vector<ConfigKey>& keys, const std::vector<std::string>& pa
   }
 }
 
+// One process has one stage and one replica, and nobody to send to.
+void add_what_single_leaves_out(std::vector<ConfigKey>& keys) {
+  for (ConfigKey& key : keys) {
+    const bool is_wiring = key.section == "pipeline" || key.section == "swarm" || key.section == "trace" ||
+                           key.path() == "sync.allow_mixed_kernels";
+    if (is_wiring) key.in_single = ConfigKey::InSingle::kIsWiring;
+    if (key.path() == "pipeline.activations") key.in_single = ConfigKey::InSingle::kIsLeftOut;
+  }
+}
+
 void add_idle_rules(std::vector<ConfigKey>& keys) {
   idle_while(
       keys,
@@ -300,17 +310,20 @@ void add_idle_rules(std::vector<ConfigKey>& keys) {
        "sync.fragments", "sync.pattern", "sync.overlap", "sync.mix", "sync.wire", "sync.error_feedback",
        "sync.inner_state", "sync.requeue_lost", "sync.quorum", "sync.grace_s", "sync.backend"},
       {[](const Config& config) { return config.sync.mode == SyncMode::kEveryStep; }, "sync.mode = \"every_step\""});
-  idle_while(keys, {"pipeline.activations"},
+  idle_while(keys, {"pipeline.activations", "pipeline.recompute"},
              {[](const Config& config) { return config.pipeline.stages == 1; }, "pipeline.stages = 1"});
   idle_while(keys, {"sync.eager_variant"},
              {[](const Config& config) { return config.sync.outer_update != OuterUpdate::kEager; },
               "sync.outer_update is not \"eager\""});
+  idle_while(keys, {"sync.error_feedback"},
+             {[](const Config& config) { return config.sync.wire == WireFormat::kFp32; }, "sync.wire = \"fp32\""});
+  idle_while(keys, {"sync.grace_s"}, {[](const Config& config) { return config.sync.quorum == 0; }, "sync.quorum = 0"});
   idle_while(keys, {"sync.pattern"},
              {[](const Config& config) { return config.sync.fragments == 1; }, "sync.fragments = 1"});
   idle_while(
       keys, {"sync.allow_mixed_kernels"},
       {[](const Config& config) { return config.sync.reduction == Reduction::kFast; }, "sync.reduction = \"fast\""});
-  idle_while(keys, {"optim.betas", "optim.eps"},
+  idle_while(keys, {"optim.betas", "optim.eps", "sync.inner_state"},
              {[](const Config& config) { return config.optim.kind == OptimizerKind::kSgd; }, "optim.kind = \"sgd\""});
   idle_while(keys, {"optim.min_lr", "optim.decay_steps"},
              {[](const Config& config) { return config.optim.schedule == LearningRateSchedule::kConstant; },
@@ -328,6 +341,7 @@ std::vector<ConfigKey> make_table() {
   add_sync(keys);
   add_swarm_and_files(keys);
   add_idle_rules(keys);
+  add_what_single_leaves_out(keys);
   return keys;
 }
 

@@ -56,6 +56,7 @@ struct ConfigKey {
   std::function<void(Config&, const KeyValue&)> set;  // takes values that check_value() let through
 
   std::vector<IdleRule> idle;  // the first that holds is told
+  enum class InSingle { kTakesPart, kIsWiring, kIsLeftOut } in_single = InSingle::kTakesPart;  // `train --single`
 
   [[nodiscard]] std::string path() const { return section + "." + name; }
 };

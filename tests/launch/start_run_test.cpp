@@ -137,6 +137,14 @@ TEST_F(StartRun, KeysWithoutEffectAreToldInOneSentence) {
   EXPECT_THAT(choose_run(resumed("old", {"sync.wire=int8"}), here_)->warning, StartsWith("sync.wire has no effect"));
 }
 
+TEST_F(StartRun, WhatOneProcessLeavesOutIsWarnedOf) {
+  RunChoice choice{{}, {"pipeline.activations=bf16"}, {}, false, {}};
+  EXPECT_EQ(choose_run(choice, here_)->warning, "");
+  choice.is_single = true;
+  EXPECT_EQ(choose_run(choice, here_)->warning,
+            "pipeline.activations has no effect while one process trains alone (--single)");
+}
+
 TEST_F(StartRun, StepsThatNoRoundTakesAreWarnedOf) {
   const auto warning = [&](const std::string& steps) {
     return choose_run({{}, {"sync.mode=diloco", "sync.H=20", "run.steps=" + steps}, {}, false, {}}, here_)->warning;

@@ -398,6 +398,39 @@ TEST(ConfigFile, KeysThatHaveNoEffectAreFoundWhereAPersonSetThem) {
               ElementsAre(IdleKey{"sync.allow_mixed_kernels", "sync.reduction = \"fast\""}));
 }
 
+TEST(ConfigFile, KeysOfRoundsThatHaveNoEffectAreFound) {
+  EXPECT_THAT(idle_keys({"sync.mode=diloco", "sync.error_feedback=true"}),
+              ElementsAre(IdleKey{"sync.error_feedback", "sync.wire = \"fp32\""}));
+  EXPECT_THAT(idle_keys({"sync.mode=diloco", "sync.error_feedback=true", "sync.wire=int8"}), IsEmpty());
+  EXPECT_THAT(idle_keys({"sync.mode=diloco", "sync.grace_s=3", "sync.quorum=0"}),
+              ElementsAre(IdleKey{"sync.grace_s", "sync.quorum = 0"}));
+  EXPECT_THAT(idle_keys({"sync.mode=diloco", "sync.grace_s=3"}), IsEmpty()) << "a quorum of 1";
+  EXPECT_THAT(idle_keys({"sync.mode=diloco", "sync.inner_state=reset", "optim.kind=sgd"}),
+              ElementsAre(IdleKey{"sync.inner_state", "optim.kind = \"sgd\""}));
+  EXPECT_THAT(idle_keys({"pipeline.recompute=true", "pipeline.stages=1"}),
+              ElementsAre(IdleKey{"pipeline.recompute", "pipeline.stages = 1"}));
+}
+
+// What is computed otherwise than the reference does is told wherever it stands.
+TEST(ConfigFile, OneProcessHasNoPipeline) {
+  const auto idle = [](const std::vector<std::string>& sets, const std::optional<std::string>& path, bool is_single) {
+    const auto loaded = load_config_and_idle_keys({path, {}, sets, {}, is_single});
+    EXPECT_TRUE(loaded.ok()) << (loaded.ok() ? "" : loaded.failure().message);
+    return loaded.ok() ? loaded->idle : std::vector<IdleKey>();
+  };
+  const std::string alone = "one process trains alone (--single)";
+  const std::vector<std::string> sets = {"pipeline.stages=1", "pipeline.activations=int8", "swarm.heartbeat_ms=100"};
+  EXPECT_THAT(idle(sets, {}, true),
+              ElementsAre(IdleKey{"pipeline.stages", alone}, IdleKey{"pipeline.activations", alone},
+                          IdleKey{"swarm.heartbeat_ms", alone}));
+  EXPECT_THAT(idle(sets, {}, false), ElementsAre(IdleKey{"pipeline.activations", "pipeline.stages = 1"}));
+  const std::string path = testing::TempDir() + "single.toml";
+  const std::string text = "[pipeline]\nstages = 2\nrecompute = true\nactivations = \"int8\"\n";
+  ASSERT_TRUE(replace_file(path, text).ok());
+  EXPECT_THAT(idle({}, path, true), ElementsAre(IdleKey{"pipeline.activations", alone, true})) << "of the run's file";
+  EXPECT_THAT(idle({}, path, false), IsEmpty());
+}
+
 TEST(ConfigFile, AFileWithEveryKeySetsOnlyWhatItChanges) {
   const std::string path = testing::TempDir() + "idle.toml";
   const std::string every_step = "sync.mode = \"every_step\"";
