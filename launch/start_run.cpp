@@ -34,13 +34,6 @@ std::string usual_name(const Config& config, std::chrono::system_clock::time_poi
   return compose(time, "-", corpus);
 }
 
-std::string usual_directory(const Config& config, const Surroundings& here) {
-  const std::string base = absolute_in(here.folder, "runs/" + usual_name(config, here.now));
-  std::string directory = base;
-  for (int i = 2; fs::exists(directory); ++i) directory = compose(base, "-", i);
-  return directory;
-}
-
 // named: by which option or key the directory was given.
 Status check_is_free(const std::string& named, const std::string& directory) {
   std::error_code error;
@@ -87,18 +80,23 @@ std::string add_rounds_warning(std::string warning, const Config& config) {
 }
 
 Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) {
-  auto loaded = load_config_and_idle_keys(
-      {choice.config, here.environment, choice.sets, choice.defaults, choice.is_single});
+  auto loaded =
+      load_config_and_idle_keys({choice.config, here.environment, choice.sets, choice.defaults, choice.is_single});
   if (!loaded) return loaded.failure();
   Config* config = &loaded->config;
-  std::string out = choice.out.value_or(config->run.out);
-  const std::string directory = out.empty() ? usual_directory(*config, here) : absolute_in(here.folder, out);
+  ChosenRun chosen;
+  const std::string out = choice.out.value_or(config->run.out);
+  if (out.empty()) chosen.usual_name = absolute_in(here.folder, "runs/" + usual_name(*config, here.now));
+  const auto is_free = [](const std::string& directory) { return !fs::exists(directory); };
+  chosen.directory = out.empty() ? first_free(chosen.usual_name, is_free) : absolute_in(here.folder, out);
   const std::string named = choice.out ? choice.out_option : "run.out";
-  if (auto status = check_is_free(named, directory); !status) return status.failure();
+  if (auto status = check_is_free(named, chosen.directory); !status) return status.failure();
   config->run.out.clear();
   make_paths_absolute(*config, here.folder);
   if (auto status = settle_vocabulary(*config); !status) return status.failure();
-  return ChosenRun{directory, *config, false, add_rounds_warning(warning_of(std::move(loaded->idle)), *config)};
+  chosen.warning = add_rounds_warning(warning_of(std::move(loaded->idle)), *config);
+  chosen.config = std::move(*config);
+  return chosen;
 }
 
 Result<std::string> directory_to_resume(const RunChoice& choice, const Surroundings& here) {
@@ -132,7 +130,7 @@ Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& he
   if (is_elsewhere) conflicts.emplace_back("run.out");
   if (conflicts.empty()) {
     if (auto status = settle_vocabulary(*now); !status) return status.failure();
-    return ChosenRun{*directory, *now, true, warning_of(std::move(loaded->idle))};
+    return ChosenRun{*directory, {}, *now, true, warning_of(std::move(loaded->idle))};
   }
   std::string names;
   for (const auto& key : conflicts) names += (names.empty() ? "" : ", ") + key;
@@ -149,6 +147,12 @@ Surroundings surroundings_here() {
 
 Result<ChosenRun> choose_run(const RunChoice& choice, const Surroundings& here) {
   return choice.is_resumed ? choose_resumed(choice, here) : choose_new(choice, here);
+}
+
+std::string first_free(const std::string& name, const std::function<bool(const std::string&)>& is_free) {
+  std::string directory = name;
+  for (int number = 2; !is_free(directory); ++number) directory = compose(name, "-", number);
+  return directory;
 }
 
 Result<std::string> newest_run(const std::string& folder) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,8 +28,9 @@ struct RunChoice {
 };
 
 struct ChosenRun {
-  std::string directory;  // absolute
-  Config config;          // paths in it absolute, run.out empty: the resolved file repeats the run from anywhere
+  std::string directory;     // absolute
+  std::string usual_name{};  // nobody named the directory: it is this one, or this one with a number; else empty
+  Config config;             // paths in it absolute, run.out empty: the resolved file repeats the run from anywhere
   bool is_resumed = false;
   std::string warning{};  // for the person: keys that were set and have no effect; empty: there are none
 };
@@ -43,6 +45,9 @@ struct Surroundings {
 // Errors: kUsage (configuration, a directory that is not empty, nothing to resume, keys that may not change),
 // kInvalidData (a tokenizer that is a file without ranks, or another file than the run had).
 [[nodiscard]] Result<ChosenRun> choose_run(const RunChoice& choice, const Surroundings& here);
+
+// `name`, or name-2, name-3, ...: the first that is_free() says true of.
+[[nodiscard]] std::string first_free(const std::string& name, const std::function<bool(const std::string&)>& is_free);
 
 // The run under folder/runs that was started last; kUsage when there is none.
 [[nodiscard]] Result<std::string> newest_run(const std::string& folder);

@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"
@@ -43,11 +45,22 @@ Status check_is_ours_to_resume(const RunDirectory& run, const ChosenRun& chosen,
   return check_can_write(run.metrics());
 }
 
+// Whoever makes the directory has it. One that cannot be made is told by who takes hold of it.
+void make_own_directory(ChosenRun& chosen) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  fs::create_directories(fs::path(chosen.usual_name).parent_path(), ignored);
+  chosen.directory = first_free(chosen.usual_name, [&](const std::string& directory) {
+    return fs::create_directory(directory, ignored) || !fs::exists(directory, ignored);
+  });
+}
+
 }  // namespace
 
-Result<RunHold> enter_run(const ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
+Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
   if (const auto tokens = open_tokens(chosen.config.data, chosen.config.model.context); !tokens)
     return tokens.failure();
+  if (!chosen.usual_name.empty()) make_own_directory(chosen);
   const RunDirectory run{chosen.directory};
   auto hold = RunHold::take(run);
   if (!hold) return hold.failure();

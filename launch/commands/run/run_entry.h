@@ -14,9 +14,10 @@ namespace shoal {
 
 // Looks at the text and, where a run is gone on with, at what it left, so that a command that is refused changes
 // nothing; takes hold of the directory, writes what processes need, and tells the person where. Held as long as the
-// result lives. stop_at: --steps. Errors: those of open_tokens(), RunHold::take(), check_can_go_on() and
+// result lives. A directory that nobody named and that another command took since it was chosen becomes the next free
+// one, also in `chosen`. stop_at: --steps. Errors: those of open_tokens(), RunHold::take(), check_can_go_on() and
 // prepare_run_directory().
-[[nodiscard]] Result<RunHold> enter_run(const ChosenRun& chosen, std::optional<std::uint64_t> stop_at);
+[[nodiscard]] Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at);
 
 // For a run of several processes, which give each other whole states. Errors: kUsage, a stage's state is larger than
 // what travels or is saved in one piece.

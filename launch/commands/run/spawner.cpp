@@ -153,7 +153,7 @@ Result<int> keep_spawner(const KeepSpawnerOptions& options) {
 }
 
 Result<int> run_spawner(const SpawnerOptions& options) {
-  const auto chosen = choose_run(options.run, surroundings_here());
+  auto chosen = choose_run(options.run, surroundings_here());
   if (!chosen) return chosen.failure();
   if (auto status = check_states_can_travel(chosen->config); !status) return status.failure();
   if (auto status = check_can_listen(*chosen, options.listen); !status) return status.failure();

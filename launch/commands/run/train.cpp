@@ -73,7 +73,7 @@ Failure become_single(const TrainOptions& options, const ChosenRun& chosen) {
 }  // namespace
 
 Result<int> run_train(const TrainOptions& options) {
-  const auto chosen = choose_run(options.run, surroundings_here());
+  auto chosen = choose_run(options.run, surroundings_here());
   if (!chosen) return chosen.failure();
   if (options.is_single && chosen->config.sync.mode == SyncMode::kDiloco) {
     return fail(Error::kUsage,

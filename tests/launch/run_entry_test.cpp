@@ -1,0 +1,65 @@
+// Commands that were typed at the same time, and what each of them finds.
+#include "launch/commands/run/run_entry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/runtime/data/scratch.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class RunEntry : public testing::Test {
+ protected:
+  RunEntry() : corpus_(scratch_.file("text.txt", std::string(4000, 'a'))) {}
+
+  ChosenRun chosen(std::optional<std::string> out) {
+    RunChoice choice;
+    choice.sets = {"data.corpus=" + corpus_.string(), "model.context=16"};
+    choice.out = std::move(out);
+    const Surroundings here{{}, scratch_.path().string(), {}};
+    auto run = choose_run(choice, here);
+    EXPECT_TRUE(run.ok()) << run.failure().message;
+    return *run;
+  }
+
+  const Scratch scratch_;
+  const fs::path corpus_;
+};
+
+TEST_F(RunEntry, TwoThatChoseTheSameNameHaveADirectoryEach) {
+  ChosenRun one = chosen({}), other = chosen({});
+  ASSERT_EQ(one.directory, other.directory);
+  const auto first = enter_run(one, {});
+  const auto second = enter_run(other, {});
+  ASSERT_TRUE(first.ok()) << first.failure().message;
+  ASSERT_TRUE(second.ok()) << second.failure().message;
+  EXPECT_EQ(other.directory, one.directory + "-2");
+  EXPECT_TRUE(fs::exists(one.directory + "/config.toml"));
+  EXPECT_TRUE(fs::exists(other.directory + "/config.toml"));
+}
+
+TEST_F(RunEntry, OneDirectoryThatTwoNamedIsTheFirstOnes) {
+  ChosenRun one = chosen("run"), other = chosen("run");
+  const auto first = enter_run(one, {});
+  ASSERT_TRUE(first.ok()) << first.failure().message;
+  const auto second = enter_run(other, {});
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.failure().error, Error::kUsage);
+  EXPECT_THAT(second.failure().message, HasSubstr("another command owns"));
+}
+
+TEST_F(RunEntry, APlaceWhereNothingCanBeMadeIsNamed) {
+  ChosenRun run = chosen({});
+  run.usual_name = run.directory = "/proc/runs/one";
+  const auto held = enter_run(run, {});
+  ASSERT_FALSE(held.ok());
+  EXPECT_EQ(held.failure().error, Error::kIo);
+  EXPECT_THAT(held.failure().message, HasSubstr("/proc/runs/one"));
+}
+
+}  // namespace
+}  // namespace shoal
