@@ -38,6 +38,7 @@ struct Shower {
     const bool is_due = every > 0 && (applied % every == 0 || applied == style.steps_target || applied == 1);
     if (!is_due && !record.skipped) return;
     if (!std::exchange(has_shown_legend, true)) show_line(progress_legend());
+    style.columns = terminal_columns();  // a person may make it wider
     show_line(progress_line(record, style));
   }
   void operator()(const EvalRecord& record) { show_line(progress_line(record)); }
@@ -61,7 +62,6 @@ std::function<void(const MetricsOutput&)> make_progress(std::uint64_t steps_targ
   shower->style.steps_target = steps_target;
   if (config.sync.mode == SyncMode::kDiloco) shower->style.steps_per_round = config.sync.H;
   shower->style.is_terminal = ::isatty(STDERR_FILENO) == 1;
-  shower->style.columns = terminal_columns();
   shower->every = config.log.every;
   return [shower](const MetricsOutput& output) { std::visit(*shower, output); };
 }

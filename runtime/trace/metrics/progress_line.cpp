@@ -1,10 +1,14 @@
-// Formats progress lines; widths are fixed so that columns stay where they are.
+// Formats progress lines; widths are fixed so that columns stay where they are. A terminal that is too narrow for all
+// of a line gets what fits of it: fields are left out by rank, and only what still does not fit is cut.
 #include "runtime/trace/metrics/progress_line.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <sstream>
+#include <vector>
+
+#include "runtime/base/compose.h"
 
 namespace shoal {
 namespace {
@@ -34,7 +38,75 @@ std::string human_seconds(double seconds) {
 std::string bar(double fraction, int width) {
   const int filled = static_cast<int>(std::lround(std::clamp(fraction, 0.0, 1.0) * width));
   return "[" + std::string(static_cast<std::size_t>(filled), '#') +
-         std::string(static_cast<std::size_t>(width - filled), '.') + "] ";
+         std::string(static_cast<std::size_t>(width - filled), '.') + "]";
+}
+
+std::string sent_by(const ByteCounts& b) {
+  return "sent " + human_bytes(b.activation + b.gradient + b.reduce + b.state + b.control);
+}
+
+std::string speed_of(const StepRecord& record) {
+  std::ostringstream out;
+  const double per_s = record.step_ms > 0 ? 1000.0 * static_cast<double>(record.tokens) / record.step_ms : 0.0;
+  out << std::fixed << std::setw(6) << std::setprecision(0) << per_s << " tok/s";
+  return out.str();
+}
+
+std::string peers_of(const StepRecord& record) {
+  std::string text = "peers ";
+  for (std::size_t i = 0; i < record.replicas.size(); ++i) text += compose(i == 0 ? "" : "+", record.replicas[i]);
+  return text;
+}
+
+template <class Format>
+std::string number_text(const char* name, double value, Format format, int precision) {
+  std::ostringstream out;
+  out << name << format << std::setprecision(precision) << value;
+  return out.str();
+}
+
+// In the order in which a narrow terminal goes without them; the last rank stays.
+enum class Rank { kRate, kBytes, kNorm, kPeers, kBar, kRound, kSpeed, kEta, kStays };
+
+struct Field {
+  Rank rank;
+  std::string text;
+};
+
+// From left to right.
+std::vector<Field> fields_of(const StepRecord& record, const ProgressStyle& style) {
+  const std::uint64_t applied = record.step + 1;
+  const std::uint64_t target = style.steps_target;
+  std::vector<Field> fields;
+  if (style.is_terminal && target > 0)
+    fields.push_back({Rank::kBar, bar(static_cast<double>(applied) / static_cast<double>(target), 16)});
+  std::ostringstream step;
+  step << "step " << std::setw(5) << applied << '/' << target;
+  fields.push_back({Rank::kStays, step.str()});
+  fields.push_back({Rank::kStays, number_text("loss ", record.loss, std::fixed, 4)});
+  fields.push_back({Rank::kRate, number_text("lr ", record.lr, std::scientific, 2)});
+  fields.push_back({Rank::kNorm, number_text("norm ", record.grad_norm, std::fixed, 2)});
+  fields.push_back({Rank::kSpeed, speed_of(record)});
+  fields.push_back({Rank::kPeers, peers_of(record)});
+  if (style.steps_per_round > 0)
+    fields.push_back(
+        {Rank::kRound, compose("round ", applied / style.steps_per_round, '/', target / style.steps_per_round)});
+  fields.push_back({Rank::kBytes, sent_by(record.bytes)});
+  if (target > applied) {
+    const double seconds = static_cast<double>(target - applied) * record.step_ms / 1000.0;
+    fields.push_back({Rank::kEta, "eta " + human_seconds(seconds)});
+  }
+  if (record.skipped) fields.push_back({Rank::kStays, "SKIPPED: " + *record.skipped});
+  return fields;
+}
+
+std::string joined(const std::vector<Field>& fields) {
+  std::string line;
+  for (const Field& field : fields) {
+    const bool follows_bar = &field == &fields.front() + 1 && fields.front().rank == Rank::kBar;
+    line += (line.empty() ? "" : follows_bar ? " " : "  ") + field.text;
+  }
+  return line;
 }
 
 }  // namespace
@@ -46,32 +118,17 @@ std::string progress_legend() {
 }
 
 std::string progress_line(const StepRecord& record, const ProgressStyle& style) {
-  std::ostringstream out;
-  const std::uint64_t applied = record.step + 1;
-  if (style.is_terminal && style.columns >= 120 && style.steps_target > 0) {
-    out << bar(static_cast<double>(applied) / static_cast<double>(style.steps_target), 16);
+  std::vector<Field> fields = fields_of(record, style);
+  std::string line = joined(fields);
+  if (!style.is_terminal || style.columns <= 0) return line;
+  const auto columns = static_cast<std::size_t>(style.columns);
+  while (line.size() > columns) {
+    const auto least = std::ranges::min_element(fields, {}, &Field::rank);
+    if (least->rank == Rank::kStays) break;
+    fields.erase(least);
+    line = joined(fields);
   }
-  const ByteCounts& b = record.bytes;
-  out << "step " << std::setw(5) << applied << '/' << style.steps_target << "  loss " << std::fixed
-      << std::setprecision(4) << record.loss << "  lr " << std::scientific << std::setprecision(2) << record.lr
-      << "  norm " << std::fixed << std::setprecision(2) << record.grad_norm << "  " << std::setw(6)
-      << std::setprecision(0)
-      << (record.step_ms > 0 ? 1000.0 * static_cast<double>(record.tokens) / record.step_ms : 0.0) << " tok/s";
-  out << "  peers ";
-  for (std::size_t i = 0; i < record.replicas.size(); ++i) out << (i == 0 ? "" : "+") << record.replicas[i];
-  if (style.steps_per_round > 0) {
-    out << "  round " << applied / style.steps_per_round << '/' << style.steps_target / style.steps_per_round;
-  }
-  out << "  sent " << human_bytes(b.activation + b.gradient + b.reduce + b.state + b.control);
-  if (style.steps_target > applied) {
-    out << "  eta " << human_seconds(static_cast<double>(style.steps_target - applied) * record.step_ms / 1000.0);
-  }
-  if (record.skipped) out << "  SKIPPED: " << *record.skipped;
-  std::string line = out.str();
-  if (style.is_terminal && style.columns > 0 && line.size() > static_cast<std::size_t>(style.columns)) {
-    line.resize(static_cast<std::size_t>(style.columns));
-  }
-  return line;
+  return line.substr(0, columns);
 }
 
 std::string progress_line(const EvalRecord& record) {

@@ -1,6 +1,7 @@
 // The line a person watches during a run, as text.
 //
-// Pure: whoever prints it decides where and how often. On a terminal a line never wraps.
+// Pure: whoever prints it decides where and how often. On a terminal a line never wraps: where it is too narrow, the
+// learning rate, bytes, norm, peers and the bar are left out first, in this order.
 #pragma once
 
 #include <cstdint>

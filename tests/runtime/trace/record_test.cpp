@@ -106,11 +106,31 @@ TEST(ProgressLine, ShowsWhatAPersonWatches) {
   }
 }
 
-TEST(ProgressLine, HasABarOnlyOnAWideTerminalAndNeverWraps) {
+TEST(ProgressLine, HasABarOnlyOnATerminal) {
   EXPECT_EQ(progress_line(some_record(), {600, 140, false}).find('['), std::string::npos);
   EXPECT_TRUE(progress_line(some_record(), {40, 140, true}).starts_with("[####............] step"));
-  EXPECT_EQ(progress_line(some_record(), {600, 60, true}).size(), 60U);
-  EXPECT_GT(progress_line(some_record(), {600, 60, false}).size(), 60U) << "a log file is not cut";
+}
+
+TEST(ProgressLine, LeavesOutWhatMattersLeastWhereTheTerminalIsNarrow) {
+  const auto shown = [](int columns) { return progress_line(some_record(), {600, columns, true}); };
+  EXPECT_EQ(shown(118), "[................] " + progress_line(some_record(), {600, 0, false}));
+  EXPECT_EQ(shown(100),
+            "[................] step    10/600  loss 2.0000  norm 0.75   16384 tok/s  peers 2+1  eta 4m55s");
+  EXPECT_EQ(shown(80), "[................] step    10/600  loss 2.0000   16384 tok/s  eta 4m55s");
+  EXPECT_EQ(shown(60), "step    10/600  loss 2.0000   16384 tok/s  eta 4m55s");
+  EXPECT_EQ(shown(40), "step    10/600  loss 2.0000  eta 4m55s");
+  EXPECT_EQ(shown(20), "step    10/600  loss");
+  EXPECT_GT(progress_line(some_record(), {600, 20, false}).size(), 80U) << "a log file is not cut";
+}
+
+TEST(ProgressLine, NeverWraps) {
+  StepRecord skipped = some_record();
+  skipped.skipped = "wte.weight, microbatch 3";
+  for (int columns = 1; columns < 200; ++columns) {
+    const std::string line = progress_line(skipped, {600, columns, true, 5});
+    EXPECT_LE(line.size(), static_cast<std::size_t>(columns));
+    EXPECT_TRUE(columns < 70 || line.ends_with("SKIPPED: wte.weight, microbatch 3")) << line;
+  }
 }
 
 TEST(ProgressLine, OfTheLastStepHasNoEtaAndASkipIsLoud) {
