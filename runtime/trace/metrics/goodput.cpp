@@ -59,7 +59,7 @@ void Goodput::add(std::string_view line) {
   is_disturbed_ = false;
   wall_ms_ += step->step_ms;
   add_step(step->step, step->step_ms > 0 ? step->tokens : 0);
-  if (is_yardstick) add_rate(static_cast<double>(step->tokens) / step->step_ms);
+  if (is_yardstick) add_undisturbed(static_cast<double>(step->tokens), step->step_ms);
 }
 
 void Goodput::add_step(std::uint64_t step, std::uint64_t tokens) {
@@ -72,28 +72,35 @@ void Goodput::add_step(std::uint64_t step, std::uint64_t tokens) {
   }
 }
 
-// Evenly over all of the run: when they become too many, every second one goes.
-void Goodput::add_rate(double tokens_per_ms) {
+// Rates are kept evenly over all of the run: when they become too many, every second one goes.
+void Goodput::add_undisturbed(double tokens, double ms) {
+  undisturbed_tokens_ += tokens;
+  undisturbed_ms_ += ms;
   if (rates_before_++ % stride_ != 0) return;
-  rates_.push_back(tokens_per_ms);
+  rates_.push_back(tokens / ms);
   if (rates_.size() < kRatesMax) return;
   for (std::size_t i = 0; 2 * i < rates_.size(); ++i) rates_[i] = rates_[2 * i];
   rates_.resize(rates_.size() / 2);
   stride_ *= 2;
 }
 
-std::optional<double> Goodput::of(std::uint64_t steps) const {
-  if (rates_.empty()) return std::nullopt;
+double Goodput::usual_rate() const {
+  if (rates_.empty()) return 0;
   std::vector<double> rates = rates_;
   const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
   std::ranges::nth_element(rates, middle);
-  if (*middle <= 0) return std::nullopt;
+  return std::max(*middle, undisturbed_tokens_ / undisturbed_ms_);
+}
+
+std::optional<double> Goodput::of(std::uint64_t steps) const {
+  const double rate = usual_rate();
+  if (rate <= 0) return std::nullopt;
   double tokens = 0;
   for (const Stretch& stretch : history_) {
     const std::uint64_t end = std::min(stretch.end, steps);
     if (end > stretch.begin) tokens += static_cast<double>(stretch.tokens) * static_cast<double>(end - stretch.begin);
   }
-  return tokens / (*middle * wall_ms_);
+  return std::min(1.0, tokens / (rate * wall_ms_));
 }
 
 bool GoodputReader::read_on(std::size_t bytes) {

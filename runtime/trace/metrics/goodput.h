@@ -4,6 +4,10 @@
 //   wall time: step_ms of all step lines, those of branches that were left included
 //   committed tokens: of the steps that the weights went through; a step's line replaces it and all later ones before
 //   undisturbed: nothing was sent again, and no event's line stands between this step's line and the one before
+//   tokens/s of undisturbed steps: of the middle one or of all together, whichever is more. A trouble that no line
+//   tells of makes steps slow, and must not lower what they are measured by; a few quick ones must not beat it.
+//
+// At most 1: where steps with an event in them were the quicker ones, they are what is measured by.
 //
 // Time that is in no step's line is no wall time: while no spawner ran, between a stop and a resume, and what comes
 // after the last step. A step whose time is not known counts neither its time nor its tokens. Memory is bounded.
@@ -38,10 +42,14 @@ class Goodput {
   };
 
   void add_step(std::uint64_t step, std::uint64_t tokens);
-  void add_rate(double tokens_per_ms);
+  void add_undisturbed(double tokens, double ms);
+  // Of undisturbed steps, in tokens/ms; 0 where none is known.
+  [[nodiscard]] double usual_rate() const;
 
   std::vector<Stretch> history_;  // ascending
   double wall_ms_ = 0;
+  double undisturbed_tokens_ = 0;
+  double undisturbed_ms_ = 0;
   bool is_disturbed_ = false;       // an event's line came after the last step's
   std::vector<double> rates_;       // tokens/ms of every stride_-th undisturbed step
   std::uint64_t rates_before_ = 0;  // undisturbed steps so far

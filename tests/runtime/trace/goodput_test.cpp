@@ -161,11 +161,29 @@ TEST(GoodputReader, ReadsPieceByPieceWhatIsAddedMeanwhile) {
   EXPECT_NEAR(reader.of(21).value(), 21.0 / 40.0, 1e-9) << "each line once";
 }
 
-// A slow half and a quick one: what is kept of the rates is of both, so their median stays between them.
+// As they come where steps are short and something else now and then takes the cores, or leaves them.
+TEST(Goodput, IsNeverMoreThanOne) {
+  Told unsteady;
+  for (std::uint64_t step = 0; step < 10; ++step) unsteady.goodput.add(step_line(step, step == 6 ? 3 : 19.5));
+  EXPECT_NEAR(unsteady.goodput.of(10).value(), 1, 1e-9) << "nothing disturbed it";
+  Told quick;
+  quick.steps(0, 5, 20);
+  quick.goodput.add(event_line("checkpoint"));
+  quick.steps(5, 6, 10);
+  EXPECT_NEAR(quick.goodput.of(6).value(), 1, 1e-9) << "the step with an event in it was the quickest";
+}
+
+TEST(Goodput, ATroubleThatNoLineTellsOfCounts) {
+  Told run;
+  for (std::uint64_t step = 0; step < 10; ++step) run.goodput.add(step_line(step, step == 6 ? 11000 : 1000));
+  EXPECT_NEAR(run.goodput.of(10).value(), 0.5, 1e-9) << "10 s of work in 20 s";
+}
+
+// A slow part and a quick one: what is kept of the rates is of both, so their median is that of most of it.
 TEST(Goodput, KeepsRatesOfAllOfALongRun) {
   Told run;
-  for (std::uint64_t step = 0; step < 30000; ++step) run.goodput.add(step_line(step, step < 20000 ? 1000 : 500));
-  EXPECT_NEAR(run.goodput.of(30000).value(), 30000.0 / 25000.0, 1e-9) << "the yardstick is the step of most of it";
+  for (std::uint64_t step = 0; step < 30000; ++step) run.goodput.add(step_line(step, step < 10000 ? 1000 : 500));
+  EXPECT_NEAR(run.goodput.of(30000).value(), 15000.0 / 20000.0, 1e-9) << "the yardstick is the step of most of it";
 }
 
 // Against a book of every step.
