@@ -75,7 +75,8 @@ struct Welcome {
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
-enum class JoinRefusal : std::uint8_t { kNameTaken, kMixedKernels, kWrongRun, kVersion, kRunIsOver };
+// Who is of another run or version does not come so far: Hello and the control endpoint refuse it.
+enum class JoinRefusal : std::uint8_t { kNameTaken, kMixedKernels, kRunIsOver };
 
 struct JoinRefused {
   std::uint64_t nonce = 0;
