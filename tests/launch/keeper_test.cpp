@@ -28,6 +28,7 @@ class KeeperTest : public testing::Test {
               testing::UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
+    ::signal(SIGHUP, SIG_DFL);  // also where the tests run under nohup
   }
 
   // A ward that runs a script in the test's folder; its words go to <name>.log.
@@ -208,15 +209,15 @@ TEST_F(KeeperTest, AClosedTerminalIsTheFirstSignalAndNeverTheSecond) {
 // As nohup does: a signal that is ignored, and waited for all the same, would be taken.
 TEST_F(KeeperTest, WhoWasToldToOutliveItsTerminalDoes) {
   for (const bool is_told : {true, false}) {
-    const auto before = ::signal(SIGHUP, is_told ? SIG_IGN : SIG_DFL);
+    ::signal(SIGHUP, is_told ? SIG_IGN : SIG_DFL);
     {
       Keeper keeper({});
       ASSERT_TRUE(keeper.add(ward("leader", WardRole::kLeader, "trap '' HUP; kill -HUP $PPID; exit 0")).ok());
       EXPECT_EQ(*keeper.run(), 0);
       EXPECT_EQ(keeper.first_signal(), is_told ? 0 : SIGHUP);
     }
-    ::signal(SIGHUP, before);
   }
+  ::signal(SIGHUP, SIG_DFL);
 }
 
 TEST_F(KeeperTest, ALeaderThatFinishesThoughNoFollowerIsLeftHasFinished) {

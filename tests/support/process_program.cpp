@@ -71,6 +71,7 @@ Program::Program(ProgramStart start) : start_(std::move(start)) {
   pid_ = ::fork();
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::signal(SIGHUP, SIG_DFL);  // also where the tests run under nohup
     const int nothing = ::open("/dev/null", O_RDONLY);
     if (::getppid() != tester || ::chdir(folder.c_str()) != 0 || ::dup2(nothing, 0) < 0 || ::dup2(out, 1) < 0 ||
         ::dup2(err, 2) < 0)
