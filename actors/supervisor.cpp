@@ -265,6 +265,9 @@ void ask_router(Self self) {
   if (state.mail_watch->take_silent(now(self)).empty()) return true;
   const std::string why = compose(kRouterName, ": ", no_answer_for(silence));
   state.trace.record(TraceKind::kFault, trace_cause(self), 0, why);
+  const RunEvent event{"escalated", kRouterName, no_answer_for(silence) + "; the spawner's process starts again",
+                       state.core->view().committed_steps()};
+  if (state.settings.leave_untold) state.settings.leave_untold(event);
   perform(self, SupervisorEffects{EndRun{1, why + "; this process starts again", true}});
   return true;
 }

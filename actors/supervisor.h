@@ -35,6 +35,8 @@ struct SupervisorSettings {
   std::function<caf::actor()> make_prober = nullptr;
   // Shows a person one sentence, on an actor's thread. None: nobody looks.
   std::function<void(const std::string& text)> tell = nullptr;
+  // Keeps, for the next start of the run, what no actor of this process can be told. None: nobody is to know.
+  std::function<void(const RunEvent& event)> leave_untold = nullptr;
   // The process should end; called on an actor's thread.
   std::function<void(const EndRun& end)> end_process;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace

@@ -21,6 +21,7 @@
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"
 #include "launch/processes/text_samples.h"
+#include "launch/processes/untold.h"
 #include "launch/say.h"
 #include "model/learning_rate.h"
 #include "runtime/base/config_file.h"
@@ -196,6 +197,9 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
   settings.find_checkpoint = [parts](std::uint64_t not_beyond) { return find_start_point(parts.saved, not_beyond); };
   settings.make_prober = [&process] { return process.system().spawn<caf::detached>(prober); };
   settings.tell = [](const std::string& text) { say(text); };
+  settings.leave_untold = [run = parts.saved.run](const RunEvent& event) {
+    if (const auto left = leave_untold(run, event); !left) log_warn("supervisor", left.failure().message);
+  };
   settings.end_process = [exit = process.exit()](const EndRun& end) {
     using Manner = ExitLatch::Manner;  // what is handed over is nobody's to end politely
     exit->set(end.exit_status, end.reason, end.is_handed_over ? Manner::kAtOnce : Manner::kOrderly);
@@ -311,6 +315,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   rendezvous.data.port = *port;
   const auto desk = open_desk(run, rendezvous);
   if (!desk) return desk.failure();
+  if (const auto told = tell_untold(run, parts.start); !told) log_warn("metrics", told.failure().message);
   auto records = metrics_settings(run, parts, mail);
   records.board = process.board();
   const auto told = told_before(run, parts.config);

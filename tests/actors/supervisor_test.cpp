@@ -45,7 +45,8 @@ struct Seen {
   int loaders = 0;
   int exit_status = -1;
   bool is_handed_over = false;
-  bool left_early = false;  // an entry was sent before it was in the journal
+  std::vector<RunEvent> untold;  // left for the next start
+  bool left_early = false;       // an entry was sent before it was in the journal
 };
 
 RouterActor::behavior_type fake_router(RouterActor::pointer, std::shared_ptr<Seen> seen) {
@@ -98,6 +99,7 @@ class World {
     settings.router = router_;
     settings.start_group = [this](const StartGroup&) { return start_child(); };
     settings.start_data_loader = [this](const StartDataLoader&) { return ++seen->loaders, start_child(); };
+    settings.leave_untold = [this](const RunEvent& event) { seen->untold.push_back(event); };
     settings.end_process = [this](const EndRun& end) {
       seen->exit_status = end.exit_status;
       seen->is_handed_over = end.is_handed_over;
@@ -267,6 +269,9 @@ TEST(SupervisorActor, JudgesNobodyWhileItsRouterIsSilentAndEndsItsProcessIfThatL
   world.advance(std::chrono::milliseconds(1500));
   EXPECT_EQ(world.seen->exit_status, 1);
   EXPECT_TRUE(world.seen->is_handed_over) << "the nodes keep what they have";
+  ASSERT_EQ(world.seen->untold.size(), 1U) << "metrics could not be told";
+  EXPECT_EQ(world.seen->untold[0].event, "escalated");
+  EXPECT_EQ(world.seen->untold[0].subject, "router/spawner");
 }
 
 TEST(SupervisorActor, AnswersAnOrderBeforeItIsObeyed) {

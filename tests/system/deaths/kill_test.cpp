@@ -79,6 +79,10 @@ TEST(Kill, ARouterOfTheSpawnerThatDoesNotAnswerMakesNobodyElseGuilty) {
   const auto records = scene.records();
   EXPECT_EQ(records.weights(), scene.records("single").weights());
   EXPECT_EQ(std::ranges::count(records.events, "resumed", &EventLine::event), 1);
+  const auto is_told = [](const EventLine& line) {
+    return line.event == "escalated" && line.subject == "router/spawner" && line.reason.starts_with("no answer for");
+  };
+  EXPECT_EQ(std::ranges::count_if(records.events, is_told), 1);
   for (const char* event : {"process_lost", "rolled_back"}) {
     EXPECT_EQ(std::ranges::count(records.events, event, &EventLine::event), 0) << event;
   }

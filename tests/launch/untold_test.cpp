@@ -1,0 +1,76 @@
+// What one spawner leaves the next one to say.
+#include "launch/processes/untold.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "runtime/base/file.h"
+#include "tests/runtime/data/scratch.h"
+
+namespace shoal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Untold : public testing::Test {
+ protected:
+  [[nodiscard]] std::vector<std::string> lines() const {
+    const auto text = read_file(run_.metrics());
+    std::vector<std::string> found;
+    std::istringstream rest(text ? *text : std::string());
+    for (std::string line; std::getline(rest, line);) found.push_back(line);
+    return found;
+  }
+  void go_on(const StartPoint& start) const { ASSERT_TRUE(tell_untold(run_, start).ok()); }
+  static StartPoint after(std::uint64_t steps) { return {steps, steps, true, "abc"}; }
+
+  const Scratch scratch_;
+  const RunDirectory run_{scratch_.path()};
+  const std::string deaf_ = to_json_line(RunEvent{"escalated", "router/spawner", "no answer for 4 s", 7});
+};
+
+TEST_F(Untold, NothingLeftIsNothingTold) {
+  go_on({});
+  EXPECT_THAT(lines(), IsEmpty());
+}
+
+TEST_F(Untold, WordsThatWereLeftAreToldOnceAndInTheirOrder) {
+  ASSERT_TRUE(leave_untold(run_, RunEvent{"escalated", "router/spawner", "no answer for 4 s", 7}).ok());
+  ASSERT_TRUE(leave_untold(run_, RunEvent{"escalated", "router/spawner", "again", 9}).ok());
+  EXPECT_THAT(lines(), IsEmpty()) << "who writes metrics.jsonl may still live";
+  for (int start = 0; start < 2; ++start) {
+    go_on({});
+    EXPECT_THAT(lines(), ElementsAre(deaf_, HasSubstr("again")));
+  }
+}
+
+TEST_F(Untold, ACheckpointThatNoLineTellsOfIsTold) {
+  for (int start = 0; start < 2; ++start) {
+    go_on(after(20));
+    ASSERT_THAT(lines(), ElementsAre(HasSubstr(R"("event":"checkpoint","subject":"step_20")")));
+  }
+  go_on(after(40));
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr("step_20"), HasSubstr("step_40")));
+}
+
+TEST_F(Untold, ACheckpointThatWasToldOrThatIsTheBeginningIsNot) {
+  const std::string told = to_json_line(RunEvent{"checkpoint", "step_20", "512 bytes in 0.1 s", 20});
+  (void)scratch_.file("metrics.jsonl", told + "\n");
+  go_on(after(20));
+  go_on(after(0));
+  go_on({});
+  EXPECT_THAT(lines(), ElementsAre(told));
+}
+
+TEST_F(Untold, AWordThatWasCutShortIsLeftOut) {
+  (void)scratch_.file("untold.jsonl", deaf_ + "\n" + deaf_.substr(0, 20));
+  go_on({});
+  EXPECT_THAT(lines(), ElementsAre(deaf_));
+}
+
+}  // namespace
+}  // namespace shoal
