@@ -33,6 +33,7 @@ ControlResponse response_to(const OperatorAnswer& answer) {
   switch (answer.verdict) {
     case OperatorVerdict::kDone: return {200, done_text(answer.text)};
     case OperatorVerdict::kUnknownName: return control_error(404, answer.text);
+    case OperatorVerdict::kAbsent: return control_error(503, answer.text);
     case OperatorVerdict::kRefused: break;
   }
   return control_error(409, answer.text);

@@ -104,7 +104,9 @@ CommandSpec kill() {
                          "exit, kill (cannot be trapped; of a node: SIGKILL), throw, freeze=S (default: exit)"}}),
           "Names: stage/1/0, router/node2, node_agent/node2, tracer/node2, data_loader, sync_group/0, metrics,\n"
           "control, storage, supervisor (ends the spawner process), node2 (its whole process).\n"
-          "Exit status: 0 done, 2 nothing has that name, 4 the spawner is not reached, or its run is over."};
+          "Who is being started again is waited for, 10 s at most.\n"
+          "Exit status: 0 done, 2 nothing ever had that name, 4 it does not come back, the spawner is not reached,\n"
+          "or its run is over."};
 }
 
 const PositionalSpec kTracedRun{"RUN", false, "a run directory (default: the newest under runs/)"};

@@ -42,7 +42,12 @@ struct AvoidReplicas {
   std::vector<Incarnation> replicas;
 };
 
-enum class OperatorVerdict : std::uint8_t { kDone, kUnknownName, kRefused };
+enum class OperatorVerdict : std::uint8_t {
+  kDone,
+  kUnknownName,
+  kAbsent,  // it has been there, or belongs to the run, and may be starting again
+  kRefused,
+};
 
 struct OperatorAnswer {
   OperatorVerdict verdict = OperatorVerdict::kRefused;

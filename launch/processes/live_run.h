@@ -13,7 +13,7 @@
 
 namespace shoal {
 
-inline constexpr std::chrono::seconds kAskFor{3};
+inline constexpr std::chrono::seconds kAskFor{10};
 inline constexpr std::chrono::milliseconds kAskPause{100};
 
 struct RunLocator {
@@ -34,8 +34,8 @@ struct RunLocator {
 // What the spawner says of its run (GET /v1/status), asked once.
 [[nodiscard]] Result<nlohmann::json> ask_status(const RunLocator& where);
 
-// client_of(), then `ask`; again for a few seconds while nobody answers and the spawner's process is alive: its control
-// actor may be starting again.
+// client_of(), then `ask`; again for a few seconds while nobody answers, or what is asked of is not there, and the
+// spawner's process is alive: its control actor may be starting again, or a worker that was lost.
 template <class Ask>
 [[nodiscard]] auto ask_patiently(const RunLocator& where, const Ask& ask) -> decltype(ask(*client_of(where))) {
   const auto begun = std::chrono::steady_clock::now();

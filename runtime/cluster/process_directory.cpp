@@ -91,6 +91,16 @@ std::uint32_t ProcessDirectory::lives_before(ProcessIncarnation process) const {
   return lives;
 }
 
+bool ProcessDirectory::has_lost(std::string_view name) const {
+  bool has_joined = false;
+  for (const auto& [process, record] : processes_) {
+    if (name_of(process) != name) continue;
+    if (record.is_alive) return false;
+    has_joined = true;
+  }
+  return has_joined;
+}
+
 std::vector<ProcessIncarnation> ProcessDirectory::alive() const {
   std::vector<ProcessIncarnation> found;
   for (const auto& [process, record] : processes_) {

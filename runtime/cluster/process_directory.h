@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -60,6 +61,8 @@ class ProcessDirectory {
   [[nodiscard]] std::string name_of(ProcessIncarnation process) const;
   // How many processes of its name and device came before it, as far as they are remembered.
   [[nodiscard]] std::uint32_t lives_before(ProcessIncarnation process) const;
+  // Whether processes of that name have joined, as far as they are remembered, and none of them is alive.
+  [[nodiscard]] bool has_lost(std::string_view name) const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive() const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive(ProcessRole role) const;
   [[nodiscard]] std::vector<Peer> peers() const;

@@ -43,6 +43,7 @@ SupervisorActor::behavior_type fake_supervisor(SupervisorActor::pointer, std::sh
           [orders](const OperatorOrder& order) {
             ++*orders;
             if (order.name == "nobody") return OperatorAnswer{OperatorVerdict::kUnknownName, "nothing is named so"};
+            if (order.name == "lost") return OperatorAnswer{OperatorVerdict::kAbsent, "lost is not there now"};
             if (order.name == "late") return OperatorAnswer{OperatorVerdict::kRefused, "the run is over"};
             return OperatorAnswer{OperatorVerdict::kDone, order.name + " is " + deed_of(order.how, order.freeze_ms)};
           },
@@ -102,10 +103,13 @@ TEST_F(Control, RefusalsSayWhyAndWhatKind) {
   EXPECT_EQ(unknown.failure().error, Error::kUsage);
   EXPECT_THAT(unknown.failure().message, HasSubstr("nothing is named so"));
   EXPECT_EQ(kill_as(PeerRole::kOperator, order("late")).failure().error, Error::kRefused);
+  const auto lost = kill_as(PeerRole::kOperator, order("lost"));
+  EXPECT_EQ(lost.failure().error, Error::kUnreachable);
+  EXPECT_THAT(lost.failure().message, HasSubstr("lost is not there now"));
   const auto damaged = kill_as(PeerRole::kOperator, "{}");
   EXPECT_EQ(damaged.failure().error, Error::kUsage);
   EXPECT_THAT(damaged.failure().message, HasSubstr("'name'"));
-  EXPECT_EQ(*orders, 2);
+  EXPECT_EQ(*orders, 3);
 }
 
 TEST(StatusJson, SaysWhatRoundsLostWhereThereAreRounds) {

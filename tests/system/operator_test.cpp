@@ -183,6 +183,16 @@ TEST_F(Operator, ProcessesListsEveryActor) {
   stop_and_expect_equal_bits();
 }
 
+// Its keeper starts it again meanwhile.
+TEST_F(Operator, WhoIsBeingStartedAgainIsWaitedFor) {
+  start();
+  ASSERT_EQ(kill("node2", "kill"), 0) << said;
+  ASSERT_TRUE(wait_until([this] { return count_of(scene.records(), "process_lost", "node2") == 1; }, kSoon));
+  ASSERT_EQ(kill("router/node2", "freeze=0.1"), 0) << said;
+  ASSERT_TRUE(goes_on());
+  stop_and_expect_equal_bits();
+}
+
 TEST_F(Operator, WhatIsNotThereIsAUsageError) {
   start();
   EXPECT_EQ(kill("stage/7/0", "kill"), 2);

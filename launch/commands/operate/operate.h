@@ -13,7 +13,8 @@
 
 namespace shoal {
 
-// `shoal kill`. Errors: kUsage (nothing has that name), kRefused (the run is over), kUnreachable.
+// `shoal kill`. Errors: kUsage (nothing has that name), kRefused (the run is over), kUnreachable (nobody answers, or
+// who has that name is not there and does not come back within a few seconds).
 struct KillOptions {
   RunLocator where;
   OperatorOrder order;

@@ -14,6 +14,11 @@ std::string list_names(const std::vector<Target>& all) {
   return list.empty() ? "none" : list;
 }
 
+std::string absence_text(std::string_view name, const std::vector<Target>& all) {
+  return compose(
+      name, " is not there now: it was lost or told to end, and may be starting again; there are: ", list_names(all));
+}
+
 Result<Target> resolve_target(std::string_view name, const std::vector<Target>& all) {
   const auto found = std::find_if(all.begin(), all.end(), [name](const Target& target) { return target.name == name; });
   if (found != all.end()) return *found;

@@ -27,6 +27,9 @@ struct Target {
 // For people, in their order: "stage/1/0 node2", or "none".
 [[nodiscard]] std::string list_names(const std::vector<Target>& all);
 
+// That it is known and not there, and what is.
+[[nodiscard]] std::string absence_text(std::string_view name, const std::vector<Target>& all);
+
 // The first of that name. Errors: kUsage, with the nearest name and those that are there.
 [[nodiscard]] Result<Target> resolve_target(std::string_view name, const std::vector<Target>& all);
 

@@ -28,6 +28,23 @@ Result<Target> resolve_leaver(const std::string& name, std::vector<Target> all) 
                       "; there are: ", list_names(all)));
 }
 
+using TimesAdded = std::map<std::pair<StageId, ReplicaId>, std::uint32_t>;
+
+// Of a name that nothing has now: whether the run has had something of it, or has it while it trains.
+bool is_of_this_run(std::string_view name, const ProcessDirectory& processes, const TimesAdded& times_added,
+                    std::uint32_t stages) {
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    if (name == compose("sync_group/", stage)) return true;
+  }
+  for (const auto& [place, times] : times_added) {
+    if (name == compose("stage/", place.first, "/", place.second)) return true;
+  }
+  for (const std::string_view kind : {"router/", "tracer/", "node_agent/"}) {
+    if (name.starts_with(kind) && processes.has_lost(name.substr(kind.size()))) return true;
+  }
+  return name == "data_loader" || name == "storage" || processes.has_lost(name);
+}
+
 }  // namespace
 
 std::vector<Target> SupervisorCore::targets() const {
@@ -128,7 +145,13 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
   }
   const bool is_drain = order.verb == OperatorVerb::kDrain;
   const auto target = is_drain ? resolve_leaver(order.name, targets()) : resolve_target(order.name, targets());
-  if (!target) return refuse(OperatorVerdict::kUnknownName, target.failure().message);
+  if (!target) {
+    const bool may_come =
+        phase_ == Phase::kReturning || is_of_this_run(order.name, processes_, times_added_, config_.stages);
+    if (may_come && !resolve_target(order.name, targets()))
+      return refuse(OperatorVerdict::kAbsent, absence_text(order.name, targets()));
+    return refuse(OperatorVerdict::kUnknownName, target.failure().message);
+  }
   if (is_drain) {
     const std::string answer = drain(target->address.process, order.reason, now);
     return {{OperatorVerdict::kDone, answer}, take_effects(), 0};

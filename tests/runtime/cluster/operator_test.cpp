@@ -149,14 +149,39 @@ TEST(Operator, AnUnknownNameAndARunThatIsOverAreRefused) {
   EXPECT_TRUE(bench.all<Inject>().empty());
 }
 
-TEST(Operator, WhoIsLostHasNoNameAnyMore) {
+TEST(Operator, WhoIsLostIsNotThereAndMayComeBack) {
   OperatorBench bench;
   bench.train();
   bench.join("node2", ProcessRole::kNode);
   const ProcessIncarnation spare = bench.all<Welcome>().back().process;
   EXPECT_EQ(bench.kill("node2").verdict, OperatorVerdict::kDone);
   bench.perform(bench.core.gone(spare, "gone", bench.now));
-  EXPECT_EQ(bench.kill("node2").verdict, OperatorVerdict::kUnknownName);
+  for (const std::string name : {"node2", "router/node2", "node_agent/node2"}) {
+    const OperatorAnswer answer = bench.kill(name);
+    EXPECT_EQ(answer.verdict, OperatorVerdict::kAbsent) << name;
+    EXPECT_THAT(answer.text, HasSubstr(name + " is not there now"));
+  }
+  for (const std::string name : {"node3", "router/node3", "metrics/node2", "sync_group/node1"})
+    EXPECT_EQ(bench.kill(name).verdict, OperatorVerdict::kUnknownName) << name;
+  bench.join("node2", ProcessRole::kNode);
+  EXPECT_EQ(bench.kill("node2").verdict, OperatorVerdict::kDone);
+}
+
+TEST(Operator, WhatTheRunHasOnlyWhileItTrainsIsNotThereYet) {
+  OperatorBench bench;
+  EXPECT_EQ(bench.kill("data_loader").verdict, OperatorVerdict::kAbsent);
+  EXPECT_EQ(bench.kill("sync_group/0").verdict, OperatorVerdict::kAbsent);
+  EXPECT_EQ(bench.kill("sync_group/1").verdict, OperatorVerdict::kUnknownName) << "one stage";
+}
+
+// A replica that ended by itself: its successor has no process of another name yet.
+TEST(Operator, APlaceOfAStageThatNobodyServesIsNotThere) {
+  OperatorBench bench;
+  bench.train();
+  const ReplicaMember member = bench.core.view().replicas_of(StageId{0})[0];
+  bench.perform(bench.core.gone(member.process, "gone", bench.now));
+  EXPECT_EQ(bench.kill("stage/0/0").verdict, OperatorVerdict::kAbsent);
+  EXPECT_EQ(bench.kill("stage/0/1").verdict, OperatorVerdict::kUnknownName);
 }
 
 // Whoever is killed while it starts could have started.
