@@ -15,7 +15,7 @@
 #include "launch/say.h"
 #include "launch/standard_streams.h"
 #include "launch/subcommands.h"
-#include "runtime/base/nearest.h"
+#include "runtime/base/arithmetic/nearest.h"
 
 namespace shoal {
 namespace {

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "runtime/base/arithmetic/nearest.h"
 #include "runtime/base/compose.h"
-#include "runtime/base/nearest.h"
 
 namespace shoal {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <array>
 
+#include "runtime/base/arithmetic/nearest.h"
 #include "runtime/base/compose.h"
-#include "runtime/base/nearest.h"
 
 namespace shoal {
 namespace {

@@ -9,10 +9,10 @@
 #include <functional>
 #include <map>
 
+#include "runtime/base/arithmetic/nearest.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_keys.h"
 #include "runtime/base/file.h"
-#include "runtime/base/nearest.h"
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere
 

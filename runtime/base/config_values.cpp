@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <sstream>
 
+#include "runtime/base/arithmetic/nearest.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_keys.h"
-#include "runtime/base/nearest.h"
 
 namespace shoal {
 namespace {

@@ -8,7 +8,7 @@
 #include "launch/commands/inspect/inspect.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
-#include "runtime/base/nearest.h"
+#include "runtime/base/arithmetic/nearest.h"
 #include "runtime/cluster/operate/log_names.h"
 
 namespace shoal {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/base/arithmetic/nearest.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/counter_random.h"
-#include "runtime/base/nearest.h"
 
 namespace shoal {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/arithmetic/nearest.h"
 #include "runtime/base/compose.h"
-#include "runtime/base/nearest.h"
 
 namespace shoal {
 

@@ -10,10 +10,10 @@
 #include <set>
 #include <thread>
 
+#include "runtime/base/arithmetic/nearest.h"
 #include "runtime/base/config_keys.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/nearest.h"
 #include "tests/support/manual_clock.h"
 
 namespace shoal {

@@ -1,5 +1,5 @@
 // Optimal string alignment distance; names are shorter than 40 characters, so the quadratic table is cheap.
-#include "runtime/base/nearest.h"
+#include "runtime/base/arithmetic/nearest.h"
 
 #include <algorithm>
 
