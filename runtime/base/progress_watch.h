@@ -1,0 +1,41 @@
+// How long something large that is on its way has come no closer: patience with it counts from its last progress, not
+// from its order, because nobody knows beforehand how large it is or how slow its way.
+//
+// What begins again and again comes no closer either: after kRestartsMax times only what goes beyond the furthest point
+// so far counts. Pure: time comes in.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "runtime/base/clock.h"
+
+namespace shoal {
+
+class ProgressWatch {
+ public:
+  static constexpr int kRestartsMax = 3;
+
+  explicit ProgressWatch(Instant begun) : moved_at_(begun) {}
+
+  // So many bytes are there now; fewer than before: it has begun again. Whether that is progress.
+  bool seen(std::uint64_t bytes, Instant now) {
+    if (bytes == bytes_) return false;
+    if (bytes < bytes_) ++restarts_;
+    bytes_ = bytes;
+    if (restarts_ > kRestartsMax && bytes <= furthest_) return false;
+    furthest_ = std::max(furthest_, bytes);
+    moved_at_ = now;
+    return true;
+  }
+
+  [[nodiscard]] Duration silence(Instant now) const { return now - moved_at_; }
+
+ private:
+  Instant moved_at_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t furthest_ = 0;
+  int restarts_ = 0;
+};
+
+}  // namespace shoal
