@@ -104,11 +104,13 @@ struct StatusReport {
   X(Hello) X(Join) X(Welcome) X(JoinRefused) X(Peers) X(SpawnStage) X(StageReady) X(StageEnded) X(Heartbeat) \
   X(EndProcess) X(Leaving) X(ProcessLost)                                                                    \
   X(SaveShard) X(CheckpointSaved) X(CheckpointFailed) X(FetchState) X(StateImage) X(StateUnavailable)        \
-  X(SaveState) X(StepSum) X(FileChunk) X(FileKept) X(ReplicaReport) X(EvaluationResult) X(RunEvent)          \
+  X(SaveState) X(StepSum) X(StateProgress) X(FileChunk) X(FileKept)                                          \
+  X(ReplicaReport) X(EvaluationResult) X(RunEvent)                                                           \
   X(EndStage) X(HeartbeatEcho) X(PeerUnreachable) X(Inject) X(OperatorOrder) X(OperatorAnswer) \
   X(AvoidReplicas)                                                                                           \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
-  X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneChange) X(Ping) X(WorkSoFar)
+  X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneProgress) X(LaneChange) \
+  X(Ping) X(WorkSoFar)
 
 CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(shoal, (shoal::WireFrame))
@@ -128,12 +130,12 @@ namespace shoal {
 template <class... Messages>
 using Hears = caf::typed_actor<caf::reacts_to<Inject>, caf::reacts_to<Messages>...>;
 
-using RouterActor = Hears<Letter, WireFrame, LaneLetter, LaneChange, Attach, Detach, Dialled, Identify, Ping, Tick>;
+using RouterActor =
+    Hears<Letter, WireFrame, LaneLetter, LaneProgress, LaneChange, Attach, Detach, Dialled, Identify, Ping, Tick>;
 
-using StageActor =
-    Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalSoFar, JournalEntry, StateImage,
-          StateUnavailable, FetchState, StepSum, SaveState, TransferTimed, RunNextJob,
-          Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
+using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalSoFar, JournalEntry,
+                         StateImage, StateUnavailable, FetchState, StepSum, StateProgress, SaveState, TransferTimed,
+                         RunNextJob, Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
 
 using DataLoaderActor = Hears<Backward, Missing, Holders, JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;
 
@@ -145,15 +147,15 @@ using SupervisorActor = caf::typed_actor<
     caf::reacts_to<ProcessLost>, caf::reacts_to<Leaving>, caf::reacts_to<Heartbeat>, caf::reacts_to<Prepared>,
     caf::reacts_to<FetchJournal>, caf::reacts_to<CheckpointSaved>, caf::reacts_to<CheckpointFailed>,
     caf::reacts_to<EvaluationResult>, caf::reacts_to<RunEvent>, caf::reacts_to<PeerUnreachable>,
-    caf::reacts_to<StopRequest>, caf::reacts_to<Tick>, caf::replies_to<OperatorOrder>::with<OperatorAnswer>,
-    caf::replies_to<StatusQuery>::with<StatusReport>>;
+    caf::reacts_to<StateProgress>, caf::reacts_to<StateUnavailable>, caf::reacts_to<StopRequest>, caf::reacts_to<Tick>,
+    caf::replies_to<OperatorOrder>::with<OperatorAnswer>, caf::replies_to<StatusQuery>::with<StatusReport>>;
 
 using MetricsActor = Hears<ReplicaReport, EvaluationResult, RunEvent, JournalSoFar, JournalEntry>;
 
 using NodeAgentActor =
     Hears<Welcome, JoinRefused, SpawnStage, EndStage, HeartbeatEcho, EndProcess, ProcessLost, StopRequest, Tick>;
 
-using StorageActor = Hears<SaveShard, FetchState, FileChunk>;
+using StorageActor = Hears<SaveShard, FetchState, StateProgress, FileChunk>;
 
 using TracerActor = Hears<FileKept, Tick>;
 

@@ -70,7 +70,8 @@
   X(SaveState, SAVE_STATE)               \
   X(StepSum, STEP_SUM)                   \
   X(FileChunk, FILE_CHUNK)               \
-  X(FileKept, FILE_KEPT)
+  X(FileKept, FILE_KEPT)                 \
+  X(StateProgress, STATE_PROGRESS)
 
 namespace shoal {
 namespace codec {

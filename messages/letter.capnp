@@ -66,6 +66,7 @@ struct Letter {
     stepSum @48 :T.StepSum;
     fileChunk @49 :T.FileChunk;
     fileKept @51 :T.FileKept;
+    stateProgress @52 :T.StateProgress;
   }
   span @50 :UInt64;
 }

@@ -20,15 +20,16 @@
 namespace shoal {
 
 using MessageBody =
-    std::variant<Forward, Backward, Refusal, Ask, AskAnswer,                                               //
-                 Open, Zero, Prepare, Reduce, Manifest, Reduced, Part, Prepared, Missing, Progress,        //
-                 AllAnswered, AskHolders, Holders,                                                         //
-                 JournalEntries, FetchJournal,                                                             //
-                 Hello, Join, Welcome, JoinRefused, Peers, SpawnStage, StageReady, StageEnded, Heartbeat,  //
-                 EndProcess, Leaving, ProcessLost,                                                         //
-                 SaveShard, CheckpointSaved, CheckpointFailed, FetchState, StateImage, StateUnavailable,   //
-                 ReplicaReport, EvaluationResult, RunEvent,                                                //
-                 EndStage, HeartbeatEcho, PeerUnreachable, Inject, SaveState, StepSum, FileChunk, FileKept>;
+    std::variant<Forward, Backward, Refusal, Ask, AskAnswer,                                                 //
+                 Open, Zero, Prepare, Reduce, Manifest, Reduced, Part, Prepared, Missing, Progress,          //
+                 AllAnswered, AskHolders, Holders,                                                           //
+                 JournalEntries, FetchJournal,                                                               //
+                 Hello, Join, Welcome, JoinRefused, Peers, SpawnStage, StageReady, StageEnded, Heartbeat,    //
+                 EndProcess, Leaving, ProcessLost,                                                           //
+                 SaveShard, CheckpointSaved, CheckpointFailed, FetchState, StateImage, StateUnavailable,     //
+                 ReplicaReport, EvaluationResult, RunEvent,                                                  //
+                 EndStage, HeartbeatEcho, PeerUnreachable, Inject, SaveState, StepSum, FileChunk, FileKept,  //
+                 StateProgress>;
 
 struct Letter {
   ProcessIncarnation from;

@@ -63,6 +63,17 @@ struct StepSum {
   values @5 :Tensor;
 }
 
+struct StateProgress {
+  branch @0 :UInt32;
+  step @1 :UInt64;
+  stage @2 :UInt32;
+  replica @3 :UInt64;
+  donor @4 :UInt64;
+  isShard @5 :Bool;
+  bytes @6 :UInt64;
+  bytesTotal @7 :UInt64;
+}
+
 struct FileKept {
   kind @0 :UInt8;
   size @1 :UInt64;

@@ -4,6 +4,8 @@
 //   supervisor ──SaveState──▶ stage: save again what was lost on its way
 //   joining stage ──FetchState──▶ storage, or a replica of its stage ──StateImage | StateUnavailable──▶ joining stage
 //   donor ──StepSum, of each step since its image──▶ joining stage; of a round ──▶ FetchState's sender, who missed it
+//   who gets state ──StateProgress──▶ who gave it, supervisor: how far it has come
+//   router ──StateUnavailable──▶ supervisor: a shard that a broken link may have lost
 //   node's tracer ──FileChunk──▶ storage ──FileKept──▶ node's tracer: logs and traces of processes on other machines
 #pragma once
 
@@ -82,6 +84,20 @@ struct StepSum {
   std::uint64_t token_count = 0;
   TensorBlob values;  // none: the step was skipped
   friend bool operator==(const StepSum&, const StepSum&) = default;
+};
+
+// How much of a state that is on its way has arrived; said about once a second, so that slow is not taken for lost. Of
+// a shard also how much of it is written.
+struct StateProgress {
+  Branch branch;
+  std::uint64_t step = 0;  // steps applied of that state; of a StepSum, its step
+  StageId stage;
+  Incarnation replica;    // who joins or starts with it; of a shard, whose it is
+  Incarnation donor{};    // who gave it; 0: storage, or it is a shard
+  bool is_shard = false;  // for a checkpoint
+  std::uint64_t bytes = 0;
+  std::uint64_t bytes_total = 0;
+  friend bool operator==(const StateProgress&, const StateProgress&) = default;
 };
 
 enum class FileKind : std::uint8_t { kLog, kTrace };

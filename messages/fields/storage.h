@@ -66,6 +66,17 @@ SHOAL_FIELDS(StepSum) {
   PART(values, Values);
 }
 
+SHOAL_FIELDS(StateProgress) {
+  FIELD(branch, Branch);
+  FIELD(step, Step);
+  FIELD(stage, Stage);
+  FIELD(replica, Replica);
+  FIELD(donor, Donor);
+  FIELD(is_shard, IsShard);
+  FIELD(bytes, Bytes);
+  FIELD(bytes_total, BytesTotal);
+}
+
 SHOAL_FIELDS(FileChunk) {
   FIELD(name, Name);
   FIELD(kind, Kind);

@@ -32,6 +32,13 @@ struct LaneLetter {
   std::shared_ptr<const void> receipt = nullptr;  // goes when the letter was looked at: more may come then
 };
 
+// Part of a letter that takes its time on a link's lane: its tensors have their sizes and not yet their contents.
+struct LaneProgress {
+  std::uint64_t link = 0;
+  EncodedLetter letter;
+  std::uint64_t received = 0;  // bytes
+};
+
 struct LaneChange {
   enum class Kind : std::uint8_t {
     kUp,

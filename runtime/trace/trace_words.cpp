@@ -12,7 +12,7 @@ namespace shoal {
 namespace {
 
 // In the order of MessageBody's alternatives.
-constexpr std::array<std::string_view, 49> kWords = {"Forward",
+constexpr std::array<std::string_view, 50> kWords = {"Forward",
                                                      "Backward",
                                                      "Refusal",
                                                      "Ask",
@@ -60,11 +60,13 @@ constexpr std::array<std::string_view, 49> kWords = {"Forward",
                                                      "SaveState",
                                                      "StepSum",
                                                      "FileChunk",
-                                                     "FileKept"};
+                                                     "FileKept",
+                                                     "StateProgress"};
 static_assert(kWords.size() == std::variant_size_v<MessageBody>);
 static_assert(std::is_same_v<std::variant_alternative_t<7, MessageBody>, Prepare>);
 static_assert(std::is_same_v<std::variant_alternative_t<20, MessageBody>, Hello>);
 static_assert(std::is_same_v<std::variant_alternative_t<48, MessageBody>, FileKept>);
+static_assert(std::is_same_v<std::variant_alternative_t<49, MessageBody>, StateProgress>);
 
 template <class Body>
 Cause cause_in(const Body& body) {

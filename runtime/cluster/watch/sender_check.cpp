@@ -19,6 +19,10 @@ std::optional<Incarnation> claimed_sender(const MessageBody& body) {
         if constexpr (is_any_of<Body, StageReady, StageEnded, FetchState, SaveShard, ReplicaReport>) {
           return message.replica;
         }
+        // Of a shard it is storage that speaks.
+        if constexpr (std::is_same_v<Body, StateProgress>) {
+          return message.is_shard ? std::nullopt : std::optional(message.replica);
+        }
         return std::nullopt;
       },
       body);

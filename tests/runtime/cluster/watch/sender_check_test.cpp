@@ -41,7 +41,9 @@ std::vector<MessageBody> words_of(Incarnation replica) {
   shard.replica = replica;
   ReplicaReport report;
   report.replica = replica;
-  return {forward, backward, refusal, ask, answer, manifest, reduced, part, progress, ended, shard, report};
+  StateProgress arriving;
+  arriving.replica = replica;
+  return {forward, backward, refusal, ask, answer, manifest, reduced, part, progress, ended, shard, report, arriving};
 }
 
 TEST(SenderCheck, AReplicaSpeaksFromItsOwnProcessAlone) {
@@ -50,6 +52,13 @@ TEST(SenderCheck, AReplicaSpeaksFromItsOwnProcessAlone) {
     EXPECT_TRUE(is_replica_its_own(view, kHome, word)) << word.index();
     EXPECT_FALSE(is_replica_its_own(view, kElsewhere, word)) << word.index();
   }
+}
+
+TEST(SenderCheck, OfAShardOnItsWayStorageSpeaks) {
+  StateProgress arriving;
+  arriving.replica = kMember;
+  arriving.is_shard = true;
+  EXPECT_TRUE(is_replica_its_own(view_of_one(), kElsewhere, arriving));
 }
 
 TEST(SenderCheck, WhomTheViewDoesNotKnowIsLetPass) {
