@@ -79,6 +79,7 @@ RouterActor::behavior_type router(RouterActor::stateful_pointer<RouterState> sel
       [self](Letter& letter) { post(self, std::move(letter)); },
       [self](const WireFrame& frame) { receive_frame(self, frame); },
       [self](const LaneLetter& received) { receive_from_lane(self, received); },
+      [self](const LaneProgress& arriving) { progress_on_lane(self, arriving); },
       [self](const LaneChange& change) { lane_changed(self, change); },
       [self](const Attach& attached) { attach(self, attached); },
       [self](const Detach& detached) { detach(self, detached); },

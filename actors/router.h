@@ -17,6 +17,7 @@
 #include "messages/actor_types.h"
 #include "runtime/pipeline/journal_follower.h"
 #include "runtime/pipeline/request_table.h"
+#include "runtime/pipeline/state_on_its_way.h"
 #include "runtime/pipeline/undelivered.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/high_water.h"
@@ -79,6 +80,7 @@ struct Connection {
   std::optional<Endpoint> dialled;  // none: the other side dialled
   Assembler assembler;
   std::uint64_t transfers = 0;
+  ShardsSent shards{};
 };
 
 // Routes that no journal says: a replica that fetches its state is no member yet, a joining node has no number.

@@ -57,9 +57,11 @@ void forget_connection(RouterSelf self, LinkId link) {
   if (found == state.connections.end()) return;
   const auto known = state.link_of.find(found->second.handle.address());
   if (known != state.link_of.end() && known->second == link) state.link_of.erase(known);
+  auto lost = found->second.shards.lost();
   state.connections.erase(found);
   if (state.config.lanes) state.config.lanes->close(link);
   state.hints.link_ended(link);
+  route_all(self, std::move(lost));
 }
 
 enum class Farewell { kSay, kWasSaid };
@@ -95,6 +97,7 @@ void reset_link(RouterSelf self, LinkId link, const std::string& reason, Farewel
                            : self->state.config.lanes->send(link, encoded);
   if (outcome == LaneOutcome::kFull) return false;
   if (outcome == LaneOutcome::kNone) send_frames(self, found->second, encoded);
+  if (const auto* shard = std::get_if<SaveShard>(&letter.body)) found->second.shards.add(*shard);
   count_bytes(self->state.record.since_report.sent, letter.body, byte_count(encoded));
   trace_letter(trace, TraceKind::kSend, letter, sent_ns);
   return true;
@@ -226,22 +229,36 @@ void receive_hello(RouterSelf self, LinkId link, const Letter& letter) {
   reset_link(self, link, *why_not);
 }
 
+// Why a letter is not believed.
+[[nodiscard]] std::optional<Undelivered::Why> fault_of(RouterSelf self, LinkId link, const Letter& letter) {
+  const auto& state = self->state;
+  const auto sender = state.links->identity(link);
+  if (!sender || !may_say(*sender, letter.body)) return Undelivered::Why::kNotAllowed;
+  const bool is_its_own = letter.from == sender->process.value_or(letter.from) &&
+                          speaks_for_itself(letter.from, letter.body) &&
+                          is_replica_its_own(state.requests->view(), letter.from, letter.body);
+  if (!is_its_own) return Undelivered::Why::kForged;
+  if (!is_for_us(self, letter)) return Undelivered::Why::kNobody;
+  return std::nullopt;
+}
+
 void receive_letter(RouterSelf self, LinkId link, Letter letter, Duration transfer) {
   auto& state = self->state;
   if (std::holds_alternative<Hello>(letter.body)) return receive_hello(self, link, letter);
-  const auto sender = state.links->identity(link);
-  if (!sender || !may_say(*sender, letter.body)) {
-    drop(self, letter, Undelivered::Why::kNotAllowed);
-  } else if (letter.from != sender->process.value_or(letter.from) || !speaks_for_itself(letter.from, letter.body) ||
-             !is_replica_its_own(state.requests->view(), letter.from, letter.body)) {
-    drop(self, letter, Undelivered::Why::kForged);
-  } else if (!is_for_us(self, letter)) {
-    drop(self, letter, Undelivered::Why::kNobody);
-  } else {
-    remember_routes(self, link, *sender, letter.body);
-    trace_letter(state.trace, TraceKind::kReceive, letter);
-    receive_verified(self, std::move(letter), transfer);
-  }
+  if (const auto fault = fault_of(self, link, letter)) return drop(self, letter, *fault);
+  remember_routes(self, link, *state.links->identity(link), letter.body);
+  trace_letter(state.trace, TraceKind::kReceive, letter);
+  const auto* shard = std::get_if<SaveShard>(&letter.body);
+  if (shard != nullptr) route(self, *progress_of(letter, shard->image.byte_count()));
+  receive_verified(self, std::move(letter), transfer);
+}
+
+// Of a letter whose tensors are not there yet; it is judged like the whole one.
+void receive_progress(RouterSelf self, LinkId link, const EncodedLetter& arriving, std::uint64_t received) {
+  const auto letter = decode(arriving.bytes, arriving.buffers);
+  if (!letter.value || fault_of(self, link, *letter.value)) return;  // refused when it is whole
+  auto progress = progress_of(*letter.value, received);
+  if (progress) route(self, std::move(*progress));
 }
 
 void receive_encoded(RouterSelf self, LinkId link, const EncodedLetter& received, Duration took) {
@@ -334,6 +351,7 @@ void receive_frame(RouterSelf self, const WireFrame& frame) {
     self->state.record.undelivered.add(Undelivered::Why::kBadFrame);
     return reset_link(self, *link, whole.failure().message);
   }
+  if (const auto news = assembler.take_news()) receive_progress(self, *link, news->letter, news->received);
   if (!*whole) return;
   Assembled& assembled = **whole;
   receive_encoded(self, *link, {std::move(assembled.letter), std::move(assembled.buffers)}, assembled.took);
@@ -344,6 +362,11 @@ void receive_from_lane(RouterSelf self, const LaneLetter& received) {
   if (!self->state.connections.contains(link)) return;  // it is over
   const auto took = std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(received.transfer_ns));
   receive_encoded(self, link, received.letter, took);
+}
+
+void progress_on_lane(RouterSelf self, const LaneProgress& arriving) {
+  const LinkId link{arriving.link};
+  if (self->state.connections.contains(link)) receive_progress(self, link, arriving.letter, arriving.received);
 }
 
 void lane_changed(RouterSelf self, const LaneChange& change) {

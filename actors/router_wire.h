@@ -15,6 +15,7 @@ void flush_waiting(RouterSelf self);
 void answer_join(RouterSelf self, Letter letter);
 void receive_frame(RouterSelf self, const WireFrame& frame);
 void receive_from_lane(RouterSelf self, const LaneLetter& received);
+void progress_on_lane(RouterSelf self, const LaneProgress& arriving);
 void lane_changed(RouterSelf self, const LaneChange& change);
 void dial_ended(RouterSelf self, const Dialled& dialled);
 void connection_down(RouterSelf self, const caf::down_msg& down);

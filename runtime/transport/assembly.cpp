@@ -126,7 +126,7 @@ Status Assembler::open(const Header& header, std::span<const char> payload, Inst
   if (content > limits_.open_bytes_max - std::min(open_bytes_, limits_.open_bytes_max)) {
     return refuse("more than ", limits_.open_bytes_max, " bytes under way");
   }
-  Transfer transfer{header.total, preamble, preamble, std::vector<char>(letter_size), {}, now};
+  Transfer transfer{header.total, preamble, preamble, std::vector<char>(letter_size), {}, now, now};
   for (const std::uint64_t size : sizes) transfer.buffers.push_back(std::make_shared<AlignedBuffer>(size));
   open_bytes_ += content;
   open_.emplace(header.transfer, std::move(transfer));
@@ -150,7 +150,16 @@ void Assembler::place(Transfer& transfer, std::span<const char> payload) {
   for (const auto& buffer : transfer.buffers) fill(reinterpret_cast<char*>(buffer->data()), buffer->size());
 }
 
+void Assembler::note_news(Transfer& transfer, Instant now) {
+  const std::uint64_t before_tensors = transfer.preamble + transfer.letter.size();
+  if (transfer.received < before_tensors || now - transfer.told < kNewsEvery) return;
+  transfer.told = now;
+  news_ = Arriving{{transfer.letter, {transfer.buffers.begin(), transfer.buffers.end()}},
+                   transfer.received - before_tensors};
+}
+
 Result<std::optional<Assembled>> Assembler::accept(std::span<const char> frame, Instant now) {
+  news_.reset();
   const Result<Header> header = check_header(frame);
   if (!header) return header.failure();
   std::span<const char> payload = frame.subspan(kFrameHeaderBytes);
@@ -161,7 +170,10 @@ Result<std::optional<Assembled>> Assembler::accept(std::span<const char> frame, 
   }
   Transfer& transfer = open_.at(header->transfer);
   place(transfer, payload);
-  if (transfer.received < transfer.total) return std::optional<Assembled>{};
+  if (transfer.received < transfer.total) {
+    note_news(transfer, now);
+    return std::optional<Assembled>{};
+  }
   Assembled whole{std::move(transfer.letter), {transfer.buffers.begin(), transfer.buffers.end()}, now - transfer.began};
   open_bytes_ -= transfer.total - transfer.preamble;
   open_.erase(header->transfer);

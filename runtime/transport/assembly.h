@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "messages/codec.h"
@@ -68,13 +69,25 @@ struct Assembled {
   Duration took{};  // first frame to last
 };
 
+// Part of a transfer that takes its time: its letter is whole; its tensors have their sizes, their contents are not for
+// anybody yet.
+struct Arriving {
+  EncodedLetter letter;
+  std::uint64_t received = 0;  // bytes of its tensors
+};
+
 // The receiving end of one link.
 class Assembler {
  public:
+  static constexpr Duration kNewsEvery = std::chrono::seconds(1);
+
   explicit Assembler(AssemblyLimits limits = {}) : limits_(limits) {}
 
   // One frame. A value without content: more is to come. Errors: kInvalidData, what is wrong with the frame.
   [[nodiscard]] Result<std::optional<Assembled>> accept(std::span<const char> frame, Instant now);
+
+  // After an accept(): how far its transfer is, if it began or was told of kNewsEvery ago.
+  [[nodiscard]] std::optional<Arriving> take_news() { return std::exchange(news_, std::nullopt); }
 
   [[nodiscard]] std::size_t open_transfers() const { return open_.size(); }
   [[nodiscard]] std::size_t open_bytes() const { return open_bytes_; }
@@ -92,15 +105,18 @@ class Assembler {
     std::vector<char> letter;
     std::vector<std::shared_ptr<AlignedBuffer>> buffers;
     Instant began;
+    Instant told;
   };
 
   [[nodiscard]] Result<Header> check_header(std::span<const char> frame) const;
   [[nodiscard]] Status open(const Header& header, std::span<const char> payload, Instant now);
   static void place(Transfer& transfer, std::span<const char> payload);
+  void note_news(Transfer& transfer, Instant now);
 
   AssemblyLimits limits_;
   std::size_t open_bytes_ = 0;
   std::map<std::uint64_t, Transfer> open_;
+  std::optional<Arriving> news_;
 };
 
 }  // namespace shoal

@@ -38,6 +38,8 @@ SupervisorActor::behavior_type fake_supervisor(SupervisorActor::pointer, std::sh
           ignores<EvaluationResult>(),
           ignores<RunEvent>(),
           ignores<PeerUnreachable>(),
+          ignores<StateProgress>(),
+          ignores<StateUnavailable>(),
           ignores<StopRequest>(),
           ignores<Tick>(),
           [orders](const OperatorOrder& order) {

@@ -28,7 +28,7 @@ inline RouterActor::behavior_type keep_letters(RouterActor::stateful_pointer<Kep
       [](const Detach&) {},     [](const Dialled&) {},
       [](const Identify&) {},   [](const Tick&) {},
       [](const Ping&) {},       [](const LaneLetter&) {},
-      [](const LaneChange&) {},
+      [](const LaneChange&) {}, [](const LaneProgress&) {},
   };
 }
 

@@ -42,7 +42,7 @@ caf::behavior hears(std::shared_ptr<Heard> heard) {
 
 caf::behavior recorder(caf::event_based_actor*, std::shared_ptr<Heard> heard) {
   return hears<Join, Welcome, Heartbeat, FetchJournal, ProcessLost, Forward, Backward, Ask, SpawnStage, Inject,
-               RunEvent>(heard);
+               RunEvent, SaveShard, StateProgress, StateUnavailable>(heard);
 }
 
 struct Network {
@@ -464,6 +464,71 @@ TEST(Router, MissingGoesToTheTableOfTheUpstreamReplica) {
   net.say(1, {ProcessIncarnation{2}, Role::kRouter, {}, {}}, missing);
   net.advance(50ms);
   EXPECT_EQ(second->all<Forward>().size(), 2U);
+}
+
+// A spawner, node 2 and storage 4, which has been sent a shard.
+struct NetworkWithStorage : Network {
+  std::shared_ptr<Heard> supervisor;
+  SaveShard shard;
+
+  NetworkWithStorage() {
+    two_stages();
+    RouterConfig settings;
+    settings.self = {ProcessRole::kStorage, ProcessIncarnation{4}, "storage", kRun, kTerm};
+    settings.spawner = Endpoint{"host", 1};
+    (void)start_router(4, std::move(settings));
+    advance(1s);
+    Peers peers{kRun, kTerm, 2, {}};
+    peers.peers.push_back({ProcessIncarnation{2}, ProcessRole::kNode, "node", {"host", 2}});
+    peers.peers.push_back({ProcessIncarnation{4}, ProcessRole::kStorage, "storage", {"host", 4}});
+    for (const std::uint64_t port : {2U, 4U}) say(1, {ProcessIncarnation{port}, Role::kRouter, {}, {}}, peers);
+    advance(1s);
+    supervisor = attach(1, Role::kSupervisor);
+    shard.run = kRun;
+    shard.step = 30;
+    shard.stages = 2;
+    shard.replica = kFirst;
+    shard.image = tensor_of(100);
+  }
+  void save() {
+    say(2, {{}, Role::kStorage, {}, {}}, shard);
+    advance(10ms);
+  }
+};
+
+TEST(Router, AShardThatHasComeIsToldToTheSupervisorBeforeItIsWritten) {
+  NetworkWithStorage net;
+  const auto disk = net.attach(4, Role::kStorage);
+  net.save();
+  EXPECT_EQ(disk->all<SaveShard>().size(), 1U);
+  const auto told = net.supervisor->all<StateProgress>();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0], (StateProgress{{}, 30, StageId{0}, kFirst, {}, true, 400, 800}));
+}
+
+TEST(Router, AShardThatComesInPiecesIsToldToTheSupervisor) {
+  NetworkWithStorage net;
+  const EncodedLetter part =
+      encode(Letter{ProcessIncarnation{2}, {ProcessIncarnation{4}, Role::kStorage, {}, {}}, net.shard});
+  for (std::uint64_t link = 1; link <= 3; ++link) caf::anon_send(net.published.at(4), LaneProgress{link, part, 100});
+  net.advance(10ms);
+  const auto told = net.supervisor->all<StateProgress>();
+  ASSERT_EQ(told.size(), 1U) << "only over the link of the node that the letter is from (S-7)";
+  EXPECT_EQ(told[0], (StateProgress{{}, 30, StageId{0}, kFirst, {}, true, 100, 800}));
+}
+
+TEST(Router, AShardThatABrokenLinkMayHaveLostIsToldToTheSupervisor) {
+  for (const bool has_sent : {true, false}) {
+    NetworkWithStorage net;
+    if (has_sent) net.save();
+    caf::anon_send_exit(net.published.at(4), caf::exit_reason::kill);
+    net.published.erase(4);
+    net.advance(100ms);
+    const auto told = net.supervisor->all<StateUnavailable>();
+    ASSERT_EQ(told.size(), has_sent ? 1U : 0U);
+    for (const StateUnavailable& one : told)
+      EXPECT_EQ(std::pair(one.replica, one.step), std::pair(kFirst, net.shard.step));
+  }
 }
 
 TEST(RouteHints, S6NothingStaysOfProcessesThatHaveLeft) {

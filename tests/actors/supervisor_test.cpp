@@ -61,6 +61,7 @@ RouterActor::behavior_type fake_router(RouterActor::pointer, std::shared_ptr<See
       [](const WireFrame&) {},
       [](const LaneLetter&) {},
       [](const LaneChange&) {},
+      [](const LaneProgress&) {},
       [](const Attach&) {},
       [](const Detach&) {},
       [](const Dialled&) {},

@@ -21,7 +21,7 @@ RouterActor::behavior_type fake_router(RouterActor::pointer, std::shared_ptr<Mai
       [](const Detach&) {},     [](const Dialled&) {},
       [](const Identify&) {},   [](const Tick&) {},
       [](const Ping&) {},       [](const LaneLetter&) {},
-      [](const LaneChange&) {},
+      [](const LaneChange&) {}, [](const LaneProgress&) {},
   };
 }
 

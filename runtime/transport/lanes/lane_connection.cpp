@@ -67,9 +67,9 @@ LaneConnection::Heard LaneConnection::read(Instant now) {
     }
     reader_.next();
     ++frames;
-    if (!*accepted) continue;
-    heard.letter = std::move(**accepted);
-    return heard;
+    heard.arriving = assembler_.take_news();
+    if (*accepted) heard.letter = std::move(**accepted);
+    if (heard.letter || heard.arriving) return heard;
   }
   return heard;
 }

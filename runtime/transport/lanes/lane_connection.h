@@ -46,11 +46,12 @@ class LaneConnection {
   [[nodiscard]] std::shared_ptr<const void> receipt_for(std::size_t bytes);
   [[nodiscard]] bool was_closed_by_peer() const { return socket_.was_closed_by_peer(); }
 
-  // What a turn of reading has brought; a turn ends early with either.
+  // What a turn of reading has brought; a turn ends early with each.
   struct Heard {
     std::optional<std::uint64_t> key;
     std::optional<Assembled> letter;
-    std::string broken;  // why the connection is over
+    std::optional<Arriving> arriving;  // part of one that takes its time
+    std::string broken;                // why the connection is over
   };
   [[nodiscard]] Heard read(Instant now);
 

@@ -21,7 +21,8 @@ enum class LaneOutcome : std::uint8_t {
   kNone,  // the link has no lane (yet)
 };
 
-// What the user hears, as messages of its process (messages/local/wire.h): LaneLetter, LaneChange. Thread-safe.
+// What the user hears, as messages of its process (messages/local/wire.h): LaneLetter, LaneProgress, LaneChange.
+// Thread-safe.
 class Lanes {
  public:
   Lanes() = default;

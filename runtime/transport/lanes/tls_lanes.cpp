@@ -230,6 +230,7 @@ void TlsLanes::do_task(const IsOver& task) {
 bool TlsLanes::turn(LaneConnection& connection) {
   LaneConnection::Heard heard = connection.read(now());
   if (heard.letter) deliver(connection, std::move(*heard.letter));
+  if (heard.arriving) tell_progress(*connection.link(), std::move(*heard.arriving));
   if (heard.key && !claim(connection, *heard.key)) return false;
   LaneConnection::Said said;
   if (heard.broken.empty()) said = connection.write();
@@ -295,6 +296,11 @@ void TlsLanes::deliver(LaneConnection& connection, Assembled assembled) {
   LaneLetter message{connection.link()->value, std::move(letter), took.count(), std::move(receipt)};
   const std::lock_guard guard(mutex_);
   if (user_) caf::anon_send(user_, std::move(message));
+}
+
+void TlsLanes::tell_progress(LinkId link, Arriving arriving) {
+  const std::lock_guard guard(mutex_);
+  if (user_) caf::anon_send(user_, LaneProgress{link.value, std::move(arriving.letter), arriving.received});
 }
 
 void TlsLanes::change(LinkId link, LaneChange::Kind kind, const std::string& reason) {

@@ -81,6 +81,7 @@ class TlsLanes final : public Lanes {
   void break_off(const LaneConnection& connection, const std::string& reason);
   void end_unclaimed();
   void deliver(LaneConnection& connection, Assembled assembled);
+  void tell_progress(LinkId link, Arriving arriving);
   void change(LinkId link, LaneChange::Kind kind, const std::string& reason = {});
 
   LaneLimits limits_;

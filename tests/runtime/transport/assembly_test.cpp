@@ -76,6 +76,34 @@ TEST(Assembly, WhatIsCutComesBackAlignedAndBitForBit) {
   }
 }
 
+// Once a second, as far as it is: the letter whole, the tensors by their sizes.
+TEST(Assembly, ATransferThatTakesItsTimeIsTold) {
+  std::mt19937_64 random(3);
+  const EncodedLetter letter = random_letter(random, 100, {10U << 20U});
+  const Frames frames = frames_of(letter, 1);
+  for (const auto& [pause, told_max] : {std::pair{300, 4}, {2000, 10}, {0, 0}}) {
+    Assembler assembler;
+    Instant now{};
+    int told = 0;
+    std::uint64_t received = 0;
+    for (std::size_t i = 0; i < frames.size(); ++i, now += std::chrono::milliseconds(pause)) {
+      const bool is_whole = assembler.accept(frames[i], now).value().has_value();
+      const auto news = assembler.take_news();
+      EXPECT_FALSE(assembler.take_news()) << "said once";
+      if (!news) continue;
+      ++told;
+      EXPECT_FALSE(is_whole);
+      EXPECT_EQ(news->letter.bytes, letter.bytes);
+      EXPECT_EQ(byte_count(news->letter), byte_count(letter));
+      EXPECT_GT(news->received, received);
+      EXPECT_LT(news->received, letter.buffers[0]->size());
+      received = news->received;
+    }
+    EXPECT_LE(told, told_max) << pause;
+    EXPECT_GE(told, told_max / 2) << pause;
+  }
+}
+
 TEST(Assembly, InterleavedTransfersKeepApart) {
   std::mt19937_64 random(1);
   const EncodedLetter one = random_letter(random, 10, {3U << 20U});

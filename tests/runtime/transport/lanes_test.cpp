@@ -58,6 +58,7 @@ class Ears {
               if (!keeps_receipts_) letters_.back().receipt = nullptr;
               ++heard_;
             },
+            [](const LaneProgress&) {},
             [this](const LaneChange& change) {
               const std::lock_guard guard(mutex_);
               changes_.push_back(change);

@@ -1,0 +1,61 @@
+// One reading per kind of letter.
+#include "runtime/pipeline/state_on_its_way.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shoal {
+
+namespace {
+
+constexpr std::size_t kReplicasMax = 64;  // of one process, dead ones included
+
+struct Reader {
+  const Letter& letter;
+  std::uint64_t received;
+
+  [[nodiscard]] Letter of_copy(StateProgress progress, const TensorBlob& tensor) const {
+    progress.stage = letter.to.stage;
+    progress.bytes = std::min<std::uint64_t>(received, tensor.byte_count());
+    progress.bytes_total = tensor.byte_count();
+    return {letter.from, letter.to, progress};
+  }
+  std::optional<Letter> operator()(const StateImage& image) const {
+    return of_copy({{}, image.step, {}, image.replica, image.donor, false, 0, 0}, image.image);
+  }
+  std::optional<Letter> operator()(const StepSum& sum) const {
+    return of_copy({sum.branch, sum.step.value, {}, sum.replica, sum.donor, false, 0, 0}, sum.values);
+  }
+  std::optional<Letter> operator()(const SaveShard& shard) const {
+    StateProgress progress{shard.branch, shard.step, shard.stage, shard.replica, {}, true, 0, 0};
+    progress.bytes = std::min<std::uint64_t>(received, shard.image.byte_count());
+    progress.bytes_total = 2 * shard.image.byte_count();  // it is to be written, too
+    return Letter{{}, to_supervisor(), progress};
+  }
+  template <class Other>
+  std::optional<Letter> operator()(const Other&) const {
+    return std::nullopt;
+  }
+};
+
+}  // namespace
+
+std::optional<Letter> progress_of(const Letter& arriving, std::uint64_t received) {
+  return std::visit(Reader{arriving, received}, arriving.body);
+}
+
+void ShardsSent::add(const SaveShard& shard) {
+  if (!steps_.contains(shard.replica) && steps_.size() >= kReplicasMax) steps_.erase(steps_.begin());
+  steps_[shard.replica] = shard.step;
+}
+
+std::vector<Letter> ShardsSent::lost() const {
+  std::vector<Letter> letters;
+  for (const auto& [replica, step] : steps_) {
+    letters.push_back(
+        {{}, to_supervisor(), StateUnavailable{replica, step, "the link that its shard was sent over broke"}});
+  }
+  return letters;
+}
+
+}  // namespace shoal

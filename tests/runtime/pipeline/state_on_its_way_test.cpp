@@ -1,0 +1,64 @@
+// Who is told of a state that is under way, and what a broken link may have lost.
+#include "runtime/pipeline/state_on_its_way.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+constexpr ProcessIncarnation kHere{3}, kThere{4};
+constexpr Incarnation kJoiner{9}, kDonor{4}, kSaver{7};
+
+TensorBlob bytes(std::size_t count) {
+  return {DType::kUint8, {static_cast<std::int64_t>(count)}, std::make_shared<AlignedBuffer>(count)};
+}
+
+TEST(StateOnItsWay, AnImageIsToldToTheReplicaThatItIsFor) {
+  const Letter image{kThere, to_stage(kHere, kJoiner), StateImage{kJoiner, 12, bytes(1000), kDonor, 0, 0}};
+  const auto told = progress_of(image, 400);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->to, image.to);
+  EXPECT_EQ(std::get<StateProgress>(told->body), (StateProgress{{}, 12, {}, kJoiner, kDonor, false, 400, 1000}));
+}
+
+TEST(StateOnItsWay, AShardIsToldToTheSupervisorAndHalfDoneWhenItHasCome) {
+  SaveShard shard;
+  shard.branch = Branch{2};
+  shard.step = 30;
+  shard.stage = StageId{1};
+  shard.replica = kSaver;
+  shard.image = bytes(1000);
+  const Letter letter{kThere, {kHere, Role::kStorage, {}, {}}, shard};
+  const auto told = progress_of(letter, 5000);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->to, to_supervisor());
+  EXPECT_EQ(std::get<StateProgress>(told->body),
+            (StateProgress{Branch{2}, 30, StageId{1}, kSaver, {}, true, 1000, 2000}));
+}
+
+TEST(StateOnItsWay, ASumIsToldLikeAnImageAndNobodyWaitsForAForward) {
+  const StepSum sum{kJoiner, kDonor, {}, StepId{5}, 1, bytes(8)};
+  EXPECT_TRUE(progress_of({kThere, to_stage(kHere, kJoiner), sum}, 4));
+  EXPECT_FALSE(progress_of({kThere, to_stage(kHere, kJoiner), Forward{}}, 4));
+}
+
+TEST(StateOnItsWay, ABrokenLinkNamesTheNewestShardOfEachReplica) {
+  ShardsSent sent;
+  EXPECT_TRUE(sent.lost().empty());
+  SaveShard shard;
+  for (const auto& [replica, step] : {std::pair{kSaver, 10}, {kSaver, 20}, {kDonor, 20}}) {
+    shard.replica = replica;
+    shard.step = static_cast<std::uint64_t>(step);
+    sent.add(shard);
+  }
+  const auto letters = sent.lost();
+  ASSERT_EQ(letters.size(), 2U);
+  for (const Letter& letter : letters) {
+    EXPECT_EQ(letter.to, to_supervisor());
+    EXPECT_EQ(std::get<StateUnavailable>(letter.body).step, 20U);
+  }
+  EXPECT_NE(std::get<StateUnavailable>(letters[0].body).replica, std::get<StateUnavailable>(letters[1].body).replica);
+}
+
+}  // namespace
+}  // namespace shoal
