@@ -276,6 +276,7 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
       [self](const StateUnavailable& message) { take(self, message); },
       [self](const FetchState& message) { take(self, message); },
       [self](const StepSum& message) { take(self, message); },
+      [self](const StateProgress& message) { take(self, message); },
       [self](const SaveState& message) { take(self, message); },
       [self](const TransferTimed& message) { self->state.core->transfer_timed(message.milliseconds); },
       [self](const RunNextJob&) { run_next(self); },

@@ -117,6 +117,12 @@ void StateCopy::loaded(std::uint64_t version, Instant now) {
   std::erase_if(sums_, [&](const auto& sum) { return sum.first < version; });
 }
 
+bool StateCopy::arriving(const StateProgress& progress, Instant now) {
+  const bool is_ours = progress.replica == setup_.self && progress.donor == donor_;
+  if (is_ours && !is_asking_) moved_at_ = now;
+  return is_ours && is_asking_;
+}
+
 void StateCopy::hold(const StepSum& sum, Instant now) {
   const bool is_ours = sum.replica == setup_.self && sum.donor == donor_ && sum.branch == setup_.branch;
   if (!is_ours || sum.step.value < version_.value_or(0) || sums_.size() >= kSumsMax) return;

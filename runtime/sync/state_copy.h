@@ -67,6 +67,8 @@ class StateCopy {
   // Whether this is the image that was asked for: load it, then loaded().
   [[nodiscard]] bool accepts(const StateImage& image, Instant now);
   void loaded(std::uint64_t version, Instant now);
+  // Part of an image or of a sum has come. Whether it is of the image that is waited for.
+  [[nodiscard]] bool arriving(const StateProgress& progress, Instant now);
   void hold(const StepSum& sum, Instant now);
   void refused(const StateUnavailable& refusal);
   // The step to repeat next, then followed(). None: it has not come, or there is none.

@@ -17,23 +17,34 @@ StateFeeds::Answer StateFeeds::hear(const FetchState& ask, std::uint64_t version
   if (ask.names.empty()) {
     if (known == feeds_.end()) {
       if (ask.step != version) return Answer::kRefuse;
-      feeds_[ask.replica] = Feed{version, version, true, now, kImageLost, now};
+      feeds_.emplace(ask.replica, Feed{version, version, true, false, ProgressWatch(now), kImageLost, now});
       return Answer::kNothing;
     }
     Feed& feed = known->second;
+    if (feed.is_cut) {
+      feeds_.erase(known);
+      return Answer::kRefuse;
+    }
     feed.held = std::max(feed.held, std::min(ask.step, feed.sent));
     feed.has_answered = true;
     feed.heard_at = now;
     return Answer::kNothing;
   }
-  Feed feed{version, version, false, now, kImageLost, now};
+  Feed feed{version, version, false, false, ProgressWatch(now), kImageLost, now};
   if (known != feeds_.end() && !known->second.has_answered) {
     known->second.heard_at = now;
-    if (now - known->second.image_at < known->second.image_lost_after) return Answer::kNothing;
+    if (known->second.image.silence(now) < known->second.image_lost_after) return Answer::kNothing;
     feed.image_lost_after = 2 * known->second.image_lost_after;
   }
-  feeds_[ask.replica] = feed;
+  feeds_.insert_or_assign(ask.replica, feed);
   return Answer::kImage;
+}
+
+void StateFeeds::arriving(Incarnation joiner, std::uint64_t bytes, Instant now) {
+  const auto known = feeds_.find(joiner);
+  if (known == feeds_.end()) return;
+  known->second.heard_at = now;
+  (void)known->second.image.seen(bytes, now);
 }
 
 StateFeeds::Portions StateFeeds::feed(std::uint64_t version, std::size_t bytes) {
@@ -41,7 +52,9 @@ StateFeeds::Portions StateFeeds::feed(std::uint64_t version, std::size_t bytes) 
   for (auto& [joiner, feed] : feeds_) {
     const std::uint64_t unheld = version - feed.held;
     const bool is_too_much = unheld > 2 && (unheld > kUnheldStepsMax || unheld * bytes > kUnheldBytesMax);
-    (is_too_much ? portions.cut : portions.fed).push_back(joiner);
+    feed.is_cut = feed.is_cut || is_too_much;
+    if (feed.is_cut && !feed.has_answered) continue;
+    (feed.is_cut ? portions.cut : portions.fed).push_back(joiner);
     feed.sent = version;
   }
   for (const Incarnation joiner : portions.cut) feeds_.erase(joiner);

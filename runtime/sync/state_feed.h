@@ -1,7 +1,8 @@
 // What a donor gives to joiners of its stage: an image once, then the sum of every later step (P-26).
 //
 //   FetchState with names ──▶ image, fed from that version on      FetchState without names: "I hold version n"
-//   ends: the joiner is added or removed, or it holds so few of the sums sent that more would only pile up
+//   ends: the joiner is added or removed, or it holds so few of the sums sent that more would only pile up. While the
+//   image itself is on its way it only gets no more of them: a second image would come no sooner than the first.
 //
 // Bounded (S-6): kFeedsMax joiners; per joiner one image on its way, and sums it has not said to hold of at most
 // kUnheldBytesMax (two in any case) and kUnheldStepsMax. Pure: time comes in.
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "messages/storage.h"
-#include "runtime/base/clock.h"
+#include "runtime/base/progress_watch.h"
 
 namespace shoal {
 
@@ -21,12 +22,16 @@ class StateFeeds {
   static constexpr std::size_t kFeedsMax = 4;
   static constexpr std::size_t kUnheldBytesMax = std::size_t{256} << 20;
   static constexpr std::uint64_t kUnheldStepsMax = 256;
-  // An image that was sent is taken for lost after this, doubled with each repeat; and a joiner for gone.
+  // An image of which nothing more arrives is taken for lost after this, doubled with each repeat; and a joiner of
+  // which nothing is heard for gone.
   static constexpr Duration kImageLost = std::chrono::seconds(30);
 
   enum class Answer : std::uint8_t { kNothing, kImage, kRefuse };
   // `version`: of this replica now. kImage: the feed begins at it.
   [[nodiscard]] Answer hear(const FetchState& ask, std::uint64_t version, Instant now);
+
+  // So many bytes of its image have arrived at a joiner.
+  void arriving(Incarnation joiner, std::uint64_t bytes, Instant now);
 
   struct Portions {
     std::vector<Incarnation> fed;  // gets the sum
@@ -43,7 +48,8 @@ class StateFeeds {
     std::uint64_t sent = 0;  // version it will have with all that was sent
     std::uint64_t held = 0;  // version it said to hold, or the image's
     bool has_answered = false;
-    Instant image_at;
+    bool is_cut = false;  // gets no more sums, and is told when its image is there
+    ProgressWatch image;
     Duration image_lost_after = kImageLost;
     Instant heard_at;
   };

@@ -59,6 +59,8 @@ class ReplicaCore {
   [[nodiscard]] Effects receive(const StateUnavailable& message, Instant now);
   [[nodiscard]] Effects receive(const FetchState& message, Instant now);
   [[nodiscard]] Effects receive(const StepSum& message, Instant now);
+  // Of the state it waits for, from its own router; of one that it gave, from whoever gets it.
+  [[nodiscard]] Effects receive(const StateProgress& message, Instant now);
   [[nodiscard]] Effects receive(const SaveState& message, Instant now);
   // The tensor of the next Forward or Backward was on its way for so long.
   void transfer_timed(double transfer_ms);
@@ -188,6 +190,7 @@ class ReplicaCore {
   void pursue_copy();
   void feed_joiners(const Commit& entry);
   void give_image(Incarnation joiner, TensorBlob image);
+  void pass_on(StateProgress progress);
   void refuse_state(Incarnation joiner, const std::string& reason);
   void finish(Loaded result);
   void finish(LoadRefused result);
@@ -218,7 +221,7 @@ class ReplicaCore {
   bool is_running_ = false;
   Instant job_started_;
   double transfer_ms_ = 0;
-  Instant last_sent_;                           // StageReady or FetchState
+  Instant last_sent_;                           // StageReady or FetchState; or when its state was seen to come
   std::optional<std::uint64_t> ready_version_;  // of the last StageReady
   std::optional<StateCopy> copy_;               // while it joins a run under way
   StateFeeds feeds_;                            // joiners that this replica gives its state to

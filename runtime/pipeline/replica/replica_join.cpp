@@ -55,6 +55,28 @@ Effects ReplicaCore::receive(const StateUnavailable& message, Instant now) {
   return end_turn();
 }
 
+Effects ReplicaCore::receive(const StateProgress& message, Instant now) {
+  begin_turn(now);
+  const bool is_own = message.replica == setup_.self;
+  if (!is_own) feeds_.arriving(message.replica, message.bytes, now);
+  const bool is_stored = membership_ == Membership::kLoading && setup_.from_checkpoint && !copy_ &&
+                         message.donor == Incarnation{} && message.step == setup_.version;
+  const bool is_awaited = is_own && (copy_ ? copy_->arriving(message, now) : is_stored);
+  if (is_awaited) pass_on(message);
+  return end_turn();
+}
+
+// To whoever gave it, that it gives no second one, and to the supervisor, that it waits.
+void ReplicaCore::pass_on(StateProgress progress) {
+  last_sent_ = now_;
+  progress.branch = setup_.branch;
+  progress.stage = setup_.stage;
+  const bool is_stored = progress.donor == Incarnation{};
+  send(is_stored ? Address{{}, Role::kStorage, {}, {}} : Address{{}, Role::kStage, setup_.stage, progress.donor},
+       progress);
+  send(to_supervisor(), progress);
+}
+
 Effects ReplicaCore::receive(const StepSum& message, Instant now) {
   begin_turn(now);
   if (copy_) copy_->hold(message, now);

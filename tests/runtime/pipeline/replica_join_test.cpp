@@ -117,6 +117,36 @@ TEST(Joiner, SaysThatItIsBehindWhenItMustCopyAgain) {
   EXPECT_EQ(joiner->take<StageReady>().back().version, 2U);
 }
 
+TEST(Joiner, PassesOnHowFarItsStateHasComeToWhoeverWaits) {
+  auto b0 = make_member(kB0);
+  auto joiner = make_joiner();
+  carry<FetchState>(*joiner, *b0);
+  const StateProgress here{{}, 0, {}, kJoiner, kB0, false, 10, 100};
+  joiner->give(here);
+  const StateProgress told{{}, 0, StageId{1}, kJoiner, kB0, false, 10, 100};
+  EXPECT_EQ(joiner->take<StateProgress>(), (std::vector{told, told})) << "its donor, and the supervisor";
+  StateProgress other = here;
+  other.donor = kB1;
+  joiner->give(other);
+  EXPECT_TRUE(joiner->take<StateProgress>().empty()) << "it did not ask that one";
+  carry<StateImage>(*b0, *joiner);
+  joiner->give(here);
+  EXPECT_TRUE(joiner->take<StateProgress>().empty()) << "it is there";
+}
+
+TEST(Donor, GivesNoSecondImageWhileTheFirstArrives) {
+  for (const bool arrives : {true, false}) {
+    auto b0 = make_member(kB0);
+    std::size_t images = 0;
+    for (std::uint64_t second = 0; second < 100; ++second, b0->now += 1s) {
+      b0->give(FetchState{kJoiner, 0, {"w"}, kB0, {}});
+      if (arrives) b0->give(StateProgress{{}, 0, StageId{1}, kJoiner, kB0, false, second, 100});
+      images += b0->take<StateImage>().size();
+    }
+    EXPECT_EQ(images, arrives ? 1U : 3U);
+  }
+}
+
 TEST(Joiner, TurnsToAnotherMemberWhenItsDonorIsRemoved) {
   auto b1 = make_member(kB1);
   auto joiner = make_joiner();

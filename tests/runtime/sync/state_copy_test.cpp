@@ -287,6 +287,34 @@ TEST(StateCopy, ComesThereOverAnyLink) {
   }
 }
 
+StateProgress some_of(std::uint64_t step, Incarnation donor) { return {{}, step, kStage, kSelf, donor, false, 1, 100}; }
+
+TEST(StateCopy, TellsAnImageThatItWaitsForFromOthers) {
+  Bench bench;
+  bench.add(kFirst);
+  EXPECT_FALSE(bench.copy.arriving(some_of(0, kFirst), bench.now)) << "nobody was asked";
+  EXPECT_TRUE(bench.due());
+  EXPECT_TRUE(bench.copy.arriving(some_of(0, kFirst), bench.now));
+  EXPECT_FALSE(bench.copy.arriving(some_of(0, kSecond), bench.now)) << "of another donor";
+  EXPECT_TRUE(bench.image(0));
+  EXPECT_FALSE(bench.copy.arriving(some_of(0, kFirst), bench.now)) << "it is there";
+}
+
+TEST(StateCopy, ASumThatComesIsWaitedForHoweverLongItTakes) {
+  for (const bool comes : {true, false}) {
+    Bench bench = copied();
+    bench.commit(3);
+    bool asks_again = false;
+    for (int second = 0; second < 60; ++second) {
+      bench.now += 1s;
+      if (comes) (void)bench.copy.arriving(some_of(3, kFirst), bench.now);
+      const auto ask = bench.due();
+      asks_again = asks_again || (ask && !ask->names.empty());
+    }
+    EXPECT_NE(asks_again, comes);
+  }
+}
+
 FetchState wish(std::uint64_t held = 0) { return {kSelf, held, kNames, kFirst, {}}; }
 FetchState word(std::uint64_t held) { return {kSelf, held, {}, kFirst, {}}; }
 using Answer = StateFeeds::Answer;
@@ -297,6 +325,36 @@ TEST(StateFeeds, AnImpatientJoinerGetsOneImage) {
   EXPECT_EQ(feeds.hear(wish(), 9, start() + 10s), Answer::kNothing);
   EXPECT_EQ(feeds.hear(wish(), 9, start() + StateFeeds::kImageLost), Answer::kImage) << "it must be lost";
   EXPECT_EQ(feeds.hear(wish(), 9, start() + 2 * StateFeeds::kImageLost), Answer::kNothing) << "the next one has longer";
+}
+
+TEST(StateFeeds, AnImageThatArrivesIsNotGivenAgainHoweverLongItTakes) {
+  StateFeeds feeds;
+  Instant now = start();
+  EXPECT_EQ(feeds.hear(wish(), 7, now), Answer::kImage);
+  for (std::uint64_t bytes = 1; bytes <= 100; ++bytes) {
+    now += StateFeeds::kImageLost - 1s;
+    feeds.arriving(kSelf, bytes, now);
+    EXPECT_EQ(feeds.hear(wish(), 7, now), Answer::kNothing);
+  }
+  now += StateFeeds::kImageLost;
+  feeds.arriving(kSelf, 100, now);
+  EXPECT_EQ(feeds.hear(wish(), 7, now), Answer::kImage) << "the control: no more of it has come";
+}
+
+// Sums that would pile up behind an image are not sent; that is no reason for another image.
+TEST(StateFeeds, StepsThatPassAnImageOnItsWayGetItsJoinerNoSecondOne) {
+  StateFeeds feeds;
+  EXPECT_EQ(feeds.hear(wish(), 0, start()), Answer::kImage);
+  std::size_t fed = 0;
+  for (std::uint64_t version = 1; version <= 300; ++version) {
+    const auto portions = feeds.feed(version, StateFeeds::kUnheldBytesMax / 2);
+    fed += portions.fed.size();
+    EXPECT_TRUE(portions.cut.empty()) << "it would ask another donor for an image";
+    EXPECT_EQ(feeds.hear(wish(), version, start() + 1s), Answer::kNothing);
+  }
+  EXPECT_EQ(fed, 2U);
+  EXPECT_EQ(feeds.hear(word(2), 300, start() + 2s), Answer::kRefuse) << "now it knows that it must copy again";
+  EXPECT_EQ(feeds.hear(wish(2), 300, start() + 3s), Answer::kImage);
 }
 
 TEST(StateFeeds, AJoinerThatHadItsImageGetsAnotherWhenItMustCopyAgain) {
@@ -319,6 +377,7 @@ TEST(StateFeeds, StopsBeforeSumsPileUpAndGoesOnWithOneThatKeepsUp) {
   for (const bool keeps_up : {true, false}) {
     StateFeeds feeds;
     (void)feeds.hear(wish(), 0, start());
+    (void)feeds.hear(word(0), 0, start());
     const std::size_t bytes = StateFeeds::kUnheldBytesMax / 4;
     bool was_cut = false;
     for (std::uint64_t version = 1; version <= 10; ++version) {
