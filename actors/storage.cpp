@@ -57,12 +57,14 @@ Result<TensorBlob> read_state(StorageState& state, const FetchState& wanted) {
 }
 
 void fetch(Self self, const FetchState& wanted) {
+  if (!self->state.given.is_due(wanted.replica, self->clock().now())) return;
   const TracedSpan span(self->state.trace, cause_of(wanted.branch, wanted.step, {}), "load");
   const auto image = read_state(self->state, wanted);
   self->state.opened_at = self->clock().now();
   const Address to = to_stage({}, wanted.replica);
   if (!image) return post(self, to, StateUnavailable{wanted.replica, wanted.step, image.failure().message});
   post(self, to, StateImage{wanted.replica, wanted.step, image.value()});
+  self->state.given.given(wanted.replica, self->clock().now());
 }
 
 void close_unread(Self self) {
@@ -99,6 +101,9 @@ StorageActor::behavior_type storage(Self self, StorageSettings settings) {
       [](const Inject& order) { suffer(order); },
       [self](const SaveShard& shard) { took(self), save(self, shard); },
       [self](const FetchState& wanted) { took(self), fetch(self, wanted); },
+      [self](const StateProgress& progress) {
+        self->state.given.arriving(progress.replica, progress.bytes, self->clock().now());
+      },
       [self](const FileChunk& chunk) { keep(self, chunk), close_unread(self); },
       caf::after(kOpenedFor) >> [self] { close_unread(self); },  // nothing came meanwhile
   };

@@ -12,6 +12,7 @@
 #include "messages/actor_types.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/checkpoint_writer.h"
+#include "runtime/storage/given_images.h"
 #include "runtime/storage/remote_files.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
@@ -36,6 +37,7 @@ struct StorageState {
   // The last one read, in memory whole: the replicas of a resumed run ask one after the other. Not for longer.
   std::optional<Checkpoint> opened;
   Instant opened_at;
+  GivenImages given;
   ActorTrace trace;
 };
 

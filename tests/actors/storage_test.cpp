@@ -20,7 +20,9 @@ class StorageTest : public testing::Test {
   void save_step(std::uint64_t step, std::uint32_t branch = 0) {
     for (const std::uint32_t stage : {0U, 1U}) lone_.give(actor_, shard_of(step, stage, 2, branch));
   }
-  void fetch(std::uint64_t step) { lone_.give(actor_, FetchState{Incarnation{5}, step, {"wte.weight"}}); }
+  void fetch(std::uint64_t step, std::uint64_t replica = 5) {
+    lone_.give(actor_, FetchState{Incarnation{replica}, step, {"wte.weight"}});
+  }
 
   Scratch scratch_;
   LoneActor lone_;
@@ -74,10 +76,32 @@ TEST_F(StorageTest, ReadsAgainWhatWasSavedAgain) {
   SaveShard other = shard_of(10, 0, 1, 1);
   other.image = state_image(small_model(), 99);
   lone_.give(actor_, other);
-  fetch(10);
+  fetch(10, 6);
   const auto images = lone_.sent<StateImage>();
   ASSERT_EQ(images.size(), 2U);
   EXPECT_EQ(images[1].image, state_image({"wte.weight"}, 99));
+}
+
+TEST_F(StorageTest, AReplicaThatIsImpatientGetsOneImageUntilNothingMoreOfItArrives) {
+  save_step(10);
+  for (std::uint64_t second = 0; second < 60; ++second) {
+    fetch(10);
+    lone_.give(actor_, StateProgress{{}, 10, {}, Incarnation{5}, {}, false, second, 100});
+    lone_.advance(std::chrono::seconds(1));
+  }
+  EXPECT_EQ(lone_.sent<StateImage>().size(), 1U);
+  lone_.advance(std::chrono::duration_cast<std::chrono::milliseconds>(GivenImages::kLost));
+  fetch(10);
+  EXPECT_EQ(lone_.sent<StateImage>().size(), 2U) << "the control: it is taken for lost";
+}
+
+TEST_F(StorageTest, TellsTheSupervisorOfAShardThatIsWritten) {
+  const SaveShard shard = shard_of(10, 1, 2, 3);
+  lone_.give(actor_, shard);
+  const auto told = lone_.sent<StateProgress>();
+  ASSERT_FALSE(told.empty());
+  const std::uint64_t twice = 2 * shard.image.byte_count();
+  EXPECT_EQ(told.back(), (StateProgress{shard.branch, 10, StageId{1}, shard.replica, {}, true, twice, twice}));
 }
 
 // What was read is in memory once more: kept while one replica asks after the other, given back when none does.
@@ -85,10 +109,10 @@ TEST_F(StorageTest, S6KeepsWhatItReadOnlyWhileItIsAskedFor) {
   save_step(10);
   fetch(10);
   std::filesystem::remove_all(checkpoint_folder(scratch_.path(), 10));
-  fetch(10);
+  fetch(10, 6);
   EXPECT_EQ(lone_.sent<StateImage>().size(), 2U) << "read once for both";
   lone_.advance(std::chrono::seconds(6));
-  fetch(10);
+  fetch(10, 7);
   EXPECT_EQ(lone_.sent<StateImage>().size(), 2U);
   EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U) << "not in memory any more";
 }
@@ -101,7 +125,7 @@ TEST_F(StorageTest, S6GivesBackWhatItReadThoughPiecesOfLogsComeAllTheTime) {
     lone_.advance(std::chrono::seconds(1));
     lone_.give(actor_, FileChunk{});
   }
-  fetch(10);
+  fetch(10, 6);
   EXPECT_EQ(lone_.sent<StateUnavailable>().size(), 1U);
 }
 

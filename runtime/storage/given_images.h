@@ -1,0 +1,52 @@
+// Which replicas were given the state they start with: they ask until they have it, and one image is enough.
+//
+// It is given again when it is taken for lost: nothing of it has arrived for kLost, doubled with each repeat. While one
+// image is read, for whomever, questions wait; those that were asked meanwhile are answered by what came of it. Bounded
+// (S-6): the newest kReplicasMax. Pure: time comes in.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+#include "messages/ids.h"
+#include "runtime/base/progress_watch.h"
+
+namespace shoal {
+
+class GivenImages {
+ public:
+  static constexpr Duration kLost = std::chrono::seconds(4);  // before a replica asks for the second time
+  static constexpr std::size_t kReplicasMax = 256;
+
+  // Whether what this one asks for is to be read and sent.
+  [[nodiscard]] bool is_due(Incarnation replica, Instant now) const {
+    const auto found = given_.find(replica);
+    if (found == given_.end()) return true;
+    const Duration silence = std::min(found->second.watch.silence(now), now - last_given_);
+    return silence >= found->second.lost_after;
+  }
+  // It was sent. `now`: after the work.
+  void given(Incarnation replica, Instant now) {
+    last_given_ = now;
+    const auto found = given_.find(replica);
+    const Duration lost_after = found == given_.end() ? kLost : 2 * found->second.lost_after;
+    if (found == given_.end() && given_.size() >= kReplicasMax) given_.erase(given_.begin());
+    given_.insert_or_assign(replica, Given{ProgressWatch(now), lost_after});
+  }
+  // So many bytes of it have arrived there.
+  void arriving(Incarnation replica, std::uint64_t bytes, Instant now) {
+    const auto found = given_.find(replica);
+    if (found != given_.end()) (void)found->second.watch.seen(bytes, now);
+  }
+
+ private:
+  struct Given {
+    ProgressWatch watch;
+    Duration lost_after;
+  };
+  std::map<Incarnation, Given> given_;
+  Instant last_given_{};  // to anybody
+};
+
+}  // namespace shoal
