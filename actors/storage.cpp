@@ -27,11 +27,20 @@ void post(Self self, Address to, MessageBody body) {
   return cause;
 }
 
+// Of a shard that is being written: after what came over the link.
+void tell_written(Self self, const SaveShard& shard, std::uint64_t bytes) {
+  StateProgress progress{shard.branch, shard.step, shard.stage, shard.replica, {}, true, 0, 0};
+  progress.bytes = shard.image.byte_count() + bytes;
+  progress.bytes_total = 2 * shard.image.byte_count();
+  post(self, to_supervisor(), progress);
+}
+
 void save(Self self, const SaveShard& shard) {
   const Cause cause = cause_of(shard.branch, shard.step, shard.stage);
   const TracedSpan span(self->state.trace, cause, "save", shard.image.byte_count());
   const auto begun = self->clock().now();
-  const auto completed = self->state.settings.writer->add(shard);
+  const auto completed = self->state.settings.writer->add(
+      shard, [self, &shard](std::uint64_t bytes) { tell_written(self, shard, bytes); });
   if (!completed) {
     log_error("storage", "checkpoint of step ", shard.step, ": ", completed.failure().message);
     return post(self, to_supervisor(), CheckpointFailed{shard.branch, shard.step, completed.failure().message});

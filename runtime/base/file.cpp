@@ -48,6 +48,30 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
+// Fills the file; false: errno says why not.
+using Fill = std::function<bool(int descriptor)>;
+
+Status replace_with(const std::string& path, mode_t mode, const Fill& fill) {
+  const std::string scratch = scratch_name(path);
+  ::unlink(scratch.c_str());
+  {
+    const Descriptor file(::open(scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (file.number < 0) return refused("create", scratch);
+    if (!fill(file.number) || ::fsync(file.number) != 0) {
+      const Failure failure = refused("write", path);
+      ::unlink(scratch.c_str());
+      return failure;
+    }
+  }
+  if (std::rename(scratch.c_str(), path.c_str()) != 0) {
+    const Failure failure = refused("replace", path);
+    ::unlink(scratch.c_str());
+    return failure;
+  }
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return sync_folder(parent.empty() ? "." : parent.string());
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
@@ -85,25 +109,19 @@ Result<InputFile> open_input(const std::string& path) {
 }
 
 Status replace_file(const std::string& path, std::string_view text, FileAccess access) {
-  const std::string scratch = scratch_name(path);
   const mode_t mode = access == FileAccess::kOwnerOnly ? 0600 : 0644;
-  ::unlink(scratch.c_str());
-  {
-    const Descriptor file(::open(scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-    if (file.number < 0) return refused("create", scratch);
-    if (!write_all(file.number, text) || ::fsync(file.number) != 0) {
-      const Failure failure = refused("write", path);
-      ::unlink(scratch.c_str());
-      return failure;
+  return replace_with(path, mode, [text](int descriptor) { return write_all(descriptor, text); });
+}
+
+Status replace_large_file(const std::string& path, std::string_view text, const Written& told) {
+  return replace_with(path, 0644, [&](int descriptor) {
+    for (std::size_t at = 0; at < text.size(); at += kPieceWritten) {
+      const std::string_view piece = text.substr(at, kPieceWritten);
+      if (!write_all(descriptor, piece) || ::fdatasync(descriptor) != 0) return false;
+      told(at + piece.size());
     }
-  }
-  if (std::rename(scratch.c_str(), path.c_str()) != 0) {
-    const Failure failure = refused("replace", path);
-    ::unlink(scratch.c_str());
-    return failure;
-  }
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  return sync_folder(parent.empty() ? "." : parent.string());
+    return true;
+  });
 }
 
 Status sync_folder(const std::string& path) {

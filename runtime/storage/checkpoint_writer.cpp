@@ -37,12 +37,12 @@ fs::path CheckpointWriter::partial_folder(Key key) const {
   return settings_.folder / compose(".step_", key.second, ".branch_", key.first, kPartial);
 }
 
-Result<std::optional<CheckpointManifest>> CheckpointWriter::add(const SaveShard& shard) {
+Result<std::optional<CheckpointManifest>> CheckpointWriter::add(const SaveShard& shard, const Written& told) {
   if (!leftovers_cleared_) clear_leftovers();
   const Key key(shard.branch.value, shard.step);
   auto partial = begin(shard);
   if (!partial) return partial.failure();
-  Status outcome = write_shard(shard, *partial.value());
+  Status outcome = write_shard(shard, *partial.value(), told);
   const bool is_whole = outcome.ok() && partial.value()->tensor_sha256.size() == shard.stages;
   if (is_whole) outcome = complete(key, *partial.value());
   if (!outcome) {
@@ -84,7 +84,7 @@ Result<CheckpointWriter::Partial*> CheckpointWriter::begin(const SaveShard& shar
   return &partial;
 }
 
-Status CheckpointWriter::write_shard(const SaveShard& shard, Partial& partial) {
+Status CheckpointWriter::write_shard(const SaveShard& shard, Partial& partial, const Written& told) {
   const auto image = bytes_of(shard.image);
   const auto tensors = parse_safetensors(image, compose("the shard of stage ", shard.stage));
   if (!tensors) return tensors.failure();
@@ -99,7 +99,7 @@ Status CheckpointWriter::write_shard(const SaveShard& shard, Partial& partial) {
     return fail(Error::kIo, compose("cannot write ", (folder / name).string(), ": no space for its ", bytes.size(),
                                     " bytes beside what the journal needs: ", space.available, " are left"));
   }
-  if (auto written = replace_file((folder / name).string(), bytes); !written) return written.failure();
+  if (auto written = replace_large_file((folder / name).string(), bytes, told); !written) return written.failure();
   partial.manifest.files[name] = {sha256_hex(image), image.size()};
   auto& hashes = partial.tensor_sha256[shard.stage.value];
   hashes.clear();

@@ -16,6 +16,7 @@
 
 #include "messages/storage.h"
 #include "runtime/base/error.h"
+#include "runtime/base/file.h"
 #include "runtime/storage/checkpoint_manifest.h"
 
 namespace shoal {
@@ -34,8 +35,10 @@ class CheckpointWriter {
 
   // Writes one stage's shard. With the last missing one the checkpoint is completed and its manifest returned; older
   // unfinished checkpoints are given up. A shard that is there already is written again. Errors: kIo (the disk; the
-  // checkpoint is given up), kInvalidData (not a safetensors image, or it does not agree with the other shards).
-  [[nodiscard]] Result<std::optional<CheckpointManifest>> add(const SaveShard& shard);
+  // checkpoint is given up), kInvalidData (not a safetensors image, or it does not agree with the other shards). `told`
+  // hears of the image's bytes as they reach the disk.
+  [[nodiscard]] Result<std::optional<CheckpointManifest>> add(
+      const SaveShard& shard, const Written& told = [](std::uint64_t) {});
   [[nodiscard]] const CheckpointWriterSettings& settings() const { return settings_; }
 
  private:
@@ -48,7 +51,7 @@ class CheckpointWriter {
 
   [[nodiscard]] std::filesystem::path partial_folder(Key key) const;
   [[nodiscard]] Result<Partial*> begin(const SaveShard& shard);
-  [[nodiscard]] Status write_shard(const SaveShard& shard, Partial& partial);
+  [[nodiscard]] Status write_shard(const SaveShard& shard, Partial& partial, const Written& told);
   [[nodiscard]] Status complete(Key key, Partial& partial);
   [[nodiscard]] Status take_name(const std::filesystem::path& folder, std::uint64_t step) const;
   void give_up(Key key);
