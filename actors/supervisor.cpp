@@ -376,6 +376,8 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorSettings settings
       [self](const FetchJournal& message) { take(self, message); },
       [self](const CheckpointSaved& message) { take(self, message); },
       [self](const CheckpointFailed& message) { take(self, message); },
+      [self](const StateProgress& message) { take(self, message); },
+      [self](const StateUnavailable& message) { take(self, message); },
       [self](const EvaluationResult& message) { take(self, message); },
       [self](const RunEvent& message) { take(self, message); },
       [self](const StopRequest& stop) {

@@ -38,7 +38,7 @@ CommitDecision decide_commit(const CommitQuestion& question) {
   if (!question.without_vote.empty()) wait(CommitWait::kVotes, "the sum of " + list(question.without_vote));
   if (!question.open_rounds.empty()) wait(CommitWait::kRounds, list(question.open_rounds));
   if (question.is_joiner_late) wait(CommitWait::kJoiner, "a replica that catches up");
-  const bool is_in_time = question.since_commit < question.save_within;
+  const bool is_in_time = question.without_progress < question.save_within;
   if (question.leaver && question.is_saving && is_in_time) {
     const LastOfStage& last = *question.leaver;
     wait(CommitWait::kLeaver,

@@ -4,8 +4,9 @@
 //   votes    a stage has none that counts (P-22)
 //   rounds   one is due before it and is no entry yet
 //   joiner   somebody who joins is late by a step and is waited for: for a time that the JoinDesk bounds (P-27)
-//   leaver   the last of a stage leaves, and the state that it leaves behind is being saved: for save_within, for what
-//            cannot be saved must not stop the others
+//   leaver   the last of a stage leaves, and the state that it leaves behind is being saved: until nothing more of it
+//   has
+//            come for save_within, for what cannot be saved must not stop the others
 //
 // Asked again at every tick and after every message that may end one of these, so nobody has to wake anybody. Pure.
 #pragma once
@@ -33,8 +34,8 @@ struct CommitQuestion {
   std::vector<std::pair<StageId, RoundId>> open_rounds;
   bool is_joiner_late = false;
   std::optional<LastOfStage> leaver;
-  bool is_saving = false;  // the state after the newest commit
-  Duration since_commit{};
+  bool is_saving = false;       // the state after the newest commit
+  Duration without_progress{};  // of what is saved, since the commit
   Duration save_within{};
 };
 

@@ -56,6 +56,16 @@ void CheckpointDesk::replica_lost(Incarnation replica, Instant now) {
   if (under_way_) under_way_->replica_lost(replica, now);
 }
 
+void CheckpointDesk::progress(const StateProgress& progress, Instant now) {
+  const bool is_ordered = std::count(unsaved_.begin(), unsaved_.end(), progress.step) > 0;
+  if (under_way_ && is_ordered) under_way_->progress(progress, now);
+}
+
+void CheckpointDesk::shard_lost(const StateUnavailable& lost, Instant now) {
+  const bool is_meant = under_way_ && under_way_->version() == lost.step;
+  if (is_meant) under_way_->shard_lost(lost.replica, lost.reason, now);
+}
+
 void CheckpointDesk::storage_lost(Instant now) {
   if (under_way_) under_way_->storage_lost(now);
 }
@@ -77,6 +87,10 @@ void CheckpointDesk::asked(std::vector<Incarnation> savers) {
 
 std::optional<std::uint64_t> CheckpointDesk::version_under_way() const {
   return under_way_ ? std::optional(under_way_->version()) : std::nullopt;
+}
+
+std::optional<Instant> CheckpointDesk::moved_at() const {
+  return under_way_ ? std::optional(under_way_->moved_at()) : std::nullopt;
 }
 
 bool CheckpointDesk::is_saving(Incarnation replica) const {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "messages/storage.h"
 #include "runtime/cluster/recovery/checkpoint_order.h"
 
 namespace shoal {
@@ -37,7 +38,10 @@ class CheckpointDesk {
   [[nodiscard]] bool is_news(std::uint64_t version) const { return version > saved_version_; }
   void saved(std::uint64_t version, std::string weights_sha256);
   void failed(std::uint64_t version);
+  // Of a shard that is on its way to storage, or being written there, of any checkpoint that was ordered.
+  void progress(const StateProgress& progress, Instant now);
   void replica_lost(Incarnation replica, Instant now);
+  void shard_lost(const StateUnavailable& lost, Instant now);
   void storage_lost(Instant now);
   // They are asked again to save what is under way.
   void asked(std::vector<Incarnation> savers);
@@ -49,6 +53,10 @@ class CheckpointDesk {
   [[nodiscard]] std::uint64_t saved_version() const { return saved_version_; }
   [[nodiscard]] const std::string& saved_sha256() const { return saved_sha256_; }
   [[nodiscard]] std::optional<std::uint64_t> version_under_way() const;
+  // The shard of this stage is at storage already.
+  [[nodiscard]] bool is_at_storage(StageId stage) const { return under_way_ && under_way_->is_at_storage(stage); }
+  // When the one under way came closer; it was ordered then if not since. None: there is none.
+  [[nodiscard]] std::optional<Instant> moved_at() const;
   // Whether the order under way is addressed to this replica.
   [[nodiscard]] bool is_saving(Incarnation replica) const;
 

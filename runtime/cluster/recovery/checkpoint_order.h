@@ -2,34 +2,38 @@
 // was to save a shard, the shard, storage or its answer is lost.
 //
 //   ordered ──CheckpointSaved──▶ done
-//     │ a saver or storage is lost, or there is silence for long
+//     │ a saver, its shard or storage is lost, or no more of any shard has come for long
 //     ├─ steps follow: the next commit names savers again        (kCarry)
 //     └─ the last one: replicas still hold that state; they are asked for it directly, again and again, until storage
 //        has it or patience is over                              (kAskAgain, kGiveUp)
 //
-// Without storage nothing is asked of anybody until it is back. Pure: time comes in.
+// How large the shards are and how slow their ways, nobody knows: patience counts from the last progress of any of
+// them. A shard that is at storage needs its saver no more. Without storage nothing is asked of anybody until it is
+// back. Pure: time comes in.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "messages/ids.h"
-#include "runtime/base/clock.h"
+#include "messages/storage.h"
+#include "runtime/base/progress_watch.h"
 
 namespace shoal {
 
 struct CheckpointPatience {
   Duration without_storage = std::chrono::minutes(2);
-  Duration in_all = std::chrono::minutes(10);
+  Duration in_vain = std::chrono::minutes(10);  // without any progress, however often it was asked for
 };
 
 class CheckpointOrder {
  public:
-  static constexpr Duration kSilence = std::chrono::seconds(60);  // until a shard or an answer is taken for lost
+  static constexpr Duration kSilence = std::chrono::seconds(60);  // without progress: a shard or an answer is lost
   static constexpr Duration kSettle = std::chrono::seconds(1);    // a lost saver's shard may be there already
   static constexpr Duration kAgainFirst = std::chrono::seconds(5);
 
@@ -42,7 +46,12 @@ class CheckpointOrder {
 
   CheckpointOrder(std::uint64_t version, std::vector<Incarnation> savers, Rank rank, Instant now);
 
+  // So many bytes of a stage's shard are at storage, and after that written. Shards of older checkpoints may be before
+  // those of this one on their way.
+  void progress(const StateProgress& shard, Instant now);
   void replica_lost(Incarnation replica, Instant now);
+  // What this one sent may have been lost, for this reason.
+  void shard_lost(Incarnation replica, const std::string& reason, Instant now);
   void storage_lost(Instant now);
   // Whatever was sent may have been lost, for this reason.
   void doubt(const std::string& reason, Instant now);
@@ -53,17 +62,33 @@ class CheckpointOrder {
 
   [[nodiscard]] std::uint64_t version() const { return version_; }
   [[nodiscard]] const std::vector<Incarnation>& savers() const { return savers_; }
+  // The shard of this stage is there: who asks again asks the others.
+  [[nodiscard]] bool is_at_storage(StageId stage) const;
+  [[nodiscard]] Instant moved_at() const { return moved_at_; }
 
  private:
-  void expect_by(Instant due, const std::string& otherwise);
+  struct Shard {
+    ProgressWatch watch;
+    bool is_at_storage = false;
+  };
+  struct Doubt {
+    Instant due;
+    std::string reason;
+    std::set<StageId> stages;  // whose shards may be lost; empty: everything
+  };
+
+  void doubt_all(Instant due, const std::string& reason);
 
   std::uint64_t version_;
   std::vector<Incarnation> savers_;
   Rank rank_;
   Instant began_;
-  Instant due_;
-  std::string reason_;  // what is wrong if nothing was heard by then
+  Instant moved_at_;  // the last progress, or the order
+  Instant due_;       // of any progress
+  Duration silence_ = kSilence;
   Duration pause_ = kAgainFirst;
+  std::map<std::pair<std::uint64_t, StageId>, Shard> shards_;  // by steps applied and stage
+  std::optional<Doubt> doubt_;
   std::optional<Instant> without_storage_since_;
 };
 

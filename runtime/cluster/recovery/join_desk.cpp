@@ -17,11 +17,7 @@ namespace {
 }  // namespace
 
 void JoinDesk::ask(const SpawnStage& order, ProcessIncarnation process, Instant now) {
-  Joiner joiner;
-  joiner.order = order;
-  joiner.process = process;
-  joiner.since = now;
-  joiners_.push_back(std::move(joiner));
+  joiners_.push_back({.order = order, .process = process, .since = now});
 }
 
 void JoinDesk::member_is(const StageReady& state) {
@@ -37,6 +33,12 @@ bool JoinDesk::is_ready(const StageReady& ready, Instant now) {
     return true;
   }
   return false;
+}
+
+void JoinDesk::arriving(Incarnation replica, std::uint64_t bytes, Instant now) {
+  for (Joiner& joiner : joiners_) {
+    if (joiner.order.replica == replica) (void)joiner.state.seen(bytes, now);
+  }
 }
 
 std::optional<Joiner> JoinDesk::end(Incarnation joiner) {
@@ -76,8 +78,11 @@ std::vector<JoinDecision> JoinDesk::decide(std::uint64_t committed_steps, Instan
 
 std::optional<JoinDecision> JoinDesk::judge(Joiner& joiner, std::uint64_t committed_steps, Instant now) {
   if (!joiner.ready) {
-    if (now - joiner.since < kSilenceMax) return std::nullopt;
-    return JoinDecision{JoinOutcome::kGiveUp, joiner, "it had no state after " + seconds_text(now - joiner.since)};
+    const Duration silence = joiner.state.silence(now);
+    if (silence < kSilenceMax) return std::nullopt;
+    return JoinDecision{JoinOutcome::kGiveUp, joiner,
+                        compose("it had no state after ", seconds_text(now - joiner.since),
+                                ", and no more of it came for ", seconds_text(silence))};
   }
   if (joiner.ready->version != committed_steps) return judge_late(joiner, committed_steps, now);
   const auto known = states_.find(joiner.order.stage);

@@ -3,7 +3,7 @@
 //   asked for ──StageReady──▶ compared ──version == committed steps, digest == a member's at that version──▶ admitted
 //                               │ version < committed steps: late ──▶ the next commit is held for it, for a bounded
 //                               time │ another digest than a member's (S-3) ──▶ refused └ late again and again, or
-//                               silent for long ──▶ given up; its worker stays a spare
+//                               no more of a state comes for long ──▶ given up; its worker stays a spare
 //
 // What guards the weights of a joiner: the digest it reports is compared here with the one a member reports of the same
 // version, both taken from the device's own memory. Bounded (S-6): one joiner per worker, one state per stage. Pure.
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "messages/supervision.h"
-#include "runtime/base/clock.h"
+#include "runtime/base/progress_watch.h"
 
 namespace shoal {
 
@@ -24,11 +24,12 @@ struct Joiner {
   SpawnStage order;
   ProcessIncarnation process;
   Instant since;
-  std::optional<StageReady> ready;  // the newest
-  std::optional<Duration> took;     // until its first state
-  int holds = 0;                    // commits were held for it so often
-  std::optional<Instant> held_until;
+  std::optional<StageReady> ready{};  // the newest
+  std::optional<Duration> took{};     // until its first state
+  int holds = 0;                      // commits were held for it so often
+  std::optional<Instant> held_until{};
   Instant hold_not_before{};
+  ProgressWatch state{since};  // of its first copy
 };
 
 enum class JoinOutcome : std::uint8_t { kAdmit, kDiffers, kHold, kHoldOver, kGiveUp };
@@ -45,13 +46,15 @@ class JoinDesk {
   static constexpr Duration kHoldLongest = std::chrono::seconds(60);
   static constexpr Duration kHoldPause = std::chrono::seconds(30);  // between two of one joiner
   static constexpr int kHoldsMax = 3;
-  static constexpr Duration kSilenceMax = std::chrono::minutes(10);  // without a first state
+  static constexpr Duration kSilenceMax = std::chrono::minutes(10);  // without a first state, or more of it
 
   void ask(const SpawnStage& order, ProcessIncarnation process, Instant now);
   // A member says which state it has.
   void member_is(const StageReady& state);
   // False: nobody asked for this one.
   [[nodiscard]] bool is_ready(const StageReady& ready, Instant now);
+  // So many bytes of its state have arrived.
+  void arriving(Incarnation joiner, std::uint64_t bytes, Instant now);
   // It ended, or its process did.
   std::optional<Joiner> end(Incarnation joiner);
   std::vector<Joiner> end_on(ProcessIncarnation process);

@@ -73,6 +73,8 @@ class SupervisorCore {
   [[nodiscard]] SupervisorEffects hear(const FetchJournal& fetch, Instant now);
   [[nodiscard]] SupervisorEffects hear(const CheckpointSaved& saved, Instant now);
   [[nodiscard]] SupervisorEffects hear(const CheckpointFailed& failed, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const StateProgress& progress, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const StateUnavailable& lost, Instant now);  // a shard, with its link
   [[nodiscard]] SupervisorEffects hear(const EvaluationResult& result, Instant now);
   [[nodiscard]] SupervisorEffects hear(const RunEvent& event, Instant now);
   // A signal: finish the step, save, end with the status.

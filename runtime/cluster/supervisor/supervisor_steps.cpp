@@ -46,7 +46,7 @@ CommitDecision SupervisorCore::next_commit(Instant now) const {
   question.is_joiner_late = may_join() && joins_.holds_commit(now);
   question.leaver = last_that_leaves();
   question.is_saving = checkpoints_.version_under_way() == view_.committed_steps();
-  question.since_commit = now - step_since_;
+  question.without_progress = now - std::max(step_since_, checkpoints_.moved_at().value_or(Instant{}));
   question.save_within = config_.save_within;
   return decide_commit(question);
 }
@@ -141,6 +141,21 @@ SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant n
   return conclude(now);
 }
 
+SupervisorEffects SupervisorCore::hear(const StateProgress& progress, Instant now) {
+  if (progress.branch != branch_ || progress.stage.value >= config_.stages) return take_effects();
+  if (progress.is_shard) {
+    checkpoints_.progress(progress, now);
+  } else {
+    joins_.arriving(progress.replica, progress.bytes, now);
+  }
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::hear(const StateUnavailable& lost, Instant now) {
+  checkpoints_.shard_lost(lost, now);
+  return take_effects();
+}
+
 // What was lost on its way is asked for again: of the next commit, or of whoever still holds that state.
 void SupervisorCore::tend_checkpoint(Instant now) {
   const auto version = checkpoints_.version_under_way();
@@ -157,6 +172,7 @@ void SupervisorCore::tend_checkpoint(Instant now) {
   }
   const std::vector<Incarnation> holders = savers();
   for (std::uint32_t stage = 0; stage < holders.size(); ++stage) {
+    if (checkpoints_.is_at_storage(StageId{stage})) continue;
     const Incarnation replica = holders[stage];
     send(to_stage(view_.process_of(replica), replica), SaveState{branch_, *version, StageId{stage}, replica});
   }

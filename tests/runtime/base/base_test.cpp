@@ -66,6 +66,19 @@ TEST(File, IsReadInPiecesAlsoWhatIsAddedMeanwhile) {
   EXPECT_EQ(open_input("/nowhere/at/all").failure().error, Error::kIo);
 }
 
+TEST(File, ALargeOneTellsOfEveryPieceThatIsOnTheDisk) {
+  const std::string path = testing::TempDir() + "shoal_large_file_test";
+  std::string text(2 * kPieceWritten + 5, 'a');
+  text.back() = 'z';
+  std::vector<std::uint64_t> told;
+  ASSERT_TRUE(replace_large_file(path, text, [&told](std::uint64_t bytes) { told.push_back(bytes); }).ok());
+  EXPECT_EQ(told, (std::vector<std::uint64_t>{kPieceWritten, 2 * kPieceWritten, text.size()}));
+  EXPECT_TRUE(read_file(path).value() == text);
+  ASSERT_TRUE(replace_large_file(path, "short", [](std::uint64_t) {}).ok());
+  EXPECT_EQ(read_file(path).value(), "short");
+  std::filesystem::remove(path);
+}
+
 TEST(File, AnErrorNamesThePathAndTheReason) {
   const auto text = read_file("/nowhere/at/all");
   ASSERT_FALSE(text.ok());

@@ -12,11 +12,11 @@ namespace {
 using namespace std::chrono_literals;
 using Waits = std::vector<CommitWait>;
 
-CommitQuestion with_a_leaver(Duration since_commit) {
+CommitQuestion with_a_leaver(Duration without_progress) {
   CommitQuestion question;
   question.leaver = LastOfStage{StageId{3}, "node7"};
   question.is_saving = true;
-  question.since_commit = since_commit;
+  question.without_progress = without_progress;
   question.save_within = 120s;
   return question;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "tests/support/supervisor_bench.h"
 
@@ -313,6 +314,68 @@ TEST(Recovery, TheLastCheckpointWaitsForStorageToComeBack) {
   EXPECT_EQ(bench.all<SaveState>().size(), 2U);
   bench.saved(2);
   EXPECT_EQ(bench.exit_status(), 0);
+}
+
+// All replicas and storage are alive, seconds pass, and this is heard every time.
+template <class Message>
+void pass(SupervisorBench& bench, int count, const std::function<Message(std::uint64_t)>& heard) {
+  std::vector<ProcessIncarnation> alive;
+  for (const Welcome& welcome : bench.all<Welcome>()) alive.push_back(welcome.process);
+  for (int second = 1; second <= count; ++second) {
+    bench.hear(heard(static_cast<std::uint64_t>(second)));
+    bench.beat(alive, 1);
+  }
+}
+
+TEST(Recovery, AJoinerWhoseStateComesIsNotGivenUp) {
+  for (const bool comes : {true, false}) {
+    SupervisorBench bench(long_run());
+    bench.train();
+    bench.lose(bench.process_of(0, 0));
+    bench.join(7);
+    const SpawnStage order = last_spawn(bench);
+    pass<StateProgress>(bench, 700, [&](std::uint64_t second) {
+      return StateProgress{{}, 0, order.stage, order.replica, order.donor, false, comes ? second : 1, 1000};
+    });
+    EXPECT_EQ(events(bench, "join_given_up"), comes ? 0U : 1U);
+    say_ready(bench, order, 0);
+    EXPECT_EQ(bench.core.view().contains(order.replica), comes);
+  }
+}
+
+TEST(Recovery, ACheckpointThatComesIsWaitedFor) {
+  for (const bool comes : {true, false}) {
+    SupervisorBench bench(with_checkpoints(100));
+    bench.join(8, ProcessRole::kStorage);
+    bench.train();
+    bench.step();
+    bench.step();
+    const Incarnation saver = bench.last_commit().checkpoint_by[1];
+    pass<StateProgress>(bench, 90, [&](std::uint64_t second) {
+      return StateProgress{{}, 2, StageId{1}, saver, {}, true, comes ? second : 1, 1000};
+    });
+    EXPECT_EQ(events(bench, "checkpoint_repeated"), comes ? 0U : 1U);
+  }
+}
+
+TEST(Recovery, AShardThatIsLostWithItsLinkIsAskedForAgainAtOnce) {
+  SupervisorBench bench(with_checkpoints(2));
+  bench.join(8, ProcessRole::kStorage);
+  bench.train();
+  bench.step();
+  bench.step();
+  bench.evaluated();
+  const auto savers = bench.last_commit().checkpoint_by;
+  bench.hear(StateProgress{{}, 2, StageId{0}, savers[0], {}, true, 500, 1000});
+  bench.hear(StateUnavailable{savers[0], 2, "its link broke"});
+  bench.hear(StateUnavailable{savers[1], 1, "its link broke"});
+  bench.later(seconds(2));
+  EXPECT_TRUE(bench.all<SaveState>().empty()) << "one is at storage, the other is of an older checkpoint";
+  bench.hear(StateUnavailable{savers[1], 2, "its link broke"});
+  bench.later(seconds(2));
+  const auto asked = bench.all<SaveState>();
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].stage, StageId{1});
 }
 
 // Only the last thousand of the lost are remembered, and the one that is lost now may be the oldest of them.

@@ -16,6 +16,9 @@ constexpr Incarnation kSaver{4};
 
 struct Bench {
   explicit Bench(Rank rank) : order(10, {kSaver, Incarnation{5}}, rank, now) {}
+  void progress(StageId stage, std::uint64_t bytes, std::uint64_t step = 10) {
+    order.progress({{}, step, stage, {}, {}, true, bytes, 200}, now);
+  }
   Action decide(bool has_storage = true) { return order.decide(has_storage, {}, now).action; }
 
   Instant now = Instant{} + 1h;
@@ -73,7 +76,7 @@ TEST(CheckpointOrder, IsGivenUpWhenStorageStaysAwayOrNothingHelps) {
   away.now += CheckpointPatience{}.without_storage;
   EXPECT_EQ(away.decide(false), Action::kGiveUp);
   Bench in_vain(Rank::kLast);
-  in_vain.now += CheckpointPatience{}.in_all;
+  in_vain.now += CheckpointPatience{}.in_vain;
   EXPECT_EQ(in_vain.decide(), Action::kGiveUp);
   Bench one_of_many(Rank::kOneOfMany);
   one_of_many.now += 1h;
@@ -87,6 +90,91 @@ TEST(CheckpointOrder, SilenceForLongIsALoss) {
   EXPECT_EQ(bench.decide(), Action::kWait);
   bench.now += 1ms;
   EXPECT_EQ(bench.decide(), Action::kCarry);
+}
+
+// On the way and then to the disk, a little in less than the patience with silence.
+TEST(CheckpointOrder, AShardThatComesIsWaitedForHoweverLongItTakes) {
+  for (const Rank rank : {Rank::kOneOfMany, Rank::kLast}) {
+    Bench bench(rank);
+    for (std::uint64_t bytes = 1; bytes <= 200; ++bytes) {
+      bench.now += CheckpointOrder::kSilence - 1ms;
+      bench.progress(StageId{bytes % 2 == 0}, bytes);
+      ASSERT_EQ(bench.decide(), Action::kWait) << bytes;
+    }
+    bench.now += CheckpointOrder::kSilence - 1ms;
+    bench.progress(StageId{1}, 200);
+    EXPECT_EQ(bench.decide(), Action::kWait);
+    bench.now += 1ms;
+    EXPECT_NE(bench.decide(), Action::kWait) << "the control: said again is no progress";
+  }
+}
+
+TEST(CheckpointOrder, ProgressDoesNotHideALostSaver) {
+  Bench bench(Rank::kOneOfMany);
+  bench.progress(StageId{0}, 10);
+  bench.order.replica_lost(kSaver, bench.now);
+  bench.now += CheckpointOrder::kSettle;
+  bench.progress(StageId{1}, 10);
+  EXPECT_EQ(bench.decide(), Action::kCarry);
+}
+
+TEST(CheckpointOrder, AShardThatIsLostWithItsLinkIsAskedForAgainSoon) {
+  Bench bench(Rank::kLast);
+  bench.progress(StageId{0}, 60);
+  bench.progress(StageId{1}, 100);
+  bench.order.shard_lost(kSaver, "its link broke", bench.now);
+  EXPECT_EQ(bench.decide(), Action::kWait) << "it may have been the end of it";
+  bench.now += CheckpointOrder::kSettle;
+  const auto decision = bench.order.decide(true, {}, bench.now);
+  EXPECT_EQ(decision.action, Action::kAskAgain);
+  EXPECT_EQ(decision.reason, "its link broke");
+  EXPECT_FALSE(bench.order.is_at_storage(StageId{0}));
+  EXPECT_TRUE(bench.order.is_at_storage(StageId{1})) << "nobody needs to send that again";
+}
+
+TEST(CheckpointOrder, AShardThatIsAtStorageNeedsNeitherItsLinkNorItsSaver) {
+  for (const bool is_there_before : {true, false}) {
+    Bench bench(Rank::kOneOfMany);
+    if (is_there_before) bench.progress(StageId{0}, 100);
+    bench.order.shard_lost(kSaver, "its link broke", bench.now);
+    bench.order.replica_lost(kSaver, bench.now);
+    if (!is_there_before) bench.progress(StageId{0}, 100);
+    bench.now += CheckpointOrder::kSettle;
+    EXPECT_EQ(bench.decide(), Action::kWait);
+    bench.order.replica_lost(Incarnation{5}, bench.now);
+    bench.now += CheckpointOrder::kSettle;
+    EXPECT_EQ(bench.decide(), Action::kCarry) << "the control: the other stage's saver";
+  }
+}
+
+TEST(CheckpointOrder, WhatWasAtStorageIsLostWithIt) {
+  Bench bench(Rank::kLast);
+  bench.progress(StageId{1}, 200);
+  bench.order.storage_lost(bench.now);
+  EXPECT_EQ(bench.decide(true), Action::kAskAgain);
+  EXPECT_FALSE(bench.order.is_at_storage(StageId{1}));
+}
+
+TEST(CheckpointOrder, ALastOneThatOnlyBeginsAgainIsGivenUp) {
+  Bench bench(Rank::kLast);
+  const Instant began = bench.now;
+  std::uint64_t pieces = 0;
+  while (bench.decide() != Action::kGiveUp) {
+    bench.now += 1s;
+    bench.progress(StageId{0}, ++pieces % 30);
+    ASSERT_LT(bench.now - began, 1h);
+  }
+  EXPECT_GE(bench.now - began, CheckpointPatience{}.in_vain);
+}
+
+TEST(CheckpointOrder, AShardThatWaitsBehindOlderOnesIsNotTakenForLost) {
+  Bench bench(Rank::kOneOfMany);
+  for (std::uint64_t bytes = 1; bytes <= 200; ++bytes) {
+    bench.now += CheckpointOrder::kSilence - 1ms;
+    bench.progress(StageId{0}, bytes, 8);
+    ASSERT_EQ(bench.decide(), Action::kWait);
+  }
+  EXPECT_FALSE(bench.order.is_at_storage(StageId{0})) << "it was the older one";
 }
 
 // Whatever is lost, and however often: a last one is asked for or given up within its patience, never more often than
@@ -111,7 +199,7 @@ TEST(CheckpointOrder, NeverAsksForEverNorInAStorm) {
       if (action == Action::kAskAgain) ++asked;
       if (action == Action::kGiveUp) break;
     }
-    EXPECT_LE(bench.now - began, CheckpointPatience{}.in_all + 20s);
+    EXPECT_LE(bench.now - began, CheckpointPatience{}.in_vain + 20s);
     EXPECT_LE(asked, 8 + 2 * lost + 60);
   }
 }

@@ -122,6 +122,30 @@ TEST(JoinDesk, SilenceForLongIsGivenUp) {
   EXPECT_EQ(bench.decide(7), JoinOutcome::kGiveUp);
 }
 
+TEST(JoinDesk, AStateThatComesIsWaitedForHoweverLongItTakes) {
+  Bench bench;
+  for (std::uint64_t bytes = 1; bytes <= 100; ++bytes) {
+    bench.now += JoinDesk::kSilenceMax - 1s;
+    bench.desk.arriving(kJoiner, bytes, bench.now);
+    EXPECT_EQ(bench.decide(7), std::nullopt);
+  }
+  bench.desk.arriving(Incarnation{77}, 1, bench.now);
+  bench.now += JoinDesk::kSilenceMax;
+  bench.desk.arriving(Incarnation{77}, 2, bench.now);
+  EXPECT_EQ(bench.decide(7), JoinOutcome::kGiveUp) << "the control: another's progress is not its own";
+}
+
+TEST(JoinDesk, AStateThatBeginsAgainAndAgainIsGivenUp) {
+  Bench bench;
+  int starts = 0;
+  while (bench.decide(7) != JoinOutcome::kGiveUp) {
+    bench.now += JoinDesk::kSilenceMax / 2;
+    bench.desk.arriving(kJoiner, ++starts % 2 == 0 ? 1 : 100, bench.now);
+    ASSERT_LT(starts, 100);
+  }
+  EXPECT_GT(starts, ProgressWatch::kRestartsMax);
+}
+
 TEST(JoinDesk, WhoEndsHoldsNothing) {
   Bench bench;
   bench.joiner(6);
