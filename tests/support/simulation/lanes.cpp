@@ -5,11 +5,14 @@
 #include <utility>
 
 #include "messages/actor_types.h"
+#include "runtime/transport/assembly.h"
 #include "tests/support/simulation/network.h"
 #include "tests/support/simulation/passage.h"
 
 namespace shoal {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::uint64_t kOneInNeverOpens = 8;
 constexpr std::uint64_t kOneInIsFull = 16;
@@ -20,6 +23,7 @@ struct LaneRelayState {
   std::shared_ptr<SimulatedLane> lane;
   int side = 0;
   Passage<EncodedLetter> passage;
+  Instant crawls_until{};  // one letter after the other
 };
 
 using LaneRelay = caf::stateful_actor<LaneRelayState>;
@@ -28,11 +32,34 @@ using LaneRelay = caf::stateful_actor<LaneRelayState>;
   return {state.lane->ports[state.side], state.lane->ports[1 - state.side]};
 }
 
+// What the other side sees of a letter that takes so long.
+void show_pieces(LaneRelay* self, const EncodedLetter& letter, Duration begins, Duration takes) {
+  const std::uint64_t bytes = byte_count({{}, letter.buffers});
+  for (Duration at = Assembler::kNewsEvery; at < takes; at += Assembler::kNewsEvery) {
+    self->delayed_send(
+        self, begins + at,
+        LaneProgress{0, letter, bytes * static_cast<std::uint64_t>(at / 1s) / static_cast<std::uint64_t>(takes / 1s)});
+  }
+}
+
+void pass_on(LaneRelay* self, LaneProgress piece) {
+  const auto& state = self->state;
+  const int other = 1 - state.side;
+  const caf::actor user = state.lanes->user_of(state.lane->ports[other]);
+  piece.link = state.lane->links[other].value;
+  if (!state.lane->is_over && user) caf::anon_send(user, std::move(piece));
+}
+
 void take(LaneRelay* self, const EncodedLetter& sent) {
   auto& state = self->state;
   SimulationNetwork& network = state.lanes->network();
   for (EncodedLetter& letter : network.carry(hop_of(state), sent)) {
-    state.passage.enter(self, network.arrival(hop_of(state)), std::move(letter));
+    const Duration crawl = network.crawl_of(letter);
+    const Instant now = self->clock().now();
+    const Duration begins = std::max(state.crawls_until, now) - now;
+    if (crawl > Duration::zero()) state.crawls_until = now + begins + crawl;
+    show_pieces(self, letter, begins, crawl);
+    state.passage.enter(self, network.arrival(hop_of(state)) + begins + crawl, std::move(letter));
   }
 }
 
@@ -50,7 +77,8 @@ caf::behavior lane_relay(LaneRelay* self, SimulationLanes* lanes, std::shared_pt
   self->state.lanes = lanes;
   self->state.lane = std::move(lane);
   self->state.side = side;
-  return {[self](const LaneLetter& sent) { take(self, sent.letter); }, [self](const Tick&) { arrive(self); },
+  return {[self](const LaneLetter& sent) { take(self, sent.letter); },
+          [self](const LaneProgress& piece) { pass_on(self, piece); }, [self](const Tick&) { arrive(self); },
           [self](const LaneChange& later) {  // room again, for who sends this way
             const auto& state = self->state;
             const SimulatedHop hop = hop_of(state);
@@ -104,7 +132,8 @@ void SimulationLanes::open(SimulatedPort port, LinkId link, SimulatedPort peer, 
   const auto expected = expected_.find(key);
   if (expected == expected_.end() || expected->second.first != peer) return;
   const auto is_known = [&](const auto& lane) { return lane->links[0] == link && lane->ports[0] == port; };
-  if (std::any_of(lanes_.begin(), lanes_.end(), is_known) || clockwork_->draw(kOneInNeverOpens) == 0) return;
+  if (std::any_of(lanes_.begin(), lanes_.end(), is_known)) return;
+  if (clockwork_->draw(kOneInNeverOpens) == 0 && !network_->is_crawling()) return;
   auto lane = std::make_shared<SimulatedLane>();
   lane->ports[0] = port;
   lane->links[0] = link;
@@ -118,7 +147,7 @@ LaneOutcome SimulationLanes::send(SimulatedPort port, LinkId link, EncodedLetter
   for (const auto& lane : lanes_) {
     for (int side = 0; side < 2; ++side) {
       if (lane->ports[side] != port || lane->links[side] != link) continue;
-      const bool is_full = clockwork_->draw(kOneInIsFull) == 0;
+      const bool is_full = clockwork_->draw(kOneInIsFull) == 0 && !network_->is_crawling();
       if (is_full) {
         caf::anon_send(lane->relays[side], LaneChange{link.value, LaneChange::Kind::kRoom});
         return LaneOutcome::kFull;

@@ -175,6 +175,15 @@ WireFrame SimulationNetwork::frame_of(const Letter& letter) {
   return std::move(frames.front());
 }
 
+Duration SimulationNetwork::crawl_of(const EncodedLetter& letter) const {
+  if (!is_crawling()) return {};
+  const auto decoded = decode(letter.bytes, letter.buffers);
+  if (!decoded.value) return {};
+  const MessageBody& body = decoded.value->body;
+  const bool is_state = std::holds_alternative<StateImage>(body) || std::holds_alternative<SaveShard>(body);
+  return is_state ? state_takes_ : Duration{};
+}
+
 bool SimulationNetwork::is_stalled(const SimulatedHop& hop) const {
   const auto stalled = stalled_.find(hop);
   return stalled != stalled_.end() && clockwork_->now() < stalled->second;

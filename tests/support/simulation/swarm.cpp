@@ -33,7 +33,6 @@ constexpr RunId kRunOfSimulation{77};
 constexpr auto kKeeperPause = 500ms;
 constexpr Duration kSilenceMax = DetectorLimits{}.dead_after;  // of a link, as the transport does it
 constexpr std::uint64_t kMessagesMax = 3'000'000;
-constexpr auto kTimeMax = 4min;  // less than a sync group waits before it looks by itself: nothing may need that
 constexpr int kAborted = 134;
 const char* const kSpawner = "spawner";
 const char* const kStorage = "storage";
@@ -141,7 +140,7 @@ void give_state(const SwarmRecord& record, const RouterActor& mail, const FetchS
 
 caf::behavior keep_shards(caf::stateful_actor<Nobody>*, std::shared_ptr<SwarmRecord> record, RouterActor mail) {
   return {[record, mail](const SaveShard& shard) { keep_shard(*record, mail, shard); },
-          [record, mail](const FetchState& wanted) { give_state(*record, mail, wanted); }};
+          [record, mail](const FetchState& wanted) { give_state(*record, mail, wanted); }, [](const StateProgress&) {}};
 }
 
 // The newest step that every stage has saved.
@@ -419,7 +418,7 @@ bool SimulatedSwarm::run_one() {
 }
 
 void SimulatedSwarm::run() {
-  while (clockwork_.messages() < kMessagesMax && clockwork_.elapsed() < kTimeMax && run_one()) {
+  while (clockwork_.messages() < kMessagesMax && clockwork_.elapsed() < shape_.time_max && run_one()) {
   }
 }
 

@@ -52,6 +52,8 @@ struct SwarmShape {
   LetterFilter filter;  // of every router
   std::optional<SwarmPoison> poison{};
   SyncConfig sync{};  // rounds, with mode = diloco
+  // Less than a sync group waits before it looks by itself: nothing may need that.
+  Duration time_max = std::chrono::minutes(4);
 };
 
 struct SwarmEnd {

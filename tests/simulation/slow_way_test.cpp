@@ -1,0 +1,111 @@
+// Slow is not lost: state that takes longer than any patience with a silent way, but comes, is waited for, and is sent
+// once.
+#include <map>
+
+#include <gmock/gmock.h>
+
+#include "tests/simulation/seeds.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::IsEmpty;
+
+constexpr std::uint64_t kSeeds = 3;
+constexpr std::uint64_t kSalt = 9;
+
+// How often each replica was sent an image, and each shard was sent.
+struct Sendings {
+  std::map<Incarnation, int> images;
+  std::map<std::pair<std::uint64_t, StageId>, int> shards;
+
+  LetterFilter counting() {
+    return [this](const Letter& letter) {
+      if (const auto* image = std::get_if<StateImage>(&letter.body)) ++images[image->replica];
+      if (const auto* shard = std::get_if<SaveShard>(&letter.body)) ++shards[{shard->step, shard->stage}];
+      return 1;
+    };
+  }
+};
+
+template <class Counts>
+[[nodiscard]] int most_of(const Counts& counts) {
+  int most = 0;
+  for (const auto& [who, count] : counts) most = std::max(most, count);
+  return most;
+}
+
+// A quorum holds the run until the joiner is in, so that the copy is not overtaken by rounds.
+[[nodiscard]] SwarmShape held_by_a_quorum() {
+  SwarmShape shape = shape_of(2, 2);
+  shape.steps = 12;
+  shape.sync.mode = SyncMode::kDiloco;
+  shape.sync.H = 3;
+  shape.sync.quorum = 2;
+  shape.time_max = 60min;
+  return shape;
+}
+
+TEST(SlowWay, AJoinersStateMayTakeLongerThanAnyPatienceWithSilence) {
+  for_each_seed(kSeeds, [](std::uint64_t seed) {
+    Chance chance(seed, kSalt);
+    Sendings sendings;
+    SwarmShape shape = held_by_a_quorum();
+    shape.filter = sendings.counting();
+    SimulatedSwarm swarm(shape, seed);
+    run_to_message(swarm, 1500 + chance.below(500));
+    swarm.network().crawl(JoinDesk::kSilenceMax + 1min);
+    kill_a_node(swarm, chance);
+    swarm.run();
+    EXPECT_EQ(violations(swarm), "") << describe_run(swarm);
+    EXPECT_THAT(swarm.record().reasons_of("join_given_up"), IsEmpty());
+    EXPECT_THAT(swarm.record().reasons_of("checkpoint_repeated"), IsEmpty());
+    EXPECT_GE(swarm.clockwork().elapsed(), 2 * JoinDesk::kSilenceMax)
+        << "the control: both took longer than the limits";
+    EXPECT_FALSE(sendings.images.empty());
+    EXPECT_LE(most_of(sendings.images), 1) << describe_run(swarm);
+    EXPECT_EQ(most_of(sendings.shards), 1) << describe_run(swarm);
+  });
+}
+
+TEST(SlowWay, EveryCheckpointIsSavedOnceHoweverLongItTakes) {
+  for_each_seed(kSeeds, [](std::uint64_t seed) {
+    Sendings sendings;
+    SwarmShape shape = shape_of(2, 2, 4);
+    shape.filter = sendings.counting();
+    shape.time_max = 60min;
+    SimulatedSwarm swarm(shape, seed);
+    swarm.network().crawl(CheckpointPatience{}.in_vain + 1min);
+    swarm.run();
+    EXPECT_EQ(violations(swarm), "") << describe_run(swarm);
+    EXPECT_THAT(swarm.record().reasons_of("checkpoint_repeated"), IsEmpty());
+    EXPECT_GE(swarm.clockwork().elapsed(), CheckpointPatience{}.in_vain);
+    EXPECT_EQ(most_of(sendings.shards), 1) << describe_run(swarm);
+  });
+}
+
+// The last checkpoint is on its way when its link breaks: it is asked for again at once, and only what was lost.
+TEST(SlowWay, AShardThatIsLostWithItsLinkIsAskedForAgainAtOnce) {
+  for_each_seed(10 * kSeeds, [](std::uint64_t seed) {
+    Sendings sendings;
+    SwarmShape shape = shape_of(2, 2);
+    shape.filter = sendings.counting();
+    SimulatedSwarm swarm(shape, seed);
+    swarm.network().crawl(20s);
+    while (sendings.shards.size() < shape.stages && swarm.run_one()) {
+    }
+    const Duration cut_at = swarm.clockwork().elapsed() + 5s;
+    while (swarm.clockwork().elapsed() < cut_at && swarm.run_one()) {
+    }
+    for (const std::string& node : nodes_of(swarm)) swarm.cut(node, "storage");
+    swarm.run();
+    EXPECT_EQ(violations(swarm), "") << describe_run(swarm);
+    EXPECT_EQ(swarm.record().reasons_of("checkpoint_repeated").size(), 1U) << describe_run(swarm);
+    EXPECT_LT(swarm.clockwork().elapsed() - cut_at, CheckpointOrder::kSilence) << describe_run(swarm);
+    EXPECT_EQ(most_of(sendings.shards), 2) << describe_run(swarm);
+  });
+}
+
+}  // namespace
+}  // namespace shoal
