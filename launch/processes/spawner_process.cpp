@@ -115,6 +115,7 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
   out.microbatches = static_cast<std::uint32_t>(microbatches_per_step(config));
   out.steps_target = options.stop_at_step.value_or(config.run.steps);
   out.checkpoint_every = config.checkpoint.every;
+  out.newest_is_replaced = config.checkpoint.keep == 1;
   const bool must_agree = config.sync.reduction == Reduction::kExact && !config.sync.allow_mixed_kernels;
   out.fingerprints = must_agree ? FingerprintRule::kMustAgree : FingerprintRule::kMayDiffer;
   out.policy =

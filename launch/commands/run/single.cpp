@@ -1,4 +1,5 @@
 // `shoal-worker single`: the reference run. The trainer computes; this file says when to evaluate, save, show and stop.
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -104,6 +105,7 @@ class SingleRun {
         writer_(std::move(writer)),
         recorder_(std::move(recorder)),
         steps_target_(steps_target),
+        has_checkpoint_(parts_.is_resumed),
         plan_(parts_.tokens, static_cast<std::uint64_t>(parts_.config.model.context), parts_.config.batch),
         trainer_(parts_.config, *parts_.executor, *parts_.tokens, clock_, parts_.progress) {
     if (parts_.poison) trainer_.leave_out(parts_.poison->step, parts_.poison->microbatch);
@@ -147,17 +149,29 @@ class SingleRun {
     const Instant end = clock_.now();
     record(outcome, milliseconds(start - counted_to_), milliseconds(end - start));
     counted_to_ = end;
-    if (auto going_on = trainer_.check_progress(); !going_on) return going_on.failure();
+    if (const auto going_on = trainer_.check_progress(); !going_on) return diverged(going_on.failure(), outcome);
     const std::uint64_t applied = trainer_.progress().steps;
     if (applied == steps_target_) return Done{};  // the end evaluates everything and saves
     const auto is_due = [applied](std::uint64_t every) { return every > 0 && applied % every == 0; };
     const bool is_evaluated = is_due(parts_.config.eval.every);
     if (is_evaluated && !evaluate_and_record(parts_.config.eval.batches)) return Done{};
-    if (!is_due(parts_.config.checkpoint.every)) return Done{};
+    const bool is_of_no_use = outcome.skipped && !std::isfinite(outcome.loss);
+    if (!is_due(parts_.config.checkpoint.every) || is_of_no_use) return Done{};
     if (const auto saved = save(); !saved) {
       recorder_.write(RunEvent{"checkpoint_failed", "storage", saved.failure().message, applied});
     }
     return Done{};
+  }
+
+  // The state of skipped steps is that of the last applied one: saved unless nothing can be made of it, or the good
+  // checkpoint before it would go.
+  [[nodiscard]] Failure diverged(Failure failure, const StepOutcome& last) {
+    const bool would_replace = parts_.config.checkpoint.keep == 1 && has_checkpoint_;
+    if (!std::isfinite(last.loss) || would_replace) return failure;
+    const auto saved = save();
+    failure.message +=
+        saved ? "; the state before them is saved" : "; it could not be saved: " + saved.failure().message;
+    return failure;
   }
 
   // As in a pipeline, an evaluation or a checkpoint is time that the step after it waited.
@@ -207,6 +221,7 @@ class SingleRun {
     auto manifest = writer_.add(shard);
     if (!manifest) return manifest.failure();
     CHECK(manifest->has_value(), "one shard completes the checkpoint of one stage");
+    has_checkpoint_ = true;
     recorder_.write(RunEvent{"checkpoint", compose("step_", progress.steps), "saved", progress.steps});
     return (*manifest)->weights_sha256;
   }
@@ -217,6 +232,7 @@ class SingleRun {
   CheckpointWriter writer_;
   SingleRecorder recorder_;
   std::uint64_t steps_target_;
+  bool has_checkpoint_;  // that the next one could push out
   EvaluationPlan plan_;
   SingleTrainer trainer_;
 };

@@ -24,9 +24,9 @@
 #include "runtime/cluster/operate/actor_list.h"
 #include "runtime/cluster/operate/leavers.h"
 #include "runtime/cluster/operate/targets.h"
-#include "runtime/cluster/placement.h"
 #include "runtime/cluster/recovery/checkpoint_desk.h"
 #include "runtime/cluster/recovery/contributed_tokens.h"
+#include "runtime/cluster/recovery/divergence.h"
 #include "runtime/cluster/recovery/join_desk.h"
 #include "runtime/cluster/recovery/lost_samples.h"
 #include "runtime/cluster/recovery/poison.h"
@@ -35,8 +35,6 @@
 #include "runtime/cluster/restart_budget.h"
 #include "runtime/cluster/supervisor/supervisor_effects.h"
 #include "runtime/cluster/view.h"
-#include "runtime/cluster/watch/complaints.h"
-#include "runtime/cluster/watch/failure_detector.h"
 #include "runtime/cluster/watch/link_probes.h"
 #include "runtime/cluster/watch/waiting_notice.h"
 
@@ -105,7 +103,7 @@ class SupervisorCore {
     bool was_told_to_end = false;  // by an order: its end does not say that it cannot start
   };
   struct Stop {
-    std::string reason;
+    std::string reason, event;  // "stopped", or "failed": training diverged
     int exit_status = 0;
   };
   struct Lost {
@@ -187,6 +185,7 @@ class SupervisorCore {
   void commit_if_possible(Instant now);
   [[nodiscard]] SupervisorEffects conclude(Instant now);
   [[nodiscard]] std::vector<Incarnation> savers() const;
+  [[nodiscard]] CheckpointsKept checkpoints_kept() const;
   void after_commit(const Commit& commit, Instant now);
   void tend_checkpoint(Instant now);
   [[nodiscard]] bool has_storage() const { return !processes_.alive(ProcessRole::kStorage).empty(); }

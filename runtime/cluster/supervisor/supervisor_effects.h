@@ -36,6 +36,7 @@ struct SupervisorConfig {
   std::uint32_t microbatches = 1;      // planned per step
   std::uint64_t steps_target = 0;      // steps committed at which the run is finished
   std::uint64_t checkpoint_every = 0;  // steps; 0: only at the end
+  bool newest_is_replaced = false;     // by the next checkpoint: checkpoint.keep is 1
   FingerprintRule fingerprints = FingerprintRule::kMayDiffer;
   CommitPolicy policy;
   // By steps committed: the rounds that are agreed before the next commit, and those that were contributed to and are

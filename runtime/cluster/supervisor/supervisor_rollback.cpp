@@ -83,7 +83,8 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
            compose(rollback_ ? *rollback_ + ": " : std::string(), "from step ", start.version, " of ", committed,
                    " committed, as branch ", branch_));
   send_peers();
-  if (stop_) return finish(stop_->exit_status, stop_->reason, "stopped", now);  // what can be saved is the checkpoint
+  if (stop_)
+    return finish(stop_->exit_status, stop_->reason, stop_->event, now);  // what can be saved is the checkpoint
   let_all_leavers_go(now);
 }
 

@@ -11,7 +11,7 @@ namespace shoal {
 
 namespace {
 
-constexpr int kSkipsMax = 10;
+constexpr int kDiverged = 5;
 constexpr Duration kLastWords = std::chrono::milliseconds(200);  // for letters to actors of this process
 
 }  // namespace
@@ -51,6 +51,10 @@ CommitDecision SupervisorCore::next_commit(Instant now) const {
   return decide_commit(question);
 }
 
+CheckpointsKept SupervisorCore::checkpoints_kept() const {
+  return {checkpoints_.saved_version(), config_.newest_is_replaced, static_cast<bool>(config_.rounds_due)};
+}
+
 // By itself: a vote is judged by the view as it is, not by what is being appended.
 void SupervisorCore::commit_if_possible(Instant now) {
   if (phase_ != Phase::kTraining || is_last_committed_) return;
@@ -65,9 +69,12 @@ void SupervisorCore::commit_if_possible(Instant now) {
   CHECK(commit, "a commit that waits for nothing has a vote of every stage");
   const std::uint64_t version = view_.committed_steps() + 1;
   const bool is_due = config_.checkpoint_every != 0 && version % config_.checkpoint_every == 0;
+  const auto diverged = divergence_in(*commit, view_.skips_in_a_row(), checkpoints_kept());
+  if (diverged && diverged->is_saved) stop_ = Stop{diverged->reason, "failed", kDiverged};
   commit->is_last = stop_ || version >= config_.steps_target;
   const bool is_wanted = is_due || checkpoints_.is_owed() || last_that_leaves();
-  const auto why_not = checkpoints_.why_not_now(has_storage());
+  auto why_not = checkpoints_.why_not_now(has_storage());
+  if (is_of_no_use(*commit)) why_not = "the loss of its state is not finite; saved when one is";
   if (commit->is_last || (is_wanted && !why_not)) {
     commit->checkpoint_by = savers();
   } else if (is_wanted && checkpoints_.owe()) {
@@ -107,10 +114,8 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   if (commit.skip) {
     announce("step_skipped", commit.skip->tensor,
              compose("not finite or out of range in microbatch ", commit.skip->microbatch));
-    if (view_.skips_in_a_row() >= kSkipsMax) {
-      return finish(5, compose("training diverged: ", kSkipsMax, " steps in a row were skipped; lower optim.lr"),
-                    "failed", now);
-    }
+    const auto diverged = divergence_in(commit, view_.skips_in_a_row() - 1, checkpoints_kept());
+    if (diverged && !diverged->is_saved) return finish(kDiverged, diverged->reason, "failed", now);
   }
   commit_rounds();
   settle_loss(now);
@@ -181,9 +186,11 @@ void SupervisorCore::tend_checkpoint(Instant now) {
 }
 
 void SupervisorCore::last_checkpoint_failed(const std::string& reason, Instant now) {
-  finish(3,
-         compose("the last checkpoint (step ", view_.committed_steps(), ") could not be saved: ", reason,
-                 "; the newest one is of step ", checkpoints_.saved_version(), "; ", config_.resume_hint),
+  const bool has_failed = stop_ && stop_->event == "failed";
+  finish(has_failed ? stop_->exit_status : 3,
+         compose(has_failed ? stop_->reason + ", but " : "", "the last checkpoint (step ", view_.committed_steps(),
+                 ") could not be saved: ", reason, "; the newest one is of step ", checkpoints_.saved_version(), "; ",
+                 config_.resume_hint),
          "failed", now);
 }
 
@@ -194,8 +201,9 @@ SupervisorEffects SupervisorCore::hear(const EvaluationResult& result, Instant n
 }
 
 SupervisorEffects SupervisorCore::stop(const std::string& reason, int exit_status, Instant now) {
-  if (phase_ >= Phase::kEnding) return take_effects();
-  stop_ = Stop{reason, exit_status};
+  const bool has_failed = stop_ && stop_->event == "failed";  // and saves; it ends anyway
+  if (phase_ >= Phase::kEnding || has_failed) return take_effects();
+  stop_ = Stop{reason, "stopped", exit_status};
   announce("stopping", "run", reason);
   if (phase_ == Phase::kTraining) {
     commit_if_possible(now);  // it may have waited for somebody
@@ -212,7 +220,7 @@ void SupervisorCore::conclude_if_done(Instant now) {
     if (!checkpoints_.version_under_way()) checkpoints_.order_late(view_.committed_steps(), savers(), now);
     return;
   }
-  if (stop_) return finish(stop_->exit_status, stop_->reason, "stopped", now);
+  if (stop_) return finish(stop_->exit_status, stop_->reason, stop_->event, now);
   if (!is_evaluated_) {
     if (now - step_since_ < config_.evaluate_within) return;
     announce("evaluation_given_up", "data_loader", "the complete evaluation did not come in time");

@@ -1,0 +1,53 @@
+// When training has diverged, and whether the state that it leaves is worth a checkpoint.
+//
+// A step that is skipped leaves the very state that its loss was measured on. If that loss is not finite, neither is
+// anything that is made of the state: saved, it would be the newest checkpoint, what a resumed run, an evaluation and
+// an export take, and in time it would push out the good ones. If it is finite the state is that of the last step that
+// was applied, and not to save it would lose the steps since the newest checkpoint. Pure.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "messages/journal.h"
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+inline constexpr int kSkipsMax = 10;  // in a row: training has diverged
+
+// Whether it is known that nothing can be made of the state after this commit.
+[[nodiscard]] inline bool is_of_no_use(const Commit& commit) { return commit.skip && !std::isfinite(commit.loss_sum); }
+
+// What is known of checkpoints when a run diverges.
+struct CheckpointsKept {
+  std::uint64_t newest = 0;         // steps applied; 0: none
+  bool newest_is_replaced = false;  // by the next one, because checkpoint.keep is 1
+  bool has_rounds = false;          // what all agree on is of the last round, and no further one can be relied on
+};
+
+struct Divergence {
+  bool is_saved = false;  // the state after this commit
+  std::string reason;
+};
+
+// Whether this commit, after so many skipped ones in a row, ends the run.
+[[nodiscard]] inline std::optional<Divergence> divergence_in(const Commit& commit, int skips_before,
+                                                             const CheckpointsKept& kept) {
+  if (!commit.skip || skips_before + 1 < kSkipsMax) return std::nullopt;
+  const bool would_replace = kept.newest_is_replaced && kept.newest > 0;
+  Divergence found;
+  found.is_saved = !is_of_no_use(commit) && !would_replace && !kept.has_rounds;
+  found.reason = compose("training diverged: ", kSkipsMax, " steps in a row were skipped; lower optim.lr; ");
+  if (found.is_saved) {
+    found.reason += "the state before them is saved";
+  } else {
+    found.reason +=
+        kept.newest > 0 ? compose("the newest checkpoint is of step ", kept.newest) : "there is no checkpoint";
+  }
+  return found;
+}
+
+}  // namespace shoal
