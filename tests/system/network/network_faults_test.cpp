@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include "tests/emulator/emulator.h"
 #include "tests/support/process_scene.h"
@@ -188,6 +189,37 @@ TEST_F(NetworkFaults, NodesOnLongWaysJoin) {
   EXPECT_TRUE(scene_.wait_for_steps(1));
   EXPECT_EQ(count("process_lost"), 0U);
   expect_equal_bits(program, run);
+}
+
+// How often letters of this kind were sent, as the trace tells.
+std::uint64_t letters_sent(ProcessScene& scene, const std::string& kind) {
+  Program& program = scene.start({"trace", "summary", scene.run().string()});
+  EXPECT_EQ(program.wait(kRunLimit), 0) << program.err();
+  std::istringstream lines(program.out());
+  std::string word;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream row(line);
+    std::uint64_t count = 0;
+    if (row >> word >> count && word == kind) return count;
+  }
+  return 0;
+}
+
+// The state that a resumed run starts with takes some fifteen seconds from storage to each of its two stages, and the
+// shards of the next checkpoint as long on their way back.
+TEST_F(NetworkFaults, StateOnASlowWayIsSentOnce) {
+  const SmallRun run{2, 1, 4, {"model.width=64", "trace.level=all", "sync.reduction=exact"}};
+  ASSERT_EQ(scene_.run_to_end(train(scene_, "run", run, {"--steps", "2"})), 0);
+  EXPECT_EQ(letters_sent(scene_, "StateImage"), 0U);
+  EXPECT_EQ(letters_sent(scene_, "SaveShard"), 2U) << "the control: letters are found";
+  const std::uint64_t way = network_.counts("storage", "*").bytes;
+  say("shape storage <-> * bytes_per_s=100000");
+  Program& program = scene_.start({"train", "--resume", scene_.run().string()});
+  ASSERT_EQ(program.wait(kRunLimit), 0) << program.err();
+  EXPECT_GT(network_.counts("storage", "*").bytes, way + 1'000'000) << "the control: it took longer than a question";
+  EXPECT_EQ(letters_sent(scene_, "StateImage"), 2U);
+  EXPECT_EQ(letters_sent(scene_, "SaveShard"), 4U);
+  EXPECT_EQ(count("checkpoint_repeated"), 0U);
 }
 
 // A fifth of a second each way: eight round trips to be back take longer than most silences.
