@@ -17,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kDialTimeout = 6s;
+constexpr std::size_t kLinkFrameBytes = std::size_t{128} << 10;  // on a slow way each is seen to come
 
 void count_bytes(ByteCounts& counts, const MessageBody& body, std::size_t size) {
   if (std::holds_alternative<Forward>(body)) {
@@ -46,8 +47,11 @@ void count_bytes(ByteCounts& counts, const MessageBody& body, std::size_t size) 
 // With everything else that the actor library carries. It takes all: credits bound the tensors of the pipeline that lie
 // in it, and whoever follows the journal asks for one letter of it at a time.
 void send_frames(RouterSelf self, Connection& connection, const EncodedLetter& letter) {
-  cut(letter, ++connection.transfers,
-      [&](std::vector<char> frame) { self->send(connection.handle, WireFrame{std::move(frame)}); });
+  for (Cutter cutter(letter, ++connection.transfers, kLinkFrameBytes); !cutter.is_done();) {
+    WireFrame frame;
+    cutter.next(frame.bytes);
+    self->send(connection.handle, std::move(frame));
+  }
 }
 
 // Its handle may have another link by now.
