@@ -155,7 +155,7 @@ class SingleRun {
     const auto is_due = [applied](std::uint64_t every) { return every > 0 && applied % every == 0; };
     const bool is_evaluated = is_due(parts_.config.eval.every);
     if (is_evaluated && !evaluate_and_record(parts_.config.eval.batches)) return Done{};
-    const bool is_of_no_use = outcome.skipped && !std::isfinite(outcome.loss);
+    const bool is_of_no_use = outcome.skipped && !std::isfinite(std::exp(outcome.loss));
     if (!is_due(parts_.config.checkpoint.every) || is_of_no_use) return Done{};
     if (const auto saved = save(); !saved) {
       recorder_.write(RunEvent{"checkpoint_failed", "storage", saved.failure().message, applied});
@@ -167,7 +167,7 @@ class SingleRun {
   // checkpoint before it would go.
   [[nodiscard]] Failure diverged(Failure failure, const StepOutcome& last) {
     const bool would_replace = parts_.config.checkpoint.keep == 1 && has_checkpoint_;
-    if (!std::isfinite(last.loss) || would_replace) return failure;
+    if (!std::isfinite(std::exp(last.loss)) || would_replace) return failure;
     const auto saved = save();
     failure.message +=
         saved ? "; the state before them is saved" : "; it could not be saved: " + saved.failure().message;

@@ -1,7 +1,7 @@
 // When training has diverged, and whether the state that it leaves is worth a checkpoint.
 //
-// A step that is skipped leaves the very state that its loss was measured on. If that loss is not finite, neither is
-// anything that is made of the state: saved, it would be the newest checkpoint, what a resumed run, an evaluation and
+// A step that is skipped leaves the very state that its loss was measured on. If its perplexity is not finite, nothing
+// can be made of the state: saved, it would be the newest checkpoint, what a resumed run, an evaluation and
 // an export take, and in time it would push out the good ones. If it is finite the state is that of the last step that
 // was applied, and not to save it would lose the steps since the newest checkpoint. Pure.
 #pragma once
@@ -19,7 +19,9 @@ namespace shoal {
 inline constexpr int kSkipsMax = 10;  // in a row: training has diverged
 
 // Whether it is known that nothing can be made of the state after this commit.
-[[nodiscard]] inline bool is_of_no_use(const Commit& commit) { return commit.skip && !std::isfinite(commit.loss_sum); }
+[[nodiscard]] inline bool is_of_no_use(const Commit& commit) {
+  return commit.skip && !std::isfinite(std::exp(commit.loss_sum / static_cast<double>(commit.token_count)));
+}
 
 // What is known of checkpoints when a run diverges.
 struct CheckpointsKept {

@@ -74,7 +74,7 @@ void SupervisorCore::commit_if_possible(Instant now) {
   commit->is_last = stop_ || version >= config_.steps_target;
   const bool is_wanted = is_due || checkpoints_.is_owed() || last_that_leaves();
   auto why_not = checkpoints_.why_not_now(has_storage());
-  if (is_of_no_use(*commit)) why_not = "the loss of its state is not finite; saved when one is";
+  if (is_of_no_use(*commit)) why_not = "the perplexity of its state is not finite; saved when one is";
   if (commit->is_last || (is_wanted && !why_not)) {
     commit->checkpoint_by = savers();
   } else if (is_wanted && checkpoints_.owe()) {

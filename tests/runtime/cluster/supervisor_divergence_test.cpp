@@ -18,6 +18,7 @@ Commit skipped(double loss_sum) {
   Commit commit;
   commit.skip = SkipStep{"wte.weight", MicrobatchId{0}};
   commit.loss_sum = loss_sum;
+  commit.token_count = 1;
   return commit;
 }
 
@@ -37,6 +38,7 @@ TEST(Divergence, IsSavedUnlessNothingCanBeMadeOfItOrAGoodOneWouldGo) {
   EXPECT_FALSE(is_saved(1, {20, false, true}));
   EXPECT_FALSE(is_saved(kNotANumber, {20, false, false}));
   EXPECT_FALSE(is_saved(std::numeric_limits<double>::infinity(), {20, false, false}));
+  EXPECT_FALSE(is_saved(1000, {20, false, false})) << "nats per token: its perplexity is beyond all numbers";
 }
 
 // Two by two, with storage, trained for some steps, then only skipped ones follow.
@@ -79,7 +81,7 @@ TEST(SupervisorDivergence, TheStateBeforeTheSkippedStepsIsSavedAndTheRunEndsWith
   EXPECT_NE(bench.last_reason().find("the state before them is saved"), std::string::npos) << bench.last_reason();
 }
 
-TEST(SupervisorDivergence, AStateWithoutAFiniteLossIsNotSavedAndTheRunEndsAtOnce) {
+TEST(SupervisorDivergence, AStateWithoutAFinitePerplexityIsNotSavedAndTheRunEndsAtOnce) {
   Diverging bench(Diverging::usual());
   bench.diverge(kNotANumber);
   EXPECT_FALSE(bench.last_commit().is_last);
@@ -88,7 +90,7 @@ TEST(SupervisorDivergence, AStateWithoutAFiniteLossIsNotSavedAndTheRunEndsAtOnce
   EXPECT_NE(bench.last_reason().find("there is no checkpoint"), std::string::npos) << bench.last_reason();
 }
 
-TEST(SupervisorDivergence, ACheckpointThatIsDueWaitsForAStateWithAFiniteLoss) {
+TEST(SupervisorDivergence, ACheckpointThatIsDueWaitsForAStateWithAFinitePerplexity) {
   for (const double loss : {kNotANumber, 1.0}) {
     Diverging bench(Diverging::usual(4));
     bench.skip(loss);
