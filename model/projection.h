@@ -6,7 +6,6 @@
 // = B T, I inputs, O outputs.
 #pragma once
 
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -14,24 +13,17 @@
 
 namespace shoal {
 
-enum class WeightLayout : std::uint8_t {
-  kInputsByOutputs,  // [I,O], as in GPT-2's checkpoints
-  kOutputsByInputs,  // [O,I], as in torch's linear layers
-};
-
-// x_BTI: float32 [B,T,I]; bias: float32 [O], or undefined for none. Returns float32 [B,T,O].
-[[nodiscard]] at::Tensor project(const at::Tensor& x_BTI, const at::Tensor& weight, const at::Tensor& bias,
-                                 WeightLayout layout);
+// x_BTI: float32 [B,T,I]; weight_IO: float32 [I,O], as in GPT-2's checkpoints; bias_O: float32 [O]. Returns [B,T,O].
+[[nodiscard]] at::Tensor project(const at::Tensor& x_BTI, const at::Tensor& weight_IO, const at::Tensor& bias_O);
 
 // What one backward pass has left. It holds the inputs and the gradients of the projections, until it is destroyed.
 class LaterGradients {
  public:
   struct Left {
-    at::Tensor weight;
-    at::Tensor bias;  // undefined: none
+    at::Tensor weight_IO;
+    at::Tensor bias_O;
     at::Tensor x_NI;
     at::Tensor dy_NO;
-    WeightLayout layout = WeightLayout::kInputsByOutputs;
   };
 
   void add(Left left) { left_.push_back(std::move(left)); }

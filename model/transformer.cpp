@@ -4,6 +4,7 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include "model/gelu.h"
@@ -22,10 +23,6 @@ at::Tensor take(const WeightMap& weights, const std::string& name) {
   CHECK(found != weights.end(), "a weight for " + name);
   CHECK(found->second.scalar_type() == at::kFloat, name + " is float32");
   return found->second;
-}
-
-at::Tensor project(const at::Tensor& x_BTI, const at::Tensor& weight_IO, const at::Tensor& bias_O) {
-  return project(x_BTI, weight_IO, bias_O, WeightLayout::kInputsByOutputs);
 }
 
 }  // namespace
@@ -72,7 +69,7 @@ at::Tensor Transformer::forward(const at::Tensor& input, const Dropout& dropout)
     const at::Tensor transformed_BTC = transform(layer, norm(layer.ln_2, x_BTC));
     x_BTC = x_BTC.add(dropout.apply(transformed_BTC, layer.index, DropoutSite::kMlp));
   }
-  return has_head_ ? project(norm(ln_f_, x_BTC), lm_head_, {}, WeightLayout::kOutputsByInputs) : x_BTC;
+  return has_head_ ? at::linear(norm(ln_f_, x_BTC), lm_head_) : x_BTC;
 }
 
 at::Tensor Transformer::embed(const at::Tensor& tokens_BT, const Dropout& dropout) const {

@@ -1,4 +1,5 @@
-// A replica's record of the step it works on: microbatch -> none | in flight | accumulated (P-6, P-7).
+// A replica's record of the step it works on: microbatch -> none | in flight | accumulated (P-6, P-7). Accumulated: its
+// pass is made and answered; gradients of weights that were left for later enter the accumulators before any manifest.
 //
 //   none ── Forward while open ──▶ in flight ── Backward while open ──▶ accumulated ── own apply or Zero ──▶ none
 //     ▲                                │ Quarantine

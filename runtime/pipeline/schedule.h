@@ -34,8 +34,9 @@ namespace shoal {
   return microbatch.value + replicas * answers_first(stage) >= microbatch_count;
 }
 
-// How many of them may wait while there is other work: each keeps about as much memory as a graph. With recomputation,
-// which is for who has little, none.
+// How many of them may wait while there is other work: each keeps the inputs and output gradients of the layers'
+// projections, about as much memory as a graph; the head's, which a large vocabulary makes large, are never left. With
+// recomputation, which is for who has little memory, none.
 [[nodiscard]] inline std::size_t accumulations_that_may_wait(const PipelineConfig& pipeline, StageId stage) {
   return pipeline.recompute ? 0 : answers_first(stage);
 }
