@@ -168,7 +168,7 @@ class SupervisorCore {
   void tell_who_is_avoided();
   [[nodiscard]] std::optional<LastOfStage> last_that_leaves() const;
   [[nodiscard]] bool is_saving(StageId stage, ProcessIncarnation process) const;
-  void let_leavers_go(Instant now);
+  bool let_leavers_go(Instant now);  // whether somebody went
   void let_saved_leavers_go(Instant now);
   void let_all_leavers_go(Instant now);
   void send_away(ProcessIncarnation process, const std::string& reason, Instant now);

@@ -84,14 +84,18 @@ std::optional<LastOfStage> SupervisorCore::last_that_leaves() const {
 }
 
 // After a commit: who is in no plan of the next step holds nothing. One that still saves goes after the next.
-void SupervisorCore::let_leavers_go(Instant now) {
+bool SupervisorCore::let_leavers_go(Instant now) {
+  bool has_gone = false;
   for (const auto& [process, reason] : leavers_.all()) {
     const auto stages = stages_of(process);
     const auto is_missed = [&, leaver = process](StageId stage) {
       return !is_served_without(stage, leaver) || is_saving(stage, leaver);
     };
-    if (std::none_of(stages.begin(), stages.end(), is_missed)) send_away(process, reason, now);
+    if (std::any_of(stages.begin(), stages.end(), is_missed)) continue;
+    send_away(process, reason, now);
+    has_gone = true;
   }
+  return has_gone;
 }
 
 // After a checkpoint of the last commit: also those whose stage goes on only with it.

@@ -63,7 +63,7 @@ void SupervisorCore::commit_if_possible(Instant now) {
   });
   if (is_appending) return;
   const CommitDecision decision = next_commit(now);
-  if (decision.waits == std::vector{CommitWait::kQuorum}) let_leavers_go(now);
+  if (decision.waits == std::vector{CommitWait::kQuorum}) (void)let_leavers_go(now);
   if (!decision.is_now()) return;
   std::optional<Commit> commit = commit_if_unanimous(votes_, config_.stages, view_, config_.policy);
   CHECK(commit, "a commit that waits for nothing has a vote of every stage");
@@ -117,9 +117,15 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
     const auto diverged = divergence_in(commit, view_.skips_in_a_row() - 1, checkpoints_kept());
     if (diverged && !diverged->is_saved) return finish(kDiverged, diverged->reason, "failed", now);
   }
-  commit_rounds();
+  // Where somebody missed a round, whoever leaves may be the only one with its mean: it goes before, and those left
+  // vote for the round anew (P-20).
+  const bool is_missed = std::any_of(round_votes_.begin(), round_votes_.end(), [this](const auto& vote) {
+    return vote.second.shares.size() < view_.replicas_of(vote.first.first).size();
+  });
+  const bool leave_now = !is_last_committed_ && is_missed && let_leavers_go(now);
+  if (!leave_now) commit_rounds();
   settle_loss(now);
-  if (!is_last_committed_) let_leavers_go(now);
+  if (!is_last_committed_) (void)let_leavers_go(now);
   conclude_if_done(now);
 }
 

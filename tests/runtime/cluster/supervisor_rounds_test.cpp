@@ -41,9 +41,9 @@ constexpr std::uint64_t kTokensPerStep = 10;  // of the bench
   return rounds;
 }
 
-class FarRounds : public testing::TestWithParam<std::uint64_t> {};
+class FarRoundsOf : public testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(FarRounds, ReportWhatNoShareNamesAsLost) {
+TEST_P(FarRoundsOf, ReportWhatNoShareNamesAsLost) {
   const std::uint64_t period = GetParam();
   constexpr std::uint64_t kLost = 30;
   SupervisorBench bench(with_delayed_rounds(period));
@@ -66,8 +66,38 @@ TEST_P(FarRounds, ReportWhatNoShareNamesAsLost) {
 }
 
 // The second is longer than a view remembers the totals of plain steps.
-INSTANTIATE_TEST_SUITE_P(Periods, FarRounds, testing::Values(3, View::kTotalsMax + 100),
+INSTANTIATE_TEST_SUITE_P(Periods, FarRoundsOf, testing::Values(3, View::kTotalsMax + 100),
                          testing::PrintToStringParamName());
+
+// What is agreed after the commit that a leaver waits for: nobody may need of it what it takes along.
+TEST(FarRounds, WhoLeavesTakesNoMeanAlongThatOthersMissed) {
+  for (const bool is_whole : {false, true}) {
+    SupervisorBench bench(with_delayed_rounds(3));
+    bench.train();
+    while (bench.core.view().committed_steps() < 5) bench.step(), bench.sent.clear();
+    const auto members = bench.core.view().replicas_of(StageId{0});
+    for (const std::uint32_t stage : {0U, 1U}) {
+      Prepared vote = vote_for(bench, stage, {0, 1}, 3, 15);
+      const Incarnation second = bench.core.view().replicas_of(StageId{stage})[1].incarnation;
+      if (is_whole) vote.shares.push_back({second, 15});
+      bench.hear(vote);
+    }
+    bench.perform(bench.core.operate({OperatorVerb::kDrain, "stage/0/0", {}, 0, "shoal drain"}, bench.now).effects);
+    const std::size_t before = bench.entries.size();
+    bench.step();
+    std::vector<std::string> kinds;
+    for (std::size_t at = before; at < bench.entries.size(); ++at) {
+      const JournalBody& body = bench.entries[at].body;
+      if (std::holds_alternative<CommitRound>(body)) kinds.emplace_back("round");
+      if (const auto* removed = std::get_if<RemoveReplica>(&body)) {
+        kinds.emplace_back(removed->replica == members[0].incarnation ? "leaver" : "another");
+      }
+    }
+    const std::vector<std::string> goes_first = {"leaver"};
+    const std::vector<std::string> goes_last = {"round", "round", "leaver"};
+    EXPECT_EQ(kinds, is_whole ? goes_last : goes_first);
+  }
+}
 
 // A journal of one replica that follows what a run counted.
 struct Book {
