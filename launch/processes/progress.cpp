@@ -51,6 +51,7 @@ struct Shower {
     show_line(compose("[view] ", record.change));
   }
   void operator()(const RunEvent& event) {
+    if (event.event == "round_closed") return;  // as often as rounds
     show_line(compose("[", event.event, "] ", event.subject, ": ", event.reason));
   }
 };

@@ -42,9 +42,10 @@ std::optional<StepLine> step_line(std::string_view line) {
   return StepLine{*step, *tokens, *retried, std::isfinite(step_ms) ? std::max(0.0, step_ms) : 0};
 }
 
-// Rounds are part of undisturbed training.
+// Rounds are part of undisturbed training, and so is who was late for one.
 bool is_event(std::string_view line) {
-  return line.starts_with("{\"event\":") && !line.starts_with("{\"event\":\"round\"");
+  const auto is_of = [line](std::string_view start) { return line.starts_with(start); };
+  return is_of("{\"event\":") && !is_of("{\"event\":\"round\"") && !is_of("{\"event\":\"round_closed\"");
 }
 
 }  // namespace

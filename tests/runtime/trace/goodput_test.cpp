@@ -104,6 +104,7 @@ TEST(Goodput, RoundsArePartOfTraining) {
   Told run;
   for (std::uint64_t step = 0; step < 5; ++step) {
     run.goodput.add(to_json_line(ViewRecord{step + 1, "stage 0", step, "round", "a mean"}));
+    run.goodput.add(to_json_line(RunEvent{"round_closed", "round 1 of fragment 0 of stage 0", "without 3", step}));
     run.goodput.add(step_line(step, 1000));
   }
   EXPECT_NEAR(run.goodput.of(5).value(), 1, 1e-9);
