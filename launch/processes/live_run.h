@@ -14,6 +14,7 @@
 namespace shoal {
 
 inline constexpr std::chrono::seconds kAskFor{10};
+inline constexpr std::chrono::seconds kQuickly{3};  // shorter than the spawner's own wait for its supervisor
 inline constexpr std::chrono::milliseconds kAskPause{100};
 
 struct RunLocator {
@@ -35,16 +36,19 @@ struct RunLocator {
 [[nodiscard]] Result<nlohmann::json> ask_status(const RunLocator& where);
 
 // client_of(), then `ask`; again for a few seconds while nobody answers, or what is asked of is not there, and the
-// spawner's process is alive: its control actor may be starting again, or a worker that was lost.
+// spawner's process is alive: its control actor may be starting again, or a worker that was lost. What was not answered
+// quickly is not asked again: it may be under way, and an order is carried out once.
 template <class Ask>
 [[nodiscard]] auto ask_patiently(const RunLocator& where, const Ask& ask) -> decltype(ask(*client_of(where))) {
   const auto begun = std::chrono::steady_clock::now();
   for (;;) {
     const auto client = client_of(where);
     if (!client) return explain_silence(where, client.failure());
+    const auto asked = std::chrono::steady_clock::now();
     auto answer = ask(*client);
     const bool is_silent = !answer && answer.failure().error == Error::kUnreachable;
-    const bool is_over = std::chrono::steady_clock::now() - begun >= kAskFor;
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_over = now - begun >= kAskFor || now - asked >= kQuickly;
     if (!is_silent) return answer;
     if (is_over || !is_spawner_alive(where)) return explain_silence(where, answer.failure());
     std::this_thread::sleep_for(kAskPause);
