@@ -32,9 +32,12 @@ using TimesAdded = std::map<std::pair<StageId, ReplicaId>, std::uint32_t>;
 
 // Of a name that nothing has now: whether the run has had something of it, or has it while it trains.
 bool is_of_this_run(std::string_view name, const ProcessDirectory& processes, const TimesAdded& times_added,
-                    std::uint32_t stages) {
-  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+                    const SupervisorConfig& config) {
+  for (std::uint32_t stage = 0; stage < config.stages; ++stage) {
     if (name == compose("sync_group/", stage)) return true;
+    for (std::uint32_t slot = 0; slot < config.replicas; ++slot) {  // also before this term has added it
+      if (name == compose("stage/", stage, "/", slot)) return true;
+    }
   }
   for (const auto& [place, times] : times_added) {
     if (name == compose("stage/", place.first, "/", place.second)) return true;
@@ -147,7 +150,7 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
   const auto target = is_drain ? resolve_leaver(order.name, targets()) : resolve_target(order.name, targets());
   if (!target) {
     const bool may_come =
-        phase_ == Phase::kReturning || is_of_this_run(order.name, processes_, times_added_, config_.stages);
+        phase_ == Phase::kReturning || is_of_this_run(order.name, processes_, times_added_, config_);
     if (may_come && !resolve_target(order.name, targets()))
       return refuse(OperatorVerdict::kAbsent, absence_text(order.name, targets()));
     return refuse(OperatorVerdict::kUnknownName, target.failure().message);

@@ -101,7 +101,10 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   if (commit != nullptr && !is_new) {
     const std::uint64_t lost = take_untold_losses();  // its line says so, or will
     if (is_unwritten(entry, *commit)) filled = record_of(entry, *commit);
-    if (filled) filled->lost_tokens = lost;
+    if (filled) {
+      filled->lost_tokens = lost;
+      if (config_.has_rounds) filled->approximated = static_cast<std::uint32_t>(approximated(*commit, {}).size());
+    }
   }
   view_.apply(entry);
   stop_waiting_for(entry);

@@ -16,12 +16,12 @@ using testing::Not;
 // One stage with one replica on node1, storage, and a journal that is only counted.
 class OperatorBench {
  public:
-  OperatorBench() : core(config()) {
+  explicit OperatorBench(const SupervisorConfig& config = one_replica()) : core(config) {
     perform(core.begin(now));
     join("storage", ProcessRole::kStorage);
     join("node1", ProcessRole::kNode);
   }
-  static SupervisorConfig config() {
+  static SupervisorConfig one_replica() {
     SupervisorConfig config;
     config.run = RunId{9};
     config.term = Term{1};
@@ -172,6 +172,16 @@ TEST(Operator, WhatTheRunHasOnlyWhileItTrainsIsNotThereYet) {
   EXPECT_EQ(bench.kill("data_loader").verdict, OperatorVerdict::kAbsent);
   EXPECT_EQ(bench.kill("sync_group/0").verdict, OperatorVerdict::kAbsent);
   EXPECT_EQ(bench.kill("sync_group/1").verdict, OperatorVerdict::kUnknownName) << "one stage";
+}
+
+// As after a spawner's restart, which knows of no replica that was lost before.
+TEST(Operator, APlaceThatThisTermHasNotFilledYetIsNotThere) {
+  SupervisorConfig config = OperatorBench::one_replica();
+  config.replicas = 2;
+  OperatorBench bench(config);
+  EXPECT_EQ(bench.kill("stage/0/1").verdict, OperatorVerdict::kAbsent);
+  EXPECT_EQ(bench.kill("stage/0/2").verdict, OperatorVerdict::kUnknownName);
+  EXPECT_EQ(bench.kill("stage/1/0").verdict, OperatorVerdict::kUnknownName) << "one stage";
 }
 
 // A replica that ended by itself: its successor has no process of another name yet.
