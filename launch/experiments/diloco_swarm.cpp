@@ -13,28 +13,44 @@ namespace {
 using Settings = std::vector<std::string>;
 
 constexpr int kWorkers = 4;  // of each of two stages
-constexpr std::uint64_t kCpuSteps = 1000;
-constexpr std::uint64_t kGpuSteps = 2000;
 
 struct Scale {
   std::uint64_t steps = 0;
   int batch = 0;  // sequences of one worker of a stage
   Settings settings;
+  std::string difference{};  // from what was published
 };
 
-Scale scale_of(ExperimentPreset preset) {
-  if (preset == ExperimentPreset::kCpu) {
-    return {kCpuSteps,
-            16,
-            {"model.context=64", "batch.microbatch=8", "data.validation_fraction=0.02", "optim.lr=1e-3",
-             "optim.min_lr=1e-4", "optim.warmup_steps=50", "eval.every=50", "checkpoint.keep=1"}};
-  }
-  return {kGpuSteps,
+Scale published_scale() {
+  return {2000,
           512,
           {"model.context=1024", "batch.microbatch=32", "data.corpus=fineweb-edu.txt", "data.tokenizer=gpt2",
            "data.validation_fraction=0.001", "optim.lr=4e-4", "optim.min_lr=4e-5", "optim.warmup_steps=50",
            "optim.weight_decay=0.01", "eval.every=50", "checkpoint.keep=1"}};
 }
+
+// Of the experiments with many arms.
+Scale short_scale() {
+  return {1000,
+          16,
+          {"model.context=64", "batch.microbatch=8", "data.validation_fraction=0.02", "optim.lr=1e-3",
+           "optim.min_lr=1e-4", "optim.warmup_steps=50", "eval.every=50", "checkpoint.keep=1"},
+          "The scale: batches of 16 sequences per worker against 512, fewer steps than 2000, much smaller models, and "
+          "a learning rate of 1e-3 against 4e-4, with a weight decay of 0.1 against 0.01."};
+}
+
+// Small batches and many rounds: 160 of them with H = 50.
+Scale long_scale() {
+  return {
+      8000,
+      4,
+      {"model.context=64", "batch.microbatch=4", "data.validation_fraction=0.02", "optim.lr=2e-3", "optim.min_lr=0",
+       "optim.warmup_steps=200", "eval.every=500", "checkpoint.every=2000", "checkpoint.keep=1"},
+      "The scale: batches of 4 sequences per worker against 512, 8000 steps against 2000, a much smaller model, and "
+      "a learning rate of 2e-3 that falls to 0 against 4e-4, with a weight decay of 0.1 against 0.01."};
+}
+
+Scale scale_of(ExperimentPreset preset) { return preset == ExperimentPreset::kCpu ? short_scale() : published_scale(); }
 
 struct ModelSize {
   const char* name;
@@ -59,11 +75,6 @@ Settings model_settings(const ModelSize& size) {
           compose("model.width=", size.width)};
 }
 
-// The model of the first two experiments.
-ModelSize usual_size(ExperimentPreset preset) {
-  return preset == ExperimentPreset::kCpu ? kCpuSizes[2] : kPublishedSizes[1];
-}
-
 Settings together(Settings first, const Settings& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -82,7 +93,7 @@ Settings diloco_settings(const Scale& scale, int H) {
   return together(swarm_settings(scale), {"sync.mode=diloco", compose("sync.H=", H)});
 }
 
-std::vector<std::string> differences(ExperimentPreset preset) {
+std::vector<std::string> differences(ExperimentPreset preset, const Scale& scale) {
   std::vector<std::string> sentences = {
       "Paths are chosen by measured speed (`pipeline.routing`); published: at random.",
       "One seed per arm; `--set run.seed=N` with another `--out` gives another."};
@@ -93,14 +104,11 @@ std::vector<std::string> differences(ExperimentPreset preset) {
   sentences.push_back(
       "The text: novels of Jane Austen as bytes, sequences of 64; published: FineWeb-Edu as GPT-2's tokens, sequences "
       "of 1024. Perplexities of bytes and of such tokens have nothing in common; compare differences.");
-  sentences.push_back(
-      "The scale: batches of 16 sequences per worker against 512, fewer steps than 2000, much smaller models, and "
-      "a learning rate of 1e-3 against 4e-4, with a weight decay of 0.1 against 0.01.");
+  sentences.push_back(scale.difference);
   return sentences;
 }
 
-Experiment begun(const std::string& name, const std::string& question, ExperimentPreset preset) {
-  const Scale scale = scale_of(preset);
+Experiment begun(const std::string& name, const std::string& question, ExperimentPreset preset, const Scale& scale) {
   Experiment out;
   out.name = name;
   out.question = question;
@@ -109,15 +117,16 @@ Experiment begun(const std::string& name, const std::string& question, Experimen
   out.published =
       "final validation perplexity of GPT-2 models on FineWeb-Edu after 2000 steps (github.com/mikasenghaas/"
       "diloco-swarm)";
-  out.differences = differences(preset);
+  out.differences = differences(preset, scale);
   return out;
 }
 
 Experiment methods(ExperimentPreset preset) {
-  const Scale scale = scale_of(preset);
+  const bool is_cpu = preset == ExperimentPreset::kCpu;
+  const Scale scale = is_cpu ? long_scale() : published_scale();
   Experiment out =
-      begun("exp1", "Does DiLoCo-SWARM learn as well as SWARM, synchronising 50 times less often?", preset);
-  out.settings = together(out.settings, model_settings(usual_size(preset)));
+      begun("exp1", "Does DiLoCo-SWARM learn as well as SWARM, synchronising 50 times less often?", preset, scale);
+  out.settings = together(out.settings, model_settings(is_cpu ? kCpuSizes[0] : kPublishedSizes[1]));
   out.arms = {{"single", "one worker, a quarter of the tokens", single_settings(scale), "swarm", 37.16},
               {"swarm", "SWARM, 2 stages of 4", swarm_settings(scale), "", 30.22},
               {"diloco-swarm", "DiLoCo-SWARM, H = 50", diloco_settings(scale, 50), "swarm", 30.15}};
@@ -131,8 +140,9 @@ Experiment frequencies(ExperimentPreset preset) {
   };
   constexpr std::array<Frequency, 5> kPublished = {{{10, 27.95}, {20, 28.61}, {50, 30.15}, {100, 30.49}, {200, 31.27}}};
   const Scale scale = scale_of(preset);
-  Experiment out = begun("exp2", "How seldom may the stages of a swarm synchronise?", preset);
-  out.settings = together(out.settings, model_settings(usual_size(preset)));
+  Experiment out = begun("exp2", "How seldom may the stages of a swarm synchronise?", preset, scale);
+  out.settings =
+      together(out.settings, model_settings(preset == ExperimentPreset::kCpu ? kCpuSizes[2] : kPublishedSizes[1]));
   out.varied = "H, steps between rounds";
   for (const auto& [H, perplexity] : kPublished) {
     out.arms.push_back({compose("h", H), compose("H = ", H), diloco_settings(scale, H), H == 10 ? "" : "h10",
@@ -143,7 +153,7 @@ Experiment frequencies(ExperimentPreset preset) {
 
 Experiment sizes(ExperimentPreset preset) {
   const Scale scale = scale_of(preset);
-  Experiment out = begun("exp3", "Does what a swarm gains depend on the size of the model?", preset);
+  Experiment out = begun("exp3", "Does what a swarm gains depend on the size of the model?", preset, scale);
   out.varied = "model, from 1 (tiny) to 4 (large)";
   double at = 0;
   for (const ModelSize& size : preset == ExperimentPreset::kCpu ? kCpuSizes : kPublishedSizes) {
