@@ -97,16 +97,17 @@ std::vector<OptionSpec> with_locator(std::vector<OptionSpec> options) {
 }
 
 CommandSpec kill() {
-  return {"kill",
-          "Makes one actor or process of a run fail, on purpose.",
-          {{"NAME", true, "as `shoal ps` shows it, or a node, as in node2"}},
-          with_locator({{"--how", kValue, "KIND",
-                         "exit, kill (cannot be trapped; of a node: SIGKILL), throw, freeze=S (default: exit)"}}),
-          "Names: stage/1/0, router/node2, node_agent/node2, tracer/node2, data_loader, sync_group/0, metrics,\n"
-          "control, storage, supervisor (ends the spawner process), node2 (its whole process).\n"
-          "Who is being started again is waited for, 10 s at most, by a command on the spawner's machine.\n"
-          "Exit status: 0 done, 2 nothing ever had that name, 4 it does not come back, the spawner is not reached,\n"
-          "or its run is over."};
+  return {
+      "kill",
+      "Makes one actor or process of a run fail, on purpose.",
+      {{"NAME", true, "as `shoal ps` shows it, or a node, as in node2"}},
+      with_locator({{"--how", kValue, "KIND",
+                     "exit, kill (cannot be trapped; of a node: SIGKILL), throw, freeze=S (default: exit)"}}),
+      "Names: stage/1/0, router/node2, node_agent/node2, tracer/node2, data_loader, sync_group/0, metrics,\n"
+      "control, storage, supervisor (ends the spawner process), node2 (its whole process).\n"
+      "Who is being started again is waited for, 10 s at most, by a command on the spawner's machine.\n"
+      "Exit status: 0 done, 2 nothing had that name since the spawner began, 4 it does not come back, the spawner is\n"
+      "not reached, or its run is over."};
 }
 
 const PositionalSpec kTracedRun{"RUN", false, "a run directory (default: the newest under runs/)"};

@@ -5,8 +5,7 @@
 //   rounds   one is due before it and is no entry yet
 //   joiner   somebody who joins is late by a step and is waited for: for a time that the JoinDesk bounds (P-27)
 //   leaver   the last of a stage leaves, and the state that it leaves behind is being saved: until nothing more of it
-//   has
-//            come for save_within, for what cannot be saved must not stop the others
+//            has come for save_within, for what cannot be saved must not stop the others
 //
 // Asked again at every tick and after every message that may end one of these, so nobody has to wake anybody. Pure.
 #pragma once

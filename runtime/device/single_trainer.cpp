@@ -8,15 +8,10 @@
 #include "model/learning_rate.h"
 #include "runtime/base/compose.h"
 #include "runtime/cluster/commit.h"
+#include "runtime/cluster/recovery/divergence.h"
 #include "runtime/data/batch.h"
 
 namespace shoal {
-namespace {
-
-constexpr std::uint64_t kSkippedInARowMax = 10;
-
-}  // namespace
-
 SingleTrainer::SingleTrainer(const Config& config, StageExecutor& executor, const Tokens& tokens, const Clock& clock,
                              TrainerProgress progress)
     : config_(config),
@@ -37,10 +32,9 @@ StepOutcome SingleTrainer::step() {
 }
 
 Status SingleTrainer::check_progress() const {
-  if (progress_.skipped_in_a_row < kSkippedInARowMax) return Done{};
-  return fail(Error::kDiverged,
-              compose("training diverged: ", kSkippedInARowMax, " steps in a row were skipped, the last, ",
-                      progress_.steps - 1, ", because ", last_skip_, "; lower optim.lr"));
+  if (progress_.skipped_in_a_row < kSkipsMax) return Done{};
+  return fail(Error::kDiverged, compose("training diverged: ", kSkipsMax, " steps in a row were skipped, the last, ",
+                                        progress_.steps - 1, ", because ", last_skip_, "; lower optim.lr"));
 }
 
 StepOutcome SingleTrainer::run_microbatches() {

@@ -14,14 +14,7 @@ constexpr std::uint64_t kSeeds = 100;
 constexpr std::uint64_t kSalt = 11;
 
 [[nodiscard]] SwarmShape shape_with_quorum(Chance& chance, int quorum) {
-  SwarmShape shape = shape_of(1 + static_cast<std::uint32_t>(chance.below(2)),
-                              2 + static_cast<std::uint32_t>(chance.below(2)), chance.below(2) == 0 ? 0 : 4);
-  shape.steps = 12;
-  shape.sync.mode = SyncMode::kDiloco;
-  shape.sync.H = 2 + chance.below(3);
-  shape.sync.fragments = 1 + static_cast<int>(chance.below(3));
-  shape.sync.outer_update = static_cast<OuterUpdate>(chance.below(3));
-  if (shape.sync.outer_update == OuterUpdate::kWait) shape.sync.overlap = chance.below(shape.sync.H);
+  SwarmShape shape = shape_with_rounds(chance, 3);
   shape.sync.quorum = quorum;
   return shape;
 }

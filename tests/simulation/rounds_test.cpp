@@ -17,18 +17,7 @@ namespace {
 constexpr std::uint64_t kSeeds = 100;
 constexpr std::uint64_t kSalt = 9;
 
-[[nodiscard]] SwarmShape diloco_shape(Chance& chance) {
-  const std::uint32_t checkpoint_every = chance.below(2) == 0 ? 0 : 4;
-  SwarmShape shape = shape_of(1 + static_cast<std::uint32_t>(chance.below(2)),
-                              2 + static_cast<std::uint32_t>(chance.below(2)), checkpoint_every);
-  shape.steps = 12;
-  shape.sync.mode = SyncMode::kDiloco;
-  shape.sync.H = 2 + chance.below(3);
-  shape.sync.fragments = 1 + static_cast<int>(chance.below(2));
-  shape.sync.outer_update = static_cast<OuterUpdate>(chance.below(3));
-  if (shape.sync.outer_update == OuterUpdate::kWait) shape.sync.overlap = chance.below(shape.sync.H);
-  return shape;
-}
+[[nodiscard]] SwarmShape diloco_shape(Chance& chance) { return shape_with_rounds(chance, 2); }
 
 TEST(Rounds, AnUndisturbedRunAgreesOnEveryRound) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {

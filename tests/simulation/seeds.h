@@ -66,6 +66,20 @@ inline void kill_a_node(SimulatedSwarm& swarm, Chance& chance) {
   return shape;
 }
 
+// One or two stages of two or three replicas in twelve steps with rounds of any kind; up to so many fragments.
+[[nodiscard]] inline SwarmShape shape_with_rounds(Chance& chance, std::uint64_t fragments_max) {
+  const std::uint32_t checkpoint_every = chance.below(2) == 0 ? 0 : 4;
+  SwarmShape shape = shape_of(1 + static_cast<std::uint32_t>(chance.below(2)),
+                              2 + static_cast<std::uint32_t>(chance.below(2)), checkpoint_every);
+  shape.steps = 12;
+  shape.sync.mode = SyncMode::kDiloco;
+  shape.sync.H = 2 + chance.below(3);
+  shape.sync.fragments = 1 + static_cast<int>(chance.below(fragments_max));
+  shape.sync.outer_update = static_cast<OuterUpdate>(chance.below(3));
+  if (shape.sync.outer_update == OuterUpdate::kWait) shape.sync.overlap = chance.below(shape.sync.H);
+  return shape;
+}
+
 // Messages of an undisturbed run: faults fall anywhere among them.
 [[nodiscard]] inline std::uint64_t messages_of_undisturbed(const SwarmShape& shape) {
   SimulatedSwarm swarm(shape, 1);

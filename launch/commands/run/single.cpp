@@ -1,5 +1,4 @@
 // `shoal-worker single`: the reference run. The trainer computes; this file says when to evaluate, save, show and stop.
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "launch/say.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
+#include "runtime/cluster/recovery/divergence.h"
 #include "runtime/data/batch.h"
 #include "runtime/data/tokenizer.h"
 #include "runtime/data/tokens.h"
@@ -155,8 +155,8 @@ class SingleRun {
     const auto is_due = [applied](std::uint64_t every) { return every > 0 && applied % every == 0; };
     const bool is_evaluated = is_due(parts_.config.eval.every);
     if (is_evaluated && !evaluate_and_record(parts_.config.eval.batches)) return Done{};
-    const bool is_of_no_use = outcome.skipped && !std::isfinite(std::exp(outcome.loss));
-    if (!is_due(parts_.config.checkpoint.every) || is_of_no_use) return Done{};
+    const bool is_useless = outcome.skipped && is_of_no_use(outcome.loss);
+    if (!is_due(parts_.config.checkpoint.every) || is_useless) return Done{};
     if (const auto saved = save(); !saved) {
       recorder_.write(RunEvent{"checkpoint_failed", "storage", saved.failure().message, applied});
     }
@@ -167,7 +167,7 @@ class SingleRun {
   // checkpoint before it would go.
   [[nodiscard]] Failure diverged(Failure failure, const StepOutcome& last) {
     const bool would_replace = parts_.config.checkpoint.keep == 1 && has_checkpoint_;
-    if (!std::isfinite(std::exp(last.loss)) || would_replace) return failure;
+    if (is_of_no_use(last.loss) || would_replace) return failure;
     const auto saved = save();
     failure.message +=
         saved ? "; the state before them is saved" : "; it could not be saved: " + saved.failure().message;

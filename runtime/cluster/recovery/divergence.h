@@ -18,9 +18,12 @@ namespace shoal {
 
 inline constexpr int kSkipsMax = 10;  // in a row: training has diverged
 
+// Nothing can be made of a state with this loss per token.
+[[nodiscard]] inline bool is_of_no_use(double loss) { return !std::isfinite(std::exp(loss)); }
+
 // Whether it is known that nothing can be made of the state after this commit.
 [[nodiscard]] inline bool is_of_no_use(const Commit& commit) {
-  return commit.skip && !std::isfinite(std::exp(commit.loss_sum / static_cast<double>(commit.token_count)));
+  return commit.skip && is_of_no_use(commit.loss_sum / static_cast<double>(commit.token_count));
 }
 
 // What is known of checkpoints when a run diverges.

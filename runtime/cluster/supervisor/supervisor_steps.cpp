@@ -11,7 +11,7 @@ namespace shoal {
 
 namespace {
 
-constexpr int kDiverged = 5;
+constexpr int kDiverged = exit_code(Error::kDiverged);
 constexpr Duration kLastWords = std::chrono::milliseconds(200);  // for letters to actors of this process
 
 }  // namespace

@@ -121,6 +121,7 @@ class ReplicaCore {
   void take_evaluation(const Forward& message);
   [[nodiscard]] std::optional<RefusalReason> reason_to_refuse(const Forward& message) const;
   [[nodiscard]] bool is_known(Incarnation replica, std::uint32_t stage) const;
+  [[nodiscard]] std::size_t members_of_stage() const;
   void wait_for_version(const Forward& message);
   void readmit_waiting();
   void refuse(const Waiter& asker, Purpose purpose, RefusalReason reason);

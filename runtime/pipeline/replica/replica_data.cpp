@@ -31,6 +31,11 @@ bool ReplicaCore::is_known(Incarnation replica, std::uint32_t stage) const {
   return found != members_.end() && found->second == stage;
 }
 
+std::size_t ReplicaCore::members_of_stage() const {
+  const auto is_of_stage = [this](const auto& member) { return member.second == setup_.stage.value; };
+  return static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), is_of_stage));
+}
+
 std::optional<RefusalReason> ReplicaCore::reason_to_refuse(const Forward& message) const {
   const std::uint32_t stage = setup_.stage.value;
   if (!is_member()) return RefusalReason::kNotMember;
@@ -198,9 +203,7 @@ void ReplicaCore::start(const Task& task) {
 }
 
 WeightGradients ReplicaCore::weight_gradients_of(MicrobatchId microbatch) const {
-  const auto is_sibling = [this](const auto& member) { return member.second == setup_.stage.value; };
-  const auto replicas = static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), is_sibling));
-  const bool is_first = is_answered_first(microbatch, setup_.microbatch_count, setup_.stage, replicas);
+  const bool is_first = is_answered_first(microbatch, setup_.microbatch_count, setup_.stage, members_of_stage());
   return is_first ? WeightGradients::kLater : WeightGradients::kAtOnce;
 }
 

@@ -46,9 +46,7 @@ void ReplicaCore::answer(RoundAnswers answers) {
 void ReplicaCore::follow(const CommitRound& entry) {
   if (!rounds_ || entry.stage != setup_.stage) return;
   if (!is_member()) return rounds_->pass_over(entry.round);
-  const auto is_peer = [this](const auto& member) { return member.second == setup_.stage.value; };
-  const auto member_count = static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), is_peer));
-  if (const auto why = rounds_->follow(entry, member_count)) end(*why);
+  if (const auto why = rounds_->follow(entry, members_of_stage())) end(*why);
 }
 
 // A member has nothing to join: it missed a round.
