@@ -29,18 +29,8 @@ Scale published_scale() {
            "optim.weight_decay=0.01", "eval.every=50", "checkpoint.keep=1"}};
 }
 
-// Of the experiments with many arms.
-Scale short_scale() {
-  return {1000,
-          16,
-          {"model.context=64", "batch.microbatch=8", "data.validation_fraction=0.02", "optim.lr=1e-3",
-           "optim.min_lr=1e-4", "optim.warmup_steps=50", "eval.every=50", "checkpoint.keep=1"},
-          "The scale: batches of 16 sequences per worker against 512, fewer steps than 2000, much smaller models, and "
-          "a learning rate of 1e-3 against 4e-4, with a weight decay of 0.1 against 0.01."};
-}
-
 // Small batches and many rounds: 160 of them with H = 50.
-Scale long_scale() {
+Scale cpu_scale() {
   return {
       8000,
       4,
@@ -50,7 +40,7 @@ Scale long_scale() {
       "a learning rate of 2e-3 that falls to 0 against 4e-4, with a weight decay of 0.1 against 0.01."};
 }
 
-Scale scale_of(ExperimentPreset preset) { return preset == ExperimentPreset::kCpu ? short_scale() : published_scale(); }
+Scale scale_of(ExperimentPreset preset) { return preset == ExperimentPreset::kCpu ? cpu_scale() : published_scale(); }
 
 struct ModelSize {
   const char* name;
@@ -61,14 +51,19 @@ struct ModelSize {
   double single_perplexity;  // and of the weak baseline
 };
 
+constexpr std::size_t kSmall = 1;  // of the sizes: the one that the other experiments train
 constexpr std::array<ModelSize, 4> kPublishedSizes = {{{"tiny", 4, 4, 128, 109.55, 133.20},
                                                        {"small", 12, 12, 768, 30.15, 37.16},
                                                        {"medium", 24, 16, 1024, 25.66, 31.57},
                                                        {"large", 36, 20, 1280, 29.17, 30.18}}};
-constexpr std::array<ModelSize, 4> kCpuSizes = {{{"tiny", 2, 2, 32, 109.55, 133.20},
-                                                 {"small", 4, 4, 64, 30.15, 37.16},
-                                                 {"medium", 4, 4, 128, 25.66, 31.57},
-                                                 {"large", 6, 6, 192, 29.17, 30.18}}};
+constexpr std::array<ModelSize, 4> kCpuSizes = {{{"tiny", 2, 2, 16, 109.55, 133.20},
+                                                 {"small", 2, 2, 32, 30.15, 37.16},
+                                                 {"medium", 4, 4, 64, 25.66, 31.57},
+                                                 {"large", 4, 4, 128, 29.17, 30.18}}};
+
+const std::array<ModelSize, 4>& sizes_of(ExperimentPreset preset) {
+  return preset == ExperimentPreset::kCpu ? kCpuSizes : kPublishedSizes;
+}
 
 Settings model_settings(const ModelSize& size) {
   return {compose("model.layers=", size.layers), compose("model.heads=", size.heads),
@@ -122,11 +117,10 @@ Experiment begun(const std::string& name, const std::string& question, Experimen
 }
 
 Experiment methods(ExperimentPreset preset) {
-  const bool is_cpu = preset == ExperimentPreset::kCpu;
-  const Scale scale = is_cpu ? long_scale() : published_scale();
+  const Scale scale = scale_of(preset);
   Experiment out =
       begun("exp1", "Does DiLoCo-SWARM learn as well as SWARM, synchronising 50 times less often?", preset, scale);
-  out.settings = together(out.settings, model_settings(is_cpu ? kCpuSizes[0] : kPublishedSizes[1]));
+  out.settings = together(out.settings, model_settings(sizes_of(preset)[kSmall]));
   out.arms = {{"single", "one worker, a quarter of the tokens", single_settings(scale), "swarm", 37.16},
               {"swarm", "SWARM, 2 stages of 4", swarm_settings(scale), "", 30.22},
               {"diloco-swarm", "DiLoCo-SWARM, H = 50", diloco_settings(scale, 50), "swarm", 30.15}};
@@ -141,8 +135,7 @@ Experiment frequencies(ExperimentPreset preset) {
   constexpr std::array<Frequency, 5> kPublished = {{{10, 27.95}, {20, 28.61}, {50, 30.15}, {100, 30.49}, {200, 31.27}}};
   const Scale scale = scale_of(preset);
   Experiment out = begun("exp2", "How seldom may the stages of a swarm synchronise?", preset, scale);
-  out.settings =
-      together(out.settings, model_settings(preset == ExperimentPreset::kCpu ? kCpuSizes[2] : kPublishedSizes[1]));
+  out.settings = together(out.settings, model_settings(sizes_of(preset)[kSmall]));
   out.varied = "H, steps between rounds";
   for (const auto& [H, perplexity] : kPublished) {
     out.arms.push_back({compose("h", H), compose("H = ", H), diloco_settings(scale, H), H == 10 ? "" : "h10",
@@ -156,7 +149,7 @@ Experiment sizes(ExperimentPreset preset) {
   Experiment out = begun("exp3", "Does what a swarm gains depend on the size of the model?", preset, scale);
   out.varied = "model, from 1 (tiny) to 4 (large)";
   double at = 0;
-  for (const ModelSize& size : preset == ExperimentPreset::kCpu ? kCpuSizes : kPublishedSizes) {
+  for (const ModelSize& size : sizes_of(preset)) {
     const std::string name = size.name;
     at += 1;
     out.arms.push_back({name + "-single", name + ", one worker", together(model_settings(size), single_settings(scale)),
