@@ -18,20 +18,21 @@ constexpr double kTimeoutFactor = 4;
 
 }  // namespace
 
-SyncGroupCore::SyncGroupCore(SyncGroupConfig config) : config_(std::move(config)) {
+SyncGroupCore::SyncGroupCore(SyncGroupConfig config)
+    : config_(std::move(config)), sum_({"sum", config_.repeat_after, config_.keeps_sums_apart}) {
   CHECK(config_.self.value != 0 && config_.microbatches > 0, "a sync group has an incarnation and a plan");
 }
 
 SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
   const JournalPosition change_before = view_.last_change_of(config_.stage);
   view_.apply(entry);
-  const bool is_appointed = view_.group_of(config_.stage) == config_.self;
-  if (!is_appointed && phase_ != Phase::kIdle) {
-    phase_ = Phase::kIdle;
+  const bool was_appointed = std::exchange(is_appointed_, view_.group_of(config_.stage) == config_.self);
+  if (was_appointed && !is_appointed_) {
+    begin_step();
     note(compose("another group or branch took over: ", describe(entry)));
   }
-  if (!is_appointed) return take_effects();
-  if (phase_ == Phase::kIdle) {
+  if (!is_appointed_) return take_effects();
+  if (!was_appointed) {
     begin_step();
     epoch_ = Epoch{config_.self, 0};
     quiet_since_ = now;
@@ -41,15 +42,13 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
   if (std::holds_alternative<Commit>(entry.body)) {
     begin_step();
     std::swap(hints_, early_hints_);
-    phase_ = Phase::kOpen;
     quiet_since_ = now;
     hint_not_before_ = now;
   }
   if (view_.last_change_of(config_.stage) != change_before) {
-    const bool is_plan = std::holds_alternative<Quarantine>(entry.body);
     std::erase_if(holders_, [&](const auto& holder) { return !is_member(holder.second); });
     std::erase_if(missing_, [&](MicrobatchId microbatch) { return view_.quarantined().contains(microbatch); });
-    if (order_) open(now, is_plan ? "the step's plan changed" : "the stage's membership changed");  // P-20
+    if (order_) open(now, what_changed(entry));  // P-20
   }
   prepare_if_due(now);
   return take_effects();
@@ -65,8 +64,8 @@ SyncGroupEffects SyncGroupCore::hear(const Progress& progress, Instant now) {
   known = std::max(known, Hint{order.epoch, progress.count});
   if (order.step == step()) {
     if (has_more) quiet_since_ = now;
-    if (phase_ == Phase::kOpen && order.epoch >= epoch_) unanswered_.erase(progress.member);
-    if (phase_ == Phase::kOpen && is_zero_awaited_ && unanswered_.empty()) ask_for_missing(now);
+    sum_.obeyed(progress.member, order.epoch);
+    if (phase() == Phase::kOpen && is_zero_awaited_ && sum_.unanswered().empty()) ask_for_missing(now);
   }
   prepare_if_due(now);
   return take_effects();
@@ -81,34 +80,26 @@ SyncGroupEffects SyncGroupCore::hear(const AllAnswered& hint, Instant now) {
 }
 
 SyncGroupEffects SyncGroupCore::hear(const Manifest& manifest, Instant now) {
-  if (phase_ != Phase::kPreparing || !is_current(manifest.order) || !unanswered_.contains(manifest.member)) {
-    return take_effects();
-  }
-  unanswered_.erase(manifest.member);
-  manifests_[manifest.member] = manifest;
+  if (!sum_.hear(manifest)) return take_effects();
   for (const ManifestEntry& entry : manifest.entries) holders_[entry.microbatch] = manifest.member;
   // A frozen member's manifest is also its exact count.
   hints_.progress[manifest.member] = {epoch_, static_cast<std::uint32_t>(manifest.entries.size())};
-  if (unanswered_.empty()) decide(now);
+  if (sum_.unanswered().empty()) decide(now);
   return take_effects();
 }
 
 SyncGroupEffects SyncGroupCore::hear(const Reduced& reduced, Instant now) {
-  if (phase_ != Phase::kReducing || !is_current(reduced.order) || !unanswered_.contains(reduced.member)) {
-    return take_effects();
-  }
-  unanswered_.erase(reduced.member);
+  if (!sum_.hear(reduced)) return take_effects();
   quiet_since_ = now;
-  reduced_[reduced.member] = reduced;
-  if (unanswered_.empty()) conclude(now);
+  if (sum_.unanswered().empty()) conclude(now);
   return take_effects();
 }
 
 SyncGroupEffects SyncGroupCore::hear(const AskHolders& question, Instant now) {
-  if (phase_ == Phase::kIdle || question.branch != view_.branch() || question.step != step()) return take_effects();
+  if (!is_appointed_ || question.branch != view_.branch() || question.step != step()) return take_effects();
   is_holder_asked_ = true;
-  if (phase_ == Phase::kOpen && !members().empty()) survey(now);
-  if (phase_ != Phase::kPreparing) tell_holders();
+  if (phase() == Phase::kOpen && !members().empty()) survey(now);
+  if (phase() != Phase::kPreparing) tell_holders();
   return take_effects();
 }
 
@@ -121,10 +112,8 @@ void SyncGroupCore::tell_holders() {
 
 // P-14: sending a microbatch to another replica than the one that holds it makes a duplicate and a replayed step.
 void SyncGroupCore::survey(Instant now) {
-  begin_epoch(now);
-  phase_ = Phase::kPreparing;
   is_survey_ = true;
-  give_order(Prepare{order_id(), last_zero_});
+  prepare(now);
 }
 
 void SyncGroupCore::end_survey(Instant now, const std::string& why) {
@@ -133,28 +122,18 @@ void SyncGroupCore::end_survey(Instant now, const std::string& why) {
 }
 
 SyncGroupEffects SyncGroupCore::tick(Instant now) {
-  if (phase_ == Phase::kIdle || members().empty() || view_.is_finished()) return take_effects();
-  if (phase_ == Phase::kReducing && now - epoch_began_ >= doubled(reduce_timeout())) {
-    const std::string why = compose("no sum from ", list_members(unanswered_), " in time");
-    announce("reduce_timed_out", why);
-    try_again(now, why);
+  if (!is_appointed_ || members().empty() || view_.is_finished()) return take_effects();
+  if (const auto failure = sum_.overdue(now)) {
+    announce(failure->event, failure->why);
+    try_again(now, failure->why);
   }
-  if (phase_ == Phase::kPreparing && is_survey_ && now - epoch_began_ >= config_.survey_timeout) {
-    end_survey(now, compose("no manifest from ", list_members(unanswered_), " in time"));
+  if (phase() == Phase::kPreparing && is_survey_ && sum_.age(now) >= config_.survey_timeout) {
+    end_survey(now, compose("no manifest from ", list_members(sum_.unanswered()), " in time"));
   }
   prepare_if_due(now);
   repeat(now);
   return take_effects();
 }
-
-bool SyncGroupCore::is_current_step(const OrderId& order) const {
-  return order.run == config_.run && order.term == config_.term && order.branch == view_.branch() &&
-         order.stage == config_.stage && order.round == RoundId{} && order.step == step();
-}
-
-bool SyncGroupCore::is_current(const OrderId& order) const { return is_current_step(order) && order.epoch == epoch_; }
-
-Duration SyncGroupCore::doubled(Duration base) const { return doubled_per_try(base, tries_of_step_); }
 
 Duration SyncGroupCore::reduce_timeout() const {
   if (!reduce_ms_) return config_.reduce_timeout;
@@ -172,47 +151,36 @@ bool SyncGroupCore::hints_cover_plan(Instant now) const {
   if (accumulated >= config_.microbatches - view_.quarantined().size()) return true;
   // Work had begun and no more of it was heard of for long: hints may have been lost, so look.
   const bool has_begun = order_ || !hints_.progress.empty();
-  return has_begun && now - quiet_since_ >= doubled(config_.probe_after);
+  return has_begun && now - quiet_since_ >= sum_.doubled(config_.probe_after);
 }
 
 void SyncGroupCore::begin_step() {
-  tries_of_step_ = 1;
+  sum_ = SumAgreement({"sum", config_.repeat_after, config_.keeps_sums_apart});
   last_zero_ = Epoch{};
   hints_ = Hints{};
-  manifests_.clear();
-  reduced_.clear();
   holders_.clear();
-  is_holder_asked_ = is_survey_ = false;
+  is_holder_asked_ = is_survey_ = is_zero_awaited_ = false;
   order_.reset();
-  unanswered_.clear();
   missing_.clear();
-  prepare_not_before_ = Instant{};
 }
 
 void SyncGroupCore::begin_epoch(Instant now) {
   ++epoch_.counter;
-  epoch_position_ = view_.position();
-  epoch_began_ = now;
-  repeat_interval_ = doubled(config_.repeat_after);
-  repeat_at_ = now + repeat_interval_;
-  manifests_.clear();
-  reduced_.clear();
+  const OrderId order{config_.run, view_.branch(), config_.term, config_.stage, step(), epoch_, {}};
+  sum_.begin(order, view_.position(), members(), now);
   is_zero_awaited_ = false;
-  unanswered_.clear();
-  for (const ReplicaMember& member : members()) unanswered_.insert(member.incarnation);
 }
 
 void SyncGroupCore::open(Instant now, const std::string& why) {
   begin_epoch(now);
-  phase_ = Phase::kOpen;
   is_survey_ = false;
   note(compose("opens step ", step(), " as epoch ", epoch_, ": ", why));
-  give_order(Open{order_id()});
+  give_order(Open{sum_.order()});
 }
 
 // What was tried was in vain: the next one is given longer.
 void SyncGroupCore::begin_another_try(Instant now) {
-  ++tries_of_step_;
+  sum_.tried_in_vain();
   quiet_since_ = now;
 }
 
@@ -224,24 +192,27 @@ void SyncGroupCore::try_again(Instant now, const std::string& why) {
 void SyncGroupCore::zero(Instant now) {
   begin_another_try(now);
   begin_epoch(now);
-  phase_ = Phase::kOpen;
   last_zero_ = epoch_;
   holders_.clear();
   hints_.progress.clear();
-  give_order(Zero{order_id()});
+  give_order(Zero{sum_.order()});
 }
 
 void SyncGroupCore::prepare_if_due(Instant now) {
-  if (phase_ != Phase::kOpen || members().empty() || now < prepare_not_before_ || !hints_cover_plan(now)) return;
+  if (!is_appointed_ || phase() != Phase::kOpen || members().empty()) return;
+  if (!sum_.is_paused(now) && hints_cover_plan(now)) prepare(now);
+}
+
+void SyncGroupCore::prepare(Instant now) {
   begin_epoch(now);
-  phase_ = Phase::kPreparing;
-  give_order(Prepare{order_id(), last_zero_});
+  sum_.ask(now);
+  give_order(Prepare{sum_.order(), last_zero_});
 }
 
 // P-16: the manifests of all members are in.
 void SyncGroupCore::decide(Instant now) {
   std::vector<MemberManifest> all;
-  for (const auto& [member, manifest] : manifests_) all.push_back({member, manifest.entries});
+  for (const auto& [member, manifest] : sum_.manifests()) all.push_back({member, manifest.entries});
   const ManifestVerdict verdict = judge_manifests(all, config_.microbatches, view_.quarantined());
   const bool was_survey = std::exchange(is_survey_, false);
   if (verdict.is_exactly_once()) {
@@ -278,69 +249,58 @@ void SyncGroupCore::decide(Instant now) {
 
 void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
   missing_.clear();
-  phase_ = Phase::kReducing;
-  epoch_began_ = quiet_since_ = now;
-  repeat_interval_ = std::min(repeat_interval_, reduce_timeout() / 2);
-  repeat_at_ = now + repeat_interval_;
-  Reduce order{order_id(), {}, token_count};
-  for (const ReplicaMember& member : members()) {
-    order.members.push_back(member.incarnation);
-    unanswered_.insert(member.incarnation);
-  }
-  give_order(order);
+  quiet_since_ = now;
+  sum_.reduce(now, reduce_timeout());
+  give_order(Reduce{sum_.order(), sum_.receivers(), token_count});
 }
 
 // P-19: every member holds a whole sum.
 void SyncGroupCore::conclude(Instant now) {
-  const double took_ms = milliseconds(now - epoch_began_);
+  const double took_ms = milliseconds(sum_.age(now));
   reduce_ms_ = reduce_ms_ ? *reduce_ms_ + kAverageWeight * (took_ms - *reduce_ms_) : took_ms;
-  const Reduced& first = reduced_.begin()->second;
-  for (const auto& [member, reduced] : reduced_) {
-    if (config_.keeps_sums_apart || reduced.digest == first.digest) continue;
-    const std::string why = compose("the sums of replicas ", first.member, " and ", member, " differ");
-    announce("sums_differ", compose("step ", step(), ": ", why));
-    try_again(now, why);
-    prepare_not_before_ = now + doubled(config_.repeat_after);
-    return;
-  }
-  vote_ = config_.keeps_sums_apart ? joint_vote()
-                                   : Prepared{order_id(), epoch_position_, first.digest, {}, first.norms, {}};
-  for (const auto& [member, manifest] : manifests_) vote_.manifests.push_back({member, manifest.entries});
-  phase_ = Phase::kVoted;
-  repeat_interval_ = config_.repeat_after;
-  repeat_at_ = now + repeat_interval_;
-  vote();
+  const auto failure = sum_.conclude(now);
+  if (!failure) return vote();
+  announce(failure->event, compose("step ", step(), ": ", failure->why));
+  try_again(now, failure->why);
+}
+
+void SyncGroupCore::vote() {
+  Prepared vote = sum_.vote();
+  for (const auto& [member, manifest] : sum_.manifests()) vote.manifests.push_back({member, manifest.entries});
+  vote.norms = sum_.reduced().begin()->second.norms;
+  if (config_.keeps_sums_apart) join_sums(vote);
+  effects_.letters.push_back({kSpawnerProcess, to_supervisor(), std::move(vote)});
 }
 
 // Of sums that stay apart: a digest of their digests, and their squared norms weighed by tokens.
-Prepared SyncGroupCore::joint_vote() const {
-  Prepared vote{order_id(), epoch_position_, 0, {}, {}, {}};
+void SyncGroupCore::join_sums(Prepared& vote) const {
   const auto tokens_of = [this](Incarnation member) {
     double tokens = 0;
-    for (const ManifestEntry& entry : manifests_.at(member).entries) tokens += static_cast<double>(entry.token_count);
+    for (const ManifestEntry& entry : sum_.manifests().at(member).entries) {
+      tokens += static_cast<double>(entry.token_count);
+    }
     return tokens;
   };
+  vote.digest = 0;
   double all_tokens = 0;
-  for (const auto& [member, reduced] : reduced_) {
+  for (const auto& [member, reduced] : sum_.reduced()) {
     constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 / the golden ratio
     vote.digest = (vote.digest ^ reduced.digest) * kOdd;
     all_tokens += tokens_of(member);
   }
   std::map<std::string, double> norms;
-  for (const auto& [member, reduced] : reduced_) {
+  for (const auto& [member, reduced] : sum_.reduced()) {
     const double share = all_tokens > 0 ? tokens_of(member) / all_tokens : 0;
     for (const TensorNorm& norm : reduced.norms) norms[norm.name] += share > 0 ? share * norm.squared_norm : 0;
   }
+  vote.norms.clear();
   for (const auto& [tensor, squared_norm] : norms) vote.norms.push_back({tensor, squared_norm});
-  return vote;
 }
-
-void SyncGroupCore::vote() { effects_.letters.push_back({kSpawnerProcess, to_supervisor(), vote_}); }
 
 // P-17, repeated until the next complete manifests.
 void SyncGroupCore::ask_again(Instant now, std::vector<MicrobatchId> microbatches) {
   missing_ = std::move(microbatches);
-  missing_interval_ = std::min(doubled(config_.repeat_after), config_.ask_again_within);
+  missing_interval_ = std::min(sum_.doubled(config_.repeat_after), config_.ask_again_within);
   hint_not_before_ = now + missing_interval_;
   is_zero_awaited_ = last_zero_ == epoch_;
   if (!is_zero_awaited_) return ask_for_missing(now);
@@ -355,42 +315,38 @@ void SyncGroupCore::ask_for_missing(Instant now) {
 
 void SyncGroupCore::send_missing() {
   if (config_.stage.value == 0) {
-    effects_.letters.push_back({kSpawnerProcess, to_data_loader(), Missing{order_id(), Incarnation{}, missing_}});
+    effects_.letters.push_back({kSpawnerProcess, to_data_loader(), Missing{sum_.order(), Incarnation{}, missing_}});
     return;
   }
   for (const ReplicaMember& upstream : view_.replicas_of(StageId{config_.stage.value - 1})) {
-    send_to_replica(upstream, Missing{order_id(), upstream.incarnation, missing_});
+    send_to_replica(upstream.incarnation, Missing{sum_.order(), upstream.incarnation, missing_});
   }
 }
 
 void SyncGroupCore::repeat(Instant now) {
-  if (now >= repeat_at_) {
-    repeat_interval_ = next_interval(repeat_interval_);
-    repeat_at_ = now + repeat_interval_;
-    if (phase_ == Phase::kVoted) {
+  if (sum_.repeats(now)) {
+    if (phase() == Phase::kVoted) {
       vote();
-    } else if (order_ && !unanswered_.empty()) {
+    } else if (order_) {
       give_order(*order_);
     }
   }
-  if (phase_ == Phase::kOpen && !missing_.empty() && now >= missing_at_) {
+  if (phase() == Phase::kOpen && !missing_.empty() && now >= missing_at_) {
     if (!is_zero_awaited_) missing_interval_ = next_interval(missing_interval_);
     ask_for_missing(now);
   }
 }
 
-// To every member that has not answered this epoch yet. A Reduce to all: who has the sum already may be the one whose
-// part another lacks, and sends it again.
 void SyncGroupCore::give_order(const Order& order) {
   order_ = order;
-  for (const ReplicaMember& member : members()) {
-    if (phase_ != Phase::kReducing && !unanswered_.contains(member.incarnation)) continue;
+  for (const Incarnation member : sum_.receivers()) {
     std::visit([&](const auto& body) { send_to_replica(member, body); }, order);
   }
 }
 
-void SyncGroupCore::send_to_replica(const ReplicaMember& member, MessageBody body) {
-  effects_.letters.push_back({kSpawnerProcess, to_stage(member.process, member.incarnation), std::move(body)});
+void SyncGroupCore::send_to_replica(Incarnation replica, MessageBody body) {
+  const auto known = view_.find(replica);
+  if (known) effects_.letters.push_back({kSpawnerProcess, to_stage(known->process, replica), std::move(body)});
 }
 
 void SyncGroupCore::note(const std::string& reason) { effects_.reasons.push_back(reason); }
@@ -400,22 +356,18 @@ void SyncGroupCore::announce(const std::string& event, const std::string& reason
   effects_.letters.push_back({kSpawnerProcess, to_metrics(), RunEvent{event, name(), reason, step().value}});
 }
 
-OrderId SyncGroupCore::order_id() const {
-  return {config_.run, view_.branch(), config_.term, config_.stage, step(), epoch_, {}};
-}
-
 std::string SyncGroupCore::name() const { return compose("sync_group/", config_.stage); }
 
 SyncGroupEffects SyncGroupCore::take_effects() { return std::exchange(effects_, {}); }
 
 std::string SyncGroupCore::explain() const {
   const std::string step_text = compose("step ", step(), ": ");
-  switch (phase_) {
-    case Phase::kIdle: return "not appointed";
+  if (!is_appointed_) return "not appointed";
+  switch (phase()) {
     case Phase::kOpen:
       return missing_.empty() ? step_text + "computing" : step_text + "waiting for " + list_microbatches(missing_);
-    case Phase::kPreparing: return step_text + "waiting for the manifests of " + list_members(unanswered_);
-    case Phase::kReducing: return step_text + "waiting for the sums of " + list_members(unanswered_);
+    case Phase::kPreparing: return step_text + "waiting for the manifests of " + list_members(sum_.unanswered());
+    case Phase::kReducing: return step_text + "waiting for the sums of " + list_members(sum_.unanswered());
     case Phase::kVoted: return step_text + "waiting for the other stages";
   }
   return {};

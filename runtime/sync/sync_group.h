@@ -16,7 +16,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -24,6 +23,7 @@
 #include "messages/letter.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/view.h"
+#include "runtime/sync/sum_agreement.h"
 
 namespace shoal {
 
@@ -51,7 +51,7 @@ struct SyncGroupEffects {
 
 class SyncGroupCore {
  public:
-  enum class Phase { kIdle, kOpen, kPreparing, kReducing, kVoted };
+  using Phase = SumAgreement::Phase;
 
   explicit SyncGroupCore(SyncGroupConfig config);
 
@@ -66,7 +66,7 @@ class SyncGroupCore {
   [[nodiscard]] SyncGroupEffects hear(const AskHolders& question, Instant now);
   [[nodiscard]] SyncGroupEffects tick(Instant now);
 
-  [[nodiscard]] Phase phase() const { return phase_; }
+  [[nodiscard]] Phase phase() const { return sum_.phase(); }
   [[nodiscard]] Epoch epoch() const { return epoch_; }
   [[nodiscard]] StepId step() const { return StepId{view_.committed_steps()}; }
   [[nodiscard]] const View& view() const { return view_; }
@@ -88,9 +88,6 @@ class SyncGroupCore {
 
   [[nodiscard]] const std::vector<ReplicaMember>& members() const { return view_.replicas_of(config_.stage); }
   [[nodiscard]] bool is_member(Incarnation replica) const { return view_.stage_of(replica) == config_.stage; }
-  [[nodiscard]] bool is_current(const OrderId& order) const;
-  [[nodiscard]] bool is_current_step(const OrderId& order) const;
-  [[nodiscard]] Duration doubled(Duration base) const;
   [[nodiscard]] Duration reduce_timeout() const;
   [[nodiscard]] bool hints_cover_plan(Instant now) const;
 
@@ -101,6 +98,7 @@ class SyncGroupCore {
   void try_again(Instant now, const std::string& why);
   void zero(Instant now);
   void prepare_if_due(Instant now);
+  void prepare(Instant now);
   void decide(Instant now);
   void survey(Instant now);
   void end_survey(Instant now, const std::string& why);
@@ -108,46 +106,36 @@ class SyncGroupCore {
   void reduce(Instant now, std::uint64_t token_count);
   void conclude(Instant now);
   void vote();
-  [[nodiscard]] Prepared joint_vote() const;
+  void join_sums(Prepared& vote) const;
   void ask_again(Instant now, std::vector<MicrobatchId> microbatches);
   void repeat(Instant now);
   void give_order(const Order& order);
   void ask_for_missing(Instant now);
   void send_missing();
-  void send_to_replica(const ReplicaMember& member, MessageBody body);
+  void send_to_replica(Incarnation replica, MessageBody body);
   void note(const std::string& reason);
   void announce(const std::string& event, const std::string& reason);
-  [[nodiscard]] OrderId order_id() const;
   [[nodiscard]] std::string name() const;
   [[nodiscard]] SyncGroupEffects take_effects();
 
   SyncGroupConfig config_;
   View view_;
-  Phase phase_ = Phase::kIdle;
-  Epoch epoch_;                      // of the last order given
-  std::uint32_t tries_of_step_ = 1;  // the one that goes on, and those in vain
-  JournalPosition epoch_position_;   // where the journal stood when the epoch began (P-22)
-  Epoch last_zero_;                  // of the current step; 0.0: none
+  bool is_appointed_ = false;
+  Epoch epoch_;       // of the last order given
+  Epoch last_zero_;   // of the current step; 0.0: none
+  SumAgreement sum_;  // of the current step
   Hints hints_;
   Hints early_hints_;
-  std::map<Incarnation, Manifest> manifests_;  // of this epoch
-  std::map<Incarnation, Reduced> reduced_;     // of this epoch
   std::map<MicrobatchId, Incarnation> holders_;
   bool is_holder_asked_ = false;  // by a data loader that waits for the manifests
   bool is_survey_ = false;        // the manifests are asked for that alone
   std::optional<Order> order_;    // of the current step, the last one: what unanswered members are told again
-  std::set<Incarnation> unanswered_;
   std::vector<MicrobatchId> missing_;
-  bool is_zero_awaited_ = false;  // before they are asked for
-  Prepared vote_;
-  Instant epoch_began_{};
+  bool is_zero_awaited_ = false;     // before they are asked for
   std::optional<double> reduce_ms_;  // moving average
   Instant quiet_since_{};            // there was progress, or a try began
-  Instant repeat_at_{};
   Instant missing_at_{};
-  Instant hint_not_before_{};     // AllAnswered counts again from here on
-  Instant prepare_not_before_{};  // after sums that differ
-  Duration repeat_interval_{};
+  Instant hint_not_before_{};  // AllAnswered counts again from here on
   Duration missing_interval_{};
   SyncGroupEffects effects_;
 };

@@ -42,7 +42,7 @@ SyncGroupEffects RoundGroupCore::follow(const JournalEntry& entry, Instant now) 
     tell_who_missed(*agreed);
   }
   if (view_.last_change_of(config_.stage) != change_before) {
-    for (auto& [id, round] : rounds_) announce(id, round, "the stage's membership changed", now);  // P-20
+    for (auto& [id, round] : rounds_) announce(id, round, what_changed(entry), now);  // P-20
   }
   if (std::holds_alternative<Commit>(entry.body)) take_up("contributions are due", now);
   return take_effects();
@@ -58,135 +58,105 @@ void RoundGroupCore::take_up(const std::string& why, Instant now) {
     if (id.number == 0 || rounds_.contains(id)) continue;
     const StepId contributed{schedule_.contribution_version(id)};
     if (view_.has_round(config_.stage, id, contributed, schedule_.due_version(id))) continue;
-    Round& round = rounds_[id];
-    round.step = contributed;
-    announce(id, round, why, now);
+    Round round{contributed, SumAgreement({"mean", config_.repeat_after}), std::nullopt};
+    announce(id, rounds_.emplace(id, std::move(round)).first->second, why, now);
   }
 }
 
 // Of those that bring something to a mean.
 bool RoundGroupCore::has_quorum(const Round& round) const {
   const auto count =
-      std::count_if(round.shares.begin(), round.shares.end(), [](const auto& s) { return s.second > 0; });
+      std::ranges::count_if(round.sum.manifests(), [](const auto& m) { return m.second.share_tokens > 0; });
   return config_.sync.quorum > 0 && count >= config_.sync.quorum;
 }
 
-void RoundGroupCore::try_again(const RoundId& id, Round& round, const std::string& why, Instant now) {
-  ++round.tries;
-  announce(id, round, why, now);
+void RoundGroupCore::try_again(const RoundId& id, Round& round, const SumFailure& failure, Instant now) {
+  tell(failure.event, id, failure.why);
+  round.sum.tried_in_vain();
+  announce(id, round, failure.why, now);
 }
 
 void RoundGroupCore::announce(const RoundId& id, Round& round, const std::string& why, Instant now) {
   ++epoch_.counter;
-  round.phase = Phase::kAnnounced;
-  round.epoch = epoch_;
-  round.position = view_.position();
-  round.shares.clear();
-  round.reduced.clear();
-  round.unanswered.clear();
+  const OrderId order{config_.run, view_.branch(), config_.term, config_.stage, round.step, epoch_, id};
+  round.sum.begin(order, view_.position(), members(), now);
   round.quorum_since.reset();
-  for (const ReplicaMember& member : members()) round.unanswered.insert(member.incarnation);
-  round.began = now;
-  round.repeat_interval = doubled_per_try(config_.repeat_after, round.tries);
-  round.repeat_at = now + round.repeat_interval;
-  effects_.reasons.push_back(compose("announces ", name_of(id), " as epoch ", round.epoch, ": ", why));
-  if (now >= round.not_before) return repeat(id, round);
-  round.repeat_at = round.not_before;
+  effects_.reasons.push_back(compose("announces ", name_of(id), " as epoch ", epoch_, ": ", why));
+  ask_if_due(round, now);
+}
+
+void RoundGroupCore::ask_if_due(Round& round, Instant now) {
+  if (round.sum.phase() != Phase::kOpen || round.sum.is_paused(now)) return;
+  round.sum.ask(now);
+  give(round);
 }
 
 SyncGroupEffects RoundGroupCore::hear(const Manifest& manifest, Instant now) {
-  Round* round = find(manifest.order, Phase::kAnnounced);
-  if (round == nullptr || round->unanswered.erase(manifest.member) == 0) return take_effects();
-  round->shares[manifest.member] = manifest.share_tokens;
-  reduce_if_due(manifest.order.round, *round, now);
+  Round* round = find(manifest.order.round);
+  if (round != nullptr && round->sum.hear(manifest)) reduce_if_due(*round, now);
   return take_effects();
 }
 
-void RoundGroupCore::reduce_if_due(const RoundId& id, Round& round, Instant now) {
-  if (round.phase != Phase::kAnnounced || round.shares.empty()) return;
+void RoundGroupCore::reduce_if_due(Round& round, Instant now) {
+  if (round.sum.phase() != Phase::kPreparing || round.sum.manifests().empty()) return;
   if (!round.quorum_since && has_quorum(round)) round.quorum_since = now;
   const std::chrono::duration<double> grace(config_.sync.grace_s);
   const bool is_over = round.quorum_since && now - *round.quorum_since >= std::chrono::duration_cast<Duration>(grace);
-  if (!round.unanswered.empty() && !is_over) return;
-  round.phase = Phase::kReducing;
-  round.began = now;
-  round.repeat_at = now + round.repeat_interval;
-  round.unanswered.clear();
-  for (const auto& [member, tokens] : round.shares) round.unanswered.insert(member);
-  repeat(id, round);
+  if (!round.sum.unanswered().empty() && !is_over) return;
+  round.sum.reduce(now, config_.reduce_timeout);
+  give(round);
 }
 
 SyncGroupEffects RoundGroupCore::hear(const Reduced& reduced, Instant now) {
-  Round* round = find(reduced.order, Phase::kReducing);
-  if (round == nullptr || round->unanswered.erase(reduced.member) == 0) return take_effects();
-  round->reduced[reduced.member] = reduced;
-  if (round->unanswered.empty()) conclude(reduced.order.round, *round, now);
+  Round* round = find(reduced.order.round);
+  if (round != nullptr && round->sum.hear(reduced) && round->sum.unanswered().empty()) {
+    conclude(reduced.order.round, *round, now);
+  }
   return take_effects();
 }
 
 // P-19: everybody in the sum holds the whole of it.
 void RoundGroupCore::conclude(const RoundId& id, Round& round, Instant now) {
-  const Reduced& first = round.reduced.begin()->second;
-  for (const auto& [member, reduced] : round.reduced) {
-    if (reduced.digest == first.digest) continue;
-    const std::string why = compose("the means of replicas ", first.member, " and ", member, " differ");
-    tell("sums_differ", id, why);
-    round.not_before = now + doubled_per_try(config_.repeat_after, round.tries + 1);
-    return try_again(id, round, why, now);
-  }
-  round.vote = Prepared{order_id(id, round), round.position, first.digest, {}, {}, {}};
-  for (const auto& [member, tokens] : round.shares) round.vote.shares.push_back({member, tokens});
-  round.phase = Phase::kVoted;
-  round.repeat_interval = config_.repeat_after;
-  round.repeat_at = now + round.repeat_interval;
-  repeat(id, round);
+  if (const auto failure = round.sum.conclude(now)) return try_again(id, round, *failure, now);
+  give(round);
 }
 
 SyncGroupEffects RoundGroupCore::tick(Instant now) {
   if (!is_appointed_ || members().empty()) return take_effects();
   for (auto& [id, round] : rounds_) {
-    if (round.phase == Phase::kReducing && now - round.began >= doubled_per_try(config_.reduce_timeout, round.tries)) {
-      const std::string why = compose("no mean from ", list_members(round.unanswered), " in time");
-      tell("reduce_timed_out", id, why);
-      try_again(id, round, why, now);
-    }
-    reduce_if_due(id, round, now);
-    if (now < round.repeat_at) continue;
-    round.repeat_interval = next_interval(round.repeat_interval);
-    round.repeat_at = now + round.repeat_interval;
-    repeat(id, round);
+    if (const auto failure = round.sum.overdue(now)) try_again(id, round, *failure, now);
+    ask_if_due(round, now);
+    reduce_if_due(round, now);
+    if (round.sum.repeats(now)) give(round);
   }
   return take_effects();
 }
 
-// The order in force, to who has not answered it (a Reduce to all of its members: who has the mean may be the one whose
-// part another lacks); or the vote.
-void RoundGroupCore::repeat(const RoundId& id, Round& round) {
-  switch (round.phase) {
-    case Phase::kAnnounced:
-      for (const Incarnation member : round.unanswered) send_to(member, Prepare{order_id(id, round), {}});
+// The order in force, or the vote.
+void RoundGroupCore::give(const Round& round) {
+  const SumAgreement& sum = round.sum;
+  std::uint64_t tokens = 0;
+  for (const auto& [member, manifest] : sum.manifests()) tokens += manifest.share_tokens;
+  switch (sum.phase()) {
+    case Phase::kOpen: return;
+    case Phase::kPreparing:
+      for (const Incarnation member : sum.receivers()) send_to(member, Prepare{sum.order(), {}});
       return;
-    case Phase::kReducing: {
-      Reduce order{order_id(id, round), {}, 0};
-      for (const auto& [member, tokens] : round.shares) {
-        order.members.push_back(member);
-        order.token_count += tokens;
-      }
-      for (const Incarnation member : order.members) send_to(member, order);
+    case Phase::kReducing:
+      for (const Incarnation member : sum.receivers()) send_to(member, Reduce{sum.order(), sum.receivers(), tokens});
+      return;
+    case Phase::kVoted: {
+      Prepared vote = sum.vote();
+      for (const auto& [member, manifest] : sum.manifests()) vote.shares.push_back({member, manifest.share_tokens});
+      effects_.letters.push_back({kSpawnerProcess, to_supervisor(), std::move(vote)});
       return;
     }
-    case Phase::kVoted: effects_.letters.push_back({kSpawnerProcess, to_supervisor(), round.vote}); return;
   }
 }
 
-RoundGroupCore::Round* RoundGroupCore::find(const OrderId& order, Phase phase) {
-  const auto found = rounds_.find(order.round);
-  if (found == rounds_.end() || found->second.phase != phase) return nullptr;
-  return order == order_id(order.round, found->second) ? &found->second : nullptr;
-}
-
-OrderId RoundGroupCore::order_id(const RoundId& id, const Round& round) const {
-  return {config_.run, view_.branch(), config_.term, config_.stage, round.step, round.epoch, id};
+RoundGroupCore::Round* RoundGroupCore::find(const RoundId& id) {
+  const auto found = rounds_.find(id);
+  return found == rounds_.end() ? nullptr : &found->second;
 }
 
 void RoundGroupCore::send_to(Incarnation member, MessageBody body) {
@@ -213,11 +183,11 @@ SyncGroupEffects RoundGroupCore::take_effects() { return std::exchange(effects_,
 std::string RoundGroupCore::explain() const {
   if (rounds_.empty()) return {};
   const auto& [id, round] = *rounds_.begin();
-  switch (round.phase) {
-    case Phase::kAnnounced:
-      return compose(name_of(id), ": waiting for the contributions of ", round.unanswered.size(), " replicas");
-    case Phase::kReducing:
-      return compose(name_of(id), ": waiting for the means of ", round.unanswered.size(), " replicas");
+  const std::size_t unanswered = round.sum.unanswered().size();
+  switch (round.sum.phase()) {
+    case Phase::kOpen:
+    case Phase::kPreparing: return compose(name_of(id), ": waiting for the contributions of ", unanswered, " replicas");
+    case Phase::kReducing: return compose(name_of(id), ": waiting for the means of ", unanswered, " replicas");
     case Phase::kVoted: return compose(name_of(id), ": agreed, not due yet");
   }
   return {};

@@ -303,6 +303,23 @@ TEST(RoundGroup, RepeatsWhatIsUnanswered) {
   EXPECT_EQ(bench.all<Prepared>().size(), 1U);
 }
 
+// A member that contributes late makes the repeats of the Prepare rare, and a lost Reduce or part is mended by a
+// repeat.
+TEST(RoundGroup, AReduceIsRepeatedBeforeItIsGivenUpHoweverLongTheContributionsTook) {
+  Bench bench;
+  bench.contribute(11, 10);
+  bench.contribute(12, 10);
+  for (int second = 0; second < 600; ++second) bench.tick(seconds(1));
+  bench.contribute(13, 10);
+  const Epoch epoch = bench.order.epoch;
+  std::size_t repeats = 0;
+  while (bench.order.epoch == epoch) {
+    bench.tick(seconds(1));
+    repeats += bench.all<Reduce>().size();
+  }
+  EXPECT_EQ(repeats, 3U) << "once to each";
+}
+
 TEST(RoundGroup, GivesUpAMeanThatDoesNotCome) {
   Bench bench;
   for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);

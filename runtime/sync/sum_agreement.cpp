@@ -1,0 +1,108 @@
+// What counts of the answers to a group's orders, and when those are given again.
+#include "runtime/sync/sum_agreement.h"
+
+#include <algorithm>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+#include "runtime/sync/patience.h"
+#include "runtime/sync/sync_group_verdict.h"
+
+namespace shoal {
+
+void SumAgreement::begin(const OrderId& order, JournalPosition position, const std::vector<ReplicaMember>& members,
+                         Instant now) {
+  CHECK(order.epoch > order_.epoch, "every order takes a higher epoch (P-15)");
+  phase_ = Phase::kOpen;
+  order_ = order;
+  position_ = position;
+  manifests_.clear();
+  reduced_.clear();
+  unanswered_.clear();
+  for (const ReplicaMember& member : members) unanswered_.insert(member.incarnation);
+  began_ = now;
+  repeat_after(doubled(config_.repeat_after), now);
+}
+
+void SumAgreement::ask(Instant now) {
+  phase_ = Phase::kPreparing;
+  repeat_after(doubled(config_.repeat_after), now);
+}
+
+// Whoever is slow to answer a Prepare makes its repeats rare; a Reduce is repeated within its time-out all the same.
+void SumAgreement::reduce(Instant now, Duration timeout) {
+  phase_ = Phase::kReducing;
+  unanswered_.clear();
+  for (const auto& [member, manifest] : manifests_) unanswered_.insert(member);
+  began_ = now;
+  reduce_timeout_ = timeout;
+  repeat_after(std::min(repeat_interval_, timeout / 2), now);
+}
+
+bool SumAgreement::hear(const Manifest& manifest) {
+  if (phase_ != Phase::kPreparing || manifest.order != order_) return false;
+  if (unanswered_.erase(manifest.member) == 0) return false;
+  manifests_[manifest.member] = manifest;
+  return true;
+}
+
+bool SumAgreement::hear(const Reduced& reduced) {
+  if (phase_ != Phase::kReducing || reduced.order != order_) return false;
+  if (unanswered_.erase(reduced.member) == 0) return false;
+  reduced_[reduced.member] = reduced;
+  return true;
+}
+
+void SumAgreement::obeyed(Incarnation member, const Epoch& epoch) {
+  if (phase_ == Phase::kOpen && epoch >= order_.epoch) unanswered_.erase(member);
+}
+
+std::optional<SumFailure> SumAgreement::conclude(Instant now) {
+  CHECK(phase_ == Phase::kReducing && unanswered_.empty() && !reduced_.empty(), "a vote follows the whole sum (P-19)");
+  const Reduced& first = reduced_.begin()->second;
+  for (const auto& [member, reduced] : reduced_) {
+    if (config_.keeps_sums_apart || reduced.digest == first.digest) continue;
+    pause_until_ = now + doubled_per_try(config_.repeat_after, tries_ + 1);
+    return SumFailure{"sums_differ",
+                      compose("the ", config_.noun, "s of replicas ", first.member, " and ", member, " differ")};
+  }
+  phase_ = Phase::kVoted;
+  repeat_after(config_.repeat_after, now);
+  return std::nullopt;
+}
+
+std::optional<SumFailure> SumAgreement::overdue(Instant now) const {
+  if (phase_ != Phase::kReducing || age(now) < doubled(reduce_timeout_)) return std::nullopt;
+  return SumFailure{"reduce_timed_out", compose("no ", config_.noun, " from ", list_members(unanswered_), " in time")};
+}
+
+bool SumAgreement::repeats(Instant now) {
+  if (now < repeat_at_) return false;
+  repeat_after(next_interval(repeat_interval_), now);
+  return true;
+}
+
+std::vector<Incarnation> SumAgreement::receivers() const {
+  if (phase_ != Phase::kReducing) return {unanswered_.begin(), unanswered_.end()};
+  std::vector<Incarnation> members;
+  for (const auto& [member, manifest] : manifests_) members.push_back(member);
+  return members;
+}
+
+Prepared SumAgreement::vote() const {
+  CHECK(phase_ == Phase::kVoted, "a vote follows equal digests (P-19)");
+  return {order_, position_, reduced_.begin()->second.digest, {}, {}, {}};
+}
+
+Duration SumAgreement::doubled(Duration base) const { return doubled_per_try(base, tries_); }
+
+void SumAgreement::repeat_after(Duration interval, Instant now) {
+  repeat_interval_ = interval;
+  repeat_at_ = now + interval;
+}
+
+std::string what_changed(const JournalEntry& entry) {
+  return std::holds_alternative<Quarantine>(entry.body) ? "the step's plan changed" : "the stage's membership changed";
+}
+
+}  // namespace shoal
