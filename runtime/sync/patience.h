@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "runtime/base/clock.h"
 
@@ -21,5 +22,26 @@ namespace shoal {
   constexpr Duration kIntervalMax = std::chrono::minutes(2);
   return std::min(2 * interval, kIntervalMax);
 }
+
+// Until a sum is given up: four times what one took on the average, at least `floor`; `first` while none was measured.
+class SumPatience {
+ public:
+  SumPatience(Duration first, Duration floor) : first_(first), floor_(floor) {}
+
+  void took(Duration measured) {
+    constexpr double kWeight = 0.2;  // of the newest
+    const std::chrono::duration<double, std::milli> newest(measured);
+    average_ = average_ ? *average_ + kWeight * (newest - *average_) : newest;
+  }
+  [[nodiscard]] Duration timeout() const {
+    constexpr double kFactor = 4;
+    return average_ ? std::max(std::chrono::duration_cast<Duration>(kFactor * *average_), floor_) : first_;
+  }
+
+ private:
+  Duration first_;
+  Duration floor_;
+  std::optional<std::chrono::duration<double, std::milli>> average_;
+};
 
 }  // namespace shoal

@@ -6,20 +6,14 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
-#include "runtime/sync/patience.h"
 #include "runtime/sync/sync_group_verdict.h"
 
 namespace shoal {
 
-namespace {
-
-constexpr double kAverageWeight = 0.2;  // of the newest measurement
-constexpr double kTimeoutFactor = 4;
-
-}  // namespace
-
 SyncGroupCore::SyncGroupCore(SyncGroupConfig config)
-    : config_(std::move(config)), sum_({"sum", config_.repeat_after, config_.keeps_sums_apart}) {
+    : config_(std::move(config)),
+      sum_({"sum", config_.repeat_after, config_.keeps_sums_apart}),
+      patience_(config_.reduce_timeout, config_.reduce_floor) {
   CHECK(config_.self.value != 0 && config_.microbatches > 0, "a sync group has an incarnation and a plan");
 }
 
@@ -135,12 +129,6 @@ SyncGroupEffects SyncGroupCore::tick(Instant now) {
   return take_effects();
 }
 
-Duration SyncGroupCore::reduce_timeout() const {
-  if (!reduce_ms_) return config_.reduce_timeout;
-  const std::chrono::duration<double, std::milli> measured(kTimeoutFactor * *reduce_ms_);
-  return std::max(std::chrono::duration_cast<Duration>(measured), config_.reduce_floor);
-}
-
 bool SyncGroupCore::hints_cover_plan(Instant now) const {
   if (hints_.all_answered && now >= hint_not_before_) return true;
   std::uint64_t accumulated = 0;
@@ -250,14 +238,13 @@ void SyncGroupCore::decide(Instant now) {
 void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
   missing_.clear();
   quiet_since_ = now;
-  sum_.reduce(now, reduce_timeout());
+  sum_.reduce(now, patience_.timeout());
   give_order(Reduce{sum_.order(), sum_.receivers(), token_count});
 }
 
 // P-19: every member holds a whole sum.
 void SyncGroupCore::conclude(Instant now) {
-  const double took_ms = milliseconds(sum_.age(now));
-  reduce_ms_ = reduce_ms_ ? *reduce_ms_ + kAverageWeight * (took_ms - *reduce_ms_) : took_ms;
+  patience_.took(sum_.age(now));
   const auto failure = sum_.conclude(now);
   if (!failure) return vote();
   announce(failure->event, compose("step ", step(), ": ", failure->why));

@@ -23,6 +23,7 @@
 #include "messages/letter.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/view.h"
+#include "runtime/sync/patience.h"
 #include "runtime/sync/sum_agreement.h"
 
 namespace shoal {
@@ -88,7 +89,6 @@ class SyncGroupCore {
 
   [[nodiscard]] const std::vector<ReplicaMember>& members() const { return view_.replicas_of(config_.stage); }
   [[nodiscard]] bool is_member(Incarnation replica) const { return view_.stage_of(replica) == config_.stage; }
-  [[nodiscard]] Duration reduce_timeout() const;
   [[nodiscard]] bool hints_cover_plan(Instant now) const;
 
   void begin_step();
@@ -131,9 +131,9 @@ class SyncGroupCore {
   bool is_survey_ = false;        // the manifests are asked for that alone
   std::optional<Order> order_;    // of the current step, the last one: what unanswered members are told again
   std::vector<MicrobatchId> missing_;
-  bool is_zero_awaited_ = false;     // before they are asked for
-  std::optional<double> reduce_ms_;  // moving average
-  Instant quiet_since_{};            // there was progress, or a try began
+  SumPatience patience_;
+  bool is_zero_awaited_ = false;  // before they are asked for
+  Instant quiet_since_{};         // there was progress, or a try began
   Instant missing_at_{};
   Instant hint_not_before_{};  // AllAnswered counts again from here on
   Duration missing_interval_{};

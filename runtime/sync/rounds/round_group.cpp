@@ -93,17 +93,18 @@ void RoundGroupCore::ask_if_due(Round& round, Instant now) {
 
 SyncGroupEffects RoundGroupCore::hear(const Manifest& manifest, Instant now) {
   Round* round = find(manifest.order.round);
-  if (round != nullptr && round->sum.hear(manifest)) reduce_if_due(*round, now);
+  if (round != nullptr && round->sum.hear(manifest)) reduce_if_due(manifest.order.round, *round, now);
   return take_effects();
 }
 
-void RoundGroupCore::reduce_if_due(Round& round, Instant now) {
+void RoundGroupCore::reduce_if_due(const RoundId& id, Round& round, Instant now) {
   if (round.sum.phase() != Phase::kPreparing || round.sum.manifests().empty()) return;
   if (!round.quorum_since && has_quorum(round)) round.quorum_since = now;
   const std::chrono::duration<double> grace(config_.sync.grace_s);
   const bool is_over = round.quorum_since && now - *round.quorum_since >= std::chrono::duration_cast<Duration>(grace);
   if (!round.sum.unanswered().empty() && !is_over) return;
-  round.sum.reduce(now, config_.reduce_timeout);
+  const SumPatience unmeasured(config_.reduce_timeout, config_.reduce_timeout);
+  round.sum.reduce(now, patience_.try_emplace(id.fragment, unmeasured).first->second.timeout());
   give(round);
 }
 
@@ -117,6 +118,7 @@ SyncGroupEffects RoundGroupCore::hear(const Reduced& reduced, Instant now) {
 
 // P-19: everybody in the sum holds the whole of it.
 void RoundGroupCore::conclude(const RoundId& id, Round& round, Instant now) {
+  patience_.at(id.fragment).took(round.sum.age(now));
   if (const auto failure = round.sum.conclude(now)) return try_again(id, round, *failure, now);
   give(round);
 }
@@ -126,7 +128,7 @@ SyncGroupEffects RoundGroupCore::tick(Instant now) {
   for (auto& [id, round] : rounds_) {
     if (const auto failure = round.sum.overdue(now)) try_again(id, round, *failure, now);
     ask_if_due(round, now);
-    reduce_if_due(round, now);
+    reduce_if_due(id, round, now);
     if (round.sum.repeats(now)) give(round);
   }
   return take_effects();

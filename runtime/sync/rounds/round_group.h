@@ -30,8 +30,9 @@ struct RoundGroupConfig {
   StageId stage;
   Incarnation self;
   SyncConfig sync;
-  Duration repeat_after = std::chrono::seconds(2);     // of an unanswered order; doubles with each repeat and try
-  Duration reduce_timeout = std::chrono::seconds(60);  // doubles with each try of a round
+  Duration repeat_after = std::chrono::seconds(2);  // of an unanswered order; doubles with each repeat and try
+  // At least, and of four times the average of the fragment's means from then on; doubles with each try of a round.
+  Duration reduce_timeout = std::chrono::seconds(60);
 };
 
 class RoundGroupCore {
@@ -63,7 +64,7 @@ class RoundGroupCore {
   void try_again(const RoundId& id, Round& round, const SumFailure& failure, Instant now);
   void announce(const RoundId& id, Round& round, const std::string& why, Instant now);
   void ask_if_due(Round& round, Instant now);
-  void reduce_if_due(Round& round, Instant now);
+  void reduce_if_due(const RoundId& id, Round& round, Instant now);
   void conclude(const RoundId& id, Round& round, Instant now);
   void give(const Round& round);
   void send_to(Incarnation member, MessageBody body);
@@ -77,6 +78,7 @@ class RoundGroupCore {
   bool is_appointed_ = false;
   Epoch epoch_;  // of the last order given, for any round
   std::map<RoundId, Round> rounds_;
+  std::map<std::uint32_t, SumPatience> patience_;  // by fragment: one may be much larger than another
   SyncGroupEffects effects_;
 };
 

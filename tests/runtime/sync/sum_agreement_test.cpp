@@ -7,6 +7,7 @@
 #include <random>
 
 #include "runtime/base/check.h"
+#include "runtime/sync/patience.h"
 
 namespace shoal {
 namespace {
@@ -219,6 +220,17 @@ TEST(SumAgreement, AVoteIsRepeatedWithoutThePatienceOfTheTries) {
   bench.reduce();
   EXPECT_FALSE(bench.end_with(7, 7));
   for (const Duration interval : {2s, 4s, 8s}) EXPECT_EQ(bench.until_repeat(), interval);
+}
+
+TEST(SumPatience, IsFourTimesTheAverageOfWhatSumsTook) {
+  SumPatience patience(30s, 2s);
+  EXPECT_EQ(patience.timeout(), 30s) << "nothing is known yet";
+  patience.took(10s);
+  EXPECT_EQ(patience.timeout(), 40s);
+  patience.took(20s);
+  EXPECT_EQ(patience.timeout(), 48s) << "a fifth of the newest";
+  for (int times = 0; times < 100; ++times) patience.took(1ms);
+  EXPECT_EQ(patience.timeout(), 2s) << "the floor";
 }
 
 // Whatever comes, in whatever order: epochs rise, and a vote names what everybody in the sum said of this very order.

@@ -328,6 +328,24 @@ TEST(RoundGroup, GivesUpAMeanThatDoesNotCome) {
   EXPECT_GT(bench.order.epoch, before);
 }
 
+// Four times what the fragment's means take, and not less than a minute: a slow network is not stuck in every round.
+TEST(RoundGroup, TheTimeOutOfAMeanFollowsTheMeasuredOnes) {
+  for (const int took_s : {0, 50}) {
+    Bench bench;
+    for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
+    bench.tick(seconds(took_s));
+    for (const std::uint64_t member : {11, 12, 13}) bench.reduced(member);
+    bench.read(CommitRound{kStage, StepId{2}, {0, 1}, bench.order.epoch, 7, bench.all<Prepared>().at(0).shares, 0});
+    bench.step();
+    bench.step();
+    for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
+    const Epoch epoch = bench.order.epoch;
+    const Instant began = bench.now;
+    while (bench.order.epoch == epoch) bench.tick(seconds(1));
+    EXPECT_EQ(bench.now - began, seconds(took_s == 0 ? 60 : 200));
+  }
+}
+
 TEST(RoundGroup, OnlyWhatWasTriedInVainMakesTimeOutsLonger) {
   const auto timed_out_after = [](int changes, int failures) {
     Bench bench;
