@@ -35,15 +35,15 @@ void Ledger::join(LedgerEntry& entry, const Waiter& waiter) {
   }
 }
 
-std::vector<Waiter> Ledger::accumulate(MicrobatchId microbatch, AccumulatedShare share, Backward reply) {
+std::vector<Waiter> Ledger::answer(MicrobatchId microbatch, MicrobatchShare share, Backward reply) {
   LedgerEntry* entry = find(microbatch);
-  CHECK(entry != nullptr && entry->state == LedgerState::kInFlight, "only what is in flight can be accumulated (S-1)");
-  entry->state = LedgerState::kAccumulated;
+  CHECK(entry != nullptr && entry->state == LedgerState::kInFlight, "only what is in flight can be answered (S-1)");
+  entry->state = LedgerState::kAnswered;
   entry->forward.reset();
   entry->arrived.reset();
   entry->share = std::move(share);
   entry->reply = std::move(reply);
-  ++accumulated_count_;
+  ++answered_count_;
   return std::exchange(entry->waiters, {});
 }
 
@@ -55,9 +55,9 @@ bool Ledger::withdraw(MicrobatchId microbatch) {
 
 std::vector<ManifestEntry> Ledger::manifest() const {
   std::vector<ManifestEntry> entries;
-  entries.reserve(accumulated_count_);
+  entries.reserve(answered_count_);
   for (const auto& [microbatch, entry] : entries_) {
-    if (entry.state != LedgerState::kAccumulated) continue;
+    if (entry.state != LedgerState::kAnswered) continue;
     entries.push_back({microbatch, entry.share.token_count, entry.share.loss_sum, entry.share.bad_tensor});
   }
   return entries;
@@ -65,9 +65,9 @@ std::vector<ManifestEntry> Ledger::manifest() const {
 
 std::vector<MicrobatchPass> Ledger::passes() const {
   std::vector<MicrobatchPass> found;
-  found.reserve(accumulated_count_);
+  found.reserve(answered_count_);
   for (const auto& [microbatch, entry] : entries_) {
-    if (entry.state != LedgerState::kAccumulated) continue;
+    if (entry.state != LedgerState::kAnswered) continue;
     found.push_back({microbatch, entry.input_from, entry.gradient_from});
   }
   return found;

@@ -1,12 +1,14 @@
-// A replica's record of the step it works on: microbatch -> none | in flight | accumulated (P-6, P-7). Accumulated: its
-// pass is made and answered; gradients of weights that were left for later enter the accumulators before any manifest.
+// A replica's record of the step it works on: microbatch -> none | in flight | answered (P-6, P-7: accumulated). Its
+// pass is made and who asked is told; gradients of weights that were left for later enter the accumulators before any
+// manifest, so a manifest that was given names what is in them.
 //
-//   none ── Forward while open ──▶ in flight ── Backward while open ──▶ accumulated ── own apply or Zero ──▶ none
+//   none ── Forward while open ──▶ in flight ── Backward while open ──▶ answered ── own apply or Zero ──▶ none
 //     ▲                                │ Quarantine
 //     └────────────────────────────────┘
 //
-// Invariant (S-1): a microbatch is accumulated at most once between two clear()s; what asks again is answered from the
-// cached reply. Bounded (S-6): at most one entry per microbatch of the step, one waiter per asking replica.
+// Invariant (S-1): a microbatch is answered at most once between two clear()s, so it is accumulated at most once; what
+// asks again gets the cached reply. Bounded (S-6): at most one entry per microbatch of the step, one waiter per asking
+// replica.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +30,10 @@ struct Waiter {
   Cause cause;
 };
 
-enum class LedgerState : std::uint8_t { kInFlight, kAccumulated };
+enum class LedgerState : std::uint8_t { kInFlight, kAnswered };
 
-// What one pass over the microbatch gave to the accumulators.
-struct AccumulatedShare {
+// What one pass over the microbatch gives to the accumulators.
+struct MicrobatchShare {
   std::uint64_t token_count = 0;
   double loss_sum = 0;  // last stage only
   std::optional<std::string> bad_tensor;
@@ -44,10 +46,10 @@ struct LedgerEntry {
   std::optional<Backward> arrived;  // an answer that waits for its turn, or for Open (P-8)
   std::vector<Waiter> waiters;
   Incarnation input_from;         // who sent the input that is computed on
-  std::optional<Backward> reply;  // cached when accumulated
-  Incarnation gradient_from;      // the next hop whose answer was accumulated
-  AccumulatedShare share;
-  Hop timing;           // of this replica; complete when accumulated
+  std::optional<Backward> reply;  // cached when answered
+  Incarnation gradient_from;      // the next hop whose answer it was
+  MicrobatchShare share;
+  Hop timing;           // of this replica; complete when answered
   Instant ready_since;  // when the next piece of its work could have begun
 };
 
@@ -62,22 +64,22 @@ class Ledger {
   LedgerEntry& enter(const Forward& forward, Instant now);
   // Adds the asker unless the same replica waits already; its newer question replaces the older.
   static void join(LedgerEntry& entry, const Waiter& waiter);
-  // in flight -> accumulated with this reply; gives back who waited. CHECKs that it was in flight.
-  std::vector<Waiter> accumulate(MicrobatchId microbatch, AccumulatedShare share, Backward reply);
-  // in flight -> none: it was quarantined. False: it was not in flight. What is accumulated stays until a Zero.
+  // in flight -> answered with this reply; gives back who waited. CHECKs that it was in flight.
+  std::vector<Waiter> answer(MicrobatchId microbatch, MicrobatchShare share, Backward reply);
+  // in flight -> none: it was quarantined. False: it was not in flight. What is answered stays until a Zero.
   bool withdraw(MicrobatchId microbatch);
-  void clear() { entries_.clear(), accumulated_count_ = 0; }
+  void clear() { entries_.clear(), answered_count_ = 0; }
 
-  [[nodiscard]] std::size_t accumulated_count() const { return accumulated_count_; }
-  [[nodiscard]] std::size_t in_flight_count() const { return entries_.size() - accumulated_count_; }
-  // The accumulated microbatches, ascending: what this replica would contribute.
+  [[nodiscard]] std::size_t answered_count() const { return answered_count_; }
+  [[nodiscard]] std::size_t in_flight_count() const { return entries_.size() - answered_count_; }
+  // The answered microbatches, ascending: what this replica would contribute.
   [[nodiscard]] std::vector<ManifestEntry> manifest() const;
   // Whose inputs and gradients they are of, in the same order.
   [[nodiscard]] std::vector<MicrobatchPass> passes() const;
 
  private:
   std::uint32_t capacity_;
-  std::size_t accumulated_count_ = 0;
+  std::size_t answered_count_ = 0;
   std::map<MicrobatchId, LedgerEntry> entries_;
 };
 

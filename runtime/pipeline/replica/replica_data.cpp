@@ -123,7 +123,7 @@ Effects ReplicaCore::receive(const Backward& message, Instant now) {
     take_evaluation_answer(message);
   } else if (!is_ours || is_fenced || entry == nullptr || message.cause.step.value != version_) {
     ++counters_.dropped_answers;
-  } else if (entry->state == LedgerState::kAccumulated) {  // P-7: the trail only
+  } else if (entry->state == LedgerState::kAnswered) {  // P-7: the trail only
     entry->reply->trail = message.trail;
     entry->reply->trail.push_back(entry->timing);
     ++counters_.dropped_answers;
@@ -169,7 +169,7 @@ Effects ReplicaCore::receive(const Ask& message, Instant now) {
     return end_turn();
   }
   LedgerEntry* entry = is_train && message.cause.step.value == version_ ? ledger_.find(microbatch) : nullptr;
-  if (entry != nullptr && entry->state == LedgerState::kAccumulated) {
+  if (entry != nullptr && entry->state == LedgerState::kAnswered) {
     answer(asker, *entry->reply);
     return end_turn();
   }
@@ -252,9 +252,9 @@ void ReplicaCore::finish(Differentiated result) {
   reply.token_count = values.token_count;
   reply.trail.push_back(entry->timing);
   reply.input_gradient = std::move(values.input_gradient);
-  AccumulatedShare share{values.token_count, is_last_stage() ? values.loss_sum : 0, {}};
+  MicrobatchShare share{values.token_count, is_last_stage() ? values.loss_sum : 0, {}};
   if (result.accumulated) share.bad_tensor = std::move(result.accumulated->bad_tensor);
-  const auto waiters = ledger_.accumulate(result.microbatch, std::move(share), std::move(reply));
+  const auto waiters = ledger_.answer(result.microbatch, std::move(share), std::move(reply));
   for (const Waiter& waiter : waiters) answer(waiter, *ledger_.find(result.microbatch)->reply);
   if (!result.accumulated) queue_.add({TaskKind::kAccumulate, result.microbatch});
   if (ledger_.in_flight_count() == 0) send_progress();
@@ -283,7 +283,7 @@ void ReplicaCore::finish(Evaluated result) {
 }
 
 void ReplicaCore::send_progress() {
-  const auto count = static_cast<std::uint32_t>(ledger_.accumulated_count());
+  const auto count = static_cast<std::uint32_t>(ledger_.answered_count());
   send(to_sync_group(setup_.stage), Progress{order_id(), setup_.self, count});
 }
 

@@ -71,12 +71,12 @@ void ReplicaCore::follow(const RemoveReplica& entry) {
   if (const auto why = rounds_->lost(entry.replica)) end(*why);
 }
 
-// What it has accumulated of it stays, and shows in its manifest: the group zeroes the stage then (P-16).
+// What it has answered stays, and shows in its manifest: the group zeroes the stage then (P-16).
 void ReplicaCore::follow(const Quarantine& entry) {
   quarantines_.insert(entry.step, entry.microbatch);
   if (entry.step.value != version_ || !ledger_.withdraw(entry.microbatch)) return;
   queue_.drop_training_of(entry.microbatch);
-  if (ledger_.accumulated_count() > 0 && ledger_.in_flight_count() == 0) send_progress();
+  if (ledger_.answered_count() > 0 && ledger_.in_flight_count() == 0) send_progress();
 }
 
 void ReplicaCore::follow(const Commit& entry) {
@@ -132,7 +132,7 @@ void ReplicaCore::finish_step() {
 ReplicaReport ReplicaCore::report_of_step() {
   ReplicaReport report{setup_.branch, StepId{version_}, setup_.stage, setup_.self, {}, {}, 0, 0, 0, {}};
   report.time = time_.take(now_);
-  report.microbatches = static_cast<std::uint32_t>(ledger_.accumulated_count());
+  report.microbatches = static_cast<std::uint32_t>(ledger_.answered_count());
   report.retried = static_cast<std::uint32_t>(repeated_this_step_);
   if (rounds_) report.passes = ledger_.passes();  // otherwise all replicas of a stage have the same weights
   return report;

@@ -73,7 +73,7 @@ Effects ReplicaCore::receive(const Prepare& message, Instant now) {
 void ReplicaCore::take_order(const Open& message) {
   if (judge(message, OrderKind::kOpen) != Verdict::kObey) return;
   adopt_epoch(message.order, OrderKind::kOpen, Phase::kOpen);
-  if (ledger_.accumulated_count() > 0 && ledger_.in_flight_count() == 0) send_progress();
+  if (ledger_.answered_count() > 0 && ledger_.in_flight_count() == 0) send_progress();
 }
 
 void ReplicaCore::take_order(const Zero& message) {
@@ -152,7 +152,7 @@ Effects ReplicaCore::receive(const Part& message, Instant now) {
   return end_turn();
 }
 
-// Accumulated: always, others may need it. In flight: only while open, because behind a complete manifest somebody else
+// Answered: always, others may need it. In flight: only while open, because behind a complete manifest somebody else
 // holds it, and two senders make a duplicate downstream. None: whoever holds it will answer.
 Effects ReplicaCore::receive(const Missing& message, Instant now) {
   begin_turn(now);

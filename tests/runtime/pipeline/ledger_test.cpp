@@ -36,21 +36,21 @@ TEST(Ledger, NeverHoldsMoreThanThePlan) {
   EXPECT_THROW(ledger.enter(forward_of(2), Instant{}), Bug);
 }
 
-TEST(Ledger, AccumulatesAMicrobatchOnceAndGivesBackItsWaiters) {
+TEST(Ledger, AnswersAMicrobatchOnceAndGivesBackItsWaiters) {
   Ledger ledger(2);
   LedgerEntry& entry = ledger.enter(forward_of(1, 5), Instant{});
   Ledger::join(entry, Waiter{Incarnation{6}, {}});
   Ledger::join(entry, Waiter{Incarnation{5}, {}});
-  EXPECT_EQ(ledger.accumulate(MicrobatchId{1}, {10, 2.0, {}}, Backward{}).size(), 2U);
-  EXPECT_THROW(ledger.accumulate(MicrobatchId{1}, {10, 2.0, {}}, Backward{}), Bug);
-  EXPECT_THROW(ledger.accumulate(MicrobatchId{0}, {}, Backward{}), Bug);
+  EXPECT_EQ(ledger.answer(MicrobatchId{1}, {10, 2.0, {}}, Backward{}).size(), 2U);
+  EXPECT_THROW(ledger.answer(MicrobatchId{1}, {10, 2.0, {}}, Backward{}), Bug);
+  EXPECT_THROW(ledger.answer(MicrobatchId{0}, {}, Backward{}), Bug);
 }
 
-TEST(Ledger, ManifestNamesWhatIsAccumulatedInOrder) {
+TEST(Ledger, ManifestNamesWhatIsAnsweredInOrder) {
   Ledger ledger(4);
   for (const std::uint32_t microbatch : {3U, 0U, 2U}) ledger.enter(forward_of(microbatch), Instant{});
-  ledger.accumulate(MicrobatchId{3}, {10, 1.5, "head"}, Backward{});
-  ledger.accumulate(MicrobatchId{0}, {11, 2.5, {}}, Backward{});
+  ledger.answer(MicrobatchId{3}, {10, 1.5, "head"}, Backward{});
+  ledger.answer(MicrobatchId{0}, {11, 2.5, {}}, Backward{});
   const std::vector<ManifestEntry> expected = {{MicrobatchId{0}, 11, 2.5, {}}, {MicrobatchId{3}, 10, 1.5, "head"}};
   EXPECT_EQ(ledger.manifest(), expected);
   ledger.clear();
@@ -58,13 +58,13 @@ TEST(Ledger, ManifestNamesWhatIsAccumulatedInOrder) {
   EXPECT_EQ(ledger.in_flight_count(), 0U);
 }
 
-TEST(Ledger, NamesThePassesOfWhatIsAccumulated) {
+TEST(Ledger, NamesThePassesOfWhatIsAnswered) {
   Ledger ledger(4);
   for (const std::uint32_t microbatch : {2U, 0U, 3U}) {
     LedgerEntry& entry = ledger.enter(forward_of(microbatch, 5 + microbatch), Instant{});
     entry.gradient_from = Incarnation{20 + microbatch};
     Ledger::join(entry, Waiter{Incarnation{9}, {}});  // asks for the answer, gave no input
-    if (microbatch != 3) ledger.accumulate(MicrobatchId{microbatch}, {10, 2.0, {}}, Backward{});
+    if (microbatch != 3) ledger.answer(MicrobatchId{microbatch}, {10, 2.0, {}}, Backward{});
   }
   const std::vector<MicrobatchPass> expected = {{MicrobatchId{0}, Incarnation{5}, Incarnation{20}},
                                                 {MicrobatchId{2}, Incarnation{7}, Incarnation{22}}};

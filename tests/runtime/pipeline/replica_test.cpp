@@ -92,7 +92,7 @@ TEST(Replica, P7AccumulatesAnAnswerOnceAndAnswersUpstreamWithTheLongerTrail) {
   EXPECT_FALSE(replies[0].input_gradient.has_value());
 }
 
-TEST(Replica, P7ChangesOnlyTheTrailOfWhatIsAccumulated) {
+TEST(Replica, P7ChangesOnlyTheTrailOfWhatIsAnswered) {
   auto a0 = make_member(kA0);
   a0->give(forward_to(kA0, 3));
   a0->run_all();
@@ -328,7 +328,7 @@ TEST(Replica, WhatIsQuarantinedLeavesTheLedgerAndIsNotTakenAgain) {
   EXPECT_TRUE(b0->core.has_job()) << "the control";
 }
 
-TEST(Replica, WhatWasAccumulatedStaysInTheManifestForTheGroupToSee) {
+TEST(Replica, WhatWasAnsweredStaysInTheManifestForTheGroupToSee) {
   auto b0 = make_member(kB0);
   b0->give(forward_to(kB0, 2));
   b0->run_all();
