@@ -38,4 +38,26 @@ class ProgressWatch {
   int restarts_ = 0;
 };
 
+// It was given to somebody who asks for it until it is there: once is enough, and again when it is taken for lost,
+// which is when nothing more of it has arrived for so long, doubled with each repeat.
+class GivenOnce {
+ public:
+  GivenOnce(Duration lost_after, Instant now) : lost_after_(lost_after), watch_(now) {}
+
+  // So many bytes of it are there.
+  void arriving(std::uint64_t bytes, Instant now) { (void)watch_.seen(bytes, now); }
+  // Silence counts from `since` on at the earliest.
+  [[nodiscard]] bool is_lost(Instant now, Instant since = {}) const {
+    return std::min(watch_.silence(now), now - since) >= lost_after_;
+  }
+  void given_again(Instant now) {
+    watch_ = ProgressWatch(now);
+    lost_after_ *= 2;
+  }
+
+ private:
+  Duration lost_after_;
+  ProgressWatch watch_;
+};
+
 }  // namespace shoal

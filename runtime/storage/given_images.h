@@ -5,7 +5,6 @@
 // (S-6): the newest kReplicasMax. Pure: time comes in.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -23,29 +22,24 @@ class GivenImages {
   [[nodiscard]] bool is_due(Incarnation replica, Instant now) const {
     const auto found = given_.find(replica);
     if (found == given_.end()) return true;
-    const Duration silence = std::min(found->second.watch.silence(now), now - last_given_);
-    return silence >= found->second.lost_after;
+    return found->second.is_lost(now, last_given_);
   }
   // It was sent. `now`: after the work.
   void given(Incarnation replica, Instant now) {
     last_given_ = now;
     const auto found = given_.find(replica);
-    const Duration lost_after = found == given_.end() ? kLost : 2 * found->second.lost_after;
-    if (found == given_.end() && given_.size() >= kReplicasMax) given_.erase(given_.begin());
-    given_.insert_or_assign(replica, Given{ProgressWatch(now), lost_after});
+    if (found != given_.end()) return found->second.given_again(now);
+    if (given_.size() >= kReplicasMax) given_.erase(given_.begin());
+    given_.emplace(replica, GivenOnce(kLost, now));
   }
   // So many bytes of it have arrived there.
   void arriving(Incarnation replica, std::uint64_t bytes, Instant now) {
     const auto found = given_.find(replica);
-    if (found != given_.end()) (void)found->second.watch.seen(bytes, now);
+    if (found != given_.end()) found->second.arriving(bytes, now);
   }
 
  private:
-  struct Given {
-    ProgressWatch watch;
-    Duration lost_after;
-  };
-  std::map<Incarnation, Given> given_;
+  std::map<Incarnation, GivenOnce> given_;
   Instant last_given_{};  // to anybody
 };
 

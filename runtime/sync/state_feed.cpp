@@ -17,7 +17,7 @@ StateFeeds::Answer StateFeeds::hear(const FetchState& ask, std::uint64_t version
   if (ask.names.empty()) {
     if (known == feeds_.end()) {
       if (ask.step != version) return Answer::kRefuse;
-      feeds_.emplace(ask.replica, Feed{version, version, true, false, ProgressWatch(now), kImageLost, now});
+      feeds_.emplace(ask.replica, Feed{version, version, true, false, GivenOnce(kImageLost, now), now});
       return Answer::kNothing;
     }
     Feed& feed = known->second;
@@ -30,11 +30,12 @@ StateFeeds::Answer StateFeeds::hear(const FetchState& ask, std::uint64_t version
     feed.heard_at = now;
     return Answer::kNothing;
   }
-  Feed feed{version, version, false, false, ProgressWatch(now), kImageLost, now};
+  Feed feed{version, version, false, false, GivenOnce(kImageLost, now), now};
   if (known != feeds_.end() && !known->second.has_answered) {
     known->second.heard_at = now;
-    if (known->second.image.silence(now) < known->second.image_lost_after) return Answer::kNothing;
-    feed.image_lost_after = 2 * known->second.image_lost_after;
+    if (!known->second.image.is_lost(now)) return Answer::kNothing;
+    feed.image = known->second.image;
+    feed.image.given_again(now);
   }
   feeds_.insert_or_assign(ask.replica, feed);
   return Answer::kImage;
@@ -44,7 +45,7 @@ void StateFeeds::arriving(Incarnation joiner, std::uint64_t bytes, Instant now) 
   const auto known = feeds_.find(joiner);
   if (known == feeds_.end()) return;
   known->second.heard_at = now;
-  (void)known->second.image.seen(bytes, now);
+  known->second.image.arriving(bytes, now);
 }
 
 StateFeeds::Portions StateFeeds::feed(std::uint64_t version, std::size_t bytes) {

@@ -49,8 +49,7 @@ class StateFeeds {
     std::uint64_t held = 0;  // version it said to hold, or the image's
     bool has_answered = false;
     bool is_cut = false;  // gets no more sums, and is told when its image is there
-    ProgressWatch image;
-    Duration image_lost_after = kImageLost;
+    GivenOnce image;
     Instant heard_at;
   };
 

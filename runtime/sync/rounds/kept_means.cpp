@@ -21,11 +21,11 @@ void KeptMeans::hear(const FetchState& question, Instant now) {
 bool KeptMeans::is_due(Mean& mean, Incarnation member, const Question& question) {
   const auto given = mean.given.find(member);
   if (given == mean.given.end()) {
-    mean.given.emplace(member, Given{question.at});
+    mean.given.emplace(member, GivenOnce(kMeanLost, question.at));
     return true;
   }
-  if (question.at - given->second.at < given->second.lost_after) return false;
-  given->second = {question.at, 2 * given->second.lost_after};
+  if (!given->second.is_lost(question.at)) return false;
+  given->second.given_again(question.at);
   return true;
 }
 

@@ -14,7 +14,7 @@
 
 #include "messages/journal.h"
 #include "messages/storage.h"
-#include "runtime/base/clock.h"
+#include "runtime/base/progress_watch.h"
 
 namespace shoal {
 
@@ -36,14 +36,10 @@ class KeptMeans {
   [[nodiscard]] std::size_t size() const { return means_.size(); }
 
  private:
-  struct Given {
-    Instant at;
-    Duration lost_after = kMeanLost;
-  };
   struct Mean {
     CommitRound entry;
     TensorBlob values;
-    std::map<Incarnation, Given> given;
+    std::map<Incarnation, GivenOnce> given;
   };
   struct Question {
     StepId step;  // at the contributions of the round

@@ -46,5 +46,34 @@ TEST(ProgressWatch, BeginningAgainIsProgressAFewTimesThenOnlyWhatGoesBeyond) {
   EXPECT_EQ(bench.watch.silence(bench.now), 0s);
 }
 
+TEST(GivenOnce, IsLostWhenNothingMoreOfItArrivesForSoLongDoubledWithEachRepeat) {
+  Instant now = Instant{} + 1h;
+  GivenOnce image(10s, now);
+  for (const Duration patience : {10s, 20s, 40s}) {
+    EXPECT_FALSE(image.is_lost(now + patience - 1ms));
+    now += patience;
+    EXPECT_TRUE(image.is_lost(now));
+    image.given_again(now);
+  }
+}
+
+TEST(GivenOnce, IsNotLostWhileItArrives) {
+  Instant now = Instant{} + 1h;
+  GivenOnce image(10s, now);
+  for (std::uint64_t bytes = 1; bytes < 100; ++bytes) {
+    now += 9s;
+    EXPECT_FALSE(image.is_lost(now));
+    image.arriving(bytes, now);
+  }
+  EXPECT_TRUE(image.is_lost(now + 10s));
+}
+
+TEST(GivenOnce, SilenceOfBeforeTheGiverListenedCountsNothing) {
+  const Instant start = Instant{} + 1h;
+  const GivenOnce image(10s, start);
+  EXPECT_FALSE(image.is_lost(start + 15s, start + 6s));
+  EXPECT_TRUE(image.is_lost(start + 16s, start + 6s));
+}
+
 }  // namespace
 }  // namespace shoal
