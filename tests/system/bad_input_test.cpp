@@ -147,6 +147,22 @@ TEST(BadInput, ANumberThatIsNone) {
   }
 }
 
+// By the command that starts: its workers would each refuse it, again at every start.
+TEST(BadInput, AFaultHookThatCannotBeRead) {
+  ProcessScene scene;
+  scene.set_environment({{"SHOAL_POISON", "throw:7/3"}});
+  auto spawner = train(scene, "run", {2, 2, 5, {}});
+  spawner[0] = "spawner";
+  for (const auto& words :
+       {train(scene, "run", {2, 2, 5, {}}), train(scene, "run", {2, 2, 5, {}}, {"--single"}), spawner,
+        std::vector<std::string>{"node", "--join", "127.0.0.1:1", "--certs", scene.run().string()}}) {
+    Program& program = scene.start(words);
+    EXPECT_EQ(program.wait(kSoon), 2) << program.command_line() << program.err();
+    expect_said(program, {"SHOAL_POISON", "throw:7/3", "STEP/MB/STAGE"});
+    EXPECT_FALSE(std::filesystem::exists(scene.run())) << "nothing is left behind";
+  }
+}
+
 TEST(BadInput, ASecondCommandInARunThatLives) {
   ProcessScene scene;
   Program& first = scene.start(train(scene, "run", {1, 1, 100'000, {}}));

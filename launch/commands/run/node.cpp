@@ -9,6 +9,7 @@
 #include "launch/keeper.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
+#include "runtime/pipeline/poison_hook.h"
 
 namespace shoal {
 namespace {
@@ -43,6 +44,7 @@ Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t i
 }  // namespace
 
 Result<int> run_node(const NodeOptions& given) {
+  if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   NodeOptions options = given;
   std::error_code error;
   const auto temporary = std::filesystem::temp_directory_path(error);

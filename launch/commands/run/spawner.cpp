@@ -14,6 +14,7 @@
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
+#include "runtime/pipeline/poison_hook.h"
 #include "runtime/transport/control/control_client.h"
 
 namespace shoal {
@@ -153,6 +154,7 @@ Result<int> keep_spawner(const KeepSpawnerOptions& options) {
 }
 
 Result<int> run_spawner(const SpawnerOptions& options) {
+  if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   auto chosen = choose_run(options.run, surroundings_here());
   if (!chosen) return chosen.failure();
   if (auto status = check_states_can_travel(chosen->config); !status) return status.failure();

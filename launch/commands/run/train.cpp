@@ -6,6 +6,7 @@
 #include "launch/keeper.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
+#include "runtime/pipeline/poison_hook.h"
 
 namespace shoal {
 namespace {
@@ -73,6 +74,7 @@ Failure become_single(const TrainOptions& options, const ChosenRun& chosen) {
 }  // namespace
 
 Result<int> run_train(const TrainOptions& options) {
+  if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   auto chosen = choose_run(options.run, surroundings_here());
   if (!chosen) return chosen.failure();
   if (options.is_single && chosen->config.sync.mode == SyncMode::kDiloco) {
