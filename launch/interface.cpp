@@ -105,7 +105,7 @@ CommandSpec kill() {
                      "exit, kill (cannot be trapped; of a node: SIGKILL), throw, freeze=S (default: exit)"}}),
       "Names: stage/1/0, router/node2, node_agent/node2, tracer/node2, data_loader, sync_group/0, metrics,\n"
       "control, storage, supervisor (ends the spawner process), node2 (its whole process).\n"
-      "Who is being started again is waited for, 10 s at most, by a command on the spawner's machine.\n"
+      "Who is being started again, the spawner too, is waited for, 10 s at most, by a command on its machine.\n"
       "Exit status: 0 done, 2 nothing had that name since the spawner began, 4 it does not come back, the spawner is\n"
       "not reached, or its run is over."};
 }
@@ -225,6 +225,7 @@ std::vector<CommandSpec> make_commands() {
        "It finishes the step and is in no plan of the next one. The last one of a stage saves its state first: the "
        "run\n"
        "goes on from there when another node serves the stage.\n"
+       "Who is being started again, the spawner too, is waited for, 10 s at most, by a command on its machine.\n"
        "Exit status: 0 it leaves, 2 no node and no stage has that name, 4 the spawner is not reached, or its run is "
        "over."},
       {"eval",

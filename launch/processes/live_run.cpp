@@ -4,13 +4,28 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "launch/processes/run_directory.h"
+#include "launch/processes/run_hold.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/trace/metrics/metrics_file.h"
 
 namespace shoal {
+namespace {
+
+constexpr std::chrono::milliseconds kAskPause{100};
+
+// Whoever starts its spawner again has the run, and the run goes on. A keeper outlives it for a while.
+bool is_spawner_kept(const RunLocator& where) {
+  if (where.spawner) return false;
+  const RunDirectory run{where.run_directory};
+  const auto end = RunHold::is_taken(run) ? end_told_by(run.metrics()) : std::optional<std::string>("unheard of");
+  return !end || *end == "failed";
+}
+
+}  // namespace
 
 Failure explain_silence(const RunLocator& where, Failure failure) {
   if (failure.error != Error::kUnreachable || where.spawner || is_spawner_alive(where)) return failure;
@@ -46,6 +61,30 @@ Result<ControlClient> client_of(const RunLocator& where) {
   const auto address = read_spawner_json(run);
   if (!address) return address.failure();
   return ControlClient::create(credential_files(run.certs(), "operator"), address->control);
+}
+
+bool is_asked_again(const Silence& silence) {
+  if (silence.since_first >= kAskFor) return false;
+  if (!silence.was_asked) return silence.is_spawner_alive || silence.is_spawner_kept;
+  return silence.is_spawner_alive && silence.of_this < kQuickly;
+}
+
+Result<ControlResponse> post_patiently(const RunLocator& where, const std::string& path, const std::string& body) {
+  const SteadyClock clock;
+  const Instant begun = clock.now();
+  for (;;) {
+    const auto client = client_of(where);
+    if (!client) return explain_silence(where, client.failure());
+    const Instant asked = clock.now();
+    auto connection = client->connect();
+    const bool is_connected = connection.ok();
+    auto answer = is_connected ? connection->post(path, body) : connection.failure();
+    if (answer || answer.failure().error != Error::kUnreachable) return answer;
+    const Instant now = clock.now();
+    const Silence silence{now - begun, now - asked, is_connected, is_spawner_alive(where), is_spawner_kept(where)};
+    if (!is_asked_again(silence)) return explain_silence(where, answer.failure());
+    std::this_thread::sleep_for(kAskPause);
+  }
 }
 
 bool is_spawner_alive(const RunLocator& where) {

@@ -6,16 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <thread>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/transport/control/control_client.h"
 
 namespace shoal {
-
-inline constexpr std::chrono::seconds kAskFor{10};
-inline constexpr std::chrono::seconds kQuickly{3};  // shorter than the spawner's own wait for its supervisor
-inline constexpr std::chrono::milliseconds kAskPause{100};
 
 struct RunLocator {
   std::string run_directory;  // empty where `spawner` is set
@@ -35,24 +31,23 @@ struct RunLocator {
 // What the spawner says of its run (GET /v1/status), asked once.
 [[nodiscard]] Result<nlohmann::json> ask_status(const RunLocator& where);
 
-// client_of(), then `ask`; again for a few seconds while nobody answers, or what is asked of is not there, and the
-// spawner's process is alive: its control actor may be starting again, or a worker that was lost. What was not answered
-// quickly is not asked again: it may be under way, and an order is carried out once.
-template <class Ask>
-[[nodiscard]] auto ask_patiently(const RunLocator& where, const Ask& ask) -> decltype(ask(*client_of(where))) {
-  const auto begun = std::chrono::steady_clock::now();
-  for (;;) {
-    const auto client = client_of(where);
-    if (!client) return explain_silence(where, client.failure());
-    const auto asked = std::chrono::steady_clock::now();
-    auto answer = ask(*client);
-    const bool is_silent = !answer && answer.failure().error == Error::kUnreachable;
-    const auto now = std::chrono::steady_clock::now();
-    const bool is_over = now - begun >= kAskFor || now - asked >= kQuickly;
-    if (!is_silent) return answer;
-    if (is_over || !is_spawner_alive(where)) return explain_silence(where, answer.failure());
-    std::this_thread::sleep_for(kAskPause);
-  }
-}
+// A question that nobody answered, or that what it is about is not there.
+struct Silence {
+  Duration since_first{};  // question
+  Duration of_this{};      // how long it took
+  bool was_asked = false;  // somebody was connected: what was asked may be under way
+  bool is_spawner_alive = false;
+  bool is_spawner_kept = false;  // whoever starts it again is there
+};
+inline constexpr std::chrono::seconds kAskFor{10};
+inline constexpr std::chrono::seconds kQuickly{3};  // shorter than the spawner's own wait for its supervisor
+// Whether to ask again, for kAskFor in all: the control actor may be starting again, or a worker that was lost, or the
+// spawner itself. What was not answered quickly, or by a spawner that is gone since, may be under way, and an order is
+// carried out once.
+[[nodiscard]] bool is_asked_again(const Silence& silence);
+
+// An order to the control endpoint; again as is_asked_again() says. Errors: as ControlConnection's, explained.
+[[nodiscard]] Result<ControlResponse> post_patiently(const RunLocator& where, const std::string& path,
+                                                     const std::string& body);
 
 }  // namespace shoal

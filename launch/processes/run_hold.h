@@ -11,6 +11,8 @@ class RunHold {
   // Makes the directory if it is not there. The kernel ends the hold with the process, however that ends; a file system
   // without such locks holds nobody off. Errors: kUsage (another command has it), kIo.
   [[nodiscard]] static Result<RunHold> take(const RunDirectory& run);
+  // Whether a command has it: the keeper of a run that goes on. False where nobody can say.
+  [[nodiscard]] static bool is_taken(const RunDirectory& run);
 
   ~RunHold();
   RunHold(RunHold&& other) noexcept;

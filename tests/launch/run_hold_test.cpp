@@ -21,7 +21,9 @@ TEST(RunHold, KeepsASecondCommandOffUntilItEnds) {
     ASSERT_FALSE(second.ok());
     EXPECT_EQ(second.failure().error, Error::kUsage);
     EXPECT_THAT(second.failure().message, HasSubstr(run.root.string()));
+    EXPECT_TRUE(RunHold::is_taken(run));
   }
+  EXPECT_FALSE(RunHold::is_taken(run));
   EXPECT_TRUE(RunHold::take(run).ok());
   EXPECT_TRUE(fs::is_empty(run.root)) << "nothing is left in it";
   fs::remove_all(run.root);
@@ -31,6 +33,7 @@ TEST(RunHold, NeedsADirectoryThatCanBeMade) {
   const auto hold = RunHold::take(RunDirectory{"/proc/nowhere"});
   ASSERT_FALSE(hold.ok());
   EXPECT_EQ(hold.failure().error, Error::kIo);
+  EXPECT_FALSE(RunHold::is_taken(RunDirectory{"/proc/nowhere"}));
 }
 
 }  // namespace

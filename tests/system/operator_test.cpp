@@ -193,6 +193,24 @@ TEST_F(Operator, WhoIsBeingStartedAgainIsWaitedFor) {
   stop_and_expect_equal_bits();
 }
 
+TEST_F(Operator, ASpawnerThatIsBeingStartedAgainIsWaitedFor) {
+  start();
+  std::size_t lives = 0;
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"kill", "tracer/node1"},
+                                                {"kill", "supervisor", "--how", "kill"},
+                                                {"drain", "node4"}}) {
+    const auto spawner = named_like(scene.processes(), "internal-spawner");
+    ASSERT_EQ(spawner.size(), 1U);
+    ASSERT_EQ(::kill(spawner[0].pid, SIGKILL), 0);
+    EXPECT_EQ(order(words), 0) << said;
+    lives += words[1] == "supervisor" ? 2 : 1;
+    ASSERT_TRUE(wait_until([&] { return count_of(scene.records(), "resumed", "spawner") >= lives; }, kSoon));
+    ASSERT_TRUE(goes_on());
+  }
+  EXPECT_EQ(count_of(scene.records(), "resumed", "spawner"), lives) << "no order is carried out twice";
+  stop_and_expect_equal_bits();
+}
+
 TEST_F(Operator, WhatIsNotThereIsAUsageError) {
   start();
   EXPECT_EQ(kill("stage/7/0", "kill"), 2);

@@ -7,8 +7,7 @@ namespace shoal {
 namespace {
 
 Result<int> give_order(const RunLocator& where, std::string_view path, const std::string& body) {
-  const auto answer =
-      ask_patiently(where, [&](const ControlClient& client) { return client.post(std::string(path), body); });
+  const auto answer = post_patiently(where, std::string(path), body);
   if (!answer) return answer.failure();
   const auto done = parse_done(answer->body);
   if (!done) return done.failure();

@@ -6,7 +6,6 @@
 #include "messages/cause.h"
 #include "runtime/base/compose.h"
 #include "runtime/transport/control/exchange.h"
-#include "runtime/transport/tls_socket.h"
 
 namespace shoal {
 namespace {
@@ -97,10 +96,24 @@ Result<ControlClient> ControlClient::create(const TlsFiles& files, const HostPor
   return ControlClient(std::move(*context), spawner, timeouts);
 }
 
-Result<ControlResponse> ControlClient::get(const std::string& target) const { return ask("GET", target, ""); }
+Result<ControlConnection> ControlClient::connect() const {
+  auto tls = open_connection(spawner_, *context_, timeouts_);
+  if (!tls.ok()) return tls.failure();
+  const auto peer = context_->check_peer(tls->session());
+  if (!peer.ok()) return at(spawner_, peer.failure());
+  return ControlConnection(std::move(*tls), spawner_, timeouts_.answer);
+}
+
+Result<ControlResponse> ControlClient::get(const std::string& target) const {
+  auto connection = connect();
+  if (!connection.ok()) return connection.failure();
+  return connection->get(target);
+}
 
 Result<ControlResponse> ControlClient::post(const std::string& target, const std::string& body) const {
-  return ask("POST", target, body);
+  auto connection = connect();
+  if (!connection.ok()) return connection.failure();
+  return connection->post(target, body);
 }
 
 Result<Rendezvous> ControlClient::rendezvous() const {
@@ -109,13 +122,9 @@ Result<Rendezvous> ControlClient::rendezvous() const {
   return parse_rendezvous(response->body, spawner_.host);
 }
 
-Result<ControlResponse> ControlClient::ask(const std::string& method, const std::string& target,
-                                           const std::string& body) const {
-  auto tls = open_connection(spawner_, *context_, timeouts_);
-  if (!tls.ok()) return tls.failure();
-  const auto peer = context_->check_peer(tls->session());
-  if (!peer.ok()) return at(spawner_, peer.failure());
-  auto response = exchange(*tls, request_text(method, target, host_port_text(spawner_), body), in(timeouts_.answer));
+Result<ControlResponse> ControlConnection::ask(const std::string& method, const std::string& target,
+                                               const std::string& body) {
+  auto response = exchange(socket_, request_text(method, target, host_port_text(spawner_), body), in(answer_within_));
   if (!response.ok()) return at(spawner_, response.failure());
   return response;
 }

@@ -7,10 +7,12 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/transport/control/control_server.h"
 #include "runtime/transport/control/enrolment.h"
+#include "runtime/transport/tls_socket.h"
 
 namespace shoal {
 
@@ -31,6 +33,29 @@ struct Enrolled {
 // Whether we speak what the spawner speaks. Errors: kRefused, naming both versions and what to do.
 [[nodiscard]] Status check_protocol(const Rendezvous& rendezvous);
 
+// A connection to the control endpoint of our run: one question may be asked by it.
+class ControlConnection {
+ public:
+  // `target` is path and query. The answer is one of status 200; other statuses become errors with the spawner's
+  // sentence: 400, 404, 405, 413 kUsage; 403, 409, 426 kRefused; 503 kUnreachable; the rest kInternal. Besides:
+  // kUnreachable (it broke, or no answer came in time: what was asked may be under way), kRefused (our certificate is).
+  [[nodiscard]] Result<ControlResponse> get(const std::string& target) { return ask("GET", target, ""); }
+  [[nodiscard]] Result<ControlResponse> post(const std::string& target, const std::string& body) {
+    return ask("POST", target, body);
+  }
+
+ private:
+  friend class ControlClient;
+  ControlConnection(TlsSocket socket, HostPort spawner, std::chrono::milliseconds answer_within)
+      : socket_(std::move(socket)), spawner_(std::move(spawner)), answer_within_(answer_within) {}
+  [[nodiscard]] Result<ControlResponse> ask(const std::string& method, const std::string& target,
+                                            const std::string& body);
+
+  TlsSocket socket_;
+  HostPort spawner_;
+  std::chrono::milliseconds answer_within_;
+};
+
 class ControlClient {
  public:
   // Reads the certificates; connects to nobody yet. The run is the one of our own certificate.
@@ -38,9 +63,9 @@ class ControlClient {
   [[nodiscard]] static Result<ControlClient> create(const TlsFiles& files, const HostPort& spawner,
                                                     const ControlTimeouts& timeouts = {});
 
-  // `target` is path and query. The answer is one of status 200; other statuses become errors with the spawner's
-  // sentence: 400, 404, 405, 413 kUsage; 403, 409, 426 kRefused; 503 kUnreachable; the rest kInternal. Besides:
-  // kUnreachable (nobody answers), kRefused (not the spawner of our run, or our certificate is refused).
+  // Errors: kUnreachable (nobody is there; nothing was asked), kRefused (not the spawner of our run).
+  [[nodiscard]] Result<ControlConnection> connect() const;
+  // By a connection of its own. Errors: as of both.
   [[nodiscard]] Result<ControlResponse> get(const std::string& target) const;
   [[nodiscard]] Result<ControlResponse> post(const std::string& target, const std::string& body) const;
   [[nodiscard]] Result<Rendezvous> rendezvous() const;
@@ -48,8 +73,6 @@ class ControlClient {
  private:
   ControlClient(std::shared_ptr<const TlsContext> context, HostPort spawner, ControlTimeouts timeouts)
       : context_(std::move(context)), spawner_(std::move(spawner)), timeouts_(timeouts) {}
-  [[nodiscard]] Result<ControlResponse> ask(const std::string& method, const std::string& target,
-                                            const std::string& body) const;
 
   std::shared_ptr<const TlsContext> context_;
   HostPort spawner_;
