@@ -37,8 +37,8 @@ struct Shower {
     const std::uint64_t applied = record.step + 1;
     const bool is_due = every > 0 && (applied % every == 0 || applied == style.steps_target || applied == 1);
     if (!is_due && !record.skipped) return;
-    if (!std::exchange(has_shown_legend, true)) show_line(progress_legend());
     style.columns = terminal_columns();  // a person may make it wider
+    if (!std::exchange(has_shown_legend, true)) show_line(progress_legend(style));
     show_line(progress_line(record, style));
   }
   void operator()(const EvalRecord& record) { show_line(progress_line(record)); }

@@ -1,11 +1,13 @@
 // Formats progress lines; widths are fixed so that columns stay where they are. A terminal that is too narrow for all
-// of a line gets what fits of it: fields are left out by rank, and only what still does not fit is cut.
+// of a line gets what fits of it: fields are left out by rank, and only what still does not fit is cut. The legend
+// takes as many lines as it needs.
 #include "runtime/trace/metrics/progress_line.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/compose.h"
@@ -109,19 +111,43 @@ std::string joined(const std::vector<Field>& fields) {
   return line;
 }
 
+// Of a line; without a terminal nothing wraps.
+std::size_t columns_of(const ProgressStyle& style) {
+  if (!style.is_terminal || style.columns <= 0) return std::string::npos;
+  return static_cast<std::size_t>(style.columns);
+}
+
 }  // namespace
 
-std::string progress_legend() {
-  return "step: steps applied/target | loss: nats per token before the update | lr | norm: gradient norm before "
-         "clipping | tok/s | peers: replicas per stage | round: ended/of the run | sent: bytes between processes per "
-         "step | eta";
+std::string progress_legend(const ProgressStyle& style) {
+  static constexpr std::string_view kEntries[] = {"step: steps applied/target",
+                                                  "loss: nats per token before the update",
+                                                  "lr",
+                                                  "norm: gradient norm before clipping",
+                                                  "tok/s",
+                                                  "peers: replicas per stage",
+                                                  "round: ended/of the run",
+                                                  "sent: bytes between processes per step",
+                                                  "eta"};
+  static constexpr std::string_view kBetween = " | ";
+  const std::size_t columns = columns_of(style);
+  std::string text;
+  std::size_t used = 0;  // of the last line
+  for (std::string_view entry : kEntries) {
+    entry = entry.substr(0, columns);
+    const bool is_first = text.empty();
+    const bool fits = used + kBetween.size() + entry.size() <= columns;
+    if (!is_first) text += fits ? kBetween : "\n";
+    used = is_first || !fits ? entry.size() : used + kBetween.size() + entry.size();
+    text += entry;
+  }
+  return text;
 }
 
 std::string progress_line(const StepRecord& record, const ProgressStyle& style) {
   std::vector<Field> fields = fields_of(record, style);
   std::string line = joined(fields);
-  if (!style.is_terminal || style.columns <= 0) return line;
-  const auto columns = static_cast<std::size_t>(style.columns);
+  const std::size_t columns = columns_of(style);
   while (line.size() > columns) {
     const auto least = std::ranges::min_element(fields, {}, &Field::rank);
     if (least->rank == Rank::kStays) break;

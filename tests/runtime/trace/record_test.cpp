@@ -1,9 +1,11 @@
 // The lines of metrics.jsonl and the lines a person reads: the keys are a contract.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "runtime/trace/metrics/progress_line.h"
 #include "runtime/trace/metrics/step_record.h"
@@ -102,7 +104,7 @@ TEST(ProgressLine, ShowsWhatAPersonWatches) {
   EXPECT_EQ(progress_line(some_record(), style),
             "step    10/600  loss 2.0000  lr 1.00e-03  norm 0.75   16384 tok/s  peers 2+1  sent 1.5MB  eta 4m55s");
   for (const char* word : {"loss", "lr", "norm", "tok/s", "peers", "sent", "eta"}) {
-    EXPECT_NE(progress_legend().find(word), std::string::npos) << word;
+    EXPECT_NE(progress_legend(style).find(word), std::string::npos) << word;
   }
 }
 
@@ -131,6 +133,26 @@ TEST(ProgressLine, NeverWraps) {
     EXPECT_LE(line.size(), static_cast<std::size_t>(columns));
     EXPECT_TRUE(columns < 70 || line.ends_with("SKIPPED: wte.weight, microbatch 3")) << line;
   }
+}
+
+TEST(ProgressLegend, NeverWrapsAndLosesNoEntry) {
+  const std::string whole = progress_legend({600, 0, true});
+  EXPECT_EQ(whole.find('\n'), std::string::npos);
+  EXPECT_EQ(progress_legend({600, 20, false}), whole) << "a log file has one line of it";
+  for (int columns = 1; columns < 250; ++columns) {
+    const std::string legend = progress_legend({600, columns, true});
+    std::istringstream lines(legend);
+    std::string joined;
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(line.size(), static_cast<std::size_t>(columns)) << line;
+      joined += (joined.empty() ? "" : " | ") + line;
+    }
+    if (columns >= 40) {
+      EXPECT_EQ(joined, whole) << columns;
+    }
+  }
+  EXPECT_THAT(progress_legend({600, 80, true}), testing::StartsWith("step: steps applied/target | loss: nats per token "
+                                                                    "before the update | lr\nnorm: "));
 }
 
 TEST(ProgressLine, OfTheLastStepHasNoEtaAndASkipIsLoud) {
