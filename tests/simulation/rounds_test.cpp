@@ -56,7 +56,7 @@ TEST(Rounds, TheBytesOfARoundAreOfTheStepItFollows) {
     swarm.run();
     ASSERT_EQ(swarm.record().lines.size(), 6U);
     for (const StepRecord& line : swarm.record().lines) {
-      EXPECT_EQ(line.bytes.reduce > 0, (line.step + 1) % 3 == 0) << "step " << line.step;
+      EXPECT_EQ(line.bytes.value().reduce > 0, (line.step + 1) % 3 == 0) << "step " << line.step;
     }
   });
 }

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Non-finite numbers are null in the file.
+// Non-finite numbers are null in the file, and so are those of what nobody measured.
 double number(const Json& json, const char* key) { return json.at(key).is_null() ? 0 : json.at(key).get<double>(); }
 
 StepLine step_line(const Json& json, const std::string& text) {
@@ -20,7 +20,7 @@ StepLine step_line(const Json& json, const std::string& text) {
                 number(json, "step_ms"),
                 0,
                 text};
-  for (const auto& part : json.at("time")) line.time_ms += part.get<double>();
+  for (const auto& part : json.at("time")) line.time_ms += part.is_null() ? 0 : part.get<double>();
   return line;
 }
 

@@ -189,10 +189,12 @@ class SingleRun {
     record.replicas = {1};
     record.microbatches = static_cast<std::uint32_t>(outcome.microbatch_count);
     // The last stage does forward and backward in one call: both count as backward, as they do in a pipeline.
-    record.time.backward = outcome.compute_ms;
-    record.time.reduce = outcome.reduce_ms;
-    record.time.wait = waited_ms;
-    record.time.apply = trained_ms - outcome.compute_ms - outcome.reduce_ms;
+    TimeBreakdown& time = record.time.emplace();
+    time.backward = outcome.compute_ms;
+    time.reduce = outcome.reduce_ms;
+    time.wait = waited_ms;
+    time.apply = trained_ms - outcome.compute_ms - outcome.reduce_ms;
+    record.bytes.emplace();  // nothing was sent
     record.skipped = outcome.skipped;
     recorder_.write(record);
   }

@@ -234,8 +234,10 @@ void MetricsCore::count(const ReplicaReport& report, std::vector<MetricsOutput>&
     if (pending.record.step != report.step.value || pending.record.branch != report.branch.value) continue;
     if (std::erase(pending.expected, report.replica) == 0) return;
     ++pending.report_count;
-    add(pending.record.time, report.time);
-    add(pending.record.bytes, report.bytes);
+    if (!pending.record.time) pending.record.time.emplace();
+    if (!pending.record.bytes) pending.record.bytes.emplace();
+    add(*pending.record.time, report.time);
+    add(*pending.record.bytes, report.bytes);
     pending.record.retried += report.retried;
     if (config_.has_rounds) pending.reports.push_back(report);
     const auto [known, is_first] = pending.digests.emplace(report.stage, report.state_digest);
@@ -255,9 +257,9 @@ void MetricsCore::close_ready(std::vector<MetricsOutput>& out) {
 }
 
 void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
-  if (pending.report_count > 0) {
-    divide(pending.record.time, pending.report_count);
-    fit(pending.record.time, pending.record.step_ms);
+  if (pending.record.time) {
+    divide(*pending.record.time, pending.report_count);
+    fit(*pending.record.time, pending.record.step_ms);
   }
   if (config_.has_rounds) {
     const auto found = approximated(pending.commit, pending.reports);

@@ -93,7 +93,7 @@ std::vector<Field> fields_of(const StepRecord& record, const ProgressStyle& styl
   if (style.steps_per_round > 0)
     fields.push_back(
         {Rank::kRound, compose("round ", applied / style.steps_per_round, '/', target / style.steps_per_round)});
-  fields.push_back({Rank::kBytes, sent_by(record.bytes)});
+  if (record.bytes) fields.push_back({Rank::kBytes, sent_by(*record.bytes)});
   if (target > applied) {
     const double seconds = static_cast<double>(target - applied) * record.step_ms / 1000.0;
     fields.push_back({Rank::kEta, "eta " + human_seconds(seconds)});

@@ -1,8 +1,10 @@
-// The JSON of metrics.jsonl: key order as in the README's table, non-finite numbers as null.
+// The JSON of metrics.jsonl: every key in every line, in the order of interface.md; null for numbers that are not
+// finite, and for what nobody measured.
 #include "runtime/trace/metrics/step_record.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace shoal {
 namespace {
@@ -11,18 +13,29 @@ using Json = nlohmann::ordered_json;
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-Json to_json(const TimeBreakdown& time) {
-  return {{"forward", number(time.forward)}, {"backward", number(time.backward)}, {"wire", number(time.wire)},
-          {"wait", number(time.wait)},       {"reduce", number(time.reduce)},     {"commit", number(time.commit)},
-          {"apply", number(time.apply)}};
+using TimePart = std::pair<const char*, double TimeBreakdown::*>;
+constexpr TimePart kTimes[] = {{"forward", &TimeBreakdown::forward}, {"backward", &TimeBreakdown::backward},
+                               {"wire", &TimeBreakdown::wire},       {"wait", &TimeBreakdown::wait},
+                               {"reduce", &TimeBreakdown::reduce},   {"commit", &TimeBreakdown::commit},
+                               {"apply", &TimeBreakdown::apply}};
+
+Json to_json(const std::optional<TimeBreakdown>& time) {
+  Json json;
+  for (const auto& [key, part] : kTimes) json[key] = time ? number((*time).*part) : Json();
+  return json;
 }
 
-Json to_json(const ByteCounts& bytes) {
-  return {{"activation", bytes.activation},
-          {"gradient", bytes.gradient},
-          {"reduce", bytes.reduce},
-          {"state", bytes.state},
-          {"control", bytes.control}};
+using BytePart = std::pair<const char*, std::uint64_t ByteCounts::*>;
+constexpr BytePart kBytes[] = {{"activation", &ByteCounts::activation},
+                               {"gradient", &ByteCounts::gradient},
+                               {"reduce", &ByteCounts::reduce},
+                               {"state", &ByteCounts::state},
+                               {"control", &ByteCounts::control}};
+
+Json to_json(const std::optional<ByteCounts>& bytes) {
+  Json json;
+  for (const auto& [key, part] : kBytes) json[key] = bytes ? Json((*bytes).*part) : Json();
+  return json;
 }
 
 }  // namespace

@@ -30,8 +30,9 @@ struct StepRecord {
   // With rounds: microbatches whose passes at different stages are not of one set of weights, because a replica was
   // replaced in the middle of the step.
   std::optional<std::uint32_t> approximated;
-  TimeBreakdown time;                  // mean over replicas
-  ByteCounts bytes;                    // sum over replicas
+  // Nothing where no replica's report was there: filled in from the journal, or all of them were lost.
+  std::optional<TimeBreakdown> time;   // mean over replicas
+  std::optional<ByteCounts> bytes;     // sum over replicas
   std::optional<std::string> skipped;  // why the step was skipped
 };
 

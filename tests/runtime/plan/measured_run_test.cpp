@@ -27,7 +27,9 @@ TEST(MeasuredRun, TakesMediansAndLeavesTheReductionOut) {
 
 TEST(MeasuredRun, SkipsWhatIsNoStep) {
   const auto step = measured_step("{\"event\":\"eval\",\"step\":1}\nbroken{\n\n[1]\n" + line(50, 10, 30, 5) +
-                                  R"({"step":2,"step_ms":null,"time":{}})");
+                                  R"({"step":2,"step_ms":null,"time":{}})"
+                                  "\n" +
+                                  R"({"step":3,"step_ms":50,"time":{"forward":null,"backward":null,"reduce":null}})");
   ASSERT_TRUE(step.ok());
   EXPECT_EQ(step->steps, 1U);
 }

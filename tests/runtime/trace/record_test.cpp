@@ -31,7 +31,8 @@ StepRecord some_record() {
   record.tokens_total = 81920;
   record.step_ms = 500;
   record.replicas = {2, 1};
-  record.bytes.activation = 1'500'000;
+  record.time.emplace();
+  record.bytes.emplace().activation = 1'500'000;
   return record;
 }
 
@@ -70,6 +71,22 @@ TEST(StepRecord, ThatIsNotFiniteIsStillJson) {
   EXPECT_TRUE(json["grad_norm"].is_null());
   EXPECT_TRUE(json["tokens_per_s"].is_null());
   EXPECT_EQ(json["skipped"], "wte.weight, microbatch 3");
+}
+
+// A sum over lines is wrong without a sign of it where zeros stand, and a missing key is an error.
+TEST(StepRecord, HasEveryKeyAndNoNumberOfWhatNobodyMeasured) {
+  StepRecord record = some_record();
+  const auto measured = Json::parse(to_json_line(record));
+  record.time.reset();
+  record.bytes.reset();
+  const auto json = Json::parse(to_json_line(record));
+  for (const char* group : {"time", "bytes"}) {
+    EXPECT_EQ(keys_of(json[group]), keys_of(measured[group]));
+    for (const auto& value : json[group]) EXPECT_TRUE(value.is_null());
+    for (const auto& value : measured[group]) EXPECT_TRUE(value.is_number());
+  }
+  EXPECT_EQ(json["step_ms"], 500) << "the journal knows";
+  EXPECT_EQ(progress_line(record, {600, 100, false}).find("sent"), std::string::npos);
 }
 
 TEST(EvalRecord, HasTheKeysOfTheInterface) {
