@@ -70,13 +70,28 @@ std::string warning_of(std::vector<IdleKey> idle) {
   return text;
 }
 
-// Legal, and seldom meant: what is trained after the last round is in no model.
-std::string add_rounds_warning(std::string warning, const Config& config) {
+// Both are one sentence then; an empty one is none.
+std::string joined(const std::string& first, const std::string& second) {
+  return compose(first, first.empty() || second.empty() ? "" : "; ", second);
+}
+
+// Legal, and seldom meant: what is trained after the last round is in no model. Empty: there is nothing to say.
+std::string rounds_warning(const Config& config) {
   const auto period = static_cast<std::uint64_t>(config.sync.H);
   const std::uint64_t left_over = config.run.steps % period;
-  if (config.sync.mode != SyncMode::kDiloco || config.sync.fragments > 1 || left_over == 0) return warning;
-  return compose(warning, warning.empty() ? "" : "; ", "the last ", left_over, " of run.steps = ", config.run.steps,
+  if (config.sync.mode != SyncMode::kDiloco || config.sync.fragments > 1 || left_over == 0) return {};
+  return compose("the last ", left_over, " of run.steps = ", config.run.steps,
                  " come after the last round (sync.H = ", period, ") and will be in no model");
+}
+
+// As legal, and as seldom meant: healthy replicas are never late by nothing at all. Empty: there is nothing to say.
+std::string quorum_warning(const Config& config) {
+  const int quorum = config.sync.quorum;
+  const bool has_rounds = config.sync.mode == SyncMode::kDiloco;
+  if (!has_rounds || quorum == 0 || quorum >= config.pipeline.replicas || config.sync.grace_s > 0) return {};
+  return compose("with sync.quorum = ", quorum, ", sync.grace_s = 0 and pipeline.replicas = ", config.pipeline.replicas,
+                 " every round is closed as soon as ", quorum, quorum == 1 ? " replica has" : " replicas have",
+                 " contributed, and what the others trained for it is lost; set sync.grace_s to wait for them");
 }
 
 Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) {
@@ -94,7 +109,8 @@ Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) 
   config->run.out.clear();
   make_paths_absolute(*config, here.folder);
   if (auto status = settle_vocabulary(*config); !status) return status.failure();
-  chosen.warning = add_rounds_warning(warning_of(std::move(loaded->idle)), *config);
+  chosen.warning =
+      joined(joined(warning_of(std::move(loaded->idle)), rounds_warning(*config)), quorum_warning(*config));
   chosen.config = std::move(*config);
   return chosen;
 }
@@ -130,7 +146,8 @@ Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& he
   if (is_elsewhere) conflicts.emplace_back("run.out");
   if (conflicts.empty()) {
     if (auto status = settle_vocabulary(*now); !status) return status.failure();
-    return ChosenRun{*directory, {}, *now, true, warning_of(std::move(loaded->idle))};
+    const std::string costly = quorum_warning(*now) == quorum_warning(*saved) ? "" : quorum_warning(*now);
+    return ChosenRun{*directory, {}, *now, true, joined(warning_of(std::move(loaded->idle)), costly)};
   }
   std::string names;
   for (const auto& key : conflicts) names += (names.empty() ? "" : ", ") + key;

@@ -32,7 +32,7 @@ struct ChosenRun {
   std::string usual_name{};  // nobody named the directory: it is this one, or this one with a number; else empty
   Config config;             // paths in it absolute, run.out empty: the resolved file repeats the run from anywhere
   bool is_resumed = false;
-  std::string warning{};  // for the person: keys that were set and have no effect; empty: there are none
+  std::string warning{};  // for the person: keys that have no effect, or one that costs much; empty: nothing to say
 };
 
 struct Surroundings {

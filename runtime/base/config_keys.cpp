@@ -241,9 +241,11 @@ void add_sync(std::vector<ConfigKey>& keys) {
   sync.add("requeue_lost", FIELD(sync.requeue_lost), "", kStay,
            "train what was lost with a replica again, as microbatches of later steps");
   sync.add("quorum", FIELD(sync.quorum), "members", kChange,
-           "members that no round is closed without: the run waits for nodes; 0: all there are");
-  sync.add("grace_s", FIELD(sync.grace_s), "s", kChange, "wait for the others once the quorum is there").range =
-      between(0, 86400);
+           "members that no round is closed without: the run waits for nodes; 0: all there are; fewer than that: give "
+           "grace_s, too");
+  sync.add("grace_s", FIELD(sync.grace_s), "s", kChange,
+           "wait for the others once the quorum is there; 0: not a moment, and what they trained for the round is lost")
+      .range = between(0, 86400);
   sync.choose("backend", FIELD(sync.backend), {"ring", "owner"}, kChange,
               "how replicas add up a round: parts on a ring, or each part at its owner")
       .later = {"nccl"};

@@ -154,6 +154,29 @@ TEST_F(StartRun, StepsThatNoRoundTakesAreWarnedOf) {
   EXPECT_THAT(warning("10"), HasSubstr("the last 10 of run.steps = 10"));
 }
 
+TEST_F(StartRun, AQuorumWithoutGraceIsWarnedOf) {
+  const auto sets = [](const std::string& quorum, const std::string& grace_s, const std::string& mode = "diloco") {
+    return std::vector<std::string>{"sync.mode=" + mode, "sync.H=10", "sync.quorum=" + quorum,
+                                    "sync.grace_s=" + grace_s, "pipeline.replicas=3"};
+  };
+  const auto warning = [&](const std::vector<std::string>& given) {
+    return choose_run({{}, given, {}, false, {}}, here_)->warning;
+  };
+  EXPECT_EQ(warning(sets("2", "0")),
+            "with sync.quorum = 2, sync.grace_s = 0 and pipeline.replicas = 3 every round is closed as soon as 2 "
+            "replicas have contributed, and what the others trained for it is lost; set sync.grace_s to wait for them");
+  EXPECT_THAT(warning(sets("1", "0")), HasSubstr("as soon as 1 replica has"));
+  EXPECT_EQ(warning(sets("2", "0.5")), "");
+  EXPECT_EQ(warning(sets("3", "0")), "") << "all there are";
+  EXPECT_THAT(warning(sets("0", "0")), Not(HasSubstr("is lost"))) << "all there are";
+  EXPECT_THAT(warning(sets("2", "0", "every_step")), AllOf(HasSubstr("no effect"), Not(HasSubstr("is lost"))));
+  leave_run("old", sets("2", "0"));
+  EXPECT_EQ(choose_run(resumed("old"), here_)->warning, "") << "it was told when the run began";
+  EXPECT_THAT(choose_run(resumed("old", {"sync.quorum=1"}), here_)->warning, HasSubstr("sync.quorum = 1"));
+  leave_run("patient", sets("2", "5"));
+  EXPECT_THAT(choose_run(resumed("patient", {"sync.grace_s=0"}), here_)->warning, HasSubstr("sync.quorum = 2"));
+}
+
 TEST_F(StartRun, AResumedRunKeepsItsOwnConfiguration) {
   const std::string directory = leave_run("old", {"model.layers=6", "run.steps=20"});
   const auto chosen = choose_run(resumed("old", {"pipeline.stages=3", "run.steps=40"}), here_);
