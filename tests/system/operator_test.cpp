@@ -211,6 +211,17 @@ TEST_F(Operator, ASpawnerThatIsBeingStartedAgainIsWaitedFor) {
   stop_and_expect_equal_bits();
 }
 
+// The second one waits for the next life where it comes while the first is being carried out.
+TEST_F(Operator, EachOfTwoOrdersToOneProcessEndsALifeOfIt) {
+  start();
+  const std::vector<std::string> words = {"kill", "node2", "--how", "exit", "--run", scene.run().string()};
+  const std::vector<Program*> orders = {&scene.start(words), &scene.start(words)};
+  for (Program* one : orders) EXPECT_EQ(one->wait(kRunLimit), 0) << one->err();
+  EXPECT_TRUE(wait_until([this] { return count_of(scene.records(), "process_lost", "node2") == 2; }, kSoon));
+  ASSERT_TRUE(goes_on());
+  stop_and_expect_equal_bits();
+}
+
 TEST_F(Operator, WhatIsNotThereIsAUsageError) {
   start();
   EXPECT_EQ(kill("stage/7/0", "kill"), 2);

@@ -5,14 +5,17 @@
 //   storage                                                   the actor of the storage process
 //   node2                                                     a node's whole process
 //
-// Pure: the supervisor lists what is there, resolve_target() finds a name or says what there is instead.
+// Pure: the supervisor lists what is there, resolve_target() finds a name or says what there is instead; ToldToEnd
+// knows who is named for a moment longer.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "messages/operate.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 
 namespace shoal {
@@ -30,7 +33,25 @@ struct Target {
 // That it is known and not there, and what is.
 [[nodiscard]] std::string absence_text(std::string_view name, const std::vector<Target>& all);
 
+// The same of one that was told to end by an earlier order.
+[[nodiscard]] std::string ending_text(std::string_view name);
+
 // The first of that name. Errors: kUsage, with the nearest name and those that are there.
 [[nodiscard]] Result<Target> resolve_target(std::string_view name, const std::vector<Target>& all);
+
+// Processes and replicas that were told to end and may not have ended yet: what else is ordered of them would go with
+// them. Whoever is there after kEndsWithin has not heard of it, and may be told again. All other actors keep their
+// address when they are started again, and an order waits there for the next one. Bounded by kEndsWithin.
+class ToldToEnd {
+ public:
+  static constexpr Duration kEndsWithin = std::chrono::seconds(5);
+
+  void add(const Target& target, Instant now);
+  [[nodiscard]] bool contains(const Target& target, Instant now) const;
+
+ private:
+  std::map<ProcessIncarnation, Instant> processes_;
+  std::map<Incarnation, Instant> replicas_;
+};
 
 }  // namespace shoal

@@ -228,6 +228,7 @@ class SupervisorCore {
   std::map<ProcessIncarnation, std::vector<ActorHealth>> health_;  // as their last heartbeats told
   std::map<std::pair<StageId, ReplicaId>, std::uint32_t> times_added_;
   Leavers leavers_;
+  ToldToEnd told_to_end_;
   RestartBudget restarts_;
   StartBudget starts_;
   JoinDesk joins_;
@@ -240,8 +241,7 @@ class SupervisorCore {
   std::optional<std::string> rollback_;  // why the last start over was one; none: an ordinary start
   Setbacks setbacks_;
   CheckpointDesk checkpoints_;
-  bool is_last_committed_ = false;  // the commit that a stop or the target made the last one
-  bool is_evaluated_ = false;
+  bool is_last_committed_ = false, is_evaluated_ = false;  // the commit that a stop or the target made the last one
   EndRun end_;
   bool is_ending_again_ = false;  // who has not heard of the end may come back and ask
   SupervisorEffects effects_;

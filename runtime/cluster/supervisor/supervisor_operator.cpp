@@ -160,6 +160,8 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
     return {{OperatorVerdict::kDone, answer}, take_effects(), 0};
   }
   if (order.verb != OperatorVerb::kKill) return refuse(OperatorVerdict::kRefused, "not in this version");
+  if (told_to_end_.contains(*target, now)) return refuse(OperatorVerdict::kAbsent, ending_text(order.name));
+  if (order.how != InjectKind::kFreeze) told_to_end_.add(*target, now);
   Inject inject{next_actor().value, target->address, target->whole_process, order.how, order.freeze_ms};
   const std::string deed = deed_of(order.how, order.freeze_ms);
   for (Starting& starting : starting_) {

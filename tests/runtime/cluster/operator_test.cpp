@@ -112,12 +112,12 @@ TEST(Operator, WhoRunsElsewhereIsToldByALetter) {
 TEST(Operator, WhoRunsHereIsToldAfterTheAnswer) {
   OperatorBench bench;
   bench.train();
-  for (const std::string name : {"supervisor", "control", "metrics", "data_loader", "sync_group/0", "router/spawner"}) {
+  for (const std::string name : {"data_loader", "control", "metrics", "sync_group/0", "supervisor"}) {
     EXPECT_EQ(bench.kill(name).verdict, OperatorVerdict::kDone) << name;
   }
-  EXPECT_EQ(bench.injected_here.size(), 6U);
-  EXPECT_EQ(bench.injected_here[0].target, to_supervisor());
-  EXPECT_EQ(bench.injected_here[4].target, to_sync_group(StageId{0}));
+  EXPECT_EQ(bench.injected_here.size(), 5U);
+  EXPECT_EQ(bench.injected_here[3].target, to_sync_group(StageId{0}));
+  EXPECT_EQ(bench.injected_here[4].target, to_supervisor());
   EXPECT_TRUE(bench.all<Inject>().empty());
 }
 
@@ -165,6 +165,52 @@ TEST(Operator, WhoIsLostIsNotThereAndMayComeBack) {
     EXPECT_EQ(bench.kill(name).verdict, OperatorVerdict::kUnknownName) << name;
   bench.join("node2", ProcessRole::kNode);
   EXPECT_EQ(bench.kill("node2").verdict, OperatorVerdict::kDone);
+}
+
+// What else is ordered of it would be lost with it.
+TEST(Operator, WhoWasToldToEndIsNotThereUntilItIsBack) {
+  OperatorBench bench;
+  bench.train();
+  bench.join("node2", ProcessRole::kNode);
+  const ProcessIncarnation first = bench.all<Welcome>().back().process;
+  EXPECT_EQ(bench.kill("node2", InjectKind::kExit).verdict, OperatorVerdict::kDone);
+  for (const std::string name : {"node2", "router/node2", "tracer/node2", "node_agent/node2"}) {
+    const OperatorAnswer answer = bench.kill(name);
+    EXPECT_EQ(answer.verdict, OperatorVerdict::kAbsent) << name;
+    EXPECT_THAT(answer.text, HasSubstr(name + " is not there now: it was told to end"));
+  }
+  EXPECT_EQ(bench.kill("node1", InjectKind::kFreeze).verdict, OperatorVerdict::kDone) << "somebody else";
+  EXPECT_EQ(bench.kill("node1").verdict, OperatorVerdict::kDone) << "a silence is no end";
+  bench.perform(bench.core.gone(first, "gone", bench.now));
+  bench.join("node2", ProcessRole::kNode);
+  EXPECT_EQ(bench.kill("node2").verdict, OperatorVerdict::kDone);
+  EXPECT_EQ(bench.all<Inject>().size(), 4U);
+}
+
+TEST(Operator, WhoDoesNotEndIsToldAgain) {
+  OperatorBench bench;
+  bench.train();
+  EXPECT_EQ(bench.kill("stage/0/0").verdict, OperatorVerdict::kDone);
+  EXPECT_EQ(bench.kill("stage/0/0").verdict, OperatorVerdict::kAbsent);
+  EXPECT_EQ(bench.kill("router/node1").verdict, OperatorVerdict::kDone) << "the control: its process lives";
+  bench.now += ToldToEnd::kEndsWithin;
+  EXPECT_EQ(bench.kill("stage/0/0").verdict, OperatorVerdict::kDone);
+}
+
+TEST(Operator, ASpawnerThatWasToldToEndTakesNoOrdersForItself) {
+  OperatorBench bench;
+  bench.train();
+  EXPECT_EQ(bench.kill("router/spawner", InjectKind::kThrow).verdict, OperatorVerdict::kDone);
+  for (const std::string name : {"supervisor", "metrics", "data_loader"})
+    EXPECT_EQ(bench.kill(name).verdict, OperatorVerdict::kAbsent) << name;
+  EXPECT_EQ(bench.kill("node1").verdict, OperatorVerdict::kDone) << "it is told at once";
+}
+
+// An order waits for the next one of that address.
+TEST(Operator, OtherActorsMayBeOrderedAsOftenAsOneLikes) {
+  OperatorBench bench;
+  bench.train();
+  for (int times = 0; times < 3; ++times) EXPECT_EQ(bench.kill("tracer/node1").verdict, OperatorVerdict::kDone);
 }
 
 TEST(Operator, WhatTheRunHasOnlyWhileItTrainsIsNotThereYet) {
