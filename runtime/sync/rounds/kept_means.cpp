@@ -13,15 +13,24 @@ void KeptMeans::keep(const CommitRound& entry, TensorBlob mean) {
 // Numbers grow: who is forgotten first is the oldest member.
 void KeptMeans::hear(const FetchState& question, Instant now) {
   if (!question.names.empty()) return;  // of a joiner that is a member by now
-  questions_.insert_or_assign(question.replica, Question{StepId{question.step}, now});
+  Question asked{StepId{question.step}, now};
+  asked.is_early =
+      std::ranges::none_of(means_, [&](const auto& mean) { return is_about(asked, question.replica, mean.second); });
+  questions_.insert_or_assign(question.replica, asked);
   if (questions_.size() > kMembersMax) questions_.erase(questions_.begin());
 }
 
-// Notes that it is given.
+// A mean that this member has no share in, contributed to at that step.
+bool KeptMeans::is_about(const Question& question, Incarnation member, const Mean& mean) {
+  const auto is_own = [&](const RoundShare& share) { return share.member == member; };
+  return mean.entry.step == question.step && std::ranges::none_of(mean.entry.shares, is_own);
+}
+
+// Notes that it is given, unless nobody may have asked for it.
 bool KeptMeans::is_due(Mean& mean, Incarnation member, const Question& question) {
   const auto given = mean.given.find(member);
   if (given == mean.given.end()) {
-    mean.given.emplace(member, GivenOnce(kMeanLost, question.at));
+    if (!question.is_early) mean.given.emplace(member, GivenOnce(kMeanLost, question.at));
     return true;
   }
   if (!given->second.is_lost(question.at)) return false;
@@ -34,8 +43,7 @@ std::vector<StepSum> KeptMeans::due() {
   for (auto& [member, question] : questions_) {
     if (!question.is_open) continue;
     for (auto& [round, mean] : means_) {
-      const auto is_own = [&](const RoundShare& share) { return share.member == member; };
-      if (mean.entry.step != question.step || std::ranges::any_of(mean.entry.shares, is_own)) continue;
+      if (!is_about(question, member, mean)) continue;
       question.is_open = false;
       if (!is_due(mean, member, question)) continue;
       std::uint64_t tokens = 0;

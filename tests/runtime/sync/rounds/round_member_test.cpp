@@ -167,6 +167,10 @@ TEST(RoundMember, GivesItsMeanToWhoMissedItUntilTheNextStepIsApplied) {
     const auto given = bench.member.means();
     ASSERT_EQ(given.size(), 1U);
     EXPECT_EQ(given[0], (StepSum{kFirst, kSelf, {}, StepId{2}, 30, values_of({1, 2})}));
+    if (asks_first) {
+      bench.member.hear(question, now);
+      EXPECT_EQ(bench.member.means().size(), 1U) << "what came before the entry may have been a joiner's last word";
+    }
     bench.member.hear(question, now + MissedRounds::kAskAgain);
     EXPECT_TRUE(bench.member.means().empty()) << "it is on its way";
     bench.member.hear(question, now + KeptMeans::kMeanLost);
