@@ -6,6 +6,7 @@
 // was applied, and not to save it would lose the steps since the newest checkpoint. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -30,7 +31,7 @@ inline constexpr int kSkipsMax = 10;  // in a row: training has diverged
 struct CheckpointsKept {
   std::uint64_t newest = 0;         // steps applied; 0: none
   bool newest_is_replaced = false;  // by the next one, because checkpoint.keep is 1
-  bool has_rounds = false;          // what all agree on is of the last round, and no further one can be relied on
+  bool has_rounds = false;          // which go on, and change what skipped steps do not
 };
 
 struct Divergence {
@@ -38,20 +39,26 @@ struct Divergence {
   std::string reason;
 };
 
+// What a person goes on from. `applied`: steps before the first of those that were skipped.
+[[nodiscard]] inline std::string newest_good(const CheckpointsKept& kept, std::uint64_t applied, bool is_useless) {
+  if (kept.newest == 0) return "there is no checkpoint";
+  const std::string newest = compose("the newest checkpoint is of step ", kept.newest);
+  if (!is_useless || kept.newest < applied || kept.has_rounds) return newest;
+  return newest + ", the very state that diverged: a good one, if any is left, is older";
+}
+
 // Whether this commit, after so many skipped ones in a row, ends the run.
 [[nodiscard]] inline std::optional<Divergence> divergence_in(const Commit& commit, int skips_before,
                                                              const CheckpointsKept& kept) {
   if (!commit.skip || skips_before + 1 < kSkipsMax) return std::nullopt;
   const bool would_replace = kept.newest_is_replaced && kept.newest > 0;
+  const bool is_useless = is_of_no_use(commit);
+  const auto skipped = std::min(commit.step.value, static_cast<std::uint64_t>(skips_before));
   Divergence found;
-  found.is_saved = !is_of_no_use(commit) && !would_replace && !kept.has_rounds;
-  found.reason = compose("training diverged: ", kSkipsMax, " steps in a row were skipped; lower optim.lr; ");
-  if (found.is_saved) {
-    found.reason += "the state before them is saved";
-  } else {
-    found.reason +=
-        kept.newest > 0 ? compose("the newest checkpoint is of step ", kept.newest) : "there is no checkpoint";
-  }
+  found.is_saved = !is_useless && !would_replace && !kept.has_rounds;
+  found.reason = compose(
+      "training diverged: ", kSkipsMax, " steps in a row were skipped; lower optim.lr; ",
+      found.is_saved ? "the state before them is saved" : newest_good(kept, commit.step.value - skipped, is_useless));
   return found;
 }
 

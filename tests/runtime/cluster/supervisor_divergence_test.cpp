@@ -1,4 +1,5 @@
 // The end of a run that diverges: what can be used of its last state is saved, what cannot pushes out nothing good.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -10,6 +11,7 @@ namespace shoal {
 namespace {
 
 using std::chrono::seconds;
+using testing::EndsWith;
 using Phase = SupervisorCore::Phase;
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
@@ -39,6 +41,19 @@ TEST(Divergence, IsSavedUnlessNothingCanBeMadeOfItOrAGoodOneWouldGo) {
   EXPECT_FALSE(is_saved(kNotANumber, {20, false, false}));
   EXPECT_FALSE(is_saved(std::numeric_limits<double>::infinity(), {20, false, false}));
   EXPECT_FALSE(is_saved(1000, {20, false, false})) << "nats per token: its perplexity is beyond all numbers";
+}
+
+TEST(Divergence, TheNewestCheckpointIsNamedAndWhetherItIsAnyBetter) {
+  const auto reason = [](std::uint64_t newest, bool has_rounds = false) {
+    Commit commit = skipped(kNotANumber);
+    commit.step = StepId{29};  // the tenth in a row: 20 steps were applied
+    return divergence_in(commit, kSkipsMax - 1, {newest, false, has_rounds})->reason;
+  };
+  EXPECT_THAT(reason(0), EndsWith("there is no checkpoint"));
+  EXPECT_THAT(reason(19), EndsWith("the newest checkpoint is of step 19"));
+  for (const std::uint64_t newest : {20U, 25U})
+    EXPECT_THAT(reason(newest), EndsWith("the very state that diverged: a good one, if any is left, is older"));
+  EXPECT_THAT(reason(20, true), EndsWith("the newest checkpoint is of step 20")) << "rounds went on meanwhile";
 }
 
 // Two by two, with storage, trained for some steps, then only skipped ones follow.
