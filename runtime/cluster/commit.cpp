@@ -84,36 +84,4 @@ std::optional<std::string> why_void(const Prepared& vote, const View& view) {
   return std::nullopt;
 }
 
-std::vector<StageId> stages_without_vote(const std::map<StageId, Prepared>& votes, std::uint32_t stages,
-                                         const View& view) {
-  std::vector<StageId> without;
-  for (std::uint32_t stage = 0; stage < stages; ++stage) {
-    const auto vote = votes.find(StageId{stage});
-    if (vote == votes.end() || why_void(vote->second, view)) without.push_back(StageId{stage});
-  }
-  return without;
-}
-
-std::optional<Commit> commit_if_unanimous(const std::map<StageId, Prepared>& votes, std::uint32_t stages,
-                                          const View& view, const CommitPolicy& policy) {
-  if (!stages_without_vote(votes, stages, view).empty()) return std::nullopt;
-  const std::uint64_t updates = view.optimizer_step() > 0 ? view.optimizer_step() : policy.optimizer_step_at_start;
-  StepSums sums{StepId{view.committed_steps()}, updates, {}, {}, {}};
-  std::vector<StageCommit> agreed;
-  for (std::uint32_t stage = 0; stage < stages; ++stage) {
-    const Prepared& vote = votes.at(StageId{stage});
-    agreed.push_back({StageId{stage}, vote.order.epoch, vote.digest, vote.manifests});
-    for (const MemberManifest& manifest : vote.manifests) {
-      sums.entries.insert(sums.entries.end(), manifest.entries.begin(), manifest.entries.end());
-      if (stage + 1 == stages) {
-        sums.loss_entries.insert(sums.loss_entries.end(), manifest.entries.begin(), manifest.entries.end());
-      }
-    }
-    sums.norms.insert(sums.norms.end(), vote.norms.begin(), vote.norms.end());
-  }
-  Commit commit = conclude_step(std::move(sums), policy);
-  commit.stages = std::move(agreed);
-  return commit;
-}
-
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// What a commit says, from what the stages' votes say (protocol P-22, design.md §4.6, §4.8, §4.9).
+// Which vote counts, and what a commit says of what the votes say (protocol P-22, design.md §4.6, §4.8, §4.9).
 //
 // Every figure is computed in one stated order, so that it does not depend on the cut, the replicas or the order of
 // votes: losses in the order of the microbatches, squared norms in the order of the tensors' names. The run in one
@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,13 +46,5 @@ struct StepSums {
 
 // Why a vote must not be counted, in the view it would be committed in; nothing when it is valid (P-22).
 [[nodiscard]] std::optional<std::string> why_void(const Prepared& vote, const View& view);
-
-// Those of 0 .. stages-1 that have no vote that counts in this view.
-[[nodiscard]] std::vector<StageId> stages_without_vote(const std::map<StageId, Prepared>& votes, std::uint32_t stages,
-                                                       const View& view);
-
-// The commit of the step in progress when every stage 0 .. stages-1 has a valid vote.
-[[nodiscard]] std::optional<Commit> commit_if_unanimous(const std::map<StageId, Prepared>& votes, std::uint32_t stages,
-                                                        const View& view, const CommitPolicy& policy);
 
 }  // namespace shoal

@@ -37,6 +37,7 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
       processes_(config_.fingerprints),
       detector_(config_.detector),
       complaints_(config_.complaints),
+      ballots_(config_.run, config_.term, config_.stages),
       leavers_(config_.restart_window),
       restarts_(std::max(kRestartsMax, config_.restart_budget), config_.restart_window),
       starts_(config_.restart_budget, config_.restart_window, config_.run.value),

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/cluster/ballots.h"
 #include "runtime/cluster/commit_gate.h"
 #include "runtime/cluster/number_block.h"
 #include "runtime/cluster/operate/actor_list.h"
@@ -92,7 +93,7 @@ class SupervisorCore {
   // Why it trains or does not: "waiting for 1 node for stage 1, since 3 min".
   [[nodiscard]] std::string explain_waiting(Instant now) const;
   [[nodiscard]] std::uint64_t steps_target() const { return config_.steps_target; }
-  [[nodiscard]] std::uint64_t votes_refused() const { return votes_refused_; }
+  [[nodiscard]] std::uint64_t votes_refused() const { return ballots_.refused(); }
 
  private:
   // A replica that was asked for and is not in the view yet.
@@ -174,7 +175,6 @@ class SupervisorCore {
   void send_away(ProcessIncarnation process, const std::string& reason, Instant now);
 
   // supervisor_rounds.cpp
-  void hear_of_round(const Prepared& vote, Instant now);
   [[nodiscard]] std::vector<std::pair<StageId, RoundId>> open_rounds() const;  // due before the next commit
   void commit_rounds();
   [[nodiscard]] std::string lacking_for_quorum() const;
@@ -216,15 +216,14 @@ class SupervisorCore {
   Complaints complaints_;
   LinkProbes probes_;
   WaitingNotice notice_;
-  std::uint64_t peers_serial_ = 0, votes_refused_ = 0;
+  std::uint64_t peers_serial_ = 0;
   NumberBlock process_numbers_, actor_numbers_;
   std::uint64_t first_process_ = 0;  // the lowest number that this term may give; lower ones are of earlier terms
   std::vector<Starting> starting_;
   int starts_failed_ = 0;
   std::set<Incarnation> ended_;    // replicas whose actor ended though their process lives
   std::set<Incarnation> leaving_;  // their RemoveReplica was asked for and is not in the view yet
-  std::map<StageId, Prepared> votes_;
-  std::map<std::pair<StageId, RoundId>, Prepared> round_votes_;
+  Ballots ballots_;
   std::map<ProcessIncarnation, std::vector<ActorHealth>> health_;  // as their last heartbeats told
   std::map<std::pair<StageId, ReplicaId>, std::uint32_t> times_added_;
   Leavers leavers_;

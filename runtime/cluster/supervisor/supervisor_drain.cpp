@@ -102,7 +102,7 @@ bool SupervisorCore::let_leavers_go(Instant now) {
 void SupervisorCore::let_saved_leavers_go(Instant now) {
   if (phase_ != Phase::kTraining || is_last_committed_ || !checkpoints_.has(view_.committed_steps())) return;
   if (!last_that_leaves()) return;
-  votes_.clear();  // what is done of the next step goes with them
+  ballots_.forget_step();  // what is done of the next step goes with them
   let_all_leavers_go(now);
 }
 

@@ -131,7 +131,7 @@ std::vector<ActorLine> SupervisorCore::actors(const std::vector<ActorHealth>& ow
     if (told != health_.end()) list.merge(node, told->second, processes_.lives_before(process));
   }
   for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
-    const std::string state = votes_.contains(StageId{stage}) ? "voted" : "working";
+    const std::string state = ballots_.has_voted(StageId{stage}) ? "voted" : "working";
     list.add("spawner", {compose("sync_group/", stage), view_.group_of(StageId{stage}).value, state, 0, 0, {}, 0});
   }
   list.merge("spawner", own, 0);
@@ -149,8 +149,7 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
   const bool is_drain = order.verb == OperatorVerb::kDrain;
   const auto target = is_drain ? resolve_leaver(order.name, targets()) : resolve_target(order.name, targets());
   if (!target) {
-    const bool may_come =
-        phase_ == Phase::kReturning || is_of_this_run(order.name, processes_, times_added_, config_);
+    const bool may_come = phase_ == Phase::kReturning || is_of_this_run(order.name, processes_, times_added_, config_);
     if (may_come && !resolve_target(order.name, targets()))
       return refuse(OperatorVerdict::kAbsent, absence_text(order.name, targets()));
     return refuse(OperatorVerdict::kUnknownName, target.failure().message);

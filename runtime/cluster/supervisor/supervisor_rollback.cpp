@@ -55,7 +55,7 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   config_.start = start;
   config_.policy.optimizer_step_at_start = start.optimizer_step;
   checkpoints_.begin_from(start.from_checkpoint ? start.version : 0, start.weights_sha256);
-  votes_.clear();
+  ballots_.forget_step();
   lost_.reset();
   is_last_committed_ = is_evaluated_ = false;
   starts_failed_ = 0;

@@ -9,7 +9,6 @@
 // replicas to join, as they can between two steps and could not while a round is open. Two never wait for them, but go
 // on with who is there: a run that is stopped, and the last one of a stage that leaves and must leave its state.
 #include <algorithm>
-#include <set>
 
 #include "runtime/base/compose.h"
 #include "runtime/cluster/supervisor/supervisor.h"
@@ -50,29 +49,9 @@ std::string SupervisorCore::lacking_for_quorum() const {
   return {};
 }
 
-// Votes for rounds that are due later wait here; the group says them again until they are entries.
-void SupervisorCore::hear_of_round(const Prepared& vote, Instant now) {
-  round_votes_[{vote.order.stage, vote.order.round}] = vote;
-  commit_rounds();
-  commit_if_possible(now);
-}
-
 void SupervisorCore::commit_rounds() {
   if (phase_ != Phase::kTraining || !config_.rounds_due) return;
-  std::erase_if(round_votes_, [this](const auto& vote) {
-    const auto& [stage, round] = vote.first;
-    const auto newest = view_.newest_round(stage, round.fragment);
-    const bool is_agreed = newest && newest->round.number >= round.number;
-    return is_agreed || why_void(vote.second, view_).has_value();
-  });
-  std::set<std::pair<StageId, std::uint32_t>> before;  // a fragment's rounds one after the other
-  for (const auto& open : open_rounds()) {
-    const bool is_next = before.emplace(open.first, open.second.fragment).second;
-    const auto vote = round_votes_.find(open);
-    if (!is_next || vote == round_votes_.end()) continue;
-    append(round_of(vote->second));
-    round_votes_.erase(vote);  // once; what is not recorded is voted for again
-  }
+  for (const Prepared& vote : ballots_.take_rounds(open_rounds(), view_)) append(round_of(vote));
 }
 
 // Steps committed at the fragment's contributions before these.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 
 namespace shoal {
@@ -18,17 +17,11 @@ constexpr Duration kLastWords = std::chrono::milliseconds(200);  // for letters 
 
 SupervisorEffects SupervisorCore::hear(const Prepared& vote, Instant now) {
   if (phase_ != Phase::kTraining || vote.order.stage.value >= config_.stages) return take_effects();
-  const bool is_ours = vote.order.run == config_.run && vote.order.term == config_.term;
-  if (const auto why = is_ours ? why_void(vote, view_) : std::optional<std::string>("it is of another run or term")) {
-    ++votes_refused_;
+  if (const auto why = ballots_.hear(vote, view_)) {
     note(compose("refuses a vote of stage ", vote.order.stage, " (stale_vote): ", *why));
     return take_effects();
   }
-  if (vote.order.round.number != 0) {
-    hear_of_round(vote, now);
-    return take_effects();
-  }
-  votes_[vote.order.stage] = vote;
+  if (vote.order.round.number != 0) commit_rounds();
   return conclude(now);
 }
 
@@ -41,7 +34,7 @@ SupervisorEffects SupervisorCore::conclude(Instant now) {
 CommitDecision SupervisorCore::next_commit(Instant now) const {
   CommitQuestion question;
   question.lacking_for_quorum = lacking_for_quorum();
-  question.without_vote = stages_without_vote(votes_, config_.stages, view_);
+  question.without_vote = ballots_.stages_without(view_);
   question.open_rounds = open_rounds();
   question.is_joiner_late = may_join() && joins_.holds_commit(now);
   question.leaver = last_that_leaves();
@@ -65,25 +58,24 @@ void SupervisorCore::commit_if_possible(Instant now) {
   const CommitDecision decision = next_commit(now);
   if (decision.waits == std::vector{CommitWait::kQuorum}) (void)let_leavers_go(now);
   if (!decision.is_now()) return;
-  std::optional<Commit> commit = commit_if_unanimous(votes_, config_.stages, view_, config_.policy);
-  CHECK(commit, "a commit that waits for nothing has a vote of every stage");
+  Commit commit = ballots_.commit(view_, config_.policy);
   const std::uint64_t version = view_.committed_steps() + 1;
   const bool is_due = config_.checkpoint_every != 0 && version % config_.checkpoint_every == 0;
-  const auto diverged = divergence_in(*commit, view_.skips_in_a_row(), checkpoints_kept());
+  const auto diverged = divergence_in(commit, view_.skips_in_a_row(), checkpoints_kept());
   if (diverged && diverged->is_saved) stop_ = Stop{diverged->reason, "failed", kDiverged};
-  commit->is_last = stop_ || version >= config_.steps_target;
+  commit.is_last = stop_ || version >= config_.steps_target;
   const bool is_wanted = is_due || checkpoints_.is_owed() || last_that_leaves();
   auto why_not = checkpoints_.why_not_now(has_storage());
-  if (is_of_no_use(*commit)) why_not = "the perplexity of its state is not finite; saved when one is";
-  if (commit->is_last || (is_wanted && !why_not)) {
-    commit->checkpoint_by = savers();
+  if (is_of_no_use(commit)) why_not = "the perplexity of its state is not finite; saved when one is";
+  if (commit.is_last || (is_wanted && !why_not)) {
+    commit.checkpoint_by = savers();
   } else if (is_wanted && checkpoints_.owe()) {
     announce("checkpoint_delayed", compose("step_", version), *why_not);
   }
   const Instant since = timed_since_.value_or(now);
-  commit->step_ms = milliseconds(now - since);
+  commit.step_ms = milliseconds(now - since);
   timed_since_ = now;
-  append(std::move(*commit));
+  append(std::move(commit));
 }
 
 // The lowest live incarnation of each stage; nobody when a stage has none.
@@ -103,7 +95,7 @@ std::vector<Incarnation> SupervisorCore::savers() const {
 }
 
 void SupervisorCore::after_commit(const Commit& commit, Instant now) {
-  votes_.clear();
+  ballots_.forget_step();
   poison_.committed(commit.step);
   step_since_ = now;
   is_last_committed_ = commit.is_last;
@@ -119,10 +111,7 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   }
   // Where somebody missed a round, whoever leaves may be the only one with its mean: it goes before, and those left
   // vote for the round anew (P-20).
-  const bool is_missed = std::any_of(round_votes_.begin(), round_votes_.end(), [this](const auto& vote) {
-    return vote.second.shares.size() < view_.replicas_of(vote.first.first).size();
-  });
-  const bool leave_now = !is_last_committed_ && is_missed && let_leavers_go(now);
+  const bool leave_now = !is_last_committed_ && ballots_.is_round_missed(view_) && let_leavers_go(now);
   if (!leave_now) commit_rounds();
   settle_loss(now);
   if (!is_last_committed_) (void)let_leavers_go(now);
@@ -237,12 +226,8 @@ void SupervisorCore::conclude_if_done(Instant now) {
 // All stages go back together, but not before what could still be saved is.
 void SupervisorCore::settle_loss(Instant now) {
   if (!lost_ || phase_ != Phase::kTraining) return;
-  bool can_commit = !is_last_committed_;
-  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-    const auto vote = votes_.find(StageId{stage});
-    const bool has_vote = vote != votes_.end() && !why_void(vote->second, view_);
-    can_commit = can_commit && (is_served(StageId{stage}) || has_vote);
-  }
+  const auto can_vote = [this](StageId stage) { return is_served(stage); };
+  const bool can_commit = !is_last_committed_ && std::ranges::all_of(ballots_.stages_without(view_), can_vote);
   if (now < lost_->deadline && (can_commit || checkpoints_.version_under_way())) return;
   roll_back(lost_->reason, now);
 }
