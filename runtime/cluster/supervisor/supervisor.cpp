@@ -34,11 +34,10 @@ constexpr std::string_view kSince = ", since ";
 
 SupervisorCore::SupervisorCore(SupervisorConfig config)
     : config_(std::move(config)),
-      processes_(config_.fingerprints),
+      roster_{View{}, ProcessDirectory(config_.fingerprints), Leavers(config_.restart_window)},
       detector_(config_.detector),
       complaints_(config_.complaints),
       ballots_(config_.run, config_.term, config_.stages),
-      leavers_(config_.restart_window),
       restarts_(std::max(kRestartsMax, config_.restart_budget), config_.restart_window),
       starts_(config_.restart_budget, config_.restart_window, config_.run.value),
       poison_(config_.microbatches),
@@ -50,8 +49,8 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
 
 SupervisorEffects SupervisorCore::begin(Instant now) {
   phase_since_ = peers_at_ = now;
-  if (view_.position().value > 0 && !view_.is_finished()) timed_since_ = now;  // in the middle of training
-  branch_ = view_.branch();
+  if (view().position().value > 0 && !view().is_finished()) timed_since_ = now;  // in the middle of training
+  branch_ = view().branch();
   effects_.push_back(SendJournal{kSpawnerProcess, {}});
   if (config_.return_within == Duration::zero()) {
     start_over(config_.start, now);
@@ -66,29 +65,21 @@ SupervisorEffects SupervisorCore::begin(Instant now) {
 }
 
 JournalEntry SupervisorCore::entry_for(const JournalBody& body) const {
-  JournalEntry entry{JournalPosition{view_.position().value + 1}, branch_, config_.term, body};
+  JournalEntry entry{JournalPosition{view().position().value + 1}, branch_, config_.term, body};
   // Here, where all entries before it are in the view: several may be asked for at once.
   if (auto* round = std::get_if<CommitRound>(&entry.body)) {
-    lost_samples_.name_lost(*round, contributed_before(round->round), view_);
+    lost_samples_.name_lost(*round, contributed_before(round->round), view());
   }
   return entry;
 }
 
 SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant now) {
-  view_.apply(entry);
+  roster_.follow(entry);
   lost_samples_.follow(entry);
-  contributed_tokens_.follow(entry, view_);
+  contributed_tokens_.follow(entry, view());
   branch_seen_ = std::max(branch_seen_, entry.branch);
-  if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) {
-    leaving_.erase(removed->replica);
-    ended_.erase(removed->replica);
-  }
-  if (const auto* added = std::get_if<AddReplica>(&entry.body)) {
-    ++times_added_[{added->stage, added->slot}];
-    last_worker_[{added->stage, added->slot}] = processes_.name_of(added->process);
-  }
   const JournalEntries news{config_.run, config_.term, {entry}};
-  for (const ProcessIncarnation process : processes_.alive()) send({process, Role::kRouter, {}, {}}, news);
+  for (const ProcessIncarnation process : roster_.processes.alive()) send({process, Role::kRouter, {}, {}}, news);
   // Last: an order that a sync group gives because of an entry must not reach a replica before the entry does.
   send({kSpawnerProcess, Role::kRouter, {}, {}}, news);
   if (const auto* commit = std::get_if<Commit>(&entry.body)) {
@@ -117,7 +108,7 @@ void SupervisorCore::reserved(bool are_processes, std::uint64_t first, std::uint
 }
 
 SupervisorEffects SupervisorCore::hear(const FetchJournal& fetch, Instant /*now*/) {
-  if (fetch.after < view_.position()) effects_.push_back(SendJournal{fetch.process, fetch.after});
+  if (fetch.after < view().position()) effects_.push_back(SendJournal{fetch.process, fetch.after});
   return take_effects();
 }
 
@@ -134,12 +125,12 @@ void SupervisorCore::start_group(StageId stage) {
 
 void SupervisorCore::start_data_loader() {
   effects_.push_back(StartDataLoader{next_actor()});
-  if (!leavers_.empty()) tell_who_is_avoided();
+  if (!roster_.leavers.empty()) tell_who_is_avoided();
 }
 
 SupervisorEffects SupervisorCore::group_ended(StageId stage, Incarnation group, const std::string& reason,
                                               Instant now) {
-  if (phase_ != Phase::kTraining || group != view_.group_of(stage)) return take_effects();
+  if (phase_ != Phase::kTraining || group != view().group_of(stage)) return take_effects();
   announce("restarted", compose("sync_group/", stage), reason);
   if (restarts_.spend(now)) {
     start_group(stage);
@@ -194,7 +185,7 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
   conclude_if_done(now);
   end_if_left(now);
   // Where nobody has come yet, the person has just read how to start a node.
-  const bool is_begun = view_.position().value > 0 || !processes_.alive(ProcessRole::kNode).empty();
+  const bool is_begun = view().position().value > 0 || !roster_.processes.alive(ProcessRole::kNode).empty();
   const bool is_waiting = phase_ < Phase::kTraining || (phase_ == Phase::kTraining && !lacking_for_quorum().empty());
   const std::string why = is_begun && is_waiting ? explain_waiting(now) : std::string();
   if (notice_.is_due(why.substr(0, why.find(kSince)), now)) effects_.push_back(TellPerson{why});
@@ -207,7 +198,7 @@ void SupervisorCore::send(const Address& to, MessageBody body) {
 
 void SupervisorCore::announce(const std::string& event, const std::string& subject, const std::string& reason) {
   note(compose(event, " ", subject, ": ", reason));
-  send(to_metrics(), RunEvent{event, subject, reason, view_.committed_steps()});
+  send(to_metrics(), RunEvent{event, subject, reason, view().committed_steps()});
 }
 
 SupervisorEffects SupervisorCore::take_effects() {
@@ -221,19 +212,14 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
   const std::size_t wanted = std::size_t{config_.stages} * config_.replicas;
   switch (phase_) {
     case Phase::kReturning: {
-      std::size_t away = 0;
-      for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-        const auto& members = view_.replicas_of(StageId{stage});
-        away += static_cast<std::size_t>(
-            std::count_if(members.begin(), members.end(), [&](const auto& member) { return !is_live(member); }));
-      }
+      const std::size_t away = view().replica_count() - roster_.live_count();
       return compose("the spawner was started again: waiting for ", away, away == 1 ? " replica" : " replicas",
                      " to come back") +
              since(phase_since_, now);
     }
     case Phase::kRollingBack: return "rolling back: looking for a checkpoint";
     case Phase::kGathering: {
-      const std::size_t have = std::min(wanted, processes_.alive(ProcessRole::kNode).size());
+      const std::size_t have = std::min(wanted, roster_.processes.alive(ProcessRole::kNode).size());
       std::map<std::size_t, int> lacking;  // slots are filled across the stages first
       for (std::size_t index = have; index < wanted; ++index) ++lacking[index % config_.stages];
       std::string text;
@@ -253,10 +239,10 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
   }
   if (lost_) return lost_->reason;
   if (is_last_committed_ && !open_rounds().empty()) return "agreeing on the last rounds";
-  if (is_last_committed_ && !checkpoints_.has(view_.committed_steps())) return "saving the last checkpoint";
+  if (is_last_committed_ && !checkpoints_.has(view().committed_steps())) return "saving the last checkpoint";
   if (is_last_committed_ && !stop_) return "evaluating on all validation tokens";
-  const std::size_t left_out = view_.quarantines().count();
-  return compose(stop_ ? "stopping after step " : "training step ", view_.committed_steps(), " of ",
+  const std::size_t left_out = view().quarantines().count();
+  return compose(stop_ ? "stopping after step " : "training step ", view().committed_steps(), " of ",
                  config_.steps_target, "; ", next_commit(now).reason) +
          since(step_since_, now) + explain_silence() +
          (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));

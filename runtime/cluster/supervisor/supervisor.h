@@ -20,22 +20,19 @@
 #include <vector>
 
 #include "runtime/cluster/ballots.h"
-#include "runtime/cluster/commit_gate.h"
 #include "runtime/cluster/number_block.h"
 #include "runtime/cluster/operate/actor_list.h"
-#include "runtime/cluster/operate/leavers.h"
 #include "runtime/cluster/operate/targets.h"
 #include "runtime/cluster/recovery/checkpoint_desk.h"
 #include "runtime/cluster/recovery/contributed_tokens.h"
 #include "runtime/cluster/recovery/divergence.h"
-#include "runtime/cluster/recovery/join_desk.h"
 #include "runtime/cluster/recovery/lost_samples.h"
 #include "runtime/cluster/recovery/poison.h"
 #include "runtime/cluster/recovery/replacement.h"
 #include "runtime/cluster/recovery/setbacks.h"
 #include "runtime/cluster/restart_budget.h"
+#include "runtime/cluster/roster.h"
 #include "runtime/cluster/supervisor/supervisor_effects.h"
-#include "runtime/cluster/view.h"
 #include "runtime/cluster/watch/link_probes.h"
 #include "runtime/cluster/watch/waiting_notice.h"
 
@@ -89,7 +86,7 @@ class SupervisorCore {
   [[nodiscard]] std::vector<ActorLine> actors(const std::vector<ActorHealth>& own = {}) const;
 
   [[nodiscard]] Phase phase() const { return phase_; }
-  [[nodiscard]] const View& view() const { return view_; }
+  [[nodiscard]] const View& view() const { return roster_.view; }
   // Why it trains or does not: "waiting for 1 node for stage 1, since 3 min".
   [[nodiscard]] std::string explain_waiting(Instant now) const;
   [[nodiscard]] std::uint64_t steps_target() const { return config_.steps_target; }
@@ -131,7 +128,6 @@ class SupervisorCore {
   void start_over(const StartPoint& start, Instant now);
   [[nodiscard]] Branch next_branch(const StartPoint& start) const;
   [[nodiscard]] bool is_patience_over(Instant now) const;
-  [[nodiscard]] bool is_served(StageId stage) const;
 
   // supervisor_members.cpp
   void begin_training(Instant now);
@@ -141,7 +137,6 @@ class SupervisorCore {
   void lose_process(ProcessIncarnation process, const std::string& reason, Instant now, Departure how = kWasLost);
   void remove_dead(const std::string& reason, Instant now);
   void lose_stage(StageId stage, const std::string& reason, Instant now);
-  [[nodiscard]] bool is_live(const ReplicaMember& member) const;
   [[nodiscard]] std::vector<Worker> free_workers() const;
   void send_peers();
   // supervisor_joiners.cpp
@@ -154,20 +149,15 @@ class SupervisorCore {
   void suspect(const StageEnded& ended, Instant now);  // supervisor_poison.cpp
   [[nodiscard]] bool may_join() const;
   [[nodiscard]] ReplacementQuestion who_is_lacking(Instant now) const;
-  [[nodiscard]] Incarnation donor_of(StageId stage) const;
   // supervisor_watch.cpp
   void watch(Instant now);
   void heard_of(ProcessIncarnation process, Instant now);
   void link_again(const Join& join, ProcessIncarnation process, Instant now);
-  [[nodiscard]] std::vector<Party> parties() const;
   [[nodiscard]] std::string explain_silence() const;
   [[nodiscard]] std::string state_of(ProcessIncarnation process, const std::string& usual) const;
   // supervisor_drain.cpp
   [[nodiscard]] std::string drain(ProcessIncarnation process, const std::string& reason, Instant now);
-  [[nodiscard]] bool is_served_without(StageId stage, ProcessIncarnation process) const;
-  [[nodiscard]] std::vector<StageId> stages_of(ProcessIncarnation process) const;
   void tell_who_is_avoided();
-  [[nodiscard]] std::optional<LastOfStage> last_that_leaves() const;
   [[nodiscard]] bool is_saving(StageId stage, ProcessIncarnation process) const;
   bool let_leavers_go(Instant now);  // whether somebody went
   void let_saved_leavers_go(Instant now);
@@ -184,11 +174,10 @@ class SupervisorCore {
   [[nodiscard]] CommitDecision next_commit(Instant now) const;
   void commit_if_possible(Instant now);
   [[nodiscard]] SupervisorEffects conclude(Instant now);
-  [[nodiscard]] std::vector<Incarnation> savers() const;
   [[nodiscard]] CheckpointsKept checkpoints_kept() const;
   void after_commit(const Commit& commit, Instant now);
   void tend_checkpoint(Instant now);
-  [[nodiscard]] bool has_storage() const { return !processes_.alive(ProcessRole::kStorage).empty(); }
+  [[nodiscard]] bool has_storage() const { return !roster_.processes.alive(ProcessRole::kStorage).empty(); }
   void last_checkpoint_failed(const std::string& reason, Instant now);
   void conclude_if_done(Instant now);
   void settle_loss(Instant now);
@@ -206,12 +195,11 @@ class SupervisorCore {
   [[nodiscard]] SupervisorEffects take_effects();
 
   SupervisorConfig config_;
-  View view_;
+  Roster roster_;
   Branch branch_, branch_seen_;  // of what is appended; the highest of any entry
   Phase phase_ = Phase::kGathering;
   Instant phase_since_{}, step_since_{}, peers_at_{}, finished_at_{};
   std::optional<Instant> timed_since_;  // what the next commit's step_ms counts from; none: training has not begun
-  ProcessDirectory processes_;
   FailureDetector detector_;
   Complaints complaints_;
   LinkProbes probes_;
@@ -221,12 +209,8 @@ class SupervisorCore {
   std::uint64_t first_process_ = 0;  // the lowest number that this term may give; lower ones are of earlier terms
   std::vector<Starting> starting_;
   int starts_failed_ = 0;
-  std::set<Incarnation> ended_;    // replicas whose actor ended though their process lives
-  std::set<Incarnation> leaving_;  // their RemoveReplica was asked for and is not in the view yet
   Ballots ballots_;
   std::map<ProcessIncarnation, std::vector<ActorHealth>> health_;  // as their last heartbeats told
-  std::map<std::pair<StageId, ReplicaId>, std::uint32_t> times_added_;
-  Leavers leavers_;
   ToldToEnd told_to_end_;
   RestartBudget restarts_;
   StartBudget starts_;
@@ -234,7 +218,6 @@ class SupervisorCore {
   PoisonWatch poison_;
   LostSamples lost_samples_;
   ContributedTokens contributed_tokens_;
-  std::map<std::pair<StageId, ReplicaId>, std::string> last_worker_;  // by name: who served a slot
   std::optional<Stop> stop_;
   std::optional<Lost> lost_;
   std::optional<std::string> rollback_;  // why the last start over was one; none: an ordinary start

@@ -12,84 +12,40 @@
 
 namespace shoal {
 
-// Those of the view that serve on; without `process`.
-bool SupervisorCore::is_served_without(StageId stage, ProcessIncarnation process) const {
-  const auto& members = view_.replicas_of(stage);
-  return std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) {
-    return is_live(member) && member.process != process && !leavers_.contains(member.process);
-  });
-}
-
-std::vector<StageId> SupervisorCore::stages_of(ProcessIncarnation process) const {
-  std::vector<StageId> stages;
-  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
-    const auto& members = view_.replicas_of(StageId{stage});
-    const bool serves = std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) {
-      return member.process == process && is_live(member);
-    });
-    if (serves) stages.push_back(StageId{stage});
-  }
-  return stages;
-}
-
 // What becomes of it, for whoever asked. The wish is kept while others come back to a spawner that was started again:
 // only then is it known who is the last of a stage.
 std::string SupervisorCore::drain(ProcessIncarnation process, const std::string& reason, Instant now) {
-  const std::string name = processes_.name_of(process);
-  if (leavers_.contains(process)) return name + " is leaving already";
-  const auto stages = stages_of(process);
+  const std::string name = roster_.processes.name_of(process);
+  if (roster_.leavers.contains(process)) return name + " is leaving already";
+  const auto stages = roster_.stages_of(process);
   if (stages.empty()) {
     send_away(process, reason, now);
     return name + " served nothing and leaves";
   }
-  leavers_.add(process, name, reason);
+  roster_.leavers.add(process, name, reason);
   announce("draining", name, reason);
   tell_who_is_avoided();
   if (phase_ == Phase::kReturning) {
-    return compose(name, " leaves after step ", view_.committed_steps(),
+    return compose(name, " leaves after step ", view().committed_steps(),
                    ", when its state is saved if it is the last to serve a stage then; others are still coming back");
   }
   for (const StageId stage : stages) {
-    if (is_served_without(stage, process)) continue;
+    if (roster_.is_served_without(stage, process)) continue;
     return compose(name, " is the last to serve stage ", stage, "; it leaves when its state is saved after step ",
-                   view_.committed_steps());
+                   view().committed_steps());
   }
-  return compose(name, " leaves after step ", view_.committed_steps());
+  return compose(name, " leaves after step ", view().committed_steps());
 }
 
-void SupervisorCore::tell_who_is_avoided() {
-  AvoidReplicas avoid;
-  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
-    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
-      if (leavers_.contains(member.process)) avoid.replicas.push_back(member.incarnation);
-    }
-  }
-  effects_.push_back(std::move(avoid));
-}
-
-// Somebody who leaves, is the last of a stage, and nobody is on the way to it: the next commit carries a checkpoint and
-// is followed by none.
-std::optional<LastOfStage> SupervisorCore::last_that_leaves() const {
-  const auto is_joined = [&](StageId stage) {
-    const auto& joiners = joins_.joiners();
-    return std::any_of(joiners.begin(), joiners.end(), [&](const auto& joiner) { return joiner.order.stage == stage; });
-  };
-  for (const auto& [process, reason] : leavers_.all()) {
-    for (const StageId stage : stages_of(process)) {
-      const bool is_last = !is_served_without(stage, process) && !is_joined(stage);
-      if (is_last) return LastOfStage{stage, processes_.name_of(process)};
-    }
-  }
-  return std::nullopt;
-}
+void SupervisorCore::tell_who_is_avoided() { effects_.push_back(AvoidReplicas{roster_.leaving()}); }
 
 // After a commit: who is in no plan of the next step holds nothing. One that still saves goes after the next.
 bool SupervisorCore::let_leavers_go(Instant now) {
   bool has_gone = false;
-  for (const auto& [process, reason] : leavers_.all()) {
-    const auto stages = stages_of(process);
+  for (const auto& [process, reason] : roster_.leavers.all()) {
+    const auto stages = roster_.stages_of(process);
     const auto is_missed = [&, leaver = process](StageId stage) {
-      return !is_served_without(stage, leaver) || is_saving(stage, leaver);
+      return !roster_.is_served_without(stage, leaver) || is_saving(stage, leaver);
     };
     if (std::any_of(stages.begin(), stages.end(), is_missed)) continue;
     send_away(process, reason, now);
@@ -100,19 +56,19 @@ bool SupervisorCore::let_leavers_go(Instant now) {
 
 // After a checkpoint of the last commit: also those whose stage goes on only with it.
 void SupervisorCore::let_saved_leavers_go(Instant now) {
-  if (phase_ != Phase::kTraining || is_last_committed_ || !checkpoints_.has(view_.committed_steps())) return;
-  if (!last_that_leaves()) return;
+  if (phase_ != Phase::kTraining || is_last_committed_ || !checkpoints_.has(view().committed_steps())) return;
+  if (!roster_.last_that_leaves(joins_.joiners())) return;
   ballots_.forget_step();  // what is done of the next step goes with them
   let_all_leavers_go(now);
 }
 
 // Nothing of what they hold is wanted any more.
 void SupervisorCore::let_all_leavers_go(Instant now) {
-  for (const auto& [process, reason] : leavers_.all()) send_away(process, reason, now);
+  for (const auto& [process, reason] : roster_.leavers.all()) send_away(process, reason, now);
 }
 
 bool SupervisorCore::is_saving(StageId stage, ProcessIncarnation process) const {
-  const auto& members = view_.replicas_of(stage);
+  const auto& members = view().replicas_of(stage);
   return std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) {
     return member.process == process && checkpoints_.is_saving(member.incarnation);
   });
@@ -120,7 +76,7 @@ bool SupervisorCore::is_saving(StageId stage, ProcessIncarnation process) const 
 
 // Its replicas are removed by the loss of their process, like anybody's.
 void SupervisorCore::send_away(ProcessIncarnation process, const std::string& reason, Instant now) {
-  leavers_.gone(process);
+  roster_.leavers.gone(process);
   send(to_node_agent(process), EndProcess{reason, 0});
   lose_process(process, reason, now, kLeft);
 }

@@ -24,51 +24,35 @@ ReplacementQuestion SupervisorCore::who_is_lacking(Instant now) const {
   question.stages = config_.stages;
   question.replicas = config_.replicas;
   question.replicas_max = std::max(config_.replicas_max, config_.quorum);
-  question.last_worker = last_worker_;
+  for (const auto& [place, past] : roster_.slots) question.last_worker[place] = past.last_worker;
   std::set<ProcessIncarnation> busy;
   const auto take = [&](StageId stage, ReplicaId slot, ProcessIncarnation process) {
     busy.insert(process);
-    question.taken.push_back({stage, slot, processes_.find(process)->join.name});
+    question.taken.push_back({stage, slot, roster_.processes.find(process)->join.name});
   };
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
-      if (is_live(member)) take(StageId{stage}, member.slot, member.process);
+    for (const ReplicaMember& member : roster_.live(StageId{stage})) {
+      take(StageId{stage}, member.slot, member.process);
     }
   }
   for (const Joiner& joiner : joins_.joiners()) take(joiner.order.stage, joiner.order.slot, joiner.process);
-  for (const ProcessIncarnation process : processes_.alive(ProcessRole::kNode)) {
-    const std::string name = processes_.name_of(process);
-    const bool is_free = !busy.contains(process) && !leavers_.contains(process) && starts_.may_start(name, now);
-    if (is_free) question.free.push_back({{process, processes_.find(process)->join.name}, name});
+  for (const ProcessIncarnation process : roster_.processes.alive(ProcessRole::kNode)) {
+    const std::string name = roster_.processes.name_of(process);
+    const bool is_free = !busy.contains(process) && !roster_.leavers.contains(process) && starts_.may_start(name, now);
+    if (is_free) question.free.push_back({{process, roster_.processes.find(process)->join.name}, name});
   }
   return question;
-}
-
-// The live member that feeds the fewest; nobody when the stage has none.
-Incarnation SupervisorCore::donor_of(StageId stage) const {
-  const auto feeds = [&](const ReplicaMember& member) {
-    return std::count_if(joins_.joiners().begin(), joins_.joiners().end(),
-                         [&](const Joiner& joiner) { return joiner.order.donor == member.incarnation; });
-  };
-  std::optional<std::pair<std::ptrdiff_t, Incarnation>> best;
-  for (const ReplicaMember& member : view_.replicas_of(stage)) {
-    if (!is_live(member)) continue;
-    const bool leaves_soon = leavers_.contains(member.process) && is_served_without(stage, member.process);
-    if (leaves_soon) continue;
-    const std::pair candidate(feeds(member), member.incarnation);
-    if (!best || candidate < *best) best = candidate;
-  }
-  return best ? best->second : Incarnation{};
 }
 
 void SupervisorCore::place_joiners(Instant now) {
   if (!may_join()) return;
   while (const auto next = plan_replacement(who_is_lacking(now))) {
     const Placement& place = next->placement;
-    const Incarnation donor = donor_of(place.stage);
+    const Incarnation donor = roster_.donor_of(place.stage, joins_.joiners());
     if (donor == Incarnation{}) return;  // nobody to copy: the stage is lost (P-29)
     const SpawnStage order{
-        place.stage, place.slot, next_actor(), branch_, view_.committed_steps(), view_.optimizer_step(), false, donor};
+        place.stage, place.slot, next_actor(), branch_, view().committed_steps(), view().optimizer_step(),
+        false,       donor};
     joins_.ask(order, place.process, now);
     send(to_node_agent(place.process), order);
     announce("replica_starting", name_of(order),
@@ -84,9 +68,9 @@ void SupervisorCore::end_joiners(const std::string& reason) {
 
 // A member tells which state it has; a joiner, how far it has come.
 void SupervisorCore::hear_while_training(const StageReady& ready, Instant now) {
-  if (view_.stage_of(ready.replica) == ready.stage) {
+  if (view().stage_of(ready.replica) == ready.stage) {
     joins_.member_is(ready);
-  } else if (!joins_.is_ready(ready, now) && !view_.contains(ready.replica)) {
+  } else if (!joins_.is_ready(ready, now) && !view().contains(ready.replica)) {
     send(to_node_agent(ready.process), EndStage{ready.stage, ready.replica, "nobody waits for it any more"});
   }
   tend_joiners(now);
@@ -95,20 +79,20 @@ void SupervisorCore::hear_while_training(const StageReady& ready, Instant now) {
 void SupervisorCore::tend_joiners(Instant now) {
   if (!may_join()) return;
   place_joiners(now);  // first: whoever is being added below is in the view only when that is durable
-  for (const JoinDecision& decision : joins_.decide(view_.committed_steps(), now)) decided(decision, now);
+  for (const JoinDecision& decision : joins_.decide(view().committed_steps(), now)) decided(decision, now);
 }
 
 void SupervisorCore::decided(const JoinDecision& decision, Instant now) {
   const Joiner& joiner = decision.joiner;
   const SpawnStage& order = joiner.order;
-  const std::string worker = processes_.name_of(joiner.process);
+  const std::string worker = roster_.processes.name_of(joiner.process);
   const auto end_it = [&](const char* event) {
     announce(event, name_of(order), compose("on ", worker, ": ", decision.reason));
     send(to_node_agent(joiner.process), EndStage{order.stage, order.replica, decision.reason});
   };
   switch (decision.outcome) {
     case JoinOutcome::kAdmit:
-      append(AddReplica{order.stage, order.slot, order.replica, joiner.process, view_.committed_steps()});
+      append(AddReplica{order.stage, order.slot, order.replica, joiner.process, view().committed_steps()});
       return announce("replica_added", name_of(order), compose("on ", worker, ", ", decision.reason));
     case JoinOutcome::kHold: return announce("commit_held", name_of(order), decision.reason);
     case JoinOutcome::kHoldOver: return announce("commit_released", name_of(order), decision.reason);
@@ -119,7 +103,7 @@ void SupervisorCore::decided(const JoinDecision& decision, Instant now) {
 
 // In place a few times; then it is the keeper's turn to start the process again, and that of another worker meanwhile.
 void SupervisorCore::ended_on(ProcessIncarnation process, const std::string& reason, Instant now) {
-  const std::string worker = processes_.name_of(process);
+  const std::string worker = roster_.processes.name_of(process);
   if (!starts_.failed(worker, now)) return;
   const auto window = std::chrono::duration_cast<std::chrono::seconds>(config_.restart_window).count();
   const std::string why = compose("replicas on it ended more than ", config_.restart_budget, " times within ", window,

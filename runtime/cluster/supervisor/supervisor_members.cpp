@@ -31,7 +31,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   if (turn_away(join)) return take_effects();
   const bool is_back = is_return(join);
   const ProcessIncarnation number = is_back ? join.previous : ProcessIncarnation{process_numbers_.next()};
-  const auto answer = processes_.admit(join, number);
+  const auto answer = roster_.processes.admit(join, number);
   if (const auto* no = std::get_if<NotAdmitted>(&answer)) {
     // Its holder may be dead, and this one its successor: it asks again until that is known.
     const bool is_doubtful = no->holder && detector_.health(*no->holder) != Health::kGood;
@@ -57,7 +57,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   if (!admitted.warning.empty()) announce("mixed_kernels", join.name, admitted.warning);
   effects_.push_back(SendJournal{admitted.process, {}});
   send_peers();
-  if (const auto why = leavers_.take_returned(join.name, now)) send_away(admitted.process, *why, now);
+  if (const auto why = roster_.leavers.take_returned(join.name, now)) send_away(admitted.process, *why, now);
   place_if_enough(now);
   return take_effects();
 }
@@ -79,7 +79,8 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
   if (phase_ >= Phase::kEnding) return take_effects();
   const auto is_it = [&](const Starting& starting) { return starting.order.replica == ended.replica; };
   // Of a process that is lost, its successor tells: what becomes of its replicas is decided already.
-  const bool is_in_view = view_.contains(ended.replica) && processes_.is_alive(view_.process_of(ended.replica));
+  const bool is_in_view =
+      view().contains(ended.replica) && roster_.processes.is_alive(view().process_of(ended.replica));
   if (const auto starting = std::ranges::find_if(starting_, is_it); starting != starting_.end()) {
     announce("start_failed", compose("stage/", ended.stage), ended.reason);
     if (!starting->was_told_to_end) ++starts_failed_;
@@ -93,10 +94,10 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
     announce("start_failed", compose("stage/", ended.stage, "/", joiner->order.slot), ended.reason);
     ended_on(joiner->process, ended.reason, now);
     place_joiners(now);
-  } else if (is_in_view && ended_.insert(ended.replica).second) {
+  } else if (is_in_view && roster_.ended.insert(ended.replica).second) {
     announce("stage_ended", compose("stage/", ended.stage), ended.reason);
     if (phase_ != Phase::kTraining) return take_effects();
-    ended_on(view_.process_of(ended.replica), ended.reason, now);
+    ended_on(view().process_of(ended.replica), ended.reason, now);
     place_joiners(now);  // first: whoever starts need not wait for the disk
     remove_dead("its actor ended: " + ended.reason, now);
   }
@@ -104,21 +105,21 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
 }
 
 SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {
-  const bool is_heard = processes_.is_alive(leaving.process) && !stop_ && phase_ < Phase::kEnding;
+  const bool is_heard = roster_.processes.is_alive(leaving.process) && !stop_ && phase_ < Phase::kEnding;
   if (is_heard) (void)drain(leaving.process, leaving.reason, now);
   return take_effects();
 }
 
 void SupervisorCore::lose_process(ProcessIncarnation process, const std::string& reason, Instant now, Departure how) {
-  if (!processes_.is_alive(process)) return;
+  if (!roster_.processes.is_alive(process)) return;
   // Asked first: of many lost ones the oldest are forgotten, and this may be one of them.
-  const std::string name = processes_.name_of(process);
-  const bool is_storage = processes_.find(process)->join.role == ProcessRole::kStorage;
-  processes_.lose(process);
+  const std::string name = roster_.processes.name_of(process);
+  const bool is_storage = roster_.processes.find(process)->join.role == ProcessRole::kStorage;
+  roster_.processes.lose(process);
   detector_.forget(process);
   complaints_.forget(process);
   health_.erase(process);
-  leavers_.died(process, now);
+  roster_.leavers.died(process, now);
   if (phase_ >= Phase::kEnding) return;
   announce(how.event, name, reason);
   send_peers();
@@ -129,19 +130,15 @@ void SupervisorCore::lose_process(ProcessIncarnation process, const std::string&
   place_if_enough(now);
 }
 
-bool SupervisorCore::is_live(const ReplicaMember& member) const {
-  return processes_.is_alive(member.process) && !ended_.contains(member.incarnation);
-}
-
 // P-29: while another live replica serves the stage.
 void SupervisorCore::remove_dead(const std::string& reason, Instant now) {
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-    const auto& members = view_.replicas_of(StageId{stage});
-    const bool has_live = is_served(StageId{stage});
+    const auto& members = view().replicas_of(StageId{stage});
+    const bool has_live = roster_.is_served(StageId{stage});
     for (const ReplicaMember& member : members) {
-      if (is_live(member)) continue;
+      if (roster_.is_live(member)) continue;
       checkpoints_.replica_lost(member.incarnation, now);
-      if (has_live && leaving_.insert(member.incarnation).second) {
+      if (has_live && roster_.removing.insert(member.incarnation).second) {
         append(RemoveReplica{StageId{stage}, member.incarnation, reason});
       }
     }
@@ -158,10 +155,10 @@ void SupervisorCore::lose_stage(StageId stage, const std::string& reason, Instan
 
 std::vector<Worker> SupervisorCore::free_workers() const {
   std::vector<Worker> workers;
-  for (const ProcessIncarnation process : processes_.alive(ProcessRole::kNode)) {
+  for (const ProcessIncarnation process : roster_.processes.alive(ProcessRole::kNode)) {
     const bool is_starting = std::any_of(starting_.begin(), starting_.end(),
                                          [&](const Starting& starting) { return starting.process == process; });
-    if (!is_starting) workers.push_back({process, processes_.find(process)->join.name});
+    if (!is_starting) workers.push_back({process, roster_.processes.find(process)->join.name});
   }
   return workers;
 }
@@ -197,7 +194,8 @@ void SupervisorCore::start_replica(const Placement& placement) {
   const SpawnStage order{placement.stage, placement.slot,       next_actor(),          branch_,
                          start.version,   start.optimizer_step, start.from_checkpoint, Incarnation{}};
   starting_.push_back({order, placement.process, std::nullopt});
-  note(compose("stage/", placement.stage, "/", placement.slot, " starts on ", processes_.name_of(placement.process)));
+  note(compose("stage/", placement.stage, "/", placement.slot, " starts on ",
+               roster_.processes.name_of(placement.process)));
   send(to_node_agent(placement.process), order);
 }
 
@@ -211,7 +209,7 @@ void SupervisorCore::admit_replicas(Instant now) {
     if (starting.ready->version == config_.start.version && first->second == starting.ready->state_digest) continue;
     return finish(1,
                   compose("replicas of stage ", starting.order.stage, " start with different states (",
-                          processes_.name_of(starting.process), " at version ", starting.ready->version, ")"),
+                          roster_.processes.name_of(starting.process), " at version ", starting.ready->version, ")"),
                   "failed", now);
   }
   const bool is_complete = starting_.size() == std::size_t{config_.stages} * config_.replicas;
@@ -240,9 +238,9 @@ void SupervisorCore::begin_training(Instant now) {
 
 void SupervisorCore::send_peers() {
   if (phase_ == Phase::kReturning) return;  // who is not back yet would lose its links to the others
-  const Peers peers{config_.run, config_.term, ++peers_serial_, processes_.peers()};
+  const Peers peers{config_.run, config_.term, ++peers_serial_, roster_.processes.peers()};
   send({kSpawnerProcess, Role::kRouter, {}, {}}, peers);
-  for (const ProcessIncarnation process : processes_.alive()) send({process, Role::kRouter, {}, {}}, peers);
+  for (const ProcessIncarnation process : roster_.processes.alive()) send({process, Role::kRouter, {}, {}}, peers);
 }
 
 }  // namespace shoal

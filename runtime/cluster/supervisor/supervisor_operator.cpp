@@ -28,24 +28,21 @@ Result<Target> resolve_leaver(const std::string& name, std::vector<Target> all) 
                       "; there are: ", list_names(all)));
 }
 
-using TimesAdded = std::map<std::pair<StageId, ReplicaId>, std::uint32_t>;
-
 // Of a name that nothing has now: whether the run has had something of it, or has it while it trains.
-bool is_of_this_run(std::string_view name, const ProcessDirectory& processes, const TimesAdded& times_added,
-                    const SupervisorConfig& config) {
+bool is_of_this_run(std::string_view name, const Roster& roster, const SupervisorConfig& config) {
   for (std::uint32_t stage = 0; stage < config.stages; ++stage) {
     if (name == compose("sync_group/", stage)) return true;
     for (std::uint32_t slot = 0; slot < config.replicas; ++slot) {  // also before this term has added it
       if (name == compose("stage/", stage, "/", slot)) return true;
     }
   }
-  for (const auto& [place, times] : times_added) {
+  for (const auto& [place, past] : roster.slots) {
     if (name == compose("stage/", place.first, "/", place.second)) return true;
   }
   for (const std::string_view kind : {"router/", "tracer/", "node_agent/"}) {
-    if (name.starts_with(kind) && processes.has_lost(name.substr(kind.size()))) return true;
+    if (name.starts_with(kind) && roster.processes.has_lost(name.substr(kind.size()))) return true;
   }
-  return name == "data_loader" || name == "storage" || processes.has_lost(name);
+  return name == "data_loader" || name == "storage" || roster.processes.has_lost(name);
 }
 
 }  // namespace
@@ -64,9 +61,8 @@ std::vector<Target> SupervisorCore::targets() const {
     add("router/" + name, {process, Role::kRouter, {}, {}});
     if (may_have_a_tracer(process)) add("tracer/" + name, {process, Role::kTracer, {}, {}});
   };
-  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
-    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
-      if (!is_live(member)) continue;
+  for (std::uint32_t stage = 0; stage < view().stage_count(); ++stage) {
+    for (const ReplicaMember& member : roster_.live(StageId{stage})) {
       add(compose("stage/", stage, "/", member.slot), to_stage(member.process, member.incarnation));
     }
   }
@@ -78,11 +74,11 @@ std::vector<Target> SupervisorCore::targets() const {
     const SpawnStage& order = joiner.order;
     add(compose("stage/", order.stage, "/", order.slot), to_stage(joiner.process, order.replica));
   }
-  for (const ProcessIncarnation process : processes_.alive()) {
-    const std::string name = processes_.name_of(process);
+  for (const ProcessIncarnation process : roster_.processes.alive()) {
+    const std::string name = roster_.processes.name_of(process);
     add_place(process, name);
     add("node_agent/" + name, to_node_agent(process));
-    if (processes_.find(process)->join.role == ProcessRole::kStorage) {
+    if (roster_.processes.find(process)->join.role == ProcessRole::kStorage) {
       add("storage", {process, Role::kStorage, {}, {}});
     } else {
       found.push_back({name, to_node_agent(process), true});
@@ -102,16 +98,16 @@ std::vector<ActorLine> SupervisorCore::actors(const std::vector<ActorHealth>& ow
   ActorList list;
   std::set<ProcessIncarnation> busy;
   const auto add_replica = [&](StageId stage, ReplicaId slot, ProcessIncarnation process, ActorHealth health) {
-    const auto times = times_added_.find({stage, slot});
+    const auto past = roster_.slots.find({stage, slot});
     health.name = compose("stage/", stage, "/", slot);
-    health.restarts = times == times_added_.end() ? 0 : times->second - 1;
+    health.restarts = past == roster_.slots.end() ? 0 : past->second.times_added - 1;
     busy.insert(process);
-    list.add(processes_.name_of(process), std::move(health));
+    list.add(roster_.processes.name_of(process), std::move(health));
   };
-  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
-    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
+  for (std::uint32_t stage = 0; stage < view().stage_count(); ++stage) {
+    for (const ReplicaMember& member : view().replicas_of(StageId{stage})) {
       add_replica(StageId{stage}, member.slot, member.process,
-                  {{}, member.incarnation.value, is_live(member) ? "serving" : "lost", 0, 0, {}, 0});
+                  {{}, member.incarnation.value, roster_.is_live(member) ? "serving" : "lost", 0, 0, {}, 0});
     }
   }
   for (const Starting& starting : starting_) {
@@ -122,17 +118,17 @@ std::vector<ActorLine> SupervisorCore::actors(const std::vector<ActorHealth>& ow
     add_replica(joiner.order.stage, joiner.order.slot, joiner.process,
                 {{}, joiner.order.replica.value, joiner.ready ? "catching up" : "copying", 0, 0, {}, 0});
   }
-  for (const ProcessIncarnation process : processes_.alive()) {
-    const std::string node = processes_.name_of(process);
-    const bool is_busy = busy.contains(process) || processes_.find(process)->join.role == ProcessRole::kStorage;
+  for (const ProcessIncarnation process : roster_.processes.alive()) {
+    const std::string node = roster_.processes.name_of(process);
+    const bool is_busy = busy.contains(process) || roster_.processes.find(process)->join.role == ProcessRole::kStorage;
     const std::string state = state_of(process, is_busy ? "serving" : "spare");
     list.add(node, {"node_agent/" + node, process.value, state, 0, 0, {}, 0});
     const auto told = health_.find(process);
-    if (told != health_.end()) list.merge(node, told->second, processes_.lives_before(process));
+    if (told != health_.end()) list.merge(node, told->second, roster_.processes.lives_before(process));
   }
   for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
     const std::string state = ballots_.has_voted(StageId{stage}) ? "voted" : "working";
-    list.add("spawner", {compose("sync_group/", stage), view_.group_of(StageId{stage}).value, state, 0, 0, {}, 0});
+    list.add("spawner", {compose("sync_group/", stage), view().group_of(StageId{stage}).value, state, 0, 0, {}, 0});
   }
   list.merge("spawner", own, 0);
   return list.sorted();
@@ -149,7 +145,7 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
   const bool is_drain = order.verb == OperatorVerb::kDrain;
   const auto target = is_drain ? resolve_leaver(order.name, targets()) : resolve_target(order.name, targets());
   if (!target) {
-    const bool may_come = phase_ == Phase::kReturning || is_of_this_run(order.name, processes_, times_added_, config_);
+    const bool may_come = phase_ == Phase::kReturning || is_of_this_run(order.name, roster_, config_);
     if (may_come && !resolve_target(order.name, targets()))
       return refuse(OperatorVerdict::kAbsent, absence_text(order.name, targets()));
     return refuse(OperatorVerdict::kUnknownName, target.failure().message);

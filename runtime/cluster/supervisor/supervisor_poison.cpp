@@ -6,7 +6,7 @@ namespace shoal {
 
 void SupervisorCore::suspect(const StageEnded& ended, Instant now) {
   if (!ended.computing || ended.stage.value >= config_.stages || phase_ >= Phase::kEnding) return;
-  const auto verdict = poison_.ended(ended.stage, ended.replica, *ended.computing, view_);
+  const auto verdict = poison_.ended(ended.stage, ended.replica, *ended.computing, view());
   if (!verdict) return;
   const auto& [step, microbatch] = *ended.computing;
   const std::string name = compose(step, "/", microbatch);

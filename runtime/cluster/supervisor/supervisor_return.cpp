@@ -12,58 +12,59 @@
 namespace shoal {
 
 void SupervisorCore::replay(const JournalEntry& entry) {
-  if (entry.branch > view_.branch()) checkpoints_.forget_order();
-  view_.apply(entry);
+  if (entry.branch > view().branch()) checkpoints_.forget_order();
+  roster_.view.apply(entry);
   lost_samples_.follow(entry);
-  contributed_tokens_.follow(entry, view_);
+  contributed_tokens_.follow(entry, view());
   branch_seen_ = std::max(branch_seen_, entry.branch);
   const auto* commit = std::get_if<Commit>(&entry.body);
   const bool saves = commit != nullptr && !commit->checkpoint_by.empty();
-  if (saves) checkpoints_.order(view_.committed_steps(), commit->checkpoint_by, CheckpointOrder::Rank::kLast, {});
+  if (saves) checkpoints_.order(view().committed_steps(), commit->checkpoint_by, CheckpointOrder::Rank::kLast, {});
 }
 
 bool SupervisorCore::can_return() const {
-  if (view_.is_finished() || view_.stage_count() != config_.stages) return false;
+  if (view().is_finished() || view().stage_count() != config_.stages) return false;
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-    if (view_.replicas_of(StageId{stage}).empty()) return false;
+    if (view().replicas_of(StageId{stage}).empty()) return false;
   }
   return true;
 }
 
 // All is done and saved, only the last words were cut short.
 bool SupervisorCore::was_finished() const {
-  return view_.is_finished() && view_.committed_steps() >= config_.steps_target && config_.start.from_checkpoint &&
-         config_.start.version == view_.committed_steps();
+  return view().is_finished() && view().committed_steps() >= config_.steps_target && config_.start.from_checkpoint &&
+         config_.start.version == view().committed_steps();
 }
 
 void SupervisorCore::end_again(Instant now) {
   checkpoints_.begin_from(config_.start.version, config_.start.weights_sha256);
   is_ending_again_ = true;
-  finish(0, view_.finish_reason(), "finished", now);
+  finish(0, view().finish_reason(), "finished", now);
 }
 
 void SupervisorCore::begin_return(Instant now) {
   phase_ = Phase::kReturning;
-  const bool is_of_this_branch = config_.start.from_checkpoint && config_.start.version <= view_.committed_steps();
-  const auto rank =
-      view_.committed_steps() < config_.steps_target ? CheckpointOrder::Rank::kOneOfMany : CheckpointOrder::Rank::kLast;
+  const bool is_of_this_branch = config_.start.from_checkpoint && config_.start.version <= view().committed_steps();
+  const auto rank = view().committed_steps() < config_.steps_target ? CheckpointOrder::Rank::kOneOfMany
+                                                                    : CheckpointOrder::Rank::kLast;
   if (is_of_this_branch) {
     checkpoints_.go_on_from(config_.start.version, config_.start.weights_sha256, rank, now);
   } else {
     checkpoints_.go_on_from(0, {}, rank, now);
   }
-  note(compose("term ", config_.term, " takes over at entry ", view_.position(), ", step ", view_.committed_steps(),
-               ": waiting for ", view_.replica_count(), " replicas"));
+  note(compose("term ", config_.term, " takes over at entry ", view().position(), ", step ", view().committed_steps(),
+               ": waiting for ", view().replica_count(), " replicas"));
 }
 
 // A number of an earlier term that nobody has claimed in this one.
 bool SupervisorCore::is_return(const Join& join) const {
-  return join.previous.value != 0 && join.previous.value < first_process_ && processes_.find(join.previous) == nullptr;
+  return join.previous.value != 0 && join.previous.value < first_process_ &&
+         roster_.processes.find(join.previous) == nullptr;
 }
 
 // Who was given up as lost in this term has been removed from every view: it starts again.
 bool SupervisorCore::turn_away(const Join& join) {
-  const ProcessRecord* known = processes_.find(join.previous);
+  const ProcessRecord* known = roster_.processes.find(join.previous);
   if (join.previous.value == 0 || known == nullptr || known->is_alive) return false;
   send(to_node_agent(join.previous), EndProcess{"it was given up as lost; its keeper starts a new one", kRejoinStatus});
   return true;
@@ -72,14 +73,14 @@ bool SupervisorCore::turn_away(const Join& join) {
 void SupervisorCore::take_back(const Join& join, Instant now) {
   const ProcessIncarnation process = join.previous;
   const auto is_ahead = [&](const ServedReplica& served) {
-    return view_.contains(served.replica) && served.version > view_.committed_steps();
+    return view().contains(served.replica) && served.version > view().committed_steps();
   };
   if (std::any_of(join.serves.begin(), join.serves.end(), is_ahead)) {
     send(to_node_agent(process), EndProcess{"it has seen steps that the journal of this spawner lacks", kRejoinStatus});
     return lose_process(process, "it is ahead of the journal", now);
   }
-  send(to_node_agent(process),
-       Welcome{join.nonce, process, config_.run, view_.branch(), config_.term, view_.position(), config_.config_toml});
+  send(to_node_agent(process), Welcome{join.nonce, process, config_.run, view().branch(), config_.term,
+                                       view().position(), config_.config_toml});
   announce("returned", join.name, compose("as process ", process, ", with ", join.serves.size(), " replicas"));
   compare_served(join, process);
   send_peers();
@@ -88,25 +89,14 @@ void SupervisorCore::take_back(const Join& join, Instant now) {
 }
 
 void SupervisorCore::compare_served(const Join& join, ProcessIncarnation process) {
-  std::set<Incarnation> served;
-  for (const ServedReplica& replica : join.serves) {
-    const auto member = view_.find(replica.replica);
-    const bool is_member = member && member->process == process && replica.branch == view_.branch();
-    if (is_member) served.insert(replica.replica);
-    if (is_member) continue;
+  for (const ServedReplica& replica : roster_.compare(join, process)) {
     send(to_node_agent(process), EndStage{replica.stage, replica.replica, "it is in no view of this journal"});
-  }
-  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
-    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
-      const bool has_ended = member.process == process && !served.contains(member.incarnation);
-      if (has_ended) ended_.insert(member.incarnation);
-    }
   }
 }
 
 // Workers that were never in this run: with enough of them for all of it, nobody else is coming back.
 bool SupervisorCore::has_spares_for_all() const {
-  const auto nodes = processes_.alive(ProcessRole::kNode);
+  const auto nodes = roster_.processes.alive(ProcessRole::kNode);
   const auto fresh = std::count_if(nodes.begin(), nodes.end(),
                                    [&](ProcessIncarnation process) { return process.value >= first_process_; });
   return static_cast<std::size_t>(fresh) >= std::size_t{config_.stages} * config_.replicas;
@@ -114,12 +104,12 @@ bool SupervisorCore::has_spares_for_all() const {
 
 void SupervisorCore::check_return(Instant now) {
   if (phase_ != Phase::kReturning) return;
-  bool is_complete = !processes_.alive(ProcessRole::kStorage).empty();  // the next shards need it
+  bool is_complete = !roster_.processes.alive(ProcessRole::kStorage).empty();  // the next shards need it
   bool are_all_served = true;
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-    are_all_served = are_all_served && is_served(StageId{stage});
-    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
-      const bool is_known = processes_.find(member.process) != nullptr;  // back, or back and lost again
+    are_all_served = are_all_served && roster_.is_served(StageId{stage});
+    for (const ReplicaMember& member : view().replicas_of(StageId{stage})) {
+      const bool is_known = roster_.processes.find(member.process) != nullptr;  // back, or back and lost again
       is_complete = is_complete && is_known;
     }
   }
@@ -129,23 +119,22 @@ void SupervisorCore::check_return(Instant now) {
 }
 
 void SupervisorCore::conclude_return(Instant now) {
-  const std::size_t members = view_.replica_count();
-  std::size_t live = 0;
+  const std::size_t members = view().replica_count();
+  const std::size_t live = roster_.live_count();
   std::optional<StageId> unserved;
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-    if (!is_served(StageId{stage})) unserved = StageId{stage};
-    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) live += is_live(member) ? 1 : 0;
+    if (!roster_.is_served(StageId{stage})) unserved = StageId{stage};
   }
   if (live == 0) return find_start(FindCheckpoint{});  // a start like any other
   if (unserved) return roll_back(compose("no replica of stage ", *unserved, " came back to the spawner"), now);
   const double seconds = milliseconds(now - phase_since_) / 1000.0;
-  is_last_committed_ = view_.committed_steps() >= config_.steps_target;
+  is_last_committed_ = view().committed_steps() >= config_.steps_target;
   phase_ = Phase::kTraining;
   send_peers();
   remove_dead("it did not come back to the spawner", now);
   begin_training(now);
   announce("resumed", "spawner",
-           compose(live, " of ", members, " replicas came back within ", seconds, " s; step ", view_.committed_steps(),
+           compose(live, " of ", members, " replicas came back within ", seconds, " s; step ", view().committed_steps(),
                    " goes on"));
 }
 

@@ -2,26 +2,19 @@
 //
 // Nobody is told to go: a member ends when it reads its RemoveReplica, one that still starts by EndStage. The journal
 // makes every step of it safe to be interrupted: a start that finds no members begins the same branch again.
-#include <algorithm>
-
 #include "runtime/base/compose.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 
 namespace shoal {
 
-bool SupervisorCore::is_served(StageId stage) const {
-  const auto& members = view_.replicas_of(stage);
-  return std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) { return is_live(member); });
-}
-
 void SupervisorCore::roll_back(const std::string& reason, Instant now) {
   if (phase_ >= Phase::kEnding || phase_ == Phase::kRollingBack) return;
-  if (!setbacks_.is_worth_another(view_.committed_steps())) {
+  if (!setbacks_.is_worth_another(view().committed_steps())) {
     return finish(1, compose(reason, ", again and again without a step further; ", config_.resume_hint), "failed", now);
   }
   rollback_ = reason;
   // A dead branch may have left a checkpoint of a later step than this one has reached.
-  find_start(FindCheckpoint{view_.committed_steps()});
+  find_start(FindCheckpoint{view().committed_steps()});
 }
 
 void SupervisorCore::find_start(FindCheckpoint wanted) {
@@ -42,14 +35,14 @@ SupervisorEffects SupervisorCore::not_found(const std::string& reason, int exit_
 // An interrupted roll-back has a number already; an older checkpoint is another history. A newer one was written by
 // `train --single`, whose steps no journal has.
 Branch SupervisorCore::next_branch(const StartPoint& start) const {
-  if (view_.position().value == 0) return Branch{};
-  if (branch_seen_ > view_.branch()) return branch_seen_;
-  const bool is_other_history = rollback_.has_value() || start.version != view_.committed_steps();
-  return Branch{view_.branch().value + (is_other_history ? 1U : 0U)};
+  if (view().position().value == 0) return Branch{};
+  if (branch_seen_ > view().branch()) return branch_seen_;
+  const bool is_other_history = rollback_.has_value() || start.version != view().committed_steps();
+  return Branch{view().branch().value + (is_other_history ? 1U : 0U)};
 }
 
 void SupervisorCore::start_over(const StartPoint& start, Instant now) {
-  const std::uint64_t committed = view_.committed_steps();
+  const std::uint64_t committed = view().committed_steps();
   const bool rolls_back = rollback_.has_value() || start.version < committed;
   branch_ = next_branch(start);
   config_.start = start;
@@ -65,14 +58,15 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   starting_.clear();
   end_joiners("the run rolls back");
   const std::string why = rollback_.value_or("the run was started again");
-  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
-    for (const ReplicaMember& member : view_.replicas_of(StageId{stage})) {
-      if (leaving_.insert(member.incarnation).second) append(RemoveReplica{StageId{stage}, member.incarnation, why});
+  for (std::uint32_t stage = 0; stage < view().stage_count(); ++stage) {
+    for (const ReplicaMember& member : view().replicas_of(StageId{stage})) {
+      if (roster_.removing.insert(member.incarnation).second)
+        append(RemoveReplica{StageId{stage}, member.incarnation, why});
     }
   }
   phase_ = Phase::kGathering;
   phase_since_ = now;
-  if (view_.position().value == 0) {
+  if (view().position().value == 0) {
     // Trained by one process, or imported: the journal begins here.
     if (!start.from_checkpoint) return;
     const std::string how = compose("from step ", start.version, ", which no journal has, as branch ", branch_);
@@ -90,7 +84,7 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
 
 // At the first start all replicas are waited for; a run that was thrown back trains with what is left.
 bool SupervisorCore::is_patience_over(Instant now) const {
-  const bool is_under_way = rollback_ || (config_.return_within > Duration::zero() && view_.position().value > 0);
+  const bool is_under_way = rollback_ || (config_.return_within > Duration::zero() && view().position().value > 0);
   return is_under_way && now - phase_since_ >= config_.gather_within;
 }
 

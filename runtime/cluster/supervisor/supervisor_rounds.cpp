@@ -18,9 +18,9 @@ namespace shoal {
 std::vector<std::pair<StageId, RoundId>> SupervisorCore::open_rounds() const {
   std::vector<std::pair<StageId, RoundId>> open;
   if (!config_.rounds_due) return open;
-  const std::uint64_t version = view_.committed_steps();
+  const std::uint64_t version = view().committed_steps();
   std::vector<RoundId> due = config_.rounds_due(version);
-  if (view_.is_at_last_commit()) {
+  if (view().is_at_last_commit()) {
     const auto in_flight = config_.rounds_in_flight(version);
     due.insert(due.end(), in_flight.begin(), in_flight.end());
   }
@@ -28,7 +28,7 @@ std::vector<std::pair<StageId, RoundId>> SupervisorCore::open_rounds() const {
     if (round.number == 0) continue;
     const StepId contributed{config_.contributed_at(round)};
     for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-      if (!view_.has_round(StageId{stage}, round, contributed, version)) open.push_back({StageId{stage}, round});
+      if (!view().has_round(StageId{stage}, round, contributed, version)) open.push_back({StageId{stage}, round});
     }
   }
   return open;
@@ -36,11 +36,10 @@ std::vector<std::pair<StageId, RoundId>> SupervisorCore::open_rounds() const {
 
 // Which replicas the next commit waits for, in words; empty: none.
 std::string SupervisorCore::lacking_for_quorum() const {
-  if (config_.quorum == 0 || is_last_committed_ || stop_ || last_that_leaves()) return {};
-  if (!contributed_tokens_.are_taken_after(view_.committed_steps() + 1)) return {};
+  if (config_.quorum == 0 || is_last_committed_ || stop_ || roster_.last_that_leaves(joins_.joiners())) return {};
+  if (!contributed_tokens_.are_taken_after(view().committed_steps() + 1)) return {};
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-    const auto& members = view_.replicas_of(StageId{stage});
-    const auto live = std::count_if(members.begin(), members.end(), [&](const auto& one) { return is_live(one); });
+    const std::size_t live = roster_.live(StageId{stage}).size();
     if (live >= config_.quorum) continue;
     const auto lacking = config_.quorum - live;
     return compose(lacking, lacking == 1 ? " more replica" : " more replicas", " of stage ", stage,
@@ -51,7 +50,7 @@ std::string SupervisorCore::lacking_for_quorum() const {
 
 void SupervisorCore::commit_rounds() {
   if (phase_ != Phase::kTraining || !config_.rounds_due) return;
-  for (const Prepared& vote : ballots_.take_rounds(open_rounds(), view_)) append(round_of(vote));
+  for (const Prepared& vote : ballots_.take_rounds(open_rounds(), view())) append(round_of(vote));
 }
 
 // Steps committed at the fragment's contributions before these.

@@ -17,7 +17,7 @@ constexpr Duration kLastWords = std::chrono::milliseconds(200);  // for letters 
 
 SupervisorEffects SupervisorCore::hear(const Prepared& vote, Instant now) {
   if (phase_ != Phase::kTraining || vote.order.stage.value >= config_.stages) return take_effects();
-  if (const auto why = ballots_.hear(vote, view_)) {
+  if (const auto why = ballots_.hear(vote, view())) {
     note(compose("refuses a vote of stage ", vote.order.stage, " (stale_vote): ", *why));
     return take_effects();
   }
@@ -34,11 +34,11 @@ SupervisorEffects SupervisorCore::conclude(Instant now) {
 CommitDecision SupervisorCore::next_commit(Instant now) const {
   CommitQuestion question;
   question.lacking_for_quorum = lacking_for_quorum();
-  question.without_vote = ballots_.stages_without(view_);
+  question.without_vote = ballots_.stages_without(view());
   question.open_rounds = open_rounds();
   question.is_joiner_late = may_join() && joins_.holds_commit(now);
-  question.leaver = last_that_leaves();
-  question.is_saving = checkpoints_.version_under_way() == view_.committed_steps();
+  question.leaver = roster_.last_that_leaves(joins_.joiners());
+  question.is_saving = checkpoints_.version_under_way() == view().committed_steps();
   question.without_progress = now - std::max(step_since_, checkpoints_.moved_at().value_or(Instant{}));
   question.save_within = config_.save_within;
   return decide_commit(question);
@@ -58,17 +58,17 @@ void SupervisorCore::commit_if_possible(Instant now) {
   const CommitDecision decision = next_commit(now);
   if (decision.waits == std::vector{CommitWait::kQuorum}) (void)let_leavers_go(now);
   if (!decision.is_now()) return;
-  Commit commit = ballots_.commit(view_, config_.policy);
-  const std::uint64_t version = view_.committed_steps() + 1;
+  Commit commit = ballots_.commit(view(), config_.policy);
+  const std::uint64_t version = view().committed_steps() + 1;
   const bool is_due = config_.checkpoint_every != 0 && version % config_.checkpoint_every == 0;
-  const auto diverged = divergence_in(commit, view_.skips_in_a_row(), checkpoints_kept());
+  const auto diverged = divergence_in(commit, view().skips_in_a_row(), checkpoints_kept());
   if (diverged && diverged->is_saved) stop_ = Stop{diverged->reason, "failed", kDiverged};
   commit.is_last = stop_ || version >= config_.steps_target;
-  const bool is_wanted = is_due || checkpoints_.is_owed() || last_that_leaves();
+  const bool is_wanted = is_due || checkpoints_.is_owed() || roster_.last_that_leaves(joins_.joiners());
   auto why_not = checkpoints_.why_not_now(has_storage());
   if (is_of_no_use(commit)) why_not = "the perplexity of its state is not finite; saved when one is";
   if (commit.is_last || (is_wanted && !why_not)) {
-    commit.checkpoint_by = savers();
+    commit.checkpoint_by = roster_.savers(config_.stages);
   } else if (is_wanted && checkpoints_.owe()) {
     announce("checkpoint_delayed", compose("step_", version), *why_not);
   }
@@ -78,22 +78,6 @@ void SupervisorCore::commit_if_possible(Instant now) {
   append(std::move(commit));
 }
 
-// The lowest live incarnation of each stage; nobody when a stage has none.
-std::vector<Incarnation> SupervisorCore::savers() const {
-  std::vector<Incarnation> chosen;
-  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-    const auto& members = view_.replicas_of(StageId{stage});
-    const auto stays = [&](const auto& member) { return is_live(member) && !leavers_.contains(member.process); };
-    auto live = std::find_if(members.begin(), members.end(), stays);
-    if (live == members.end()) {
-      live = std::find_if(members.begin(), members.end(), [&](const auto& member) { return is_live(member); });
-    }
-    if (live == members.end()) return {};
-    chosen.push_back(live->incarnation);
-  }
-  return chosen;
-}
-
 void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   ballots_.forget_step();
   poison_.committed(commit.step);
@@ -101,17 +85,17 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   is_last_committed_ = commit.is_last;
   if (!commit.checkpoint_by.empty()) {
     const auto rank = is_last_committed_ ? CheckpointOrder::Rank::kLast : CheckpointOrder::Rank::kOneOfMany;
-    checkpoints_.order(view_.committed_steps(), commit.checkpoint_by, rank, now);
+    checkpoints_.order(view().committed_steps(), commit.checkpoint_by, rank, now);
   }
   if (commit.skip) {
     announce("step_skipped", commit.skip->tensor,
              compose("not finite or out of range in microbatch ", commit.skip->microbatch));
-    const auto diverged = divergence_in(commit, view_.skips_in_a_row() - 1, checkpoints_kept());
+    const auto diverged = divergence_in(commit, view().skips_in_a_row() - 1, checkpoints_kept());
     if (diverged && !diverged->is_saved) return finish(kDiverged, diverged->reason, "failed", now);
   }
   // Where somebody missed a round, whoever leaves may be the only one with its mean: it goes before, and those left
   // vote for the round anew (P-20).
-  const bool leave_now = !is_last_committed_ && ballots_.is_round_missed(view_) && let_leavers_go(now);
+  const bool leave_now = !is_last_committed_ && ballots_.is_round_missed(view()) && let_leavers_go(now);
   if (!leave_now) commit_rounds();
   settle_loss(now);
   if (!is_last_committed_) (void)let_leavers_go(now);
@@ -132,7 +116,7 @@ SupervisorEffects SupervisorCore::hear(const CheckpointSaved& saved, Instant now
 
 SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant now) {
   if (failed.branch != branch_ || !checkpoints_.is_news(failed.step)) return take_effects();
-  const bool is_last = is_last_committed_ && failed.step == view_.committed_steps();
+  const bool is_last = is_last_committed_ && failed.step == view().committed_steps();
   announce("checkpoint_failed", compose("step_", failed.step),
            failed.reason + (is_last ? "" : "; the next one is tried"));
   checkpoints_.failed(failed.step);
@@ -170,11 +154,11 @@ void SupervisorCore::tend_checkpoint(Instant now) {
       return announce("checkpoint_repeated", name, decision.reason + "; the next commit saves");
     case CheckpointOrder::Action::kAskAgain: break;
   }
-  const std::vector<Incarnation> holders = savers();
+  const std::vector<Incarnation> holders = roster_.savers(config_.stages);
   for (std::uint32_t stage = 0; stage < holders.size(); ++stage) {
     if (checkpoints_.is_at_storage(StageId{stage})) continue;
     const Incarnation replica = holders[stage];
-    send(to_stage(view_.process_of(replica), replica), SaveState{branch_, *version, StageId{stage}, replica});
+    send(to_stage(view().process_of(replica), replica), SaveState{branch_, *version, StageId{stage}, replica});
   }
   checkpoints_.asked(holders);
   announce("checkpoint_repeated", name, decision.reason + "; whoever still has it is asked to save it");
@@ -183,7 +167,7 @@ void SupervisorCore::tend_checkpoint(Instant now) {
 void SupervisorCore::last_checkpoint_failed(const std::string& reason, Instant now) {
   const bool has_failed = stop_ && stop_->event == "failed";
   finish(has_failed ? stop_->exit_status : 3,
-         compose(has_failed ? stop_->reason + ", but " : "", "the last checkpoint (step ", view_.committed_steps(),
+         compose(has_failed ? stop_->reason + ", but " : "", "the last checkpoint (step ", view().committed_steps(),
                  ") could not be saved: ", reason, "; the newest one is of step ", checkpoints_.saved_version(), "; ",
                  config_.resume_hint),
          "failed", now);
@@ -211,8 +195,9 @@ SupervisorEffects SupervisorCore::stop(const std::string& reason, int exit_statu
 
 void SupervisorCore::conclude_if_done(Instant now) {
   if (phase_ != Phase::kTraining || !is_last_committed_) return;
-  if (!checkpoints_.has(view_.committed_steps())) {
-    if (!checkpoints_.version_under_way()) checkpoints_.order_late(view_.committed_steps(), savers(), now);
+  if (!checkpoints_.has(view().committed_steps())) {
+    if (!checkpoints_.version_under_way())
+      checkpoints_.order_late(view().committed_steps(), roster_.savers(config_.stages), now);
     return;
   }
   if (stop_) return finish(stop_->exit_status, stop_->reason, stop_->event, now);
@@ -220,14 +205,14 @@ void SupervisorCore::conclude_if_done(Instant now) {
     if (now - step_since_ < config_.evaluate_within) return;
     announce("evaluation_given_up", "data_loader", "the complete evaluation did not come in time");
   }
-  finish(0, compose("all ", view_.committed_steps(), " steps are committed"), "finished", now);
+  finish(0, compose("all ", view().committed_steps(), " steps are committed"), "finished", now);
 }
 
 // All stages go back together, but not before what could still be saved is.
 void SupervisorCore::settle_loss(Instant now) {
   if (!lost_ || phase_ != Phase::kTraining) return;
-  const auto can_vote = [this](StageId stage) { return is_served(stage); };
-  const bool can_commit = !is_last_committed_ && std::ranges::all_of(ballots_.stages_without(view_), can_vote);
+  const auto can_vote = [this](StageId stage) { return roster_.is_served(stage); };
+  const bool can_commit = !is_last_committed_ && std::ranges::all_of(ballots_.stages_without(view()), can_vote);
   if (now < lost_->deadline && (can_commit || checkpoints_.version_under_way())) return;
   roll_back(lost_->reason, now);
 }
@@ -237,7 +222,7 @@ void SupervisorCore::finish(int exit_status, const std::string& reason, const st
   if (phase_ == Phase::kTraining) append(FinishRun{reason});
   const bool is_good = event != "failed";
   // Thrown back and not trained since, it ends where it would have gone on from.
-  const std::uint64_t steps = phase_ == Phase::kTraining ? view_.committed_steps() : config_.start.version;
+  const std::uint64_t steps = phase_ == Phase::kTraining ? view().committed_steps() : config_.start.version;
   const std::string subject = is_good ? checkpoints_.saved_sha256() : "run";
   note(compose(event, " ", subject, ": ", reason));
   send(to_metrics(), RunEvent{event, subject, reason, steps});
@@ -248,7 +233,7 @@ void SupervisorCore::finish(int exit_status, const std::string& reason, const st
 }
 
 void SupervisorCore::dismiss(ProcessRole role) {
-  for (const ProcessIncarnation process : processes_.alive(role)) {
+  for (const ProcessIncarnation process : roster_.processes.alive(role)) {
     send(to_node_agent(process), EndProcess{end_.reason, end_.status_of_others, role == ProcessRole::kNode});
   }
 }
@@ -256,11 +241,11 @@ void SupervisorCore::dismiss(ProcessRole role) {
 void SupervisorCore::end_if_left(Instant now) {
   if (phase_ != Phase::kEnding) return;
   // Storage goes last: the ends of the others' logs and traces are on their way to it.
-  const bool is_everything_written = processes_.alive(ProcessRole::kNode).empty();
+  const bool is_everything_written = roster_.processes.alive(ProcessRole::kNode).empty();
   const bool is_patient = now - finished_at_ < config_.storage_stays;
   if (!end_.is_handed_over && (is_everything_written || !is_patient)) dismiss(ProcessRole::kStorage);
   if (now - finished_at_ < kLastWords) return;
-  const bool is_anybody_left = !end_.is_handed_over && (is_ending_again_ || !processes_.alive().empty());
+  const bool is_anybody_left = !end_.is_handed_over && (is_ending_again_ || !roster_.processes.alive().empty());
   if (is_anybody_left && now - finished_at_ < config_.leave_within) return;
   phase_ = Phase::kOver;
   effects_.push_back(end_);

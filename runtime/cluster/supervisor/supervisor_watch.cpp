@@ -9,13 +9,13 @@
 namespace shoal {
 
 SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) {
-  if (processes_.is_alive(heartbeat.process)) {
+  if (roster_.processes.is_alive(heartbeat.process)) {
     heard_of(heartbeat.process, now);
     const auto now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
     const HeartbeatEcho echo{heartbeat.process, heartbeat.sequence, heartbeat.sent_ns, now_ns, now_ns};
     if (heartbeat.sent_ns != 0) send(to_node_agent(heartbeat.process), echo);
     health_[heartbeat.process] = heartbeat.actors;
-  } else if (processes_.find(heartbeat.process) != nullptr && phase_ < Phase::kEnding) {
+  } else if (roster_.processes.find(heartbeat.process) != nullptr && phase_ < Phase::kEnding) {
     send(to_node_agent(heartbeat.process),
          EndProcess{"it was given up as lost; its keeper starts a new one", kRejoinStatus});
   }
@@ -24,7 +24,7 @@ SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) 
 
 void SupervisorCore::heard_of(ProcessIncarnation process, Instant now) {
   detector_.heard(process, now);
-  processes_.set_linked(process, true);
+  roster_.processes.set_linked(process, true);
 }
 
 // Its link broke and it dialled again, or it has not heard its welcome yet. What was on its way may be lost with the
@@ -43,10 +43,10 @@ void SupervisorCore::link_again(const Join& join, ProcessIncarnation process, In
 
 // A link that breaks is not yet a process that is gone: it has time to come back, unless nobody listens there any more.
 SupervisorEffects SupervisorCore::hear(const ProcessLost& lost, Instant now) {
-  const ProcessRecord* record = processes_.find(lost.process);
+  const ProcessRecord* record = roster_.processes.find(lost.process);
   if (record == nullptr || !record->is_alive || phase_ >= Phase::kEnding) return gone(lost.process, lost.reason, now);
   detector_.link_lost(lost.process, lost.reason, now);
-  processes_.set_linked(lost.process, false);
+  roster_.processes.set_linked(lost.process, false);
   effects_.push_back(ProbeProcess{lost.process, record->join.endpoint});
   probes_.asked(lost.process, now);
   return take_effects();
@@ -58,7 +58,7 @@ SupervisorEffects SupervisorCore::gone(ProcessIncarnation process, const std::st
 }
 
 SupervisorEffects SupervisorCore::hear(const PeerUnreachable& complaint, Instant now) {
-  if (processes_.is_alive(complaint.process) && processes_.is_alive(complaint.peer)) {
+  if (roster_.processes.is_alive(complaint.process) && roster_.processes.is_alive(complaint.peer)) {
     complaints_.hear(complaint.process, complaint.peer, now);
   }
   return take_effects();
@@ -66,13 +66,13 @@ SupervisorEffects SupervisorCore::hear(const PeerUnreachable& complaint, Instant
 
 void SupervisorCore::watch(Instant now) {
   const auto is_away = [this](ProcessIncarnation process) {
-    return processes_.is_alive(process) && !processes_.find(process)->is_linked;
+    return roster_.processes.is_alive(process) && !roster_.processes.find(process)->is_linked;
   };
   for (const ProcessIncarnation process : probes_.take_due(now, is_away)) {
-    effects_.push_back(ProbeProcess{process, processes_.find(process)->join.endpoint});
+    effects_.push_back(ProbeProcess{process, roster_.processes.find(process)->join.endpoint});
   }
   for (const HealthChange& change : detector_.look(now)) {
-    const std::string name = processes_.name_of(change.process);
+    const std::string name = roster_.processes.name_of(change.process);
     switch (change.health) {
       case Health::kGood: announce("trusted", name, change.reason); break;
       case Health::kSuspected: announce("suspected", name, change.reason); break;
@@ -80,28 +80,7 @@ void SupervisorCore::watch(Instant now) {
     }
   }
   if (phase_ != Phase::kTraining) return;
-  if (const auto goes = complaints_.judge(parties(), now)) lose_process(goes->process, goes->reason, now);
-}
-
-std::vector<Party> SupervisorCore::parties() const {
-  std::vector<Party> parties;
-  for (const ProcessIncarnation process : processes_.alive()) {
-    const bool is_storage = processes_.find(process)->join.role == ProcessRole::kStorage;
-    parties.push_back({process, processes_.name_of(process), is_storage, std::nullopt, 0});
-  }
-  for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
-    const auto& members = view_.replicas_of(StageId{stage});
-    const auto live = std::count_if(members.begin(), members.end(), [&](const auto& m) { return is_live(m); });
-    for (Party& party : parties) {
-      const bool serves = std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) {
-        return member.process == party.process && is_live(member);
-      });
-      if (!serves) continue;
-      party.stage = StageId{stage};
-      party.stage_replicas = static_cast<std::size_t>(live);
-    }
-  }
-  return parties;
+  if (const auto goes = complaints_.judge(roster_.parties(), now)) lose_process(goes->process, goes->reason, now);
 }
 
 std::string SupervisorCore::state_of(ProcessIncarnation process, const std::string& usual) const {
@@ -112,11 +91,11 @@ std::string SupervisorCore::state_of(ProcessIncarnation process, const std::stri
 
 std::string SupervisorCore::explain_silence() const {
   std::string text;
-  for (const ProcessIncarnation process : processes_.alive()) {
+  for (const ProcessIncarnation process : roster_.processes.alive()) {
     const std::string state = state_of(process, "");
-    if (!state.empty()) text += compose("; ", processes_.name_of(process), " is", state.substr(1));
+    if (!state.empty()) text += compose("; ", roster_.processes.name_of(process), " is", state.substr(1));
   }
-  const std::string split = complaints_.explain(parties());
+  const std::string split = complaints_.explain(roster_.parties());
   return split.empty() ? text : text + "; " + split;
 }
 

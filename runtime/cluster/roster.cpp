@@ -1,0 +1,138 @@
+// Questions to the view, the directory of processes and the list of those who leave, together.
+#include "runtime/cluster/roster.h"
+
+#include <algorithm>
+
+namespace shoal {
+
+void Roster::follow(const JournalEntry& entry) {
+  view.apply(entry);
+  if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) {
+    removing.erase(removed->replica);
+    ended.erase(removed->replica);
+  }
+  if (const auto* added = std::get_if<AddReplica>(&entry.body)) {
+    SlotPast& slot = slots[{added->stage, added->slot}];
+    ++slot.times_added;
+    slot.last_worker = processes.name_of(added->process);
+  }
+}
+
+std::vector<ServedReplica> Roster::compare(const Join& join, ProcessIncarnation process) {
+  std::vector<ServedReplica> strangers;
+  std::set<Incarnation> served;
+  for (const ServedReplica& replica : join.serves) {
+    const auto member = view.find(replica.replica);
+    const bool is_member = member && member->process == process && replica.branch == view.branch();
+    if (is_member) served.insert(replica.replica);
+    if (!is_member) strangers.push_back(replica);
+  }
+  for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
+    for (const ReplicaMember& member : view.replicas_of(StageId{stage})) {
+      const bool has_ended = member.process == process && !served.contains(member.incarnation);
+      if (has_ended) ended.insert(member.incarnation);
+    }
+  }
+  return strangers;
+}
+
+bool Roster::is_live(const ReplicaMember& member) const {
+  return processes.is_alive(member.process) && !ended.contains(member.incarnation);
+}
+
+std::vector<ReplicaMember> Roster::live(StageId stage) const {
+  std::vector<ReplicaMember> members = view.replicas_of(stage);
+  std::erase_if(members, [this](const ReplicaMember& member) { return !is_live(member); });
+  return members;
+}
+
+std::size_t Roster::live_count() const {
+  std::size_t count = 0;
+  for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) count += live(StageId{stage}).size();
+  return count;
+}
+
+bool Roster::is_served_without(StageId stage, ProcessIncarnation process) const {
+  return std::ranges::any_of(live(stage), [&](const ReplicaMember& member) {
+    return member.process != process && !leavers.contains(member.process);
+  });
+}
+
+std::vector<StageId> Roster::stages_of(ProcessIncarnation process) const {
+  std::vector<StageId> stages;
+  const auto is_of_it = [&](const ReplicaMember& member) { return member.process == process; };
+  for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
+    if (std::ranges::any_of(live(StageId{stage}), is_of_it)) stages.push_back(StageId{stage});
+  }
+  return stages;
+}
+
+std::vector<Incarnation> Roster::savers(std::uint32_t stages) const {
+  std::vector<Incarnation> chosen;
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    const auto members = live(StageId{stage});
+    if (members.empty()) return {};
+    const auto stays = [this](const ReplicaMember& member) { return !leavers.contains(member.process); };
+    const auto staying = std::ranges::find_if(members, stays);
+    chosen.push_back(staying == members.end() ? members.front().incarnation : staying->incarnation);
+  }
+  return chosen;
+}
+
+Incarnation Roster::donor_of(StageId stage, const std::vector<Joiner>& joiners) const {
+  const auto feeds = [&](const ReplicaMember& member) {
+    return std::ranges::count_if(joiners,
+                                 [&](const Joiner& joiner) { return joiner.order.donor == member.incarnation; });
+  };
+  std::optional<std::pair<std::ptrdiff_t, Incarnation>> best;
+  for (const ReplicaMember& member : live(stage)) {
+    const bool leaves_soon = leavers.contains(member.process) && is_served_without(stage, member.process);
+    if (leaves_soon) continue;
+    const std::pair candidate(feeds(member), member.incarnation);
+    if (!best || candidate < *best) best = candidate;
+  }
+  return best ? best->second : Incarnation{};
+}
+
+std::optional<LastOfStage> Roster::last_that_leaves(const std::vector<Joiner>& joiners) const {
+  const auto is_joined = [&](StageId stage) {
+    return std::ranges::any_of(joiners, [&](const Joiner& joiner) { return joiner.order.stage == stage; });
+  };
+  for (const auto& [process, reason] : leavers.all()) {
+    for (const StageId stage : stages_of(process)) {
+      const bool is_last = !is_served_without(stage, process) && !is_joined(stage);
+      if (is_last) return LastOfStage{stage, processes.name_of(process)};
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Incarnation> Roster::leaving() const {
+  std::vector<Incarnation> replicas;
+  for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
+    for (const ReplicaMember& member : view.replicas_of(StageId{stage})) {
+      if (leavers.contains(member.process)) replicas.push_back(member.incarnation);
+    }
+  }
+  return replicas;
+}
+
+std::vector<Party> Roster::parties() const {
+  std::vector<Party> parties;
+  for (const ProcessIncarnation process : processes.alive()) {
+    const bool is_storage = processes.find(process)->join.role == ProcessRole::kStorage;
+    parties.push_back({process, processes.name_of(process), is_storage, std::nullopt, 0});
+  }
+  for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
+    const auto members = live(StageId{stage});
+    for (Party& party : parties) {
+      const auto is_of_it = [&](const ReplicaMember& member) { return member.process == party.process; };
+      if (std::ranges::none_of(members, is_of_it)) continue;
+      party.stage = StageId{stage};
+      party.stage_replicas = members.size();
+    }
+  }
+  return parties;
+}
+
+}  // namespace shoal

@@ -1,0 +1,66 @@
+// Who is in: the processes that joined, the members that the journal names, which of these serve, and who leaves.
+//
+// A member serves while its process lives and its actor has not ended: it is live. Whoever was told to leave serves on
+// until it may go. The view changes with entries only (P-2), so for a while it names members that are live no more.
+// Pure. A plain value: each of its parts keeps its own invariants, what is asked here is asked of several of them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/cluster/commit_gate.h"
+#include "runtime/cluster/operate/leavers.h"
+#include "runtime/cluster/process_directory.h"
+#include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/view.h"
+#include "runtime/cluster/watch/complaints.h"
+
+namespace shoal {
+
+// What became of a replica's place in a stage, as far as this term of the spawner knows.
+struct SlotPast {
+  std::uint32_t times_added = 0;
+  std::string last_worker;  // by name: who served it
+};
+
+struct Roster {
+  View view;
+  ProcessDirectory processes;
+  Leavers leavers;
+  std::set<Incarnation> ended{};     // replicas whose actor ended though their process lives
+  std::set<Incarnation> removing{};  // their RemoveReplica was asked for and is not in the view yet
+  std::map<std::pair<StageId, ReplicaId>, SlotPast> slots{};
+
+  // The entry that comes next, appended in this term.
+  void follow(const JournalEntry& entry);
+  // A process says what it serves: its members that it does not name have ended. Returns what is in no view.
+  [[nodiscard]] std::vector<ServedReplica> compare(const Join& join, ProcessIncarnation process);
+
+  [[nodiscard]] bool is_live(const ReplicaMember& member) const;
+  // The live members of a stage, ascending by incarnation.
+  [[nodiscard]] std::vector<ReplicaMember> live(StageId stage) const;
+  [[nodiscard]] std::size_t live_count() const;
+  [[nodiscard]] bool is_served(StageId stage) const { return !live(stage).empty(); }
+  // By somebody else, who stays.
+  [[nodiscard]] bool is_served_without(StageId stage, ProcessIncarnation process) const;
+  // Where it has a live member.
+  [[nodiscard]] std::vector<StageId> stages_of(ProcessIncarnation process) const;
+
+  // Who saves each of the stages 0 .. stages-1: the lowest live incarnation, of those that stay if any does. Empty when
+  // a stage has none.
+  [[nodiscard]] std::vector<Incarnation> savers(std::uint32_t stages) const;
+  // Whom a joiner of the stage copies: the live member that feeds the fewest; nobody when the stage has none.
+  [[nodiscard]] Incarnation donor_of(StageId stage, const std::vector<Joiner>& joiners) const;
+  // Somebody who leaves, is the last of a stage, and nobody is on the way to it.
+  [[nodiscard]] std::optional<LastOfStage> last_that_leaves(const std::vector<Joiner>& joiners) const;
+  // The members of those who leave.
+  [[nodiscard]] std::vector<Incarnation> leaving() const;
+  // The processes that live, and what they serve.
+  [[nodiscard]] std::vector<Party> parties() const;
+};
+
+}  // namespace shoal
