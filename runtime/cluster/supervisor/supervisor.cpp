@@ -35,8 +35,7 @@ constexpr std::string_view kSince = ", since ";
 SupervisorCore::SupervisorCore(SupervisorConfig config)
     : config_(std::move(config)),
       roster_{View{}, ProcessDirectory(config_.fingerprints), Leavers(config_.restart_window)},
-      detector_(config_.detector),
-      complaints_(config_.complaints),
+      signs_(config_.detector, config_.complaints),
       ballots_(config_.run, config_.term, config_.stages),
       restarts_(std::max(kRestartsMax, config_.restart_budget), config_.restart_window),
       starts_(config_.restart_budget, config_.restart_window, config_.run.value),
@@ -244,7 +243,7 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
   const std::size_t left_out = view().quarantines().count();
   return compose(stop_ ? "stopping after step " : "training step ", view().committed_steps(), " of ",
                  config_.steps_target, "; ", next_commit(now).reason) +
-         since(step_since_, now) + explain_silence() +
+         since(step_since_, now) + signs_.explain(roster_.parties()) +
          (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }
 

@@ -33,7 +33,7 @@
 #include "runtime/cluster/restart_budget.h"
 #include "runtime/cluster/roster.h"
 #include "runtime/cluster/supervisor/supervisor_effects.h"
-#include "runtime/cluster/watch/link_probes.h"
+#include "runtime/cluster/watch/signs_of_life.h"
 #include "runtime/cluster/watch/waiting_notice.h"
 
 namespace shoal {
@@ -151,10 +151,7 @@ class SupervisorCore {
   [[nodiscard]] ReplacementQuestion who_is_lacking(Instant now) const;
   // supervisor_watch.cpp
   void watch(Instant now);
-  void heard_of(ProcessIncarnation process, Instant now);
   void link_again(const Join& join, ProcessIncarnation process, Instant now);
-  [[nodiscard]] std::string explain_silence() const;
-  [[nodiscard]] std::string state_of(ProcessIncarnation process, const std::string& usual) const;
   // supervisor_drain.cpp
   [[nodiscard]] std::string drain(ProcessIncarnation process, const std::string& reason, Instant now);
   void tell_who_is_avoided();
@@ -200,9 +197,7 @@ class SupervisorCore {
   Phase phase_ = Phase::kGathering;
   Instant phase_since_{}, step_since_{}, peers_at_{}, finished_at_{};
   std::optional<Instant> timed_since_;  // what the next commit's step_ms counts from; none: training has not begun
-  FailureDetector detector_;
-  Complaints complaints_;
-  LinkProbes probes_;
+  SignsOfLife signs_;
   WaitingNotice notice_;
   std::uint64_t peers_serial_ = 0;
   NumberBlock process_numbers_, actor_numbers_;
@@ -210,7 +205,6 @@ class SupervisorCore {
   std::vector<Starting> starting_;
   int starts_failed_ = 0;
   Ballots ballots_;
-  std::map<ProcessIncarnation, std::vector<ActorHealth>> health_;  // as their last heartbeats told
   ToldToEnd told_to_end_;
   RestartBudget restarts_;
   StartBudget starts_;

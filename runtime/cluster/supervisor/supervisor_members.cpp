@@ -34,13 +34,13 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   const auto answer = roster_.processes.admit(join, number);
   if (const auto* no = std::get_if<NotAdmitted>(&answer)) {
     // Its holder may be dead, and this one its successor: it asks again until that is known.
-    const bool is_doubtful = no->holder && detector_.health(*no->holder) != Health::kGood;
+    const bool is_doubtful = no->holder && signs_.is_doubtful(*no->holder);
     return is_doubtful ? take_effects() : refuse(no->reason, no->explanation);
   }
   const Admitted& admitted = std::get<Admitted>(answer);
   if (admitted.replaces) lose_process(*admitted.replaces, "its link broke and it joined again", now);
   if (admitted.is_new && is_back) {
-    detector_.watch(number, now);
+    signs_.expect(number, now);
     take_back(join, now);
     return take_effects();
   }
@@ -51,7 +51,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
     link_again(join, admitted.process, now);
     return take_effects();
   }
-  detector_.watch(admitted.process, now);
+  signs_.expect(admitted.process, now);
   announce("joined", join.name,
            compose("as process ", admitted.process, join.device.empty() ? "" : ", device ", join.device));
   if (!admitted.warning.empty()) announce("mixed_kernels", join.name, admitted.warning);
@@ -116,9 +116,7 @@ void SupervisorCore::lose_process(ProcessIncarnation process, const std::string&
   const std::string name = roster_.processes.name_of(process);
   const bool is_storage = roster_.processes.find(process)->join.role == ProcessRole::kStorage;
   roster_.processes.lose(process);
-  detector_.forget(process);
-  complaints_.forget(process);
-  health_.erase(process);
+  signs_.forget(process);
   roster_.leavers.died(process, now);
   if (phase_ >= Phase::kEnding) return;
   announce(how.event, name, reason);

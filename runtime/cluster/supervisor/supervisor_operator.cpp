@@ -53,9 +53,9 @@ std::vector<Target> SupervisorCore::targets() const {
     found.push_back({std::move(name), address, false});
   };
   const auto may_have_a_tracer = [&](ProcessIncarnation process) {
-    const auto told = health_.find(process);
-    return told == health_.end() || std::any_of(told->second.begin(), told->second.end(),
-                                                [](const ActorHealth& health) { return health.name == "tracer"; });
+    const auto* told = signs_.told_by(process);
+    const auto is_tracer = [](const ActorHealth& health) { return health.name == "tracer"; };
+    return told == nullptr || std::ranges::any_of(*told, is_tracer);
   };
   const auto add_place = [&](ProcessIncarnation process, const std::string& name) {
     add("router/" + name, {process, Role::kRouter, {}, {}});
@@ -121,10 +121,10 @@ std::vector<ActorLine> SupervisorCore::actors(const std::vector<ActorHealth>& ow
   for (const ProcessIncarnation process : roster_.processes.alive()) {
     const std::string node = roster_.processes.name_of(process);
     const bool is_busy = busy.contains(process) || roster_.processes.find(process)->join.role == ProcessRole::kStorage;
-    const std::string state = state_of(process, is_busy ? "serving" : "spare");
+    const std::string state = signs_.state_of(process, is_busy ? "serving" : "spare");
     list.add(node, {"node_agent/" + node, process.value, state, 0, 0, {}, 0});
-    const auto told = health_.find(process);
-    if (told != health_.end()) list.merge(node, told->second, roster_.processes.lives_before(process));
+    const auto* told = signs_.told_by(process);
+    if (told != nullptr) list.merge(node, *told, roster_.processes.lives_before(process));
   }
   for (std::uint32_t stage = 0; stage < config_.stages && phase_ == Phase::kTraining; ++stage) {
     const std::string state = ballots_.has_voted(StageId{stage}) ? "voted" : "working";

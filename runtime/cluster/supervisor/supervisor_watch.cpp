@@ -1,20 +1,17 @@
 // Signs of life and their absence: heartbeats, broken links, processes that do not reach each other.
 #include "runtime/cluster/supervisor/supervisor.h"
 
-#include <algorithm>
-
-#include "runtime/base/compose.h"
 #include "runtime/base/restart_policy.h"
 
 namespace shoal {
 
 SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) {
   if (roster_.processes.is_alive(heartbeat.process)) {
-    heard_of(heartbeat.process, now);
+    signs_.hear(heartbeat, now);
+    roster_.processes.set_linked(heartbeat.process, true);
     const auto now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now.time_since_epoch()).count();
     const HeartbeatEcho echo{heartbeat.process, heartbeat.sequence, heartbeat.sent_ns, now_ns, now_ns};
     if (heartbeat.sent_ns != 0) send(to_node_agent(heartbeat.process), echo);
-    health_[heartbeat.process] = heartbeat.actors;
   } else if (roster_.processes.find(heartbeat.process) != nullptr && phase_ < Phase::kEnding) {
     send(to_node_agent(heartbeat.process),
          EndProcess{"it was given up as lost; its keeper starts a new one", kRejoinStatus});
@@ -22,16 +19,12 @@ SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) 
   return take_effects();
 }
 
-void SupervisorCore::heard_of(ProcessIncarnation process, Instant now) {
-  detector_.heard(process, now);
-  roster_.processes.set_linked(process, true);
-}
-
 // Its link broke and it dialled again, or it has not heard its welcome yet. What was on its way may be lost with the
 // link: its router asks for the journal by itself, replicas that were starting there start anew, and what it serves is
 // compared.
 void SupervisorCore::link_again(const Join& join, ProcessIncarnation process, Instant now) {
-  heard_of(process, now);
+  signs_.heard_of(process, now);
+  roster_.processes.set_linked(process, true);
   std::erase_if(starting_, [&](const Starting& starting) { return starting.process == process; });
   (void)joins_.end_on(process);
   compare_served(join, process);
@@ -45,10 +38,9 @@ void SupervisorCore::link_again(const Join& join, ProcessIncarnation process, In
 SupervisorEffects SupervisorCore::hear(const ProcessLost& lost, Instant now) {
   const ProcessRecord* record = roster_.processes.find(lost.process);
   if (record == nullptr || !record->is_alive || phase_ >= Phase::kEnding) return gone(lost.process, lost.reason, now);
-  detector_.link_lost(lost.process, lost.reason, now);
+  signs_.hear(lost, now);
   roster_.processes.set_linked(lost.process, false);
   effects_.push_back(ProbeProcess{lost.process, record->join.endpoint});
-  probes_.asked(lost.process, now);
   return take_effects();
 }
 
@@ -59,19 +51,16 @@ SupervisorEffects SupervisorCore::gone(ProcessIncarnation process, const std::st
 
 SupervisorEffects SupervisorCore::hear(const PeerUnreachable& complaint, Instant now) {
   if (roster_.processes.is_alive(complaint.process) && roster_.processes.is_alive(complaint.peer)) {
-    complaints_.hear(complaint.process, complaint.peer, now);
+    signs_.hear(complaint, now);
   }
   return take_effects();
 }
 
 void SupervisorCore::watch(Instant now) {
-  const auto is_away = [this](ProcessIncarnation process) {
-    return roster_.processes.is_alive(process) && !roster_.processes.find(process)->is_linked;
-  };
-  for (const ProcessIncarnation process : probes_.take_due(now, is_away)) {
+  for (const ProcessIncarnation process : signs_.take_probes(roster_.processes, now)) {
     effects_.push_back(ProbeProcess{process, roster_.processes.find(process)->join.endpoint});
   }
-  for (const HealthChange& change : detector_.look(now)) {
+  for (const HealthChange& change : signs_.look(now)) {
     const std::string name = roster_.processes.name_of(change.process);
     switch (change.health) {
       case Health::kGood: announce("trusted", name, change.reason); break;
@@ -80,23 +69,7 @@ void SupervisorCore::watch(Instant now) {
     }
   }
   if (phase_ != Phase::kTraining) return;
-  if (const auto goes = complaints_.judge(roster_.parties(), now)) lose_process(goes->process, goes->reason, now);
-}
-
-std::string SupervisorCore::state_of(ProcessIncarnation process, const std::string& usual) const {
-  if (detector_.health(process) == Health::kGood) return usual;
-  const auto silent = std::chrono::duration_cast<std::chrono::seconds>(detector_.silence(process));
-  return compose(usual, ", silent for ", silent.count(), " s");
-}
-
-std::string SupervisorCore::explain_silence() const {
-  std::string text;
-  for (const ProcessIncarnation process : roster_.processes.alive()) {
-    const std::string state = state_of(process, "");
-    if (!state.empty()) text += compose("; ", roster_.processes.name_of(process), " is", state.substr(1));
-  }
-  const std::string split = complaints_.explain(roster_.parties());
-  return split.empty() ? text : text + "; " + split;
+  if (const auto goes = signs_.judge(roster_.parties(), now)) lose_process(goes->process, goes->reason, now);
 }
 
 }  // namespace shoal
