@@ -229,8 +229,8 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
       return text + since(phase_since_, now);
     }
     case Phase::kSpawning: {
-      const auto ready = std::count_if(starting_.begin(), starting_.end(), [](const auto& s) { return s.ready; });
-      return compose("starting replicas: ", ready, " of ", wanted, " are ready") + since(phase_since_, now);
+      return compose("starting replicas: ", starting_.ready_count(), " of ", wanted, " are ready") +
+             since(phase_since_, now);
     }
     case Phase::kTraining: break;
     case Phase::kEnding:

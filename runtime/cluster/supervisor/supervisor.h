@@ -32,6 +32,7 @@
 #include "runtime/cluster/recovery/setbacks.h"
 #include "runtime/cluster/restart_budget.h"
 #include "runtime/cluster/roster.h"
+#include "runtime/cluster/starting_replicas.h"
 #include "runtime/cluster/supervisor/supervisor_effects.h"
 #include "runtime/cluster/watch/signs_of_life.h"
 #include "runtime/cluster/watch/waiting_notice.h"
@@ -93,13 +94,6 @@ class SupervisorCore {
   [[nodiscard]] std::uint64_t votes_refused() const { return ballots_.refused(); }
 
  private:
-  // A replica that was asked for and is not in the view yet.
-  struct Starting {
-    SpawnStage order;
-    ProcessIncarnation process;
-    std::optional<StageReady> ready;
-    bool was_told_to_end = false;  // by an order: its end does not say that it cannot start
-  };
   struct Stop {
     std::string reason, event;  // "stopped", or "failed": training diverged
     int exit_status = 0;
@@ -202,8 +196,7 @@ class SupervisorCore {
   std::uint64_t peers_serial_ = 0;
   NumberBlock process_numbers_, actor_numbers_;
   std::uint64_t first_process_ = 0;  // the lowest number that this term may give; lower ones are of earlier terms
-  std::vector<Starting> starting_;
-  int starts_failed_ = 0;
+  StartingReplicas starting_;
   Ballots ballots_;
   ToldToEnd told_to_end_;
   RestartBudget restarts_;

@@ -1,20 +1,10 @@
 // Who is in, who serves what, and what becomes of the lost.
 #include "runtime/cluster/supervisor/supervisor.h"
 
-#include <algorithm>
-#include <tuple>
-#include <utility>
-
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 
 namespace shoal {
-
-namespace {
-
-constexpr int kStartsFailedMax = 3;
-
-}  // namespace
 
 SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   const auto refuse = [&](JoinRefusal reason, const std::string& explanation) {
@@ -63,9 +53,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
 }
 
 SupervisorEffects SupervisorCore::hear(const StageReady& ready, Instant now) {
-  for (Starting& starting : starting_) {
-    if (starting.order.replica == ready.replica) starting.ready = ready;
-  }
+  starting_.is_ready(ready);
   if (phase_ == Phase::kTraining) {
     hear_while_training(ready, now);
   } else {
@@ -77,15 +65,13 @@ SupervisorEffects SupervisorCore::hear(const StageReady& ready, Instant now) {
 SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
   suspect(ended, now);  // first: what follows may send everybody back to the same samples
   if (phase_ >= Phase::kEnding) return take_effects();
-  const auto is_it = [&](const Starting& starting) { return starting.order.replica == ended.replica; };
   // Of a process that is lost, its successor tells: what becomes of its replicas is decided already.
   const bool is_in_view =
       view().contains(ended.replica) && roster_.processes.is_alive(view().process_of(ended.replica));
-  if (const auto starting = std::ranges::find_if(starting_, is_it); starting != starting_.end()) {
+  using End = StartingReplicas::End;
+  if (const End end = starting_.ended(ended.replica); end != End::kOfNoneOfThem) {
     announce("start_failed", compose("stage/", ended.stage), ended.reason);
-    if (!starting->was_told_to_end) ++starts_failed_;
-    starting_.erase(starting);
-    if (starts_failed_ >= kStartsFailedMax) {
+    if (end == End::kHopeless) {
       const std::string why = compose("a replica of stage ", ended.stage, " could not start: ", ended.reason);
       finish(config_.start.from_checkpoint ? 3 : 1, why, "failed", now);
     }
@@ -122,7 +108,7 @@ void SupervisorCore::lose_process(ProcessIncarnation process, const std::string&
   announce(how.event, name, reason);
   send_peers();
   if (is_storage) checkpoints_.storage_lost(now);
-  std::erase_if(starting_, [&](const Starting& starting) { return starting.process == process; });
+  starting_.end_on(process);
   (void)joins_.end_on(process);
   if (phase_ == Phase::kTraining) remove_dead(compose(name, " ", how.verb, ": ", reason), now);
   place_if_enough(now);
@@ -154,9 +140,7 @@ void SupervisorCore::lose_stage(StageId stage, const std::string& reason, Instan
 std::vector<Worker> SupervisorCore::free_workers() const {
   std::vector<Worker> workers;
   for (const ProcessIncarnation process : roster_.processes.alive(ProcessRole::kNode)) {
-    const bool is_starting = std::any_of(starting_.begin(), starting_.end(),
-                                         [&](const Starting& starting) { return starting.process == process; });
-    if (!is_starting) workers.push_back({process, roster_.processes.find(process)->join.name});
+    if (!starting_.is_on(process)) workers.push_back({process, roster_.processes.find(process)->join.name});
   }
   return workers;
 }
@@ -176,11 +160,8 @@ void SupervisorCore::place_if_enough(Instant now) {
     for (std::uint32_t index = 0; index < config_.stages * config_.replicas; ++index) {
       const StageId stage{index % config_.stages};
       const ReplicaId slot{index / config_.stages};
-      const bool is_taken = std::any_of(starting_.begin(), starting_.end(), [&](const Starting& starting) {
-        return starting.order.stage == stage && starting.order.slot == slot;
-      });
       const auto workers = free_workers();
-      if (!is_taken && !workers.empty()) start_replica({stage, slot, workers.front().process});
+      if (!starting_.is_taken(stage, slot) && !workers.empty()) start_replica({stage, slot, workers.front().process});
     }
   } else if (phase_ == Phase::kTraining) {
     place_joiners(now);
@@ -191,7 +172,7 @@ void SupervisorCore::start_replica(const Placement& placement) {
   const StartPoint& start = config_.start;
   const SpawnStage order{placement.stage, placement.slot,       next_actor(),          branch_,
                          start.version,   start.optimizer_step, start.from_checkpoint, Incarnation{}};
-  starting_.push_back({order, placement.process, std::nullopt});
+  starting_.ask(order, placement.process);
   note(compose("stage/", placement.stage, "/", placement.slot, " starts on ",
                roster_.processes.name_of(placement.process)));
   send(to_node_agent(placement.process), order);
@@ -200,26 +181,22 @@ void SupervisorCore::start_replica(const Placement& placement) {
 // P-27, S-3: all initial replicas at the version of the committed steps, those of a stage with equal state.
 void SupervisorCore::admit_replicas(Instant now) {
   if (phase_ != Phase::kSpawning) return;
-  std::map<StageId, std::uint64_t> digests;
-  for (const Starting& starting : starting_) {
-    if (!starting.ready) return;
-    const auto [first, is_first] = digests.emplace(starting.order.stage, starting.ready->state_digest);
-    if (starting.ready->version == config_.start.version && first->second == starting.ready->state_digest) continue;
+  const StartProgress progress = starting_.compare(config_.start.version);
+  if (progress.differs) {
+    const StartingReplica& starting = *progress.differs;
     return finish(1,
                   compose("replicas of stage ", starting.order.stage, " start with different states (",
                           roster_.processes.name_of(starting.process), " at version ", starting.ready->version, ")"),
                   "failed", now);
   }
-  const bool is_complete = starting_.size() == std::size_t{config_.stages} * config_.replicas;
-  if (!is_complete && !(digests.size() == config_.stages && is_patience_over(now))) return;
-  std::sort(starting_.begin(), starting_.end(), [](const Starting& a, const Starting& b) {
-    return std::tie(a.order.slot, a.order.stage) < std::tie(b.order.slot, b.order.stage);
-  });
-  for (const Starting& starting : starting_) {
+  const std::size_t replicas = starting_.all().size();
+  const bool is_complete = replicas == std::size_t{config_.stages} * config_.replicas;
+  const bool is_enough = is_complete || (progress.stages == config_.stages && is_patience_over(now));
+  if (!progress.are_ready || !is_enough) return;
+  for (const StartingReplica& starting : starting_.take()) {
     const SpawnStage& order = starting.order;
     append(AddReplica{order.stage, order.slot, order.replica, starting.process, order.version});
   }
-  const std::size_t replicas = std::exchange(starting_, {}).size();
   is_last_committed_ = config_.start.version >= config_.steps_target;
   begin_training(now);
   announce("training", "run", compose(config_.stages, " stages with ", replicas, " replicas are ready"));

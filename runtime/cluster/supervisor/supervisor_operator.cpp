@@ -66,7 +66,7 @@ std::vector<Target> SupervisorCore::targets() const {
       add(compose("stage/", stage, "/", member.slot), to_stage(member.process, member.incarnation));
     }
   }
-  for (const Starting& starting : starting_) {
+  for (const StartingReplica& starting : starting_.all()) {
     const SpawnStage& order = starting.order;
     add(compose("stage/", order.stage, "/", order.slot), to_stage(starting.process, order.replica));
   }
@@ -110,7 +110,7 @@ std::vector<ActorLine> SupervisorCore::actors(const std::vector<ActorHealth>& ow
                   {{}, member.incarnation.value, roster_.is_live(member) ? "serving" : "lost", 0, 0, {}, 0});
     }
   }
-  for (const Starting& starting : starting_) {
+  for (const StartingReplica& starting : starting_.all()) {
     add_replica(starting.order.stage, starting.order.slot, starting.process,
                 {{}, starting.order.replica.value, starting.ready ? "ready" : "starting", 0, 0, {}, 0});
   }
@@ -159,10 +159,8 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
   if (order.how != InjectKind::kFreeze) told_to_end_.add(*target, now);
   Inject inject{next_actor().value, target->address, target->whole_process, order.how, order.freeze_ms};
   const std::string deed = deed_of(order.how, order.freeze_ms);
-  for (Starting& starting : starting_) {
-    const bool is_it = target->address.role == Role::kStage && starting.order.replica == target->address.incarnation;
-    starting.was_told_to_end |= is_it && order.how != InjectKind::kFreeze;
-  }
+  const bool ends_a_stage = target->address.role == Role::kStage && order.how != InjectKind::kFreeze;
+  if (ends_a_stage) starting_.told_to_end(target->address.incarnation);
   announce("injected", order.name, compose("#", inject.id, ": ", deed, " by ", order.reason));
   if (target->address.process == kSpawnerProcess) {
     effects_.push_back(InjectHere{inject});

@@ -51,11 +51,9 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   ballots_.forget_step();
   lost_.reset();
   is_last_committed_ = is_evaluated_ = false;
-  starts_failed_ = 0;
-  for (const Starting& starting : starting_) {
+  for (const StartingReplica& starting : starting_.end_all()) {
     send(to_node_agent(starting.process), EndStage{starting.order.stage, starting.order.replica, "the run rolls back"});
   }
-  starting_.clear();
   end_joiners("the run rolls back");
   const std::string why = rollback_.value_or("the run was started again");
   for (std::uint32_t stage = 0; stage < view().stage_count(); ++stage) {

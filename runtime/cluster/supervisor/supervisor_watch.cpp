@@ -25,7 +25,7 @@ SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) 
 void SupervisorCore::link_again(const Join& join, ProcessIncarnation process, Instant now) {
   signs_.heard_of(process, now);
   roster_.processes.set_linked(process, true);
-  std::erase_if(starting_, [&](const Starting& starting) { return starting.process == process; });
+  starting_.end_on(process);
   (void)joins_.end_on(process);
   compare_served(join, process);
   send_peers();

@@ -1,0 +1,72 @@
+// They are as many as a run has slots: every question goes through all of them.
+#include "runtime/cluster/starting_replicas.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace shoal {
+
+void StartingReplicas::is_ready(const StageReady& ready) {
+  for (StartingReplica& starting : asked_) {
+    if (starting.order.replica == ready.replica) starting.ready = ready;
+  }
+}
+
+void StartingReplicas::told_to_end(Incarnation replica) {
+  for (StartingReplica& starting : asked_) starting.was_told_to_end |= starting.order.replica == replica;
+}
+
+StartingReplicas::End StartingReplicas::ended(Incarnation replica) {
+  const auto is_it = [&](const StartingReplica& starting) { return starting.order.replica == replica; };
+  const auto found = std::ranges::find_if(asked_, is_it);
+  if (found == asked_.end()) return End::kOfNoneOfThem;
+  if (!found->was_told_to_end) ++failures_;
+  asked_.erase(found);
+  return failures_ < kFailuresMax ? End::kToBeRepeated : End::kHopeless;
+}
+
+void StartingReplicas::end_on(ProcessIncarnation process) {
+  std::erase_if(asked_, [&](const StartingReplica& starting) { return starting.process == process; });
+}
+
+std::vector<StartingReplica> StartingReplicas::end_all() {
+  failures_ = 0;
+  return std::exchange(asked_, {});
+}
+
+std::vector<StartingReplica> StartingReplicas::take() {
+  std::ranges::sort(asked_, [](const StartingReplica& a, const StartingReplica& b) {
+    return std::tie(a.order.slot, a.order.stage) < std::tie(b.order.slot, b.order.stage);
+  });
+  return std::exchange(asked_, {});
+}
+
+StartProgress StartingReplicas::compare(std::uint64_t version) const {
+  std::map<StageId, std::uint64_t> digests;
+  for (const StartingReplica& starting : asked_) {
+    if (!starting.ready) return {};
+    const auto [first, is_first] = digests.emplace(starting.order.stage, starting.ready->state_digest);
+    const bool is_equal = starting.ready->version == version && first->second == starting.ready->state_digest;
+    if (!is_equal) return {false, starting, 0};
+  }
+  return {true, std::nullopt, digests.size()};
+}
+
+std::size_t StartingReplicas::ready_count() const {
+  const auto is_ready = [](const StartingReplica& starting) { return starting.ready.has_value(); };
+  return static_cast<std::size_t>(std::ranges::count_if(asked_, is_ready));
+}
+
+bool StartingReplicas::is_on(ProcessIncarnation process) const {
+  return std::ranges::any_of(asked_, [&](const StartingReplica& starting) { return starting.process == process; });
+}
+
+bool StartingReplicas::is_taken(StageId stage, ReplicaId slot) const {
+  return std::ranges::any_of(asked_, [&](const StartingReplica& starting) {
+    return starting.order.stage == stage && starting.order.slot == slot;
+  });
+}
+
+}  // namespace shoal

@@ -1,0 +1,57 @@
+// The replicas that a run begins with: asked for, in no view yet. When they may be added, or why they never can.
+//
+// All are added together (P-27): each at the version that the run starts with, those of a stage with equal states
+// (S-3). A replica that ends before that is asked for again, but not more often than kFailuresMax in all: what
+// cannot start on one worker cannot on the next either. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "messages/supervision.h"
+
+namespace shoal {
+
+struct StartingReplica {
+  SpawnStage order;
+  ProcessIncarnation process;
+  std::optional<StageReady> ready{};
+  bool was_told_to_end = false;  // by an order: its end does not say that it cannot start
+};
+
+// How far they are.
+struct StartProgress {
+  bool are_ready = false;                    // all that were asked for
+  std::optional<StartingReplica> differs{};  // the first that is at another version, or unlike others of its stage
+  std::size_t stages = 0;                    // that have one, when all are ready
+};
+
+class StartingReplicas {
+ public:
+  static constexpr int kFailuresMax = 3;
+
+  enum class End : std::uint8_t { kOfNoneOfThem, kToBeRepeated, kHopeless };
+
+  void ask(const SpawnStage& order, ProcessIncarnation process) { asked_.push_back({order, process}); }
+  void is_ready(const StageReady& ready);
+  void told_to_end(Incarnation replica);
+  [[nodiscard]] End ended(Incarnation replica);
+  void end_on(ProcessIncarnation process);
+  // What becomes of them is decided elsewhere; failures are counted anew.
+  std::vector<StartingReplica> end_all();
+  // They are added: by slot, the stages of each in order.
+  [[nodiscard]] std::vector<StartingReplica> take();
+
+  [[nodiscard]] StartProgress compare(std::uint64_t version) const;
+  [[nodiscard]] const std::vector<StartingReplica>& all() const { return asked_; }
+  [[nodiscard]] std::size_t ready_count() const;
+  [[nodiscard]] bool is_on(ProcessIncarnation process) const;
+  [[nodiscard]] bool is_taken(StageId stage, ReplicaId slot) const;
+
+ private:
+  std::vector<StartingReplica> asked_;
+  int failures_ = 0;
+};
+
+}  // namespace shoal

@@ -1,0 +1,123 @@
+// When the replicas that a run begins with are added together, and what keeps them from it.
+#include "runtime/cluster/starting_replicas.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace shoal {
+namespace {
+
+using End = StartingReplicas::End;
+constexpr std::uint64_t kVersion = 7;
+
+SpawnStage order_of(std::uint64_t replica, std::uint32_t stage, std::uint32_t slot = 0) {
+  SpawnStage order;
+  order.stage = StageId{stage};
+  order.slot = ReplicaId{slot};
+  order.replica = Incarnation{replica};
+  return order;
+}
+
+StageReady ready_as(std::uint64_t replica, std::uint64_t digest = 5, std::uint64_t version = kVersion) {
+  return {StageId{}, Incarnation{replica}, ProcessIncarnation{}, version, digest};
+}
+
+// Replicas 1 and 3 of the first stage, 2 and 4 of the other, each on the process of its number.
+StartingReplicas two_by_two() {
+  StartingReplicas starting;
+  for (std::uint64_t replica = 1; replica <= 4; ++replica) {
+    const auto index = static_cast<std::uint32_t>(replica - 1);
+    starting.ask(order_of(replica, index % 2, index / 2), ProcessIncarnation{replica});
+  }
+  return starting;
+}
+
+TEST(StartingReplicas, AreWaitedForUntilAllAreReady) {
+  auto starting = two_by_two();
+  for (std::uint64_t replica = 1; replica <= 4; ++replica) {
+    EXPECT_FALSE(starting.compare(kVersion).are_ready);
+    EXPECT_EQ(starting.ready_count(), replica - 1);
+    starting.is_ready(ready_as(replica));
+  }
+  EXPECT_TRUE(starting.compare(kVersion).are_ready);
+  EXPECT_EQ(starting.compare(kVersion).stages, 2U);
+  EXPECT_FALSE(starting.compare(kVersion).differs);
+}
+
+TEST(StartingReplicas, OfOneStageHaveEqualStates) {  // S-3
+  auto starting = two_by_two();
+  for (const std::uint64_t replica : {1, 3}) starting.is_ready(ready_as(replica, 5));
+  for (const std::uint64_t replica : {2, 4}) starting.is_ready(ready_as(replica, 6));
+  EXPECT_TRUE(starting.compare(kVersion).are_ready) << "the stages' states are not compared with each other";
+  starting.is_ready(ready_as(4, 5));
+  const StartProgress progress = starting.compare(kVersion);
+  EXPECT_FALSE(progress.are_ready);
+  ASSERT_TRUE(progress.differs);
+  EXPECT_EQ(progress.differs->order.replica, Incarnation{4});
+}
+
+TEST(StartingReplicas, AreAtTheVersionThatTheRunStartsWith) {  // P-27
+  StartingReplicas starting;
+  starting.ask(order_of(1, 0), ProcessIncarnation{1});
+  starting.is_ready(ready_as(1, 5, kVersion - 1));
+  EXPECT_TRUE(starting.compare(kVersion).differs);
+  EXPECT_FALSE(starting.compare(kVersion - 1).differs);
+}
+
+TEST(StartingReplicas, ThatEndTooOftenAreHopeless) {
+  auto starting = two_by_two();
+  EXPECT_EQ(starting.ended(Incarnation{9}), End::kOfNoneOfThem);
+  EXPECT_EQ(starting.ended(Incarnation{1}), End::kToBeRepeated);
+  EXPECT_FALSE(starting.is_taken(StageId{0}, ReplicaId{0}));
+  EXPECT_FALSE(starting.is_on(ProcessIncarnation{1}));
+  EXPECT_EQ(starting.ended(Incarnation{1}), End::kOfNoneOfThem);
+  starting.told_to_end(Incarnation{2});
+  EXPECT_EQ(starting.ended(Incarnation{2}), End::kToBeRepeated);
+  EXPECT_EQ(starting.ended(Incarnation{3}), End::kToBeRepeated) << "an end that was ordered is no failure";
+  EXPECT_EQ(starting.ended(Incarnation{4}), End::kHopeless);
+}
+
+TEST(StartingReplicas, AreCountedAnewAfterAllWereEnded) {
+  auto starting = two_by_two();
+  for (const std::uint64_t replica : {1, 2}) EXPECT_EQ(starting.ended(Incarnation{replica}), End::kToBeRepeated);
+  EXPECT_EQ(starting.end_all().size(), 2U);
+  EXPECT_TRUE(starting.all().empty());
+  starting.ask(order_of(5, 0), ProcessIncarnation{5});
+  EXPECT_EQ(starting.ended(Incarnation{5}), End::kToBeRepeated);
+}
+
+TEST(StartingReplicas, EndWithTheirProcess) {
+  auto starting = two_by_two();
+  EXPECT_TRUE(starting.is_on(ProcessIncarnation{3}));
+  starting.end_on(ProcessIncarnation{3});
+  EXPECT_FALSE(starting.is_on(ProcessIncarnation{3}));
+  EXPECT_FALSE(starting.is_taken(StageId{0}, ReplicaId{1}));
+  EXPECT_TRUE(starting.is_taken(StageId{0}, ReplicaId{0}));
+  EXPECT_EQ(starting.all().size(), 3U);
+}
+
+// In whatever order they were asked for, they are added by slot, then by stage, each once.
+TEST(StartingReplicas, AreTakenInOneOrder) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  std::vector<std::uint32_t> places = {0, 1, 2, 3, 4, 5};
+  for (int run = 0; run < 50; ++run) {
+    std::ranges::shuffle(places, random);
+    StartingReplicas starting;
+    for (const std::uint32_t place : places) {
+      starting.ask(order_of(place + 1, place % 3, place / 3), ProcessIncarnation{place + 1});
+    }
+    const auto taken = starting.take();
+    ASSERT_EQ(taken.size(), places.size());
+    for (std::size_t index = 0; index < taken.size(); ++index) {
+      EXPECT_EQ(taken[index].order.replica, Incarnation{index + 1});
+    }
+    EXPECT_TRUE(starting.take().empty());
+  }
+}
+
+}  // namespace
+}  // namespace shoal
