@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "messages/ids.h"
 #include "runtime/base/check.h"
 
 namespace shoal {
@@ -24,6 +25,36 @@ class NumberBlock {
  private:
   std::uint64_t next_ = 0;
   std::uint64_t end_ = 0;
+};
+
+enum class NumberKind : std::uint8_t { kProcess, kActor };
+
+// The numbers that one term of a spawner gives: to processes that join, and to the actors that it has started.
+class ReservedNumbers {
+ public:
+  static constexpr std::uint64_t kLeftMin = 128;
+
+  void reserved(NumberKind kind, std::uint64_t first, std::uint64_t count) {
+    const bool is_process = kind == NumberKind::kProcess;
+    if (is_process && first_process_ == 0) first_process_ = first;
+    (is_process ? processes_ : actors_) = NumberBlock(first, count);
+  }
+  // So few are left that the next block is to be reserved now.
+  [[nodiscard]] bool is_low(NumberKind kind) const {
+    return (kind == NumberKind::kProcess ? processes_ : actors_).left() < kLeftMin;
+  }
+
+  // The one that take_process() gives.
+  [[nodiscard]] ProcessIncarnation next_process() const { return ProcessIncarnation{processes_.next()}; }
+  ProcessIncarnation take_process() { return ProcessIncarnation{processes_.take()}; }
+  [[nodiscard]] Incarnation take_actor() { return Incarnation{actors_.take()}; }
+
+  // An earlier term gave it.
+  [[nodiscard]] bool is_of_earlier_term(ProcessIncarnation process) const { return process.value < first_process_; }
+
+ private:
+  NumberBlock processes_, actors_;
+  std::uint64_t first_process_ = 0;  // the lowest that this term may give
 };
 
 }  // namespace shoal

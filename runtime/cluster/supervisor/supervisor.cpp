@@ -11,7 +11,6 @@ namespace shoal {
 
 namespace {
 
-constexpr std::uint64_t kNumbersKept = 128;
 constexpr Duration kPeersAgain = std::chrono::seconds(10);
 constexpr std::size_t kRestartsMax = 10;
 constexpr std::string_view kSince = ", since ";
@@ -102,8 +101,7 @@ SupervisorEffects SupervisorCore::journal_failed(const std::string& reason, int 
 }
 
 void SupervisorCore::reserved(bool are_processes, std::uint64_t first, std::uint64_t count) {
-  (are_processes ? process_numbers_ : actor_numbers_) = NumberBlock(first, count);
-  if (are_processes && first_process_ == 0) first_process_ = first;
+  numbers_.reserved(are_processes ? NumberKind::kProcess : NumberKind::kActor, first, count);
 }
 
 SupervisorEffects SupervisorCore::hear(const FetchJournal& fetch, Instant /*now*/) {
@@ -117,13 +115,13 @@ SupervisorEffects SupervisorCore::hear(const RunEvent& event, Instant /*now*/) {
 }
 
 void SupervisorCore::start_group(StageId stage) {
-  const Incarnation group = next_actor();
+  const Incarnation group = numbers_.take_actor();
   append(AppointGroup{stage, group});
   effects_.push_back(StartGroup{stage, group});
 }
 
 void SupervisorCore::start_data_loader() {
-  effects_.push_back(StartDataLoader{next_actor()});
+  effects_.push_back(StartDataLoader{numbers_.take_actor()});
   if (!roster_.leavers.empty()) tell_who_is_avoided();
 }
 
@@ -202,8 +200,8 @@ void SupervisorCore::announce(const std::string& event, const std::string& subje
 
 SupervisorEffects SupervisorCore::take_effects() {
   if (phase_ >= Phase::kEnding) return std::exchange(effects_, {});  // nobody is numbered any more
-  if (process_numbers_.left() < kNumbersKept) effects_.push_back(ReserveNumbers{true});
-  if (actor_numbers_.left() < kNumbersKept) effects_.push_back(ReserveNumbers{false});
+  if (numbers_.is_low(NumberKind::kProcess)) effects_.push_back(ReserveNumbers{true});
+  if (numbers_.is_low(NumberKind::kActor)) effects_.push_back(ReserveNumbers{false});
   return std::exchange(effects_, {});
 }
 

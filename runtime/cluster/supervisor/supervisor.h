@@ -178,7 +178,6 @@ class SupervisorCore {
   void escalate(const std::string& child, const std::string& reason, Instant now);
   void start_group(StageId stage);
   void start_data_loader();
-  [[nodiscard]] Incarnation next_actor() { return Incarnation{actor_numbers_.take()}; }
   void send(const Address& to, MessageBody body);
   void announce(const std::string& event, const std::string& subject, const std::string& reason);
   void note(const std::string& text) { effects_.push_back(Note{text}); }
@@ -194,8 +193,7 @@ class SupervisorCore {
   SignsOfLife signs_;
   WaitingNotice notice_;
   std::uint64_t peers_serial_ = 0;
-  NumberBlock process_numbers_, actor_numbers_;
-  std::uint64_t first_process_ = 0;  // the lowest number that this term may give; lower ones are of earlier terms
+  ReservedNumbers numbers_;
   StartingReplicas starting_;
   Ballots ballots_;
   ToldToEnd told_to_end_;

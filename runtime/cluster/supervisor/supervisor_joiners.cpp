@@ -51,7 +51,7 @@ void SupervisorCore::place_joiners(Instant now) {
     const Incarnation donor = roster_.donor_of(place.stage, joins_.joiners());
     if (donor == Incarnation{}) return;  // nobody to copy: the stage is lost (P-29)
     const SpawnStage order{
-        place.stage, place.slot, next_actor(), branch_, view().committed_steps(), view().optimizer_step(),
+        place.stage, place.slot, numbers_.take_actor(), branch_, view().committed_steps(), view().optimizer_step(),
         false,       donor};
     joins_.ask(order, place.process, now);
     send(to_node_agent(place.process), order);

@@ -20,7 +20,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   }
   if (turn_away(join)) return take_effects();
   const bool is_back = is_return(join);
-  const ProcessIncarnation number = is_back ? join.previous : ProcessIncarnation{process_numbers_.next()};
+  const ProcessIncarnation number = is_back ? join.previous : numbers_.next_process();
   const auto answer = roster_.processes.admit(join, number);
   if (const auto* no = std::get_if<NotAdmitted>(&answer)) {
     // Its holder may be dead, and this one its successor: it asks again until that is known.
@@ -34,7 +34,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
     take_back(join, now);
     return take_effects();
   }
-  if (admitted.is_new) process_numbers_.take();
+  if (admitted.is_new) numbers_.take_process();
   send(to_node_agent(admitted.process), Welcome{join.nonce, admitted.process, config_.run, branch_, config_.term,
                                                 JournalPosition{}, config_.config_toml});
   if (!admitted.is_new) {
@@ -170,7 +170,7 @@ void SupervisorCore::place_if_enough(Instant now) {
 
 void SupervisorCore::start_replica(const Placement& placement) {
   const StartPoint& start = config_.start;
-  const SpawnStage order{placement.stage, placement.slot,       next_actor(),          branch_,
+  const SpawnStage order{placement.stage, placement.slot,       numbers_.take_actor(), branch_,
                          start.version,   start.optimizer_step, start.from_checkpoint, Incarnation{}};
   starting_.ask(order, placement.process);
   note(compose("stage/", placement.stage, "/", placement.slot, " starts on ",

@@ -157,7 +157,7 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
   if (order.verb != OperatorVerb::kKill) return refuse(OperatorVerdict::kRefused, "not in this version");
   if (told_to_end_.contains(*target, now)) return refuse(OperatorVerdict::kAbsent, ending_text(order.name));
   if (order.how != InjectKind::kFreeze) told_to_end_.add(*target, now);
-  Inject inject{next_actor().value, target->address, target->whole_process, order.how, order.freeze_ms};
+  Inject inject{numbers_.take_actor().value, target->address, target->whole_process, order.how, order.freeze_ms};
   const std::string deed = deed_of(order.how, order.freeze_ms);
   const bool ends_a_stage = target->address.role == Role::kStage && order.how != InjectKind::kFreeze;
   if (ends_a_stage) starting_.told_to_end(target->address.incarnation);

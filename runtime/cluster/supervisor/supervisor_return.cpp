@@ -58,7 +58,7 @@ void SupervisorCore::begin_return(Instant now) {
 
 // A number of an earlier term that nobody has claimed in this one.
 bool SupervisorCore::is_return(const Join& join) const {
-  return join.previous.value != 0 && join.previous.value < first_process_ &&
+  return join.previous.value != 0 && numbers_.is_of_earlier_term(join.previous) &&
          roster_.processes.find(join.previous) == nullptr;
 }
 
@@ -98,7 +98,7 @@ void SupervisorCore::compare_served(const Join& join, ProcessIncarnation process
 bool SupervisorCore::has_spares_for_all() const {
   const auto nodes = roster_.processes.alive(ProcessRole::kNode);
   const auto fresh = std::count_if(nodes.begin(), nodes.end(),
-                                   [&](ProcessIncarnation process) { return process.value >= first_process_; });
+                                   [&](ProcessIncarnation process) { return !numbers_.is_of_earlier_term(process); });
   return static_cast<std::size_t>(fresh) >= std::size_t{config_.stages} * config_.replicas;
 }
 
