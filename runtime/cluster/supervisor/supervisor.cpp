@@ -40,7 +40,9 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
       starts_(config_.restart_budget, config_.restart_window, config_.run.value),
       poison_(config_.microbatches),
       lost_samples_(config_.microbatches, config_.requeue_window),
-      contributed_tokens_(contributions_of(config_)) {
+      contributed_tokens_(contributions_of(config_)),
+      last_step_(config_.steps_target),
+      dismissal_(config_.storage_stays, config_.leave_within) {
   CHECK(config_.stages > 0 && config_.replicas > 0 && config_.policy.learning_rate, "a run has stages and a schedule");
   config_.policy.optimizer_step_at_start = config_.start.optimizer_step;
 }
@@ -157,8 +159,8 @@ void SupervisorCore::escalate(const std::string& child, const std::string& reaso
                                   " s, the last, ", child, ": ", reason);
   announce("escalated", child, why + "; the spawner's process starts again");
   phase_ = Phase::kEnding;
-  phase_since_ = finished_at_ = now;
-  end_ = EndRun{1, why, true};
+  phase_since_ = now;
+  dismissal_.begin(EndRun{1, why, true}, now);
 }
 
 SupervisorEffects SupervisorCore::tick(Instant now) {
@@ -232,14 +234,17 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
     }
     case Phase::kTraining: break;
     case Phase::kEnding:
-    case Phase::kOver: return (end_.is_handed_over ? "the spawner's process starts again: " : "ending: ") + end_.reason;
+    case Phase::kOver:
+      return (dismissal_.end().is_handed_over ? "the spawner's process starts again: " : "ending: ") +
+             dismissal_.end().reason;
   }
   if (lost_) return lost_->reason;
-  if (is_last_committed_ && !open_rounds().empty()) return "agreeing on the last rounds";
-  if (is_last_committed_ && !checkpoints_.has(view().committed_steps())) return "saving the last checkpoint";
-  if (is_last_committed_ && !stop_) return "evaluating on all validation tokens";
+  if (last_step_.is_committed() && !open_rounds().empty()) return "agreeing on the last rounds";
+  const RunAwaits awaits = last_step_.awaits(checkpoints_.has(view().committed_steps()));
+  if (awaits == RunAwaits::kCheckpoint) return "saving the last checkpoint";
+  if (awaits == RunAwaits::kEvaluation) return "evaluating on all validation tokens";
   const std::size_t left_out = view().quarantines().count();
-  return compose(stop_ ? "stopping after step " : "training step ", view().committed_steps(), " of ",
+  return compose(last_step_.stopped() ? "stopping after step " : "training step ", view().committed_steps(), " of ",
                  config_.steps_target, "; ", next_commit(now).reason) +
          since(step_since_, now) + signs_.explain(roster_.parties()) +
          (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));

@@ -20,6 +20,8 @@
 #include <vector>
 
 #include "runtime/cluster/ballots.h"
+#include "runtime/cluster/dismissal.h"
+#include "runtime/cluster/last_step.h"
 #include "runtime/cluster/number_block.h"
 #include "runtime/cluster/operate/actor_list.h"
 #include "runtime/cluster/operate/targets.h"
@@ -94,10 +96,6 @@ class SupervisorCore {
   [[nodiscard]] std::uint64_t votes_refused() const { return ballots_.refused(); }
 
  private:
-  struct Stop {
-    std::string reason, event;  // "stopped", or "failed": training diverged
-    int exit_status = 0;
-  };
   struct Lost {
     std::string reason;
     Instant deadline;
@@ -188,7 +186,7 @@ class SupervisorCore {
   Roster roster_;
   Branch branch_, branch_seen_;  // of what is appended; the highest of any entry
   Phase phase_ = Phase::kGathering;
-  Instant phase_since_{}, step_since_{}, peers_at_{}, finished_at_{};
+  Instant phase_since_{}, step_since_{}, peers_at_{};
   std::optional<Instant> timed_since_;  // what the next commit's step_ms counts from; none: training has not begun
   SignsOfLife signs_;
   WaitingNotice notice_;
@@ -203,14 +201,12 @@ class SupervisorCore {
   PoisonWatch poison_;
   LostSamples lost_samples_;
   ContributedTokens contributed_tokens_;
-  std::optional<Stop> stop_;
+  LastStep last_step_;
   std::optional<Lost> lost_;
   std::optional<std::string> rollback_;  // why the last start over was one; none: an ordinary start
   Setbacks setbacks_;
   CheckpointDesk checkpoints_;
-  bool is_last_committed_ = false, is_evaluated_ = false;  // the commit that a stop or the target made the last one
-  EndRun end_;
-  bool is_ending_again_ = false;  // who has not heard of the end may come back and ask
+  Dismissal dismissal_;
   SupervisorEffects effects_;
 };
 

@@ -56,7 +56,8 @@ bool SupervisorCore::let_leavers_go(Instant now) {
 
 // After a checkpoint of the last commit: also those whose stage goes on only with it.
 void SupervisorCore::let_saved_leavers_go(Instant now) {
-  if (phase_ != Phase::kTraining || is_last_committed_ || !checkpoints_.has(view().committed_steps())) return;
+  if (phase_ != Phase::kTraining || last_step_.is_committed()) return;
+  if (!checkpoints_.has(view().committed_steps())) return;
   if (!roster_.last_that_leaves(joins_.joiners())) return;
   ballots_.forget_step();  // what is done of the next step goes with them
   let_all_leavers_go(now);

@@ -17,7 +17,9 @@ constexpr Duration kRestAfterGivingUp = std::chrono::minutes(10);
 }  // namespace
 
 // Not in the last step: nothing would come of it.
-bool SupervisorCore::may_join() const { return phase_ == Phase::kTraining && !is_last_committed_ && !stop_ && !lost_; }
+bool SupervisorCore::may_join() const {
+  return phase_ == Phase::kTraining && !last_step_.is_committed() && !last_step_.stopped() && !lost_;
+}
 
 ReplacementQuestion SupervisorCore::who_is_lacking(Instant now) const {
   ReplacementQuestion question;

@@ -14,8 +14,9 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   };
   if (phase_ >= Phase::kEnding) {  // no event: the last one of a run says how it ended
     // After status 1 the keeper starts a spawner again: whoever asks now loses this one and then asks that one.
-    if (end_.exit_status == 1) return take_effects();
-    send(to_node_agent({}), JoinRefused{join.nonce, JoinRefusal::kRunIsOver, "the run is over: " + end_.reason});
+    if (dismissal_.end().exit_status == 1) return take_effects();
+    send(to_node_agent({}),
+         JoinRefused{join.nonce, JoinRefusal::kRunIsOver, "the run is over: " + dismissal_.end().reason});
     return take_effects();
   }
   if (turn_away(join)) return take_effects();
@@ -91,7 +92,8 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
 }
 
 SupervisorEffects SupervisorCore::hear(const Leaving& leaving, Instant now) {
-  const bool is_heard = roster_.processes.is_alive(leaving.process) && !stop_ && phase_ < Phase::kEnding;
+  const bool is_going_on = !last_step_.stopped() && phase_ < Phase::kEnding;
+  const bool is_heard = roster_.processes.is_alive(leaving.process) && is_going_on;
   if (is_heard) (void)drain(leaving.process, leaving.reason, now);
   return take_effects();
 }
@@ -197,7 +199,7 @@ void SupervisorCore::admit_replicas(Instant now) {
     const SpawnStage& order = starting.order;
     append(AddReplica{order.stage, order.slot, order.replica, starting.process, order.version});
   }
-  is_last_committed_ = config_.start.version >= config_.steps_target;
+  last_step_.begin_from(config_.start.version);
   begin_training(now);
   announce("training", "run", compose(config_.stages, " stages with ", replicas, " replicas are ready"));
 }

@@ -38,7 +38,7 @@ bool SupervisorCore::was_finished() const {
 
 void SupervisorCore::end_again(Instant now) {
   checkpoints_.begin_from(config_.start.version, config_.start.weights_sha256);
-  is_ending_again_ = true;
+  dismissal_.expect_questions();
   finish(0, view().finish_reason(), "finished", now);
 }
 
@@ -128,7 +128,7 @@ void SupervisorCore::conclude_return(Instant now) {
   if (live == 0) return find_start(FindCheckpoint{});  // a start like any other
   if (unserved) return roll_back(compose("no replica of stage ", *unserved, " came back to the spawner"), now);
   const double seconds = milliseconds(now - phase_since_) / 1000.0;
-  is_last_committed_ = view().committed_steps() >= config_.steps_target;
+  last_step_.begin_from(view().committed_steps());
   phase_ = Phase::kTraining;
   send_peers();
   remove_dead("it did not come back to the spawner", now);

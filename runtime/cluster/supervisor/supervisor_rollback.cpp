@@ -50,7 +50,7 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   checkpoints_.begin_from(start.from_checkpoint ? start.version : 0, start.weights_sha256);
   ballots_.forget_step();
   lost_.reset();
-  is_last_committed_ = is_evaluated_ = false;
+  last_step_.undo();
   for (const StartingReplica& starting : starting_.end_all()) {
     send(to_node_agent(starting.process), EndStage{starting.order.stage, starting.order.replica, "the run rolls back"});
   }
@@ -75,8 +75,8 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
            compose(rollback_ ? *rollback_ + ": " : std::string(), "from step ", start.version, " of ", committed,
                    " committed, as branch ", branch_));
   send_peers();
-  if (stop_)
-    return finish(stop_->exit_status, stop_->reason, stop_->event, now);  // what can be saved is the checkpoint
+  // What can be saved is the checkpoint.
+  if (const auto& stop = last_step_.stopped()) return finish(stop->exit_status, stop->reason, stop->event, now);
   let_all_leavers_go(now);
 }
 

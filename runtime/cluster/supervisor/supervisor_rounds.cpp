@@ -36,7 +36,8 @@ std::vector<std::pair<StageId, RoundId>> SupervisorCore::open_rounds() const {
 
 // Which replicas the next commit waits for, in words; empty: none.
 std::string SupervisorCore::lacking_for_quorum() const {
-  if (config_.quorum == 0 || is_last_committed_ || stop_ || roster_.last_that_leaves(joins_.joiners())) return {};
+  if (config_.quorum == 0 || last_step_.is_committed() || last_step_.stopped()) return {};
+  if (roster_.last_that_leaves(joins_.joiners())) return {};
   if (!contributed_tokens_.are_taken_after(view().committed_steps() + 1)) return {};
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
     const std::size_t live = roster_.live(StageId{stage}).size();

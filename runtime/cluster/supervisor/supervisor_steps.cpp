@@ -11,7 +11,6 @@ namespace shoal {
 namespace {
 
 constexpr int kDiverged = exit_code(Error::kDiverged);
-constexpr Duration kLastWords = std::chrono::milliseconds(200);  // for letters to actors of this process
 
 }  // namespace
 
@@ -50,7 +49,7 @@ CheckpointsKept SupervisorCore::checkpoints_kept() const {
 
 // By itself: a vote is judged by the view as it is, not by what is being appended.
 void SupervisorCore::commit_if_possible(Instant now) {
-  if (phase_ != Phase::kTraining || is_last_committed_) return;
+  if (phase_ != Phase::kTraining || last_step_.is_committed()) return;
   const bool is_appending = std::any_of(effects_.begin(), effects_.end(), [](const SupervisorEffect& effect) {
     return std::holds_alternative<AppendEntry>(effect);
   });
@@ -62,8 +61,8 @@ void SupervisorCore::commit_if_possible(Instant now) {
   const std::uint64_t version = view().committed_steps() + 1;
   const bool is_due = config_.checkpoint_every != 0 && version % config_.checkpoint_every == 0;
   const auto diverged = divergence_in(commit, view().skips_in_a_row(), checkpoints_kept());
-  if (diverged && diverged->is_saved) stop_ = Stop{diverged->reason, "failed", kDiverged};
-  commit.is_last = stop_ || version >= config_.steps_target;
+  if (diverged && diverged->is_saved) last_step_.stop({diverged->reason, "failed", kDiverged});
+  commit.is_last = last_step_.is_at(version);
   const bool is_wanted = is_due || checkpoints_.is_owed() || roster_.last_that_leaves(joins_.joiners());
   auto why_not = checkpoints_.why_not_now(has_storage());
   if (is_of_no_use(commit)) why_not = "the perplexity of its state is not finite; saved when one is";
@@ -82,9 +81,9 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   ballots_.forget_step();
   poison_.committed(commit.step);
   step_since_ = now;
-  is_last_committed_ = commit.is_last;
+  last_step_.committed(commit.is_last);
   if (!commit.checkpoint_by.empty()) {
-    const auto rank = is_last_committed_ ? CheckpointOrder::Rank::kLast : CheckpointOrder::Rank::kOneOfMany;
+    const auto rank = commit.is_last ? CheckpointOrder::Rank::kLast : CheckpointOrder::Rank::kOneOfMany;
     checkpoints_.order(view().committed_steps(), commit.checkpoint_by, rank, now);
   }
   if (commit.skip) {
@@ -95,10 +94,10 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   }
   // Where somebody missed a round, whoever leaves may be the only one with its mean: it goes before, and those left
   // vote for the round anew (P-20).
-  const bool leave_now = !is_last_committed_ && ballots_.is_round_missed(view()) && let_leavers_go(now);
+  const bool leave_now = !last_step_.is_committed() && ballots_.is_round_missed(view()) && let_leavers_go(now);
   if (!leave_now) commit_rounds();
   settle_loss(now);
-  if (!is_last_committed_) (void)let_leavers_go(now);
+  if (!last_step_.is_committed()) (void)let_leavers_go(now);
   conclude_if_done(now);
 }
 
@@ -116,7 +115,7 @@ SupervisorEffects SupervisorCore::hear(const CheckpointSaved& saved, Instant now
 
 SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant now) {
   if (failed.branch != branch_ || !checkpoints_.is_news(failed.step)) return take_effects();
-  const bool is_last = is_last_committed_ && failed.step == view().committed_steps();
+  const bool is_last = last_step_.is_committed() && failed.step == view().committed_steps();
   announce("checkpoint_failed", compose("step_", failed.step),
            failed.reason + (is_last ? "" : "; the next one is tried"));
   checkpoints_.failed(failed.step);
@@ -165,24 +164,23 @@ void SupervisorCore::tend_checkpoint(Instant now) {
 }
 
 void SupervisorCore::last_checkpoint_failed(const std::string& reason, Instant now) {
-  const bool has_failed = stop_ && stop_->event == "failed";
-  finish(has_failed ? stop_->exit_status : 3,
-         compose(has_failed ? stop_->reason + ", but " : "", "the last checkpoint (step ", view().committed_steps(),
-                 ") could not be saved: ", reason, "; the newest one is of step ", checkpoints_.saved_version(), "; ",
-                 config_.resume_hint),
+  const bool has_failed = last_step_.has_failed();
+  finish(has_failed ? last_step_.stopped()->exit_status : 3,
+         compose(has_failed ? last_step_.stopped()->reason + ", but " : "", "the last checkpoint (step ",
+                 view().committed_steps(), ") could not be saved: ", reason, "; the newest one is of step ",
+                 checkpoints_.saved_version(), "; ", config_.resume_hint),
          "failed", now);
 }
 
 SupervisorEffects SupervisorCore::hear(const EvaluationResult& result, Instant now) {
-  if (result.complete && result.branch == branch_ && result.step >= config_.steps_target) is_evaluated_ = true;
+  if (result.complete && result.branch == branch_) last_step_.evaluated(result.step);
   conclude_if_done(now);
   return take_effects();
 }
 
 SupervisorEffects SupervisorCore::stop(const std::string& reason, int exit_status, Instant now) {
-  const bool has_failed = stop_ && stop_->event == "failed";  // and saves; it ends anyway
-  if (phase_ >= Phase::kEnding || has_failed) return take_effects();
-  stop_ = Stop{reason, "stopped", exit_status};
+  if (phase_ >= Phase::kEnding || last_step_.has_failed()) return take_effects();  // it saves, and ends anyway
+  last_step_.stop({reason, "stopped", exit_status});
   announce("stopping", "run", reason);
   if (phase_ == Phase::kTraining) {
     commit_if_possible(now);  // it may have waited for somebody
@@ -194,17 +192,19 @@ SupervisorEffects SupervisorCore::stop(const std::string& reason, int exit_statu
 }
 
 void SupervisorCore::conclude_if_done(Instant now) {
-  if (phase_ != Phase::kTraining || !is_last_committed_) return;
-  if (!checkpoints_.has(view().committed_steps())) {
-    if (!checkpoints_.version_under_way())
-      checkpoints_.order_late(view().committed_steps(), roster_.savers(config_.stages), now);
-    return;
+  if (phase_ != Phase::kTraining) return;
+  switch (last_step_.awaits(checkpoints_.has(view().committed_steps()))) {
+    case RunAwaits::kSteps: return;
+    case RunAwaits::kCheckpoint:
+      if (checkpoints_.version_under_way()) return;
+      return checkpoints_.order_late(view().committed_steps(), roster_.savers(config_.stages), now);
+    case RunAwaits::kEvaluation:
+      if (now - step_since_ < config_.evaluate_within) return;
+      announce("evaluation_given_up", "data_loader", "the complete evaluation did not come in time");
+      break;
+    case RunAwaits::kNothing: break;
   }
-  if (stop_) return finish(stop_->exit_status, stop_->reason, stop_->event, now);
-  if (!is_evaluated_) {
-    if (now - step_since_ < config_.evaluate_within) return;
-    announce("evaluation_given_up", "data_loader", "the complete evaluation did not come in time");
-  }
+  if (const auto& stop = last_step_.stopped()) return finish(stop->exit_status, stop->reason, stop->event, now);
   finish(0, compose("all ", view().committed_steps(), " steps are committed"), "finished", now);
 }
 
@@ -212,7 +212,7 @@ void SupervisorCore::conclude_if_done(Instant now) {
 void SupervisorCore::settle_loss(Instant now) {
   if (!lost_ || phase_ != Phase::kTraining) return;
   const auto can_vote = [this](StageId stage) { return roster_.is_served(stage); };
-  const bool can_commit = !is_last_committed_ && std::ranges::all_of(ballots_.stages_without(view()), can_vote);
+  const bool can_commit = !last_step_.is_committed() && std::ranges::all_of(ballots_.stages_without(view()), can_vote);
   if (now < lost_->deadline && (can_commit || checkpoints_.version_under_way())) return;
   roll_back(lost_->reason, now);
 }
@@ -227,28 +227,27 @@ void SupervisorCore::finish(int exit_status, const std::string& reason, const st
   note(compose(event, " ", subject, ": ", reason));
   send(to_metrics(), RunEvent{event, subject, reason, steps});
   phase_ = Phase::kEnding;
-  phase_since_ = finished_at_ = now;
-  end_ = EndRun{exit_status, reason, false, is_good ? 0U : static_cast<std::uint32_t>(exit_status)};
+  phase_since_ = now;
+  dismissal_.begin(EndRun{exit_status, reason, false, is_good ? 0U : static_cast<std::uint32_t>(exit_status)}, now);
   dismiss(ProcessRole::kNode);
 }
 
 void SupervisorCore::dismiss(ProcessRole role) {
+  const EndRun& end = dismissal_.end();
   for (const ProcessIncarnation process : roster_.processes.alive(role)) {
-    send(to_node_agent(process), EndProcess{end_.reason, end_.status_of_others, role == ProcessRole::kNode});
+    send(to_node_agent(process), EndProcess{end.reason, end.status_of_others, role == ProcessRole::kNode});
   }
 }
 
 void SupervisorCore::end_if_left(Instant now) {
   if (phase_ != Phase::kEnding) return;
-  // Storage goes last: the ends of the others' logs and traces are on their way to it.
-  const bool is_everything_written = roster_.processes.alive(ProcessRole::kNode).empty();
-  const bool is_patient = now - finished_at_ < config_.storage_stays;
-  if (!end_.is_handed_over && (is_everything_written || !is_patient)) dismiss(ProcessRole::kStorage);
-  if (now - finished_at_ < kLastWords) return;
-  const bool is_anybody_left = !end_.is_handed_over && (is_ending_again_ || !roster_.processes.alive().empty());
-  if (is_anybody_left && now - finished_at_ < config_.leave_within) return;
+  const auto& processes = roster_.processes;
+  const auto decision =
+      dismissal_.decide({!processes.alive(ProcessRole::kNode).empty(), !processes.alive().empty()}, now);
+  if (decision.goes_storage) dismiss(ProcessRole::kStorage);
+  if (!decision.is_over) return;
   phase_ = Phase::kOver;
-  effects_.push_back(end_);
+  effects_.push_back(dismissal_.end());
 }
 
 }  // namespace shoal

@@ -1,0 +1,50 @@
+// Who ends when, once a run is over: its nodes first, then storage, the spawner's own process last.
+//
+// Storage stays while the ends of the others' logs and traces are on their way to it, but not for ever; the spawner for
+// whoever has not ended yet, and at least until its last words to its own actors are read. A spawner that hands over
+// ends alone: the others wait for the next one. Pure: time comes in.
+#pragma once
+
+#include <utility>
+
+#include "runtime/cluster/supervisor/supervisor_effects.h"
+
+namespace shoal {
+
+class Dismissal {
+ public:
+  static constexpr Duration kLastWords = std::chrono::milliseconds(200);  // for letters to actors of this process
+
+  struct Company {
+    bool are_nodes_left = false;
+    bool is_anybody_left = false;
+  };
+  struct Decision {
+    bool goes_storage = false;  // it is told, again and again
+    bool is_over = false;
+  };
+
+  Dismissal(Duration storage_stays, Duration leave_within)
+      : storage_stays_(storage_stays), leave_within_(leave_within) {}
+
+  void begin(EndRun end, Instant now) { end_ = std::move(end), since_ = now; }
+  // Who has not heard of the end may come back and ask: somebody is waited for, whoever is there.
+  void expect_questions() { is_asked_ = true; }
+  [[nodiscard]] const EndRun& end() const { return end_; }
+
+  [[nodiscard]] Decision decide(const Company& company, Instant now) const {
+    const Duration waited = now - since_;
+    const bool is_written = !company.are_nodes_left || waited >= storage_stays_;
+    const bool is_waited_for = !end_.is_handed_over && (is_asked_ || company.is_anybody_left);
+    const bool is_over = waited >= kLastWords && (!is_waited_for || waited >= leave_within_);
+    return {!end_.is_handed_over && is_written, is_over};
+  }
+
+ private:
+  Duration storage_stays_, leave_within_;
+  EndRun end_;
+  Instant since_{};
+  bool is_asked_ = false;
+};
+
+}  // namespace shoal
