@@ -42,6 +42,7 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
       lost_samples_(config_.microbatches, config_.requeue_window),
       contributed_tokens_(contributions_of(config_)),
       last_step_(config_.steps_target),
+      fallback_(config_.settle_for),
       dismissal_(config_.storage_stays, config_.leave_within) {
   CHECK(config_.stages > 0 && config_.replicas > 0 && config_.policy.learning_rate, "a run has stages and a schedule");
   config_.policy.optimizer_step_at_start = config_.start.optimizer_step;
@@ -50,7 +51,7 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
 SupervisorEffects SupervisorCore::begin(Instant now) {
   phase_since_ = peers_at_ = now;
   if (view().position().value > 0 && !view().is_finished()) timed_since_ = now;  // in the middle of training
-  branch_ = view().branch();
+  branches_.go_on(view());
   effects_.push_back(SendJournal{kSpawnerProcess, {}});
   if (config_.return_within == Duration::zero()) {
     start_over(config_.start, now);
@@ -65,7 +66,7 @@ SupervisorEffects SupervisorCore::begin(Instant now) {
 }
 
 JournalEntry SupervisorCore::entry_for(const JournalBody& body) const {
-  JournalEntry entry{JournalPosition{view().position().value + 1}, branch_, config_.term, body};
+  JournalEntry entry{JournalPosition{view().position().value + 1}, branches_.current(), config_.term, body};
   // Here, where all entries before it are in the view: several may be asked for at once.
   if (auto* round = std::get_if<CommitRound>(&entry.body)) {
     lost_samples_.name_lost(*round, contributed_before(round->round), view());
@@ -77,7 +78,7 @@ SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant no
   roster_.follow(entry);
   lost_samples_.follow(entry);
   contributed_tokens_.follow(entry, view());
-  branch_seen_ = std::max(branch_seen_, entry.branch);
+  branches_.see(entry.branch);
   const JournalEntries news{config_.run, config_.term, {entry}};
   for (const ProcessIncarnation process : roster_.processes.alive()) send({process, Role::kRouter, {}, {}}, news);
   // Last: an order that a sync group gives because of an entry must not reach a replica before the entry does.
@@ -238,7 +239,7 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
       return (dismissal_.end().is_handed_over ? "the spawner's process starts again: " : "ending: ") +
              dismissal_.end().reason;
   }
-  if (lost_) return lost_->reason;
+  if (const auto lost = fallback_.lost()) return *lost;
   if (last_step_.is_committed() && !open_rounds().empty()) return "agreeing on the last rounds";
   const RunAwaits awaits = last_step_.awaits(checkpoints_.has(view().committed_steps()));
   if (awaits == RunAwaits::kCheckpoint) return "saving the last checkpoint";

@@ -25,13 +25,14 @@
 #include "runtime/cluster/number_block.h"
 #include "runtime/cluster/operate/actor_list.h"
 #include "runtime/cluster/operate/targets.h"
+#include "runtime/cluster/recovery/branches.h"
 #include "runtime/cluster/recovery/checkpoint_desk.h"
 #include "runtime/cluster/recovery/contributed_tokens.h"
 #include "runtime/cluster/recovery/divergence.h"
+#include "runtime/cluster/recovery/fallback.h"
 #include "runtime/cluster/recovery/lost_samples.h"
 #include "runtime/cluster/recovery/poison.h"
 #include "runtime/cluster/recovery/replacement.h"
-#include "runtime/cluster/recovery/setbacks.h"
 #include "runtime/cluster/restart_budget.h"
 #include "runtime/cluster/roster.h"
 #include "runtime/cluster/starting_replicas.h"
@@ -96,11 +97,6 @@ class SupervisorCore {
   [[nodiscard]] std::uint64_t votes_refused() const { return ballots_.refused(); }
 
  private:
-  struct Lost {
-    std::string reason;
-    Instant deadline;
-  };
-
   // supervisor_return.cpp
   [[nodiscard]] bool can_return() const;
   [[nodiscard]] bool was_finished() const;
@@ -118,7 +114,6 @@ class SupervisorCore {
   void roll_back(const std::string& reason, Instant now);
   void find_start(FindCheckpoint wanted);
   void start_over(const StartPoint& start, Instant now);
-  [[nodiscard]] Branch next_branch(const StartPoint& start) const;
   [[nodiscard]] bool is_patience_over(Instant now) const;
 
   // supervisor_members.cpp
@@ -184,7 +179,7 @@ class SupervisorCore {
 
   SupervisorConfig config_;
   Roster roster_;
-  Branch branch_, branch_seen_;  // of what is appended; the highest of any entry
+  Branches branches_;
   Phase phase_ = Phase::kGathering;
   Instant phase_since_{}, step_since_{}, peers_at_{};
   std::optional<Instant> timed_since_;  // what the next commit's step_ms counts from; none: training has not begun
@@ -202,9 +197,7 @@ class SupervisorCore {
   LostSamples lost_samples_;
   ContributedTokens contributed_tokens_;
   LastStep last_step_;
-  std::optional<Lost> lost_;
-  std::optional<std::string> rollback_;  // why the last start over was one; none: an ordinary start
-  Setbacks setbacks_;
+  Fallback fallback_;
   CheckpointDesk checkpoints_;
   Dismissal dismissal_;
   SupervisorEffects effects_;

@@ -18,7 +18,7 @@ constexpr Duration kRestAfterGivingUp = std::chrono::minutes(10);
 
 // Not in the last step: nothing would come of it.
 bool SupervisorCore::may_join() const {
-  return phase_ == Phase::kTraining && !last_step_.is_committed() && !last_step_.stopped() && !lost_;
+  return phase_ == Phase::kTraining && !last_step_.is_committed() && !last_step_.stopped() && !fallback_.lost();
 }
 
 ReplacementQuestion SupervisorCore::who_is_lacking(Instant now) const {
@@ -52,9 +52,14 @@ void SupervisorCore::place_joiners(Instant now) {
     const Placement& place = next->placement;
     const Incarnation donor = roster_.donor_of(place.stage, joins_.joiners());
     if (donor == Incarnation{}) return;  // nobody to copy: the stage is lost (P-29)
-    const SpawnStage order{
-        place.stage, place.slot, numbers_.take_actor(), branch_, view().committed_steps(), view().optimizer_step(),
-        false,       donor};
+    const SpawnStage order{place.stage,
+                           place.slot,
+                           numbers_.take_actor(),
+                           branches_.current(),
+                           view().committed_steps(),
+                           view().optimizer_step(),
+                           false,
+                           donor};
     joins_.ask(order, place.process, now);
     send(to_node_agent(place.process), order);
     announce("replica_starting", name_of(order),

@@ -36,8 +36,8 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
     return take_effects();
   }
   if (admitted.is_new) numbers_.take_process();
-  send(to_node_agent(admitted.process), Welcome{join.nonce, admitted.process, config_.run, branch_, config_.term,
-                                                JournalPosition{}, config_.config_toml});
+  send(to_node_agent(admitted.process), Welcome{join.nonce, admitted.process, config_.run, branches_.current(),
+                                                config_.term, JournalPosition{}, config_.config_toml});
   if (!admitted.is_new) {
     link_again(join, admitted.process, now);
     return take_effects();
@@ -133,9 +133,9 @@ void SupervisorCore::remove_dead(const std::string& reason, Instant now) {
 }
 
 void SupervisorCore::lose_stage(StageId stage, const std::string& reason, Instant now) {
-  if (lost_) return;
-  lost_ = Lost{compose("stage ", stage, " lost its last replica (", reason, ")"), now + config_.settle_for};
-  announce("stage_lost", compose("stage/", stage), lost_->reason);
+  const std::string why = compose("stage ", stage, " lost its last replica (", reason, ")");
+  if (!fallback_.lose_stage(why, now)) return;
+  announce("stage_lost", compose("stage/", stage), why);
   settle_loss(now);
 }
 
@@ -172,7 +172,7 @@ void SupervisorCore::place_if_enough(Instant now) {
 
 void SupervisorCore::start_replica(const Placement& placement) {
   const StartPoint& start = config_.start;
-  const SpawnStage order{placement.stage, placement.slot,       numbers_.take_actor(), branch_,
+  const SpawnStage order{placement.stage, placement.slot,       numbers_.take_actor(), branches_.current(),
                          start.version,   start.optimizer_step, start.from_checkpoint, Incarnation{}};
   starting_.ask(order, placement.process);
   note(compose("stage/", placement.stage, "/", placement.slot, " starts on ",

@@ -16,7 +16,7 @@ void SupervisorCore::replay(const JournalEntry& entry) {
   roster_.view.apply(entry);
   lost_samples_.follow(entry);
   contributed_tokens_.follow(entry, view());
-  branch_seen_ = std::max(branch_seen_, entry.branch);
+  branches_.see(entry.branch);
   const auto* commit = std::get_if<Commit>(&entry.body);
   const bool saves = commit != nullptr && !commit->checkpoint_by.empty();
   if (saves) checkpoints_.order(view().committed_steps(), commit->checkpoint_by, CheckpointOrder::Rank::kLast, {});

@@ -9,10 +9,9 @@ namespace shoal {
 
 void SupervisorCore::roll_back(const std::string& reason, Instant now) {
   if (phase_ >= Phase::kEnding || phase_ == Phase::kRollingBack) return;
-  if (!setbacks_.is_worth_another(view().committed_steps())) {
+  if (!fallback_.throw_back(reason, view().committed_steps())) {
     return finish(1, compose(reason, ", again and again without a step further; ", config_.resume_hint), "failed", now);
   }
-  rollback_ = reason;
   // A dead branch may have left a checkpoint of a later step than this one has reached.
   find_start(FindCheckpoint{view().committed_steps()});
 }
@@ -32,30 +31,21 @@ SupervisorEffects SupervisorCore::not_found(const std::string& reason, int exit_
   return take_effects();
 }
 
-// An interrupted roll-back has a number already; an older checkpoint is another history. A newer one was written by
-// `train --single`, whose steps no journal has.
-Branch SupervisorCore::next_branch(const StartPoint& start) const {
-  if (view().position().value == 0) return Branch{};
-  if (branch_seen_ > view().branch()) return branch_seen_;
-  const bool is_other_history = rollback_.has_value() || start.version != view().committed_steps();
-  return Branch{view().branch().value + (is_other_history ? 1U : 0U)};
-}
-
 void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   const std::uint64_t committed = view().committed_steps();
-  const bool rolls_back = rollback_.has_value() || start.version < committed;
-  branch_ = next_branch(start);
+  const bool is_thrown_back = fallback_.why().has_value();
+  branches_.begin(view(), start.version, is_thrown_back);
   config_.start = start;
   config_.policy.optimizer_step_at_start = start.optimizer_step;
   checkpoints_.begin_from(start.from_checkpoint ? start.version : 0, start.weights_sha256);
   ballots_.forget_step();
-  lost_.reset();
+  fallback_.begin_again();
   last_step_.undo();
   for (const StartingReplica& starting : starting_.end_all()) {
     send(to_node_agent(starting.process), EndStage{starting.order.stage, starting.order.replica, "the run rolls back"});
   }
   end_joiners("the run rolls back");
-  const std::string why = rollback_.value_or("the run was started again");
+  const std::string why = fallback_.why().value_or("the run was started again");
   for (std::uint32_t stage = 0; stage < view().stage_count(); ++stage) {
     for (const ReplicaMember& member : view().replicas_of(StageId{stage})) {
       if (roster_.removing.insert(member.incarnation).second)
@@ -67,13 +57,14 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   if (view().position().value == 0) {
     // Trained by one process, or imported: the journal begins here.
     if (!start.from_checkpoint) return;
-    const std::string how = compose("from step ", start.version, ", which no journal has, as branch ", branch_);
+    const std::string how =
+        compose("from step ", start.version, ", which no journal has, as branch ", branches_.current());
     note("resumed run: " + how);
     return send(to_metrics(), RunEvent{"resumed", "run", how, start.version});
   }
-  announce(rolls_back ? "rolled_back" : "resumed", "run",
-           compose(rollback_ ? *rollback_ + ": " : std::string(), "from step ", start.version, " of ", committed,
-                   " committed, as branch ", branch_));
+  announce(is_thrown_back || start.version < committed ? "rolled_back" : "resumed", "run",
+           compose(is_thrown_back ? *fallback_.why() + ": " : std::string(), "from step ", start.version, " of ",
+                   committed, " committed, as branch ", branches_.current()));
   send_peers();
   // What can be saved is the checkpoint.
   if (const auto& stop = last_step_.stopped()) return finish(stop->exit_status, stop->reason, stop->event, now);
@@ -82,7 +73,8 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
 
 // At the first start all replicas are waited for; a run that was thrown back trains with what is left.
 bool SupervisorCore::is_patience_over(Instant now) const {
-  const bool is_under_way = rollback_ || (config_.return_within > Duration::zero() && view().position().value > 0);
+  const bool is_under_way =
+      fallback_.why() || (config_.return_within > Duration::zero() && view().position().value > 0);
   return is_under_way && now - phase_since_ >= config_.gather_within;
 }
 

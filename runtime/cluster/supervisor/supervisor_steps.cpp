@@ -102,7 +102,7 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
 }
 
 SupervisorEffects SupervisorCore::hear(const CheckpointSaved& saved, Instant now) {
-  if (saved.branch != branch_ || !checkpoints_.is_news(saved.step)) return take_effects();
+  if (saved.branch != branches_.current() || !checkpoints_.is_news(saved.step)) return take_effects();
   checkpoints_.saved(saved.step, saved.weights_sha256);
   effects_.push_back(Letter{kSpawnerProcess, to_metrics(),
                             RunEvent{"checkpoint", compose("step_", saved.step),
@@ -114,7 +114,7 @@ SupervisorEffects SupervisorCore::hear(const CheckpointSaved& saved, Instant now
 }
 
 SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant now) {
-  if (failed.branch != branch_ || !checkpoints_.is_news(failed.step)) return take_effects();
+  if (failed.branch != branches_.current() || !checkpoints_.is_news(failed.step)) return take_effects();
   const bool is_last = last_step_.is_committed() && failed.step == view().committed_steps();
   announce("checkpoint_failed", compose("step_", failed.step),
            failed.reason + (is_last ? "" : "; the next one is tried"));
@@ -125,7 +125,7 @@ SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant n
 }
 
 SupervisorEffects SupervisorCore::hear(const StateProgress& progress, Instant now) {
-  if (progress.branch != branch_ || progress.stage.value >= config_.stages) return take_effects();
+  if (progress.branch != branches_.current() || progress.stage.value >= config_.stages) return take_effects();
   if (progress.is_shard) {
     checkpoints_.progress(progress, now);
   } else {
@@ -157,7 +157,8 @@ void SupervisorCore::tend_checkpoint(Instant now) {
   for (std::uint32_t stage = 0; stage < holders.size(); ++stage) {
     if (checkpoints_.is_at_storage(StageId{stage})) continue;
     const Incarnation replica = holders[stage];
-    send(to_stage(view().process_of(replica), replica), SaveState{branch_, *version, StageId{stage}, replica});
+    send(to_stage(view().process_of(replica), replica),
+         SaveState{branches_.current(), *version, StageId{stage}, replica});
   }
   checkpoints_.asked(holders);
   announce("checkpoint_repeated", name, decision.reason + "; whoever still has it is asked to save it");
@@ -173,7 +174,7 @@ void SupervisorCore::last_checkpoint_failed(const std::string& reason, Instant n
 }
 
 SupervisorEffects SupervisorCore::hear(const EvaluationResult& result, Instant now) {
-  if (result.complete && result.branch == branch_) last_step_.evaluated(result.step);
+  if (result.complete && result.branch == branches_.current()) last_step_.evaluated(result.step);
   conclude_if_done(now);
   return take_effects();
 }
@@ -210,11 +211,10 @@ void SupervisorCore::conclude_if_done(Instant now) {
 
 // All stages go back together, but not before what could still be saved is.
 void SupervisorCore::settle_loss(Instant now) {
-  if (!lost_ || phase_ != Phase::kTraining) return;
+  if (!fallback_.lost() || phase_ != Phase::kTraining) return;
   const auto can_vote = [this](StageId stage) { return roster_.is_served(stage); };
   const bool can_commit = !last_step_.is_committed() && std::ranges::all_of(ballots_.stages_without(view()), can_vote);
-  if (now < lost_->deadline && (can_commit || checkpoints_.version_under_way())) return;
-  roll_back(lost_->reason, now);
+  if (fallback_.is_due(can_commit || checkpoints_.version_under_way(), now)) roll_back(*fallback_.lost(), now);
 }
 
 void SupervisorCore::finish(int exit_status, const std::string& reason, const std::string& event, Instant now) {

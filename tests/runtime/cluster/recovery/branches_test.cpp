@@ -1,0 +1,73 @@
+// Which number the next history of a run has.
+#include "runtime/cluster/recovery/branches.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+// One stage, one replica, so many steps committed on the branch.
+class Journal {
+ public:
+  explicit Journal(std::uint32_t branch, int steps) : branch_{branch} {
+    then(AddReplica{StageId{0}, ReplicaId{0}, Incarnation{1}, ProcessIncarnation{1}, 0});
+    for (int step = 0; step < steps; ++step) {
+      Commit commit;
+      commit.step = StepId{view.committed_steps()};
+      then(commit);
+    }
+  }
+  void then(JournalBody body) {
+    view.apply({JournalPosition{view.position().value + 1}, branch_, Term{1}, std::move(body)});
+    branches.see(branch_);
+  }
+
+  View view;
+  Branches branches;
+
+ private:
+  Branch branch_;
+};
+
+TEST(Branches, AnEmptyJournalBeginsWithTheFirstWhateverTheState) {
+  Branches branches;
+  branches.begin(View{}, 40, false);
+  EXPECT_EQ(branches.current(), Branch{});
+}
+
+TEST(Branches, TheStateAfterTheNewestStepGoesOnWithItsHistory) {
+  Journal journal(2, 3);
+  journal.branches.begin(journal.view, 3, false);
+  EXPECT_EQ(journal.branches.current(), Branch{2});
+}
+
+TEST(Branches, AnotherStateIsAnotherHistory) {
+  for (const std::uint64_t version : {2U, 4U}) {
+    Journal journal(2, 3);
+    journal.branches.begin(journal.view, version, false);
+    EXPECT_EQ(journal.branches.current(), Branch{3});
+  }
+}
+
+TEST(Branches, ARollBackIsAnotherHistoryEvenWithoutAStepLost) {
+  Journal journal(2, 3);
+  journal.branches.begin(journal.view, 3, true);
+  EXPECT_EQ(journal.branches.current(), Branch{3});
+}
+
+TEST(Branches, AnInterruptedRollBackKeepsItsNumber) {
+  Journal journal(2, 3);
+  journal.branches.see(Branch{3});
+  journal.branches.begin(journal.view, 2, true);
+  EXPECT_EQ(journal.branches.current(), Branch{3});
+}
+
+TEST(Branches, WhoGoesOnIsOnTheBranchOfTheView) {
+  Journal journal(2, 3);
+  EXPECT_EQ(journal.branches.current(), Branch{});
+  journal.branches.go_on(journal.view);
+  EXPECT_EQ(journal.branches.current(), Branch{2});
+}
+
+}  // namespace
+}  // namespace shoal
