@@ -23,8 +23,7 @@
 #include "runtime/cluster/dismissal.h"
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/number_block.h"
-#include "runtime/cluster/operate/actor_list.h"
-#include "runtime/cluster/operate/targets.h"
+#include "runtime/cluster/operate/run_actors.h"
 #include "runtime/cluster/recovery/branches.h"
 #include "runtime/cluster/recovery/checkpoint_desk.h"
 #include "runtime/cluster/recovery/contributed_tokens.h"
@@ -139,6 +138,7 @@ class SupervisorCore {
   // supervisor_watch.cpp
   void watch(Instant now);
   void link_again(const Join& join, ProcessIncarnation process, Instant now);
+  [[nodiscard]] RunActors who_is_there() const;  // supervisor_operator.cpp
   // supervisor_drain.cpp
   [[nodiscard]] std::string drain(ProcessIncarnation process, const std::string& reason, Instant now);
   void tell_who_is_avoided();

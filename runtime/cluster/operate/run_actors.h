@@ -1,0 +1,43 @@
+// What there is of a run, by name: for orders (targets.h) and for `shoal ps` (actor_list.h).
+//
+// Only reads, of what the supervisor knows; what a node tells of itself is added where it says more.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "runtime/cluster/ballots.h"
+#include "runtime/cluster/operate/actor_list.h"
+#include "runtime/cluster/operate/targets.h"
+#include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/roster.h"
+#include "runtime/cluster/starting_replicas.h"
+#include "runtime/cluster/watch/signs_of_life.h"
+
+namespace shoal {
+
+struct RunShape {
+  std::uint32_t stages = 0;
+  std::uint32_t replicas = 0;  // of each stage, at the start
+  bool is_training = false;    // sync groups and data loader are there
+};
+
+// For the length of one question.
+struct RunActors {
+  const Roster& roster;
+  const StartingReplicas& starting;
+  const JoinDesk& joins;
+  const SignsOfLife& signs;
+  const Ballots& ballots;
+  RunShape shape;
+};
+
+[[nodiscard]] std::vector<Target> list_targets(const RunActors& run);
+
+// own: what the board of the spawner's process says. Sorted: the spawner's first, then by node.
+[[nodiscard]] std::vector<ActorLine> list_actors(const RunActors& run, const std::vector<ActorHealth>& own);
+
+// Of a name that nothing has now: whether the run has had something of it, or has it while it trains.
+[[nodiscard]] bool is_of_this_run(std::string_view name, const RunActors& run);
+
+}  // namespace shoal
