@@ -2,6 +2,7 @@
 #include "runtime/cluster/supervisor/supervisor.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "runtime/base/check.h"
@@ -55,12 +56,8 @@ SupervisorEffects SupervisorCore::begin(Instant now) {
   effects_.push_back(SendJournal{kSpawnerProcess, {}});
   if (config_.return_within == Duration::zero()) {
     start_over(config_.start, now);
-  } else if (was_finished()) {
-    end_again(now);
-  } else if (can_return()) {
-    begin_return(now);
   } else {
-    find_start(FindCheckpoint{});
+    come_back(now);
   }
   return take_effects();
 }

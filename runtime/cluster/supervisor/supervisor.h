@@ -13,10 +13,9 @@
 // Pure: time comes in, effects go out, to be performed in order, each completely before the next.
 #pragma once
 
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/cluster/ballots.h"
@@ -97,8 +96,7 @@ class SupervisorCore {
 
  private:
   // supervisor_return.cpp
-  [[nodiscard]] bool can_return() const;
-  [[nodiscard]] bool was_finished() const;
+  void come_back(Instant now);
   void end_again(Instant now);
   void begin_return(Instant now);
   [[nodiscard]] bool is_return(const Join& join) const;
@@ -107,7 +105,6 @@ class SupervisorCore {
   void compare_served(const Join& join, ProcessIncarnation process);
   void check_return(Instant now);
   void conclude_return(Instant now);
-  [[nodiscard]] bool has_spares_for_all() const;
 
   // supervisor_rollback.cpp
   void roll_back(const std::string& reason, Instant now);
@@ -123,7 +120,6 @@ class SupervisorCore {
   void lose_process(ProcessIncarnation process, const std::string& reason, Instant now, Departure how = kWasLost);
   void remove_dead(const std::string& reason, Instant now);
   void lose_stage(StageId stage, const std::string& reason, Instant now);
-  [[nodiscard]] std::vector<Worker> free_workers() const;
   void send_peers();
   // supervisor_joiners.cpp
   void place_joiners(Instant now);
@@ -142,7 +138,6 @@ class SupervisorCore {
   // supervisor_drain.cpp
   [[nodiscard]] std::string drain(ProcessIncarnation process, const std::string& reason, Instant now);
   void tell_who_is_avoided();
-  [[nodiscard]] bool is_saving(StageId stage, ProcessIncarnation process) const;
   bool let_leavers_go(Instant now);  // whether somebody went
   void let_saved_leavers_go(Instant now);
   void let_all_leavers_go(Instant now);

@@ -12,6 +12,17 @@
 
 namespace shoal {
 
+namespace {
+
+[[nodiscard]] bool is_saving(const std::vector<ReplicaMember>& members, ProcessIncarnation process,
+                             const CheckpointDesk& checkpoints) {
+  return std::ranges::any_of(members, [&](const ReplicaMember& member) {
+    return member.process == process && checkpoints.is_saving(member.incarnation);
+  });
+}
+
+}  // namespace
+
 // What becomes of it, for whoever asked. The wish is kept while others come back to a spawner that was started again:
 // only then is it known who is the last of a stage.
 std::string SupervisorCore::drain(ProcessIncarnation process, const std::string& reason, Instant now) {
@@ -45,7 +56,7 @@ bool SupervisorCore::let_leavers_go(Instant now) {
   for (const auto& [process, reason] : roster_.leavers.all()) {
     const auto stages = roster_.stages_of(process);
     const auto is_missed = [&, leaver = process](StageId stage) {
-      return !roster_.is_served_without(stage, leaver) || is_saving(stage, leaver);
+      return !roster_.is_served_without(stage, leaver) || is_saving(view().replicas_of(stage), leaver, checkpoints_);
     };
     if (std::any_of(stages.begin(), stages.end(), is_missed)) continue;
     send_away(process, reason, now);
@@ -66,13 +77,6 @@ void SupervisorCore::let_saved_leavers_go(Instant now) {
 // Nothing of what they hold is wanted any more.
 void SupervisorCore::let_all_leavers_go(Instant now) {
   for (const auto& [process, reason] : roster_.leavers.all()) send_away(process, reason, now);
-}
-
-bool SupervisorCore::is_saving(StageId stage, ProcessIncarnation process) const {
-  const auto& members = view().replicas_of(stage);
-  return std::any_of(members.begin(), members.end(), [&](const ReplicaMember& member) {
-    return member.process == process && checkpoints_.is_saving(member.incarnation);
-  });
 }
 
 // Its replicas are removed by the loss of their process, like anybody's.

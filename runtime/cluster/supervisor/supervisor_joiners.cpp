@@ -2,6 +2,7 @@
 #include "runtime/cluster/supervisor/supervisor.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "runtime/base/compose.h"

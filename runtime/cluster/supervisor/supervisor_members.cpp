@@ -6,6 +6,19 @@
 
 namespace shoal {
 
+namespace {
+
+// Before the run trains: whoever starts nothing.
+[[nodiscard]] std::vector<Worker> free_workers(const ProcessDirectory& processes, const StartingReplicas& starting) {
+  std::vector<Worker> workers;
+  for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
+    if (!starting.is_on(process)) workers.push_back({process, processes.find(process)->join.name});
+  }
+  return workers;
+}
+
+}  // namespace
+
 SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   const auto refuse = [&](JoinRefusal reason, const std::string& explanation) {
     announce("join_refused", join.name, explanation);
@@ -139,17 +152,9 @@ void SupervisorCore::lose_stage(StageId stage, const std::string& reason, Instan
   settle_loss(now);
 }
 
-std::vector<Worker> SupervisorCore::free_workers() const {
-  std::vector<Worker> workers;
-  for (const ProcessIncarnation process : roster_.processes.alive(ProcessRole::kNode)) {
-    if (!starting_.is_on(process)) workers.push_back({process, roster_.processes.find(process)->join.name});
-  }
-  return workers;
-}
-
 void SupervisorCore::place_if_enough(Instant now) {
   if (phase_ == Phase::kGathering) {
-    const auto workers = free_workers();
+    const auto workers = free_workers(roster_.processes, starting_);
     auto placements = place(workers, config_.stages, config_.replicas);
     const auto each = static_cast<std::uint32_t>(workers.size() / config_.stages);
     if (!placements && each > 0 && is_patience_over(now)) placements = place(workers, config_.stages, each);
@@ -162,7 +167,7 @@ void SupervisorCore::place_if_enough(Instant now) {
     for (std::uint32_t index = 0; index < config_.stages * config_.replicas; ++index) {
       const StageId stage{index % config_.stages};
       const ReplicaId slot{index / config_.stages};
-      const auto workers = free_workers();
+      const auto workers = free_workers(roster_.processes, starting_);
       if (!starting_.is_taken(stage, slot) && !workers.empty()) start_replica({stage, slot, workers.front().process});
     }
   } else if (phase_ == Phase::kTraining) {

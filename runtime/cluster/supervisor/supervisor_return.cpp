@@ -11,6 +11,31 @@
 
 namespace shoal {
 
+namespace {
+
+// In the middle of a run whose every stage has members.
+[[nodiscard]] bool can_return(const View& view, std::uint32_t stages) {
+  if (view.is_finished() || view.stage_count() != stages) return false;
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    if (view.replicas_of(StageId{stage}).empty()) return false;
+  }
+  return true;
+}
+
+// All is done and saved, only the last words were cut short.
+[[nodiscard]] bool was_finished(const View& view, const SupervisorConfig& config) {
+  return view.is_finished() && view.committed_steps() >= config.steps_target && config.start.from_checkpoint &&
+         config.start.version == view.committed_steps();
+}
+
+// Workers that were never in this run: with enough of them for all of it, nobody else is coming back.
+[[nodiscard]] std::size_t spares(const ProcessDirectory& processes, const ReservedNumbers& numbers) {
+  const auto is_spare = [&](ProcessIncarnation process) { return !numbers.is_of_earlier_term(process); };
+  return static_cast<std::size_t>(std::ranges::count_if(processes.alive(ProcessRole::kNode), is_spare));
+}
+
+}  // namespace
+
 void SupervisorCore::replay(const JournalEntry& entry) {
   if (entry.branch > view().branch()) checkpoints_.forget_order();
   roster_.view.apply(entry);
@@ -22,18 +47,11 @@ void SupervisorCore::replay(const JournalEntry& entry) {
   if (saves) checkpoints_.order(view().committed_steps(), commit->checkpoint_by, CheckpointOrder::Rank::kLast, {});
 }
 
-bool SupervisorCore::can_return() const {
-  if (view().is_finished() || view().stage_count() != config_.stages) return false;
-  for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-    if (view().replicas_of(StageId{stage}).empty()) return false;
-  }
-  return true;
-}
-
-// All is done and saved, only the last words were cut short.
-bool SupervisorCore::was_finished() const {
-  return view().is_finished() && view().committed_steps() >= config_.steps_target && config_.start.from_checkpoint &&
-         config_.start.version == view().committed_steps();
+// To a run that other terms have begun.
+void SupervisorCore::come_back(Instant now) {
+  if (was_finished(view(), config_)) return end_again(now);
+  if (can_return(view(), config_.stages)) return begin_return(now);
+  find_start(FindCheckpoint{});
 }
 
 void SupervisorCore::end_again(Instant now) {
@@ -94,14 +112,6 @@ void SupervisorCore::compare_served(const Join& join, ProcessIncarnation process
   }
 }
 
-// Workers that were never in this run: with enough of them for all of it, nobody else is coming back.
-bool SupervisorCore::has_spares_for_all() const {
-  const auto nodes = roster_.processes.alive(ProcessRole::kNode);
-  const auto fresh = std::count_if(nodes.begin(), nodes.end(),
-                                   [&](ProcessIncarnation process) { return !numbers_.is_of_earlier_term(process); });
-  return static_cast<std::size_t>(fresh) >= std::size_t{config_.stages} * config_.replicas;
-}
-
 void SupervisorCore::check_return(Instant now) {
   if (phase_ != Phase::kReturning) return;
   bool is_complete = !roster_.processes.alive(ProcessRole::kStorage).empty();  // the next shards need it
@@ -115,7 +125,8 @@ void SupervisorCore::check_return(Instant now) {
   }
   const Duration waited = now - phase_since_;
   const bool is_enough = are_all_served && waited >= config_.return_grace;
-  if (is_complete || is_enough || waited >= config_.return_within || has_spares_for_all()) conclude_return(now);
+  const bool has_spares = spares(roster_.processes, numbers_) >= std::size_t{config_.stages} * config_.replicas;
+  if (is_complete || is_enough || waited >= config_.return_within || has_spares) conclude_return(now);
 }
 
 void SupervisorCore::conclude_return(Instant now) {
