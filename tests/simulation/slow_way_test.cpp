@@ -61,8 +61,7 @@ TEST(SlowWay, AJoinersStateMayTakeLongerThanAnyPatienceWithSilence) {
     EXPECT_EQ(violations(swarm), "") << describe_run(swarm);
     EXPECT_THAT(swarm.record().reasons_of("join_given_up"), IsEmpty());
     EXPECT_THAT(swarm.record().reasons_of("checkpoint_repeated"), IsEmpty());
-    EXPECT_GE(swarm.clockwork().elapsed(), 2 * JoinDesk::kSilenceMax)
-        << "the control: both took longer than the limits";
+    EXPECT_GE(swarm.clockwork().elapsed(), JoinDesk::kSilenceMax) << "the control: it took longer than the limit";
     EXPECT_FALSE(sendings.images.empty());
     EXPECT_LE(most_of(sendings.images), 1) << describe_run(swarm);
     EXPECT_EQ(most_of(sendings.shards), 1) << describe_run(swarm);

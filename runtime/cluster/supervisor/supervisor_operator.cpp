@@ -40,8 +40,9 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
     return OperatorOutcome{{verdict, std::move(why)}, {}, 0};
   };
   if (phase_ >= Phase::kEnding) {
-    if (dismissal_.end().is_handed_over) return refuse(OperatorVerdict::kAbsent, "the spawner starts again: " + dismissal_.end().reason);
-    return refuse(OperatorVerdict::kRefused, "the run is over: " + dismissal_.end().reason);
+    const std::string why = dismissal_.end().reason;
+    if (dismissal_.end().is_handed_over) return refuse(OperatorVerdict::kAbsent, "the spawner starts again: " + why);
+    return refuse(OperatorVerdict::kRefused, "the run is over: " + why);
   }
   const bool is_drain = order.verb == OperatorVerb::kDrain;
   const auto target = is_drain ? resolve_leaver(order.name, targets()) : resolve_target(order.name, targets());
