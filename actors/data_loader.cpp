@@ -13,7 +13,7 @@ namespace {
 using Self = DataLoaderActor::stateful_pointer<DataLoaderState>;
 using namespace std::chrono_literals;
 
-constexpr auto kTickPeriod = 50ms;
+constexpr auto kTickPeriod = 100ms;
 
 [[nodiscard]] Instant now(Self self) { return self->clock().now(); }
 

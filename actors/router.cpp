@@ -12,13 +12,14 @@
 namespace shoal {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr auto kTickPeriod = 20ms;
+[[nodiscard]] bool is_something_near(RouterSelf self) {
+  const auto& state = self->state;
+  return !state.links->is_settled() || state.requests->has_retries() || !state.held.waiting->processes().empty();
+}
 
 void tick(RouterSelf self) {
+  if (!self->state.record.next_look.is_awaited(now_of(self))) return;
   self->state.record.pulse->waiting(self->mailbox().size());
-  self->delayed_send(self, kTickPeriod, Tick{});
   perform(self, self->state.links->tick(now_of(self)));
   route_all(self, self->state.requests->tick(now_of(self), [self](Incarnation hop) { return is_linked(self, hop); }));
   flush_waiting(self);
@@ -26,6 +27,7 @@ void tick(RouterSelf self) {
   forget_taken(self);
   fetch_journal(self);
   if (const auto news = self->state.record.undelivered.news(now_of(self))) log_info("router", "not delivered: ", *news);
+  self->delayed_send(self, self->state.record.next_look.after_look(is_something_near(self), now_of(self)), Tick{});
 }
 
 void identify(RouterSelf self, const Identify& welcomed) {

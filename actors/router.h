@@ -15,6 +15,7 @@
 #include "actors/orders_for_absent.h"
 #include "actors/untaken_letters.h"
 #include "messages/actor_types.h"
+#include "runtime/base/time/next_look.h"
 #include "runtime/pipeline/journal_follower.h"
 #include "runtime/pipeline/request_table.h"
 #include "runtime/pipeline/state_on_its_way.h"
@@ -73,6 +74,7 @@ struct RouterRecord {
   std::shared_ptr<ActorPulse> pulse;
   SinceReport since_report;
   RouterMarks marks;
+  NextLook next_look;
 };
 
 struct Connection {

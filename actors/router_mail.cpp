@@ -139,10 +139,12 @@ struct Reader {
   }
   Reading operator()(const Refusal& refusal) const {
     route_all(self, self->state.requests->refused(requester_of(to), refusal, now_of(self)));
+    look_soon(self);
     return Reading::kConsumed;
   }
   Reading operator()(const AskAnswer& answer) const {
     route_all(self, self->state.requests->ask_answered(requester_of(to), answer, now_of(self)));
+    look_soon(self);
     return Reading::kConsumed;
   }
   // A stage is asked first: its ledger says what of it can be given again; it tells this router the rest (P-17).
@@ -332,6 +334,10 @@ void fetch_journal(RouterSelf self) {
   if (!is_reachable) return;
   const auto after = state.journal.gap(now_of(self));
   if (after) route(self, Letter{{}, to_supervisor(), FetchJournal{*process, *after}});
+}
+
+void look_soon(RouterSelf self) {
+  if (const auto pause = self->state.record.next_look.sooner(now_of(self))) self->delayed_send(self, *pause, Tick{});
 }
 
 }  // namespace shoal

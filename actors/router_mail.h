@@ -24,10 +24,9 @@ void deliver(RouterSelf self, Letter letter, Duration transfer);
 
 void attach(RouterSelf self, const Attach& attached);
 void detach(RouterSelf self, const Detach& detached);
-// Whether letters to this replica go over a good link now, or stay here.
 // It goes nowhere: counted, and in the trace.
 void drop(RouterSelf self, const Letter& letter, Undelivered::Why why);
-
+// Whether letters to this replica go over a good link now, or stay here.
 [[nodiscard]] bool is_linked(RouterSelf self, Incarnation replica);
 // Failures ordered for actors that are down and do not come back.
 void give_up_orders(RouterSelf self);
@@ -36,5 +35,7 @@ void forget_taken(RouterSelf self);
 void local_down(RouterSelf self, const caf::actor_addr& actor);
 // Asks the supervisor for entries that we lack, when it is time to.
 void fetch_journal(RouterSelf self);
+// Something will be due before the next Tick.
+void look_soon(RouterSelf self);
 
 }  // namespace shoal

@@ -301,6 +301,7 @@ void receive_encoded(RouterSelf self, LinkId link, const EncodedLetter& received
 
 void perform(RouterSelf self, std::vector<LinkEffect> effects) {
   for (const LinkEffect& effect : effects) std::visit(LinkPerformer{self}, effect);
+  if (!self->state.links->is_settled()) look_soon(self);
 }
 
 void send_to_process(RouterSelf self, Letter letter) {

@@ -18,7 +18,7 @@ namespace {
 using Self = TracerActor::stateful_pointer<TracerState>;
 
 // What has not been written when the machine dies is lost: at most the last 200 ms, also where threads wait for a core.
-constexpr std::chrono::milliseconds kFlushInterval{50};
+constexpr std::chrono::milliseconds kFlushInterval{100};
 
 constexpr std::size_t kPieceBytes = 256 << 10;
 
@@ -119,7 +119,7 @@ void flush(Self self) {
 void wait_until_arrived(const NodeFiles& files, Duration limit) {
   const Instant now = std::chrono::steady_clock::now();
   while (files.arrived_until.load() < now && std::chrono::steady_clock::now() < now + limit) {
-    std::this_thread::sleep_for(kFlushInterval / 5);
+    std::this_thread::sleep_for(kFlushInterval / 10);
   }
 }
 

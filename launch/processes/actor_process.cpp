@@ -2,8 +2,11 @@
 #include "launch/processes/actor_process.h"
 
 #include <malloc.h>
+#include <poll.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <thread>
 
@@ -18,8 +21,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kTurnsBetweenTrims = 250;  // of 20 ms
-constexpr std::uint64_t kTurnsOfComputing = 1000;  // between two trims of a process that computes
+constexpr std::chrono::milliseconds kTurn{500};  // of the main thread, when it is not woken
+constexpr std::uint64_t kTurnsBetweenTrims = 10;
+constexpr std::uint64_t kTurnsOfComputing = 40;  // between two trims of a process that computes
 constexpr std::uint64_t kStateBytes = 1 << 20;
 
 constexpr auto kShutdownLimit = 5s;
@@ -74,6 +78,8 @@ void ExitLatch::set(int status, std::string reason, Manner manner) {
     }
   }
   changed_.notify_all();
+  const std::uint64_t one = 1;
+  if (::write(event_.descriptor(), &one, sizeof(one)) < 0) log_warn("process", "cannot wake its main thread");
 }
 
 bool ExitLatch::is_at_once() {
@@ -157,8 +163,11 @@ caf::actor ActorProcess::start_caretaker(CaretakerSettings settings) {
 
 int ActorProcess::run(const std::function<void(int)>& on_signal) {
   const sigset_t set = stop_signal_set();
+  const Socket signals(::signalfd(-1, &set, SFD_CLOEXEC));
   bool is_stopping = false;
-  for (std::uint64_t turn = 1; !exit_->wait_for(20ms); ++turn) {
+  for (std::uint64_t turn = 1; !exit_->wait_for(0ms); ++turn) {
+    std::array<pollfd, 2> wakers{{{exit_->descriptor(), POLLIN, 0}, {signals.descriptor(), POLLIN, 0}}};
+    ::poll(wakers.data(), wakers.size(), static_cast<int>(kTurn.count()));
     give_memory_back(turn);
     const timespec no_wait{};
     const int signal = sigtimedwait(&set, nullptr, &no_wait);

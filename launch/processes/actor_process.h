@@ -4,6 +4,8 @@
 // explicitly, because the system's destructor waits for every actor for ever; a watchdog ends a process that hangs.
 #pragma once
 
+#include <sys/eventfd.h>
+
 #include <functional>
 #include <future>
 #include <memory>
@@ -17,6 +19,7 @@
 #include "runtime/base/error.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
+#include "runtime/transport/sockets.h"
 #include "runtime/transport/tls_transport.h"
 
 namespace shoal {
@@ -41,8 +44,11 @@ class ExitLatch {
   // Waits; the status and why.
   [[nodiscard]] std::pair<int, std::string> wait();
   [[nodiscard]] bool wait_for(std::chrono::milliseconds duration);
+  // Readable from set() on, for who waits for other things as well.
+  [[nodiscard]] int descriptor() const { return event_.descriptor(); }
 
  private:
+  Socket event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<std::pair<int, std::string>> result_;

@@ -59,6 +59,10 @@ std::size_t RequestTable::unanswered_count() const {
       std::count_if(entries_.begin(), entries_.end(), [](const auto& entry) { return !entry.second.answered_by; }));
 }
 
+bool RequestTable::has_retries() const {
+  return std::ranges::any_of(entries_, [](const auto& entry) { return entry.second.waiting == Waiting::kToRetry; });
+}
+
 void RequestTable::send(Entry& entry, Instant now, std::vector<Letter>& out) {
   entry.waiting = Waiting::kForAnswer;
   entry.sent_at = now;

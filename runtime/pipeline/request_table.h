@@ -63,6 +63,8 @@ class RequestTable {
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] std::size_t unanswered_count() const;
+  // Whether something is to be sent again soon, after a refusal that passes.
+  [[nodiscard]] bool has_retries() const;
   [[nodiscard]] const RequestCounts& counts() const { return counts_; }
   [[nodiscard]] const View& view() const { return view_; }
   // The time-out the next request to this hop starts with.

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "messages/ids.h"
-#include "runtime/base/progress_watch.h"
+#include "runtime/base/time/progress_watch.h"
 
 namespace shoal {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "messages/storage.h"
-#include "runtime/base/progress_watch.h"
+#include "runtime/base/time/progress_watch.h"
 
 namespace shoal {
 

@@ -153,6 +153,10 @@ std::vector<LinkEffect> LinkTable::tick(Instant now) {
   return out;
 }
 
+bool LinkTable::is_settled() const {
+  return std::ranges::all_of(destinations_, [this](const auto& at) { return up_.contains(at.first); });
+}
+
 // Without the spawner there is nobody to complain to, and it may be this process that nobody reaches.
 void LinkTable::complain(std::vector<LinkEffect>& out, Instant now) {
   const bool is_heard = up_.contains(kSpawnerProcess);

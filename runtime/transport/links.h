@@ -119,6 +119,8 @@ class LinkTable {
   [[nodiscard]] std::optional<LinkIdentity> identity(LinkId link) const;
   [[nodiscard]] std::optional<ProcessIncarnation> storage() const;
   [[nodiscard]] bool is_expected(ProcessIncarnation process) const;  // in Peers, or the spawner
+  // Every expected process is linked: nothing to dial, to greet or to wait for soon.
+  [[nodiscard]] bool is_settled() const;
   [[nodiscard]] const LinkSelf& self() const { return self_; }
 
  private:

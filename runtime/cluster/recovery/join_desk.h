@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "messages/supervision.h"
-#include "runtime/base/progress_watch.h"
+#include "runtime/base/time/progress_watch.h"
 
 namespace shoal {
 

@@ -16,7 +16,7 @@
 
 #include "messages/journal.h"
 #include "messages/storage.h"
-#include "runtime/base/progress_watch.h"
+#include "runtime/base/time/progress_watch.h"
 
 namespace shoal {
 

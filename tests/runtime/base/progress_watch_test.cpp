@@ -1,5 +1,5 @@
 // Silence counts from the last progress; beginning again is none for ever.
-#include "runtime/base/progress_watch.h"
+#include "runtime/base/time/progress_watch.h"
 
 #include <gtest/gtest.h>
 

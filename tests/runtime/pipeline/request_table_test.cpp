@@ -187,8 +187,11 @@ TEST(RequestTable, TypedRefusalsReplaceTheHopAndPassingOnesWaitForIt) {
   for (const auto reason : {RefusalReason::kFrozen, RefusalReason::kStepNotReached, RefusalReason::kBusy}) {
     Table t;
     (void)t.add(forward_of(0));
+    EXPECT_FALSE(t.table.has_retries());
     EXPECT_TRUE(t.table.refused(kSender, refusal_of(forward_of(0), reason), t.now).empty());
+    EXPECT_TRUE(t.table.has_retries());
     EXPECT_EQ(only_forward(t.after(600ms)).path[1], kFirst) << to_text(reason);
+    EXPECT_FALSE(t.table.has_retries());
   }
 }
 

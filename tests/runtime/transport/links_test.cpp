@@ -66,7 +66,9 @@ TEST(Links, OfEveryPairExactlyOneSideDials) {
 
 TEST(Links, ALinkIsGoodOnlyAfterTheAnsweringHello) {
   Links links(node(2));
+  EXPECT_TRUE(links.table.is_settled());
   (void)links.table.peers(peers_of({5}));
+  EXPECT_FALSE(links.table.is_settled());
   ASSERT_EQ(of_type<DialPeer>(links.after(1s)).size(), 1U);
   const auto greeted = links.table.dialled(ProcessIncarnation{5}, LinkId{1}, links.now);
   EXPECT_EQ(of_type<SendHello>(greeted).size(), 1U);
@@ -75,6 +77,18 @@ TEST(Links, ALinkIsGoodOnlyAfterTheAnsweringHello) {
   EXPECT_EQ(of_type<LinkUp>(up).size(), 1U);
   EXPECT_TRUE(of_type<SendHello>(up).empty()) << "an answer is not answered";
   EXPECT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{1});
+  EXPECT_TRUE(links.table.is_settled());
+  (void)links.table.lost(LinkId{1}, "cut", links.now);
+  EXPECT_FALSE(links.table.is_settled());
+}
+
+TEST(Links, WhoWasLinkedBeforeItWasExpectedIsNotWaitedFor) {
+  Links links(node(2));
+  ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now));
+  (void)links.table.hello(LinkId{1}, hello_of(5), links.now);
+  ASSERT_EQ(links.table.link_to(ProcessIncarnation{5}), LinkId{1});
+  (void)links.table.peers(peers_of({5}));
+  EXPECT_TRUE(links.table.is_settled());
 }
 
 TEST(Links, FailedDialsBackOffUpToHalfASecond) {

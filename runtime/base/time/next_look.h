@@ -1,0 +1,45 @@
+// When an actor looks again at what may be due: soon while something is about to be, else seldom.
+//
+// Every look wakes three threads, and on a machine whose cores all compute each waking takes one from a computing
+// thread: twenty of them a second in each process of a run cost more than all the letters of its steps. Pure: time
+// comes in; the actor sends itself a Tick after each pause that is returned here.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "runtime/base/clock.h"
+
+namespace shoal {
+
+class NextLook {
+ public:
+  static constexpr Duration kSoon = std::chrono::milliseconds(20);
+  static constexpr Duration kSeldom = std::chrono::milliseconds(200);
+
+  // Whether the Tick that came is the awaited one; one that an earlier look has overtaken is not, and is left alone.
+  [[nodiscard]] bool is_awaited(Instant now) const { return at_ - now < kSlack; }
+
+  // After a look: the pause until the next.
+  [[nodiscard]] Duration after_look(bool is_something_near, Instant now) {
+    const Duration pause = is_something_near ? kSoon : kSeldom;
+    at_ = now + pause;
+    return pause;
+  }
+
+  // Something has come near: the pause until a look before the awaited one, if that is far off.
+  [[nodiscard]] std::optional<Duration> sooner(Instant now) {
+    if (at_ - now <= kSoon) return std::nullopt;
+    at_ = now + kSoon;
+    return kSoon;
+  }
+
+ private:
+  // Timers are not finer than this. A stale Tick that comes so close before the awaited one takes its place, and the
+  // awaited one is then the stale one.
+  static constexpr Duration kSlack = std::chrono::milliseconds(5);
+
+  Instant at_;
+};
+
+}  // namespace shoal
