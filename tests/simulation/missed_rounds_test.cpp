@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/sync/round_plan.h"
+#include "runtime/sync/rounds/kept_means.h"
 #include "tests/simulation/faults.h"
 
 namespace shoal {
@@ -60,6 +61,9 @@ TEST(MissedRounds, OfAnUndisturbedRunEndNobodyAndLeaveAllInAgreement) {
       EXPECT_EQ(found.rounds, rounds_planned(swarm.shape()));
       EXPECT_EQ(found.removals, 0U);
       EXPECT_EQ(swarm.record().reasons_of("round_closed").empty(), found.missed == 0);
+      for (const StepRecord& line : swarm.record().lines) {
+        EXPECT_LT(line.step_ms, milliseconds(KeptMeans::kMeanLost)) << "no mean is lost: step " << line.step;
+      }
       missed += found.missed;
     });
     if (quorum == 0) {

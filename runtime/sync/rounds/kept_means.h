@@ -3,7 +3,7 @@
 //   a question (FetchState of a member) and the entry it is about come in any order; the mean goes out once both are
 //   there, and again when the question is repeated after kMeanLost, doubled each time: until then it is on its way
 //   A question from before the entry may be none: the last word of a joiner about the version it holds, which looks the
-//   same, and who said it cannot use a mean before it reads the entry. So the next question counts as the first.
+//   same, and who said it can use no mean before it is a member. So the next question counts as the first.
 //
 // A mean is kept until the next step is applied: that step was prepared by every member of the stage, so nobody stands
 // at the boundary before it any more. Bounded (S-6): rounds due at one boundary; one question of each member, of whom

@@ -125,6 +125,7 @@ void RoundMember::updated() {
     rounds_.erase(id);
     pass_over(id);
   }
+  std::erase_if(early_means_, [this](const StepSum& mean) { return !may_be_missed(mean); });
   is_at_boundary_ = false;
 }
 
@@ -316,16 +317,27 @@ void RoundMember::miss(const CommitRound& entry) {
   round.early.clear();
   round.is_agreed = round.is_missed = true;
   missed_.add(entry);
+  for (const StepSum& mean : std::exchange(early_means_, {})) hear(mean);
 }
 
 void RoundMember::hear(const StepSum& mean) {
-  const auto round = missed_.take(mean);
-  if (!round) {
+  if (const auto round = missed_.take(mean)) {
+    rounds_.at(*round).mean = mean.values;
+    rounds_.at(*round).is_missed = false;
+  } else if (may_be_missed(mean) && std::ranges::find(early_means_, mean) == early_means_.end()) {
+    early_means_.push_back(mean);
+    if (early_means_.size() > schedule_.fragment_count()) early_means_.pop_front();
+  } else {
     ++stale_orders_;
-    return;
   }
-  rounds_.at(*round).mean = mean.values;
-  rounds_.at(*round).is_missed = false;
+}
+
+// The entry of a round that it may be the mean of is still to come here.
+bool RoundMember::may_be_missed(const StepSum& mean) const {
+  return std::ranges::any_of(schedule_.contributions_at(mean.step.value), [this](const RoundId& id) {
+    const auto found = rounds_.find(id);
+    return !is_done(id) && (found == rounds_.end() || !found->second.is_agreed);
+  });
 }
 
 std::optional<std::string> RoundMember::lost(Incarnation member) {

@@ -11,7 +11,7 @@
 // nothing, and takes part for the mean alone; so does one whose contribution is not finite, and one that missed the
 // round. An entry that names this member, which has no sum of it, is none that it can go on from (P-24). Pure: orders
 // and entries come in, answers come out; the replica's core runs the jobs. Bounded (S-6): rounds by those that may be
-// open at once (kRoundsMax), parts that came early by kEarlyPartsMax each.
+// open at once (kRoundsMax), parts that came early by kEarlyPartsMax each, means that did by one of each fragment.
 #pragma once
 
 #include <cstdint>
@@ -127,6 +127,7 @@ class RoundMember {
   [[nodiscard]] TensorBlob merged_values(const Round& round) const;
   void conclude(Round& round, RoundAnswers& answers) const;
   void miss(const CommitRound& entry);
+  [[nodiscard]] bool may_be_missed(const StepSum& mean) const;
   [[nodiscard]] RoundUpdate update_of(const RoundId& id) const;
   [[nodiscard]] bool is_done(const RoundId& id) const;
 
@@ -140,6 +141,7 @@ class RoundMember {
   std::map<std::uint32_t, Tokens> newest_tokens_;       // of the contribution taken last
   ErrorFeedback feedback_;
   MissedRounds missed_;
+  std::deque<StepSum> early_means_;  // came before their entries
   KeptMeans kept_;
   std::map<RoundId, Round> rounds_;
   std::deque<RoundId> to_contribute_;

@@ -137,6 +137,21 @@ TEST(RoundMember, WhoMissedARoundAsksForItsMeanAndGoesOnWithThat) {
   EXPECT_EQ(bench.member.contributed(values_of({1, 2})).manifests.at(0).share_tokens, 11U);
 }
 
+// Of two rounds with contributions of one step, whoever asks for the first one's mean is given the second one's, too.
+TEST(RoundMember, AMeanThatComesBeforeItsEntryIsKeptForIt) {
+  Bench bench;
+  const TensorBlob mean = values_of({3, 4});
+  (void)bench.member.contributed(values_of({1, 2}));
+  bench.member.hear(mean_for(kSelf, values_of({3, 5})));  // the control: another mean than the journal's
+  bench.member.hear(mean_for(kSelf, mean));
+  bench.member.hear(mean_for(kSelf, mean));
+  EXPECT_FALSE(bench.member.is_ready());
+  ASSERT_EQ(bench.member.follow(entry_without_self(mean), 3), std::nullopt);
+  ASSERT_TRUE(bench.member.is_ready());
+  EXPECT_EQ(bench.member.updates().at(0).mean, mean);
+  EXPECT_TRUE(bench.member.questions(Instant{}).empty());
+}
+
 TEST(RoundMember, AMissedMeanIsAskedOfTheNextHolderWhenOneLeavesAndOfNobodyInTheEnd) {
   Bench bench;
   Instant now{};
