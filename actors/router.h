@@ -82,7 +82,7 @@ struct Connection {
   std::optional<Endpoint> dialled;  // none: the other side dialled
   Assembler assembler;
   std::uint64_t transfers = 0;
-  ShardsSent shards{};
+  StateSent state_sent{};
 };
 
 // Routes that no journal says: a replica that fetches its state is no member yet, a joining node has no number.

@@ -61,7 +61,7 @@ void forget_connection(RouterSelf self, LinkId link) {
   if (found == state.connections.end()) return;
   const auto known = state.link_of.find(found->second.handle.address());
   if (known != state.link_of.end() && known->second == link) state.link_of.erase(known);
-  auto lost = found->second.shards.lost();
+  auto lost = found->second.state_sent.lost();
   state.connections.erase(found);
   if (state.config.lanes) state.config.lanes->close(link);
   state.hints.link_ended(link);
@@ -101,7 +101,7 @@ void reset_link(RouterSelf self, LinkId link, const std::string& reason, Farewel
                            : self->state.config.lanes->send(link, encoded);
   if (outcome == LaneOutcome::kFull) return false;
   if (outcome == LaneOutcome::kNone) send_frames(self, found->second, encoded);
-  if (const auto* shard = std::get_if<SaveShard>(&letter.body)) found->second.shards.add(*shard);
+  found->second.state_sent.add(letter);
   count_bytes(self->state.record.since_report.sent, letter.body, byte_count(encoded));
   trace_letter(trace, TraceKind::kSend, letter, sent_ns);
   return true;

@@ -12,6 +12,7 @@ namespace {
 constexpr double kAverageWeight = 0.2;  // of the newest measurement
 constexpr double kTimeoutFactor = 4.0;  // design.md §4.3
 constexpr int kDoublingsMax = 16;
+constexpr Duration kAway = std::chrono::seconds(1);  // without a tick: this process was stopped, or had no core
 constexpr int kFrozenMax = 3;  // refusals of one hop before another is tried: most stages open again or commit
 
 [[nodiscard]] Letter letter_to(Incarnation replica, MessageBody body) {
@@ -165,10 +166,13 @@ void RequestTable::answered(Incarnation requester, const Backward& backward, Ins
 
 // An answer that came while an Ask was open may have been lost and fetched by it: then its age says when we asked, not
 // how fast the hop is; what its trail tells of queues and work does.
+// An answer that had to be asked for, or that lay here while this process was stopped, came when it could: then the
+// trail alone says how long the hop takes.
 void RequestTable::measure(const Entry& entry, const Backward& backward, Instant now) {
   if (entry.answered_by || !entry.measurable || backward.sender != entry.hop()) return;
   double took_ms = milliseconds(now - entry.sent_at);
-  if (entry.unanswered_asks > 0) {
+  const bool was_away = looked_at_ && now - *looked_at_ > kAway;
+  if (entry.unanswered_asks > 0 || was_away) {
     if (backward.trail.empty()) return;
     double worked_ms = 0;
     for (const Hop& hop : backward.trail) worked_ms += hop.queue_ms + hop.compute_ms + hop.transfer_ms;
@@ -286,6 +290,7 @@ bool RequestTable::is_given_up(const Entry& entry, bool is_linked, Instant now) 
 
 std::vector<Letter> RequestTable::tick(Instant now, const std::function<bool(Incarnation)>& is_linked) {
   std::vector<Letter> out;
+  looked_at_ = now;
   for (auto& [key, entry] : entries_) {
     if (now < entry.due) continue;
     if (entry.waiting == Waiting::kToRetry) {

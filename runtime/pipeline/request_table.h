@@ -118,6 +118,7 @@ class RequestTable {
   View view_;
   std::map<Key, Entry> entries_;
   std::map<Incarnation, double> answer_ms_;  // moving average per hop
+  std::optional<Instant> looked_at_;         // the last tick
   RequestCounts counts_;
 };
 

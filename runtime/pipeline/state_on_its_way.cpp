@@ -38,22 +38,37 @@ struct Reader {
   }
 };
 
+// Incarnations grow: who makes room is the oldest.
+template <class Value>
+void put(std::map<Incarnation, Value>& sent, Incarnation replica, Value value) {
+  if (!sent.contains(replica) && sent.size() >= kReplicasMax) sent.erase(sent.begin());
+  sent[replica] = value;
+}
+
 }  // namespace
 
 std::optional<Letter> progress_of(const Letter& arriving, std::uint64_t received) {
   return std::visit(Reader{arriving, received}, arriving.body);
 }
 
-void ShardsSent::add(const SaveShard& shard) {
-  if (!steps_.contains(shard.replica) && steps_.size() >= kReplicasMax) steps_.erase(steps_.begin());
-  steps_[shard.replica] = shard.step;
+void StateSent::add(const Letter& letter) {
+  if (const auto* shard = std::get_if<SaveShard>(&letter.body)) {
+    put(shards_, shard->replica, shard->step);
+  } else if (const auto* sum = std::get_if<StepSum>(&letter.body)) {
+    put(sums_, sum->replica, Sum{sum->donor, sum->step.value});
+  }
 }
 
-std::vector<Letter> ShardsSent::lost() const {
+std::vector<Letter> StateSent::lost() const {
   std::vector<Letter> letters;
-  for (const auto& [replica, step] : steps_) {
+  for (const auto& [replica, step] : shards_) {
     letters.push_back(
         {{}, to_supervisor(), StateUnavailable{replica, step, "the link that its shard was sent over broke"}});
+  }
+  for (const auto& [replica, sum] : sums_) {
+    letters.push_back({{},
+                       to_stage({}, sum.donor),
+                       StateUnavailable{replica, sum.step, "the link that its sum was sent over broke"}});
   }
   return letters;
 }

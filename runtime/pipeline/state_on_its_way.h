@@ -2,7 +2,8 @@
 //
 // Images and shards are the largest letters there are; on a slow way they take many minutes, in which nobody else sees
 // that anything moves. Whoever waits for one is told by StateProgress. A shard that was given to a link which breaks
-// may have been lost with it: then whoever ordered it is told at once, by StateUnavailable. Pure.
+// may have been lost with it: then whoever ordered it is told at once, by StateUnavailable; of a sum, or a mean that a
+// member missed, the replica here that gave it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +19,21 @@ namespace shoal {
 // is for; a shard: the supervisor. Nothing: nobody waits for such a letter.
 [[nodiscard]] std::optional<Letter> progress_of(const Letter& arriving, std::uint64_t received);
 
-// The shards that were given to one link, the newest of each replica.
-class ShardsSent {
+// What was given to one link of which somebody is told when it breaks: the newest shard of each replica, and the newest
+// sum for each.
+class StateSent {
  public:
-  void add(const SaveShard& shard);
-  // The link is over: the letters that tell the supervisor.
+  void add(const Letter& letter);
+  // The link is over: the letters that tell of it.
   [[nodiscard]] std::vector<Letter> lost() const;
 
  private:
-  std::map<Incarnation, std::uint64_t> steps_;  // at most kReplicasMax
+  struct Sum {
+    Incarnation donor;
+    std::uint64_t step = 0;
+  };
+  std::map<Incarnation, std::uint64_t> shards_;  // at most kReplicasMax of each
+  std::map<Incarnation, Sum> sums_;
 };
 
 }  // namespace shoal

@@ -531,6 +531,22 @@ TEST(Router, AShardThatABrokenLinkMayHaveLostIsToldToTheSupervisor) {
   }
 }
 
+TEST(Router, ASumThatABrokenLinkMayHaveLostIsToldToTheReplicaThatGaveIt) {
+  for (const bool has_sent : {true, false}) {
+    Network net;
+    net.two_stages();
+    const auto donor = net.attach(2, Role::kStage, StageId{0}, kFirst);
+    if (has_sent) net.say(2, to_stage({}, kSecond), StepSum{kSecond, kFirst, {}, StepId{4}, 1, tensor_of(100)});
+    net.advance(10ms);
+    caf::anon_send_exit(net.published.at(3), caf::exit_reason::kill);
+    net.published.erase(3);
+    net.advance(100ms);
+    const auto told = donor->all<StateUnavailable>();
+    ASSERT_EQ(told.size(), has_sent ? 1U : 0U);
+    for (const StateUnavailable& one : told) EXPECT_EQ(std::pair(one.replica, one.step), std::pair(kSecond, 4U));
+  }
+}
+
 TEST(RouteHints, S6NothingStaysOfProcessesThatHaveLeft) {
   RouteHints hints;
   for (std::uint64_t life = 1; life <= 100; ++life) {  // a worker that is killed, joins and fetches its state again

@@ -50,6 +50,7 @@ Effects ReplicaCore::receive(const StateUnavailable& message, Instant now) {
     pursue_copy();
     return end_turn();
   }
+  if (rounds_ && message.replica != setup_.self) rounds_->lost_on_its_way(message);
   const bool is_awaited = membership_ == Membership::kLoading && message.replica == setup_.self;
   if (is_awaited) end(compose("storage cannot give the state after step ", message.step, ": ", message.reason));
   return end_turn();

@@ -38,6 +38,12 @@ bool KeptMeans::is_due(Mean& mean, Incarnation member, const Question& question)
   return true;
 }
 
+void KeptMeans::lost_on_its_way(Incarnation member, StepId step) {
+  for (auto& [round, mean] : means_) {
+    if (mean.entry.step == step) mean.given.erase(member);
+  }
+}
+
 std::vector<StepSum> KeptMeans::due() {
   std::vector<StepSum> sums;
   for (auto& [member, question] : questions_) {

@@ -1,7 +1,8 @@
 // KeptMeans: the means of rounds that were closed without some members, for these to fetch (sync.quorum, design.md §6).
 //
 //   a question (FetchState of a member) and the entry it is about come in any order; the mean goes out once both are
-//   there, and again when the question is repeated after kMeanLost, doubled each time: until then it is on its way
+//   there, and again when the question is repeated after kMeanLost, doubled each time: until then it is on its way,
+//   unless the link that it was sent over broke
 //   A question from before the entry may be none: the last word of a joiner about the version it holds, which looks the
 //   same, and who said it can use no mean before it is a member. So the next question counts as the first.
 //
@@ -33,6 +34,8 @@ class KeptMeans {
   void hear(const FetchState& question, Instant now);
   // What goes out now.
   [[nodiscard]] std::vector<StepSum> due();
+  // What was given to that member, contributed to at that step, may not have arrived.
+  void lost_on_its_way(Incarnation member, StepId step);
   void forget_means() { means_.clear(); }
   void forget(Incarnation member) { questions_.erase(member); }
   [[nodiscard]] std::size_t size() const { return means_.size(); }

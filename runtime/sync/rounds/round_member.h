@@ -82,6 +82,8 @@ class RoundMember {
   [[nodiscard]] std::optional<std::string> follow(const CommitRound& entry, std::size_t member_count);
   // Rounds that a member missed. Of a question, and of a mean; then what is asked and given now.
   void hear(const FetchState& question, Instant now) { kept_.hear(question, now); }
+  // A mean that this member gave may not have arrived: it is given when it is asked for again.
+  void lost_on_its_way(const StateUnavailable& sum) { kept_.lost_on_its_way(sum.replica, StepId{sum.step}); }
   void hear(const StepSum& mean);
   [[nodiscard]] std::vector<FetchState> questions(Instant now) { return missed_.due(now); }
   [[nodiscard]] std::vector<StepSum> means() { return kept_.due(); }

@@ -316,6 +316,19 @@ TEST(RequestTable, AnAnswerFetchedByAnAskIsNoMeasurement) {
   EXPECT_EQ(t.table.timeout_of(kFirst), Duration(1s));
 }
 
+// Otherwise a lost Forward would be missed only after four times the pause.
+TEST(RequestTable, APauseOfThisProcessIsNoMeasurement) {
+  for (const bool is_stopped : {true, false}) {
+    Table t(RequestLimits{.floor = 60s, .ceiling = 60s});
+    (void)t.after(100ms);
+    (void)t.add(forward_of(0));
+    for (int i = 0; i < 100 && !is_stopped; ++i) (void)t.after(200ms);
+    if (is_stopped) t.now += 20s;
+    t.table.answered(kSender, answer_of(forward_of(0)), t.now);
+    EXPECT_EQ(t.table.timeout_of(kFirst), Duration(is_stopped ? 60s : 80s));
+  }
+}
+
 // The answer to a long microbatch finds an open Ask too; its trail says how long the work was.
 TEST(RequestTable, TheTimeoutFollowsALongMicrobatchByItsTrail) {
   Table t;

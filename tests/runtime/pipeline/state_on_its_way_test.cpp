@@ -43,13 +43,13 @@ TEST(StateOnItsWay, ASumIsToldLikeAnImageAndNobodyWaitsForAForward) {
 }
 
 TEST(StateOnItsWay, ABrokenLinkNamesTheNewestShardOfEachReplica) {
-  ShardsSent sent;
+  StateSent sent;
   EXPECT_TRUE(sent.lost().empty());
   SaveShard shard;
   for (const auto& [replica, step] : {std::pair{kSaver, 10}, {kSaver, 20}, {kDonor, 20}}) {
     shard.replica = replica;
     shard.step = static_cast<std::uint64_t>(step);
-    sent.add(shard);
+    sent.add({kHere, {kThere, Role::kStorage, {}, {}}, shard});
   }
   const auto letters = sent.lost();
   ASSERT_EQ(letters.size(), 2U);
@@ -58,6 +58,20 @@ TEST(StateOnItsWay, ABrokenLinkNamesTheNewestShardOfEachReplica) {
     EXPECT_EQ(std::get<StateUnavailable>(letter.body).step, 20U);
   }
   EXPECT_NE(std::get<StateUnavailable>(letters[0].body).replica, std::get<StateUnavailable>(letters[1].body).replica);
+}
+
+TEST(StateOnItsWay, ABrokenLinkNamesTheNewestSumToWhoGaveIt) {
+  StateSent sent;
+  for (const std::uint64_t step : {5, 6}) {
+    sent.add({kHere, to_stage(kThere, kJoiner), StepSum{kJoiner, kDonor, {}, StepId{step}, 1, bytes(8)}});
+  }
+  sent.add({kHere, to_stage(kThere, kJoiner), Forward{}});
+  const auto letters = sent.lost();
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_EQ(letters[0].to, to_stage({}, kDonor));
+  const auto& told = std::get<StateUnavailable>(letters[0].body);
+  EXPECT_EQ(told.replica, kJoiner);
+  EXPECT_EQ(told.step, 6U);
 }
 
 }  // namespace

@@ -188,7 +188,15 @@ TEST(RoundMember, GivesItsMeanToWhoMissedItUntilTheNextStepIsApplied) {
     }
     bench.member.hear(question, now + MissedRounds::kAskAgain);
     EXPECT_TRUE(bench.member.means().empty()) << "it is on its way";
-    bench.member.hear(question, now + KeptMeans::kMeanLost);
+    bench.member.lost_on_its_way({kSecond, 2, "its link broke"});
+    bench.member.lost_on_its_way({kFirst, 1, "its link broke"});
+    bench.member.hear(question, now + MissedRounds::kAskAgain);
+    EXPECT_TRUE(bench.member.means().empty()) << "nor are these it";
+    bench.member.lost_on_its_way({kFirst, 2, "its link broke"});
+    EXPECT_TRUE(bench.member.means().empty()) << "whoever has it does not ask";
+    bench.member.hear(question, now + MissedRounds::kAskAgain);
+    EXPECT_EQ(bench.member.means().size(), 1U);
+    bench.member.hear(question, now + MissedRounds::kAskAgain + KeptMeans::kMeanLost);
     EXPECT_EQ(bench.member.means().size(), 1U);
     bench.member.hear(FetchState{kSelf, 2, {}, kSelf, {}}, now);
     EXPECT_TRUE(bench.member.means().empty()) << "who has a share holds it";
