@@ -135,7 +135,7 @@ struct Missing {
 struct Progress {
   OrderId order;  // epoch: the highest this replica has obeyed
   Incarnation member;
-  std::uint32_t count = 0;  // microbatches accumulated
+  std::uint32_t count = 0;  // microbatches answered
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 

@@ -131,12 +131,12 @@ SyncGroupEffects SyncGroupCore::tick(Instant now) {
 
 bool SyncGroupCore::hints_cover_plan(Instant now) const {
   if (hints_.all_answered && now >= hint_not_before_) return true;
-  std::uint64_t accumulated = 0;
+  std::uint64_t answered = 0;
   for (const ReplicaMember& member : members()) {
     const auto hint = hints_.progress.find(member.incarnation);
-    if (hint != hints_.progress.end() && hint->second.epoch >= last_zero_) accumulated += hint->second.count;
+    if (hint != hints_.progress.end() && hint->second.epoch >= last_zero_) answered += hint->second.count;
   }
-  if (accumulated >= config_.microbatches - view_.quarantined().size()) return true;
+  if (answered >= config_.microbatches - view_.quarantined().size()) return true;
   // Work had begun and no more of it was heard of for long: hints may have been lost, so look.
   const bool has_begun = order_ || !hints_.progress.empty();
   return has_begun && now - quiet_since_ >= sum_.doubled(config_.probe_after);

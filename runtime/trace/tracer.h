@@ -1,6 +1,6 @@
 // Where the actors of a process record what happens to them, and how it reaches a file.
 //
-//   actor ──record──▶ Tracer: ring ──▶ TraceDrain::flush (the tracer actor, every 50 ms) ──▶ RUN/trace/<process>.trace
+//   actor ──record──▶ Tracer: ring ──▶ TraceDrain::flush (the tracer actor, every 100 ms) ──▶ RUN/trace/<process>.trace
 //
 // record() is called on hot paths: it never blocks and never allocates; what does not fit into the ring is counted.
 // The tracer outlives the drain, so that a drain that dies is replaced and what was recorded meanwhile is not lost.
