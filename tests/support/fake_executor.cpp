@@ -173,8 +173,11 @@ ReducedSum FakeExecutor::adopt_sum(const TensorBlob& sum, std::uint64_t token_co
 
 void FakeExecutor::apply(const UpdateOrder&) {
   CHECK(sum_, "an apply needs a sum");
-  const std::int64_t factor = has_rounds() ? 1 : 3;
-  for (std::size_t at = 0; at < weights_.size(); ++at) weights_[at] = weights_[at] * factor + sum_->at(at);
+  const std::uint64_t factor = has_rounds() ? 1 : 3;
+  for (std::size_t at = 0; at < weights_.size(); ++at) {  // modulo 2^64
+    const auto before = static_cast<std::uint64_t>(weights_[at]), sum = static_cast<std::uint64_t>(sum_->at(at));
+    weights_[at] = static_cast<std::int64_t>(before * factor + sum);
+  }
   applied_sums_.push_back(*sum_);
   skip();
 }

@@ -370,7 +370,7 @@ std::string SimulatedSwarm::note_path(const std::string& name) const {
   return (std::filesystem::temp_directory_path() / compose("simulation-", ::getpid(), "-", name, ".note")).string();
 }
 
-void SimulatedSwarm::end_process(const std::string& name) {
+void SimulatedSwarm::end_process(std::string name) {
   const auto found = processes_.find(name);
   if (found == processes_.end()) return;
   const Process process = std::move(found->second);

@@ -147,7 +147,7 @@ class SimulatedSwarm {
                                        const Welcome& welcome);
   void set_trap(const std::string& name, const SpawnStage& order, FakeExecutor& executor);
   [[nodiscard]] std::string note_path(const std::string& name) const;
-  void end_process(const std::string& name);
+  void end_process(std::string name);  // a copy: the name may be the one that is erased
   [[nodiscard]] std::vector<caf::actor> actors_of(const std::string& process) const;
   void keep_processes();
 
