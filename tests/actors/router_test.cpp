@@ -543,7 +543,8 @@ TEST(Router, ASumThatABrokenLinkMayHaveLostIsToldToTheReplicaThatGaveIt) {
     net.advance(100ms);
     const auto told = donor->all<StateUnavailable>();
     ASSERT_EQ(told.size(), has_sent ? 1U : 0U);
-    for (const StateUnavailable& one : told) EXPECT_EQ(std::pair(one.replica, one.step), std::pair(kSecond, 4U));
+    for (const StateUnavailable& one : told)
+      EXPECT_EQ(std::pair(one.replica, one.step), std::pair(kSecond, std::uint64_t{4}));
   }
 }
 
