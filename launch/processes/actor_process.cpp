@@ -77,7 +77,6 @@ void ExitLatch::set(int status, std::string reason, Manner manner) {
       manner_ = manner;
     }
   }
-  changed_.notify_all();
   const std::uint64_t one = 1;
   if (::write(event_.descriptor(), &one, sizeof(one)) < 0) log_warn("process", "cannot wake its main thread");
 }
@@ -87,15 +86,9 @@ bool ExitLatch::is_at_once() {
   return result_ && manner_ == Manner::kAtOnce;
 }
 
-std::pair<int, std::string> ExitLatch::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return result_.has_value(); });
-  return *result_;
-}
-
-bool ExitLatch::wait_for(std::chrono::milliseconds duration) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, duration, [this] { return result_.has_value(); });
+std::optional<std::pair<int, std::string>> ExitLatch::result() {
+  const std::lock_guard guard(mutex_);
+  return result_;
 }
 
 void keep_one_heap() { ::mallopt(M_ARENA_MAX, 1); }
@@ -165,7 +158,7 @@ int ActorProcess::run(const std::function<void(int)>& on_signal) {
   const sigset_t set = stop_signal_set();
   const Socket signals(::signalfd(-1, &set, SFD_CLOEXEC));
   bool is_stopping = false;
-  for (std::uint64_t turn = 1; !exit_->wait_for(0ms); ++turn) {
+  for (std::uint64_t turn = 1; !exit_->result(); ++turn) {
     std::array<pollfd, 2> wakers{{{exit_->descriptor(), POLLIN, 0}, {signals.descriptor(), POLLIN, 0}}};
     ::poll(wakers.data(), wakers.size(), static_cast<int>(kTurn.count()));
     give_memory_back(turn);
@@ -180,7 +173,7 @@ int ActorProcess::run(const std::function<void(int)>& on_signal) {
     log_info(settings_.name, "signal ", signal, ": leaving politely");
     on_signal(signal);
   }
-  const auto [status, reason] = exit_->wait();
+  const auto [status, reason] = *exit_->result();
   log_info(settings_.name, "ends with status ", status, ": ", reason);
   if (exit_->is_at_once()) end_at_once(status);
   return status;
@@ -220,7 +213,8 @@ void ActorProcess::end_actors() {
 }
 
 ActorProcess::~ActorProcess() {
-  start_watchdog(exit_->wait_for(0ms) ? exit_->wait().first : 1);
+  const auto result = exit_->result();
+  start_watchdog(result ? result->first : 1);
   end_actors();
   if (transport_) transport_->stop();
   transport_.reset();

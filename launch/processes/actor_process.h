@@ -10,6 +10,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,16 +42,14 @@ class ExitLatch {
   enum class Manner { kOrderly, kAtOnce };
   void set(int status, std::string reason, Manner manner = Manner::kOrderly);
   [[nodiscard]] bool is_at_once();
-  // Waits; the status and why.
-  [[nodiscard]] std::pair<int, std::string> wait();
-  [[nodiscard]] bool wait_for(std::chrono::milliseconds duration);
-  // Readable from set() on, for who waits for other things as well.
+  // The status and why, from set() on.
+  [[nodiscard]] std::optional<std::pair<int, std::string>> result();
+  // Readable from set() on: what the main thread waits for.
   [[nodiscard]] int descriptor() const { return event_.descriptor(); }
 
  private:
   Socket event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   std::mutex mutex_;
-  std::condition_variable changed_;
   std::optional<std::pair<int, std::string>> result_;
   Manner manner_ = Manner::kOrderly;
 };

@@ -344,7 +344,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   };
   if (parts.stopping) stop(static_cast<int>(*parts.stopping));
   const int status = process.run(stop);
-  return tell_end(status, process.exit()->wait().second, told->failure);
+  return tell_end(status, process.exit()->result()->second, told->failure);
 }
 
 }  // namespace
