@@ -7,6 +7,7 @@
 
 #include "actors/injected.h"
 #include "runtime/base/log.h"
+#include "runtime/base/memory_lack.h"
 #include "runtime/trace/trace_words.h"
 #include "runtime/transport/error_words.h"
 
@@ -134,9 +135,14 @@ struct Performer {
     auto& state = self->state;
     if (!is_of_a_microbatch(job)) return run_job(*state.executor, job);
     state.note->begin({cause.run, StageId{cause.hop}, state.replica, cause.step, cause.microbatch});
-    auto result = run_job(*state.executor, job);
-    state.note->end(state.replica);
-    return result;
+    try {
+      auto result = run_job(*state.executor, job);
+      state.note->end(state.replica);
+      return result;
+    } catch (const std::exception& problem) {
+      if (is_lack_of_memory(problem)) state.note->end(state.replica);  // no evidence against the microbatch
+      throw;
+    }
   }
 };
 

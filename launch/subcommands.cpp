@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "launch/say.h"
+#include "runtime/base/memory_lack.h"
 
 namespace shoal {
 
@@ -33,6 +34,10 @@ int run_subcommand(const Subcommand& subcommand, const std::vector<std::string>&
     if (!output_was_taken()) return report(fail(Error::kIo, "cannot write to standard output: is its disk full?"));
     return *code;
   } catch (const std::exception& problem) {
+    if (is_lack_of_memory(problem)) {
+      return report(fail(Error::kInternal, compose("this machine gives no more memory or threads (", problem.what(),
+                                                   "); see `ulimit -a` and what else runs here")));
+    }
     return report(fail(Error::kInternal, compose(problem.what(), "; this is a bug of the program")));
   }
 }

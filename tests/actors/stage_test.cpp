@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <new>
+#include <stdexcept>
+
 #include <caf/scheduler/test_coordinator.hpp>
 
 #include "tests/actors/lone_actor.h"
@@ -29,7 +33,14 @@ class StageTest : public testing::Test {
     settings.term = Term{1};
     settings.process = ProcessIncarnation{20};
     settings.router = router_;
-    settings.make_executor = [] { return std::make_unique<FakeExecutor>(FakeShape{1, 2, kMicrobatches}); };
+    settings.note = note_;
+    settings.make_executor = [this] {
+      auto executor = std::make_unique<FakeExecutor>(FakeShape{1, 2, kMicrobatches});
+      executor->set_trap(StepId{0}, MicrobatchId{1}, FakeExecutor::Pass::kForward, [this] {
+        if (trap_) trap_();
+      });
+      return executor;
+    };
     stage_ = system_->spawn(stage, settings);
     coordinator_->run();
   }
@@ -64,6 +75,8 @@ class StageTest : public testing::Test {
   caf::scheduler::test_coordinator* coordinator_ = nullptr;
   std::shared_ptr<std::vector<Letter>> letters_ = std::make_shared<std::vector<Letter>>();
   RouterActor router_;
+  std::shared_ptr<WorkNote> note_ = std::make_shared<WorkNote>();
+  std::function<void()> trap_;  // sprung by the first step's microbatch 1
   StageActor stage_;
   std::uint64_t entries_ = 0;
 };
@@ -107,6 +120,26 @@ TEST_F(StageTest, EndsWhenItIsRemoved) {
   bool is_down = false;
   observer->receive([&is_down](const caf::down_msg& down) { is_down = static_cast<bool>(down.reason); });
   EXPECT_TRUE(is_down);
+}
+
+// Who ends of what it computes leaves its note, which is evidence against the microbatch.
+TEST_F(StageTest, LeavesANoteOfWhatItWasAtWhenItThrows) {
+  admit(kA0);
+  admit(kB0);
+  trap_ = [] { throw std::runtime_error("the samples are bad"); };
+  give(forward_to(kB0, 1));
+  const auto work = note_->take(kB0);
+  ASSERT_TRUE(work);
+  EXPECT_EQ(work->microbatch, MicrobatchId{1});
+}
+
+TEST_F(StageTest, LeavesNoNoteWhenItsMachineHasNoMemory) {
+  admit(kA0);
+  admit(kB0);
+  trap_ = [] { throw std::bad_alloc(); };
+  give(forward_to(kB0, 1));
+  EXPECT_FALSE(note_->take(kB0));
+  EXPECT_TRUE(sent<Backward>().empty()) << "it ended all the same";
 }
 
 }  // namespace

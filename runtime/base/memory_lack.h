@@ -1,0 +1,21 @@
+// Whether an exception tells of a machine without memory or threads to give, and nothing of what was being done.
+// LibTorch's allocator of host memory throws an error of a type for everything; its words are all that tells.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string_view>
+#include <system_error>
+
+namespace shoal {
+
+[[nodiscard]] inline bool is_lack_of_memory(const std::exception& problem) {
+  if (dynamic_cast<const std::bad_alloc*>(&problem) != nullptr) return true;
+  if (const auto* refused = dynamic_cast<const std::system_error*>(&problem)) {
+    return refused->code() == std::errc::not_enough_memory ||
+           refused->code() == std::errc::resource_unavailable_try_again;
+  }
+  return std::string_view(problem.what()).find("DefaultCPUAllocator: ") != std::string_view::npos;
+}
+
+}  // namespace shoal
