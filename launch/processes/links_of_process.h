@@ -2,7 +2,7 @@
 // Apart from the processes themselves, because the spawner, storage and workers all need it.
 #pragma once
 
-#include "actors/router.h"
+#include "actors/router/router.h"
 #include "launch/processes/actor_process.h"
 #include "runtime/transport/control/enrolment.h"
 

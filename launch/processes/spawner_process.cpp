@@ -11,7 +11,7 @@
 #include "actors/control.h"
 #include "actors/data_loader.h"
 #include "actors/metrics.h"
-#include "actors/router.h"
+#include "actors/router/io_router.h"
 #include "actors/supervisor.h"
 #include "actors/sync_group.h"
 #include "launch/commands/run/processes.h"
@@ -308,7 +308,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   auto mail_config = router_config(process, ProcessRole::kSpawner, "spawner", rendezvous);
   mail_config.tracer = trace;
   mail_config.board = process.board();
-  const auto mail = process.system().spawn(router, std::move(mail_config));
+  const auto mail = spawn_io_router(process.system(), std::move(mail_config));
   process.own_vital(mail, "router");
   process.write_trace(mail);
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(mail), {door.host, 0});

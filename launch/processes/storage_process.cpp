@@ -5,7 +5,7 @@
 #include <random>
 
 #include "actors/node_agent.h"
-#include "actors/router.h"
+#include "actors/router/io_router.h"
 #include "actors/storage.h"
 #include "launch/commands/run/processes.h"
 #include "launch/processes/actor_process.h"
@@ -84,7 +84,7 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   mail.tracer = trace;
   mail.spawner_dialler = spawn_spawner_dialler(process, {[run] { return control_endpoints(run); }, files});
   mail.board = process.board();
-  const auto router_actor = process.system().spawn(router, std::move(mail));
+  const auto router_actor = spawn_io_router(process.system(), std::move(mail));
   process.own_vital(router_actor, "router");
   process.write_trace(router_actor);
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});

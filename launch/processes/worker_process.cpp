@@ -5,7 +5,7 @@
 #include <random>
 
 #include "actors/node_agent.h"
-#include "actors/router.h"
+#include "actors/router/io_router.h"
 #include "actors/stage.h"
 #include "actors/tracer.h"
 #include "launch/commands/run/processes.h"
@@ -187,7 +187,7 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   config.spawner_dialler = spawn_spawner_dialler(process, {[join = options.join] { return join; }, files});
   config.tracer = trace;
   config.board = process.board();
-  const auto router_actor = process.system().spawn(router, std::move(config));
+  const auto router_actor = spawn_io_router(process.system(), std::move(config));
   process.own_vital(router_actor, "router");
   process.write_trace(router_actor, sent_files.value());
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});

@@ -8,7 +8,8 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kMessagesPerTurn = 64;  // unlimited by default: a busy actor would never yield
-constexpr std::size_t kDeserializers = 2;
+// Frames are deserialised where they arrive: nearly all go to the router, which runs there too.
+constexpr std::size_t kDeserializers = 0;
 
 }  // namespace
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/router.h"
+#include "actors/router/router.h"
 #include "runtime/base/config.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 #include "runtime/storage/journal.h"

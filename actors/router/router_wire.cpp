@@ -1,5 +1,5 @@
 // Links of the mail room: the effects of the link table, frames in and out, greetings and farewells.
-#include "actors/router_wire.h"
+#include "actors/router/router_wire.h"
 
 #include <set>
 #include <string>

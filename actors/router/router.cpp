@@ -1,11 +1,11 @@
 // Shell of the mail room: handlers only. Letters are in router_mail.cpp, links in router_wire.cpp.
-#include "actors/router.h"
+#include "actors/router/router.h"
 
 #include <utility>
 
 #include "actors/injected.h"
-#include "actors/router_mail.h"
-#include "actors/router_wire.h"
+#include "actors/router/router_mail.h"
+#include "actors/router/router_wire.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/error_words.h"
 

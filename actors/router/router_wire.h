@@ -2,7 +2,7 @@
 // Nothing from another process is believed before its link's identity allows it (links.h).
 #pragma once
 
-#include "actors/router_mail.h"
+#include "actors/router/router_mail.h"
 
 namespace shoal {
 

@@ -1,9 +1,9 @@
 // Letters of the mail room: routes, what the router reads for its cores, delivery to local actors.
-#include "actors/router_mail.h"
+#include "actors/router/router_mail.h"
 
 #include <utility>
 
-#include "actors/router_wire.h"
+#include "actors/router/router_wire.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/trace_words.h"
 

@@ -12,8 +12,8 @@
 #include <memory>
 #include <optional>
 
-#include "actors/orders_for_absent.h"
-#include "actors/untaken_letters.h"
+#include "actors/router/orders_for_absent.h"
+#include "actors/router/untaken_letters.h"
 #include "messages/actor_types.h"
 #include "runtime/base/time/next_look.h"
 #include "runtime/pipeline/journal_follower.h"

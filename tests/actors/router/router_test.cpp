@@ -1,6 +1,6 @@
 // Routers of three processes in one thread: a spawner, two nodes. Frames, links, journal and retries are the real ones;
 // only the dialler is simulated: it hands out the router that a port stands for.
-#include "actors/router.h"
+#include "actors/router/router.h"
 
 #include <map>
 #include <set>

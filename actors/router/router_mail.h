@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "actors/router.h"
+#include "actors/router/router.h"
 
 namespace shoal {
 
