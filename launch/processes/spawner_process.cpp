@@ -29,6 +29,7 @@
 #include "runtime/base/log.h"
 #include "runtime/pipeline/schedule.h"
 #include "runtime/storage/journal.h"
+#include "runtime/trace/metrics/metrics_file.h"
 #include "runtime/trace/metrics/round_losses.h"
 
 namespace shoal {
@@ -55,8 +56,8 @@ struct Parts {
 };
 
 Result<std::shared_ptr<JournalStore>> open_or_create(const RunDirectory& run, RunId id) {
-  auto journal =
-      std::filesystem::exists(run.journal()) ? open_journal(run.journal()) : create_journal(run.journal(), id);
+  const bool is_told_of = newest_entry_told_by(run.metrics()).value > 0;
+  auto journal = open_or_begin_journal(run.journal(), id, is_told_of ? Entries::kExpected : Entries::kUnheardOf);
   if (!journal) return journal.failure();
   return std::shared_ptr<JournalStore>(std::move(journal.value()));
 }

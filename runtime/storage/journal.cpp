@@ -291,7 +291,50 @@ Result<Term> SqliteJournal::begin_term() {
   return journal;
 }
 
+using OwnJournal = Result<std::unique_ptr<JournalStore>>;
+
+[[nodiscard]] OwnJournal go_on(std::unique_ptr<SqliteJournal> journal) {
+  if (Status read = journal->read_meta(); !read) return read.failure();
+  journal->allocate_log();
+  return std::unique_ptr<JournalStore>(std::move(journal));
+}
+
+[[nodiscard]] OwnJournal begin(std::unique_ptr<SqliteJournal> journal, RunId run) {
+  if (Status made = journal->make_tables(run); !made) return made.failure();
+  return go_on(std::move(journal));
+}
+
+// A file gets its first page before it has a log: one without a page beside a log was cut off, and opening it would
+// throw the log away.
+[[nodiscard]] bool is_cut_off(const std::filesystem::path& path) {
+  std::error_code no_file;
+  const auto size = std::filesystem::file_size(path, no_file);
+  std::error_code no_log;
+  const auto log_size = std::filesystem::file_size(path.string() + "-wal", no_log);
+  return !no_log && log_size > 0 && (no_file || size == 0);
+}
+
+[[nodiscard]] Failure lost(const std::filesystem::path& path, std::string_view how) {
+  return fail(Error::kInvalidData,
+              compose("journal ", path.string(), ": ", how, "; restore it from a copy, with its -wal file"));
+}
+
 }  // namespace
+
+Result<std::unique_ptr<JournalStore>> open_or_begin_journal(const std::filesystem::path& path, RunId run,
+                                                            Entries entries) {
+  if (is_cut_off(path)) return lost(path, "it is empty, and its -wal file is not");
+  std::error_code ignored;
+  const bool is_missing = !std::filesystem::exists(path, ignored);
+  if (is_missing && entries == Entries::kExpected) return lost(path, "it is gone, and the run had one");
+  auto journal = open_file(path, SQLITE_OPEN_READWRITE | (is_missing ? SQLITE_OPEN_CREATE : 0));
+  if (!journal) return journal.failure();
+  const Result<bool> is_begun = (*journal)->has_tables();
+  if (!is_begun) return is_begun.failure();
+  if (*is_begun) return go_on(std::move(*journal));
+  if (entries == Entries::kExpected) return lost(path, "nothing is in it, and the run had entries");
+  return begin(std::move(*journal), run);
+}
 
 Result<std::unique_ptr<JournalStore>> create_journal(const std::filesystem::path& path, RunId run) {
   auto journal = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
@@ -303,10 +346,7 @@ Result<std::unique_ptr<JournalStore>> create_journal(const std::filesystem::path
                                        ": a run is recorded here already; resume it, or "
                                        "choose another directory"));
   }
-  if (Status made = (*journal)->make_tables(run); !made) return made.failure();
-  if (Status read = (*journal)->read_meta(); !read) return read.failure();
-  (*journal)->allocate_log();
-  return std::unique_ptr<JournalStore>(std::move(*journal));
+  return begin(std::move(*journal), run);
 }
 
 Result<std::unique_ptr<JournalStore>> open_journal(const std::filesystem::path& path) {
@@ -316,9 +356,7 @@ Result<std::unique_ptr<JournalStore>> open_journal(const std::filesystem::path& 
   }
   auto journal = open_file(path, SQLITE_OPEN_READWRITE);
   if (!journal) return journal.failure();
-  if (Status read = (*journal)->read_meta(); !read) return read.failure();
-  (*journal)->allocate_log();
-  return std::unique_ptr<JournalStore>(std::move(*journal));
+  return go_on(std::move(*journal));
 }
 
 }  // namespace shoal

@@ -44,6 +44,13 @@ class JournalStore {
   [[nodiscard]] virtual Result<Term> begin_term() = 0;
 };
 
+// Whether something beside the journal tells of entries: then one without any was lost.
+enum class Entries { kUnheardOf, kExpected };
+// The journal at the path, begun where there is none yet, and in a file whose maker died before it was one. Errors:
+// kInvalidData (something else is there, or what was there is lost: nothing is begun then), kUsage (another process has
+// it open), kIo.
+[[nodiscard]] Result<std::unique_ptr<JournalStore>> open_or_begin_journal(const std::filesystem::path& path, RunId run,
+                                                                          Entries entries);
 // A new journal at a path where none is yet (else kUsage).
 [[nodiscard]] Result<std::unique_ptr<JournalStore>> create_journal(const std::filesystem::path& path, RunId run);
 // The journal of an earlier start.

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 
@@ -102,6 +103,64 @@ TEST(Journal, SurvivesTheDeathOfItsProcessRightAfterAnAppend) {  // P-2
   ASSERT_TRUE(journal) << journal.failure().message;
   EXPECT_EQ((*journal)->last_position(), JournalPosition{1});
   EXPECT_EQ((*journal)->reserve(IncarnationKind::kActor, 1)->first, 101U);
+}
+
+// A spawner may die between the file and its tables.
+TEST(Journal, IsBegunInAFileWhoseMakerDiedEarly) {
+  for (const char* sql :
+       {"", "PRAGMA journal_mode=WAL", "PRAGMA journal_mode=WAL; CREATE TABLE early(x); DROP TABLE early"}) {
+    const Folder folder;
+    std::ofstream(folder.journal()).close();
+    execute(folder.journal(), sql);
+    {
+      auto journal = open_or_begin_journal(folder.journal(), RunId{7}, Entries::kUnheardOf);
+      ASSERT_TRUE(journal) << sql << ": " << journal.failure().message;
+      ASSERT_TRUE((*journal)->append(entry_at(1)));
+    }
+    const auto again = open_or_begin_journal(folder.journal(), RunId{8}, Entries::kExpected);
+    ASSERT_TRUE(again) << again.failure().message;
+    EXPECT_EQ((*again)->run(), RunId{7});
+    EXPECT_EQ((*again)->last_position(), JournalPosition{1});
+  }
+}
+
+TEST(Journal, ThatWasLostIsNotBegunAgain) {
+  const auto refusal = [](const Folder& folder) -> std::string {
+    const auto journal = open_or_begin_journal(folder.journal(), RunId{7}, Entries::kExpected);
+    if (journal) return "begun";
+    EXPECT_EQ(journal.failure().error, Error::kInvalidData);
+    return journal.failure().message;
+  };
+  const Folder gone;
+  EXPECT_NE(refusal(gone).find("it is gone"), std::string::npos) << refusal(gone);
+  EXPECT_FALSE(std::filesystem::exists(gone.journal()));
+  const Folder no_tables;
+  std::ofstream(no_tables.journal()).close();
+  execute(no_tables.journal(), "PRAGMA journal_mode=WAL; CREATE TABLE early(x); DROP TABLE early");
+  EXPECT_NE(refusal(no_tables).find("nothing is in it"), std::string::npos) << refusal(no_tables);
+  EXPECT_FALSE(open_journal(no_tables.journal())) << "it has no tables as before";
+}
+
+// A copy on a full disk: the entries may all be in the log, which opening would throw away.
+TEST(Journal, ThatIsEmptyBesideItsLogIsNotOpened) {
+  const Folder folder;
+  std::ofstream(folder.journal()).close();
+  const std::string log = folder.journal().string() + "-wal";
+  std::ofstream(log) << std::string(4096, 'x');
+  for (const Entries entries : {Entries::kUnheardOf, Entries::kExpected}) {
+    const auto journal = open_or_begin_journal(folder.journal(), RunId{7}, entries);
+    ASSERT_FALSE(journal);
+    EXPECT_EQ(journal.failure().error, Error::kInvalidData);
+    EXPECT_EQ(std::filesystem::file_size(log), 4096U);
+  }
+}
+
+TEST(Journal, OtherFilesAreNotTakenForOneThatIsNotBegun) {
+  const Folder folder;
+  std::ofstream(folder.journal()) << std::string(8192, 'x');
+  const auto journal = open_or_begin_journal(folder.journal(), RunId{7}, Entries::kUnheardOf);
+  ASSERT_FALSE(journal);
+  EXPECT_EQ(journal.failure().error, Error::kInvalidData);
 }
 
 TEST(Journal, GivesNoNumberTwice) {  // P-4

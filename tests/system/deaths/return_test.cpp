@@ -172,6 +172,20 @@ TEST(KilledSpawner, WithItsKeeperAndStorageLosesNothing) {
   EXPECT_EQ(count_of(records, "returned"), 4U) << "storage died with its keeper";
 }
 
+// Whatever of its journal is there by then, the run begins.
+TEST(KilledSpawner, WhileItMakesItsJournalBeginsAgain) {
+  for (const char* file : {"journal.db", "journal.db-wal", "journal.db", "journal.db-wal", "spawner.json"}) {
+    ProcessScene scene;
+    Program& program = scene.start(train(scene, "run", {1, 1, 2, {}}));
+    ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(scene.run() / file); }, kSoon));
+    const auto spawner = pid_like(scene, "internal-spawner");
+    ASSERT_TRUE(spawner);
+    ASSERT_EQ(::kill(*spawner, SIGKILL), 0);
+    EXPECT_EQ(program.wait(kRunLimit), 0) << "killed when it had made " << file;
+    EXPECT_EQ(scene.records().steps.size(), 2U);
+  }
+}
+
 // The run is to be saved and to end with 75, whoever dies on the way.
 TEST(KilledSpawner, WhileItStopsIsStartedAgainToStop) {
   ProcessScene scene;
