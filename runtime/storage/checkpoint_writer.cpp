@@ -33,6 +33,11 @@ std::span<const std::byte> bytes_of(const TensorBlob& image) {
 
 }  // namespace
 
+CheckpointWriter::CheckpointWriter(CheckpointWriterSettings settings) : settings_(std::move(settings)) {
+  std::error_code ignored;
+  fs::create_directories(settings_.folder, ignored);  // the first shard tells
+}
+
 fs::path CheckpointWriter::partial_folder(Key key) const {
   return settings_.folder / compose(".step_", key.second, ".branch_", key.first, kPartial);
 }
@@ -90,6 +95,11 @@ Status CheckpointWriter::write_shard(const SaveShard& shard, Partial& partial, c
   if (!tensors) return tensors.failure();
   std::error_code error;
   const auto folder = partial_folder({shard.branch.value, shard.step});
+  // Whoever made room by removing all checkpoints left what they were in.
+  const fs::path around = (fs::absolute(settings_.folder) / "..").lexically_normal();
+  if (!fs::is_directory(around, error)) {
+    return fail(Error::kIo, compose(around.string(), " is gone: was the run's directory moved?"));
+  }
   fs::create_directories(folder, error);
   if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
   const std::string name = compose("stage_", shard.stage, ".safetensors");
@@ -97,7 +107,8 @@ Status CheckpointWriter::write_shard(const SaveShard& shard, Partial& partial, c
   const fs::space_info space = fs::space(folder, error);
   if (!error && space.available < bytes.size() + kLeftForTheJournal) {
     return fail(Error::kIo, compose("cannot write ", (folder / name).string(), ": no space for its ", bytes.size(),
-                                    " bytes beside what the journal needs: ", space.available, " are left"));
+                                    " bytes: ", space.available, " are left, and the journal needs ",
+                                    kLeftForTheJournal, " of them"));
   }
   if (auto written = replace_large_file((folder / name).string(), bytes, told); !written) return written.failure();
   partial.manifest.files[name] = {sha256_hex(image), image.size()};

@@ -31,7 +31,8 @@ struct CheckpointWriterSettings {
 
 class CheckpointWriter {
  public:
-  explicit CheckpointWriter(CheckpointWriterSettings settings) : settings_(std::move(settings)) {}
+  // Makes the folder. One that goes later, with a run's directory that is moved, is not made again.
+  explicit CheckpointWriter(CheckpointWriterSettings settings);
 
   // Writes one stage's shard. With the last missing one the checkpoint is completed and its manifest returned; older
   // unfinished checkpoints are given up. A shard that is there already is written again. Errors: kIo (the disk; the

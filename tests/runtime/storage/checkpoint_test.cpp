@@ -45,6 +45,33 @@ TEST(Checkpoint, IsFinishedByItsLastShard) {
   EXPECT_EQ(list_checkpoints(scratch.path() / "checkpoints"), Steps{10});
 }
 
+TEST(Checkpoint, IsWrittenAlsoAfterAllOthersWereRemoved) {
+  const auto here = std::filesystem::current_path();
+  for (const std::filesystem::path folder : {"run/checkpoints", "run/checkpoints/", "checkpoints"}) {
+    const Scratch scratch;
+    std::filesystem::current_path(scratch.path());
+    CheckpointWriter writer(settings_in(folder));
+    EXPECT_TRUE(writer.add(shard_of(10, 0, 1)).ok());
+    std::filesystem::remove_all(folder);
+    const auto next = writer.add(shard_of(20, 0, 1));
+    EXPECT_TRUE(next.ok()) << folder << ": " << next.failure().message;
+    EXPECT_EQ(list_checkpoints(folder), Steps{20});
+    std::filesystem::current_path(here);
+  }
+}
+
+// Half a checkpoint in a directory that was made anew would be found by nobody.
+TEST(Checkpoint, IsNotWrittenWhereTheRunWas) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path() / "run" / "checkpoints"));
+  ASSERT_TRUE(writer.add(shard_of(10, 0, 1)).ok());
+  std::filesystem::rename(scratch.path() / "run", scratch.path() / "moved");
+  const auto next = writer.add(shard_of(20, 0, 1));
+  ASSERT_FALSE(next.ok());
+  EXPECT_EQ(next.failure().error, Error::kIo);
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "run"));
+}
+
 TEST(Checkpoint, ReadsTheSameWhateverTheCut) {
   std::vector<std::string> hashes;
   std::vector<TensorBlob> images;
