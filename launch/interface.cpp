@@ -30,7 +30,7 @@ const std::vector<OptionSpec> kLocator = {
 constexpr const char* kExitCodes =
     "Exit status: 0 finished, 1 internal error, 2 usage or configuration, 3 data or disk, 4 refused,\n"
     "5 diverged, 75 saved after SIGTERM, SIGUSR1 or a closed terminal, 130 saved after SIGINT. A second signal\n"
-    "exits at once.";
+    "exits at once, unless it is SIGHUP or comes together with the first.";
 
 CommandSpec train() {
   return {"train",

@@ -83,13 +83,14 @@ Result<int> Keeper::run() {
 
 void Keeper::take_signal(int signal) {
   if (first_signal_ != 0) {
-    if (!is_pressing(signal)) return;
+    if (!is_pressing(signal, now_is() - first_signal_at_)) return;
     say("second signal: killing everything");
     kill_everything();
     killed_with_ = 128 + (signal == SIGINT ? SIGINT : SIGTERM);
     return;
   }
   first_signal_ = signal;
+  first_signal_at_ = now_is();
   question_ = nullptr;
   stop_politely(signal);
 }

@@ -9,7 +9,8 @@
 //   ending: followers may end by themselves, then SIGTERM, then after the grace SIGKILL; the leader's code is the
 //   result second signal in any state: SIGKILL to everything, 130 after SIGINT and 143 otherwise
 //
-// Signals are those of stop_signals.h; SIGHUP is never the second. Wards die with the keeper (child_process.h).
+// Signals are those of stop_signals.h; SIGHUP is never the second, nor is what comes together with the first. Wards die
+// with the keeper (child_process.h).
 #pragma once
 
 #include <signal.h>
@@ -104,7 +105,8 @@ class Keeper {
   std::vector<Kept> kept_;
   std::function<Result<bool>(Keeper&)> question_;
   Phase phase_ = Phase::kRunning;
-  int first_signal_ = 0;                 // 0: none yet
+  int first_signal_ = 0;  // 0: none yet
+  Instant first_signal_at_;
   int stop_signal_ = 0;                  // what the leader was asked to stop by
   std::optional<int> killed_with_;       // exit status after a second signal
   std::optional<int> follower_code_;     // why the leader was asked to stop

@@ -2,6 +2,7 @@
 // A closed terminal (SIGHUP) is one of them, except for who was told to outlive it: nohup leaves it ignored.
 #pragma once
 
+#include <chrono>
 #include <csignal>
 #include <vector>
 
@@ -10,9 +11,14 @@ namespace shoal {
 // SIGINT, SIGTERM, SIGUSR1, and SIGHUP where this process does not ignore it.
 [[nodiscard]] std::vector<int> stop_signals();
 
-// Whether a second signal ends the process at once. The shell and the kernel each tell of a terminal that closes: that
-// is not a person who says it twice.
-[[nodiscard]] constexpr bool is_pressing(int signal) { return signal != SIGHUP; }
+// Signals so close together are one wish: timeout(1) and others signal a process, and then its group.
+inline constexpr std::chrono::milliseconds kOneWish{50};
+
+// Whether another signal, so long after the first, ends the process at once. The shell and the kernel each tell of a
+// terminal that closes: that is not a person who says it twice.
+[[nodiscard]] constexpr bool is_pressing(int signal, std::chrono::nanoseconds since_first) {
+  return signal != SIGHUP && since_first >= kOneWish;
+}
 
 // As the set that sigprocmask() and sigtimedwait() take.
 [[nodiscard]] sigset_t stop_signal_set();

@@ -97,6 +97,7 @@ void block_signals() {
   const sigset_t set = stop_signal_set();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write, like a full disk
 }
 
 bool wait_for_signal(std::chrono::milliseconds duration) {
@@ -157,21 +158,24 @@ caf::actor ActorProcess::start_caretaker(CaretakerSettings settings) {
 int ActorProcess::run(const std::function<void(int)>& on_signal) {
   const sigset_t set = stop_signal_set();
   const Socket signals(::signalfd(-1, &set, SFD_CLOEXEC));
-  bool is_stopping = false;
+  std::optional<Instant> stopping_since;
   for (std::uint64_t turn = 1; !exit_->result(); ++turn) {
     std::array<pollfd, 2> wakers{{{exit_->descriptor(), POLLIN, 0}, {signals.descriptor(), POLLIN, 0}}};
     ::poll(wakers.data(), wakers.size(), static_cast<int>(kTurn.count()));
     give_memory_back(turn);
     const timespec no_wait{};
     const int signal = sigtimedwait(&set, nullptr, &no_wait);
-    if (signal <= 0 || (is_stopping && !is_pressing(signal))) continue;
-    if (is_stopping) {
+    if (signal <= 0) continue;
+    const Instant now = std::chrono::steady_clock::now();
+    if (stopping_since && !is_pressing(signal, now - *stopping_since)) continue;
+    if (stopping_since) {
       flush_log();
       _exit(signal == SIGINT ? 130 : 143);
     }
-    is_stopping = true;
+    while (sigtimedwait(&set, nullptr, &no_wait) > 0) continue;  // what came meanwhile is the same wish
     log_info(settings_.name, "signal ", signal, ": leaving politely");
     on_signal(signal);
+    stopping_since = std::chrono::steady_clock::now();
   }
   const auto [status, reason] = *exit_->result();
   log_info(settings_.name, "ends with status ", status, ": ", reason);

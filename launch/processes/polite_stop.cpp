@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 
 #include "launch/stop_signals.h"
 
@@ -13,12 +14,17 @@ namespace {
 constexpr int kSavedPleaseRequeue = 75;
 constexpr int kSavedInterrupted = 130;
 
+using Clock = std::chrono::steady_clock;
+
 std::atomic<int> first_signal{0};
-static_assert(std::atomic<int>::is_always_lock_free);
+std::atomic<Clock::rep> first_signal_at{0};  // 0: none yet
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<Clock::rep>::is_always_lock_free);
 
 void note(int signal) {
-  int none = 0;
-  if (first_signal.compare_exchange_strong(none, signal) || !is_pressing(signal)) return;
+  const Clock::rep now = Clock::now().time_since_epoch().count();
+  Clock::rep first = 0;
+  if (first_signal_at.compare_exchange_strong(first, now)) return first_signal.store(signal);
+  if (!is_pressing(signal, Clock::duration(now - first))) return;
   ::_exit(signal == SIGINT ? 130 : 143);
 }
 
@@ -33,6 +39,7 @@ void watch_for_stop() {
   // A keeper that starts this process may have blocked them.
   const sigset_t signals = stop_signal_set();
   ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write, like a full disk
   std::signal(SIGPIPE, SIG_IGN);  // what reads the progress lines may end with the terminal
 }
 

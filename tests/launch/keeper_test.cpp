@@ -182,13 +182,27 @@ TEST_F(KeeperTest, ASecondSignalKillsEverythingAtOnce) {
     Keeper keeper({Duration::zero(), seconds(100)});
     ASSERT_TRUE(keeper
                     .add(ward("leader", WardRole::kLeader,
-                              "trap 'touch again; kill -" + std::to_string(signal) +
+                              "trap 'touch again; sleep 0.1; kill -" + std::to_string(signal) +
                                   " $PPID' TERM INT; : > ready; "
                                   "while :; do :; done"))
                     .ok());
     EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), signal}}), code);
     EXPECT_TRUE(exists("again"));
   }
+}
+
+// timeout(1) signals who it started, and then everybody in its group.
+TEST_F(KeeperTest, ASignalThatIsSentTwiceAtOnceIsTheFirst) {
+  Keeper keeper({});
+  ASSERT_TRUE(
+      keeper.add(ward("leader", WardRole::kLeader, "trap 'exit 75' TERM INT; : > ready; while :; do :; done")).ok());
+  keeper.poll([this](Keeper&) -> Result<bool> {
+    if (!exists("ready")) return false;
+    ::kill(::getpid(), SIGTERM);
+    ::kill(::getpid(), SIGINT);
+    return true;
+  });
+  EXPECT_EQ(*keeper.run(), 75);
 }
 
 // The shell and the kernel each tell of a terminal that closes.

@@ -5,9 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <functional>
 #include <vector>
+
+#include "launch/stop_signals.h"
 
 namespace shoal {
 namespace {
@@ -33,6 +36,17 @@ int status_after(const std::vector<int>& signals, sighandler_t hangup = SIG_DFL)
   });
 }
 
+// The same after a first signal, and another again and again until that ends the process, or for a while.
+int status_pressed(int first, int second) {
+  return status_of([&] {
+    watch_for_stop();
+    ::raise(first);
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (std::chrono::steady_clock::now() < limit) ::raise(second);
+    return stop_status().value_or(kNotAsked);
+  });
+}
+
 TEST(PoliteStop, TheFirstSignalIsAWish) {
   EXPECT_EQ(status_after({}), kNotAsked);
   EXPECT_EQ(status_after({SIGINT}), 130);
@@ -42,8 +56,20 @@ TEST(PoliteStop, TheFirstSignalIsAWish) {
 }
 
 TEST(PoliteStop, TheSecondEndsAtOnce) {
-  EXPECT_EQ(status_after({SIGTERM, SIGINT}), 130);
-  EXPECT_EQ(status_after({SIGHUP, SIGTERM}), 143);
+  EXPECT_EQ(status_pressed(SIGTERM, SIGINT), 130);
+  EXPECT_EQ(status_pressed(SIGHUP, SIGTERM), 143);
+}
+
+TEST(PoliteStop, SignalsAtOnceAreOneWish) {
+  EXPECT_EQ(status_after({SIGTERM, SIGTERM}), 75);
+  EXPECT_EQ(status_after({SIGINT, SIGTERM}), 130);
+}
+
+TEST(StopSignals, PressOnlyWhenAPersonCouldHaveSaidItTwice) {
+  EXPECT_FALSE(is_pressing(SIGTERM, {}));
+  EXPECT_FALSE(is_pressing(SIGINT, kOneWish - std::chrono::nanoseconds(1)));
+  EXPECT_TRUE(is_pressing(SIGINT, kOneWish));
+  EXPECT_FALSE(is_pressing(SIGHUP, std::chrono::hours(1)));
 }
 
 // The shell passes the end of its terminal on, and the kernel tells of it, too.
