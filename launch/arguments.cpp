@@ -21,10 +21,11 @@ namespace {
 
 constexpr auto kFlag = OptionKind::kFlag;
 constexpr auto kValue = OptionKind::kValue;
+constexpr auto kRequired = OptionKind::kRequired;
 constexpr auto kRepeated = OptionKind::kRepeated;
 
-const OptionSpec kRunDirectory{"--run", kValue, "DIR", "the run directory"};
-const OptionSpec kListen{"--listen", kValue, "HOST:PORT", "where to listen"};
+const OptionSpec kRunDirectory{"--run", kRequired, "DIR", "the run directory"};
+const OptionSpec kListen{"--listen", kRequired, "HOST:PORT", "where to listen"};
 const OptionSpec kSteps{"--steps", kValue, "N", "stop after step N"};
 constexpr std::uint64_t kNodesMax = 256;  // each is two processes
 const OptionSpec kWaitTimeout{"--wait-timeout", kValue, "S", "exit 4 when nodes are missing for S seconds"};
@@ -37,11 +38,6 @@ Failure missing(const std::string& what) { return fail(Error::kUsage, what); }
 RunChoice run_choice(const Options& options) {
   return {options.positional(0), options.values("--set"), options.value("--out"), options.has("--resume"),
           options.value("--resume")};
-}
-
-Result<std::string> required(const Options& options, const std::string& name) {
-  if (const auto value = options.value(name)) return *value;
-  return missing(name + " is missing");
 }
 
 // @FILE is the text in a file, so that a secret need not stand in a list of processes.
@@ -254,30 +250,27 @@ Result<SampleOptions> sample_options(const Options& options) {
 }
 
 Result<ExportOptions> export_options(const Options& options) {
-  const auto to = required(options, "--to");
-  if (!to) return to.failure();
+  const std::string to = *options.value("--to");
   const auto step = options.count("--step", 0);
   if (!step) return step.failure();
-  return ExportOptions{*options.positional(0), *to, *step};
+  return ExportOptions{*options.positional(0), to, *step};
 }
 
 Result<ImportOptions> import_options(const Options& options) {
-  const auto to = required(options, "--to");
-  if (!to) return to.failure();
+  const std::string to = *options.value("--to");
   RunChoice run;
   run.config = options.positional(1);
   run.sets = options.values("--set");
-  run.out = *to;
+  run.out = to;
   run.out_option = "--to";
   return ImportOptions{*options.positional(0), run};
 }
 
 Result<InitOptions> init_options(const Options& options) {
-  const auto out = required(options, "--out");
-  if (!out) return out.failure();
+  const std::string out = *options.value("--out");
   const auto config = config_of(options);
   if (!config) return config.failure();
-  return InitOptions{*config, *out};
+  return InitOptions{*config, out};
 }
 
 const CommandSpec& keep_spawner_command() {
@@ -351,11 +344,9 @@ Result<KeepSpawnerOptions> keep_spawner_options(const Options& options) {
 }
 
 Result<SpawnerProcessOptions> spawner_process_options(const Options& options) {
-  const auto run = required(options, "--run");
-  if (!run) return run.failure();
-  const auto address = required(options, "--listen");
-  if (!address) return address.failure();
-  const auto listen = parse_host_port(*address);
+  const std::string run = *options.value("--run");
+  const std::string address = *options.value("--listen");
+  const auto listen = parse_host_port(address);
   if (!listen) return listen.failure();
   const auto steps = options.count("--steps", 1);
   if (!steps) return steps.failure();
@@ -363,18 +354,17 @@ Result<SpawnerProcessOptions> spawner_process_options(const Options& options) {
   if (!timeout) return timeout.failure();
   const auto stopping = options.count("--stopping", 1);
   if (!stopping) return stopping.failure();
-  SpawnerProcessOptions process{*run,     *listen,   options.has("--restarted"), options.has("--resumed"), *steps,
+  SpawnerProcessOptions process{run,      *listen,   options.has("--restarted"), options.has("--resumed"), *steps,
                                 *timeout, *stopping, options.has("--own-nodes")};
   // A restarted spawner listens where the nodes of its run look for it.
-  const auto known = read_spawner_json(RunDirectory{*run});
+  const auto known = read_spawner_json(RunDirectory{run});
   if (process.is_restarted && process.listen.port == 0 && known) process.listen.port = known->control.port;
   return process;
 }
 
 Result<StorageProcessOptions> storage_process_options(const Options& options) {
-  const auto run = required(options, "--run");
-  if (!run) return run.failure();
-  return StorageProcessOptions{*run};
+  const std::string run = *options.value("--run");
+  return StorageProcessOptions{run};
 }
 
 Result<WorkerNodeOptions> worker_node_options(const Options& options) {
@@ -407,11 +397,10 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
 }
 
 Result<SingleOptions> single_options(const Options& options) {
-  const auto run = required(options, "--run");
-  if (!run) return run.failure();
+  const std::string run = *options.value("--run");
   const auto steps = options.count("--steps", 1);
   if (!steps) return steps.failure();
-  return SingleOptions{*run, options.has("--resumed"), *steps};
+  return SingleOptions{run, options.has("--resumed"), *steps};
 }
 
 }  // namespace shoal

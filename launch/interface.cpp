@@ -10,6 +10,7 @@ namespace {
 
 constexpr auto kFlag = OptionKind::kFlag;
 constexpr auto kValue = OptionKind::kValue;
+constexpr auto kRequired = OptionKind::kRequired;
 constexpr auto kRepeated = OptionKind::kRepeated;
 
 const PositionalSpec kConfig{"CONFIG", false, "a TOML file; without it every key has its default"};
@@ -140,7 +141,7 @@ CommandSpec import() {
       "import",
       "Makes a run directory from a GPT-2 checkpoint in the Hugging Face layout.",
       {{"DIR", true, "a folder with config.json and model.safetensors"}, kConfig},
-      {{"--to", kValue, "RUN", "the run directory to make; new or empty"}, kSet},
+      {{"--to", kRequired, "RUN", "the run directory to make; new or empty"}, kSet},
       "config.json says what the [model] keys are, and by its vocabulary which tokenizer: bytes (256), gpt2 (50257);\n"
       "any other needs --set data.tokenizer=FILE. A tied head is copied. The weights are the checkpoint after 0\n"
       "steps: `shoal eval RUN`, `shoal sample RUN` and `shoal train --resume RUN` go on from there.\n"
@@ -237,7 +238,7 @@ std::vector<CommandSpec> make_commands() {
       {"export",
        "Writes a checkpoint in the Hugging Face GPT-2 layout.",
        {kRun},
-       {{"--to", kValue, "DIR", "a folder for config.json and model.safetensors"}, kStep},
+       {{"--to", kRequired, "DIR", "a folder for config.json and model.safetensors"}, kStep},
        ""},
       import(),
       trace_export(),
@@ -256,12 +257,12 @@ std::vector<CommandSpec> make_commands() {
       {"data order",
        "Prints the order of samples: `step mb offset offset ...`, one line per microbatch.",
        {kConfig},
-       {kSet, {"--steps", kValue, "N", "steps to print"}},
+       {kSet, {"--steps", kRequired, "N", "steps to print"}},
        ""},
       {"init",
        "Writes the initial weights of a run as safetensors.",
        {kConfig},
-       {kSet, {"--out", kValue, "FILE", "the file to write"}},
+       {kSet, {"--out", kRequired, "FILE", "the file to write"}},
        ""},
       simulate_bandwidth(),
       experiment(),

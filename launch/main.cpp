@@ -27,7 +27,6 @@ OutputForm form_of(const Options& options) { return options.has("--json") ? Outp
 Result<int> data_order(const Options& options) {
   const auto steps = options.count("--steps", 1);
   if (!steps) return steps.failure();
-  if (!*steps) return fail(Error::kUsage, "data order: --steps N is missing");
   const auto config = config_of(options);
   if (!config) return config.failure();
   return run_data_order(*config, **steps);

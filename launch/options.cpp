@@ -34,6 +34,7 @@ std::optional<Number> number_in(std::string_view text) {
 std::string usage_of(const OptionSpec& option) {
   switch (option.kind) {
     case OptionKind::kFlag: return "[" + option.name + "]";
+    case OptionKind::kRequired: return option.name + " " + option.value;
     case OptionKind::kValue: return "[" + option.name + " " + option.value + "]";
     case OptionKind::kRepeated: return "[" + option.name + " " + option.value + "]...";
     case OptionKind::kOptionalValue: return "[" + option.name + " [" + option.value + "]]";
@@ -61,6 +62,10 @@ class OptionReader {
     }
     for (std::size_t i = options_.positionals_.size(); i < command_.positionals.size(); ++i)
       if (command_.positionals[i].is_required) return refuse(command_.positionals[i].name + " is missing");
+    for (const auto& option : command_.options) {
+      const bool is_missing = option.kind == OptionKind::kRequired && !options_.has(option.name);
+      if (is_missing) return refuse(option.name + " " + option.value + " is missing");
+    }
     return std::move(options_);
   }
 

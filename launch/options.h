@@ -18,6 +18,7 @@ namespace shoal {
 enum class OptionKind {
   kFlag,           // --json
   kValue,          // --out DIR; the last of several wins
+  kRequired,       // the same, and refused without
   kRepeated,       // --set k=v --set k=v, and also --join a b: values up to the next option
   kOptionalValue,  // --resume [DIR]
   kNotYet,         // known to the interface, refused with 'not in this version'

@@ -115,7 +115,7 @@ TEST(Arguments, AnImportHasASourceAndADirectoryToMake) {
   EXPECT_EQ(import->run.out_option, "--to");
   EXPECT_THAT(import->run.sets, ElementsAre("a=b"));
   EXPECT_FALSE(import->run.is_resumed);
-  const auto nowhere = import_options(given(command_named("import"), {"gpt2"}));
+  const auto nowhere = parse_options(command_named("import"), {"gpt2"});
   ASSERT_FALSE(nowhere.ok());
   EXPECT_THAT(nowhere.failure().message, HasSubstr("--to"));
 }
