@@ -244,6 +244,8 @@ TEST_F(Operator, WhoAsksARunThatIsOverIsToldSo) {
   ASSERT_EQ(scene.run_to_end(train(scene, "run", small, {"--steps", "4"})), 0);
   EXPECT_EQ(order({"status"}), 4);
   EXPECT_THAT(said, HasSubstr("has finished"));
+  EXPECT_EQ(order({"chaos", "--every", "600"}), 4) << "at once";
+  EXPECT_THAT(said, HasSubstr("has finished"));
   Program& program = scene.start({"train", "--resume", scene.run().string()});
   ASSERT_TRUE(scene.wait_for_steps(5));
   program.signal(SIGKILL);

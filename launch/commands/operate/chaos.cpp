@@ -1,11 +1,13 @@
 // `shoal chaos`: one failure after the other, by the way of `shoal kill`. What is chosen is decided in
 // runtime/cluster/operate/chaos.h; here are the clock and the waiting for a spawner that is being started again.
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "launch/commands/operate/operate.h"
 #include "launch/processes/run_directory.h"
+#include "launch/processes/run_hold.h"
 #include "launch/say.h"
 #include "runtime/trace/metrics/metrics_file.h"
 
@@ -18,6 +20,7 @@ using std::chrono::seconds;
 constexpr auto kAskAgain = std::chrono::milliseconds(200);
 constexpr auto kPatience = seconds(60);        // for a spawner that does not answer
 constexpr auto kKeeperPatience = seconds(15);  // for its keeper, after a failure that it may start again from
+constexpr auto kLook = seconds(1);             // between two looks whether the run is over
 
 // The names of the status answer: actors that are up, and the nodes they run on.
 std::vector<std::string> names_in(const nlohmann::json& actors) {
@@ -63,6 +66,20 @@ Result<std::optional<std::vector<std::string>>> wait_for_names(const RunLocator&
   }
 }
 
+// Its last record says so, and nobody goes on with it.
+bool is_left(const RunLocator& where) {
+  return has_ended(where, kKeeperPatience) && !RunHold::is_taken(RunDirectory{where.run_directory});
+}
+
+// Until then, or until the run is over: whether it is not.
+bool sleep_until(Steady::time_point due, const RunLocator& where) {
+  while (Steady::now() < due) {
+    std::this_thread::sleep_until(std::min(due, Steady::now() + kLook));
+    if (is_left(where)) return false;
+  }
+  return true;
+}
+
 struct Storm {
   const ChaosOptions& options;
   Steady::time_point begun = Steady::now();
@@ -87,13 +104,14 @@ struct Storm {
 }  // namespace
 
 Result<int> run_chaos(const ChaosOptions& options) {
+  if (const auto names = ask_names(options.where); !names && is_left(options.where)) return names.failure();
   const auto every = std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(options.every_s));
   Storm storm{options};
   say("a failure each ", options.every_s, " s; again by --seed ", options.chaos.seed);
   for (auto due = storm.begun + every;; due += every, ++storm.number) {
     const bool is_over = options.for_s && due - storm.begun > std::chrono::duration<double>(*options.for_s);
     if (is_over) return 0;
-    std::this_thread::sleep_until(due);
+    if (!sleep_until(due, options.where)) return 0;
     const auto names = wait_for_names(options.where);
     if (!names) return names.failure();
     if (!*names) return 0;
