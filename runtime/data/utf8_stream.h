@@ -20,4 +20,8 @@ class Utf8Stream {
   std::string pending_;  // the beginning of a character
 };
 
+// For a terminal, which obeys control characters: each but line ends and tabs becomes U+FFFD, and carriage
+// returns go. UTF-8 in and out.
+[[nodiscard]] std::string without_controls(std::string_view text);
+
 }  // namespace shoal

@@ -2,6 +2,7 @@
 #include <system_error>
 
 #include "launch/commands/inspect/inspect.h"
+#include "launch/processes/run_directory.h"
 #include "launch/processes/saved_run.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
@@ -17,6 +18,9 @@ Result<int> run_export(const ExportOptions& options) {
   if (!exported) return exported.failure();
   const std::filesystem::path folder = options.to;
   std::error_code error;
+  if (std::filesystem::exists(RunDirectory{folder}.config(), error)) {
+    return fail(Error::kUsage, compose("--to ", options.to, ": it is a run's directory; name another folder"));
+  }
   std::filesystem::create_directories(folder, error);
   if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
   const TensorBlob& model = exported->model;

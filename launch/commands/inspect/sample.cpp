@@ -1,4 +1,6 @@
 // `shoal sample`: the prompt and the tokens a checkpoint continues it with, printed as they come, in whole characters.
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "launch/commands/inspect/inspect.h"
@@ -21,10 +23,12 @@ Result<int> run_sample(const SampleOptions& options) {
   if (tokens.empty()) return fail(Error::kUsage, "--prompt is empty; give at least one character");
   const SamplerConfig config{options.temperature, static_cast<int>(options.top_k), options.seed};
   Utf8Stream characters;
-  print(characters.add(options.prompt));
+  const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  const auto show = [is_terminal](const std::string& text) { print(is_terminal ? without_controls(text) : text); };
+  show(characters.add(options.prompt));
   for (std::uint64_t position = 0; position < options.tokens; ++position) {
     tokens.push_back((*sampler)->next(tokens, config, position));
-    print(characters.add((*tokenizer)->bytes_of(tokens.back())));
+    show(characters.add((*tokenizer)->bytes_of(tokens.back())));
     std::fflush(stdout);
   }
   print(characters.finish(), "\n");

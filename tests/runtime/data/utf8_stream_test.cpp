@@ -76,5 +76,16 @@ TEST(Utf8Stream, DoesNotCareForThePieces) {
   }
 }
 
+TEST(WithoutControls, LeavesNothingThatATerminalObeys) {
+  EXPECT_EQ(without_controls("a\tb\nü \U0001f600"), "a\tb\nü \U0001f600");
+  EXPECT_EQ(without_controls("one\r\ntwo\r"), "one\ntwo");
+  EXPECT_EQ(without_controls("\x1b[2J\a\x7f"), "\ufffd[2J\ufffd\ufffd");
+  EXPECT_EQ(without_controls("\xc2\x9b"
+                             "5m\xc2\xa0"),
+            "\ufffd"
+            "5m\xc2\xa0")
+      << "U+009B begins a sequence, too";
+}
+
 }  // namespace
 }  // namespace shoal
