@@ -90,7 +90,9 @@ TEST(SimulateCommand, MeasuresARun) {
   EXPECT_EQ(order.network.exchange, Exchange::kRing);
   EXPECT_EQ(order.settings.grain, SyncGrain::kStep);
   EXPECT_EQ(order.settings.bits, 32);
-  EXPECT_FALSE(read({"--run", (scratch.path() / "nothing").string()}).ok());
+  const auto nothing = read({"--run", (scratch.path() / "nothing").string()});
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_EQ(nothing.failure().error, Error::kUsage) << "as every command that is given no run";
 }
 
 }  // namespace

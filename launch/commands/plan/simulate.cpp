@@ -2,12 +2,11 @@
 #include "launch/commands/plan/simulate.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <sstream>
 
+#include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "model/partition.h"
-#include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/plan/bandwidth_report.h"
 #include "runtime/plan/measured_run.h"
@@ -55,15 +54,13 @@ Result<Workload> workload_of(const Config& config, const MeasuredStep& step) {
 }
 
 Result<ComparisonOrder> order_of_run(const std::string& directory) {
-  const auto folder = std::filesystem::path(directory);
-  const auto text = read_file((folder / "config.toml").string());
-  if (!text) return text.failure();
-  const auto config = parse_config(*text, (folder / "config.toml").string());
+  const auto config = read_run_config(directory);
   if (!config) return config.failure();
-  const auto metrics = read_file((folder / "metrics.jsonl").string());
+  const std::string path = RunDirectory{directory}.metrics();
+  const auto metrics = read_file(path);
   if (!metrics) return metrics.failure();
   const auto step = measured_step(*metrics);
-  if (!step) return fail(step.failure().error, (folder / "metrics.jsonl").string() + ": " + step.failure().message);
+  if (!step) return fail(step.failure().error, path + ": " + step.failure().message);
   const auto work = workload_of(*config, *step);
   if (!work) return work.failure();
   say("measured ", step->steps, " steps of ", directory, ": ", step->step_s * 1e3, " ms, and ", step->reduce_s * 1e3,

@@ -101,6 +101,9 @@ Result<RunTrace> read_run_trace(const std::string& run_directory) {
     std::ranges::move(*read, std::back_inserter(lives));
   }
   if (!lives.empty()) return merge_lives(std::move(lives));
+  if (!fs::is_directory(folder.parent_path(), error)) {
+    return fail(Error::kUsage, compose(folder.parent_path().string(), ": there is no such directory"));
+  }
   return fail(Error::kInvalidData,
               compose("there is no trace in ", folder.string(), "; a run keeps one unless trace.level is off"));
 }
