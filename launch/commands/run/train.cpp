@@ -54,8 +54,12 @@ Result<bool> start_nodes(Keeper& keeper, const RunDirectory& run, std::uint64_t 
 Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen) {
   const RunDirectory run{chosen.directory};
   const auto& pipeline = chosen.config.pipeline;
-  const auto nodes = options.nodes.value_or(static_cast<std::uint64_t>(pipeline.stages) *
-                                            static_cast<std::uint64_t>(pipeline.replicas));
+  const auto wanted = static_cast<std::uint64_t>(pipeline.stages) * static_cast<std::uint64_t>(pipeline.replicas);
+  const auto nodes = options.nodes.value_or(wanted);
+  if (nodes < wanted) {
+    say("warning: ", pipeline.stages, " stages of ", pipeline.replicas, " replicas are ", wanted,
+        " nodes, and --nodes ", nodes, " starts fewer: the run waits until others join (`shoal node`)");
+  }
   std::error_code ignored;
   std::filesystem::remove(run.spawner_json(), ignored);
   Keeper keeper({std::chrono::seconds(3), std::chrono::seconds(10)});
