@@ -121,6 +121,9 @@ std::string program_folder() {
 
 Failure execute(const std::vector<std::string>& arguments) {
   auto argv = as_argv(arguments);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);  // a keeper that was asked to end leaves signals blocked
   ::execv(argv[0], argv.data());
   return cannot("start " + arguments.front(), errno);
 }

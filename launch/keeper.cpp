@@ -52,7 +52,8 @@ Keeper::Keeper(KeeperTimes times) : times_(times), signals_(stop_signal_set()) {
 Keeper::~Keeper() {
   kill_everything();
   std::signal(SIGPIPE, pipe_before_);
-  ::sigprocmask(SIG_SETMASK, &signals_before_, nullptr);
+  // Who was asked to end is on the way out with the status of that: another signal would end it with its own.
+  if (first_signal_ == 0) ::sigprocmask(SIG_SETMASK, &signals_before_, nullptr);
 }
 
 Status Keeper::add(Ward ward) {
@@ -91,6 +92,9 @@ void Keeper::take_signal(int signal) {
   }
   first_signal_ = signal;
   first_signal_at_ = now_is();
+  const sigset_t stops = stop_signal_set();
+  const timespec no_wait{};
+  while (::sigtimedwait(&stops, nullptr, &no_wait) > 0) continue;  // what came meanwhile is the same wish
   question_ = nullptr;
   stop_politely(signal);
 }

@@ -56,7 +56,7 @@ struct KeeperTimes {
 class Keeper {
  public:
   // Signals wait from here on until run() takes them, and words that nobody reads end nothing (SIGPIPE); the destructor
-  // kills what is left and restores the signals.
+  // kills what is left and restores the signals, unless one asked this process to end: further ones change nothing.
   explicit Keeper(KeeperTimes times);
   ~Keeper();
   Keeper(const Keeper&) = delete;

@@ -29,7 +29,9 @@ class KeeperTest : public testing::Test {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
     ::signal(SIGHUP, SIG_DFL);  // also where the tests run under nohup
+    ::sigprocmask(SIG_SETMASK, nullptr, &signals_before_);
   }
+  ~KeeperTest() override { ::sigprocmask(SIG_SETMASK, &signals_before_, nullptr); }
 
   // A ward that runs a script in the test's folder; its words go to <name>.log.
   Ward ward(const std::string& name, WardRole role, const std::string& script) {
@@ -57,6 +59,7 @@ class KeeperTest : public testing::Test {
   std::string path(const std::string& name) { return folder_ + "/" + name; }
 
   std::string folder_;
+  sigset_t signals_before_{};
 };
 
 // Waits for a file with a text in it, as long as the test's own limit allows.
@@ -123,12 +126,13 @@ TEST_F(KeeperTest, TheFirstSignalReachesTheLeaderAloneAndFollowersEndAfterIt) {
   Keeper keeper({Duration::zero(), seconds(20)});
   ASSERT_TRUE(keeper
                   .add(ward("leader", WardRole::kLeader,
-                            "trap '[ -e follower_gone ] || echo saved; exit 75' USR1; : > ready; "
+                            "trap '[ -e follower_gone ] || echo saved; exit 75' USR1; : > leading; "
                             "while :; do :; done"))
                   .ok());
   ASSERT_TRUE(keeper
                   .add(ward("follower", WardRole::kFollower,
-                            "trap 'touch follower_gone; echo bye; exit 0' TERM; while :; do :; done"))
+                            "trap 'touch follower_gone; echo bye; exit 0' TERM; "
+                            "while ! [ -e leading ]; do :; done; : > ready; while :; do :; done"))
                   .ok());
   const int code = *run_with_signals(keeper, {{path("ready"), SIGUSR1}});
   EXPECT_EQ(log("leader"), "saved\n");
@@ -159,11 +163,11 @@ TEST_F(KeeperTest, EqualsGetSigtermWhateverTheSignalWas) {
 
 // As a worker does that still loads its libraries. Whoever dies of something else meanwhile has failed.
 TEST_F(KeeperTest, WhoEndsByTheSignalThatAskedItToHasLeftPolitely) {
-  for (const auto& [how, code] :
-       {std::pair{"while :; do :; done", 0}, {"trap 'kill -KILL $$' TERM; while :; do :; done", 1}}) {
+  for (const auto& [how, code] : {std::pair{": > ready; while :; do :; done", 0},
+                                  {"trap 'kill -KILL $$' TERM; : > ready; while :; do :; done", 1}}) {
     std::filesystem::remove(path("ready"));
     Keeper keeper({});
-    ASSERT_TRUE(keeper.add(ward("worker", WardRole::kEqual, std::string(": > ready; ") + how)).ok());
+    ASSERT_TRUE(keeper.add(ward("worker", WardRole::kEqual, how)).ok());
     EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), SIGTERM}}), code);
   }
 }
@@ -188,6 +192,26 @@ TEST_F(KeeperTest, ASecondSignalKillsEverythingAtOnce) {
                     .ok());
     EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), signal}}), code);
     EXPECT_TRUE(exists("again"));
+  }
+}
+
+bool is_heard(int signal) {
+  sigset_t blocked;
+  ::sigprocmask(SIG_SETMASK, nullptr, &blocked);
+  return ::sigismember(&blocked, signal) == 0;
+}
+
+// A third signal that meets the process between its keeper's end and its own would end it with another status.
+TEST_F(KeeperTest, WhoWasAskedToEndHearsNoFurtherSignal) {
+  for (const bool is_asked : {false, true}) {
+    {
+      Keeper keeper({});
+      const std::string script = is_asked ? "trap 'exit 75' TERM; : > ready; while :; do :; done" : "exit 0";
+      ASSERT_TRUE(keeper.add(ward("leader", WardRole::kLeader, script)).ok());
+      const auto code = is_asked ? run_with_signals(keeper, {{path("ready"), SIGTERM}}) : keeper.run();
+      EXPECT_EQ(*code, is_asked ? 75 : 0);
+    }
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) EXPECT_EQ(is_heard(signal), !is_asked) << signal;
   }
 }
 
