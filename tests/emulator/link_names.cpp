@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 namespace shoal {
 namespace {
@@ -30,8 +30,9 @@ std::string link_name(const std::vector<std::string>& command_line) {
 }
 
 std::string link_name_of(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
-  const std::string all{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::ostringstream text;  // unlike iterators, no exception when the process is gone
+  text << std::ifstream("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary).rdbuf();
+  const std::string all = text.str();
   std::vector<std::string> words;
   for (std::size_t at = 0; at < all.size();) {
     const std::size_t end = std::min(all.find('\0', at), all.size());

@@ -52,11 +52,12 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
 
 bool wait_until(const std::function<bool()>& is_true, Milliseconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (!is_true()) {
-    if (std::chrono::steady_clock::now() >= deadline) return false;
+  for (;;) {
+    const bool is_last = std::chrono::steady_clock::now() >= deadline;  // one look is after it, whoever stood still
+    if (is_true()) return true;
+    if (is_last) return false;
     ::poll(nullptr, 0, kAskAgainMs);
   }
-  return true;
 }
 
 Program::Program(ProgramStart start) : start_(std::move(start)) {

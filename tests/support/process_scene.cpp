@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kMarkerName = "SCENE_OF_TEST";
 constexpr std::size_t kTextBytes = 60'000;
 constexpr std::size_t kLinesShown = 40;
-constexpr Milliseconds kGoneLimit{5'000};
+constexpr Milliseconds kGoneLimit{20'000};
 constexpr Milliseconds kStatusLimit{10'000};
 
 std::string last_lines(const std::string& text, std::size_t count) {
@@ -117,6 +117,14 @@ bool ProcessScene::wait_until_all_gone(Milliseconds limit) const {
 
 bool ProcessScene::wait_for_steps(std::size_t count, const std::string& name) const {
   return wait_until([&] { return records(name).steps.size() >= count; }, kRunLimit);
+}
+
+std::vector<std::string> ProcessScene::stop(Program& program, const std::string& name) const {
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait(kRunLimit), 75) << program.err();
+  const auto finals = records(name).finals;
+  EXPECT_FALSE(finals.empty()) << program.err();
+  return {"--steps", std::to_string(finals.empty() ? 1 : finals.back().steps)};
 }
 
 fs::path ProcessScene::make_folder(const std::string& name) const {

@@ -23,6 +23,9 @@ namespace shoal {
 // How long anything may take before a test calls it hung, on a machine that does other things as well.
 inline constexpr Milliseconds kRunLimit{120'000};
 
+// Steps of a run that lasts until it is stopped: no machine is too fast to disturb it.
+inline constexpr int kEndless = 1'000'000;
+
 // A small model and few steps; `sets` are added last and therefore win.
 struct SmallRun {
   int stages = 2;
@@ -66,6 +69,8 @@ class ProcessScene {
   // because the process was gone or the run as far.
   [[nodiscard]] testing::AssertionResult kill_before(std::size_t steps, pid_t victim,
                                                      const std::string& name = "run") const;
+  // SIGTERM to who trains a run that does not end by itself. "--steps", "N": what makes another go as far as it went.
+  std::vector<std::string> stop(Program& program, const std::string& name = "run") const;
   // Makes and returns an empty folder.
   std::filesystem::path make_folder(const std::string& name) const;
 

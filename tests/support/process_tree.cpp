@@ -6,17 +6,18 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string_view>
 
 namespace shoal {
 namespace {
 
 std::string read_all(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();  // unlike iterators, no exception when a process is gone
+  return text.str();
 }
 
 // Entries end with a zero byte, and the first has none before it.

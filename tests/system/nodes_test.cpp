@@ -16,7 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Milliseconds kSoon{20'000};
-constexpr int kEndless = 1'000'000;
 
 SmallRun three_stages(int steps) { return {3, 1, steps, {"sync.reduction=exact"}}; }
 
@@ -45,8 +44,8 @@ Program& start_words(ProcessScene& scene, Words words) {
   return scene.start_program(std::move(start));
 }
 
-void expect_equal_to_single(ProcessScene& scene, const SmallRun& run) {
-  ASSERT_EQ(scene.run_to_end(train(scene, "single", run, {"--single"})), 0);
+void expect_equal_to_single(ProcessScene& scene, const SmallRun& run, const Words& words = {}) {
+  ASSERT_EQ(scene.run_to_end(train(scene, "single", run, Words{"--single"} + words)), 0);
   EXPECT_EQ(scene.records().weights(), scene.records("single").weights());
   EXPECT_EQ(scene.records().steps.size(), scene.records("single").steps.size());
 }
@@ -124,18 +123,23 @@ TEST(Nodes, BeyondThoseNeededAreSparesThatWait) {
 TEST(Nodes, ThatComeLaterBringAStageUpToItsMost) {
   for (const int most : {0, 2}) {  // 0: no limit
     ProcessScene scene;
-    const SmallRun run{1, 1, 200, {"sync.reduction=exact", "pipeline.replicas_max=" + std::to_string(most)}};
+    const SmallRun run{1, 1, kEndless, {"sync.reduction=exact", "pipeline.replicas_max=" + std::to_string(most)}};
     Program& boss = start_words(scene, spawner(scene, run));
     const Words join = wait_for_join_words(boss);
     std::vector<Program*> nodes{&start_node(scene, "first", join)};
     ASSERT_TRUE(scene.wait_for_steps(3));
     for (const std::string name : {"second", "third"}) nodes.push_back(&start_node(scene, name, join));
-    EXPECT_EQ(boss.wait(kRunLimit), 0) << boss.err();
-    for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
-    const auto last = scene.records().steps.back().text;
     const std::string expected = most == 0 ? "\"replicas\":[3]" : "\"replicas\":[2]";
-    EXPECT_NE(last.find(expected), std::string::npos) << last;
-    expect_equal_to_single(scene, run);
+    const auto is_as_expected = [&] { return scene.records().steps.back().text.find(expected) != std::string::npos; };
+    for (const char* line : {"[joined] second", "[joined] third"}) {
+      EXPECT_TRUE(wait_until([&] { return boss.err().find(line) != std::string::npos; }, kSoon)) << boss.err();
+    }
+    EXPECT_TRUE(wait_until(is_as_expected, kSoon));
+    EXPECT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 5));
+    EXPECT_TRUE(is_as_expected()) << "and no more";
+    const Words as_far = scene.stop(boss);
+    for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
+    expect_equal_to_single(scene, run, as_far);
   }
 }
 
@@ -153,9 +157,9 @@ TEST(Nodes, AreAskedForByTheLastLineOfTheStart) {
   EXPECT_EQ(boss.out(), line) << "nothing else is a result";
 }
 
-TEST(Nodes, TooFewAreSaidAndEndAfterTheTimeOut) {
+TEST(Nodes, TooFewAreSaid) {
   ProcessScene scene;
-  Program& boss = start_words(scene, spawner(scene, {2, 1, 20, {}}, {"--wait-timeout", "12"}));
+  Program& boss = start_words(scene, spawner(scene, {2, 1, 20, {}}));
   const Words join = wait_for_join_words(boss);
   Program& node = start_node(scene, "lonely", join);
   const auto says_what_it_waits_for = [&] {
@@ -163,8 +167,20 @@ TEST(Nodes, TooFewAreSaidAndEndAfterTheTimeOut) {
     return status.wait(kSoon) == 0 && status.out().find("waiting for 1") != std::string::npos;
   };
   EXPECT_TRUE(wait_until(says_what_it_waits_for, kSoon));
+  const std::string notice = "shoal: waiting for 1 node for stage 1, since ";
+  EXPECT_TRUE(wait_until([&] { return boss.err().find(notice) != std::string::npos; }, kSoon)) << boss.err();
+  boss.signal(SIGTERM);
+  EXPECT_EQ(boss.wait(kSoon), 75);
+  EXPECT_EQ(node.wait(kSoon), 0) << node.err();
+}
+
+TEST(Nodes, TooFewEndARunAfterItsTimeOut) {
+  ProcessScene scene;
+  Program& boss = start_words(scene, spawner(scene, {2, 1, 20, {}}, {"--wait-timeout", "10"}));
+  const Words join = wait_for_join_words(boss);
+  Program& node = start_node(scene, "lonely", join);
+  EXPECT_TRUE(wait_until([&] { return boss.err().find("[joined] lonely") != std::string::npos; }, kSoon)) << boss.err();
   EXPECT_EQ(boss.wait(kRunLimit), 4);
-  EXPECT_NE(boss.err().find("shoal: waiting for 1 node for stage 1, since "), std::string::npos) << boss.err();
   EXPECT_EQ(node.wait(kSoon), 4) << "the run is over, and how: " << node.err();
 }
 

@@ -18,7 +18,7 @@ using testing::Not;
 constexpr Milliseconds kSoon{60'000};
 
 // Longer than anything that is done to it: it is told to stop.
-SmallRun endless_run() { return {2, 2, 1'000'000, {"sync.reduction=exact", "checkpoint.every=50"}}; }
+SmallRun endless_run() { return {2, 2, kEndless, {"sync.reduction=exact", "checkpoint.every=50"}}; }
 
 std::size_t count_of(const RunRecords& records, const std::string& event, const std::string& subject) {
   return static_cast<std::size_t>(std::ranges::count_if(records.events, [&](const EventLine& line) {
@@ -240,7 +240,7 @@ TEST_F(Operator, WhatIsNotThereIsAUsageError) {
 }
 
 TEST_F(Operator, WhoAsksARunThatIsOverIsToldSo) {
-  const SmallRun small{1, 1, 8, {"checkpoint.every=0"}};
+  const SmallRun small{1, 1, kEndless, {"checkpoint.every=0"}};
   ASSERT_EQ(scene.run_to_end(train(scene, "run", small, {"--steps", "4"})), 0);
   EXPECT_EQ(order({"status"}), 4);
   EXPECT_THAT(said, HasSubstr("has finished"));
@@ -278,7 +278,7 @@ TEST_F(Operator, ANodeThatIsKilledWhileItLeavesDoesNotStay) {
   start();
   const std::string leaver = node_of("stage/0/1");
   const auto processes_of_it = [&] { return named_like(scene.processes(), "--name " + leaver + " "); };
-  ASSERT_EQ(kill("stage/0/1", "freeze=5"), 0) << "the step does not end before the kill";
+  ASSERT_EQ(kill("stage/0/1", "freeze=60"), 0) << "the step does not end before the kill";
   ASSERT_EQ(order({"drain", leaver}), 0) << said;
   EXPECT_THAT(out, HasSubstr(leaver + " leaves after step"));
   const auto workers = named_like(processes_of_it(), "shoal-worker");

@@ -25,12 +25,14 @@ using testing::within;
 
 constexpr std::uint32_t kVersion = 3;
 
+constexpr milliseconds kShort{2'000};  // honest peers of these tests must keep it, too
+
 ControlLimits quick_limits() {
   ControlLimits limits;
   limits.admission.half_open_count_max = 16;
   limits.admission.half_open_per_address_max = 12;
-  limits.admission.handshake_timeout = milliseconds(500);
-  limits.request_timeout = milliseconds(500);
+  limits.admission.handshake_timeout = kShort;
+  limits.request_timeout = kShort;
   return limits;
 }
 

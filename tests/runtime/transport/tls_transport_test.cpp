@@ -27,7 +27,7 @@ using testing::StrangerTls;
 using testing::TestRun;
 using testing::within;
 
-constexpr milliseconds kShortHandshake{400};
+constexpr milliseconds kShortHandshake{2'000};  // honest peers of these tests must keep it, too
 const std::vector<PeerRole> kDataRoles = {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage};
 
 TransportLimits quick_limits() {
