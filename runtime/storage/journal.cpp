@@ -299,11 +299,6 @@ using OwnJournal = Result<std::unique_ptr<JournalStore>>;
   return std::unique_ptr<JournalStore>(std::move(journal));
 }
 
-[[nodiscard]] OwnJournal begin(std::unique_ptr<SqliteJournal> journal, RunId run) {
-  if (Status made = journal->make_tables(run); !made) return made.failure();
-  return go_on(std::move(journal));
-}
-
 // A file gets its first page before it has a log: one without a page beside a log was cut off, and opening it would
 // throw the log away.
 [[nodiscard]] bool is_cut_off(const std::filesystem::path& path) {
@@ -333,20 +328,8 @@ Result<std::unique_ptr<JournalStore>> open_or_begin_journal(const std::filesyste
   if (!is_begun) return is_begun.failure();
   if (*is_begun) return go_on(std::move(*journal));
   if (entries == Entries::kExpected) return lost(path, "nothing is in it, and the run had entries");
-  return begin(std::move(*journal), run);
-}
-
-Result<std::unique_ptr<JournalStore>> create_journal(const std::filesystem::path& path, RunId run) {
-  auto journal = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-  if (!journal) return journal.failure();
-  const Result<bool> exists = (*journal)->has_tables();
-  if (!exists) return exists.failure();
-  if (*exists) {
-    return fail(Error::kUsage, compose("journal ", path.string(),
-                                       ": a run is recorded here already; resume it, or "
-                                       "choose another directory"));
-  }
-  return begin(std::move(*journal), run);
+  if (Status made = (*journal)->make_tables(run); !made) return made.failure();
+  return go_on(std::move(*journal));
 }
 
 Result<std::unique_ptr<JournalStore>> open_journal(const std::filesystem::path& path) {

@@ -51,9 +51,7 @@ enum class Entries { kUnheardOf, kExpected };
 // it open), kIo.
 [[nodiscard]] Result<std::unique_ptr<JournalStore>> open_or_begin_journal(const std::filesystem::path& path, RunId run,
                                                                           Entries entries);
-// A new journal at a path where none is yet (else kUsage).
-[[nodiscard]] Result<std::unique_ptr<JournalStore>> create_journal(const std::filesystem::path& path, RunId run);
-// The journal of an earlier start.
+// That of an earlier start, to read what it says. Errors: kUsage (there is none, or another process has it open).
 [[nodiscard]] Result<std::unique_ptr<JournalStore>> open_journal(const std::filesystem::path& path);
 // The same contract without a disk: for the simulation and tests.
 [[nodiscard]] std::unique_ptr<JournalStore> make_memory_journal(RunId run);
