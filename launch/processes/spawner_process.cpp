@@ -99,6 +99,10 @@ std::uint32_t replicas_max(const PipelineConfig& pipeline, const SpawnerProcessO
   return options.has_own_nodes ? static_cast<std::uint32_t>(pipeline.replicas) : kNoLimit;
 }
 
+StopOrder stop_order(int signal) {
+  return {compose("SIG", ::sigabbrev_np(signal)), "stopped", signal == SIGINT ? 130 : 75};
+}
+
 SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptions& options, RunId id) {
   const Config& config = parts.config;
   SupervisorConfig out;
@@ -131,6 +135,7 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
   }
   out.config_toml = parts.config_toml;
   out.resume_hint = compose("go on with: shoal train --resume ", options.run_directory);
+  if (options.stopping) out.stopping = stop_order(static_cast<int>(*options.stopping));
   if (options.wait_timeout_s) {
     out.wait_timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.wait_timeout_s));
   }
@@ -340,8 +345,8 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   const SpawnerAddress found{address, static_cast<std::uint64_t>(::getpid()), run_text(core.run)};
   if (auto written = write_spawner_json(run, found); !written) return written.failure();
   const auto stop = [&boss](int signal) {
-    const int status = signal == SIGINT ? 130 : 75;
-    caf::anon_send(boss, StopRequest{compose("SIG", ::sigabbrev_np(signal)), status});
+    const StopOrder order = stop_order(signal);
+    caf::anon_send(boss, StopRequest{order.reason, order.exit_status});
   };
   if (parts.stopping) stop(static_cast<int>(*parts.stopping));
   const int status = process.run(stop);

@@ -12,6 +12,7 @@
 #include "messages/letter.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/commit.h"
+#include "runtime/cluster/last_step.h"
 #include "runtime/cluster/process_directory.h"
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/failure_detector.h"
@@ -59,6 +60,7 @@ struct SupervisorConfig {
   Duration restart_window = std::chrono::minutes(1);
   // After a restart, for the processes of a run under way to come back; 0: none are there, `start` has been verified.
   Duration return_within = Duration::zero();
+  std::optional<StopOrder> stopping;                  // what an earlier life of this spawner was ending the run by
   Duration return_grace = std::chrono::seconds(3);    // of that, for the rest of stages that are served again
   Duration gather_within = std::chrono::seconds(10);  // after a roll-back, for all replicas; then one per stage will do
 };

@@ -22,9 +22,10 @@ namespace {
   return true;
 }
 
-// All is done and saved, only the last words were cut short.
-[[nodiscard]] bool was_finished(const View& view, const SupervisorConfig& config) {
-  return view.is_finished() && view.committed_steps() >= config.steps_target && config.start.from_checkpoint &&
+// All that was to be done is saved, only the last words were cut short.
+[[nodiscard]] bool was_ended(const View& view, const SupervisorConfig& config) {
+  const bool is_as_far_as_wanted = view.committed_steps() >= config.steps_target || config.stopping;
+  return view.is_finished() && is_as_far_as_wanted && config.start.from_checkpoint &&
          config.start.version == view.committed_steps();
 }
 
@@ -49,7 +50,7 @@ void SupervisorCore::replay(const JournalEntry& entry) {
 
 // To a run that other terms have begun.
 void SupervisorCore::come_back(Instant now) {
-  if (was_finished(view(), config_)) return end_again(now);
+  if (was_ended(view(), config_)) return end_again(now);
   if (can_return(view(), config_.stages)) return begin_return(now);
   find_start(FindCheckpoint{});
 }
@@ -57,7 +58,8 @@ void SupervisorCore::come_back(Instant now) {
 void SupervisorCore::end_again(Instant now) {
   checkpoints_.begin_from(config_.start.version, config_.start.weights_sha256);
   dismissal_.expect_questions();
-  finish(0, view().finish_reason(), "finished", now);
+  if (view().committed_steps() >= config_.steps_target) return finish(0, view().finish_reason(), "finished", now);
+  finish(config_.stopping->exit_status, view().finish_reason(), config_.stopping->event, now);
 }
 
 void SupervisorCore::begin_return(Instant now) {

@@ -249,6 +249,29 @@ TEST(SupervisorReturn, AFinishedRunEndsAgainAndTellsWhoeverAsks) {
   EXPECT_EQ(third.core.phase(), Phase::kGathering) << "it is to go on";
 }
 
+// Killed between the last entry of a run that was stopped and its own end.
+TEST(SupervisorReturn, AStoppedRunEndsAgainWhereItWasBeingStopped) {
+  SupervisorBench first(of_term(1));
+  first.train();
+  first.step();
+  first.perform(first.core.stop("SIGTERM", 75, first.now));
+  first.step();
+  first.saved(2);
+  EXPECT_EQ(first.exit_status(), 75);
+  SupervisorConfig config = of_term(2);
+  config.start = StartPoint{2, 2, true, "abc"};
+  SupervisorBench resumed(config, first.entries);
+  EXPECT_EQ(resumed.core.phase(), Phase::kGathering) << "nobody stops it: it is to go on";
+  config.stopping = StopOrder{"SIGTERM", "stopped", 75};
+  SupervisorBench second(config, first.entries);
+  EXPECT_EQ(second.core.phase(), Phase::kEnding);
+  EXPECT_EQ(second.entries.size(), first.entries.size()) << "nothing happens again";
+  EXPECT_EQ(second.all<RunEvent>().size(), 1U);
+  EXPECT_EQ(second.all<RunEvent>().back().event, "stopped");
+  EXPECT_EQ(second.all<RunEvent>().back().step, 2U);
+  EXPECT_EQ(second.exit_status(), 75);
+}
+
 // The last commit was journaled, its checkpoint or the evaluation was not done.
 TEST(SupervisorReturn, TheEndOfARunIsTakenUpWhereItWas) {
   SupervisorBench first(of_term(1));
