@@ -37,6 +37,12 @@ bool is_crash(const ExitStatus& status) {
   return false;
 }
 
+// As a shell says it, of who died by the very signal that asked it to end.
+int code_of(const ExitStatus& status, int asked_by) {
+  if (status.kind == ExitStatus::Kind::kCode) return status.number;
+  return status.number == asked_by ? 128 + asked_by : 1;
+}
+
 std::string seconds_text(Duration duration) {
   return compose(static_cast<double>(std::chrono::duration_cast<milliseconds>(duration).count()) / 1000, " s");
 }
@@ -92,9 +98,7 @@ void Keeper::take_signal(int signal) {
   }
   first_signal_ = signal;
   first_signal_at_ = now_is();
-  const sigset_t stops = stop_signal_set();
-  const timespec no_wait{};
-  while (::sigtimedwait(&stops, nullptr, &no_wait) > 0) continue;  // what came meanwhile is the same wish
+  (void)take_stop_signal();  // what came meanwhile is the same wish
   question_ = nullptr;
   stop_politely(signal);
 }
@@ -145,7 +149,7 @@ void Keeper::ended(Kept& kept, const ExitStatus& status) {
     if (!expected) say(kept.ward.name, ": ", describe(status), " while stopping");
     // One that had not begun to listen for signals ends by the very one that asks it to end.
     const bool is_as_asked = kept.ward.role != WardRole::kLeader && status == kAskedToEnd;
-    const int code = status.kind == ExitStatus::Kind::kCode ? status.number : 1;
+    const int code = code_of(status, stop_signal_);
     ended_for_good(kept, {is_as_asked ? 0 : code, describe(status)});
     return;
   }

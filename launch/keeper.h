@@ -72,6 +72,8 @@ class Keeper {
   [[nodiscard]] Result<int> run();
   // The first signal that run() took, 0 for none: its leader may have come to its own end all the same.
   [[nodiscard]] int first_signal() const { return first_signal_; }
+  // Whether a second one killed everything.
+  [[nodiscard]] bool was_pressed() const { return killed_with_.has_value(); }
 
  private:
   struct Kept {

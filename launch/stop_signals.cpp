@@ -1,6 +1,8 @@
 // A signal that is ignored and blocked would still be taken by whoever waits for it: it must not be in the set.
 #include "launch/stop_signals.h"
 
+#include <ctime>
+
 namespace shoal {
 namespace {
 
@@ -22,6 +24,19 @@ sigset_t stop_signal_set() {
   ::sigemptyset(&set);
   for (const int signal : stop_signals()) ::sigaddset(&set, signal);
   return set;
+}
+
+void block_stop_signals() {
+  const sigset_t set = stop_signal_set();
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+int take_stop_signal() {
+  const sigset_t set = stop_signal_set();
+  const timespec no_wait{};
+  const int first = ::sigtimedwait(&set, nullptr, &no_wait);
+  for (int more = first; more > 0;) more = ::sigtimedwait(&set, nullptr, &no_wait);
+  return first > 0 ? first : 0;
 }
 
 }  // namespace shoal

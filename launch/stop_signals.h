@@ -23,4 +23,9 @@ inline constexpr std::chrono::milliseconds kOneWish{50};
 // As the set that sigprocmask() and sigtimedwait() take.
 [[nodiscard]] sigset_t stop_signal_set();
 
+// From here on they wait for whoever takes them.
+void block_stop_signals();
+// Takes one that waits, and whatever waits with it: the same wish. 0: none does.
+int take_stop_signal();
+
 }  // namespace shoal

@@ -94,8 +94,7 @@ std::optional<std::pair<int, std::string>> ExitLatch::result() {
 void keep_one_heap() { ::mallopt(M_ARENA_MAX, 1); }
 
 void block_signals() {
-  const sigset_t set = stop_signal_set();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  block_stop_signals();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write, like a full disk
 }
@@ -172,7 +171,7 @@ int ActorProcess::run(const std::function<void(int)>& on_signal) {
       flush_log();
       _exit(signal == SIGINT ? 130 : 143);
     }
-    while (sigtimedwait(&set, nullptr, &no_wait) > 0) continue;  // what came meanwhile is the same wish
+    (void)take_stop_signal();  // what came meanwhile is the same wish
     log_info(settings_.name, "signal ", signal, ": leaving politely");
     on_signal(signal);
     stopping_since = std::chrono::steady_clock::now();

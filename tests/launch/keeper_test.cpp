@@ -172,6 +172,17 @@ TEST_F(KeeperTest, WhoEndsByTheSignalThatAskedItToHasLeftPolitely) {
   }
 }
 
+TEST_F(KeeperTest, ALeaderThatDiesOfTheSignalThatAskedItToEndSaysWhich) {
+  for (const auto& [how, code] : {std::pair{": > ready; while :; do :; done", 128 + SIGUSR1},
+                                  {"trap 'kill -KILL $$' USR1; : > ready; while :; do :; done", 1}}) {
+    std::filesystem::remove(path("ready"));
+    Keeper keeper({});
+    ASSERT_TRUE(keeper.add(ward("leader", WardRole::kLeader, how)).ok());
+    EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), SIGUSR1}}), code);
+    EXPECT_FALSE(keeper.was_pressed());
+  }
+}
+
 TEST_F(KeeperTest, WhatDoesNotLeaveWithinTheGraceIsKilled) {
   Keeper keeper({Duration::zero(), milliseconds(50)});
   ASSERT_TRUE(keeper.add(ward("leader", WardRole::kLeader, "while ! [ -e ready ]; do :; done; exit 0")).ok());
@@ -192,6 +203,7 @@ TEST_F(KeeperTest, ASecondSignalKillsEverythingAtOnce) {
                     .ok());
     EXPECT_EQ(*run_with_signals(keeper, {{path("ready"), signal}}), code);
     EXPECT_TRUE(exists("again"));
+    EXPECT_TRUE(keeper.was_pressed());
   }
 }
 

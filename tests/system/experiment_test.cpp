@@ -67,5 +67,17 @@ TEST(Experiment, TrainsItsArmsOnceAndGoesOnWhenItWasStopped) {
   EXPECT_EQ(scene.run_to_end(small_experiment(scene, 7)), 2);  // other commands
 }
 
+// When the first arm has not begun to listen, or is between the first and the second: wherever it meets it.
+TEST(Experiment, ASignalAtAnyTimeEndsItToBeGoneOnWith) {
+  ProcessScene scene;
+  for (const std::string word : {"single: ", "of 3, swarm: ", "of 3, "}) {
+    Program& program = scene.start(small_experiment(scene, 6));
+    ASSERT_TRUE(wait_until([&] { return program.err().find(word) != std::string::npos; }, kRunLimit)) << program.err();
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.wait(kRunLimit), 75) << word << program.err();
+  }
+  EXPECT_EQ(scene.run_to_end(small_experiment(scene, 6)), 0);
+}
+
 }  // namespace
 }  // namespace shoal

@@ -1,4 +1,5 @@
-// Every run is a child under a keeper: a first signal goes to it alone, so that it saves, and ends the experiment.
+// Every run is a child under a keeper: a first signal goes to it alone, so that it saves, and ends the experiment. One
+// that comes between two of them ends it, too.
 #include "launch/commands/plan/experiment.h"
 
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include "launch/experiments/diloco_swarm.h"
 #include "launch/keeper.h"
 #include "launch/say.h"
+#include "launch/stop_signals.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/experiment/experiment_report.h"
@@ -50,7 +52,9 @@ Status prepare_folder(const std::string& folder, const std::string& commands) {
   return there ? Status(Done{}) : replace_file(file, commands);
 }
 
-// Until it has ended; its exit status, or that of a signal that came while it ended by itself.
+int saved_after(int signal) { return signal == SIGINT ? kSavedAfterInterrupt : kSavedAfterSignal; }
+
+// Until it has ended; its exit status, or that of a signal that came while it ended by itself, or had not begun.
 Result<int> train(const PlannedRun& run, RunState state) {
   const auto program = [&run](RunState as) {
     ChildProgram child{{program_folder() + "/shoal"}, run.directory + ".log"};
@@ -66,8 +70,10 @@ Result<int> train(const PlannedRun& run, RunState state) {
   Keeper keeper({});
   if (const auto added = keeper.add(std::move(ward)); !added) return added.failure();
   const auto code = keeper.run();
-  if (!code || *code != 0 || keeper.first_signal() == 0) return code;
-  return keeper.first_signal() == SIGINT ? kSavedAfterInterrupt : kSavedAfterSignal;
+  const int signal = keeper.first_signal();
+  if (!code || signal == 0 || keeper.was_pressed()) return code;
+  const bool has_nothing_to_save = *code == 0 || *code == 128 + signal;
+  return has_nothing_to_save ? saved_after(signal) : *code;
 }
 
 Status write_answer(const ExperimentOptions& options, const std::vector<PlannedRun>& runs) {
@@ -127,8 +133,10 @@ Result<int> run_experiment(const ExperimentOptions& options) {
   }
   if (const auto valid = check_settings(runs); !valid) return valid.failure();
   if (const auto prepared = prepare_folder(options.order.folder, commands); !prepared) return prepared.failure();
+  block_stop_signals();
   std::size_t number = 0;
   for (const PlannedRun& run : runs) {
+    if (const int signal = take_stop_signal(); signal > 0) return saved_after(signal);
     number += 1;
     const RunState state = state_there(run);
     const char* const words = state == RunState::kFinished   ? "finished before"
