@@ -154,7 +154,7 @@ void start_stage(Self self, const SpawnStage& order) {
   auto& state = self->state;
   const bool is_running = std::any_of(state.stages.running.begin(), state.stages.running.end(),
                                       [&](const auto& entry) { return entry.second.replica == order.replica; });
-  if (is_running || state.welcome.process.value == 0) return;
+  if (is_running || state.welcome.process.value == 0 || state.standing == Standing::kEnding) return;
   if (waits_for_older(self, order)) {
     state.stages.next = order;
     return;
@@ -284,7 +284,9 @@ void refused(Self self, const JoinRefused& refusal) {
 
 void fail_on_purpose(Self self, const Inject& order) {
   log_warn("node_agent", "injection ", order.id, " of ", order.whole_process ? "this process" : "this actor");
-  return order.whole_process ? self->state.settings.fail_process(order) : suffer(order);
+  if (!order.whole_process) return suffer(order);
+  if (order.how != InjectKind::kFreeze) self->state.standing = Standing::kEnding;
+  self->state.settings.fail_process(order);
 }
 
 }  // namespace

@@ -49,26 +49,6 @@ void start_watchdog(int status) {
 
 }  // namespace
 
-void OwnedActors::add(caf::actor actor) {
-  const std::lock_guard guard(mutex_);
-  actors_.push_back(std::move(actor));
-}
-
-void OwnedActors::add_first(caf::actor actor) {
-  const std::lock_guard guard(mutex_);
-  actors_.insert(actors_.begin(), std::move(actor));
-}
-
-void OwnedActors::remove(const caf::actor_addr& address) {
-  const std::lock_guard guard(mutex_);
-  std::erase_if(actors_, [&](const caf::actor& actor) { return actor.address() == address; });
-}
-
-std::vector<caf::actor> OwnedActors::take() {
-  const std::lock_guard guard(mutex_);
-  return std::exchange(actors_, {});
-}
-
 void ExitLatch::set(int status, std::string reason, Manner manner) {
   {
     const std::lock_guard guard(mutex_);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "actors/caretaker.h"
+#include "actors/owned_actors.h"
 #include "messages/actor_types.h"
 #include "runtime/base/error.h"
 #include "runtime/trace/actor_board.h"
@@ -60,19 +61,6 @@ template <class Handle>
 }
 
 struct NodeFiles;  // actors/tracer.h
-
-// Actors to be ended with their process, in the order they were added. Thread-safe.
-class OwnedActors {
- public:
-  void add(caf::actor actor);
-  void add_first(caf::actor actor);
-  void remove(const caf::actor_addr& address);
-  [[nodiscard]] std::vector<caf::actor> take();
-
- private:
-  std::mutex mutex_;
-  std::vector<caf::actor> actors_;
-};
 
 class ActorProcess {
  public:

@@ -47,6 +47,7 @@ class NodeAgentTest : public testing::Test {
     };
     settings.end_process = [this](int status, const std::string&) { ended_ = status; };
     settings.give_up_process = [this](const std::string& reason) { given_up_ = reason; };
+    settings.fail_process = [this](const Inject& order) { failed_ = order.how; };
     settings.note = note_;
     agent_ = lone_.spawn(node_agent, settings);
   }
@@ -69,6 +70,7 @@ class NodeAgentTest : public testing::Test {
   std::shared_ptr<OwedAnswers> owed_ = std::make_shared<OwedAnswers>();
   std::optional<int> ended_;
   std::string given_up_;
+  std::optional<InjectKind> failed_;
 };
 
 TEST_F(NodeAgentTest, AsksToJoinForEver) {
@@ -194,6 +196,24 @@ TEST_F(NodeAgentTest, EndsAStageThatNoViewKnows) {
   ASSERT_EQ(lone_.sent<StageEnded>().size(), 1U);
   EXPECT_EQ(lone_.sent<StageEnded>()[0].replica, Incarnation{31});
   EXPECT_FALSE(ended_);
+}
+
+// Its stages end one after the other, and whoever is told of the first may want another one here.
+TEST_F(NodeAgentTest, OfAProcessThatIsToldToFailStartsNothingMore) {
+  for (const InjectKind how : {InjectKind::kFreeze, InjectKind::kExit}) {
+    const bool is_ending = how == InjectKind::kExit;
+    welcome(Term{1});
+    spawn_stage(31);
+    const std::size_t told = lone_.sent<StageEnded>().size();
+    lone_.give(agent_, Inject{1, {}, true, how, 10});
+    EXPECT_EQ(failed_, how);
+    started_.clear();
+    caf::anon_send_exit(stages_.back(), caf::exit_reason::user_shutdown);
+    lone_.advance(1s);
+    EXPECT_EQ(lone_.sent<StageEnded>().size(), told + (is_ending ? 0 : 1));
+    spawn_stage(is_ending ? 42 : 41);
+    EXPECT_EQ(started_.size(), is_ending ? 0U : 1U);
+  }
 }
 
 TEST_F(NodeAgentTest, SaysThatItLeavesUntilItIsLetGo) {
