@@ -19,12 +19,6 @@ namespace {
 
 constexpr int kAskAgainMs = 5;
 
-std::string read_all(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();  // unlike iterators, no exception when a process is gone
-  return text.str();
-}
-
 std::filesystem::path with_ending(std::filesystem::path path, const char* ending) { return path += ending; }
 
 int open_to_append(const std::filesystem::path& path) {
@@ -49,6 +43,12 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
 }
 
 }  // namespace
+
+std::string read_all(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();  // unlike iterators, no exception when a process is gone
+  return text.str();
+}
 
 bool wait_until(const std::function<bool()>& is_true, Milliseconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;

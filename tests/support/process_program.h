@@ -22,6 +22,9 @@ using Milliseconds = std::chrono::milliseconds;
 // Until `is_true` or the limit is over; whether it became true.
 [[nodiscard]] bool wait_until(const std::function<bool()>& is_true, Milliseconds limit);
 
+// What can be read of a file; of /proc, too, whose processes may be gone meanwhile.
+[[nodiscard]] std::string read_all(const std::filesystem::path& path);
+
 struct ProgramStart {
   std::vector<std::string> arguments;              // the program's path, or a name to be found in PATH, first
   std::filesystem::path folder;                    // its working directory

@@ -33,12 +33,6 @@ std::string last_lines(const std::string& text, std::size_t count) {
   return text.substr(at + 1);
 }
 
-std::string read_all(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();  // unlike iterators, no exception when a process is gone
-  return text.str();
-}
-
 void show(const std::string& title, const std::string& text) {
   std::cerr << "---- " << title << "\n" << last_lines(text, kLinesShown) << "\n";
 }

@@ -5,20 +5,14 @@
 #include <cctype>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string_view>
+
+#include "tests/support/process_program.h"
 
 namespace shoal {
 namespace {
-
-std::string read_all(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();  // unlike iterators, no exception when a process is gone
-  return text.str();
-}
 
 // Entries end with a zero byte, and the first has none before it.
 bool holds_entry(const std::string& environment, const std::string& marker) {
