@@ -52,7 +52,6 @@ struct Parts {
   Term term;
   StartPoint start;
   SavedStates saved;
-  std::optional<std::uint64_t> stopping;  // the signal by which the run was being stopped already
 };
 
 Result<std::shared_ptr<JournalStore>> open_or_create(const RunDirectory& run, RunId id) {
@@ -73,7 +72,6 @@ Result<Parts> open_parts(const RunDirectory& run, const SpawnerProcessOptions& o
   auto samples = TextSamples::open(parts.config);
   if (!samples) return samples.failure();
   parts.samples = std::move(samples.value());
-  parts.stopping = options.stopping;
   parts.saved = {run, parts.config, id, parts.samples->corpus_sha256()};
   if (options.is_restarted) {
     parts.start = newest_start_point(parts.saved);  // read whole only when nobody comes back with more
@@ -344,12 +342,11 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
        .router = mail});
   const SpawnerAddress found{address, static_cast<std::uint64_t>(::getpid()), run_text(core.run)};
   if (auto written = write_spawner_json(run, found); !written) return written.failure();
-  const auto stop = [&boss](int signal) {
-    const StopOrder order = stop_order(signal);
+  const auto stop = [&boss](const StopOrder& order) {
     caf::anon_send(boss, StopRequest{order.reason, order.exit_status});
   };
-  if (parts.stopping) stop(static_cast<int>(*parts.stopping));
-  const int status = process.run(stop);
+  if (core.stopping) stop(*core.stopping);
+  const int status = process.run([&stop](int signal) { stop(stop_order(signal)); });
   return tell_end(status, process.exit()->result()->second, told->failure);
 }
 
