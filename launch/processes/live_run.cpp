@@ -10,6 +10,7 @@
 #include "launch/processes/run_hold.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
+#include "runtime/base/shell_word.h"
 #include "runtime/trace/metrics/metrics_file.h"
 
 namespace shoal {
@@ -34,7 +35,7 @@ Failure explain_silence(const RunLocator& where, Failure failure) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return fail(failure.error, "there is no directory " + path);
   if (!std::filesystem::exists(run.metrics(), error)) return failure;
-  const std::string go_on = compose("`shoal train --resume ", path, "` goes on with it");
+  const std::string go_on = compose("`shoal train --resume ", shell_word(path), "` goes on with it");
   const auto end = end_told_by(run.metrics());
   if (end == "finished")
     return fail(failure.error, compose("the run in ", path, " has finished: nobody is there to ask"));

@@ -27,6 +27,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/shell_word.h"
 #include "runtime/pipeline/schedule.h"
 #include "runtime/storage/journal.h"
 #include "runtime/trace/metrics/metrics_file.h"
@@ -132,7 +133,7 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
     if (config.sync.requeue_lost) out.requeue_window = schedule.window_max();
   }
   out.config_toml = parts.config_toml;
-  out.resume_hint = compose("go on with: shoal train --resume ", options.run_directory);
+  out.resume_hint = compose("go on with: shoal train --resume ", shell_word(options.run_directory));
   if (options.stopping) out.stopping = stop_order(static_cast<int>(*options.stopping));
   if (options.wait_timeout_s) {
     out.wait_timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.wait_timeout_s));

@@ -2,22 +2,10 @@
 #include "runtime/experiment/experiment_plan.h"
 
 #include "runtime/base/compose.h"
+#include "runtime/base/shell_word.h"
 #include "runtime/experiment/run_outcome.h"
 
 namespace shoal {
-namespace {
-
-constexpr std::string_view kPlainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+%@";
-
-// A word as a shell reads it back.
-std::string quoted(const std::string& word) {
-  if (!word.empty() && word.find_first_not_of(kPlainLetters) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return text + "'";
-}
-
-}  // namespace
 
 std::vector<PlannedRun> planned_runs(const ExperimentOrder& order) {
   std::vector<PlannedRun> runs;
@@ -36,7 +24,7 @@ std::string commands_text(const std::vector<PlannedRun>& runs) {
   std::string text;
   for (const PlannedRun& run : runs) {
     text += "shoal";
-    for (const std::string& word : arguments_of(run, RunState::kToStart)) text += " " + quoted(word);
+    for (const std::string& word : arguments_of(run, RunState::kToStart)) text += " " + shell_word(word);
     text += "\n";
   }
   return text;

@@ -13,6 +13,7 @@
 #include "launch/stop_signals.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
+#include "runtime/base/shell_word.h"
 #include "runtime/experiment/experiment_report.h"
 
 namespace shoal {
@@ -93,9 +94,9 @@ Status write_answer(const ExperimentOptions& options, const std::vector<PlannedR
 std::string command_of(const Options& options) {
   std::string text = "shoal experiment " + *options.positional(0);
   for (const char* name : {"--preset", "--steps"}) {
-    if (const auto value = options.value(name)) text += " " + std::string(name) + " " + *value;
+    if (const auto value = options.value(name)) text += " " + std::string(name) + " " + shell_word(*value);
   }
-  for (const std::string& setting : options.values("--set")) text += " --set " + setting;
+  for (const std::string& setting : options.values("--set")) text += " --set " + shell_word(setting);
   return text;
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
+#include "runtime/base/shell_word.h"
 #include "runtime/data/mapped_file.h"
 #include "runtime/data/tokens.h"
 #include "runtime/storage/checkpoint_writer.h"
@@ -178,7 +179,7 @@ Result<int> run_import(const ImportOptions& options) {
   if (!digest) return digest.failure();
   if (!chosen->warning.empty()) say("warning: ", chosen->warning);
   say("imported as the checkpoint after 0 steps; weights ", *digest);
-  say("go on with: shoal train --resume ", chosen->directory);
+  say("go on with: shoal train --resume ", shell_word(chosen->directory));
   print(chosen->directory, "\n");
   return 0;
 }
