@@ -12,6 +12,7 @@
 #include "launch/commands/plan/experiment.h"
 #include "launch/commands/plan/simulate.h"
 #include "launch/interface.h"
+#include "launch/open_files.h"
 #include "launch/say.h"
 #include "launch/standard_streams.h"
 #include "launch/subcommands.h"
@@ -139,6 +140,7 @@ void hide_tokens(std::span<char* const> words) {
 
 int main(int argc, char** argv) {
   shoal::occupy_standard_streams();
+  shoal::raise_open_file_limit();
   std::vector<std::string> words(argv + 1, argv + argc);
   shoal::hide_tokens({argv + 1, argv + argc});
   return shoal::run(std::move(words));

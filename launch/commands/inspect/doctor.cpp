@@ -1,5 +1,4 @@
 // `shoal doctor`: one finding per thing that training needs of this machine; for what is wrong, how to mend it.
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "launch/commands/inspect/inspect.h"
 #include "launch/commands/inspect/versions.h"
+#include "launch/open_files.h"
 #include "launch/say.h"
 #include "launch/start_run.h"
 #include "runtime/data/command.h"
@@ -34,7 +34,7 @@ struct Finding {
 constexpr double kGigabyte = 1e9;
 constexpr double kMemoryNeeded = 2 * kGigabyte;  // four small workers with LibTorch in each
 constexpr double kDiskNeeded = 1 * kGigabyte;    // checkpoints, traces and logs of a small run
-constexpr rlim_t kDescriptorsNeeded = 1024;
+constexpr std::uint64_t kDescriptorsNeeded = 1024;
 
 std::string verdict_text(Verdict verdict) {
   if (verdict == Verdict::kGood) return "good";
@@ -120,10 +120,9 @@ Finding clock() {
 }
 
 Finding descriptors() {
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  const std::string facts = compose(limit.rlim_cur, " open files allowed");
-  if (limit.rlim_cur >= kDescriptorsNeeded) return {"open files", Verdict::kGood, facts, ""};
+  const std::uint64_t allowed = open_files_allowed();
+  const std::string facts = compose(allowed, " open files allowed");
+  if (allowed >= kDescriptorsNeeded) return {"open files", Verdict::kGood, facts, ""};
   return {"open files", Verdict::kDoubtful, facts, compose("ulimit -n ", kDescriptorsNeeded)};
 }
 

@@ -7,6 +7,7 @@
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/kept_folder.h"
 #include "launch/keeper.h"
+#include "launch/open_files.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
 #include "runtime/pipeline/poison_hook.h"
@@ -45,6 +46,7 @@ Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t i
 
 Result<int> run_node(const NodeOptions& given) {
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
+  if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
   NodeOptions options = given;
   std::error_code error;
   const auto temporary = std::filesystem::temp_directory_path(error);

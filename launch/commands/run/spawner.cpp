@@ -11,6 +11,7 @@
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/run_entry.h"
 #include "launch/keeper.h"
+#include "launch/open_files.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
@@ -155,6 +156,7 @@ Result<int> keep_spawner(const KeepSpawnerOptions& options) {
 
 Result<int> run_spawner(const SpawnerOptions& options) {
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
+  if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
   auto chosen = choose_run(options.run, surroundings_here());
   if (!chosen) return chosen.failure();
   if (auto status = check_states_can_travel(chosen->config); !status) return status.failure();

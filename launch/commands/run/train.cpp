@@ -4,6 +4,7 @@
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/run_entry.h"
 #include "launch/keeper.h"
+#include "launch/open_files.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "runtime/pipeline/poison_hook.h"
@@ -87,6 +88,7 @@ Result<int> run_train(const TrainOptions& options) {
                 "sync.mode=every_step for the reference");
   }
   if (!options.is_single) {
+    if (auto status = check_open_files(open_files_allowed()); !status) return status.failure();
     if (auto status = check_states_can_travel(chosen->config); !status) return status.failure();
   }
   const auto hold = enter_run(*chosen, options.stop_at_step);
