@@ -121,6 +121,17 @@ std::vector<std::string> ProcessScene::stop(Program& program, const std::string&
   return {"--steps", std::to_string(finals.empty() ? 1 : finals.back().steps)};
 }
 
+bool ProcessScene::stop_and_repeat_single(Program& program, const SmallRun& small) {
+  std::vector<std::string> words = stop(program);
+  words.emplace_back("--single");
+  return !testing::Test::HasFailure() && run_to_end(train(*this, "single", small, words)) == 0;
+}
+
+std::optional<ProcessEntry> ProcessScene::worker_of(const std::string& node) const {
+  const auto workers = named_like(named_like(processes(), "shoal-worker node"), "--name " + node + " ");
+  return workers.size() == 1 ? std::optional(workers.front()) : std::nullopt;
+}
+
 fs::path ProcessScene::make_folder(const std::string& name) const {
   fs::create_directories(folder_ / name);
   return folder_ / name;

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,8 @@ class ProcessScene {
 
   // All live processes that were started here, directly or not.
   [[nodiscard]] std::vector<ProcessEntry> processes() const;
+  // The worker of the node of that name, which has one device; absent while it is not there.
+  [[nodiscard]] std::optional<ProcessEntry> worker_of(const std::string& node) const;
   // Until no process of the scene is alive; whether that came true.
   [[nodiscard]] bool wait_until_all_gone(Milliseconds limit) const;
   // Until the run has recorded that many steps.
@@ -71,6 +74,8 @@ class ProcessScene {
                                                      const std::string& name = "run") const;
   // SIGTERM to who trains a run that does not end by itself. "--steps", "N": what makes another go as far as it went.
   std::vector<std::string> stop(Program& program, const std::string& name = "run") const;
+  // Stops it, and has one process train the same steps: run "single". Whether both ended as they should.
+  [[nodiscard]] bool stop_and_repeat_single(Program& program, const SmallRun& small);
   // Makes and returns an empty folder.
   std::filesystem::path make_folder(const std::string& name) const;
 

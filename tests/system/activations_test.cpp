@@ -62,30 +62,24 @@ TEST(Activations, TakeAHalfOrAQuarterOfTheBytesAndTheModelLearnsAsWell) {
   }
 }
 
-std::optional<ProcessEntry> worker_of(const ProcessScene& scene, const std::string& node) {
-  const auto workers = named_like(named_like(scene.processes(), "shoal-worker node"), "--name " + node + " ");
-  return workers.size() == 1 ? std::optional(workers.front()) : std::nullopt;
-}
-
 class Activations : public testing::TestWithParam<const char*> {};
 
 TEST_P(Activations, AreTheSameBytesWhoeverComputesThem) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", run_with(GetParam(), 2, kEndless)));
-  ASSERT_TRUE(wait_until([&] { return worker_of(scene, "node1").has_value(); }, kRunLimit));
-  const ProcessEntry victim = *worker_of(scene, "node1");
+  ASSERT_TRUE(wait_until([&] { return scene.worker_of("node1").has_value(); }, kRunLimit));
+  const ProcessEntry victim = *scene.worker_of("node1");
   ASSERT_TRUE(scene.wait_for_steps(5));
   ASSERT_EQ(::kill(victim.pid, SIGKILL), 0);
   const auto losses = [&] { return std::ranges::count(scene.records().events, "process_lost", &EventLine::event); };
   ASSERT_TRUE(wait_until([&] { return losses() == 1; }, kRunLimit));
   ASSERT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 10));
-  auto words = scene.stop(program);
   const SmallRun narrow = run_with(GetParam(), 1, kEndless);
-  ASSERT_EQ(scene.run_to_end(train(scene, "undisturbed", narrow, words)), 0);
+  ASSERT_TRUE(scene.stop_and_repeat_single(program, narrow));
+  const std::string steps = std::to_string(scene.records().finals.back().steps);
+  ASSERT_EQ(scene.run_to_end(train(scene, "undisturbed", narrow, {"--steps", steps})), 0);
   EXPECT_EQ(scene.records().weights().size(), 64U);
   EXPECT_EQ(scene.records().weights(), scene.records("undisturbed").weights());
-  words.emplace_back("--single");
-  ASSERT_EQ(scene.run_to_end(train(scene, "single", narrow, words)), 0);
   EXPECT_NE(scene.records().weights(), scene.records("single").weights()) << "the control: one process has no borders";
 }
 

@@ -79,14 +79,12 @@ class Operator : public testing::Test {
   }
   // The same steps in one process end with the same bits; every step was recorded once, unless the run went back.
   void stop_and_expect_equal_bits() {
-    program_->signal(SIGTERM);
-    ASSERT_EQ(program_->wait(kRunLimit), 75);
+    ASSERT_TRUE(scene.stop_and_repeat_single(*program_, small_));
     EXPECT_EQ(program_->out(), "") << "no result was asked for";
     const auto records = scene.records();
     ASSERT_EQ(records.finals.size(), 1U);
     EXPECT_TRUE(records.damaged.empty());
     const std::uint64_t steps = records.finals[0].steps;
-    ASSERT_EQ(scene.run_to_end(train(scene, "single", small_, {"--single", "--steps", std::to_string(steps)})), 0);
     EXPECT_EQ(records.weights(), scene.records("single").weights());
     if (count_of(records, "rolled_back", "run") > 0) return;
     ASSERT_EQ(records.steps.size(), steps);

@@ -106,10 +106,10 @@ bool wait_until_whole(const ProcessScene& scene) {
 // SIGKILL to the worker of a node, and until all are there again: both killed may serve one stage, and without either
 // the run would go back.
 void kill_and_wait_until_whole(const ProcessScene& scene, const std::string& node) {
-  const auto workers = named_like(named_like(scene.processes(), "shoal-worker node"), "--name " + node + " ");
-  ASSERT_EQ(workers.size(), 1U);
+  const auto worker = scene.worker_of(node);
+  ASSERT_TRUE(worker);
   const std::size_t steps = scene.records().steps.size();
-  ASSERT_EQ(::kill(workers.front().pid, SIGKILL), 0);
+  ASSERT_EQ(::kill(worker->pid, SIGKILL), 0);
   ASSERT_TRUE(scene.wait_for_steps(steps + 20));
   ASSERT_TRUE(wait_until_whole(scene));
 }

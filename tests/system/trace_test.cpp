@@ -21,10 +21,6 @@ constexpr Milliseconds kSoon{60'000};
 
 SmallRun traced_run(int steps = kEndless) { return {2, 2, steps, {"sync.reduction=exact", "trace.level=all"}}; }
 
-std::vector<ProcessEntry> workers_of(const ProcessScene& scene, const std::string& node) {
-  return named_like(named_like(scene.processes(), "shoal-worker node"), "--name " + node + " ");
-}
-
 // What a command says; its exit status must be as expected.
 std::string said(ProcessScene& scene, std::vector<std::string> arguments, int expected) {
   Program& program = scene.start(std::move(arguments));
@@ -62,13 +58,6 @@ void expect_valid_export(const fs::path& file) {
   }
 }
 
-// What one process makes of the same steps; `as_far`: how many.
-void train_single(ProcessScene& scene, const std::vector<std::string>& as_far) {
-  std::vector<std::string> words{"--single"};
-  words.insert(words.end(), as_far.begin(), as_far.end());
-  ASSERT_EQ(scene.run_to_end(train(scene, "single", traced_run(), words)), 0);
-}
-
 std::ptrdiff_t replicas_added(const ProcessScene& scene) {
   return std::ranges::count(scene.records().events, "replica_added", &EventLine::event);
 }
@@ -77,15 +66,15 @@ std::ptrdiff_t replicas_added(const ProcessScene& scene) {
 TEST(Trace, OfARunWhoseWorkerWasKilledIsItsProof) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", traced_run()));
-  ASSERT_TRUE(wait_until([&] { return workers_of(scene, "node2").size() == 1; }, kRunLimit));
-  const pid_t victim = workers_of(scene, "node2").front().pid;
+  ASSERT_TRUE(wait_until([&] { return scene.worker_of("node2").has_value(); }, kRunLimit));
+  const pid_t victim = scene.worker_of("node2")->pid;
   ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
   const auto added = replicas_added(scene);
   ASSERT_EQ(::kill(victim, SIGKILL), 0);
   const std::size_t disturbed = scene.records().steps.size();
   ASSERT_TRUE(wait_until([&] { return replicas_added(scene) > added; }, kRunLimit));
   ASSERT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 5));
-  train_single(scene, scene.stop(program));
+  ASSERT_TRUE(scene.stop_and_repeat_single(program, traced_run()));
   const std::string run = scene.run().string();
 
   const std::string verdict = said(scene, {"trace", "check", run, "--against", scene.run("single").string()}, 0);
@@ -129,7 +118,7 @@ TEST(Trace, OfARunWhoseSpawnerWasKilledIsItsProof) {
   ASSERT_EQ(spawners.size(), 1U) << describe(scene.processes());
   ASSERT_EQ(::kill(spawners.front().pid, SIGKILL), 0);
   ASSERT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 20));
-  train_single(scene, scene.stop(program));
+  ASSERT_TRUE(scene.stop_and_repeat_single(program, run));
   const std::string verdict =
       said(scene, {"trace", "check", scene.run().string(), "--against", scene.run("single").string()}, 0);
   EXPECT_NE(verdict.find("holds   S-5"), std::string::npos) << verdict;

@@ -20,9 +20,7 @@ SmallRun run_to_disturb(const std::vector<std::string>& more = {}) {
 // When it has gone on for a while, it has the bits of one process that went as far.
 void expect_equal_bits(ProcessScene& scene, Program& program, const SmallRun& run) {
   ASSERT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 10));
-  auto words = scene.stop(program);
-  words.emplace_back("--single");
-  ASSERT_EQ(scene.run_to_end(train(scene, "single", run, words)), 0);
+  ASSERT_TRUE(scene.stop_and_repeat_single(program, run));
   EXPECT_EQ(scene.records().steps.size(), scene.records("single").steps.size());
   EXPECT_EQ(scene.records().weights(), scene.records("single").weights());
 }
@@ -31,12 +29,6 @@ std::ptrdiff_t count_of(const ProcessScene& scene, const std::string& event, con
   return std::ranges::count_if(scene.records().events, [&](const EventLine& line) {
     return line.event == event && line.reason.find(reason) != std::string::npos;
   });
-}
-
-// The worker of the node of that name; absent while it is not there.
-std::optional<ProcessEntry> worker_of(const ProcessScene& scene, const std::string& node) {
-  const auto workers = named_like(named_like(scene.processes(), "shoal-worker node"), "--name " + node + " ");
-  return workers.size() == 1 ? std::optional(workers.front()) : std::nullopt;
 }
 
 bool says_that_a_node_was_lost(const RunRecords& records, const std::string& node) {
@@ -50,8 +42,8 @@ class Kill : public testing::TestWithParam<const char*> {};
 TEST_P(Kill, OfAWorkerInMidStepLeavesTheBitsAsTheyAre) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", run_to_disturb()));
-  ASSERT_TRUE(wait_until([&] { return worker_of(scene, GetParam()).has_value(); }, kRunLimit));
-  const ProcessEntry victim = *worker_of(scene, GetParam());
+  ASSERT_TRUE(wait_until([&] { return scene.worker_of(GetParam()).has_value(); }, kRunLimit));
+  const ProcessEntry victim = *scene.worker_of(GetParam());
   ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
   ASSERT_EQ(::kill(victim.pid, SIGKILL), 0);
   EXPECT_TRUE(wait_until([&] { return says_that_a_node_was_lost(scene.records(), GetParam()); }, kRunLimit));
@@ -114,8 +106,8 @@ TEST(Kill, AStageThatHangsIsFoundByHowLongItWorkedBefore) {
 TEST(Kill, InTheLastStepsDoesNotChangeTheEnd) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", run_to_disturb()));
-  ASSERT_TRUE(wait_until([&] { return worker_of(scene, "node1").has_value(); }, kRunLimit));
-  const ProcessEntry victim = *worker_of(scene, "node1");
+  ASSERT_TRUE(wait_until([&] { return scene.worker_of("node1").has_value(); }, kRunLimit));
+  const ProcessEntry victim = *scene.worker_of("node1");
   ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
   ASSERT_EQ(::kill(victim.pid, SIGKILL), 0);
   scene.stop(program);

@@ -17,11 +17,6 @@ SmallRun run_to_disturb(const std::string& reduction = "exact") {
   return {2, 2, kEndless, {"sync.reduction=" + reduction, "checkpoint.every=50"}};
 }
 
-std::optional<ProcessEntry> worker_of(const ProcessScene& scene, const std::string& node) {
-  const auto workers = named_like(named_like(scene.processes(), "shoal-worker node"), "--name " + node + " ");
-  return workers.size() == 1 ? std::optional(workers.front()) : std::nullopt;
-}
-
 std::size_t count_of(const RunRecords& records, const std::string& event) {
   return static_cast<std::size_t>(
       std::ranges::count_if(records.events, [&](const EventLine& line) { return line.event == event; }));
@@ -45,7 +40,7 @@ class Rejoin : public testing::Test {
   }
   // And waits until a replica was added for it.
   void kill_worker(const std::string& node) {
-    const auto victim = worker_of(scene, node);
+    const auto victim = scene.worker_of(node);
     ASSERT_TRUE(victim);
     const std::size_t added = count_of(scene.records(), "replica_added");
     ASSERT_EQ(::kill(victim->pid, SIGKILL), 0);
@@ -55,9 +50,7 @@ class Rejoin : public testing::Test {
   // And, as far as it went, what one process makes of the same steps.
   void expect_whole_at_the_end() {
     ASSERT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 10));
-    auto words = scene.stop(*program);
-    words.emplace_back("--single");
-    ASSERT_EQ(scene.run_to_end(train(scene, "single", small_, words)), 0);
+    ASSERT_TRUE(scene.stop_and_repeat_single(*program, small_));
     EXPECT_EQ(scene.records().steps.size(), scene.records("single").steps.size());
     const auto entries = entries_of(scene);
     View view;

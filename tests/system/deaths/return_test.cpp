@@ -138,9 +138,9 @@ TEST_P(KilledStage, SendsAllStagesBackInPlaceToTheSameBits) {
   const auto spawner = pid_like(scene, "internal-spawner");
   std::vector<pid_t> victims;
   for (const std::string& node : nodes_of_stage(scene.records(), "1")) {
-    const auto worker = named_like(named_like(scene.processes(), "shoal-worker node"), "--name " + node + " ");
-    ASSERT_EQ(worker.size(), 1U);
-    victims.push_back(worker.front().pid);
+    const auto worker = scene.worker_of(node);
+    ASSERT_TRUE(worker);
+    victims.push_back(worker->pid);
   }
   ASSERT_EQ(victims.size(), static_cast<std::size_t>(GetParam()));
   const double pause_ms = kill_and_wait_for_a_step(scene, victims);

@@ -81,9 +81,9 @@ class NetworkFaults : public testing::Test {
   }
 
   [[nodiscard]] ProcessEntry worker_of(const std::string& node) const {
-    const auto workers = named_like(named_like(scene_.processes(), "shoal-worker node"), "--name " + node + " ");
-    EXPECT_EQ(workers.size(), 1U) << describe(scene_.processes());
-    return workers.empty() ? ProcessEntry{} : workers.front();
+    const auto worker = scene_.worker_of(node);
+    EXPECT_TRUE(worker) << describe(scene_.processes());
+    return worker.value_or(ProcessEntry{});
   }
 
   // Evicted, and back by itself once `heal` was done, while the run goes on.
