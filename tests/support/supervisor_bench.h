@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -72,14 +71,7 @@ class SupervisorBench {
   void hear(const Message& message) {
     perform(core.hear(message, now));
   }
-  // Somebody looks at least every second, as the supervisor's ticks do.
   void later(Duration duration) {
-    for (Duration left = duration; left > Duration::zero(); left -= std::chrono::seconds(1)) {
-      stands_still(std::min<Duration>(left, std::chrono::seconds(1)));
-    }
-  }
-  // Nobody looks meanwhile: the machine itself was stopped.
-  void stands_still(Duration duration) {
     now += duration;
     perform(core.tick(now));
   }

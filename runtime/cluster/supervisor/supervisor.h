@@ -37,7 +37,6 @@
 #include "runtime/cluster/supervisor/supervisor_effects.h"
 #include "runtime/cluster/watch/signs_of_life.h"
 #include "runtime/cluster/watch/waiting_notice.h"
-#include "runtime/cluster/watch/watched_time.h"
 
 namespace shoal {
 
@@ -182,7 +181,6 @@ class SupervisorCore {
   SignsOfLife signs_;
   WaitingNotice notice_;
   std::uint64_t peers_serial_ = 0;
-  WatchedTime return_time_{std::chrono::seconds(1)};  // that members had to come back to this term
   ReservedNumbers numbers_;
   StartingReplicas starting_;
   Ballots ballots_;

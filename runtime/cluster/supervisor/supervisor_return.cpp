@@ -64,7 +64,6 @@ void SupervisorCore::end_again(Instant now) {
 
 void SupervisorCore::begin_return(Instant now) {
   phase_ = Phase::kReturning;
-  return_time_.look(now);
   const bool is_of_this_branch = config_.start.from_checkpoint && config_.start.version <= view().committed_steps();
   const auto rank = view().committed_steps() < config_.steps_target ? CheckpointOrder::Rank::kOneOfMany
                                                                     : CheckpointOrder::Rank::kLast;
@@ -117,7 +116,6 @@ void SupervisorCore::compare_served(const Join& join, ProcessIncarnation process
 
 void SupervisorCore::check_return(Instant now) {
   if (phase_ != Phase::kReturning) return;
-  return_time_.look(now);
   bool is_complete = !roster_.processes.alive(ProcessRole::kStorage).empty();  // the next shards need it
   bool are_all_served = true;
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
@@ -127,7 +125,7 @@ void SupervisorCore::check_return(Instant now) {
       is_complete = is_complete && is_known;
     }
   }
-  const Duration waited = return_time_.watched();
+  const Duration waited = now - phase_since_;
   const bool is_enough = are_all_served && waited >= config_.return_grace;
   const bool has_spares = spares(roster_.processes, numbers_) >= std::size_t{config_.stages} * config_.replicas;
   if (is_complete || is_enough || waited >= config_.return_within || has_spares) conclude_return(now);

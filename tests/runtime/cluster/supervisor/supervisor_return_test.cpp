@@ -162,20 +162,6 @@ TEST(SupervisorReturn, WhoDoesNotComeBackIsRemovedWhileAnotherServes) {  // P-29
   EXPECT_EQ(bench.core.view().replica_count(), 3U);
 }
 
-// A pause of its own is nobody's silence: the others were stopped with it, or spoke to somebody who did not listen.
-TEST(SupervisorReturn, ASpawnerThatStoodStillItselfWaitsOn) {
-  const Killed killed;
-  auto second = killed.start_again();
-  SupervisorBench& bench = *second;
-  const auto processes = members_of_run(bench);
-  for (std::size_t index = 1; index < 4; ++index) bench.hear(join_of(bench, processes[index]));
-  bench.stands_still(seconds(60));
-  EXPECT_EQ(bench.core.phase(), Phase::kReturning);
-  bench.hear(join_of(bench, processes[0]));
-  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
-  EXPECT_EQ(bench.core.view().replica_count(), 4U);
-}
-
 TEST(SupervisorReturn, AReplicaThatEndedMeanwhileIsRemoved) {
   const Killed killed;
   auto second = killed.start_again();
