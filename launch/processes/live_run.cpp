@@ -10,7 +10,7 @@
 #include "launch/processes/run_hold.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
-#include "runtime/base/shell_word.h"
+#include "runtime/base/text/shell_word.h"
 #include "runtime/trace/metrics/metrics_file.h"
 
 namespace shoal {

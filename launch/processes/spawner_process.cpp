@@ -27,7 +27,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
-#include "runtime/base/shell_word.h"
+#include "runtime/base/text/shell_word.h"
 #include "runtime/pipeline/schedule.h"
 #include "runtime/storage/journal.h"
 #include "runtime/trace/metrics/metrics_file.h"

@@ -2,7 +2,7 @@
 #include "runtime/experiment/experiment_plan.h"
 
 #include "runtime/base/compose.h"
-#include "runtime/base/shell_word.h"
+#include "runtime/base/text/shell_word.h"
 #include "runtime/experiment/run_outcome.h"
 
 namespace shoal {

@@ -13,7 +13,7 @@
 #include "launch/stop_signals.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
-#include "runtime/base/shell_word.h"
+#include "runtime/base/text/shell_word.h"
 #include "runtime/experiment/experiment_report.h"
 
 namespace shoal {

@@ -12,7 +12,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
-#include "runtime/base/shell_word.h"
+#include "runtime/base/text/shell_word.h"
 #include "runtime/data/mapped_file.h"
 #include "runtime/data/tokens.h"
 #include "runtime/storage/checkpoint_writer.h"

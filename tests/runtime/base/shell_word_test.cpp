@@ -1,5 +1,5 @@
 // What a shell makes of a word is that word: asked of the machine's own shell.
-#include "runtime/base/shell_word.h"
+#include "runtime/base/text/shell_word.h"
 
 #include <gtest/gtest.h>
 
