@@ -88,6 +88,19 @@ std::string numeric_host(const sockaddr_storage& address, socklen_t size) {
   return code == 0 ? std::string(host) : std::string();
 }
 
+std::uint16_t port_of(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+std::string numeric_end(int descriptor, int (*ask)(int, sockaddr*, socklen_t*)) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (ask(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return std::string();
+  if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return std::string();
+  return host_port_text({numeric_host(address, size), port_of(address)});
+}
+
 }  // namespace
 
 Result<HostPort> parse_host_port(std::string_view text) {
@@ -168,9 +181,12 @@ std::uint16_t local_port(int descriptor) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+  return port_of(address);
 }
+
+std::string peer_end(int descriptor) { return numeric_end(descriptor, ::getpeername); }
+
+std::string local_end(int descriptor) { return numeric_end(descriptor, ::getsockname); }
 
 Result<std::string> local_address_towards(const HostPort& address) {
   auto list = resolve(address, SOCK_DGRAM, 0);

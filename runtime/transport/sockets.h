@@ -61,6 +61,9 @@ class Socket {
 // The numeric address of the other end or of this end; empty when there is none.
 [[nodiscard]] std::string peer_address(int descriptor);
 [[nodiscard]] std::uint16_t local_port(int descriptor);
+// The same with the port. Empty when there is none.
+[[nodiscard]] std::string peer_end(int descriptor);
+[[nodiscard]] std::string local_end(int descriptor);
 
 // The numeric address by which this machine would reach `address`: what to advertise to others there. Sends nothing.
 // Errors: kUnreachable (name unknown, no route).

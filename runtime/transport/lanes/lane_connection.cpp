@@ -13,19 +13,23 @@ using Outcome = LaneSocket::Outcome;
 
 }  // namespace
 
-std::string lane_claim(std::uint64_t key) {
-  std::string claim;
-  for (int shift = 56; shift >= 0; shift -= 8) claim.push_back(static_cast<char>(key >> shift & 0xFFU));
-  return claim;
-}
-
 void LaneConnection::bind(LinkId link, std::shared_ptr<Outbox> outbox) {
   link_ = link;
   outbox_ = std::move(outbox);
   has_output_ = true;
-  if (claimed_bytes_ < kLaneClaimBytes) return;
-  frame_.assign(std::begin(claim_), std::end(claim_));
+  if (claimed_bytes_ == kLaneClaimBytes) say(encoded(LaneAnswer{claim_in(claim_).key, {}}));
+}
+
+void LaneConnection::refer_to(const std::string& door) {
+  say(encoded(LaneAnswer{claim_in(claim_).key, door}));
+  claimed_bytes_ = 0;
+  was_referred_ = true;
+}
+
+void LaneConnection::say(const std::string& bytes) {
+  frame_.assign(bytes.begin(), bytes.end());
   unsent_ = frame_;
+  has_output_ = true;
 }
 
 std::shared_ptr<const void> LaneConnection::receipt_for(std::size_t bytes) {
@@ -36,13 +40,12 @@ std::shared_ptr<const void> LaneConnection::receipt_for(std::size_t bytes) {
 LaneConnection::Heard LaneConnection::read_claim() {
   Heard heard;
   std::span<char> room = std::span(claim_).subspan(claimed_bytes_);
-  const Outcome outcome = socket_.read(room);
+  const Outcome outcome = socket_->read(room);
   claimed_bytes_ = kLaneClaimBytes - room.size();
   if (outcome == Outcome::kWait) may_read_ = false;
-  if (outcome == Outcome::kClosed) heard.broken = socket_.reason();
+  if (outcome == Outcome::kClosed) heard.broken = socket_->reason();
   if (outcome != Outcome::kDone) return heard;
-  heard.key = 0;
-  for (const char byte : claim_) *heard.key = *heard.key << 8U | static_cast<std::uint8_t>(byte);
+  heard.claim = claim_in(claim_);
   return heard;
 }
 
@@ -53,10 +56,10 @@ LaneConnection::Heard LaneConnection::read(Instant now) {
   for (int frames = 0; frames < kFramesPerTurn;) {
     std::span<char> room = reader_.room();
     const std::size_t before = room.size();
-    const Outcome outcome = socket_.read(room);
+    const Outcome outcome = socket_->read(room);
     const Result<bool> is_whole = reader_.filled(before - room.size());
     if (!is_whole) heard.broken = is_whole.failure().message;
-    if (outcome == Outcome::kClosed) heard.broken = socket_.reason();
+    if (outcome == Outcome::kClosed) heard.broken = socket_->reason();
     if (outcome == Outcome::kWait) may_read_ = false;
     if (outcome != Outcome::kDone || !heard.broken.empty()) return heard;
     if (!*is_whole) continue;
@@ -75,6 +78,7 @@ LaneConnection::Heard LaneConnection::read(Instant now) {
 }
 
 bool LaneConnection::fill(Said& said) {
+  if (!outbox_) return false;
   if (!cutter_ || cutter_->is_done()) {
     Outbox::Taken taken = outbox_->take();
     said.has_room_again |= taken.has_room_again;
@@ -88,10 +92,10 @@ bool LaneConnection::fill(Said& said) {
 }
 
 void LaneConnection::flush(Said& said) {
-  const Outcome outcome = socket_.flush();
+  const Outcome outcome = socket_->flush();
   has_output_ = outcome == Outcome::kWait;
   may_write_ = outcome == Outcome::kDone;
-  if (outcome == Outcome::kClosed) said.broken = socket_.reason();
+  if (outcome == Outcome::kClosed) said.broken = socket_->reason();
 }
 
 LaneConnection::Said LaneConnection::write() {
@@ -101,10 +105,10 @@ LaneConnection::Said LaneConnection::write() {
       flush(said);
       continue;
     }
-    const Outcome outcome = socket_.write(unsent_);
+    const Outcome outcome = socket_->write(unsent_);
     if (outcome == Outcome::kDone) continue;
     may_write_ = false;
-    if (outcome == Outcome::kClosed) said.broken = socket_.reason();
+    if (outcome == Outcome::kClosed) said.broken = socket_->reason();
   }
   return said;
 }

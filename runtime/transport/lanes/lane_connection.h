@@ -1,7 +1,8 @@
-// One lane as its thread sees it: a claim first, then frames in and frames out, a little at a time.
+// One lane as its thread sees it: a claim first (lane_greeting.h), then frames in and frames out, a little at a time.
 // Whoever asks it to go on hears what came and why it ended; it tells nobody by itself.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -11,19 +12,16 @@
 
 #include "runtime/transport/assembly.h"
 #include "runtime/transport/lanes/frame_reader.h"
+#include "runtime/transport/lanes/lane_greeting.h"
 #include "runtime/transport/lanes/lane_limits.h"
 #include "runtime/transport/lanes/lane_socket.h"
 #include "runtime/transport/lanes/outbox.h"
 
 namespace shoal {
 
-// What a lane is opened with, and what the other side says when it is open: its key, in network byte order.
-inline constexpr std::size_t kLaneClaimBytes = 8;
-[[nodiscard]] std::string lane_claim(std::uint64_t key);
-
 class LaneConnection {
  public:
-  LaneConnection(LaneSocket socket, const LaneLimits& limits, Instant now)
+  LaneConnection(std::unique_ptr<LaneSocket> socket, const LaneLimits& limits, Instant now)
       : socket_(std::move(socket)),
         began_(now),
         unread_bytes_max_(limits.unread_bytes_max),
@@ -31,9 +29,15 @@ class LaneConnection {
 
   // From here on it is this link's, and sends what is put into the box. Whoever has shown a key is told so first.
   void bind(LinkId link, std::shared_ptr<Outbox> outbox);
+  // Whoever has shown a key is told to come to the local door of this name, or to claim again.
+  void refer_to(const std::string& door);
+  [[nodiscard]] bool was_referred() const { return was_referred_; }
+  // What its two ends are, of an accepted connection; 0: of no matter.
+  [[nodiscard]] std::uint64_t way() const { return socket_->way(); }
+  [[nodiscard]] bool is_local() const { return socket_->is_local(); }
   [[nodiscard]] const std::optional<LinkId>& link() const { return link_; }
   [[nodiscard]] Instant began() const { return began_; }
-  [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
+  [[nodiscard]] int descriptor() const { return socket_->descriptor(); }
 
   // The system or the user has something for it.
   void is_readable() { may_read_ = true; }
@@ -44,11 +48,11 @@ class LaneConnection {
   [[nodiscard]] bool is_ahead() const { return *unread_bytes_ >= unread_bytes_max_; }
   // Of a letter that is delivered now; it counts as unread until the receipt goes.
   [[nodiscard]] std::shared_ptr<const void> receipt_for(std::size_t bytes);
-  [[nodiscard]] bool was_closed_by_peer() const { return socket_.was_closed_by_peer(); }
+  [[nodiscard]] bool was_closed_by_peer() const { return socket_->was_closed_by_peer(); }
 
   // What a turn of reading has brought; a turn ends early with each.
   struct Heard {
-    std::optional<std::uint64_t> key;
+    std::optional<LaneClaim> claim;
     std::optional<Assembled> letter;
     std::optional<Arriving> arriving;  // part of one that takes its time
     std::string broken;                // why the connection is over
@@ -67,7 +71,9 @@ class LaneConnection {
   // False: there is nothing to send.
   [[nodiscard]] bool fill(Said& said);
 
-  LaneSocket socket_;
+  void say(const std::string& bytes);
+
+  std::unique_ptr<LaneSocket> socket_;
   std::optional<LinkId> link_;
   Instant began_;
   bool may_read_ = true;
@@ -76,8 +82,9 @@ class LaneConnection {
   std::size_t unread_bytes_max_;
   std::shared_ptr<std::atomic<std::size_t>> unread_bytes_ = std::make_shared<std::atomic<std::size_t>>(0);
 
-  char claim_[kLaneClaimBytes] = {};
+  std::array<char, kLaneClaimBytes> claim_{};
   std::size_t claimed_bytes_ = 0;
+  bool was_referred_ = false;
   FrameReader reader_;
   Assembler assembler_;
 

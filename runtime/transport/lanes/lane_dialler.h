@@ -1,4 +1,5 @@
-// Opens lanes: dials, shakes hands, shows the key, hears that it is good; one after the other, on a thread of its own.
+// Opens lanes: dials, shakes hands, shows the key, hears that it is good, or to which local door to come instead
+// (lane_greeting.h); one after the other, on a thread of its own.
 //
 // The address is one that a link was just dialled at, so that a wait for a black hole is rare; it ends at the deadlines
 // of LaneDialTimes. What fails is tried again, ever more rarely, until its link is over.
@@ -10,10 +11,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "messages/cluster.h"
 #include "runtime/transport/lanes/lane_limits.h"
+#include "runtime/transport/lanes/lane_socket.h"
 #include "runtime/transport/links.h"
 #include "runtime/transport/tls_socket.h"
 
@@ -21,9 +24,9 @@ namespace shoal {
 
 class LaneDialler {
  public:
-  using Opened = std::function<void(LinkId, TlsSocket)>;
+  using Opened = std::function<void(LinkId, std::unique_ptr<LaneSocket>)>;
 
-  LaneDialler(std::shared_ptr<const TlsContext> context, LaneDialTimes times, Opened opened);
+  LaneDialler(std::shared_ptr<const TlsContext> context, const LaneLimits& limits, Opened opened);
   ~LaneDialler();
   LaneDialler(const LaneDialler&) = delete;
   LaneDialler& operator=(const LaneDialler&) = delete;
@@ -45,12 +48,13 @@ class LaneDialler {
 
   void work();
   // Any thread but the caller's may change the orders meanwhile.
-  [[nodiscard]] Result<TlsSocket> try_to_open(const Order& order);
+  [[nodiscard]] Result<std::unique_ptr<LaneSocket>> try_to_open(const Order& order);
+  [[nodiscard]] Result<std::unique_ptr<LaneSocket>> greet(TlsSocket session, std::uint64_t key, Deadline deadline);
   // The socket that stop() is to break: this one from now on, or none.
   void watch(int descriptor);
 
   std::shared_ptr<const TlsContext> context_;
-  LaneDialTimes times_;
+  LaneLimits limits_;
   Opened opened_;
   std::mutex mutex_;
   std::condition_variable changed_;

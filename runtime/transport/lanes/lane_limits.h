@@ -24,6 +24,7 @@ struct LaneLimits {
   std::chrono::milliseconds silence_max{10000};  // what was sent stays unacknowledged: broken
   LaneDialTimes dial;
   AssemblyLimits assembly;
+  bool takes_local_ways = true;  // within one machine, past TLS (local_door.h)
 };
 
 }  // namespace shoal

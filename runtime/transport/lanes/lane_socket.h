@@ -1,17 +1,13 @@
-// A TLS session past its handshake, on a descriptor of its own, for the lanes' thread: it never waits.
-//
-// Records of several writes go to the system together, and reads take what the system has: a letter of some hundred
-// kilobytes costs a few system calls instead of three per record of 16 KiB.
+// What a lane's bytes go through, past every handshake, for the lanes' thread: it never waits.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "runtime/transport/sockets.h"
-
-struct ssl_st;
 
 namespace shoal {
 
@@ -19,30 +15,30 @@ class LaneSocket {
  public:
   enum class Outcome { kDone, kWait, kClosed };
 
-  // Takes over the session, which is told of the descriptor. What was sent and is not acknowledged for so long breaks
-  // the connection.
-  LaneSocket(Socket socket, ssl_st* session, std::chrono::milliseconds silence_max);
-  LaneSocket(LaneSocket&& other) noexcept;
-  LaneSocket& operator=(LaneSocket&&) = delete;
-  ~LaneSocket();
+  explicit LaneSocket(Socket socket) : socket_(std::move(socket)) {}
+  LaneSocket(const LaneSocket&) = delete;
+  LaneSocket& operator=(const LaneSocket&) = delete;
+  virtual ~LaneSocket() = default;
 
   [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
   // Fills `room` as far as there is something now; what was filled is cut off its front.
-  [[nodiscard]] Outcome read(std::span<char>& room);
+  [[nodiscard]] virtual Outcome read(std::span<char>& room) = 0;
   // Takes from the front of `bytes` as much as goes now. After kWait the same bytes come first again.
-  [[nodiscard]] Outcome write(std::span<const char>& bytes);
+  [[nodiscard]] virtual Outcome write(std::span<const char>& bytes) = 0;
   // Sends what writes have left together. kDone: all of it is the system's.
-  [[nodiscard]] Outcome flush();
+  [[nodiscard]] virtual Outcome flush() = 0;
+  // Of a connection that was accepted: what its two ends are to be told apart by (lane_greeting.h). 0: nothing.
+  [[nodiscard]] virtual std::uint64_t way() const = 0;
+  // Within this machine, past TLS.
+  [[nodiscard]] virtual bool is_local() const = 0;
+
   // Why the last call said kClosed.
   [[nodiscard]] const std::string& reason() const { return reason_; }
   // Whether the peer has closed it in order, rather than something has broken it.
   [[nodiscard]] bool was_closed_by_peer() const { return was_closed_by_peer_; }
 
- private:
-  [[nodiscard]] Outcome verdict(int result);
-
+ protected:
   Socket socket_;
-  ssl_st* session_;
   std::string reason_;
   bool was_closed_by_peer_ = false;
 };

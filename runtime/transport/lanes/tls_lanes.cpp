@@ -15,6 +15,8 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
+#include "runtime/transport/lanes/local_lane_socket.h"
+#include "runtime/transport/lanes/tls_lane_socket.h"
 
 namespace shoal {
 namespace {
@@ -40,15 +42,13 @@ TlsLanes::TlsLanes(std::shared_ptr<const TlsContext> context, const LaneLimits& 
     : limits_(limits),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      dialler_(std::move(context), limits.dial, [this](LinkId link, TlsSocket opened) {
-        auto [socket, session] = std::move(opened).release();
-        add_task(NewConnection{link, LaneSocket(std::move(socket), session, limits_.silence_max)});
+      door_(limits.takes_local_ways ? LocalDoor::open() : std::nullopt),
+      dialler_(std::move(context), limits, [this](LinkId link, std::unique_ptr<LaneSocket> opened) {
+        add_task(NewConnection{link, std::move(opened)});
       }) {
   CHECK(epoll_ >= 0 && wake_ >= 0, "the system has two descriptors for us");
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.fd = wake_;
-  ::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event);
+  CHECK(watch(wake_, EPOLLIN), "one may be watched");
+  if (door_ && !watch(door_->descriptor(), EPOLLIN)) door_.reset();
   thread_ = std::thread([this] { work(); });
 }
 
@@ -112,7 +112,8 @@ void TlsLanes::close(LinkId link) {
 }
 
 void TlsLanes::adopt(Socket socket, ssl_st* session) {
-  add_task(NewConnection{std::nullopt, LaneSocket(std::move(socket), session, limits_.silence_max)});
+  add_task(
+      NewConnection{std::nullopt, std::make_unique<TlsLaneSocket>(std::move(socket), session, limits_.silence_max)});
 }
 
 LaneCounters TlsLanes::counters() const {
@@ -137,6 +138,13 @@ void TlsLanes::wake() const {
 bool TlsLanes::is_stopping() const {
   const std::lock_guard guard(mutex_);
   return is_stopping_;
+}
+
+bool TlsLanes::watch(int descriptor, std::uint32_t events) const {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = descriptor;
+  return ::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
 void TlsLanes::work() {
@@ -168,11 +176,24 @@ void TlsLanes::wait_for_events() {
       (void)!::read(wake_, &ignored, sizeof ignored);
       continue;
     }
+    if (door_ && events[i].data.fd == door_->descriptor()) {
+      accept_locally();
+      continue;
+    }
     const auto found = connections_.find(events[i].data.fd);
     if (found == connections_.end()) continue;
     found->second->is_writable();  // TLS may want to read before it writes
     if ((events[i].events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) found->second->is_readable();
   }
+}
+
+void TlsLanes::accept_locally() {
+  LocalDoor::Visit visit = door_->accept();
+  if (visit.socket) add_task(NewConnection{std::nullopt, std::make_unique<LocalLaneSocket>(std::move(*visit.socket))});
+  if (!visit.was_refused) return;
+  log_warn(kWho, "turned another user's process away from the local door");
+  const std::lock_guard guard(mutex_);
+  ++counters_.refused;
 }
 
 void TlsLanes::do_tasks() {
@@ -186,12 +207,9 @@ void TlsLanes::do_tasks() {
 
 void TlsLanes::do_task(NewConnection& task) {
   if (!task.link) make_room_for_newcomer();
-  const int descriptor = task.socket.descriptor();
+  const int descriptor = task.socket->descriptor();
   auto connection = std::make_unique<LaneConnection>(std::move(task.socket), limits_, now());
-  epoll_event event{};
-  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-  event.data.fd = descriptor;
-  if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
+  if (!watch(descriptor, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
     log_warn(kWho, "a lane cannot be watched and is closed: ", std::strerror(errno));
     if (task.link) change(*task.link, LaneChange::Kind::kLost, "it cannot be watched");
     return;
@@ -231,7 +249,7 @@ bool TlsLanes::turn(LaneConnection& connection) {
   LaneConnection::Heard heard = connection.read(now());
   if (heard.letter) deliver(connection, std::move(*heard.letter));
   if (heard.arriving) tell_progress(*connection.link(), std::move(*heard.arriving));
-  if (heard.key && !claim(connection, *heard.key)) return false;
+  if (heard.claim && !claim(connection, *heard.claim)) return false;
   LaneConnection::Said said;
   if (heard.broken.empty()) said = connection.write();
   if (said.has_room_again) change(*connection.link(), LaneChange::Kind::kRoom);
@@ -241,17 +259,22 @@ bool TlsLanes::turn(LaneConnection& connection) {
   return false;
 }
 
-bool TlsLanes::claim(LaneConnection& connection, std::uint64_t key) {
+bool TlsLanes::claim(LaneConnection& connection, const LaneClaim& claim) {
   std::optional<LinkId> link;
   {
     const std::lock_guard guard(mutex_);
     for (const auto& [known, lane] : links_) {
-      if (lane.key != 0 && lane.key == key && !lane.outbox) link = known;
+      if (lane.key != 0 && lane.key == claim.key && !lane.outbox) link = known;
     }
     if (!link) ++counters_.refused;
   }
-  if (!link) log_warn(kWho, "closed a lane that was opened with a key of no link");
-  return link && bind(connection, *link);
+  if (!link) {
+    log_warn(kWho, "closed a lane that was opened with a key of no link");
+    return false;
+  }
+  if (claim.way == 0 || claim.way != connection.way() || !door_) return bind(connection, *link);
+  connection.refer_to(door_->name());
+  return true;
 }
 
 bool TlsLanes::bind(LaneConnection& connection, LinkId link) {
@@ -262,6 +285,7 @@ bool TlsLanes::bind(LaneConnection& connection, LinkId link) {
     if (found == links_.end()) return false;
     found->second.outbox = outbox;
     ++counters_.opened;
+    if (connection.is_local()) ++counters_.opened_locally;
   }
   connection.bind(link, std::move(outbox));
   bound_[link] = connection.descriptor();
@@ -273,7 +297,11 @@ bool TlsLanes::bind(LaneConnection& connection, LinkId link) {
 void TlsLanes::break_off(const LaneConnection& connection, const std::string& reason) {
   {
     const std::lock_guard guard(mutex_);
-    ++(connection.link() ? counters_.broken : counters_.refused);
+    if (connection.link()) {
+      ++counters_.broken;
+    } else if (!connection.was_referred()) {
+      ++counters_.refused;
+    }
   }
   const auto kind = connection.was_closed_by_peer() ? LaneChange::Kind::kEndedByPeer : LaneChange::Kind::kLost;
   if (connection.link()) change(*connection.link(), kind, reason);

@@ -1,8 +1,9 @@
-// The lanes of a process over TLS: one thread for all of them, beside the actor library's.
+// The lanes of a process: one thread for all of them, beside the actor library's.
 //
-// A lane is a connection to the door that all connections come to, told apart by its application protocol (ALPN). Its
-// first bytes are the key that the accepting side gave over the link (a secret of the two processes); what follows is
-// frames of letters (assembly.h), both ways. Who is admitted by certificate but shows no good key in time is closed.
+// A lane begins as a TLS connection to the door that all connections come to, told apart by its application protocol
+// (ALPN). It opens with the key that the accepting side gave over the link (a secret of the two processes); what
+// follows is frames of letters (assembly.h), both ways. Who is admitted by certificate but shows no good key in time is
+// closed. Two processes of one user on one machine take a shorter way from there: the local door (lane_greeting.h).
 #pragma once
 
 #include <map>
@@ -21,13 +22,15 @@
 #include "runtime/transport/lanes/lane_dialler.h"
 #include "runtime/transport/lanes/lane_limits.h"
 #include "runtime/transport/lanes/lanes.h"
+#include "runtime/transport/lanes/local_door.h"
 #include "runtime/transport/lanes/outbox.h"
 
 namespace shoal {
 
 struct LaneCounters {
   std::uint64_t opened = 0;
-  std::uint64_t refused = 0;  // accepted connections that showed no good key, or came when too many waited
+  std::uint64_t opened_locally = 0;  // of those, at a local door: ours or the other side's
+  std::uint64_t refused = 0;         // accepted connections that showed no good key, or came when too many waited
   std::uint64_t broken = 0;
   std::uint64_t dials_failed = 0;
 };
@@ -46,6 +49,8 @@ class TlsLanes final : public Lanes {
   // A connection that came through the door and asked for a lane; its session is taken over, whatever becomes of it.
   void adopt(Socket socket, ssl_st* session);
   [[nodiscard]] LaneCounters counters() const;
+  // The name of this process's local door; empty: it has none.
+  [[nodiscard]] std::string local_door() const { return door_ ? door_->name() : std::string(); }
   // Ends all lanes and both threads. Idempotent; nothing is told afterwards.
   void stop();
 
@@ -53,7 +58,7 @@ class TlsLanes final : public Lanes {
   // From other threads to that of the lanes.
   struct NewConnection {
     std::optional<LinkId> link;  // none: it must show a key
-    LaneSocket socket;
+    std::unique_ptr<LaneSocket> socket;
   };
   struct HasOutput {
     LinkId link;
@@ -67,7 +72,10 @@ class TlsLanes final : public Lanes {
   void wake() const;
   void add_task(Task task);
   [[nodiscard]] bool is_stopping() const;
+  // False: no events of it will come.
+  [[nodiscard]] bool watch(int descriptor, std::uint32_t events) const;
   void wait_for_events();
+  void accept_locally();
   void do_tasks();
   void do_task(NewConnection& task);
   void make_room_for_newcomer();
@@ -75,7 +83,7 @@ class TlsLanes final : public Lanes {
   void do_task(const IsOver& task);
   // Reads and writes a little. False: the connection is over, and its user told why.
   [[nodiscard]] bool turn(LaneConnection& connection);
-  [[nodiscard]] bool claim(LaneConnection& connection, std::uint64_t key);
+  [[nodiscard]] bool claim(LaneConnection& connection, const LaneClaim& claim);
   // False: its link is over.
   [[nodiscard]] bool bind(LaneConnection& connection, LinkId link);
   void break_off(const LaneConnection& connection, const std::string& reason);
@@ -87,6 +95,7 @@ class TlsLanes final : public Lanes {
   LaneLimits limits_;
   int epoll_ = -1;
   int wake_ = -1;
+  std::optional<LocalDoor> door_;
 
   mutable std::mutex mutex_;  // what other threads see
   caf::actor user_;

@@ -1,4 +1,5 @@
-// Lanes over real sockets: what is sent arrives bit for bit, who has no key gets none, what breaks is told.
+// Lanes over real sockets, by TLS and by local doors: what is sent arrives bit for bit, who has no key gets none, what
+// breaks is told.
 #include "runtime/transport/lanes/tls_lanes.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/runtime/transport/caf_process.h"
+#include "tests/runtime/transport/lane_side.h"
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
 
@@ -15,114 +16,34 @@ namespace shoal {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::CafProcess;
 using testing::eventually;
+using testing::is_same;
+using testing::kAccepted;
+using testing::kDataRoles;
+using testing::kDialled;
+using testing::random_letter;
+using testing::Side;
 using testing::TestRun;
 using testing::within;
 
-const std::vector<PeerRole> kDataRoles = {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage};
-constexpr LinkId kDialled{7};   // as the side numbers it that opens the lane
-constexpr LinkId kAccepted{3};  // as the other does
-
-// What a router would hear.
-class Ears {
- public:
-  std::vector<LaneLetter> letters() {
-    const std::lock_guard guard(mutex_);
-    return letters_;
-  }
-  std::size_t heard() {
-    const std::lock_guard guard(mutex_);
-    return heard_;
-  }
-  // From now on no letter counts as looked at before look_at_all().
-  void keep_receipts() {
-    const std::lock_guard guard(mutex_);
-    keeps_receipts_ = true;
-  }
-  void look_at_all() {
-    const std::lock_guard guard(mutex_);
-    letters_.clear();
-  }
-  std::size_t count(LaneChange::Kind kind, std::optional<LinkId> link = std::nullopt) {
-    const std::lock_guard guard(mutex_);
-    const auto is_meant = [&](const LaneChange& change) {
-      return change.kind == kind && change.link == link.value_or(LinkId{change.link}).value;
-    };
-    return static_cast<std::size_t>(std::count_if(changes_.begin(), changes_.end(), is_meant));
-  }
-  caf::behavior behavior() {
-    return {[this](const LaneLetter& letter) {
-              const std::lock_guard guard(mutex_);
-              letters_.push_back(letter);
-              if (!keeps_receipts_) letters_.back().receipt = nullptr;
-              ++heard_;
-            },
-            [](const LaneProgress&) {},
-            [this](const LaneChange& change) {
-              const std::lock_guard guard(mutex_);
-              changes_.push_back(change);
-            }};
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<LaneLetter> letters_;
-  std::size_t heard_ = 0;
-  bool keeps_receipts_ = false;
-  std::vector<LaneChange> changes_;
-};
-
-TransportLimits with(const LaneLimits& lanes) {
-  TransportLimits limits;
-  limits.lanes = lanes;
-  return limits;
-}
-
-struct Side {
-  Side(const TestRun& run, const std::string& name, LaneLimits limits = {})
-      : process(run.files(PeerRole::kNode, name), run.policy(kDataRoles), with(limits)),
-        actor(process.system().spawn([this]() { return ears.behavior(); })) {
-    lanes().tell(actor);
-  }
-  ~Side() {
-    process.transport().stop();
-    caf::anon_send_exit(actor, caf::exit_reason::kill);
-  }
-  [[nodiscard]] TlsLanes& lanes() { return *process.transport().lanes(); }
-
-  Ears ears;
-  CafProcess process;
-  caf::actor actor;
-};
-
-EncodedLetter random_letter(std::mt19937_64& random, std::size_t bytes) {
-  EncodedLetter letter;
-  letter.bytes.resize(1 + random() % 300);
-  for (char& byte : letter.bytes) byte = static_cast<char>(random());
-  auto buffer = std::make_shared<AlignedBuffer>(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) buffer->data()[i] = static_cast<std::byte>(random());
-  letter.buffers.push_back(std::move(buffer));
-  return letter;
-}
-
-bool is_same(const EncodedLetter& sent, const EncodedLetter& got) {
-  if (sent.bytes != got.bytes || sent.buffers.size() != got.buffers.size()) return false;
-  for (std::size_t i = 0; i < sent.buffers.size(); ++i) {
-    if (sent.buffers[i]->size() != got.buffers[i]->size()) return false;
-    if (std::memcmp(sent.buffers[i]->data(), got.buffers[i]->data(), sent.buffers[i]->size()) != 0) return false;
-  }
-  return true;
-}
+enum class LaneWay { kTls, kLocal };
 
 // A, which listens, and B, which has opened a lane to it.
-class OpenLanes : public ::testing::Test {
+class OpenLanes : public ::testing::TestWithParam<LaneWay> {
  protected:
+  // Bounds of a test, for sides of this way.
+  [[nodiscard]] LaneLimits with_way(LaneLimits limits = {}) const {
+    limits.takes_local_ways = GetParam() == LaneWay::kLocal;
+    return limits;
+  }
   void open() {
     b.lanes().open(kDialled, {"127.0.0.1", port}, a.lanes().expect(kAccepted));
     ASSERT_TRUE(eventually([&] {
       return a.ears.count(LaneChange::Kind::kUp) == 1 && b.ears.count(LaneChange::Kind::kUp, kDialled) == 1;
     }));
+    const std::uint64_t local = GetParam() == LaneWay::kLocal ? 1 : 0;
+    EXPECT_EQ(a.lanes().counters().opened_locally, local);
+    EXPECT_EQ(b.lanes().counters().opened_locally, local);
   }
   // What it says must arrive at the other side, whole and in order.
   void expect_passes(Side& from, LinkId link, Side& to, std::vector<std::size_t> sizes) {
@@ -139,12 +60,12 @@ class OpenLanes : public ::testing::Test {
 
   TestRun run{0x1a9e};
   std::mt19937_64 random{17};
-  Side a{run, "a"};
-  Side b{run, "b"};
+  Side a{run, "a", with_way()};
+  Side b{run, "b", with_way()};
   std::uint16_t port = a.process.publish();
 };
 
-TEST_F(OpenLanes, LettersPassBothWaysWholeAndInOrder) {
+TEST_P(OpenLanes, LettersPassBothWaysWholeAndInOrder) {
   ASSERT_EQ(b.lanes().send(kDialled, random_letter(random, 9)), LaneOutcome::kNone) << "before it is open";
   open();
   std::vector<std::size_t> sizes;
@@ -159,7 +80,7 @@ TEST_F(OpenLanes, LettersPassBothWaysWholeAndInOrder) {
   EXPECT_EQ(misaligned, 0) << "equal bits need equal alignment";
 }
 
-TEST_F(OpenLanes, TheActorsConnectionIsAnother) {
+TEST_P(OpenLanes, TheActorsConnectionIsAnother) {
   const auto speaker = b.process.connect(port);
   EXPECT_EQ(b.process.ask(speaker, "before"), "heard before");
   open();
@@ -170,7 +91,7 @@ TEST_F(OpenLanes, TheActorsConnectionIsAnother) {
   EXPECT_EQ(a.process.transport().counters().refused, 0u) << "a lane is no refused connection";
 }
 
-TEST_F(OpenLanes, S7OnlyTheKeyOfALinkOpensItsLaneAndOnlyOnce) {
+TEST_P(OpenLanes, S7OnlyTheKeyOfALinkOpensItsLaneAndOnlyOnce) {
   const std::uint64_t key = a.lanes().expect(kAccepted);
   EXPECT_EQ(a.lanes().expect(kAccepted), key) << "it may be asked for again";
   EXPECT_NE(a.lanes().expect(LinkId{4}), key);
@@ -187,20 +108,20 @@ TEST_F(OpenLanes, S7OnlyTheKeyOfALinkOpensItsLaneAndOnlyOnce) {
   EXPECT_EQ(a.ears.count(LaneChange::Kind::kUp), 1u);
 }
 
-TEST_F(OpenLanes, S7AStrangerOpensNone) {
+TEST_P(OpenLanes, S7AStrangerOpensNone) {
   TestRun other{0xbad};
-  Side stranger{other, "stranger"};
+  Side stranger{other, "stranger", with_way()};
   stranger.lanes().open(kDialled, {"127.0.0.1", port}, a.lanes().expect(kAccepted));
   ASSERT_TRUE(eventually([&] { return a.process.transport().counters().refused >= 1; }));
   EXPECT_EQ(a.lanes().counters().opened, 0u);
   open();
 }
 
-TEST_F(OpenLanes, S6WhoClaimsNothingIsClosedAndTooManyAreTurnedAway) {
+TEST_P(OpenLanes, S6WhoClaimsNothingIsClosedAndTooManyAreTurnedAway) {
   LaneLimits limits;
   limits.claim_timeout = milliseconds(300);
   limits.unclaimed_max = 3;
-  Side careful{run, "careful", limits};
+  Side careful{run, "careful", with_way(limits)};
   const std::uint16_t careful_port = careful.process.publish();
   auto context = TlsContext::mutual(run.files(PeerRole::kNode, "idle"), run.policy(kDataRoles));
   ASSERT_TRUE(context.ok());
@@ -219,10 +140,10 @@ TEST_F(OpenLanes, S6WhoClaimsNothingIsClosedAndTooManyAreTurnedAway) {
   EXPECT_TRUE(!end.ok() || *end == 0) << "it was closed";
 }
 
-TEST_F(OpenLanes, S6AFullLaneSaysSoAndTellsWhenThereIsRoom) {
+TEST_P(OpenLanes, S6AFullLaneSaysSoAndTellsWhenThereIsRoom) {
   LaneLimits limits;
   limits.queue_bytes_max = 3'000'000;
-  Side small{run, "small", limits};
+  Side small{run, "small", with_way(limits)};
   small.lanes().open(kDialled, {"127.0.0.1", port}, a.lanes().expect(kAccepted));
   ASSERT_TRUE(eventually([&] { return small.ears.count(LaneChange::Kind::kUp) == 1; }));
   const EncodedLetter large{{'L'}, {std::make_shared<AlignedBuffer>(200'000'000)}};  // holds up the rest
@@ -241,11 +162,11 @@ TEST_F(OpenLanes, S6AFullLaneSaysSoAndTellsWhenThereIsRoom) {
 }
 
 // A user that does not look at what it gets holds up its lane, and what follows stays with the sender.
-TEST_F(OpenLanes, S6WhoIsNotReadIsNotHeard) {
+TEST_P(OpenLanes, S6WhoIsNotReadIsNotHeard) {
   LaneLimits limits;
   limits.unread_bytes_max = 1'000'000;
   limits.queue_bytes_max = 1'000'000;
-  Side slow{run, "slow", limits};
+  Side slow{run, "slow", with_way(limits)};
   const std::uint16_t slow_port = slow.process.publish();
   b.lanes().open(kDialled, {"127.0.0.1", slow_port}, slow.lanes().expect(kAccepted));
   ASSERT_TRUE(eventually([&] { return b.ears.count(LaneChange::Kind::kUp) == 1; }));
@@ -261,20 +182,20 @@ TEST_F(OpenLanes, S6WhoIsNotReadIsNotHeard) {
   }));
 }
 
-TEST_F(OpenLanes, TheOtherSideHearsOfAnEnd) {
+TEST_P(OpenLanes, TheOtherSideHearsOfAnEnd) {
   open();
   a.lanes().close(kAccepted);
   EXPECT_TRUE(eventually([&] { return b.ears.count(LaneChange::Kind::kEndedByPeer) == 1; }));
   EXPECT_EQ(a.ears.count(LaneChange::Kind::kEndedByPeer), 0u) << "who ended it needs no word";
   EXPECT_EQ(a.lanes().send(kAccepted, random_letter(random, 10)), LaneOutcome::kNone);
-  auto gone = std::make_unique<Side>(run, "gone");
+  auto gone = std::make_unique<Side>(run, "gone", with_way());
   gone->lanes().open(kDialled, {"127.0.0.1", port}, a.lanes().expect(LinkId{9}));
   ASSERT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kUp) == 2; }));
   gone.reset();
   EXPECT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kEndedByPeer) == 1; }));
 }
 
-TEST_F(OpenLanes, OpeningIsTriedAgainUntilItSucceeds) {
+TEST_P(OpenLanes, OpeningIsTriedAgainUntilItSucceeds) {
   const std::uint16_t free_port = [] {
     const auto socket = listen_on({"127.0.0.1", 0});
     return local_port(socket.value().descriptor());
@@ -284,6 +205,9 @@ TEST_F(OpenLanes, OpeningIsTriedAgainUntilItSucceeds) {
   ASSERT_TRUE(a.process.transport().publish(a.process.speaker(), {"127.0.0.1", free_port}).ok());
   EXPECT_TRUE(eventually([&] { return b.lanes().counters().opened == 1; }));
 }
+
+INSTANTIATE_TEST_SUITE_P(Ways, OpenLanes, ::testing::Values(LaneWay::kTls, LaneWay::kLocal),
+                         [](const auto& way) { return way.param == LaneWay::kTls ? "Tls" : "Local"; });
 
 TEST(FrameReader, FindsFramesWhateverThePieces) {
   std::mt19937_64 random(5);

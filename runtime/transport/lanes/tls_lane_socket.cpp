@@ -1,5 +1,5 @@
 // OpenSSL's buffering BIO gathers the records; read-ahead takes several of them in one call.
-#include "runtime/transport/lanes/lane_socket.h"
+#include "runtime/transport/lanes/tls_lane_socket.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/transport/lanes/lane_greeting.h"
 #include "runtime/transport/openssl_handles.h"
 
 namespace shoal {
@@ -38,8 +39,8 @@ void set_option(int descriptor, int option, int value) {
 
 }  // namespace
 
-LaneSocket::LaneSocket(Socket socket, ssl_st* session, std::chrono::milliseconds silence_max)
-    : socket_(std::move(socket)), session_(session) {
+TlsLaneSocket::TlsLaneSocket(Socket socket, ssl_st* session, std::chrono::milliseconds silence_max)
+    : LaneSocket(std::move(socket)), session_(session) {
   ERR_clear_error();
   set_option(descriptor(), TCP_NODELAY, 1);
   set_option(descriptor(), TCP_USER_TIMEOUT, static_cast<int>(silence_max.count()));
@@ -50,18 +51,12 @@ LaneSocket::LaneSocket(Socket socket, ssl_st* session, std::chrono::milliseconds
   if (!is_ready) reason_ = "out of memory";
 }
 
-LaneSocket::LaneSocket(LaneSocket&& other) noexcept
-    : socket_(std::move(other.socket_)),
-      session_(std::exchange(other.session_, nullptr)),
-      reason_(std::move(other.reason_)),
-      was_closed_by_peer_(other.was_closed_by_peer_) {}
-
-LaneSocket::~LaneSocket() {
-  if (session_ != nullptr) SSL_free(session_);
+TlsLaneSocket::~TlsLaneSocket() {
+  SSL_free(session_);
   ERR_clear_error();
 }
 
-LaneSocket::Outcome LaneSocket::read(std::span<char>& room) {
+TlsLaneSocket::Outcome TlsLaneSocket::read(std::span<char>& room) {
   while (!room.empty()) {
     ERR_clear_error();
     const int result = SSL_read(session_, room.data(), io_size(room.size()));
@@ -71,7 +66,7 @@ LaneSocket::Outcome LaneSocket::read(std::span<char>& room) {
   return Outcome::kDone;
 }
 
-LaneSocket::Outcome LaneSocket::write(std::span<const char>& bytes) {
+TlsLaneSocket::Outcome TlsLaneSocket::write(std::span<const char>& bytes) {
   while (!bytes.empty()) {
     ERR_clear_error();
     const int result = SSL_write(session_, bytes.data(), io_size(bytes.size()));
@@ -81,7 +76,7 @@ LaneSocket::Outcome LaneSocket::write(std::span<const char>& bytes) {
   return Outcome::kDone;
 }
 
-LaneSocket::Outcome LaneSocket::flush() {
+TlsLaneSocket::Outcome TlsLaneSocket::flush() {
   BIO* buffer = SSL_get_wbio(session_);
   ERR_clear_error();
   if (BIO_flush(buffer) > 0) return Outcome::kDone;
@@ -90,7 +85,9 @@ LaneSocket::Outcome LaneSocket::flush() {
   return Outcome::kClosed;
 }
 
-LaneSocket::Outcome LaneSocket::verdict(int result) {
+std::uint64_t TlsLaneSocket::way() const { return way_to_accepted(descriptor()); }
+
+TlsLaneSocket::Outcome TlsLaneSocket::verdict(int result) {
   const int reason = SSL_get_error(session_, result);
   const int system_error = errno;
   if (!reason_.empty()) return Outcome::kClosed;
