@@ -10,8 +10,9 @@ namespace {
 
 using Self = MetricsActor::stateful_pointer<MetricsState>;
 
-void note_lost_line(MetricsState& state, const Failure& failure) {
-  if (state.lines_lost++ == 0) log_error("metrics", failure.message, "; lines are lost, training goes on");
+// Nobody comes after the last one to write what waits.
+void note_unwritten(const MetricsOutbox& outbox) {
+  if (outbox.unwritten() > 0) log_error("metrics", outbox.unwritten(), " lines are not in ", outbox.path());
 }
 
 void perform(Self self, std::vector<MetricsOutput> outputs) {
@@ -20,9 +21,8 @@ void perform(Self self, std::vector<MetricsOutput> outputs) {
   state.pulse->waiting(self->mailbox().size());
   for (auto& output : outputs) {
     if (auto* last = std::get_if<FinalRecord>(&output)) last->goodput = state.goodput->of(last->steps);
-    const std::string line = std::visit([](const auto& record) { return to_json_line(record); }, output);
-    const Status written = state.file ? state.file->append(line) : Status(fail(Error::kIo, "no metrics file"));
-    if (!written) note_lost_line(state, written.failure());
+    if (const auto news = state.outbox->write(output)) log_error("metrics", *news);
+    if (std::holds_alternative<FinalRecord>(output)) note_unwritten(*state.outbox);
     state.goodput->read_on(kReadOn);
     if (state.settings.show) state.settings.show(output);
   }
@@ -30,10 +30,9 @@ void perform(Self self, std::vector<MetricsOutput> outputs) {
 
 void open_file(Self self) {
   auto& state = self->state;
-  auto opened = MetricsFile::open(state.settings.path);
-  if (!opened) return note_lost_line(state, opened.failure());
-  state.core.begin(state.settings.live_after, opened->written(), self->clock().now());
-  state.file.emplace(std::move(opened.value()));
+  const auto written = state.outbox.emplace(state.settings.path).open();
+  if (!written) return log_error("metrics", written.failure().message);
+  state.core.begin(state.settings.live_after, *written, self->clock().now());
 }
 
 // Counted before it is written: what ends this actor will not end the next one.

@@ -1,6 +1,6 @@
 // The metrics actor: writes metrics.jsonl and shows progress. It never answers, so nothing waits for it.
 //
-// A line that cannot be written (a full disk) is counted and logged; training goes on (design.md §7).
+// A line that cannot be written (a full disk) waits until it can; training goes on (design.md §7).
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/metrics/goodput.h"
 #include "runtime/trace/metrics/metrics_core.h"
-#include "runtime/trace/metrics/metrics_file.h"
+#include "runtime/trace/metrics/metrics_outbox.h"
 
 namespace shoal {
 
@@ -30,9 +30,8 @@ struct MetricsState {
   static inline const char* name = "metrics";
   MetricsCore core{MetricsConfig{}};
   MetricsSettings settings;
-  std::optional<MetricsFile> file;       // empty: it could not be opened
+  std::optional<MetricsOutbox> outbox;   // from the actor's start on
   std::optional<GoodputReader> goodput;  // of all lines in it, a piece with every new one
-  std::uint64_t lines_lost = 0;
   std::shared_ptr<ActorPulse> pulse;
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "runtime/base/file.h"
 #include "tests/actors/lone_actor.h"
@@ -87,6 +88,16 @@ TEST_F(MetricsTest, ADiskThatRefusesStopsNothing) {
   const MetricsActor actor = start("/nowhere/at/all/metrics.jsonl");
   train(actor, 0);
   EXPECT_EQ(shown_->size(), 2U);
+}
+
+TEST_F(MetricsTest, WhatADiskRefusedIsThereWhenItIsWritten) {
+  const auto folder = scratch_.path() / "later";
+  const std::string path = (folder / "metrics.jsonl").string();
+  const MetricsActor actor = start(path);
+  train(actor, 0);
+  std::filesystem::create_directory(folder);
+  train(actor, 1);
+  EXPECT_EQ(lines(path), 3);
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // Whoever goes on with the run, this process or a pipeline, has all of its lines before it when it says the goodput.
 #include "launch/commands/run/single_recorder.h"
 
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "launch/say.h"
@@ -12,25 +10,22 @@ namespace shoal {
 
 Result<SingleRecorder> SingleRecorder::open(RecorderSettings settings) {
   SingleRecorder recorder(std::move(settings));
-  if (!recorder.file_)
-    return fail(Error::kIo, compose("cannot append to ", recorder.settings_.path, ": ", std::strerror(errno)));
+  if (const auto opened = recorder.outbox_.open(); !opened) return opened.failure();
   return recorder;
 }
 
-SingleRecorder::SingleRecorder(RecorderSettings settings)
-    : settings_(std::move(settings)), file_(settings_.path, std::ios::app) {}
+SingleRecorder::SingleRecorder(RecorderSettings settings) : settings_(std::move(settings)), outbox_(settings_.path) {}
 
 void SingleRecorder::write(const MetricsOutput& output) {
   settings_.show(output);
-  file_ << std::visit([](const auto& record) { return to_json_line(record); }, output) << '\n' << std::flush;
-  if (file_ || is_lossy_) return;
-  is_lossy_ = true;
-  say("warning: ", settings_.path, " cannot be written; training goes on without it");
+  if (const auto news = outbox_.write(output)) say("warning: ", *news);
 }
 
 void SingleRecorder::write_last(FinalRecord record) {
-  record.goodput = GoodputReader(settings_.path).of(record.steps);
+  GoodputReader lines(settings_.path);
+  record.goodput = lines.of(record.steps);
   write(record);
+  if (outbox_.unwritten() > 0) say("warning: ", outbox_.unwritten(), " lines are not in ", outbox_.path());
 }
 
 }  // namespace shoal

@@ -2,12 +2,11 @@
 // The file has the lines of every other run; a person sees the same progress.
 #pragma once
 
-#include <fstream>
 #include <functional>
 #include <string>
 
 #include "runtime/base/error.h"
-#include "runtime/trace/metrics/metrics_core.h"
+#include "runtime/trace/metrics/metrics_outbox.h"
 
 namespace shoal {
 
@@ -21,17 +20,16 @@ class SingleRecorder {
   // Errors: kIo when the file cannot be opened.
   [[nodiscard]] static Result<SingleRecorder> open(RecorderSettings settings);
 
-  // A line that cannot be written is said once and does not stop training.
+  // A line that cannot be written waits until it can; that is said, and does not stop training.
   void write(const MetricsOutput& output);
-  // Fills in goodput.
+  // Fills in what the lines say: goodput, and what was trained in vain.
   void write_last(FinalRecord record);
 
  private:
   explicit SingleRecorder(RecorderSettings settings);
 
   RecorderSettings settings_;
-  std::ofstream file_;
-  bool is_lossy_ = false;
+  MetricsOutbox outbox_;
 };
 
 }  // namespace shoal
