@@ -8,6 +8,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
+#include "runtime/storage/checkpoint_claim.h"
 #include "runtime/transport/identity.h"
 
 namespace shoal {
@@ -66,6 +67,10 @@ std::filesystem::path RunDirectory::checkpoints(const Config& config) const {
   return config.checkpoint.dir.empty() ? root / "checkpoints" : std::filesystem::path(config.checkpoint.dir);
 }
 
+bool RunDirectory::has_checkpoints_elsewhere(const Config& config) const {
+  return checkpoints(config).lexically_normal() != (root / "checkpoints").lexically_normal();
+}
+
 Status prepare_run_directory(const RunDirectory& run, const Config& config) {
   if (auto known = check_identity(run); !known) return known.failure();
   if (auto made = make_folders(run, config); !made) return made.failure();
@@ -74,7 +79,16 @@ Status prepare_run_directory(const RunDirectory& run, const Config& config) {
                        ? Authority::open(run.certs())
                        : Authority::create(run.certs(), random_run(), std::chrono::system_clock::now());
   if (!authority) return authority.failure();
+  if (run.has_checkpoints_elsewhere(config)) {
+    const CheckpointOwner owner{run_text(authority->run()), run.root.string()};
+    if (auto claimed = claim_checkpoints(run.checkpoints(config), owner); !claimed) return claimed.failure();
+  }
   return issue_missing(run, authority.value());
+}
+
+std::string id_of(const RunDirectory& run) {
+  const auto authority = Authority::open(run.certs());
+  return authority ? run_text(authority->run()) : std::string();
 }
 
 Result<Config> read_run_config(const std::string& run_directory) {

@@ -30,6 +30,8 @@ struct RunDirectory {
   [[nodiscard]] std::string tokens() const { return (root / "certs" / "tokens").string(); }
   [[nodiscard]] std::string join_token() const { return (root / "certs" / "join_token").string(); }
   [[nodiscard]] std::filesystem::path checkpoints(const Config& config) const;
+  // In a folder that other runs may name, too.
+  [[nodiscard]] bool has_checkpoints_elsewhere(const Config& config) const;
   [[nodiscard]] std::string log_of(const std::string& process) const {
     return (root / "logs" / (process + ".log")).string();
   }
@@ -43,8 +45,12 @@ struct SpawnerAddress {
 };
 
 // Makes folders, authority and credentials that are not there yet, and writes the resolved configuration. Safe to
-// repeat. Errors: kIo, kInvalidData (a damaged authority, or one that is lost where a run was).
+// repeat. Errors: kIo, kInvalidData (a damaged authority, or one that is lost where a run was), kUsage (checkpoint.dir
+// is another run's).
 [[nodiscard]] Status prepare_run_directory(const RunDirectory& run, const Config& config);
+
+// What the run is called in manifests; empty where its authority is not there or cannot be read.
+[[nodiscard]] std::string id_of(const RunDirectory& run);
 
 // The configuration in it. Errors: kUsage when there is no run, or its file is not valid.
 [[nodiscard]] Result<Config> read_run_config(const std::string& run_directory);

@@ -11,8 +11,9 @@ namespace shoal {
 Result<SavedRun> open_saved_run(const std::string& run_directory, std::optional<std::uint64_t> step) {
   const auto config = read_run_config(run_directory);
   if (!config) return config.failure();
-  const auto folder = RunDirectory{run_directory}.checkpoints(*config);
-  auto found = find_checkpoint(folder, {}, step);
+  const RunDirectory run{run_directory};
+  const auto folder = run.checkpoints(*config);
+  auto found = find_checkpoint(folder, id_of(run), step);
   if (!found) return found.failure();
   for (const std::string& reason : found->skipped) say("passed over a checkpoint: ", reason);
   if (!found->checkpoint) {

@@ -17,8 +17,8 @@ struct SavedRun {
   Checkpoint checkpoint;
 };
 
-// With the checkpoint after `step` steps, or the newest good one; passed-over ones are named on stderr. Errors:
-// kInvalidData when there is none.
+// With the checkpoint after `step` steps of this run (of any run where a copy was made without its certs/), or the
+// newest good one; passed-over ones are named on stderr. Errors: kInvalidData when there is none.
 [[nodiscard]] Result<SavedRun> open_saved_run(const std::string& run_directory, std::optional<std::uint64_t> step);
 
 }  // namespace shoal

@@ -18,11 +18,8 @@ StartPoint start_of(const CheckpointManifest& manifest) {
 
 std::optional<CheckpointManifest> newest_manifest(const SavedStates& saved) {
   const auto folder = saved.run.checkpoints(saved.config);
-  for (const std::uint64_t step : list_checkpoints(folder)) {
-    const std::string path = (checkpoint_folder(folder, step) / "manifest.json").string();
-    const auto text = read_file(path);
-    if (!text) continue;
-    if (auto manifest = parse_checkpoint_manifest(*text, path)) return std::move(*manifest);
+  for (const std::uint64_t step : list_checkpoints(folder, id_of(saved.run), Damaged::kLeftOut)) {
+    if (auto manifest = read_manifest(checkpoint_folder(folder, step))) return std::move(*manifest);
   }
   return std::nullopt;
 }

@@ -275,7 +275,8 @@ void add_swarm_and_files(std::vector<ConfigKey>& keys) {
   Section checkpoint(keys, "checkpoint");
   checkpoint.add("every", FIELD(checkpoint.every), "steps", kChange, "steps between checkpoints; 0: only the last");
   checkpoint.add("keep", FIELD(checkpoint.keep), "checkpoints", kChange, "newest checkpoints that are kept; 0: all");
-  checkpoint.add("dir", FIELD(checkpoint.dir), "", kChange, "folder of the checkpoints; empty: in the run directory");
+  checkpoint.add("dir", FIELD(checkpoint.dir), "", kChange,
+                 "folder of the checkpoints, one run's alone; empty: in the run directory");
 
   Section trace(keys, "trace");
   trace.choose("level", FIELD(trace.level), {"lifecycle", "off", "all"}, kChange,

@@ -77,21 +77,18 @@ struct Age {
   friend auto operator<=>(const Age&, const Age&) = default;
 };
 
-Result<CheckpointManifest> read_manifest(const std::filesystem::path& folder) {
-  const std::string path = (folder / "manifest.json").string();
-  const auto text = read_file(path);
-  if (!text) return text.failure();
-  return parse_checkpoint_manifest(*text, path);
-}
-
-Age age_of(const std::filesystem::path& folder, std::uint64_t step) {
+// Nothing for one that is not asked for.
+std::optional<Age> age_of(const std::filesystem::path& folder, std::uint64_t step, const std::string& run,
+                          Damaged damaged) {
   const auto manifest = read_manifest(folder);
-  return manifest ? Age{true, manifest->branch, step} : Age{false, 0, step};
+  if (!manifest) return damaged == Damaged::kIncluded ? std::optional(Age{false, 0, step}) : std::nullopt;
+  const bool is_ours = run.empty() || manifest->run == run;
+  return is_ours ? std::optional(Age{true, manifest->branch, step}) : std::nullopt;
 }
 
-Failure no_such_step(const std::filesystem::path& checkpoints, std::uint64_t step) {
+Failure no_such_step(const std::filesystem::path& checkpoints, const std::string& run, std::uint64_t step) {
   std::string there;
-  for (const std::uint64_t one : list_checkpoints(checkpoints)) there += compose(there.empty() ? "" : ", ", one);
+  for (const std::uint64_t one : list_checkpoints(checkpoints, run)) there += compose(there.empty() ? "" : ", ", one);
   return fail(Error::kInvalidData, compose("no checkpoint of step ", step, " in ", checkpoints.string(),
                                            "; there are: ", there.empty() ? "none" : there));
 }
@@ -102,15 +99,22 @@ std::filesystem::path checkpoint_folder(const std::filesystem::path& checkpoints
   return checkpoints / compose(kPrefix, step);
 }
 
-std::vector<std::uint64_t> list_checkpoints(const std::filesystem::path& checkpoints) {
+Result<CheckpointManifest> read_manifest(const std::filesystem::path& folder) {
+  const std::string path = (folder / "manifest.json").string();
+  const auto text = read_file(path);
+  if (!text) return text.failure();
+  return parse_checkpoint_manifest(*text, path);
+}
+
+std::vector<std::uint64_t> list_checkpoints(const std::filesystem::path& checkpoints, const std::string& run,
+                                            Damaged damaged) {
   std::vector<Age> ages;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(checkpoints, error)) {
     const auto step = step_of(entry.path().filename().string());
     std::error_code refused;
-    if (step && std::filesystem::exists(entry.path() / "manifest.json", refused)) {
-      ages.push_back(age_of(entry.path(), *step));
-    }
+    if (!step || !std::filesystem::exists(entry.path() / "manifest.json", refused)) continue;
+    if (const auto age = age_of(entry.path(), *step, run, damaged)) ages.push_back(*age);
   }
   std::sort(ages.begin(), ages.end(), std::greater<>());
   std::vector<std::uint64_t> steps;
@@ -185,13 +189,13 @@ Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints
   FoundCheckpoint found;
   if (step) {
     const auto folder = checkpoint_folder(checkpoints, *step);
-    if (std::error_code error; !std::filesystem::exists(folder, error)) return no_such_step(checkpoints, *step);
+    if (std::error_code error; !std::filesystem::exists(folder, error)) return no_such_step(checkpoints, run, *step);
     auto opened = Checkpoint::open(folder, run);
     if (!opened) return opened.failure();
     found.checkpoint = std::move(opened.value());
     return found;
   }
-  for (const std::uint64_t candidate : list_checkpoints(checkpoints)) {
+  for (const std::uint64_t candidate : list_checkpoints(checkpoints, run)) {
     if (candidate > not_beyond) continue;
     const auto folder = checkpoint_folder(checkpoints, candidate);
     if (found.checkpoint) {

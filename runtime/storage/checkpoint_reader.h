@@ -21,9 +21,16 @@ namespace shoal {
 
 // checkpoints/step_N
 [[nodiscard]] std::filesystem::path checkpoint_folder(const std::filesystem::path& checkpoints, std::uint64_t step);
-// Steps of the finished checkpoints there (folders with a manifest), newest first: by branch, then by step, because a
-// roll-back leaves higher steps of a dead branch behind. Those whose manifest is damaged come last.
-[[nodiscard]] std::vector<std::uint64_t> list_checkpoints(const std::filesystem::path& checkpoints);
+// What the manifest of such a folder says; no other byte is read. Errors: kIo (there is none), kInvalidData.
+[[nodiscard]] Result<CheckpointManifest> read_manifest(const std::filesystem::path& folder);
+// Which of a folder's checkpoints are listed. Nobody can say whose a damaged manifest is.
+enum class Damaged { kIncluded, kLeftOut };
+// Steps of the finished checkpoints of a run there (folders with a manifest; `run` empty: of any), newest first: by
+// branch, then by step, because a roll-back leaves higher steps of a dead branch behind. Those whose manifest is
+// damaged come last.
+[[nodiscard]] std::vector<std::uint64_t> list_checkpoints(const std::filesystem::path& checkpoints,
+                                                          const std::string& run = {},
+                                                          Damaged damaged = Damaged::kIncluded);
 
 class Checkpoint {
  public:
@@ -45,8 +52,9 @@ class Checkpoint {
   std::vector<StoredTensor> tensors_;                             // ascending by name; they point into images_
 };
 
-// The newest good checkpoint, or the named one. Those that were passed over are in `skipped`, with the reason; those of
-// more than `not_beyond` steps are not looked at. Errors: kInvalidData when none is good, or when the named one is not.
+// The newest good checkpoint of the run (`run` empty: of any), or the named one. Those that were passed over are in
+// `skipped`, with the reason; those of more than `not_beyond` steps are not looked at. Errors: kInvalidData when none
+// is good, or when the named one is not.
 inline constexpr std::uint64_t kAnyStep = ~std::uint64_t{0};
 struct FoundCheckpoint {
   std::optional<Checkpoint> checkpoint;  // empty: there is none at all

@@ -140,6 +140,11 @@ Status CheckpointWriter::complete(Key key, Partial& partial) {
 
 Status CheckpointWriter::take_name(const fs::path& folder, std::uint64_t step) const {
   const auto target = checkpoint_folder(settings_.folder, step);
+  const auto there = read_manifest(target);
+  if (there && there->run != settings_.run) {
+    return fail(Error::kInvalidData, compose(target.string(), " is a checkpoint of run ", there->run,
+                                             ", and stays; give each run a checkpoint.dir of its own"));
+  }
   const auto aside = aside_of(target);
   std::error_code error;
   fs::remove_all(aside, error);
@@ -190,7 +195,7 @@ void CheckpointWriter::clear_leftovers() {
 
 void CheckpointWriter::prune() const {
   if (settings_.keep == 0) return;
-  const auto steps = list_checkpoints(settings_.folder);
+  const auto steps = list_checkpoints(settings_.folder, settings_.run, Damaged::kLeftOut);
   for (std::size_t i = static_cast<std::size_t>(settings_.keep); i < steps.size(); ++i) {
     const auto folder = checkpoint_folder(settings_.folder, steps[i]);
     std::error_code error;

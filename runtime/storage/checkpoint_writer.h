@@ -3,8 +3,9 @@
 //   checkpoints/.step_N.branch_B.partial/stage_K.safetensors (fsync) ... manifest.json (fsync) ─rename─▶ step_N (fsync)
 //   a step_N of an older branch steps aside first (.step_N.replaced), and is back if that rename fails
 //
-// Whatever fails leaves the checkpoints before it as they were, and frees the space that the failed one took. Used by
-// the storage actor and by `train --single`; one writer per folder at a time.
+// Whatever fails leaves the checkpoints before it as they were, and frees the space that the failed one took. Those of
+// another run are neither pruned nor replaced. Used by the storage actor and by `train --single`; one writer per folder
+// at a time.
 #pragma once
 
 #include <cstdint>

@@ -16,9 +16,10 @@ class RunEntry : public testing::Test {
  protected:
   RunEntry() : corpus_(scratch_.file("text.txt", std::string(4000, 'a'))) {}
 
-  ChosenRun chosen(std::optional<std::string> out) {
+  ChosenRun chosen(std::optional<std::string> out, const std::vector<std::string>& sets = {}) {
     RunChoice choice;
     choice.sets = {"data.corpus=" + corpus_.string(), "model.context=16"};
+    choice.sets.insert(choice.sets.end(), sets.begin(), sets.end());
     choice.out = std::move(out);
     const Surroundings here{{}, scratch_.path().string(), {}};
     auto run = choose_run(choice, here);
@@ -50,6 +51,20 @@ TEST_F(RunEntry, OneDirectoryThatTwoNamedIsTheFirstOnes) {
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.failure().error, Error::kUsage);
   EXPECT_THAT(second.failure().message, HasSubstr("another command owns"));
+}
+
+// Also before either of them has a checkpoint.
+TEST_F(RunEntry, RunsThatWouldShareTheirCheckpointsAreKeptApart) {
+  const std::vector<std::string> sets{"checkpoint.dir=kept"};
+  ChosenRun one = chosen("one", sets), other = chosen("other", sets);
+  ASSERT_TRUE(enter_run(one, {}).ok());
+  const auto second = enter_run(other, {});
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.failure().error, Error::kUsage);
+  EXPECT_THAT(second.failure().message, testing::AllOf(HasSubstr("checkpoint.dir"), HasSubstr(one.directory)));
+  EXPECT_FALSE(fs::exists(other.directory)) << "who is refused leaves nothing behind";
+  one.is_resumed = true;
+  EXPECT_TRUE(enter_run(one, {}).ok());
 }
 
 TEST_F(RunEntry, APlaceWhereNothingCanBeMadeIsNamed) {

@@ -11,7 +11,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
-#include "runtime/storage/checkpoint_manifest.h"
+#include "runtime/storage/checkpoint_reader.h"
 
 namespace shoal {
 namespace {
@@ -33,13 +33,9 @@ void add_final_lines(const std::string& text, Weights& found) {
   }
 }
 
-void add_checkpoints(const std::filesystem::path& folder, Weights& found) {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string path = (entry.path() / "manifest.json").string();
-    const auto text = read_file(path);
-    if (!text) continue;
-    const auto manifest = parse_checkpoint_manifest(*text, path);
+void add_checkpoints(const std::filesystem::path& folder, const std::string& run, Weights& found) {
+  for (const std::uint64_t step : list_checkpoints(folder, run, Damaged::kLeftOut)) {
+    const auto manifest = read_manifest(checkpoint_folder(folder, step));
     if (manifest) found.try_emplace(manifest->step, manifest->weights_sha256);
   }
 }
@@ -56,7 +52,7 @@ Result<Weights> weights_of_run(const std::string& run_directory) {
     const auto config = parse_config(*text, run.config());
     if (config) checkpoints = run.checkpoints(*config);
   }
-  add_checkpoints(checkpoints, found);
+  add_checkpoints(checkpoints, id_of(run), found);
   if (!found.empty()) return found;
   return fail(Error::kInvalidData, compose(run_directory,
                                            " has neither a final line in metrics.jsonl nor a checkpoint: "

@@ -14,6 +14,7 @@
 #include "messages/codec.h"
 #include "model/partition.h"
 #include "runtime/data/tokens.h"
+#include "runtime/storage/checkpoint_claim.h"
 
 namespace shoal {
 
@@ -45,6 +46,13 @@ Status check_is_ours_to_resume(const RunDirectory& run, const ChosenRun& chosen,
   return check_can_write(run.metrics());
 }
 
+// Also once the directory is held and its identity known; here before anything is made.
+Status check_checkpoints_are_ours(const ChosenRun& chosen) {
+  const RunDirectory run{chosen.directory};
+  if (!run.has_checkpoints_elsewhere(chosen.config)) return Done{};
+  return check_checkpoints(run.checkpoints(chosen.config), {chosen.is_resumed ? id_of(run) : std::string(), {}});
+}
+
 // Whoever makes the directory has it. One that cannot be made is told by who takes hold of it.
 void make_own_directory(ChosenRun& chosen) {
   namespace fs = std::filesystem;
@@ -60,6 +68,7 @@ void make_own_directory(ChosenRun& chosen) {
 Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
   if (const auto tokens = open_tokens(chosen.config.data, chosen.config.model.context); !tokens)
     return tokens.failure();
+  if (auto status = check_checkpoints_are_ours(chosen); !status) return status.failure();
   if (!chosen.usual_name.empty()) make_own_directory(chosen);
   const RunDirectory run{chosen.directory};
   auto hold = RunHold::take(run);

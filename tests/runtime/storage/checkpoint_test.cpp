@@ -185,6 +185,27 @@ TEST(Checkpoint, KeepsTheNewestOnes) {
   EXPECT_EQ(list_checkpoints(scratch.path()), (Steps{300, 200, 100, 20}));
 }
 
+TEST(Checkpoint, OfAnotherRunIsNeitherReadNorPrunedNorReplaced) {
+  const Scratch scratch;
+  CheckpointWriterSettings others = settings_in(scratch.path(), 1);
+  others.run = "00000000000000cd";
+  CheckpointWriter own(settings_in(scratch.path(), 1)), other(others);
+  ASSERT_TRUE(save(own, 10).ok());
+  ASSERT_TRUE(save(other, 20).ok());
+  ASSERT_TRUE(save(own, 15).ok());
+  EXPECT_EQ(list_checkpoints(scratch.path()), (Steps{20, 15})) << "each has pruned its own";
+  EXPECT_EQ(list_checkpoints(scratch.path(), others.run), Steps{20});
+  EXPECT_EQ(find_checkpoint(scratch.path(), own.settings().run)->checkpoint->manifest().step, 15U);
+  EXPECT_EQ(find_checkpoint(scratch.path(), others.run)->checkpoint->manifest().step, 20U);
+  EXPECT_FALSE(find_checkpoint(scratch.path(), others.run, 15).ok());
+  const auto refused = save(own, 20);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.failure().message.find("is a checkpoint of run 00000000000000cd"), std::string::npos);
+  EXPECT_EQ(list_checkpoints(scratch.path()), (Steps{20, 15}));
+  EXPECT_TRUE(find_checkpoint(scratch.path(), others.run, 20).ok());
+  EXPECT_TRUE(save(own, 30).ok());
+}
+
 TEST(Checkpoint, OfALaterBranchIsNewerWhateverItsStep) {
   const Scratch scratch;
   CheckpointWriter writer(settings_in(scratch.path(), 2));

@@ -1,0 +1,27 @@
+// Whose a folder of checkpoints is that lies outside of its run's directory (checkpoint.dir): one run's at a time.
+//
+//   FOLDER/.run   two lines: the run, and its directory; made by whoever comes first
+//
+// Two runs with one configuration would otherwise name their checkpoints alike. A folder without that file belongs to
+// the run whose checkpoints are in it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+struct CheckpointOwner {
+  std::string run;        // as in manifests; empty: a run that is to be begun
+  std::string directory;  // where it lies, for people
+};
+
+// Changes nothing. Errors: kUsage, the folder is another run's: whose, and what to do.
+[[nodiscard]] Status check_checkpoints(const std::filesystem::path& folder, const CheckpointOwner& asking);
+
+// The same, and from here on the folder, which exists, is the asking one's. Errors: kUsage, kIo.
+[[nodiscard]] Status claim_checkpoints(const std::filesystem::path& folder, const CheckpointOwner& asking);
+
+}  // namespace shoal
