@@ -94,6 +94,14 @@ std::string quorum_warning(const Config& config) {
                  " contributed, and what the others trained for it is lost; set sync.grace_s to wait for them");
 }
 
+// Legal on the same machine, and not the same bits. Empty: there is nothing to say.
+std::string threads_warning(const Config& saved, const Config& now) {
+  if (saved.run.threads == now.run.threads || now.sync.reduction != Reduction::kExact) return {};
+  return compose("run.threads = ", now.run.threads, " where it was ", saved.run.threads,
+                 ": another number of threads gives other bits, and sync.reduction = \"exact\" cannot promise those of "
+                 "the run without a break");
+}
+
 Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) {
   auto loaded =
       load_config_and_idle_keys({choice.config, here.environment, choice.sets, choice.defaults, choice.is_single});
@@ -147,7 +155,8 @@ Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& he
   if (conflicts.empty()) {
     if (auto status = settle_vocabulary(*now); !status) return status.failure();
     const std::string costly = quorum_warning(*now) == quorum_warning(*saved) ? "" : quorum_warning(*now);
-    return ChosenRun{*directory, {}, *now, true, joined(warning_of(std::move(loaded->idle)), costly)};
+    const std::string told = joined(threads_warning(*saved, *now), costly);
+    return ChosenRun{*directory, {}, *now, true, joined(warning_of(std::move(loaded->idle)), told)};
   }
   std::string names;
   for (const auto& key : conflicts) names += (names.empty() ? "" : ", ") + key;

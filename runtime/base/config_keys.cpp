@@ -232,21 +232,22 @@ void add_sync(std::vector<ConfigKey>& keys) {
            "inner steps that go on between a contribution and its round's update");
   sync.add("mix", FIELD(sync.mix), "", kStay, "share of the local parameters that an outer update keeps").range =
       between(0, 1);
-  sync.choose("wire", FIELD(sync.wire), {"fp32", "bf16", "int8", "e3m0"}, kChange,
+  sync.choose("wire", FIELD(sync.wire), {"fp32", "bf16", "int8", "e3m0"}, kStay,
               "form of a round's numbers on the wire; a step's sums travel as they are");
-  sync.add("error_feedback", FIELD(sync.error_feedback), "", kChange, "add what encoding lost to the next round");
+  sync.add("error_feedback", FIELD(sync.error_feedback), "", kStay, "add what encoding lost to the next round");
   sync.choose(
       "inner_state", FIELD(sync.inner_state), {"keep", "average", "reset"}, kStay,
       "the inner optimiser's averages after a round: each replica's own, the mean (three times the bytes), none");
   sync.add("requeue_lost", FIELD(sync.requeue_lost), "", kStay,
            "train what was lost with a replica again, as microbatches of later steps");
+  // Whom a round waits for goes with pipeline.replicas: fewer machines could not go on with more than they are.
   sync.add("quorum", FIELD(sync.quorum), "members", kChange,
            "members that no round is closed without: the run waits for nodes; 0: all there are; fewer than that: give "
            "grace_s, too");
   sync.add("grace_s", FIELD(sync.grace_s), "s", kChange,
            "wait for the others once the quorum is there; 0: not a moment, and what they trained for the round is lost")
       .range = between(0, 86400);
-  sync.choose("backend", FIELD(sync.backend), {"ring", "owner"}, kChange,
+  sync.choose("backend", FIELD(sync.backend), {"ring", "owner"}, kStay,
               "how replicas add up a round: parts on a ring, or each part at its owner")
       .later = {"nccl"};
 }

@@ -134,7 +134,9 @@ TEST_F(StartRun, KeysWithoutEffectAreToldInOneSentence) {
             "\"every_step\"");
   leave_run("old", {"sync.H=20"});
   EXPECT_EQ(choose_run(resumed("old"), here_)->warning, "") << "it was told when the run began";
-  EXPECT_THAT(choose_run(resumed("old", {"sync.wire=int8"}), here_)->warning, StartsWith("sync.wire has no effect"));
+  leave_run("wide", {"pipeline.stages=1"});
+  EXPECT_THAT(choose_run(resumed("wide", {"pipeline.recompute=true"}), here_)->warning,
+              StartsWith("pipeline.recompute has no effect"));
 }
 
 TEST_F(StartRun, WhatOneProcessLeavesOutIsWarnedOf) {
@@ -175,6 +177,23 @@ TEST_F(StartRun, AQuorumWithoutGraceIsWarnedOf) {
   EXPECT_THAT(choose_run(resumed("old", {"sync.quorum=1"}), here_)->warning, HasSubstr("sync.quorum = 1"));
   leave_run("patient", sets("2", "5"));
   EXPECT_THAT(choose_run(resumed("patient", {"sync.grace_s=0"}), here_)->warning, HasSubstr("sync.quorum = 2"));
+}
+
+TEST_F(StartRun, OtherThreadsOfAnExactRunAreWarnedOf) {
+  leave_run("exact", {"sync.reduction=exact", "run.threads=2"});
+  EXPECT_EQ(choose_run(resumed("exact"), here_)->warning, "");
+  EXPECT_EQ(choose_run(resumed("exact", {"run.threads=2"}), here_)->warning, "");
+  EXPECT_THAT(choose_run(resumed("exact", {"run.threads=1"}), here_)->warning,
+              AllOf(StartsWith("run.threads = 1 where it was 2"), HasSubstr("other bits")));
+  leave_run("fast", {"run.threads=2"});
+  EXPECT_EQ(choose_run(resumed("fast", {"run.threads=1"}), here_)->warning, "");
+}
+
+TEST_F(StartRun, AResumedRunKeepsTheFormOfItsRounds) {
+  leave_run("rounds", {"sync.mode=diloco", "sync.H=10", "sync.wire=int8", "run.steps=20"});
+  for (const std::string set : {"sync.wire=fp32", "sync.error_feedback=true", "sync.backend=owner"}) {
+    EXPECT_THAT(refusal(resumed("rounds", {set})), HasSubstr(set.substr(0, set.find('=')))) << set;
+  }
 }
 
 TEST_F(StartRun, AResumedRunKeepsItsOwnConfiguration) {

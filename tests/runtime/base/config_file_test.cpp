@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <random>
+#include <set>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/config_keys.h"
@@ -328,6 +329,19 @@ TEST(ConfigFile, AResumedRunMayChangeHowItRunsAndNotWhatItComputes) {
   now.sync.requeue_lost = true;
   EXPECT_THAT(resume_conflicts(saved, now), ElementsAre("model.layers", "pipeline.activations", "optim.decay_steps",
                                                         "optim.betas", "sync.reduction", "sync.requeue_lost"));
+}
+
+// What a run computes stays, whatever becomes of the table.
+TEST(ConfigFile, ResumingMayChangeTheseKeysAndNoOthers) {
+  const std::set<std::string> whole = {"eval", "checkpoint", "trace", "log", "swarm"};
+  const std::set<std::string> single = {"run.steps",        "run.threads",        "run.out",
+                                        "pipeline.stages",  "pipeline.replicas",  "pipeline.schedule",
+                                        "pipeline.credits", "pipeline.routing",   "sync.quorum",
+                                        "sync.grace_s",     "pipeline.recompute", "pipeline.replicas_max"};
+  for (const ConfigKey& key : config_keys()) {
+    const bool may_change = whole.contains(key.section) || single.contains(key.path());
+    EXPECT_EQ(key.resume == ResumeRule::kMayChange, may_change) << key.path();
+  }
 }
 
 TEST(ConfigFile, TheTableDocumentsEveryKey) {
