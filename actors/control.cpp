@@ -14,6 +14,7 @@ namespace {
 using Self = ControlActor::stateful_pointer<ControlState>;
 
 constexpr auto kAnswerWithin = std::chrono::seconds(5);
+constexpr auto kTokenPeriod = std::chrono::minutes(1);
 
 ControlResponse answer_status(caf::actor_system& system, const SupervisorActor& supervisor, const RoundTally* rounds) {
   caf::scoped_actor self{system};
@@ -77,6 +78,16 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
   add_order(kDrainPath, parse_drain);
 }
 
+// What cannot be written now is tried again long before the token expires.
+void tick(Self self) {
+  const ControlSettings& settings = self->state.settings;
+  if (settings.join_token.empty()) return;
+  if (auto kept = settings.desk->keep_standing_token(settings.join_token); !kept) {
+    log_warn("control", "the join token cannot be renewed: ", kept.failure().message);
+  }
+  self->delayed_send(self, kTokenPeriod, Tick{});
+}
+
 }  // namespace
 
 ControlState::~ControlState() {
@@ -111,7 +122,8 @@ ControlActor::behavior_type control(Self self, ControlSettings settings) {
   }
   self->state.settings = std::move(settings);
   self->state.settings.server->serve();
-  return {[](const Inject& order) { suffer(order); }, [](const Tick&) {}};
+  self->send(self, Tick{});
+  return {[](const Inject& order) { suffer(order); }, [self](const Tick&) { tick(self); }};
 }
 
 }  // namespace shoal

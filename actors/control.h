@@ -1,5 +1,7 @@
 // The control actor: answers people and newcomers over HTTPS (status, rendezvous, enrolment).
 //
+// It keeps the join token in the run's directory good for as long as the run lasts.
+//
 // It owns the endpoint, whose threads ask the supervisor and wait, with a time-out; nothing of training waits for them.
 // No message type that changes a run is reachable without the operator's certificate (design.md §8).
 #pragma once
@@ -19,6 +21,7 @@ namespace shoal {
 struct ControlSettings {
   std::shared_ptr<ControlServer> server;  // listening, not yet serving
   std::shared_ptr<EnrolmentDesk> desk;
+  std::string join_token;  // a file in which a token is kept good; empty: nowhere
   Rendezvous rendezvous;
   SupervisorActor supervisor;
   RouterActor router{};  // where it can be reached; none: nowhere

@@ -275,10 +275,7 @@ Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const 
   hooks.now = [] { return std::chrono::system_clock::now(); };
   auto desk = EnrolmentDesk::open(std::move(authority.value()), run.tokens(), std::move(hooks));
   if (!desk) return desk.failure();
-  const auto token = (*desk)->make_token(kUsualTokenLifetime, 0);
-  if (!token) return token.failure();
-  const auto written = replace_file(run.join_token(), token_text(*token) + "\n", FileAccess::kOwnerOnly);
-  if (!written) return written.failure();
+  if (auto kept = (*desk)->keep_standing_token(run.join_token()); !kept) return kept.failure();
   return std::shared_ptr<EnrolmentDesk>(std::move(desk.value()));
 }
 
@@ -336,7 +333,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own_vital(boss, "supervisor");
   const HostPort address{door.host, door.server->port()};
-  ControlSettings desk_of{nullptr, *desk, rendezvous, boss, mail, process.board(), told->rounds};
+  ControlSettings desk_of{nullptr, *desk, run.join_token(), rendezvous, boss, mail, process.board(), told->rounds};
   process.take_care_of(
       {.name = "control",
        .start = [&process, &door, address, desk_of] { return open_door(process, door, address, desk_of); },

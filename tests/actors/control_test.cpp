@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "runtime/base/file.h"
 #include "runtime/cluster/operate/operator_words.h"
 #include "runtime/transport/control/control_client.h"
 #include "tests/runtime/transport/test_run.h"
@@ -60,6 +61,12 @@ class Control : public ::testing::Test {
     settings.server = std::move(
         ControlServer::listen({"127.0.0.1", 0}, run.files(PeerRole::kSpawner, "spawner"), run.policy(peers)).value());
     settings.supervisor = system.spawn(fake_supervisor, orders);
+    EnrolmentHooks hooks;
+    hooks.rendezvous = [] { return Rendezvous{}; };
+    hooks.name_allowed = [](const std::string&) { return Status(Done{}); };
+    hooks.now = [this] { return std::chrono::system_clock::now() + std::chrono::hours(hours_later.load()); };
+    settings.desk = std::move(EnrolmentDesk::open(run.authority(), run.path("tokens"), std::move(hooks)).value());
+    settings.join_token = run.path("join_token");
     port = settings.server->port();
     supervisor = settings.supervisor;
     actor = system.spawn<caf::detached>(control, std::move(settings));
@@ -77,6 +84,7 @@ class Control : public ::testing::Test {
   }
 
   TestRun run{0x5eed};
+  std::atomic<int> hours_later = 0;
   caf::actor_system_config config;
   caf::actor_system system{config};
   std::shared_ptr<std::atomic<int>> orders = std::make_shared<std::atomic<int>>(0);
@@ -112,6 +120,15 @@ TEST_F(Control, RefusalsSayWhyAndWhatKind) {
   EXPECT_EQ(damaged.failure().error, Error::kUsage);
   EXPECT_THAT(damaged.failure().message, HasSubstr("'name'"));
   EXPECT_EQ(*orders, 3);
+}
+
+TEST_F(Control, KeepsTheJoinTokenGoodWhileItLives) {
+  const std::string path = run.path("join_token");
+  ASSERT_TRUE(testing::eventually([&] { return read_file(path).ok(); }));
+  const std::string first = read_file(path).value();
+  hours_later = 13;
+  caf::anon_send(actor, Tick{});
+  EXPECT_TRUE(testing::eventually([&] { return read_file(path).value() != first; }));
 }
 
 TEST(StatusJson, SaysWhatRoundsLostWhereThereAreRounds) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/file.h"
 #include "runtime/base/log.h"
 
 namespace shoal {
@@ -128,6 +129,20 @@ Result<JoinToken> EnrolmentDesk::make_token(std::chrono::hours lifetime, std::ui
   const Status saved = save_tokens(tokens_path_, ledger_);
   if (!saved.ok()) return saved.failure();
   return token;
+}
+
+Status EnrolmentDesk::keep_standing_token(const std::string& path) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (standing_until_ - hooks_.now() > kUsualTokenLifetime / 2) return Done{};
+  }
+  const auto token = make_token(kUsualTokenLifetime, 0);
+  if (!token.ok()) return token.failure();
+  const Status written = replace_file(path, token_text(*token) + "\n", FileAccess::kOwnerOnly);
+  if (!written.ok()) return written.failure();
+  const std::lock_guard guard(mutex_);
+  standing_until_ = token->expiry;
+  return Done{};
 }
 
 Status EnrolmentDesk::revoke_token(std::string_view id) {

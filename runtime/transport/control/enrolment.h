@@ -75,6 +75,10 @@ class EnrolmentDesk {
 
   // A new token, recorded durably before it is returned. uses 0: any number. Errors: kIo, kInternal.
   [[nodiscard]] Result<JoinToken> make_token(std::chrono::hours lifetime, std::uint32_t uses);
+  // Keeps a token of any number of uses in a file (0600), for who comes on this machine or is told of it by a person:
+  // writes a new one where less than half of the last one's lifetime is left. To be asked again and again: a run lasts
+  // longer than a token. Errors: kIo, kInternal.
+  [[nodiscard]] Status keep_standing_token(const std::string& path);
   [[nodiscard]] Status revoke_token(std::string_view id);  // kUsage: no such token
   [[nodiscard]] std::vector<TokenRecord> tokens() const;
 
@@ -90,6 +94,7 @@ class EnrolmentDesk {
   EnrolmentHooks hooks_;
   mutable std::mutex mutex_;
   TokenLedger ledger_;
+  WallTime standing_until_;  // expiry of the token in the file; long past: none of this start is
 };
 
 inline constexpr std::chrono::hours kUsualTokenLifetime{24};

@@ -7,6 +7,7 @@
 
 #include "messages/cause.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/file.h"
 #include "runtime/transport/control/control_client.h"
 #include "runtime/transport/control/enrolment.h"
 #include "runtime/transport/tls_socket.h"
@@ -123,6 +124,28 @@ TEST_F(ControlEndpoint, RefusesBadTokensEachWithItsReason) {
   EXPECT_TRUE(enrol_with(good).ok());
   hours_later = 24;
   expect_refused(enrol_with(good), "expired");
+}
+
+// A node's keeper may be started again on any day of a run, and has the token's file and nothing else.
+TEST_F(ControlEndpoint, AStandingTokenIsGoodOnEveryDayOfALongRun) {
+  const std::string path = run.path("join_token");
+  const auto token_in_file = [&] {
+    const std::string text = read_file(path).value();
+    return parse_token(text.substr(0, text.find('\n'))).value();
+  };
+  ASSERT_TRUE(desk->keep_standing_token(path).ok());
+  const JoinToken first = token_in_file();
+  for (int hour = 0; hour < 24 * 30; ++hour) {
+    hours_later = hour;
+    ASSERT_TRUE(desk->keep_standing_token(path).ok());
+    EXPECT_EQ(first.secret == token_in_file().secret, hour < 12) << "it is renewed at half of its life, hour " << hour;
+    if (hour % 36 != 0) continue;
+    EXPECT_TRUE(enrol_with(token_in_file()).ok()) << "hour " << hour;
+  }
+  expect_refused(enrol_with(first), "secret is wrong");
+  EXPECT_LE(desk->tokens().size(), 24U) << "expired ones are forgotten";
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
 TEST_F(ControlEndpoint, RefusesATakenNameAndAnotherVersionWithoutSpendingTheToken) {
