@@ -233,9 +233,12 @@ Result<std::vector<JournalEntry>> SqliteJournal::load(JournalPosition after, std
                       "SELECT position, sha256, entry FROM entries WHERE position > ? ORDER BY position LIMIT ?");
   statement.bind(after.value).bind(std::uint64_t{count_max});
   std::vector<JournalEntry> entries;
+  std::size_t loaded = 0;
   int code = statement.next();
   for (; code == SQLITE_ROW; code = statement.next()) {
     const std::span<const char> bytes = statement.bytes(2);
+    loaded += bytes.size();
+    if (loaded > kLoadedBytesMax && !entries.empty()) return entries;
     const std::string where = compose("journal ", path_.string(), ": entry ", statement.number(0));
     if (sha256_hex(std::string_view(bytes.data(), bytes.size())) != statement.text(1)) {
       return fail(Error::kInvalidData, where + " is damaged (checksum); restore it from a copy");

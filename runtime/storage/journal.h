@@ -30,13 +30,17 @@ struct IncarnationBlock {
 
 class JournalStore {
  public:
+  static constexpr std::size_t kLoadedBytesMax = std::size_t{4} << 20;  // a letter may be twice as large
+
   virtual ~JournalStore() = default;
 
   [[nodiscard]] virtual RunId run() const = 0;
   [[nodiscard]] virtual JournalPosition last_position() const = 0;
   // Durable on return. Its position must be last_position() + 1 (CHECK).
   [[nodiscard]] virtual Status append(const JournalEntry& entry) = 0;
-  // At most `count_max` entries after a position, ascending.
+  // Entries after a position, ascending: at most `count_max` of them, and no more once they have kLoadedBytesMax as
+  // they are stored, so that they fit a letter (S-6); at least one where there is one. Who wants the rest asks after
+  // them.
   [[nodiscard]] virtual Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) = 0;
   // Numbers start at 1. A crash may lose a block, never give it twice.
   [[nodiscard]] virtual Result<IncarnationBlock> reserve(IncarnationKind kind, std::uint64_t count) = 0;

@@ -22,7 +22,10 @@ class MemoryJournal final : public JournalStore {
 
   [[nodiscard]] Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) override {
     std::vector<JournalEntry> entries;
+    std::size_t loaded = 0;
     for (std::size_t index = after.value; index < entries_.size() && entries.size() < count_max; ++index) {
+      loaded += entries_[index].size();
+      if (loaded > kLoadedBytesMax && !entries.empty()) break;
       auto decoded = decode_journal_entry(entries_[index]);
       if (!decoded.value) return fail(Error::kInvalidData, "journal entry: " + decoded.malformed);
       entries.push_back(std::move(*decoded.value));

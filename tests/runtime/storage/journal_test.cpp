@@ -16,6 +16,7 @@
 #include <random>
 #include <string>
 
+#include "messages/codec.h"
 #include "runtime/base/check.h"
 
 namespace shoal {
@@ -89,6 +90,37 @@ TEST(Journal, TheMemoryJournalKeepsTheSameContract) {
   EXPECT_EQ(journal->reserve(IncarnationKind::kActor, 10)->first, 1U);
   EXPECT_EQ(journal->reserve(IncarnationKind::kActor, 1)->first, 11U);
   EXPECT_EQ(journal->reserve(IncarnationKind::kProcess, 1)->first, 1U);
+}
+
+// Commits of many stages, microbatches and tensors: what is sent of them must fit a letter.
+TEST(Journal, GivesNoMoreAtOnceThanALetterHolds) {
+  const Folder folder;
+  std::vector<std::unique_ptr<JournalStore>> journals;
+  journals.push_back(std::move(begin_journal(folder.journal(), RunId{1}).value()));
+  journals.push_back(make_memory_journal(RunId{1}));
+  for (const auto& journal : journals) {
+    constexpr std::uint64_t kCount = 60;
+    std::size_t largest = 0;
+    for (std::uint64_t position = 1; position <= kCount; ++position) {
+      JournalEntry entry = entry_at(position);
+      const std::size_t tensors = position == kCount ? 60'000 : 1500 * (position % 7);
+      std::get<Commit>(entry.body).norms.assign(tensors, {std::string(80, 'h'), 0.5});
+      largest = std::max(largest, encode(entry).size());
+      ASSERT_TRUE(journal->append(entry).ok());
+    }
+    EXPECT_GT(largest, JournalStore::kLoadedBytesMax) << "one entry is too large for any bound";
+    JournalPosition after;
+    std::size_t letters = 0;
+    for (; after.value < kCount; ++letters) {
+      const auto entries = journal->load(after, 1000);
+      ASSERT_TRUE(entries.ok() && !entries->empty());
+      Letter letter{{}, {}, JournalEntries{RunId{1}, Term{1}, *entries}};
+      EXPECT_LE(encode(letter).bytes.size(), kLetterBytesMax);
+      EXPECT_EQ(entries->front().position.value, after.value + 1);
+      after = entries->back().position;
+    }
+    EXPECT_GT(letters, 3U);
+  }
 }
 
 TEST(Journal, SurvivesTheDeathOfItsProcessRightAfterAnAppend) {  // P-2
