@@ -225,7 +225,6 @@ void tick(Self self) {
   setup.process = settings.process;
   setup.version = order.version;
   setup.optimizer_step = order.optimizer_step;
-  setup.tokens_total = order.version * planned_tokens(settings.config);
   setup.microbatch_count = static_cast<std::uint32_t>(microbatches_per_step(settings.config));
   setup.schedule = settings.config.pipeline.schedule;
   setup.accumulations_max = accumulations_that_may_wait(settings.config.pipeline, order.stage);

@@ -72,7 +72,9 @@ void fetch(Self self, const FetchState& wanted) {
   self->state.opened_at = self->clock().now();
   const Address to = to_stage({}, wanted.replica);
   if (!image) return post(self, to, StateUnavailable{wanted.replica, wanted.step, image.failure().message});
-  post(self, to, StateImage{wanted.replica, wanted.step, image.value()});
+  const CheckpointManifest& manifest = self->state.opened->manifest();
+  post(self, to,
+       StateImage{wanted.replica, wanted.step, image.value(), {}, manifest.optimizer_step, manifest.tokens_total});
   self->state.given.given(wanted.replica, self->clock().now());
 }
 

@@ -57,6 +57,8 @@ TEST_F(StorageTest, SendsStateToTheReplicaThatAsked) {
   ASSERT_EQ(images.size(), 1U);
   EXPECT_EQ(images[0].replica, Incarnation{5});
   EXPECT_EQ(images[0].image, state_image({"wte.weight"}, 10));
+  EXPECT_EQ(images[0].optimizer_step, 10U);
+  EXPECT_EQ(images[0].tokens_total, 1000U) << "as counted, whatever was planned";
 }
 
 TEST_F(StorageTest, SaysWhyStateIsNotThere) {

@@ -37,8 +37,8 @@ Effects ReplicaCore::receive(const StateImage& message, Instant now) {
   if (is_copied) {
     version_ = message.step;
     setup_.optimizer_step = message.optimizer_step;
-    setup_.tokens_total = message.tokens_total;
   }
+  if (is_stored || is_copied) setup_.tokens_total = message.tokens_total;
   if (is_stored || is_copied) run(LoadJob{message.image}, Activity::kApply);
   return end_turn();
 }

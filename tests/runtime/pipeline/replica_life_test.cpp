@@ -210,6 +210,19 @@ TEST(Replica, FetchesItsStateUntilItComesAndRefusesABrokenOne) {
   EXPECT_TRUE(broken.ended);
 }
 
+// Microbatches may have been quarantined: what was planned until then is not what was trained.
+TEST(Replica, GoesOnWithTheTokensThatItsStateWasTrainedOn) {
+  ReplicaSetup setup = setup_of(kB0);
+  setup.from_checkpoint = true;
+  setup.version = 6;
+  setup.tensor_names = {"w"};
+  Bench bench(setup);
+  bench.give(StateImage{kB0, 6, make_values(DType::kInt64, {1, 2, 3, 4}), {}, 6, 233});
+  for (const Incarnation replica : {kA0, kB0}) bench.admit(replica, 6);
+  bench.give(SaveState{{}, 6, StageId{1}, kB0});
+  EXPECT_EQ(bench.take<SaveShard>().at(0).tokens_total, 233U);
+}
+
 TEST(Replica, AMessageInTheMiddleOfAJobIsABug) {
   auto b0 = make_member(kB0);
   b0->give(forward_to(kB0, 0));
