@@ -13,7 +13,13 @@ namespace shoal {
 namespace {
 
 StartPoint start_of(const CheckpointManifest& manifest) {
-  return {manifest.step, manifest.optimizer_step, true, manifest.weights_sha256};
+  return {manifest.step, manifest.optimizer_step, true, manifest.weights_sha256, Branch{manifest.branch}};
+}
+
+StartPoint beyond_told(StartPoint start, const SavedStates& saved) {
+  const Reached told = steps_told_by(saved.run);
+  start.branch = branch_going_on({start.branch, start.version}, told);
+  return start;
 }
 
 std::optional<CheckpointManifest> newest_manifest(const SavedStates& saved) {
@@ -34,6 +40,11 @@ Failure no_checkpoint(const SavedStates& saved, std::uint64_t told) {
 constexpr const char* kRestore = "; restore it from a copy, with its -wal file";
 
 }  // namespace
+
+Reached steps_told_by(const RunDirectory& run) {
+  const auto newest = newest_step_told_by(run.metrics());
+  return newest ? Reached{newest->branch, newest->step.value + 1} : Reached{};
+}
 
 Status check_can_go_on(const RunDirectory& run, const Config& config, std::optional<std::uint64_t> stop_at) {
   const SavedStates saved{run, config, {}, {}};
@@ -100,7 +111,7 @@ Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, std::uint
 Result<StartPoint> find_start_point(const SavedStates& saved, std::uint64_t not_beyond) {
   const auto checkpoint = find_start(saved, not_beyond);
   if (!checkpoint) return checkpoint.failure();
-  return *checkpoint ? start_of((*checkpoint)->manifest()) : StartPoint{};
+  return beyond_told(*checkpoint ? start_of((*checkpoint)->manifest()) : StartPoint{}, saved);
 }
 
 StartPoint newest_start_point(const SavedStates& saved) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "launch/processes/run_directory.h"
+#include "runtime/cluster/recovery/branches.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/journal.h"
@@ -25,6 +26,9 @@ struct SavedStates {
 [[nodiscard]] Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, std::uint64_t not_beyond);
 // The same as a StartPoint; that of nothing where there never was a checkpoint.
 [[nodiscard]] Result<StartPoint> find_start_point(const SavedStates& saved, std::uint64_t not_beyond);
+
+// As far as lines of metrics.jsonl tell of.
+[[nodiscard]] Reached steps_told_by(const RunDirectory& run);
 
 // What refuses to go on with a run by names alone, before anything of it is changed: no checkpoint where `config` looks
 // for them, though metrics.jsonl tells of one; --steps that are behind the newest. Errors: kInvalidData, kUsage.

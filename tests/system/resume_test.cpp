@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <set>
+
 #include "tests/support/process_scene.h"
 
 namespace shoal {
@@ -128,6 +130,33 @@ TEST(Resume, GoesOnAfterASignal) {
   ASSERT_EQ(scene.run_to_end(train(scene, "whole", longer, {"--single", as_far[0], as_far[1]})), 0);
   EXPECT_EQ(scene.records().weights(), scene.records("whole").weights());
 }
+
+// One process is killed where lines tell of more steps than its only checkpoint has; `words` go on to step 12.
+void expect_no_step_twice_after_a_kill(std::vector<std::string> words) {
+  ProcessScene scene;
+  SmallRun longer = whole_run(2, 2);
+  longer.steps = kEndless;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", longer, {"--single", "--steps", "5"})), 0);
+  Program& killed = scene.start(resumed(scene, {"--single", "--set", "checkpoint.every=0"}));
+  ASSERT_TRUE(scene.wait_for_steps(8));
+  killed.signal(SIGKILL);
+  ASSERT_EQ(killed.wait(kRunLimit), 128 + SIGKILL);
+  const std::size_t told = scene.records().steps.size();
+  words.insert(words.end(), {"--steps", "12"});
+  ASSERT_EQ(scene.run_to_end(resumed(scene, words)), 0);
+  const RunRecords records = scene.records();
+  EXPECT_TRUE(records.damaged.empty());
+  ASSERT_EQ(records.steps.size(), told + 7) << "steps 5 to 11 are trained again";
+  std::set<std::string> identities;
+  for (const StepLine& line : records.steps) identities.insert(line.text.substr(0, line.text.find(",\"loss\"")));
+  EXPECT_EQ(identities.size(), records.steps.size()) << "one line of each (branch, step)";
+  ASSERT_EQ(scene.run_to_end(train(scene, "whole", longer, {"--single", "--steps", "12"})), 0);
+  EXPECT_EQ(records.weights(), scene.records("whole").weights());
+}
+
+TEST(Resume, ByOneProcessAfterAKillTellsOfNoStepTwice) { expect_no_step_twice_after_a_kill({"--single"}); }
+
+TEST(Resume, ByAPipelineAfterAKillOfOneProcessTellsOfNoStepTwice) { expect_no_step_twice_after_a_kill({}); }
 
 TEST(Resume, RefusesAnotherModel) {
   ProcessScene scene;

@@ -14,6 +14,7 @@
 #include "launch/say.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
+#include "runtime/cluster/recovery/branches.h"
 #include "runtime/cluster/recovery/divergence.h"
 #include "runtime/data/batch.h"
 #include "runtime/data/tokenizer.h"
@@ -39,24 +40,33 @@ struct Parts {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::unique_ptr<StageExecutor> executor;
   TrainerProgress progress;
-  std::uint32_t branch = 0;
+  Branch branch;
+  Reached told;             // by lines of an earlier start
   bool is_resumed = false;  // from a checkpoint
   std::string corpus_sha256;
   std::optional<Poison> poison;  // left out
 };
 
-Status resume(const RunDirectory& directory, Parts& parts) {
-  const auto found = find_start({directory, parts.config, parts.run, parts.corpus_sha256}, kAnyStep);
-  if (!found) return found.failure();
-  if (!*found) return Done{};
-  const Checkpoint& checkpoint = **found;
+Status load(const Checkpoint& checkpoint, Parts& parts) {
   const CheckpointManifest& manifest = checkpoint.manifest();
   const auto image = checkpoint.image_of(parts.executor->tensor_names());
   if (!image) return image.failure();
   if (Status loaded = parts.executor->load_state(*image); !loaded) return loaded.failure();
   parts.progress = {manifest.step, manifest.optimizer_step, manifest.tokens_total, 0};
-  parts.branch = manifest.branch;
+  parts.branch = Branch{manifest.branch};
   parts.is_resumed = true;
+  return Done{};
+}
+
+// As in a pipeline, steps that are trained again are of another branch.
+Status resume(const RunDirectory& directory, Parts& parts) {
+  const auto found = find_start({directory, parts.config, parts.run, parts.corpus_sha256}, kAnyStep);
+  if (!found) return found.failure();
+  if (*found) {
+    if (Status loaded = load(**found, parts); !loaded) return loaded;
+  }
+  parts.told = steps_told_by(directory);
+  parts.branch = branch_going_on({parts.branch, parts.progress.steps}, parts.told);
   return Done{};
 }
 
@@ -113,11 +123,7 @@ class SingleRun {
 
   // A failure is the last line, as in a pipeline.
   [[nodiscard]] Result<int> run() {
-    if (parts_.is_resumed) {
-      const std::uint64_t steps = trainer_.progress().steps;
-      recorder_.write(RunEvent{"resumed", "run",
-                               compose("from step ", steps, ", by one process, as branch ", parts_.branch), steps});
-    }
+    tell_start();
     const auto status = train();
     if (status) return *status;
     recorder_.write(RunEvent{"failed", "run", status.failure().message, trainer_.progress().steps});
@@ -125,6 +131,15 @@ class SingleRun {
   }
 
  private:
+  void tell_start() {
+    const std::uint64_t steps = trainer_.progress().steps;
+    const std::uint64_t told = parts_.told.steps;
+    if (!parts_.is_resumed && told == 0) return;
+    const std::string of = told > steps ? compose(" of ", told, " committed") : std::string();
+    recorder_.write(RunEvent{told > steps ? "rolled_back" : "resumed", "run",
+                             compose("from step ", steps, of, ", by one process, as branch ", parts_.branch), steps});
+  }
+
   [[nodiscard]] Result<int> train() {
     counted_to_ = clock_.now();
     while (trainer_.progress().steps < steps_target_ && !stop_status()) {
@@ -177,7 +192,7 @@ class SingleRun {
   // As in a pipeline, an evaluation or a checkpoint is time that the step after it waited.
   void record(const StepOutcome& outcome, double waited_ms, double trained_ms) {
     StepRecord record;
-    record.branch = parts_.branch;
+    record.branch = parts_.branch.value;
     record.step = outcome.step.value;
     record.loss = outcome.loss;
     record.grad_norm = outcome.grad_norm;
@@ -214,7 +229,7 @@ class SingleRun {
     const TrainerProgress& progress = trainer_.progress();
     SaveShard shard;
     shard.run = parts_.run;
-    shard.branch = Branch{parts_.branch};
+    shard.branch = parts_.branch;
     shard.step = progress.steps;
     shard.optimizer_step = progress.optimizer_steps;
     shard.tokens_total = progress.tokens_total;

@@ -24,6 +24,7 @@ void SingleRecorder::write(const MetricsOutput& output) {
 void SingleRecorder::write_last(FinalRecord record) {
   GoodputReader lines(settings_.path);
   record.goodput = lines.of(record.steps);
+  record.lost_tokens = lines.thrown_away(record.steps);
   write(record);
   if (outbox_.unwritten() > 0) say("warning: ", outbox_.unwritten(), " lines are not in ", outbox_.path());
 }

@@ -25,6 +25,7 @@ struct StartPoint {
   std::uint64_t optimizer_step = 0;  // updates applied
   bool from_checkpoint = false;
   std::string weights_sha256;  // of the checkpoint
+  Branch branch = {};          // at least: lines tell of no step from here on with it (branch_going_on())
 };
 
 struct SupervisorConfig {

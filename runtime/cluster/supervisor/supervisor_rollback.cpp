@@ -34,7 +34,7 @@ SupervisorEffects SupervisorCore::not_found(const std::string& reason, int exit_
 void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   const std::uint64_t committed = view().committed_steps();
   const bool is_thrown_back = fallback_.why().has_value();
-  branches_.begin(view(), start.version, is_thrown_back);
+  branches_.begin(view(), {start.branch, start.version}, is_thrown_back);
   config_.start = start;
   config_.policy.optimizer_step_at_start = start.optimizer_step;
   checkpoints_.begin_from(start.from_checkpoint ? start.version : 0, start.weights_sha256);
@@ -56,7 +56,7 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   phase_since_ = now;
   if (view().position().value == 0) {
     // Trained by one process, or imported: the journal begins here.
-    if (!start.from_checkpoint) return;
+    if (!start.from_checkpoint && start.branch == Branch{}) return;
     const std::string how =
         compose("from step ", start.version, ", which no journal has, as branch ", branches_.current());
     note("resumed run: " + how);

@@ -64,6 +64,7 @@ void Goodput::add(std::string_view line) {
 }
 
 void Goodput::add_step(std::uint64_t step, std::uint64_t tokens) {
+  tokens_ += tokens;
   while (!history_.empty() && history_.back().begin >= step) history_.pop_back();
   if (!history_.empty()) history_.back().end = std::min(history_.back().end, step);
   if (!history_.empty() && history_.back().end == step && history_.back().tokens == tokens) {
@@ -96,12 +97,18 @@ double Goodput::usual_rate() const {
 std::optional<double> Goodput::of(std::uint64_t steps) const {
   const double rate = usual_rate();
   if (rate <= 0) return std::nullopt;
-  double tokens = 0;
+  return std::min(1.0, static_cast<double>(committed_tokens(steps)) / (rate * wall_ms_));
+}
+
+std::uint64_t Goodput::thrown_away(std::uint64_t steps) const { return tokens_ - committed_tokens(steps); }
+
+std::uint64_t Goodput::committed_tokens(std::uint64_t steps) const {
+  std::uint64_t tokens = 0;
   for (const Stretch& stretch : history_) {
     const std::uint64_t end = std::min(stretch.end, steps);
-    if (end > stretch.begin) tokens += static_cast<double>(stretch.tokens) * static_cast<double>(end - stretch.begin);
+    if (end > stretch.begin) tokens += stretch.tokens * (end - stretch.begin);
   }
-  return std::min(1.0, tokens / (rate * wall_ms_));
+  return tokens;
 }
 
 bool GoodputReader::read_on(std::size_t bytes) {
@@ -118,11 +125,20 @@ bool GoodputReader::read_on(std::size_t bytes) {
   return true;
 }
 
-std::optional<double> GoodputReader::of(std::uint64_t steps) {
+void GoodputReader::read_all() {
   constexpr std::size_t kPiece = 1 << 20;
   while (read_on(kPiece)) {
   }
+}
+
+std::optional<double> GoodputReader::of(std::uint64_t steps) {
+  read_all();
   return goodput_.of(steps);
+}
+
+std::uint64_t GoodputReader::thrown_away(std::uint64_t steps) {
+  read_all();
+  return goodput_.thrown_away(steps);
 }
 
 }  // namespace shoal

@@ -32,6 +32,8 @@ class Goodput {
 
   // Of weights after this many steps. Nothing where no undisturbed step is known.
   [[nodiscard]] std::optional<double> of(std::uint64_t steps) const;
+  // Tokens of the lines' steps that weights after this many steps did not go through.
+  [[nodiscard]] std::uint64_t thrown_away(std::uint64_t steps) const;
 
  private:
   // Successive steps of equally many tokens.
@@ -42,11 +44,14 @@ class Goodput {
   };
 
   void add_step(std::uint64_t step, std::uint64_t tokens);
+  // Of the steps that weights after this many went through.
+  [[nodiscard]] std::uint64_t committed_tokens(std::uint64_t steps) const;
   void add_undisturbed(double tokens, double ms);
   // Of undisturbed steps, in tokens/ms; 0 where none is known.
   [[nodiscard]] double usual_rate() const;
 
   std::vector<Stretch> history_;  // ascending
+  std::uint64_t tokens_ = 0;      // of all lines
   double wall_ms_ = 0;
   double undisturbed_tokens_ = 0;
   double undisturbed_ms_ = 0;
@@ -66,8 +71,11 @@ class GoodputReader {
   bool read_on(std::size_t bytes);
   // After reading all lines there are.
   [[nodiscard]] std::optional<double> of(std::uint64_t steps);
+  [[nodiscard]] std::uint64_t thrown_away(std::uint64_t steps);
 
  private:
+  void read_all();
+
   std::string path_;
   std::optional<MetricsLines> lines_;  // of the file, which is opened when it is first read
   Goodput goodput_;

@@ -99,6 +99,15 @@ std::optional<std::string> end_told_by(const std::string& path) {
   return is_end ? std::optional(std::move(word)) : std::nullopt;
 }
 
+std::optional<WrittenStep> newest_step_told_by(const std::string& path) {
+  std::optional<WrittenStep> told;
+  read_back(path, [&told](std::string_view line) {
+    told = step_of(parse(line));
+    return told.has_value();
+  });
+  return told;
+}
+
 JournalPosition commit_told_by(const std::string& path, const WrittenStep& step) {
   std::optional<JournalPosition> told;
   read_back(path, [&](std::string_view line) {

@@ -17,6 +17,9 @@ namespace shoal {
 // which a keeper may start it again). Nothing: it goes on, or nobody can say.
 [[nodiscard]] std::optional<std::string> end_told_by(const std::string& path);
 
+// The newest step that a line tells of; nothing: none does. Reads from the end.
+[[nodiscard]] std::optional<WrittenStep> newest_step_told_by(const std::string& path);
+
 // Where in the journal the commit of this step stood, by the step's line; 0: no line tells, or one process trained it
 // without a journal. Reads from the end, no further back than that line.
 [[nodiscard]] JournalPosition commit_told_by(const std::string& path, const WrittenStep& step);

@@ -100,6 +100,17 @@ TEST(Goodput, IsNothingWhereNothingCanBeMeasured) {
   EXPECT_EQ(untimed.goodput.of(5), std::nullopt);
 }
 
+TEST(Goodput, KnowsWhatWasTrainedInVain) {
+  Told run;
+  run.steps(0, 6, 1000);
+  EXPECT_EQ(run.goodput.thrown_away(6), 0U);
+  const std::uint64_t of_a_step = run.goodput.thrown_away(5);
+  EXPECT_GT(of_a_step, 0U);
+  run.steps(2, 6, 1000);
+  run.steps(5, 7, 1000);
+  EXPECT_EQ(run.goodput.thrown_away(7), 5 * of_a_step);
+}
+
 TEST(Goodput, RoundsArePartOfTraining) {
   Told run;
   for (std::uint64_t step = 0; step < 5; ++step) {

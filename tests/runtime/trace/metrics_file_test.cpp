@@ -127,6 +127,8 @@ TEST(MetricsFile, TellsWhereTheCommitOfAStepStood) {
   EXPECT_EQ(told(0, 9), 0U);
   EXPECT_EQ(told(0, 1), 0U);
   EXPECT_EQ(commit_told_by("/nowhere/at/all", {}).value, 0U);
+  EXPECT_EQ(newest_step_told_by(path), (WrittenStep{Branch{1}, StepId{3}}));
+  EXPECT_EQ(newest_step_told_by("/nowhere/at/all"), std::nullopt);
 }
 
 TEST(MetricsFile, TellsTheNewestEntryAndTheNewestCheckpoint) {

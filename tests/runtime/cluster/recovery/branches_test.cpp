@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace shoal {
 namespace {
 
@@ -31,35 +33,57 @@ class Journal {
 
 TEST(Branches, AnEmptyJournalBeginsWithTheFirstWhateverTheState) {
   Branches branches;
-  branches.begin(View{}, 40, false);
+  branches.begin(View{}, {{}, 40}, false);
   EXPECT_EQ(branches.current(), Branch{});
 }
 
 TEST(Branches, TheStateAfterTheNewestStepGoesOnWithItsHistory) {
   Journal journal(2, 3);
-  journal.branches.begin(journal.view, 3, false);
+  journal.branches.begin(journal.view, {{}, 3}, false);
   EXPECT_EQ(journal.branches.current(), Branch{2});
 }
 
 TEST(Branches, AnotherStateIsAnotherHistory) {
   for (const std::uint64_t version : {2U, 4U}) {
     Journal journal(2, 3);
-    journal.branches.begin(journal.view, version, false);
+    journal.branches.begin(journal.view, {{}, version}, false);
     EXPECT_EQ(journal.branches.current(), Branch{3});
   }
 }
 
 TEST(Branches, ARollBackIsAnotherHistoryEvenWithoutAStepLost) {
   Journal journal(2, 3);
-  journal.branches.begin(journal.view, 3, true);
+  journal.branches.begin(journal.view, {{}, 3}, true);
   EXPECT_EQ(journal.branches.current(), Branch{3});
 }
 
 TEST(Branches, AnInterruptedRollBackKeepsItsNumber) {
   Journal journal(2, 3);
   journal.branches.see(Branch{3});
-  journal.branches.begin(journal.view, 2, true);
+  journal.branches.begin(journal.view, {{}, 2}, true);
   EXPECT_EQ(journal.branches.current(), Branch{3});
+}
+
+TEST(Branches, IsThatOfTheStateWhereItIsBeyondTheJournals) {
+  Branches empty;
+  empty.begin(View{}, {Branch{4}, 40}, false);
+  EXPECT_EQ(empty.current(), Branch{4});
+  for (const std::uint32_t least : {1U, 5U}) {
+    Journal journal(2, 3);
+    journal.branches.begin(journal.view, {Branch{least}, 3}, false);
+    EXPECT_EQ(journal.branches.current(), Branch{std::max(2U, least)});
+  }
+}
+
+TEST(Branches, WhatIsToldOfBeyondASavedStateIsAnotherHistory) {
+  const auto going_on = [](Reached saved, Reached told) { return branch_going_on(saved, told).value; };
+  EXPECT_EQ(going_on({Branch{2}, 10}, {Branch{2}, 10}), 2U);
+  EXPECT_EQ(going_on({Branch{2}, 10}, {Branch{2}, 9}), 2U) << "its last lines were lost";
+  EXPECT_EQ(going_on({Branch{2}, 10}, {}), 2U);
+  EXPECT_EQ(going_on({}, {}), 0U);
+  EXPECT_EQ(going_on({Branch{2}, 10}, {Branch{2}, 11}), 3U);
+  EXPECT_EQ(going_on({Branch{2}, 10}, {Branch{4}, 3}), 5U);
+  EXPECT_EQ(going_on({}, {Branch{0}, 1}), 1U) << "from the beginning again";
 }
 
 TEST(Branches, WhoGoesOnIsOnTheBranchOfTheView) {
