@@ -195,7 +195,7 @@ CommandSpec experiment() {
       "Trains the arms of an experiment one after the other; table and picture beside what was published.",
       {{"NAME", true, "exp1 (one worker, SWARM, DiLoCo-SWARM), exp2 (H = 10 to 200), exp3 (sizes of the model)"}},
       {{"--preset", kValue, "P", "cpu: scaled to two cores; gpu: the published sizes, --dry-run only (default: cpu)"},
-       {"--steps", kValue, "N", "steps of each arm, schedules included (default: 1000, exp1 8000; gpu 2000)"},
+       {"--steps", kValue, "N", "steps of each arm, schedules included (default: 8000; gpu 2000)"},
        {"--set", kRepeated, "KEY=VALUE", "set a key of every arm"},
        {"--out", kValue, "DIR", "where runs, table and picture go (default: experiments/NAME-PRESET)"},
        {"--dry-run", kFlag, "", "print the arms' commands and start nothing"}},

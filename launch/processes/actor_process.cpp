@@ -79,10 +79,11 @@ void block_signals() {
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write, like a full disk
 }
 
-bool wait_for_signal(std::chrono::milliseconds duration) {
+std::optional<int> wait_for_signal(std::chrono::milliseconds duration) {
   const sigset_t set = stop_signal_set();
   const timespec limit{duration.count() / 1000, static_cast<long>(duration.count() % 1000) * 1'000'000};
-  return sigtimedwait(&set, nullptr, &limit) > 0;
+  const int signal = sigtimedwait(&set, nullptr, &limit);
+  return signal > 0 ? std::optional(signal) : std::nullopt;
 }
 
 ActorProcess::ActorProcess(ActorProcessSettings settings) : settings_(std::move(settings)) {

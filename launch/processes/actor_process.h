@@ -144,6 +144,6 @@ void keep_one_heap();
 // Blocks the signals that run() takes, in this thread and all it starts; before any other thread is there.
 void block_signals();
 // One of those signals, if it comes within this time. It is taken.
-[[nodiscard]] bool wait_for_signal(std::chrono::milliseconds duration);
+[[nodiscard]] std::optional<int> wait_for_signal(std::chrono::milliseconds duration);
 
 }  // namespace shoal

@@ -362,7 +362,7 @@ Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   auto server = ControlServer::listen(options.listen, files, people);
   // Its predecessor's port may still be let go, or be some dial's for a moment.
   for (int again = 0; !server && options.is_restarted && again < kListenAgainMax; ++again) {
-    if (wait_for_signal(kListenPause)) return 75;
+    if (const auto signal = wait_for_signal(kListenPause)) return stop_order(*signal).exit_status;
     server = ControlServer::listen(options.listen, files, people);
   }
   if (!server) return server.failure();

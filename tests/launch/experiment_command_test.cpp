@@ -45,6 +45,18 @@ TEST(ExperimentCommand, TakesItsOptions) {
   EXPECT_EQ(read({"exp1"})->order.folder, "experiments/exp1-cpu");
 }
 
+TEST(ExperimentCommand, HelpSaysHowManyStepsAreTaken) {
+  std::string help;
+  for (const auto& option : command_named("experiment").options) {
+    if (std::string(option.name) == "--steps") help = option.meaning;
+  }
+  for (const std::string& name : experiment_names()) {
+    const auto steps = [&](ExperimentPreset preset) { return std::to_string(experiment_named(name, preset)->steps); };
+    EXPECT_THAT(help, HasSubstr("default: " + steps(ExperimentPreset::kCpu) + ";")) << name;
+    EXPECT_THAT(help, HasSubstr("gpu " + steps(ExperimentPreset::kGpu))) << name;
+  }
+}
+
 TEST(ExperimentCommand, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal({"exp"}), HasSubstr("exp1, exp2 and exp3"));
   EXPECT_THAT(refusal({"exp1", "--preset", "tpu"}), HasSubstr("cpu or gpu"));

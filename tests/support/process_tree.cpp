@@ -78,6 +78,11 @@ bool is_signal_pending(pid_t pid, int signal) {
   return ((signal_set(status, "SigPnd:") | signal_set(status, "ShdPnd:")) & bit) != 0;
 }
 
+bool is_signal_blocked(pid_t pid, int signal) {
+  const std::string status = read_all("/proc/" + std::to_string(pid) + "/status");
+  return (signal_set(status, "SigBlk:") & (std::uint64_t{1} << static_cast<unsigned>(signal - 1))) != 0;
+}
+
 std::string describe(const std::vector<ProcessEntry>& processes) {
   std::string text;
   for (const auto& process : processes) {

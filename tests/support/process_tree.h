@@ -29,6 +29,9 @@ struct ProcessEntry {
 // Whether a signal that was sent to the process still waits to be taken.
 [[nodiscard]] bool is_signal_pending(pid_t pid, int signal);
 
+// Whether the process has such signals wait until it takes them.
+[[nodiscard]] bool is_signal_blocked(pid_t pid, int signal);
+
 // One line per process, for messages.
 [[nodiscard]] std::string describe(const std::vector<ProcessEntry>& processes);
 

@@ -258,7 +258,8 @@ TEST_F(Operator, WhoAsksARunThatIsOverIsToldSo) {
   ASSERT_TRUE(scene.wait_for_steps(5));
   program.signal(SIGKILL);
   ASSERT_TRUE(scene.wait_until_all_gone(kSoon));
-  for (const std::vector<std::string>& words : {std::vector<std::string>{"ps"}, {"kill", "metrics"}}) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"ps"}, {"kill", "metrics"}, {"chaos", "--for", "0.5"}}) {
     EXPECT_EQ(order(words), 4);
     EXPECT_THAT(said, HasSubstr("--resume"));
   }

@@ -1,8 +1,12 @@
 // The first signal saves and ends, the second ends at once, and nothing outlives its keeper, however that dies.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <ostream>
+#include <utility>
 
 #include "tests/support/process_scene.h"
 
@@ -130,6 +134,59 @@ TEST(Signals, BeforeTheFirstStepLeaveNothingEither) {
   program.signal(SIGINT);
   EXPECT_EQ(program.wait(kRunLimit), 130);
   EXPECT_TRUE(scene.wait_until_all_gone(kAtOnce)) << describe(scene.processes());
+}
+
+// The run is finished and saved.
+TEST(Signals, DuringTheClosingSampleChangeNothing) {
+  ProcessScene scene;
+  Program& program = scene.start(train(scene, "run", {1, 1, 4, {}}));
+  ASSERT_TRUE(wait_until(
+      [&] { return program.wait(Milliseconds(0)) || !named_like(scene.processes(), "shoal-worker sample").empty(); },
+      kRunLimit));
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait(kAtOnce), 0) << program.err();
+  EXPECT_EQ(scene.records().finals.back().event, "finished");
+}
+
+// A port of this test's, which nobody else can listen at meanwhile.
+class TakenPort {
+ public:
+  TakenPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    const bool is_taken =
+        ::bind(socket_, any, size) == 0 && ::listen(socket_, 1) == 0 && ::getsockname(socket_, any, &size) == 0;
+    EXPECT_TRUE(is_taken);
+    number_ = ::ntohs(address.sin_port);
+  }
+  ~TakenPort() { ::close(socket_); }
+  TakenPort(const TakenPort&) = delete;
+  TakenPort& operator=(const TakenPort&) = delete;
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int socket_;
+  int number_ = 0;
+};
+
+TEST(Signals, WhileASpawnerWaitsForItsPortEndItWithTheirStatus) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", {1, 1, 20, {}}, {"--single", "--steps", "2"})), 0);
+  for (const auto& [signal, status] : {std::pair{SIGINT, 130}, {SIGTERM, 75}}) {
+    const TakenPort port;
+    const std::string address = "127.0.0.1:" + std::to_string(port.number());
+    Program& program = scene.start({"spawner", "--resume", scene.run().string(), "--listen", address});
+    const auto is_waiting = [&] {
+      const auto spawner = named_like(scene.processes(), "internal-spawner");
+      return !spawner.empty() && is_signal_blocked(spawner.front().pid, signal);
+    };
+    ASSERT_TRUE(wait_until(is_waiting, kRunLimit)) << program.err();
+    program.signal(signal);
+    EXPECT_EQ(program.wait(kAtOnce), status) << program.err();
+  }
 }
 
 TEST(Signals, KilledKeeperTakesEverythingWithIt) {

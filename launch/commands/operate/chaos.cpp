@@ -53,13 +53,14 @@ bool has_ended(const RunLocator& where, Steady::duration waited) {
 }
 
 // Waits for a spawner that is being started again. Nothing: the run is over. Errors: those that waiting does not mend.
-Result<std::optional<std::vector<std::string>>> wait_for_names(const RunLocator& where) {
+Result<std::optional<std::vector<std::string>>> wait_for_names(const RunLocator& where,
+                                                               Steady::duration patience = kPatience) {
   const auto since = Steady::now();
   while (true) {
     const auto names = ask_names(where);
     if (names) return std::optional(*names);
     const auto waited = Steady::now() - since;
-    const bool may_come_back = names.failure().error == Error::kUnreachable && waited < kPatience;
+    const bool may_come_back = names.failure().error == Error::kUnreachable && waited < patience;
     if (has_ended(where, waited)) return std::optional<std::vector<std::string>>();
     if (!may_come_back) return names.failure();
     std::this_thread::sleep_for(kAskAgain);
@@ -101,15 +102,27 @@ struct Storm {
   }
 };
 
+// For as long as the storm shall last, and no longer: a spawner that is not there by then is told.
+Steady::duration first_patience(const ChaosOptions& options) {
+  if (!options.for_s) return kPatience;
+  const auto whole =
+      std::chrono::duration<double>(std::min(*options.for_s, std::chrono::duration<double>(kPatience).count()));
+  return std::chrono::duration_cast<Steady::duration>(whole);
+}
+
 }  // namespace
 
 Result<int> run_chaos(const ChaosOptions& options) {
   if (const auto names = ask_names(options.where); !names && is_left(options.where)) return names.failure();
+  const auto there = wait_for_names(options.where, first_patience(options));
+  if (!there) return there.failure();
+  if (!*there) return 0;
   const auto every = std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(options.every_s));
   Storm storm{options};
   say("a failure each ", options.every_s, " s; again by --seed ", options.chaos.seed);
   for (auto due = storm.begun + every;; due += every, ++storm.number) {
     const bool is_over = options.for_s && due - storm.begun > std::chrono::duration<double>(*options.for_s);
+    if (is_over && storm.number == 0) say("warning: --for ", *options.for_s, " ends before the first failure");
     if (is_over) return 0;
     if (!sleep_until(due, options.where)) return 0;
     const auto names = wait_for_names(options.where);

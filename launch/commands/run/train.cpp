@@ -7,6 +7,7 @@
 #include "launch/open_files.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
+#include "launch/stop_signals.h"
 #include "runtime/pipeline/poison_hook.h"
 
 namespace shoal {
@@ -69,6 +70,19 @@ Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen) {
   return keeper.run();
 }
 
+// The run is finished and saved, whatever becomes of the sample: a signal cuts it short and nothing else.
+void show_sample(const ChosenRun& chosen) {
+  say("a sample of what it learnt:");
+  Ward ward;
+  ward.name = "sample";
+  ward.program = {{program_folder() + "/shoal-worker", "sample", chosen.directory}, {}};
+  ward.limits.finality = Finality::kEveryCode;
+  Keeper keeper({Duration::zero(), std::chrono::seconds(3)});
+  const auto added = keeper.add(std::move(ward));
+  const auto code = added ? keeper.run() : added.failure();
+  if (!code) say("warning: no sample: ", code.failure().message);
+}
+
 Failure become_single(const TrainOptions& options, const ChosenRun& chosen) {
   std::vector<std::string> arguments = {program_folder() + "/shoal-worker", "single", "--run", chosen.directory};
   add_steps(arguments, options);
@@ -97,10 +111,10 @@ Result<int> run_train(const TrainOptions& options) {
     hold->keep_across_exec();
     return become_single(options, *chosen);
   }
+  block_stop_signals();  // keepers take them; between the two they wait
   const auto code = keep_run(options, *chosen);
-  if (!code || *code != 0) return code;
-  say("a sample of what it learnt:");
-  return execute({program_folder() + "/shoal-worker", "sample", chosen->directory});
+  if (code && *code == 0) show_sample(*chosen);
+  return code;
 }
 
 }  // namespace shoal
