@@ -12,19 +12,13 @@
 #include "model/update_kernels.h"
 #include "runtime/base/check.h"
 #include "runtime/device/digest.h"
+#include "runtime/storage/inner_parts.h"
 
 namespace shoal {
 namespace {
 
 std::size_t average_size(const FlatLayout& layout, const OptimConfig& optim) {
   return optim.kind == OptimizerKind::kAdamw ? layout.size : 0;
-}
-
-constexpr const char* kUpdates = "optimizer.updates.";
-
-InnerState inner_state_of(const Config& config) {
-  const bool has_choice = config.sync.mode == SyncMode::kDiloco && config.optim.kind == OptimizerKind::kAdamw;
-  return has_choice ? config.sync.inner_state : InnerState::kKeep;
 }
 
 }  // namespace
@@ -71,10 +65,11 @@ template <class Value, class Self>
 void StageState::list_fields(Self& self, std::vector<StateField<Value>>& fields) {
   add_part(fields, self.layout_, "", self.weights_);
   if (self.optim_.kind != OptimizerKind::kAdamw) return;
-  add_part(fields, self.layout_, "optimizer.exp_avg.", self.exp_avg_);
-  add_part(fields, self.layout_, "optimizer.exp_avg_sq.", self.exp_avg_sq_);
+  add_part(fields, self.layout_, std::string(kExpAvg), self.exp_avg_);
+  add_part(fields, self.layout_, std::string(kExpAvgSq), self.exp_avg_sq_);
   for (std::size_t index = 0; index < self.updates_.size(); ++index) {
-    fields.push_back({kUpdates, self.layout_.tensors[index].spec.name, {1}, std::span(&self.updates_[index], 1)});
+    fields.push_back(
+        {std::string(kUpdates), self.layout_.tensors[index].spec.name, {1}, std::span(&self.updates_[index], 1)});
   }
 }
 

@@ -17,6 +17,8 @@
 #include "runtime/data/tokens.h"
 #include "runtime/storage/checkpoint_writer.h"
 #include "runtime/storage/gpt2_import.h"
+#include "runtime/storage/inner_parts.h"
+#include "runtime/storage/state_names.h"
 #include "runtime/transport/certificates.h"
 #include "runtime/transport/identity.h"
 
@@ -87,21 +89,24 @@ Result<MappedFile> map_weights(const fs::path& folder) {
 }
 
 // A stage's weights and the state of an optimiser that has made no step.
-SaveShard shard_of(const StagePlan& plan, const Gpt2Weights& weights, OptimizerKind kind) {
+SaveShard shard_of(const StagePlan& plan, const Gpt2Weights& weights, const Config& config) {
   std::vector<std::string> names;
   std::size_t largest = 0;
   for (const TensorSpec& tensor : plan.tensors) {
     names.push_back(tensor.name);
     largest = std::max(largest, static_cast<std::size_t>(element_count(tensor)) * sizeof(float));
   }
-  const std::vector<std::byte> zeros(kind == OptimizerKind::kAdamw ? largest : 0);
+  const std::vector<std::byte> zeros(largest);
   std::vector<StoredTensor> tensors = weights.of(names);
-  for (std::size_t i = 0; i < names.size() && kind == OptimizerKind::kAdamw; ++i) {
-    for (const char* prefix : {"optimizer.exp_avg.", "optimizer.exp_avg_sq."}) {
-      StoredTensor average = tensors[i];
-      average.name = prefix + names[i];
-      average.bytes = std::span(zeros).first(average.bytes.size());
-      tensors.push_back(std::move(average));
+  const std::size_t weight_count = tensors.size();
+  for (const InnerPart& part : inner_parts(config)) {
+    for (std::size_t i = 0; i < weight_count; ++i) {
+      StoredTensor empty = tensors[i];
+      if (part.size == PartSize::kOneValue) empty.shape = {1};
+      const std::size_t bytes = part.size == PartSize::kOneValue ? sizeof(float) : empty.bytes.size();
+      empty.name = with_prefix(part.prefix, names[i]);
+      empty.bytes = std::span(zeros).first(bytes);
+      tensors.push_back(std::move(empty));
     }
   }
   SaveShard shard;
@@ -117,7 +122,7 @@ Result<std::string> write_checkpoint(CheckpointWriterSettings settings, const Co
   CheckpointWriter writer(std::move(settings));
   std::string digest;
   for (std::uint32_t stage = 0; stage < plans->size(); ++stage) {
-    SaveShard shard = shard_of((*plans)[stage], weights, config.optim.kind);
+    SaveShard shard = shard_of((*plans)[stage], weights, config);
     shard.run = id;
     shard.stage = StageId{stage};
     shard.stages = static_cast<std::uint32_t>(plans->size());

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/storage/inner_parts.h"
 #include "tests/runtime/device/local_pipeline.h"
 
 namespace shoal {
@@ -318,6 +319,31 @@ TEST(OuterState, TheLastContributionIsKeptWhereRoundsAreInFlight) {
   Alone resumed(config);
   ASSERT_TRUE(resumed.executor().load_state(overlapping.executor().state_image()).ok());
   EXPECT_EQ(resumed.executor().last_contribution(0), sent);
+}
+
+// Who makes the state of an optimiser that has made no step relies on it.
+TEST(StageState, HasOfTheInnerOptimiserWhatIsSaidOfIt) {
+  for (const SyncMode mode : {SyncMode::kEveryStep, SyncMode::kDiloco}) {
+    for (const OptimizerKind kind : {OptimizerKind::kAdamw, OptimizerKind::kSgd}) {
+      for (const InnerState inner : {InnerState::kKeep, InnerState::kAverage, InnerState::kReset}) {
+        Config config = round_config();
+        config.sync.mode = mode;
+        config.optim.kind = kind;
+        config.sync.inner_state = inner;
+        const Alone alone(config);
+        const auto weights = part(alone, "");
+        std::size_t said = 0;
+        for (const InnerPart& one : inner_parts(config)) {
+          for (const auto& [name, values] : part(alone, std::string(one.prefix))) {
+            EXPECT_EQ(values, std::vector<float>(one.size == PartSize::kOneValue ? 1 : weights.at(name).size()));
+            ++said;
+          }
+        }
+        EXPECT_EQ(part(alone, "optimizer.").size(), said);
+        EXPECT_EQ(said, weights.size() * inner_parts(config).size());
+      }
+    }
+  }
 }
 
 TEST(OuterState, ResettingStartsTheAveragesOfTheFragmentAnew) {

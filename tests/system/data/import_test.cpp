@@ -110,6 +110,20 @@ TEST(Import, TrainsOnFromTheImportedWeights) {
   EXPECT_EQ(records.weights(), scene.records("single").weights());
 }
 
+// Each keeps something else of the inner optimiser in its checkpoints.
+TEST(Import, TrainsOnInRoundsOfEveryKind) {
+  ProcessScene scene;
+  train_and_export(scene);
+  for (const std::string inner : {"keep", "average", "reset"}) {
+    ASSERT_EQ(
+        scene.run_to_end(import_to(
+            scene, inner, {"--set", "sync.mode=diloco", "--set", "sync.H=2", "--set", "sync.inner_state=" + inner})),
+        0);
+    ASSERT_EQ(scene.run_to_end({"train", "--resume", scene.run(inner).string()}), 0) << inner;
+    EXPECT_EQ(scene.records(inner).steps.size(), 4U) << inner;
+  }
+}
+
 // The status and the last words of an import that is refused; nothing is left of it.
 void expect_refused(ProcessScene& scene, const Words& words, int status, const std::string& reason) {
   Program& program = scene.start(import_to(scene, "refused", words));
