@@ -274,6 +274,8 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
       [self](const Prepare& message) { take(self, message); },
       [self](const Reduce& message) { take(self, message); },
       [self](const Part& message) { take(self, message); },
+      [self](const PartsSent& message) { take(self, message); },
+      [self](const MissingParts& message) { take(self, message); },
       [self](const Missing& message) { take(self, message); },
       [self](const JournalSoFar& past) { self->state.core->begin_at(*past.view, now(self)); },
       [self](const JournalEntry& message) { follow(self, message); },

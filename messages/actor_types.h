@@ -100,6 +100,7 @@ struct StatusReport {
 #define SHOAL_LOCAL_MESSAGES(X)                                                                              \
   X(Forward) X(Backward) X(Refusal) X(Ask) X(AskAnswer)                                                      \
   X(Open) X(Zero) X(Prepare) X(Reduce) X(Manifest) X(Reduced) X(Part) X(Prepared) X(Missing) X(Progress)     \
+  X(PartsSent) X(MissingParts)                                                                               \
   X(AllAnswered) X(AskHolders) X(Holders) X(JournalEntry) X(JournalEntries) X(FetchJournal)                  \
   X(Hello) X(Join) X(Welcome) X(JoinRefused) X(Peers) X(SpawnStage) X(StageReady) X(StageEnded) X(Heartbeat) \
   X(EndProcess) X(Leaving) X(ProcessLost)                                                                    \
@@ -133,9 +134,9 @@ using Hears = caf::typed_actor<caf::reacts_to<Inject>, caf::reacts_to<Messages>.
 using RouterActor =
     Hears<Letter, WireFrame, LaneLetter, LaneProgress, LaneChange, Attach, Detach, Dialled, Identify, Ping, Tick>;
 
-using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, Missing, JournalSoFar, JournalEntry,
-                         StateImage, StateUnavailable, FetchState, StepSum, StateProgress, SaveState, TransferTimed,
-                         RunNextJob, Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
+using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, PartsSent, MissingParts, Missing,
+                         JournalSoFar, JournalEntry, StateImage, StateUnavailable, FetchState, StepSum, StateProgress,
+                         SaveState, TransferTimed, RunNextJob, Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
 
 using DataLoaderActor = Hears<Backward, Missing, Holders, JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;
 

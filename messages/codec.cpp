@@ -71,7 +71,9 @@
   X(StepSum, STEP_SUM)                   \
   X(FileChunk, FILE_CHUNK)               \
   X(FileKept, FILE_KEPT)                 \
-  X(StateProgress, STATE_PROGRESS)
+  X(StateProgress, STATE_PROGRESS)       \
+  X(PartsSent, PARTS_SENT)               \
+  X(MissingParts, MISSING_PARTS)
 
 namespace shoal {
 namespace codec {

@@ -67,6 +67,8 @@ struct Letter {
     fileChunk @49 :T.FileChunk;
     fileKept @51 :T.FileKept;
     stateProgress @52 :T.StateProgress;
+    partsSent @53 :S.PartsSent;
+    missingParts @54 :S.MissingParts;
   }
   span @50 :UInt64;
 }

@@ -64,6 +64,26 @@ struct Part {
   values @4 :Tensor;
 }
 
+struct PartId {
+  bucket @0 :UInt32;
+  hop @1 :UInt32;
+}
+
+struct PartsSent {
+  order @0 :OrderId;
+  member @1 :UInt64;
+  mark @2 :UInt32;
+  values @3 :Tensor;
+}
+
+struct MissingParts {
+  order @0 :OrderId;
+  member @1 :UInt64;
+  holder @2 :UInt64;
+  mark @3 :UInt32;
+  parts @4 :List(PartId);
+}
+
 struct MemberManifest {
   member @0 :UInt64;
   entries @1 :List(ManifestEntry);

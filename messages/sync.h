@@ -1,7 +1,8 @@
 // The conversation between a stage's sync group, its replicas and the supervisor (protocol rules P-15 .. P-22).
 //
 //   group ──Open | Zero | Prepare | Reduce──▶ every replica of its stage
-//   replica ──Manifest | Reduced | Progress──▶ group          replica ──Part──▶ next replica of the ring
+//   replica ──Manifest | Reduced | Progress──▶ group
+//   replica ──Part, PartsSent──▶ other replicas of its stage ──MissingParts──▶ who sent them
 //   group ──Prepared (the vote)──▶ supervisor                 group ──Missing──▶ everyone upstream
 //   data loader ──AllAnswered──▶ every group (pipeline.h)
 //
@@ -99,6 +100,34 @@ struct Part {
   std::uint32_t hop = 0;  // 0 .. 2(R-1)-1; below R-1: add and pass on, then: copy and pass on
   TensorBlob values;      // int64 or float32 [n]; uint8: encoded
   friend bool operator==(const Part&, const Part&) = default;
+};
+
+// Which part: of a member's parts of one order there is no other of this bucket and hop.
+struct PartId {
+  std::uint32_t bucket = 0;
+  std::uint32_t hop = 0;
+  friend auto operator<=>(const PartId&, const PartId&) = default;
+};
+
+// A mark behind all parts that `member` has sent to its receiver so far. The order of what goes one way is kept, so
+// whatever of them has not come when the mark comes is lost.
+struct PartsSent {
+  OrderId order;
+  Incarnation member;
+  std::uint32_t mark = 0;  // 1, 2, ...
+  TensorBlob values;       // one byte, so that it goes the way of parts
+  friend bool operator==(const PartsSent&, const PartsSent&) = default;
+};
+
+// The answer, to the member `holder`: what it is to send, and has not come. What it has sent behind that mark may be on
+// its way.
+struct MissingParts {
+  OrderId order;
+  Incarnation member;  // who lacks them
+  Incarnation holder;
+  std::uint32_t mark = 0;
+  std::vector<PartId> parts;  // ascending by bucket, each bucket once
+  friend bool operator==(const MissingParts&, const MissingParts&) = default;
 };
 
 struct MemberManifest {

@@ -137,6 +137,26 @@ SHOAL_FIELDS(Part) {
   PART(values, Values);
 }
 
+SHOAL_FIELDS(PartId) {
+  FIELD(bucket, Bucket);
+  FIELD(hop, Hop);
+}
+
+SHOAL_FIELDS(PartsSent) {
+  PART(order, Order);
+  FIELD(member, Member);
+  FIELD(mark, Mark);
+  PART(values, Values);
+}
+
+SHOAL_FIELDS(MissingParts) {
+  PART(order, Order);
+  FIELD(member, Member);
+  FIELD(holder, Holder);
+  FIELD(mark, Mark);
+  LIST(parts, Parts);
+}
+
 SHOAL_FIELDS(MemberManifest) {
   FIELD(member, Member);
   LIST(entries, Entries);

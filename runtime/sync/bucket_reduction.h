@@ -1,10 +1,15 @@
-// What backends that work bucket by bucket have in common: the order, the own place in it, and the sums.
+// What backends that work bucket by bucket have in common: the order, the own place in it, the sums, and who was sent
+// what before which mark.
 //
-// A child decides which bucket goes where (begin, receive, repeat).
+// A child decides which bucket goes where (begin, receive, lacks, give_again).
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "runtime/sync/bucket_sums.h"
 #include "runtime/sync/reduction.h"
@@ -13,6 +18,10 @@ namespace shoal {
 
 class BucketReduction : public GroupReduction {
  public:
+  [[nodiscard]] std::vector<AddressedMark> mark() final;
+  [[nodiscard]] std::optional<MissingParts> missing(const PartsSent& mark) const final;
+  [[nodiscard]] SentAgain send_again(const MissingParts& question) final;
+
   [[nodiscard]] bool is_complete() const override { return sums_.is_complete(); }
   [[nodiscard]] TensorBlob sum() const override { return sums_.sum(); }
   [[nodiscard]] TensorBlob residual() const override { return sums_.residual(); }
@@ -20,16 +29,38 @@ class BucketReduction : public GroupReduction {
   [[nodiscard]] const OrderId& order() const override { return setup_.order; }
 
  protected:
+  // Of a part that has to come once more though it has come before: whatever it was sent behind.
+  static constexpr std::uint32_t kAnyMark = std::numeric_limits<std::uint32_t>::max();
+
   // CHECKs that self is a member, once. contribution: int64 or float32 [n], kept as it is.
   BucketReduction(ReductionSetup setup, TensorBlob contribution)
       : setup_(std::move(setup)), own_index_(index_of_self(setup_)), sums_(setup_, std::move(contribution)) {}
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(setup_.members.size()); }
+  [[nodiscard]] bool is_other_member(Incarnation member) const;
+  // Remembers behind which mark it goes.
+  [[nodiscard]] AddressedPart send(Incarnation receiver, const PartId& id, TensorBlob values);
+
+  // To whom this member sends parts: the others, or some of them.
+  [[nodiscard]] virtual std::vector<Incarnation> receivers() const = 0;
+  // Of this bucket, what `sender` is to send here and has not come.
+  [[nodiscard]] virtual std::optional<PartId> lacks(std::size_t bucket, Incarnation sender) const = 0;
+  // Sends it again if it is kept here; of what has to be made again, asks for what it is made of.
+  virtual void give_again(Incarnation receiver, const PartId& id, SentAgain& answer) = 0;
 
   ReductionSetup setup_;
   std::uint32_t own_index_;
   BucketSums sums_;
   std::uint64_t refused_count_ = 0;
+
+ private:
+  struct SentTo {
+    std::uint32_t marks = 0;
+    std::map<PartId, std::uint32_t> behind;  // how many of them; none of what was sent before the first
+  };
+  [[nodiscard]] bool is_in_earnest(const MissingParts& question) const;
+
+  std::map<Incarnation, SentTo> sent_;
 };
 
 }  // namespace shoal

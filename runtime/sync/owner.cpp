@@ -20,13 +20,22 @@ OwnerReduction::OwnerReduction(ReductionSetup setup, TensorBlob contribution)
 }
 
 AddressedPart OwnerReduction::own_part(std::size_t bucket) {
-  const auto number = static_cast<std::uint32_t>(bucket);
-  return {owner(bucket), Part{setup_.order, setup_.self, number, kToOwner, sums_.own(bucket)}};
+  return send(owner(bucket), {static_cast<std::uint32_t>(bucket), kToOwner}, sums_.own(bucket));
 }
 
-AddressedPart OwnerReduction::sum_part(std::size_t bucket, Incarnation receiver, TensorBlob values) const {
-  const auto number = static_cast<std::uint32_t>(bucket);
-  return {receiver, Part{setup_.order, setup_.self, number, kFromOwner, std::move(values)}};
+AddressedPart OwnerReduction::sum_part(std::size_t bucket, Incarnation receiver, TensorBlob values) {
+  return send(receiver, {static_cast<std::uint32_t>(bucket), kFromOwner}, std::move(values));
+}
+
+std::size_t OwnerReduction::index_of(Incarnation member) const {
+  const auto& members = setup_.members;
+  return static_cast<std::size_t>(std::find(members.begin(), members.end(), member) - members.begin());
+}
+
+std::vector<Incarnation> OwnerReduction::receivers() const {
+  std::vector<Incarnation> others = setup_.members;
+  std::erase(others, setup_.self);
+  return others;
 }
 
 std::vector<AddressedPart> OwnerReduction::send_more() {
@@ -42,10 +51,7 @@ std::vector<AddressedPart> OwnerReduction::send_more() {
 
 bool OwnerReduction::is_acceptable(const Part& part) const {
   if (size() == 1 || part.order != setup_.order || part.bucket >= sums_.count()) return false;
-  const auto& members = setup_.members;
-  const bool is_from_other =
-      part.member != setup_.self && std::find(members.begin(), members.end(), part.member) != members.end();
-  const bool is_contribution = part.hop == kToOwner && is_ours(part.bucket) && is_from_other;
+  const bool is_contribution = part.hop == kToOwner && is_ours(part.bucket) && is_other_member(part.member);
   // A sum of a bucket this member has not begun cannot be: it lacks this member's values.
   const bool is_sum =
       part.hop == kFromOwner && !is_ours(part.bucket) && part.member == owner(part.bucket) && part.bucket < next_;
@@ -64,13 +70,11 @@ std::vector<AddressedPart> OwnerReduction::receive(const Part& part) {
   return send_more();
 }
 
-// Behind a whole sum the sender repeats because it lacks the sum, not because we lack its values.
 std::vector<AddressedPart> OwnerReduction::gather(const Part& part) {
-  if (sums_.is_whole(part.bucket)) return {sum_part(part.bucket, part.member, sums_.sent_again(part.bucket))};
+  if (sums_.is_whole(part.bucket)) return {};
   Gathered& gathered = gathered_[part.bucket];
   gathered.values.resize(size());
-  const auto& members = setup_.members;
-  const auto from = static_cast<std::size_t>(std::find(members.begin(), members.end(), part.member) - members.begin());
+  const std::size_t from = index_of(part.member);
   if (gathered.values[from].has_value()) return {};
   gathered.values[from] = part.values;
   ++gathered.count;
@@ -94,13 +98,25 @@ std::vector<AddressedPart> OwnerReduction::conclude(std::size_t bucket) {
   return parts;
 }
 
-std::vector<AddressedPart> OwnerReduction::repeat() {
-  std::vector<AddressedPart> parts;
-  if (size() == 1) return parts;
-  for (std::size_t bucket = 0; bucket < next_; ++bucket) {
-    if (!is_ours(bucket) && !sums_.is_whole(bucket)) parts.push_back(own_part(bucket));
+std::optional<PartId> OwnerReduction::lacks(std::size_t bucket, Incarnation sender) const {
+  const auto number = static_cast<std::uint32_t>(bucket);
+  if (sums_.is_whole(bucket)) return std::nullopt;
+  if (!is_ours(bucket)) {
+    const bool is_under_way = owner(bucket) == sender && bucket < next_;
+    return is_under_way ? std::optional(PartId{number, kFromOwner}) : std::nullopt;
   }
-  return parts;
+  const auto gathered = gathered_.find(bucket);
+  const bool is_here = gathered != gathered_.end() && gathered->second.values[index_of(sender)].has_value();
+  return is_here ? std::nullopt : std::optional(PartId{number, kToOwner});
+}
+
+void OwnerReduction::give_again(Incarnation receiver, const PartId& id, SentAgain& answer) {
+  const bool is_whole = sums_.is_whole(id.bucket);
+  if (id.hop == kToOwner && owner(id.bucket) == receiver && id.bucket < next_ && !is_whole) {
+    answer.parts.push_back(own_part(id.bucket));
+  } else if (id.hop == kFromOwner && is_ours(id.bucket) && is_whole) {
+    answer.parts.push_back(sum_part(id.bucket, receiver, sums_.sent_again(id.bucket)));
+  }
 }
 
 }  // namespace shoal

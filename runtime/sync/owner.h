@@ -6,9 +6,9 @@
 // Two hops whatever R is, where the ring has 2(R-1): better for few buckets and slow paths. Each contribution is
 // encoded once, the owner's own not at all, and the sum once; the owner takes the decoded sum like all others.
 // A member has at most `window` buckets under way, lowest first: nobody waits for a bucket that somebody else has not
-// begun for want of room. Lost parts: a member repeats the buckets under way, and an owner answers a repeated
-// contribution with the sum, if it has it. Memory beside bucket_sums.h: contributions of buckets that wait for others,
-// at most window x encoded buckets.
+// begun for want of room. Lost parts: an owner asks for contributions it lacks, everybody else for sums of buckets
+// under way. Memory beside bucket_sums.h: contributions of buckets that wait for others, at most window x encoded
+// buckets.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,6 @@ class OwnerReduction final : public BucketReduction {
 
   [[nodiscard]] std::vector<AddressedPart> begin() override { return send_more(); }
   [[nodiscard]] std::vector<AddressedPart> receive(const Part& part) override;
-  [[nodiscard]] std::vector<AddressedPart> repeat() override;
 
  private:
   // Contributions to a bucket of ours, by member; our own place stays empty.
@@ -38,8 +37,12 @@ class OwnerReduction final : public BucketReduction {
   [[nodiscard]] Incarnation owner(std::size_t bucket) const { return setup_.members[bucket % size()]; }
   [[nodiscard]] bool is_ours(std::size_t bucket) const { return bucket % size() == own_index_; }
   [[nodiscard]] bool is_acceptable(const Part& part) const;
+  [[nodiscard]] std::size_t index_of(Incarnation member) const;
+  [[nodiscard]] std::vector<Incarnation> receivers() const override;
+  [[nodiscard]] std::optional<PartId> lacks(std::size_t bucket, Incarnation sender) const override;
+  void give_again(Incarnation receiver, const PartId& id, SentAgain& answer) override;
   [[nodiscard]] AddressedPart own_part(std::size_t bucket);
-  [[nodiscard]] AddressedPart sum_part(std::size_t bucket, Incarnation receiver, TensorBlob values) const;
+  [[nodiscard]] AddressedPart sum_part(std::size_t bucket, Incarnation receiver, TensorBlob values);
   [[nodiscard]] std::vector<AddressedPart> send_more();
   [[nodiscard]] std::vector<AddressedPart> gather(const Part& part);
   [[nodiscard]] std::vector<AddressedPart> conclude(std::size_t bucket);

@@ -1,6 +1,11 @@
 // The sum of all members' contributions, bucket by bucket, for one order: what every backend promises.
 //
 //   begin() ──parts──▶ others        a part of another ──receive()──▶ parts for others, until is_complete()
+//   mark() ──PartsSent──▶ others ──missing()──▶ MissingParts ──send_again()──▶ what was lost on its way, and only that
+//
+// Nothing is sent a second time because it is late: the order of what goes one way is kept, so a mark sent behind all
+// parts comes when they have come, unless they are lost. Who hears it names what has not come, and its sender knows
+// what it sent before that mark. Marks are sent when the group repeats its order, because the sum stands still.
 //
 // Invariants of every backend: the own contribution is never written; all members end with the same bits, whatever the
 // order of messages, their repeats and losses; a part of another order never enters (P-15); a repeated part changes
@@ -12,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "messages/sync.h"
@@ -42,6 +48,17 @@ struct AddressedPart {
   friend bool operator==(const AddressedPart&, const AddressedPart&) = default;
 };
 
+struct AddressedMark {
+  Incarnation receiver;
+  PartsSent mark;
+};
+
+// What follows from a question of another member: parts for it, and what has to come here again first.
+struct SentAgain {
+  std::vector<AddressedPart> parts;
+  std::vector<MissingParts> questions;
+};
+
 class GroupReduction {
  public:
   virtual ~GroupReduction() = default;
@@ -51,8 +68,12 @@ class GroupReduction {
   // What to send because of this part. A part of another order, from a wrong member, of a wrong type or length or that
   // cannot be decoded changes nothing, gives nothing and is counted.
   [[nodiscard]] virtual std::vector<AddressedPart> receive(const Part& part) = 0;
-  // What can be sent again from what is kept: called when the group repeats its order, because something was lost.
-  [[nodiscard]] virtual std::vector<AddressedPart> repeat() = 0;
+  // Behind everything that was sent so far, one for each member that parts go to.
+  [[nodiscard]] virtual std::vector<AddressedMark> mark() = 0;
+  // What the mark's sender was to send before it and has not come.
+  [[nodiscard]] virtual std::optional<MissingParts> missing(const PartsSent& mark) const = 0;
+  // What was lost. A question that no member asks in earnest changes nothing and gives nothing.
+  [[nodiscard]] virtual SentAgain send_again(const MissingParts& question) = 0;
 
   [[nodiscard]] virtual bool is_complete() const = 0;
   // The whole sum, shaped like the contribution. CHECKs is_complete().

@@ -6,9 +6,11 @@
 //
 // Invariants: the own contribution is never written; each bucket's sum is computed once and copied, so every member
 // ends with the same bits whatever the order of messages; a part of another epoch never enters (P-15); a repeated part
-// changes nothing. Works on int64 (wrapping addition, which is exact here: design.md §4.9) and float32. In a wire
-// format each hop of lap 0 decodes, adds in float32 and encodes again, so each member encodes each bucket once; the
-// whole sum is encoded once, and the member that did it takes the decoded values like all others.
+// changes nothing. A whole sum that was lost is sent again by who has it. Nobody keeps a partial sum: a lost one is
+// made again from the bucket's start on, by members that ask each other for what they passed on before. Works on int64
+// (wrapping addition, which is exact here: design.md §4.9) and float32. In a wire format each hop of lap 0 decodes,
+// adds in float32 and encodes again, so each member encodes each bucket once; the whole sum is encoded once, and the
+// member that did it takes the decoded values like all others.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +26,28 @@ class RingReduction final : public BucketReduction {
   RingReduction(ReductionSetup setup, TensorBlob contribution);
 
   [[nodiscard]] std::vector<AddressedPart> begin() override;
-  // A repeated part changes nothing, but a partial sum is sent on again until the whole is known: whoever repeats a
-  // first part does it because something behind was lost.
   [[nodiscard]] std::vector<AddressedPart> receive(const Part& part) override;
-  // First parts, and whole sums this member passes on.
-  [[nodiscard]] std::vector<AddressedPart> repeat() override;
 
   [[nodiscard]] Incarnation successor() const;
 
  private:
+  // Of a bucket's partial sum, which comes from the predecessor and goes on with the own values.
+  enum class Passage : std::uint8_t { kAwaited, kPassed, kAwaitedAgain };
+
+  [[nodiscard]] std::vector<Incarnation> receivers() const override;
+  [[nodiscard]] std::optional<PartId> lacks(std::size_t bucket, Incarnation sender) const override;
+  void give_again(Incarnation receiver, const PartId& id, SentAgain& answer) override;
+  void ask_predecessor(const PartId& id, SentAgain& answer) const;
+  [[nodiscard]] Incarnation predecessor() const;
   // Hops after this bucket's start at which this member stands: 0 .. R-1.
   [[nodiscard]] std::uint32_t distance(std::size_t bucket) const;
   [[nodiscard]] bool is_acceptable(const Part& part) const;
-  [[nodiscard]] AddressedPart make_part(std::size_t bucket, std::uint32_t hop, TensorBlob values) const;
+  [[nodiscard]] AddressedPart pass_on(std::uint32_t bucket, std::uint32_t hop, TensorBlob values);
   [[nodiscard]] std::vector<AddressedPart> add(const Part& part);
   [[nodiscard]] std::vector<AddressedPart> copy(const Part& part);
   void keep_whole(std::size_t bucket, const TensorBlob& values);
+
+  std::vector<Passage> passages_;  // by bucket
 };
 
 }  // namespace shoal

@@ -41,9 +41,10 @@ bool may_say(const LinkIdentity& sender, const MessageBody& body) {
     return is_one_of<CheckpointSaved, CheckpointFailed, StateImage, StateUnavailable, FileKept, Refusal, FetchJournal,
                      Heartbeat, Leaving, RunEvent, PeerUnreachable, StateProgress>(body);
   }
-  return is_one_of<Forward, Backward, Refusal, Ask, AskAnswer, Manifest, Reduced, Part, Progress, FetchJournal,
-                   StageReady, StageEnded, Heartbeat, Leaving, SaveShard, FetchState, StateImage, StateUnavailable,
-                   StepSum, StateProgress, FileChunk, PeerUnreachable, ReplicaReport, RunEvent>(body);
+  return is_one_of<Forward, Backward, Refusal, Ask, AskAnswer, Manifest, Reduced, Part, PartsSent, MissingParts,
+                   Progress, FetchJournal, StageReady, StageEnded, Heartbeat, Leaving, SaveShard, FetchState,
+                   StateImage, StateUnavailable, StepSum, StateProgress, FileChunk, PeerUnreachable, ReplicaReport,
+                   RunEvent>(body);
 }
 
 bool speaks_for_itself(ProcessIncarnation from, const MessageBody& body) {

@@ -126,6 +126,12 @@ void add_sync(Random& random, std::vector<MessageBody>& out) {
   out.push_back(Reduced{order(random), id<Incarnation>(random), random(), norms(random)});
   out.push_back(
       Part{order(random), id<Incarnation>(random), small(random), small(random), tensor(random, DType::kInt64, {7})});
+  out.push_back(PartsSent{order(random), id<Incarnation>(random), small(random), tensor(random, DType::kUint8, {1})});
+  out.push_back(MissingParts{order(random),
+                             id<Incarnation>(random),
+                             id<Incarnation>(random),
+                             small(random),
+                             {{small(random), small(random)}, {small(random), small(random)}}});
   out.push_back(
       Prepared{order(random), id<JournalPosition>(random), random(), manifests(random), norms(random), shares(random)});
   out.push_back(Missing{order(random), id<Incarnation>(random), {id<MicrobatchId>(random), id<MicrobatchId>(random)}});

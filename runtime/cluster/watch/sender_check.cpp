@@ -15,7 +15,8 @@ std::optional<Incarnation> claimed_sender(const MessageBody& body) {
       [](const auto& message) -> std::optional<Incarnation> {
         using Body = std::decay_t<decltype(message)>;
         if constexpr (is_any_of<Body, Forward, Backward, Refusal, Ask, AskAnswer>) return message.sender;
-        if constexpr (is_any_of<Body, Manifest, Reduced, Part, Progress>) return message.member;
+        if constexpr (is_any_of<Body, Manifest, Reduced, Part, PartsSent, MissingParts, Progress>)
+          return message.member;
         if constexpr (is_any_of<Body, StageReady, StageEnded, FetchState, SaveShard, ReplicaReport>) {
           return message.replica;
         }

@@ -48,6 +48,10 @@ void ReplicaCore::send(const Address& to, MessageBody body) {
   effects_.push_back(SendLetter{Letter{setup_.process, to, std::move(body)}});
 }
 
+void ReplicaCore::send_to_peer(Incarnation peer, MessageBody body) {
+  send(Address{{}, Role::kStage, setup_.stage, peer}, std::move(body));
+}
+
 void ReplicaCore::run(Job job, Activity activity) {
   CHECK(!is_running_, "one job at a time");
   is_running_ = true;

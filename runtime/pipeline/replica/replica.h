@@ -49,6 +49,8 @@ class ReplicaCore {
   [[nodiscard]] Effects receive(const Prepare& message, Instant now);
   [[nodiscard]] Effects receive(const Reduce& message, Instant now);
   [[nodiscard]] Effects receive(const Part& message, Instant now);
+  [[nodiscard]] Effects receive(const PartsSent& message, Instant now);
+  [[nodiscard]] Effects receive(const MissingParts& message, Instant now);
   // What of it this replica can give again goes on to its router, which kept the activations (P-17).
   [[nodiscard]] Effects receive(const Missing& message, Instant now);
   // Before the first entry: those up to the view's position are not given.
@@ -102,6 +104,7 @@ class ReplicaCore {
   void begin_turn(Instant now);
   [[nodiscard]] Effects end_turn();
   void send(const Address& to, MessageBody body);
+  void send_to_peer(Incarnation peer, MessageBody body);  // of the own stage
   void run(Job job, Activity activity);
   void end(std::string reason);
   void send_ready();
@@ -146,6 +149,7 @@ class ReplicaCore {
   void take_order(const Zero& message);
   void take_order(const Prepare& message);
   void send_parts(std::vector<AddressedPart> parts);
+  void send_questions(std::vector<MissingParts> questions);
   void send_reduced();
   void send_manifest();
   void adopt_when_complete();

@@ -117,7 +117,9 @@ Effects ReplicaCore::receive(const Reduce& message, Instant now) {
   if (!is_expected || own_count != 1) {
     ++counters_.stale_orders;
   } else if (reduce_) {
-    if (ring_) send_parts(ring_->repeat());
+    if (ring_) {
+      for (AddressedMark& mark : ring_->mark()) send_to_peer(mark.receiver, std::move(mark.mark));
+    }
     if (reduced_) send_reduced();
   } else {
     reduce_ = message;
@@ -152,6 +154,25 @@ Effects ReplicaCore::receive(const Part& message, Instant now) {
   return end_turn();
 }
 
+// It is about the sum under way, or about none that counts.
+Effects ReplicaCore::receive(const PartsSent& message, Instant now) {
+  begin_turn(now);
+  if (!take_round(message) && ring_) {
+    if (auto question = ring_->missing(message)) send_questions({std::move(*question)});
+  }
+  return end_turn();
+}
+
+Effects ReplicaCore::receive(const MissingParts& message, Instant now) {
+  begin_turn(now);
+  if (!take_round(message) && ring_) {
+    SentAgain again = ring_->send_again(message);
+    send_parts(std::move(again.parts));
+    send_questions(std::move(again.questions));
+  }
+  return end_turn();
+}
+
 // Answered: always, others may need it. In flight: only while open, because behind a complete manifest somebody else
 // holds it, and two senders make a duplicate downstream. None: whoever holds it will answer.
 Effects ReplicaCore::receive(const Missing& message, Instant now) {
@@ -169,9 +190,11 @@ Effects ReplicaCore::receive(const Missing& message, Instant now) {
 }
 
 void ReplicaCore::send_parts(std::vector<AddressedPart> parts) {
-  for (AddressedPart& addressed : parts) {
-    send(Address{{}, Role::kStage, setup_.stage, addressed.receiver}, std::move(addressed.part));
-  }
+  for (AddressedPart& addressed : parts) send_to_peer(addressed.receiver, std::move(addressed.part));
+}
+
+void ReplicaCore::send_questions(std::vector<MissingParts> questions) {
+  for (MissingParts& question : questions) send_to_peer(question.holder, question);
 }
 
 void ReplicaCore::adopt_when_complete() {

@@ -34,12 +34,14 @@ bool ReplicaCore::take_round(const AnyOrder& order) {
 template bool ReplicaCore::take_round(const Prepare& order);
 template bool ReplicaCore::take_round(const Reduce& order);
 template bool ReplicaCore::take_round(const Part& order);
+template bool ReplicaCore::take_round(const PartsSent& order);
+template bool ReplicaCore::take_round(const MissingParts& order);
 
 void ReplicaCore::answer(RoundAnswers answers) {
   for (Manifest& manifest : answers.manifests) send(to_sync_group(setup_.stage), std::move(manifest));
-  for (AddressedPart& part : answers.parts) {
-    send(Address{{}, Role::kStage, setup_.stage, part.receiver}, std::move(part.part));
-  }
+  send_parts(std::move(answers.parts));
+  for (AddressedMark& mark : answers.marks) send_to_peer(mark.receiver, std::move(mark.mark));
+  send_questions(std::move(answers.questions));
   for (Reduced& reduced : answers.reduced) send(to_sync_group(setup_.stage), std::move(reduced));
 }
 
@@ -59,11 +61,11 @@ bool ReplicaCore::take_question(const FetchState& message) {
 void ReplicaCore::exchange_means() {
   for (FetchState& question : rounds_->questions(now_)) {
     const Incarnation holder = question.donor;
-    send(Address{{}, Role::kStage, setup_.stage, holder}, std::move(question));
+    send_to_peer(holder, std::move(question));
   }
   for (StepSum& mean : rounds_->means()) {
     const Incarnation member = mean.replica;
-    send(Address{{}, Role::kStage, setup_.stage, member}, std::move(mean));
+    send_to_peer(member, std::move(mean));
   }
 }
 

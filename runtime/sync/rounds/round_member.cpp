@@ -207,7 +207,7 @@ RoundAnswers RoundMember::hear(const Reduce& order) {
   }
   Round& round = found->second;
   if (round.sum) {
-    append(answers.parts, round.sum->repeat());
+    answers.marks = round.sum->mark();
     if (round.reduced) answers.reduced.push_back(*round.reduced);
     return answers;
   }
@@ -236,6 +236,29 @@ RoundAnswers RoundMember::hear(const Part& part) {
   } else {
     round->early.hold(part);
   }
+  return answers;
+}
+
+GroupReduction* RoundMember::find_sum(const RoundId& id) {
+  const auto found = rounds_.find(id);
+  return found == rounds_.end() ? nullptr : found->second.sum.get();
+}
+
+RoundAnswers RoundMember::hear(const PartsSent& mark) {
+  RoundAnswers answers;
+  const GroupReduction* sum = find_sum(mark.order.round);
+  if (sum == nullptr) return answers;
+  if (auto question = sum->missing(mark)) answers.questions.push_back(std::move(*question));
+  return answers;
+}
+
+RoundAnswers RoundMember::hear(const MissingParts& question) {
+  RoundAnswers answers;
+  GroupReduction* sum = find_sum(question.order.round);
+  if (sum == nullptr) return answers;
+  SentAgain again = sum->send_again(question);
+  answers.parts = std::move(again.parts);
+  answers.questions = std::move(again.questions);
   return answers;
 }
 

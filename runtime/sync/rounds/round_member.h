@@ -46,6 +46,8 @@ struct RoundAnswers {
   std::vector<Manifest> manifests;
   std::vector<AddressedPart> parts;
   std::vector<Reduced> reduced;
+  std::vector<AddressedMark> marks = {};
+  std::vector<MissingParts> questions = {};
 };
 
 class RoundMember {
@@ -78,6 +80,8 @@ class RoundMember {
   [[nodiscard]] RoundAnswers hear(const Prepare& order);
   [[nodiscard]] RoundAnswers hear(const Reduce& order);
   [[nodiscard]] RoundAnswers hear(const Part& part);
+  [[nodiscard]] RoundAnswers hear(const PartsSent& mark);
+  [[nodiscard]] RoundAnswers hear(const MissingParts& question);
   // Of the own stage, which has so many members. An error: the entry names this one, which has no such sum (P-24).
   [[nodiscard]] std::optional<std::string> follow(const CommitRound& entry, std::size_t member_count);
   // Rounds that a member missed. Of a question, and of a mean; then what is asked and given now.
@@ -122,6 +126,7 @@ class RoundMember {
   };
 
   [[nodiscard]] Round* find_or_open(const OrderId& order);
+  [[nodiscard]] GroupReduction* find_sum(const RoundId& id);
   [[nodiscard]] Manifest manifest_of(const Round& round) const;
   [[nodiscard]] bool is_eager() const { return setup_.sync.outer_update == OuterUpdate::kEager; }
   [[nodiscard]] float share_of(const Round& round) const;

@@ -311,6 +311,44 @@ TEST(Replica, P18MembersEndWithTheWholeSumAndPartsMayComeBeforeTheOrder) {
   }
 }
 
+// b0 and b1 with the sums of both under way: b0 has sent its parts, b1 has not heard of the order.
+struct Pair {
+  Pair() {
+    for (Bench* bench : {b0.get(), b1.get()}) bench->prepare(1);
+    b0->give(reduce);
+    b1->sent.clear();
+  }
+  std::unique_ptr<Bench> b0 = make_member(kB0);
+  std::unique_ptr<Bench> b1 = make_member(kB1);
+  Reduce reduce{b0->order(1), {kB0, kB1}, 20};
+};
+
+TEST(Replica, ARepeatedReduceSendsAgainOnlyWhatDidNotCome) {
+  Pair pair;
+  const auto lost = pair.b0->take<Part>();
+  pair.b1->give(pair.reduce);
+  pair.b1->sent.clear();
+  pair.b0->give(pair.reduce);
+  EXPECT_TRUE(pair.b0->take<Part>().empty()) << "they may be on their way";
+  const auto marks = pair.b0->take<PartsSent>();
+  ASSERT_EQ(marks.size(), 1U);
+  pair.b1->give(marks[0]);
+  const auto questions = pair.b1->take<MissingParts>();
+  ASSERT_EQ(questions.size(), 1U);
+  pair.b0->give(questions[0]);
+  EXPECT_EQ(pair.b0->take<Part>(), lost);
+}
+
+TEST(Replica, AMarkOfAnotherEpochAsksForNothing) {  // P-15
+  Pair pair;
+  pair.b1->give(pair.reduce);
+  pair.b0->give(pair.reduce);
+  PartsSent mark = pair.b0->take<PartsSent>().at(0);
+  mark.order.epoch.counter = 7;
+  pair.b1->give(mark);
+  EXPECT_TRUE(pair.b1->take<MissingParts>().empty());
+}
+
 TEST(Replica, WhatIsQuarantinedLeavesTheLedgerAndIsNotTakenAgain) {
   auto b0 = make_member(kB0);
   b0->give(forward_to(kB0, 1));

@@ -54,8 +54,25 @@ class ReductionSwarm {
   }
   void lose(std::size_t index) { (void)take(index); }
   void post_again(std::size_t index) { wire_.push_back(wire_[index]); }
+  // What the group's repeated order makes the members send.
+  [[nodiscard]] std::vector<AddressedMark> mark() {
+    std::vector<AddressedMark> marks;
+    for (const auto& reduction : reductions_) {
+      for (AddressedMark& mark : reduction->mark()) marks.push_back(std::move(mark));
+    }
+    return marks;
+  }
+  // What follows: questions, each answered at once, and parts.
+  void hear(const AddressedMark& mark) {
+    if (const auto question = member(mark.receiver).missing(mark.mark)) ask(*question);
+  }
+  void ask(const MissingParts& question) {
+    SentAgain again = member(question.holder).send_again(question);
+    post(std::move(again.parts));
+    for (const MissingParts& next : again.questions) ask(next);
+  }
   void repeat() {
-    for (const auto& reduction : reductions_) post(reduction->repeat());
+    for (const AddressedMark& mark : mark()) hear(mark);
   }
   // The oldest part first, until none is left.
   void settle() {

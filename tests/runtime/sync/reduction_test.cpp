@@ -145,7 +145,7 @@ TEST(Reductions, RecoverEveryLostPartByRepeating) {
     const Vectors vectors = random_vectors(seed, plan.members, 1500);
     ReductionSwarm swarm(plan, blobs_of(vectors));
     int rounds = 0;
-    for (; !swarm.is_complete() && rounds < 400; ++rounds) {
+    for (; !swarm.is_complete() && rounds < 4000; ++rounds) {
       while (!swarm.wire().empty()) {
         const std::size_t index = random() % swarm.wire().size();
         random() % 2 == 0 ? swarm.lose(index) : swarm.deliver(index);
@@ -155,6 +155,73 @@ TEST(Reductions, RecoverEveryLostPartByRepeating) {
     EXPECT_GT(rounds, 1);
     expect_all_equal(swarm, reference_of(plan, vectors));
   });
+}
+
+// Whatever is under way when the group repeats its order comes before the marks.
+TEST(Reductions, SendNothingAgainThatIsOnItsWay) {
+  for_all_plans([](const ReductionPlan& plan) {
+    ReductionSwarm swarm(plan, blobs_of(random_vectors(90, plan.members, 3000)));
+    ReductionSwarm undisturbed(plan, blobs_of(random_vectors(90, plan.members, 3000)));
+    undisturbed.settle();
+    while (!swarm.wire().empty()) {
+      const auto marks = swarm.mark();
+      for (std::size_t under_way = swarm.wire().size(); under_way > 0; --under_way) swarm.deliver(0);
+      for (const AddressedMark& mark : marks) swarm.hear(mark);
+    }
+    EXPECT_TRUE(swarm.is_complete());
+    EXPECT_EQ(swarm.bytes(), undisturbed.bytes());
+  });
+}
+
+TEST(Reductions, SendAgainNoMoreThanWasLostAndWhatItIsMadeOf) {
+  for (const SyncBackend backend : kBackends) {
+    for (const std::uint32_t members : {2U, 3U, 5U}) {
+      ReductionSwarm swarm({backend, WireFormat::kFp32, members}, blobs_of(random_vectors(95, members, 20'000)));
+      std::mt19937_64 random(members);
+      std::uint64_t lost = 0;
+      while (!swarm.wire().empty()) {
+        const bool is_lost = random() % 50 == 0;
+        lost += is_lost ? swarm.wire().front().part.values.byte_count() : 0;
+        is_lost ? swarm.lose(0) : swarm.deliver(0);
+      }
+      ASSERT_GT(lost, 0U);
+      while (!swarm.is_complete()) {
+        swarm.repeat();
+        swarm.settle();
+      }
+      const double needed = analytic_bytes(WireFormat::kFp32, 20'000, members);
+      EXPECT_LE(static_cast<double>(swarm.bytes()), needed + static_cast<double>(members * lost));
+    }
+  }
+}
+
+TEST(Reductions, AnswerNoQuestionThatIsNotInEarnest) {
+  for (const SyncBackend backend : kBackends) {
+    ReductionSwarm swarm({backend, WireFormat::kFp32, 3}, blobs_of(random_vectors(96, 3, 2000)));
+    const AddressedPart first = swarm.wire().front();
+    const PartId id{first.part.bucket, first.part.hop};
+    GroupReduction& sender = swarm.member(first.part.member);
+    const MissingParts good{first.part.order, first.receiver, first.part.member, 1, {id}};
+    std::vector<MissingParts> bad(8, good);
+    bad[0].order.epoch.counter += 1;
+    bad[1].member = Incarnation{1};
+    bad[2].member = first.part.member;
+    bad[3].holder = first.receiver;
+    bad[4].parts = {id, id};
+    bad[5].parts = {{99, id.hop}};
+    bad[6].parts = {{id.bucket, 99}};
+    bad[7].parts = {};
+    for (const MissingParts& question : bad) {
+      const auto given = sender.send_again(question);
+      EXPECT_TRUE(given.parts.empty() && given.questions.empty());
+    }
+    EXPECT_EQ(sender.send_again(good).parts.size(), 1U) << "the control";
+    PartsSent mark{first.part.order, first.part.member, 1, {}};
+    EXPECT_TRUE(swarm.member(first.receiver).missing(mark)) << "the control";
+    mark.order.epoch.counter += 1;
+    EXPECT_FALSE(swarm.member(first.receiver).missing(mark)) << "P-15";
+    EXPECT_FALSE(swarm.member(first.receiver).missing({first.part.order, Incarnation{1}, 1, {}}));
+  }
 }
 
 TEST(Reductions, OfExactSumsTravelAsTheyAreOnEveryBackend) {
@@ -284,7 +351,10 @@ TEST(Reductions, RepeatASumWithTheVeryBytesItCameWith) {
   const auto passed_on = swarm.member(receiver).receive(whole);
   ASSERT_EQ(passed_on.size(), 1U);
   EXPECT_EQ(passed_on[0].part.values, whole.values);
-  EXPECT_EQ(swarm.member(receiver).repeat().back(), passed_on[0]);
+  const MissingParts question{whole.order, passed_on[0].receiver, receiver, 1, {{whole.bucket, whole.hop + 1}}};
+  const auto given_again = swarm.member(receiver).send_again(question);
+  ASSERT_EQ(given_again.parts.size(), 1U);
+  EXPECT_EQ(given_again.parts[0], passed_on[0]);
   const auto again = encode_values(WireFormat::kInt8, floats_of(swarm.member(receiver).sum()));
   EXPECT_NE(*again, whole.values) << "control: encoded again it is another";
 }

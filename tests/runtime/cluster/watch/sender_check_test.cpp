@@ -33,6 +33,10 @@ std::vector<MessageBody> words_of(Incarnation replica) {
   reduced.member = replica;
   Part part;
   part.member = replica;
+  PartsSent mark;
+  mark.member = replica;
+  MissingParts missing;
+  missing.member = replica;
   Progress progress;
   progress.member = replica;
   StageEnded ended;
@@ -43,7 +47,8 @@ std::vector<MessageBody> words_of(Incarnation replica) {
   report.replica = replica;
   StateProgress arriving;
   arriving.replica = replica;
-  return {forward, backward, refusal, ask, answer, manifest, reduced, part, progress, ended, shard, report, arriving};
+  return {forward, backward, refusal,  ask,   answer, manifest, reduced, part,
+          mark,    missing,  progress, ended, shard,  report,   arriving};
 }
 
 TEST(SenderCheck, AReplicaSpeaksFromItsOwnProcessAlone) {

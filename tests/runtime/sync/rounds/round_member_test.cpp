@@ -420,6 +420,25 @@ TEST(RoundMember, AnOrderThatIsInNoPlanIsTurnedAway) {
   EXPECT_EQ(bench.member.stale_orders(), 2U);
 }
 
+TEST(RoundMember, ARepeatedReduceSendsAMarkAndWhatItsReceiverLacks) {
+  Bench bench;
+  (void)bench.member.contributed(values_of({1, 2}));
+  (void)bench.member.hear(Prepare{order_of(1), {}});
+  const Incarnation other{12};
+  const Reduce reduce{order_of(1), {kSelf, other}, 60};
+  const auto first = bench.member.hear(reduce);
+  ASSERT_EQ(first.parts.size(), 1U);
+  const auto repeated = bench.member.hear(reduce);
+  EXPECT_TRUE(repeated.parts.empty());
+  ASSERT_EQ(repeated.marks.size(), 1U);
+  EXPECT_EQ(repeated.marks[0].receiver, other);
+  MissingParts question{order_of(1), other, kSelf, repeated.marks[0].mark.mark, {{0, 0}}};
+  EXPECT_EQ(bench.member.hear(question).parts, first.parts);
+  EXPECT_TRUE(bench.member.hear(question).parts.empty()) << "it is on its way, behind that mark";
+  question.order.epoch.counter = 7;
+  EXPECT_TRUE(bench.member.hear(question).parts.empty());
+}
+
 TEST(RoundMember, AnEarlyPartWaitsForItsReduce) {
   Bench bench;
   constexpr Incarnation kPeer{12};

@@ -300,6 +300,8 @@ class World {
       wire_.push_back({Incarnation{}, one});
     }
     for (const AddressedPart& one : answers.parts) wire_.push_back({one.receiver, one.part});
+    for (const AddressedMark& one : answers.marks) wire_.push_back({one.receiver, one.mark});
+    for (const MissingParts& one : answers.questions) wire_.push_back({one.holder, one});
     for (const Reduced& one : answers.reduced) wire_.push_back({Incarnation{}, one});
   }
 
@@ -331,6 +333,8 @@ class World {
     if (const auto* order = std::get_if<Prepare>(&letter.body)) send(id, member.core->hear(*order));
     if (const auto* order = std::get_if<Reduce>(&letter.body)) send(id, member.core->hear(*order));
     if (const auto* part = std::get_if<Part>(&letter.body)) send(id, member.core->hear(*part));
+    if (const auto* mark = std::get_if<PartsSent>(&letter.body)) send(id, member.core->hear(*mark));
+    if (const auto* missing = std::get_if<MissingParts>(&letter.body)) send(id, member.core->hear(*missing));
     if (const auto* question = std::get_if<FetchState>(&letter.body)) member.core->hear(*question, now_);
     if (const auto* mean = std::get_if<StepSum>(&letter.body)) member.core->hear(*mean);
     pursue(id, member);
