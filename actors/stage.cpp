@@ -276,6 +276,7 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
       [self](const Part& message) { take(self, message); },
       [self](const PartsSent& message) { take(self, message); },
       [self](const MissingParts& message) { take(self, message); },
+      [self](const Progress& message) { take(self, message); },
       [self](const Missing& message) { take(self, message); },
       [self](const JournalSoFar& past) { self->state.core->begin_at(*past.view, now(self)); },
       [self](const JournalEntry& message) { follow(self, message); },

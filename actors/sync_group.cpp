@@ -89,7 +89,7 @@ SyncGroupActor::behavior_type sync_group(Self self, SyncGroupSettings settings) 
       [](const Inject& order) { suffer(order); },
       [self](const Manifest& message) { take_answer(self, message); },
       [self](const Reduced& message) { take_answer(self, message); },
-      [self](const Progress& message) { take(self, message); },
+      [self](const Progress& message) { take_answer(self, message); },
       [self](const AllAnswered& message) { take(self, message); },
       [self](const AskHolders& message) { take(self, message); },
       [self](const JournalSoFar& past) { begin_at(self, *past.view); },

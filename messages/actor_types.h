@@ -134,9 +134,10 @@ using Hears = caf::typed_actor<caf::reacts_to<Inject>, caf::reacts_to<Messages>.
 using RouterActor =
     Hears<Letter, WireFrame, LaneLetter, LaneProgress, LaneChange, Attach, Detach, Dialled, Identify, Ping, Tick>;
 
-using StageActor = Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, PartsSent, MissingParts, Missing,
-                         JournalSoFar, JournalEntry, StateImage, StateUnavailable, FetchState, StepSum, StateProgress,
-                         SaveState, TransferTimed, RunNextJob, Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
+using StageActor =
+    Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, PartsSent, MissingParts, Progress, Missing,
+          JournalSoFar, JournalEntry, StateImage, StateUnavailable, FetchState, StepSum, StateProgress, SaveState,
+          TransferTimed, RunNextJob, Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
 
 using DataLoaderActor = Hears<Backward, Missing, Holders, JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;
 

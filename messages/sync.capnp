@@ -113,6 +113,7 @@ struct Progress {
   order @0 :OrderId;
   member @1 :UInt64;
   count @2 :UInt32;
+  parts @3 :UInt64;
 }
 
 struct AllAnswered {

@@ -164,7 +164,10 @@ struct Missing {
 struct Progress {
   OrderId order;  // epoch: the highest this replica has obeyed
   Incarnation member;
-  std::uint32_t count = 0;  // microbatches answered
+  std::uint32_t count = 0;  // microbatches answered; of a round: none
+  // Of its sum: parts that came so far, and pieces of those that take long. Said about twice a second while it rises,
+  // so that what is slow is not taken for what stands still. 0: it says nothing of a sum.
+  std::uint64_t parts = 0;
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 

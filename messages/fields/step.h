@@ -186,6 +186,7 @@ SHOAL_FIELDS(Progress) {
   PART(order, Order);
   FIELD(member, Member);
   FIELD(count, Count);
+  FIELD(parts, Parts);
 }
 
 SHOAL_FIELDS(AllAnswered) {

@@ -32,6 +32,9 @@ struct Reader {
     progress.bytes_total = 2 * shard.image.byte_count();  // it is to be written, too
     return Letter{{}, to_supervisor(), progress};
   }
+  std::optional<Letter> operator()(const Part& part) const {
+    return Letter{letter.from, letter.to, Progress{part.order, part.member, 0, received}};
+  }
   template <class Other>
   std::optional<Letter> operator()(const Other&) const {
     return std::nullopt;

@@ -3,7 +3,7 @@
 // Images and shards are the largest letters there are; on a slow way they take many minutes, in which nobody else sees
 // that anything moves. Whoever waits for one is told by StateProgress. A shard that was given to a link which breaks
 // may have been lost with it: then whoever ordered it is told at once, by StateUnavailable; of a sum, or a mean that a
-// member missed, the replica here that gave it. Pure.
+// member missed, the replica here that gave it. A part of a sum that comes is told by Progress. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace shoal {
 
 // Of a letter of whose tensors so many bytes have come: what to tell whom. An image or a sum: the replica here that it
-// is for; a shard: the supervisor. Nothing: nobody waits for such a letter.
+// is for, and so with a part; a shard: the supervisor. Nothing: nobody waits for such a letter.
 [[nodiscard]] std::optional<Letter> progress_of(const Letter& arriving, std::uint64_t received);
 
 // What was given to one link of which somebody is told when it breaks: the newest shard of each replica, and the newest

@@ -21,6 +21,7 @@ class BucketReduction : public GroupReduction {
   [[nodiscard]] std::vector<AddressedMark> mark() final;
   [[nodiscard]] std::optional<MissingParts> missing(const PartsSent& mark) const final;
   [[nodiscard]] SentAgain send_again(const MissingParts& question) final;
+  [[nodiscard]] std::uint64_t parts_taken() const final { return parts_taken_; }
 
   [[nodiscard]] bool is_complete() const override { return sums_.is_complete(); }
   [[nodiscard]] TensorBlob sum() const override { return sums_.sum(); }
@@ -40,6 +41,7 @@ class BucketReduction : public GroupReduction {
   [[nodiscard]] bool is_other_member(Incarnation member) const;
   // Remembers behind which mark it goes.
   [[nodiscard]] AddressedPart send(Incarnation receiver, const PartId& id, TensorBlob values);
+  void took_part() { ++parts_taken_; }
 
   // To whom this member sends parts: the others, or some of them.
   [[nodiscard]] virtual std::vector<Incarnation> receivers() const = 0;
@@ -61,6 +63,7 @@ class BucketReduction : public GroupReduction {
   [[nodiscard]] bool is_in_earnest(const MissingParts& question) const;
 
   std::map<Incarnation, SentTo> sent_;
+  std::uint64_t parts_taken_ = 0;
 };
 
 }  // namespace shoal

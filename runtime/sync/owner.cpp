@@ -66,6 +66,7 @@ std::vector<AddressedPart> OwnerReduction::receive(const Part& part) {
   if (part.hop == kToOwner) return gather(part);
   if (sums_.is_whole(part.bucket)) return {};
   sums_.keep_whole(part.bucket, part.values);
+  took_part();
   --under_way_;
   return send_more();
 }
@@ -78,6 +79,7 @@ std::vector<AddressedPart> OwnerReduction::gather(const Part& part) {
   if (gathered.values[from].has_value()) return {};
   gathered.values[from] = part.values;
   ++gathered.count;
+  took_part();
   return gathered.count == size() - 1 ? conclude(part.bucket) : std::vector<AddressedPart>{};
 }
 

@@ -23,7 +23,8 @@ namespace shoal {
   return std::min(2 * interval, kIntervalMax);
 }
 
-// Until a sum is given up: four times what one took on the average, at least `floor`; `first` while none was measured.
+// How long a sum may stand still until it is given up: four times what one took on the average, because to begin again
+// costs as much; at least `floor`; `first` while none was measured.
 class SumPatience {
  public:
   SumPatience(Duration first, Duration floor) : first_(first), floor_(floor) {}

@@ -74,6 +74,8 @@ class GroupReduction {
   [[nodiscard]] virtual std::optional<MissingParts> missing(const PartsSent& mark) const = 0;
   // What was lost. A question that no member asks in earnest changes nothing and gives nothing.
   [[nodiscard]] virtual SentAgain send_again(const MissingParts& question) = 0;
+  // Parts that brought the sum closer: repeats do not.
+  [[nodiscard]] virtual std::uint64_t parts_taken() const = 0;
 
   [[nodiscard]] virtual bool is_complete() const = 0;
   // The whole sum, shaped like the contribution. CHECKs is_complete().

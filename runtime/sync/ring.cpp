@@ -62,7 +62,7 @@ std::vector<AddressedPart> RingReduction::add(const Part& part) {
     ++refused_count_;
     return {};
   }
-  passage = Passage::kPassed;
+  if (std::exchange(passage, Passage::kPassed) == Passage::kAwaited) took_part();
   if (distance(part.bucket) == size() - 1) keep_whole(part.bucket, *total);
   std::vector<AddressedPart> parts;
   parts.push_back(pass_on(part.bucket, part.hop + 1, std::move(*total)));
@@ -72,6 +72,7 @@ std::vector<AddressedPart> RingReduction::add(const Part& part) {
 std::vector<AddressedPart> RingReduction::copy(const Part& part) {
   if (sums_.is_whole(part.bucket)) return {};
   keep_whole(part.bucket, part.values);
+  took_part();
   std::vector<AddressedPart> parts;
   if (part.hop + 1 <= 2 * size() - 3) parts.push_back(pass_on(part.bucket, part.hop + 1, part.values));
   return parts;

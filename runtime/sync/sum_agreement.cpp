@@ -29,14 +29,14 @@ void SumAgreement::ask(Instant now) {
   repeat_after(doubled(config_.repeat_after), now);
 }
 
-// Whoever is slow to answer a Prepare makes its repeats rare; a Reduce is repeated within its time-out all the same.
 void SumAgreement::reduce(Instant now, Duration timeout) {
   phase_ = Phase::kReducing;
   unanswered_.clear();
   for (const auto& [member, manifest] : manifests_) unanswered_.insert(member);
-  began_ = now;
+  progress_.clear();
+  began_ = moved_at_ = now;
   reduce_timeout_ = timeout;
-  repeat_after(std::min(repeat_interval_, timeout / 2), now);
+  repeat_after(repeat_interval_, now);
 }
 
 bool SumAgreement::hear(const Manifest& manifest) {
@@ -46,11 +46,36 @@ bool SumAgreement::hear(const Manifest& manifest) {
   return true;
 }
 
-bool SumAgreement::hear(const Reduced& reduced) {
+bool SumAgreement::hear(const Reduced& reduced, Instant now) {
   if (phase_ != Phase::kReducing || reduced.order != order_) return false;
   if (unanswered_.erase(reduced.member) == 0) return false;
   reduced_[reduced.member] = reduced;
+  moved(now);
   return true;
+}
+
+bool SumAgreement::hear(const Progress& progress, Instant now) {
+  if (phase_ != Phase::kReducing || progress.order != order_ || !unanswered_.contains(progress.member)) return false;
+  std::uint64_t& known = progress_[progress.member];
+  if (progress.parts <= known) return false;
+  known = progress.parts;
+  moved(now);
+  return true;
+}
+
+// The interval stays as long as repeats have made it: what once took that long may do so again.
+void SumAgreement::moved(Instant now) {
+  moved_at_ = now;
+  repeat_after(repeat_interval_, now);
+}
+
+void SumAgreement::look(Instant now) {
+  const Duration away_before = time_.away();
+  time_.look(now);
+  const Duration away = time_.away() - away_before;
+  if (phase_ != Phase::kReducing || away == Duration::zero()) return;
+  moved_at_ = std::min(moved_at_ + away, now);
+  repeat_at_ = std::min(repeat_at_ + away, now + repeat_interval_);
 }
 
 void SumAgreement::obeyed(Incarnation member, const Epoch& epoch) {
@@ -72,7 +97,7 @@ std::optional<SumFailure> SumAgreement::conclude(Instant now) {
 }
 
 std::optional<SumFailure> SumAgreement::overdue(Instant now) const {
-  if (phase_ != Phase::kReducing || age(now) < doubled(reduce_timeout_)) return std::nullopt;
+  if (phase_ != Phase::kReducing || now - moved_at_ < doubled(reduce_timeout_)) return std::nullopt;
   return SumFailure{"reduce_timed_out", compose("no ", config_.noun, " from ", list_members(unanswered_), " in time")};
 }
 
@@ -96,9 +121,10 @@ Prepared SumAgreement::vote() const {
 
 Duration SumAgreement::doubled(Duration base) const { return doubled_per_try(base, tries_); }
 
+// Whoever is slow to answer a Prepare makes its repeats rare; a Reduce is repeated before it is given up all the same.
 void SumAgreement::repeat_after(Duration interval, Instant now) {
-  repeat_interval_ = interval;
-  repeat_at_ = now + interval;
+  repeat_interval_ = phase_ == Phase::kReducing ? std::min(interval, doubled(reduce_timeout_) / 2) : interval;
+  repeat_at_ = now + repeat_interval_;
 }
 
 std::string what_changed(const JournalEntry& entry) {

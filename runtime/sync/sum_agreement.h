@@ -7,8 +7,11 @@
 //
 // An answer counts once per member, for the order in force alone, and only as an answer to what was asked. A vote
 // follows equal digests of everybody in the sum (P-19); no time-out ends it. First intervals and time-outs double with
-// each try that was in vain and intervals with each repeat; a change of membership is no try. A Reduce is repeated
-// before it is given up. Pure: time comes in; it knows nothing of letters.
+// each try that was in vain and intervals with each repeat; a change of membership is no try.
+//
+// Nobody knows beforehand how large a sum is or how slow its ways: a Reduce is repeated, and then given up, when nobody
+// in the sum was heard to have come closer to it for so long (Progress, Reduced), however long ago it was ordered.
+// Only time that its owner watched counts as silence. Pure: time comes in; it knows nothing of letters.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +26,17 @@
 #include "messages/sync.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/view.h"
+#include "runtime/cluster/watch/watched_time.h"
 
 namespace shoal {
+
+inline constexpr Duration kLookMax = std::chrono::seconds(1);
 
 struct SumAgreementConfig {
   std::string noun;               // what people call it: sum, mean
   Duration repeat_after;          // of an unanswered order or vote; doubles with each repeat and, of orders, each try
   bool keeps_sums_apart = false;  // each member has its own: digests differ
+  Duration look_max = kLookMax;   // between two looks at the time; what is longer was a pause of our own
 };
 
 // Why a try was in vain: what people are told of it, and a sentence.
@@ -42,25 +49,29 @@ class SumAgreement {
  public:
   enum class Phase : std::uint8_t { kOpen, kPreparing, kReducing, kVoted };
 
-  explicit SumAgreement(SumAgreementConfig config) : config_(std::move(config)) {}
+  explicit SumAgreement(SumAgreementConfig config) : config_(std::move(config)), time_(config_.look_max) {}
 
   // Another epoch, higher than those before it (CHECKed); `position`: where the journal stands (P-22).
   void begin(const OrderId& order, JournalPosition position, const std::vector<ReplicaMember>& members, Instant now);
   // Its members are asked for their manifests.
   void ask(Instant now);
-  // Those whose manifests are in make the sum, in this time.
+  // Those whose manifests are in make the sum; it may stand still for so long.
   void reduce(Instant now, Duration timeout);
   // What went on came to nothing: the next epoch is given longer.
   void tried_in_vain() { ++tries_; }
 
   // Whether it counts.
   [[nodiscard]] bool hear(const Manifest& manifest);
-  [[nodiscard]] bool hear(const Reduced& reduced);
+  [[nodiscard]] bool hear(const Reduced& reduced, Instant now);
+  // A hint, never a proof (P-14): it buys time and nothing else.
+  [[nodiscard]] bool hear(const Progress& progress, Instant now);
   // An Open or a Zero that asks for no manifest.
   void obeyed(Incarnation member, const Epoch& epoch);
   // When all have reduced: voted, or why not. Then there is a pause before anybody is asked again.
   [[nodiscard]] std::optional<SumFailure> conclude(Instant now);
-  // The sum does not come in time.
+  // Before overdue() and repeats(), at least every `look_max`: time that was not looked at is nobody's silence.
+  void look(Instant now);
+  // The sum stands still for too long.
   [[nodiscard]] std::optional<SumFailure> overdue(Instant now) const;
   // True when the order, or the vote, is to be given again; the next time comes later.
   [[nodiscard]] bool repeats(Instant now);
@@ -84,6 +95,7 @@ class SumAgreement {
 
  private:
   void repeat_after(Duration interval, Instant now);
+  void moved(Instant now);
 
   SumAgreementConfig config_;
   Phase phase_ = Phase::kOpen;
@@ -92,8 +104,11 @@ class SumAgreement {
   std::uint32_t tries_ = 1;   // the one that goes on, and those in vain
   std::map<Incarnation, Manifest> manifests_;
   std::map<Incarnation, Reduced> reduced_;
+  std::map<Incarnation, std::uint64_t> progress_;  // of those in the sum, the furthest heard of
   std::set<Incarnation> unanswered_;
+  WatchedTime time_;
   Instant began_{};
+  Instant moved_at_{};  // the reduction, as far as is known; later by what was not watched since
   Instant pause_until_{};
   Instant repeat_at_{};
   Duration repeat_interval_{};

@@ -11,9 +11,7 @@
 namespace shoal {
 
 SyncGroupCore::SyncGroupCore(SyncGroupConfig config)
-    : config_(std::move(config)),
-      sum_({"sum", config_.repeat_after, config_.keeps_sums_apart}),
-      patience_(config_.reduce_timeout, config_.reduce_floor) {
+    : config_(std::move(config)), sum_(make_agreement()), patience_(config_.reduce_timeout, config_.reduce_floor) {
   CHECK(config_.self.value != 0 && config_.microbatches > 0, "a sync group has an incarnation and a plan");
 }
 
@@ -57,7 +55,8 @@ SyncGroupEffects SyncGroupCore::hear(const Progress& progress, Instant now) {
   const bool has_more = progress.count > known.count;
   known = std::max(known, Hint{order.epoch, progress.count});
   if (order.step == step()) {
-    if (has_more) quiet_since_ = now;
+    const bool moves_the_sum = sum_.hear(progress, now);
+    if (has_more || moves_the_sum) quiet_since_ = now;
     sum_.obeyed(progress.member, order.epoch);
     if (phase() == Phase::kOpen && is_zero_awaited_ && sum_.unanswered().empty()) ask_for_missing(now);
   }
@@ -83,7 +82,7 @@ SyncGroupEffects SyncGroupCore::hear(const Manifest& manifest, Instant now) {
 }
 
 SyncGroupEffects SyncGroupCore::hear(const Reduced& reduced, Instant now) {
-  if (!sum_.hear(reduced)) return take_effects();
+  if (!sum_.hear(reduced, now)) return take_effects();
   quiet_since_ = now;
   if (sum_.unanswered().empty()) conclude(now);
   return take_effects();
@@ -116,6 +115,7 @@ void SyncGroupCore::end_survey(Instant now, const std::string& why) {
 }
 
 SyncGroupEffects SyncGroupCore::tick(Instant now) {
+  sum_.look(now);
   if (!is_appointed_ || members().empty() || view_.is_finished()) return take_effects();
   if (const auto failure = sum_.overdue(now)) {
     announce(failure->event, failure->why);
@@ -142,8 +142,12 @@ bool SyncGroupCore::hints_cover_plan(Instant now) const {
   return has_begun && now - quiet_since_ >= sum_.doubled(config_.probe_after);
 }
 
+SumAgreement SyncGroupCore::make_agreement() const {
+  return SumAgreement({"sum", config_.repeat_after, config_.keeps_sums_apart, config_.look_max});
+}
+
 void SyncGroupCore::begin_step() {
-  sum_ = SumAgreement({"sum", config_.repeat_after, config_.keeps_sums_apart});
+  sum_ = make_agreement();
   last_zero_ = Epoch{};
   hints_ = Hints{};
   holders_.clear();

@@ -9,7 +9,8 @@
 // A data loader that asks who holds what is answered from manifests: an open group prepares for it, and opens again.
 // Every arrow that gives an order takes a new, higher epoch (P-15). Hints are never proof: manifests are. Nothing here
 // trusts order, timing or single delivery of messages: unanswered orders are repeated, time-outs double with each try
-// of a step that was in vain (changes of membership are none: their storm would make a standstill endless). After a
+// of a step that was in vain (changes of membership are none: their storm would make a standstill endless). A sum that
+// its members say is moving is waited for, however long it takes (sum_agreement.h). After a
 // Zero it asks for the plan when all members have obeyed it: what overtakes a Zero is answered from what the Zero
 // throws away. Pure: time comes in, letters and reasons go out. It is idle until it reads its own AppointGroup.
 #pragma once
@@ -37,11 +38,13 @@ struct SyncGroupConfig {
   Duration repeat_after = std::chrono::seconds(2);        // of an unanswered order; doubles with each repeat and try
   Duration ask_again_within = std::chrono::seconds(8);    // longest first wait before a Missing is repeated
   Duration zero_within = std::chrono::milliseconds(250);  // for the members' word that they have obeyed a Zero
-  Duration reduce_timeout = std::chrono::seconds(30);     // until one was measured; doubles with each try of a step
+  // Of a sum that stands still, until one was measured; doubles with each try of a step.
+  Duration reduce_timeout = std::chrono::seconds(30);
   Duration reduce_floor = std::chrono::seconds(2);    // of four times the measured average, its time-out from then on
   Duration probe_after = std::chrono::minutes(5);     // without a hint of more: look anyway; doubles likewise
   Duration survey_timeout = std::chrono::seconds(1);  // for the manifests that tell a data loader who holds what
   bool keeps_sums_apart = false;  // each member applies its own sum (sync.mode = diloco): digests differ
+  Duration look_max = kLookMax;   // between two ticks
 };
 
 // Letters to send, in order, and one sentence for each decision (log, trace).
@@ -91,6 +94,7 @@ class SyncGroupCore {
   [[nodiscard]] bool is_member(Incarnation replica) const { return view_.stage_of(replica) == config_.stage; }
   [[nodiscard]] bool hints_cover_plan(Instant now) const;
 
+  [[nodiscard]] SumAgreement make_agreement() const;
   void begin_step();
   void begin_epoch(Instant now);
   void open(Instant now, const std::string& why);

@@ -135,7 +135,7 @@ void add_sync(Random& random, std::vector<MessageBody>& out) {
   out.push_back(
       Prepared{order(random), id<JournalPosition>(random), random(), manifests(random), norms(random), shares(random)});
   out.push_back(Missing{order(random), id<Incarnation>(random), {id<MicrobatchId>(random), id<MicrobatchId>(random)}});
-  out.push_back(Progress{order(random), id<Incarnation>(random), small(random)});
+  out.push_back(Progress{order(random), id<Incarnation>(random), small(random), random()});
   out.push_back(AllAnswered{id<Branch>(random), id<StepId>(random)});
   out.push_back(AskHolders{id<StageId>(random), id<Branch>(random), id<StepId>(random)});
   out.push_back(Holders{id<StageId>(random),

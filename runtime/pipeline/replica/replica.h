@@ -32,6 +32,7 @@
 #include "runtime/sync/rounds/round_member.h"
 #include "runtime/sync/state_copy.h"
 #include "runtime/sync/state_feed.h"
+#include "runtime/sync/sum_news.h"
 
 namespace shoal {
 
@@ -51,6 +52,7 @@ class ReplicaCore {
   [[nodiscard]] Effects receive(const Part& message, Instant now);
   [[nodiscard]] Effects receive(const PartsSent& message, Instant now);
   [[nodiscard]] Effects receive(const MissingParts& message, Instant now);
+  [[nodiscard]] Effects receive(const Progress& message, Instant now);  // from its own router: a piece of a part came
   // What of it this replica can give again goes on to its router, which kept the activations (P-17).
   [[nodiscard]] Effects receive(const Missing& message, Instant now);
   // Before the first entry: those up to the view's position are not given.
@@ -150,6 +152,7 @@ class ReplicaCore {
   void take_order(const Prepare& message);
   void send_parts(std::vector<AddressedPart> parts);
   void send_questions(std::vector<MissingParts> questions);
+  void tell_how_far();
   void send_reduced();
   void send_manifest();
   void adopt_when_complete();
@@ -182,6 +185,7 @@ class ReplicaCore {
   void follow(const CommitRound& entry);
   [[nodiscard]] bool take_question(const FetchState& message);
   void exchange_means();
+  void tell_of_means();
   void pursue_rounds();
   void adopt_own(TensorBlob values);
   [[nodiscard]] std::uint64_t own_tokens() const;
@@ -219,6 +223,7 @@ class ReplicaCore {
   std::optional<Prepare> preparing_;    // obeyed as soon as everything answered is accumulated
   std::optional<Reduce> reduce_;        // the order being carried out
   std::unique_ptr<GroupReduction> ring_;
+  SumNews ring_news_;
   HeldParts held_parts_{kHeldPartsMax};
   std::optional<Reduced> reduced_;  // what was sent, for its repeats
   std::optional<Commit> applying_;

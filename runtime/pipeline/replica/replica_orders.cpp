@@ -133,8 +133,10 @@ void ReplicaCore::finish(Contributed result) {
   if (rounds_) return adopt_own(std::move(result.values));
   ReductionSetup ring{reduce_->order, reduce_->members, setup_.self, setup_.bucket_bytes};
   ring_ = std::move(make_reduction(SyncBackend::kRing, std::move(ring), std::move(result.values)).value());
+  ring_news_ = SumNews{};
   send_parts(ring_->begin());
   for (const Part& part : held_parts_.take(epoch_)) send_parts(ring_->receive(part));
+  tell_how_far();
   adopt_when_complete();
 }
 
@@ -147,6 +149,7 @@ Effects ReplicaCore::receive(const Part& message, Instant now) {
     ++counters_.stale_orders;
   } else if (ring_ && message.order.epoch == epoch_) {
     send_parts(ring_->receive(message));
+    tell_how_far();
     adopt_when_complete();
   } else {
     held_parts_.hold(message);
@@ -173,6 +176,15 @@ Effects ReplicaCore::receive(const MissingParts& message, Instant now) {
   return end_turn();
 }
 
+Effects ReplicaCore::receive(const Progress& message, Instant now) {
+  begin_turn(now);
+  if (!take_round(message) && ring_ && ring_->order() == message.order) {
+    ring_news_.piece_came();
+    tell_how_far();
+  }
+  return end_turn();
+}
+
 // Answered: always, others may need it. In flight: only while open, because behind a complete manifest somebody else
 // holds it, and two senders make a duplicate downstream. None: whoever holds it will answer.
 Effects ReplicaCore::receive(const Missing& message, Instant now) {
@@ -195,6 +207,13 @@ void ReplicaCore::send_parts(std::vector<AddressedPart> parts) {
 
 void ReplicaCore::send_questions(std::vector<MissingParts> questions) {
   for (MissingParts& question : questions) send_to_peer(question.holder, question);
+}
+
+void ReplicaCore::tell_how_far() {
+  auto news = ring_news_.of(*ring_, setup_.self, now_);
+  if (!news) return;
+  news->count = static_cast<std::uint32_t>(ledger_.answered_count());
+  send(to_sync_group(setup_.stage), *news);
 }
 
 void ReplicaCore::adopt_when_complete() {

@@ -36,6 +36,7 @@ template bool ReplicaCore::take_round(const Reduce& order);
 template bool ReplicaCore::take_round(const Part& order);
 template bool ReplicaCore::take_round(const PartsSent& order);
 template bool ReplicaCore::take_round(const MissingParts& order);
+template bool ReplicaCore::take_round(const Progress& order);
 
 void ReplicaCore::answer(RoundAnswers answers) {
   for (Manifest& manifest : answers.manifests) send(to_sync_group(setup_.stage), std::move(manifest));
@@ -69,11 +70,16 @@ void ReplicaCore::exchange_means() {
   }
 }
 
+void ReplicaCore::tell_of_means() {
+  for (Progress& news : rounds_->news(now_)) send(to_sync_group(setup_.stage), std::move(news));
+}
+
 // At the end of every turn, one thing after the other: contributions, then updates, then the next step.
 void ReplicaCore::pursue_rounds() {
   if (!rounds_ || is_running_ || !is_member()) return;
   for (const Prepare& order : std::exchange(waiting_rounds_, {})) answer(rounds_->hear(order));
   exchange_means();
+  tell_of_means();
   if (const auto round = rounds_->wanted_contribution()) {
     return run(ContributeRoundJob{round->fragment}, Activity::kReduce);
   }

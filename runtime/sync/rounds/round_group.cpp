@@ -58,7 +58,7 @@ void RoundGroupCore::take_up(const std::string& why, Instant now) {
     if (id.number == 0 || rounds_.contains(id)) continue;
     const StepId contributed{schedule_.contribution_version(id)};
     if (view_.has_round(config_.stage, id, contributed, schedule_.due_version(id))) continue;
-    Round round{contributed, SumAgreement({"mean", config_.repeat_after}), std::nullopt};
+    Round round{contributed, SumAgreement({"mean", config_.repeat_after, false, config_.look_max}), std::nullopt};
     announce(id, rounds_.emplace(id, std::move(round)).first->second, why, now);
   }
 }
@@ -110,9 +110,15 @@ void RoundGroupCore::reduce_if_due(const RoundId& id, Round& round, Instant now)
 
 SyncGroupEffects RoundGroupCore::hear(const Reduced& reduced, Instant now) {
   Round* round = find(reduced.order.round);
-  if (round != nullptr && round->sum.hear(reduced) && round->sum.unanswered().empty()) {
+  if (round != nullptr && round->sum.hear(reduced, now) && round->sum.unanswered().empty()) {
     conclude(reduced.order.round, *round, now);
   }
+  return take_effects();
+}
+
+SyncGroupEffects RoundGroupCore::hear(const Progress& progress, Instant now) {
+  Round* round = find(progress.order.round);
+  if (round != nullptr) (void)round->sum.hear(progress, now);
   return take_effects();
 }
 
@@ -124,6 +130,7 @@ void RoundGroupCore::conclude(const RoundId& id, Round& round, Instant now) {
 }
 
 SyncGroupEffects RoundGroupCore::tick(Instant now) {
+  for (auto& [id, round] : rounds_) round.sum.look(now);
   if (!is_appointed_ || members().empty()) return take_effects();
   for (auto& [id, round] : rounds_) {
     if (const auto failure = round.sum.overdue(now)) try_again(id, round, *failure, now);

@@ -31,8 +31,10 @@ struct RoundGroupConfig {
   Incarnation self;
   SyncConfig sync;
   Duration repeat_after = std::chrono::seconds(2);  // of an unanswered order; doubles with each repeat and try
-  // At least, and of four times the average of the fragment's means from then on; doubles with each try of a round.
+  // Of a mean that stands still: at least, and four times the average of the fragment's means from then on; doubles
+  // with each try of a round.
   Duration reduce_timeout = std::chrono::seconds(60);
+  Duration look_max = kLookMax;  // between two ticks
 };
 
 class RoundGroupCore {
@@ -45,6 +47,7 @@ class RoundGroupCore {
   [[nodiscard]] SyncGroupEffects follow(const JournalEntry& entry, Instant now);
   [[nodiscard]] SyncGroupEffects hear(const Manifest& manifest, Instant now);
   [[nodiscard]] SyncGroupEffects hear(const Reduced& reduced, Instant now);
+  [[nodiscard]] SyncGroupEffects hear(const Progress& progress, Instant now);
   [[nodiscard]] SyncGroupEffects tick(Instant now);
 
   // "round 3 of fragment 1: waiting for the contributions of 12": for `shoal status`; empty when none is open.

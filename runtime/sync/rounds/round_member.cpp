@@ -217,6 +217,7 @@ RoundAnswers RoundMember::hear(const Reduce& order) {
   setup.error_feedback = setup_.sync.error_feedback || is_eager();
   round.weighed = weighed(order.order.round, round);
   round.sum = std::move(make_reduction(setup_.sync.backend, std::move(setup), round.weighed).value());
+  round.news = SumNews{};
   append(answers.parts, round.sum->begin());
   for (const Part& part : round.early.take(order.order.epoch)) append(answers.parts, round.sum->receive(part));
   conclude(round, answers);
@@ -260,6 +261,21 @@ RoundAnswers RoundMember::hear(const MissingParts& question) {
   answers.parts = std::move(again.parts);
   answers.questions = std::move(again.questions);
   return answers;
+}
+
+RoundAnswers RoundMember::hear(const Progress& arriving) {
+  const GroupReduction* sum = find_sum(arriving.order.round);
+  if (sum != nullptr && sum->order() == arriving.order) rounds_.at(arriving.order.round).news.piece_came();
+  return {};
+}
+
+std::vector<Progress> RoundMember::news(Instant now) {
+  std::vector<Progress> all;
+  for (auto& [id, round] : rounds_) {
+    if (!round.sum || round.reduced) continue;
+    if (auto news = round.news.of(*round.sum, setup_.self, now)) all.push_back(std::move(*news));
+  }
+  return all;
 }
 
 float RoundMember::share_of(const Round& round) const {

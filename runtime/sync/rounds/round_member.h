@@ -28,6 +28,7 @@
 #include "runtime/sync/round_plan.h"
 #include "runtime/sync/rounds/kept_means.h"
 #include "runtime/sync/rounds/missed_rounds.h"
+#include "runtime/sync/sum_news.h"
 #include "runtime/sync/wire/error_feedback.h"
 
 namespace shoal {
@@ -82,6 +83,10 @@ class RoundMember {
   [[nodiscard]] RoundAnswers hear(const Part& part);
   [[nodiscard]] RoundAnswers hear(const PartsSent& mark);
   [[nodiscard]] RoundAnswers hear(const MissingParts& question);
+  // A piece of a part came. Whoever is to hear of it hears it as news().
+  [[nodiscard]] RoundAnswers hear(const Progress& arriving);
+  // What the group is to hear now of sums under way.
+  [[nodiscard]] std::vector<Progress> news(Instant now);
   // Of the own stage, which has so many members. An error: the entry names this one, which has no such sum (P-24).
   [[nodiscard]] std::optional<std::string> follow(const CommitRound& entry, std::size_t member_count);
   // Rounds that a member missed. Of a question, and of a mean; then what is asked and given now.
@@ -109,6 +114,7 @@ class RoundMember {
     std::uint64_t tokens = 0;             // its weight
     std::optional<Prepare> order;         // the newest
     std::unique_ptr<GroupReduction> sum;  // of the newest epoch
+    SumNews news;                         // of that sum
     TensorBlob weighed;                   // what that sum encoded, float32 [n]
     std::uint64_t total_tokens = 0;       // of that sum
     HeldParts early{kEarlyPartsMax};

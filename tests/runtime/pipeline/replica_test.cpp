@@ -349,6 +349,39 @@ TEST(Replica, AMarkOfAnotherEpochAsksForNothing) {  // P-15
   EXPECT_TRUE(pair.b1->take<MissingParts>().empty());
 }
 
+TEST(Replica, TellsItsGroupHowFarASumIsWhileItComesCloser) {
+  Pair pair;
+  const auto parts = pair.b0->take<Part>();
+  ASSERT_EQ(parts.size(), 2U);
+  pair.b1->give(pair.reduce);
+  pair.b1->now += SumNews::kPause;
+  pair.b1->give(parts[0]);
+  pair.b1->give(parts[1]);
+  const auto told = pair.b1->take<Progress>();
+  ASSERT_EQ(told.size(), 1U) << "bounded";
+  EXPECT_EQ(told[0], (Progress{pair.reduce.order, kB1, 0, 1}));
+  pair.b1->now += SumNews::kPause;
+  pair.b1->give(parts[1]);
+  EXPECT_EQ(pair.b1->take<Progress>().at(0).parts, 2U) << "the repeat says nothing, the second was not told yet";
+  pair.b1->now += SumNews::kPause;
+  pair.b1->give(parts[1]);
+  EXPECT_TRUE(pair.b1->take<Progress>().empty()) << "it stands still";
+}
+
+// A part may take longer on its way than a group waits before it repeats an order.
+TEST(Replica, APieceOfAPartIsProgressToo) {
+  Pair pair;
+  pair.b1->give(pair.reduce);
+  pair.b1->now += SumNews::kPause;
+  Progress piece{pair.reduce.order, kB0, 0, 4};
+  pair.b1->give(piece);
+  EXPECT_EQ(pair.b1->take<Progress>().size(), 1U);
+  pair.b1->now += SumNews::kPause;
+  piece.order.epoch.counter = 7;
+  pair.b1->give(piece);
+  EXPECT_TRUE(pair.b1->take<Progress>().empty()) << "of another epoch";
+}
+
 TEST(Replica, WhatIsQuarantinedLeavesTheLedgerAndIsNotTakenAgain) {
   auto b0 = make_member(kB0);
   b0->give(forward_to(kB0, 1));

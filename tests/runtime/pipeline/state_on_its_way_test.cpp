@@ -42,6 +42,15 @@ TEST(StateOnItsWay, ASumIsToldLikeAnImageAndNobodyWaitsForAForward) {
   EXPECT_FALSE(progress_of({kThere, to_stage(kHere, kJoiner), Forward{}}, 4));
 }
 
+TEST(StateOnItsWay, APieceOfAPartIsToldToTheReplicaThatItIsFor) {
+  const OrderId order{RunId{1}, {}, Term{1}, StageId{1}, StepId{3}, Epoch{Incarnation{8}, 2}};
+  const Letter part{kThere, to_stage(kHere, kJoiner), Part{order, kDonor, 4, 1, bytes(1000)}};
+  const auto told = progress_of(part, 400);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->to, part.to);
+  EXPECT_EQ(std::get<Progress>(told->body), (Progress{order, kDonor, 0, 400}));
+}
+
 TEST(StateOnItsWay, ABrokenLinkNamesTheNewestShardOfEachReplica) {
   StateSent sent;
   EXPECT_TRUE(sent.lost().empty());

@@ -224,6 +224,18 @@ TEST(Reductions, AnswerNoQuestionThatIsNotInEarnest) {
   }
 }
 
+TEST(Reductions, CountThePartsThatBroughtThemCloser) {
+  for (const SyncBackend backend : kBackends) {
+    ReductionSwarm swarm({backend, WireFormat::kFp32, 3}, blobs_of(random_vectors(97, 3, 2000)));
+    std::mt19937_64 random(1);
+    const std::uint64_t buckets = (2000 + kBucketValues - 1) / kBucketValues;
+    EXPECT_TRUE(swarm.settle(random));
+    std::uint64_t taken = 0;
+    for (std::size_t at = 0; at < 3; ++at) taken += swarm.at(at).parts_taken();
+    EXPECT_EQ(taken, buckets * 4) << "there and back, however often they come";
+  }
+}
+
 TEST(Reductions, OfExactSumsTravelAsTheyAreOnEveryBackend) {
   for (const SyncBackend backend : kBackends) {
     for (std::uint32_t members = 1; members <= 8; ++members) {

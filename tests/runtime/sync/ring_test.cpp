@@ -216,6 +216,7 @@ TEST(Ring, APartialSumThatComesTwiceGoesOnOnce) {
   const auto [to, part] = swarm.wire.front();
   EXPECT_EQ(swarm.rings[to].receive(part).size(), 1U);
   EXPECT_TRUE(swarm.rings[to].receive(part).empty());
+  EXPECT_EQ(swarm.rings[to].parts_taken(), 1U);
 }
 
 TEST(Ring, IsABugWithoutItsOwnMember) {

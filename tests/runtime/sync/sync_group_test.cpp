@@ -18,7 +18,7 @@ constexpr Incarnation kGroup{50};
 // A group with members 11 and 12, upstream replicas 1 and 2, four microbatches, appointed and opened.
 class Bench {
  public:
-  explicit Bench(StageId stage = kStage) : core({RunId{9}, Term{1}, stage, kGroup, 4}), stage_(stage) {
+  explicit Bench(StageId stage = kStage) : core(config_of(stage)), stage_(stage) {
     for (const std::uint64_t replica : {1, 2}) add(kUpstream, replica);
     for (const std::uint64_t replica : {11, 12}) add(kStage, replica);
     read(AppointGroup{stage, kGroup});
@@ -63,6 +63,12 @@ class Bench {
   std::vector<Letter> sent;
 
  private:
+  static SyncGroupConfig config_of(StageId stage) {
+    SyncGroupConfig config{RunId{9}, Term{1}, stage, kGroup, 4};
+    config.look_max = std::chrono::hours(9);  // time goes in leaps here
+    return config;
+  }
+
   StageId stage_;
 };
 
@@ -262,6 +268,21 @@ TEST(SyncGroup, AReduceThatTakesTooLongIsOpenedAndPreparedAgain) {
   bench.tick(seconds(3600));
   EXPECT_GT(bench.core.epoch(), lost);
   EXPECT_EQ(bench.core.phase(), SyncGroupCore::Phase::kPreparing);
+}
+
+TEST(SyncGroup, ASumThatComesCloserIsWaitedFor) {
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0, 1});
+  bench.manifest(12, {2, 3});
+  const Epoch reducing = bench.core.epoch();
+  for (std::uint64_t parts = 1; parts < 600; ++parts) {
+    bench.tick(seconds(1));
+    EXPECT_TRUE(bench.sent.empty()) << "nothing is given up or said again";
+    bench.hear(Progress{bench.order(), Incarnation{12}, 2, parts});
+  }
+  bench.tick(seconds(30));
+  EXPECT_GT(bench.core.epoch(), reducing) << "it stood still";
 }
 
 // A part that was lost on its way lies with a member that may be done already.

@@ -24,7 +24,7 @@ SyncConfig every_two_steps(int quorum = 0, double grace_s = 0) {
 // Members 11, 12 and 13; two steps are committed, so that round 1 is open.
 class Bench {
  public:
-  explicit Bench(const SyncConfig& sync = every_two_steps()) : core({RunId{9}, Term{1}, kStage, kGroup, sync}) {
+  explicit Bench(const SyncConfig& sync = every_two_steps()) : core(config_of(sync)) {
     for (const std::uint64_t replica : {11, 12, 13}) add(replica);
     read(AppointGroup{kStage, kGroup});
     step();
@@ -68,6 +68,12 @@ class Bench {
   OrderId order;
 
  private:
+  static RoundGroupConfig config_of(const SyncConfig& sync) {
+    RoundGroupConfig config{RunId{9}, Term{1}, kStage, kGroup, sync};
+    config.look_max = std::chrono::hours(9);  // time goes in leaps here
+    return config;
+  }
+
   std::uint64_t committed_ = 0;
   std::uint64_t position_ = 0;
 };
@@ -326,6 +332,24 @@ TEST(RoundGroup, GivesUpAMeanThatDoesNotCome) {
   const Epoch before = bench.order.epoch;
   bench.tick(seconds(70));
   EXPECT_GT(bench.order.epoch, before);
+}
+
+TEST(RoundGroup, AMeanThatComesCloserIsWaitedFor) {
+  Bench bench;
+  for (const std::uint64_t member : {11, 12, 13}) bench.contribute(member, 10);
+  const Epoch before = bench.order.epoch;
+  for (std::uint64_t parts = 1; parts < 600; ++parts) {
+    bench.tick(seconds(1));
+    EXPECT_TRUE(bench.sent.empty()) << "nothing is given up or said again";
+    bench.take(bench.core.hear(Progress{bench.order, Incarnation{12}, 0, parts}, bench.now));
+  }
+  OrderId of_another = bench.order;
+  of_another.epoch.counter += 1;
+  bench.tick(seconds(1));
+  bench.take(bench.core.hear(Progress{of_another, Incarnation{12}, 0, 10'000}, bench.now));
+  EXPECT_EQ(bench.order.epoch, before);
+  bench.tick(seconds(59));
+  EXPECT_GT(bench.order.epoch, before) << "it stood still";
 }
 
 // Four times what the fragment's means take, and not less than a minute: a slow network is not stuck in every round.

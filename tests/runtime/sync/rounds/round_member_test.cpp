@@ -439,6 +439,20 @@ TEST(RoundMember, ARepeatedReduceSendsAMarkAndWhatItsReceiverLacks) {
   EXPECT_TRUE(bench.member.hear(question).parts.empty());
 }
 
+TEST(RoundMember, TellsHowFarAMeanIs) {
+  Bench bench;
+  (void)bench.member.contributed(values_of({1, 2}));
+  (void)bench.member.hear(Prepare{order_of(1), {}});
+  (void)bench.member.hear(Reduce{order_of(1), {kSelf, Incarnation{12}}, 60});
+  const Instant begun = Instant{} + std::chrono::hours(1);
+  EXPECT_TRUE(bench.member.news(begun).empty());
+  (void)bench.member.hear(Progress{order_of(1), Incarnation{12}, 0, 4});
+  (void)bench.member.hear(Progress{order_of(2), Incarnation{12}, 0, 4});
+  EXPECT_TRUE(bench.member.news(begun).empty()) << "soon enough";
+  EXPECT_EQ(bench.member.news(begun + SumNews::kPause), (std::vector{Progress{order_of(1), kSelf, 0, 1}}));
+  EXPECT_TRUE(bench.member.news(begun + 9 * SumNews::kPause).empty()) << "nothing came since";
+}
+
 TEST(RoundMember, AnEarlyPartWaitsForItsReduce) {
   Bench bench;
   constexpr Incarnation kPeer{12};

@@ -268,6 +268,7 @@ class World {
 
   void pursue(Incarnation id, Member& member) {
     for (const FetchState& question : member.core->questions(now_)) wire_.push_back({question.donor, question});
+    for (const Progress& news : member.core->news(now_)) wire_.push_back({Incarnation{}, news});
     for (const StepSum& mean : member.core->means()) wire_.push_back({mean.replica, mean});
     while (const auto round = member.core->wanted_contribution()) {
       Values values;
@@ -325,6 +326,7 @@ class World {
     if (letter.to == Incarnation{}) {
       if (const auto* manifest = std::get_if<Manifest>(&letter.body)) take(group_->hear(*manifest, now_));
       if (const auto* reduced = std::get_if<Reduced>(&letter.body)) take(group_->hear(*reduced, now_));
+      if (const auto* progress = std::get_if<Progress>(&letter.body)) take(group_->hear(*progress, now_));
       return;
     }
     const auto found = members_.find(letter.to);
