@@ -9,6 +9,7 @@
 #include <iterator>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
@@ -184,18 +185,14 @@ TensorBlob Checkpoint::weights_image() const {
   return build_safetensors(std::move(weights));
 }
 
-Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints, const std::string& run,
-                                        std::optional<std::uint64_t> step, std::uint64_t not_beyond) {
+namespace {
+
+constexpr int kLooksMax = 10;
+
+FoundCheckpoint newest_of(const std::vector<std::uint64_t>& listed, const std::filesystem::path& checkpoints,
+                          const std::string& run, std::uint64_t not_beyond) {
   FoundCheckpoint found;
-  if (step) {
-    const auto folder = checkpoint_folder(checkpoints, *step);
-    if (std::error_code error; !std::filesystem::exists(folder, error)) return no_such_step(checkpoints, run, *step);
-    auto opened = Checkpoint::open(folder, run);
-    if (!opened) return opened.failure();
-    found.checkpoint = std::move(opened.value());
-    return found;
-  }
-  for (const std::uint64_t candidate : list_checkpoints(checkpoints, run)) {
+  for (const std::uint64_t candidate : listed) {
     if (candidate > not_beyond) continue;
     const auto folder = checkpoint_folder(checkpoints, candidate);
     if (found.checkpoint) {
@@ -211,6 +208,32 @@ Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints
     } else {
       found.skipped.push_back(opened.failure().message);
     }
+  }
+  return found;
+}
+
+}  // namespace
+
+// A checkpoint that is passed over, or not even listed, may have been removed meanwhile because a newer one came to its
+// end.
+Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints, const std::string& run,
+                                        std::optional<std::uint64_t> step, std::uint64_t not_beyond) {
+  FoundCheckpoint found;
+  if (step) {
+    const auto folder = checkpoint_folder(checkpoints, *step);
+    if (std::error_code error; !std::filesystem::exists(folder, error)) return no_such_step(checkpoints, run, *step);
+    auto opened = Checkpoint::open(folder, run);
+    if (!opened) return opened.failure();
+    found.checkpoint = std::move(opened.value());
+    return found;
+  }
+  auto listed = list_checkpoints(checkpoints, run);
+  for (int look = 1;; ++look) {
+    found = newest_of(listed, checkpoints, run, not_beyond);
+    const bool is_whole = found.checkpoint && found.skipped.empty();
+    if (is_whole || look == kLooksMax) break;
+    const auto before = std::exchange(listed, list_checkpoints(checkpoints, run));
+    if (listed == before) break;
   }
   if (!found.checkpoint && !found.skipped.empty()) {
     return fail(Error::kInvalidData, compose("no checkpoint in ", checkpoints.string(),

@@ -1,6 +1,9 @@
 // Checkpoints as they are saved and read: any cut, newest first, whole or not at all.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
 #include "runtime/storage/checkpoint_reader.h"
@@ -204,6 +207,29 @@ TEST(Checkpoint, OfAnotherRunIsNeitherReadNorPrunedNorReplaced) {
   EXPECT_EQ(list_checkpoints(scratch.path()), (Steps{20, 15}));
   EXPECT_TRUE(find_checkpoint(scratch.path(), others.run, 20).ok());
   EXPECT_TRUE(save(own, 30).ok());
+}
+
+// A spawner looks for one while storage saves the next and removes the last.
+TEST(Checkpoint, IsFoundWhileOthersTakeItsPlace) {
+  const Scratch scratch;
+  CheckpointWriter writer(settings_in(scratch.path(), 1));
+  ASSERT_TRUE(save(writer, 1).ok());
+  std::atomic<bool> is_done = false;
+  std::thread saves([&] {
+    for (std::uint64_t step = 2; step <= 200; ++step) EXPECT_TRUE(save(writer, step).ok());
+    is_done = true;
+  });
+  std::uint64_t newest = 0;
+  while (!is_done) {
+    const auto found = find_checkpoint(scratch.path(), {});
+    if (!found || !found->checkpoint) {
+      ADD_FAILURE() << "after step " << newest << ": " << (found ? "none" : found.failure().message);
+      break;
+    }
+    EXPECT_GE(found->checkpoint->manifest().step, newest);
+    newest = found->checkpoint->manifest().step;
+  }
+  saves.join();
 }
 
 TEST(Checkpoint, OfALaterBranchIsNewerWhateverItsStep) {
