@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -71,9 +72,16 @@ class SupervisorBench {
   void hear(const Message& message) {
     perform(core.hear(message, now));
   }
+  // One look after so long: what is longer than a second was a pause of the supervisor's own.
   void later(Duration duration) {
     now += duration;
     perform(core.tick(now));
+  }
+  // Looks all the time, at least every second.
+  void watch(Duration duration) {
+    for (; duration > Duration::zero(); duration -= std::chrono::seconds(1)) {
+      later(std::min<Duration>(duration, std::chrono::seconds(1)));
+    }
   }
   void lose(ProcessIncarnation process) { perform(core.gone(process, "killed", now)); }
   // Heartbeats of these processes alone, for so many seconds.
@@ -82,6 +90,12 @@ class SupervisorBench {
       for (const ProcessIncarnation process : processes) hear(Heartbeat{process, 1, 0, {}});
       later(std::chrono::seconds(1));
     }
+  }
+  // Of all that were welcomed.
+  void beat(int count) {
+    std::vector<ProcessIncarnation> processes;
+    for (const Welcome& welcome : all<Welcome>()) processes.push_back(welcome.process);
+    beat(processes, count);
   }
   void join(std::uint64_t number, ProcessRole role = ProcessRole::kNode) {
     Join join;

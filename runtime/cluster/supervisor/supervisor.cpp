@@ -50,6 +50,7 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
 }
 
 SupervisorEffects SupervisorCore::begin(Instant now) {
+  time_.look(now);
   phase_since_ = peers_at_ = now;
   if (view().position().value > 0 && !view().is_finished()) timed_since_ = now;  // in the middle of training
   branches_.go_on(view());
@@ -162,6 +163,7 @@ void SupervisorCore::escalate(const std::string& child, const std::string& reaso
 }
 
 SupervisorEffects SupervisorCore::tick(Instant now) {
+  time_.look(now);
   watch(now);
   if (phase_ == Phase::kGathering && config_.wait_timeout && now - phase_since_ >= *config_.wait_timeout) {
     finish(4, explain_waiting(now) + "; start more nodes, or lower pipeline.stages or pipeline.replicas", "failed",
@@ -243,7 +245,7 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
   if (awaits == RunAwaits::kEvaluation) return "evaluating on all validation tokens";
   const std::size_t left_out = view().quarantines().count();
   return compose(last_step_.stopped() ? "stopping after step " : "training step ", view().committed_steps(), " of ",
-                 config_.steps_target, "; ", next_commit(now).reason) +
+                 config_.steps_target, "; ", next_commit().reason) +
          since(step_since_, now) + signs_.explain(roster_.parties()) +
          (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }

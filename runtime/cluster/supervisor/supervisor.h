@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/time/watched_time.h"
 #include "runtime/cluster/ballots.h"
 #include "runtime/cluster/dismissal.h"
 #include "runtime/cluster/last_step.h"
@@ -98,7 +99,7 @@ class SupervisorCore {
   // supervisor_return.cpp
   void come_back(Instant now);
   void end_again(Instant now);
-  void begin_return(Instant now);
+  void begin_return();
   [[nodiscard]] bool is_return(const Join& join) const;
   [[nodiscard]] bool turn_away(const Join& join);
   void take_back(const Join& join, Instant now);
@@ -150,10 +151,11 @@ class SupervisorCore {
   [[nodiscard]] CommitRound round_of(const Prepared& vote) const;
   [[nodiscard]] StepId contributed_before(const RoundId& round) const;
   // supervisor_steps.cpp
-  [[nodiscard]] CommitDecision next_commit(Instant now) const;
+  [[nodiscard]] CommitDecision next_commit() const;
   void commit_if_possible(Instant now);
   [[nodiscard]] SupervisorEffects conclude(Instant now);
   [[nodiscard]] CheckpointsKept checkpoints_kept() const;
+  void begin_step(Instant now);
   void after_commit(const Commit& commit, Instant now);
   void tend_checkpoint(Instant now);
   [[nodiscard]] bool has_storage() const { return !roster_.processes.alive(ProcessRole::kStorage).empty(); }
@@ -168,6 +170,8 @@ class SupervisorCore {
   void start_data_loader();
   void send(const Address& to, MessageBody body);
   void announce(const std::string& event, const std::string& subject, const std::string& reason);
+  // As of the last tick, on a clock that stands still with us: what patience with others is counted on.
+  [[nodiscard]] Instant watched() const { return Instant{} + time_.watched(); }
   void note(const std::string& text) { effects_.push_back(Note{text}); }
   void append(JournalBody body) { effects_.push_back(AppendEntry{std::move(body)}); }
   [[nodiscard]] SupervisorEffects take_effects();
@@ -177,6 +181,8 @@ class SupervisorCore {
   Branches branches_;
   Phase phase_ = Phase::kGathering;
   Instant phase_since_{}, step_since_{}, peers_at_{};
+  WatchedTime time_{std::chrono::seconds(1)};  // looked at with every tick: they come several times as often
+  Instant step_begun_{};                       // as step_since_, on our watch
   std::optional<Instant> timed_since_;  // what the next commit's step_ms counts from; none: training has not begun
   SignsOfLife signs_;
   WaitingNotice notice_;

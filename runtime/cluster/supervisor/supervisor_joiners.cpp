@@ -61,7 +61,7 @@ void SupervisorCore::place_joiners(Instant now) {
                            view().optimizer_step(),
                            false,
                            donor};
-    joins_.ask(order, place.process, now);
+    joins_.ask(order, place.process, watched());
     send(to_node_agent(place.process), order);
     announce("replica_starting", name_of(order),
              compose(next->reason, "; it copies replica ", donor, " as incarnation ", order.replica));
@@ -78,7 +78,7 @@ void SupervisorCore::end_joiners(const std::string& reason) {
 void SupervisorCore::hear_while_training(const StageReady& ready, Instant now) {
   if (view().stage_of(ready.replica) == ready.stage) {
     joins_.member_is(ready);
-  } else if (!joins_.is_ready(ready, now) && !view().contains(ready.replica)) {
+  } else if (!joins_.is_ready(ready, watched()) && !view().contains(ready.replica)) {
     send(to_node_agent(ready.process), EndStage{ready.stage, ready.replica, "nobody waits for it any more"});
   }
   tend_joiners(now);
@@ -87,7 +87,7 @@ void SupervisorCore::hear_while_training(const StageReady& ready, Instant now) {
 void SupervisorCore::tend_joiners(Instant now) {
   if (!may_join()) return;
   place_joiners(now);  // first: whoever is being added below is in the view only when that is durable
-  for (const JoinDecision& decision : joins_.decide(view().committed_steps(), now)) decided(decision, now);
+  for (const JoinDecision& decision : joins_.decide(view().committed_steps(), watched())) decided(decision, now);
 }
 
 void SupervisorCore::decided(const JoinDecision& decision, Instant now) {

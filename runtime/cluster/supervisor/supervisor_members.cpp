@@ -122,7 +122,7 @@ void SupervisorCore::lose_process(ProcessIncarnation process, const std::string&
   if (phase_ >= Phase::kEnding) return;
   announce(how.event, name, reason);
   send_peers();
-  if (is_storage) checkpoints_.storage_lost(now);
+  if (is_storage) checkpoints_.storage_lost(watched());
   starting_.end_on(process);
   (void)joins_.end_on(process);
   if (phase_ == Phase::kTraining) remove_dead(compose(name, " ", how.verb, ": ", reason), now);
@@ -136,7 +136,7 @@ void SupervisorCore::remove_dead(const std::string& reason, Instant now) {
     const bool has_live = roster_.is_served(StageId{stage});
     for (const ReplicaMember& member : members) {
       if (roster_.is_live(member)) continue;
-      checkpoints_.replica_lost(member.incarnation, now);
+      checkpoints_.replica_lost(member.incarnation, watched());
       if (has_live && roster_.removing.insert(member.incarnation).second) {
         append(RemoveReplica{StageId{stage}, member.incarnation, reason});
       }
@@ -214,7 +214,8 @@ void SupervisorCore::begin_training(Instant now) {
   for (std::uint32_t stage = 0; stage < config_.stages; ++stage) start_group(StageId{stage});
   start_data_loader();
   phase_ = Phase::kTraining;
-  phase_since_ = step_since_ = now;
+  phase_since_ = now;
+  begin_step(now);
   timed_since_ = timed_since_.value_or(now);  // a roll-back is of the step after it
 }
 

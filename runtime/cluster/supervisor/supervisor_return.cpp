@@ -51,7 +51,7 @@ void SupervisorCore::replay(const JournalEntry& entry) {
 // To a run that other terms have begun.
 void SupervisorCore::come_back(Instant now) {
   if (was_ended(view(), config_)) return end_again(now);
-  if (can_return(view(), config_.stages)) return begin_return(now);
+  if (can_return(view(), config_.stages)) return begin_return();
   find_start(FindCheckpoint{});
 }
 
@@ -62,15 +62,15 @@ void SupervisorCore::end_again(Instant now) {
   finish(config_.stopping->exit_status, view().finish_reason(), config_.stopping->event, now);
 }
 
-void SupervisorCore::begin_return(Instant now) {
+void SupervisorCore::begin_return() {
   phase_ = Phase::kReturning;
   const bool is_of_this_branch = config_.start.from_checkpoint && config_.start.version <= view().committed_steps();
   const auto rank = view().committed_steps() < config_.steps_target ? CheckpointOrder::Rank::kOneOfMany
                                                                     : CheckpointOrder::Rank::kLast;
   if (is_of_this_branch) {
-    checkpoints_.go_on_from(config_.start.version, config_.start.weights_sha256, rank, now);
+    checkpoints_.go_on_from(config_.start.version, config_.start.weights_sha256, rank, watched());
   } else {
-    checkpoints_.go_on_from(0, {}, rank, now);
+    checkpoints_.go_on_from(0, {}, rank, watched());
   }
   note(compose("term ", config_.term, " takes over at entry ", view().position(), ", step ", view().committed_steps(),
                ": waiting for ", view().replica_count(), " replicas"));
@@ -125,7 +125,7 @@ void SupervisorCore::check_return(Instant now) {
       is_complete = is_complete && is_known;
     }
   }
-  const Duration waited = now - phase_since_;
+  const Duration waited = time_.watched();  // the return begins with this process
   const bool is_enough = are_all_served && waited >= config_.return_grace;
   const bool has_spares = spares(roster_.processes, numbers_) >= std::size_t{config_.stages} * config_.replicas;
   if (is_complete || is_enough || waited >= config_.return_within || has_spares) conclude_return(now);

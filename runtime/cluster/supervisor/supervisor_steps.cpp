@@ -30,15 +30,15 @@ SupervisorEffects SupervisorCore::conclude(Instant now) {
   return take_effects();
 }
 
-CommitDecision SupervisorCore::next_commit(Instant now) const {
+CommitDecision SupervisorCore::next_commit() const {
   CommitQuestion question;
   question.lacking_for_quorum = lacking_for_quorum();
   question.without_vote = ballots_.stages_without(view());
   question.open_rounds = open_rounds();
-  question.is_joiner_late = may_join() && joins_.holds_commit(now);
+  question.is_joiner_late = may_join() && joins_.holds_commit(watched());
   question.leaver = roster_.last_that_leaves(joins_.joiners());
   question.is_saving = checkpoints_.version_under_way() == view().committed_steps();
-  question.without_progress = now - std::max(step_since_, checkpoints_.moved_at().value_or(Instant{}));
+  question.without_progress = watched() - std::max(step_begun_, checkpoints_.moved_at().value_or(Instant{}));
   question.save_within = config_.save_within;
   return decide_commit(question);
 }
@@ -54,7 +54,7 @@ void SupervisorCore::commit_if_possible(Instant now) {
     return std::holds_alternative<AppendEntry>(effect);
   });
   if (is_appending) return;
-  const CommitDecision decision = next_commit(now);
+  const CommitDecision decision = next_commit();
   if (decision.waits == std::vector{CommitWait::kQuorum}) (void)let_leavers_go(now);
   if (!decision.is_now()) return;
   Commit commit = ballots_.commit(view(), config_.policy);
@@ -77,14 +77,19 @@ void SupervisorCore::commit_if_possible(Instant now) {
   append(std::move(commit));
 }
 
+void SupervisorCore::begin_step(Instant now) {
+  step_since_ = now;
+  step_begun_ = watched();
+}
+
 void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   ballots_.forget_step();
   poison_.committed(commit.step);
-  step_since_ = now;
+  begin_step(now);
   last_step_.committed(commit.is_last);
   if (!commit.checkpoint_by.empty()) {
     const auto rank = commit.is_last ? CheckpointOrder::Rank::kLast : CheckpointOrder::Rank::kOneOfMany;
-    checkpoints_.order(view().committed_steps(), commit.checkpoint_by, rank, now);
+    checkpoints_.order(view().committed_steps(), commit.checkpoint_by, rank, watched());
   }
   if (commit.skip) {
     announce("step_skipped", commit.skip->tensor,
@@ -124,18 +129,18 @@ SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant n
   return conclude(now);
 }
 
-SupervisorEffects SupervisorCore::hear(const StateProgress& progress, Instant now) {
+SupervisorEffects SupervisorCore::hear(const StateProgress& progress, Instant /*now*/) {
   if (progress.branch != branches_.current() || progress.stage.value >= config_.stages) return take_effects();
   if (progress.is_shard) {
-    checkpoints_.progress(progress, now);
+    checkpoints_.progress(progress, watched());
   } else {
-    joins_.arriving(progress.replica, progress.bytes, now);
+    joins_.arriving(progress.replica, progress.bytes, watched());
   }
   return take_effects();
 }
 
-SupervisorEffects SupervisorCore::hear(const StateUnavailable& lost, Instant now) {
-  checkpoints_.shard_lost(lost, now);
+SupervisorEffects SupervisorCore::hear(const StateUnavailable& lost, Instant /*now*/) {
+  checkpoints_.shard_lost(lost, watched());
   return take_effects();
 }
 
@@ -144,7 +149,7 @@ void SupervisorCore::tend_checkpoint(Instant now) {
   const auto version = checkpoints_.version_under_way();
   if (phase_ != Phase::kTraining || !version) return;
   const CheckpointPatience patience{config_.save_within, 5 * config_.save_within};
-  const auto decision = checkpoints_.decide(has_storage(), patience, now);
+  const auto decision = checkpoints_.decide(has_storage(), patience, watched());
   const std::string name = compose("step_", *version);
   switch (decision.action) {
     case CheckpointOrder::Action::kWait: return;
@@ -198,9 +203,9 @@ void SupervisorCore::conclude_if_done(Instant now) {
     case RunAwaits::kSteps: return;
     case RunAwaits::kCheckpoint:
       if (checkpoints_.version_under_way()) return;
-      return checkpoints_.order_late(view().committed_steps(), roster_.savers(config_.stages), now);
+      return checkpoints_.order_late(view().committed_steps(), roster_.savers(config_.stages), watched());
     case RunAwaits::kEvaluation:
-      if (now - step_since_ < config_.evaluate_within) return;
+      if (watched() - step_begun_ < config_.evaluate_within) return;
       announce("evaluation_given_up", "data_loader", "the complete evaluation did not come in time");
       break;
     case RunAwaits::kNothing: break;

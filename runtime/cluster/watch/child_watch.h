@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "runtime/base/clock.h"
-#include "runtime/cluster/watch/watched_time.h"
+#include "runtime/base/time/watched_time.h"
 
 namespace shoal {
 

@@ -17,7 +17,7 @@
 
 #include "messages/ids.h"
 #include "runtime/base/clock.h"
-#include "runtime/cluster/watch/watched_time.h"
+#include "runtime/base/time/watched_time.h"
 
 namespace shoal {
 

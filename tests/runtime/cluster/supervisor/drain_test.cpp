@@ -152,7 +152,7 @@ TEST_F(Drain, WhatCannotBeSavedKeepsTheLastOneAndStopsNobody) {
   EXPECT_EQ(bench.core.view().committed_steps(), 3U);
   EXPECT_FALSE(bench.last_commit().checkpoint_by.empty()) << "it is tried again";
   EXPECT_EQ(bench.all<EndProcess>().size(), 1U);
-  bench.now += std::chrono::minutes(3);  // nothing is heard of the shards
+  bench.beat(180);  // nothing is heard of the shards
   bench.step();
   EXPECT_EQ(bench.core.view().committed_steps(), 4U);
 }
@@ -175,7 +175,7 @@ TEST_F(Drain, WhatWasHeldForTheLastOneIsCommittedOnceItIsNot) {
     if (is_told) {
       held.hear(CheckpointFailed{held.core.view().branch(), 2, "disk full"});
     } else {
-      held.later(std::chrono::minutes(2));
+      held.beat(121);
     }
     EXPECT_EQ(held.core.view().committed_steps(), 3U);
   }

@@ -104,12 +104,22 @@ TEST(Recovery, TheNextCommitWaitsForALateJoinerAndGoesOnWithoutIt) {
       bench.hear(bench.vote_of(0));
       EXPECT_EQ(bench.core.view().committed_steps(), 2U) << "the vote of its stage was void, the other one stands";
     } else {
-      bench.later(JoinDesk::kHoldShortest + milliseconds(1));
+      bench.watch(JoinDesk::kHoldShortest + milliseconds(1));
       EXPECT_EQ(bench.core.view().committed_steps(), 2U);
       bench.later(milliseconds(100));
       EXPECT_EQ(events(bench, "commit_released"), 1U);
     }
   }
+}
+
+// The joiner was stopped with it.
+TEST(Recovery, ACommitIsHeldOverAPauseOfTheSupervisorsOwn) {
+  SupervisorBench bench(long_run());
+  const SpawnStage order = hold_a_commit(bench);
+  bench.later(std::chrono::minutes(10));
+  EXPECT_EQ(bench.core.view().committed_steps(), 1U) << "held";
+  say_ready(bench, order, 1);
+  EXPECT_TRUE(bench.core.view().contains(order.replica));
 }
 
 TEST(Recovery, ACommitIsNotHeldForOneThatDiedMeanwhile) {
@@ -356,6 +366,21 @@ TEST(Recovery, ACheckpointThatComesIsWaitedFor) {
     });
     EXPECT_EQ(events(bench, "checkpoint_repeated"), comes ? 0U : 1U);
   }
+}
+
+// Everybody was stopped with the supervisor: nothing is lost for that.
+TEST(Recovery, APauseOfItsOwnCostsTheSupervisorNoCheckpoint) {
+  SupervisorBench bench(with_checkpoints(2));
+  bench.join(8, ProcessRole::kStorage);
+  bench.train();
+  bench.step();
+  bench.step();
+  bench.evaluated();
+  bench.later(minutes(60));
+  EXPECT_EQ(events(bench, "checkpoint_repeated"), 0U);
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  bench.saved(2);
+  EXPECT_EQ(bench.exit_status(), 0);
 }
 
 TEST(Recovery, AShardThatIsLostWithItsLinkIsAskedForAgainAtOnce) {

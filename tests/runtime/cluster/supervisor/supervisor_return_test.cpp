@@ -149,9 +149,9 @@ TEST(SupervisorReturn, WhoDoesNotComeBackIsRemovedWhileAnotherServes) {  // P-29
   SupervisorBench& bench = *second;
   const auto processes = members_of_run(bench);
   for (std::size_t index = 1; index < 4; ++index) bench.hear(join_of(bench, processes[index]));
-  bench.later(seconds(2));
+  bench.watch(seconds(2));
   EXPECT_EQ(bench.core.phase(), Phase::kReturning);
-  bench.later(seconds(2));
+  bench.watch(seconds(2));
   EXPECT_EQ(bench.core.phase(), Phase::kTraining);
   EXPECT_EQ(bench.core.view().replicas_of(StageId{0}).size(), 1U);
   bench.step();
@@ -160,6 +160,20 @@ TEST(SupervisorReturn, WhoDoesNotComeBackIsRemovedWhileAnotherServes) {  // P-29
   EXPECT_EQ(bench.all<Welcome>().back().process, processes[0]) << "it keeps its number, and is a spare";
   EXPECT_EQ(bench.all<EndStage>().size(), 1U);
   EXPECT_EQ(bench.core.view().replica_count(), 3U);
+}
+
+// A pause of its own is nobody's silence: the others were stopped with it, or spoke to somebody who did not listen.
+TEST(SupervisorReturn, ASpawnerThatStoodStillItselfWaitsOn) {
+  const Killed killed;
+  auto second = killed.start_again();
+  SupervisorBench& bench = *second;
+  const auto processes = members_of_run(bench);
+  for (std::size_t index = 1; index < 4; ++index) bench.hear(join_of(bench, processes[index]));
+  bench.later(seconds(60));
+  EXPECT_EQ(bench.core.phase(), Phase::kReturning);
+  bench.hear(join_of(bench, processes[0]));
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().replica_count(), 4U);
 }
 
 TEST(SupervisorReturn, AReplicaThatEndedMeanwhileIsRemoved) {
@@ -193,9 +207,9 @@ TEST(SupervisorReturn, AStageThatNobodyCameBackForRollsAllBack) {
   const auto processes = members_of_run(bench);
   bench.hear(join_of(bench, processes[0]));
   bench.hear(join_of(bench, processes[1]));
-  bench.later(seconds(9));
+  bench.beat(9);
   EXPECT_EQ(bench.core.phase(), Phase::kReturning);
-  bench.later(seconds(2));
+  bench.beat(2);
   EXPECT_EQ(bench.core.phase(), Phase::kGathering);
   EXPECT_TRUE(bench.has_event("rolled_back"));
   EXPECT_EQ(bench.core.view().replica_count(), 0U);
@@ -313,7 +327,7 @@ TEST(SupervisorReturn, ASignalEndsTheRunWhenNobodyCameBack) {
   const Killed killed;
   auto second = killed.start_again();
   second->perform(second->core.stop("SIGTERM", 75, second->now));
-  second->later(seconds(11));
+  second->watch(seconds(11));
   EXPECT_EQ(second->exit_status(), 75);
 }
 
@@ -326,14 +340,12 @@ TEST(SupervisorReturn, TheLastCheckpointIsAskedForAgain) {
   second.join(99, ProcessRole::kStorage);
   const auto processes = members_of_run(second);
   for (std::size_t index = 1; index < 4; ++index) second.hear(join_of(second, processes[index]));
-  second.later(seconds(2));
-  second.later(seconds(2));  // the first has not come back
-  second.later(seconds(1));
+  second.beat(5);  // the first has not come back
   const auto asked = second.all<SaveState>();
   ASSERT_EQ(asked.size(), 2U);
   EXPECT_EQ(asked[0].step, 9U);
   EXPECT_EQ(asked[0].replica, second.core.view().replicas_of(StageId{0})[0].incarnation);
-  second.later(seconds(5));
+  second.beat(5);
   second.saved(9);
   second.evaluated();
   EXPECT_EQ(second.exit_status(), 0);
