@@ -99,7 +99,7 @@ void DataLoaderCore::begin_evaluation(EvaluationExtent extent, Instant now) {
   work.step = StepId{view_.committed_steps()};
   work.items.resize(source_->evaluation_count(extent));
   CHECK(!work.items.empty(), "an evaluation has at least one microbatch");
-  work.last_answer = now;
+  work.last_answer = work.told_at = now;
   work_ = std::move(work);
 }
 
@@ -148,6 +148,7 @@ std::vector<Letter> DataLoaderCore::tick(Instant now) {
   append(out, dispatch(now));
   append(out, repeat_overdue(now));
   append(out, announce(now));
+  append(out, tell_how_far(now));
   return out;
 }
 
@@ -333,6 +334,18 @@ std::vector<Letter> DataLoaderCore::give_up_evaluation(Instant now) {
   work_.reset();
   begin_work(now);
   return {Letter{{}, to_metrics(), event}};
+}
+
+// The run ends when the complete evaluation is there: the supervisor waits while it comes further.
+std::vector<Letter> DataLoaderCore::tell_how_far(Instant now) {
+  const bool is_complete =
+      work_ && work_->purpose == Purpose::kEvaluate && work_->extent == EvaluationExtent::kComplete;
+  if (!is_complete || work_->answered == work_->told || now - work_->told_at < config_.tell_every) return {};
+  work_->told = work_->answered;
+  work_->told_at = now;
+  EvaluationResult so_far = evaluation_result();
+  so_far.complete = false;
+  return {Letter{{}, to_supervisor(), so_far}};
 }
 
 void DataLoaderCore::missing(const Missing& missing, Instant now) {

@@ -61,6 +61,7 @@ struct DataLoaderConfig {
   Duration repeat_ceiling = std::chrono::seconds(5);
   Duration send_again = std::chrono::seconds(30);         // a Forward whose router may have lost its memory; doubles
   Duration evaluation_timeout = std::chrono::minutes(2);  // without any answer: the periodic one is given up
+  Duration tell_every = std::chrono::seconds(10);         // how far the complete one is, while it comes further
 };
 
 class DataLoaderCore {
@@ -103,6 +104,8 @@ class DataLoaderCore {
     std::vector<Item> items;
     std::size_t answered = 0;  // or left out
     Instant last_answer;
+    Instant told_at;  // evaluation: how far it is, to the supervisor
+    std::size_t told = 0;
     Instant announce_due;  // of the next AllAnswered
     int announcements = 0;
   };
@@ -124,6 +127,7 @@ class DataLoaderCore {
   [[nodiscard]] std::vector<Letter> announce(Instant now);
   [[nodiscard]] std::vector<Letter> repeat_overdue(Instant now);
   [[nodiscard]] std::vector<Letter> give_up_evaluation(Instant now);
+  [[nodiscard]] std::vector<Letter> tell_how_far(Instant now);
   [[nodiscard]] EvaluationResult evaluation_result() const;
   [[nodiscard]] std::map<Incarnation, std::uint32_t> in_flight_by_first_hop() const;
   void learn(const Item& item, const Backward& backward, Instant now);

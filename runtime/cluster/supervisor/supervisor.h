@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/time/progress_watch.h"
 #include "runtime/base/time/watched_time.h"
 #include "runtime/cluster/ballots.h"
 #include "runtime/cluster/dismissal.h"
@@ -183,6 +184,7 @@ class SupervisorCore {
   Instant phase_since_{}, step_since_{}, peers_at_{};
   WatchedTime time_{std::chrono::seconds(1)};  // looked at with every tick: they come several times as often
   Instant step_begun_{};                       // as step_since_, on our watch
+  ProgressWatch evaluation_{Instant{}};        // of the state after the newest commit
   std::optional<Instant> timed_since_;  // what the next commit's step_ms counts from; none: training has not begun
   SignsOfLife signs_;
   WaitingNotice notice_;

@@ -54,7 +54,7 @@ struct SupervisorConfig {
   ComplaintLimits complaints;            // of processes that do not reach each other
   Duration settle_for = std::chrono::seconds(5);        // for a commit or checkpoint under way when a stage is lost
   Duration save_within = std::chrono::minutes(2);       // of a last checkpoint whose saver or storage was lost
-  Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation
+  Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation, since more of it came
   Duration leave_within = std::chrono::seconds(5);      // processes told to end
   Duration storage_stays = std::chrono::seconds(3);     // of these, for what the others still have to write
   std::size_t restart_budget = 3;                       // replicas started again on one worker within the window

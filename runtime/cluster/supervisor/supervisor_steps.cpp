@@ -80,6 +80,7 @@ void SupervisorCore::commit_if_possible(Instant now) {
 void SupervisorCore::begin_step(Instant now) {
   step_since_ = now;
   step_begun_ = watched();
+  evaluation_ = ProgressWatch(watched());
 }
 
 void SupervisorCore::after_commit(const Commit& commit, Instant now) {
@@ -179,7 +180,11 @@ void SupervisorCore::last_checkpoint_failed(const std::string& reason, Instant n
 }
 
 SupervisorEffects SupervisorCore::hear(const EvaluationResult& result, Instant now) {
-  if (result.complete && result.branch == branches_.current()) last_step_.evaluated(result.step);
+  if (result.branch == branches_.current()) {
+    if (result.complete) last_step_.evaluated(result.step);
+    const bool is_on_its_way = !result.complete && result.step == view().committed_steps();
+    if (is_on_its_way) (void)evaluation_.seen(result.token_count, watched());
+  }
   conclude_if_done(now);
   return take_effects();
 }
@@ -205,8 +210,8 @@ void SupervisorCore::conclude_if_done(Instant now) {
       if (checkpoints_.version_under_way()) return;
       return checkpoints_.order_late(view().committed_steps(), roster_.savers(config_.stages), watched());
     case RunAwaits::kEvaluation:
-      if (watched() - step_begun_ < config_.evaluate_within) return;
-      announce("evaluation_given_up", "data_loader", "the complete evaluation did not come in time");
+      if (evaluation_.silence(watched()) < config_.evaluate_within) return;
+      announce("evaluation_given_up", "data_loader", "no more of the complete evaluation came for long");
       break;
     case RunAwaits::kNothing: break;
   }

@@ -327,6 +327,28 @@ TEST(DataLoaderCore, AtTheTargetEvaluatesCompletelyAndPlansNoMore) {
   EXPECT_TRUE(loader.out.empty());
 }
 
+// The supervisor waits for the end of it while it comes further.
+TEST(DataLoaderCore, SaysHowFarTheCompleteEvaluationIs) {
+  Loader loader(1);
+  loader.begin();
+  (void)loader.answer_all();
+  loader.out.clear();
+  loader.commit(0);
+  const auto sent = loader.drain<Forward>();
+  loader.tick(11s);
+  EXPECT_TRUE(loader.drain<EvaluationResult>().empty()) << "it is nowhere yet";
+  loader.answer(sent[0]);
+  loader.answer(sent[1]);
+  loader.tick(1s);
+  ASSERT_EQ(loader.out.size(), 1U);
+  EXPECT_EQ(loader.out[0].to, to_supervisor()) << "nobody else needs a part of it";
+  const auto so_far = loader.drain<EvaluationResult>();
+  EXPECT_FALSE(so_far[0].complete);
+  EXPECT_EQ(so_far[0].token_count, 2U);
+  loader.tick(11s);
+  EXPECT_TRUE(loader.drain<EvaluationResult>().empty()) << "it came no further";
+}
+
 TEST(DataLoaderCore, ARemovedReplicaGivesItsCreditsToWhoeverTookOver) {
   Loader loader;
   loader.begin();

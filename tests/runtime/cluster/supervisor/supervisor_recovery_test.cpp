@@ -383,6 +383,28 @@ TEST(Recovery, APauseOfItsOwnCostsTheSupervisorNoCheckpoint) {
   EXPECT_EQ(bench.exit_status(), 0);
 }
 
+// However long all of it takes.
+TEST(Recovery, TheCompleteEvaluationIsWaitedForWhileItComesFurther) {
+  for (const bool comes : {true, false}) {
+    SupervisorConfig config = with_checkpoints(2);
+    config.evaluate_within = minutes(1);
+    SupervisorBench bench(config);
+    bench.join(8, ProcessRole::kStorage);
+    bench.train();
+    bench.step();
+    bench.step();
+    bench.saved(2);
+    for (std::uint64_t told = 1; told <= 6; ++told) {
+      bench.hear(EvaluationResult{{}, 2, 1, comes ? told : 1, 1, false});
+      bench.beat(30);
+    }
+    EXPECT_EQ(events(bench, "evaluation_given_up"), comes ? 0U : 1U);
+    EXPECT_EQ(bench.core.phase() == Phase::kTraining, comes);
+    bench.evaluated();
+    EXPECT_EQ(bench.exit_status(), 0);
+  }
+}
+
 TEST(Recovery, AShardThatIsLostWithItsLinkIsAskedForAgainAtOnce) {
   SupervisorBench bench(with_checkpoints(2));
   bench.join(8, ProcessRole::kStorage);
