@@ -28,7 +28,8 @@ const OptionSpec kRunDirectory{"--run", kRequired, "DIR", "the run directory"};
 const OptionSpec kListen{"--listen", kRequired, "HOST:PORT", "where to listen"};
 const OptionSpec kSteps{"--steps", kValue, "N", "stop after step N"};
 constexpr std::uint64_t kNodesMax = 256;  // each is two processes
-const OptionSpec kWaitTimeout{"--wait-timeout", kValue, "S", "exit 4 when nodes are missing for S seconds"};
+const OptionSpec kWaitTimeout{"--wait-timeout", kValue, "S",
+                              "exit 4 when nodes for the first start are missing for S seconds"};
 const OptionSpec kRestarted{"--restarted", kFlag, "", "by its keeper, in the same run"};
 const OptionSpec kStopping{"--stopping", kValue, "SIGNAL", "by its keeper, to stop in place of one that was killed"};
 const OptionSpec kResumed{"--resumed", kFlag, "", "by a person, with --resume"};

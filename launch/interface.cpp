@@ -55,7 +55,7 @@ CommandSpec spawner() {
            kOut,
            kResume,
            kSteps,
-           {"--wait-timeout", kValue, "S", "exit 4 when no step can be trained for S seconds, for want of nodes"}},
+           {"--wait-timeout", kValue, "S", "exit 4 when training has not begun after S seconds, for want of nodes"}},
           kExitCodes};
 }
 

@@ -22,7 +22,7 @@ struct SpawnerProcessOptions {
   bool is_restarted = false;                  // in the same run, whose nodes may still be there: the journal goes on
   bool is_resumed = false;                    // by a person with --resume: from the newest checkpoint
   std::optional<std::uint64_t> stop_at_step;  // --steps
-  std::optional<double> wait_timeout_s;       // exit 4 when nodes are missing for longer
+  std::optional<double> wait_timeout_s;       // exit 4 when nodes for the first start are missing for longer
   std::optional<std::uint64_t> stopping;      // the signal that its predecessor was stopping by when it was killed
   bool has_own_nodes = false;                 // started with it: beyond those needed they are spares
 };

@@ -165,7 +165,8 @@ void SupervisorCore::escalate(const std::string& child, const std::string& reaso
 SupervisorEffects SupervisorCore::tick(Instant now) {
   time_.look(now);
   watch(now);
-  if (phase_ == Phase::kGathering && config_.wait_timeout && now - phase_since_ >= *config_.wait_timeout) {
+  const bool is_bounded = phase_ == Phase::kGathering && config_.wait_timeout && is_first_start();
+  if (is_bounded && now - phase_since_ >= *config_.wait_timeout) {
     finish(4, explain_waiting(now) + "; start more nodes, or lower pipeline.stages or pipeline.replicas", "failed",
            now);
   }

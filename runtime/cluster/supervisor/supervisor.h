@@ -112,6 +112,7 @@ class SupervisorCore {
   void roll_back(const std::string& reason, Instant now);
   void find_start(FindCheckpoint wanted);
   void start_over(const StartPoint& start, Instant now);
+  [[nodiscard]] bool is_first_start() const;
   [[nodiscard]] bool is_patience_over(Instant now) const;
 
   // supervisor_members.cpp

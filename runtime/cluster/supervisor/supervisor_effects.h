@@ -49,7 +49,7 @@ struct SupervisorConfig {
   std::uint64_t requeue_window = 0;      // sync.requeue_lost: RoundSchedule::window_max(); 0: lost samples stay lost
   std::string config_toml;               // resolved; sent to every process that joins
   std::string resume_hint;               // "resume with: shoal train --resume DIR"
-  std::optional<Duration> wait_timeout;  // for the first workers; exit 4 afterwards
+  std::optional<Duration> wait_timeout;  // for the workers of the first start; then exit 4
   DetectorLimits detector;               // of silent processes
   ComplaintLimits complaints;            // of processes that do not reach each other
   Duration settle_for = std::chrono::seconds(5);        // for a commit or checkpoint under way when a stage is lost

@@ -71,11 +71,15 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   let_all_leavers_go(now);
 }
 
+// Nobody has trained since a person began this run, or went on with it.
+bool SupervisorCore::is_first_start() const {
+  const bool is_taken_over = config_.return_within > Duration::zero() && view().position().value > 0;
+  return !fallback_.why() && !is_taken_over;
+}
+
 // At the first start all replicas are waited for; a run that was thrown back trains with what is left.
 bool SupervisorCore::is_patience_over(Instant now) const {
-  const bool is_under_way =
-      fallback_.why() || (config_.return_within > Duration::zero() && view().position().value > 0);
-  return is_under_way && now - phase_since_ >= config_.gather_within;
+  return !is_first_start() && now - phase_since_ >= config_.gather_within;
 }
 
 }  // namespace shoal

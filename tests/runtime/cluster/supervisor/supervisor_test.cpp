@@ -402,6 +402,38 @@ TEST(Supervisor, WaitTimeoutEndsWith4) {
   EXPECT_EQ(bench.exit_status(), 4);
 }
 
+// A run that has trained waits for nodes as long as they stay away.
+TEST(Supervisor, WaitTimeoutIsOfTheFirstStart) {
+  SupervisorConfig config = two_by_two();
+  config.wait_timeout = seconds(30);
+  Bench bench(config);
+  bench.train();
+  bench.step();
+  const std::vector<ProcessIncarnation> others = {bench.process_of(0, 0), bench.process_of(0, 1)};
+  bench.lose(bench.process_of(1, 0));
+  bench.lose(bench.process_of(1, 0));
+  bench.later(seconds(6));
+  ASSERT_TRUE(bench.has_event("rolled_back"));
+  for (const ProcessIncarnation node : others) bench.lose(node);
+  bench.later(minutes(10));
+  EXPECT_EQ(bench.core.phase(), SupervisorCore::Phase::kGathering);
+
+  config.term = Term{2};
+  config.return_within = seconds(10);
+  Bench second(config, bench.entries);
+  second.watch(seconds(11));
+  second.later(minutes(10));
+  EXPECT_EQ(second.core.phase(), SupervisorCore::Phase::kGathering) << "taken over by another spawner";
+
+  config.term = Term{3};
+  config.return_within = seconds(0);
+  Bench resumed(config, bench.entries);
+  resumed.later(seconds(29));
+  EXPECT_FALSE(resumed.ended);
+  resumed.later(seconds(2));
+  EXPECT_EQ(resumed.exit_status(), 4) << "a person waits for a run to go on as for one that begins";
+}
+
 // Newer than the journal is what one process trained meanwhile.
 TEST(Supervisor, ResumesOnTheSameBranchFromTheNewestStepAndOnANewOneFromAnOlderOrNewer) {
   Bench first;
