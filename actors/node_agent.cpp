@@ -150,11 +150,20 @@ void end_stage(Self self, const EndStage& order) {
   return is_waiting;
 }
 
+void tell_ended(Self self, const SpawnStage& order, const std::string& reason) {
+  StageEnded ended{order.stage, order.replica, reason, {}};
+  if (const auto work = self->state.settings.note->take(order.replica)) {
+    ended.computing = ComputedMicrobatch{work->step, work->microbatch};
+  }
+  to_supervisor(self, std::move(ended));
+}
+
 void start_stage(Self self, const SpawnStage& order) {
   auto& state = self->state;
   const bool is_running = std::any_of(state.stages.running.begin(), state.stages.running.end(),
                                       [&](const auto& entry) { return entry.second.replica == order.replica; });
   if (is_running || state.welcome.process.value == 0 || state.standing == Standing::kEnding) return;
+  if (order.replica <= state.stages.newest) return tell_ended(self, order, "it has ended");  // a number starts once
   if (waits_for_older(self, order)) {
     state.stages.next = order;
     return;
@@ -163,15 +172,8 @@ void start_stage(Self self, const SpawnStage& order) {
   auto stage = state.settings.start_stage(order, state.config, state.welcome);
   self->monitor(stage);
   state.stages.running.emplace(stage.address(), order);
+  state.stages.newest = order.replica;
   tell_left_behind(self);
-}
-
-void tell_ended(Self self, const SpawnStage& order, const std::string& reason) {
-  StageEnded ended{order.stage, order.replica, reason, {}};
-  if (const auto work = self->state.settings.note->take(order.replica)) {
-    ended.computing = ComputedMicrobatch{work->step, work->microbatch};
-  }
-  to_supervisor(self, std::move(ended));
 }
 
 void stage_down(Self self, const caf::down_msg& down) {

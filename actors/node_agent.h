@@ -51,6 +51,7 @@ enum class Standing : std::uint8_t { kJoining, kIn, kEnding };
 
 struct StagesOfProcess {
   std::map<caf::actor_addr, SpawnStage> running;
+  Incarnation newest;              // that was started; orders come with rising numbers, or are repeats
   std::optional<SpawnStage> next;  // of a later branch: starts when those of this one have ended
   HangWatch hangs;
 };

@@ -8,10 +8,13 @@
 
 namespace shoal {
 
-void StartingReplicas::is_ready(const StageReady& ready) {
+bool StartingReplicas::is_ready(const StageReady& ready) {
   for (StartingReplica& starting : asked_) {
-    if (starting.order.replica == ready.replica) starting.ready = ready;
+    if (starting.order.replica != ready.replica) continue;
+    starting.ready = ready;
+    return true;
   }
+  return false;
 }
 
 void StartingReplicas::told_to_end(Incarnation replica) {
@@ -57,6 +60,10 @@ StartProgress StartingReplicas::compare(std::uint64_t version) const {
 std::size_t StartingReplicas::ready_count() const {
   const auto is_ready = [](const StartingReplica& starting) { return starting.ready.has_value(); };
   return static_cast<std::size_t>(std::ranges::count_if(asked_, is_ready));
+}
+
+bool StartingReplicas::is_asked(Incarnation replica) const {
+  return std::ranges::any_of(asked_, [&](const StartingReplica& one) { return one.order.replica == replica; });
 }
 
 bool StartingReplicas::is_on(ProcessIncarnation process) const {

@@ -34,7 +34,8 @@ class StartingReplicas {
   enum class End : std::uint8_t { kOfNoneOfThem, kToBeRepeated, kHopeless };
 
   void ask(const SpawnStage& order, ProcessIncarnation process) { asked_.push_back({order, process}); }
-  void is_ready(const StageReady& ready);
+  // False: nobody asked for this one.
+  bool is_ready(const StageReady& ready);
   void told_to_end(Incarnation replica);
   [[nodiscard]] End ended(Incarnation replica);
   void end_on(ProcessIncarnation process);
@@ -46,6 +47,7 @@ class StartingReplicas {
   [[nodiscard]] StartProgress compare(std::uint64_t version) const;
   [[nodiscard]] const std::vector<StartingReplica>& all() const { return asked_; }
   [[nodiscard]] std::size_t ready_count() const;
+  [[nodiscard]] bool is_asked(Incarnation replica) const;
   [[nodiscard]] bool is_on(ProcessIncarnation process) const;
   [[nodiscard]] bool is_taken(StageId stage, ReplicaId slot) const;
 

@@ -188,6 +188,22 @@ TEST_F(NodeAgentTest, AStageOfALaterBranchStartsWhenTheEarlierOneHasEnded) {
   EXPECT_EQ(started_[1].replica, Incarnation{41});
 }
 
+// The order may come again: the spawner does not know which of its letters were lost with a link.
+TEST_F(NodeAgentTest, AReplicaIsStartedOnceHoweverOftenItIsOrdered) {
+  welcome(Term{1});
+  for (int repeat = 0; repeat < 3; ++repeat) spawn_stage(31);
+  EXPECT_EQ(started_.size(), 1U);
+  EXPECT_TRUE(lone_.sent<StageEnded>().empty());
+  lone_.give(agent_, EndStage{StageId{1}, Incarnation{31}, "it is in no view"});
+  ASSERT_EQ(lone_.sent<StageEnded>().size(), 1U);
+  spawn_stage(31);
+  EXPECT_EQ(started_.size(), 1U);
+  ASSERT_EQ(lone_.sent<StageEnded>().size(), 2U) << "whoever asks has not heard of its end";
+  EXPECT_EQ(lone_.sent<StageEnded>()[1].replica, Incarnation{31});
+  spawn_stage(32);
+  EXPECT_EQ(started_.size(), 2U);
+}
+
 TEST_F(NodeAgentTest, EndsAStageThatNoViewKnows) {
   welcome(Term{1});
   spawn_stage(31);

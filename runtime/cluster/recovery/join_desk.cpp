@@ -25,6 +25,10 @@ void JoinDesk::member_is(const StageReady& state) {
   if (state.version >= known.version) known = state;
 }
 
+bool JoinDesk::is_asked(Incarnation joiner) const {
+  return std::ranges::any_of(joiners_, [&](const Joiner& one) { return one.order.replica == joiner; });
+}
+
 bool JoinDesk::is_ready(const StageReady& ready, Instant now) {
   for (Joiner& joiner : joiners_) {
     if (joiner.order.replica != ready.replica) continue;

@@ -51,6 +51,7 @@ class JoinDesk {
   void ask(const SpawnStage& order, ProcessIncarnation process, Instant now);
   // A member says which state it has.
   void member_is(const StageReady& state);
+  [[nodiscard]] bool is_asked(Incarnation joiner) const;
   // False: nobody asked for this one.
   [[nodiscard]] bool is_ready(const StageReady& ready, Instant now);
   // So many bytes of its state have arrived.

@@ -130,6 +130,7 @@ class SupervisorCore {
   void end_joiners(const std::string& reason);
   void decided(const JoinDecision& decision, Instant now);
   void hear_while_training(const StageReady& ready, Instant now);
+  void end_unless_member(const StageReady& ready);
   void ended_on(ProcessIncarnation process, const std::string& reason, Instant now);
   void suspect(const StageEnded& ended, Instant now);  // supervisor_poison.cpp
   [[nodiscard]] bool may_join() const;
@@ -137,6 +138,7 @@ class SupervisorCore {
   // supervisor_watch.cpp
   void watch(Instant now);
   void link_again(const Join& join, ProcessIncarnation process, Instant now);
+  void order_again(ProcessIncarnation process);
   [[nodiscard]] RunActors who_is_there() const;  // supervisor_operator.cpp
   // supervisor_drain.cpp
   [[nodiscard]] std::string drain(ProcessIncarnation process, const std::string& reason, Instant now);

@@ -78,10 +78,15 @@ void SupervisorCore::end_joiners(const std::string& reason) {
 void SupervisorCore::hear_while_training(const StageReady& ready, Instant now) {
   if (view().stage_of(ready.replica) == ready.stage) {
     joins_.member_is(ready);
-  } else if (!joins_.is_ready(ready, watched()) && !view().contains(ready.replica)) {
-    send(to_node_agent(ready.process), EndStage{ready.stage, ready.replica, "nobody waits for it any more"});
+  } else if (!joins_.is_ready(ready, watched())) {
+    end_unless_member(ready);
   }
   tend_joiners(now);
+}
+
+void SupervisorCore::end_unless_member(const StageReady& ready) {
+  if (phase_ >= Phase::kEnding || view().contains(ready.replica)) return;
+  send(to_node_agent(ready.process), EndStage{ready.stage, ready.replica, "nobody waits for it any more"});
 }
 
 void SupervisorCore::tend_joiners(Instant now) {

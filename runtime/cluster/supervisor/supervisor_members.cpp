@@ -67,11 +67,13 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
 }
 
 SupervisorEffects SupervisorCore::hear(const StageReady& ready, Instant now) {
-  starting_.is_ready(ready);
+  const bool is_starting = starting_.is_ready(ready);
   if (phase_ == Phase::kTraining) {
     hear_while_training(ready, now);
-  } else {
+  } else if (is_starting) {
     admit_replicas(now);
+  } else {
+    end_unless_member(ready);
   }
   return conclude(now);
 }

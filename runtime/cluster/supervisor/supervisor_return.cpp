@@ -110,6 +110,7 @@ void SupervisorCore::take_back(const Join& join, Instant now) {
 
 void SupervisorCore::compare_served(const Join& join, ProcessIncarnation process) {
   for (const ServedReplica& replica : roster_.compare(join, process)) {
+    if (starting_.is_asked(replica.replica) || joins_.is_asked(replica.replica)) continue;
     send(to_node_agent(process), EndStage{replica.stage, replica.replica, "it is in no view of this journal"});
   }
 }

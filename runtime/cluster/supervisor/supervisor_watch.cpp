@@ -20,18 +20,28 @@ SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) 
 }
 
 // Its link broke and it dialled again, or it has not heard its welcome yet. What was on its way may be lost with the
-// link: its router asks for the journal by itself, replicas that were starting there start anew, and what it serves is
-// compared.
+// link: its router asks for the journal by itself, replicas that are to start there are ordered once more under their
+// own numbers, and what it serves is compared.
 void SupervisorCore::link_again(const Join& join, ProcessIncarnation process, Instant now) {
   signs_.heard_of(process, now);
   roster_.processes.set_linked(process, true);
-  starting_.end_on(process);
-  (void)joins_.end_on(process);
+  order_again(process);
   compare_served(join, process);
   send_peers();
   if (phase_ == Phase::kTraining) remove_dead(join.name + " came back without it", now);
   place_if_enough(now);
   tend_joiners(now);
+}
+
+// Whoever has the order already starts nothing for it, and says so if the replica has ended meanwhile (node_agent): a
+// number of its own for each Join would make as many actors as there are Joins.
+void SupervisorCore::order_again(ProcessIncarnation process) {
+  for (const StartingReplica& starting : starting_.all()) {
+    if (starting.process == process) send(to_node_agent(process), starting.order);
+  }
+  for (const Joiner& joiner : joins_.joiners()) {
+    if (joiner.process == process) send(to_node_agent(process), joiner.order);
+  }
 }
 
 // A link that breaks is not yet a process that is gone: it has time to come back, unless nobody listens there any more.

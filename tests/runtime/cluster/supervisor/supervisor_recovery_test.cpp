@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "tests/support/supervisor_bench.h"
 
@@ -64,6 +65,54 @@ TEST(Recovery, AJoinerIsAddedAtTheCommittedVersionWithAMembersDigest) {
   EXPECT_EQ(events(bench, "replica_added"), 1U);
   bench.later(seconds(1));
   EXPECT_EQ(last_spawn(bench).replica, order.replica) << "and nobody else is started";
+}
+
+// It asks again until it hears its Welcome, and letters repeat.
+TEST(Recovery, AProcessThatJoinsAgainIsAskedForTheSameReplicaAgain) {
+  SupervisorBench bench(long_run());
+  for (std::uint64_t number = 1; number <= 3; ++number) bench.join(number);
+  for (int repeat = 0; repeat < 4; ++repeat) bench.join(4);
+  std::set<Incarnation> asked;
+  for (const SpawnStage& order : bench.all<SpawnStage>()) asked.insert(order.replica);
+  EXPECT_EQ(asked.size(), 4U) << "one for each place";
+  bench.ready();
+  ASSERT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_TRUE(bench.all<EndStage>().empty());
+  bench.lose(bench.process_of(0, 0));
+  bench.sent.clear();
+  for (int repeat = 0; repeat < 4; ++repeat) bench.join(7);
+  const auto orders = bench.all<SpawnStage>();
+  ASSERT_EQ(orders.size(), 4U) << "each may have been lost";
+  for (const SpawnStage& order : orders) EXPECT_EQ(order.replica, orders[0].replica);
+  say_ready(bench, orders[0], 0);
+  EXPECT_TRUE(bench.core.view().contains(orders[0].replica));
+}
+
+// What it says to serve then is what was asked for.
+TEST(Recovery, AReplicaThatStartsOutlivesTheLinkOfItsProcess) {
+  SupervisorBench bench(long_run());
+  bench.train();
+  bench.lose(bench.process_of(0, 0));
+  bench.join(7);
+  const SpawnStage order = last_spawn(bench);
+  Join again;
+  again.name = "node7";
+  again.nonce = 7;
+  again.serves = {{order.stage, order.slot, order.replica, order.branch, 0}};
+  bench.hear(again);
+  EXPECT_TRUE(bench.all<EndStage>().empty());
+  bench.hear(StageEnded{order.stage, order.replica, "it has ended", {}});
+  bench.later(seconds(1));
+  EXPECT_NE(last_spawn(bench).replica, order.replica) << "its end is heard of by and by";
+}
+
+TEST(Recovery, AStrangerThatIsReadyIsEndedWhileOthersStart) {
+  SupervisorBench bench(long_run());
+  for (std::uint64_t number = 1; number <= 4; ++number) bench.join(number);
+  ASSERT_EQ(bench.core.phase(), Phase::kSpawning);
+  bench.hear(StageReady{StageId{0}, Incarnation{777}, ProcessIncarnation{1}, 0, 5});
+  ASSERT_EQ(bench.all<EndStage>().size(), 1U);
+  EXPECT_EQ(bench.all<EndStage>()[0].replica, Incarnation{777});
 }
 
 TEST(Recovery, ADigestThatDiffersIsNeverAdded) {  // S-3
