@@ -230,6 +230,7 @@ void tick(Self self) {
   setup.accumulations_max = accumulations_that_may_wait(settings.config.pipeline, order.stage);
   setup.from_checkpoint = order.from_checkpoint;
   setup.donor = order.donor;
+  setup.donor_seen_at = order.position;
   setup.image = settings.image;
   setup.tensor_names = std::move(tensor_names);
   if (settings.config.sync.mode == SyncMode::kDiloco) setup.rounds = settings.config.sync;

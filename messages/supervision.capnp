@@ -12,6 +12,7 @@ struct SpawnStage {
   optimizerStep @5 :UInt64;
   fromCheckpoint @6 :Bool;
   donor @7 :UInt64;
+  position @8 :UInt64;
 }
 
 struct StageReady {

@@ -24,7 +24,8 @@ struct SpawnStage {
   std::uint64_t version = 0;         // steps applied of the state to start with
   std::uint64_t optimizer_step = 0;  // updates applied of that state
   bool from_checkpoint = false;
-  Incarnation donor{};  // of the view: copy its state instead, whatever its version; 0: nobody
+  Incarnation donor{};         // of the view: copy its state instead, whatever its version; 0: nobody
+  JournalPosition position{};  // of that view: who is in no later one has left
   friend bool operator==(const SpawnStage&, const SpawnStage&) = default;
 };
 

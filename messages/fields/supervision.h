@@ -31,6 +31,7 @@ SHOAL_FIELDS(SpawnStage) {
   FIELD(optimizer_step, OptimizerStep);
   FIELD(from_checkpoint, FromCheckpoint);
   FIELD(donor, Donor);
+  FIELD(position, Position);
 }
 
 SHOAL_FIELDS(StageReady) {

@@ -14,13 +14,13 @@ StateCopy::StateCopy(StateCopySetup setup) : setup_(std::move(setup)) {
 bool StateCopy::has_round_after(std::uint64_t version) const { return newest_round_ > version; }
 
 void StateCopy::follow(const JournalEntry& entry, Instant now) {
+  reach(entry.position);
   if (entry.branch != setup_.branch) return;
   if (const auto* added = std::get_if<AddReplica>(&entry.body)) {
     committed_ = std::max(committed_, added->version);
     if (added->stage == setup_.stage) members_.insert(added->replica);
   } else if (const auto* removed = std::get_if<RemoveReplica>(&entry.body)) {
     members_.erase(removed->replica);
-    is_first_gone_ = is_first_gone_ || removed->replica == setup_.donor;
   } else if (const auto* commit = std::get_if<Commit>(&entry.body)) {
     if (committed_ == version_) moved_at_ = now;  // from here on its sum is waited for
     record(*commit);
@@ -47,12 +47,18 @@ void StateCopy::record(const Commit& commit) {
   asked_at_.reset();
 }
 
+// Whoever was named first is not in the view because the journal has not come to where it was.
+bool StateCopy::is_first_to_come() const {
+  return position_ < setup_.donor_seen_at && !members_.contains(setup_.donor);
+}
+
 // Whoever was named first, then the members in turn.
 bool StateCopy::has_donor() {
   if (members_.contains(donor_) && !(is_asking_ && is_refused_)) return true;
   const Incarnation before = donor_;
-  if (before == Incarnation{} && !is_first_gone_) {
-    if (members_.contains(setup_.donor)) donor_ = setup_.donor;  // else the journal has not come to it yet
+  if (before == Incarnation{} && is_first_to_come()) return false;
+  if (before == Incarnation{} && members_.contains(setup_.donor)) {
+    donor_ = setup_.donor;
   } else {
     const auto after = members_.upper_bound(before);
     const auto next = after == members_.end() ? members_.begin() : after;

@@ -13,6 +13,7 @@
 // sums. Pure: time comes in.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -32,6 +33,7 @@ struct StateCopySetup {
   StageId stage;
   Branch branch;
   Incarnation donor;               // asked first, once the journal shows it in the view
+  JournalPosition donor_seen_at;   // where it was in the view: in none from there on, it has left
   std::vector<std::string> names;  // of the stage's weights
   // sync.mode = diloco: what is copied is what all agree on, and that changes with rounds alone.
   std::optional<SyncConfig> rounds = std::nullopt;
@@ -62,6 +64,8 @@ class StateCopy {
 
   // Every entry, in order; those of other branches say nothing here.
   void follow(const JournalEntry& entry, Instant now);
+  // So far the journal has been followed, whatever of it was told.
+  void reach(JournalPosition position) { position_ = std::max(position_, position); }
   // What to tell the donor, when it is time to.
   [[nodiscard]] std::optional<FetchState> due(Instant now);
   // Whether this is the image that was asked for: load it, then loaded().
@@ -84,6 +88,7 @@ class StateCopy {
  private:
   [[nodiscard]] bool is_stuck(Instant now) const;
   [[nodiscard]] bool has_round_after(std::uint64_t version) const;
+  [[nodiscard]] bool is_first_to_come() const;
   [[nodiscard]] bool has_donor();
   void record(const Commit& commit);
   [[nodiscard]] FetchState request(std::vector<std::string> names) const;
@@ -95,8 +100,8 @@ class StateCopy {
   Incarnation donor_;               // 0: nobody to ask
   std::uint64_t committed_ = 0;     // steps, in the journal so far
   bool is_asking_ = true;
-  bool is_first_gone_ = false;  // whoever was named first left the view
-  bool is_refused_ = false;     // by the donor, since it was chosen
+  JournalPosition position_;  // of the journal
+  bool is_refused_ = false;   // by the donor, since it was chosen
   std::optional<std::uint64_t> version_;
   std::map<std::uint64_t, FollowedStep> records_;  // by step, without their sums
   std::map<std::uint64_t, StepSum> sums_;          // by step

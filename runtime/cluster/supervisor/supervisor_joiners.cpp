@@ -60,7 +60,8 @@ void SupervisorCore::place_joiners(Instant now) {
                            view().committed_steps(),
                            view().optimizer_step(),
                            false,
-                           donor};
+                           donor,
+                           view().position()};
     joins_.ask(order, place.process, watched());
     send(to_node_agent(place.process), order);
     announce("replica_starting", name_of(order),

@@ -11,8 +11,8 @@ namespace shoal {
 Effects ReplicaCore::begin(Instant now) {
   begin_turn(now);
   if (setup_.donor != Incarnation{}) {
-    copy_.emplace(
-        StateCopySetup{setup_.self, setup_.stage, setup_.branch, setup_.donor, setup_.tensor_names, setup_.rounds});
+    copy_.emplace(StateCopySetup{setup_.self, setup_.stage, setup_.branch, setup_.donor, setup_.donor_seen_at,
+                                 setup_.tensor_names, setup_.rounds});
   } else if (setup_.image) {
     run(LoadJob{std::exchange(setup_.image, std::nullopt)}, Activity::kApply);
   } else if (setup_.from_checkpoint) {

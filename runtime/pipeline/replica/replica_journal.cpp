@@ -23,6 +23,7 @@ void ReplicaCore::begin_at(const View& past, Instant now) {
       if (copy_) copy_->follow({past.position(), past.branch(), setup_.term, known}, now);
     }
   }
+  if (copy_) copy_->reach(past.position());
 }
 
 Effects ReplicaCore::receive(const JournalEntry& message, Instant now) {

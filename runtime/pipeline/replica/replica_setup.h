@@ -34,6 +34,7 @@ struct ReplicaSetup {
   std::size_t accumulations_max = 0;      // that may wait while there is other work
   bool from_checkpoint = false;           // fetch the state of `version` from storage first
   Incarnation donor{};                    // or copy that of this replica; 0: nobody
+  JournalPosition donor_seen_at{};        // it was in the view there
   std::optional<TensorBlob> image;        // a state to load at the start
   std::vector<std::string> tensor_names;  // of the stage's weights, for that fetch
   std::optional<SyncConfig> rounds;       // sync.mode = diloco: own sums between rounds

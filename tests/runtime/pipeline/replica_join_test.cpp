@@ -13,6 +13,7 @@ constexpr Incarnation kJoiner{29};  // of stage 1, as b0 and b1
 std::unique_ptr<Bench> make_joiner(Incarnation donor = kB0) {
   ReplicaSetup setup = setup_of(kJoiner);
   setup.donor = donor;
+  setup.donor_seen_at = JournalPosition{4};
   setup.tensor_names = {"fake.weight"};
   auto joiner = std::make_unique<Bench>(setup);
   for (const Incarnation replica : {kA0, kA1, kB0, kB1}) joiner->admit(replica);

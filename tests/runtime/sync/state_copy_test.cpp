@@ -26,7 +26,7 @@ TensorBlob one_value(float value) {
 }
 
 struct Bench {
-  StateCopy copy{StateCopySetup{kSelf, kStage, Branch{}, kFirst, kNames}};
+  StateCopy copy{StateCopySetup{kSelf, kStage, Branch{}, kFirst, JournalPosition{2}, kNames}};
   Instant now = start();
   std::uint64_t position = 0;
 
@@ -202,6 +202,25 @@ TEST(StateCopy, ADonorThatIsGoneBeforeItWasAskedIsReplaced) {
   bench.add(kFirst);
   bench.journal(RemoveReplica{kStage, kFirst, "killed"});
   EXPECT_EQ(bench.due()->donor, kSecond);
+}
+
+// Of a journal that it follows from there on only, nothing says that it has left.
+TEST(StateCopy, ADonorThatLeftBeforeTheJournalWasFollowedIsReplaced) {
+  for (const std::uint64_t reached : {1U, 2U, 3U}) {
+    Bench bench;
+    bench.copy.follow({JournalPosition{reached}, Branch{}, Term{1}, AddReplica{kStage, {}, kSecond, {}, 5}}, bench.now);
+    const auto ask = bench.due();
+    ASSERT_EQ(ask.has_value(), reached > 1) << "where it was named it may still come";
+    if (ask) {
+      EXPECT_EQ(ask->donor, kSecond);
+    }
+  }
+  Bench alone;
+  alone.copy.reach(JournalPosition{3});
+  EXPECT_FALSE(alone.due()) << "nobody is there";
+  alone.position = 3;
+  alone.add(kSecond, 5);
+  EXPECT_EQ(alone.due()->donor, kSecond);
 }
 
 TEST(StateCopy, OtherBranchesSayNothing) {
