@@ -112,6 +112,7 @@ class SupervisorCore {
   void roll_back(const std::string& reason, Instant now);
   void find_start(FindCheckpoint wanted);
   void start_over(const StartPoint& start, Instant now);
+  void start_elsewhere(const std::string& why, Instant now);
   [[nodiscard]] bool is_first_start() const;
   [[nodiscard]] bool is_patience_over(Instant now) const;
 
@@ -204,6 +205,7 @@ class SupervisorCore {
   ContributedTokens contributed_tokens_;
   LastStep last_step_;
   Fallback fallback_;
+  std::optional<StartInVain> in_vain_;  // while another start than that one is looked for
   CheckpointDesk checkpoints_;
   Dismissal dismissal_;
   SupervisorEffects effects_;

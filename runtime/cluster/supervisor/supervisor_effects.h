@@ -26,6 +26,13 @@ struct StartPoint {
   bool from_checkpoint = false;
   std::string weights_sha256;  // of the checkpoint
   Branch branch = {};          // at least: lines tell of no step from here on with it (branch_going_on())
+  friend bool operator==(const StartPoint&, const StartPoint&) = default;
+};
+
+// One that replicas could not start from, and why.
+struct StartInVain {
+  StartPoint start;
+  std::string why;
 };
 
 struct SupervisorConfig {

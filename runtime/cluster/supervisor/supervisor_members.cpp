@@ -88,8 +88,7 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
   if (const End end = starting_.ended(ended.replica); end != End::kOfNoneOfThem) {
     announce("start_failed", compose("stage/", ended.stage), ended.reason);
     if (end == End::kHopeless) {
-      const std::string why = compose("a replica of stage ", ended.stage, " could not start: ", ended.reason);
-      finish(config_.start.from_checkpoint ? 3 : 1, why, "failed", now);
+      start_elsewhere(compose("a replica of stage ", ended.stage, " could not start: ", ended.reason), now);
     }
     place_if_enough(now);
   } else if (const auto joiner = joins_.end(ended.replica)) {

@@ -2,6 +2,8 @@
 //
 // Nobody is told to go: a member ends when it reads its RemoveReplica, one that still starts by EndStage. The journal
 // makes every step of it safe to be interrupted: a start that finds no members begins the same branch again.
+#include <utility>
+
 #include "runtime/base/compose.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 
@@ -21,8 +23,22 @@ void SupervisorCore::find_start(FindCheckpoint wanted) {
   effects_.push_back(wanted);
 }
 
+// Storage may have removed the checkpoint since it was chosen (checkpoint.keep): one that came to its end late took its
+// place. Who starts from that one has lost nothing; if there is no other, whatever it is will go wrong again.
+void SupervisorCore::start_elsewhere(const std::string& why, Instant now) {
+  if (!config_.start.from_checkpoint) return finish(1, why, "failed", now);
+  in_vain_ = StartInVain{config_.start, why};
+  find_start(fallback_.why() ? FindCheckpoint{view().committed_steps()} : FindCheckpoint{});
+}
+
 SupervisorEffects SupervisorCore::found(const StartPoint& start, Instant now) {
-  if (phase_ == Phase::kRollingBack) start_over(start, now);
+  if (phase_ != Phase::kRollingBack) return take_effects();
+  const auto in_vain = std::exchange(in_vain_, std::nullopt);
+  if (in_vain && in_vain->start == start) {
+    finish(3, in_vain->why, "failed", now);
+  } else {
+    start_over(start, now);
+  }
   return take_effects();
 }
 

@@ -114,6 +114,35 @@ TEST(SupervisorRollback, WhenNoCheckpointIsGoodTheRunEndsWith3) {
   EXPECT_EQ(bench.exit_status(), 3);
 }
 
+// One that came to its end on the dead branch pushed out the chosen one (checkpoint.keep).
+TEST(SupervisorRollback, FromACheckpointThatIsGoneItGoesBackToAnother) {
+  for (const bool is_there_another : {true, false}) {
+    Trained bench;
+    bench.lose_stage(1);
+    for (const std::uint64_t number : {7, 8}) bench.join(number);
+    bench.later(seconds(0));
+    ASSERT_EQ(bench.all<SpawnStage>().back().version, 2U);
+    if (is_there_another) bench.checkpoint = StartPoint{3, 3, true, "newer"};
+    for (int failure = 0; failure < StartingReplicas::kFailuresMax; ++failure) {
+      const SpawnStage order = bench.all<SpawnStage>().back();
+      bench.hear(StageEnded{order.stage, order.replica, "storage cannot give the state after step 2", {}});
+    }
+    bench.sent.clear();
+    bench.later(seconds(0));
+    if (!is_there_another) {
+      EXPECT_EQ(bench.exit_status(), 3);
+      EXPECT_NE(bench.ended->reason.find("storage cannot give the state"), std::string::npos);
+      continue;
+    }
+    EXPECT_EQ(bench.not_beyond, 3U) << "nor to a later one that no step of this branch led to";
+    bench.ready();
+    EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+    EXPECT_EQ(bench.core.view().branch(), Branch{1});
+    EXPECT_EQ(bench.core.view().committed_steps(), 3U);
+    EXPECT_EQ(bench.core.view().replica_count(), 4U);
+  }
+}
+
 TEST(SupervisorRollback, AfterAWhileOneReplicaPerStageWillDo) {
   Trained bench;
   bench.lose_stage(1);
