@@ -8,6 +8,22 @@
 
 namespace shoal {
 
+void StartingReplicas::arriving(Incarnation replica, std::uint64_t bytes, Instant now) {
+  for (StartingReplica& starting : asked_) {
+    if (starting.order.replica == replica) (void)starting.state.seen(bytes, now);
+  }
+}
+
+std::vector<StartingReplica> StartingReplicas::take_silent(Instant now) {
+  const auto is_heard = [now](const StartingReplica& one) {
+    return one.ready.has_value() || one.state.silence(now) < kSilenceMax;
+  };
+  const auto silent = std::stable_partition(asked_.begin(), asked_.end(), is_heard);
+  std::vector<StartingReplica> taken(silent, asked_.end());
+  asked_.erase(silent, asked_.end());
+  return taken;
+}
+
 bool StartingReplicas::is_ready(const StageReady& ready) {
   for (StartingReplica& starting : asked_) {
     if (starting.order.replica != ready.replica) continue;

@@ -2,7 +2,8 @@
 //
 // All are added together (P-27): each at the version that the run starts with, those of a stage with equal states
 // (S-3). A replica that ends before that is asked for again, but not more often than kFailuresMax in all: what
-// cannot start on one worker cannot on the next either. Pure.
+// cannot start on one worker cannot on the next either. One that is silent loses its place, for all wait for it; how
+// long its state may take is not bounded while more of it comes. Pure: time comes in.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,14 @@
 #include <vector>
 
 #include "messages/supervision.h"
+#include "runtime/base/time/progress_watch.h"
 
 namespace shoal {
 
 struct StartingReplica {
   SpawnStage order;
   ProcessIncarnation process;
+  ProgressWatch state;  // that it starts with
   std::optional<StageReady> ready{};
   bool was_told_to_end = false;  // by an order: its end does not say that it cannot start
 };
@@ -30,10 +33,17 @@ struct StartProgress {
 class StartingReplicas {
  public:
   static constexpr int kFailuresMax = 3;
+  static constexpr Duration kSilenceMax = std::chrono::minutes(10);  // without a state, or more of it
 
   enum class End : std::uint8_t { kOfNoneOfThem, kToBeRepeated, kHopeless };
 
-  void ask(const SpawnStage& order, ProcessIncarnation process) { asked_.push_back({order, process}); }
+  void ask(const SpawnStage& order, ProcessIncarnation process, Instant now) {
+    asked_.push_back({order, process, ProgressWatch(now)});
+  }
+  // So many bytes of its state have arrived.
+  void arriving(Incarnation replica, std::uint64_t bytes, Instant now);
+  // Who has been silent for too long: asked for no more.
+  [[nodiscard]] std::vector<StartingReplica> take_silent(Instant now);
   // False: nobody asked for this one.
   bool is_ready(const StageReady& ready);
   void told_to_end(Incarnation replica);

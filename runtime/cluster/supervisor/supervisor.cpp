@@ -172,6 +172,7 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
   }
   check_return(now);
   if (phase_ == Phase::kGathering || phase_ == Phase::kSpawning) {
+    replace_silent(now);
     place_if_enough(now);
     admit_replicas(now);
   }

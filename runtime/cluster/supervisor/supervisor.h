@@ -121,6 +121,7 @@ class SupervisorCore {
   void place_if_enough(Instant now);
   void start_replica(const Placement& placement);
   void admit_replicas(Instant now);
+  void replace_silent(Instant now);
   void lose_process(ProcessIncarnation process, const std::string& reason, Instant now, Departure how = kWasLost);
   void remove_dead(const std::string& reason, Instant now);
   void lose_stage(StageId stage, const std::string& reason, Instant now);

@@ -1,6 +1,8 @@
 // Who is in, who serves what, and what becomes of the lost.
 #include "runtime/cluster/supervisor/supervisor.h"
 
+#include <algorithm>
+
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 
@@ -8,12 +10,15 @@ namespace shoal {
 
 namespace {
 
-// Before the run trains: whoever starts nothing.
-[[nodiscard]] std::vector<Worker> free_workers(const ProcessDirectory& processes, const StartingReplicas& starting) {
+// Before the run trains: whoever starts nothing; who rests comes last.
+[[nodiscard]] std::vector<Worker> free_workers(const ProcessDirectory& processes, const StartingReplicas& starting,
+                                               const StartBudget& starts, Instant now) {
   std::vector<Worker> workers;
   for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
     if (!starting.is_on(process)) workers.push_back({process, processes.find(process)->join.name});
   }
+  const auto is_rested = [&](const Worker& worker) { return starts.may_start(processes.name_of(worker.process), now); };
+  std::ranges::stable_partition(workers, is_rested);
   return workers;
 }
 
@@ -155,7 +160,7 @@ void SupervisorCore::lose_stage(StageId stage, const std::string& reason, Instan
 
 void SupervisorCore::place_if_enough(Instant now) {
   if (phase_ == Phase::kGathering) {
-    const auto workers = free_workers(roster_.processes, starting_);
+    const auto workers = free_workers(roster_.processes, starting_, starts_, now);
     auto placements = place(workers, config_.stages, config_.replicas);
     const auto each = static_cast<std::uint32_t>(workers.size() / config_.stages);
     if (!placements && each > 0 && is_patience_over(now)) placements = place(workers, config_.stages, each);
@@ -168,7 +173,7 @@ void SupervisorCore::place_if_enough(Instant now) {
     for (std::uint32_t index = 0; index < config_.stages * config_.replicas; ++index) {
       const StageId stage{index % config_.stages};
       const ReplicaId slot{index / config_.stages};
-      const auto workers = free_workers(roster_.processes, starting_);
+      const auto workers = free_workers(roster_.processes, starting_, starts_, now);
       if (!starting_.is_taken(stage, slot) && !workers.empty()) start_replica({stage, slot, workers.front().process});
     }
   } else if (phase_ == Phase::kTraining) {
@@ -180,10 +185,22 @@ void SupervisorCore::start_replica(const Placement& placement) {
   const StartPoint& start = config_.start;
   const SpawnStage order{placement.stage, placement.slot,       numbers_.take_actor(), branches_.current(),
                          start.version,   start.optimizer_step, start.from_checkpoint, Incarnation{}};
-  starting_.ask(order, placement.process);
+  starting_.ask(order, placement.process, watched());
   note(compose("stage/", placement.stage, "/", placement.slot, " starts on ",
                roster_.processes.name_of(placement.process)));
   send(to_node_agent(placement.process), order);
+}
+
+// Another worker has the place, if there is one: this one rests.
+void SupervisorCore::replace_silent(Instant now) {
+  for (const StartingReplica& silent : starting_.take_silent(watched())) {
+    const SpawnStage& order = silent.order;
+    const std::string worker = roster_.processes.name_of(silent.process);
+    const std::string why = "it has no state, and no more of it came for long";
+    announce("start_given_up", compose("stage/", order.stage, "/", order.slot), compose("on ", worker, ": ", why));
+    send(to_node_agent(silent.process), EndStage{order.stage, order.replica, why});
+    starts_.rest(worker, now + StartingReplicas::kSilenceMax);
+  }
 }
 
 // P-27, S-3: all initial replicas at the version of the committed steps, those of a stage with equal state.

@@ -136,6 +136,7 @@ SupervisorEffects SupervisorCore::hear(const StateProgress& progress, Instant /*
     checkpoints_.progress(progress, watched());
   } else {
     joins_.arriving(progress.replica, progress.bytes, watched());
+    starting_.arriving(progress.replica, progress.bytes, watched());
   }
   return take_effects();
 }

@@ -24,12 +24,14 @@ StageReady ready_as(std::uint64_t replica, std::uint64_t digest = 5, std::uint64
   return {StageId{}, Incarnation{replica}, ProcessIncarnation{}, version, digest};
 }
 
+Instant start() { return Instant{} + std::chrono::hours(1); }
+
 // Replicas 1 and 3 of the first stage, 2 and 4 of the other, each on the process of its number.
 StartingReplicas two_by_two() {
   StartingReplicas starting;
   for (std::uint64_t replica = 1; replica <= 4; ++replica) {
     const auto index = static_cast<std::uint32_t>(replica - 1);
-    starting.ask(order_of(replica, index % 2, index / 2), ProcessIncarnation{replica});
+    starting.ask(order_of(replica, index % 2, index / 2), ProcessIncarnation{replica}, start());
   }
   return starting;
 }
@@ -60,7 +62,7 @@ TEST(StartingReplicas, OfOneStageHaveEqualStates) {  // S-3
 
 TEST(StartingReplicas, AreAtTheVersionThatTheRunStartsWith) {  // P-27
   StartingReplicas starting;
-  starting.ask(order_of(1, 0), ProcessIncarnation{1});
+  starting.ask(order_of(1, 0), ProcessIncarnation{1}, start());
   starting.is_ready(ready_as(1, 5, kVersion - 1));
   EXPECT_TRUE(starting.compare(kVersion).differs);
   EXPECT_FALSE(starting.compare(kVersion - 1).differs);
@@ -84,7 +86,7 @@ TEST(StartingReplicas, AreCountedAnewAfterAllWereEnded) {
   for (const std::uint64_t replica : {1, 2}) EXPECT_EQ(starting.ended(Incarnation{replica}), End::kToBeRepeated);
   EXPECT_EQ(starting.end_all().size(), 2U);
   EXPECT_TRUE(starting.all().empty());
-  starting.ask(order_of(5, 0), ProcessIncarnation{5});
+  starting.ask(order_of(5, 0), ProcessIncarnation{5}, start());
   EXPECT_EQ(starting.ended(Incarnation{5}), End::kToBeRepeated);
 }
 
@@ -98,6 +100,24 @@ TEST(StartingReplicas, EndWithTheirProcess) {
   EXPECT_EQ(starting.all().size(), 3U);
 }
 
+// Who is ready waits for the others, who has more of its state than before is on its way.
+TEST(StartingReplicas, LoseTheirPlaceWhenTheyAreSilent) {
+  auto starting = two_by_two();
+  starting.is_ready(ready_as(1));
+  const Duration most = StartingReplicas::kSilenceMax - std::chrono::seconds(1);
+  starting.arriving(Incarnation{3}, 100, start() + most);
+  EXPECT_TRUE(starting.take_silent(start() + most).empty());
+  const auto silent = starting.take_silent(start() + StartingReplicas::kSilenceMax);
+  ASSERT_EQ(silent.size(), 2U);
+  EXPECT_EQ(silent[0].order.replica, Incarnation{2});
+  EXPECT_EQ(silent[1].order.replica, Incarnation{4});
+  EXPECT_FALSE(starting.is_taken(StageId{1}, ReplicaId{0}));
+  EXPECT_EQ(starting.all().size(), 2U);
+  starting.arriving(Incarnation{3}, 100, start() + 2 * most);
+  EXPECT_EQ(starting.take_silent(start() + 2 * most).size(), 0U);
+  EXPECT_EQ(starting.take_silent(start() + 2 * most + std::chrono::seconds(1)).size(), 1U) << "no more of it came";
+}
+
 // In whatever order they were asked for, they are added by slot, then by stage, each once.
 TEST(StartingReplicas, AreTakenInOneOrder) {
   const std::uint64_t seed = std::random_device{}();
@@ -108,7 +128,7 @@ TEST(StartingReplicas, AreTakenInOneOrder) {
     std::ranges::shuffle(places, random);
     StartingReplicas starting;
     for (const std::uint32_t place : places) {
-      starting.ask(order_of(place + 1, place % 3, place / 3), ProcessIncarnation{place + 1});
+      starting.ask(order_of(place + 1, place % 3, place / 3), ProcessIncarnation{place + 1}, start());
     }
     const auto taken = starting.take();
     ASSERT_EQ(taken.size(), places.size());

@@ -454,6 +454,30 @@ TEST(Recovery, TheCompleteEvaluationIsWaitedForWhileItComesFurther) {
   }
 }
 
+// All wait for it; a spare may do better.
+TEST(Recovery, AReplicaThatDoesNotStartLosesItsPlaceToASpare) {
+  SupervisorBench bench(long_run());
+  for (std::uint64_t number = 1; number <= 5; ++number) bench.join(number);
+  ASSERT_EQ(bench.core.phase(), Phase::kSpawning);
+  const auto orders = bench.all<SpawnStage>();
+  ASSERT_EQ(orders.size(), 4U);
+  for (std::size_t index = 1; index < 4; ++index) {
+    bench.hear(StageReady{orders[index].stage, orders[index].replica, {}, 0, 5});
+  }
+  std::vector<ProcessIncarnation> all;
+  for (const Welcome& welcome : bench.all<Welcome>()) all.push_back(welcome.process);
+  bench.sent.clear();
+  bench.beat(all, 601);
+  ASSERT_EQ(bench.all<EndStage>().size(), 1U);
+  EXPECT_EQ(bench.all<EndStage>()[0].replica, orders[0].replica);
+  const auto is_order = [](const Letter& letter) { return std::holds_alternative<SpawnStage>(letter.body); };
+  const auto order = std::ranges::find_if(bench.sent, is_order);
+  ASSERT_NE(order, bench.sent.end());
+  EXPECT_EQ(order->to, to_node_agent(all.back())) << "not the silent one again";
+  bench.ready();
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+}
+
 TEST(Recovery, AShardThatIsLostWithItsLinkIsAskedForAgainAtOnce) {
   SupervisorBench bench(with_checkpoints(2));
   bench.join(8, ProcessRole::kStorage);
