@@ -41,19 +41,23 @@ namespace {
   return std::nullopt;
 }
 
+// Its sender may be in no view that this process has read.
 template <class Question>
-void refuse_for_absent(RouterSelf self, const Question& question, const Address& absent) {
-  const Address back = question.cause.hop == 0 ? to_data_loader() : to_stage({}, question.sender);
-  route(
-      self,
-      Letter{{}, back, Refusal{question.cause, absent.incarnation, question.purpose, RefusalReason::kUnknownReplica}});
+void refuse(RouterSelf self, const Letter& letter, const Question& question, RefusalReason reason) {
+  const Address back = question.cause.hop == 0 ? to_data_loader() : to_stage(letter.from, question.sender);
+  route(self, Letter{{}, back, Refusal{question.cause, letter.to.incarnation, question.purpose, reason}});
+}
+
+// Whoever asked a stage hears why it has no answer, and need not wait for one.
+void refuse_question(RouterSelf self, const Letter& letter, RefusalReason reason) {
+  if (letter.to.role != Role::kStage) return;
+  if (const auto* forward = std::get_if<Forward>(&letter.body)) refuse(self, letter, *forward, reason);
+  if (const auto* ask = std::get_if<Ask>(&letter.body)) refuse(self, letter, *ask, reason);
 }
 
 void undeliverable(RouterSelf self, const Letter& letter) {
   drop(self, letter, Undelivered::Why::kNobody);
-  if (letter.to.role != Role::kStage) return;
-  if (const auto* forward = std::get_if<Forward>(&letter.body)) refuse_for_absent(self, *forward, letter.to);
-  if (const auto* ask = std::get_if<Ask>(&letter.body)) refuse_for_absent(self, *ask, letter.to);
+  refuse_question(self, letter, RefusalReason::kUnknownReplica);
 }
 
 // An end is sent as an exit message; who is to throw or freeze does it in a handler (injected.h).
@@ -266,6 +270,7 @@ void receive_verified(RouterSelf self, Letter letter, Duration transfer) {
     state.record.marks.held.note(state.trace, state.held.ahead->bytes(), state.config.held_bytes_max);
   } else {
     drop(self, letter, Undelivered::Why::kTooFarAhead);
+    refuse_question(self, letter, RefusalReason::kStepNotReached);
   }
   fetch_journal(self);
 }

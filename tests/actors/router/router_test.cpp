@@ -53,6 +53,7 @@ struct Network {
   caf::actor dialler;
   std::vector<caf::actor> others;
   std::uint64_t position = 0;
+  std::size_t held_bytes_max = RouterConfig{}.held_bytes_max;
 
   Network() {
     config.set("scheduler.policy", caf::atom("testing"));
@@ -117,6 +118,7 @@ struct Network {
   }
   void node(std::uint16_t port, LetterFilter filter = {}) {
     RouterConfig settings;
+    settings.held_bytes_max = held_bytes_max;
     settings.self = {ProcessRole::kNode, ProcessIncarnation{port}, "node", kRun, kTerm};
     settings.spawner = Endpoint{"host", 1};
     settings.filter = std::move(filter);
@@ -306,6 +308,27 @@ TEST(Router, ALetterAheadOfTheJournalWaitsForIt) {
   EXPECT_TRUE(second->all<Forward>().empty());
   net.journal({3}, {third});
   EXPECT_EQ(second->all<Forward>().size(), 1U);
+}
+
+// In the middle of a roll-back half of the stages may be on the new branch already.
+TEST(Router, AForwardTooFarAheadOfTheJournalIsSentAgainWithoutATimeOut) {
+  Network net;
+  net.held_bytes_max = 1000;
+  net.two_stages();
+  const auto second = net.attach(3, Role::kStage, StageId{1}, kSecond);
+  const auto third = net.entry(RemoveReplica{StageId{0}, kFirst, "rolls back"});
+  const auto fourth = net.entry(AddReplica{StageId{0}, {}, Incarnation{14}, ProcessIncarnation{2}, 0});
+  net.journal({1, 2}, {third, fourth});
+  Forward forward = forward_of(4);
+  forward.sender = Incarnation{14};
+  forward.path.front() = forward.sender;
+  net.say(2, to_stage({}, kSecond), forward);
+  net.advance(50ms);
+  EXPECT_TRUE(second->all<Forward>().empty());
+  net.journal({3}, {third, fourth});
+  net.advance(600ms);
+  EXPECT_EQ(second->all<Forward>().size(), 1U);
+  EXPECT_TRUE(second->all<Ask>().empty()) << "before anybody asks";
 }
 
 TEST(Router, ANodeCannotPlayTheSpawner) {
