@@ -26,8 +26,13 @@ struct StartPoint {
   bool from_checkpoint = false;
   std::string weights_sha256;  // of the checkpoint
   Branch branch = {};          // at least: lines tell of no step from here on with it (branch_going_on())
-  friend bool operator==(const StartPoint&, const StartPoint&) = default;
 };
+
+// The same state, whatever lines tell of what came after it.
+[[nodiscard]] inline bool is_same_state(const StartPoint& one, const StartPoint& other) {
+  return one.version == other.version && one.from_checkpoint == other.from_checkpoint &&
+         one.weights_sha256 == other.weights_sha256;
+}
 
 // One that replicas could not start from, and why.
 struct StartInVain {

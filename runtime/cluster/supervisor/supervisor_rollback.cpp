@@ -34,7 +34,7 @@ void SupervisorCore::start_elsewhere(const std::string& why, Instant now) {
 SupervisorEffects SupervisorCore::found(const StartPoint& start, Instant now) {
   if (phase_ != Phase::kRollingBack) return take_effects();
   const auto in_vain = std::exchange(in_vain_, std::nullopt);
-  if (in_vain && in_vain->start == start) {
+  if (in_vain && is_same_state(in_vain->start, start)) {
     finish(3, in_vain->why, "failed", now);
   } else {
     start_over(start, now);

@@ -99,9 +99,11 @@ SyncGroupEffects RoundGroupCore::hear(const Manifest& manifest, Instant now) {
 
 void RoundGroupCore::reduce_if_due(const RoundId& id, Round& round, Instant now) {
   if (round.sum.phase() != Phase::kPreparing || round.sum.manifests().empty()) return;
-  if (!round.quorum_since && has_quorum(round)) round.quorum_since = now;
+  time_.look(now);
+  if (!round.quorum_since && has_quorum(round)) round.quorum_since = time_.watched();
   const std::chrono::duration<double> grace(config_.sync.grace_s);
-  const bool is_over = round.quorum_since && now - *round.quorum_since >= std::chrono::duration_cast<Duration>(grace);
+  const bool is_over =
+      round.quorum_since && time_.watched() - *round.quorum_since >= std::chrono::duration_cast<Duration>(grace);
   if (!round.sum.unanswered().empty() && !is_over) return;
   const SumPatience unmeasured(config_.reduce_timeout, config_.reduce_timeout);
   round.sum.reduce(now, patience_.try_emplace(id.fragment, unmeasured).first->second.timeout());
@@ -130,6 +132,7 @@ void RoundGroupCore::conclude(const RoundId& id, Round& round, Instant now) {
 }
 
 SyncGroupEffects RoundGroupCore::tick(Instant now) {
+  time_.look(now);
   for (auto& [id, round] : rounds_) round.sum.look(now);
   if (!is_appointed_ || members().empty()) return take_effects();
   for (auto& [id, round] : rounds_) {

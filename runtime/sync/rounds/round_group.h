@@ -19,6 +19,7 @@
 #include <string>
 
 #include "runtime/base/config.h"
+#include "runtime/base/time/watched_time.h"
 #include "runtime/sync/round_plan.h"
 #include "runtime/sync/sync_group.h"
 
@@ -57,7 +58,7 @@ class RoundGroupCore {
   struct Round {
     StepId step;  // steps applied at its contributions
     SumAgreement sum;
-    std::optional<Instant> quorum_since;  // in this epoch
+    std::optional<Duration> quorum_since;  // in this epoch, on our watch
   };
 
   [[nodiscard]] const std::vector<ReplicaMember>& members() const { return view_.replicas_of(config_.stage); }
@@ -79,7 +80,8 @@ class RoundGroupCore {
   RoundSchedule schedule_;
   View view_;
   bool is_appointed_ = false;
-  Epoch epoch_;  // of the last order given, for any round
+  Epoch epoch_;                                // of the last order given, for any round
+  WatchedTime time_{std::chrono::seconds(1)};  // a pause of our own is nobody's grace
   std::map<RoundId, Round> rounds_;
   std::map<std::uint32_t, SumPatience> patience_;  // by fragment: one may be much larger than another
   SyncGroupEffects effects_;

@@ -57,6 +57,15 @@ class Bench {
     now += later;
     take(core.tick(now));
   }
+  // As often as its actor does: time that is watched.
+  void watch(seconds duration) {
+    std::vector<Letter> all;
+    for (; duration > seconds(0); duration -= seconds(1)) {
+      tick(seconds(1));
+      all.insert(all.end(), sent.begin(), sent.end());
+    }
+    sent = std::move(all);
+  }
   template <class Message>
   std::vector<Message> all() const {
     return bodies_of<Message>(sent);
@@ -215,13 +224,24 @@ TEST(RoundGroup, AQuorumClosesTheRoundWhenItsGraceIsOver) {
   bench.contribute(11, 10);
   bench.contribute(13, 10);
   EXPECT_TRUE(bench.all<Reduce>().empty());
-  bench.tick(seconds(4));
+  bench.watch(seconds(4));
   EXPECT_TRUE(bench.all<Reduce>().empty());
-  bench.tick(seconds(2));
+  bench.watch(seconds(2));
   ASSERT_EQ(bench.all<Reduce>().size(), 2U);
   EXPECT_EQ(bench.all<Reduce>().at(0).members, (std::vector<Incarnation>{{11}, {13}}));
   bench.contribute(12, 10);  // too late
   EXPECT_TRUE(bench.sent.empty());
+}
+
+// The machine was stopped, and the others with it.
+TEST(RoundGroup, APauseOfTheGroupsOwnIsNobodysGrace) {
+  Bench bench(every_two_steps(2, 5));
+  bench.contribute(11, 10);
+  bench.contribute(13, 10);
+  bench.tick(std::chrono::minutes(10));
+  EXPECT_TRUE(bench.all<Reduce>().empty());
+  bench.contribute(12, 10);
+  EXPECT_EQ(bench.all<Reduce>().size(), 3U) << "nobody is left out";
 }
 
 TEST(RoundGroup, TellsWhoMissedARound) {
@@ -278,13 +298,13 @@ TEST(RoundGroup, AQuorumOfBeforeAChangeSaysNothing) {
   Bench bench(every_two_steps(2, 5));
   bench.contribute(11, 10);
   bench.contribute(12, 10);
-  bench.tick(seconds(4));
+  bench.watch(seconds(4));
   bench.add(14);
   bench.contribute(11, 10);
-  bench.tick(seconds(6));
+  bench.watch(seconds(6));
   EXPECT_TRUE(bench.all<Reduce>().empty());
   bench.contribute(12, 10);
-  bench.tick(seconds(6));
+  bench.watch(seconds(6));
   EXPECT_EQ(bench.all<Reduce>().size(), 2U);
 }
 
