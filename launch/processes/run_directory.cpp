@@ -47,14 +47,15 @@ Status make_folders(const RunDirectory& run, const Config& config) {
   return Done{};
 }
 
+// And those that would not last as long as the run may.
 Status issue_missing(const RunDirectory& run, const Authority& authority) {
+  const WallTime now = std::chrono::system_clock::now();
   const std::pair<const char*, PeerRole> holders[] = {
       {"spawner", PeerRole::kSpawner}, {"storage", PeerRole::kStorage}, {"operator", PeerRole::kOperator}};
   for (const auto& [name, role] : holders) {
     const TlsFiles files = credential_files(run.certs(), name);
-    if (std::filesystem::exists(files.certificate)) continue;
-    const auto validity = usual_validity(std::chrono::system_clock::now());
-    const auto credentials = authority.issue(PeerIdentity{authority.run(), role, name}, validity);
+    if (!needs_renewal(files, now)) continue;
+    const auto credentials = authority.issue(PeerIdentity{authority.run(), role, name}, usual_validity(now));
     if (!credentials) return credentials.failure();
     if (auto written = write_credentials(files, credentials.value()); !written) return written.failure();
   }

@@ -45,16 +45,26 @@ Result<Admission> ask_with_certificate(const TlsFiles& files, const HostPort& ad
   return Admission{rendezvous.value(), address};
 }
 
-// A process that was admitted before has its certificate: the token may have expired since.
-Result<Admission> ask_once(const WorkerNodeOptions& options, const HostPort& address) {
-  const TlsFiles files = files_of(options);
-  if (options.certs || std::filesystem::exists(files.certificate)) return ask_with_certificate(files, address);
+Result<Admission> ask_with_token(const WorkerNodeOptions& options, const TlsFiles& files, const HostPort& address) {
   const auto token = parse_token(*options.token);
   if (!token) return token.failure();
   const auto enrolled = enrol(address, token.value(), options.name, kProtocolVersion);
   if (!enrolled) return enrolled.failure();
   if (auto kept = write_credentials(files, enrolled->credentials); !kept) return kept.failure();
   return Admission{enrolled->rendezvous, address};
+}
+
+// A process that was admitted before has its certificate: the token may have expired since. Where it has not, a
+// certificate that will not last is replaced.
+Result<Admission> ask_once(const WorkerNodeOptions& options, const HostPort& address) {
+  const TlsFiles files = files_of(options);
+  const bool has_certificate = std::filesystem::exists(files.certificate);
+  const bool is_lasting = options.certs || !needs_renewal(files, std::chrono::system_clock::now());
+  if (is_lasting) return ask_with_certificate(files, address);
+  auto admission = ask_with_token(options, files, address);
+  const bool is_refused = !admission && admission.failure().error == Error::kRefused;
+  if (is_refused && has_certificate) return ask_with_certificate(files, address);
+  return admission;
 }
 
 // Asks every address in turn, for ever: an unreachable spawner never ends a node. Nothing when a signal came meanwhile.

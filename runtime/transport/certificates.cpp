@@ -291,6 +291,16 @@ Result<Credentials> read_credentials(const TlsFiles& files) {
   return Credentials{std::move(*ca), std::move(*certificate), std::move(*key)};
 }
 
+bool needs_renewal(const TlsFiles& files, WallTime now) {
+  std::error_code error;
+  if (!fs::exists(files.certificate, error)) return true;
+  const auto text = read_file(files.certificate);
+  const X509Ptr certificate = text.ok() ? certificate_of(*text) : X509Ptr();
+  if (!certificate) return false;
+  std::time_t limit = std::chrono::system_clock::to_time_t(now + kLeafLifetime / 2);
+  return X509_cmp_time(X509_get0_notAfter(certificate.get()), &limit) < 0;
+}
+
 Result<PeerIdentity> identity_of(x509_st* certificate) {
   void* const decoded = X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr);
   const Owned<GENERAL_NAMES> names(static_cast<GENERAL_NAMES*>(decoded));

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "launch/processes/run_directory.h"
+#include "runtime/transport/certificates.h"
 #include "tests/runtime/data/scratch.h"
 
 namespace shoal {
@@ -65,6 +67,24 @@ TEST_F(RunEntry, RunsThatWouldShareTheirCheckpointsAreKeptApart) {
   EXPECT_FALSE(fs::exists(other.directory)) << "who is refused leaves nothing behind";
   one.is_resumed = true;
   EXPECT_TRUE(enter_run(one, {}).ok());
+}
+
+TEST_F(RunEntry, OfAnOldRunRenewsWhatItsProcessesShow) {
+  ChosenRun run = chosen("run");
+  ASSERT_TRUE(enter_run(run, {}).ok());
+  const std::string certs = RunDirectory{run.directory}.certs();
+  const auto authority = Authority::open(certs);
+  const WallTime long_ago = std::chrono::system_clock::now() - std::chrono::hours(24 * 400);
+  const TlsFiles files = credential_files(certs, "spawner");
+  const auto old =
+      authority->issue(PeerIdentity{authority->run(), PeerRole::kSpawner, "spawner"}, usual_validity(long_ago));
+  ASSERT_TRUE(write_credentials(files, *old).ok());
+  const std::string storage = read_credentials(credential_files(certs, "storage"))->certificate;
+  run.is_resumed = true;
+  ASSERT_TRUE(enter_run(run, {}).ok());
+  EXPECT_FALSE(needs_renewal(files, std::chrono::system_clock::now()));
+  EXPECT_EQ(identity_of(read_credentials(files)->certificate)->run, authority->run());
+  EXPECT_EQ(read_credentials(credential_files(certs, "storage"))->certificate, storage) << "the others stay";
 }
 
 TEST_F(RunEntry, APlaceWhereNothingCanBeMadeIsNamed) {

@@ -65,6 +65,18 @@ TEST(Authority, DamagedFilesAreInvalidData) {
   EXPECT_EQ(Authority::open(run.path("nowhere")).failure().error, Error::kIo);
 }
 
+TEST(Credentials, AreRenewedWhenHalfOfTheirLifeIsOver) {
+  const TestRun run(1);
+  const WallTime made = std::chrono::system_clock::now();
+  const TlsFiles files = run.files(PeerRole::kNode, "node1", usual_validity(made));
+  const auto days_later = [&](int days) { return needs_renewal(files, made + std::chrono::hours(24 * days)); };
+  EXPECT_FALSE(days_later(0));
+  EXPECT_FALSE(days_later(180));
+  EXPECT_TRUE(days_later(184));
+  EXPECT_TRUE(days_later(400));
+  EXPECT_TRUE(needs_renewal(credential_files(run.path("certs"), "nobody"), made)) << "there is none";
+}
+
 TEST(Credentials, AreReadableByTheirOwnerAlone) {
   const TestRun run(1);
   const TlsFiles files = run.files(PeerRole::kNode, "node1");
