@@ -1,9 +1,11 @@
-// Slow is not lost: state that takes longer than any patience with a silent way, but comes, is waited for, and is sent
-// once.
+// Slow is not lost: state and sums that take longer than any patience with a silent way, but come, are waited for, and
+// are sent once.
 #include <map>
+#include <tuple>
 
 #include <gmock/gmock.h>
 
+#include "runtime/sync/sync_group.h"
 #include "tests/simulation/seeds.h"
 
 namespace shoal {
@@ -81,6 +83,29 @@ TEST(SlowWay, EveryCheckpointIsSavedOnceHoweverLongItTakes) {
     EXPECT_THAT(swarm.record().reasons_of("checkpoint_repeated"), IsEmpty());
     EXPECT_GE(swarm.clockwork().elapsed(), CheckpointPatience{}.in_vain);
     EXPECT_EQ(most_of(sendings.shards), 1) << describe_run(swarm);
+  });
+}
+
+// A part takes longer than a group waits for a sum that stands still, and goes twice round its two members.
+TEST(SlowWay, ASumThatComesIsSentOnceHoweverLongItTakes) {
+  static const Duration kPartTakes = SyncGroupConfig{}.reduce_timeout + 10s;
+  for_each_seed(kSeeds, [](std::uint64_t seed) {
+    std::map<std::tuple<StepId, Incarnation, std::uint32_t, std::uint32_t>, int> parts;
+    SwarmShape shape = shape_of(2, 2);
+    shape.steps = 4;
+    shape.time_max = 60min;
+    shape.filter = [&parts](const Letter& letter) {
+      const auto* part = std::get_if<Part>(&letter.body);
+      if (part != nullptr) ++parts[{part->order.step, part->member, part->bucket, part->hop}];
+      return 1;
+    };
+    SimulatedSwarm swarm(shape, seed);
+    swarm.network().crawl_in_sums(kPartTakes);
+    swarm.run();
+    EXPECT_EQ(violations(swarm), "") << describe_run(swarm);
+    EXPECT_THAT(swarm.record().reasons_of("reduce_timed_out"), IsEmpty()) << describe_run(swarm);
+    EXPECT_GE(swarm.clockwork().elapsed(), 2 * kPartTakes) << "the control: it took longer than the limit";
+    EXPECT_EQ(most_of(parts), 1) << describe_run(swarm);
   });
 }
 

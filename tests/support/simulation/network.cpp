@@ -180,6 +180,7 @@ Duration SimulationNetwork::crawl_of(const EncodedLetter& letter) const {
   const auto decoded = decode(letter.bytes, letter.buffers);
   if (!decoded.value) return {};
   const MessageBody& body = decoded.value->body;
+  if (std::holds_alternative<Part>(body)) return part_takes_;
   const bool is_state = std::holds_alternative<StateImage>(body) || std::holds_alternative<SaveShard>(body);
   return is_state ? state_takes_ : Duration{};
 }
