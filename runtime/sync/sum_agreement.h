@@ -26,7 +26,7 @@
 #include "messages/sync.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/view.h"
-#include "runtime/cluster/watch/watched_time.h"
+#include "runtime/base/time/watched_time.h"
 
 namespace shoal {
 
