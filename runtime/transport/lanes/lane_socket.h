@@ -1,4 +1,5 @@
-// What a lane's bytes go through, past every handshake, for the lanes' thread: it never waits.
+// What a lane's bytes go through, past every handshake: TLS, or a socket within this machine. For the lanes' thread: no
+// call waits, and whoever asks it to go on hears why it could not.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// A process with lanes in a test: its transport, and an actor in the place of its router that keeps what it hears.
+// A process with lanes in a test: its transport, and an actor in the place of its router that keeps what it hears; and
+// letters to send.
 #pragma once
 
 #include <algorithm>
