@@ -48,7 +48,7 @@ TlsLanes::TlsLanes(std::shared_ptr<const TlsContext> context, const LaneLimits& 
       }) {
   CHECK(epoll_ >= 0 && wake_ >= 0, "the system has two descriptors for us");
   CHECK(watch(wake_, EPOLLIN), "one may be watched");
-  if (door_ && !watch(door_->descriptor(), EPOLLIN)) door_.reset();
+  if (door_ && !watch(door_->descriptor(), EPOLLIN | EPOLLET)) door_.reset();
   thread_ = std::thread([this] { work(); });
 }
 
@@ -187,13 +187,19 @@ void TlsLanes::wait_for_events() {
   }
 }
 
+// All there are: whoever cannot be taken in, for want of descriptors, brings no event again, and goes by TLS.
 void TlsLanes::accept_locally() {
-  LocalDoor::Visit visit = door_->accept();
-  if (visit.socket) add_task(NewConnection{std::nullopt, std::make_unique<LocalLaneSocket>(std::move(*visit.socket))});
-  if (!visit.was_refused) return;
-  log_warn(kWho, "turned another user's process away from the local door");
-  const std::lock_guard guard(mutex_);
-  ++counters_.refused;
+  for (auto visit = door_->accept(); visit.socket || visit.was_refused; visit = door_->accept()) {
+    if (visit.socket) {
+      add_task(NewConnection{std::nullopt, std::make_unique<LocalLaneSocket>(std::move(*visit.socket))});
+      continue;
+    }
+    const RefusalLog::Line line = local_refusals_.refused(now());
+    if (line.left_out > 0) log_warn(kWho, line.left_out, " more refusals were not logged");
+    if (line.write) log_warn(kWho, "turned another user's process away from the local door");
+    const std::lock_guard guard(mutex_);
+    ++counters_.refused;
+  }
 }
 
 void TlsLanes::do_tasks() {

@@ -18,6 +18,7 @@
 #include <caf/actor.hpp>
 
 #include "messages/actor_types.h"
+#include "runtime/transport/admission.h"
 #include "runtime/transport/lanes/lane_connection.h"
 #include "runtime/transport/lanes/lane_dialler.h"
 #include "runtime/transport/lanes/lane_limits.h"
@@ -110,6 +111,7 @@ class TlsLanes final : public Lanes {
 
   std::map<int, std::unique_ptr<LaneConnection>> connections_;  // the thread's own, by descriptor
   std::map<LinkId, int> bound_;                                 // its too
+  RefusalLog local_refusals_;                                   // likewise
 
   LaneDialler dialler_;
   std::thread thread_;
