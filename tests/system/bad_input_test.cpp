@@ -1,9 +1,7 @@
 // What a person gets wrong: a clear sentence on stderr and the exit code of interface.md, soon, and nothing left
 // behind.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -11,6 +9,7 @@
 
 #include "runtime/base/file.h"
 #include "tests/support/process_scene.h"
+#include "tests/support/taken_port.h"
 
 namespace shoal {
 namespace {
@@ -100,29 +99,6 @@ TEST(BadInput, AnUnknownCommandAndAnUnknownOption) {
   EXPECT_EQ(later.wait(kSoon), 2);
   expect_said(later, {"not in this version"});
 }
-
-// A port of this machine that somebody else listens on.
-class TakenPort {
- public:
-  TakenPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    ::bind(socket_, reinterpret_cast<sockaddr*>(&address), size);
-    ::listen(socket_, 1);
-    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
-    number_ = ntohs(address.sin_port);
-  }
-  ~TakenPort() { ::close(socket_); }
-  TakenPort(const TakenPort&) = delete;
-  TakenPort& operator=(const TakenPort&) = delete;
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int socket_;
-  int number_ = 0;
-};
 
 TEST(BadInput, APortInUse) {
   ProcessScene scene;

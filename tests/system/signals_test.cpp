@@ -1,14 +1,13 @@
 // The first signal saves and ends, the second ends at once, and nothing outlives its keeper, however that dies.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <ostream>
 #include <utility>
 
 #include "tests/support/process_scene.h"
+#include "tests/support/taken_port.h"
 
 namespace shoal {
 namespace {
@@ -147,30 +146,6 @@ TEST(Signals, DuringTheClosingSampleChangeNothing) {
   EXPECT_EQ(program.wait(kAtOnce), 0) << program.err();
   EXPECT_EQ(scene.records().finals.back().event, "finished");
 }
-
-// A port of this test's, which nobody else can listen at meanwhile.
-class TakenPort {
- public:
-  TakenPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* any = reinterpret_cast<sockaddr*>(&address);
-    const bool is_taken =
-        ::bind(socket_, any, size) == 0 && ::listen(socket_, 1) == 0 && ::getsockname(socket_, any, &size) == 0;
-    EXPECT_TRUE(is_taken);
-    number_ = ::ntohs(address.sin_port);
-  }
-  ~TakenPort() { ::close(socket_); }
-  TakenPort(const TakenPort&) = delete;
-  TakenPort& operator=(const TakenPort&) = delete;
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int socket_;
-  int number_ = 0;
-};
 
 TEST(Signals, WhileASpawnerWaitsForItsPortEndItWithTheirStatus) {
   ProcessScene scene;

@@ -1,0 +1,35 @@
+// A port of this machine that a test listens at, for programs under test to find in use: nobody else can listen there
+// while it lives.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace shoal {
+
+class TakenPort {
+ public:
+  TakenPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    const bool is_taken =
+        ::bind(socket_, any, size) == 0 && ::listen(socket_, 1) == 0 && ::getsockname(socket_, any, &size) == 0;
+    EXPECT_TRUE(is_taken);
+    number_ = ::ntohs(address.sin_port);
+  }
+  ~TakenPort() { ::close(socket_); }
+  TakenPort(const TakenPort&) = delete;
+  TakenPort& operator=(const TakenPort&) = delete;
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int socket_;
+  int number_ = 0;
+};
+
+}  // namespace shoal
