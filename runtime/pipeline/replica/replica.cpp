@@ -123,7 +123,8 @@ Effects ReplicaCore::tick(Instant now) {
   const bool fetches = membership_ == Membership::kLoading && setup_.from_checkpoint && !copy_;
   if (fetches && now - last_sent_ >= kStateRetry) fetch_state();
   const bool is_current = !copy_ || copy_->is_current();
-  if (membership_ == Membership::kReady && is_current && now - last_sent_ >= kReadyRetry) send_ready();
+  const bool is_waiting = membership_ == Membership::kReady && is_current;
+  if ((is_waiting || is_compared_with()) && now - last_sent_ >= kReadyRetry) send_ready();
   pursue_copy();
   return end_turn();
 }

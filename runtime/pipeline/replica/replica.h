@@ -197,6 +197,8 @@ class ReplicaCore {
   // replica_join.cpp: the state it starts with, and what it gives of its own.
   void fetch_state();
   void pursue_copy();
+  // A joiner must come to this very state (S-3).
+  [[nodiscard]] bool is_compared_with() const { return is_member() && !feeds_.is_empty() && !is_at_boundary(); }
   void feed_joiners(const Commit& entry);
   void give_image(Incarnation joiner, TensorBlob image);
   void pass_on(StateProgress progress);

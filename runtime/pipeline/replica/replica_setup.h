@@ -62,6 +62,6 @@ struct ReplicaCounters {
 };
 
 inline constexpr Duration kStateRetry = std::chrono::seconds(5);  // until StateImage or StateUnavailable comes
-inline constexpr Duration kReadyRetry = std::chrono::seconds(2);  // StageReady, until the own Add was read
+inline constexpr Duration kReadyRetry = std::chrono::seconds(2);  // StageReady, until the Add was read that it is for
 
 }  // namespace shoal

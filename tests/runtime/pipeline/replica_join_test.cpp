@@ -148,6 +148,27 @@ TEST(Donor, GivesNoSecondImageWhileTheFirstArrives) {
   }
 }
 
+// A commit may wait for the joiner, and then no step says it anew (a quorum).
+TEST(Donor, SaysAgainWhichStateItsJoinerIsComparedWith) {
+  auto b0 = make_member(kB0);
+  const auto after_a_while = [&] {
+    b0->now += kReadyRetry;
+    b0->perform(b0->core.tick(b0->now));
+    return b0->take<StageReady>();
+  };
+  EXPECT_TRUE(after_a_while().empty()) << "it feeds nobody";
+  b0->give(FetchState{kJoiner, 0, {"w"}, kB0, {}});
+  const auto said = b0->take<StageReady>();
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(after_a_while(), said);
+  b0->give(Prepare{b0->order(1, 0), {}});
+  EXPECT_EQ(after_a_while(), said) << "prepared, its state is what it was";
+  b0->perform(b0->core.tick(b0->now));
+  EXPECT_TRUE(b0->take<StageReady>().empty()) << "not at every look";
+  b0->admit(kJoiner);
+  EXPECT_TRUE(after_a_while().empty()) << "the joiner is a member";
+}
+
 TEST(Joiner, TurnsToAnotherMemberWhenItsDonorIsRemoved) {
   auto b1 = make_member(kB1);
   auto joiner = make_joiner();
