@@ -100,6 +100,7 @@ class ReplicaCore {
     std::vector<Waiter> waiters;
     Hop timing;
     Instant arrived;
+    bool is_passed_on = false;  // computed, and an answer from the next stage may come
   };
 
   // replica.cpp: turns, letters, lifecycle.

@@ -143,7 +143,7 @@ Effects ReplicaCore::receive(const Backward& message, Instant now) {
 
 void ReplicaCore::take_evaluation_answer(const Backward& message) {
   const auto found = evaluations_.find(message.cause.microbatch);
-  if (found == evaluations_.end()) {
+  if (found == evaluations_.end() || !found->second.is_passed_on) {  // of an earlier copy of the same request
     ++counters_.dropped_answers;
     return;
   }
@@ -273,6 +273,7 @@ void ReplicaCore::finish(Evaluated result) {
   if (!is_last_stage()) {
     forward_on(evaluation.forward, std::move(result.result.activation));
     evaluation.forward = {};
+    evaluation.is_passed_on = true;
     return;
   }
   Backward reply;

@@ -139,6 +139,26 @@ TEST(Replica, AnswersAnEvaluationInAnyPhaseAtItsVersionOnly) {
   EXPECT_EQ(refusals(*a0), Reasons{RefusalReason::kStepCommitted});
 }
 
+// Copies of a request and of its answer cross: what answers the first copy is none to the second, which waits for its
+// turn.
+TEST(Replica, AnAnswerToAnEarlierCopyOfAnEvaluationIsDropped) {
+  auto a0 = make_member(kA0);
+  Backward answer = backward_to_a0(50);
+  answer.purpose = Purpose::kEvaluate;
+  answer.input_gradient = {};
+  a0->give(evaluation_to(kA0, 50, 0));
+  a0->run_all();
+  a0->give(answer);
+  a0->sent.clear();
+  a0->give(evaluation_to(kA0, 50, 0));
+  a0->give(answer);
+  EXPECT_TRUE(a0->take<Backward>().empty());
+  a0->run_all();
+  EXPECT_EQ(a0->take<Forward>().size(), 1U);
+  a0->give(answer);
+  EXPECT_EQ(a0->take<Backward>().size(), 1U);
+}
+
 TEST(Replica, AnswersAskWithWorkingUnknownOrTheBackwardItself) {
   auto b0 = make_member(kB0);
   const Forward forward = forward_to(kB0, 0);
