@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/check.h"
-
 namespace shoal {
 namespace {
 
@@ -15,9 +13,8 @@ constexpr std::uint32_t kFromOwner = 1;
 }  // namespace
 
 OwnerReduction::OwnerReduction(ReductionSetup setup, TensorBlob contribution)
-    : BucketReduction(std::move(setup), std::move(contribution)) {
-  CHECK(setup_.window > 0, "a member needs room for a bucket");
-}
+    : BucketReduction(std::move(setup), std::move(contribution)),
+      window_(setup_.window != 0 ? setup_.window : kOwnerWindow) {}
 
 AddressedPart OwnerReduction::own_part(std::size_t bucket) {
   return send(owner(bucket), {static_cast<std::uint32_t>(bucket), kToOwner}, sums_.own(bucket));
@@ -41,7 +38,7 @@ std::vector<Incarnation> OwnerReduction::receivers() const {
 std::vector<AddressedPart> OwnerReduction::send_more() {
   std::vector<AddressedPart> parts;
   if (size() == 1) return parts;
-  for (; next_ < sums_.count() && under_way_ < setup_.window; ++next_) {
+  for (; next_ < sums_.count() && under_way_ < window_; ++next_) {
     if (is_ours(next_)) continue;
     parts.push_back(own_part(next_));
     ++under_way_;

@@ -5,10 +5,10 @@
 //
 // Two hops whatever R is, where the ring has 2(R-1): better for few buckets and slow paths. Each contribution is
 // encoded once, the owner's own not at all, and the sum once; the owner takes the decoded sum like all others.
-// A member has at most `window` buckets under way, lowest first: nobody waits for a bucket that somebody else has not
-// begun for want of room. Lost parts: an owner asks for contributions it lacks, everybody else for sums of buckets
-// under way. Memory beside bucket_sums.h: contributions of buckets that wait for others, at most window x encoded
-// buckets.
+// A member has at most a window of buckets under way, lowest first: nobody waits for a bucket that somebody else has
+// not begun for want of room. Lost parts: an owner asks for contributions it lacks, everybody else for sums of buckets
+// under way. Memory beside bucket_sums.h: contributions of buckets that wait for others, at most the window x
+// encoded buckets.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace shoal {
 
 class OwnerReduction final : public BucketReduction {
  public:
-  // CHECKs that self is a member, once, and that the window is not empty.
+  // CHECKs that self is a member, once.
   OwnerReduction(ReductionSetup setup, TensorBlob contribution);
 
   [[nodiscard]] std::vector<AddressedPart> begin() override { return send_more(); }
@@ -47,6 +47,7 @@ class OwnerReduction final : public BucketReduction {
   [[nodiscard]] std::vector<AddressedPart> gather(const Part& part);
   [[nodiscard]] std::vector<AddressedPart> conclude(std::size_t bucket);
 
+  const std::size_t window_;
   std::map<std::size_t, Gathered> gathered_;  // buckets of ours that somebody has begun
   std::size_t next_ = 0;                      // the lowest bucket that was not looked at for sending
   std::size_t under_way_ = 0;                 // sent to their owners, not whole yet

@@ -28,7 +28,8 @@
 namespace shoal {
 
 inline constexpr std::size_t kBucketBytes = std::size_t{1} << 20U;  // of the contribution, whatever it is sent as
-inline constexpr std::size_t kOwnerWindow = 16;                     // buckets
+inline constexpr std::size_t kOwnerWindow = 16;                     // buckets of one member
+inline constexpr std::size_t kRingBytes = std::size_t{32} << 20U;   // of all members' buckets in their first lap
 // Of what is sent in another form than float32: a thousand of them can be summed within a format's range.
 inline constexpr float kContributionMax = 0x1p+90F;
 
@@ -39,7 +40,7 @@ struct ReductionSetup {
   std::size_t bucket_bytes = kBucketBytes;
   WireFormat wire = WireFormat::kFp32;  // of float32 contributions; fp32: the elements as they are
   bool error_feedback = false;          // keep residual()
-  std::size_t window = kOwnerWindow;    // owner: buckets a member has under way
+  std::size_t window = 0;               // buckets of its own that a member has under way; 0: as suits the backend
 };
 
 struct AddressedPart {

@@ -2,13 +2,27 @@
 // and copies at hop R-1+d (d < R-1); the member at distance R-1 is the one that completes the sum.
 #include "runtime/sync/ring.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 namespace shoal {
+namespace {
+
+// Whichever link is slow, buckets of all members wait before it, each as it was encoded or as int64 or float32.
+[[nodiscard]] std::size_t window_of(const ReductionSetup& setup) {
+  if (setup.window != 0) return setup.window;
+  return std::max<std::size_t>(1, kRingBytes / (setup.members.size() * setup.bucket_bytes));
+}
+
+}  // namespace
 
 RingReduction::RingReduction(ReductionSetup setup, TensorBlob contribution)
-    : BucketReduction(std::move(setup), std::move(contribution)), passages_(sums_.count(), Passage::kAwaited) {}
+    : BucketReduction(std::move(setup), std::move(contribution)),
+      passages_(sums_.count(), Passage::kAwaited),
+      window_(window_of(setup_)),
+      next_(own_index_) {}
 
 std::uint32_t RingReduction::distance(std::size_t bucket) const {
   const auto start = static_cast<std::uint32_t>(bucket % size());
@@ -27,12 +41,12 @@ AddressedPart RingReduction::pass_on(std::uint32_t bucket, std::uint32_t hop, Te
   return send(successor(), {bucket, hop}, std::move(values));
 }
 
-std::vector<AddressedPart> RingReduction::begin() {
+std::vector<AddressedPart> RingReduction::start_more() {
   std::vector<AddressedPart> parts;
   if (size() == 1) return parts;
-  for (std::size_t bucket = own_index_; bucket < sums_.count(); bucket += size()) {
-    passages_[bucket] = Passage::kPassed;
-    parts.push_back(pass_on(static_cast<std::uint32_t>(bucket), 0, sums_.own(bucket)));
+  for (; next_ < sums_.count() && under_way_ < window_; next_ += size(), ++under_way_) {
+    passages_[next_] = Passage::kPassed;
+    parts.push_back(pass_on(static_cast<std::uint32_t>(next_), 0, sums_.own(next_)));
   }
   return parts;
 }
@@ -75,6 +89,10 @@ std::vector<AddressedPart> RingReduction::copy(const Part& part) {
   took_part();
   std::vector<AddressedPart> parts;
   if (part.hop + 1 <= 2 * size() - 3) parts.push_back(pass_on(part.bucket, part.hop + 1, part.values));
+  if (distance(part.bucket) == 0) {
+    --under_way_;
+    std::ranges::move(start_more(), std::back_inserter(parts));
+  }
   return parts;
 }
 
@@ -90,17 +108,21 @@ std::optional<PartId> RingReduction::lacks(std::size_t bucket, Incarnation sende
   return PartId{static_cast<std::uint32_t>(bucket), lacks_partial ? from_start - 1 : size() - 1 + from_start};
 }
 
-// Whatever is lost farther ahead, who lacks it asks for itself.
+// Whatever is lost farther ahead, who lacks it asks for itself. Who is whole gives the whole, whatever was asked for: a
+// partial sum may have been late, and what it became lost.
 void RingReduction::give_again(Incarnation receiver, const PartId& id, SentAgain& answer) {
-  const std::uint32_t from_start = distance(id.bucket);
   if (receiver != successor()) return;
-  const bool is_whole = sums_.is_whole(id.bucket);
-  if (id.hop == (from_start + 1) % size() + size() - 1 && from_start != size() - 2) {
-    if (is_whole) answer.parts.push_back(pass_on(id.bucket, id.hop, sums_.sent_again(id.bucket)));
-  } else if (id.hop == from_start && from_start != size() - 1 && !is_whole) {
+  const std::uint32_t from_start = distance(id.bucket);
+  const std::uint32_t whole_hop = (from_start + 1) % size() + size() - 1;
+  const bool is_for_partial = id.hop == from_start && from_start != size() - 1;
+  if (!is_for_partial && id.hop != whole_hop) return;
+  if (sums_.is_whole(id.bucket)) {
+    const bool is_kept = from_start != size() - 2;  // the successor made it
+    if (is_kept) answer.parts.push_back(pass_on(id.bucket, whole_hop, sums_.sent_again(id.bucket)));
+  } else if (is_for_partial && passages_[id.bucket] == Passage::kPassed) {
     if (from_start == 0) {
       answer.parts.push_back(pass_on(id.bucket, 0, sums_.own(id.bucket)));
-    } else if (passages_[id.bucket] == Passage::kPassed) {
+    } else {
       passages_[id.bucket] = Passage::kAwaitedAgain;
       ask_predecessor({id.bucket, id.hop - 1}, answer);
     }

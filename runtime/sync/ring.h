@@ -4,6 +4,9 @@
 //   lap 0, h = 0 .. R-2: the receiver adds its own values; after hop R-2 member s+R-1 holds the whole sum
 //   lap 1, h = R-1 .. 2R-3: the receiver copies the whole sum and passes it on
 //
+// A member has at most a window of the buckets that start at it in their first lap: what all of them together have
+// under way has room in a router (kRingBytes), however large the sum is and whichever link is slow.
+//
 // Invariants: the own contribution is never written; each bucket's sum is computed once and copied, so every member
 // ends with the same bits whatever the order of messages; a part of another epoch never enters (P-15); a repeated part
 // changes nothing. A whole sum that was lost is sent again by who has it. Nobody keeps a partial sum: a lost one is
@@ -25,7 +28,7 @@ class RingReduction final : public BucketReduction {
   // CHECKs that self is a member, once. contribution: int64 or float32 [n], kept as it is.
   RingReduction(ReductionSetup setup, TensorBlob contribution);
 
-  [[nodiscard]] std::vector<AddressedPart> begin() override;
+  [[nodiscard]] std::vector<AddressedPart> begin() override { return start_more(); }
   [[nodiscard]] std::vector<AddressedPart> receive(const Part& part) override;
 
   [[nodiscard]] Incarnation successor() const;
@@ -43,11 +46,15 @@ class RingReduction final : public BucketReduction {
   [[nodiscard]] std::uint32_t distance(std::size_t bucket) const;
   [[nodiscard]] bool is_acceptable(const Part& part) const;
   [[nodiscard]] AddressedPart pass_on(std::uint32_t bucket, std::uint32_t hop, TensorBlob values);
+  [[nodiscard]] std::vector<AddressedPart> start_more();
   [[nodiscard]] std::vector<AddressedPart> add(const Part& part);
   [[nodiscard]] std::vector<AddressedPart> copy(const Part& part);
   void keep_whole(std::size_t bucket, const TensorBlob& values);
 
   std::vector<Passage> passages_;  // by bucket
+  const std::size_t window_;
+  std::size_t next_;           // of the buckets that start here, the first that has not
+  std::size_t under_way_ = 0;  // of those that have, how many are not whole here
 };
 
 }  // namespace shoal

@@ -21,7 +21,7 @@ struct ReductionPlan {
   WireFormat wire = WireFormat::kFp32;
   std::uint32_t members = 1;
   std::size_t bucket_bytes = 1024;
-  std::size_t window = kOwnerWindow;
+  std::size_t window = 0;
   bool error_feedback = false;
   std::uint32_t epoch = 1;
 };

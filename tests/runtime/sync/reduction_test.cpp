@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
@@ -159,7 +160,8 @@ TEST(Reductions, RecoverEveryLostPartByRepeating) {
 
 // Whatever is under way when the group repeats its order comes before the marks.
 TEST(Reductions, SendNothingAgainThatIsOnItsWay) {
-  for_all_plans([](const ReductionPlan& plan) {
+  for_all_plans([](ReductionPlan plan) {
+    plan.window = plan.members % 2;  // of one bucket, or as suits the backend
     ReductionSwarm swarm(plan, blobs_of(random_vectors(90, plan.members, 3000)));
     ReductionSwarm undisturbed(plan, blobs_of(random_vectors(90, plan.members, 3000)));
     undisturbed.settle();
@@ -171,6 +173,32 @@ TEST(Reductions, SendNothingAgainThatIsOnItsWay) {
     EXPECT_TRUE(swarm.is_complete());
     EXPECT_EQ(swarm.bytes(), undisturbed.bytes());
   });
+}
+
+// Before a link that carries nothing until all else has come to rest, whichever it is, waits what a window allows.
+TEST(Reductions, HaveNoMoreUnderWayThanTheirWindows) {
+  constexpr std::size_t kValues = 100'000;  // 391 buckets
+  for (const SyncBackend backend : kBackends) {
+    for (const std::uint32_t members : {2U, 3U, 5U}) {
+      const auto most_waiting = [&](std::size_t window) {
+        ReductionPlan plan{backend, WireFormat::kFp32, members};
+        plan.window = window;
+        ReductionSwarm swarm(plan, blobs_of(random_vectors(98, members, kValues)));
+        std::size_t most = 0;
+        while (!swarm.wire().empty()) {
+          const auto& wire = swarm.wire();
+          const auto is_free = [](const AddressedPart& part) { return part.receiver != Incarnation{100}; };
+          const auto next = std::ranges::find_if(wire, is_free);
+          if (next == wire.end()) most = std::max(most, wire.size());
+          swarm.deliver(next == wire.end() ? 0 : static_cast<std::size_t>(next - wire.begin()));
+        }
+        EXPECT_TRUE(swarm.is_complete());
+        return most;
+      };
+      EXPECT_LE(most_waiting(2), std::size_t{2} * 2 * members) << name_of({backend, WireFormat::kFp32, members});
+      EXPECT_GT(most_waiting(kValues), std::size_t{100} / members) << "the control";
+    }
+  }
 }
 
 TEST(Reductions, SendAgainNoMoreThanWasLostAndWhatItIsMadeOf) {

@@ -210,6 +210,30 @@ TEST(Ring, MakesALostPartialSumAgainAndNothingElse) {
   for (const RingReduction& ring : swarm.rings) EXPECT_EQ(values_of(ring.sum()), swarm.expected);
 }
 
+// The second member was asked for a partial sum that was only late, and asks for its own part in it; then what it waits
+// for is whole already, and that is lost.
+TEST(Ring, GivesTheWholeToWhoStillAsksForAPartialSum) {
+  std::mt19937_64 random(7);
+  Swarm swarm(3, DType::kInt64, 4, random);  // one bucket, which starts at the first member
+  ASSERT_EQ(swarm.wire.size(), 1U);
+  swarm.deliver(0);
+  const auto [third, late] = swarm.wire.front();
+  swarm.wire.clear();
+  swarm.repeat();
+  ASSERT_EQ(swarm.wire.size(), 1U) << "made again from its start";
+  swarm.wire.clear();
+  swarm.post(third, swarm.rings[third].receive(late));
+  while (!swarm.wire.empty()) {
+    const auto& [to, part] = swarm.wire.front();
+    to == 1 ? swarm.wire.pop_front() : swarm.deliver(0);
+  }
+  EXPECT_FALSE(swarm.rings[1].is_complete());
+  swarm.repeat();
+  while (!swarm.wire.empty()) swarm.deliver(0);
+  ASSERT_TRUE(swarm.is_complete());
+  for (const RingReduction& ring : swarm.rings) EXPECT_EQ(values_of(ring.sum()), swarm.expected);
+}
+
 TEST(Ring, APartialSumThatComesTwiceGoesOnOnce) {
   std::mt19937_64 random(6);
   Swarm swarm(3, DType::kInt64, 12, random);
