@@ -80,8 +80,8 @@ bool StateCopy::is_stuck(Instant now) const {
   return is_refused_ || has_gap || has_waited;
 }
 
-FetchState StateCopy::request(std::vector<std::string> names) const {
-  return {setup_.self, version_.value_or(0), std::move(names), donor_, setup_.branch};
+FetchState StateCopy::request(std::uint64_t version, std::vector<std::string> names) const {
+  return {setup_.self, version, std::move(names), donor_, setup_.branch};
 }
 
 std::optional<FetchState> StateCopy::due(Instant now) {
@@ -94,11 +94,11 @@ std::optional<FetchState> StateCopy::due(Instant now) {
     if (asked_at_ && now - *asked_at_ < kAskAgain) return std::nullopt;
     if (!asked_at_) first_asked_at_ = now;
     asked_at_ = now;
-    return request(setup_.names);
+    return request(std::max(version_.value_or(0), newest_round_), setup_.names);
   }
   if (said_at_ && now - *said_at_ < kSayAgain) return std::nullopt;
   said_at_ = now;
-  return request({});
+  return request(*version_, {});
 }
 
 // Steps without a record are too old to follow from there.

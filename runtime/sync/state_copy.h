@@ -5,7 +5,8 @@
 //     └── the donor left the view, refuses, or a sum is lost: copy again, from whoever is next in the view ──┘
 //
 // With sync.mode = diloco nobody has a common sum between rounds: the joiner follows the count of steps, and copies
-// again when a round was due, because then the outer parameters are others.
+// again when a round was due, because then the outer parameters are others; an image that the round overtook is
+// replaced at once.
 //
 // The journal says what a step *is* (rate, clip scale, skip, digest of its mean gradient), the donor gives its sum. A
 // joiner is current when its version equals the steps committed in its journal; only the supervisor knows whether that
@@ -91,7 +92,7 @@ class StateCopy {
   [[nodiscard]] bool is_first_to_come() const;
   [[nodiscard]] bool has_donor();
   void record(const Commit& commit);
-  [[nodiscard]] FetchState request(std::vector<std::string> names) const;
+  [[nodiscard]] FetchState request(std::uint64_t version, std::vector<std::string> names) const;
 
   StateCopySetup setup_;
   std::optional<RoundSchedule> schedule_;

@@ -31,7 +31,8 @@ StateFeeds::Answer StateFeeds::hear(const FetchState& ask, std::uint64_t version
     return Answer::kNothing;
   }
   Feed feed{version, version, false, false, GivenOnce(kImageLost, now), now};
-  if (known != feeds_.end() && !known->second.has_answered) {
+  const bool is_on_its_way = known != feeds_.end() && !known->second.has_answered && known->second.held >= ask.step;
+  if (is_on_its_way) {
     known->second.heard_at = now;
     if (!known->second.image.is_lost(now)) return Answer::kNothing;
     feed.image = known->second.image;

@@ -2,7 +2,8 @@
 //
 //   FetchState with names ──▶ image, fed from that version on      FetchState without names: "I hold version n"
 //   ends: the joiner is added or removed, or it holds so few of the sums sent that more would only pile up. While the
-//   image itself is on its way it only gets no more of them: a second image would come no sooner than the first.
+//   image itself is on its way it only gets no more of them: a second image would come no sooner than the first. Unless
+//   the first is older than the state that is asked for: then it is of no use, and the second goes out at once.
 //
 // Bounded (S-6): kFeedsMax joiners; per joiner one image on its way, and sums it has not said to hold of at most
 // kUnheldBytesMax (two in any case) and kUnheldStepsMax. Pure: time comes in.

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <random>
 
 #include "runtime/sync/state_feed.h"
+#include "tests/runtime/sync/diloco_config.h"
 
 namespace shoal {
 namespace {
@@ -26,7 +28,10 @@ TensorBlob one_value(float value) {
 }
 
 struct Bench {
-  StateCopy copy{StateCopySetup{kSelf, kStage, Branch{}, kFirst, JournalPosition{2}, kNames}};
+  explicit Bench(std::optional<SyncConfig> rounds = std::nullopt)
+      : copy{StateCopySetup{kSelf, kStage, Branch{}, kFirst, JournalPosition{2}, kNames, std::move(rounds)}} {}
+
+  StateCopy copy;
   Instant now = start();
   std::uint64_t position = 0;
 
@@ -306,6 +311,41 @@ TEST(StateCopy, ComesThereOverAnyLink) {
   }
 }
 
+// Between rounds there is time for an image, whenever the joiner comes: one that a round overtakes on its way is
+// followed by one of the state after it, behind what is left of the first.
+TEST(StateCopy, ComesThereBetweenRoundsWhoseImagesFitIntoThem) {
+  constexpr std::uint64_t kPeriod = 25;  // steps of a second
+  constexpr auto kImageTakes = 20s;
+  for (std::uint64_t first_ask = 1; first_ask < kPeriod; ++first_ask) {
+    Bench bench{diloco(kPeriod)};
+    bench.add(kFirst);
+    StateFeeds donor;
+    std::deque<std::pair<Instant, std::uint64_t>> link;  // when it is there whole, and its version; one after the other
+    std::uint64_t version = 0;
+    while (!bench.copy.is_current() && version < 8 * kPeriod) {
+      bench.now += 1s;
+      bench.commit(version++);
+      (void)bench.follow_all();
+      if (version < first_ask) continue;
+      if (!link.empty()) {
+        const auto arrived = kImageTakes - (link.front().first - bench.now);
+        donor.arriving(kSelf, static_cast<std::uint64_t>(arrived / 1s), bench.now);
+        if (link.front().first <= bench.now) {
+          (void)bench.image(link.front().second);
+          link.pop_front();
+          (void)bench.follow_all();
+        }
+      }
+      const auto ask = bench.due();
+      if (ask && donor.hear(*ask, version, bench.now) == StateFeeds::Answer::kImage) {
+        const Instant begins = link.empty() ? bench.now : std::max(bench.now, link.back().first);
+        link.emplace_back(begins + kImageTakes, version);
+      }
+    }
+    EXPECT_TRUE(bench.copy.is_current()) << "asked first after " << first_ask << " steps";
+  }
+}
+
 StateProgress some_of(std::uint64_t step, Incarnation donor) { return {{}, step, kStage, kSelf, donor, false, 1, 100}; }
 
 TEST(StateCopy, TellsAnImageThatItWaitsForFromOthers) {
@@ -344,6 +384,14 @@ TEST(StateFeeds, AnImpatientJoinerGetsOneImage) {
   EXPECT_EQ(feeds.hear(wish(), 9, start() + 10s), Answer::kNothing);
   EXPECT_EQ(feeds.hear(wish(), 9, start() + StateFeeds::kImageLost), Answer::kImage) << "it must be lost";
   EXPECT_EQ(feeds.hear(wish(), 9, start() + 2 * StateFeeds::kImageLost), Answer::kNothing) << "the next one has longer";
+}
+
+TEST(StateFeeds, AnImageOlderThanWhatIsAskedForIsReplacedOnce) {
+  StateFeeds feeds;
+  EXPECT_EQ(feeds.hear(wish(), 3, start()), Answer::kImage);
+  EXPECT_EQ(feeds.hear(wish(3), 5, start()), Answer::kNothing) << "it is of that state";
+  EXPECT_EQ(feeds.hear(wish(5), 5, start()), Answer::kImage);
+  EXPECT_EQ(feeds.hear(wish(5), 6, start() + 1s), Answer::kNothing);
 }
 
 TEST(StateFeeds, AnImageThatArrivesIsNotGivenAgainHoweverLongItTakes) {
