@@ -27,21 +27,38 @@ std::variant<Admitted, NotAdmitted> ProcessDirectory::admit(const Join& join, Pr
       }
       admitted.replaces = process;
     }
-    const bool are_workers = record.join.role == ProcessRole::kNode && join.role == ProcessRole::kNode;
-    if (!are_workers || record.join.fingerprint == join.fingerprint) continue;
-    const std::string difference = compose("kernels of '", join.name, "' (", join.fingerprint.text, ") differ from '",
-                                           record.join.name, "' (", record.join.fingerprint.text, ")");
-    if (rule_ == FingerprintRule::kMustAgree) {
-      return NotAdmitted{JoinRefusal::kMixedKernels,
-                         difference +
-                             "; exact mode promises equal bits only on equal "
-                             "kernels: set sync.allow_mixed_kernels to accept it",
-                         std::nullopt};
-    }
-    admitted.warning = difference;
+  }
+  admitted.warning = difference_in_kernels(join);
+  if (rule_ == FingerprintRule::kMustAgree && !admitted.warning.empty()) {
+    return NotAdmitted{JoinRefusal::kMixedKernels,
+                       admitted.warning +
+                           "; exact mode promises equal bits only on equal "
+                           "kernels: set sync.allow_mixed_kernels to accept it",
+                       std::nullopt};
   }
   processes_[next] = ProcessRecord{join};
   return admitted;
+}
+
+std::string ProcessDirectory::difference_in_kernels(const Join& join) const {
+  if (join.role != ProcessRole::kNode) return {};
+  const auto difference = [&](const Join& other, const char* who) {
+    return compose("kernels of '", join.name, "' (", join.fingerprint.text, ") differ from those of '", other.name,
+                   "', ", who, " (", other.fingerprint.text, ")");
+  };
+  if (trained_first_) {
+    const bool are_equal = trained_first_->fingerprint == join.fingerprint;
+    return are_equal ? std::string() : difference(*trained_first_, "with which the run has trained");
+  }
+  for (const auto& [process, record] : processes_) {
+    const bool is_worker = record.is_alive && record.join.role == ProcessRole::kNode;
+    if (is_worker && record.join.fingerprint != join.fingerprint) return difference(record.join, "which is here");
+  }
+  return {};
+}
+
+void ProcessDirectory::trains(ProcessIncarnation process) {
+  if (const ProcessRecord* record = find(process); record != nullptr && !trained_first_) trained_first_ = record->join;
 }
 
 bool ProcessDirectory::lose(ProcessIncarnation process) {

@@ -2,7 +2,8 @@
 //
 // A process incarnation is given once. A repeated Join (same nonce) of a live process gets the same answer. Two live
 // processes never share (name, device index): the second is refused, unless the first one's link is broken or it says
-// that it was the first one before its link broke. Pure: numbers come in.
+// that it was the first one before its link broke. Kernels are those that the run has trained with, whoever is left of
+// those who did; before that, those of whoever is there. Pure: numbers come in.
 #pragma once
 
 #include <map>
@@ -53,6 +54,8 @@ class ProcessDirectory {
   [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const Join& join, ProcessIncarnation next);
   // False when it was not alive.
   bool lose(ProcessIncarnation process);
+  // It is a member: from now on the run's kernels are known, the first one's.
+  void trains(ProcessIncarnation process);
   void set_linked(ProcessIncarnation process, bool is_linked);
 
   [[nodiscard]] bool is_alive(ProcessIncarnation process) const;
@@ -68,7 +71,11 @@ class ProcessDirectory {
   [[nodiscard]] std::vector<Peer> peers() const;
 
  private:
+  // Why this worker's kernels are not the run's; empty: they are, or nobody knows yet.
+  [[nodiscard]] std::string difference_in_kernels(const Join& join) const;
+
   FingerprintRule rule_;
+  std::optional<Join> trained_first_;
   std::map<ProcessIncarnation, ProcessRecord> processes_;
 };
 

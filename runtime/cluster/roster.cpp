@@ -15,6 +15,7 @@ void Roster::follow(const JournalEntry& entry) {
     SlotPast& slot = slots[{added->stage, added->slot}];
     ++slot.times_added;
     slot.last_worker = processes.name_of(added->process);
+    processes.trains(added->process);
   }
 }
 
@@ -24,7 +25,7 @@ std::vector<ServedReplica> Roster::compare(const Join& join, ProcessIncarnation 
   for (const ServedReplica& replica : join.serves) {
     const auto member = view.find(replica.replica);
     const bool is_member = member && member->process == process && replica.branch == view.branch();
-    if (is_member) served.insert(replica.replica);
+    if (is_member) served.insert(replica.replica), processes.trains(process);
     if (!is_member) strangers.push_back(replica);
   }
   for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {

@@ -101,6 +101,21 @@ TEST(ProcessDirectory, MixedKernelsAreRefusedOrWarnedAbout) {  // design.md §4.
   EXPECT_FALSE(std::get<Admitted>(lax.admit(join_of("node3", 3, "openblas"), {3})).warning.empty());
 }
 
+TEST(ProcessDirectory, TheRunsKernelsOutliveTheProcessesThatHadThem) {
+  ProcessDirectory directory(FingerprintRule::kMustAgree);
+  (void)directory.admit(join_of("early", 1, "openblas"), {1});
+  (void)directory.lose({1});
+  EXPECT_TRUE(std::holds_alternative<Admitted>(directory.admit(join_of("node1", 2), {2}))) << "nobody has trained";
+  directory.trains({2});
+  (void)directory.lose({2});
+  const auto refused = directory.admit(join_of("late", 3, "openblas"), {3});
+  EXPECT_EQ(std::get<NotAdmitted>(refused).reason, JoinRefusal::kMixedKernels);
+  EXPECT_NE(std::get<NotAdmitted>(refused).explanation.find("'node1', with which the run has trained"),
+            std::string::npos)
+      << std::get<NotAdmitted>(refused).explanation;
+  EXPECT_TRUE(std::holds_alternative<Admitted>(directory.admit(join_of("node1", 4), {4})));
+}
+
 TEST(ProcessDirectory, ANameWhoseHolderHasNoLinkIsTakenOver) {
   ProcessDirectory directory(FingerprintRule::kMayDiffer);
   (void)directory.admit(join_of("node1", 5), {7});
