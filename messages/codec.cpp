@@ -133,6 +133,25 @@ Decoded<T> guarded(std::span<const char> bytes, Read read) {
   return out;
 }
 
+// What holds no tensors and is not sent as it is.
+template <class Wire, class T>
+std::vector<char> encode_alone(const T& value) {
+  std::vector<SharedBuffer> none;
+  Writer io{none};
+  capnp::MallocMessageBuilder message;
+  fields(io, message.initRoot<Wire>(), value);
+  return flatten(message);
+}
+
+template <class Wire, class T>
+Decoded<T> decode_alone(std::span<const char> bytes) {
+  return guarded<T>(bytes, [](capnp::MessageReader& reader, T& value) {
+    const std::vector<SharedBuffer> none;
+    Reader io{none};
+    fields(io, reader.getRoot<Wire>(), value);
+  });
+}
+
 }  // namespace
 }  // namespace codec
 
@@ -160,20 +179,18 @@ Decoded<Letter> decode(std::span<const char> bytes, const std::vector<SharedBuff
   });
 }
 
-std::vector<char> encode(const JournalEntry& entry) {
-  std::vector<SharedBuffer> none;
-  codec::Writer io{none};
-  capnp::MallocMessageBuilder message;
-  codec::fields(io, message.initRoot<wire::JournalEntry>(), entry);
-  return codec::flatten(message);
-}
+std::vector<char> encode(const JournalEntry& entry) { return codec::encode_alone<wire::JournalEntry>(entry); }
 
 Decoded<JournalEntry> decode_journal_entry(std::span<const char> bytes) {
-  return codec::guarded<JournalEntry>(bytes, [&](capnp::MessageReader& reader, JournalEntry& entry) {
-    const std::vector<SharedBuffer> none;
-    codec::Reader io{none};
-    codec::fields(io, reader.getRoot<wire::JournalEntry>(), entry);
-  });
+  return codec::decode_alone<wire::JournalEntry, JournalEntry>(bytes);
+}
+
+std::vector<char> encode(const JournalSnapshot& snapshot) {
+  return codec::encode_alone<wire::JournalSnapshot>(snapshot);
+}
+
+Decoded<JournalSnapshot> decode_journal_snapshot(std::span<const char> bytes) {
+  return codec::decode_alone<wire::JournalSnapshot, JournalSnapshot>(bytes);
 }
 
 }  // namespace shoal

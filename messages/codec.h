@@ -42,5 +42,8 @@ struct EncodedLetter {
 // The same for one journal entry, as the journal stores it. Entries hold no tensors.
 [[nodiscard]] std::vector<char> encode(const JournalEntry& entry);
 [[nodiscard]] Decoded<JournalEntry> decode_journal_entry(std::span<const char> bytes);
+// And for what it keeps in place of its oldest entries.
+[[nodiscard]] std::vector<char> encode(const JournalSnapshot& snapshot);
+[[nodiscard]] Decoded<JournalSnapshot> decode_journal_snapshot(std::span<const char> bytes);
 
 }  // namespace shoal

@@ -87,10 +87,103 @@ struct JournalEntry {
   }
 }
 
+struct ReplicaMember {
+  incarnation @0 :UInt64;
+  slot @1 :UInt32;
+  process @2 :UInt64;
+}
+
+struct StageMembers {
+  replicas @0 :List(ReplicaMember);
+  lastChange @1 :UInt64;
+}
+
+struct StepTotals {
+  version @0 :UInt64;
+  optimizerStep @1 :UInt64;
+  tokens @2 :UInt64;
+  isSaved @3 :Bool;
+}
+
+struct RoundLoss {
+  version @0 :UInt64;
+  number @1 :UInt64;
+  lost @2 :UInt64;
+}
+
+struct LostTokensState {
+  rounds @0 :List(RoundLoss);
+  inRounds @1 :UInt64;
+  thrownAway @2 :UInt64;
+}
+
+struct TakenPlaces {
+  version @0 :UInt64;
+  first @1 :UInt64;
+  before @2 :UInt64;
+  lost @3 :List(UInt64);
+  samples @4 :List(UInt64);
+}
+
+struct RequeuedState {
+  taken @0 :List(TakenPlaces);
+  forgotten @1 :UInt64;
+}
+
+struct QuarantinedMicrobatch {
+  step @0 :UInt64;
+  microbatch @1 :UInt32;
+}
+
+struct AgreedRound {
+  stage @0 :UInt32;
+  fragment @1 :UInt32;
+  round @2 :UInt64;
+}
+
+struct ViewState {
+  position @0 :UInt64;
+  branch @1 :UInt32;
+  committedSteps @2 :UInt64;
+  start @3 :UInt64;
+  heldUntil @4 :UInt64;
+  isAtLastCommit @5 :Bool;
+  skipsInARow @6 :UInt32;
+  stages @7 :List(StageMembers);
+  groups @8 :List(AppointGroup);
+  rounds @9 :List(AgreedRound);
+  totals @10 :List(StepTotals);
+  lost @11 :LostTokensState;
+  quarantined @12 :List(QuarantinedMicrobatch);
+  requeued @13 :RequeuedState;
+  ends @14 :List(UInt64);
+  isFinished @15 :Bool;
+  finished @16 :Text;
+}
+
+struct ContributedTotal {
+  version @0 :UInt64;
+  tokens @1 :UInt64;
+}
+
+struct OrderedCheckpoint {
+  version @0 :UInt64;
+  by @1 :List(UInt64);
+}
+
+struct JournalSnapshot {
+  view @0 :ViewState;
+  highestBranch @1 :UInt32;
+  contributed @2 :List(ContributedTotal);
+  checkpoints @3 :List(OrderedCheckpoint);
+}
+
 struct JournalEntries {
   run @0 :UInt64;
   term @1 :UInt64;
   entries @2 :List(JournalEntry);
+  hasPast @3 :Bool;
+  past @4 :ViewState;
 }
 
 struct FetchJournal {

@@ -2,6 +2,8 @@
 //
 //   supervisor ──JournalEntries──▶ the router of every process ──▶ its actors, one entry at a time, none skipped
 //   who sees a later position: FetchJournal ──▶ supervisor
+//
+// Of a long journal the oldest entries are kept no more: a ViewState says what they said, to whoever asks for them.
 #pragma once
 
 #include <cstdint>
@@ -115,10 +117,121 @@ struct JournalEntry {
   friend bool operator==(const JournalEntry&, const JournalEntry&) = default;
 };
 
+// A replica as a view knows it.
+struct ReplicaMember {
+  Incarnation incarnation;
+  ReplicaId slot;
+  ProcessIncarnation process;
+  friend bool operator==(const ReplicaMember&, const ReplicaMember&) = default;
+};
+
+struct StageMembers {
+  std::vector<ReplicaMember> replicas;  // ascending by incarnation
+  JournalPosition last_change;          // of what the stage's sum is made of; 0: none
+  friend bool operator==(const StageMembers&, const StageMembers&) = default;
+};
+
+// After a committed step that a branch may begin with again.
+struct StepTotals {
+  std::uint64_t version = 0;  // steps committed
+  std::uint64_t optimizer_step = 0;
+  std::uint64_t tokens = 0;
+  bool is_saved = false;  // in a checkpoint: remembered longer
+  friend bool operator==(const StepTotals&, const StepTotals&) = default;
+};
+
+// Tokens that a round of the first fragment lost, the most that one stage did.
+struct RoundLoss {
+  std::uint64_t version = 0;  // steps committed when it was agreed
+  std::uint64_t number = 0;
+  std::uint64_t lost = 0;
+  friend bool operator==(const RoundLoss&, const RoundLoss&) = default;
+};
+
+struct LostTokensState {
+  std::vector<RoundLoss> rounds;  // with losses, ascending by number
+  std::uint64_t in_rounds = 0;    // in those and in the forgotten ones before them
+  std::uint64_t thrown_away = 0;
+  friend bool operator==(const LostTokensState&, const LostTokensState&) = default;
+};
+
+// Places of the plan that one entry took, for the samples that it lost.
+struct TakenPlaces {
+  std::uint64_t version = 0;  // steps committed when it was agreed
+  PlaceId first;
+  std::uint64_t before = 0;      // places taken by the entries before it
+  std::vector<PlaceId> lost;     // ascending
+  std::vector<PlaceId> samples;  // of the places from `first` on; as many
+  friend bool operator==(const TakenPlaces&, const TakenPlaces&) = default;
+};
+
+struct RequeuedState {
+  std::vector<TakenPlaces> taken;  // ascending by place
+  std::uint64_t forgotten = 0;     // places
+  friend bool operator==(const RequeuedState&, const RequeuedState&) = default;
+};
+
+struct QuarantinedMicrobatch {
+  StepId step;
+  MicrobatchId microbatch;
+  friend auto operator<=>(const QuarantinedMicrobatch&, const QuarantinedMicrobatch&) = default;
+};
+
+// The newest round of its fragment.
+struct AgreedRound {
+  StageId stage;
+  RoundId round;
+  friend bool operator==(const AgreedRound&, const AgreedRound&) = default;
+};
+
+// All that a View (runtime/cluster/view.h) knows after the entries up to `position`, in place of these.
+struct ViewState {
+  JournalPosition position;
+  Branch branch;
+  std::uint64_t committed_steps = 0;
+  std::uint64_t start = 0;       // steps committed in the state that all members began with
+  std::uint64_t held_until = 0;  // that state holds every round with contributions of this version or before
+  bool is_at_last_commit = false;
+  std::uint32_t skips_in_a_row = 0;
+  std::vector<StageMembers> stages;  // by number
+  std::vector<AppointGroup> groups;  // ascending by stage
+  std::vector<AgreedRound> rounds;   // ascending by stage and fragment
+  std::vector<StepTotals> totals;    // ascending by version
+  LostTokensState lost;
+  std::vector<QuarantinedMicrobatch> quarantined;  // ascending
+  RequeuedState requeued;
+  std::vector<std::uint64_t> ends;      // versions, ascending
+  std::optional<std::string> finished;  // why
+  friend bool operator==(const ViewState&, const ViewState&) = default;
+};
+
+// Counted in the first `version` steps, which a round took contributions after.
+struct ContributedTotal {
+  std::uint64_t version = 0;
+  std::uint64_t tokens = 0;
+  friend bool operator==(const ContributedTotal&, const ContributedTotal&) = default;
+};
+
+struct OrderedCheckpoint {
+  std::uint64_t version = 0;
+  std::vector<Incarnation> by;  // one replica per stage
+  friend bool operator==(const OrderedCheckpoint&, const OrderedCheckpoint&) = default;
+};
+
+// What a journal keeps in place of its oldest entries: all that a start of the spawner reads from them.
+struct JournalSnapshot {
+  ViewState view;
+  Branch highest_branch;                       // of any entry
+  std::vector<ContributedTotal> contributed;   // ascending by version
+  std::vector<OrderedCheckpoint> checkpoints;  // by commits of the branch, the newest last
+  friend bool operator==(const JournalSnapshot&, const JournalSnapshot&) = default;
+};
+
 struct JournalEntries {
   RunId run;
-  Term term;                          // of the spawner that sends; lower ones are refused
-  std::vector<JournalEntry> entries;  // contiguous, ascending
+  Term term;                           // of the spawner that sends; lower ones are refused
+  std::vector<JournalEntry> entries;   // contiguous, ascending
+  std::optional<ViewState> past = {};  // set: they follow this; who has not come so far begins with it
   friend bool operator==(const JournalEntries&, const JournalEntries&) = default;
 };
 

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "messages/fields/step.h"
+#include "messages/fields/view_state.h"
 #include "messages/journal.capnp.h"
 
 namespace shoal::codec {
@@ -22,11 +22,6 @@ SHOAL_FIELDS(RemoveReplica) {
   FIELD(stage, Stage);
   FIELD(replica, Replica);
   FIELD(reason, Reason);
-}
-
-SHOAL_FIELDS(AppointGroup) {
-  FIELD(stage, Stage);
-  FIELD(group, Group);
 }
 
 SHOAL_FIELDS(StageCommit) {
@@ -130,6 +125,12 @@ SHOAL_FIELDS(JournalEntries) {
   FIELD(run, Run);
   FIELD(term, Term);
   LIST(entries, Entries);
+  if constexpr (Io::kWrites) {
+    wire.setHasPast(m.past.has_value());
+    if (m.past) fields(io, wire.initPast(), *m.past);
+  } else if (wire.getHasPast()) {
+    fields(io, wire.getPast(), m.past.emplace());
+  }
 }
 
 SHOAL_FIELDS(FetchJournal) {

@@ -57,7 +57,7 @@ std::vector<Prepared> Ballots::take_rounds(const std::vector<std::pair<StageId, 
   std::erase_if(rounds_, [&view](const auto& vote) {
     const auto& [stage, round] = vote.first;
     const auto newest = view.newest_round(stage, round.fragment);
-    const bool is_agreed = newest && newest->round.number >= round.number;
+    const bool is_agreed = newest && newest->number >= round.number;
     return is_agreed || why_void(vote.second, view).has_value();
   });
   std::vector<Prepared> taken;

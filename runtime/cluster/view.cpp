@@ -38,6 +38,49 @@ std::string text_of(const CommitRound& commit) {
 
 }  // namespace
 
+View::View(const ViewState& state)
+    : position_(state.position),
+      branch_(state.branch),
+      committed_steps_(state.committed_steps),
+      start_(state.start),
+      held_until_(state.held_until),
+      is_at_last_commit_(state.is_at_last_commit),
+      skips_in_a_row_(static_cast<int>(state.skips_in_a_row)),
+      stages_(state.stages),
+      lost_(state.lost),
+      totals_(state.totals.begin(), state.totals.end()),
+      quarantines_(state.quarantined),
+      requeued_(state.requeued),
+      ends_(state.ends),
+      finished_(state.finished) {
+  for (std::uint32_t stage = 0; stage < stages_.size(); ++stage) {
+    for (const ReplicaMember& member : stages_[stage].replicas) stage_of_[member.incarnation] = StageId{stage};
+  }
+  for (const auto& [stage, group] : state.groups) groups_[stage] = group;
+  for (const auto& [stage, round] : state.rounds) rounds_[{stage, round.fragment}] = round.number;
+}
+
+ViewState View::state() const {
+  ViewState state;
+  state.position = position_;
+  state.branch = branch_;
+  state.committed_steps = committed_steps_;
+  state.start = start_;
+  state.held_until = held_until_;
+  state.is_at_last_commit = is_at_last_commit_;
+  state.skips_in_a_row = static_cast<std::uint32_t>(skips_in_a_row_);
+  state.stages = stages_;
+  for (const auto& [stage, group] : groups_) state.groups.push_back({stage, group});
+  for (const auto& [key, number] : rounds_) state.rounds.push_back({key.first, {key.second, number}});
+  state.totals.assign(totals_.begin(), totals_.end());
+  state.lost = lost_.state();
+  state.quarantined = quarantines_.all();
+  state.requeued = requeued_.state();
+  state.ends = ends_.versions();
+  state.finished = finished_;
+  return state;
+}
+
 void View::apply(const JournalEntry& entry) {
   CHECK(entry.position.value == position_.value + 1,
         compose("entry ", entry.position, " after position ", position_, ": the journal is followed without gaps"));
@@ -74,7 +117,7 @@ void View::change(const JournalEntry& entry, const AddReplica& added) {
     is_at_last_commit_ = false;
   }
   if (added.stage.value >= stages_.size()) stages_.resize(added.stage.value + std::size_t{1});
-  Stage& stage = stages_[added.stage.value];
+  StageMembers& stage = stages_[added.stage.value];
   const ReplicaMember member{added.replica, added.slot, added.process};
   const auto place =
       std::lower_bound(stage.replicas.begin(), stage.replicas.end(), member,
@@ -88,7 +131,7 @@ void View::change(const JournalEntry& entry, const AddReplica& added) {
 void View::change(const JournalEntry& entry, const RemoveReplica& removed) {
   const auto known = stage_of_.find(removed.replica);
   CHECK(known != stage_of_.end() && known->second == removed.stage, "only a member is removed, from its own stage");
-  Stage& stage = stages_[removed.stage.value];
+  StageMembers& stage = stages_[removed.stage.value];
   std::erase_if(stage.replicas, [&](const ReplicaMember& member) { return member.incarnation == removed.replica; });
   stage.last_change = entry.position;
   stage_of_.erase(known);
@@ -111,10 +154,10 @@ void View::change(const JournalEntry& entry, const Commit& commit) {
   skips_in_a_row_ = commit.skip ? skips_in_a_row_ + 1 : 0;
 }
 
-void View::keep(const Totals& totals) {
+void View::keep(const StepTotals& totals) {
   totals_.push_back(totals);
   if (totals_.size() <= kTotalsMax) return;
-  const auto plain = std::find_if(totals_.begin(), totals_.end(), [](const Totals& one) { return !one.is_saved; });
+  const auto plain = std::find_if(totals_.begin(), totals_.end(), [](const StepTotals& one) { return !one.is_saved; });
   totals_.erase(plain == totals_.end() || plain + 1 == totals_.end() ? totals_.begin() : plain);
 }
 
@@ -125,15 +168,14 @@ void View::change(const JournalEntry& entry, const Quarantine& quarantine) {
   CHECK(quarantine.step.value >= committed_steps_, "what is committed is not changed");
   quarantines_.insert(quarantine.step, quarantine.microbatch);
   if (quarantine.step.value != committed_steps_) return;
-  for (Stage& stage : stages_) stage.last_change = entry.position;
+  for (StageMembers& stage : stages_) stage.last_change = entry.position;
 }
 
 void View::change(const JournalEntry& entry, const CommitRound& commit) {
   CHECK(entry.branch == branch_ && commit.step.value <= committed_steps_, "a round follows its contributions");
-  CommitRound& newest = rounds_[{commit.stage, commit.round.fragment}];
-  CHECK(commit.round.number > newest.round.number,
-        compose("round ", commit.round.number, " where ", newest.round.number, " was the last (S-2)"));
-  newest = commit;
+  std::uint64_t& newest = rounds_[{commit.stage, commit.round.fragment}];
+  CHECK(commit.round.number > newest, compose("round ", commit.round.number, " where ", newest, " was the last (S-2)"));
+  newest = commit.round.number;
   lost_.follow(commit, committed_steps_);
   requeued_.follow(commit, committed_steps_);
 }
@@ -141,18 +183,18 @@ void View::change(const JournalEntry& entry, const CommitRound& commit) {
 bool View::has_round(StageId stage, const RoundId& round, StepId contributed, std::uint64_t due) const {
   if (due <= start_ || contributed.value <= held_until_) return true;
   const auto newest = newest_round(stage, round.fragment);
-  return newest && newest->round.number >= round.number;
+  return newest && newest->number >= round.number;
 }
 
-std::optional<CommitRound> View::newest_round(StageId stage, std::uint32_t fragment) const {
+std::optional<RoundId> View::newest_round(StageId stage, std::uint32_t fragment) const {
   const auto found = rounds_.find({stage, fragment});
-  return found == rounds_.end() ? std::nullopt : std::optional(found->second);
+  return found == rounds_.end() ? std::nullopt : std::optional(RoundId{fragment, found->second});
 }
 
 std::vector<RoundId> View::newest_rounds(StageId stage) const {
   std::vector<RoundId> newest;
-  for (const auto& [key, round] : rounds_) {
-    if (key.first == stage) newest.push_back(round.round);
+  for (const auto& [key, number] : rounds_) {
+    if (key.first == stage) newest.push_back({key.second, number});
   }
   return newest;
 }

@@ -1,8 +1,9 @@
 // View: what the journal says after its first `position()` entries: who serves which stage, where, under which sync
 // group, and how many steps are committed.
 //
-// Everybody follows the same entries in the same order, none skipped (P-3), so equal positions mean equal views. An
-// entry out of order is a bug of the caller (CHECK); fetch the gap first. Pure values; copies are independent. Bounded
+// Everybody follows the same entries in the same order, none skipped (P-3), so equal positions mean equal views: a view
+// that is made from the state of another one goes on as that one does. An entry out of order is a bug of the caller
+// (CHECK); fetch the gap first. Pure values; copies are independent. Bounded
 // (S-6) by the members, kTotalsMax steps' totals, the quarantines (recovery/poison.h) and the lost samples that are
 // trained again (recovery/requeued_samples.h).
 //
@@ -28,19 +29,16 @@
 
 namespace shoal {
 
-// A replica as a view knows it.
-struct ReplicaMember {
-  Incarnation incarnation;
-  ReplicaId slot;
-  ProcessIncarnation process;
-  friend bool operator==(const ReplicaMember&, const ReplicaMember&) = default;
-};
-
 class View {
  public:
   // Beyond these the totals of steps without a checkpoint are forgotten, the oldest first; then the oldest of all. A
   // branch that begins where they are forgotten takes every step before it for as large as its first.
   static constexpr std::size_t kTotalsMax = 1024;
+
+  View() = default;
+  // As another view was at that position: what the entries up to there say, without them.
+  explicit View(const ViewState& state);
+  [[nodiscard]] ViewState state() const;
 
   // `entry.position` must be position() + 1 (CHECK).
   void apply(const JournalEntry& entry);
@@ -81,7 +79,7 @@ class View {
   // here, or in the state that all members began with.
   [[nodiscard]] bool has_round(StageId stage, const RoundId& round, StepId contributed, std::uint64_t due) const;
   // The newest round of a stage's fragment that was agreed on this branch.
-  [[nodiscard]] std::optional<CommitRound> newest_round(StageId stage, std::uint32_t fragment) const;
+  [[nodiscard]] std::optional<RoundId> newest_round(StageId stage, std::uint32_t fragment) const;
   // Of every fragment that has one.
   [[nodiscard]] std::vector<RoundId> newest_rounds(StageId stage) const;
   // The sync group appointed last for the stage; 0: none.
@@ -98,20 +96,8 @@ class View {
   [[nodiscard]] std::string finish_reason() const { return finished_.value_or(std::string()); }
 
  private:
-  struct Stage {
-    std::vector<ReplicaMember> replicas;
-    JournalPosition last_change;
-  };
-  // After a committed step that a branch may begin with again.
-  struct Totals {
-    std::uint64_t version = 0;  // steps committed
-    std::uint64_t optimizer_step = 0;
-    std::uint64_t tokens = 0;
-    bool is_saved = false;  // in a checkpoint: remembered longer
-  };
-
   void begin_branch(Branch branch, std::uint64_t version);
-  void keep(const Totals& totals);
+  void keep(const StepTotals& totals);
   void change(const JournalEntry& entry, const AddReplica& added);
   void change(const JournalEntry& entry, const RemoveReplica& removed);
   void change(const JournalEntry& entry, const AppointGroup& appointed);
@@ -127,12 +113,12 @@ class View {
   std::uint64_t held_until_ = 0;  // the state at start_ holds every round with contributions of this version or before
   bool is_at_last_commit_ = false;
   int skips_in_a_row_ = 0;
-  std::vector<Stage> stages_;
+  std::vector<StageMembers> stages_;
   std::map<Incarnation, StageId> stage_of_;
   std::map<StageId, Incarnation> groups_;
-  std::map<std::pair<StageId, std::uint32_t>, CommitRound> rounds_;  // newest of each fragment, on this branch
+  std::map<std::pair<StageId, std::uint32_t>, std::uint64_t> rounds_;  // newest of each fragment, on this branch
   LostTokens lost_;
-  std::deque<Totals> totals_;  // ascending by version, the newest last
+  std::deque<StepTotals> totals_;  // ascending by version, the newest last
   Quarantines quarantines_;
   RequeuedSamples requeued_;
   RunEnds ends_;

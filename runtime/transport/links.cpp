@@ -319,13 +319,16 @@ bool LinkTable::is_expected(ProcessIncarnation process) const {
 
 std::size_t memory_of(const Letter& letter) {
   constexpr std::size_t kEnvelope = 1024;
+  constexpr std::size_t kPastBytes = std::size_t{128} << 10U;  // most of it totals (view.h); lost samples are more
   const auto tensors = [](const auto& body) -> std::size_t {
     using Body = std::decay_t<decltype(body)>;
     if constexpr (std::is_same_v<Body, Forward>) return body.input.byte_count() + body.targets.byte_count();
     if constexpr (std::is_same_v<Body, Backward>) return body.input_gradient.byte_count();
     if constexpr (std::is_same_v<Body, Part> || std::is_same_v<Body, StepSum>) return body.values.byte_count();
     if constexpr (std::is_same_v<Body, FileChunk>) return body.bytes.byte_count();
-    if constexpr (std::is_same_v<Body, JournalEntries>) return body.entries.size() * sizeof(JournalEntry);
+    if constexpr (std::is_same_v<Body, JournalEntries>) {
+      return body.entries.size() * sizeof(JournalEntry) + (body.past ? kPastBytes : 0);
+    }
     if constexpr (std::is_same_v<Body, SaveShard> || std::is_same_v<Body, StateImage>) return body.image.byte_count();
     return 0;
   };

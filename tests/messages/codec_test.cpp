@@ -6,8 +6,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "tests/messages/samples.h"
 
@@ -46,6 +48,57 @@ TEST(Codec, RoundTripsEveryJournalEntry) {
     EXPECT_TRUE(*decoded.value == entry);
   }
   EXPECT_EQ(seen.size(), std::variant_size_v<JournalBody>);
+}
+
+TEST(Codec, RoundTripsAJournalsSnapshot) {
+  std::mt19937_64 random(24);
+  for (int round = 0; round < 20; ++round) {
+    const JournalSnapshot snapshot = samples::snapshot(random);
+    const auto decoded = decode_journal_snapshot(encode(snapshot));
+    ASSERT_TRUE(decoded.value) << decoded.malformed;
+    EXPECT_TRUE(*decoded.value == snapshot);
+  }
+  EXPECT_TRUE(decode_journal_snapshot(encode(JournalSnapshot{})).value) << "of an empty journal";
+}
+
+// A View is made from it as it is.
+TEST(Codec, RefusesASnapshotThatNoViewCanBeMadeOf) {
+  using Break = std::function<void(JournalSnapshot&)>;
+  const std::vector<std::pair<const char*, Break>> breaks{
+      {"replicas out of order",
+       [](auto& it) { std::swap(it.view.stages[0].replicas[0], it.view.stages[0].replicas[1]); }},
+      {"a replica of two stages", [](auto& it) { it.view.stages[2] = it.view.stages[0]; }},
+      {"changes later", [](auto& it) { it.view.stages[0].last_change.value = it.view.position.value + 1; }},
+      {"too many stages", [](auto& it) { it.view.stages.resize(4097); }},
+      {"sync groups out of order", [](auto& it) { it.view.groups[1] = it.view.groups[0]; }},
+      {"rounds out of order", [](auto& it) { std::swap(it.view.rounds[0], it.view.rounds[1]); }},
+      {"totals out of order", [](auto& it) { std::swap(it.view.totals[0], it.view.totals[1]); }},
+      {"totals of no step", [](auto& it) { it.view.totals[1].version = it.view.committed_steps + 1; }},
+      {"too many totals", [](auto& it) { it.view.totals.resize(65537); }},
+      {"lose more", [](auto& it) { it.view.lost.in_rounds = 29; }},
+      {"quarantines out of order", [](auto& it) { it.view.quarantined[1] = it.view.quarantined[2]; }},
+      {"too many skips", [](auto& it) { it.view.skips_in_a_row = ~0U; }},
+      {"taken twice", [](auto& it) { it.view.requeued.taken[1].first = PlaceId{21}; }},
+      {"taken twice", [](auto& it) { it.view.requeued.taken[1].before = 4; }},
+      {"as many samples as are lost", [](auto& it) { it.view.requeued.taken[1].lost.clear(); }},
+      {"taken twice", [](auto& it) { it.view.requeued.taken[1].first = PlaceId{~std::uint64_t{0}}; }},
+      {"too many taken",
+       [](auto& it) {
+         it.view.requeued.taken[0] = {0, PlaceId{1}, 3, {PlaceId{0}}, {PlaceId{0}}};
+       }},
+      {"ends of the run out of order",
+       [](auto& it) {
+         it.view.ends = {7, 7};
+       }},
+      {"above the highest", [](auto& it) { it.highest_branch = Branch{0}; }},
+      {"contributions out of order", [](auto& it) { std::swap(it.contributed[0], it.contributed[1]); }},
+      {"checkpoints out of order", [](auto& it) { std::swap(it.checkpoints[0], it.checkpoints[1]); }}};
+  std::mt19937_64 random(25);
+  for (const auto& [word, spoil] : breaks) {
+    JournalSnapshot snapshot = samples::snapshot(random);
+    spoil(snapshot);
+    EXPECT_THAT(decode_journal_snapshot(encode(snapshot)).malformed, testing::HasSubstr(word));
+  }
 }
 
 TEST(Codec, TellsDifferentMessagesApart) {  // negative control of the equality above

@@ -251,6 +251,35 @@ std::vector<JournalEntry> every_entry(Random& random) {
   return out;
 }
 
+JournalSnapshot snapshot(Random& random) {
+  ViewState view;
+  view.position = id<JournalPosition>(random);
+  view.branch = Branch{small(random)};
+  view.committed_steps = (random() >> 1U) + 9;
+  view.start = random() | 1;
+  view.held_until = random() | 1;
+  view.is_at_last_commit = true;
+  view.skips_in_a_row = small(random);
+  const auto member = [&random](std::uint64_t incarnation) {
+    return ReplicaMember{Incarnation{incarnation}, id<ReplicaId>(random), id<ProcessIncarnation>(random)};
+  };
+  view.stages = {{{member(3), member(8)}, view.position}, {}, {{member(5)}, JournalPosition{1}}};
+  view.groups = {{StageId{0}, id<Incarnation>(random)}, {StageId{2}, id<Incarnation>(random)}};
+  view.rounds = {{StageId{0}, {0, random()}}, {StageId{0}, {4, random()}}, {StageId{1}, {0, random()}}};
+  view.totals = {{2, random(), random(), true}, {view.committed_steps, random(), random(), false}};
+  view.lost = {{{random(), 4, 10}, {random(), 6, 20}}, small(random) + 30, random()};
+  view.quarantined = {{StepId{4}, MicrobatchId{1}}, {StepId{4}, MicrobatchId{3}}, {StepId{9}, MicrobatchId{0}}};
+  view.requeued.forgotten = 3;
+  view.requeued.taken = {{random(), PlaceId{20}, 3, {PlaceId{1}, PlaceId{9}}, {PlaceId{0}, PlaceId{6}}},
+                         {random(), PlaceId{22}, 5, {PlaceId{20}}, {PlaceId{0}}}};
+  view.ends = {7, random() | 16};
+  view.finished = text(random);
+  return {view,
+          Branch{view.branch.value + 1},
+          {{3, random()}, {8, random()}},
+          {{6, {id<Incarnation>(random), id<Incarnation>(random)}}, {9, {id<Incarnation>(random)}}}};
+}
+
 std::vector<MessageBody> every_body(Random& random) {
   std::vector<MessageBody> out;
   add_pipeline(random, out);
@@ -258,6 +287,7 @@ std::vector<MessageBody> every_body(Random& random) {
   add_cluster(random, out);
   add_storage_and_metrics(random, out);
   out.push_back(JournalEntries{id<RunId>(random), id<Term>(random), every_entry(random)});
+  out.push_back(JournalEntries{id<RunId>(random), id<Term>(random), every_entry(random), snapshot(random).view});
   out.push_back(FetchJournal{id<ProcessIncarnation>(random), id<JournalPosition>(random)});
   return out;
 }

@@ -20,12 +20,19 @@ class LostTokens {
  public:
   static constexpr std::size_t kRoundsMax = 1024;
 
+  LostTokens() = default;
+  explicit LostTokens(const LostTokensState& state)
+      : rounds_(state.rounds.begin(), state.rounds.end()),
+        in_rounds_(state.in_rounds),
+        thrown_away_(state.thrown_away) {}
+  [[nodiscard]] LostTokensState state() const { return {{rounds_.begin(), rounds_.end()}, in_rounds_, thrown_away_}; }
+
   // An entry that is read after so many committed steps, in the order of the journal.
   void follow(const CommitRound& entry, std::uint64_t version) {
     if (entry.round.fragment != 0 || entry.tokens_lost == 0) return;
     const bool is_known = !rounds_.empty() && rounds_.back().number == entry.round.number;
     if (!is_known) rounds_.push_back({version, entry.round.number, 0});
-    Round& round = rounds_.back();
+    RoundLoss& round = rounds_.back();
     const std::uint64_t most = std::max(round.lost, entry.tokens_lost);
     in_rounds_ += most - round.lost;
     round.lost = most;
@@ -40,13 +47,7 @@ class LostTokens {
   [[nodiscard]] std::uint64_t count() const { return thrown_away_ + in_rounds_; }
 
  private:
-  struct Round {
-    std::uint64_t version = 0;  // steps committed when it was agreed
-    std::uint64_t number = 0;
-    std::uint64_t lost = 0;
-  };
-
-  std::deque<Round> rounds_;  // with losses, ascending
+  std::deque<RoundLoss> rounds_;  // with losses, ascending
   std::uint64_t in_rounds_ = 0;
   std::uint64_t thrown_away_ = 0;
 };

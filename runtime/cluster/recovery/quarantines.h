@@ -7,13 +7,26 @@
 
 #include <map>
 #include <set>
+#include <vector>
 
-#include "messages/ids.h"
+#include "messages/journal.h"
 
 namespace shoal {
 
 class Quarantines {
  public:
+  Quarantines() = default;
+  explicit Quarantines(const std::vector<QuarantinedMicrobatch>& all) {
+    for (const auto& [step, microbatch] : all) insert(step, microbatch);
+  }
+  [[nodiscard]] std::vector<QuarantinedMicrobatch> all() const {
+    std::vector<QuarantinedMicrobatch> all;
+    for (const auto& [step, microbatches] : of_step_) {
+      for (const MicrobatchId microbatch : microbatches) all.push_back({step, microbatch});
+    }
+    return all;
+  }
+
   void insert(StepId step, MicrobatchId microbatch) { of_step_[step].insert(microbatch); }
   [[nodiscard]] const std::set<MicrobatchId>& of(StepId step) const {
     static const std::set<MicrobatchId> kNone;

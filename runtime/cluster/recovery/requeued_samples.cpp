@@ -18,7 +18,7 @@ PlaceId RequeuedSamples::end() const {
 void RequeuedSamples::follow(const CommitRound& entry, std::uint64_t version) {
   if (entry.lost.empty()) return;
   CHECK(entry.trained_again_from >= end(), "a place is taken once");
-  Taken taken{version, entry.trained_again_from, count(), entry.lost, {}};
+  TakenPlaces taken{version, entry.trained_again_from, count(), entry.lost, {}};
   for (const PlaceId place : entry.lost) {
     CHECK(place < entry.trained_again_from, "what is lost was trained before");
     taken.samples.push_back(sample_at(place));
@@ -36,9 +36,9 @@ void RequeuedSamples::go_back_to(std::uint64_t version) {
 
 PlaceId RequeuedSamples::sample_at(PlaceId place) const {
   const auto after = std::upper_bound(taken_.begin(), taken_.end(), place,
-                                      [](PlaceId wanted, const Taken& taken) { return wanted < taken.first; });
+                                      [](PlaceId wanted, const TakenPlaces& taken) { return wanted < taken.first; });
   if (after == taken_.begin()) return PlaceId{place.value - std::min(place.value, forgotten_)};
-  const Taken& taken = *(after - 1);
+  const TakenPlaces& taken = *(after - 1);
   const std::uint64_t index = place.value - taken.first.value;
   if (index < taken.samples.size()) return taken.samples[index];
   return PlaceId{place.value - taken.before - taken.samples.size()};
@@ -46,7 +46,7 @@ PlaceId RequeuedSamples::sample_at(PlaceId place) const {
 
 std::set<PlaceId> RequeuedSamples::lost_from(PlaceId first) const {
   std::set<PlaceId> lost;
-  for (const Taken& taken : taken_) {
+  for (const TakenPlaces& taken : taken_) {
     lost.insert(std::lower_bound(taken.lost.begin(), taken.lost.end(), first), taken.lost.end());
   }
   return lost;

@@ -37,6 +37,11 @@ class RequeuedSamples {
   static constexpr std::size_t kWaitingMax = 65536;  // kept by whoever writes the entries (lost_samples.h)
   static constexpr std::size_t kKeptMax = 2 * kWaitingMax;
 
+  RequeuedSamples() = default;
+  explicit RequeuedSamples(const RequeuedState& state)
+      : taken_(state.taken.begin(), state.taken.end()), forgotten_(state.forgotten) {}
+  [[nodiscard]] RequeuedState state() const { return {{taken_.begin(), taken_.end()}, forgotten_}; }
+
   // An entry that is read after so many committed steps. It takes places after those that are taken (CHECK).
   void follow(const CommitRound& entry, std::uint64_t version);
   // A branch begins with so many committed steps.
@@ -50,19 +55,10 @@ class RequeuedSamples {
   [[nodiscard]] std::set<PlaceId> lost_from(PlaceId first) const;
 
  private:
-  // Of one entry.
-  struct Taken {
-    std::uint64_t version = 0;
-    PlaceId first;
-    std::uint64_t before = 0;  // places taken by the entries before it
-    std::vector<PlaceId> lost;
-    std::vector<PlaceId> samples;  // of the places from `first` on
-  };
-
   [[nodiscard]] std::uint64_t count() const;
 
-  std::deque<Taken> taken_;      // ascending by place
-  std::uint64_t forgotten_ = 0;  // places
+  std::deque<TakenPlaces> taken_;  // ascending by place
+  std::uint64_t forgotten_ = 0;    // places
 };
 
 }  // namespace shoal

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "messages/journal.h"
 
@@ -19,6 +20,10 @@ namespace shoal {
 class RunEnds {
  public:
   static constexpr std::size_t kKeptMax = 1024;
+
+  RunEnds() = default;
+  explicit RunEnds(const std::vector<std::uint64_t>& versions) : versions_(versions.begin(), versions.end()) {}
+  [[nodiscard]] std::vector<std::uint64_t> versions() const { return {versions_.begin(), versions_.end()}; }
 
   // In the order of the journal.
   void follow(const JournalEntry& entry) {

@@ -207,7 +207,7 @@ class World {
     for (const RoundId& round : open_rounds()) {
       const auto vote = vote_.find(round);
       const auto newest = view_.newest_round(kStage, round.fragment);
-      const bool is_next = round.number == (newest ? newest->round.number : 0) + 1;
+      const bool is_next = round.number == (newest ? newest->number : 0) + 1;
       if (!is_next || vote == vote_.end()) continue;
       if (vote->second.order.epoch.group != view_.group_of(kStage)) continue;
       if (vote->second.position < view_.last_change_of(kStage)) continue;
