@@ -279,7 +279,7 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
       [self](const MissingParts& message) { take(self, message); },
       [self](const Progress& message) { take(self, message); },
       [self](const Missing& message) { take(self, message); },
-      [self](const JournalSoFar& past) { self->state.core->begin_at(*past.view, now(self)); },
+      [self](const JournalSoFar& past) { perform(self, self->state.core->begin_at(*past.view, now(self))); },
       [self](const JournalEntry& message) { follow(self, message); },
       [self](const StateImage& message) { take(self, message); },
       [self](const StateUnavailable& message) { take(self, message); },

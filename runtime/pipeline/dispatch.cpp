@@ -38,6 +38,11 @@ const char* DataLoaderCore::state() const {
   return work_->answered == work_->items.size() ? "all answered, waiting for the commit" : "training";
 }
 
+void DataLoaderCore::begin_at(const View& past) {
+  CHECK(view_.position() == JournalPosition{}, "what the journal said so far comes before its entries");
+  view_ = past;
+}
+
 std::vector<Letter> DataLoaderCore::follow(const JournalEntry& entry, Instant now) {
   const auto branch = view_.branch();
   const auto steps = view_.committed_steps();

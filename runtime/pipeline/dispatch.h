@@ -70,7 +70,7 @@ class DataLoaderCore {
   DataLoaderCore(DataLoaderConfig config, const SampleSource& source);
 
   // Before the first entry: those up to the view's position are not given.
-  void begin_at(const View& past) { view_ = past; }
+  void begin_at(const View& past);
   [[nodiscard]] std::vector<Letter> follow(const JournalEntry& entry, Instant now);
   [[nodiscard]] std::vector<Letter> answered(const Backward& backward, Instant now);
   // The router re-sends what it kept; here they only count as unanswered again.

@@ -13,6 +13,7 @@ std::vector<JournalEntry> JournalFollower::accept(const JournalEntries& message,
     ask_at_once();
   }
   term_ = message.term;
+  if (message.past) adopt(*message.past);
   for (const JournalEntry& entry : message.entries) {
     saw(entry.position);
     const auto index = [this](JournalPosition at) { return at.value - past_.position().value - 1; };
@@ -33,11 +34,24 @@ std::vector<JournalEntry> JournalFollower::accept(const JournalEntries& message,
     next.push_back(entry);
     forget_old();
   }
-  if (next.empty()) return next;
+  if (next.empty() && !has_adopted_) return next;
   asked_in_vain_ = 0;
-  const bool may_be_more = is_behind(known_) || message.entries.size() > 1;  // a single one is news, more an answer
+  const bool is_answer = message.past || message.entries.size() > 1;  // a single one is news
+  const bool may_be_more = is_behind(known_) || is_answer;
   asked_at_ = may_be_more || must_compare_ ? std::nullopt : std::optional(now);
   return next;
+}
+
+// What is kept up to there can be compared with nothing.
+void JournalFollower::adopt(const ViewState& past) {
+  saw(past.position);
+  if (past.position < position()) return;
+  must_compare_ = false;
+  if (past.position == position()) return;
+  past_ = View(past);
+  entries_.clear();
+  newest_commit_.reset();
+  has_adopted_ = true;
 }
 
 // Half of them at a time; the newest stay.

@@ -6,14 +6,16 @@
 // for kPoll we ask too, because the last entry before a silence may have been lost on the way. A message that shows a
 // later position than ours says so with saw(). For an actor attached later the newest entries are kept, at most
 // kEntriesMax (S-6), all but the newest commit without manifests and norms; what those before them said is the view
-// past(). Nothing of an older term is read (S-4). A later term writes the entries after those that its spawner read, so
-// the kept ones are asked for once more: one that we have otherwise is of another journal, and no one can follow both;
-// among those that are no longer kept nobody can tell.
+// past(). Who is further behind than the journal keeps entries is given such a view in place of those it lacks, and
+// begins with it: take_adopted(). Nothing of an older term is read (S-4). A later term writes the entries after those
+// that its spawner read, so the kept ones are asked for once more: one that we have otherwise is of another journal,
+// and no one can follow both; among those that are no longer kept nobody can tell.
 #pragma once
 
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "messages/journal.h"
@@ -30,6 +32,9 @@ class JournalFollower {
 
   // The entries that come next, in order; empty when there are none, or the sender's term is over.
   [[nodiscard]] std::vector<JournalEntry> accept(const JournalEntries& message, Instant now);
+  // Whether past() has taken the place of all that was followed here before, since the last call: what comes next
+  // follows it.
+  [[nodiscard]] bool take_adopted() { return std::exchange(has_adopted_, false); }
   void saw(JournalPosition position) { known_ = std::max(known_, position); }
   // Our link with the spawner is new: what was on its way is lost.
   void ask_at_once() { asked_at_.reset(); }
@@ -46,10 +51,12 @@ class JournalFollower {
   [[nodiscard]] const View& past() const { return past_; }
 
  private:
+  void adopt(const ViewState& past);
   void forget_old();
 
   Term term_;
   bool has_diverged_ = false;
+  bool has_adopted_ = false;
   JournalPosition known_;
   std::optional<Instant> asked_at_;  // or got an answer
   int asked_in_vain_ = 0;            // since one came

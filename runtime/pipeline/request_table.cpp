@@ -231,6 +231,12 @@ std::vector<Letter> RequestTable::missing(const Missing& missing, Instant now) {
   return out;
 }
 
+void RequestTable::begin_at(const View& past) {
+  view_ = past;
+  entries_.clear();
+  answer_ms_.clear();
+}
+
 std::vector<Letter> RequestTable::follow(const JournalEntry& entry, Instant now) {
   view_.apply(entry);
   std::vector<Letter> out;

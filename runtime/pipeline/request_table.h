@@ -54,7 +54,9 @@ class RequestTable {
   [[nodiscard]] std::vector<Letter> refused(Incarnation requester, const Refusal& refusal, Instant now);
   [[nodiscard]] std::vector<Letter> ask_answered(Incarnation requester, const AskAnswer& answer, Instant now);
   [[nodiscard]] std::vector<Letter> missing(const Missing& missing, Instant now);
-  // Every entry of the journal, in order.
+  // The journal went on without us for longer than its entries are kept: what was asked before is of no step any more.
+  void begin_at(const View& past);
+  // Every entry of the journal from there on, in order.
   [[nodiscard]] std::vector<Letter> follow(const JournalEntry& entry, Instant now);
   // is_linked: whether there is a good link to a replica's process, which may be this one. None: there is none to any.
   [[nodiscard]] std::vector<Letter> tick(Instant now, const std::function<bool(Incarnation)>& is_linked = nullptr);

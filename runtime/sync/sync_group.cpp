@@ -15,6 +15,11 @@ SyncGroupCore::SyncGroupCore(SyncGroupConfig config)
   CHECK(config_.self.value != 0 && config_.microbatches > 0, "a sync group has an incarnation and a plan");
 }
 
+void SyncGroupCore::begin_at(const View& past) {
+  CHECK(view_.position() == JournalPosition{}, "what the journal said so far comes before its entries");
+  view_ = past;
+}
+
 SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
   const JournalPosition change_before = view_.last_change_of(config_.stage);
   view_.apply(entry);

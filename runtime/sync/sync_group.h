@@ -60,7 +60,7 @@ class SyncGroupCore {
   explicit SyncGroupCore(SyncGroupConfig config);
 
   // Before the first entry, and not as late as the own appointment: those up to the view's position are not given.
-  void begin_at(const View& past) { view_ = past; }
+  void begin_at(const View& past);
   // Entries from there on, in order, none skipped (P-3).
   [[nodiscard]] SyncGroupEffects follow(const JournalEntry& entry, Instant now);
   [[nodiscard]] SyncGroupEffects hear(const Progress& progress, Instant now);

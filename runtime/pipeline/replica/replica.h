@@ -55,8 +55,9 @@ class ReplicaCore {
   [[nodiscard]] Effects receive(const Progress& message, Instant now);  // from its own router: a piece of a part came
   // What of it this replica can give again goes on to its router, which kept the activations (P-17).
   [[nodiscard]] Effects receive(const Missing& message, Instant now);
-  // Before the first entry: those up to the view's position are not given.
-  void begin_at(const View& past, Instant now);
+  // The entries up to the view's position are not given. Before the first entry; who has read some, or is a member by
+  // then, has been left behind, and ends.
+  [[nodiscard]] Effects begin_at(const View& past, Instant now);
   // The next entry of the journal. Repeats are ignored; a gap asks the supervisor for what is missing (P-3).
   [[nodiscard]] Effects receive(const JournalEntry& message, Instant now);
   [[nodiscard]] Effects receive(const StateImage& message, Instant now);

@@ -8,8 +8,13 @@
 
 namespace shoal {
 
-void ReplicaCore::begin_at(const View& past, Instant now) {
-  CHECK(position_.value == 0, "what the journal said so far comes before its entries");
+Effects ReplicaCore::begin_at(const View& past, Instant now) {
+  begin_turn(now);
+  if (past.position() <= position_ || membership_ == Membership::kEnded) return end_turn();
+  if (position_.value != 0 || past.contains(setup_.self)) {
+    end("the journal went on without this replica for longer than its entries are kept");
+    return end_turn();
+  }
   position_ = past.position();
   quarantines_ = past.quarantines();
   ends_ = past.ends();
@@ -24,6 +29,7 @@ void ReplicaCore::begin_at(const View& past, Instant now) {
     }
   }
   if (copy_) copy_->reach(past.position());
+  return end_turn();
 }
 
 Effects ReplicaCore::receive(const JournalEntry& message, Instant now) {

@@ -23,6 +23,11 @@ RoundGroupCore::RoundGroupCore(RoundGroupConfig config) : config_(std::move(conf
   CHECK(config_.self.value != 0, "a sync group has an incarnation");
 }
 
+void RoundGroupCore::begin_at(const View& past) {
+  CHECK(view_.position() == JournalPosition{}, "what the journal said so far comes before its entries");
+  view_ = past;
+}
+
 SyncGroupEffects RoundGroupCore::follow(const JournalEntry& entry, Instant now) {
   const JournalPosition change_before = view_.last_change_of(config_.stage);
   view_.apply(entry);

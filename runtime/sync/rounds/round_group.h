@@ -44,7 +44,7 @@ class RoundGroupCore {
 
   explicit RoundGroupCore(RoundGroupConfig config);
 
-  void begin_at(const View& past) { view_ = past; }
+  void begin_at(const View& past);
   [[nodiscard]] SyncGroupEffects follow(const JournalEntry& entry, Instant now);
   [[nodiscard]] SyncGroupEffects hear(const Manifest& manifest, Instant now);
   [[nodiscard]] SyncGroupEffects hear(const Reduced& reduced, Instant now);

@@ -21,6 +21,7 @@ constexpr Incarnation kSecond{12};  // stage 1, on node 2
 struct Heard {
   std::vector<MessageBody> bodies;
   std::vector<JournalEntry> entries;
+  std::vector<View> pasts;
   int transfers = 0;
 
   template <class Body>
@@ -36,6 +37,7 @@ struct Heard {
 template <class... Bodies>
 caf::behavior hears(std::shared_ptr<Heard> heard) {
   return {[heard](const Bodies& body) { heard->bodies.emplace_back(body); }...,
+          [heard](const JournalSoFar& past) { heard->pasts.push_back(*past.view); },
           [heard](const JournalEntry& entry) { heard->entries.push_back(entry); },
           [heard](const TransferTimed&) { ++heard->transfers; }};
 }
@@ -295,6 +297,30 @@ TEST(Router, FollowsTheJournalByPositionAndFetchesGaps) {
   net.journal({2}, {third, fourth});
   ASSERT_EQ(stage->entries.size(), 4U);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(stage->entries[i].position.value, i + 1);
+}
+
+// It was away for longer than the spawner keeps entries.
+TEST(Router, ThatLacksEntriesNobodyKeepsBeginsWithWhatTheySaid) {
+  Network net;
+  net.two_stages();
+  const auto attached = net.attach(2, Role::kStage, StageId{0}, kFirst);
+  View past;
+  past.apply({JournalPosition{1}, {}, kTerm, AddReplica{StageId{1}, {}, kSecond, ProcessIncarnation{3}, 0}});
+  while (past.position().value < 10) {
+    past.apply({JournalPosition{past.position().value + 1}, {}, kTerm, AppointGroup{StageId{0}, Incarnation{50}}});
+  }
+  net.position = past.position().value;
+  const JournalEntries news{kRun, kTerm, {net.entry(AppointGroup{StageId{1}, Incarnation{51}})}, past.state()};
+  for (int twice = 0; twice < 2; ++twice) net.say(1, {ProcessIncarnation{2}, Role::kRouter, {}, {}}, news);
+  net.advance(10ms);
+  const auto late = net.attach(2, Role::kStage, StageId{0}, Incarnation{13});
+  for (const auto& stage : {attached, late}) {
+    ASSERT_EQ(stage->pasts.size(), 1U);
+    EXPECT_EQ(stage->pasts[0].state(), past.state());
+    ASSERT_FALSE(stage->entries.empty());
+    EXPECT_EQ(stage->entries.back().position, JournalPosition{11});
+  }
+  EXPECT_EQ(attached->entries.size(), 3U) << "two before it was away, and the one after what it missed";
 }
 
 TEST(Router, ALetterAheadOfTheJournalWaitsForIt) {

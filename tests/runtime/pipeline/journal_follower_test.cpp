@@ -163,5 +163,77 @@ TEST(JournalFollower, ALatecomerHasTheViewOfTheWholeJournal) {
   EXPECT_GT(follower.past().position().value, 0U);
 }
 
+// What a journal whose oldest entries are kept no more says to who lacks them.
+JournalEntries past_and_rest(const std::vector<JournalEntry>& journal, std::size_t cut, Term term = Term{1}) {
+  View past;
+  for (std::size_t at = 0; at < cut; ++at) past.apply(journal[at]);
+  return {RunId{9}, term, {journal.begin() + static_cast<std::ptrdiff_t>(cut), journal.end()}, past.state()};
+}
+
+TEST(JournalFollower, BeginsWithAViewInPlaceOfEntriesThatNobodyKeeps) {
+  for (const std::size_t known : {0U, 1U, 40U}) {
+    JournalFollower follower;
+    const auto journal = journal_of(60);
+    (void)accept(follower, {journal.begin(), journal.begin() + static_cast<std::ptrdiff_t>(known)});
+    EXPECT_FALSE(follower.take_adopted());
+    EXPECT_EQ(follower.accept(past_and_rest(journal, 50), kNow).size(), journal.size() - 50);
+    EXPECT_TRUE(follower.take_adopted());
+    EXPECT_FALSE(follower.take_adopted()) << "once";
+    EXPECT_EQ(follower.past().position(), JournalPosition{50});
+    EXPECT_EQ(follower.position().value, journal.size());
+    EXPECT_EQ(view_of_a_latecomer(follower).committed_steps(), 60U);
+  }
+}
+
+TEST(JournalFollower, AsksForWhatFollowsAViewAtOnce) {
+  JournalFollower follower;
+  const auto journal = journal_of(60);
+  (void)follower.gap(kNow);
+  JournalEntries past = past_and_rest(journal, 50);
+  past.entries.clear();
+  EXPECT_TRUE(follower.accept(past, kNow).empty());
+  EXPECT_TRUE(follower.take_adopted());
+  EXPECT_EQ(follower.gap(kNow), JournalPosition{50});
+}
+
+TEST(JournalFollower, AViewOfWhatItHasReadChangesNothing) {
+  for (const std::size_t cut : {20U, 61U}) {
+    JournalFollower follower;
+    const auto journal = journal_of(60);
+    (void)accept(follower, journal);
+    EXPECT_TRUE(follower.accept(past_and_rest(journal, cut), kNow).empty());
+    EXPECT_FALSE(follower.take_adopted());
+    EXPECT_EQ(follower.position().value, journal.size());
+    EXPECT_EQ(follower.past().position(), JournalPosition{});
+  }
+}
+
+TEST(JournalFollower, NothingOfAnOlderTermIsAdopted) {  // S-4
+  JournalFollower follower;
+  const auto journal = journal_of(60);
+  (void)accept(follower, {entry_at(1, AddReplica{StageId{0}, {}, Incarnation{1}, {}, 0}, Term{2})}, Term{2});
+  EXPECT_TRUE(follower.accept(past_and_rest(journal, 50, Term{1}), kNow).empty());
+  EXPECT_FALSE(follower.take_adopted());
+  EXPECT_EQ(follower.position(), JournalPosition{1});
+}
+
+// The entries after the view tell, if there are any; else there is nothing to compare any more.
+TEST(JournalFollower, ComparesWhatIsKeptOnBothSides) {
+  const auto journal = journal_of(60);
+  for (const bool is_other : {false, true}) {
+    JournalFollower follower;
+    (void)accept(follower, journal);
+    JournalEntries answer = past_and_rest(journal, 40, Term{2});
+    if (is_other) answer.entries[3].term = Term{2};
+    (void)follower.accept(answer, kNow);
+    EXPECT_EQ(follower.has_diverged(), is_other);
+    EXPECT_EQ(follower.gap(kNow + JournalFollower::kPoll), follower.position()) << "once";
+  }
+  JournalFollower follower;
+  (void)accept(follower, journal);
+  (void)follower.accept(past_and_rest(journal, journal.size(), Term{2}), kNow);
+  EXPECT_EQ(follower.gap(kNow + JournalFollower::kPoll), follower.position());
+}
+
 }  // namespace
 }  // namespace shoal

@@ -239,7 +239,7 @@ TEST(Joiner, ThatIsGivenAViewInsteadOfOldEntriesComesToTheSameState) {
   setup.donor = kB0;
   setup.tensor_names = {"fake.weight"};
   Bench joiner(setup);
-  joiner.core.begin_at(past, joiner.now);
+  joiner.perform(joiner.core.begin_at(past, joiner.now));
   joiner.entries = past.position().value;
   EXPECT_EQ(joiner.core.position(), past.position());
   joiner.perform(joiner.core.tick(joiner.now));
@@ -247,6 +247,35 @@ TEST(Joiner, ThatIsGivenAViewInsteadOfOldEntriesComesToTheSameState) {
   carry<StateImage>(*b0, joiner);
   EXPECT_EQ(joiner.core.version(), 1U);
   EXPECT_EQ(joiner.executor.state_digest(), b0->executor.state_digest());
+}
+
+// Its process was away for so long that it is no member any more, or should be none.
+TEST(Joiner, OrMemberThatTheJournalWentOnWithoutEnds) {
+  const auto past_with = [](std::vector<Incarnation> replicas) {
+    View past;
+    for (const Incarnation replica : replicas) {
+      past.apply({JournalPosition{past.position().value + 1},
+                  {},
+                  Term{1},
+                  AddReplica{StageId{stage_of(replica)}, {}, replica, ProcessIncarnation{replica.value}, 0}});
+    }
+    while (past.position().value < 20) {
+      past.apply({JournalPosition{past.position().value + 1},
+                  {},
+                  Term{1},
+                  AppointGroup{StageId{0}, Incarnation{past.position().value + 100}}});
+    }
+    return past;
+  };
+  auto b0 = make_member(kB0);
+  b0->perform(b0->core.begin_at(past_with({kA0}), b0->now));
+  ASSERT_TRUE(b0->ended);
+  EXPECT_NE(b0->ended->find("went on without"), std::string::npos) << *b0->ended;
+  ReplicaSetup setup = setup_of(kJoiner);
+  setup.donor = kB0;
+  Bench joiner(setup);
+  joiner.perform(joiner.core.begin_at(past_with({kA0, kB0, kJoiner}), joiner.now));
+  EXPECT_TRUE(joiner.ended) << "it was added, and has not read it";
 }
 
 }  // namespace

@@ -365,6 +365,20 @@ TEST(RequestTable, AnEvaluationIsForgottenWithItsAnswerAndANewBranchForgetsAll) 
 
 // A hop that loses, refuses and forgets at random: every microbatch is answered in the end, always by a member, and a
 // hop that lives and answers its Asks is never left. The control: without ticks nothing would be answered.
+TEST(RequestTable, ForgetsWhatItAskedBeforeTheJournalWentOnWithoutIt) {
+  Table t;
+  (void)t.add(forward_of(0));
+  View past = t.table.view();
+  past.apply({JournalPosition{4}, Branch{}, Term{1}, RemoveReplica{StageId{1}, kFirst, "lost"}});
+  t.table.begin_at(past);
+  t.position = 4;
+  EXPECT_EQ(t.table.size(), 0U);
+  EXPECT_TRUE(t.after(40s).empty());
+  EXPECT_FALSE(t.table.view().contains(kFirst));
+  EXPECT_TRUE(t.follow(AppointGroup{StageId{1}, Incarnation{9}}).empty());
+  EXPECT_EQ(t.add(forward_of(1)).size(), 1U) << "what is asked from there on is as ever";
+}
+
 struct LossyRun {
   std::mt19937_64 random;
   Table t;
