@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +20,7 @@ namespace shoal {
 namespace {
 
 constexpr const char* kFormat = "shoal-journal-1";
+constexpr const char* kFormatOfOneThatWasCut = "shoal-journal-2";
 
 constexpr const char* kTables =
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -49,6 +51,13 @@ constexpr const char* kTables =
     default: return "";
   }
 }
+
+constexpr const char* kCut =
+    "CREATE TABLE IF NOT EXISTS snapshots(position INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, snapshot BLOB NOT NULL);"
+    "DELETE FROM snapshots;";
+
+// Of a journal that was never cut there may be millions: each time so many go, the rest is not read.
+constexpr std::uint64_t kRemovedAtOnceMax = 2048;
 
 constexpr std::uintmax_t kRoomForLog = std::uintmax_t{64} << 20U;
 
@@ -118,14 +127,17 @@ class SqliteJournal final : public JournalStore {
 
   [[nodiscard]] RunId run() const override { return run_; }
   [[nodiscard]] JournalPosition last_position() const override { return last_; }
+  [[nodiscard]] JournalPosition begins_after() const override { return begins_after_; }
 
   [[nodiscard]] Status lock();
   [[nodiscard]] Status make_tables(RunId run);
   [[nodiscard]] Status read_meta();
-  [[nodiscard]] Result<bool> has_tables();
+  [[nodiscard]] Result<bool> has_table(std::string_view name);
   void allocate_log();
 
   [[nodiscard]] Status append(const JournalEntry& entry) override;
+  [[nodiscard]] Result<JournalSnapshot> snapshot() override;
+  [[nodiscard]] Status cut(const JournalSnapshot& snapshot) override;
   [[nodiscard]] Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) override;
   [[nodiscard]] Result<IncarnationBlock> reserve(IncarnationKind kind, std::uint64_t count) override;
   [[nodiscard]] Result<Term> begin_term() override;
@@ -134,12 +146,17 @@ class SqliteJournal final : public JournalStore {
   [[nodiscard]] Failure failure(int code, std::string_view doing) const;
   [[nodiscard]] Status execute(const std::string& sql, std::string_view doing);
   [[nodiscard]] Status run_once(Statement& statement, std::string_view doing);
+  // Where the entries begin, of a journal of this format.
+  [[nodiscard]] Status read_beginning(std::string_view format);
+  [[nodiscard]] Status count_entries();
+  [[nodiscard]] Status put_in_place(JournalPosition position, std::span<const char> snapshot);
   // Adds to a counter, durably; returns its new value.
   [[nodiscard]] Result<std::uint64_t> advance(std::string_view counter, std::uint64_t by);
 
   Database database_;
   std::filesystem::path path_;
   RunId run_;
+  JournalPosition begins_after_;
   JournalPosition last_;
 };
 
@@ -161,18 +178,20 @@ Status SqliteJournal::run_once(Statement& statement, std::string_view doing) {
   return Done{};
 }
 
-// A journal is appended to and read once: its pages need no room (KiB) beyond those of one entry's way in.
+// A journal is appended to and read once: its pages need no room (KiB) beyond those of one entry's way in. Pages of
+// entries that were removed are not written over with zeros, but used again.
 // The exclusive lock is taken by the first transaction and kept until the file is closed.
 Status SqliteJournal::lock() {
   for (const char* sql : {"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL",
-                          "PRAGMA cache_size=-256", "BEGIN EXCLUSIVE", "COMMIT"}) {
+                          "PRAGMA cache_size=-256", "PRAGMA secure_delete=OFF", "BEGIN EXCLUSIVE", "COMMIT"}) {
     if (Status done = execute(sql, "take its lock"); !done) return done;
   }
   return Done{};
 }
 
-Result<bool> SqliteJournal::has_tables() {
-  Statement statement(database_.get(), "SELECT count(*) FROM sqlite_schema WHERE name='entries'");
+Result<bool> SqliteJournal::has_table(std::string_view name) {
+  Statement statement(database_.get(), "SELECT count(*) FROM sqlite_schema WHERE name=?");
+  statement.bind(name);
   const int code = statement.next();
   if (code != SQLITE_ROW) return failure(code, "be read");
   return statement.number(0) > 0;
@@ -200,21 +219,44 @@ void SqliteJournal::allocate_log() {
 
 Status SqliteJournal::read_meta() {
   Statement statement(database_.get(),
-                      "SELECT (SELECT value FROM meta WHERE key='format'), (SELECT value FROM meta WHERE key='run'),"
-                      " (SELECT max(position) FROM entries), (SELECT count(*) FROM entries)");
+                      "SELECT (SELECT value FROM meta WHERE key='format'), (SELECT value FROM meta WHERE key='run')");
   const int code = statement.next();
   if (code != SQLITE_ROW) return failure(code, "be read");
-  if (statement.text(0) != kFormat) {
+  if (statement.text(0) != kFormat && statement.text(0) != kFormatOfOneThatWasCut) {
     return fail(Error::kInvalidData, compose("journal ", path_.string(), ": format '", statement.text(0), "', not '",
                                              kFormat, "'; resume it with the version that wrote it"));
   }
-  if (statement.number(2) != statement.number(3)) {
-    return fail(Error::kInvalidData, compose("journal ", path_.string(), ": ", statement.number(3), " entries up to ",
-                                             statement.number(2), ", so some are missing; restore it from a copy"));
-  }
   run_ = RunId{std::stoull("0" + statement.text(1))};
-  last_ = JournalPosition{statement.number(2)};
-  return Done{};
+  if (Status read = read_beginning(statement.text(0)); !read) return read;
+  return count_entries();
+}
+
+Status SqliteJournal::read_beginning(std::string_view format) {
+  if (format == kFormat) return Done{};
+  const Result<bool> has_snapshots = has_table("snapshots");
+  if (!has_snapshots) return has_snapshots.failure();
+  if (*has_snapshots) {
+    Statement statement(database_.get(), "SELECT max(position) FROM snapshots");
+    const int code = statement.next();
+    if (code != SQLITE_ROW) return failure(code, "be read");
+    begins_after_ = JournalPosition{statement.number(0)};
+  }
+  if (begins_after_ > JournalPosition{}) return Done{};
+  return fail(Error::kInvalidData, compose("journal ", path_.string(), ": the snapshot in place of its oldest entries ",
+                                           "is missing; restore it from a copy"));
+}
+
+// Those that have a snapshot in their place and are still there are not looked at.
+Status SqliteJournal::count_entries() {
+  Statement statement(database_.get(), "SELECT max(position), count(*) FROM entries WHERE position > ?");
+  statement.bind(begins_after_.value);
+  const int code = statement.next();
+  if (code != SQLITE_ROW) return failure(code, "be read");
+  last_ = std::max(begins_after_, JournalPosition{statement.number(0)});
+  if (last_.value - begins_after_.value == statement.number(1)) return Done{};
+  const std::string after = begins_after_.value == 0 ? "" : compose(" after ", begins_after_);
+  return fail(Error::kInvalidData, compose("journal ", path_.string(), ": ", statement.number(1), " entries", after,
+                                           " up to ", last_, ", so some are missing; restore it from a copy"));
 }
 
 Status SqliteJournal::append(const JournalEntry& entry) {
@@ -228,7 +270,59 @@ Status SqliteJournal::append(const JournalEntry& entry) {
   return Done{};
 }
 
+Result<JournalSnapshot> SqliteJournal::snapshot() {
+  CHECK(begins_after_ > JournalPosition{}, "a journal that was cut has a snapshot");
+  Statement statement(database_.get(), "SELECT sha256, snapshot FROM snapshots WHERE position = ?");
+  statement.bind(begins_after_.value);
+  const int code = statement.next();
+  if (code != SQLITE_ROW) return failure(code == SQLITE_DONE ? SQLITE_CORRUPT : code, "be read");
+  const std::span<const char> bytes = statement.bytes(1);
+  const std::string where = compose("journal ", path_.string(), ": the snapshot at entry ", begins_after_);
+  if (sha256_hex(std::string_view(bytes.data(), bytes.size())) != statement.text(0)) {
+    return fail(Error::kInvalidData, where + " is damaged (checksum); restore it from a copy");
+  }
+  Decoded<JournalSnapshot> decoded = decode_journal_snapshot(bytes);
+  if (!decoded.value) {
+    return fail(Error::kInvalidData, compose(where, " is malformed (", decoded.malformed, "); restore it from a copy"));
+  }
+  if (decoded.value->view.position != begins_after_) {
+    return fail(Error::kInvalidData, where + " is of another entry; restore it from a copy");
+  }
+  return std::move(*decoded.value);
+}
+
+Status SqliteJournal::cut(const JournalSnapshot& snapshot) {
+  const JournalPosition position = snapshot.view.position;
+  CHECK(position > begins_after_ && position <= last_, "a snapshot takes the place of entries");
+  const auto bytes = bytes_to_keep(snapshot);
+  if (!bytes) return bytes.failure();
+  const std::string doing = compose("keep a snapshot at entry ", position);
+  Status done = execute("BEGIN", doing);
+  if (!done) return done;
+  done = put_in_place(position, *bytes);
+  if (done) done = execute("COMMIT", doing);
+  if (!done) sqlite3_exec(database_.get(), "ROLLBACK", nullptr, nullptr, nullptr);  // some failures have done so
+  if (done) begins_after_ = position;
+  return done;
+}
+
+// Within a transaction.
+Status SqliteJournal::put_in_place(JournalPosition position, std::span<const char> snapshot) {
+  const std::string doing = compose("keep a snapshot at entry ", position);
+  if (Status made = execute(kCut, doing); !made) return made;
+  const std::string format = compose("UPDATE meta SET value='", kFormatOfOneThatWasCut, "' WHERE key='format'");
+  if (Status marked = execute(format, doing); !marked) return marked;
+  Statement put(database_.get(), "INSERT INTO snapshots VALUES(?, ?, ?)");
+  put.bind(position.value).bind(sha256_hex(std::string_view(snapshot.data(), snapshot.size()))).bind_bytes(snapshot);
+  if (Status done = run_once(put, doing); !done) return done;
+  Statement remove(database_.get(),
+                   "DELETE FROM entries WHERE position <= min(?, (SELECT min(position) FROM entries) + ?)");
+  remove.bind(position.value).bind(kRemovedAtOnceMax - 1);
+  return run_once(remove, doing);
+}
+
 Result<std::vector<JournalEntry>> SqliteJournal::load(JournalPosition after, std::size_t count_max) {
+  CHECK(after >= begins_after_, "what is before a snapshot is read as one");
   Statement statement(database_.get(),
                       "SELECT position, sha256, entry FROM entries WHERE position > ? ORDER BY position LIMIT ?");
   statement.bind(after.value).bind(std::uint64_t{count_max});
@@ -327,7 +421,7 @@ Result<std::unique_ptr<JournalStore>> open_or_begin_journal(const std::filesyste
   if (is_missing && entries == Entries::kExpected) return lost(path, "it is gone, and the run had one");
   auto journal = open_file(path, SQLITE_OPEN_READWRITE | (is_missing ? SQLITE_OPEN_CREATE : 0));
   if (!journal) return journal.failure();
-  const Result<bool> is_begun = (*journal)->has_tables();
+  const Result<bool> is_begun = (*journal)->has_table("entries");
   if (!is_begun) return is_begun.failure();
   if (*is_begun) return go_on(std::move(*journal));
   if (entries == Entries::kExpected) return lost(path, "nothing is in it, and the run had entries");

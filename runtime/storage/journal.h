@@ -6,6 +6,8 @@
 // writes them, each with its SHA-256, under contiguous positions; anything else is kInvalidData on reading.
 //
 //   meta(key, value)   entries(position, branch, term, kind, sha256, entry)   counters(name, value)
+//   snapshots(position, sha256, snapshot)   at most one, in place of the entries up to its position; from the first on
+//                                           the format is 2: a version that knows of none refuses the file
 //
 // Not thread-safe. Errors: kIo (full disk, refused write), kInvalidData (damaged), kUsage (in use, or not there).
 #pragma once
@@ -30,7 +32,8 @@ struct IncarnationBlock {
 
 class JournalStore {
  public:
-  static constexpr std::size_t kLoadedBytesMax = std::size_t{4} << 20;  // a letter may be twice as large
+  static constexpr std::size_t kLoadedBytesMax = std::size_t{4} << 20;    // a letter may be twice as large
+  static constexpr std::size_t kSnapshotBytesMax = std::size_t{3} << 20;  // both fit one
 
   virtual ~JournalStore() = default;
 
@@ -38,9 +41,17 @@ class JournalStore {
   [[nodiscard]] virtual JournalPosition last_position() const = 0;
   // Durable on return. Its position must be last_position() + 1 (CHECK).
   [[nodiscard]] virtual Status append(const JournalEntry& entry) = 0;
-  // Entries after a position, ascending: at most `count_max` of them, and no more once they have kLoadedBytesMax as
-  // they are stored, so that they fit a letter (S-6); at least one where there is one. Who wants the rest asks after
-  // them.
+  // The entries up to here are not kept: snapshot() says what they said. 0: all are.
+  [[nodiscard]] virtual JournalPosition begins_after() const = 0;
+  // There must be one (CHECK).
+  [[nodiscard]] virtual Result<JournalSnapshot> snapshot() = 0;
+  // Keeps this in place of the snapshot before it and of the entries up to its position, which is after the former and
+  // not after last_position() (CHECK). Durable on return, and at no time neither is there. Errors besides the others:
+  // kUsage (it is larger than a letter has room for beside entries, or cannot be read again): all entries stay.
+  [[nodiscard]] virtual Status cut(const JournalSnapshot& snapshot) = 0;
+  // Entries after a position, which is not before begins_after() (CHECK), ascending: at most `count_max` of them, and
+  // no more once they have kLoadedBytesMax as they are stored, so that they fit a letter (S-6); at least one where
+  // there is one. Who wants the rest asks after them.
   [[nodiscard]] virtual Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) = 0;
   // Numbers start at 1. A crash may lose a block, never give it twice.
   [[nodiscard]] virtual Result<IncarnationBlock> reserve(IncarnationKind kind, std::uint64_t count) = 0;
@@ -57,6 +68,8 @@ enum class Entries { kUnheardOf, kExpected };
                                                                           Entries entries);
 // That of an earlier start, to read what it says. Errors: kUsage (there is none, or another process has it open).
 [[nodiscard]] Result<std::unique_ptr<JournalStore>> open_journal(const std::filesystem::path& path);
+// A snapshot as a journal stores it. Errors: kUsage, as cut() has it.
+[[nodiscard]] Result<std::vector<char>> bytes_to_keep(const JournalSnapshot& snapshot);
 // The same contract without a disk: for the simulation and tests.
 [[nodiscard]] std::unique_ptr<JournalStore> make_memory_journal(RunId run);
 

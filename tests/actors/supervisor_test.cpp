@@ -3,6 +3,7 @@
 #include "actors/supervisor.h"
 #include "runtime/pipeline/journal_follower.h"
 #include "tests/support/sent_letters.h"
+#include "tests/support/whole_journal.h"
 
 #include <gtest/gtest.h>
 
@@ -19,6 +20,15 @@ class BrittleJournal final : public JournalStore {
  public:
   [[nodiscard]] RunId run() const override { return inner_->run(); }
   [[nodiscard]] JournalPosition last_position() const override { return inner_->last_position(); }
+  [[nodiscard]] JournalPosition begins_after() const override { return inner_->begins_after(); }
+  [[nodiscard]] Result<JournalSnapshot> snapshot() override {
+    if (is_damaged) return fail(Error::kInvalidData, "journal: the snapshot is damaged");
+    return inner_->snapshot();
+  }
+  [[nodiscard]] Status cut(const JournalSnapshot& snapshot) override {
+    if (is_full) return fail(Error::kIo, "journal: no space left on device");
+    return inner_->cut(snapshot);
+  }
   [[nodiscard]] Status append(const JournalEntry& entry) override {
     if (is_full) return fail(Error::kIo, "journal: no space left on device");
     return inner_->append(entry);
@@ -30,10 +40,12 @@ class BrittleJournal final : public JournalStore {
     return inner_->reserve(kind, count);
   }
   [[nodiscard]] Result<Term> begin_term() override { return inner_->begin_term(); }
+  [[nodiscard]] WholeJournal& whole() { return *inner_; }
   bool is_full = false;
+  bool is_damaged = false;
 
  private:
-  std::unique_ptr<JournalStore> inner_ = make_memory_journal(RunId{9});
+  std::unique_ptr<WholeJournal> inner_ = std::make_unique<WholeJournal>(RunId{9});
 };
 
 struct Seen {

@@ -34,6 +34,11 @@ class CrashingJournal final : public JournalStore {
     imagined_.push_back(entry);
     return Done{};
   }
+  [[nodiscard]] JournalPosition begins_after() const override { return inner_->begins_after(); }
+  [[nodiscard]] Result<JournalSnapshot> snapshot() override { return inner_->snapshot(); }
+  [[nodiscard]] Status cut(const JournalSnapshot& snapshot) override {
+    return is_written() ? inner_->cut(snapshot) : Status(Done{});
+  }
   [[nodiscard]] Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) override {
     auto entries = inner_->load(after, count_max);
     for (const JournalEntry& entry : imagined_) {
