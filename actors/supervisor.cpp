@@ -95,9 +95,27 @@ struct Performer {
     return perform(self, state.core->appended(entry, now(self)));
   }
   bool operator()(const SendJournal& effect) const {
-    auto entries = self->state.settings.journal->load(effect.after, kEntriesPerLetter);
+    auto& journal = *self->state.settings.journal;
+    const SupervisorConfig& config = self->state.settings.core;
+    JournalEntries news{config.run, config.term, {}};
+    JournalPosition after = effect.after;
+    if (after < journal.begins_after()) {
+      auto snapshot = journal.snapshot();
+      if (!snapshot) return halt(snapshot.failure());
+      after = journal.begins_after();
+      news.past = std::move(snapshot->view);
+    }
+    auto entries = journal.load(after, kEntriesPerLetter);
     if (!entries) return halt(entries.failure());
-    if (!entries->empty()) send_entries(effect.process, std::move(*entries));
+    news.entries = without_old_details(std::move(*entries));
+    if (!news.past && news.entries.empty()) return true;
+    const Address router{effect.process, Role::kRouter, {}, {}};
+    self->send(self->state.settings.router, Letter{kSpawnerProcess, router, std::move(news)});
+    return true;
+  }
+  bool operator()(const KeepSnapshot& effect) const {
+    const Status kept = self->state.settings.journal->cut(effect.snapshot);
+    if (!kept) log_warn("supervisor", kept.failure().message, "; the journal keeps all entries until the next one");
     return true;
   }
   bool operator()(const ReserveNumbers& effect) const {
@@ -193,15 +211,12 @@ struct Performer {
     ask_child(self, child.address());
     return true;
   }
-  void send_entries(ProcessIncarnation process, std::vector<JournalEntry> entries) const {
-    const auto& state = self->state;
+  [[nodiscard]] std::vector<JournalEntry> without_old_details(std::vector<JournalEntry> entries) const {
     for (JournalEntry& entry : entries) {
-      if (entry.position.value + kEntriesWithDetails > state.core->view().position().value) continue;
+      if (entry.position.value + kEntriesWithDetails > self->state.core->view().position().value) continue;
       entry = without_details(std::move(entry));
     }
-    const SupervisorConfig& config = state.settings.core;
-    self->send(state.settings.router, Letter{kSpawnerProcess, Address{process, Role::kRouter, {}, {}},
-                                             JournalEntries{config.run, config.term, std::move(entries)}});
+    return entries;
   }
   bool halt(const Failure& failure) const {
     log_error("supervisor", failure.message);
@@ -313,10 +328,16 @@ void tick(Self self) {
 }
 
 [[nodiscard]] Status replay(SupervisorState& state) {
-  JournalPosition after;
-  const JournalPosition last = state.settings.journal->last_position();
+  JournalStore& journal = *state.settings.journal;
+  JournalPosition after = journal.begins_after();
+  const JournalPosition last = journal.last_position();
+  if (after > JournalPosition{}) {
+    const auto past = journal.snapshot();
+    if (!past) return past.failure();
+    state.core->replay(*past);
+  }
   while (after < last) {
-    const auto entries = state.settings.journal->load(after, kEntriesPerLetter);
+    const auto entries = journal.load(after, kEntriesPerLetter);
     if (!entries) return entries.failure();
     for (const JournalEntry& entry : *entries) {
       state.core->replay(entry);

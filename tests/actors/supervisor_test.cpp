@@ -65,7 +65,8 @@ RouterActor::behavior_type fake_router(RouterActor::pointer, std::shared_ptr<See
   return {
       [seen](const Letter& letter) {
         if (const auto* entries = std::get_if<JournalEntries>(&letter.body)) {
-          seen->left_early |= entries->entries.back().position > seen->journal->last_position();
+          const bool has_entries = !entries->entries.empty();
+          seen->left_early |= has_entries && entries->entries.back().position > seen->journal->last_position();
         }
         seen->letters.push_back(letter);
       },
@@ -95,8 +96,9 @@ caf::behavior child(caf::event_based_actor* self, const std::shared_ptr<Seen>& s
 
 class World {
  public:
-  // past: what the journal holds already.
-  explicit World(const std::vector<JournalEntry>& past = {}) {
+  // past: what the journal holds already; and the journal of an earlier start.
+  explicit World(const std::vector<JournalEntry>& past = {}, std::shared_ptr<BrittleJournal> journal = nullptr) {
+    if (journal) seen->journal = std::move(journal);
     for (const JournalEntry& entry : past) EXPECT_TRUE(seen->journal->append(entry).ok());
     config_.set("scheduler.policy", caf::atom("testing"));
     system = std::make_unique<caf::actor_system>(config_);
@@ -332,6 +334,71 @@ TEST(SupervisorActor, SendsALongJournalLetterByLetterAsItIsAsked) {
   }
   EXPECT_EQ(letters, 4U);
   EXPECT_EQ(follower.position(), world.seen->journal->last_position());
+}
+
+std::vector<JournalEntry> journal_of_commits(std::uint64_t count) {
+  std::vector<JournalEntry> entries{{JournalPosition{1}, {}, Term{1}, AddReplica{{}, {}, Incarnation{1}, {}, 0}}};
+  Commit commit;
+  commit.token_count = 10;
+  for (; commit.step.value < count; ++commit.step.value) {
+    entries.push_back({JournalPosition{commit.step.value + 2}, {}, Term{1}, commit});
+  }
+  return entries;
+}
+
+// How many entries are sent to who has none of them, until it has come to the end.
+std::size_t entries_sent_to_a_joiner(World& world, JournalFollower& follower) {
+  std::size_t count = 0;
+  for (Instant now; follower.position() < world.seen->journal->last_position(); now += std::chrono::seconds(3)) {
+    const std::size_t before = world.all<JournalEntries>().size();
+    world.tell(FetchJournal{ProcessIncarnation{5}, follower.gap(now).value_or(JournalPosition{})});
+    const auto sent = world.all<JournalEntries>();
+    if (sent.size() != before + 1) return ADD_FAILURE() << "no answer", count;
+    count += sent.back().entries.size();
+    (void)follower.accept(sent.back(), now);
+  }
+  return count;
+}
+
+// A month's journal: what is read at a start and sent to who joins is bounded by what came since the last snapshot.
+TEST(SupervisorActor, StartsAndSharesALongJournalByASnapshotAndTheEntriesAfterIt) {
+  constexpr std::uint64_t kSteps = 100'000;
+  constexpr std::size_t kKeptMax = 2 * SnapshotDesk::kEveryDefault;
+  const auto journal = std::make_shared<BrittleJournal>();
+  {
+    World first(journal_of_commits(kSteps), journal);
+    EXPECT_GT(journal->whole().take_loaded(), kSteps) << "there was no snapshot yet: the control";
+    first.advance(std::chrono::milliseconds(200));
+    EXPECT_EQ(journal->whole().cuts(), 1U);
+  }
+  (void)journal->whole().take_loaded();
+  World world({}, journal);
+  EXPECT_LE(journal->whole().take_loaded(), 2 * kKeptMax) << "once by itself, once for its own router";
+  JournalFollower follower;
+  EXPECT_LE(entries_sent_to_a_joiner(world, follower), kKeptMax);
+  View view = follower.past();
+  for (const JournalEntry& entry : follower.entries()) view.apply(entry);
+  View whole;
+  for (const JournalEntry& entry : journal->whole().all()) whole.apply(entry);
+  EXPECT_EQ(view.state(), whole.state());
+}
+
+TEST(SupervisorActor, ThatCannotKeepASnapshotGoesOnWithAllEntries) {
+  const auto journal = std::make_shared<BrittleJournal>();
+  World world(journal_of_commits(2'000), journal);
+  journal->is_full = true;
+  world.advance(std::chrono::milliseconds(200));
+  EXPECT_EQ(world.seen->exit_status, -1);
+  EXPECT_EQ(journal->begins_after(), JournalPosition{});
+}
+
+TEST(SupervisorActor, DoesNotStartFromADamagedSnapshot) {
+  const auto journal = std::make_shared<BrittleJournal>();
+  World(journal_of_commits(2'000), journal).advance(std::chrono::milliseconds(200));
+  ASSERT_GT(journal->begins_after(), JournalPosition{});
+  journal->is_damaged = true;
+  const World world({}, journal);
+  EXPECT_EQ(world.seen->exit_status, exit_code(Error::kInvalidData));
 }
 
 TEST(SupervisorActor, TellsWhyItWaits) {

@@ -34,6 +34,8 @@ class Branches {
     current_ = std::max(start.branch, next(view, start.steps, is_thrown_back));
   }
   [[nodiscard]] Branch current() const { return current_; }
+  // Of any entry so far.
+  [[nodiscard]] Branch highest() const { return highest_; }
 
  private:
   [[nodiscard]] Branch next(const View& view, std::uint64_t version, bool is_thrown_back) const {

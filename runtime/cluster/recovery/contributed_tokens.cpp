@@ -12,6 +12,12 @@ void ContributedTokens::follow(const JournalEntry& entry, const View& view) {
   if (totals_.size() > kKeptMax) totals_.erase(totals_.begin());
 }
 
+std::vector<ContributedTotal> ContributedTokens::totals() const {
+  std::vector<ContributedTotal> totals;
+  for (const auto& [version, tokens] : totals_) totals.push_back({version, tokens});
+  return totals;
+}
+
 std::optional<std::uint64_t> ContributedTokens::after(std::uint64_t version) const {
   if (version == 0) return 0;
   const auto found = totals_.find(version);

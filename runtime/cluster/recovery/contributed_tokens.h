@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "runtime/cluster/view.h"
 
@@ -27,6 +28,11 @@ class ContributedTokens {
   [[nodiscard]] bool are_taken_after(std::uint64_t version) const {
     return takes_contributions_ && takes_contributions_(version);
   }
+  // What is read first at a start, in place of the entries before it.
+  void begin_at(const std::vector<ContributedTotal>& totals) {
+    for (const auto& [version, tokens] : totals) totals_[version] = tokens;
+  }
+  [[nodiscard]] std::vector<ContributedTotal> totals() const;
   // In the order of the journal; the view has read the entry.
   void follow(const JournalEntry& entry, const View& view);
   // Counted in the first `version` steps. Nothing: they took no contributions, or that is forgotten.

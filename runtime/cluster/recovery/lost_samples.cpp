@@ -10,7 +10,7 @@ void LostSamples::follow(const JournalEntry& entry) {
   const auto* commit = std::get_if<Commit>(&entry.body);
   if (commit == nullptr || window_ == 0) return;
   trained_.erase(trained_.lower_bound(commit->step), trained_.end());
-  trained_.emplace(commit->step, commit->stages);
+  trained_.emplace(commit->step, Trained{entry.position, commit->stages});
   const StepId oldest{commit->step.value + 1 - std::min(window_, commit->step.value + 1)};
   trained_.erase(trained_.begin(), trained_.lower_bound(oldest));
 }
@@ -18,7 +18,7 @@ void LostSamples::follow(const JournalEntry& entry) {
 const std::vector<MemberManifest>* LostSamples::manifests_of(StageId stage, StepId step) const {
   const auto found = trained_.find(step);
   if (found == trained_.end()) return nullptr;
-  for (const StageCommit& one : found->second) {
+  for (const StageCommit& one : found->second.stages) {
     if (one.stage == stage) return &one.manifests;
   }
   return nullptr;

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "runtime/cluster/view.h"
@@ -27,12 +28,21 @@ class LostSamples {
   // In the order of the journal.
   void follow(const JournalEntry& entry);
 
+  // The oldest entry whose manifests may still be asked for. None: nothing is trained again.
+  [[nodiscard]] std::optional<JournalPosition> needed_from() const {
+    return trained_.empty() ? std::nullopt : std::optional(trained_.begin()->second.position);
+  }
   // Of the stage's steps from `since` to the entry's, ascending.
   [[nodiscard]] std::vector<PlaceId> lost_in(const CommitRound& entry, StepId since, const View& view) const;
   // The entry, which is about to be the next one, says what of it is trained again, and where.
   void name_lost(CommitRound& entry, StepId since, const View& view) const;
 
  private:
+  struct Trained {
+    JournalPosition position;
+    std::vector<StageCommit> stages;
+  };
+
   [[nodiscard]] PlaceId place_of(StepId step, MicrobatchId microbatch) const {
     return shoal::place_of(step, microbatch, microbatches_);
   }
@@ -40,8 +50,7 @@ class LostSamples {
 
   std::uint32_t microbatches_;
   std::uint64_t window_;
-  std::map<StepId, std::vector<StageCommit>>
-      trained_;  // by step; those of a branch that was left until it is made anew
+  std::map<StepId, Trained> trained_;  // by step; those of a branch that was left until it is made anew
 };
 
 }  // namespace shoal

@@ -42,6 +42,7 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
       poison_(config_.microbatches),
       lost_samples_(config_.microbatches, config_.requeue_window),
       contributed_tokens_(contributions_of(config_)),
+      snapshots_(config_.snapshot_every),
       last_step_(config_.steps_target),
       fallback_(config_.settle_for),
       dismissal_(config_.storage_stays, config_.leave_within) {
@@ -74,9 +75,7 @@ JournalEntry SupervisorCore::entry_for(const JournalBody& body) const {
 
 SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant now) {
   roster_.follow(entry);
-  lost_samples_.follow(entry);
-  contributed_tokens_.follow(entry, view());
-  branches_.see(entry.branch);
+  keep_books(entry);
   const JournalEntries news{config_.run, config_.term, {entry}};
   for (const ProcessIncarnation process : roster_.processes.alive()) send({process, Role::kRouter, {}, {}}, news);
   // Last: an order that a sync group gives because of an entry must not reach a replica before the entry does.
@@ -190,7 +189,10 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
   const bool is_waiting = phase_ < Phase::kTraining || (phase_ == Phase::kTraining && !lacking_for_quorum().empty());
   const std::string why = is_begun && is_waiting ? explain_waiting(now) : std::string();
   if (notice_.is_due(why.substr(0, why.find(kSince)), now)) effects_.push_back(TellPerson{why});
-  return conclude(now);
+  SupervisorEffects effects = conclude(now);
+  // Last, and not with an entry: whoever waits for one does not wait for this.
+  if (auto due = snapshots_.take_due()) effects.push_back(KeepSnapshot{std::move(*due)});
+  return effects;
 }
 
 void SupervisorCore::send(const Address& to, MessageBody body) {

@@ -33,6 +33,7 @@
 #include "runtime/cluster/recovery/lost_samples.h"
 #include "runtime/cluster/recovery/poison.h"
 #include "runtime/cluster/recovery/replacement.h"
+#include "runtime/cluster/recovery/snapshot_desk.h"
 #include "runtime/cluster/restart_budget.h"
 #include "runtime/cluster/roster.h"
 #include "runtime/cluster/starting_replicas.h"
@@ -48,7 +49,8 @@ class SupervisorCore {
 
   explicit SupervisorCore(SupervisorConfig config);
 
-  // Before begin(): what the journal already holds, in order.
+  // Before begin(): what the journal already holds, in order; first what it has in place of its oldest entries.
+  void replay(const JournalSnapshot& past);
   void replay(const JournalEntry& entry);
   [[nodiscard]] SupervisorEffects begin(Instant now);
 
@@ -89,6 +91,7 @@ class SupervisorCore {
   // own: what the board of this process says. Sorted: the spawner's first, then by node.
   [[nodiscard]] std::vector<ActorLine> actors(const std::vector<ActorHealth>& own = {}) const;
 
+  [[nodiscard]] JournalSnapshot snapshot() const;
   [[nodiscard]] Phase phase() const { return phase_; }
   [[nodiscard]] const View& view() const { return roster_.view; }
   // Why it trains or does not: "waiting for 1 node for stage 1, since 3 min".
@@ -97,6 +100,8 @@ class SupervisorCore {
   [[nodiscard]] std::uint64_t votes_refused() const { return ballots_.refused(); }
 
  private:
+  // supervisor_books.cpp
+  void keep_books(const JournalEntry& entry);
   // supervisor_return.cpp
   void come_back(Instant now);
   void end_again(Instant now);
@@ -204,6 +209,7 @@ class SupervisorCore {
   PoisonWatch poison_;
   LostSamples lost_samples_;
   ContributedTokens contributed_tokens_;
+  SnapshotDesk snapshots_;
   LastStep last_step_;
   Fallback fallback_;
   std::optional<StartInVain> in_vain_;  // while another start than that one is looked for

@@ -14,6 +14,7 @@
 #include "runtime/cluster/commit.h"
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/process_directory.h"
+#include "runtime/cluster/recovery/snapshot_desk.h"
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/failure_detector.h"
 
@@ -57,7 +58,8 @@ struct SupervisorConfig {
   // due later; the end of a run agrees on these, too. Empty: there are no rounds.
   std::function<std::vector<RoundId>(std::uint64_t)> rounds_due, rounds_in_flight;
   std::function<std::uint64_t(const RoundId&)> contributed_at;  // steps committed at a round's contributions
-  std::uint32_t quorum = 0;              // sync.quorum: replicas of each stage that contributions wait for; 0: none
+  std::uint32_t quorum = 0;  // sync.quorum: replicas of each stage that contributions wait for; 0: none
+  std::uint64_t snapshot_every = SnapshotDesk::kEveryDefault;  // entries of the journal; 0: all of them are kept
   std::uint64_t requeue_window = 0;      // sync.requeue_lost: RoundSchedule::window_max(); 0: lost samples stay lost
   std::string config_toml;               // resolved; sent to every process that joins
   std::string resume_hint;               // "resume with: shoal train --resume DIR"
@@ -81,6 +83,10 @@ struct SupervisorConfig {
 // Record this as the next entry, durably, then appended(); or journal_failed().
 struct AppendEntry {
   JournalBody body;
+};
+// Keep this in place of the entries up to its position, durably. If that cannot be, they stay.
+struct KeepSnapshot {
+  JournalSnapshot snapshot;
 };
 // Send the router of a process what comes next in the journal after a position, in one letter: it asks for the rest.
 struct SendJournal {
@@ -130,8 +136,8 @@ struct InjectHere {
 };
 
 using SupervisorEffect =
-    std::variant<Letter, AppendEntry, SendJournal, ReserveNumbers, StartGroup, StartDataLoader, FindCheckpoint,
-                 ProbeProcess, EndRun, Note, TellPerson, InjectHere, AvoidReplicas>;
+    std::variant<Letter, AppendEntry, KeepSnapshot, SendJournal, ReserveNumbers, StartGroup, StartDataLoader,
+                 FindCheckpoint, ProbeProcess, EndRun, Note, TellPerson, InjectHere, AvoidReplicas>;
 using SupervisorEffects = std::vector<SupervisorEffect>;
 
 struct OperatorOutcome {

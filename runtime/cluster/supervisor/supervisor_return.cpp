@@ -37,17 +37,6 @@ namespace {
 
 }  // namespace
 
-void SupervisorCore::replay(const JournalEntry& entry) {
-  if (entry.branch > view().branch()) checkpoints_.forget_order();
-  roster_.view.apply(entry);
-  lost_samples_.follow(entry);
-  contributed_tokens_.follow(entry, view());
-  branches_.see(entry.branch);
-  const auto* commit = std::get_if<Commit>(&entry.body);
-  const bool saves = commit != nullptr && !commit->checkpoint_by.empty();
-  if (saves) checkpoints_.order(view().committed_steps(), commit->checkpoint_by, CheckpointOrder::Rank::kLast, {});
-}
-
 // To a run that other terms have begun.
 void SupervisorCore::come_back(Instant now) {
   if (was_ended(view(), config_)) return end_again(now);

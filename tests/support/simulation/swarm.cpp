@@ -170,7 +170,7 @@ SimulatedSwarm::SimulatedSwarm(SwarmShape shape, std::uint64_t seed)
       config_(config_of(shape_)),
       clockwork_(seed),
       network_(clockwork_),
-      journal_(make_memory_journal(kRunOfSimulation)) {
+      journal_(std::make_shared<WholeJournal>(kRunOfSimulation)) {
   quieten_log();
   start_all();
 }
@@ -243,6 +243,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   core.microbatches = shape_.microbatches;
   core.steps_target = shape_.steps;
   core.checkpoint_every = shape_.checkpoint_every;
+  core.snapshot_every = shape_.snapshot_every;
   if (term_ > Term{1}) {
     core.start = newest_saved(*record_, shape_.stages, shape_.steps);
     core.return_within = core.detector.dead_after;
@@ -420,12 +421,6 @@ bool SimulatedSwarm::run_one() {
 void SimulatedSwarm::run() {
   while (clockwork_.messages() < kMessagesMax && clockwork_.elapsed() < shape_.time_max && run_one()) {
   }
-}
-
-std::vector<JournalEntry> SimulatedSwarm::journal() const {
-  auto entries = journal_->load(JournalPosition{}, journal_->last_position().value);
-  CHECK(entries.ok(), "a journal in memory can be read");
-  return std::move(entries.value());
 }
 
 std::uint64_t SimulatedSwarm::fingerprint() const {

@@ -28,6 +28,7 @@
 #include "tests/support/fake_executor.h"
 #include "tests/support/simulation/clockwork.h"
 #include "tests/support/simulation/network.h"
+#include "tests/support/whole_journal.h"
 
 namespace shoal {
 
@@ -51,7 +52,8 @@ struct SwarmShape {
   Routing routing = Routing::kIwrr;
   LetterFilter filter;  // of every router
   std::optional<SwarmPoison> poison{};
-  SyncConfig sync{};  // rounds, with mode = diloco
+  SyncConfig sync{};                                           // rounds, with mode = diloco
+  std::uint64_t snapshot_every = SnapshotDesk::kEveryDefault;  // entries of the journal; 0: never
   // Less than a sync group waits before it looks by itself: nothing may need that.
   Duration time_max = std::chrono::minutes(4);
 };
@@ -94,7 +96,10 @@ class SimulatedSwarm {
   [[nodiscard]] const SimulationClockwork& clockwork() const { return clockwork_; }
   [[nodiscard]] const SwarmShape& shape() const { return shape_; }
   [[nodiscard]] const SwarmRecord& record() const { return *record_; }
-  [[nodiscard]] std::vector<JournalEntry> journal() const;
+  // All that were ever durable.
+  [[nodiscard]] const std::vector<JournalEntry>& journal() const { return journal_->all(); }
+  // How often its oldest entries gave way to a snapshot.
+  [[nodiscard]] std::uint64_t cuts() const { return journal_->cuts(); }
   // A number that two runs share only if they were the same run.
   [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
@@ -157,7 +162,7 @@ class SimulatedSwarm {
   std::shared_ptr<SwarmRecord> record_ = std::make_shared<SwarmRecord>();
   SimulationClockwork clockwork_;
   SimulationNetwork network_;
-  std::shared_ptr<JournalStore> journal_;
+  std::shared_ptr<WholeJournal> journal_;
   std::shared_ptr<CrashPlan> crash_ = std::make_shared<CrashPlan>();
   Term term_;
   SimulatedPort ports_ = 0;

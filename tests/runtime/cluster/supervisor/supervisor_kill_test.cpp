@@ -10,6 +10,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 #include "tests/support/crashing_journal.h"
+#include "tests/support/whole_journal.h"
 
 namespace shoal {
 namespace {
@@ -57,7 +58,7 @@ class World {
   std::optional<EndRun> ended_;
   int deaths_ = 0;
   std::vector<std::string> violations_;
-  std::shared_ptr<JournalStore> disk_ = make_memory_journal(RunId{9});
+  std::shared_ptr<WholeJournal> disk_ = std::make_shared<WholeJournal>(RunId{9});
 
  private:
   [[nodiscard]] std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
@@ -73,13 +74,16 @@ class World {
     config.replicas = kReplicas;
     config.steps_target = kSteps;
     config.checkpoint_every = 3;
+    config.snapshot_every = 4;
     config.policy = {0, [](std::uint64_t) { return 0.1; }};
     config.start = checkpoint_;
     if (config.term > Term{1}) config.return_within = seconds(10);
     term_ = config.term;
     journal_ = std::make_unique<CrashingJournal>(disk_, plan_);
     core_.emplace(std::move(config));
-    const auto entries = journal_->load({}, disk_->last_position().value);
+    const JournalPosition after = journal_->begins_after();
+    if (after > JournalPosition{}) core_->replay(*journal_->snapshot());
+    const auto entries = journal_->load(after, disk_->last_position().value);
     for (const JournalEntry& entry : *entries) core_->replay(entry);
     for (Worker& worker : workers_) worker.is_in = false;
     perform(core_->begin(now_));
@@ -110,6 +114,7 @@ class World {
   void act(FindCheckpoint& effect) {
     perform(core_->found(checkpoint_.version <= effect.not_beyond ? checkpoint_ : StartPoint{}, now_));
   }
+  void act(KeepSnapshot& effect) { (void)journal_->cut(effect.snapshot); }
   void act(StartGroup& effect) { give(effect.group); }
   void act(StartDataLoader& effect) { give(effect.loader); }
   void act(EndRun& effect) { ended_ = effect; }
@@ -232,10 +237,9 @@ class World {
 };
 
 // S-2: each step of a branch once, by a view that followed every entry.
-View replayed(JournalStore& disk) {
+View replayed(const WholeJournal& disk) {
   View view;
-  const auto entries = disk.load({}, disk.last_position().value);
-  for (const JournalEntry& entry : *entries) view.apply(entry);
+  for (const JournalEntry& entry : disk.all()) view.apply(entry);
   return view;
 }
 
@@ -243,6 +247,7 @@ TEST(SupervisorKilled, AtRandomWritesGivesNoNumberTwiceAndComesToItsEnd) {
   const std::uint64_t first = std::random_device{}();
   std::cout << "seeds from " << first << "\n";
   int deaths = 0;
+  std::uint64_t cuts = 0;
   for (std::uint64_t seed = first; seed < first + 300; ++seed) {
     World world(seed);
     ASSERT_TRUE(world.run()) << "seed " << seed << " hangs: " << world.why();
@@ -250,9 +255,11 @@ TEST(SupervisorKilled, AtRandomWritesGivesNoNumberTwiceAndComesToItsEnd) {
     EXPECT_TRUE(world.violations_.empty()) << "seed " << seed << ": " << world.violations_.front();
     EXPECT_EQ(replayed(*world.disk_).committed_steps(), kSteps) << "seed " << seed;
     deaths += world.deaths_ - 1;
+    cuts += world.disk_->cuts();
     if (HasFailure()) break;
   }
   EXPECT_GT(deaths, 300) << "a test that kills nobody";
+  EXPECT_GT(cuts, 300U) << "all read the whole journal";
 }
 
 TEST(SupervisorKilled, WithNumbersThatStartAgainIsFoundOut) {
