@@ -62,6 +62,23 @@ Status issue_missing(const RunDirectory& run, const Authority& authority) {
   return Done{};
 }
 
+// Errors: as read_spawner_json().
+Result<SpawnerAddress> read_address(const RunDirectory& run, const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) {
+    return fail(Error::kUnreachable,
+                compose("no spawner has started in ", run.root.string(), " (no spawner.json there)"));
+  }
+  try {
+    const auto json = nlohmann::json::parse(text.value());
+    const auto control = parse_host_port(json.at("address").get<std::string>());
+    if (!control) return control.failure();
+    return SpawnerAddress{control.value(), json.at("pid").get<std::uint64_t>(), json.at("run").get<std::string>()};
+  } catch (const nlohmann::json::exception& error) {
+    return fail(Error::kInvalidData, compose(path, " is damaged: ", error.what()));
+  }
+}
+
 }  // namespace
 
 std::filesystem::path RunDirectory::checkpoints(const Config& config) const {
@@ -114,20 +131,17 @@ Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address
   return replace_file(run.spawner_json(), json.dump(2) + "\n");
 }
 
-Result<SpawnerAddress> read_spawner_json(const RunDirectory& run) {
-  const auto text = read_file(run.spawner_json());
-  if (!text) {
-    return fail(Error::kUnreachable,
-                compose("no spawner has started in ", run.root.string(), " (no spawner.json there)"));
-  }
-  try {
-    const auto json = nlohmann::json::parse(text.value());
-    const auto control = parse_host_port(json.at("address").get<std::string>());
-    if (!control) return control.failure();
-    return SpawnerAddress{control.value(), json.at("pid").get<std::uint64_t>(), json.at("run").get<std::string>()};
-  } catch (const nlohmann::json::exception& error) {
-    return fail(Error::kInvalidData, compose(run.spawner_json(), " is damaged: ", error.what()));
-  }
+Result<SpawnerAddress> read_spawner_json(const RunDirectory& run) { return read_address(run, run.spawner_json()); }
+
+void set_spawner_json_aside(const RunDirectory& run) {
+  std::error_code ignored;
+  if (read_spawner_json(run)) std::filesystem::rename(run.spawner_json(), run.spawner_json_before(), ignored);
+  std::filesystem::remove(run.spawner_json(), ignored);
+}
+
+Result<SpawnerAddress> last_spawner_address(const RunDirectory& run) {
+  auto address = read_spawner_json(run);
+  return address ? address : read_address(run, run.spawner_json_before());
 }
 
 }  // namespace shoal

@@ -1,6 +1,6 @@
 // The run directory: where everything of a run lies, and how the pieces are made before its processes start.
 //
-//   config.toml metrics.jsonl journal.db spawner.json     checkpoints/ trace/ logs/
+//   config.toml metrics.jsonl journal.db spawner.json spawner.before.json     checkpoints/ trace/ logs/
 //   certs/ (0600): ca.* the authority; spawner.* storage.* operator.* credentials; tokens; join_token
 //
 // The run's identity is its authority's: a directory without certs/ca.crt is a new run.
@@ -26,6 +26,8 @@ struct RunDirectory {
   [[nodiscard]] std::string metrics() const { return (root / "metrics.jsonl").string(); }
   [[nodiscard]] std::string journal() const { return (root / "journal.db").string(); }
   [[nodiscard]] std::string spawner_json() const { return (root / "spawner.json").string(); }
+  // What spawner.json was before the newest start.
+  [[nodiscard]] std::string spawner_json_before() const { return (root / "spawner.before.json").string(); }
   [[nodiscard]] std::string certs() const { return (root / "certs").string(); }
   [[nodiscard]] std::string tokens() const { return (root / "certs" / "tokens").string(); }
   [[nodiscard]] std::string join_token() const { return (root / "certs" / "join_token").string(); }
@@ -61,5 +63,9 @@ struct SpawnerAddress {
 [[nodiscard]] Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address);
 // Errors: kUnreachable when there is none (no spawner has started here), kInvalidData.
 [[nodiscard]] Result<SpawnerAddress> read_spawner_json(const RunDirectory& run);
+// Before a start, for whoever waits until it is ready. Where a spawner has listened is not forgotten with it.
+void set_spawner_json_aside(const RunDirectory& run);
+// Of the last spawner that listened, however many starts have come to nothing since. Errors: as read_spawner_json().
+[[nodiscard]] Result<SpawnerAddress> last_spawner_address(const RunDirectory& run);
 
 }  // namespace shoal

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -142,8 +141,7 @@ Status check_can_listen(const ChosenRun& chosen, const HostPort& address) {
 
 Result<int> keep_spawner(const KeepSpawnerOptions& options) {
   const RunDirectory run{options.run_directory};
-  std::error_code ignored;
-  if (!options.is_restarted) std::filesystem::remove(run.spawner_json(), ignored);
+  if (!options.is_restarted) set_spawner_json_aside(run);
   Keeper keeper({Duration::zero(), std::chrono::seconds(30)});
   if (auto status = keeper.add(spawner_ward(options)); !status) return status.failure();
   if (auto status = keeper.add(storage_ward(run)); !status) return status.failure();
@@ -169,9 +167,8 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   keep.listen = options.listen;
   keep.is_restarted = chosen->is_resumed;
   // Where its nodes look for it, unless a person says otherwise.
-  const auto known = read_spawner_json(run);
-  std::error_code ignored;
-  std::filesystem::remove(run.spawner_json(), ignored);  // the line to paste is that of the start to come
+  const auto known = last_spawner_address(run);
+  set_spawner_json_aside(run);  // the line to paste is that of the start to come
   if (chosen->is_resumed && known && keep.listen == SpawnerOptions{}.listen) keep.listen = known->control;
   keep.stop_at_step = options.stop_at_step;
   keep.wait_timeout_s = options.wait_timeout_s;

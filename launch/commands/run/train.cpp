@@ -62,8 +62,7 @@ Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen) {
     say("warning: ", pipeline.stages, " stages of ", pipeline.replicas, " replicas are ", wanted,
         " nodes, and --nodes ", nodes, " starts fewer: the run waits until others join (`shoal node`)");
   }
-  std::error_code ignored;
-  std::filesystem::remove(run.spawner_json(), ignored);
+  set_spawner_json_aside(run);
   Keeper keeper({std::chrono::seconds(3), std::chrono::seconds(10)});
   if (auto status = keeper.add(spawner_keeper_ward(options, chosen)); !status) return status.failure();
   keeper.poll([run, nodes](Keeper& asked) { return start_nodes(asked, run, nodes); });

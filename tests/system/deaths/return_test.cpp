@@ -9,6 +9,7 @@
 
 #include "runtime/transport/sockets.h"
 #include "tests/support/process_scene.h"
+#include "tests/support/taken_port.h"
 
 namespace shoal {
 namespace {
@@ -260,6 +261,33 @@ TEST(KilledSpawner, IsResumedByHandAndItsNodesFindIt) {
   ASSERT_EQ(again.wait(kRunLimit), 0) << again.err();
   for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
   expect_nothing_lost(scene.records(), weights);
+}
+
+// What was in the way of a first try has gone at the second: nodes still look where the spawner was before both.
+TEST(KilledSpawner, IsFoundByItsNodesAfterAStartInVain) {
+  ProcessScene scene;
+  Program& boss = start_words(scene, spawner_of(scene, "127.0.0.1:0"), "boss");
+  const Words join = join_words(boss);
+  std::vector<Program*> nodes;
+  for (const std::string name : {"one", "two"}) {
+    nodes.push_back(&start_words(scene, join + Words{"--name", name}, "of-" + name));
+  }
+  ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
+  ASSERT_NO_FATAL_FAILURE(kill_spawner_and_all_beside_it(scene, boss));
+  const Words resume = {shoal_program(), "spawner", "--resume", scene.run().string()};
+  const auto address = parse_host_port(join.at(3));
+  ASSERT_TRUE(address.ok());
+  {
+    const TakenPort taken(address->port);
+    Program& in_vain = start_words(scene, resume, "in-vain");
+    ASSERT_EQ(in_vain.wait(kRunLimit), 2) << in_vain.err();
+  }
+  Program& again = start_words(scene, resume, "again");
+  ASSERT_EQ(again.wait(kRunLimit), 0) << again.err();
+  for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
+  const auto records = scene.records();
+  expect_every_line_once(records);
+  EXPECT_EQ(count_of(records, "rolled_back"), 0U) << "they came back with what they had";
 }
 
 std::string free_address(const std::string& host) {
