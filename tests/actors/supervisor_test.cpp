@@ -185,10 +185,11 @@ class World {
     const SpawnStage order = all<SpawnStage>().at(0);
     tell(StageReady{order.stage, order.replica, {}, 0, 1});
   }
-  Prepared vote() const {
+  Prepared vote(std::uint64_t step = 0) const {
     Prepared vote;
     vote.order.run = RunId{9};
     vote.order.term = Term{1};
+    vote.order.step = StepId{step};
     vote.order.epoch = Epoch{std::get<AppointGroup>(seen->journal->load(JournalPosition{1}, 1)->at(0).body).group, 2};
     vote.position = seen->journal->last_position();
     vote.manifests = {{Incarnation{1}, {{MicrobatchId{0}, 4, 1.0, {}}}}};
@@ -221,6 +222,24 @@ TEST(SupervisorActor, HaltsWithTheCommitThatCannotBeRecorded) {
   const std::size_t before = world.all<JournalEntries>().size();
   world.tell(world.vote());
   EXPECT_EQ(world.all<JournalEntries>().size(), before);
+  world.advance(std::chrono::seconds(10));
+  EXPECT_EQ(world.seen->exit_status, 3);
+}
+
+// The checkpoint found its place on the disk, and the last entry did not.
+TEST(SupervisorActor, TellsEverybodyOfAnEndThatCannotBeRecorded) {
+  World world;
+  world.train();
+  for (std::uint64_t step = 0; step < 5; ++step) world.tell(world.vote(step));
+  world.tell(CheckpointSaved{{}, 5, "abc", 1, 0.1});
+  EXPECT_TRUE(world.all<EndProcess>().empty());
+  world.seen->journal->is_full = true;
+  world.tell(EvaluationResult{{}, 5, 1, 1, 1, true});
+  ASSERT_FALSE(world.all<RunEvent>().empty());
+  EXPECT_EQ(world.all<RunEvent>().back().event, "failed");
+  const auto orders = world.all<EndProcess>();
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].exit_status, 3U);
   world.advance(std::chrono::seconds(10));
   EXPECT_EQ(world.seen->exit_status, 3);
 }

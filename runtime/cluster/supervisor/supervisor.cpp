@@ -74,6 +74,7 @@ JournalEntry SupervisorCore::entry_for(const JournalBody& body) const {
 }
 
 SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant now) {
+  --unrecorded_;
   roster_.follow(entry);
   keep_books(entry);
   const JournalEntries news{config_.run, config_.term, {entry}};
@@ -92,11 +93,20 @@ SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant no
   return take_effects();
 }
 
-// A commit that cannot be recorded is not made: the run halts where it is.
+// A commit that cannot be recorded is not made: the run halts where it is. An end that cannot be recorded has not been
+// told of, and is another one; only what has failed already stays that failure.
 SupervisorEffects SupervisorCore::journal_failed(const std::string& reason, int exit_status, Instant now) {
-  if (phase_ >= Phase::kEnding) return take_effects();
-  phase_ = Phase::kGathering;  // nothing more is appended by finish()
-  finish(exit_status, compose(reason, "; ", config_.resume_hint), "failed", now);
+  const bool is_ending = phase_ == Phase::kEnding && !dismissal_.end().is_handed_over;
+  const bool is_end_untold = is_ending && unrecorded_ > 0;
+  if (phase_ >= Phase::kEnding && !is_end_untold) return take_effects();
+  unrecorded_ = 0;  // what was to follow is not performed
+  const EndRun end = dismissal_.end();
+  const std::string why = is_end_untold ? compose(end.reason, ", but ", reason) : reason;
+  if (is_end_untold && end.status_of_others != 0) {
+    tell_end(end.exit_status, why, "failed", now);
+  } else {
+    tell_end(exit_status, compose(why, "; ", config_.resume_hint), "failed", now);
+  }
   return take_effects();
 }
 

@@ -174,6 +174,7 @@ class SupervisorCore {
   void conclude_if_done(Instant now);
   void settle_loss(Instant now);
   void finish(int exit_status, const std::string& reason, const std::string& event, Instant now);
+  void tell_end(int exit_status, const std::string& reason, const std::string& event, Instant now);
   void dismiss(ProcessRole role);
   void end_if_left(Instant now);
   void escalate(const std::string& child, const std::string& reason, Instant now);
@@ -184,7 +185,7 @@ class SupervisorCore {
   // As of the last tick, on a clock that stands still with us: what patience with others is counted on.
   [[nodiscard]] Instant watched() const { return Instant{} + time_.watched(); }
   void note(const std::string& text) { effects_.push_back(Note{text}); }
-  void append(JournalBody body) { effects_.push_back(AppendEntry{std::move(body)}); }
+  void append(JournalBody body) { ++unrecorded_, effects_.push_back(AppendEntry{std::move(body)}); }
   [[nodiscard]] SupervisorEffects take_effects();
 
   SupervisorConfig config_;
@@ -216,6 +217,7 @@ class SupervisorCore {
   CheckpointDesk checkpoints_;
   Dismissal dismissal_;
   SupervisorEffects effects_;
+  std::size_t unrecorded_ = 0;  // entries that were asked for
 };
 
 }  // namespace shoal

@@ -231,9 +231,13 @@ void SupervisorCore::settle_loss(Instant now) {
 void SupervisorCore::finish(int exit_status, const std::string& reason, const std::string& event, Instant now) {
   if (phase_ >= Phase::kEnding) return;
   if (phase_ == Phase::kTraining) append(FinishRun{reason});
+  tell_end(exit_status, reason, event, now);
+}
+
+void SupervisorCore::tell_end(int exit_status, const std::string& reason, const std::string& event, Instant now) {
   const bool is_good = event != "failed";
   // Thrown back and not trained since, it ends where it would have gone on from.
-  const std::uint64_t steps = phase_ == Phase::kTraining ? view().committed_steps() : config_.start.version;
+  const std::uint64_t steps = phase_ < Phase::kTraining ? config_.start.version : view().committed_steps();
   const std::string subject = is_good ? checkpoints_.saved_sha256() : "run";
   note(compose(event, " ", subject, ": ", reason));
   send(to_metrics(), RunEvent{event, subject, reason, steps});

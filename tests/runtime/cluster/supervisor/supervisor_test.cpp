@@ -236,6 +236,54 @@ TEST(Supervisor, AJournalThatRefusesEndsTheRunOnceAndIsAskedForNothingMore) {
   EXPECT_TRUE(bench.core.journal_failed("disk full", 3, bench.now).empty());
 }
 
+// All is trained and saved, but the run's end is an entry like others.
+TEST(Supervisor, AnEndThatCannotBeRecordedIsAFailure) {
+  for (const bool is_stopped : {false, true}) {
+    Bench bench;
+    bench.train();
+    for (int i = 0; i < 2; ++i) bench.step();
+    if (is_stopped) bench.perform(bench.core.stop("SIGTERM", 75, bench.now));
+    bench.step();
+    bench.evaluated();
+    bench.is_disk_full = true;
+    bench.saved(3);
+    EXPECT_FALSE(bench.has_event(is_stopped ? "stopped" : "finished"));
+    const RunEvent told = bench.all<RunEvent>().back();
+    EXPECT_EQ(told.event, "failed");
+    EXPECT_NE(told.reason.find("disk full; resume with"), std::string::npos) << told.reason;
+    EXPECT_EQ(told.step, 3U);
+    const auto orders = bench.all<EndProcess>();
+    ASSERT_EQ(orders.size(), 4U);
+    for (const EndProcess& order : orders) EXPECT_EQ(order.exit_status, 3U);
+    EXPECT_EQ(bench.exit_status(), 3);
+  }
+}
+
+TEST(Supervisor, AFailureThatCannotBeRecordedStaysThatFailure) {
+  SupervisorConfig config = two_by_two();
+  config.steps_target = 100;
+  Bench bench(config);
+  bench.train();
+  for (int i = 0; i < 10; ++i) bench.step(true);
+  bench.is_disk_full = true;
+  bench.saved(10);
+  EXPECT_EQ(bench.all<RunEvent>().back().event, "failed");
+  EXPECT_EQ(bench.all<EndProcess>().size(), 4U);
+  EXPECT_EQ(bench.exit_status(), 5);
+  EXPECT_NE(bench.ended->reason.find("disk full"), std::string::npos) << bench.ended->reason;
+}
+
+// What is told cannot be taken back: the journal may be read once more for whoever asks.
+TEST(Supervisor, AJournalThatFailsAfterTheEndWasToldChangesNothing) {
+  Bench bench;
+  bench.train();
+  for (int i = 0; i < 3; ++i) bench.step();
+  bench.evaluated();
+  bench.saved(3);
+  EXPECT_TRUE(bench.core.journal_failed("cannot be read", 3, bench.now).empty());
+  EXPECT_EQ(bench.exit_status(), 0);
+}
+
 TEST(Supervisor, APoliteStopSavesAfterTheStepAndSkipsTheEvaluation) {
   Bench bench;
   bench.train();
