@@ -176,14 +176,16 @@ void Keeper::follower_lost() {
   Kept* lead = leader();
   if (phase_ != Phase::kRunning || lead == nullptr) return;
   std::optional<int> code;
+  std::string names;
   for (const auto& kept : kept_) {
     if (kept.ward.role != WardRole::kFollower) continue;
     if (!kept.final_code) return;
     if (*kept.final_code != 0 && !code) code = kept.final_code;
+    names += (names.empty() ? "" : ", ") + kept.ward.name;
   }
   if (!code) return;
   follower_code_ = code;
-  say("all nodes have ended for good: ", lead->ward.name, " is told to end, too");
+  say("ended for good: ", names, "; ", lead->ward.name, " is told to end, too");
   stop_politely(SIGTERM);
 }
 

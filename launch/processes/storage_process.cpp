@@ -16,6 +16,7 @@
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/restart_policy.h"
 #include "runtime/base/sha256.h"
 #include "runtime/data/tokens.h"
 #include "runtime/transport/control/control_client.h"
@@ -115,6 +116,12 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   return process.run([&](int) { process.exit()->set(143, "asked to end by a signal"); });
 }
 
+// Its keeper takes other codes for a start that failed: from here on only the end of the run, 0, is final.
+int status_of_one_that_served(int status) {
+  const bool is_like_a_start = status >= exit_code(Error::kUsage) && status <= exit_code(Error::kDiverged);
+  return is_like_a_start ? kRejoinStatus : status;
+}
+
 // Shards come and go: what is freed goes back to the system at once, whichever thread had it.
 void give_shards_back() { ::mallopt(M_MMAP_THRESHOLD, 256 * 1024); }
 
@@ -127,10 +134,11 @@ Result<int> run_storage_process(const StorageProcessOptions& options) {
   const RunDirectory run{options.run_directory};
   const TlsFiles files = credential_files(run.certs(), "storage");
   const auto spawner = find_spawner(run, files);
-  if (!spawner) return 0;
+  if (!spawner) return 143;
   auto writer = writer_settings(run);
   if (!writer) return writer.failure();
-  return serve(run, files, *spawner, std::move(writer.value()));
+  const auto status = serve(run, files, *spawner, std::move(writer.value()));
+  return status ? Result<int>(status_of_one_that_served(*status)) : status;
 }
 
 }  // namespace shoal

@@ -31,6 +31,7 @@ RestartDecision RestartPolicy::decide(const ExitStatus& status, Instant now) {
 }
 
 RestartDecision RestartPolicy::decide(const std::string& how, Instant now) {
+  if (limits_.budget == kNoBudget) return RestartAfter{next_delay(now), how + "; it is started again"};
   forget_old(now);
   const auto recent = static_cast<int>(restarts_.size());
   const double window_s = std::chrono::duration<double>(limits_.window).count();
@@ -53,6 +54,7 @@ Duration RestartPolicy::next_delay(Instant now) {
   delay = std::min(delay, limits_.longest_delay);
   delay = jitter_.spread(delay, 0.75, 1.25);
   ++short_lives_;
+  was_restarted_ = true;
   started_ = now + delay;
   return delay;
 }
@@ -60,6 +62,7 @@ Duration RestartPolicy::next_delay(Instant now) {
 bool RestartPolicy::is_final(const ExitStatus& status) const {
   if (status.kind == ExitStatus::Kind::kSignal) return false;
   if (limits_.finality == Finality::kEveryCode) return true;
+  if (limits_.finality == Finality::kAtFirst && was_restarted_) return status.number == 0;
   return std::find(limits_.final_codes.begin(), limits_.final_codes.end(), status.number) != limits_.final_codes.end();
 }
 

@@ -5,11 +5,13 @@
 // keeper. A process that ends to come back, because it has lost its place in the run, has not failed: that costs
 // nothing of the budget, however often it happens. Delays double from `first_delay` with each life that was shorter
 // than `settled_after`, up to `longest_delay`: what has served for a while comes back at once, what crashes at its
-// start does not. They vary by a quarter either way so that processes felled together do not return together.
+// start does not. They vary by a quarter either way so that processes felled together do not return together. What
+// others can do without has no budget: it is tried as long as they go on.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -41,7 +43,10 @@ inline constexpr int kRejoinStatus = 69;
 enum class Finality {
   kListedCodes,  // codes of `final_codes` end it; other codes and all signals restart
   kEveryCode,    // only signals restart
+  kAtFirst,      // kListedCodes until it has been restarted; from then on 0 alone ends it
 };
+
+inline constexpr int kNoBudget = std::numeric_limits<int>::max();
 
 struct RestartLimits {
   Finality finality = Finality::kListedCodes;
@@ -82,8 +87,9 @@ class RestartPolicy {
   RestartLimits limits_;
   Jitter jitter_;
   std::deque<Instant> restarts_;  // of the window, oldest first
-  int short_lives_ = 0;           // one after the other, up to now
-  Instant started_{};             // when the present life began
+  bool was_restarted_ = false;
+  int short_lives_ = 0;  // one after the other, up to now
+  Instant started_{};    // when the present life began
 };
 
 }  // namespace shoal

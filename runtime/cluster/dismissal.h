@@ -5,8 +5,10 @@
 // ends alone: the others wait for the next one. Pure: time comes in.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
+#include "runtime/base/error.h"
 #include "runtime/cluster/supervisor/supervisor_effects.h"
 
 namespace shoal {
@@ -31,6 +33,12 @@ class Dismissal {
   // Who has not heard of the end may come back and ask: somebody is waited for, whoever is there.
   void expect_questions() { is_asked_ = true; }
   [[nodiscard]] const EndRun& end() const { return end_; }
+  // After status 1 the spawner's keeper starts it again, and the others come back to it.
+  [[nodiscard]] bool is_for_good() const { return end_.exit_status != exit_code(Error::kInternal); }
+  // With what the others end. Of storage nobody asks what became of the run; its keeper asks whether it goes on.
+  [[nodiscard]] std::uint32_t status_of(ProcessRole role) const {
+    return role == ProcessRole::kStorage && is_for_good() ? 0 : end_.status_of_others;
+  }
 
   [[nodiscard]] Decision decide(const Company& company, Instant now) const {
     const Duration waited = now - since_;

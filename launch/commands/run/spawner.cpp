@@ -46,12 +46,16 @@ Ward spawner_ward(const KeepSpawnerOptions& options) {
   return ward;
 }
 
+// The run can do without it for a while, and cannot begin without it: one that never came up ends the run, one that
+// did is started again as long as the run goes on.
 Ward storage_ward(const RunDirectory& run) {
   Ward ward;
   ward.name = "storage";
   ward.role = WardRole::kFollower;
   ward.program = {{program_folder() + "/shoal", "internal-storage", "--run", run.root.string()}, run.log_of("storage")};
-  ward.limits.final_codes = {0, 2, 3, 4, 5};  // 4 and 5 when the run has ended so
+  ward.limits.finality = Finality::kAtFirst;
+  ward.limits.final_codes = {0, 2, 3, 4};
+  ward.limits.budget = kNoBudget;
   return ward;
 }
 

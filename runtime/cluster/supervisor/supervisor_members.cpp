@@ -31,8 +31,8 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
     return take_effects();
   };
   if (phase_ >= Phase::kEnding) {  // no event: the last one of a run says how it ended
-    // After status 1 the keeper starts a spawner again: whoever asks now loses this one and then asks that one.
-    if (dismissal_.end().exit_status == 1) return take_effects();
+    // Whoever asks now loses this spawner and then asks the next one.
+    if (!dismissal_.is_for_good()) return take_effects();
     send(to_node_agent({}),
          JoinRefused{join.nonce, JoinRefusal::kRunIsOver, "the run is over: " + dismissal_.end().reason});
     return take_effects();

@@ -250,7 +250,7 @@ void SupervisorCore::tell_end(int exit_status, const std::string& reason, const 
 void SupervisorCore::dismiss(ProcessRole role) {
   const EndRun& end = dismissal_.end();
   for (const ProcessIncarnation process : roster_.processes.alive(role)) {
-    send(to_node_agent(process), EndProcess{end.reason, end.status_of_others, role == ProcessRole::kNode});
+    send(to_node_agent(process), EndProcess{end.reason, dismissal_.status_of(role), role == ProcessRole::kNode});
   }
 }
 

@@ -42,6 +42,35 @@ TEST(RestartPolicy, OnlySignalsRestartWhereEveryCodeIsFinal) {
   EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(kKilled, Instant{})));
 }
 
+TEST(RestartPolicy, WhatHasStartedOnceIsStartedAgainWhateverItsCode) {
+  RestartLimits limits;
+  limits.finality = Finality::kAtFirst;
+  limits.final_codes = {0, 3};
+  RestartPolicy failed(limits, 1);
+  EXPECT_EQ(std::get<GiveUp>(failed.decide(code(3), Instant{})).exit_code, 3);
+  RestartPolicy killed(limits, 1);
+  EXPECT_TRUE(std::holds_alternative<RestartAfter>(killed.decide(kKilled, Instant{})));
+  EXPECT_TRUE(std::holds_alternative<RestartAfter>(killed.decide(code(3), Instant{} + seconds(1))));
+  EXPECT_EQ(std::get<GiveUp>(killed.decide(code(0), Instant{} + seconds(2))).exit_code, 0);
+}
+
+TEST(RestartPolicy, WithoutABudgetItIsTriedForEverWithGrowingDelays) {
+  RestartLimits limits;
+  limits.budget = kNoBudget;
+  RestartPolicy policy(limits, 1);
+  Instant now{};
+  for (int i = 0; i < 1000; ++i) {
+    const auto decision = policy.decide(code(3), now);
+    ASSERT_TRUE(std::holds_alternative<RestartAfter>(decision)) << i;
+    const Duration delay = std::get<RestartAfter>(decision).delay;
+    EXPECT_LE(delay, limits.longest_delay * 5 / 4);
+    if (i > 10) {
+      EXPECT_GE(delay, limits.longest_delay * 3 / 4);
+    }
+    now += delay + milliseconds(10);
+  }
+}
+
 TEST(RestartPolicy, DelaysDoubleWithJitterUpToTheLongest) {
   RestartLimits limits;
   limits.longest_delay = milliseconds(1000);

@@ -46,6 +46,16 @@ TEST(Dismissal, WhoHandsOverEndsAlone) {
   EXPECT_FALSE(dismissal.decide(kStorage, kEnd + 4s).goes_storage);
 }
 
+TEST(Dismissal, StorageHasDoneItsPartUnlessTheRunGoesOn) {
+  for (const std::uint32_t status : {0U, 1U, 3U}) {
+    Dismissal dismissal(3s, 5s);
+    dismissal.begin(EndRun{static_cast<int>(status), "why", false, status}, kEnd);
+    EXPECT_EQ(dismissal.is_for_good(), status != 1);
+    EXPECT_EQ(dismissal.status_of(ProcessRole::kNode), status);
+    EXPECT_EQ(dismissal.status_of(ProcessRole::kStorage), status == 1 ? 1U : 0U);
+  }
+}
+
 TEST(Dismissal, WhoAsksAboutAnEndedRunIsWaitedForUnseen) {
   Dismissal dismissal = begun();
   dismissal.expect_questions();

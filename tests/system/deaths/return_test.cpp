@@ -114,6 +114,24 @@ TEST(KilledStorage, CostsNoStep) {
   expect_undisturbed(scene.records(), weights);
 }
 
+// It cannot start without the text, which nobody else reads again: the others train on, and it saves when it is back.
+TEST(KilledStorage, IsTriedAgainForAsLongAsTheRunGoesOn) {
+  ProcessScene scene;
+  Program& program = scene.start(train(scene, "run", {2, 1, kEndless, {"checkpoint.every=20"}}));
+  ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
+  const auto storage = pid_like(scene, "internal-storage");
+  ASSERT_TRUE(storage);
+  const auto elsewhere = scene.folder() / "elsewhere";
+  std::filesystem::rename(scene.text(), elsewhere);
+  ASSERT_EQ(::kill(*storage, SIGKILL), 0);
+  ASSERT_TRUE(wait_until([&] { return has(program.err(), "storage: exit status"); }, kSoon)) << program.err();
+  EXPECT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 50)) << program.err();
+  const std::size_t saved = count_of(scene.records(), "checkpoint");
+  std::filesystem::rename(elsewhere, scene.text());
+  EXPECT_TRUE(wait_until([&] { return count_of(scene.records(), "checkpoint") > saved; }, kSoon)) << program.err();
+  scene.stop(program);
+}
+
 // The nodes that serve a stage, by the events of the run.
 std::vector<std::string> nodes_of_stage(const RunRecords& records, const std::string& stage) {
   std::vector<std::string> nodes;
