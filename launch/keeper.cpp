@@ -39,7 +39,7 @@ bool is_crash(const ExitStatus& status) {
 
 // As a shell says it, of who died by the very signal that asked it to end.
 int code_of(const ExitStatus& status, int asked_by) {
-  if (status.kind == ExitStatus::Kind::kCode) return status.number;
+  if (status.kind == ExitStatus::Kind::kCode) return told_status(status.number);
   return status.number == asked_by ? 128 + asked_by : 1;
 }
 

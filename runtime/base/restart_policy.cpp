@@ -23,6 +23,7 @@ ExitStatus exit_status_of(int wait_status) {
 RestartPolicy::RestartPolicy(RestartLimits limits, std::uint64_t seed) : limits_(std::move(limits)), jitter_(seed) {}
 
 RestartDecision RestartPolicy::decide(const ExitStatus& status, Instant now) {
+  if (status.is_code(kGivenUpStatus)) return GiveUp{told_status(status.number), "it was given up"};
   if (is_final(status)) return GiveUp{status.number, describe(status)};
   if (status.is_code(kRejoinStatus)) {
     return RestartAfter{next_delay(now), "it has lost its place in the run and comes back"};

@@ -40,6 +40,11 @@ struct ExitStatus {
 // A worker or storage ends with it to be started again: it lost the spawner, or was given up as lost.
 inline constexpr int kRejoinStatus = 69;
 
+// A process ends with it when there is nothing that another start would do better: that is final for every keeper. It
+// is between a process and its keeper; whoever started the keeper is told 1, which by itself is a crash.
+inline constexpr int kGivenUpStatus = 70;
+[[nodiscard]] constexpr int told_status(int status) { return status == kGivenUpStatus ? 1 : status; }
+
 enum class Finality {
   kListedCodes,  // codes of `final_codes` end it; other codes and all signals restart
   kEveryCode,    // only signals restart
@@ -64,7 +69,7 @@ struct RestartAfter {
 };
 
 struct GiveUp {
-  int exit_code = 0;  // the child's own code where it is final, else 1
+  int exit_code = 0;  // the child's own code where it is final and for others, else 1
   std::string reason;
 };
 

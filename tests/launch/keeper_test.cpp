@@ -95,6 +95,20 @@ TEST_F(KeeperTest, RestartsWhatDiesByASignalOrACodeThatIsNotFinal) {
   EXPECT_EQ(log("worker"), "start\nstart\nstart\n");
 }
 
+// Also while it stops: the number is between the two.
+TEST_F(KeeperTest, TellsOneOfWhoWasGivenUp) {
+  const std::string code = std::to_string(kGivenUpStatus);
+  Keeper keeper({});
+  ASSERT_TRUE(keeper.add(ward("worker", WardRole::kEqual, "echo start; exit " + code)).ok());
+  EXPECT_EQ(*keeper.run(), 1);
+  EXPECT_EQ(log("worker"), "start\n");
+
+  Keeper stopping({});
+  const std::string script = "trap 'exit " + code + "' TERM; : > ready; while :; do :; done";
+  ASSERT_TRUE(stopping.add(ward("worker", WardRole::kEqual, script)).ok());
+  EXPECT_EQ(*run_with_signals(stopping, {{path("ready"), SIGTERM}}), 1);
+}
+
 TEST_F(KeeperTest, StartsAgainWithOtherArgumentsWhereTheyDiffer) {
   Keeper keeper({});
   Ward worker = ward("worker", WardRole::kEqual, "kill -9 $$");

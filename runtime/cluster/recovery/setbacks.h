@@ -1,5 +1,8 @@
-// Roll-backs that lead nowhere: a run that is thrown back again and again without a step further is given up.
-// Progress is a step that no branch had committed before; one that is only trained again is none.
+// Roll-backs that lead nowhere: when a run is thrown back again and again without a step further, its processes end and
+// are started again by their keepers, as with any budget that is spent (design.md §7). It is not given up for good:
+// machines that die more often than a checkpoint is reached may get better, and then it has to go on by itself (L-1);
+// every such end has its line. Progress is a step that no branch had committed before; one that is only trained again
+// is none.
 #pragma once
 
 #include <cstdint>

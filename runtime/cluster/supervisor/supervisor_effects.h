@@ -116,7 +116,7 @@ struct ProbeProcess {
 };
 // The process ends with this status.
 struct EndRun {
-  int exit_status = 0;
+  int exit_status = 0;  // 1: to be started again, kGivenUpStatus: in vain (restart_policy.h)
   std::string reason;
   bool is_handed_over = false;         // nobody else ends: the run goes on under the next term
   std::uint32_t status_of_others = 0;  // their processes end with it

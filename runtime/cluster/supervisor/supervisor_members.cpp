@@ -5,6 +5,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/restart_policy.h"
 
 namespace shoal {
 
@@ -209,7 +210,7 @@ void SupervisorCore::admit_replicas(Instant now) {
   const StartProgress progress = starting_.compare(config_.start.version);
   if (progress.differs) {
     const StartingReplica& starting = *progress.differs;
-    return finish(1,
+    return finish(kGivenUpStatus,
                   compose("replicas of stage ", starting.order.stage, " start with different states (",
                           roster_.processes.name_of(starting.process), " at version ", starting.ready->version, ")"),
                   "failed", now);

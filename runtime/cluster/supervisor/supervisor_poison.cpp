@@ -1,5 +1,6 @@
 // What ends whoever computes it is left out of its step: the entry first, then whatever the loss brings about.
 #include "runtime/base/compose.h"
+#include "runtime/base/restart_policy.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 
 namespace shoal {
@@ -16,7 +17,7 @@ void SupervisorCore::suspect(const StageEnded& ended, Instant now) {
       append(Quarantine{step, microbatch, verdict->reason});
       return announce("microbatch_quarantined", name, verdict->reason);
     case PoisonVerdict::Kind::kHopeless:
-      return finish(1, compose(verdict->reason, "; ", config_.resume_hint), "failed", now);
+      return finish(kGivenUpStatus, compose(verdict->reason, "; ", config_.resume_hint), "failed", now);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/restart_policy.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 
 namespace shoal {
@@ -12,6 +13,7 @@ namespace shoal {
 void SupervisorCore::roll_back(const std::string& reason, Instant now) {
   if (phase_ >= Phase::kEnding || phase_ == Phase::kRollingBack) return;
   if (!fallback_.throw_back(reason, view().committed_steps())) {
+    // One level up (setbacks.h): the spawner and the workers are started again by their keepers.
     return finish(1, compose(reason, ", again and again without a step further; ", config_.resume_hint), "failed", now);
   }
   // A dead branch may have left a checkpoint of a later step than this one has reached.
@@ -26,7 +28,7 @@ void SupervisorCore::find_start(FindCheckpoint wanted) {
 // Storage may have removed the checkpoint since it was chosen (checkpoint.keep): one that came to its end late took its
 // place. Who starts from that one has lost nothing; if there is no other, whatever it is will go wrong again.
 void SupervisorCore::start_elsewhere(const std::string& why, Instant now) {
-  if (!config_.start.from_checkpoint) return finish(1, why, "failed", now);
+  if (!config_.start.from_checkpoint) return finish(kGivenUpStatus, why, "failed", now);
   in_vain_ = StartInVain{config_.start, why};
   find_start(fallback_.why() ? FindCheckpoint{view().committed_steps()} : FindCheckpoint{});
 }

@@ -34,6 +34,16 @@ TEST(RestartPolicy, FinalCodesEndItAndKeepTheirNumber) {
   EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(kKilled, Instant{})));
 }
 
+TEST(RestartPolicy, WhatWasGivenUpIsFinalForAllAndToldAsOne) {
+  for (const Finality finality : {Finality::kListedCodes, Finality::kEveryCode, Finality::kAtFirst}) {
+    RestartLimits limits;
+    limits.finality = finality;
+    RestartPolicy policy(limits, 1);
+    EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(kKilled, Instant{})));
+    EXPECT_EQ(std::get<GiveUp>(policy.decide(code(kGivenUpStatus), Instant{} + seconds(1))).exit_code, 1);
+  }
+}
+
 TEST(RestartPolicy, OnlySignalsRestartWhereEveryCodeIsFinal) {
   RestartLimits limits;
   limits.finality = Finality::kEveryCode;

@@ -47,7 +47,7 @@ TEST(Dismissal, WhoHandsOverEndsAlone) {
 }
 
 TEST(Dismissal, StorageHasDoneItsPartUnlessTheRunGoesOn) {
-  for (const std::uint32_t status : {0U, 1U, 3U}) {
+  for (const std::uint32_t status : {0U, 1U, 3U, 70U}) {
     Dismissal dismissal(3s, 5s);
     dismissal.begin(EndRun{static_cast<int>(status), "why", false, status}, kEnd);
     EXPECT_EQ(dismissal.is_for_good(), status != 1);

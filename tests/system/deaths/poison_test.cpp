@@ -33,6 +33,8 @@ std::size_t count_of(const RunRecords& records, const std::string& event) {
       std::ranges::count_if(records.events, [&](const EventLine& line) { return line.event == event; }));
 }
 
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 class PoisonedRun : public testing::TestWithParam<const char*> {};
 
 TEST_P(PoisonedRun, EndsWellWithoutTheOneMicrobatch) {
@@ -56,6 +58,42 @@ TEST_P(PoisonedRun, EndsWellWithoutTheOneMicrobatch) {
   scene.set_environment({});
   ASSERT_EQ(scene.run_to_end(train(scene, "whole", poisoned_run(), {"--single"})), 0);
   EXPECT_NE(records.weights(), scene.records("whole").weights()) << "the control: the microbatch matters";
+}
+
+// A step of one microbatch, which ends whoever computes it: another start would come to the same.
+SmallRun hopeless_run(int replicas) { return {2, replicas, kSteps, {"batch.microbatch=16", "checkpoint.every=5"}}; }
+
+void expect_given_up_once(const RunRecords& records) {
+  EXPECT_EQ(count_of(records, "failed"), 1U);
+  EXPECT_TRUE(has(records.last_line, "no other microbatch of the step is left")) << records.last_line;
+  ASSERT_FALSE(records.steps.empty());
+  EXPECT_EQ(records.steps.back().step, 6U);
+}
+
+TEST_P(PoisonedRun, EndsOnceWhereAStepHasNoMicrobatchLeft) {
+  ProcessScene scene;
+  scene.set_environment({{"SHOAL_POISON", std::string(GetParam()) + ":7/0/1"}});
+  Program& program = scene.start(train(scene, "run", hopeless_run(2)));
+  ASSERT_EQ(program.wait(kSoon), 1) << program.err();
+  EXPECT_TRUE(has(program.err(), "no other microbatch of the step is left")) << program.err();
+  expect_given_up_once(scene.records());
+}
+
+TEST_P(PoisonedRun, EndsOnceForNodesThatWereStartedByHand) {
+  ProcessScene scene;
+  scene.set_environment({{"SHOAL_POISON", std::string(GetParam()) + ":7/0/1"}});
+  std::vector<std::string> words = settings_of(scene, hopeless_run(1));
+  words.insert(words.begin(), {"spawner", "--out", scene.run().string()});
+  Program& spawner = scene.start(words);
+  std::vector<Program*> nodes;
+  for (const std::string name : {"one", "two"}) {
+    std::vector<std::string> join = wait_for_join_words(spawner);
+    join.insert(join.end(), {"--name", name});
+    nodes.push_back(&scene.start(join));
+  }
+  ASSERT_EQ(spawner.wait(kSoon), 1) << spawner.err();
+  for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 1) << node->err();
+  expect_given_up_once(scene.records());
 }
 
 INSTANTIATE_TEST_SUITE_P(How, PoisonedRun, testing::Values("throw", "abort"),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/restart_policy.h"
 #include "tests/support/supervisor_bench.h"
 
 namespace shoal {
@@ -166,7 +167,12 @@ TEST(SupervisorPoison, ARunWithoutAnyMicrobatchLeftIsOver) {
   bench.hear(StageEnded{StageId{1}, first, "a bug", only});
   bench.hear(StageEnded{StageId{1}, second, "a bug", only});
   EXPECT_TRUE(bench.has_event("failed"));
-  EXPECT_EQ(bench.exit_status(), 1);
+  const auto orders = bench.all<EndProcess>();
+  ASSERT_FALSE(orders.empty());
+  for (const EndProcess& order : orders) EXPECT_EQ(order.exit_status, std::uint32_t{kGivenUpStatus});
+  bench.join(7);
+  EXPECT_EQ(bench.all<JoinRefused>().back().reason, JoinRefusal::kRunIsOver);
+  EXPECT_EQ(bench.exit_status(), kGivenUpStatus);
 }
 
 }  // namespace

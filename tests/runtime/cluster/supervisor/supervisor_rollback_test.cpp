@@ -193,7 +193,7 @@ TEST(SupervisorRollback, ACheckpointOfTheDeadBranchDoesNotCount) {
   EXPECT_FALSE(bench.has_event("checkpoint"));
 }
 
-TEST(SupervisorRollback, WithoutAnyProgressTheRunEnds) {
+TEST(SupervisorRollback, WithoutAnyProgressTheProcessesAreStartedAgain) {
   Trained bench;
   std::uint64_t number = 10;
   for (int i = 0; i < 30 && !bench.ended; ++i) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/restart_policy.h"
 #include "tests/support/supervisor_bench.h"
 
 namespace shoal {
@@ -46,7 +47,7 @@ TEST(Supervisor, ReplicasThatStartDifferentlyAreNotTrained) {  // S-3
   for (const SpawnStage& order : bench.all<SpawnStage>())
     bench.hear(StageReady{order.stage, order.replica, {}, 0, ++digest});
   EXPECT_TRUE(bench.entries.empty());
-  EXPECT_EQ(bench.exit_status(), 1);
+  EXPECT_EQ(bench.exit_status(), kGivenUpStatus);
 }
 
 TEST(Supervisor, ALateSpareTakesTheSlotOfAWorkerLostBeforeItServed) {
