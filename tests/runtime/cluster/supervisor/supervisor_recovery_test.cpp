@@ -29,6 +29,14 @@ std::size_t events(const SupervisorBench& bench, const std::string& name) {
   return static_cast<std::size_t>(std::ranges::count_if(all, [&](const RunEvent& one) { return one.event == name; }));
 }
 
+// It trains, a replica of stage 0 is lost, and a process that joins is to take its place.
+SpawnStage replace_one(SupervisorBench& bench) {
+  bench.train();
+  bench.lose(bench.process_of(0, 0));
+  bench.join(7);
+  return last_spawn(bench);
+}
+
 // A member says its state, the joiner says the same one.
 void say_ready(SupervisorBench& bench, const SpawnStage& joiner, std::uint64_t version, std::uint64_t digest = 5) {
   bench.hear(StageReady{joiner.stage, joiner.donor, {}, version, 5});
@@ -91,10 +99,7 @@ TEST(Recovery, AProcessThatJoinsAgainIsAskedForTheSameReplicaAgain) {
 // What it says to serve then is what was asked for.
 TEST(Recovery, AReplicaThatStartsOutlivesTheLinkOfItsProcess) {
   SupervisorBench bench(long_run());
-  bench.train();
-  bench.lose(bench.process_of(0, 0));
-  bench.join(7);
-  const SpawnStage order = last_spawn(bench);
+  const SpawnStage order = replace_one(bench);
   Join again;
   again.name = "node7";
   again.nonce = 7;
@@ -117,10 +122,7 @@ TEST(Recovery, AStrangerThatIsReadyIsEndedWhileOthersStart) {
 
 TEST(Recovery, ADigestThatDiffersIsNeverAdded) {  // S-3
   SupervisorBench bench(long_run());
-  bench.train();
-  bench.lose(bench.process_of(0, 0));
-  bench.join(7);
-  const SpawnStage order = last_spawn(bench);
+  const SpawnStage order = replace_one(bench);
   say_ready(bench, order, 0, 6);
   EXPECT_FALSE(bench.core.view().contains(order.replica));
   EXPECT_EQ(bench.all<EndStage>().back().replica, order.replica);
@@ -131,10 +133,7 @@ TEST(Recovery, ADigestThatDiffersIsNeverAdded) {  // S-3
 
 // A joiner of stage 0 that holds the second commit, for which both stages have voted.
 SpawnStage hold_a_commit(SupervisorBench& bench) {
-  bench.train();
-  bench.lose(bench.process_of(0, 0));
-  bench.join(7);
-  const SpawnStage order = last_spawn(bench);
+  const SpawnStage order = replace_one(bench);
   bench.step();
   bench.hear(StageReady{order.stage, order.replica, {}, 0, 5});
   bench.step();
@@ -251,10 +250,7 @@ TEST(Recovery, WhoEndsAgainAndAgainIsStartedByItsKeeper) {
 
 TEST(Recovery, ARollBackEndsWhoJoins) {
   SupervisorBench bench(long_run());
-  bench.train();
-  bench.lose(bench.process_of(0, 0));
-  bench.join(7);
-  const SpawnStage order = last_spawn(bench);
+  const SpawnStage order = replace_one(bench);
   bench.lose(bench.process_of(0, 0));
   const auto ended = bench.all<EndStage>();
   EXPECT_TRUE(std::ranges::any_of(ended, [&](const EndStage& one) { return one.replica == order.replica; }));
@@ -265,6 +261,15 @@ SupervisorConfig with_checkpoints(std::uint64_t target) {
   config.steps_target = target;
   config.checkpoint_every = 2;
   return config;
+}
+
+// Both steps are committed and evaluated; the last checkpoint is on its way to storage.
+void train_to_the_end(SupervisorBench& bench) {
+  bench.join(8, ProcessRole::kStorage);
+  bench.train();
+  bench.step();
+  bench.step();
+  bench.evaluated();
 }
 
 TEST(Recovery, ACheckpointWhoseSaverDiedIsCarriedByTheNextCommit) {
@@ -341,11 +346,7 @@ TEST(Recovery, ADelayedCheckpointIsPaidBeforeTheNextIsDue) {
 
 TEST(Recovery, TheLastCheckpointIsAskedForFromWhoeverHoldsIt) {
   SupervisorBench bench(with_checkpoints(2));
-  bench.join(8, ProcessRole::kStorage);
-  bench.train();
-  bench.step();
-  bench.step();
-  bench.evaluated();
+  train_to_the_end(bench);
   const Incarnation saver = bench.last_commit().checkpoint_by[0];
   bench.lose(bench.core.view().process_of(saver));
   bench.later(seconds(2));
@@ -389,10 +390,7 @@ void pass(SupervisorBench& bench, int count, const std::function<Message(std::ui
 TEST(Recovery, AJoinerWhoseStateComesIsNotGivenUp) {
   for (const bool comes : {true, false}) {
     SupervisorBench bench(long_run());
-    bench.train();
-    bench.lose(bench.process_of(0, 0));
-    bench.join(7);
-    const SpawnStage order = last_spawn(bench);
+    const SpawnStage order = replace_one(bench);
     pass<StateProgress>(bench, 700, [&](std::uint64_t second) {
       return StateProgress{{}, 0, order.stage, order.replica, order.donor, false, comes ? second : 1, 1000};
     });
@@ -420,11 +418,7 @@ TEST(Recovery, ACheckpointThatComesIsWaitedFor) {
 // Everybody was stopped with the supervisor: nothing is lost for that.
 TEST(Recovery, APauseOfItsOwnCostsTheSupervisorNoCheckpoint) {
   SupervisorBench bench(with_checkpoints(2));
-  bench.join(8, ProcessRole::kStorage);
-  bench.train();
-  bench.step();
-  bench.step();
-  bench.evaluated();
+  train_to_the_end(bench);
   bench.later(minutes(60));
   EXPECT_EQ(events(bench, "checkpoint_repeated"), 0U);
   EXPECT_EQ(bench.core.phase(), Phase::kTraining);
@@ -480,11 +474,7 @@ TEST(Recovery, AReplicaThatDoesNotStartLosesItsPlaceToASpare) {
 
 TEST(Recovery, AShardThatIsLostWithItsLinkIsAskedForAgainAtOnce) {
   SupervisorBench bench(with_checkpoints(2));
-  bench.join(8, ProcessRole::kStorage);
-  bench.train();
-  bench.step();
-  bench.step();
-  bench.evaluated();
+  train_to_the_end(bench);
   const auto savers = bench.last_commit().checkpoint_by;
   bench.hear(StateProgress{{}, 2, StageId{0}, savers[0], {}, true, 500, 1000});
   bench.hear(StateUnavailable{savers[0], 2, "its link broke"});
