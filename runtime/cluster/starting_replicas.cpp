@@ -37,23 +37,20 @@ void StartingReplicas::told_to_end(Incarnation replica) {
   for (StartingReplica& starting : asked_) starting.was_told_to_end |= starting.order.replica == replica;
 }
 
-StartingReplicas::End StartingReplicas::ended(Incarnation replica) {
+std::optional<StartingReplica> StartingReplicas::ended(Incarnation replica) {
   const auto is_it = [&](const StartingReplica& starting) { return starting.order.replica == replica; };
   const auto found = std::ranges::find_if(asked_, is_it);
-  if (found == asked_.end()) return End::kOfNoneOfThem;
-  if (!found->was_told_to_end) ++failures_;
+  if (found == asked_.end()) return std::nullopt;
+  StartingReplica ended = std::move(*found);
   asked_.erase(found);
-  return failures_ < kFailuresMax ? End::kToBeRepeated : End::kHopeless;
+  return ended;
 }
 
 void StartingReplicas::end_on(ProcessIncarnation process) {
   std::erase_if(asked_, [&](const StartingReplica& starting) { return starting.process == process; });
 }
 
-std::vector<StartingReplica> StartingReplicas::end_all() {
-  failures_ = 0;
-  return std::exchange(asked_, {});
-}
+std::vector<StartingReplica> StartingReplicas::end_all() { return std::exchange(asked_, {}); }
 
 std::vector<StartingReplica> StartingReplicas::take() {
   std::ranges::sort(asked_, [](const StartingReplica& a, const StartingReplica& b) {

@@ -1,9 +1,9 @@
 // The replicas that a run begins with: asked for, in no view yet. When they may be added, or why they never can.
 //
 // All are added together (P-27): each at the version that the run starts with, those of a stage with equal states
-// (S-3). A replica that ends before that is asked for again, but not more often than kFailuresMax in all: what
-// cannot start on one worker cannot on the next either. One that is silent loses its place, for all wait for it; how
-// long its state may take is not bounded while more of it comes. Pure: time comes in.
+// (S-3). A replica that ends before that is asked for again (failed_starts.h says how long there is any use in it). One
+// that is silent loses its place, for all wait for it; how long its state may take is not bounded while more of it
+// comes. Pure: time comes in.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,7 @@ struct StartProgress {
 
 class StartingReplicas {
  public:
-  static constexpr int kFailuresMax = 3;
   static constexpr Duration kSilenceMax = std::chrono::minutes(10);  // without a state, or more of it
-
-  enum class End : std::uint8_t { kOfNoneOfThem, kToBeRepeated, kHopeless };
 
   void ask(const SpawnStage& order, ProcessIncarnation process, Instant now) {
     asked_.push_back({order, process, ProgressWatch(now)});
@@ -47,9 +44,10 @@ class StartingReplicas {
   // False: nobody asked for this one.
   bool is_ready(const StageReady& ready);
   void told_to_end(Incarnation replica);
-  [[nodiscard]] End ended(Incarnation replica);
+  // Nothing: it is none of them.
+  [[nodiscard]] std::optional<StartingReplica> ended(Incarnation replica);
   void end_on(ProcessIncarnation process);
-  // What becomes of them is decided elsewhere; failures are counted anew.
+  // What becomes of them is decided elsewhere.
   std::vector<StartingReplica> end_all();
   // They are added: by slot, the stages of each in order.
   [[nodiscard]] std::vector<StartingReplica> take();
@@ -63,7 +61,6 @@ class StartingReplicas {
 
  private:
   std::vector<StartingReplica> asked_;
-  int failures_ = 0;
 };
 
 }  // namespace shoal

@@ -71,7 +71,7 @@ bool StartBudget::failed(const std::string& worker, Instant now) {
   std::erase_if(records_, [&](const auto& known) {
     const Record& record = known.second;
     const bool is_old = record.ends.empty() || now - record.ends.back() >= window_;
-    return known.first != worker && is_old && record.not_before <= now;
+    return known.first != worker && is_old && record.not_before <= now && record.rests_until <= now;
   });
   Record& record = records_[worker];
   while (!record.ends.empty() && now - record.ends.front() >= window_) record.ends.pop_front();
@@ -91,13 +91,18 @@ bool StartBudget::failed(const std::string& worker, Instant now) {
 }
 
 void StartBudget::rest(const std::string& worker, Instant until) {
-  Instant& not_before = records_[worker].not_before;
-  not_before = std::max(not_before, until);
+  Instant& rests_until = records_[worker].rests_until;
+  rests_until = std::max(rests_until, until);
 }
 
 bool StartBudget::may_start(const std::string& worker, Instant now) const {
   const auto known = records_.find(worker);
-  return known == records_.end() || known->second.not_before <= now;
+  return known == records_.end() || (known->second.not_before <= now && known->second.rests_until <= now);
+}
+
+bool StartBudget::must_pause(const std::string& worker, Instant now) const {
+  const auto known = records_.find(worker);
+  return known != records_.end() && known->second.not_before > now;
 }
 
 }  // namespace shoal

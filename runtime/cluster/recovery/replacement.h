@@ -64,11 +64,14 @@ class StartBudget {
   [[nodiscard]] bool failed(const std::string& worker, Instant now);
   void rest(const std::string& worker, Instant until);
   [[nodiscard]] bool may_start(const std::string& worker, Instant now) const;
+  // It pauses after ends of its own: not even where there is nobody else.
+  [[nodiscard]] bool must_pause(const std::string& worker, Instant now) const;
 
  private:
   struct Record {
     std::deque<Instant> ends;  // of the window
-    Instant not_before{};
+    Instant not_before{};      // after those
+    Instant rests_until{};     // as it was told to
   };
 
   std::size_t budget_;

@@ -240,6 +240,7 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
         text += compose(text.empty() ? "waiting for " : " and ", count, count == 1 ? " node" : " nodes", " for stage ",
                         stage);
       }
+      if (text.empty()) text = "waiting for workers on which replicas could not start";
       return text + since(phase_since_, now);
     }
     case Phase::kSpawning: {

@@ -22,6 +22,7 @@
 #include "runtime/base/time/watched_time.h"
 #include "runtime/cluster/ballots.h"
 #include "runtime/cluster/dismissal.h"
+#include "runtime/cluster/failed_starts.h"
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/number_block.h"
 #include "runtime/cluster/operate/run_actors.h"
@@ -121,12 +122,17 @@ class SupervisorCore {
   [[nodiscard]] bool is_first_start() const;
   [[nodiscard]] bool is_patience_over(Instant now) const;
 
-  // supervisor_members.cpp
-  void begin_training(Instant now);
+  // supervisor_starting.cpp
+  [[nodiscard]] std::vector<Worker> free_workers(Instant now) const;
   void place_if_enough(Instant now);
   void start_replica(const Placement& placement);
-  void admit_replicas(Instant now);
+  void start_failed(const StartingReplica& failed, const std::string& reason, Instant now);
+  [[nodiscard]] std::size_t untried_workers() const;
   void replace_silent(Instant now);
+  void admit_replicas(Instant now);
+
+  // supervisor_members.cpp
+  void begin_training(Instant now);
   void lose_process(ProcessIncarnation process, const std::string& reason, Instant now, Departure how = kWasLost);
   void remove_dead(const std::string& reason, Instant now);
   void lose_stage(StageId stage, const std::string& reason, Instant now);
@@ -202,6 +208,8 @@ class SupervisorCore {
   std::uint64_t peers_serial_ = 0;
   ReservedNumbers numbers_;
   StartingReplicas starting_;
+  FailedStarts failed_starts_;  // since this start began
+  Instant start_not_before_{};  // a pause between two from one checkpoint
   Ballots ballots_;
   ToldToEnd told_to_end_;
   RestartBudget restarts_;
@@ -213,7 +221,7 @@ class SupervisorCore {
   SnapshotDesk snapshots_;
   LastStep last_step_;
   Fallback fallback_;
-  std::optional<StartInVain> in_vain_;  // while another start than that one is looked for
+  std::optional<StartInVain> in_vain_;  // since a run has trained
   CheckpointDesk checkpoints_;
   Dismissal dismissal_;
   SupervisorEffects effects_;

@@ -35,10 +35,11 @@ struct StartPoint {
          one.weights_sha256 == other.weights_sha256;
 }
 
-// One that replicas could not start from, and why.
+// One that replicas could not start from, and why, the last time.
 struct StartInVain {
   StartPoint start;
   std::string why;
+  int times = 1;
 };
 
 struct SupervisorConfig {

@@ -1,29 +1,9 @@
 // Who is in, who serves what, and what becomes of the lost.
 #include "runtime/cluster/supervisor/supervisor.h"
 
-#include <algorithm>
-
-#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
-#include "runtime/base/restart_policy.h"
 
 namespace shoal {
-
-namespace {
-
-// Before the run trains: whoever starts nothing; who rests comes last.
-[[nodiscard]] std::vector<Worker> free_workers(const ProcessDirectory& processes, const StartingReplicas& starting,
-                                               const StartBudget& starts, Instant now) {
-  std::vector<Worker> workers;
-  for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
-    if (!starting.is_on(process)) workers.push_back({process, processes.find(process)->join.name});
-  }
-  const auto is_rested = [&](const Worker& worker) { return starts.may_start(processes.name_of(worker.process), now); };
-  std::ranges::stable_partition(workers, is_rested);
-  return workers;
-}
-
-}  // namespace
 
 SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   const auto refuse = [&](JoinRefusal reason, const std::string& explanation) {
@@ -90,12 +70,9 @@ SupervisorEffects SupervisorCore::hear(const StageEnded& ended, Instant now) {
   // Of a process that is lost, its successor tells: what becomes of its replicas is decided already.
   const bool is_in_view =
       view().contains(ended.replica) && roster_.processes.is_alive(view().process_of(ended.replica));
-  using End = StartingReplicas::End;
-  if (const End end = starting_.ended(ended.replica); end != End::kOfNoneOfThem) {
+  if (const auto starter = starting_.ended(ended.replica)) {
     announce("start_failed", compose("stage/", ended.stage), ended.reason);
-    if (end == End::kHopeless) {
-      start_elsewhere(compose("a replica of stage ", ended.stage, " could not start: ", ended.reason), now);
-    }
+    if (!starter->was_told_to_end) start_failed(*starter, ended.reason, now);
     place_if_enough(now);
   } else if (const auto joiner = joins_.end(ended.replica)) {
     announce("start_failed", compose("stage/", ended.stage, "/", joiner->order.slot), ended.reason);
@@ -157,75 +134,6 @@ void SupervisorCore::lose_stage(StageId stage, const std::string& reason, Instan
   if (!fallback_.lose_stage(why, now)) return;
   announce("stage_lost", compose("stage/", stage), why);
   settle_loss(now);
-}
-
-void SupervisorCore::place_if_enough(Instant now) {
-  if (phase_ == Phase::kGathering) {
-    const auto workers = free_workers(roster_.processes, starting_, starts_, now);
-    auto placements = place(workers, config_.stages, config_.replicas);
-    const auto each = static_cast<std::uint32_t>(workers.size() / config_.stages);
-    if (!placements && each > 0 && is_patience_over(now)) placements = place(workers, config_.stages, each);
-    if (!placements) return;
-    phase_ = Phase::kSpawning;
-    phase_since_ = now;
-    for (const Placement& placement : *placements) start_replica(placement);
-  } else if (phase_ == Phase::kSpawning) {
-    // Somebody was lost before it served: a spare, or the next to join, takes the slot.
-    for (std::uint32_t index = 0; index < config_.stages * config_.replicas; ++index) {
-      const StageId stage{index % config_.stages};
-      const ReplicaId slot{index / config_.stages};
-      const auto workers = free_workers(roster_.processes, starting_, starts_, now);
-      if (!starting_.is_taken(stage, slot) && !workers.empty()) start_replica({stage, slot, workers.front().process});
-    }
-  } else if (phase_ == Phase::kTraining) {
-    place_joiners(now);
-  }
-}
-
-void SupervisorCore::start_replica(const Placement& placement) {
-  const StartPoint& start = config_.start;
-  const SpawnStage order{placement.stage, placement.slot,       numbers_.take_actor(), branches_.current(),
-                         start.version,   start.optimizer_step, start.from_checkpoint, Incarnation{}};
-  starting_.ask(order, placement.process, watched());
-  note(compose("stage/", placement.stage, "/", placement.slot, " starts on ",
-               roster_.processes.name_of(placement.process)));
-  send(to_node_agent(placement.process), order);
-}
-
-// Another worker has the place, if there is one: this one rests.
-void SupervisorCore::replace_silent(Instant now) {
-  for (const StartingReplica& silent : starting_.take_silent(watched())) {
-    const SpawnStage& order = silent.order;
-    const std::string worker = roster_.processes.name_of(silent.process);
-    const std::string why = "it has no state, and no more of it came for long";
-    announce("start_given_up", compose("stage/", order.stage, "/", order.slot), compose("on ", worker, ": ", why));
-    send(to_node_agent(silent.process), EndStage{order.stage, order.replica, why});
-    starts_.rest(worker, now + StartingReplicas::kSilenceMax);
-  }
-}
-
-// P-27, S-3: all initial replicas at the version of the committed steps, those of a stage with equal state.
-void SupervisorCore::admit_replicas(Instant now) {
-  if (phase_ != Phase::kSpawning) return;
-  const StartProgress progress = starting_.compare(config_.start.version);
-  if (progress.differs) {
-    const StartingReplica& starting = *progress.differs;
-    return finish(kGivenUpStatus,
-                  compose("replicas of stage ", starting.order.stage, " start with different states (",
-                          roster_.processes.name_of(starting.process), " at version ", starting.ready->version, ")"),
-                  "failed", now);
-  }
-  const std::size_t replicas = starting_.all().size();
-  const bool is_complete = replicas == std::size_t{config_.stages} * config_.replicas;
-  const bool is_enough = is_complete || (progress.stages == config_.stages && is_patience_over(now));
-  if (!progress.are_ready || !is_enough) return;
-  for (const StartingReplica& starting : starting_.take()) {
-    const SpawnStage& order = starting.order;
-    append(AddReplica{order.stage, order.slot, order.replica, starting.process, order.version});
-  }
-  last_step_.begin_from(config_.start.version);
-  begin_training(now);
-  announce("training", "run", compose(config_.stages, " stages with ", replicas, " replicas are ready"));
 }
 
 // The members are in the journal: their groups and the data loader start.

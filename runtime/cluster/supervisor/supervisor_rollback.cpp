@@ -10,6 +10,13 @@
 
 namespace shoal {
 
+namespace {
+
+constexpr int kStartsInVainMax = 3;                         // from one checkpoint, without a step
+constexpr Duration kPauseInVain = std::chrono::seconds(2);  // after the first; after the next twice that
+
+}  // namespace
+
 void SupervisorCore::roll_back(const std::string& reason, Instant now) {
   if (phase_ >= Phase::kEnding || phase_ == Phase::kRollingBack) return;
   if (!fallback_.throw_back(reason, view().committed_steps())) {
@@ -26,20 +33,29 @@ void SupervisorCore::find_start(FindCheckpoint wanted) {
 }
 
 // Storage may have removed the checkpoint since it was chosen (checkpoint.keep): one that came to its end late took its
-// place. Who starts from that one has lost nothing; if there is no other, whatever it is will go wrong again.
+// place. Who starts from that one has lost nothing. If it is whole and there, what failed may have been passing: it is
+// tried again, after a pause, a few times.
 void SupervisorCore::start_elsewhere(const std::string& why, Instant now) {
   if (!config_.start.from_checkpoint) return finish(kGivenUpStatus, why, "failed", now);
-  in_vain_ = StartInVain{config_.start, why};
+  const int times = in_vain_ && is_same_state(in_vain_->start, config_.start) ? in_vain_->times + 1 : 1;
+  in_vain_ = StartInVain{config_.start, why, times};
   find_start(fallback_.why() ? FindCheckpoint{view().committed_steps()} : FindCheckpoint{});
 }
 
 SupervisorEffects SupervisorCore::found(const StartPoint& start, Instant now) {
   if (phase_ != Phase::kRollingBack) return take_effects();
-  const auto in_vain = std::exchange(in_vain_, std::nullopt);
-  if (in_vain && is_same_state(in_vain->start, start)) {
-    finish(3, in_vain->why, "failed", now);
-  } else {
-    start_over(start, now);
+  const bool is_in_vain = in_vain_ && is_same_state(in_vain_->start, start);
+  if (is_in_vain && in_vain_->times >= kStartsInVainMax) {
+    finish(3, in_vain_->why, "failed", now);
+    return take_effects();
+  }
+  start_over(start, now);
+  if (is_in_vain && phase_ == Phase::kGathering) {
+    const Duration pause = in_vain_->times * kPauseInVain;
+    start_not_before_ = now + pause;
+    announce("start_repeated", "run",
+             compose(in_vain_->why, "; the checkpoint after ", start.version, " steps is whole: all start again in ",
+                     std::chrono::duration_cast<std::chrono::seconds>(pause).count(), " s"));
   }
   return take_effects();
 }
@@ -59,6 +75,7 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   ballots_.forget_step();
   fallback_.begin_again();
   last_step_.undo();
+  failed_starts_ = FailedStarts();
   for (const StartingReplica& starting : starting_.end_all()) {
     send(to_node_agent(starting.process), EndStage{starting.order.stage, starting.order.replica, "the run rolls back"});
   }

@@ -9,7 +9,6 @@
 namespace shoal {
 namespace {
 
-using End = StartingReplicas::End;
 constexpr std::uint64_t kVersion = 7;
 
 SpawnStage order_of(std::uint64_t replica, std::uint32_t stage, std::uint32_t slot = 0) {
@@ -68,26 +67,20 @@ TEST(StartingReplicas, AreAtTheVersionThatTheRunStartsWith) {  // P-27
   EXPECT_FALSE(starting.compare(kVersion - 1).differs);
 }
 
-TEST(StartingReplicas, ThatEndTooOftenAreHopeless) {
+TEST(StartingReplicas, ThatEndGiveUpTheirPlaceOnce) {
   auto starting = two_by_two();
-  EXPECT_EQ(starting.ended(Incarnation{9}), End::kOfNoneOfThem);
-  EXPECT_EQ(starting.ended(Incarnation{1}), End::kToBeRepeated);
+  EXPECT_FALSE(starting.ended(Incarnation{9}));
+  starting.told_to_end(Incarnation{1});
+  const auto ended = starting.ended(Incarnation{1});
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->process, ProcessIncarnation{1});
+  EXPECT_TRUE(ended->was_told_to_end);
   EXPECT_FALSE(starting.is_taken(StageId{0}, ReplicaId{0}));
   EXPECT_FALSE(starting.is_on(ProcessIncarnation{1}));
-  EXPECT_EQ(starting.ended(Incarnation{1}), End::kOfNoneOfThem);
-  starting.told_to_end(Incarnation{2});
-  EXPECT_EQ(starting.ended(Incarnation{2}), End::kToBeRepeated);
-  EXPECT_EQ(starting.ended(Incarnation{3}), End::kToBeRepeated) << "an end that was ordered is no failure";
-  EXPECT_EQ(starting.ended(Incarnation{4}), End::kHopeless);
-}
-
-TEST(StartingReplicas, AreCountedAnewAfterAllWereEnded) {
-  auto starting = two_by_two();
-  for (const std::uint64_t replica : {1, 2}) EXPECT_EQ(starting.ended(Incarnation{replica}), End::kToBeRepeated);
+  EXPECT_FALSE(starting.ended(Incarnation{1}));
+  EXPECT_FALSE(starting.ended(Incarnation{2})->was_told_to_end);
   EXPECT_EQ(starting.end_all().size(), 2U);
   EXPECT_TRUE(starting.all().empty());
-  starting.ask(order_of(5, 0), ProcessIncarnation{5}, start());
-  EXPECT_EQ(starting.ended(Incarnation{5}), End::kToBeRepeated);
 }
 
 TEST(StartingReplicas, EndWithTheirProcess) {

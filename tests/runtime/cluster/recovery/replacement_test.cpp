@@ -175,5 +175,17 @@ TEST(StartBudget, RestsWhenToldTo) {
   EXPECT_TRUE(budget.may_start("a", start() + 10min));
 }
 
+// Where there is nobody else, one that rests may be asked all the same.
+TEST(StartBudget, PausesAfterEndsOfItsOwnAlone) {
+  StartBudget budget(3, 60s, 1);
+  budget.rest("a", start() + 10min);
+  EXPECT_FALSE(budget.must_pause("a", start()));
+  for (int end = 0; end < 2; ++end) EXPECT_FALSE(budget.failed("a", start()));
+  EXPECT_TRUE(budget.must_pause("a", start()));
+  EXPECT_FALSE(budget.must_pause("a", start() + 1s));
+  EXPECT_FALSE(budget.may_start("a", start() + 1s));
+  EXPECT_FALSE(budget.must_pause("b", start()));
+}
+
 }  // namespace
 }  // namespace shoal

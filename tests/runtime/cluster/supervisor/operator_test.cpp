@@ -259,8 +259,11 @@ TEST(Operator, AReplicaThatCannotStartThreeTimesEndsTheRun) {
     (void)bench.kill("stage/0/0", InjectKind::kFreeze);
     const auto order = bench.all<SpawnStage>().back();
     bench.perform(bench.core.hear(StageEnded{order.stage, order.replica, "no memory", {}}, bench.now));
+    bench.now += std::chrono::seconds(1);  // longer than its worker pauses
+    bench.perform(bench.core.tick(bench.now));
   }
   EXPECT_EQ(bench.all<SpawnStage>().size(), 3U);
+  EXPECT_EQ(bench.core.phase(), SupervisorCore::Phase::kEnding);
 }
 
 }  // namespace

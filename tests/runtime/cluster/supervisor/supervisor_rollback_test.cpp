@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "tests/support/supervisor_bench.h"
 
@@ -16,6 +17,7 @@ struct Trained : SupervisorBench {
     train();
     for (int i = 0; i < 3; ++i) step();
     checkpoint = StartPoint{2, 2, true, "sha"};
+    answered_ = sent.size();
   }
   static SupervisorConfig long_run() {
     SupervisorConfig config = two_by_two();
@@ -25,16 +27,51 @@ struct Trained : SupervisorBench {
   void lose_stage(std::uint32_t stage) {
     while (core.phase() == Phase::kTraining) lose(process_of(stage, 0));
   }
-  // All replicas that were asked for since the last time.
-  void ready_again() {
-    const auto orders = all<SpawnStage>();
-    for (; told_ < orders.size(); ++told_) {
-      const SpawnStage& order = orders[told_];
-      hear(StageReady{order.stage, order.replica, {}, order.version, 5});
+  // Two workers join in the place of those that stage 1 lost, so that all replicas start again.
+  void start_again() {
+    lose_stage(1);
+    for (const std::uint64_t number : {7, 8}) join(number);
+    later(seconds(0));
+    ASSERT_EQ(core.phase(), Phase::kSpawning);
+  }
+  enum class Answer { kReady, kEnds, kNothing };
+  using Answers = std::function<Answer(const SpawnStage& order, ProcessIncarnation process)>;
+  // Of all that were asked for since the last time.
+  void answer(const Answers& answers) {
+    for (; answered_ < sent.size(); ++answered_) {
+      const Letter letter = sent[answered_];
+      const auto* order = std::get_if<SpawnStage>(&letter.body);
+      if (order == nullptr) continue;
+      const Answer one = answers(*order, letter.to.process);
+      if (one == Answer::kReady) hear(StageReady{order->stage, order->replica, {}, order->version, 5});
+      if (one == Answer::kEnds) hear(StageEnded{order->stage, order->replica, "no memory", {}});
     }
   }
-  std::size_t told_ = 4;
+  void ready_again() {
+    answer([](const SpawnStage&, ProcessIncarnation) { return Answer::kReady; });
+  }
+  static Answers all_but(ProcessIncarnation bad) {
+    return [bad](const SpawnStage&, ProcessIncarnation process) {
+      return process == bad ? Answer::kEnds : Answer::kReady;
+    };
+  }
+  // All that are alive are heard of, and answer, until it trains, or for so many seconds.
+  void pass(int count, const Answers& answers) {
+    for (int second = 0; second < count && core.phase() < Phase::kTraining; ++second) {
+      answer(answers);
+      beat(1);
+    }
+  }
+  std::size_t count_of(const std::string& event) const {
+    const auto events = all<RunEvent>();
+    return static_cast<std::size_t>(std::ranges::count(events, event, &RunEvent::event));
+  }
+
+ private:
+  std::size_t answered_ = 0;  // letters
 };
+
+using Answer = Trained::Answer;
 
 TEST(SupervisorRollback, TheLastReplicaOfAStageSendsAllStagesBack) {  // P-29
   Trained bench;
@@ -116,31 +153,63 @@ TEST(SupervisorRollback, WhenNoCheckpointIsGoodTheRunEndsWith3) {
 
 // One that came to its end on the dead branch pushed out the chosen one (checkpoint.keep).
 TEST(SupervisorRollback, FromACheckpointThatIsGoneItGoesBackToAnother) {
-  for (const bool is_there_another : {true, false}) {
+  Trained bench;
+  bench.start_again();
+  ASSERT_EQ(bench.all<SpawnStage>().back().version, 2U);
+  bench.checkpoint = StartPoint{3, 3, true, "newer"};
+  bench.pass(2, [](const SpawnStage& order, ProcessIncarnation) {
+    return order.version == 2 ? Answer::kEnds : Answer::kReady;
+  });
+  EXPECT_EQ(bench.not_beyond, 3U) << "nor to a later one that no step of this branch led to";
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().branch(), Branch{1});
+  EXPECT_EQ(bench.core.view().committed_steps(), 3U);
+  EXPECT_EQ(bench.core.view().replica_count(), 4U);
+}
+
+// All failed at once, and what they start from is whole: storage could not read it then, or a device was not free yet.
+TEST(SupervisorRollback, WhatKeptAllFromStartingIsWaitedForAFewTimes) {
+  for (const bool is_passing : {true, false}) {
     Trained bench;
-    bench.lose_stage(1);
-    for (const std::uint64_t number : {7, 8}) bench.join(number);
-    bench.later(seconds(0));
-    ASSERT_EQ(bench.all<SpawnStage>().back().version, 2U);
-    if (is_there_another) bench.checkpoint = StartPoint{3, 3, true, "newer"};
-    for (int failure = 0; failure < StartingReplicas::kFailuresMax; ++failure) {
-      const SpawnStage order = bench.all<SpawnStage>().back();
-      bench.hear(StageEnded{order.stage, order.replica, "storage cannot give the state after step 2", {}});
-    }
-    bench.sent.clear();
-    bench.later(seconds(0));
-    if (!is_there_another) {
+    bench.start_again();
+    const Instant begun = bench.now;
+    bench.pass(30, [&](const SpawnStage&, ProcessIncarnation) {
+      return is_passing && bench.now - begun >= seconds(2) ? Answer::kReady : Answer::kEnds;
+    });
+    EXPECT_EQ(bench.count_of("start_repeated"), is_passing ? 1U : 2U);
+    EXPECT_EQ(bench.core.phase() == Phase::kTraining, is_passing);
+    if (is_passing) {
+      EXPECT_EQ(bench.core.view().replica_count(), 4U);
+    } else {
       EXPECT_EQ(bench.exit_status(), 3);
-      EXPECT_NE(bench.ended->reason.find("storage cannot give the state"), std::string::npos);
-      continue;
+      EXPECT_NE(bench.ended->reason.find("no memory"), std::string::npos);
+      EXPECT_GE(bench.now - begun, seconds(6)) << "with pauses";
     }
-    EXPECT_EQ(bench.not_beyond, 3U) << "nor to a later one that no step of this branch led to";
-    bench.ready();
-    EXPECT_EQ(bench.core.phase(), Phase::kTraining);
-    EXPECT_EQ(bench.core.view().branch(), Branch{1});
-    EXPECT_EQ(bench.core.view().committed_steps(), 3U);
-    EXPECT_EQ(bench.core.view().replica_count(), 4U);
   }
+}
+
+// One worker that cannot start a replica says nothing of the others.
+TEST(SupervisorRollback, WhereOneWorkerCannotStartAReplicaASpareDoes) {
+  Trained bench;
+  const ProcessIncarnation bad = bench.process_of(0, 0);
+  bench.start_again();
+  bench.join(9);
+  bench.answer(Trained::all_but(bad));
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().replica_count(), 4U);
+  EXPECT_EQ(bench.count_of("start_failed"), 1U) << "the spare is asked at once";
+}
+
+// Its keeper starts the process again, and the others do not wait for that.
+TEST(SupervisorRollback, WithoutASpareTheOthersTrainWithoutTheWorkerThatCannotStart) {
+  Trained bench;
+  const ProcessIncarnation bad = bench.process_of(0, 0);
+  bench.start_again();
+  bench.pass(12, Trained::all_but(bad));
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().replica_count(), 3U);
+  EXPECT_EQ(bench.count_of("restart_budget_spent"), 1U);
+  EXPECT_EQ(bench.count_of("start_failed"), 4U) << "with pauses";
 }
 
 TEST(SupervisorRollback, AfterAWhileOneReplicaPerStageWillDo) {
@@ -159,10 +228,7 @@ TEST(SupervisorRollback, AfterAWhileOneReplicaPerStageWillDo) {
 
 TEST(SupervisorRollback, ALossWhileRollingBackIsAnotherTryOnTheSameBranch) {
   Trained bench;
-  bench.lose_stage(1);
-  for (const std::uint64_t number : {7, 8}) bench.join(number);
-  bench.later(seconds(0));
-  EXPECT_EQ(bench.core.phase(), Phase::kSpawning);
+  bench.start_again();
   bench.lose(bench.all<Welcome>().back().process);
   bench.join(9);
   bench.later(seconds(0));
@@ -178,9 +244,7 @@ TEST(SupervisorRollback, ALossWhileRollingBackIsAnotherTryOnTheSameBranch) {
 
 TEST(SupervisorRollback, AReplicaThatWasStillStartingIsEnded) {
   Trained bench;
-  bench.lose_stage(1);
-  for (const std::uint64_t number : {7, 8}) bench.join(number);
-  bench.later(seconds(0));
+  bench.start_again();
   bench.perform(bench.core.found(StartPoint{}, bench.now));
   EXPECT_TRUE(bench.all<EndStage>().empty()) << "nobody asked";
   EXPECT_EQ(bench.core.phase(), Phase::kSpawning);
