@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 namespace shoal {
@@ -24,9 +23,10 @@ std::vector<StartingReplica> StartingReplicas::take_silent(Instant now) {
   return taken;
 }
 
-bool StartingReplicas::is_ready(const StageReady& ready) {
+bool StartingReplicas::is_ready(const StageReady& ready, Instant now) {
   for (StartingReplica& starting : asked_) {
     if (starting.order.replica != ready.replica) continue;
+    if (!starting.ready) starting.ready_at = now;
     starting.ready = ready;
     return true;
   }
@@ -52,22 +52,56 @@ void StartingReplicas::end_on(ProcessIncarnation process) {
 
 std::vector<StartingReplica> StartingReplicas::end_all() { return std::exchange(asked_, {}); }
 
-std::vector<StartingReplica> StartingReplicas::take() {
-  std::ranges::sort(asked_, [](const StartingReplica& a, const StartingReplica& b) {
-    return std::tie(a.order.slot, a.order.stage) < std::tie(b.order.slot, b.order.stage);
-  });
-  return std::exchange(asked_, {});
+std::vector<std::size_t> StartingReplicas::count_by_stage(std::uint32_t stages) const {
+  std::vector<std::size_t> counts(stages);
+  for (const StartingReplica& starting : asked_) ++counts[starting.order.stage.value];
+  return counts;
+}
+
+// One that is not ready, if there is one, has the least to lose.
+std::optional<StartMove> StartingReplicas::take_spare(std::uint32_t stages) {
+  const auto counts = count_by_stage(stages);
+  const auto least = std::ranges::min_element(counts);
+  const auto most = std::ranges::max_element(counts);
+  if (*least > 0 || *most < 2) return std::nullopt;
+  const auto cost = [&](const StartingReplica& starting) {
+    const bool is_of_it = starting.order.stage.value == static_cast<std::uint32_t>(most - counts.begin());
+    return std::pair(!is_of_it, starting.ready.has_value());
+  };
+  const auto spare = std::ranges::min_element(asked_, {}, cost);
+  StartMove move{std::move(*spare), StageId{static_cast<std::uint32_t>(least - counts.begin())}};
+  asked_.erase(spare);
+  return move;
+}
+
+std::vector<StartingReplica> StartingReplicas::take_ready() {
+  const auto late = std::ranges::partition(asked_, [](const StartingReplica& one) { return one.ready.has_value(); });
+  std::vector<StartingReplica> taken(asked_.begin(), late.begin());
+  asked_.erase(asked_.begin(), late.begin());
+  std::ranges::sort(taken, {}, [](const StartingReplica& one) { return std::pair(one.order.slot, one.order.stage); });
+  return taken;
 }
 
 StartProgress StartingReplicas::compare(std::uint64_t version) const {
-  std::map<StageId, std::uint64_t> digests;
+  struct First {
+    std::uint64_t digest;
+    Instant ready_at;
+  };
+  StartProgress progress;
+  std::map<StageId, First> firsts;
   for (const StartingReplica& starting : asked_) {
-    if (!starting.ready) return {};
-    const auto [first, is_first] = digests.emplace(starting.order.stage, starting.ready->state_digest);
-    const bool is_equal = starting.ready->version == version && first->second == starting.ready->state_digest;
-    if (!is_equal) return {false, starting, 0};
+    progress.asked_at = std::min(progress.asked_at, starting.asked_at);
+    progress.are_ready = progress.are_ready && starting.ready;
+    if (!starting.ready) continue;
+    auto& first =
+        firsts.try_emplace(starting.order.stage, starting.ready->state_digest, starting.ready_at).first->second;
+    first.ready_at = std::min(first.ready_at, starting.ready_at);
+    const bool is_equal = starting.ready->version == version && first.digest == starting.ready->state_digest;
+    if (!is_equal) return {.are_ready = false, .differs = starting};
   }
-  return {true, std::nullopt, digests.size()};
+  progress.stages = firsts.size();
+  for (const auto& [stage, first] : firsts) progress.served_at = std::max(progress.served_at, first.ready_at);
+  return progress;
 }
 
 std::size_t StartingReplicas::ready_count() const {
@@ -83,10 +117,20 @@ bool StartingReplicas::is_on(ProcessIncarnation process) const {
   return std::ranges::any_of(asked_, [&](const StartingReplica& starting) { return starting.process == process; });
 }
 
-bool StartingReplicas::is_taken(StageId stage, ReplicaId slot) const {
-  return std::ranges::any_of(asked_, [&](const StartingReplica& starting) {
-    return starting.order.stage == stage && starting.order.slot == slot;
-  });
+std::optional<std::pair<StageId, ReplicaId>> StartingReplicas::free_place(std::uint32_t stages,
+                                                                          std::uint32_t replicas) const {
+  const auto counts = count_by_stage(stages);
+  const auto least = std::ranges::min_element(counts);
+  if (*least >= replicas) return std::nullopt;
+  const StageId stage{static_cast<std::uint32_t>(least - counts.begin())};
+  const auto is_taken = [&](ReplicaId slot) {
+    return std::ranges::any_of(asked_, [&](const StartingReplica& starting) {
+      return starting.order.stage == stage && starting.order.slot == slot;
+    });
+  };
+  ReplicaId slot{0};
+  while (is_taken(slot)) ++slot.value;
+  return std::pair(stage, slot);
 }
 
 }  // namespace shoal

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "messages/supervision.h"
@@ -20,14 +21,23 @@ struct StartingReplica {
   ProcessIncarnation process;
   ProgressWatch state;  // that it starts with
   std::optional<StageReady> ready{};
+  Instant asked_at{}, ready_at{};
   bool was_told_to_end = false;  // by an order: its end does not say that it cannot start
 };
 
 // How far they are.
 struct StartProgress {
-  bool are_ready = false;                    // all that were asked for
+  bool are_ready = true;                     // all that were asked for
   std::optional<StartingReplica> differs{};  // the first that is at another version, or unlike others of its stage
-  std::size_t stages = 0;                    // that have one, when all are ready
+  std::size_t stages = 0;                    // that have one that is ready
+  Instant asked_at = Instant::max();         // for the first of them
+  Instant served_at = Instant::min();        // when the last of these stages had its first
+};
+
+// One that starts, and the stage that needs its worker more.
+struct StartMove {
+  StartingReplica from;
+  StageId to;
 };
 
 class StartingReplicas {
@@ -35,31 +45,37 @@ class StartingReplicas {
   static constexpr Duration kSilenceMax = std::chrono::minutes(10);  // without a state, or more of it
 
   void ask(const SpawnStage& order, ProcessIncarnation process, Instant now) {
-    asked_.push_back({order, process, ProgressWatch(now)});
+    asked_.push_back({.order = order, .process = process, .state = ProgressWatch(now), .asked_at = now});
   }
   // So many bytes of its state have arrived.
   void arriving(Incarnation replica, std::uint64_t bytes, Instant now);
   // Who has been silent for too long: asked for no more.
   [[nodiscard]] std::vector<StartingReplica> take_silent(Instant now);
   // False: nobody asked for this one.
-  bool is_ready(const StageReady& ready);
+  bool is_ready(const StageReady& ready, Instant now);
   void told_to_end(Incarnation replica);
   // Nothing: it is none of them.
   [[nodiscard]] std::optional<StartingReplica> ended(Incarnation replica);
   void end_on(ProcessIncarnation process);
   // What becomes of them is decided elsewhere.
   std::vector<StartingReplica> end_all();
-  // They are added: by slot, the stages of each in order.
-  [[nodiscard]] std::vector<StartingReplica> take();
+  // Of a stage that has several: its worker starts another that has nobody.
+  [[nodiscard]] std::optional<StartMove> take_spare(std::uint32_t stages);
+  // Who is ready is added: by slot, the stages of each in order.
+  [[nodiscard]] std::vector<StartingReplica> take_ready();
 
   [[nodiscard]] StartProgress compare(std::uint64_t version) const;
   [[nodiscard]] const std::vector<StartingReplica>& all() const { return asked_; }
   [[nodiscard]] std::size_t ready_count() const;
   [[nodiscard]] bool is_asked(Incarnation replica) const;
   [[nodiscard]] bool is_on(ProcessIncarnation process) const;
-  [[nodiscard]] bool is_taken(StageId stage, ReplicaId slot) const;
+  // The first of the stage that has the fewest; nothing: all are taken.
+  [[nodiscard]] std::optional<std::pair<StageId, ReplicaId>> free_place(std::uint32_t stages,
+                                                                        std::uint32_t replicas) const;
 
  private:
+  [[nodiscard]] std::vector<std::size_t> count_by_stage(std::uint32_t stages) const;
+
   std::vector<StartingReplica> asked_;
 };
 

@@ -125,10 +125,12 @@ class SupervisorCore {
   // supervisor_starting.cpp
   [[nodiscard]] std::vector<Worker> free_workers(Instant now) const;
   void place_if_enough(Instant now);
+  void fill_places(Instant now);
   void start_replica(const Placement& placement);
   void start_failed(const StartingReplica& failed, const std::string& reason, Instant now);
   [[nodiscard]] std::size_t untried_workers() const;
   void replace_silent(Instant now);
+  [[nodiscard]] bool are_enough(const StartProgress& progress, Instant now) const;
   void admit_replicas(Instant now);
 
   // supervisor_members.cpp

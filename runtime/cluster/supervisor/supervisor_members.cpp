@@ -53,7 +53,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
 }
 
 SupervisorEffects SupervisorCore::hear(const StageReady& ready, Instant now) {
-  const bool is_starting = starting_.is_ready(ready);
+  const bool is_starting = starting_.is_ready(ready, watched());
   if (phase_ == Phase::kTraining) {
     hear_while_training(ready, now);
   } else if (is_starting) {

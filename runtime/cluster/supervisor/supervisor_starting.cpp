@@ -34,15 +34,27 @@ void SupervisorCore::place_if_enough(Instant now) {
     phase_since_ = now;
     for (const Placement& placement : *placements) start_replica(placement);
   } else if (phase_ == Phase::kSpawning) {
-    // Somebody was lost before it served: a spare, or the next to join, takes the slot.
-    for (std::uint32_t index = 0; index < config_.stages * config_.replicas; ++index) {
-      const StageId stage{index % config_.stages};
-      const ReplicaId slot{index / config_.stages};
-      const auto workers = free_workers(now);
-      if (!starting_.is_taken(stage, slot) && !workers.empty()) start_replica({stage, slot, workers.front().process});
-    }
+    fill_places(now);
   } else if (phase_ == Phase::kTraining) {
     place_joiners(now);
+  }
+}
+
+// Somebody was lost before it served: a spare, or the next to join, takes the slot. Where nobody is free for a stage
+// that has nobody, another gives one up: the run trains with fewer rather than not at all.
+void SupervisorCore::fill_places(Instant now) {
+  while (const auto place = starting_.free_place(config_.stages, config_.replicas)) {
+    const auto workers = free_workers(now);
+    if (workers.empty()) break;
+    start_replica({place->first, place->second, workers.front().process});
+  }
+  if (!is_patience_over(now)) return;
+  while (const auto move = starting_.take_spare(config_.stages)) {
+    const SpawnStage& order = move->from.order;
+    const std::string why = compose("stage ", move->to, " has nobody, and no worker is free");
+    announce("start_moved", compose("stage/", order.stage, "/", order.slot), why);
+    send(to_node_agent(move->from.process), EndStage{order.stage, order.replica, why});
+    start_replica({move->to, ReplicaId{0}, move->from.process});
   }
 }
 
@@ -86,7 +98,18 @@ void SupervisorCore::replace_silent(Instant now) {
   }
 }
 
-// P-27, S-3: all initial replicas at the version of the committed steps, those of a stage with equal state.
+// All places, or after a while those that are ready: for those that are late, as long again as it took until every
+// stage had one, because nobody knows beforehand how long a state takes.
+bool SupervisorCore::are_enough(const StartProgress& progress, Instant now) const {
+  const bool are_all_asked = starting_.all().size() == std::size_t{config_.stages} * config_.replicas;
+  if (progress.are_ready && are_all_asked) return true;
+  if (is_first_start() || progress.stages < config_.stages) return false;
+  if (progress.are_ready) return is_patience_over(now);
+  return watched() - progress.served_at >= std::max(config_.gather_within, progress.served_at - progress.asked_at);
+}
+
+// P-27, S-3: the initial replicas at the version of the committed steps, those of a stage with equal state. Those that
+// are late end: they join the others.
 void SupervisorCore::admit_replicas(Instant now) {
   if (phase_ != Phase::kSpawning) return;
   const StartProgress progress = starting_.compare(config_.start.version);
@@ -97,18 +120,19 @@ void SupervisorCore::admit_replicas(Instant now) {
                           roster_.processes.name_of(starting.process), " at version ", starting.ready->version, ")"),
                   "failed", now);
   }
-  const std::size_t replicas = starting_.all().size();
-  const bool is_complete = replicas == std::size_t{config_.stages} * config_.replicas;
-  const bool is_enough = is_complete || (progress.stages == config_.stages && is_patience_over(now));
-  if (!progress.are_ready || !is_enough) return;
-  for (const StartingReplica& starting : starting_.take()) {
+  if (!are_enough(progress, now)) return;
+  const auto replicas = starting_.take_ready();
+  for (const StartingReplica& starting : replicas) {
     const SpawnStage& order = starting.order;
     append(AddReplica{order.stage, order.slot, order.replica, starting.process, order.version});
+  }
+  for (const StartingReplica& late : starting_.end_all()) {
+    send(to_node_agent(late.process), EndStage{late.order.stage, late.order.replica, "the others train without it"});
   }
   in_vain_.reset();
   last_step_.begin_from(config_.start.version);
   begin_training(now);
-  announce("training", "run", compose(config_.stages, " stages with ", replicas, " replicas are ready"));
+  announce("training", "run", compose(config_.stages, " stages with ", replicas.size(), " replicas are ready"));
 }
 
 }  // namespace shoal

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
+#include <utility>
 
 namespace shoal {
 namespace {
@@ -21,6 +23,10 @@ SpawnStage order_of(std::uint64_t replica, std::uint32_t stage, std::uint32_t sl
 
 StageReady ready_as(std::uint64_t replica, std::uint64_t digest = 5, std::uint64_t version = kVersion) {
   return {StageId{}, Incarnation{replica}, ProcessIncarnation{}, version, digest};
+}
+
+std::optional<std::pair<StageId, ReplicaId>> place_of(std::uint32_t stage, std::uint32_t slot) {
+  return std::pair(StageId{stage}, ReplicaId{slot});
 }
 
 Instant start() { return Instant{} + std::chrono::hours(1); }
@@ -40,7 +46,7 @@ TEST(StartingReplicas, AreWaitedForUntilAllAreReady) {
   for (std::uint64_t replica = 1; replica <= 4; ++replica) {
     EXPECT_FALSE(starting.compare(kVersion).are_ready);
     EXPECT_EQ(starting.ready_count(), replica - 1);
-    starting.is_ready(ready_as(replica));
+    starting.is_ready(ready_as(replica), start());
   }
   EXPECT_TRUE(starting.compare(kVersion).are_ready);
   EXPECT_EQ(starting.compare(kVersion).stages, 2U);
@@ -49,10 +55,10 @@ TEST(StartingReplicas, AreWaitedForUntilAllAreReady) {
 
 TEST(StartingReplicas, OfOneStageHaveEqualStates) {  // S-3
   auto starting = two_by_two();
-  for (const std::uint64_t replica : {1, 3}) starting.is_ready(ready_as(replica, 5));
-  for (const std::uint64_t replica : {2, 4}) starting.is_ready(ready_as(replica, 6));
+  for (const std::uint64_t replica : {1, 3}) starting.is_ready(ready_as(replica, 5), start());
+  for (const std::uint64_t replica : {2, 4}) starting.is_ready(ready_as(replica, 6), start());
   EXPECT_TRUE(starting.compare(kVersion).are_ready) << "the stages' states are not compared with each other";
-  starting.is_ready(ready_as(4, 5));
+  starting.is_ready(ready_as(4, 5), start());
   const StartProgress progress = starting.compare(kVersion);
   EXPECT_FALSE(progress.are_ready);
   ASSERT_TRUE(progress.differs);
@@ -62,7 +68,7 @@ TEST(StartingReplicas, OfOneStageHaveEqualStates) {  // S-3
 TEST(StartingReplicas, AreAtTheVersionThatTheRunStartsWith) {  // P-27
   StartingReplicas starting;
   starting.ask(order_of(1, 0), ProcessIncarnation{1}, start());
-  starting.is_ready(ready_as(1, 5, kVersion - 1));
+  starting.is_ready(ready_as(1, 5, kVersion - 1), start());
   EXPECT_TRUE(starting.compare(kVersion).differs);
   EXPECT_FALSE(starting.compare(kVersion - 1).differs);
 }
@@ -75,7 +81,7 @@ TEST(StartingReplicas, ThatEndGiveUpTheirPlaceOnce) {
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->process, ProcessIncarnation{1});
   EXPECT_TRUE(ended->was_told_to_end);
-  EXPECT_FALSE(starting.is_taken(StageId{0}, ReplicaId{0}));
+  EXPECT_EQ(starting.free_place(2, 2), place_of(0, 0));
   EXPECT_FALSE(starting.is_on(ProcessIncarnation{1}));
   EXPECT_FALSE(starting.ended(Incarnation{1}));
   EXPECT_FALSE(starting.ended(Incarnation{2})->was_told_to_end);
@@ -88,15 +94,14 @@ TEST(StartingReplicas, EndWithTheirProcess) {
   EXPECT_TRUE(starting.is_on(ProcessIncarnation{3}));
   starting.end_on(ProcessIncarnation{3});
   EXPECT_FALSE(starting.is_on(ProcessIncarnation{3}));
-  EXPECT_FALSE(starting.is_taken(StageId{0}, ReplicaId{1}));
-  EXPECT_TRUE(starting.is_taken(StageId{0}, ReplicaId{0}));
+  EXPECT_EQ(starting.free_place(2, 2), place_of(0, 1));
   EXPECT_EQ(starting.all().size(), 3U);
 }
 
 // Who is ready waits for the others, who has more of its state than before is on its way.
 TEST(StartingReplicas, LoseTheirPlaceWhenTheyAreSilent) {
   auto starting = two_by_two();
-  starting.is_ready(ready_as(1));
+  starting.is_ready(ready_as(1), start());
   const Duration most = StartingReplicas::kSilenceMax - std::chrono::seconds(1);
   starting.arriving(Incarnation{3}, 100, start() + most);
   EXPECT_TRUE(starting.take_silent(start() + most).empty());
@@ -104,11 +109,52 @@ TEST(StartingReplicas, LoseTheirPlaceWhenTheyAreSilent) {
   ASSERT_EQ(silent.size(), 2U);
   EXPECT_EQ(silent[0].order.replica, Incarnation{2});
   EXPECT_EQ(silent[1].order.replica, Incarnation{4});
-  EXPECT_FALSE(starting.is_taken(StageId{1}, ReplicaId{0}));
+  EXPECT_EQ(starting.free_place(2, 2), place_of(1, 0));
   EXPECT_EQ(starting.all().size(), 2U);
   starting.arriving(Incarnation{3}, 100, start() + 2 * most);
   EXPECT_EQ(starting.take_silent(start() + 2 * most).size(), 0U);
   EXPECT_EQ(starting.take_silent(start() + 2 * most + std::chrono::seconds(1)).size(), 1U) << "no more of it came";
+}
+
+// Whoever comes first is of most use where there are fewest.
+TEST(StartingReplicas, LackOneWhereTheStageHasTheFewest) {
+  auto starting = two_by_two();
+  EXPECT_FALSE(starting.free_place(2, 2));
+  EXPECT_EQ(starting.free_place(2, 3), place_of(0, 2));
+  for (const std::uint64_t process : {1, 2, 4}) starting.end_on(ProcessIncarnation{process});
+  EXPECT_EQ(starting.free_place(2, 2), place_of(1, 0));
+  starting.ask(order_of(5, 1), ProcessIncarnation{5}, start());
+  EXPECT_EQ(starting.free_place(2, 2), place_of(0, 0));
+}
+
+TEST(StartingReplicas, GiveAStageThatHasNobodyOneOfAnother) {
+  auto starting = two_by_two();
+  EXPECT_FALSE(starting.take_spare(2)) << "nobody lacks one";
+  for (const std::uint64_t process : {1, 3}) starting.end_on(ProcessIncarnation{process});
+  starting.is_ready(ready_as(2), start());
+  const auto move = starting.take_spare(2);
+  ASSERT_TRUE(move);
+  EXPECT_EQ(move->to, StageId{0});
+  EXPECT_EQ(move->from.process, ProcessIncarnation{4}) << "it is not ready yet";
+  EXPECT_FALSE(starting.is_on(ProcessIncarnation{4}));
+  EXPECT_FALSE(starting.take_spare(2)) << "the last one of a stage stays there";
+}
+
+TEST(StartingReplicas, TellSinceWhenEveryStageHasOne) {
+  auto starting = two_by_two();
+  const auto at = [](int second) { return start() + std::chrono::seconds(second); };
+  starting.is_ready(ready_as(3), at(1));
+  EXPECT_EQ(starting.compare(kVersion).stages, 1U);
+  starting.is_ready(ready_as(2), at(5));
+  starting.is_ready(ready_as(2), at(6));
+  starting.is_ready(ready_as(1), at(7));
+  const StartProgress progress = starting.compare(kVersion);
+  EXPECT_FALSE(progress.are_ready);
+  EXPECT_EQ(progress.stages, 2U);
+  EXPECT_EQ(progress.asked_at, at(0));
+  EXPECT_EQ(progress.served_at, at(5)) << "whoever says it again is not new, nor is the second of a stage";
+  EXPECT_EQ(starting.take_ready().size(), 3U);
+  EXPECT_EQ(starting.end_all().size(), 1U);
 }
 
 // In whatever order they were asked for, they are added by slot, then by stage, each once.
@@ -123,12 +169,13 @@ TEST(StartingReplicas, AreTakenInOneOrder) {
     for (const std::uint32_t place : places) {
       starting.ask(order_of(place + 1, place % 3, place / 3), ProcessIncarnation{place + 1}, start());
     }
-    const auto taken = starting.take();
+    for (const std::uint32_t place : places) starting.is_ready(ready_as(place + 1), start());
+    const auto taken = starting.take_ready();
     ASSERT_EQ(taken.size(), places.size());
     for (std::size_t index = 0; index < taken.size(); ++index) {
       EXPECT_EQ(taken[index].order.replica, Incarnation{index + 1});
     }
-    EXPECT_TRUE(starting.take().empty());
+    EXPECT_TRUE(starting.take_ready().empty());
   }
 }
 

@@ -212,6 +212,51 @@ TEST(SupervisorRollback, WithoutASpareTheOthersTrainWithoutTheWorkerThatCannotSt
   EXPECT_EQ(bench.count_of("start_failed"), 4U) << "with pauses";
 }
 
+// Both workers of a stage are lost while all start, and nobody is free.
+TEST(SupervisorRollback, AStageThatHasNobodyGetsOneOfAnother) {
+  Trained bench;
+  bench.start_again();
+  std::vector<ProcessIncarnation> lost;
+  bench.answer([&](const SpawnStage& order, ProcessIncarnation process) {
+    if (order.stage == StageId{1}) return Answer::kReady;
+    lost.push_back(process);
+    return Answer::kNothing;
+  });
+  ASSERT_EQ(lost.size(), 2U);
+  for (const ProcessIncarnation process : lost) bench.lose(process);
+  bench.pass(9, [](const SpawnStage&, ProcessIncarnation) { return Answer::kReady; });
+  EXPECT_EQ(bench.core.phase(), Phase::kSpawning) << "others may join";
+  bench.pass(3, [](const SpawnStage&, ProcessIncarnation) { return Answer::kReady; });
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().replica_count(), 2U);
+  ASSERT_EQ(bench.all<EndStage>().size(), 1U) << "its worker serves the other stage now";
+  EXPECT_EQ(bench.all<EndStage>()[0].stage, StageId{1});
+}
+
+// It joins them.
+TEST(SupervisorRollback, OneThatStartsSlowlyIsWaitedForAsLongAgainAsTheOthersTook) {
+  for (const std::uint64_t took : {5U, 20U}) {
+    Trained bench;
+    bench.start_again();
+    const SpawnStage slow = bench.all<SpawnStage>().back();
+    const std::uint64_t waits = std::max<std::uint64_t>(10, took);
+    for (std::uint64_t second = 1; second <= took + waits + 5; ++second) {
+      bench.beat(1);
+      bench.hear(StateProgress{Branch{1}, 2, slow.stage, slow.replica, {}, false, second, 1000});
+      if (second == took) {
+        bench.answer([&](const SpawnStage& order, ProcessIncarnation) {
+          return order.replica == slow.replica ? Answer::kNothing : Answer::kReady;
+        });
+      }
+      ASSERT_EQ(bench.core.phase() == Phase::kTraining, second >= took + waits) << "after " << second << " s";
+    }
+    EXPECT_EQ(bench.core.view().replica_count(), 3U);
+    EXPECT_EQ(bench.all<EndStage>().back().replica, slow.replica);
+    EXPECT_EQ(bench.all<SpawnStage>().back().stage, slow.stage);
+    EXPECT_NE(bench.all<SpawnStage>().back().donor, Incarnation{});
+  }
+}
+
 TEST(SupervisorRollback, AfterAWhileOneReplicaPerStageWillDo) {
   Trained bench;
   bench.lose_stage(1);
