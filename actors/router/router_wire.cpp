@@ -10,6 +10,7 @@
 #include "runtime/cluster/watch/sender_check.h"
 #include "runtime/trace/trace_words.h"
 #include "runtime/transport/error_words.h"
+#include "runtime/transport/lanes/letter_way.h"
 
 namespace shoal {
 namespace {
@@ -96,7 +97,7 @@ void reset_link(RouterSelf self, LinkId link, const std::string& reason, Farewel
   letter.span = trace.new_span(TraceKind::kSend);
   const std::int64_t sent_ns = trace.now_ns();
   const EncodedLetter encoded = encode(letter);
-  const auto outcome = encoded.buffers.empty() || !self->state.config.lanes
+  const auto outcome = way_of(letter.body) == LetterWay::kLink || !self->state.config.lanes
                            ? LaneOutcome::kNone
                            : self->state.config.lanes->send(link, encoded);
   if (outcome == LaneOutcome::kFull) return false;
@@ -297,6 +298,17 @@ void receive_encoded(RouterSelf self, LinkId link, const EncodedLetter& received
   return std::nullopt;
 }
 
+// With a link, what waits for this process waits for room in its lane.
+[[nodiscard]] bool is_behind_others(RouterSelf self, const Letter& letter) {
+  return way_of(letter.body) == LetterWay::kLane && self->state.held.waiting->has_any(letter.to.process);
+}
+
+void let_wait(RouterSelf self, const Letter& letter) {
+  auto& state = self->state;
+  if (!state.held.waiting->add(letter.to.process, letter)) return drop(self, letter, Undelivered::Why::kNoRoom);
+  state.record.marks.waiting.note(state.trace, state.held.waiting->bytes(), state.config.waiting_bytes_max);
+}
+
 }  // namespace
 
 void perform(RouterSelf self, std::vector<LinkEffect> effects) {
@@ -310,10 +322,9 @@ void send_to_process(RouterSelf self, Letter letter) {
   int copies = state.config.filter ? state.config.filter(letter) : 1;
   const auto link = state.links->link_to(process);
   for (; copies > 0; --copies) {
-    if (link && send_over(self, *link, letter)) continue;
+    if (link && !is_behind_others(self, letter) && send_over(self, *link, letter)) continue;
     if (link || state.links->is_expected(process)) {
-      state.held.waiting->add(process, letter);
-      state.record.marks.waiting.note(state.trace, state.held.waiting->bytes(), state.config.waiting_bytes_max);
+      let_wait(self, letter);
     } else {
       drop(self, letter, Undelivered::Why::kNobody);  // what it is owed is asked for by whoever takes over
     }
@@ -322,14 +333,15 @@ void send_to_process(RouterSelf self, Letter letter) {
 
 void flush_waiting(RouterSelf self) {
   auto& state = self->state;
+  WaitingLetters& waiting = *state.held.waiting;
   const auto is_there = [&links = *state.links](ProcessIncarnation process) {
     return links.is_expected(process) || links.link_to(process);
   };
   state.hints.keep_those(is_there);
-  for (const ProcessIncarnation process : state.held.waiting->processes()) {
-    if (!is_there(process)) state.held.waiting->drop(process);
-    if (!state.links->link_to(process)) continue;
-    for (Letter& letter : state.held.waiting->take(process)) send_to_process(self, std::move(letter));
+  for (const ProcessIncarnation process : waiting.processes()) {
+    if (!is_there(process)) state.record.undelivered.add(Undelivered::Why::kNobody, waiting.drop(process));
+    const auto link = state.links->link_to(process);
+    if (link) waiting.offer(process, [self, link](Letter& letter) { return send_over(self, *link, letter); });
   }
 }
 

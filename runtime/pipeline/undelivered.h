@@ -18,18 +18,19 @@ class Undelivered {
  public:
   enum class Why : std::uint8_t {
     kBadFrame,
-    kBadLetter,   // frames in order, but not a letter
-    kNotAllowed,  // its sender's role may not say this
-    kForged,      // another sender than the link's
-    kStranger,    // one connection too many without a Hello
-    kNobody,      // nobody here, or nowhere known
-    kTooFarAhead  // of our journal
+    kBadLetter,    // frames in order, but not a letter
+    kNotAllowed,   // its sender's role may not say this
+    kForged,       // another sender than the link's
+    kStranger,     // one connection too many without a Hello
+    kNobody,       // nobody here, or nowhere known
+    kTooFarAhead,  // of our journal
+    kNoRoom        // to wait for a link, or for a lane
   };
   static constexpr Duration kPause = std::chrono::minutes(1);  // between two sayings, at least
 
-  void add(Why why) {
-    ++counts_[static_cast<std::size_t>(why)];
-    is_news_ = true;
+  void add(Why why, std::uint64_t count = 1) {
+    counts_[static_cast<std::size_t>(why)] += count;
+    is_news_ |= count > 0;
   }
   [[nodiscard]] std::uint64_t count(Why why) const { return counts_[static_cast<std::size_t>(why)]; }
 
@@ -46,9 +47,14 @@ class Undelivered {
   }
 
  private:
-  static constexpr std::array<std::string_view, 7> kWords = {
-      "broken frames",      "frames without a letter", "letters that their sender may not write", "forged letters",
-      "strangers too many", "letters for nobody",      "letters too far ahead of the journal"};
+  static constexpr std::array<std::string_view, 8> kWords = {"broken frames",
+                                                             "frames without a letter",
+                                                             "letters that their sender may not write",
+                                                             "forged letters",
+                                                             "strangers too many",
+                                                             "letters for nobody",
+                                                             "letters too far ahead of the journal",
+                                                             "letters without room to wait for their way"};
 
   std::array<std::uint64_t, kWords.size()> counts_{};
   bool is_news_ = false;

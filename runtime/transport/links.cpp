@@ -2,9 +2,11 @@
 #include "runtime/transport/links.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/transport/lanes/letter_way.h"
 
 namespace shoal {
 namespace {
@@ -335,15 +337,13 @@ std::size_t memory_of(const Letter& letter) {
   return kEnvelope + std::visit(tensors, letter.body);
 }
 
-void WaitingLetters::add(ProcessIncarnation process, Letter letter) {
-  if (is_one_of<Heartbeat>(letter.body)) return;
+bool WaitingLetters::add(ProcessIncarnation process, Letter letter) {
+  if (is_one_of<Heartbeat>(letter.body)) return true;
   if (is_one_of<Join>(letter.body)) drop_joins(process);
-  if (bytes_ >= bytes_max_) {
-    ++dropped_;
-    return;
-  }
+  if (bytes_ >= bytes_max_) return false;
   bytes_ += memory_of(letter);
   waiting_[process].push_back(std::move(letter));
+  return true;
 }
 
 void WaitingLetters::drop_joins(ProcessIncarnation process) {
@@ -351,16 +351,35 @@ void WaitingLetters::drop_joins(ProcessIncarnation process) {
   if (found == waiting_.end()) return;
   bytes_ -= std::erase_if(found->second, [](const Letter& letter) { return is_one_of<Join>(letter.body); }) *
             memory_of(Letter{{}, {}, Join{}});
+  if (found->second.empty()) waiting_.erase(found);
 }
 
-std::vector<Letter> WaitingLetters::take(ProcessIncarnation process) {
+void WaitingLetters::offer(ProcessIncarnation process, const std::function<bool(Letter&)>& take) {
   const auto found = waiting_.find(process);
-  if (found == waiting_.end()) return {};
-  std::vector<Letter> letters{std::make_move_iterator(found->second.begin()),
-                              std::make_move_iterator(found->second.end())};
-  for (const Letter& letter : letters) bytes_ -= memory_of(letter);
+  if (found == waiting_.end()) return;
+  std::set<LetterWay> full;
+  std::deque<Letter> left;
+  for (Letter& letter : found->second) {
+    const LetterWay way = way_of(letter.body);
+    const std::size_t memory = memory_of(letter);
+    if (!full.contains(way) && take(letter)) {
+      bytes_ -= memory;
+      continue;
+    }
+    full.insert(way);
+    left.push_back(std::move(letter));
+  }
+  found->second = std::move(left);
+  if (found->second.empty()) waiting_.erase(found);
+}
+
+std::size_t WaitingLetters::drop(ProcessIncarnation process) {
+  const auto found = waiting_.find(process);
+  if (found == waiting_.end()) return 0;
+  for (const Letter& letter : found->second) bytes_ -= memory_of(letter);
+  const std::size_t count = found->second.size();
   waiting_.erase(found);
-  return letters;
+  return count;
 }
 
 std::vector<ProcessIncarnation> WaitingLetters::processes() const {
@@ -381,7 +400,5 @@ std::deque<HeldLetters::Held> HeldLetters::take_all() {
   bytes_ = 0;
   return std::exchange(held_, {});
 }
-
-void WaitingLetters::drop(ProcessIncarnation process) { dropped_ += take(process).size(); }
 
 }  // namespace shoal

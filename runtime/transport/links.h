@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -162,26 +163,30 @@ class LinkTable {
   std::map<ProcessIncarnation, LinkId> up_;
 };
 
-// Letters to processes without a link, until it is up, or whose lane is full. Bounded in bytes over all of them, and
-// one letter more, however large: what comes then is dropped and counted; the protocol's retries make that safe. What a
-// process says of itself now is not kept for later: of its Joins only the newest waits, its heartbeats not at all.
+// Letters to processes without a link, until it is up, or whose lane is full. They go in their order, and what follows
+// on the way of one that waits (lanes/letter_way.h) waits behind it. Bounded in bytes over all of them, and one letter
+// more, however large: what comes then is lost; the protocol's retries make that safe. What a process says of itself
+// now is not kept for later: of its Joins only the newest waits, its heartbeats not at all.
 class WaitingLetters {
  public:
   explicit WaitingLetters(std::size_t bytes_max) : bytes_max_(bytes_max) {}
-  void add(ProcessIncarnation process, Letter letter);
-  [[nodiscard]] std::vector<Letter> take(ProcessIncarnation process);
-  void drop(ProcessIncarnation process);
+  // False: there is no room, and it is lost.
+  [[nodiscard]] bool add(ProcessIncarnation process, Letter letter);
+  [[nodiscard]] bool has_any(ProcessIncarnation process) const { return waiting_.contains(process); }
+  // Those for this process, in order, for `take` to say whether it took one; of a way that it did not take one of, none
+  // is offered after that one.
+  void offer(ProcessIncarnation process, const std::function<bool(Letter&)>& take);
+  // Gives up those for this process. How many there were.
+  std::size_t drop(ProcessIncarnation process);
   [[nodiscard]] std::vector<ProcessIncarnation> processes() const;
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
-  [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
  private:
   void drop_joins(ProcessIncarnation process);
 
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;
-  std::uint64_t dropped_ = 0;
-  std::map<ProcessIncarnation, std::deque<Letter>> waiting_;
+  std::map<ProcessIncarnation, std::deque<Letter>> waiting_;  // none of them empty
 };
 
 // Letters that are ahead of our journal: in the order they came, bounded in bytes like those above.

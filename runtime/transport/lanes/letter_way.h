@@ -1,0 +1,17 @@
+// Which of the two ways between a pair of processes a letter goes: with tensors over the lane, all else over the link.
+// Where there is no lane, all go over the link.
+//
+// Each way keeps its order, and between the two there is none. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "messages/letter.h"
+
+namespace shoal {
+
+enum class LetterWay : std::uint8_t { kLink, kLane };
+
+[[nodiscard]] LetterWay way_of(const MessageBody& body);
+
+}  // namespace shoal
