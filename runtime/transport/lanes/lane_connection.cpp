@@ -17,7 +17,8 @@ void LaneConnection::bind(LinkId link, std::shared_ptr<Outbox> outbox) {
   link_ = link;
   outbox_ = std::move(outbox);
   has_output_ = true;
-  if (claimed_bytes_ == kLaneClaimBytes) say(encoded(LaneAnswer{claim_in(claim_).key, {}}));
+  is_known_to_peer_ = claimed_bytes_ < kLaneClaimBytes;  // we have its answer to our claim
+  if (!is_known_to_peer_) say(encoded(LaneAnswer{claim_in(claim_).key, {}}));
 }
 
 void LaneConnection::refer_to(const std::string& door) {
@@ -69,6 +70,7 @@ LaneConnection::Heard LaneConnection::read(Instant now) {
       return heard;
     }
     reader_.next();
+    is_known_to_peer_ = true;
     ++frames;
     heard.arriving = assembler_.take_news();
     if (*accepted) heard.letter = std::move(**accepted);

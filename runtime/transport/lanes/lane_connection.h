@@ -48,7 +48,9 @@ class LaneConnection {
   [[nodiscard]] bool is_ahead() const { return *unread_bytes_ >= unread_bytes_max_; }
   // Of a letter that is delivered now; it counts as unread until the receipt goes.
   [[nodiscard]] std::shared_ptr<const void> receipt_for(std::size_t bytes);
-  [[nodiscard]] bool was_closed_by_peer() const { return socket_->was_closed_by_peer(); }
+  // In order, by a peer that knew of this lane. Who claimed one may have given up before it read the answer; its first
+  // frame shows that it has read it.
+  [[nodiscard]] bool was_ended_by_peer() const { return socket_->was_closed_by_peer() && is_known_to_peer_; }
 
   // What a turn of reading has brought; a turn ends early with each.
   struct Heard {
@@ -85,6 +87,7 @@ class LaneConnection {
   std::array<char, kLaneClaimBytes> claim_{};
   std::size_t claimed_bytes_ = 0;
   bool was_referred_ = false;
+  bool is_known_to_peer_ = true;
   FrameReader reader_;
   Assembler assembler_;
 

@@ -309,7 +309,7 @@ void TlsLanes::break_off(const LaneConnection& connection, const std::string& re
       ++counters_.refused;
     }
   }
-  const auto kind = connection.was_closed_by_peer() ? LaneChange::Kind::kEndedByPeer : LaneChange::Kind::kLost;
+  const auto kind = connection.was_ended_by_peer() ? LaneChange::Kind::kEndedByPeer : LaneChange::Kind::kLost;
   if (connection.link()) change(*connection.link(), kind, reason);
 }
 

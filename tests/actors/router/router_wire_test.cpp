@@ -1,5 +1,5 @@
 // The two ways between routers, each with its order: what a full lane does not take waits there with all that follows,
-// and what the link takes does not wait for it.
+// and what the link takes does not wait for it. And links that end with their lanes.
 #include "actors/router/router_wire.h"
 
 #include <deque>
@@ -14,6 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using testing::forward_of;
+using testing::kFirst;
 using testing::kSecond;
 using testing::Network;
 
@@ -21,10 +22,14 @@ using testing::Network;
 struct HeldLanes final : Lanes {
   std::deque<LaneOutcome> outcomes;  // of what is offered next; then all is taken
   std::vector<MessageBody> taken;
-  LinkId offered;  // which link's was the last one
+  LinkId offered;   // which link's was the last one
+  LinkId expected;  // likewise
 
   void tell(const caf::actor&) override {}
-  std::uint64_t expect(LinkId) override { return 1; }
+  std::uint64_t expect(LinkId link) override {
+    expected = link;
+    return 1;
+  }
   void open(LinkId, const Endpoint&, std::uint64_t) override {}
   LaneOutcome send(LinkId link, EncodedLetter letter) override {
     offered = link;
@@ -85,6 +90,25 @@ TEST(RouterWire, WhatGoesOverTheLinkDoesNotWaitForAFullLane) {
   net.say(2, to_stage({}, kSecond), StateUnavailable{kSecond, 1, "said over the link"});
   EXPECT_EQ(second->all<StateUnavailable>().size(), 1U);
   EXPECT_TRUE(net.held->taken.empty());
+}
+
+TEST(RouterWire, ALinkWhoseLaneIsLostIsDialledAgainByWhoKnewNothingOfIt) {
+  for (const auto kind : {LaneChange::Kind::kLost, LaneChange::Kind::kEndedByPeer}) {
+    Network net;
+    const auto accepting = std::make_shared<HeldLanes>();
+    net.lanes[3] = accepting;
+    net.two_stages();
+    const auto first = net.attach(2, Role::kStage, StageId{0}, kFirst);
+    caf::anon_send(net.published.at(3), LaneChange{accepting->expected.value, kind, "a test"});
+    net.advance(2s);
+    Backward answer;
+    answer.sender = kSecond;
+    answer.cause.run = testing::kRun;
+    net.say(3, to_stage({}, kFirst), answer);
+    net.advance(1s);
+    const bool is_told = kind == LaneChange::Kind::kLost;  // the control: nobody dials who is not told
+    EXPECT_EQ(first->all<Backward>().size(), is_told ? 1U : 0U);
+  }
 }
 
 }  // namespace

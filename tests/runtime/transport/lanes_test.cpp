@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/emulator/emulator.h"
 #include "tests/runtime/transport/lane_side.h"
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
@@ -85,6 +86,7 @@ TEST_P(OpenLanes, TheActorsConnectionIsAnother) {
   EXPECT_EQ(b.process.ask(speaker, "before"), "heard before");
   open();
   EXPECT_EQ(b.process.ask(speaker, "beside"), "heard beside");
+  expect_passes(b, kDialled, a, {1000});
   b.lanes().close(kDialled);
   ASSERT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kEndedByPeer) == 1; }));
   EXPECT_EQ(b.process.ask(speaker, "after"), "heard after");
@@ -190,9 +192,31 @@ TEST_P(OpenLanes, TheOtherSideHearsOfAnEnd) {
   EXPECT_EQ(a.lanes().send(kAccepted, random_letter(random, 10)), LaneOutcome::kNone);
   auto gone = std::make_unique<Side>(run, "gone", with_way());
   gone->lanes().open(kDialled, {"127.0.0.1", port}, a.lanes().expect(LinkId{9}));
-  ASSERT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kUp) == 2; }));
+  ASSERT_TRUE(eventually([&] { return gone->ears.count(LaneChange::Kind::kUp) == 1; }));
+  expect_passes(*gone, kDialled, a, {1000});
   gone.reset();
   EXPECT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kEndedByPeer) == 1; }));
+}
+
+// The answer to its claim is on its way when the dialler's time is over: it closes what it never had.
+TEST(Lanes, AreLostWhenWhoDialledWentAwayBeforeItKnewOfThem) {
+  const TestRun run{0x1a9e};
+  LaneLimits hasty;
+  hasty.takes_local_ways = false;
+  hasty.dial.handshake = milliseconds(1000);
+  hasty.dial.retry_first = milliseconds(60000);
+  Side a{run, "a"};
+  Side b{run, "b", hasty};
+  LinkEmulator between(1);
+  const auto door = between.open_door({"b", "a"}, {"127.0.0.1", a.process.publish()});
+  ASSERT_TRUE(door.ok() && *door);
+  ASSERT_TRUE(between.command("shape a -> b delay_ms=700").ok());
+  b.lanes().open(kDialled, {"127.0.0.1", **door}, a.lanes().expect(kAccepted));
+  ASSERT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kUp) == 1; })) << "the claim has come";
+  ASSERT_TRUE(eventually([&] { return b.lanes().counters().dials_failed == 1; })) << "its answer was too late";
+  EXPECT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kLost) == 1; }));
+  EXPECT_EQ(a.ears.count(LaneChange::Kind::kEndedByPeer), 0u) << "who dialled knows nothing of it";
+  EXPECT_EQ(b.lanes().counters().opened, 0u);
 }
 
 TEST_P(OpenLanes, OpeningIsTriedAgainUntilItSucceeds) {

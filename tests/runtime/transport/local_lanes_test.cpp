@@ -163,5 +163,22 @@ TEST(LocalLanes, S7TheDoorsNameOpensNothingWithoutAKey) {
   EXPECT_TRUE(eventually([&] { return pair.a.lanes().counters().refused == 1; }));
 }
 
+// Its patience was over before it read the answer: it goes back to TLS, with the same key.
+TEST(LocalLanes, AreLostWhenWhoCameWentAwayBeforeItSaidAnything) {
+  const TestRun run(0x1a9e);
+  Side a(run, "a");
+  const std::string claim = encoded(LaneClaim{a.lanes().expect(kAccepted), 0});
+  {
+    const auto visitor = dial_local(a.lanes().local_door());
+    ASSERT_TRUE(visitor.ok());
+    ASSERT_EQ(::send(visitor->descriptor(), claim.data(), claim.size(), MSG_NOSIGNAL), ssize_t(claim.size()));
+    ASSERT_TRUE(wait_readable(visitor->descriptor(), testing::within(testing::kPatience)));
+    char answer[kLaneAnswerBytes];
+    ASSERT_GT(::recv(visitor->descriptor(), answer, sizeof answer, 0), 0);
+  }
+  EXPECT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kLost) == 1; }));
+  EXPECT_EQ(a.ears.count(LaneChange::Kind::kEndedByPeer), 0u);
+}
+
 }  // namespace
 }  // namespace shoal
