@@ -179,7 +179,7 @@ Result<Authority> Authority::create(const std::string& directory, RunId run, Wal
   const Status made = make_private_directory(directory);
   if (!made.ok()) return made.failure();
   const TlsFiles files = credential_files(directory, "ca");
-  if (fs::exists(files.key)) {
+  if (fs::exists(files.ca)) {  // a key without it, of a start that was killed in between, has signed nothing
     return fail(Error::kUsage, compose(directory, " already holds a certificate authority; resume that run instead."));
   }
   auto state = std::make_shared<State>();

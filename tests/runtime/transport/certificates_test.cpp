@@ -42,6 +42,16 @@ TEST(Authority, IsMadeOncePerFolder) {
   EXPECT_EQ(second.failure().error, Error::kUsage);
 }
 
+TEST(Authority, IsMadeWhereAStartWasKilledBetweenItsKeyAndItsCertificate) {
+  const TestRun run(1);
+  ASSERT_TRUE(std::filesystem::remove(run.path("certs") + "/ca.crt"));
+  const auto made = Authority::create(run.path("certs"), RunId{2}, std::chrono::system_clock::now());
+  ASSERT_TRUE(made.ok()) << made.failure().message;
+  const auto read = Authority::open(run.path("certs"));
+  ASSERT_TRUE(read.ok()) << read.failure().message;
+  EXPECT_EQ(read->run(), RunId{2});
+}
+
 TEST(Authority, RefusesRequestsThatAreNotSound) {
   const TestRun run(1);
   const PeerIdentity node{run.run(), PeerRole::kNode, "node1"};
