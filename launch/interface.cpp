@@ -215,7 +215,7 @@ std::vector<CommandSpec> make_commands() {
       {"logs",
        "Prints the log of an actor or a node of a run, also of one that is over.",
        {{"NAME", true, "as `shoal ps` shows it, or a process: node2, spawner, storage"}},
-       {kLocator.front(), {"--follow", kFlag, "", "go on with what is written from now on"}},
+       {kLocator.front(), {"--follow", kFlag, "", "go on with what is written from now on, until the run is over"}},
        "Exit status: 0 done, 2 there is no such run, or nobody of that name in it."},
       kill(),
       chaos(),

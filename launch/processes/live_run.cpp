@@ -28,6 +28,11 @@ bool is_spawner_kept(const RunLocator& where) {
 
 }  // namespace
 
+bool is_run_over(const std::string& run_directory) {
+  const RunDirectory run{run_directory};
+  return !RunHold::is_taken(run) && end_told_by(run.metrics());
+}
+
 Failure explain_silence(const RunLocator& where, Failure failure) {
   if (failure.error != Error::kUnreachable || where.spawner || is_spawner_alive(where)) return failure;
   const RunDirectory run{where.run_directory};

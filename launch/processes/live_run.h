@@ -22,6 +22,9 @@ struct RunLocator {
 // Of this machine, as far as can be told: false where only its address is known.
 [[nodiscard]] bool is_spawner_alive(const RunLocator& where);
 
+// Its last record says so, and no command goes on with it.
+[[nodiscard]] bool is_run_over(const std::string& run_directory);
+
 // That nobody is there to ask, in words for who looks at a run that is over or stands still.
 [[nodiscard]] Failure explain_silence(const RunLocator& where, Failure failure);
 

@@ -247,6 +247,16 @@ TEST_F(Operator, WhatIsNotThereIsAUsageError) {
   EXPECT_THAT(out, Not(HasSubstr(" router: ")));
 }
 
+TEST_F(Operator, ALogIsFollowedUntilTheRunIsOver) {
+  start();
+  Program& follower = scene.start({"logs", "supervisor", "--follow", "--run", scene.run().string()});
+  ASSERT_TRUE(wait_until([&] { return !follower.out().empty(); }, kSoon));
+  EXPECT_FALSE(follower.wait(Milliseconds(1000))) << "it goes on";
+  stop_and_expect_equal_bits();
+  EXPECT_EQ(follower.wait(kSoon), 0);
+  EXPECT_THAT(follower.out(), HasSubstr("stopped"));
+}
+
 TEST_F(Operator, WhoAsksARunThatIsOverIsToldSo) {
   const SmallRun small{1, 1, kEndless, {"checkpoint.every=0"}};
   ASSERT_EQ(scene.run_to_end(train(scene, "run", small, {"--steps", "4"})), 0);

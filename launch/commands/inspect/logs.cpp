@@ -1,4 +1,7 @@
 // `shoal logs`: reads the files of the run directory, so that it also works when nothing of the run is alive any more.
+#include <poll.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -6,6 +9,7 @@
 #include <thread>
 
 #include "launch/commands/inspect/inspect.h"
+#include "launch/processes/live_run.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "runtime/base/arithmetic/nearest.h"
@@ -57,6 +61,11 @@ class Tail {
   std::size_t at_ = 0;
 };
 
+bool has_reader() {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return ::poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0;
+}
+
 Failure no_log(const LogsOptions& options, const std::vector<std::string>& there) {
   std::string list;
   for (const std::string& file : there) list += " " + file;
@@ -88,9 +97,10 @@ Result<int> run_logs(const LogsOptions& options) {
     if (tails.empty() || !is_planned(options.name, config->pipeline, there)) return no_log(options, there);
     say(options.name, " has written nothing to its log yet");
   }
-  while (options.follow) {
+  while (options.follow && has_reader()) {
+    const bool is_over = is_run_over(options.run_directory);  // first: what is printed then is all there will be
+    if (print_new_lines() == 0 && is_over) break;
     std::this_thread::sleep_for(kLookAgain);
-    (void)print_new_lines();
   }
   return 0;
 }

@@ -7,7 +7,6 @@
 
 #include "launch/commands/operate/operate.h"
 #include "launch/processes/run_directory.h"
-#include "launch/processes/run_hold.h"
 #include "launch/say.h"
 #include "runtime/trace/metrics/metrics_file.h"
 
@@ -67,10 +66,7 @@ Result<std::optional<std::vector<std::string>>> wait_for_names(const RunLocator&
   }
 }
 
-// Its last record says so, and nobody goes on with it.
-bool is_left(const RunLocator& where) {
-  return has_ended(where, kKeeperPatience) && !RunHold::is_taken(RunDirectory{where.run_directory});
-}
+bool is_left(const RunLocator& where) { return !where.run_directory.empty() && is_run_over(where.run_directory); }
 
 // Until then, or until the run is over: whether it is not.
 bool sleep_until(Steady::time_point due, const RunLocator& where) {

@@ -104,8 +104,8 @@ Result<RunTrace> read_run_trace(const std::string& run_directory) {
   if (!fs::is_directory(folder.parent_path(), error)) {
     return fail(Error::kUsage, compose(folder.parent_path().string(), ": there is no such directory"));
   }
-  return fail(Error::kInvalidData,
-              compose("there is no trace in ", folder.string(), "; a run keeps one unless trace.level is off"));
+  return fail(Error::kInvalidData, compose("there is no trace in ", folder.string(),
+                                           "; a run keeps one unless trace.level is off or it is trained by --single"));
 }
 
 }  // namespace shoal
