@@ -21,6 +21,7 @@ namespace shoal {
 namespace {
 
 constexpr std::string_view kPrefix = "step_";
+constexpr const char* kManifest = "manifest.json";
 
 std::optional<std::uint64_t> step_of(const std::string& folder_name) {
   if (!folder_name.starts_with(kPrefix)) return std::nullopt;
@@ -35,7 +36,11 @@ Result<std::shared_ptr<AlignedBuffer>> read_verified(const std::filesystem::path
                                                      const CheckpointFile& expected) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
-  if (error) return fail(Error::kInvalidData, compose(path.string(), " is missing: ", error.message()));
+  if (error) {
+    const bool is_missing = error == std::errc::no_such_file_or_directory;
+    return fail(is_missing ? Error::kInvalidData : Error::kIo,
+                compose(path.string(), is_missing ? " is missing: " : " cannot be read: ", error.message()));
+  }
   if (size != expected.bytes) {
     return fail(Error::kInvalidData,
                 compose(path.string(), " has ", size, " bytes, its manifest says ", expected.bytes));
@@ -78,13 +83,42 @@ struct Age {
   friend auto operator<=>(const Age&, const Age&) = default;
 };
 
-// Nothing for one that is not asked for.
-std::optional<Age> age_of(const std::filesystem::path& folder, std::uint64_t step, const std::string& run,
-                          Damaged damaged) {
-  const auto manifest = read_manifest(folder);
-  if (!manifest) return damaged == Damaged::kIncluded ? std::optional(Age{false, 0, step}) : std::nullopt;
-  const bool is_ours = run.empty() || manifest->run == run;
-  return is_ours ? std::optional(Age{true, manifest->branch, step}) : std::nullopt;
+// Whether it is certainly not there, as when it was pruned meanwhile.
+bool is_gone(const std::filesystem::path& path) {
+  std::error_code refused;
+  return !std::filesystem::exists(path, refused) && !refused;
+}
+
+// Whether a checkpoint is refused by the system, which may read it another time, not by what is written in it.
+bool is_unreadable(const Failure& failure, const std::filesystem::path& folder) {
+  return failure.error == Error::kIo && !is_gone(folder / kManifest);
+}
+
+// What a folder of checkpoints holds, newest first.
+struct Listed {
+  std::vector<Age> ages;
+  std::optional<std::string> unreadable{};  // why not all could be read
+};
+
+Listed list_ages(const std::filesystem::path& checkpoints, const std::string& run, std::uint64_t not_beyond) {
+  Listed listed;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(checkpoints, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const auto step = step_of(entry->path().filename().string());
+    if (!step || *step > not_beyond || is_gone(entry->path() / kManifest)) continue;
+    const auto manifest = read_manifest(entry->path());
+    if (!manifest) {
+      if (is_unreadable(manifest.failure(), entry->path())) listed.unreadable = manifest.failure().message;
+      listed.ages.push_back({false, 0, *step});
+    } else if (run.empty() || manifest->run == run) {
+      listed.ages.push_back({true, manifest->branch, *step});
+    }
+  }
+  const bool is_there = error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory;
+  if (error && is_there) listed.unreadable = compose("cannot read ", checkpoints.string(), ": ", error.message());
+  std::sort(listed.ages.begin(), listed.ages.end(), std::greater<>());
+  return listed;
 }
 
 Failure no_such_step(const std::filesystem::path& checkpoints, const std::string& run, std::uint64_t step) {
@@ -101,7 +135,7 @@ std::filesystem::path checkpoint_folder(const std::filesystem::path& checkpoints
 }
 
 Result<CheckpointManifest> read_manifest(const std::filesystem::path& folder) {
-  const std::string path = (folder / "manifest.json").string();
+  const std::string path = (folder / kManifest).string();
   const auto text = read_file(path);
   if (!text) return text.failure();
   return parse_checkpoint_manifest(*text, path);
@@ -109,23 +143,15 @@ Result<CheckpointManifest> read_manifest(const std::filesystem::path& folder) {
 
 std::vector<std::uint64_t> list_checkpoints(const std::filesystem::path& checkpoints, const std::string& run,
                                             Damaged damaged) {
-  std::vector<Age> ages;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(checkpoints, error)) {
-    const auto step = step_of(entry.path().filename().string());
-    std::error_code refused;
-    if (!step || !std::filesystem::exists(entry.path() / "manifest.json", refused)) continue;
-    if (const auto age = age_of(entry.path(), *step, run, damaged)) ages.push_back(*age);
-  }
-  std::sort(ages.begin(), ages.end(), std::greater<>());
   std::vector<std::uint64_t> steps;
-  for (const Age& age : ages) steps.push_back(age.step);
+  for (const Age& age : list_ages(checkpoints, run, kAnyStep).ages) {
+    if (age.is_readable || damaged == Damaged::kIncluded) steps.push_back(age.step);
+  }
   return steps;
 }
 
 Result<Checkpoint> Checkpoint::open(const std::filesystem::path& folder, const std::string& run) {
-  std::error_code error;
-  if (!std::filesystem::exists(folder / "manifest.json", error)) {
+  if (is_gone(folder / kManifest)) {
     return fail(Error::kInvalidData, compose(folder.string(), " is no checkpoint: it has no manifest.json"));
   }
   auto manifest = read_manifest(folder);
@@ -189,24 +215,27 @@ namespace {
 
 constexpr int kLooksMax = 10;
 
-FoundCheckpoint newest_of(const std::vector<std::uint64_t>& listed, const std::filesystem::path& checkpoints,
-                          const std::string& run, std::uint64_t not_beyond) {
+FoundCheckpoint newest_of(const Listed& listed, const std::filesystem::path& checkpoints, const std::string& run) {
   FoundCheckpoint found;
-  for (const std::uint64_t candidate : listed) {
-    if (candidate > not_beyond) continue;
-    const auto folder = checkpoint_folder(checkpoints, candidate);
+  found.unreadable = listed.unreadable;
+  const auto pass_over = [&](const Failure& failure, const std::filesystem::path& folder) {
+    if (is_unreadable(failure, folder)) found.unreadable = failure.message;
+    found.skipped.push_back(failure.message);
+  };
+  for (const Age& candidate : listed.ages) {
+    const auto folder = checkpoint_folder(checkpoints, candidate.step);
     if (found.checkpoint) {
       // Only those without a readable manifest are listed out of turn: one of a later step was passed over.
       auto manifest = read_manifest(folder);
-      const bool is_later = candidate > found.checkpoint->manifest().step;
-      if (!manifest && is_later) found.skipped.push_back(manifest.failure().message);
+      const bool is_later = candidate.step > found.checkpoint->manifest().step;
+      if (!manifest && is_later) pass_over(manifest.failure(), folder);
       continue;
     }
     auto opened = Checkpoint::open(folder, run);
     if (opened) {
       found.checkpoint = std::move(opened.value());
     } else {
-      found.skipped.push_back(opened.failure().message);
+      pass_over(opened.failure(), folder);
     }
   }
   return found;
@@ -227,13 +256,16 @@ Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints
     found.checkpoint = std::move(opened.value());
     return found;
   }
-  auto listed = list_checkpoints(checkpoints, run);
+  auto listed = list_ages(checkpoints, run, not_beyond);
   for (int look = 1;; ++look) {
-    found = newest_of(listed, checkpoints, run, not_beyond);
+    found = newest_of(listed, checkpoints, run);
     const bool is_whole = found.checkpoint && found.skipped.empty();
     if (is_whole || look == kLooksMax) break;
-    const auto before = std::exchange(listed, list_checkpoints(checkpoints, run));
-    if (listed == before) break;
+    const auto before = std::exchange(listed, list_ages(checkpoints, run, not_beyond));
+    if (listed.ages == before.ages) break;
+  }
+  if (!found.checkpoint && found.unreadable) {
+    return fail(Error::kIo, compose("no checkpoint in ", checkpoints.string(), " can be read: ", *found.unreadable));
   }
   if (!found.checkpoint && !found.skipped.empty()) {
     return fail(Error::kInvalidData, compose("no checkpoint in ", checkpoints.string(),

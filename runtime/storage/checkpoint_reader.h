@@ -54,11 +54,13 @@ class Checkpoint {
 
 // The newest good checkpoint of the run (`run` empty: of any), or the named one. Those that were passed over are in
 // `skipped`, with the reason; those of more than `not_beyond` steps are not looked at. Errors: kInvalidData when none
-// is good, or when the named one is not.
+// is good, or when the named one is not; kIo when the system refuses to read what may be one.
 inline constexpr std::uint64_t kAnyStep = ~std::uint64_t{0};
 struct FoundCheckpoint {
   std::optional<Checkpoint> checkpoint;  // empty: there is none at all
   std::vector<std::string> skipped;
+  // Why one was passed over that may be good and newer: the system refused to read it now. Nothing: there is none.
+  std::optional<std::string> unreadable{};
 };
 [[nodiscard]] Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints, const std::string& run,
                                                       std::optional<std::uint64_t> step = std::nullopt,

@@ -101,6 +101,35 @@ TEST(DamagedCheckpoint, OfAnotherRunOrUnderAnotherStepIsRefused) {
   EXPECT_NE(renamed.failure().message.find("holds the checkpoint of step 20"), std::string::npos);
 }
 
+// The system refuses, as a disk does that is away for a moment: what is written there may be good.
+TEST(UnreadableCheckpoint, IsToldApartFromADamagedOne) {
+  for (const char* name : {"manifest.json", "stage_1.safetensors"}) {
+    const SavedSteps saved;
+    fs::remove(saved.file(name));
+    fs::create_directory(saved.file(name));
+    EXPECT_EQ(saved.open().failure().error, Error::kIo);
+    const auto found = find_checkpoint(saved.scratch.path(), {});
+    ASSERT_TRUE(found.ok() && found->checkpoint);
+    EXPECT_EQ(found->checkpoint->manifest().step, 10U);
+    ASSERT_TRUE(found->unreadable) << name;
+    EXPECT_NE(found->unreadable->find(name), std::string::npos) << *found->unreadable;
+    EXPECT_FALSE(find_checkpoint(saved.scratch.path(), {}, std::nullopt, 10)->unreadable) << "it is not asked for";
+    fs::remove_all(checkpoint_folder(saved.scratch.path(), 10));
+    EXPECT_EQ(find_checkpoint(saved.scratch.path(), {}).failure().error, Error::kIo);
+  }
+  const SavedSteps damaged;
+  flip(damaged.file("stage_0.safetensors"), 60);
+  EXPECT_FALSE(find_checkpoint(damaged.scratch.path(), {})->unreadable);
+}
+
+TEST(UnreadableCheckpoint, IsNotTakenForNoneWhereTheFolderCannotBeRead) {
+  const Scratch scratch;
+  const auto loop = scratch.path() / "loop";
+  fs::create_symlink(loop, loop);
+  EXPECT_EQ(find_checkpoint(loop, {}).failure().error, Error::kIo);
+  EXPECT_FALSE(find_checkpoint(scratch.path() / "none", {})->checkpoint);
+}
+
 TEST(DamagedCheckpoint, NamedByItsStepDoesNotFallBack) {
   const SavedSteps saved;
   flip(saved.file("stage_0.safetensors"), 60);
