@@ -135,12 +135,9 @@ struct Performer {
   }
   bool operator()(const FindCheckpoint& effect) const {
     const auto& find = self->state.settings.find_checkpoint;
-    const auto start = find ? find(effect.not_beyond) : Result<StartPoint>(StartPoint{});
+    const auto start = find ? find(effect) : Result<StartPoint>(StartPoint{});
     auto& core = *self->state.core;
-    const auto say_no = [&](const Failure& failure) {
-      return core.not_found(failure.message, exit_code(failure.error), now(self));
-    };
-    return perform(self, start ? core.found(*start, now(self)) : say_no(start.failure()));
+    return perform(self, start ? core.found(*start, now(self)) : core.not_found(start.failure(), now(self)));
   }
   bool operator()(const ProbeProcess& effect) const {
     probe(self, effect);

@@ -29,8 +29,8 @@ struct SupervisorSettings {
   RouterActor router;
   std::function<caf::actor(const StartGroup&)> start_group;
   std::function<caf::actor(const StartDataLoader&)> start_data_loader;
-  // Reads and verifies the newest complete checkpoint of at most so many steps. None: there is never one.
-  std::function<Result<StartPoint>(std::uint64_t not_beyond)> find_checkpoint = nullptr;
+  // Reads and verifies the checkpoint that is looked for. None: there is never one.
+  std::function<Result<StartPoint>(const FindCheckpoint& wanted)> find_checkpoint = nullptr;
   // Makes whom to ask once (host, port): whether that address certainly refuses. None: nobody asks.
   std::function<caf::actor()> make_prober = nullptr;
   // Shows a person one sentence, on an actor's thread. None: nobody looks.

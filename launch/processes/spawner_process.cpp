@@ -77,7 +77,7 @@ Result<Parts> open_parts(const RunDirectory& run, const SpawnerProcessOptions& o
   if (options.is_restarted) {
     parts.start = newest_start_point(parts.saved);  // read whole only when nobody comes back with more
   } else if (options.is_resumed) {
-    const auto start = find_start_point(parts.saved, kAnyStep);
+    const auto start = find_start_point(parts.saved, {kAnyStep, true});
     if (!start) return start.failure();
     parts.start = start.value();
     if (auto status = check_steps(options.stop_at_step, parts.start.version); !status) return status.failure();
@@ -200,7 +200,7 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
     loader.board = process.board();
     return caf::actor_cast<caf::actor>(process.system().spawn(data_loader, std::move(loader)));
   };
-  settings.find_checkpoint = [parts](std::uint64_t not_beyond) { return find_start_point(parts.saved, not_beyond); };
+  settings.find_checkpoint = [parts](const FindCheckpoint& wanted) { return find_start_point(parts.saved, wanted); };
   settings.make_prober = [&process] { return process.system().spawn<caf::detached>(prober); };
   settings.tell = [](const std::string& text) { say(text); };
   settings.leave_untold = [run = parts.saved.run](const RunEvent& event) {

@@ -81,12 +81,13 @@ Status check_journal(const SavedStates& saved, JournalStore& journal, bool is_re
   return Done{};
 }
 
-Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, std::uint64_t not_beyond) {
+Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, const FindCheckpoint& wanted) {
   const auto folder = saved.run.checkpoints(saved.config);
-  auto found = find_checkpoint(folder, run_text(saved.id), std::nullopt, not_beyond);
+  auto found = find_checkpoint(folder, run_text(saved.id), std::nullopt, wanted.not_beyond);
   if (!found) return found.failure();
+  if (found->unreadable && !wanted.passes_unreadable) return fail(Error::kIo, *found->unreadable);
   for (const auto& reason : found->skipped) say("passed over a checkpoint: ", reason);
-  const auto told = checkpoint_told_by(saved.run.metrics(), not_beyond);
+  const auto told = checkpoint_told_by(saved.run.metrics(), wanted.not_beyond);
   if (!found->checkpoint) {
     if (!told) {
       say("no checkpoint yet: starting from the beginning");
@@ -108,8 +109,8 @@ Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, std::uint
   return std::move(found->checkpoint);
 }
 
-Result<StartPoint> find_start_point(const SavedStates& saved, std::uint64_t not_beyond) {
-  const auto checkpoint = find_start(saved, not_beyond);
+Result<StartPoint> find_start_point(const SavedStates& saved, const FindCheckpoint& wanted) {
+  const auto checkpoint = find_start(saved, wanted);
   if (!checkpoint) return checkpoint.failure();
   return beyond_told(*checkpoint ? start_of((*checkpoint)->manifest()) : StartPoint{}, saved);
 }

@@ -56,8 +56,8 @@ class SupervisorBench {
         ended = *end;
       } else if (const auto* find = std::get_if<FindCheckpoint>(&effect)) {
         not_beyond = find->not_beyond;
-        if (!perform(checkpoint ? core.found(*checkpoint, now) : core.not_found("all are damaged", 3, now)))
-          return false;
+        looks.push_back(now);
+        if (!perform(search(*find))) return false;
       } else if (const auto* avoid = std::get_if<AvoidReplicas>(&effect)) {
         avoided = avoid->replicas;
       } else if (std::holds_alternative<StartDataLoader>(effect)) {
@@ -156,6 +156,12 @@ class SupervisorBench {
     return ended ? ended->exit_status : -1;
   }
 
+  SupervisorEffects search(const FindCheckpoint& wanted) {
+    if (is_unreadable && !wanted.passes_unreadable) return core.not_found(fail(Error::kIo, "I/O error"), now);
+    const auto& answer = is_unreadable ? older : checkpoint;
+    return answer ? core.found(*answer, now) : core.not_found(fail(Error::kInvalidData, "all are damaged"), now);
+  }
+
   Instant now = Instant{} + std::chrono::hours(1);
   Term term;
   std::uint64_t next_number;  // blocks of earlier terms are not given again
@@ -169,7 +175,10 @@ class SupervisorBench {
   int loaders = 0;
   bool is_disk_full = false;
   std::optional<StartPoint> checkpoint = StartPoint{};  // the newest; nothing: none is good
+  bool is_unreadable = false;                           // the newest, now
+  std::optional<StartPoint> older{};                    // which is found instead
   std::optional<std::uint64_t> not_beyond;              // of the last search
+  std::vector<Instant> looks;                           // of all searches
 };
 
 }  // namespace shoal

@@ -60,7 +60,7 @@ Status load(const Checkpoint& checkpoint, Parts& parts) {
 
 // As in a pipeline, steps that are trained again are of another branch.
 Status resume(const RunDirectory& directory, Parts& parts) {
-  const auto found = find_start({directory, parts.config, parts.run, parts.corpus_sha256}, kAnyStep);
+  const auto found = find_start({directory, parts.config, parts.run, parts.corpus_sha256}, {kAnyStep, true});
   if (!found) return found.failure();
   if (*found) {
     if (Status loaded = load(**found, parts); !loaded) return loaded;

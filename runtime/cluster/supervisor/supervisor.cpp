@@ -180,6 +180,7 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
            now);
   }
   check_return(now);
+  find_start_again(now);
   if (phase_ == Phase::kGathering || phase_ == Phase::kSpawning) {
     replace_silent(now);
     place_if_enough(now);
@@ -230,7 +231,10 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
                      " to come back") +
              since(phase_since_, now);
     }
-    case Phase::kRollingBack: return "rolling back: looking for a checkpoint";
+    case Phase::kRollingBack: {
+      const std::string& refusal = search_.refusal();
+      return "rolling back: looking for a checkpoint" + (refusal.empty() ? "" : " again: " + refusal);
+    }
     case Phase::kGathering: {
       const std::size_t have = std::min(wanted, roster_.processes.alive(ProcessRole::kNode).size());
       std::map<std::size_t, int> lacking;  // slots are filled across the stages first

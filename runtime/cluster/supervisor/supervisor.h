@@ -61,7 +61,7 @@ class SupervisorCore {
   [[nodiscard]] SupervisorEffects journal_failed(const std::string& reason, int exit_status, Instant now);
   void reserved(bool are_processes, std::uint64_t first, std::uint64_t count);
   [[nodiscard]] SupervisorEffects found(const StartPoint& start, Instant now);
-  [[nodiscard]] SupervisorEffects not_found(const std::string& reason, int exit_status, Instant now);
+  [[nodiscard]] SupervisorEffects not_found(const Failure& failure, Instant now);
 
   [[nodiscard]] SupervisorEffects hear(const Join& join, Instant now);
   [[nodiscard]] SupervisorEffects hear(const StageReady& ready, Instant now);
@@ -117,6 +117,7 @@ class SupervisorCore {
   // supervisor_rollback.cpp
   void roll_back(const std::string& reason, Instant now);
   void find_start(FindCheckpoint wanted);
+  void find_start_again(Instant now);
   void start_over(const StartPoint& start, Instant now);
   void start_elsewhere(const std::string& why, Instant now);
   [[nodiscard]] bool is_first_start() const;
@@ -223,6 +224,7 @@ class SupervisorCore {
   SnapshotDesk snapshots_;
   LastStep last_step_;
   Fallback fallback_;
+  StartSearch search_;
   std::optional<StartInVain> in_vain_;  // since a run has trained
   CheckpointDesk checkpoints_;
   Dismissal dismissal_;

@@ -15,6 +15,7 @@
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/process_directory.h"
 #include "runtime/cluster/recovery/snapshot_desk.h"
+#include "runtime/cluster/recovery/start_search.h"
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/failure_detector.h"
 
@@ -105,10 +106,6 @@ struct StartGroup {
 };
 struct StartDataLoader {
   Incarnation loader;
-};
-// Find the newest complete checkpoint of at most so many steps: found() or not_found().
-struct FindCheckpoint {
-  std::uint64_t not_beyond = ~std::uint64_t{0};
 };
 // The link to this process broke: does anybody still listen there? If certainly not, gone().
 struct ProbeProcess {

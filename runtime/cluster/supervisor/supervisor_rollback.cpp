@@ -29,7 +29,13 @@ void SupervisorCore::roll_back(const std::string& reason, Instant now) {
 
 void SupervisorCore::find_start(FindCheckpoint wanted) {
   phase_ = Phase::kRollingBack;
+  search_.begin(wanted);
   effects_.push_back(wanted);
+}
+
+void SupervisorCore::find_start_again(Instant now) {
+  if (phase_ != Phase::kRollingBack) return;
+  if (const auto look = search_.take_due(now)) effects_.push_back(*look);
 }
 
 // Storage may have removed the checkpoint since it was chosen (checkpoint.keep): one that came to its end late took its
@@ -60,8 +66,20 @@ SupervisorEffects SupervisorCore::found(const StartPoint& start, Instant now) {
   return take_effects();
 }
 
-SupervisorEffects SupervisorCore::not_found(const std::string& reason, int exit_status, Instant now) {
-  if (phase_ == Phase::kRollingBack) finish(exit_status, compose(reason, "; ", config_.resume_hint), "failed", now);
+// A disk that cannot be read now may be read in a while.
+SupervisorEffects SupervisorCore::not_found(const Failure& failure, Instant now) {
+  if (phase_ != Phase::kRollingBack) return take_effects();
+  if (failure.error == Error::kIo) {
+    if (const auto pause = search_.refused(failure.message, now)) {
+      const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*pause).count();
+      const bool is_over = *pause == Duration::zero();
+      announce(
+          "checkpoint_unreadable", "run",
+          failure.message + (is_over ? "; it is passed over now" : compose("; looked for again in ", seconds, " s")));
+      return take_effects();
+    }
+  }
+  finish(exit_code(failure.error), compose(failure.message, "; ", config_.resume_hint), "failed", now);
   return take_effects();
 }
 

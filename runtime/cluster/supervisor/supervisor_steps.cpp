@@ -237,7 +237,9 @@ void SupervisorCore::finish(int exit_status, const std::string& reason, const st
 void SupervisorCore::tell_end(int exit_status, const std::string& reason, const std::string& event, Instant now) {
   const bool is_good = event != "failed";
   // Thrown back and not trained since, it ends where it would have gone on from.
-  const std::uint64_t steps = phase_ < Phase::kTraining ? config_.start.version : view().committed_steps();
+  const std::uint64_t saved = phase_ == Phase::kRollingBack ? checkpoints_.saved_version() : 0;
+  const std::uint64_t steps =
+      phase_ < Phase::kTraining ? std::max(config_.start.version, saved) : view().committed_steps();
   const std::string subject = is_good ? checkpoints_.saved_sha256() : "run";
   note(compose(event, " ", subject, ": ", reason));
   send(to_metrics(), RunEvent{event, subject, reason, steps});

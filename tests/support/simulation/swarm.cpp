@@ -260,8 +260,8 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   core.config_toml = write_config(config_);
   settings.journal = std::make_shared<CrashingJournal>(journal_, crash_);
   settings.router = mail;
-  settings.find_checkpoint = [record = record_, stages = shape_.stages](std::uint64_t not_beyond) {
-    return Result<StartPoint>(newest_saved(*record, stages, not_beyond));
+  settings.find_checkpoint = [record = record_, stages = shape_.stages](const FindCheckpoint& wanted) {
+    return Result<StartPoint>(newest_saved(*record, stages, wanted.not_beyond));
   };
   settings.start_group = [this, mail](const StartGroup& start) {
     SyncGroupSettings group{{kRunOfSimulation, term_, start.stage, start.group, shape_.microbatches}, mail};

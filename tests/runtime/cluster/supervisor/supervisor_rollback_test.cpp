@@ -188,6 +188,45 @@ TEST(SupervisorRollback, WhatKeptAllFromStartingIsWaitedForAFewTimes) {
   }
 }
 
+// A disk that refuses for a moment costs neither the run nor the steps since the checkpoint before.
+TEST(SupervisorRollback, ACheckpointThatCannotBeReadIsLookedForAgain) {
+  Trained bench;
+  bench.is_unreadable = true;
+  bench.lose_stage(1);
+  for (const std::uint64_t number : {7, 8}) bench.join(number);
+  bench.beat(5);
+  EXPECT_EQ(bench.core.phase(), Phase::kRollingBack);
+  EXPECT_EQ(bench.looks.size(), 3U) << "at once, after a second, after two more";
+  EXPECT_EQ(bench.count_of("checkpoint_unreadable"), 3U);
+  EXPECT_EQ(bench.core.explain_waiting(bench.now), "rolling back: looking for a checkpoint again: I/O error");
+  bench.is_unreadable = false;
+  bench.beat(5);
+  bench.ready_again();
+  EXPECT_EQ(bench.core.phase(), Phase::kTraining);
+  EXPECT_EQ(bench.core.view().committed_steps(), 2U);
+}
+
+TEST(SupervisorRollback, WhatCannotBeReadForLongIsPassedOver) {
+  for (const bool is_there_another : {true, false}) {
+    Trained bench;
+    bench.is_unreadable = true;
+    if (is_there_another) bench.older = StartPoint{1, 1, true, "older"};
+    bench.lose_stage(1);
+    for (const std::uint64_t number : {7, 8}) bench.join(number);
+    bench.beat(119);
+    EXPECT_EQ(bench.core.phase(), Phase::kRollingBack);
+    EXPECT_LE(bench.looks.size(), 10U);
+    bench.beat(35);
+    bench.ready_again();
+    EXPECT_EQ(bench.core.phase() == Phase::kTraining, is_there_another);
+    if (is_there_another) {
+      EXPECT_EQ(bench.core.view().committed_steps(), 1U);
+    } else {
+      EXPECT_EQ(bench.exit_status(), 3);
+    }
+  }
+}
+
 // One worker that cannot start a replica says nothing of the others.
 TEST(SupervisorRollback, WhereOneWorkerCannotStartAReplicaASpareDoes) {
   Trained bench;
