@@ -35,6 +35,14 @@ void Ledger::join(LedgerEntry& entry, const Waiter& waiter) {
   }
 }
 
+bool Ledger::was_given(const LedgerEntry& entry, Incarnation replica) {
+  return std::ranges::find(entry.given_to, replica) != entry.given_to.end();
+}
+
+void Ledger::give(LedgerEntry& entry, Incarnation replica) {
+  if (!was_given(entry, replica)) entry.given_to.push_back(replica);
+}
+
 std::vector<Waiter> Ledger::answer(MicrobatchId microbatch, MicrobatchShare share, Backward reply) {
   LedgerEntry* entry = find(microbatch);
   CHECK(entry != nullptr && entry->state == LedgerState::kInFlight, "only what is in flight can be answered (S-1)");

@@ -7,8 +7,8 @@
 //     └────────────────────────────────┘
 //
 // Invariant (S-1): a microbatch is answered at most once between two clear()s, so it is accumulated at most once; what
-// asks again gets the cached reply. Bounded (S-6): at most one entry per microbatch of the step, one waiter per asking
-// replica.
+// asks again gets the cached reply. Bounded (S-6): at most one entry per microbatch of the step, one waiter, and
+// one note of what it was given, per asking replica.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,9 @@ struct LedgerEntry {
   std::optional<Backward> reply;  // cached when answered
   Incarnation gradient_from;      // the next hop whose answer it was
   MicrobatchShare share;
-  Hop timing;           // of this replica; complete when answered
-  Instant ready_since;  // when the next piece of its work could have begun
+  Hop timing;                         // of this replica; complete when answered
+  Instant ready_since;                // when the next piece of its work could have begun
+  std::vector<Incarnation> given_to;  // who was sent the reply
 };
 
 class Ledger {
@@ -64,6 +65,9 @@ class Ledger {
   LedgerEntry& enter(const Forward& forward, Instant now);
   // Adds the asker unless the same replica waits already; its newer question replaces the older.
   static void join(LedgerEntry& entry, const Waiter& waiter);
+  // Whether the reply was sent to this replica; and that it is sent to it now.
+  [[nodiscard]] static bool was_given(const LedgerEntry& entry, Incarnation replica);
+  static void give(LedgerEntry& entry, Incarnation replica);
   // in flight -> answered with this reply; gives back who waited. CHECKs that it was in flight.
   std::vector<Waiter> answer(MicrobatchId microbatch, MicrobatchShare share, Backward reply);
   // in flight -> none: it was quarantined. False: it was not in flight. What is answered stays until a Zero.

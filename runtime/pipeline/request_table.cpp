@@ -211,7 +211,8 @@ std::vector<Letter> RequestTable::ask_answered(Incarnation requester, const AskA
   if (entry == nullptr || entry->answered_by || answer.sender != entry->hop()) return out;
   if (entry->waiting != Waiting::kForAnswer) return out;
   entry->unanswered_asks = 0;
-  if (answer.state == AskState::kUnknown) {
+  const bool is_of_last = answer.cause.attempt == entry->forward.cause.attempt;  // and not of one before a repeat
+  if (answer.state == AskState::kUnknown && is_of_last) {
     send_again(*entry, now, out);
   } else {
     entry->due = now + backed_off(*entry);

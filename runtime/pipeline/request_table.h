@@ -8,6 +8,9 @@
 //    hop │ │ removed: only this hop is replaced └─┘ Missing{upstream, mbs}: those entries again, answered or not (P-12,
 //    P-17)
 //
+// An Ask travels behind its Forward, and its answer behind a Backward that was given before it (letter_way.h): so
+// `unknown` says that one of the two is lost. Where that order does not hold, the Forward goes once too often.
+//
 // Invariants: an entry is dropped only by its step's Commit, its requester's removal, a new branch, its quarantine, or
 // (evaluations) its answer; another hop is chosen only for the reasons above, or because a stage stays frozen: who
 // holds the microbatch is looked for then. Bounded (S-6): entries per requester, beyond them refused and counted. Pure:

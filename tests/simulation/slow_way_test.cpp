@@ -109,6 +109,47 @@ TEST(SlowWay, ASumThatComesIsSentOnceHoweverLongItTakes) {
   });
 }
 
+// What goes between the stages of a swarm on slow lanes, each so often.
+struct Passes {
+  std::map<std::tuple<StepId, MicrobatchId, std::uint32_t>, int> forwards, backwards;
+
+  LetterFilter counting() {
+    return [this](const Letter& letter) {
+      if (const auto* forward = std::get_if<Forward>(&letter.body)) ++forwards[place_of(forward->cause)];
+      if (const auto* backward = std::get_if<Backward>(&letter.body)) ++backwards[place_of(backward->cause)];
+      return 1;
+    };
+  }
+  [[nodiscard]] static std::tuple<StepId, MicrobatchId, std::uint32_t> place_of(const Cause& cause) {
+    return {cause.step, cause.microbatch, cause.hop};
+  }
+};
+
+void expect_each_pass_once(Schedule schedule, Duration takes, std::uint64_t seed) {
+  Passes passes;
+  SwarmShape shape = shape_of(2, 2);
+  shape.steps = 2;
+  shape.schedule = schedule;
+  shape.time_max = 120min;
+  shape.filter = passes.counting();
+  SimulatedSwarm swarm(shape, seed);
+  swarm.network().crawl_in_passes(takes);
+  swarm.run();
+  EXPECT_EQ(violations(swarm), "") << describe_run(swarm);
+  EXPECT_GE(swarm.clockwork().elapsed(), 2 * shape.steps * takes) << "the control: they were slow";
+  EXPECT_EQ(most_of(passes.forwards), 1) << describe_run(swarm);
+  EXPECT_EQ(most_of(passes.backwards), 1) << describe_run(swarm);
+}
+
+// All of a step may be under way at once: then the last one waits for all others.
+TEST(SlowWay, AMicrobatchThatComesIsSentOnceEachWayHoweverLongItTakes) {
+  for (const Duration takes : {RequestLimits{}.floor, 3 * RequestLimits{}.floor}) {
+    for (const Schedule schedule : {Schedule::k1f1b, Schedule::kAfab}) {
+      for_each_seed(kSeeds, [&](std::uint64_t seed) { expect_each_pass_once(schedule, takes, seed); });
+    }
+  }
+}
+
 // The last checkpoint is on its way when its link breaks: it is asked for again at once, and only what was lost.
 TEST(SlowWay, AShardThatIsLostWithItsLinkIsAskedForAgainAtOnce) {
   for_each_seed(10 * kSeeds, [](std::uint64_t seed) {

@@ -134,6 +134,7 @@ class ReplicaCore {
   void refuse(const Waiter& asker, Purpose purpose, RefusalReason reason);
   void take_evaluation_answer(const Backward& message);
   void answer(const Waiter& waiter, Backward reply);
+  void give_reply(LedgerEntry& entry, const Waiter& waiter);
   void answer_evaluation(Evaluation evaluation, Backward reply);
   void start(const Task& task);
   [[nodiscard]] WeightGradients weight_gradients_of(MicrobatchId microbatch) const;

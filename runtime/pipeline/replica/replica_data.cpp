@@ -76,7 +76,7 @@ void ReplicaCore::take_forward(const Forward& message) {
   }
   ++repeated_this_step_;
   if (entry->state == LedgerState::kInFlight) return Ledger::join(*entry, asker);
-  answer(asker, *entry->reply);
+  give_reply(*entry, asker);
 }
 
 void ReplicaCore::refuse(const Waiter& asker, Purpose purpose, RefusalReason reason) {
@@ -169,16 +169,25 @@ Effects ReplicaCore::receive(const Ask& message, Instant now) {
     return end_turn();
   }
   LedgerEntry* entry = is_train && message.cause.step.value == version_ ? ledger_.find(microbatch) : nullptr;
-  if (entry != nullptr && entry->state == LedgerState::kAnswered) {
-    answer(asker, *entry->reply);
+  const bool is_answered = entry != nullptr && entry->state == LedgerState::kAnswered;
+  if (is_answered && !Ledger::was_given(*entry, asker.replica)) {
+    give_reply(*entry, asker);
     return end_turn();
   }
-  if (entry != nullptr) Ledger::join(*entry, asker);
-  const bool is_working = entry != nullptr || waiting_.contains({message.purpose, microbatch, message.sender}) ||
+  // The reply that it was given may be on its way still, and what is said now travels behind it: whoever has not got it
+  // by then has lost it, sends the Forward again and is given it again.
+  const bool is_in_flight = entry != nullptr && !is_answered;
+  if (is_in_flight) Ledger::join(*entry, asker);
+  const bool is_working = is_in_flight || waiting_.contains({message.purpose, microbatch, message.sender}) ||
                           (!is_train && evaluations_.contains(microbatch));
   send(upstream(asker.replica),
        AskAnswer{cause_of(asker), setup_.self, message.purpose, is_working ? AskState::kWorking : AskState::kUnknown});
   return end_turn();
+}
+
+void ReplicaCore::give_reply(LedgerEntry& entry, const Waiter& waiter) {
+  Ledger::give(entry, waiter.replica);
+  answer(waiter, *entry.reply);
 }
 
 void ReplicaCore::answer(const Waiter& waiter, Backward reply) {
@@ -255,7 +264,7 @@ void ReplicaCore::finish(Differentiated result) {
   MicrobatchShare share{values.token_count, is_last_stage() ? values.loss_sum : 0, {}};
   if (result.accumulated) share.bad_tensor = std::move(result.accumulated->bad_tensor);
   const auto waiters = ledger_.answer(result.microbatch, std::move(share), std::move(reply));
-  for (const Waiter& waiter : waiters) answer(waiter, *ledger_.find(result.microbatch)->reply);
+  for (const Waiter& waiter : waiters) give_reply(*entry, waiter);
   if (!result.accumulated) queue_.add({TaskKind::kAccumulate, result.microbatch});
   if (ledger_.in_flight_count() == 0) send_progress();
 }

@@ -17,6 +17,9 @@ template <class Body>
 }  // namespace
 
 LetterWay way_of(const MessageBody& body) {
+  const bool keeps_their_order = std::holds_alternative<Ask>(body) || std::holds_alternative<AskAnswer>(body) ||
+                                 std::holds_alternative<Backward>(body);  // of an evaluation it has no tensor
+  if (keeps_their_order) return LetterWay::kLane;
   return std::visit([](const auto& one) { return has_tensor(one) ? LetterWay::kLane : LetterWay::kLink; }, body);
 }
 

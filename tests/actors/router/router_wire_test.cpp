@@ -92,6 +92,23 @@ TEST(RouterWire, WhatGoesOverTheLinkDoesNotWaitForAFullLane) {
   EXPECT_TRUE(net.held->taken.empty());
 }
 
+// Before it nothing would be known: an Ask that overtakes its Forward makes it go again.
+TEST(RouterWire, AnAskTravelsBehindItsForward) {
+  for (const bool is_full : {false, true}) {
+    TwoWays net;
+    const auto second = net.attach(3, Role::kStage, StageId{1}, kSecond);
+    if (is_full) net.held->outcomes.assign(1000, LaneOutcome::kFull);
+    net.send(0);
+    net.advance(1100ms);
+    EXPECT_TRUE(second->all<Ask>().empty());
+    net.held->outcomes.clear();
+    net.make_room();
+    ASSERT_EQ(net.held->taken.size(), 2U);
+    EXPECT_TRUE(std::holds_alternative<Forward>(net.held->taken[0]));
+    EXPECT_TRUE(std::holds_alternative<Ask>(net.held->taken[1]));
+  }
+}
+
 TEST(RouterWire, ALinkWhoseLaneIsLostIsDialledAgainByWhoKnewNothingOfIt) {
   for (const auto kind : {LaneChange::Kind::kLost, LaneChange::Kind::kEndedByPeer}) {
     Network net;
@@ -101,13 +118,10 @@ TEST(RouterWire, ALinkWhoseLaneIsLostIsDialledAgainByWhoKnewNothingOfIt) {
     const auto first = net.attach(2, Role::kStage, StageId{0}, kFirst);
     caf::anon_send(net.published.at(3), LaneChange{accepting->expected.value, kind, "a test"});
     net.advance(2s);
-    Backward answer;
-    answer.sender = kSecond;
-    answer.cause.run = testing::kRun;
-    net.say(3, to_stage({}, kFirst), answer);
+    net.say(3, to_stage({}, kFirst), StateUnavailable{kFirst, 1, "said over the link"});
     net.advance(1s);
     const bool is_told = kind == LaneChange::Kind::kLost;  // the control: nobody dials who is not told
-    EXPECT_EQ(first->all<Backward>().size(), is_told ? 1U : 0U);
+    EXPECT_EQ(first->all<StateUnavailable>().size(), is_told ? 1U : 0U);
   }
 }
 

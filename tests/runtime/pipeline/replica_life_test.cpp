@@ -170,7 +170,26 @@ TEST(Replica, AnswersAskWithWorkingUnknownOrTheBackwardItself) {
   EXPECT_EQ(b0->take<AskAnswer>().at(0).state, AskState::kWorking);
   b0->run_all();
   EXPECT_EQ(b0->take<Backward>().size(), 1U);
+  b0->give(Ask{forward.cause, kA1, Purpose::kTrain});
+  EXPECT_EQ(b0->take<Backward>().size(), 1U);
+}
+
+// Its way may be slow: an Ask is answered behind it, by which whoever has lost it knows.
+TEST(Replica, GivesAReplyOnceToWhoAsksAndAgainToWhoSendsTheForwardAgain) {
+  auto b0 = make_member(kB0);
+  const Forward forward = forward_to(kB0, 0);
+  const Ask ask{forward.cause, kA0, Purpose::kTrain};
+  const Ask of_another{forward.cause, kA1, Purpose::kTrain};
+  b0->give(forward);
+  b0->run_all();
+  EXPECT_EQ(b0->take<Backward>().size(), 1U);
   b0->give(ask);
+  b0->give(of_another);
+  EXPECT_EQ(b0->take<Backward>().size(), 1U) << "to the other one";
+  EXPECT_EQ(b0->take<AskAnswer>().at(0).state, AskState::kUnknown);
+  b0->give(of_another);
+  EXPECT_TRUE(b0->take<Backward>().empty());
+  b0->give(forward);
   EXPECT_EQ(b0->take<Backward>().size(), 1U);
 }
 

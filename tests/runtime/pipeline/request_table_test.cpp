@@ -101,6 +101,21 @@ TEST(RequestTable, WorkingWaitsOnAndUnknownGetsTheSameForwardAgain) {
   EXPECT_EQ(only_forward(again).cause.attempt, 1U);
 }
 
+// On a slow way several Asks wait behind the Forward; when it is lost, each is answered with `unknown`.
+TEST(RequestTable, OneLossIsMendedOnceHoweverManyAsksTellOfIt) {
+  Table t;
+  (void)t.add(forward_of(0));
+  std::vector<Ask> asks;
+  for (int i = 0; i < 3; ++i) asks.push_back(std::get<Ask>(t.after(40s).at(0).body));
+  std::size_t sent = 0;
+  for (const Ask& ask : asks) {
+    sent += t.table.ask_answered(kSender, {ask.cause, kFirst, Purpose::kTrain, AskState::kUnknown}, t.now).size();
+  }
+  EXPECT_EQ(sent, 1U);
+  const Ask next = std::get<Ask>(t.after(40s).at(0).body);
+  EXPECT_EQ(t.table.ask_answered(kSender, {next.cause, kFirst, Purpose::kTrain, AskState::kUnknown}, t.now).size(), 1U);
+}
+
 TEST(RequestTable, ThreeUnansweredAsksReplaceOnlyTheFailedHop) {
   Table t;
   (void)t.add(forward_of(0));

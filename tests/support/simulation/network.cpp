@@ -181,6 +181,7 @@ Duration SimulationNetwork::crawl_of(const EncodedLetter& letter) const {
   if (!decoded.value) return {};
   const MessageBody& body = decoded.value->body;
   if (std::holds_alternative<Part>(body)) return part_takes_;
+  if (std::holds_alternative<Forward>(body) || std::holds_alternative<Backward>(body)) return pass_takes_;
   const bool is_state = std::holds_alternative<StateImage>(body) || std::holds_alternative<SaveShard>(body);
   return is_state ? state_takes_ : Duration{};
 }

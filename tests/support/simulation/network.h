@@ -66,11 +66,14 @@ class SimulationNetwork {
 
   void set_fault(LinkFault fault) { fault_ = std::move(fault); }
   void set_delay(Duration longest) { delay_ = longest; }
-  // An image or a shard takes so long over any lane, from now on, piece by piece; so does a part of a sum. No lane
-  // stays closed or is full.
+  // An image or a shard takes so long over any lane, from now on, piece by piece; so does a part of a sum, or a
+  // microbatch, forward and backward. No lane stays closed or is full.
   void crawl(Duration state_takes) { state_takes_ = state_takes; }
   void crawl_in_sums(Duration part_takes) { part_takes_ = part_takes; }
-  [[nodiscard]] bool is_crawling() const { return std::max(state_takes_, part_takes_) > Duration::zero(); }
+  void crawl_in_passes(Duration pass_takes) { pass_takes_ = pass_takes; }
+  [[nodiscard]] bool is_crawling() const {
+    return std::max({state_takes_, part_takes_, pass_takes_}) > Duration::zero();
+  }
   // How long this one takes beside its delay.
   [[nodiscard]] Duration crawl_of(const EncodedLetter& letter) const;
   // A letter that `hop.from` never sent arrives at `hop.to` in its name. False: they have no link.
@@ -98,6 +101,7 @@ class SimulationNetwork {
   Duration delay_ = std::chrono::milliseconds(3);
   Duration state_takes_{};
   Duration part_takes_{};
+  Duration pass_takes_{};
   std::map<SimulatedHop, Duration> slow_;
   std::map<SimulatedHop, Instant> stalled_;
   std::uint64_t transfers_ = std::uint64_t{1} << 40;  // beyond those of any router
