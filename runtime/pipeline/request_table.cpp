@@ -160,6 +160,7 @@ void RequestTable::answered(Incarnation requester, const Backward& backward, Ins
     return;
   }
   entry->answered_by = backward.sender;
+  heard_[backward.sender] = now;
   entry->waiting = Waiting::kForNothing;
   entry->doublings = entry->unanswered_asks = entry->retries = entry->reroutes = entry->frozen = 0;
 }
@@ -186,6 +187,7 @@ std::vector<Letter> RequestTable::refused(Incarnation requester, const Refusal& 
   std::vector<Letter> out;
   Entry* entry = find(requester, refusal.cause, refusal.purpose);
   if (entry == nullptr || entry->answered_by || refusal.sender != entry->hop()) return out;
+  heard_[refusal.sender] = now;
   entry->unanswered_asks = 0;
   switch (refusal.reason) {
     case RefusalReason::kStepCommitted: entry->waiting = Waiting::kForNothing; break;  // its Commit will drop it
@@ -209,6 +211,7 @@ std::vector<Letter> RequestTable::ask_answered(Incarnation requester, const AskA
   std::vector<Letter> out;
   Entry* entry = find(requester, answer.cause, answer.purpose);
   if (entry == nullptr || entry->answered_by || answer.sender != entry->hop()) return out;
+  heard_[answer.sender] = now;
   if (entry->waiting != Waiting::kForAnswer) return out;
   entry->unanswered_asks = 0;
   const bool is_of_last = answer.cause.attempt == entry->forward.cause.attempt;  // and not of one before a repeat
@@ -264,6 +267,7 @@ void RequestTable::replica_added(StageId stage, Instant now, std::vector<Letter>
 // was to have it knew of the removal by then (P-10).
 void RequestTable::replica_removed(Incarnation replica, Instant now, std::vector<Letter>& out) {
   answer_ms_.erase(replica);
+  heard_.erase(replica);
   forget(replica);
   for (auto& [key, entry] : entries_) {
     if (entry.hop() != replica && entry.answered_by != replica) continue;
@@ -290,9 +294,12 @@ void RequestTable::withdraw(StepId step, MicrobatchId microbatch) {
   });
 }
 
+// On a slow way an entry may be behind all others of its hop: as long as some of those are answered, it is not lost.
 bool RequestTable::is_given_up(const Entry& entry, bool is_linked, Instant now) const {
   if (entry.unanswered_asks < limits_.unanswered_asks_max) return false;
-  return !is_linked || now - entry.sent_at >= std::max(limits_.patience, 4 * timeout_of(entry.hop()));
+  const auto heard = heard_.find(entry.hop());
+  const Instant silent_since = std::max(entry.sent_at, heard == heard_.end() ? Instant{} : heard->second);
+  return !is_linked || now - silent_since >= std::max(limits_.patience, 4 * timeout_of(entry.hop()));
 }
 
 std::vector<Letter> RequestTable::tick(Instant now, const std::function<bool(Incarnation)>& is_linked) {

@@ -35,7 +35,7 @@ struct RequestLimits {
   Duration retry = std::chrono::milliseconds(20);  // first delay after a refusal that passes; doubles
   Duration retry_ceiling = std::chrono::milliseconds(500);
   int unanswered_asks_max = 3;
-  Duration patience = std::chrono::seconds(60);  // with a hop whose link is good: while it computes it answers nothing
+  Duration patience = std::chrono::seconds(60);  // with a silent hop whose link is good: it computes
   std::size_t entries_per_requester_max = 4096;
 };
 
@@ -123,6 +123,7 @@ class RequestTable {
   View view_;
   std::map<Key, Entry> entries_;
   std::map<Incarnation, double> answer_ms_;  // moving average per hop
+  std::map<Incarnation, Instant> heard_;     // when each hop last said anything of what it was asked for
   std::optional<Instant> looked_at_;         // the last tick
   RequestCounts counts_;
 };

@@ -35,6 +35,15 @@ struct Reader {
   std::optional<Letter> operator()(const Part& part) const {
     return Letter{letter.from, letter.to, Progress{part.order, part.member, 0, received}};
   }
+  std::optional<Letter> operator()(const Forward& forward) const {
+    const Cause& cause = forward.cause;
+    if (cause.hop >= forward.path.size()) return std::nullopt;
+    const Address asker = cause.hop == 0 ? to_data_loader() : to_stage(letter.from, forward.sender);
+    return Letter{{}, asker, AskAnswer{cause, forward.path[cause.hop], forward.purpose, AskState::kWorking}};
+  }
+  std::optional<Letter> operator()(const Backward& answer) const {
+    return Letter{letter.from, letter.to, AskAnswer{answer.cause, answer.sender, answer.purpose, AskState::kWorking}};
+  }
   template <class Other>
   std::optional<Letter> operator()(const Other&) const {
     return std::nullopt;

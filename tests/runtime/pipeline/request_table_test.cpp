@@ -141,6 +141,27 @@ TEST(RequestTable, AHopWithAGoodLinkIsAskedForLongBeforeItIsReplaced) {
   EXPECT_THAT(only_forward(t.table.tick(t.now += 20s, linked)).path, testing::ElementsAre(kSender, kSecond));
 }
 
+// On a slow way it is the turn of one after the other, and what is said of one holds for those behind it.
+TEST(RequestTable, AHopWithAGoodLinkIsKeptWhileItAnswersForOthers) {
+  Table t;
+  const auto linked = [](Incarnation) { return true; };
+  (void)t.add(forward_of(0));
+  (void)t.add(forward_of(1));
+  for (Duration waited{}; waited < 300s; waited += 100ms) {
+    for (const Letter& letter : t.table.tick(t.now += 100ms, linked)) {
+      ASSERT_TRUE(std::holds_alternative<Ask>(letter.body)) << "after " << milliseconds(waited) << " ms";
+    }
+    (void)t.table.ask_answered(kSender, {forward_of(0).cause, kFirst, Purpose::kTrain, AskState::kWorking}, t.now);
+  }
+  std::size_t replaced = 0;
+  for (Duration waited{}; waited < 70s; waited += 100ms) {
+    for (const Letter& letter : t.table.tick(t.now += 100ms, linked)) {
+      replaced += std::holds_alternative<Forward>(letter.body) ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(replaced, 2U) << "the control: then it says nothing";
+}
+
 // A replica that takes its time: one microbatch after the other, and answers to Asks only between two of them.
 struct SlowHop {
   explicit SlowHop(Duration of_each) : pace(of_each) {}

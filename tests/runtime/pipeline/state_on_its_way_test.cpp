@@ -36,10 +36,30 @@ TEST(StateOnItsWay, AShardIsToldToTheSupervisorAndHalfDoneWhenItHasCome) {
             (StateProgress{Branch{2}, 30, StageId{1}, kSaver, {}, true, 1000, 2000}));
 }
 
-TEST(StateOnItsWay, ASumIsToldLikeAnImageAndNobodyWaitsForAForward) {
+TEST(StateOnItsWay, ASumIsToldLikeAnImage) {
   const StepSum sum{kJoiner, kDonor, {}, StepId{5}, 1, bytes(8)};
   EXPECT_TRUE(progress_of({kThere, to_stage(kHere, kJoiner), sum}, 4));
-  EXPECT_FALSE(progress_of({kThere, to_stage(kHere, kJoiner), Forward{}}, 4));
+}
+
+TEST(StateOnItsWay, AMicrobatchIsToldToWhoeverWaitsForItsAnswer) {
+  Forward forward;
+  forward.cause.microbatch = MicrobatchId{3};
+  forward.cause.hop = 1;
+  forward.sender = kDonor;
+  forward.path = {kDonor, kSaver};
+  const auto of_forward = progress_of({kThere, to_stage(kHere, kSaver), forward}, 4);
+  ASSERT_TRUE(of_forward);
+  EXPECT_EQ(of_forward->to, to_stage(kThere, kDonor));
+  EXPECT_EQ(std::get<AskAnswer>(of_forward->body),
+            (AskAnswer{forward.cause, kSaver, Purpose::kTrain, AskState::kWorking}));
+  Backward backward;
+  backward.cause = forward.cause;
+  backward.sender = kSaver;
+  const auto of_backward = progress_of({kThere, to_stage(kHere, kDonor), backward}, 4);
+  ASSERT_TRUE(of_backward);
+  EXPECT_EQ(of_backward->to, to_stage(kHere, kDonor));
+  EXPECT_EQ(of_backward->body, of_forward->body);
+  EXPECT_FALSE(progress_of({kThere, to_stage(kHere, kSaver), Forward{}}, 4)) << "of a hop that its path does not have";
 }
 
 TEST(StateOnItsWay, APieceOfAPartIsToldToTheReplicaThatItIsFor) {
