@@ -15,7 +15,7 @@
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/process_directory.h"
 #include "runtime/cluster/recovery/snapshot_desk.h"
-#include "runtime/cluster/recovery/start_search.h"
+#include "runtime/cluster/start_search.h"
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/failure_detector.h"
 

@@ -90,12 +90,6 @@ class ReplicaCore {
   enum class OrderKind : std::uint8_t { kNone, kOpen, kZero, kPrepare };
   enum class Verdict : std::uint8_t { kObey, kRepeat, kIgnore };
   using Order = std::variant<Open, Zero, Prepare>;
-  struct WaitingKey {
-    Purpose purpose = Purpose::kTrain;
-    MicrobatchId microbatch;
-    Incarnation sender;
-    friend auto operator<=>(const WaitingKey&, const WaitingKey&) = default;
-  };
   struct Evaluation {
     Forward forward;
     std::vector<Waiter> waiters;

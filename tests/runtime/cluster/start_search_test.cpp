@@ -1,5 +1,5 @@
 // How often a disk that refuses is asked again, and when no more.
-#include "runtime/cluster/recovery/start_search.h"
+#include "runtime/cluster/start_search.h"
 
 #include <gtest/gtest.h>
 
