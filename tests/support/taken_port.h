@@ -9,11 +9,14 @@
 
 #include <cstdint>
 
+#include "tests/support/process_program.h"
+
 namespace shoal {
 
 class TakenPort {
  public:
-  // 0: any that is free. One that was another's may have connections left that are being closed.
+  // 0: any that is free. One that was another's may have connections left that are being closed, and is not free at
+  // once when that one is killed.
   explicit TakenPort(std::uint16_t number = 0) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const int on = 1;
     ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -23,9 +26,8 @@ class TakenPort {
     address.sin_port = ::htons(number);
     socklen_t size = sizeof address;
     auto* any = reinterpret_cast<sockaddr*>(&address);
-    const bool is_taken =
-        ::bind(socket_, any, size) == 0 && ::listen(socket_, 1) == 0 && ::getsockname(socket_, any, &size) == 0;
-    EXPECT_TRUE(is_taken);
+    const auto take = [&] { return ::bind(socket_, any, size) == 0 && ::listen(socket_, 1) == 0; };
+    EXPECT_TRUE(wait_until(take, Milliseconds(10'000)) && ::getsockname(socket_, any, &size) == 0);
     number_ = ::ntohs(address.sin_port);
   }
   ~TakenPort() { ::close(socket_); }

@@ -126,7 +126,8 @@ TEST(Damage, ANamedCheckpointThatIsDamagedIsRefused) {
   EXPECT_EQ(absent.wait(kRunLimit), 3) << absent.err();
 }
 
-// One digit of the checksum that stands after the first commit's kind.
+// One digit of the checksum that stands after the first commit's kind, wherever that is: what has moved to another page
+// leaves a copy behind.
 void damage_a_commit(const fs::path& journal) {
   std::ifstream file(journal, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
@@ -135,9 +136,11 @@ void damage_a_commit(const fs::path& journal) {
   while (found != std::string::npos && !(is_digit(found + 6) && is_digit(found + 69)))
     found = bytes.find("commit", found + 1);
   ASSERT_NE(found, std::string::npos) << "no commit in " << journal;
-  std::fstream(journal, std::ios::in | std::ios::out | std::ios::binary)
-      .seekp(static_cast<std::streamoff>(found + 6))
-      .put(bytes[found + 6] == '0' ? '1' : '0');
+  const std::string commit = bytes.substr(found, 6 + 64);
+  std::fstream damaged(journal, std::ios::in | std::ios::out | std::ios::binary);
+  for (; found != std::string::npos; found = bytes.find(commit, found + 1)) {
+    damaged.seekp(static_cast<std::streamoff>(found + 6)).put(commit[6] == '0' ? '1' : '0');
+  }
 }
 
 void expect_resume_refused(ProcessScene& scene, const std::string& what, const std::string& remedy) {
