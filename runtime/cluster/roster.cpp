@@ -25,8 +25,12 @@ std::vector<ServedReplica> Roster::compare(const Join& join, ProcessIncarnation 
   for (const ServedReplica& replica : join.serves) {
     const auto member = view.find(replica.replica);
     const bool is_member = member && member->process == process && replica.branch == view.branch();
-    if (is_member) served.insert(replica.replica), processes.trains(process);
-    if (!is_member) strangers.push_back(replica);
+    if (!is_member) {
+      strangers.push_back(replica);
+      continue;
+    }
+    served.insert(replica.replica);
+    processes.trains(process);
   }
   for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
     for (const ReplicaMember& member : view.replicas_of(StageId{stage})) {

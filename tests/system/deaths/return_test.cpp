@@ -263,46 +263,53 @@ void expect_nothing_lost(const RunRecords& records, const std::string& weights) 
   expect_undisturbed(records, weights);
 }
 
-// `shoal spawner` with its keeper and storage are gone; a person starts it again while the nodes still run.
-TEST(KilledSpawner, IsResumedByHandAndItsNodesFindIt) {
-  ProcessScene scene;
-  const std::string weights = undisturbed_weights(scene);
-  Program& boss = start_words(scene, spawner_of(scene, "127.0.0.1:0"), "boss");
-  const Words join = join_words(boss);
+// Two nodes that train on for a while without a spawner: it, its keeper and storage were killed.
+struct LeftNodes {
+  Words join;
   std::vector<Program*> nodes;
+  Words resume;
+};
+
+void leave_nodes_alone(ProcessScene& scene, LeftNodes& left) {
+  Program& boss = start_words(scene, spawner_of(scene, "127.0.0.1:0"), "boss");
+  left.join = join_words(boss);
   for (const std::string name : {"one", "two"}) {
-    nodes.push_back(&start_words(scene, join + Words{"--name", name}, "of-" + name));
+    left.nodes.push_back(&start_words(scene, left.join + Words{"--name", name}, "of-" + name));
   }
   ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
   ASSERT_NO_FATAL_FAILURE(kill_spawner_and_all_beside_it(scene, boss));
-  Program& again = start_words(scene, {shoal_program(), "spawner", "--resume", scene.run().string()}, "again");
+  left.resume = {shoal_program(), "spawner", "--resume", scene.run().string()};
+}
+
+void resume_to_the_end(ProcessScene& scene, const LeftNodes& left) {
+  Program& again = start_words(scene, left.resume, "again");
   ASSERT_EQ(again.wait(kRunLimit), 0) << again.err();
-  for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
+  for (Program* node : left.nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
+}
+
+// A person starts it again while the nodes still run.
+TEST(KilledSpawner, IsResumedByHandAndItsNodesFindIt) {
+  ProcessScene scene;
+  const std::string weights = undisturbed_weights(scene);
+  LeftNodes left;
+  ASSERT_NO_FATAL_FAILURE(leave_nodes_alone(scene, left));
+  ASSERT_NO_FATAL_FAILURE(resume_to_the_end(scene, left));
   expect_nothing_lost(scene.records(), weights);
 }
 
 // What was in the way of a first try has gone at the second: nodes still look where the spawner was before both.
 TEST(KilledSpawner, IsFoundByItsNodesAfterAStartInVain) {
   ProcessScene scene;
-  Program& boss = start_words(scene, spawner_of(scene, "127.0.0.1:0"), "boss");
-  const Words join = join_words(boss);
-  std::vector<Program*> nodes;
-  for (const std::string name : {"one", "two"}) {
-    nodes.push_back(&start_words(scene, join + Words{"--name", name}, "of-" + name));
-  }
-  ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
-  ASSERT_NO_FATAL_FAILURE(kill_spawner_and_all_beside_it(scene, boss));
-  const Words resume = {shoal_program(), "spawner", "--resume", scene.run().string()};
-  const auto address = parse_host_port(join.at(3));
+  LeftNodes left;
+  ASSERT_NO_FATAL_FAILURE(leave_nodes_alone(scene, left));
+  const auto address = parse_host_port(left.join.at(3));
   ASSERT_TRUE(address.ok());
   {
     const TakenPort taken(address->port);
-    Program& in_vain = start_words(scene, resume, "in-vain");
+    Program& in_vain = start_words(scene, left.resume, "in-vain");
     ASSERT_EQ(in_vain.wait(kRunLimit), 2) << in_vain.err();
   }
-  Program& again = start_words(scene, resume, "again");
-  ASSERT_EQ(again.wait(kRunLimit), 0) << again.err();
-  for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
+  ASSERT_NO_FATAL_FAILURE(resume_to_the_end(scene, left));
   const auto records = scene.records();
   expect_every_line_once(records);
   EXPECT_EQ(count_of(records, "rolled_back"), 0U) << "they came back with what they had";
