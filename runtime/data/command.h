@@ -1,6 +1,7 @@
 // Runs another program to its end, without a shell: arguments are passed as they are and nothing is interpreted.
 //
-// For the few short programs that obtaining a corpus needs. Blocks; not for a scheduled actor.
+// For the few short programs that obtaining a corpus needs. Blocks; not for a scheduled actor. The program does not
+// outlive the thread that runs it.
 #pragma once
 
 #include <filesystem>

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <thread>
+
+#include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "tests/runtime/data/scratch.h"
 
@@ -19,6 +24,12 @@ Command command(const Scratch& scratch, std::vector<std::string> arguments) {
 }
 
 std::string text_of(const Scratch& scratch, const char* name) { return *read_file((scratch.path() / name).string()); }
+
+// A zombie that its new parent has not reaped yet runs no more.
+bool is_running(pid_t process) {
+  const auto status = read_file(compose("/proc/", process, "/stat"));
+  return status.ok() && status->find(") Z ") == std::string::npos;
+}
 
 TEST(RunCommand, PassesArgumentsAsTheyAre) {
   const Scratch scratch;
@@ -54,6 +65,28 @@ TEST(RunCommand, StartsWithoutBlockedSignals) {
   ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &interrupt, &before), 0);
   EXPECT_EQ(*run_command(command(scratch, {"sh", "-c", "kill -INT $$"})), 128 + SIGINT);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// Whoever asks may be killed: what it started goes with it.
+TEST(RunCommand, DoesNotOutliveWhoRunsIt) {
+  const Scratch scratch;
+  const pid_t asker = ::fork();
+  if (asker == 0) {
+    (void)run_command(command(scratch, {"sh", "-c", "echo $$ > pid; exec sleep 300"}));
+    ::_exit(0);
+  }
+  ASSERT_GT(asker, 0);
+  const std::string file = (scratch.path() / "pid").string();
+  std::string text;
+  while (!text.ends_with('\n')) {
+    const auto read = read_file(file);
+    if (read.ok()) text = *read;
+    std::this_thread::yield();
+  }
+  ::kill(asker, SIGKILL);
+  ::waitpid(asker, nullptr, 0);
+  const pid_t program = std::stoi(text);
+  while (is_running(program)) std::this_thread::yield();  // the test's time limit is what fails
 }
 
 TEST(RunCommand, NamesAProgramThatIsNotThere) {
