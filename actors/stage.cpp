@@ -7,7 +7,7 @@
 
 #include "actors/injected.h"
 #include "runtime/base/log.h"
-#include "runtime/base/memory_lack.h"
+#include "runtime/base/machine/memory_lack.h"
 #include "runtime/trace/trace_words.h"
 #include "runtime/transport/error_words.h"
 

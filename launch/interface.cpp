@@ -73,6 +73,7 @@ CommandSpec node() {
            {"--limit-up", OptionKind::kNotYet, "R", ""},
            {"--limit-down", OptionKind::kNotYet, "R", ""},
            {"--grace", kValue, "S", "time to leave politely before the workers are killed (default: 30)"},
+           {"--keep-in", kValue, "DIR", "where its certificates lie while it lives (default: for temporary files)"},
            {"--trace", kValue, "DIR", "keep the workers' traces in DIR/trace, at the run's trace.level"},
            {"--no-stream", kFlag, "", "send neither logs nor traces to the run directory (default: both)"}},
           "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 4 refused\n"

@@ -1,11 +1,7 @@
 // Folders and programs; nothing here knows what is fetched.
 #include "runtime/data/fetch.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "runtime/base/compose.h"
@@ -33,23 +29,12 @@ Result<fs::path> corpora_folder() {
   return fail(Error::kUsage, "there is no folder for texts: set SHOAL_DATA, or HOME.");
 }
 
-Result<ScratchFolder> ScratchFolder::make(const fs::path& parent) {
+Result<ScratchFolder> make_fetch_folder(const fs::path& parent) {
   std::error_code error;
   fs::create_directories(parent, error);
-  std::string path = (fs::absolute(parent) / "fetch.XXXXXX").string();
-  if (error || ::mkdtemp(path.data()) == nullptr) {
-    return fail(Error::kIo, compose("cannot make a folder in ", parent.string(), ": ",
-                                    error ? error.message() : std::strerror(errno),
-                                    ". Set SHOAL_DATA to a folder that can be written."));
-  }
-  return ScratchFolder(fs::path(std::move(path)));
-}
-
-ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, fs::path())) {}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
+  auto made = ScratchFolder::make(parent, "fetch.");
+  if (made) return made;
+  return fail(Error::kIo, made.failure().message + ". Set SHOAL_DATA to a folder that can be written.");
 }
 
 std::string last_line(const fs::path& log) {

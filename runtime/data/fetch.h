@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/machine/scratch_folder.h"
 
 namespace shoal {
 
@@ -18,21 +19,9 @@ namespace shoal {
 // not exist yet. kUsage when neither variable nor HOME is set.
 [[nodiscard]] Result<std::filesystem::path> corpora_folder();
 
-// A new folder below `parent`, which is made where it is missing; removed with all it holds when this ends.
-class ScratchFolder {
- public:
-  // Errors: kIo, saying which variable names another folder.
-  [[nodiscard]] static Result<ScratchFolder> make(const std::filesystem::path& parent);
-  ScratchFolder(ScratchFolder&& other) noexcept;
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder();
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(std::filesystem::path path) : path_(std::move(path)) {}
-  std::filesystem::path path_;
-};
+// A folder to fetch into, below `parent`, which is made where it is missing. Errors: kIo, saying which variable names
+// another folder.
+[[nodiscard]] Result<ScratchFolder> make_fetch_folder(const std::filesystem::path& parent);
 
 // The last line of a log that says anything, for an error message.
 [[nodiscard]] std::string last_line(const std::filesystem::path& log);

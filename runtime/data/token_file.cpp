@@ -82,7 +82,7 @@ Result<MappedFile> obtain_token_file(std::string_view text, const std::string& t
   if (auto kept = MappedFile::open(path); kept.ok() && is_whole(*kept, key, token_width(tokenizer.vocabulary_size()))) {
     return kept;
   }
-  const auto scratch = ScratchFolder::make(folder);
+  const auto scratch = make_fetch_folder(folder);
   if (!scratch) return scratch.failure();
   const fs::path finished = scratch->path() / "tokens";
   if (const Status written = write_tokens(finished, text, key, tokenizer); !written) return written.failure();

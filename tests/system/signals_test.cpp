@@ -164,6 +164,14 @@ TEST(Signals, WhileASpawnerWaitsForItsPortEndItWithTheirStatus) {
   }
 }
 
+int folders_of_nodes(const ProcessScene& scene) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(scene.run() / "certs")) {
+    count += entry.path().filename().string().starts_with("shoal-node-") ? 1 : 0;
+  }
+  return count;
+}
+
 TEST(Signals, KilledKeeperTakesEverythingWithIt) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", {2, 2, kEndless, {}}));
@@ -174,6 +182,11 @@ TEST(Signals, KilledKeeperTakesEverythingWithIt) {
   program.signal(SIGKILL);
   ASSERT_EQ(program.wait(kAtOnce), 128 + SIGKILL);
   EXPECT_TRUE(scene.wait_until_all_gone(kGoneSoon)) << describe(scene.processes());
+  // What admitted its nodes was left, and is removed by who goes on.
+  EXPECT_EQ(folders_of_nodes(scene), 4);
+  const std::size_t steps = scene.records().steps.size() + 2;
+  ASSERT_EQ(scene.run_to_end({"train", "--resume", scene.run().string(), "--steps", std::to_string(steps)}), 0);
+  EXPECT_EQ(folders_of_nodes(scene), 0);
 }
 
 }  // namespace

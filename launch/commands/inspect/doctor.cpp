@@ -126,8 +126,29 @@ Finding descriptors() {
   return {"open files", Verdict::kDoubtful, facts, compose("ulimit -n ", kDescriptorsNeeded)};
 }
 
+// Whether there can be files in it: it is there, or what is there of its path can hold it.
+bool can_be_used(const fs::path& folder) {
+  std::error_code error;
+  fs::path there = fs::absolute(folder, error);
+  while (there.has_relative_path() && !fs::exists(there, error)) there = there.parent_path();
+  return fs::is_directory(there, error) && ::access(there.c_str(), W_OK | X_OK) == 0;
+}
+
+// A node that is started by hand keeps its certificates there.
+Finding temporary() {
+  std::error_code error;
+  const auto folder = fs::temp_directory_path(error);
+  if (error)
+    return {"temporary files", Verdict::kWrong, "TMPDIR is no folder: " + error.message(), "set TMPDIR to one"};
+  if (can_be_used(folder)) return {"temporary files", Verdict::kGood, "in " + folder.string(), ""};
+  return {"temporary files", Verdict::kWrong, folder.string() + " cannot be written", "set TMPDIR to another folder"};
+}
+
 Finding corpora() {
   const auto folder = corpora_folder();
+  if (folder && !can_be_used(*folder)) {
+    return {"corpora", Verdict::kWrong, folder->string() + " cannot be written", "set SHOAL_DATA to another folder"};
+  }
   if (folder) return {"corpora", Verdict::kGood, "kept in " + folder->string(), ""};
   return {"corpora", Verdict::kWrong, folder.failure().message, "set HOME, or SHOAL_DATA to a folder"};
 }
@@ -182,8 +203,8 @@ void print_json(const std::vector<Finding>& findings) {
 
 // Exit status 1 when something is wrong.
 Result<int> run_doctor(OutputForm form) {
-  const std::vector<Finding> findings = {libraries(), worker(),      processor(), memory(), disk(),        loopback(),
-                                         clock(),     descriptors(), corpora(),   ranks(),  certificates()};
+  const std::vector<Finding> findings = {libraries(), worker(),      processor(), memory(),  disk(),  loopback(),
+                                         clock(),     descriptors(), temporary(), corpora(), ranks(), certificates()};
   form == OutputForm::kJson ? print_json(findings) : print_text(findings);
   const bool is_well = std::none_of(findings.begin(), findings.end(),
                                     [](const Finding& finding) { return finding.verdict == Verdict::kWrong; });

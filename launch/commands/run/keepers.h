@@ -55,8 +55,9 @@ struct NodeOptions {
   std::string name;
   std::optional<std::uint64_t> threads;
   double grace_s = 30;
-  std::optional<std::string> trace;  // folder; the workers' files go to FOLDER/trace
-  bool streams = true;               // the workers' logs and traces go to the run directory
+  std::optional<std::string> keep_in;  // where this keeper's own folder is made; none: for temporary files
+  std::optional<std::string> trace;    // folder; the workers' files go to FOLDER/trace
+  bool streams = true;                 // the workers' logs and traces go to the run directory
 };
 // Keeper of one worker per device.
 [[nodiscard]] Result<int> run_node(const NodeOptions& options);

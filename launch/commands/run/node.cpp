@@ -5,11 +5,11 @@
 #include <filesystem>
 
 #include "launch/commands/run/keepers.h"
-#include "launch/commands/run/kept_folder.h"
 #include "launch/keeper.h"
 #include "launch/open_files.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
+#include "runtime/base/machine/scratch_folder.h"
 #include "runtime/pipeline/poison_hook.h"
 
 namespace shoal {
@@ -42,27 +42,34 @@ Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t i
   return ward;
 }
 
+// The folder of this keeper: what admits its workers, and what they have not yet sent to the run directory.
+Result<ScratchFolder> make_kept(const NodeOptions& options) {
+  if (options.keep_in) return ScratchFolder::make(*options.keep_in, "shoal-node-");
+  std::error_code error;
+  const auto parent = std::filesystem::temp_directory_path(error);
+  auto made = error ? Result<ScratchFolder>(fail(Error::kIo, "TMPDIR is no folder: " + error.message()))
+                    : ScratchFolder::make(parent, "shoal-node-");
+  if (made) return made;
+  return fail(Error::kIo, made.failure().message + "; set TMPDIR to a folder that can be written");
+}
+
 }  // namespace
 
 Result<int> run_node(const NodeOptions& given) {
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
   NodeOptions options = given;
-  std::error_code error;
-  const auto temporary = std::filesystem::temp_directory_path(error);
-  if (error) return fail(Error::kIo, "no folder for temporary files: " + error.message());
-  (void)remove_left_folders(temporary);
-  KeptFolder kept;
-  if (auto made = kept.make(temporary); !made) return made.failure();
+  const auto kept = make_kept(options);
+  if (!kept) return kept.failure();
   if (options.token) {
-    const auto file = as_file(*options.token, kept.path());
+    const auto file = as_file(*options.token, kept->path().string());
     if (!file) return file.failure();
     options.token = *file;
   }
   const auto grace = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.grace_s));
   Keeper keeper({Duration::zero(), grace});
   for (std::size_t i = 0; i < options.devices.size(); ++i)
-    if (auto status = keeper.add(worker_ward(options, kept.path(), i)); !status) return status.failure();
+    if (auto status = keeper.add(worker_ward(options, kept->path().string(), i)); !status) return status.failure();
   return keeper.run();
 }
 

@@ -1,5 +1,5 @@
 // Errors as those who run out of memory throw them, and others.
-#include "runtime/base/memory_lack.h"
+#include "runtime/base/machine/memory_lack.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,82 @@
+// The lock is on the folder itself, so that no file in it has a meaning of its own.
+#include "runtime/base/machine/scratch_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kUnlocked = "new-";
+constexpr std::time_t kYoungSeconds = 60;  // whoever made it may be about to lock it
+
+// Of a folder of this user, and of that age in seconds, locked; -1: another one's, a younger one, or in use.
+[[nodiscard]] int lock_if_left(const fs::path& folder, std::time_t least_age) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (descriptor < 0) return -1;
+  struct stat status {};
+  const bool is_left = ::fstat(descriptor, &status) == 0 && status.st_uid == ::geteuid() &&
+                       std::time(nullptr) - status.st_mtime >= least_age && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+  if (is_left) return descriptor;
+  ::close(descriptor);
+  return -1;
+}
+
+Failure cannot_make(const std::string& pattern) {
+  return fail(Error::kIo, compose("cannot make a folder ", pattern, ": ", std::strerror(errno)));
+}
+
+}  // namespace
+
+Result<ScratchFolder> ScratchFolder::make(const fs::path& parent, const std::string& prefix) {
+  (void)remove_left_folders(parent, prefix);
+  std::error_code error;
+  std::string unlocked = (fs::absolute(parent, error) / (prefix + kUnlocked + "XXXXXX")).string();
+  if (::mkdtemp(unlocked.data()) == nullptr) return cannot_make(unlocked);
+  // Where there are no locks, nobody removes what has none.
+  const int lock = ::open(unlocked.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock >= 0) (void)::flock(lock, LOCK_EX | LOCK_NB);
+  ScratchFolder made(unlocked, lock);
+  const std::string place = (fs::absolute(parent, error) / (prefix + unlocked.substr(unlocked.size() - 6))).string();
+  if (::rename(unlocked.c_str(), place.c_str()) != 0) return cannot_make(place);
+  made.path_ = place;
+  return made;
+}
+
+ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
+    : path_(std::exchange(other.path_, fs::path())), lock_(std::exchange(other.lock_, -1)) {}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+int remove_left_folders(const fs::path& parent, const std::string& prefix) {
+  int removed = 0;
+  std::error_code error;
+  for (fs::directory_iterator at(parent, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    const int lock = lock_if_left(at->path(), name.starts_with(prefix + kUnlocked) ? kYoungSeconds : 0);
+    if (lock < 0) continue;
+    std::error_code refused;
+    fs::remove_all(at->path(), refused);
+    removed += refused ? 0 : 1;
+    ::close(lock);
+  }
+  return removed;
+}
+
+}  // namespace shoal
