@@ -153,9 +153,12 @@ void Keeper::ended(Kept& kept, const ExitStatus& status) {
     ended_for_good(kept, {is_as_asked ? 0 : code, describe(status)});
     return;
   }
-  const RestartDecision decision = kept.policy.decide(status, now_is());
+  const bool says_so_itself = kept.ward.role == WardRole::kLeader && status.kind == ExitStatus::Kind::kCode;
+  follow(kept, kept.policy.decide(status, now_is()), says_so_itself);
+}
+
+void Keeper::follow(Kept& kept, const RestartDecision& decision, bool says_so_itself) {
   if (const auto* verdict = std::get_if<GiveUp>(&decision)) {
-    const bool says_so_itself = kept.ward.role == WardRole::kLeader && status.kind == ExitStatus::Kind::kCode;
     if (verdict->exit_code != 0 && !says_so_itself) say(kept.ward.name, ": ", verdict->reason);
     ended_for_good(kept, *verdict);
     return;
@@ -205,8 +208,8 @@ void Keeper::restart_due(Instant now) {
       kept.pid = *started;
       continue;
     }
-    say(kept.ward.name, ": ", started.failure().message);
-    ended(kept, {ExitStatus::Kind::kCode, 1});
+    // No end of the program: a machine without a free process or file has one later.
+    follow(kept, kept.policy.decide(started.failure().message, now), false);
   }
 }
 

@@ -89,6 +89,7 @@ class Keeper {
   void stop_politely(int signal);
   void reap();
   void ended(Kept& kept, const ExitStatus& status);
+  void follow(Kept& kept, const RestartDecision& decision, bool says_so_itself);
   void ended_for_good(Kept& kept, const GiveUp& verdict);
   void follower_lost();
   void restart_due(Instant now);

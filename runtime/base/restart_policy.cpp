@@ -34,6 +34,7 @@ RestartDecision RestartPolicy::decide(const ExitStatus& status, Instant now) {
 RestartDecision RestartPolicy::decide(const std::string& how, Instant now) {
   if (limits_.budget == kNoBudget) return RestartAfter{next_delay(now), how + "; it is started again"};
   forget_old(now);
+  if (limits_.budget == 0) return GiveUp{1, how};
   const auto recent = static_cast<int>(restarts_.size());
   const double window_s = std::chrono::duration<double>(limits_.window).count();
   if (recent >= limits_.budget)

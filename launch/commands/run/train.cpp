@@ -38,7 +38,8 @@ Ward node_ward(const RunDirectory& run, const SpawnerAddress& spawner, std::uint
   ward.name = compose("node", number);
   ward.role = WardRole::kFollower;
   ward.program = {{program_folder() + "/shoal", "node", "--join", host_port_text(spawner.control), "--token",
-                   "@" + run.join_token(), "--name", ward.name, "--trace", run.root.string(), "--no-stream"},
+                   "@" + run.join_token(), "--name", ward.name, "--keep-in", run.certs(), "--trace", run.root.string(),
+                   "--no-stream"},
                   run.log_of(ward.name)};
   ward.limits.finality = Finality::kEveryCode;
   return ward;
@@ -76,6 +77,7 @@ void show_sample(const ChosenRun& chosen) {
   ward.name = "sample";
   ward.program = {{program_folder() + "/shoal-worker", "sample", chosen.directory}, {}};
   ward.limits.finality = Finality::kEveryCode;
+  ward.limits.budget = 0;
   Keeper keeper({Duration::zero(), std::chrono::seconds(3)});
   const auto added = keeper.add(std::move(ward));
   const auto code = added ? keeper.run() : added.failure();

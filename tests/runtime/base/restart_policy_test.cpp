@@ -122,6 +122,14 @@ TEST(RestartPolicy, GivesUpPastTheBudgetAndSaysWhy) {
   EXPECT_THAT(std::get<GiveUp>(decision).reason, HasSubstr("signal 9 (Killed), and it was restarted 3 times"));
 }
 
+TEST(RestartPolicy, WithoutABudgetSaysHowItEndedAndNothingElse) {
+  RestartLimits limits;
+  limits.budget = 0;
+  const auto decision = RestartPolicy(limits, 1).decide(kKilled, Instant{});
+  ASSERT_TRUE(std::holds_alternative<GiveUp>(decision));
+  EXPECT_EQ(std::get<GiveUp>(decision).reason, describe(kKilled));
+}
+
 TEST(RestartPolicy, WhoComesBackOnPurposeCostsNothingOfTheBudget) {
   RestartLimits limits;
   limits.budget = 2;
