@@ -11,10 +11,10 @@
 #include "launch/commands/inspect/trace.h"
 #include "launch/commands/plan/experiment.h"
 #include "launch/commands/plan/simulate.h"
+#include "launch/inherited.h"
 #include "launch/interface.h"
 #include "launch/open_files.h"
 #include "launch/say.h"
-#include "launch/standard_streams.h"
 #include "launch/subcommands.h"
 #include "runtime/base/arithmetic/nearest.h"
 
@@ -109,7 +109,7 @@ int run(std::vector<std::string> words) {
   }
   if (words[0] == "--help" || words[0] == "-h") {
     print(overview());
-    return 0;
+    return after_output(0);
   }
   if (words[0] == "--version") words[0] = "version";
   const auto all = subcommands(words);
@@ -117,7 +117,7 @@ int run(std::vector<std::string> words) {
   if (subcommand != nullptr) return run_subcommand(*subcommand, words);
   if (words.size() == 1 || !is_group(words[0]) || !asks_for_help(words)) return refuse_unknown(words[0]);
   print(overview(words[0]));
-  return 0;
+  return after_output(0);
 }
 
 void blank(char* word) {
@@ -140,6 +140,7 @@ void hide_tokens(std::span<char* const> words) {
 
 int main(int argc, char** argv) {
   shoal::occupy_standard_streams();
+  shoal::settle_inherited_signals();
   shoal::raise_open_file_limit();
   std::vector<std::string> words(argv + 1, argv + argc);
   shoal::hide_tokens({argv + 1, argv + argc});

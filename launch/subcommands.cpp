@@ -4,7 +4,7 @@
 #include <exception>
 
 #include "launch/say.h"
-#include "runtime/base/memory_lack.h"
+#include "runtime/base/machine/memory_lack.h"
 
 namespace shoal {
 
@@ -24,15 +24,14 @@ const Subcommand* take_subcommand(const std::vector<Subcommand>& all, std::vecto
 int run_subcommand(const Subcommand& subcommand, const std::vector<std::string>& arguments) {
   if (asks_for_help(arguments)) {
     print(help_text(*subcommand.spec));
-    return 0;
+    return after_output(0);
   }
   try {
     const auto options = parse_options(*subcommand.spec, arguments);
     if (!options) return report(options.failure());
     const auto code = subcommand.run(*options);
     if (!code) return report(code.failure());
-    if (!output_was_taken()) return report(fail(Error::kIo, "cannot write to standard output: is its disk full?"));
-    return *code;
+    return after_output(*code);
   } catch (const std::exception& problem) {
     if (is_lack_of_memory(problem)) {
       return report(fail(Error::kInternal, compose("this machine gives no more memory or threads (", problem.what(),
@@ -40,6 +39,11 @@ int run_subcommand(const Subcommand& subcommand, const std::vector<std::string>&
     }
     return report(fail(Error::kInternal, compose(problem.what(), "; this is a bug of the program")));
   }
+}
+
+int after_output(int code) {
+  if (output_was_taken()) return code;
+  return report(fail(Error::kIo, "cannot write to standard output: is its disk full?"));
 }
 
 int report(const Failure& failure) {

@@ -32,6 +32,9 @@ std::function<Result<int>(const Options&)> bind(Result<Checked> (*check)(const O
 // Its --help on stdout, or the command itself. Returns the exit status.
 [[nodiscard]] int run_subcommand(const Subcommand& subcommand, const std::vector<std::string>& arguments);
 
+// `code` when all that was printed has left this program; else says so, and the status of that.
+[[nodiscard]] int after_output(int code);
+
 // "shoal: error: ..." on stderr, and the exit status of that error.
 [[nodiscard]] int report(const Failure& failure);
 

@@ -1,9 +1,9 @@
 // `shoal-worker`: what computes. Started by shoal and its keepers; nobody needs to type it.
 #include "launch/arguments.h"
+#include "launch/inherited.h"
 #include "launch/interface.h"
 #include "launch/open_files.h"
 #include "launch/say.h"
-#include "launch/standard_streams.h"
 #include "launch/subcommands.h"
 #include "runtime/device/gemm_choice.h"
 
@@ -44,6 +44,7 @@ int run(std::vector<std::string> words) {
 
 int main(int argc, char** argv) {
   shoal::occupy_standard_streams();
+  shoal::settle_inherited_signals();
   shoal::raise_open_file_limit();
   return shoal::run({argv + 1, argv + argc});
 }

@@ -1,9 +1,10 @@
-// See standard_streams.h.
-#include "launch/standard_streams.h"
+// See inherited.h.
+#include "launch/inherited.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <initializer_list>
 
 namespace shoal {
@@ -14,6 +15,11 @@ void occupy_standard_streams() {
     // The lowest free number is this one. Opened for what a stream is not used for, it is as good as closed.
     (void)::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
+}
+
+void settle_inherited_signals() {
+  std::signal(SIGCHLD, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 }  // namespace shoal

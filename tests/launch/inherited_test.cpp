@@ -1,8 +1,10 @@
-// A stream that was closed stays useless, and its number is nobody else's.
-#include "launch/standard_streams.h"
+// A stream that was closed stays useless, and its number is nobody else's; ends of children and of files are told.
+#include "launch/inherited.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +54,33 @@ TEST(StandardStreams, ThatAreThereAreLeftAlone) {
               return ::dup(1) == before + 1 ? 0 : 1;
             }),
             0);
+}
+
+// Whether the end of a child is told in a process that inherited `action` for SIGCHLD.
+int tells_of_children(bool is_settled) {
+  ::signal(SIGCHLD, SIG_IGN);
+  if (is_settled) settle_inherited_signals();
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  return ::waitpid(child, nullptr, 0) == child ? 1 : 0;
+}
+
+TEST(InheritedSignals, EndsOfChildrenAreTold) {
+  EXPECT_EQ(status_of([] { return tells_of_children(true); }), 1);
+  EXPECT_EQ(status_of([] { return tells_of_children(false); }), 0) << "the control";
+}
+
+TEST(InheritedSignals, AFileAtItsLimitIsAnErrorOfTheWrite) {
+  EXPECT_EQ(status_of([] {
+              settle_inherited_signals();
+              char name[] = "/tmp/limited.XXXXXX";
+              const int file = ::mkstemp(name);
+              ::unlink(name);
+              const rlimit none{0, RLIM_INFINITY};
+              ::setrlimit(RLIMIT_FSIZE, &none);
+              return ::write(file, "x", 1) < 0 ? errno : 0;
+            }),
+            EFBIG);
 }
 
 }  // namespace

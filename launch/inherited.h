@@ -1,0 +1,16 @@
+// What a program is started with and must not take as it comes: streams that were closed, signals that are ignored.
+// Both main functions settle them first; what they start inherits it.
+#pragma once
+
+namespace shoal {
+
+// Takes the numbers 0, 1 and 2 where whoever starts the program has closed them (`shoal train >&-`), before anything
+// else is opened: a file or socket would get such a number, and whatever is written to the stream later with it. A
+// stream that was closed still refuses what a program does with it (EBADF).
+void occupy_standard_streams();
+
+// The ends of children are told, also where whoever starts the program ignores them (SIGCHLD: the kernel would forget
+// them, and a keeper wait for ever); a file at its limit is an error of the write, like a full disk (SIGXFSZ).
+void settle_inherited_signals();
+
+}  // namespace shoal
