@@ -27,7 +27,8 @@ constexpr auto kRepeated = OptionKind::kRepeated;
 const OptionSpec kRunDirectory{"--run", kRequired, "DIR", "the run directory"};
 const OptionSpec kListen{"--listen", kRequired, "HOST:PORT", "where to listen"};
 const OptionSpec kSteps{"--steps", kValue, "N", "stop after step N"};
-constexpr std::uint64_t kNodesMax = 256;  // each is two processes
+constexpr std::uint64_t kNodesMax = 256;     // each is two processes
+constexpr std::uint64_t kThreadsMax = 1024;  // as of run.threads
 const OptionSpec kWaitTimeout{"--wait-timeout", kValue, "S",
                               "exit 4 when nodes for the first start are missing for S seconds"};
 const OptionSpec kRestarted{"--restarted", kFlag, "", "by its keeper, in the same run"};
@@ -122,7 +123,7 @@ Result<SpawnerOptions> spawner_options(const Options& options) {
   }
   const auto steps = options.count("--steps", 1);
   if (!steps) return steps.failure();
-  const auto timeout = options.number("--wait-timeout", 0);
+  const auto timeout = options.seconds("--wait-timeout", 0);
   if (!timeout) return timeout.failure();
   spawner.stop_at_step = *steps;
   spawner.wait_timeout_s = *timeout;
@@ -137,12 +138,13 @@ Result<NodeOptions> node_options(const Options& options) {
   node.devices = options.values("--device");
   if (node.devices.empty()) node.devices = {"cpu"};
   node.name = options.value("--name").value_or(usual_node_name());
-  const auto threads = options.count("--threads", 1);
+  const auto threads = options.count("--threads", 1, kThreadsMax);
   if (!threads) return threads.failure();
-  const auto grace = options.number("--grace", 0);
+  const auto grace = options.seconds("--grace", 0);
   if (!grace) return grace.failure();
   node.threads = *threads;
   node.grace_s = grace->value_or(node.grace_s);
+  node.keep_in = options.value("--keep-in");
   node.trace = options.value("--trace");
   node.streams = !options.has("--no-stream");
   if (auto status = check_node(node); !status) return status.failure();
@@ -206,8 +208,8 @@ Result<DrainOptions> drain_options(const Options& options) {
 Result<ChaosOptions> chaos_options(const Options& options) {
   const auto where = locator_of(options);
   if (!where) return where.failure();
-  const auto every = options.number("--every", 0.01);
-  const auto duration = options.number("--for", 0);
+  const auto every = options.seconds("--every", 0.01);
+  const auto duration = options.seconds("--for", 0);
   const auto seed = options.count("--seed", 0);
   if (!every) return every.failure();
   if (!duration) return duration.failure();
@@ -245,7 +247,8 @@ Result<SampleOptions> sample_options(const Options& options) {
   sample.step = *step;
   sample.tokens = tokens->value_or(sample.tokens);
   sample.temperature = temperature->value_or(sample.temperature);
-  sample.top_k = top_k->value_or(sample.top_k);
+  constexpr std::uint64_t kTokensMax = std::numeric_limits<int>::max();  // no vocabulary has more: all of them
+  sample.top_k = std::min(top_k->value_or(sample.top_k), kTokensMax);
   sample.seed = seed->value_or(sample.seed);
   return sample;
 }
@@ -351,7 +354,7 @@ Result<SpawnerProcessOptions> spawner_process_options(const Options& options) {
   if (!listen) return listen.failure();
   const auto steps = options.count("--steps", 1);
   if (!steps) return steps.failure();
-  const auto timeout = options.number("--wait-timeout", 0);
+  const auto timeout = options.seconds("--wait-timeout", 0);
   if (!timeout) return timeout.failure();
   const auto stopping = options.count("--stopping", 1);
   if (!stopping) return stopping.failure();
@@ -386,7 +389,7 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
   worker.device = options.value("--device").value_or(worker.device);
   worker.name = options.value("--name").value_or(usual_node_name());
   const auto index = options.count("--device-index", 0);
-  const auto threads = options.count("--threads", 1);
+  const auto threads = options.count("--threads", 1, kThreadsMax);
   if (!index) return index.failure();
   if (!threads) return threads.failure();
   worker.device_index = static_cast<std::uint32_t>(index->value_or(0));

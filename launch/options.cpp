@@ -12,6 +12,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kMeaningColumn = 28;
+constexpr double kMostSeconds = 10.0 * 365 * 86400;
 
 bool looks_like_option(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
 
@@ -29,6 +30,13 @@ std::optional<Number> number_in(std::string_view text) {
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
   return number;
+}
+
+template <class Number>
+Failure out_of_range(std::string_view name, const std::string& text, std::string_view kind, Number least, Number most) {
+  const bool is_bounded = most < std::numeric_limits<Number>::max();
+  return fail(Error::kUsage, compose(name, " ", shown(text), ": expected ", kind, " of at least ", least,
+                                     is_bounded ? compose(", at most ", most) : std::string()));
 }
 
 std::string usage_of(const OptionSpec& option) {
@@ -159,20 +167,25 @@ std::optional<std::string> Options::positional(std::size_t index) const {
   return positionals_[index];
 }
 
-Result<std::optional<std::uint64_t>> Options::count(std::string_view name, std::uint64_t least) const {
+Result<std::optional<std::uint64_t>> Options::count(std::string_view name, std::uint64_t least,
+                                                    std::uint64_t most) const {
   const auto text = value(name);
   if (!text) return std::optional<std::uint64_t>();
   const auto number = number_in<std::uint64_t>(*text);
-  if (number && *number >= least) return number;
-  return fail(Error::kUsage, compose(name, " ", shown(*text), ": expected a whole number of at least ", least));
+  if (number && *number >= least && *number <= most) return number;
+  return out_of_range(name, *text, "a whole number", least, most);
 }
 
-Result<std::optional<double>> Options::number(std::string_view name, double least) const {
+Result<std::optional<double>> Options::number(std::string_view name, double least, double most) const {
   const auto text = value(name);
   if (!text) return std::optional<double>();
   const auto number = number_in<double>(*text);
-  if (number && std::isfinite(*number) && *number >= least) return number;
-  return fail(Error::kUsage, compose(name, " ", shown(*text), ": expected a number of at least ", least));
+  if (number && std::isfinite(*number) && *number >= least && *number <= most) return number;
+  return out_of_range(name, *text, "a number", least, most);
+}
+
+Result<std::optional<double>> Options::seconds(std::string_view name, double least) const {
+  return number(name, least, kMostSeconds);
 }
 
 Result<Options> parse_options(const CommandSpec& command, const std::vector<std::string>& arguments) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -54,10 +55,14 @@ class Options {
   [[nodiscard]] const std::vector<std::string>& positionals() const { return positionals_; }
   [[nodiscard]] std::optional<std::string> positional(std::size_t index) const;
 
-  // A whole number of at least `least`; nothing when the option was not given. Errors: kUsage.
-  [[nodiscard]] Result<std::optional<std::uint64_t>> count(std::string_view name, std::uint64_t least) const;
-  // A finite number of at least `least`. Errors: kUsage.
-  [[nodiscard]] Result<std::optional<double>> number(std::string_view name, double least) const;
+  // A whole number from `least` to `most`; nothing when the option was not given. Errors: kUsage.
+  [[nodiscard]] Result<std::optional<std::uint64_t>> count(
+      std::string_view name, std::uint64_t least, std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) const;
+  // A finite number from `least` to `most`. Errors: kUsage.
+  [[nodiscard]] Result<std::optional<double>> number(std::string_view name, double least,
+                                                     double most = std::numeric_limits<double>::max()) const;
+  // A time, up to ten years: what is beyond overflows clocks. Errors: kUsage.
+  [[nodiscard]] Result<std::optional<double>> seconds(std::string_view name, double least) const;
 
  private:
   friend class OptionReader;

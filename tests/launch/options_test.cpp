@@ -73,6 +73,16 @@ TEST(Options, NumbersAreCheckedWithTheirOption) {
   EXPECT_FALSE(parse_options(command_named("node"), {"--grace", "inf"})->number("--grace", 0).ok());
 }
 
+// Beyond these a clock or a type overflows, and the option would mean its opposite.
+TEST(Options, ATimeAndACountHaveTheirMost) {
+  const auto options = parse_options(command_named("node"), {"--grace", "1e11", "--threads", "4294967296"});
+  ASSERT_TRUE(options.ok());
+  EXPECT_THAT(options->seconds("--grace", 0).failure().message, HasSubstr("at most 3.1536e+08"));
+  EXPECT_THAT(options->count("--threads", 1, 1024).failure().message, HasSubstr("at least 1, at most 1024"));
+  EXPECT_EQ(*options->count("--threads", 1), 4294967296u) << "the control";
+  EXPECT_EQ(*parse_options(command_named("node"), {"--grace", "1e8"})->seconds("--grace", 0), 1e8);
+}
+
 TEST(Options, ANegativeNumberIsAValueAndRefusedWithItsOption) {
   const auto options = parse_options(command_named("train"), {"--steps", "-1", "--nodes", "-0.5"});
   ASSERT_TRUE(options.ok()) << options.failure().message;
