@@ -17,8 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kCorpusNameMax = 100;  // a name of a directory may have 255 bytes
+
 std::string absolute_in(const std::string& folder, const std::string& path) {
-  return (fs::path(folder) / path).lexically_normal().string();
+  const fs::path whole = (fs::path(folder) / path).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).string();  // a shell's completion ends it with a slash
 }
 
 // 20260101T120000-austen; a corpus given by path counts by its file's name.
@@ -28,7 +31,7 @@ std::string usual_name(const Config& config, std::chrono::system_clock::time_poi
   ::gmtime_r(&seconds, &utc);
   char time[32];
   std::strftime(time, sizeof time, "%Y%m%dT%H%M%SZ", &utc);
-  std::string corpus = fs::path(config.data.corpus).stem().string();
+  std::string corpus = fs::path(config.data.corpus).stem().string().substr(0, kCorpusNameMax);
   std::replace_if(
       corpus.begin(), corpus.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; }, '-');
   return compose(time, "-", corpus);
@@ -52,6 +55,13 @@ void make_paths_absolute(Config& config, const std::string& folder) {
   if (!is_named_corpus(config.data.corpus)) config.data.corpus = absolute_in(folder, config.data.corpus);
   if (!named_vocabulary(config.data.tokenizer)) config.data.tokenizer = absolute_in(folder, config.data.tokenizer);
   if (!config.checkpoint.dir.empty()) config.checkpoint.dir = absolute_in(folder, config.checkpoint.dir);
+}
+
+// A path may hold bytes that no TOML file can.
+Status check_can_be_written(const Config& config) {
+  const auto read_back = parse_config(write_config(config), "config.toml");
+  if (read_back) return Done{};
+  return fail(Error::kUsage, compose("this configuration cannot be kept in a file: ", read_back.failure().message));
 }
 
 // "sync.H, sync.wire have no effect while sync.mode = ...; ...", in the order in which the reasons come up.
@@ -110,12 +120,16 @@ Result<ChosenRun> choose_new(const RunChoice& choice, const Surroundings& here) 
   ChosenRun chosen;
   const std::string out = choice.out.value_or(config->run.out);
   if (out.empty()) chosen.usual_name = absolute_in(here.folder, "runs/" + usual_name(*config, here.now));
-  const auto is_free = [](const std::string& directory) { return !fs::exists(directory); };
+  const auto is_free = [](const std::string& directory) {
+    std::error_code error;
+    return !fs::exists(directory, error);
+  };
   chosen.directory = out.empty() ? first_free(chosen.usual_name, is_free) : absolute_in(here.folder, out);
   const std::string named = choice.out ? choice.out_option : "run.out";
   if (auto status = check_is_free(named, chosen.directory); !status) return status.failure();
   config->run.out.clear();
   make_paths_absolute(*config, here.folder);
+  if (auto status = check_can_be_written(*config); !status) return status.failure();
   if (auto status = settle_vocabulary(*config); !status) return status.failure();
   chosen.warning =
       joined(joined(warning_of(std::move(loaded->idle)), rounds_warning(*config)), quorum_warning(*config));
@@ -130,8 +144,10 @@ Result<std::string> directory_to_resume(const RunChoice& choice, const Surroundi
   const auto named = choice.resume_directory ? choice.resume_directory : choice.out;
   if (!named) return newest_run(here.folder);
   const std::string directory = absolute_in(here.folder, *named);
-  if (fs::exists(directory + "/config.toml")) return directory;
-  return fail(Error::kUsage, compose("--resume ", directory, ": no run there (it has no config.toml)"));
+  std::error_code error;
+  if (fs::exists(directory + "/config.toml", error)) return directory;
+  const std::string reason = error ? error.message() : "it has no config.toml";
+  return fail(Error::kUsage, compose("--resume ", directory, ": no run there (", reason, ")"));
 }
 
 Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& here) {
@@ -148,6 +164,7 @@ Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& he
   std::erase_if(loaded->idle, [](const IdleKey& key) { return key.stands_in_file; });  // said when the run began
   Config* now = &loaded->config;
   make_paths_absolute(*now, here.folder);
+  if (auto status = check_can_be_written(*now); !status) return status.failure();
   const bool is_elsewhere = !now->run.out.empty() && absolute_in(here.folder, now->run.out) != *directory;
   now->run.out.clear();
   auto conflicts = resume_conflicts(*saved, *now);

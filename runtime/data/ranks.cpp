@@ -137,8 +137,10 @@ Status download_package(const fs::path& folder) {
 // Gets the file into the scratch folder, unchecked.
 Result<fs::path> obtain_ranks(const fs::path& scratch) {
   const fs::path local = environment_value("SHOAL_CORPORA");
-  if (!local.empty() && fs::exists(local / kFileName)) {
-    std::error_code error;
+  std::error_code error;
+  const bool has_ranks = !local.empty() && fs::exists(local / kFileName, error);
+  if (error) return fail(Error::kInvalidData, compose("SHOAL_CORPORA=", local.string(), ": ", error.message()));
+  if (has_ranks) {
     fs::copy_file(local / kFileName, scratch / kFileName, error);
     if (error) return fail(Error::kIo, compose("cannot copy ", (local / kFileName).string(), ": ", error.message()));
     return scratch / kFileName;
@@ -188,7 +190,7 @@ Result<fs::path> fetch_gpt2_ranks(const fs::path& folder) {
   const fs::path path = folder / kFileName;
   std::error_code error;
   if (fs::exists(path, error) && check_is_gpt2(path).ok()) return path;
-  const auto scratch = ScratchFolder::make(folder);
+  const auto scratch = make_fetch_folder(folder);
   if (!scratch) return scratch.failure();
   const auto obtained = obtain_ranks(scratch->path());
   if (!obtained) return obtained;

