@@ -90,6 +90,10 @@ bool RunDirectory::has_checkpoints_elsewhere(const Config& config) const {
 }
 
 Status prepare_run_directory(const RunDirectory& run, const Config& config) {
+  return prepare_run_directory(run, config, run.root);
+}
+
+Status prepare_run_directory(const RunDirectory& run, const Config& config, const std::filesystem::path& place) {
   if (auto known = check_identity(run); !known) return known.failure();
   if (auto made = make_folders(run, config); !made) return made.failure();
   if (auto written = replace_file(run.config(), write_config(config)); !written) return written.failure();
@@ -98,7 +102,7 @@ Status prepare_run_directory(const RunDirectory& run, const Config& config) {
                        : Authority::create(run.certs(), random_run(), std::chrono::system_clock::now());
   if (!authority) return authority.failure();
   if (run.has_checkpoints_elsewhere(config)) {
-    const CheckpointOwner owner{run_text(authority->run()), run.root.string()};
+    const CheckpointOwner owner{run_text(authority->run()), place.string()};
     if (auto claimed = claim_checkpoints(run.checkpoints(config), owner); !claimed) return claimed.failure();
   }
   return issue_missing(run, authority.value());

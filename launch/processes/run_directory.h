@@ -50,6 +50,9 @@ struct SpawnerAddress {
 // repeat. Errors: kIo, kInvalidData (a damaged authority, or one that is lost where a run was), kUsage (checkpoint.dir
 // is another run's).
 [[nodiscard]] Status prepare_run_directory(const RunDirectory& run, const Config& config);
+// The same, of one that will lie at `place`.
+[[nodiscard]] Status prepare_run_directory(const RunDirectory& run, const Config& config,
+                                           const std::filesystem::path& place);
 
 // What the run is called in manifests; empty where its authority is not there or cannot be read.
 [[nodiscard]] std::string id_of(const RunDirectory& run);

@@ -11,6 +11,7 @@
 #include "model/partition.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
+#include "runtime/base/machine/scratch_folder.h"
 #include "runtime/base/sha256.h"
 #include "runtime/base/text/shell_word.h"
 #include "runtime/data/mapped_file.h"
@@ -133,10 +134,11 @@ Result<std::string> write_checkpoint(CheckpointWriterSettings settings, const Co
   return digest;
 }
 
-// A whole run directory at `root`.
-Result<std::string> make_run(const RunDirectory& run, const Config& config, const std::string& corpus_sha256,
+// A whole run directory, which will lie where the chosen one shall.
+Result<std::string> make_run(const RunDirectory& run, const ChosenRun& chosen, const std::string& corpus_sha256,
                              const Gpt2Weights& weights) {
-  if (auto status = prepare_run_directory(run, config); !status) return status.failure();
+  const Config& config = chosen.config;
+  if (auto status = prepare_run_directory(run, config, chosen.directory); !status) return status.failure();
   const auto text = read_file(run.config());
   if (!text) return text.failure();
   const auto authority = Authority::open(run.certs());
@@ -152,14 +154,17 @@ Result<std::string> make_run(const RunDirectory& run, const Config& config, cons
 // There whole or not at all: a run without its checkpoint would start from other weights when it is resumed.
 Result<std::string> make_in_place(const ChosenRun& chosen, const std::string& corpus_sha256,
                                   const Gpt2Weights& weights) {
-  const fs::path beside = chosen.directory + ".partial";
-  std::error_code ignored;
-  fs::remove_all(beside, ignored);
-  auto digest = make_run(RunDirectory{beside}, chosen.config, corpus_sha256, weights);
+  const fs::path place = chosen.directory;
   std::error_code error;
-  if (digest) fs::rename(beside, chosen.directory, error);
-  if (error) digest = fail(Error::kIo, compose("cannot make ", chosen.directory, ": ", error.message()));
-  if (!digest) fs::remove_all(beside, ignored);
+  fs::create_directories(place.parent_path(), error);
+  const auto beside = ScratchFolder::make(place.parent_path(), place.filename().string() + ".import-");
+  if (!beside) return beside.failure();
+  const fs::path made = beside->path() / "run";
+  fs::create_directory(made, error);
+  auto digest = make_run(RunDirectory{made}, chosen, corpus_sha256, weights);
+  if (!digest) return digest;
+  fs::rename(made, place, error);
+  if (error) return fail(Error::kIo, compose("cannot make ", place.string(), ": ", error.message()));
   return digest;
 }
 
