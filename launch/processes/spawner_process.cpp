@@ -59,6 +59,11 @@ Result<std::shared_ptr<JournalStore>> open_or_create(const RunDirectory& run, Ru
   const bool is_told_of = newest_entry_told_by(run.metrics()).value > 0;
   auto journal = open_or_begin_journal(run.journal(), id, is_told_of ? Entries::kExpected : Entries::kUnheardOf);
   if (!journal) return journal.failure();
+  if ((*journal)->run() != id) {
+    return fail(Error::kInvalidData,
+                compose(run.journal(), " is the journal of run ", run_text((*journal)->run()), ", and this is run ",
+                        run_text(id), "; restore its own from a copy, with its -wal file"));
+  }
   return std::shared_ptr<JournalStore>(std::move(journal.value()));
 }
 

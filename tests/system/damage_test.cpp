@@ -192,6 +192,20 @@ TEST(Damage, AJournalThatEndsBeforeTheNewestCheckpointIsNamedWithWhatToDo) {
   EXPECT_EQ(scene.run_to_end({"train", "--resume", scene.run().string()}), 0);
 }
 
+// Its entries would be taken for this run's: what was lost, left out and counted is in them.
+TEST(Damage, AJournalOfAnotherRunIsNamedWithWhatToDo) {
+  ProcessScene scene;
+  for (const char* run : {"other", "run"}) {
+    ASSERT_EQ(scene.run_to_end(train(scene, run, with_checkpoints(), {"--steps", "10"})), 0);
+  }
+  const fs::path journal = scene.run() / "journal.db";
+  fs::rename(journal, scene.folder() / "own");
+  fs::copy_file(scene.run("other") / "journal.db", journal);
+  expect_resume_refused(scene, journal.string() + " is the journal of run", "from a copy");
+  fs::rename(scene.folder() / "own", journal);
+  EXPECT_EQ(scene.run_to_end({"train", "--resume", scene.run().string()}), 0);
+}
+
 // The certificates are the run's identity: without them, what it left would look like another run's.
 // A copy that was made while the run went on, file by file.
 TEST(Damage, AJournalThatLacksItsEndIsNamedAndTheRunGoesOn) {
