@@ -268,18 +268,24 @@ void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
   out.emplace_back(std::move(pending.record));
 }
 
+// Whether it was made again after a restart. The complete evaluation is another one than a part of it at the same step.
+bool MetricsCore::is_written(const EvaluationResult& result, double val_loss) const {
+  const auto& last = written_ ? written_->evaluation : std::nullopt;
+  if (!last || last->branch != result.branch || last->step != result.step) return false;
+  return !result.complete || last->val_loss == val_loss;
+}
+
 std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
   if (is_over_) return {};
   const bool is_repeated = evaluated_ && evaluated_->branch == result.branch && evaluated_->step == result.step &&
                            evaluated_->complete == result.complete;
   evaluated_ = result;
   if (is_repeated) return {};
-  const auto& last = written_ ? written_->evaluation : std::nullopt;
-  if (last == WrittenEvaluation{result.branch, result.step}) return {};  // made again after a restart
   EvalRecord record;
   record.step = result.step;
   record.is_of_agreed = config_.has_rounds;
   record.val_loss = result.token_count == 0 ? 0 : result.loss_sum / static_cast<double>(result.token_count);
+  if (is_written(result, record.val_loss)) return {};
   if (result.target_bytes > 0) {
     record.bits_per_byte = bits_per_byte(record.val_loss, result.token_count, result.target_bytes);
   }

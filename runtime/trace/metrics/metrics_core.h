@@ -43,6 +43,7 @@ struct WrittenStep {
 struct WrittenEvaluation {
   Branch branch;
   std::uint64_t step = 0;  // steps applied
+  double val_loss = 0;     // nats per token
   friend bool operator==(const WrittenEvaluation&, const WrittenEvaluation&) = default;
 };
 
@@ -77,6 +78,7 @@ class MetricsCore {
   void begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now);
 
  private:
+  [[nodiscard]] bool is_written(const EvaluationResult& result, double val_loss) const;
   struct Pending {
     StepRecord record;
     std::vector<Incarnation> expected;

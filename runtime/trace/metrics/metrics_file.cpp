@@ -34,10 +34,13 @@ std::optional<WrittenStep> step_of(const nlohmann::json& json) {
   return WrittenStep{Branch{branch.get<std::uint32_t>()}, StepId{step.get<std::uint64_t>()}};
 }
 
-std::optional<std::uint64_t> evaluated_step_of(const nlohmann::json& json) {
+// Of branch 0, until the branch is known.
+std::optional<WrittenEvaluation> evaluation_of(const nlohmann::json& json) {
   if (!json.is_object() || !json.contains("val_loss") || !json.contains("step")) return std::nullopt;
   const auto& step = json["step"];
-  return step.is_number_unsigned() ? std::optional(step.get<std::uint64_t>()) : std::nullopt;
+  const auto& loss = json["val_loss"];
+  if (!step.is_number_unsigned()) return std::nullopt;
+  return WrittenEvaluation{Branch{0}, step.get<std::uint64_t>(), loss.is_number() ? loss.get<double>() : 0};
 }
 
 // Where in the journal a view record or a step's commit stood; 0 in other lines.
@@ -64,7 +67,7 @@ class LastLines {
   // False: more has to be read.
   [[nodiscard]] bool add(std::string_view line) {
     const auto json = parse(line);
-    if (!evaluated_) evaluated_ = evaluated_step_of(json);
+    if (!evaluated_) evaluated_ = evaluation_of(json);
     if (!is_final_) is_final_ = json.is_object() && json.contains("weights_sha256");
     found_.view = std::max(found_.view, position_of(json));
     const auto step = step_of(json);
@@ -72,7 +75,8 @@ class LastLines {
     if (steps_++ == 0) {
       found_.step = step;
       found_.is_final = *is_final_;
-      if (evaluated_) found_.evaluation = WrittenEvaluation{step->branch, *evaluated_};
+      found_.evaluation = evaluated_;
+      if (evaluated_) found_.evaluation->branch = step->branch;
     }
     return steps_ > MetricsCore::kPendingMax;
   }
@@ -81,7 +85,7 @@ class LastLines {
  private:
   WrittenLines found_;
   std::size_t steps_ = 0;
-  std::optional<std::uint64_t> evaluated_;
+  std::optional<WrittenEvaluation> evaluated_;
   std::optional<bool> is_final_;
 };
 

@@ -448,6 +448,15 @@ TEST(Metrics, AnEvaluationThatIsMadeAgainIsWrittenOnce) {
   EXPECT_EQ(run.core.on(result).size(), 1U);
 }
 
+// A restarted run may end where the lines tell of a part of its validation text.
+TEST(Metrics, ACompleteEvaluationIsNotThePartThatIsWritten) {
+  TrackedRun run(0, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, WrittenEvaluation{Branch{0}, 2, 0.5}});
+  EvaluationResult result{Branch{0}, 2, 5, 10, 10, true};
+  EXPECT_TRUE(run.core.on(result).empty()) << "the very line";
+  TrackedRun other(0, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, WrittenEvaluation{Branch{0}, 2, 0.25}});
+  EXPECT_EQ(other.core.on(result).size(), 1U);
+}
+
 TEST(Metrics, TheEndIsSaidAgainOnlyAfterSomethingElse) {
   WrittenLines ended{WrittenStep{Branch{0}, StepId{1}}, {}, true, JournalPosition{4}};
   EXPECT_TRUE(TrackedRun(0, ended).core.on(RunEvent{"finished", "hash", "all steps", 2}).empty());
