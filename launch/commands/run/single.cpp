@@ -171,7 +171,9 @@ class SingleRun {
     const bool is_evaluated = is_due(parts_.config.eval.every);
     if (is_evaluated && !evaluate_and_record(parts_.config.eval.batches)) return Done{};
     const bool is_useless = outcome.skipped && is_of_no_use(outcome.loss);
-    if (!is_due(parts_.config.checkpoint.every) || is_useless) return Done{};
+    is_owed_ = is_owed_ || is_due(parts_.config.checkpoint.every);
+    if (!is_owed_ || is_useless) return Done{};
+    is_owed_ = false;
     if (const auto saved = save(); !saved) {
       recorder_.write(RunEvent{"checkpoint_failed", "storage", saved.failure().message, applied});
     }
@@ -249,7 +251,8 @@ class SingleRun {
   CheckpointWriter writer_;
   SingleRecorder recorder_;
   std::uint64_t steps_target_;
-  bool has_checkpoint_;  // that the next one could push out
+  bool has_checkpoint_;   // that the next one could push out
+  bool is_owed_ = false;  // a checkpoint fell due at a step that left nothing worth keeping
   EvaluationPlan plan_;
   SingleTrainer trainer_;
 };
