@@ -462,6 +462,21 @@ TEST(TraceCheck, ACommitWithoutItsManifestsIsNoProof) {
   EXPECT_THAT(report.notes, Contains(HasSubstr("killed before it wrote that down")));
 }
 
+// As when the disk of its trace was full for a while.
+TEST(TraceCheck, ASpawnerThatLostEventsLeavesCommitsUnchecked) {
+  for (const TraceKind lost : {TraceKind::kManifest, TraceKind::kStageCommit}) {
+    TraceBench bench;
+    const auto is_lost = [lost](const TraceEvent& event) { return event.kind == lost && event.cause.step.value == 2; };
+    auto& events = bench.life("spawner").events;
+    events.erase(std::ranges::find_if(events, is_lost));
+    EXPECT_FALSE(check(bench).is_good()) << "the control";
+    bench.life("spawner").dropped = 1;
+    const CheckReport report = check(bench);
+    EXPECT_TRUE(report.is_good()) << all_of(report);
+    EXPECT_THAT(report.notes, Contains(HasSubstr("lacks events")));
+  }
+}
+
 // What a single event of these kinds says is needed: without it, or with another number in it, the trace is not good.
 TEST(TraceCheck, NoticesAnyChangeOfWhatItChecks) {
   const unsigned seed = std::random_device{}();
