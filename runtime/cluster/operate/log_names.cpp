@@ -11,8 +11,14 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kOfTheSpawner = {"supervisor", "metrics", "control", "data_loader"};
 
-// A node's workers share a file: node2:1 writes into node2.
-std::string file_of(std::string_view node) { return std::string(node.substr(0, node.find(':'))); }
+// node2:1 writes into node2-1 where its log is sent to the run, else with the other workers of its keeper into node2.
+std::string file_of(std::string_view worker, const std::vector<std::string>& files) {
+  const std::size_t colon = worker.find(':');
+  std::string own(worker);
+  if (colon != std::string_view::npos) own[colon] = '-';
+  const bool has_own = std::find(files.begin(), files.end(), own) != files.end();
+  return has_own ? own : std::string(worker.substr(0, colon));
+}
 
 // A number from 0 to below `count`, as a person writes it.
 bool is_below(std::string_view text, int count) {
@@ -32,7 +38,7 @@ bool is_planned_replica(std::string_view place, const PipelineConfig& pipeline) 
 
 bool is_planned(std::string_view name, const PipelineConfig& pipeline, const std::vector<std::string>& files) {
   const auto has_file = [&](std::string_view process) {
-    return std::find(files.begin(), files.end(), file_of(process)) != files.end();
+    return std::find(files.begin(), files.end(), file_of(process, files)) != files.end();
   };
   const std::size_t slash = name.find('/');
   if (slash == std::string_view::npos) {
@@ -52,9 +58,9 @@ LogPlace log_place(std::string_view name, const std::vector<std::string>& nodes)
   const bool is_own = std::find(kOfTheSpawner.begin(), kOfTheSpawner.end(), kind) != kOfTheSpawner.end();
   if (is_own || kind == "sync_group") return {{"spawner"}, std::string(name)};
   if (kind == "storage") return {{"storage"}, slash == std::string_view::npos ? "" : "storage"};
-  if (slash == std::string_view::npos) return {{file_of(name)}, ""};
+  if (slash == std::string_view::npos) return {{file_of(name, nodes)}, ""};
   if (kind == "stage") return {nodes, std::string(name)};
-  return {{file_of(name.substr(slash + 1))}, std::string(kind)};
+  return {{file_of(name.substr(slash + 1), nodes)}, std::string(kind)};
 }
 
 bool is_line_of(std::string_view line, std::string_view who) {

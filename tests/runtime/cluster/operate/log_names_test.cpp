@@ -27,6 +27,14 @@ TEST(LogNames, EveryNameHasAFile) {
   expect_place("storage", {"storage"}, "");
 }
 
+TEST(LogNames, AWorkerThatSendsItsLogHasAFileOfItsOwn) {
+  const std::vector<std::string> nodes = {"node2", "node2-1"};
+  EXPECT_EQ(log_place("node2:1", nodes).files, std::vector<std::string>{"node2-1"});
+  EXPECT_EQ(log_place("router/node2:1", nodes).files, std::vector<std::string>{"node2-1"});
+  EXPECT_EQ(log_place("router/node2", nodes).files, std::vector<std::string>{"node2"});
+  EXPECT_TRUE(is_planned("node2:1", PipelineConfig{}, {"node2-1", "spawner"}));
+}
+
 TEST(LogNames, WhoWasToBeThereMayHaveWrittenNothing) {
   PipelineConfig pipeline;
   pipeline.stages = 3;
