@@ -172,7 +172,7 @@ void SupervisorCore::escalate(const std::string& child, const std::string& reaso
 }
 
 SupervisorEffects SupervisorCore::tick(Instant now) {
-  time_.look(now);
+  look(now);
   watch(now);
   const bool is_bounded = phase_ == Phase::kGathering && config_.wait_timeout && is_first_start();
   if (is_bounded && now - phase_since_ >= *config_.wait_timeout) {

@@ -166,6 +166,11 @@ class SupervisorCore {
 
   // supervisor_rounds.cpp
   [[nodiscard]] std::vector<std::pair<StageId, RoundId>> open_rounds() const;  // due before the next commit
+  void look(Instant now);
+  // As watched(), on a clock that stands still also while rounds are open: replicas save, evaluate and give copies
+  // after them, however long their sums take, so nobody's patience with that counts meanwhile. Sync groups watch the
+  // sums.
+  [[nodiscard]] Instant outside_rounds() const { return watched() - in_rounds_; }
   void commit_rounds();
   [[nodiscard]] std::string lacking_for_quorum() const;
   [[nodiscard]] CommitRound round_of(const Prepared& vote) const;
@@ -203,7 +208,8 @@ class SupervisorCore {
   Phase phase_ = Phase::kGathering;
   Instant phase_since_{}, step_since_{}, peers_at_{};
   WatchedTime time_{std::chrono::seconds(1)};  // looked at with every tick: they come several times as often
-  Instant step_begun_{};                       // as step_since_, on our watch
+  Duration in_rounds_{};                       // of what we watched
+  Instant step_begun_{};                       // as step_since_, outside rounds
   ProgressWatch evaluation_{Instant{}};        // of the state after the newest commit
   std::optional<Instant> timed_since_;  // what the next commit's step_ms counts from; none: training has not begun
   SignsOfLife signs_;

@@ -62,7 +62,7 @@ void SupervisorCore::place_joiners(Instant now) {
                            false,
                            donor,
                            view().position()};
-    joins_.ask(order, place.process, watched());
+    joins_.ask(order, place.process, outside_rounds());
     send(to_node_agent(place.process), order);
     announce("replica_starting", name_of(order),
              compose(next->reason, "; it copies replica ", donor, " as incarnation ", order.replica));
@@ -79,7 +79,7 @@ void SupervisorCore::end_joiners(const std::string& reason) {
 void SupervisorCore::hear_while_training(const StageReady& ready, Instant now) {
   if (view().stage_of(ready.replica) == ready.stage) {
     joins_.member_is(ready);
-  } else if (!joins_.is_ready(ready, watched())) {
+  } else if (!joins_.is_ready(ready, outside_rounds())) {
     end_unless_member(ready);
   }
   tend_joiners(now);
@@ -93,7 +93,7 @@ void SupervisorCore::end_unless_member(const StageReady& ready) {
 void SupervisorCore::tend_joiners(Instant now) {
   if (!may_join()) return;
   place_joiners(now);  // first: whoever is being added below is in the view only when that is durable
-  for (const JoinDecision& decision : joins_.decide(view().committed_steps(), watched())) decided(decision, now);
+  for (const JoinDecision& decision : joins_.decide(view().committed_steps(), outside_rounds())) decided(decision, now);
 }
 
 void SupervisorCore::decided(const JoinDecision& decision, Instant now) {

@@ -106,7 +106,7 @@ void SupervisorCore::lose_process(ProcessIncarnation process, const std::string&
   if (phase_ >= Phase::kEnding) return;
   announce(how.event, name, reason);
   send_peers();
-  if (is_storage) checkpoints_.storage_lost(watched());
+  if (is_storage) checkpoints_.storage_lost(outside_rounds());
   starting_.end_on(process);
   (void)joins_.end_on(process);
   if (phase_ == Phase::kTraining) remove_dead(compose(name, " ", how.verb, ": ", reason), now);
@@ -120,7 +120,7 @@ void SupervisorCore::remove_dead(const std::string& reason, Instant now) {
     const bool has_live = roster_.is_served(StageId{stage});
     for (const ReplicaMember& member : members) {
       if (roster_.is_live(member)) continue;
-      checkpoints_.replica_lost(member.incarnation, watched());
+      checkpoints_.replica_lost(member.incarnation, outside_rounds());
       if (has_live && roster_.removing.insert(member.incarnation).second) {
         append(RemoveReplica{StageId{stage}, member.incarnation, reason});
       }

@@ -57,9 +57,9 @@ void SupervisorCore::begin_return() {
   const auto rank = view().committed_steps() < config_.steps_target ? CheckpointOrder::Rank::kOneOfMany
                                                                     : CheckpointOrder::Rank::kLast;
   if (is_of_this_branch) {
-    checkpoints_.go_on_from(config_.start.version, config_.start.weights_sha256, rank, watched());
+    checkpoints_.go_on_from(config_.start.version, config_.start.weights_sha256, rank, outside_rounds());
   } else {
-    checkpoints_.go_on_from(0, {}, rank, watched());
+    checkpoints_.go_on_from(0, {}, rank, outside_rounds());
   }
   note(compose("term ", config_.term, " takes over at entry ", view().position(), ", step ", view().committed_steps(),
                ": waiting for ", view().replica_count(), " replicas"));

@@ -34,6 +34,12 @@ std::vector<std::pair<StageId, RoundId>> SupervisorCore::open_rounds() const {
   return open;
 }
 
+void SupervisorCore::look(Instant now) {
+  const Duration watched_before = time_.watched();
+  time_.look(now);
+  if (!open_rounds().empty()) in_rounds_ += time_.watched() - watched_before;
+}
+
 // Which replicas the next commit waits for, in words; empty: none.
 std::string SupervisorCore::lacking_for_quorum() const {
   if (config_.quorum == 0 || last_step_.is_committed() || last_step_.stopped()) return {};

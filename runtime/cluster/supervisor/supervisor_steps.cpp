@@ -35,10 +35,10 @@ CommitDecision SupervisorCore::next_commit() const {
   question.lacking_for_quorum = lacking_for_quorum();
   question.without_vote = ballots_.stages_without(view());
   question.open_rounds = open_rounds();
-  question.is_joiner_late = may_join() && joins_.holds_commit(watched());
+  question.is_joiner_late = may_join() && joins_.holds_commit(outside_rounds());
   question.leaver = roster_.last_that_leaves(joins_.joiners());
   question.is_saving = checkpoints_.version_under_way() == view().committed_steps();
-  question.without_progress = watched() - std::max(step_begun_, checkpoints_.moved_at().value_or(Instant{}));
+  question.without_progress = outside_rounds() - std::max(step_begun_, checkpoints_.moved_at().value_or(Instant{}));
   question.save_within = config_.save_within;
   return decide_commit(question);
 }
@@ -79,8 +79,8 @@ void SupervisorCore::commit_if_possible(Instant now) {
 
 void SupervisorCore::begin_step(Instant now) {
   step_since_ = now;
-  step_begun_ = watched();
-  evaluation_ = ProgressWatch(watched());
+  step_begun_ = outside_rounds();
+  evaluation_ = ProgressWatch(outside_rounds());
 }
 
 void SupervisorCore::after_commit(const Commit& commit, Instant now) {
@@ -90,7 +90,7 @@ void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   last_step_.committed(commit.is_last);
   if (!commit.checkpoint_by.empty()) {
     const auto rank = commit.is_last ? CheckpointOrder::Rank::kLast : CheckpointOrder::Rank::kOneOfMany;
-    checkpoints_.order(view().committed_steps(), commit.checkpoint_by, rank, watched());
+    checkpoints_.order(view().committed_steps(), commit.checkpoint_by, rank, outside_rounds());
   }
   if (commit.skip) {
     announce("step_skipped", commit.skip->tensor,
@@ -133,16 +133,16 @@ SupervisorEffects SupervisorCore::hear(const CheckpointFailed& failed, Instant n
 SupervisorEffects SupervisorCore::hear(const StateProgress& progress, Instant /*now*/) {
   if (progress.branch != branches_.current() || progress.stage.value >= config_.stages) return take_effects();
   if (progress.is_shard) {
-    checkpoints_.progress(progress, watched());
+    checkpoints_.progress(progress, outside_rounds());
   } else {
-    joins_.arriving(progress.replica, progress.bytes, watched());
+    joins_.arriving(progress.replica, progress.bytes, outside_rounds());
     starting_.arriving(progress.replica, progress.bytes, watched());
   }
   return take_effects();
 }
 
 SupervisorEffects SupervisorCore::hear(const StateUnavailable& lost, Instant /*now*/) {
-  checkpoints_.shard_lost(lost, watched());
+  checkpoints_.shard_lost(lost, outside_rounds());
   return take_effects();
 }
 
@@ -151,7 +151,7 @@ void SupervisorCore::tend_checkpoint(Instant now) {
   const auto version = checkpoints_.version_under_way();
   if (phase_ != Phase::kTraining || !version) return;
   const CheckpointPatience patience{config_.save_within, 5 * config_.save_within};
-  const auto decision = checkpoints_.decide(has_storage(), patience, watched());
+  const auto decision = checkpoints_.decide(has_storage(), patience, outside_rounds());
   const std::string name = compose("step_", *version);
   switch (decision.action) {
     case CheckpointOrder::Action::kWait: return;
@@ -184,7 +184,7 @@ SupervisorEffects SupervisorCore::hear(const EvaluationResult& result, Instant n
   if (result.branch == branches_.current()) {
     if (result.complete) last_step_.evaluated(result.step);
     const bool is_on_its_way = !result.complete && result.step == view().committed_steps();
-    if (is_on_its_way) (void)evaluation_.seen(result.token_count, watched());
+    if (is_on_its_way) (void)evaluation_.seen(result.token_count, outside_rounds());
   }
   conclude_if_done(now);
   return take_effects();
@@ -209,9 +209,9 @@ void SupervisorCore::conclude_if_done(Instant now) {
     case RunAwaits::kSteps: return;
     case RunAwaits::kCheckpoint:
       if (checkpoints_.version_under_way()) return;
-      return checkpoints_.order_late(view().committed_steps(), roster_.savers(config_.stages), watched());
+      return checkpoints_.order_late(view().committed_steps(), roster_.savers(config_.stages), outside_rounds());
     case RunAwaits::kEvaluation:
-      if (evaluation_.silence(watched()) < config_.evaluate_within) return;
+      if (evaluation_.silence(outside_rounds()) < config_.evaluate_within) return;
       announce("evaluation_given_up", "data_loader", "no more of the complete evaluation came for long");
       break;
     case RunAwaits::kNothing: break;

@@ -1,11 +1,16 @@
-// The books of rounds that are agreed long after their contributions: what no share names is reported lost.
+// Rounds that are agreed long after their contributions: what no share names is reported lost, and what waits for them
+// is given up by nobody.
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "runtime/cluster/recovery/contributed_tokens.h"
 #include "tests/support/supervisor_bench.h"
 
 namespace shoal {
 namespace {
+
+using Phase = SupervisorCore::Phase;
 
 constexpr std::uint64_t kTokensPerStep = 10;  // of the bench
 
@@ -97,6 +102,151 @@ TEST(FarRounds, WhoLeavesTakesNoMeanAlongThatOthersMissed) {
     const std::vector<std::string> goes_last = {"round", "round", "leaver"};
     EXPECT_EQ(kinds, is_whole ? goes_last : goes_first);
   }
+}
+
+// One fragment, a checkpoint and a round after every second step, the round due there.
+[[nodiscard]] SupervisorConfig with_rounds(std::uint64_t target) {
+  SupervisorConfig config = two_by_two();
+  config.steps_target = target;
+  config.checkpoint_every = 2;
+  config.rounds_due = [](std::uint64_t version) {
+    return version > 0 && version % 2 == 0 ? std::vector{RoundId{0, version / 2}} : std::vector<RoundId>{};
+  };
+  config.rounds_in_flight = [](std::uint64_t) { return std::vector<RoundId>{}; };
+  config.contributed_at = [](const RoundId& round) { return 2 * round.number; };
+  return config;
+}
+
+// The sum of the first round takes longer than any patience of the supervisor.
+struct LongRound {
+  static constexpr int kLongSeconds = 2400;
+
+  explicit LongRound(std::uint64_t target) : bench(with_rounds(target)) {
+    bench.join(99, ProcessRole::kStorage);
+    bench.train();
+    bench.step();
+  }
+  // Contributions follow it.
+  void second_step() {
+    bench.step();
+    ASSERT_EQ(bench.core.view().committed_steps(), 2U);
+  }
+  void agree() {
+    for (const std::uint32_t stage : {0U, 1U}) bench.hear(vote_for(bench, stage, {0, 1}, 2, 10));
+    ASSERT_EQ(rounds_of(bench).size(), 2U);
+  }
+  // A process is to take the place of a replica of stage 0.
+  [[nodiscard]] SpawnStage replace_one() {
+    bench.lose(bench.process_of(0, 0));
+    bench.join(7);
+    return bench.all<SpawnStage>().back();
+  }
+  void say_version(const SpawnStage& joiner, Incarnation replica, std::uint64_t version) {
+    bench.hear(StageReady{joiner.stage, replica, {}, version, version});
+  }
+  [[nodiscard]] std::size_t events(const std::string& name) const {
+    const auto is_it = [&](const RunEvent& event) { return event.event == name; };
+    return static_cast<std::size_t>(std::ranges::count_if(bench.all<RunEvent>(), is_it));
+  }
+
+  SupervisorBench bench;
+};
+
+// Who saves and who evaluates is at the boundary, and does neither before the round is applied.
+TEST(LongRounds, TheEndOfARunWaitsForTheLastOne) {
+  for (const bool is_saved : {true, false}) {
+    LongRound run(2);
+    run.second_step();
+    run.bench.beat(LongRound::kLongSeconds);
+    EXPECT_EQ(run.events("checkpoint_repeated"), 0U);
+    ASSERT_EQ(run.bench.core.phase(), Phase::kTraining);
+    run.agree();
+    if (is_saved) {
+      run.bench.saved(2);
+      run.bench.beat(60);
+      EXPECT_EQ(run.events("evaluation_given_up"), 0U) << "it has just begun";
+      run.bench.evaluated();
+    } else {
+      run.bench.beat(700);  // patience counts again
+    }
+    EXPECT_EQ(run.bench.exit_status(), is_saved ? 0 : 3);
+  }
+}
+
+TEST(LongRounds, ACompleteEvaluationOfWhichNothingComesIsGivenUpAfterThem) {
+  LongRound run(2);
+  run.second_step();
+  run.bench.beat(60);
+  run.agree();
+  run.bench.saved(2);
+  run.bench.beat(1790);
+  EXPECT_EQ(run.events("evaluation_given_up"), 0U);
+  run.bench.beat(20);
+  EXPECT_EQ(run.events("evaluation_given_up"), 1U);
+}
+
+TEST(LongRounds, ACheckpointIsNotMadeTwiceForThem) {
+  LongRound run(100);
+  run.second_step();
+  ASSERT_FALSE(run.bench.last_commit().checkpoint_by.empty());
+  run.bench.beat(LongRound::kLongSeconds);
+  run.agree();
+  run.bench.beat(30);
+  EXPECT_EQ(run.events("checkpoint_repeated"), 0U);
+  run.bench.beat(60);
+  EXPECT_EQ(run.events("checkpoint_repeated"), 1U) << "the control: silence after them";
+}
+
+TEST(LongRounds, TheLastOfAStageLeavesItsStateBehindAfterThem) {
+  LongRound run(100);
+  const auto drain = [&run](const std::string& name) {
+    run.bench.perform(
+        run.bench.core.operate({OperatorVerb::kDrain, name, {}, 0, "shoal drain"}, run.bench.now).effects);
+  };
+  drain("stage/0/0");
+  run.second_step();
+  run.bench.saved(2);
+  run.agree();
+  run.bench.step();
+  drain("stage/0/1");
+  run.bench.step();
+  ASSERT_EQ(run.bench.core.view().committed_steps(), 4U);
+  ASSERT_FALSE(run.bench.last_commit().checkpoint_by.empty());
+  run.bench.step();
+  run.bench.beat(LongRound::kLongSeconds);
+  for (const std::uint32_t stage : {0U, 1U}) run.bench.hear(vote_for(run.bench, stage, {0, 2}, 4, 10));
+  EXPECT_EQ(run.bench.core.view().committed_steps(), 4U) << "the next commit waits until that is saved";
+  run.bench.beat(130);
+  EXPECT_EQ(run.bench.core.view().committed_steps(), 5U) << "the control: what cannot be saved stops nobody";
+}
+
+TEST(LongRounds, AJoinerThatWaitsForACopyIsNotGivenUp) {
+  for (const bool is_agreed : {true, false}) {
+    LongRound run(100);
+    const SpawnStage joiner = run.replace_one();
+    run.second_step();
+    if (!is_agreed) run.agree();  // the control: nobody has to wait
+    run.bench.beat(LongRound::kLongSeconds);
+    EXPECT_EQ(run.events("join_given_up") == 0, is_agreed);
+    if (is_agreed) run.agree();
+    for (const Incarnation replica : {joiner.donor, joiner.replica}) run.say_version(joiner, replica, 2);
+    EXPECT_EQ(run.bench.core.view().contains(joiner.replica), is_agreed);
+  }
+}
+
+// What it copied before is not what all agree on after the round.
+TEST(LongRounds, AJoinerThatHasToCopyAgainIsNotGivenUp) {
+  LongRound run(100);
+  const SpawnStage joiner = run.replace_one();
+  run.second_step();
+  run.say_version(joiner, joiner.replica, 1);
+  run.bench.beat(LongRound::kLongSeconds);
+  EXPECT_EQ(run.events("commit_held"), 1U);
+  EXPECT_EQ(run.events("commit_released"), 0U);
+  EXPECT_EQ(run.events("join_given_up"), 0U);
+  run.agree();
+  for (const Incarnation replica : {joiner.donor, joiner.replica}) run.say_version(joiner, replica, 2);
+  EXPECT_TRUE(run.bench.core.view().contains(joiner.replica));
 }
 
 // A journal of one replica that follows what a run counted.
