@@ -166,6 +166,7 @@ DataLoaderSettings loader_settings(const Parts& parts, const SupervisorConfig& s
   settings.core.seed = config.run.seed;
   settings.core.target_steps = supervisor.steps_target;
   settings.core.evaluate_every = config.eval.every;
+  if (config.sync.mode == SyncMode::kDiloco) settings.core.rounds.emplace(config.sync);
   settings.samples = parts.samples;
   settings.router = router;
   return settings;

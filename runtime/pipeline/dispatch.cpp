@@ -16,7 +16,8 @@ namespace {
 
 constexpr Duration kSendAgainCeiling = std::chrono::minutes(10);
 
-void append(std::vector<Letter>& to, std::vector<Letter> more) {
+template <class Value>
+void append(std::vector<Value>& to, std::vector<Value> more) {
   to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
@@ -92,7 +93,6 @@ void DataLoaderCore::begin_work(Instant now) {
   Work work;
   work.step = StepId{view_.committed_steps()};
   work.items.resize(config_.microbatches);
-  work.last_answer = now;
   work_ = std::move(work);
   (void)leave_out_quarantined();
 }
@@ -104,7 +104,7 @@ void DataLoaderCore::begin_evaluation(EvaluationExtent extent, Instant now) {
   work.step = StepId{view_.committed_steps()};
   work.items.resize(source_->evaluation_count(extent));
   CHECK(!work.items.empty(), "an evaluation has at least one microbatch");
-  work.last_answer = work.told_at = now;
+  work.silent_since = work.told_at = now;
   work_ = std::move(work);
 }
 
@@ -254,7 +254,7 @@ std::vector<Letter> DataLoaderCore::answered(const Backward& backward, Instant n
   item.loss_sum = backward.loss_sum;
   item.token_count = backward.token_count;
   ++work_->answered;
-  work_->last_answer = now;
+  work_->silent_since = now;
   std::vector<Letter> out = finish_if_answered(now);
   append(out, dispatch(now));
   return out;
@@ -326,10 +326,28 @@ std::vector<Letter> DataLoaderCore::repeat_overdue(Instant now) {
   return out;
 }
 
-// Only a periodic one: the run does not end without the evaluation of its last weights.
+// A stage has not agreed on all that is due after the newest commit: what is asked of its replicas waits there for it.
+bool DataLoaderCore::waits_for_rounds() const {
+  if (!config_.rounds) return false;
+  const std::uint64_t version = view_.committed_steps();
+  auto due = config_.rounds->due_at(version);
+  if (view_.is_at_last_commit()) append(due, config_.rounds->in_flight_after(version));
+  for (const RoundId& round : due) {
+    if (round.number == 0) continue;
+    const StepId contributed{config_.rounds->contribution_version(round)};
+    for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
+      if (!view_.has_round(StageId{stage}, round, contributed, version)) return true;
+    }
+  }
+  return false;
+}
+
+// Only a periodic one: the run does not end without the evaluation of its last weights. How long a round takes, its
+// sync groups watch.
 std::vector<Letter> DataLoaderCore::give_up_evaluation(Instant now) {
+  if (work_ && waits_for_rounds()) work_->silent_since = now;
   const bool is_stuck = work_ && work_->purpose == Purpose::kEvaluate && work_->extent == EvaluationExtent::kPeriodic &&
-                        now - work_->last_answer >= config_.evaluation_timeout;
+                        now - work_->silent_since >= config_.evaluation_timeout;
   if (!is_stuck) return {};
   const RunEvent event{"evaluation_given_up", "data_loader",
                        compose(work_->answered, " of ", work_->items.size(), " microbatches were answered"),

@@ -25,6 +25,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/cluster/view.h"
 #include "runtime/pipeline/path_planner.h"
+#include "runtime/sync/round_plan.h"
 
 namespace shoal {
 
@@ -62,6 +63,7 @@ struct DataLoaderConfig {
   Duration send_again = std::chrono::seconds(30);         // a Forward whose router may have lost its memory; doubles
   Duration evaluation_timeout = std::chrono::minutes(2);  // without any answer: the periodic one is given up
   Duration tell_every = std::chrono::seconds(10);         // how far the complete one is, while it comes further
+  std::optional<RoundSchedule> rounds{};                  // sync.mode = diloco: replicas answer when they are applied
 };
 
 class DataLoaderCore {
@@ -103,8 +105,8 @@ class DataLoaderCore {
     StepId step;  // evaluation: steps applied
     std::vector<Item> items;
     std::size_t answered = 0;  // or left out
-    Instant last_answer;
-    Instant told_at;  // evaluation: how far it is, to the supervisor
+    Instant silent_since;      // evaluation: without an answer that could have come
+    Instant told_at;           // evaluation: how far it is, to the supervisor
     std::size_t told = 0;
     Instant announce_due;  // of the next AllAnswered
     int announcements = 0;
@@ -126,6 +128,7 @@ class DataLoaderCore {
   [[nodiscard]] std::vector<Letter> finish_if_answered(Instant now);
   [[nodiscard]] std::vector<Letter> announce(Instant now);
   [[nodiscard]] std::vector<Letter> repeat_overdue(Instant now);
+  [[nodiscard]] bool waits_for_rounds() const;
   [[nodiscard]] std::vector<Letter> give_up_evaluation(Instant now);
   [[nodiscard]] std::vector<Letter> tell_how_far(Instant now);
   [[nodiscard]] EvaluationResult evaluation_result() const;

@@ -311,6 +311,33 @@ TEST(DataLoaderCore, GivesUpAPeriodicEvaluationThatNobodyAnswers) {
   EXPECT_EQ(loader.drain<Forward>().at(0).purpose, Purpose::kTrain);
 }
 
+// Replicas answer it when the round is agreed and applied, however long its sum takes.
+TEST(DataLoaderCore, GivesUpNoEvaluationThatWaitsForARound) {
+  for (const bool is_due : {true, false}) {
+    SyncConfig sync;
+    sync.mode = SyncMode::kDiloco;
+    sync.H = is_due ? 1 : 2;
+    Loader loader;
+    loader.config.evaluate_every = 1;
+    loader.config.rounds.emplace(sync);
+    loader.restart();
+    loader.begin();
+    (void)loader.answer_all();
+    loader.commit(0);
+    for (int minute = 0; minute < 20; ++minute) loader.tick(1min);
+    EXPECT_EQ(loader.core->evaluations_given_up(), is_due ? 0U : 1U);
+    if (!is_due) continue;
+    loader.follow(CommitRound{StageId{0}, StepId{1}, {0, 1}, {}, 0, {}, 0});
+    loader.tick(5min);
+    EXPECT_EQ(loader.core->evaluations_given_up(), 0U) << "the other stage has not agreed on it";
+    loader.follow(CommitRound{StageId{1}, StepId{1}, {0, 1}, {}, 0, {}, 0});
+    loader.tick(1min);
+    EXPECT_EQ(loader.core->evaluations_given_up(), 0U);
+    loader.tick(1min);
+    EXPECT_EQ(loader.core->evaluations_given_up(), 1U) << "patience counts again";
+  }
+}
+
 TEST(DataLoaderCore, AtTheTargetEvaluatesCompletelyAndPlansNoMore) {
   Loader loader(1);
   loader.begin();
