@@ -116,6 +116,12 @@ TEST(RunEvent, CarriesItsReason) {
   EXPECT_EQ(json["reason"], "it \"died\"\n");
 }
 
+// A reason may name a path, and a path may hold any byte.
+TEST(RunEvent, IsJsonWhateverItsReasonHolds) {
+  const auto json = nlohmann::json::parse(to_json_line(RunEvent{"checkpoint_failed", "storage", "caf\xe9: full", 5}));
+  EXPECT_EQ(json.at("reason"), "caf\xef\xbf\xbd: full");
+}
+
 TEST(ProgressLine, ShowsWhatAPersonWatches) {
   const ProgressStyle style{600, 100, false};
   EXPECT_EQ(progress_line(some_record(), style),
