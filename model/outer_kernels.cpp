@@ -50,10 +50,12 @@ SHOAL_VECTOR_CLONES void eager(const EagerWeights& weights, double divisor, cons
   const float* __restrict mean = at.mean;
   float* __restrict contribution = at.contribution;
   float* __restrict gradient = at.gradient;
+  const bool has_newest = w.newest > 0;
+  const bool has_stale = w.stale_own > 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const float newest = base[i] - local[i];
-    const double others =
-        w.stale_total * static_cast<double>(mean[i]) - w.stale_own * static_cast<double>(contribution[i]);
+    const float newest = has_newest ? base[i] - local[i] : 0.0F;
+    const float stale = has_stale ? contribution[i] : 0.0F;
+    const double others = w.stale_total * static_cast<double>(mean[i]) - w.stale_own * static_cast<double>(stale);
     gradient[i] = static_cast<float>((w.newest * static_cast<double>(newest) + others) / divisor);
     contribution[i] = newest;
   }
@@ -99,9 +101,8 @@ void eager_gradient(const EagerWeights& weights, const EagerTensor& tensor) {
           {tensor.base.data(), tensor.local.data(), tensor.mean.data(), tensor.contribution.data(),
            tensor.gradient.data()},
           count);
-  } else {
-    outer_delta(tensor.base, tensor.local, tensor.contribution);
-    std::fill(tensor.gradient.begin(), tensor.gradient.end(), 0.0F);
+  } else {  // then the newest has none either
+    for (const std::span<float> zeros : {tensor.contribution, tensor.gradient}) std::ranges::fill(zeros, 0.0F);
   }
 }
 

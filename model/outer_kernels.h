@@ -49,6 +49,8 @@ struct EagerTensor {
 // The newest own delta in place of the own share of the last mean (Kale, Douillard and Donchev 2025):
 //   gradient = (newest * (base - local) + (stale_total * mean - stale_own * contribution))
 //              / (newest + stale_total - stale_own), in double, rounded once; 0 where nobody has weight.
+// A delta without weight is one of zeros, whatever its values are: those of a worker that has gone astray may be no
+// numbers.
 void eager_gradient(const EagerWeights& weights, const EagerTensor& tensor);
 
 }  // namespace shoal

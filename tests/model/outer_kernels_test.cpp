@@ -121,6 +121,34 @@ TEST(OuterKernels, TheEagerGradientOfNobodyIsZero) {
   EXPECT_EQ(eager.gradient, std::vector<float>(10));
 }
 
+TEST(OuterKernels, ADeltaWithoutWeightIsOneOfZerosWhateverItIs) {
+  std::mt19937 random(8);
+  const Eager start = Eager::random(random, 100);
+  for (const float astray : {std::nanf(""), INFINITY, -INFINITY, 1e30F, 2.0F}) {
+    Eager newest = start;
+    newest.local.assign(100, astray);
+    Eager nobodys = newest;
+    newest.run({0, 250, 1000}, 0, 100);
+    nobodys.run({0, 1000, 1000}, 0, 100);
+    Eager stale = start;
+    stale.contribution.assign(100, astray);
+    stale.run({300, 0, 1000}, 0, 100);
+    for (std::size_t i = 0; i < 100; ++i) {
+      const double all = 1000 * static_cast<double>(start.mean[i]);
+      EXPECT_EQ(newest.gradient[i], static_cast<float>((all - 250 * static_cast<double>(start.contribution[i])) / 750));
+      const double own = static_cast<double>(start.base[i] - start.local[i]);
+      EXPECT_EQ(stale.gradient[i], static_cast<float>((300 * own + all) / 1300));
+    }
+    EXPECT_EQ(newest.contribution, std::vector<float>(100));
+    EXPECT_EQ(nobodys.contribution, std::vector<float>(100));
+    EXPECT_EQ(nobodys.gradient, std::vector<float>(100));
+  }
+  Eager weighed = start;
+  weighed.local[0] = std::nanf("");
+  weighed.run({300, 250, 1000}, 0, 100);
+  EXPECT_TRUE(std::isnan(weighed.gradient[0])) << "the control";
+}
+
 TEST(OuterKernels, GiveTheSameBitsForAnySplit) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));

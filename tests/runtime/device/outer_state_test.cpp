@@ -2,6 +2,8 @@
 // restart drops. The numbers themselves are compared in tests/reference.
 #include "runtime/device/outer_state.h"
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -319,6 +321,41 @@ TEST(OuterState, TheLastContributionIsKeptWhereRoundsAreInFlight) {
   Alone resumed(config);
   ASSERT_TRUE(resumed.executor().load_state(overlapping.executor().state_image()).ok());
   EXPECT_EQ(resumed.executor().last_contribution(0), sent);
+}
+
+bool are_finite(const std::map<std::string, std::vector<float>>& tensors) {
+  return std::ranges::all_of(tensors, [](const auto& tensor) {
+    return std::ranges::all_of(tensor.second, [](float value) { return std::isfinite(value); });
+  });
+}
+
+// Its local parameters are no numbers: what it contributes has no weight, and the agreed values bring it back.
+TEST(OuterState, AnEagerMemberThatWentAstrayStartsAgainFromWhatIsAgreed) {
+  for (const EagerVariant variant : {EagerVariant::kAgreed, EagerVariant::kPaper}) {
+    Config config = round_config(OuterUpdate::kEager);
+    config.sync.eager_variant = variant;
+    Alone alone(config);
+    alone.train(2);
+    const TensorBlob mean = alone.executor().contribute_round(0);
+    alone.sync();
+    const TensorBlob image = alone.executor().state_image();
+    auto stored = parse_safetensors({image.bytes->data(), image.bytes->size()}, "an image");
+    ASSERT_TRUE(stored.ok());
+    const std::vector<float> astray(part(alone, "").at("h.0.ln_1.bias").size(), std::nanf(""));
+    for (StoredTensor& tensor : *stored) {
+      if (tensor.name == "h.0.ln_1.bias") tensor.bytes = std::as_bytes(std::span(astray));
+    }
+    ASSERT_TRUE(alone.executor().load_state(build_safetensors(std::move(*stored))).ok());
+    EXPECT_FALSE(are_finite(alone.state())) << "the control";
+    RoundUpdate update{.fragment = 0, .round = 2, .mean = mean, .own_weight = 100, .total_weight = 200};
+    (void)alone.executor().apply_round(update);
+    EXPECT_TRUE(are_finite(alone.state())) << "without weight in the newest round";
+    update.round = 3;
+    update.own_weight = 0;
+    update.newest_weight = 100;
+    (void)alone.executor().apply_round(update);
+    EXPECT_TRUE(are_finite(alone.state())) << "and in the one after it";
+  }
 }
 
 // Who makes the state of an optimiser that has made no step relies on it.
