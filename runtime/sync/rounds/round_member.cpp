@@ -296,16 +296,20 @@ TensorBlob RoundMember::weighed(const RoundId& id, const Round& round) const {
   return share == 0.0F ? own : feedback_.corrected(schedule_.feedback_chain(id), own);
 }
 
-// What travelled is what was weighed, less what encoding left out. None: the values as they are.
-TensorBlob RoundMember::merged_values(const Round& round) const {
+// What is in the sum is what was weighed, corrected by what encoding left out before, less what it left out now:
+// nothing of a sum of one member, which is not encoded. None: the values as they are.
+TensorBlob RoundMember::merged_values(const RoundId& id, const Round& round) const {
   const TensorBlob left_out = round.sum->residual();
+  const bool is_changed = left_out.has_value() || feedback_.corrects(schedule_.feedback_chain(id));
   const float share = share_of(round);
-  if (!is_eager() || !left_out.has_value() || share == 0.0F) return {};
+  if (!is_eager() || !is_changed || share == 0.0F) return {};
   const TensorBlob& own = round.weighed;
   auto bytes = std::make_shared<AlignedBuffer>(own.byte_count());
   auto* to = reinterpret_cast<float*>(bytes->data());
   const auto count = static_cast<std::size_t>(own.element_count());
-  for (std::size_t i = 0; i < count; ++i) to[i] = (own.as<float>()[i] - left_out.as<float>()[i]) / share;
+  const auto* from = own.as<float>();
+  const auto* lost = left_out.has_value() ? left_out.as<float>() : nullptr;
+  for (std::size_t i = 0; i < count; ++i) to[i] = (from[i] - (lost == nullptr ? 0.0F : lost[i])) / share;
   return {DType::kFloat32, own.shape, std::move(bytes)};
 }
 
@@ -333,7 +337,7 @@ std::optional<std::string> RoundMember::follow(const CommitRound& entry, std::si
   Round& round = found->second;
   round.is_agreed = true;
   round.mean = round.sum->sum();
-  round.merged = merged_values(round);
+  round.merged = merged_values(entry.round, round);
   if (entry.shares.size() < member_count) kept_.keep(entry, round.mean);
   const bool was_merged = round.tokens > 0;  // otherwise nothing of it was encoded
   if (was_merged && setup_.sync.error_feedback) {

@@ -137,7 +137,7 @@ class RoundMember {
   [[nodiscard]] bool is_eager() const { return setup_.sync.outer_update == OuterUpdate::kEager; }
   [[nodiscard]] float share_of(const Round& round) const;
   [[nodiscard]] TensorBlob weighed(const RoundId& id, const Round& round) const;
-  [[nodiscard]] TensorBlob merged_values(const Round& round) const;
+  [[nodiscard]] TensorBlob merged_values(const RoundId& id, const Round& round) const;
   void conclude(Round& round, RoundAnswers& answers) const;
   void miss(const CommitRound& entry);
   [[nodiscard]] bool may_be_missed(const StepSum& mean) const;

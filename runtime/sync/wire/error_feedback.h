@@ -20,6 +20,8 @@ class ErrorFeedback {
   [[nodiscard]] TensorBlob corrected(std::uint64_t chain, const TensorBlob& contribution) const;
   // GroupReduction::residual() of the round that was applied; no tensor: nothing was left out.
   void keep(std::uint64_t chain, TensorBlob residual);
+  // Whether anything is: corrected() gives other values than the contribution's.
+  [[nodiscard]] bool corrects(std::uint64_t chain) const { return residuals_.contains(chain); }
   // The weights these residuals belong to are no more: restarted from the outer parameters, or rolled back.
   void forget() { residuals_.clear(); }
 

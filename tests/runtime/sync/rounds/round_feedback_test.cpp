@@ -1,5 +1,6 @@
-// Error feedback where rounds overlap (delayed, eager): round n is due where round n + 1 is contributed to, and whether
-// a member reads the entry of one or the order to sum the other first is chance. What it encodes must not depend on it.
+// Error feedback of rounds: what it corrects, and who knows of it. Where rounds overlap (delayed, eager), round n is
+// due where round n + 1 is contributed to, and whether a member reads the entry of one or the order to sum the other
+// first is chance. What it encodes must not depend on it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,10 +44,10 @@ SyncConfig overlapping(OuterUpdate update, bool has_feedback = true) {
   return sync;
 }
 
-// Two members that contribute the same in every round.
+// Two members that contribute the same in every round, unless a test changes it.
 class Pair {
  public:
-  explicit Pair(const SyncConfig& sync) {
+  explicit Pair(const SyncConfig& sync) : delay_(sync.outer_update == OuterUpdate::kWait ? 0 : 1) {
     std::mt19937 random{7};
     std::normal_distribution<float> normal{0, 1};
     for (const auto& [id, tokens] : kTokens) {
@@ -58,25 +59,36 @@ class Pair {
   // whoever: is is told to sum a round before it reads that the one before is agreed; in every so many rounds.
   void run(const Members& whoever, std::uint64_t every = 1) {
     for (std::uint64_t number = 1; number <= kRounds; ++number) {
-      const Members early = number % every == 0 ? whoever : Members{};
-      for (auto& [id, member] : members_) contribute(id, member, number);
-      std::vector<AddressedPart> wire;
-      const auto take = [&](RoundAnswers answers) {
-        for (AddressedPart& part : answers.parts) wire.push_back(std::move(part));
-        for (const Reduced& reduced : answers.reduced) digest_[number] = reduced.digest;
-      };
-      for (auto& [id, member] : members_) {
-        if (!early.contains(id)) agree(member, number - 1);
-        take(member.hear(Reduce{order_of(number), {kSelf, kPeer}, 120}));
-        if (early.contains(id)) agree(member, number - 1);
-      }
-      for (std::size_t at = 0; at < wire.size(); ++at) {
-        const AddressedPart part = wire[at];
-        take(members_.at(part.receiver).hear(part.part));
-      }
-      for (auto& [id, member] : members_) update(id, member, number - 1);
-      sent.insert(sent.end(), wire.begin(), wire.end());
+      run_round(number, number % every == 0 ? whoever : Members{});
     }
+  }
+  void run_round(std::uint64_t number, const Members& early = {}) {
+    shares_[number] = {};
+    for (auto& [id, member] : members_) shares_[number].push_back({id, kTokens.at(id)});
+    for (auto& [id, member] : members_) contribute(id, member, number);
+    std::vector<AddressedPart> wire;
+    const auto take = [&](RoundAnswers answers) {
+      for (AddressedPart& part : answers.parts) wire.push_back(std::move(part));
+      for (const Reduced& reduced : answers.reduced) digest_[number] = reduced.digest;
+    };
+    for (auto& [id, member] : members_) {
+      if (delay_ == 1 && !early.contains(id)) agree(member, number - 1);
+      take(member.hear(reduce(number)));
+      if (delay_ == 1 && early.contains(id)) agree(member, number - 1);
+    }
+    for (std::size_t at = 0; at < wire.size(); ++at) {
+      const AddressedPart part = wire[at];
+      take(members_.at(part.receiver).hear(part.part));
+    }
+    for (auto& [id, member] : members_) {
+      if (delay_ == 0) agree(member, number);
+      update(id, member, number - delay_);
+    }
+    sent.insert(sent.end(), wire.begin(), wire.end());
+  }
+  void lose_the_peer() {
+    members_.erase(kPeer);
+    EXPECT_EQ(members_.at(kSelf).lost(kPeer), std::nullopt);
   }
 
   std::map<Incarnation, Values> contributed;
@@ -91,12 +103,20 @@ class Pair {
     (void)member.contributed(blob_of(contributed.at(id)));
     (void)member.hear(Prepare{order_of(number), {}});
   }
+  Reduce reduce(std::uint64_t number) const {
+    Reduce order{order_of(number), {}, 0};
+    for (const RoundShare& share : shares_.at(number)) {
+      order.members.push_back(share.member);
+      order.token_count += share.token_count;
+    }
+    return order;
+  }
   void agree(RoundMember& member, std::uint64_t number) {
     if (number == 0) return;
     const OrderId order = order_of(number);
-    CommitRound entry{order.stage, order.step, order.round, order.epoch, digest_.at(number), {}, 0};
-    for (const auto& [id, tokens] : kTokens) entry.shares.push_back({id, tokens});
-    EXPECT_EQ(member.follow(entry, 2), std::nullopt);
+    const std::vector<RoundShare>& shares = shares_.at(number);
+    const CommitRound entry{order.stage, order.step, order.round, order.epoch, digest_.at(number), shares, 0};
+    EXPECT_EQ(member.follow(entry, shares.size()), std::nullopt);
   }
   void update(Incarnation id, RoundMember& member, std::uint64_t number) {
     ASSERT_TRUE(member.is_ready());
@@ -104,8 +124,10 @@ class Pair {
     member.updated();
   }
 
+  std::uint64_t delay_;  // rounds from a contribution to its update
   std::map<Incarnation, RoundMember> members_;
   std::map<std::uint64_t, std::uint64_t> digest_;
+  std::map<std::uint64_t, std::vector<RoundShare>> shares_;
 };
 
 // Relative L2 of what so many first rounds moved altogether to what was contributed to them.
@@ -173,6 +195,21 @@ TEST(RoundFeedback, AnEagerMemberKnowsWhatOfItsOwnTheMeanHolds) {
     EXPECT_LT(worst, 1e-5);
     EXPECT_GT(worst_of_contributed, 0.1) << "the control: what was contributed is not what travelled";
   }
+}
+
+// Nothing of it is encoded, but what encoding left out before is in it: the chain of round 3 is that of round 1.
+TEST(RoundFeedback, AnEagerMemberKnowsThatAMeanOfItAloneIsItsOwn) {
+  Pair pair(overlapping(OuterUpdate::kEager));
+  for (const std::uint64_t number : {1U, 2U}) pair.run_round(number);
+  pair.lose_the_peer();
+  for (const std::uint64_t number : {3U, 4U, 5U, 6U}) pair.run_round(number);
+  const RoundUpdate& third = pair.updates.at({3, kSelf});
+  ASSERT_TRUE(third.own.has_value());
+  EXPECT_EQ(values_of(third.own), values_of(third.mean));
+  EXPECT_NE(values_of(third.mean), pair.contributed.at(kSelf)) << "the control: it is more than was contributed";
+  const RoundUpdate& fifth = pair.updates.at({5, kSelf});
+  EXPECT_FALSE(fifth.own.has_value()) << "nothing was left out since: it is what was contributed";
+  EXPECT_EQ(values_of(fifth.mean), pair.contributed.at(kSelf));
 }
 
 }  // namespace
