@@ -8,6 +8,7 @@
 #include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/base/machine/memory_lack.h"
+#include "runtime/storage/inner_parts.h"
 #include "runtime/trace/trace_words.h"
 #include "runtime/transport/error_words.h"
 
@@ -233,7 +234,10 @@ void tick(Self self) {
   setup.donor_seen_at = order.position;
   setup.image = settings.image;
   setup.tensor_names = std::move(tensor_names);
-  if (settings.config.sync.mode == SyncMode::kDiloco) setup.rounds = settings.config.sync;
+  if (settings.config.sync.mode == SyncMode::kDiloco) {
+    setup.rounds = settings.config.sync;
+    setup.rounds->inner_state = inner_state_of(settings.config);
+  }
   setup.clip_norm = settings.config.optim.clip_norm;
   return setup;
 }

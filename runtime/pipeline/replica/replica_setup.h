@@ -37,7 +37,7 @@ struct ReplicaSetup {
   JournalPosition donor_seen_at{};        // it was in the view there
   std::optional<TensorBlob> image;        // a state to load at the start
   std::vector<std::string> tensor_names;  // of the stage's weights, for that fetch
-  std::optional<SyncConfig> rounds;       // sync.mode = diloco: own sums between rounds
+  std::optional<SyncConfig> rounds;       // sync.mode = diloco: own sums between rounds; inner_state: inner_state_of()
   double clip_norm = 0;                   // of an own sum; 0: off
   std::size_t bucket_bytes = kBucketBytes;
 };

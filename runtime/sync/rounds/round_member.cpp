@@ -25,6 +25,11 @@ namespace {
   return are_within(all, kContributionMax);
 }
 
+// Where averages of the inner optimiser travel, a delta, exp_avg and exp_avg_sq; otherwise a delta alone.
+[[nodiscard]] std::size_t part_count_of(const SyncConfig& sync) {
+  return sync.inner_state == InnerState::kAverage ? 3 : 1;
+}
+
 void append(std::vector<AddressedPart>& parts, std::vector<AddressedPart> more) {
   std::move(more.begin(), more.end(), std::back_inserter(parts));
 }
@@ -34,6 +39,7 @@ void append(std::vector<AddressedPart>& parts, std::vector<AddressedPart> more) 
 RoundMember::RoundMember(RoundMemberSetup setup)
     : setup_(std::move(setup)),
       schedule_(setup_.sync),
+      feedback_(part_count_of(setup_.sync)),
       missed_(setup_.self, setup_.branch),
       kept_(setup_.self, setup_.branch) {}
 

@@ -38,7 +38,7 @@ struct RoundMemberSetup {
   Branch branch;
   StageId stage;
   Incarnation self;
-  SyncConfig sync;
+  SyncConfig sync;  // inner_state: what becomes of averages that there are (inner_state_of)
   std::size_t bucket_bytes = kBucketBytes;
 };
 

@@ -17,7 +17,7 @@ TensorBlob ErrorFeedback::corrected(std::uint64_t chain, const TensorBlob& contr
   auto bytes = std::make_shared<AlignedBuffer>(contribution.byte_count());
   std::memcpy(bytes->data(), contribution.bytes->data(), bytes->size());
   add_floats(found->second.as<float>(), reinterpret_cast<float*>(bytes->data()),
-             static_cast<std::size_t>(contribution.element_count()));
+             static_cast<std::size_t>(contribution.element_count()) / part_count_);
   return TensorBlob{DType::kFloat32, contribution.shape, std::move(bytes)};
 }
 

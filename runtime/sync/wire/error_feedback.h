@@ -4,8 +4,13 @@
 // Kept by the member that encoded, per chain (rounds of a fragment of which each is agreed before the next one is
 // contributed to: RoundSchedule::feedback_chain), in the units of its contributions. A residual is taken over when its
 // round is agreed, not when it was reduced: a round that is begun again starts from the residual before it.
+//
+// Only for what adds up from round to round, a delta. Averages of the inner optimiser that travel behind it
+// (inner_state = average) are replaced by every mean, so that an error of one round is gone with the next. The residual
+// of larger ones would be no correction of those that have faded since, but make averages of squares negative.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 
@@ -15,7 +20,10 @@ namespace shoal {
 
 class ErrorFeedback {
  public:
-  // contribution: float32 [n]. The contribution plus what is kept of this chain; itself if nothing is.
+  // Contributions are so many parts of one size, and the first one is the delta.
+  explicit ErrorFeedback(std::size_t part_count = 1) : part_count_(part_count) {}
+
+  // contribution: float32 [n]. The contribution, its first part plus what is kept of this chain; itself if nothing is.
   // CHECKs that both have one size.
   [[nodiscard]] TensorBlob corrected(std::uint64_t chain, const TensorBlob& contribution) const;
   // GroupReduction::residual() of the round that was applied; no tensor: nothing was left out.
@@ -26,6 +34,7 @@ class ErrorFeedback {
   void forget() { residuals_.clear(); }
 
  private:
+  std::size_t part_count_;
   std::map<std::uint64_t, TensorBlob> residuals_;
 };
 

@@ -3,6 +3,7 @@
 // first is chance. What it encodes must not depend on it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>
@@ -210,6 +211,36 @@ TEST(RoundFeedback, AnEagerMemberKnowsThatAMeanOfItAloneIsItsOwn) {
   const RoundUpdate& fifth = pair.updates.at({5, kSelf});
   EXPECT_FALSE(fifth.own.has_value()) << "nothing was left out since: it is what was contributed";
   EXPECT_EQ(values_of(fifth.mean), pair.contributed.at(kSelf));
+}
+
+// A third of what is contributed is a delta, the rest the averages of weights that have no gradient any more.
+Pair of_fading_averages(bool has_feedback) {
+  SyncConfig sync = diloco(2);
+  sync.wire = WireFormat::kBf16;
+  sync.backend = SyncBackend::kOwner;
+  sync.error_feedback = has_feedback;
+  sync.inner_state = InnerState::kAverage;
+  Pair pair(sync);
+  for (auto& [id, values] : pair.contributed) {
+    for (std::size_t i = kElements / 3; i < kElements; ++i) values[i] = std::abs(values[i]);
+  }
+  pair.run_round(1);
+  for (auto& [id, values] : pair.contributed) {
+    for (std::size_t i = kElements / 3; i < kElements; ++i) values[i] *= 1e-9F;
+  }
+  pair.run_round(2);
+  return pair;
+}
+
+TEST(RoundFeedback, IsOfWhatAddsUpAndNotOfAveragesThatTravelBehindIt) {
+  const Values with = values_of(of_fading_averages(true).updates.at({2, kSelf}).mean);
+  const Values without = values_of(of_fading_averages(false).updates.at({2, kSelf}).mean);
+  std::size_t deltas_that_differ = 0;
+  for (std::size_t i = 0; i < kElements / 3; ++i) deltas_that_differ += with[i] != without[i] ? 1U : 0U;
+  EXPECT_GT(deltas_that_differ, kElements / 10) << "the control: of deltas what was left out does travel";
+  const auto averages_of = [](const Values& values) { return Values(values.begin() + kElements / 3, values.end()); };
+  EXPECT_EQ(std::ranges::count_if(averages_of(with), [](float average) { return average < 0; }), 0);
+  EXPECT_EQ(averages_of(with), averages_of(without));
 }
 
 }  // namespace

@@ -57,5 +57,18 @@ TEST(ErrorFeedback, KeepsChainsApartAndForgets) {
   EXPECT_EQ(feedback.corrected(1, two), two);
 }
 
+TEST(ErrorFeedback, IsOfTheFirstPartAlone) {
+  const TensorBlob ones = blob_of(std::vector<float>{1, 1, 1, 1, 1, 1});
+  const TensorBlob residual = blob_of(std::vector<float>{2, -2, 2, -2, 2, -2});
+  ErrorFeedback of_parts{3};
+  EXPECT_FALSE(of_parts.corrects(0));
+  of_parts.keep(0, residual);
+  EXPECT_TRUE(of_parts.corrects(0));
+  EXPECT_EQ(floats_of(of_parts.corrected(0, ones)), (std::vector<float>{3, -1, 1, 1, 1, 1}));
+  ErrorFeedback of_deltas;  // the control
+  of_deltas.keep(0, residual);
+  EXPECT_EQ(floats_of(of_deltas.corrected(0, ones)), (std::vector<float>{3, -1, 3, -1, 3, -1}));
+}
+
 }  // namespace
 }  // namespace shoal
