@@ -131,8 +131,8 @@ std::uint64_t state_bytes(const StagePlan& plan, const Config& config) {
   std::uint64_t copies = config.optim.kind == OptimizerKind::kAdamw ? 3 : 1;
   if (sync.mode == SyncMode::kDiloco) {
     copies += 2;  // outer parameters and momentum
-    if (sync.outer_update == OuterUpdate::kEager) copies += sync.eager_variant == EagerVariant::kPaper ? 2 : 1;
-    if (sync.outer_update != OuterUpdate::kWait || sync.overlap > 0) copies += 1;  // the last contribution
+    // What goes ahead, and the last contribution.
+    if (sync.outer_update == OuterUpdate::kEager) copies += sync.eager_variant == EagerVariant::kPaper ? 3 : 2;
   }
   return copies * plan.parameter_count * sizeof(float);
 }

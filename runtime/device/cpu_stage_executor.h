@@ -46,9 +46,6 @@ class CpuStageExecutor final : public StageExecutor {
   [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment) override {
     return state_.contribute_round(fragment);
   }
-  [[nodiscard]] TensorBlob last_contribution(std::uint32_t fragment) const override {
-    return state_.last_contribution(fragment);
-  }
   [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update) override { return state_.apply_round(update); }
   std::vector<std::uint64_t> restart_from_outer() override { return state_.restart_from_outer(); }
 

@@ -23,8 +23,6 @@ bool is_eager(const SyncConfig& sync, EagerVariant variant) {
   return sync.outer_update == OuterUpdate::kEager && sync.eager_variant == variant;
 }
 
-bool keeps_contribution(const SyncConfig& sync) { return sync.outer_update != OuterUpdate::kWait || sync.overlap > 0; }
-
 std::vector<Fragment> fragments_of(const FlatLayout& layout, const SyncConfig& sync) {
   std::vector<StageTensor> tensors;
   for (const FlatTensor& tensor : layout.tensors) tensors.push_back({tensor.spec.name, tensor.count});
@@ -50,7 +48,7 @@ OuterState::OuterState(const FlatLayout& layout, const SyncConfig& sync, const F
       start_(is_eager(sync, EagerVariant::kAgreed) ? layout.size : 0),
       own_outer_(is_eager(sync, EagerVariant::kPaper) ? layout.size : 0),
       own_momentum_(is_eager(sync, EagerVariant::kPaper) ? layout.size : 0),
-      contribution_(keeps_contribution(sync) ? layout.size : 0),
+      contribution_(sync.outer_update == OuterUpdate::kEager ? layout.size : 0),
       digests_(fragments_.size()),
       gradient_(largest(layout)),
       scratch_(largest(layout)) {
@@ -62,30 +60,13 @@ const FlatBuffer<float>& OuterState::base() const {
   return sync_.eager_variant == EagerVariant::kPaper ? own_outer_ : start_;
 }
 
-TensorBlob OuterState::contribute(std::uint32_t fragment, const FlatBuffer<float>& weights) {
-  const Fragment& carried = fragments_.at(fragment);
-  auto bytes = std::make_shared<AlignedBuffer>(carried.element_count * sizeof(float));
-  std::span<float> rest(reinterpret_cast<float*>(bytes->data()), carried.element_count);
-  // `eager` still needs the delta before this one when it applies, and takes this one then.
-  const bool keeps = keeps_contribution(sync_) && sync_.outer_update != OuterUpdate::kEager;
-  for (const std::size_t index : carried.tensors) {
-    const FlatTensor& tensor = layout_.tensors[index];
-    const std::span<float> delta = rest.first(tensor.count);
-    outer_delta(base().of(tensor), weights.of(tensor), delta);
-    if (keeps) copy(delta, contribution_.of(tensor));
-    rest = rest.subspan(tensor.count);
-  }
-  return {DType::kFloat32, {static_cast<std::int64_t>(carried.element_count)}, bytes};
-}
-
-TensorBlob OuterState::last_contribution(std::uint32_t fragment) const {
-  if (!keeps_contribution(sync_)) return {};
+TensorBlob OuterState::contribute(std::uint32_t fragment, const FlatBuffer<float>& weights) const {
   const Fragment& carried = fragments_.at(fragment);
   auto bytes = std::make_shared<AlignedBuffer>(carried.element_count * sizeof(float));
   std::span<float> rest(reinterpret_cast<float*>(bytes->data()), carried.element_count);
   for (const std::size_t index : carried.tensors) {
     const FlatTensor& tensor = layout_.tensors[index];
-    copy(contribution_.of(tensor), rest);
+    outer_delta(base().of(tensor), weights.of(tensor), rest.first(tensor.count));
     rest = rest.subspan(tensor.count);
   }
   return {DType::kFloat32, {static_cast<std::int64_t>(carried.element_count)}, bytes};

@@ -41,8 +41,7 @@ class OuterState {
   OuterState(const FlatLayout& layout, const SyncConfig& sync, const FlatBuffer<float>& weights);
 
   // base - local of a fragment, float32 [n].
-  [[nodiscard]] TensorBlob contribute(std::uint32_t fragment, const FlatBuffer<float>& weights);
-  [[nodiscard]] TensorBlob last_contribution(std::uint32_t fragment) const;
+  [[nodiscard]] TensorBlob contribute(std::uint32_t fragment, const FlatBuffer<float>& weights) const;
   // The fragment's digest after the update. CHECKs the fragment, the mean's type and size, and that there is one where
   // the variant cannot do without.
   [[nodiscard]] std::uint64_t apply(const RoundUpdate& update, FlatBuffer<float>& weights);
@@ -84,7 +83,7 @@ class OuterState {
   FlatBuffer<float> start_;      // eager, agreed: P
   FlatBuffer<float> own_outer_;  // eager, paper: this worker's pair; its outer part is P
   FlatBuffer<float> own_momentum_;
-  FlatBuffer<float> contribution_;  // eager, delayed, overlap: what was contributed last
+  FlatBuffer<float> contribution_;  // eager: the delta that was the newest at the last update
   // By fragment, of what changes only with a round: it is asked for after every step.
   mutable std::vector<std::optional<std::uint64_t>> digests_;
   std::vector<float> gradient_;  // scratch of one tensor

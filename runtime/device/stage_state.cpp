@@ -109,11 +109,6 @@ TensorBlob StageState::contribute_round(std::uint32_t fragment) {
   return inner_state_ == InnerState::kAverage ? with_averages(fragment, delta) : delta;
 }
 
-TensorBlob StageState::last_contribution(std::uint32_t fragment) const {
-  CHECK(outer_, "rounds are of sync.mode = diloco");
-  return outer_->last_contribution(fragment);
-}
-
 std::uint64_t StageState::apply_round(const RoundUpdate& update) {
   CHECK(outer_, "rounds are of sync.mode = diloco");
   if (inner_state_ == InnerState::kReset) reset_averages(outer_->fragment(update.fragment).tensors);

@@ -44,7 +44,6 @@ class StageState {
 
   // sync.mode = diloco only (CHECKed): what the executor's methods of these names say.
   [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment);
-  [[nodiscard]] TensorBlob last_contribution(std::uint32_t fragment) const;
   [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update);
   std::vector<std::uint64_t> restart_from_outer();
 

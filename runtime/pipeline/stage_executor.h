@@ -114,9 +114,6 @@ class StageExecutor {
   // sync.mode = diloco only (CHECKed); fragments are those of runtime/sync/round_plan.h.
   // A fragment's outer gradient: base - local, float32 [n], in the order of names; [3n] where averages travel with it.
   [[nodiscard]] virtual TensorBlob contribute_round(std::uint32_t fragment) = 0;
-  // The values of the fragment's last contribute_round while its round is not applied, also after load_state: what is
-  // sent again. Kept where rounds may be in flight between steps (overlap, delayed, eager); otherwise none.
-  [[nodiscard]] virtual TensorBlob last_contribution(std::uint32_t fragment) const = 0;
   // Steps outer parameters and momentum by the mean and merges them into the local ones. The XXH3-64 of the fragment's
   // agreed outer parameters and momentum: equal at every member (S-3).
   [[nodiscard]] virtual std::uint64_t apply_round(const RoundUpdate& update) = 0;

@@ -236,16 +236,8 @@ std::vector<std::size_t> FakeExecutor::elements_of(std::uint32_t fragment) const
 TensorBlob FakeExecutor::contribute_round(std::uint32_t fragment) {
   std::vector<std::int64_t> deltas;
   for (const std::size_t at : elements_of(fragment)) {
-    const double delta = outer_[at].base - static_cast<double>(weights_[at]);
-    if (shape_.sync.outer_update != OuterUpdate::kEager) outer_[at].contribution = delta;
-    deltas.push_back(std::llround(delta));
+    deltas.push_back(std::llround(outer_[at].base - static_cast<double>(weights_[at])));
   }
-  return make_values(DType::kFloat32, deltas);
-}
-
-TensorBlob FakeExecutor::last_contribution(std::uint32_t fragment) const {
-  std::vector<std::int64_t> deltas;
-  for (const std::size_t at : elements_of(fragment)) deltas.push_back(std::llround(outer_[at].contribution));
   return make_values(DType::kFloat32, deltas);
 }
 

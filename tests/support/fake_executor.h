@@ -73,7 +73,6 @@ class FakeExecutor final : public StageExecutor {
   [[nodiscard]] Status load_state(const TensorBlob& image) override;
   [[nodiscard]] std::vector<std::string> tensor_names() const override { return {"fake.weight"}; }
   [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment) override;
-  [[nodiscard]] TensorBlob last_contribution(std::uint32_t fragment) const override;
   [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update) override;
   std::vector<std::uint64_t> restart_from_outer() override;
 
@@ -111,7 +110,7 @@ class FakeExecutor final : public StageExecutor {
     double agreed = 0;
     double momentum = 0;
     double base = 0;          // what the next contribution is measured from
-    double contribution = 0;  // the last one that was sent
+    double contribution = 0;  // eager: the last one that was sent
   };
 
   FakeShape shape_;

@@ -42,9 +42,6 @@ class ForwardingStageExecutor : public StageExecutor {
   [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment) override {
     return device_->contribute_round(fragment);
   }
-  [[nodiscard]] TensorBlob last_contribution(std::uint32_t fragment) const override {
-    return device_->last_contribution(fragment);
-  }
   [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update) override { return device_->apply_round(update); }
   std::vector<std::uint64_t> restart_from_outer() override { return device_->restart_from_outer(); }
 

@@ -309,18 +309,21 @@ TEST(OuterState, AClosingUpdateLeavesNothingAheadOfWhatIsAgreed) {
   }
 }
 
-TEST(OuterState, TheLastContributionIsKeptWhereRoundsAreInFlight) {
-  Config config = round_config();
-  EXPECT_FALSE(Alone(config).executor().last_contribution(0).has_value());
-  config.sync.overlap = 2;
-  Alone overlapping(config);
-  overlapping.train(2);
-  const TensorBlob sent = overlapping.executor().contribute_round(0);
-  overlapping.train(1);
-  EXPECT_EQ(overlapping.executor().last_contribution(0), sent);
-  Alone resumed(config);
-  ASSERT_TRUE(resumed.executor().load_state(overlapping.executor().state_image()).ok());
-  EXPECT_EQ(resumed.executor().last_contribution(0), sent);
+TEST(OuterState, WhatWasContributedIsKeptForEagerUpdatesAlone) {
+  Config overlapping = round_config();
+  overlapping.sync.overlap = 2;
+  Alone eager(round_config(OuterUpdate::kEager));
+  eager.train(2);
+  eager.sync();
+  EXPECT_FALSE(part(eager, "outer.contribution.").empty());
+  for (const Config& config : {round_config(), overlapping, round_config(OuterUpdate::kDelayed)}) {
+    Alone alone(config);
+    alone.train(2);
+    alone.sync();
+    EXPECT_TRUE(part(alone, "outer.contribution.").empty());
+    ASSERT_TRUE(alone.executor().load_state(eager.executor().state_image()).ok()) << "an image may hold it";
+    EXPECT_EQ(part(alone, "outer.momentum."), part(eager, "outer.momentum."));
+  }
 }
 
 bool are_finite(const std::map<std::string, std::vector<float>>& tensors) {
