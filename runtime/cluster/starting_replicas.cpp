@@ -104,6 +104,11 @@ StartProgress StartingReplicas::compare(std::uint64_t version) const {
   return progress;
 }
 
+int StartingReplicas::count_of(StageId stage) const {
+  return static_cast<int>(
+      std::ranges::count_if(asked_, [stage](const auto& starting) { return starting.order.stage == stage; }));
+}
+
 std::size_t StartingReplicas::ready_count() const {
   const auto is_ready = [](const StartingReplica& starting) { return starting.ready.has_value(); };
   return static_cast<std::size_t>(std::ranges::count_if(asked_, is_ready));

@@ -67,6 +67,7 @@ class StartingReplicas {
   [[nodiscard]] StartProgress compare(std::uint64_t version) const;
   [[nodiscard]] const std::vector<StartingReplica>& all() const { return asked_; }
   [[nodiscard]] std::size_t ready_count() const;
+  [[nodiscard]] int count_of(StageId stage) const;
   [[nodiscard]] bool is_asked(Incarnation replica) const;
   [[nodiscard]] bool is_on(ProcessIncarnation process) const;
   // The first of the stage that has the fewest; nothing: all are taken.

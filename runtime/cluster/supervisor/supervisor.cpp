@@ -222,6 +222,20 @@ SupervisorEffects SupervisorCore::take_effects() {
   return std::exchange(effects_, {});
 }
 
+namespace {
+
+// "waiting for 1 node for stage 0 and 2 nodes for stage 1", of so many by stage; empty: for nobody.
+std::string waiting_for(const std::map<std::size_t, int>& lacking) {
+  std::string text;
+  for (const auto& [stage, count] : lacking) {
+    text +=
+        compose(text.empty() ? "waiting for " : " and ", count, count == 1 ? " node" : " nodes", " for stage ", stage);
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string SupervisorCore::explain_waiting(Instant now) const {
   const std::size_t wanted = std::size_t{config_.stages} * config_.replicas;
   switch (phase_) {
@@ -239,16 +253,20 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
       const std::size_t have = std::min(wanted, roster_.processes.alive(ProcessRole::kNode).size());
       std::map<std::size_t, int> lacking;  // slots are filled across the stages first
       for (std::size_t index = have; index < wanted; ++index) ++lacking[index % config_.stages];
-      std::string text;
-      for (const auto& [stage, count] : lacking) {
-        text += compose(text.empty() ? "waiting for " : " and ", count, count == 1 ? " node" : " nodes", " for stage ",
-                        stage);
-      }
+      std::string text = waiting_for(lacking);
       if (text.empty()) text = "waiting for workers on which replicas could not start";
       return text + since(phase_since_, now);
     }
     case Phase::kSpawning: {
-      return compose("starting replicas: ", starting_.ready_count(), " of ", wanted, " are ready") +
+      std::map<std::size_t, int> lacking;
+      const bool are_there = roster_.processes.alive(ProcessRole::kNode).size() >= wanted;
+      for (std::size_t stage = 0; stage < config_.stages && !are_there; ++stage) {
+        const int open =
+            static_cast<int>(config_.replicas) - starting_.count_of(StageId{static_cast<std::uint32_t>(stage)});
+        if (open > 0) lacking[stage] = open;
+      }
+      return compose("starting replicas: ", starting_.ready_count(), " of ", wanted, " are ready",
+                     lacking.empty() ? "" : "; ", waiting_for(lacking)) +
              since(phase_since_, now);
     }
     case Phase::kTraining: break;

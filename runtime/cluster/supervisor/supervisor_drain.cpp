@@ -30,8 +30,9 @@ std::string SupervisorCore::drain(ProcessIncarnation process, const std::string&
   if (roster_.leavers.contains(process)) return name + " is leaving already";
   const auto stages = roster_.stages_of(process);
   if (stages.empty()) {
+    const bool is_starting = starting_.is_on(process);
     send_away(process, reason, now);
-    return name + " served nothing and leaves";
+    return name + (is_starting ? " was about to serve and leaves before the start" : " served nothing and leaves");
   }
   roster_.leavers.add(process, name, reason);
   announce("draining", name, reason);

@@ -26,6 +26,17 @@ TEST(Supervisor, SaysWhomItWaitsFor) {
   EXPECT_EQ(bench.core.explain_waiting(bench.now), "waiting for 1 node for stage 1, since 3 min");
 }
 
+TEST(Supervisor, SaysWhomItWaitsForWhenOneLeavesWhileReplicasStart) {
+  Bench bench;
+  for (const std::uint64_t number : {1, 2, 3, 4}) bench.join(number);
+  EXPECT_EQ(bench.core.explain_waiting(bench.now), "starting replicas: 0 of 4 are ready, since 0 s");
+  bench.lose(ProcessIncarnation{bench.core.view().position().value + 2});  // the second to join
+  EXPECT_EQ(bench.core.explain_waiting(bench.now),
+            "starting replicas: 0 of 4 are ready; waiting for 1 node for stage 1, since 0 s");
+  bench.join(7);
+  EXPECT_EQ(bench.core.explain_waiting(bench.now), "starting replicas: 0 of 4 are ready, since 0 s");
+}
+
 TEST(Supervisor, AdmitsReplicasTogetherWhenAllAreReady) {
   Bench bench;
   for (std::uint64_t number = 1; number <= 4; ++number) bench.join(number);
