@@ -5,20 +5,12 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <limits>
 
 namespace shoal {
 namespace {
 
 constexpr std::array<std::string_view, 4> kOfTheSpawner = {"supervisor", "metrics", "control", "data_loader"};
-
-// node2:1 writes into node2-1 where its log is sent to the run, else with the other workers of its keeper into node2.
-std::string file_of(std::string_view worker, const std::vector<std::string>& files) {
-  const std::size_t colon = worker.find(':');
-  std::string own(worker);
-  if (colon != std::string_view::npos) own[colon] = '-';
-  const bool has_own = std::find(files.begin(), files.end(), own) != files.end();
-  return has_own ? own : std::string(worker.substr(0, colon));
-}
 
 // A number from 0 to below `count`, as a person writes it.
 bool is_below(std::string_view text, int count) {
@@ -26,6 +18,21 @@ bool is_below(std::string_view text, int count) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool is_plain = error == std::errc() && end == text.data() + text.size() && text == std::to_string(number);
   return is_plain && number >= 0 && number < count;
+}
+
+bool is_index(std::string_view text) { return is_below(text, std::numeric_limits<int>::max()); }
+
+// node2:1 writes into node2-1 where logs are sent to the run, else with the other workers of its keeper into node2.
+std::string file_of(std::string_view worker, const std::vector<std::string>& files) {
+  const std::size_t colon = worker.find(':');
+  if (colon == std::string_view::npos || !is_index(worker.substr(colon + 1))) return std::string(worker);
+  const std::string keeper(worker.substr(0, colon));
+  if (worker.substr(colon + 1) == "0") return keeper;
+  const std::string own = keeper + "-" + std::string(worker.substr(colon + 1));
+  const bool has_own = std::ranges::any_of(files, [&](std::string_view file) {
+    return file.starts_with(keeper + "-") && is_index(file.substr(keeper.size() + 1));
+  });
+  return has_own ? own : keeper;
 }
 
 bool is_planned_replica(std::string_view place, const PipelineConfig& pipeline) {

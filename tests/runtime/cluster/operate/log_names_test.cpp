@@ -32,7 +32,12 @@ TEST(LogNames, AWorkerThatSendsItsLogHasAFileOfItsOwn) {
   EXPECT_EQ(log_place("node2:1", nodes).files, std::vector<std::string>{"node2-1"});
   EXPECT_EQ(log_place("router/node2:1", nodes).files, std::vector<std::string>{"node2-1"});
   EXPECT_EQ(log_place("router/node2", nodes).files, std::vector<std::string>{"node2"});
+  EXPECT_EQ(log_place("node2:0", nodes).files, std::vector<std::string>{"node2"});
   EXPECT_TRUE(is_planned("node2:1", PipelineConfig{}, {"node2-1", "spawner"}));
+  for (const char* nobody : {"node2:7", "node2:", "node2:x", "node2:01"}) {
+    EXPECT_FALSE(is_planned(nobody, PipelineConfig{}, nodes)) << nobody;
+    EXPECT_NE(log_place(nobody, nodes).files, std::vector<std::string>{"node2"}) << nobody;
+  }
 }
 
 TEST(LogNames, WhoWasToBeThereMayHaveWrittenNothing) {
