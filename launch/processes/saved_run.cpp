@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "launch/processes/run_directory.h"
+#include "launch/processes/start_points.h"
 #include "launch/say.h"
 
 namespace shoal {
@@ -17,6 +18,7 @@ Result<SavedRun> open_saved_run(const std::string& run_directory, std::optional<
   if (!found) return found.failure();
   for (const std::string& reason : found->skipped) say("passed over a checkpoint: ", reason);
   if (!found->checkpoint) {
+    if (const auto others = others_checkpoints(run, *config)) return fail(Error::kInvalidData, *others);
     return fail(Error::kInvalidData, compose("no checkpoint in ", folder.string(),
                                              " yet; the first is written after checkpoint.every steps or at the end"));
   }

@@ -10,6 +10,19 @@
 #include "runtime/trace/metrics/metrics_file.h"
 
 namespace shoal {
+
+std::optional<std::string> others_checkpoints(const RunDirectory& run, const Config& config) {
+  const auto folder = run.checkpoints(config);
+  const std::string own = id_of(run);
+  for (const std::uint64_t step : list_checkpoints(folder, {}, Damaged::kLeftOut)) {
+    const auto manifest = read_manifest(checkpoint_folder(folder, step));
+    if (!manifest || manifest->run == own) continue;
+    return compose("the checkpoints in ", folder.string(), " are of run ", manifest->run, ", and by ", run.certs(),
+                   " this is run ", own, "; restore what is another run's from a copy");
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 StartPoint start_of(const CheckpointManifest& manifest) {
@@ -31,6 +44,7 @@ std::optional<CheckpointManifest> newest_manifest(const SavedStates& saved) {
 }
 
 Failure no_checkpoint(const SavedStates& saved, std::uint64_t told) {
+  if (const auto others = others_checkpoints(saved.run, saved.config)) return fail(Error::kInvalidData, *others);
   return fail(Error::kInvalidData,
               compose("there is no checkpoint in ", saved.run.checkpoints(saved.config).string(), ", and ",
                       saved.run.metrics(), " tells of one after ", told,

@@ -28,6 +28,9 @@ struct SavedStates {
 // The same as a StartPoint; that of nothing where there never was a checkpoint.
 [[nodiscard]] Result<StartPoint> find_start_point(const SavedStates& saved, const FindCheckpoint& wanted);
 
+// Whose the checkpoints are that lie where the run's are looked for, where they are another run's, and what to do.
+[[nodiscard]] std::optional<std::string> others_checkpoints(const RunDirectory& run, const Config& config);
+
 // As far as lines of metrics.jsonl tell of.
 [[nodiscard]] Reached steps_told_by(const RunDirectory& run);
 

@@ -206,6 +206,19 @@ TEST(Damage, AJournalOfAnotherRunIsNamedWithWhatToDo) {
   EXPECT_EQ(scene.run_to_end({"train", "--resume", scene.run().string()}), 0);
 }
 
+TEST(Damage, CertificatesOfAnotherRunAreNamedAndNotTheCheckpoints) {
+  ProcessScene scene;
+  for (const char* run : {"other", "run"}) {
+    ASSERT_EQ(scene.run_to_end(train(scene, run, with_checkpoints(), {"--steps", "10"})), 0);
+  }
+  fs::remove_all(scene.run() / "certs");
+  fs::copy(scene.run("other") / "certs", scene.run() / "certs", fs::copy_options::recursive);
+  expect_resume_refused(scene, "are of run", "from a copy");
+  Program& eval = scene.start({"eval", scene.run().string()});
+  EXPECT_EQ(eval.wait(kRunLimit), 3);
+  EXPECT_NE(eval.err().find("are of run"), std::string::npos) << eval.err();
+}
+
 // The certificates are the run's identity: without them, what it left would look like another run's.
 // A copy that was made while the run went on, file by file.
 TEST(Damage, AJournalThatLacksItsEndIsNamedAndTheRunGoesOn) {
