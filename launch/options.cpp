@@ -89,6 +89,7 @@ class OptionReader {
     }
     if (!only_positionals_ && looks_like_option(word)) return read_option(word);
     if (options_.positionals_.size() == command_.positionals.size()) return refuse("one word too many: '" + word + "'");
+    if (word.empty()) return refuse(command_.positionals[options_.positionals_.size()].name + " is empty");
     options_.positionals_.push_back(word);
     return Done{};
   }

@@ -83,6 +83,11 @@ TEST(Options, ATimeAndACountHaveTheirMost) {
   EXPECT_EQ(*parse_options(command_named("node"), {"--grace", "1e8"})->seconds("--grace", 0), 1e8);
 }
 
+// It is a variable of a script that was not set, and would mean the working directory.
+TEST(Options, AnEmptyWordNamesNothing) {
+  EXPECT_THAT(refusal("import", {"", "--to", "run"}), HasSubstr("DIR is empty"));
+}
+
 TEST(Options, ANegativeNumberIsAValueAndRefusedWithItsOption) {
   const auto options = parse_options(command_named("train"), {"--steps", "-1", "--nodes", "-0.5"});
   ASSERT_TRUE(options.ok()) << options.failure().message;

@@ -13,6 +13,7 @@
 #include "launch/open_files.h"
 #include "launch/say.h"
 #include "launch/start_run.h"
+#include "runtime/base/machine/scratch_folder.h"
 #include "runtime/data/command.h"
 #include "runtime/data/fetch.h"
 #include "runtime/transport/sockets.h"
@@ -136,12 +137,10 @@ bool can_be_used(const fs::path& folder) {
 
 // A node that is started by hand keeps its certificates there.
 Finding temporary() {
-  std::error_code error;
-  const auto folder = fs::temp_directory_path(error);
-  if (error)
-    return {"temporary files", Verdict::kWrong, "TMPDIR is no folder: " + error.message(), "set TMPDIR to one"};
-  if (can_be_used(folder)) return {"temporary files", Verdict::kGood, "in " + folder.string(), ""};
-  return {"temporary files", Verdict::kWrong, folder.string() + " cannot be written", "set TMPDIR to another folder"};
+  const auto folder = temporary_folder();
+  if (!folder) return {"temporary files", Verdict::kWrong, folder.failure().message, "set TMPDIR to a folder"};
+  if (can_be_used(*folder)) return {"temporary files", Verdict::kGood, "in " + folder->string(), ""};
+  return {"temporary files", Verdict::kWrong, folder->string() + " cannot be written", "set TMPDIR to another folder"};
 }
 
 Finding corpora() {

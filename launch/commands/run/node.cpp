@@ -45,10 +45,8 @@ Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t i
 // The folder of this keeper: what admits its workers, and what they have not yet sent to the run directory.
 Result<ScratchFolder> make_kept(const NodeOptions& options) {
   if (options.keep_in) return ScratchFolder::make(*options.keep_in, "shoal-node-");
-  std::error_code error;
-  const auto parent = std::filesystem::temp_directory_path(error);
-  auto made = error ? Result<ScratchFolder>(fail(Error::kIo, "TMPDIR is no folder: " + error.message()))
-                    : ScratchFolder::make(parent, "shoal-node-");
+  const auto parent = temporary_folder();
+  auto made = parent ? ScratchFolder::make(*parent, "shoal-node-") : Result<ScratchFolder>(parent.failure());
   if (made) return made;
   return fail(Error::kIo, made.failure().message + "; set TMPDIR to a folder that can be written");
 }

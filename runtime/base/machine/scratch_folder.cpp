@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -61,6 +62,14 @@ ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
   if (!path_.empty()) fs::remove_all(path_, ignored);
   if (lock_ >= 0) ::close(lock_);
+}
+
+Result<fs::path> temporary_folder() {
+  const char* const named = std::getenv("TMPDIR");
+  if (named == nullptr || *named == '\0') return fs::path("/tmp");
+  std::error_code error;
+  if (fs::is_directory(named, error)) return fs::path(named);
+  return fail(Error::kIo, compose("TMPDIR=", named, " is no folder", error ? ": " + error.message() : std::string()));
 }
 
 int remove_left_folders(const fs::path& parent, const std::string& prefix) {

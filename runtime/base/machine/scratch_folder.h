@@ -28,6 +28,9 @@ class ScratchFolder {
   int lock_ = -1;
 };
 
+// TMPDIR, or /tmp where that is empty or not set. Errors: kIo, it is no folder.
+[[nodiscard]] Result<std::filesystem::path> temporary_folder();
+
 // Removes those of this user in `parent` that nobody has locked, unless they may be about to be; how many.
 int remove_left_folders(const std::filesystem::path& parent, const std::string& prefix);
 

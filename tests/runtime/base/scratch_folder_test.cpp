@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 
 namespace shoal {
@@ -68,6 +69,18 @@ TEST_F(ScratchFolderTest, TheNextOneRemovesWhatWasLeft) {
   const fs::path left = leave("shoal-node-aaaaaa");
   EXPECT_TRUE(ScratchFolder::make(parent_, kPrefix).ok());
   EXPECT_FALSE(fs::exists(left));
+}
+
+TEST_F(ScratchFolderTest, AnEmptyTmpdirIsNone) {
+  const char* const before = std::getenv("TMPDIR");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", "", 1);
+  EXPECT_EQ(*temporary_folder(), "/tmp");
+  ::setenv("TMPDIR", (parent_ / "nowhere").c_str(), 1);
+  EXPECT_FALSE(temporary_folder().ok());
+  ::setenv("TMPDIR", parent_.c_str(), 1);
+  EXPECT_EQ(*temporary_folder(), parent_);
+  before == nullptr ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", kept.c_str(), 1);
 }
 
 TEST_F(ScratchFolderTest, NeedsAPlaceThatIsThere) {
