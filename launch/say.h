@@ -2,6 +2,9 @@
 // The only place beside main functions that writes to the two streams directly.
 #pragma once
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <string>
 
@@ -24,5 +27,11 @@ void print(const Parts&... parts) {
 
 // Whether all that was printed has left this program: a full disk or a closed pipe is told only now.
 [[nodiscard]] inline bool output_was_taken() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+
+// False: stdout is a pipe that nobody reads any more (`| head -1`).
+[[nodiscard]] inline bool has_reader() {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return ::poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0;
+}
 
 }  // namespace shoal

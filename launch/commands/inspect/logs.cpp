@@ -1,5 +1,4 @@
 // `shoal logs`: reads the files of the run directory, so that it also works when nothing of the run is alive any more.
-#include <poll.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -60,11 +59,6 @@ class Tail {
   std::string path_;
   std::size_t at_ = 0;
 };
-
-bool has_reader() {
-  pollfd out{STDOUT_FILENO, 0, 0};
-  return ::poll(&out, 1, 0) <= 0 || (out.revents & POLLERR) == 0;
-}
 
 Failure no_log(const LogsOptions& options, const std::vector<std::string>& there) {
   std::string list;

@@ -72,6 +72,7 @@ Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen) {
 
 // The run is finished and saved, whatever becomes of the sample: a signal cuts it short and nothing else.
 void show_sample(const ChosenRun& chosen) {
+  if (!has_reader()) return;
   say("a sample of what it learnt:");
   Ward ward;
   ward.name = "sample";
