@@ -1,10 +1,8 @@
-// fork and exec by hand: only there can the parent-death signal be set before the program runs. stdin is empty, so that
-// nothing can ask a question.
+// stdin is empty, so that nothing can ask a question.
 #include "runtime/data/command.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include <string_view>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/child_start.h"
 
 namespace shoal {
 namespace {
@@ -29,13 +28,6 @@ std::vector<std::string> environment_with(std::vector<std::string> wanted) {
     if (!replaced) wanted.emplace_back(*setting);
   }
   return wanted;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 // A file of its own for a stream, or nothing: true when it is in place.
@@ -57,56 +49,28 @@ bool redirect(const Command& command) {
                          : ::dup2(STDOUT_FILENO, STDERR_FILENO) >= 0);
 }
 
-// What the child does between fork and exec: only calls that are safe there. A caller may block or ignore signals for
-// its own reasons; the program starts with none blocked or ignored, so that Ctrl-C ends it too. Writes errno to
-// `report` on failure.
-[[noreturn]] void become(const Command& command, char* const* arguments, char* const* environment, pid_t parent,
-                         int report) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);
+// A caller may block or ignore signals for its own reasons; the program starts with none blocked or ignored, so that
+// Ctrl-C ends it too.
+void reset_signals() {
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (redirect(command)) ::execvpe(arguments[0], arguments, environment);
-  const int reason = errno;
-  if (::write(report, &reason, sizeof reason) != sizeof reason) ::_exit(126);
-  ::_exit(127);
-}
-
-// errno of a child that could not become the program; 0 when it runs (its end of the pipe closed by itself).
-int failed_start(int report) {
-  int reason = 0;
-  ssize_t count = 0;
-  do count = ::read(report, &reason, sizeof reason);
-  while (count < 0 && errno == EINTR);
-  return count == sizeof reason ? reason : 0;
 }
 
 }  // namespace
 
 Result<int> run_command(const Command& command) {
   CHECK(!command.arguments.empty(), "a command names its program");
-  std::vector<std::string> arguments = command.arguments;
-  std::vector<std::string> environment = environment_with(command.environment);
-  const std::vector<char*> argv = pointers_to(arguments);
-  const std::vector<char*> settings = pointers_to(environment);
-  int report[2];
-  if (::pipe2(report, O_CLOEXEC) != 0) return fail(Error::kIo, compose("cannot make a pipe: ", std::strerror(errno)));
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child == 0) become(command, argv.data(), settings.data(), parent, report[1]);
-  const int fork_error = errno;
-  ::close(report[1]);
-  const int refused = child > 0 ? failed_start(report[0]) : fork_error;
-  ::close(report[0]);
-  if (refused != 0) {
-    if (child > 0) ::waitpid(child, nullptr, 0);
-    return fail(Error::kIo, compose("cannot start ", arguments[0], ": ", std::strerror(refused)));
-  }
+  const auto child = start_program(command.arguments, environment_with(command.environment), [&command] {
+    reset_signals();
+    return redirect(command);
+  });
+  if (!child) return child.failure();
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return fail(Error::kIo, compose("cannot wait for ", arguments[0], ": ", std::strerror(errno)));
+  while (::waitpid(*child, &status, 0) < 0) {
+    if (errno != EINTR)
+      return fail(Error::kIo, compose("cannot wait for ", command.arguments[0], ": ", std::strerror(errno)));
   }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
