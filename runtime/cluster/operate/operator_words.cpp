@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/json_text.h"
 
 namespace shoal {
 namespace {
@@ -19,11 +20,6 @@ std::optional<InjectKind> kind_named(std::string_view word) {
   const auto found = std::find(kWords.begin(), kWords.end(), word);
   if (found == kWords.end()) return std::nullopt;
   return static_cast<InjectKind>(found - kWords.begin());
-}
-
-// A name that a person typed may be no UTF-8: the spawner knows nobody of that name, and says so.
-std::string text_of(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 Result<std::string> text_field(const nlohmann::json& json, const char* key) {
@@ -77,7 +73,7 @@ std::string deed_of(InjectKind how, std::uint64_t freeze_ms) {
 }
 
 std::string kill_text(const OperatorOrder& order) {
-  return text_of(nlohmann::json{
+  return json_text(nlohmann::json{
       {"name", order.name}, {"how", word_of(order.how)}, {"freeze_ms", order.freeze_ms}, {"reason", order.reason}});
 }
 
@@ -102,14 +98,14 @@ Result<OperatorOrder> parse_kill(std::string_view body) {
 }
 
 std::string drain_text(const OperatorOrder& order) {
-  return text_of(nlohmann::json{{"name", order.name}, {"reason", order.reason}});
+  return json_text(nlohmann::json{{"name", order.name}, {"reason", order.reason}});
 }
 
 Result<OperatorOrder> parse_drain(std::string_view body) {
   return begin_order(nlohmann::json::parse(body, nullptr, false), OperatorVerb::kDrain);
 }
 
-std::string done_text(const std::string& sentence) { return text_of(nlohmann::json{{"done", sentence}}); }
+std::string done_text(const std::string& sentence) { return json_text(nlohmann::json{{"done", sentence}}); }
 
 Result<std::string> parse_done(std::string_view body) {
   const auto json = nlohmann::json::parse(body, nullptr, false);

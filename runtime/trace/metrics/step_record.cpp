@@ -6,13 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/base/text/json_text.h"
+
 namespace shoal {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// A reason may name a path, and a path may hold any byte.
-std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
@@ -67,7 +66,7 @@ std::string to_json_line(const StepRecord& record) {
   json["time"] = to_json(record.time);
   json["bytes"] = to_json(record.bytes);
   json["skipped"] = record.skipped ? Json(*record.skipped) : Json(false);
-  return line_of(json);
+  return json_text(json);
 }
 
 std::string to_json_line(const EvalRecord& record) {
@@ -77,28 +76,29 @@ std::string to_json_line(const EvalRecord& record) {
             {"perplexity", number(std::exp(record.val_loss))},
             {"bits_per_byte", number(record.bits_per_byte)}};
   if (record.is_of_agreed) json["weights"] = "agreed";
-  return line_of(json);
+  return json_text(json);
 }
 
 std::string to_json_line(const FinalRecord& record) {
-  return line_of({{"event", record.event},
-                  {"steps", record.steps},
-                  {"tokens_total", record.tokens_total},
-                  {"goodput", record.goodput ? number(*record.goodput) : Json()},
-                  {"lost_tokens", record.lost_tokens},
-                  {"weights_sha256", record.weights_sha256}});
+  return json_text(Json{{"event", record.event},
+                        {"steps", record.steps},
+                        {"tokens_total", record.tokens_total},
+                        {"goodput", record.goodput ? number(*record.goodput) : Json()},
+                        {"lost_tokens", record.lost_tokens},
+                        {"weights_sha256", record.weights_sha256}});
 }
 
 std::string to_json_line(const ViewRecord& record) {
-  return line_of({{"event", record.event},
-                  {"subject", record.change},
-                  {"reason", record.reason},
-                  {"step", record.step},
-                  {"position", record.position}});
+  return json_text(Json{{"event", record.event},
+                        {"subject", record.change},
+                        {"reason", record.reason},
+                        {"step", record.step},
+                        {"position", record.position}});
 }
 
 std::string to_json_line(const RunEvent& event) {
-  return line_of({{"event", event.event}, {"subject", event.subject}, {"reason", event.reason}, {"step", event.step}});
+  return json_text(
+      Json{{"event", event.event}, {"subject", event.subject}, {"reason", event.reason}, {"step", event.step}});
 }
 
 }  // namespace shoal

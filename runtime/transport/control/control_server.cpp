@@ -20,6 +20,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/log.h"
+#include "runtime/base/text/json_text.h"
 #include "runtime/transport/control/exchange.h"
 #include "runtime/transport/tls_socket.h"
 
@@ -46,8 +47,7 @@ bool may_ask(const ControlRoute& route, const std::optional<PeerIdentity>& peer)
 }  // namespace
 
 ControlResponse control_error(int status, const std::string& sentence) {
-  constexpr auto kReplaceBadBytes = nlohmann::json::error_handler_t::replace;
-  return ControlResponse{status, nlohmann::json{{"error", sentence}}.dump(-1, ' ', false, kReplaceBadBytes)};
+  return ControlResponse{status, json_text(nlohmann::json{{"error", sentence}})};
 }
 
 struct ControlServer::State {
