@@ -29,10 +29,20 @@ Result<fs::path> corpora_folder() {
   return fail(Error::kUsage, "there is no folder for texts: set SHOAL_DATA, or HOME.");
 }
 
+Result<fs::path> local_copy(const std::string& file) {
+  const fs::path folder = environment_value("SHOAL_CORPORA");
+  std::error_code error;
+  const bool is_there = !folder.empty() && fs::exists(folder / file, error);
+  if (error) return fail(Error::kInvalidData, compose("SHOAL_CORPORA=", folder.string(), ": ", error.message()));
+  return is_there ? folder / file : fs::path();
+}
+
 Result<ScratchFolder> make_fetch_folder(const fs::path& parent) {
   std::error_code error;
   fs::create_directories(parent, error);
-  auto made = ScratchFolder::make(parent, "fetch.");
+  auto made = error ? Result<ScratchFolder>(
+                          fail(Error::kIo, compose("cannot make a folder in ", parent.string(), ": ", error.message())))
+                    : ScratchFolder::make(parent, "fetch.");
   if (made) return made;
   return fail(Error::kIo, made.failure().message + ". Set SHOAL_DATA to a folder that can be written.");
 }

@@ -19,6 +19,10 @@ namespace shoal {
 // not exist yet. kUsage when neither variable nor HOME is set.
 [[nodiscard]] Result<std::filesystem::path> corpora_folder();
 
+// A file in the folder that SHOAL_CORPORA names, where it is set and has it; otherwise an empty path. Errors:
+// kInvalidData, the folder cannot be looked into.
+[[nodiscard]] Result<std::filesystem::path> local_copy(const std::string& file);
+
 // A folder to fetch into, below `parent`, which is made where it is missing. Errors: kIo, saying which variable names
 // another folder.
 [[nodiscard]] Result<ScratchFolder> make_fetch_folder(const std::filesystem::path& parent);

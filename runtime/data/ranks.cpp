@@ -137,12 +137,12 @@ Status download_package(const fs::path& folder) {
 // Gets the file into the scratch folder, unchecked.
 Result<fs::path> obtain_ranks(const fs::path& scratch) {
   const fs::path local = environment_value("SHOAL_CORPORA");
-  std::error_code error;
-  const bool has_ranks = !local.empty() && fs::exists(local / kFileName, error);
-  if (error) return fail(Error::kInvalidData, compose("SHOAL_CORPORA=", local.string(), ": ", error.message()));
-  if (has_ranks) {
-    fs::copy_file(local / kFileName, scratch / kFileName, error);
-    if (error) return fail(Error::kIo, compose("cannot copy ", (local / kFileName).string(), ": ", error.message()));
+  const auto ranks = local_copy(kFileName);
+  if (!ranks) return ranks;
+  if (!ranks->empty()) {
+    std::error_code error;
+    fs::copy_file(*ranks, scratch / kFileName, error);
+    if (error) return fail(Error::kIo, compose("cannot copy ", ranks->string(), ": ", error.message()));
     return scratch / kFileName;
   }
   if (local.empty()) {

@@ -123,14 +123,9 @@ Result<std::string> text_from_packages(const Corpus& corpus, const fs::path& fol
 
 Result<std::string> make_text(const Corpus& corpus, const fs::path& scratch) {
   const fs::path local = environment_value("SHOAL_CORPORA");
-  std::error_code unreadable;
-  const bool has_text = !local.empty() && fs::exists(local / compose(corpus.name, ".txt"), unreadable);
-  if (unreadable) {
-    return fail(Error::kInvalidData, compose("SHOAL_CORPORA=", local.string(), ": ", unreadable.message()));
-  }
-  if (has_text) {
-    return read_file((local / compose(corpus.name, ".txt")).string());
-  }
+  const auto text = local_copy(compose(corpus.name, ".txt"));
+  if (!text) return text.failure();
+  if (!text->empty()) return read_file(text->string());
   return text_from_packages(corpus, scratch, local);
 }
 

@@ -157,6 +157,7 @@ Result<std::string> make_in_place(const ChosenRun& chosen, const std::string& co
   const fs::path place = chosen.directory;
   std::error_code error;
   fs::create_directories(place.parent_path(), error);
+  if (error) return fail(Error::kIo, compose("cannot make ", place.parent_path().string(), ": ", error.message()));
   const auto beside = ScratchFolder::make(place.parent_path(), place.filename().string() + ".import-");
   if (!beside) return beside.failure();
   const fs::path made = beside->path() / "run";
