@@ -6,6 +6,7 @@
 #include "launch/say.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
+#include "runtime/storage/checkpoint_claim.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/trace/metrics/metrics_file.h"
 
@@ -14,13 +15,10 @@ namespace shoal {
 std::optional<std::string> others_checkpoints(const RunDirectory& run, const Config& config) {
   const auto folder = run.checkpoints(config);
   const std::string own = id_of(run);
-  for (const std::uint64_t step : list_checkpoints(folder, {}, Damaged::kLeftOut)) {
-    const auto manifest = read_manifest(checkpoint_folder(folder, step));
-    if (!manifest || manifest->run == own) continue;
-    return compose("the checkpoints in ", folder.string(), " are of run ", manifest->run, ", and by ", run.certs(),
-                   " this is run ", own, "; restore what is another run's from a copy");
-  }
-  return std::nullopt;
+  const auto found = others_manifest(folder, own);
+  if (!found) return std::nullopt;
+  return compose("the checkpoints in ", folder.string(), " are of run ", found->run, ", and by ", run.certs(),
+                 " this is run ", own, "; restore what is another run's from a copy");
 }
 
 namespace {

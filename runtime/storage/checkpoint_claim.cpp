@@ -42,15 +42,19 @@ Status check_claim(const fs::path& folder, const CheckpointOwner& asking) {
 
 }  // namespace
 
+std::optional<CheckpointManifest> others_manifest(const fs::path& folder, const std::string& run) {
+  for (const std::uint64_t step : list_checkpoints(folder, {}, Damaged::kLeftOut)) {
+    auto manifest = read_manifest(checkpoint_folder(folder, step));
+    if (manifest && manifest->run != run) return std::move(*manifest);
+  }
+  return std::nullopt;
+}
+
 Status check_checkpoints(const fs::path& folder, const CheckpointOwner& asking) {
   if (auto free = check_claim(folder, asking); !free) return free;
-  for (const std::uint64_t step : list_checkpoints(folder, {}, Damaged::kLeftOut)) {
-    const auto manifest = read_manifest(checkpoint_folder(folder, step));
-    if (manifest && manifest->run != asking.run) {
-      return is_others(folder, compose("run ", manifest->run, " (step_", step, ")"));
-    }
-  }
-  return Done{};
+  const auto found = others_manifest(folder, asking.run);
+  if (!found) return Done{};
+  return is_others(folder, compose("run ", found->run, " (step_", found->step, ")"));
 }
 
 Status claim_checkpoints(const fs::path& folder, const CheckpointOwner& asking) {

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "runtime/base/error.h"
+#include "runtime/storage/checkpoint_manifest.h"
 
 namespace shoal {
 
@@ -17,6 +19,10 @@ struct CheckpointOwner {
   std::string run;        // as in manifests; empty: a run that is to be begun
   std::string directory;  // where it lies, for people
 };
+
+// Of the newest checkpoint there that is not of `run`; none: all are.
+[[nodiscard]] std::optional<CheckpointManifest> others_manifest(const std::filesystem::path& folder,
+                                                                const std::string& run);
 
 // Changes nothing. Errors: kUsage, the folder is another run's: whose, and what to do.
 [[nodiscard]] Status check_checkpoints(const std::filesystem::path& folder, const CheckpointOwner& asking);
