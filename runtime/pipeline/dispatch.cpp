@@ -345,10 +345,11 @@ bool DataLoaderCore::waits_for_rounds() const {
 // Only a periodic one: the run does not end without the evaluation of its last weights. How long a round takes, its
 // sync groups watch.
 std::vector<Letter> DataLoaderCore::give_up_evaluation(Instant now) {
-  if (work_ && waits_for_rounds()) work_->silent_since = now;
-  const bool is_stuck = work_ && work_->purpose == Purpose::kEvaluate && work_->extent == EvaluationExtent::kPeriodic &&
-                        now - work_->silent_since >= config_.evaluation_timeout;
-  if (!is_stuck) return {};
+  const bool is_periodic =
+      work_ && work_->purpose == Purpose::kEvaluate && work_->extent == EvaluationExtent::kPeriodic;
+  if (!is_periodic) return {};
+  if (waits_for_rounds()) work_->silent_since = now;
+  if (now - work_->silent_since < config_.evaluation_timeout) return {};
   const RunEvent event{"evaluation_given_up", "data_loader",
                        compose(work_->answered, " of ", work_->items.size(), " microbatches were answered"),
                        view_.committed_steps()};

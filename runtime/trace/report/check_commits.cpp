@@ -118,10 +118,8 @@ class CommitCheck {
     const std::string text = "what each replica contributed to " + where_ + " is in no trace of the spawner";
     if (has_plain_spawner && is_last) {
       report_.notes.push_back(text + ": it was killed before it wrote that down");
-    } else if (lacks_events_) {
-      report_.notes.push_back(text + ", which lacks events: it was not checked");
     } else {
-      add(Rule::kTrace, text);
+      add_absence(Rule::kTrace, text);
     }
   }
 
