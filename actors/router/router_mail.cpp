@@ -277,7 +277,7 @@ void receive_verified(RouterSelf self, Letter letter, Duration transfer) {
   const JournalPosition position = position_of(letter.body);
   if (!state.journal.is_behind(position)) return deliver(self, std::move(letter), transfer);
   state.journal.saw(position);
-  if (state.held.ahead->add(letter, transfer)) {
+  if (!kHeldBytesMax.reached_if(!state.held.ahead->add(letter, transfer))) {
     state.record.marks.held.note(state.trace, state.held.ahead->bytes(), state.config.held_bytes_max);
   } else {
     drop(self, letter, Undelivered::Why::kTooFarAhead);

@@ -305,7 +305,8 @@ void receive_encoded(RouterSelf self, LinkId link, const EncodedLetter& received
 
 void let_wait(RouterSelf self, const Letter& letter) {
   auto& state = self->state;
-  if (!state.held.waiting->add(letter.to.process, letter)) return drop(self, letter, Undelivered::Why::kNoRoom);
+  const bool has_room = state.held.waiting->add(letter.to.process, letter);
+  if (kWaitingBytesMax.reached_if(!has_room)) return drop(self, letter, Undelivered::Why::kNoRoom);
   state.record.marks.waiting.note(state.trace, state.held.waiting->bytes(), state.config.waiting_bytes_max);
 }
 

@@ -65,7 +65,7 @@ void JournalFollower::keep(const JournalEntry& entry) {
 
 // Half of them at a time; the newest stay.
 void JournalFollower::forget_old() {
-  if (entries_.size() <= kEntriesMax) return;
+  if (!kEntriesMax.is_exceeded_by(entries_.size())) return;
   while (entries_.size() > kEntriesMax / 2) {
     past_.apply(entries_.front());
     entries_.pop_front();

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "messages/journal.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/view.h"
 
@@ -36,7 +37,7 @@ class JournalFollower {
  public:
   static constexpr Duration kAskAgain = std::chrono::milliseconds(200);
   static constexpr Duration kPoll = std::chrono::seconds(2);
-  static constexpr std::size_t kEntriesMax = 128;
+  static inline const Bound kEntriesMax{"journal.entries_kept", 128};
 
   // What comes next; nothing when the sender's term is over.
   [[nodiscard]] JournalNews accept(const JournalEntries& message, Instant now);
