@@ -276,6 +276,12 @@ void receive_encoded(RouterSelf self, LinkId link, const EncodedLetter& received
   receive_letter(self, link, std::move(*letter.value), received.buffers.empty() ? Duration{} : took);
 }
 
+// What a peer may send at once: little before the run has given it a number.
+[[nodiscard]] const AssemblyLimits& assembly_limits(RouterSelf self, LinkId link) {
+  const auto peer = self->state.links->identity(link);
+  return peer && peer->process ? self->state.config.assembly : kStrangerAssembly;
+}
+
 // A handle got by a new connection compares equal to the dead one of an old connection, but is another object.
 [[nodiscard]] bool is_same_proxy(const Connection& connection, const caf::strong_actor_ptr& sender) {
   return caf::actor_cast<caf::strong_actor_ptr>(connection.handle).get() == sender.get();
@@ -362,6 +368,7 @@ void receive_frame(RouterSelf self, const WireFrame& frame) {
   const auto link = link_of_sender(self);
   if (!link) return;
   auto& assembler = self->state.connections.at(*link).assembler;
+  assembler.allow(assembly_limits(self, *link));
   auto whole = assembler.accept(frame.bytes, now_of(self));
   auto& marks = self->state.record.marks;
   marks.assembling.note(self->state.trace, assembler.open_bytes(), self->state.config.assembly.open_bytes_max);

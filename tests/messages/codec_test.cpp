@@ -178,5 +178,39 @@ TEST(Codec, SurvivesRandomDamage) {
   EXPECT_GT(refused, 100U);
 }
 
+// A list of structs that says that they are empty needs no byte for any of them, however many it announces. The letters
+// have one element and zeros otherwise, so that the words that look like such a list's pointer are.
+TEST(Codec, S6ListsTakeNoMoreMemoryThanTheirMessageHasRoomFor) {
+  Reduced reduced;
+  reduced.norms.emplace_back();
+  Manifest manifest;
+  manifest.entries.emplace_back();
+  Backward backward;
+  backward.trail.emplace_back();
+  Peers peers;
+  peers.peers.emplace_back();
+  Heartbeat heartbeat;
+  heartbeat.actors.emplace_back();
+  for (const MessageBody& body : {MessageBody(reduced), MessageBody(manifest), MessageBody(backward),
+                                  MessageBody(peers), MessageBody(heartbeat)}) {
+    const EncodedLetter letter = encode(addressed(body));
+    EXPECT_TRUE(decode(letter.bytes, letter.buffers).value) << "the control: body " << body.index();
+    int lists = 0;
+    for (std::size_t at = 0; at < letter.bytes.size(); at += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, letter.bytes.data() + at, 8);
+      if ((word & 3U) != 1 || (word >> 32U & 7U) != 7) continue;
+      ++lists;
+      for (const std::uint64_t count : {std::uint64_t{10000}, std::uint64_t{1000000}, (std::uint64_t{1} << 29U) - 1}) {
+        std::vector<char> bytes = letter.bytes;
+        const std::uint64_t empty = (word & 0xFFFFFFFFU) | count << 35U;
+        std::memcpy(bytes.data() + at, &empty, 8);
+        EXPECT_FALSE(decode(bytes, letter.buffers).value) << "body " << body.index() << ", " << count;
+      }
+    }
+    EXPECT_EQ(lists, 1) << "body " << body.index();
+  }
+}
+
 }  // namespace
 }  // namespace shoal
