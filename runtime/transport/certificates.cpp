@@ -314,6 +314,16 @@ Result<PeerIdentity> identity_of(x509_st* certificate) {
                                          static_cast<std::size_t>(ASN1_STRING_length(uri))));
 }
 
+std::string certificate_name(x509_st* certificate) {
+  const auto identity = identity_of(certificate);
+  const Owned<BIGNUM> serial(ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr));
+  char* const digits = serial ? BN_bn2hex(serial.get()) : nullptr;
+  if (!identity.ok() || digits == nullptr) return {};
+  const std::string name = compose(role_text(identity->role), '/', identity->name, '#', digits);
+  OPENSSL_free(digits);
+  return name;
+}
+
 Result<PeerIdentity> identity_of(const std::string& certificate_pem) {
   const X509Ptr certificate = certificate_of(certificate_pem);
   if (!certificate) return fail(Error::kInvalidData, "This is not a certificate in PEM form.");

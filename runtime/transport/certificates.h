@@ -90,6 +90,8 @@ class Authority {
 // What the certificate says about its holder. Errors: kRefused (none, several, or not ours), kInvalidData (not PEM).
 [[nodiscard]] Result<PeerIdentity> identity_of(const std::string& certificate_pem);
 [[nodiscard]] Result<PeerIdentity> identity_of(x509_st* certificate);
+// What tells one certificate of a run from all others: its role, name and serial number, "node/node2#3F09".
+[[nodiscard]] std::string certificate_name(x509_st* certificate);
 // Errors: kInvalidData (not a certificate).
 [[nodiscard]] Result<Fingerprint> fingerprint_of(const std::string& certificate_pem);
 [[nodiscard]] Result<Fingerprint> fingerprint_of(x509_st* certificate);

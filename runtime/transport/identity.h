@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,7 @@ struct PeerPolicy {
   RunId run;
   std::vector<PeerRole> roles;
   std::function<bool(const PeerIdentity&)> admit;
+  std::set<std::string> refused{};  // certificates (certificate_name()) that have made this process crash
 };
 
 // Errors: kRefused, naming run, role or revocation.

@@ -132,7 +132,15 @@ Result<PeerIdentity> TlsContext::check_peer(ssl_st* session) const {
   if (!identity.ok()) return identity.failure();
   const Status allowed = peer_allowed(policy_, *identity);
   if (!allowed.ok()) return allowed.failure();
+  if (const std::string name = certificate_name(certificate.get()); policy_.refused.contains(name)) {
+    return fail(Error::kRefused, compose("What ", name, " sent has made this process crash before: it is refused."));
+  }
   return identity;
+}
+
+std::string TlsContext::certificate_of(ssl_st* session) {
+  const X509Ptr certificate(SSL_get1_peer_certificate(session));
+  return certificate ? certificate_name(certificate.get()) : std::string();
 }
 
 Status check_pinned(ssl_st* session, const Fingerprint& authority, RunId run) {

@@ -42,6 +42,8 @@ class TlsContext {
 
   // After a handshake: who the peer is, if its certificate is allowed here. Errors: kRefused.
   [[nodiscard]] Result<PeerIdentity> check_peer(ssl_st* session) const;
+  // Its certificate_name(); empty: it showed none.
+  [[nodiscard]] static std::string certificate_of(ssl_st* session);
 
  private:
   TlsContext(ssl_ctx_st* context, PeerPolicy policy) : context_(context), policy_(std::move(policy)) {}

@@ -50,6 +50,10 @@ class TlsTransport {
   [[nodiscard]] std::optional<PeerIdentity> identity_of(const caf::node_id& node) const {
     return door_->identity_of(node);
   }
+  // Its certificate's name (certificate_name()), for whoever reads what it sends (peer_note.h).
+  [[nodiscard]] std::shared_ptr<const std::string> certificate_of(const caf::node_id& node) const {
+    return door_->certificate_of(node);
+  }
 
   [[nodiscard]] TransportCounters counters() const { return door_->counters(); }
 

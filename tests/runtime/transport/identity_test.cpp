@@ -8,7 +8,7 @@
 #include <random>
 
 #include "runtime/transport/admission.h"
-#include "runtime/transport/frame_guard.h"
+#include "runtime/transport/guard/frame_guard.h"
 
 namespace shoal {
 namespace {
@@ -114,55 +114,6 @@ TEST(RefusalLog, WritesTheFirstOfAWindowAndCountsTheRest) {
   EXPECT_TRUE(next.write);
   EXPECT_EQ(next.left_out, 5u);
   EXPECT_EQ(log.total(), RefusalLog::kLinesPerWindow + 6);
-}
-
-std::array<unsigned char, FrameGuard::kHeaderBytes> header(unsigned char operation, std::uint32_t length) {
-  std::array<unsigned char, FrameGuard::kHeaderBytes> bytes{};
-  bytes[0] = operation;
-  for (unsigned i = 0; i < 4; ++i) bytes[4 + i] = static_cast<unsigned char>(length >> (8 * (3 - i)));
-  return bytes;
-}
-
-FrameGuard::Verdict inspect_header(FrameGuard& guard, unsigned char operation, std::uint32_t length) {
-  const auto bytes = header(operation, length);
-  return guard.inspect(bytes.data(), bytes.size());
-}
-
-TEST(FrameGuard, DeliversHeadersAndTheirPayloads) {
-  FrameGuard guard(1000);
-  const std::array<unsigned char, 100> payload{};
-  EXPECT_EQ(inspect_header(guard, 0, 100), FrameGuard::Verdict::kDeliver);
-  EXPECT_EQ(guard.inspect(payload.data(), payload.size()), FrameGuard::Verdict::kDeliver);
-  EXPECT_EQ(inspect_header(guard, 6, 0), FrameGuard::Verdict::kDeliver);
-  EXPECT_EQ(inspect_header(guard, 2, 1000), FrameGuard::Verdict::kDeliver);
-}
-
-TEST(FrameGuard, EndsShortLongAndUnknownFrames) {
-  EXPECT_EQ(FrameGuard(1000).inspect("short", 5), FrameGuard::Verdict::kCloseShort);
-  for (const unsigned char handshake : std::array<unsigned char, 2>{0, 1}) {
-    FrameGuard guard(1000);
-    EXPECT_EQ(inspect_header(guard, handshake, 0), FrameGuard::Verdict::kCloseShort);
-  }
-  FrameGuard too_long(1000);
-  EXPECT_EQ(inspect_header(too_long, 2, 1001), FrameGuard::Verdict::kCloseLong);
-  FrameGuard endless(8u << 20);
-  EXPECT_EQ(inspect_header(endless, 2, 0xffffffffu), FrameGuard::Verdict::kCloseLong);
-  FrameGuard large_handshake(8u << 20);
-  EXPECT_EQ(inspect_header(large_handshake, 0, 1u << 20), FrameGuard::Verdict::kCloseLong);
-  FrameGuard unknown(1000);
-  EXPECT_EQ(inspect_header(unknown, 7, 0), FrameGuard::Verdict::kCloseUnknown);
-}
-
-TEST(FrameGuard, DropsFramesForThirdProcessesWhole) {
-  FrameGuard guard(1000);
-  const std::array<unsigned char, 50> payload{};
-  EXPECT_EQ(inspect_header(guard, 3, 50), FrameGuard::Verdict::kDrop);
-  EXPECT_EQ(guard.next_read_bytes(), 50u);
-  EXPECT_EQ(guard.inspect(payload.data(), payload.size()), FrameGuard::Verdict::kDrop);
-  EXPECT_EQ(guard.next_read_bytes(), FrameGuard::kHeaderBytes);
-  EXPECT_EQ(inspect_header(guard, 3, 0), FrameGuard::Verdict::kDrop);
-  EXPECT_EQ(guard.next_read_bytes(), FrameGuard::kHeaderBytes);
-  EXPECT_EQ(inspect_header(guard, 6, 0), FrameGuard::Verdict::kDeliver);
 }
 
 // A buffer of the library's: it never shrinks by itself.

@@ -2,6 +2,7 @@
 #include "runtime/transport/tls_transport.h"
 
 #include <gtest/gtest.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <sys/resource.h>
 
@@ -9,7 +10,9 @@
 #include <filesystem>
 #include <random>
 
-#include "runtime/transport/frame_guard.h"
+#include "runtime/base/file.h"
+#include "runtime/transport/guard/frame_guard.h"
+#include "runtime/transport/openssl_handles.h"
 #include "tests/runtime/transport/caf_process.h"
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
@@ -71,7 +74,7 @@ TEST_F(TransportDoor, MessagesPassBothWays) {
 
 // Only heartbeats pass after it: both sides give back what a large message needed.
 TEST_F(TransportDoor, S6NeitherSideKeepsTheSizeOfALargeMessage) {
-  const std::string large(4 << 20, 'x');
+  const std::string large(1 << 20, 'x');
   EXPECT_EQ(node.ask(node_actor, large), "heard " + large);
   for (CafProcess* process : {&spawner, &node}) {
     EXPECT_TRUE(eventually([&] { return process->transport().counters().given_back >= 2 * large.size(); }));
@@ -188,6 +191,24 @@ TEST_F(TransportDoor, RefusesTheWrongRunAndTheRevoked) {
   const TlsFiles evicted = run.files(PeerRole::kNode, "evicted");
   EXPECT_EQ(testing::knock(careful_port, {&evicted}, kPatience), Outcome::kClosed);
   EXPECT_EQ(testing::knock(careful_port, {&files}, kPatience), Outcome::kSpokeToUs);
+}
+
+// By certificate: the same node with a new one is let in.
+TEST_F(TransportDoor, RefusesACertificateThatHasMadeItCrash) {
+  const TlsFiles bad = run.files(PeerRole::kNode, "guest");
+  const auto text = read_file(bad.certificate);
+  ASSERT_TRUE(text.ok());
+  const BioPtr in(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
+  const X509Ptr certificate(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
+  PeerPolicy wary = run.policy(kDataRoles);
+  wary.refused = {certificate_name(certificate.get())};
+  EXPECT_TRUE(wary.refused.begin()->starts_with("node/guest#")) << *wary.refused.begin();
+  CafProcess once_bitten(run.files(PeerRole::kSpawner, "wary"), wary, quick_limits());
+  const std::uint16_t wary_port = once_bitten.publish();
+  EXPECT_EQ(testing::knock(wary_port, {&bad}, kPatience), Outcome::kClosed);
+  EXPECT_EQ(once_bitten.transport().counters().refused, 1u);
+  const TlsFiles renewed = run.files(PeerRole::kNode, "guest");
+  EXPECT_EQ(testing::knock(wary_port, {&renewed}, kPatience), Outcome::kSpokeToUs);
 }
 
 TEST_F(TransportDoor, ADiallerRefusesAServerOfAnotherRun) {
