@@ -140,7 +140,9 @@ void Keeper::reap() {
 void Keeper::ended(Kept& kept, const ExitStatus& status) {
   kept.pid = 0;
   std::error_code ignored;
-  if (!kept.ward.crash_note.empty() && !is_crash(status)) std::filesystem::remove(kept.ward.crash_note, ignored);
+  const auto excuse = kept.ward.excuse ? kept.ward.excuse(status, is_crash(status)) : std::nullopt;
+  const bool is_own_crash = is_crash(status) && !excuse;
+  if (!kept.ward.crash_note.empty() && !is_own_crash) std::filesystem::remove(kept.ward.crash_note, ignored);
   const bool is_cut_short = kept.ward.role == WardRole::kLeader && !kept.ward.stop_option.empty();
   const bool goes_on = phase_ == Phase::kRunning ||
                        (phase_ == Phase::kStopping && (kept.ward.role == WardRole::kFollower || is_cut_short));
@@ -154,7 +156,12 @@ void Keeper::ended(Kept& kept, const ExitStatus& status) {
     return;
   }
   const bool says_so_itself = kept.ward.role == WardRole::kLeader && status.kind == ExitStatus::Kind::kCode;
-  follow(kept, kept.policy.decide(status, now_is()), says_so_itself);
+  follow(kept, decide(kept, status, excuse), says_so_itself);
+}
+
+RestartDecision Keeper::decide(Kept& kept, const ExitStatus& status, const std::optional<std::string>& excuse) {
+  if (excuse) return kept.policy.come_back(*excuse, now_is());
+  return kept.policy.decide(status, now_is());
 }
 
 void Keeper::follow(Kept& kept, const RestartDecision& decision, bool says_so_itself) {

@@ -55,6 +55,8 @@ struct RouterConfig {
   std::shared_ptr<Lanes> lanes = nullptr;  // none: tensors travel with everything else
   // The role in the certificate of a connected process; empty: links without certificates, in tests.
   std::function<std::optional<PeerRole>(const caf::node_id&)> certified_role;
+  // Its certificate's name, for the note of whose bytes are read (peer_note.h); empty: no note is kept.
+  std::function<std::shared_ptr<const std::string>(const caf::node_id&)> certificate_of;
 };
 
 // What the next ReplicaReport that passes through tells of this router.
@@ -87,6 +89,7 @@ struct Connection {
   Assembler assembler;
   std::uint64_t transfers = 0;
   StateSent state_sent{};
+  std::shared_ptr<const std::string> certificate{};  // of who is at the other end
 };
 
 // Routes that no journal says: a replica that fetches its state is no member yet, a joining node has no number.

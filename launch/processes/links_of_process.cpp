@@ -25,6 +25,9 @@ RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::s
     const auto peer = transport->identity_of(node);
     return peer ? std::optional(peer->role) : std::nullopt;
   };
+  config.certificate_of = [transport = &process.transport()](const caf::node_id& node) {
+    return transport->certificate_of(node);
+  };
   config.jitter_seed = std::random_device{}();
   return config;
 }

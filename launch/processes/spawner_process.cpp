@@ -304,10 +304,22 @@ caf::actor open_door(ActorProcess& process, Door& door, const HostPort& address,
   return as_actor(process.system().spawn<caf::detached>(control, std::move(settings)));
 }
 
+void tell_refused(const ActorProcess& process, const RouterActor& mail) {
+  for (const std::string& peer : process.refused()) {
+    const RunEvent event{"peer_refused", peer, "what it sent has made the spawner crash more than once", 0};
+    caf::anon_send(mail, Letter{{}, to_metrics(), event});
+  }
+}
+
 Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core, Door door) {
   const std::chrono::milliseconds dead_after(parts.config.swarm.dead_after_ms);
-  auto started =
-      ActorProcess::start({"spawner", door.files, core.run, {PeerRole::kNode, PeerRole::kStorage}, dead_after, true});
+  auto started = ActorProcess::start({"spawner",
+                                      door.files,
+                                      core.run,
+                                      {PeerRole::kNode, PeerRole::kStorage},
+                                      dead_after,
+                                      true,
+                                      run.peer_note_of("spawner")});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   Rendezvous rendezvous{core.run, core.term, kProtocolVersion, {}, dead_after};
@@ -335,6 +347,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
       {.name = "metrics",
        .start = [&process, records] { return as_actor(process.system().spawn<caf::detached>(metrics, records)); },
        .router = mail});
+  tell_refused(process, mail);
   const auto boss =
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own_vital(boss, "supervisor");

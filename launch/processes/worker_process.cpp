@@ -18,6 +18,7 @@
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/gemm_choice.h"
 #include "runtime/transport/control/control_client.h"
+#include "runtime/transport/guard/peer_note.h"
 
 namespace shoal {
 namespace {
@@ -187,7 +188,9 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
                                       files,
                                       identity->run,
                                       {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage},
-                                      admission.rendezvous.dead_after});
+                                      admission.rendezvous.dead_after,
+                                      false,
+                                      options.note ? peer_note_beside(*options.note) : std::string()});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   const auto trace = begin_trace(options, process);

@@ -31,6 +31,10 @@ RestartDecision RestartPolicy::decide(const ExitStatus& status, Instant now) {
   return decide(describe(status), now);
 }
 
+RestartAfter RestartPolicy::come_back(const std::string& how, Instant now) {
+  return {next_delay(now), how + "; it is started again"};
+}
+
 RestartDecision RestartPolicy::decide(const std::string& how, Instant now) {
   if (limits_.budget == kNoBudget) return RestartAfter{next_delay(now), how + "; it is started again"};
   forget_old(now);

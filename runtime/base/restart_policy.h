@@ -83,6 +83,8 @@ class RestartPolicy {
   [[nodiscard]] RestartDecision decide(const ExitStatus& status, Instant now);
   // The same for what has no exit status, such as an actor: `how` it ended, for the reason.
   [[nodiscard]] RestartDecision decide(const std::string& how, Instant now);
+  // Of an end that somebody else is to blame for: it costs nothing of the budget.
+  [[nodiscard]] RestartAfter come_back(const std::string& how, Instant now);
 
  private:
   [[nodiscard]] bool is_final(const ExitStatus& status) const;

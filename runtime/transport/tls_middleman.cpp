@@ -22,6 +22,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/guard/frame_guard.h"
+#include "runtime/transport/guard/peer_note.h"
 #include "runtime/transport/sockets.h"
 
 namespace shoal {
@@ -150,6 +151,7 @@ class TlsScribe : public caf::io::scribe {
   bool deliver(caf::execution_unit* context) {
     if (!is_introduced_ && !introduce())
       return end(context, "it goes by the name of a process with another certificate");
+    const PeerReading reading(certificate_);
     std::vector<char> header(guard_.header().begin(), guard_.header().end());
     if (!hand_over(context, header)) return false;
     if (!payload_.empty() && !hand_over(context, payload_)) return false;
@@ -175,6 +177,7 @@ class TlsScribe : public caf::io::scribe {
   }
 
   bool introduce() {
+    certificate_ = door_->certificate_at(static_cast<int>(hdl().id()));
     is_introduced_ =
         guard_.peer() && door_->introduce(static_cast<int>(hdl().id()), read_from(system_, *guard_.peer()));
     return is_introduced_;
@@ -202,6 +205,7 @@ class TlsScribe : public caf::io::scribe {
   bool is_question_over_ = false;
   BufferBound read_;
   BufferBound written_;
+  std::shared_ptr<const std::string> certificate_;
   std::string address_;  // the descriptor no longer knows it after a reset
   net::stream_impl<TlsStream> stream_;
 };

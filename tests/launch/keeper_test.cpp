@@ -363,5 +363,41 @@ TEST_F(KeeperTest, ANoteOutlivesOnlyACrash) {
   }
 }
 
+// Somebody else's doing costs the ward nothing: it comes back more often than its budget allows.
+TEST_F(KeeperTest, AnExcusedEndCostsNothingOfTheBudget) {
+  for (const bool is_excused : {true, false}) {
+    const std::string folder = is_excused ? "excused" : "own";
+    std::filesystem::create_directory(path(folder));
+    Keeper keeper({});
+    Ward one = ward(folder, WardRole::kLeader,
+                    "cd " + folder + "; echo x >> lives; test $(wc -l < lives) -ge 5 && exit 0; kill -ABRT $$");
+    one.limits.budget = 1;
+    one.limits.first_delay = one.limits.longest_delay = milliseconds(1);
+    one.excuse = [is_excused](const ExitStatus& status, bool is_crash) -> std::optional<std::string> {
+      EXPECT_EQ(is_crash, status.kind == ExitStatus::Kind::kSignal);
+      if (!is_excused || !is_crash) return std::nullopt;
+      return "by a peer";
+    };
+    ASSERT_TRUE(keeper.add(one).ok());
+    EXPECT_EQ(*keeper.run(), is_excused ? 0 : 1);
+  }
+}
+
+// The microbatch that it computed when a peer made it crash is not to blame.
+TEST_F(KeeperTest, ANoteDoesNotOutliveAnExcusedCrash) {
+  std::filesystem::create_directory(path("excused"));
+  Keeper keeper({});
+  Ward one = ward("excused", WardRole::kLeader,
+                  "cd excused; test -e second && { test -e note && echo found; exit 0; }; touch second note; "
+                  "kill -ABRT $$");
+  one.crash_note = path("excused") + "/note";
+  one.excuse = [](const ExitStatus&, bool is_crash) {
+    return is_crash ? std::optional<std::string>("so") : std::nullopt;
+  };
+  ASSERT_TRUE(keeper.add(one).ok());
+  EXPECT_EQ(*keeper.run(), 0);
+  EXPECT_EQ(log("excused"), "");
+}
+
 }  // namespace
 }  // namespace shoal
