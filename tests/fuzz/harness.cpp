@@ -10,8 +10,8 @@
 namespace shoal::fuzz {
 
 const std::vector<const Harness*>& all_harnesses() {
-  static const std::vector<const Harness*> kAll = {&kCheckpoint, &kConfig,  &kEnrolment,   &kHttp, &kJournal,
-                                                   &kLanes,      &kLetters, &kSafetensors, &kToken};
+  static const std::vector<const Harness*> kAll = {&kCheckpoint, &kConfig, &kEnrolment, &kFrameGuard,  &kHttp,
+                                                   &kJournal,    &kLanes,  &kLetters,   &kSafetensors, &kToken};
   return kAll;
 }
 

@@ -23,6 +23,7 @@ struct Harness {
 extern const Harness kCheckpoint;
 extern const Harness kConfig;
 extern const Harness kEnrolment;
+extern const Harness kFrameGuard;
 extern const Harness kHttp;
 extern const Harness kJournal;
 extern const Harness kLanes;
