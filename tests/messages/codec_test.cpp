@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -158,6 +160,46 @@ TEST(Codec, RefusesAStepThatTookNoTimeThatCanBe) {
   }
   EXPECT_TRUE(decoded(0).value);
   EXPECT_TRUE(decoded(12.5).value);
+}
+
+// A peer's list may say that its elements have no bytes: then any number of them fits a few.
+TEST(Codec, TakesNoMemoryForAListThatDidNotCome) {
+  constexpr std::uint64_t kCount = 1009;
+  const std::vector<JournalEntry> entries(kCount, {JournalPosition{1}, {}, {}, FinishRun{"over"}});
+  EncodedLetter encoded = encode(addressed(JournalEntries{{}, {}, entries}));
+  ASSERT_TRUE(decode(encoded.bytes, {}).value) << "the control";
+  std::vector<std::uint64_t> words(encoded.bytes.size() / sizeof(std::uint64_t));
+  std::memcpy(words.data(), encoded.bytes.data(), encoded.bytes.size());
+  const auto tag = std::find_if(words.begin(), words.end(), [](std::uint64_t word) {
+    return (word & 0xFFFFFFFFU) == kCount << 2U && word >> 32U != 0;
+  });
+  ASSERT_NE(tag, words.end()) << "the word that says how many elements of what size follow";
+  *tag = 16 * kCount << 2U;  // sixteen times as many, of no size
+  std::memcpy(encoded.bytes.data(), words.data(), encoded.bytes.size());
+  EXPECT_THAT(decode(encoded.bytes, {}).malformed, testing::HasSubstr("a list"));
+}
+
+// One text may stand for many fields: here each entry's reason becomes a long one behind the message's end.
+TEST(Codec, ReadsNoMoreThanSomeTimesWhatCame) {
+  const auto with_long_reasons = [](std::size_t entries_count, std::size_t words_of_text) {
+    const std::string reason = "12345678";
+    const std::vector<JournalEntry> entries(entries_count, {JournalPosition{1}, {}, {}, FinishRun{reason}});
+    const std::vector<char> bytes = encode(addressed(JournalEntries{{}, {}, entries})).bytes;
+    std::vector<std::uint64_t> words(bytes.size() / sizeof(std::uint64_t));
+    std::memcpy(words.data(), bytes.data(), bytes.size());
+    const std::uint64_t end = words.size();
+    for (std::uint64_t i = 0; i < end; ++i) {
+      const bool is_reason = words[i] >> 32U == ((reason.size() + 1) << 3U | 2U) && (words[i] & 3U) == 1U;
+      if (is_reason) words[i] = (8 * words_of_text) << 35U | std::uint64_t{2} << 32U | (end - i - 1) << 2U | 1U;
+    }
+    words.resize(end + words_of_text);
+    words[0] = (words.size() - 1) << 32U;  // one segment of so many words
+    std::vector<char> changed(words.size() * sizeof(std::uint64_t));
+    std::memcpy(changed.data(), words.data(), changed.size());
+    return changed;
+  };
+  EXPECT_TRUE(decode(with_long_reasons(2, 100), {}).value) << "the control: no more than an honest message has";
+  EXPECT_THAT(decode(with_long_reasons(40, 100000), {}).malformed, testing::HasSubstr("limit"));
 }
 
 TEST(Codec, SurvivesRandomDamage) {
