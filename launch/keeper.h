@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "launch/child_process.h"
+#include "launch/life_line.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/restart_policy.h"
@@ -87,11 +88,14 @@ class Keeper {
     pid_t pid = 0;                      // 0: not running
     std::optional<Instant> restart_at;  // set: will run again
     std::optional<int> final_code;      // set: will not
+    LifeLine life;                      // of its newest start
   };
   enum class Phase { kRunning, kStopping, kEnding };
 
   void take_signal(int signal);
   void stop_politely(int signal);
+  [[nodiscard]] static Result<pid_t> start(const ChildProgram& program, LifeLine& life);
+  void listen();
   void reap();
   void ended(Kept& kept, const ExitStatus& status);
   [[nodiscard]] static RestartDecision decide(Kept& kept, const ExitStatus& status,

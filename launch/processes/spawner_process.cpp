@@ -15,6 +15,7 @@
 #include "actors/supervisor.h"
 #include "actors/sync_group.h"
 #include "launch/commands/run/processes.h"
+#include "launch/life_line.h"
 #include "launch/processes/actor_process.h"
 #include "launch/processes/links_of_process.h"
 #include "launch/processes/progress.h"
@@ -239,6 +240,7 @@ std::function<void(const MetricsOutput&)> watched_progress(const SupervisorConfi
                                                            std::shared_ptr<Told> told) {
   return [show = make_progress(core.steps_target, config), told = std::move(told)](const MetricsOutput& output) {
     show(output);
+    if (std::holds_alternative<StepRecord>(output)) tell_keeper(LifeReached::kWork);
     const auto* event = std::get_if<RunEvent>(&output);
     if (event != nullptr && event->event == "failed") told->failure = true;
     if (told->rounds) told->rounds->add(output);
@@ -363,6 +365,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
     caf::anon_send(boss, StopRequest{order.reason, order.exit_status});
   };
   if (core.stopping) stop(*core.stopping);
+  tell_keeper(LifeReached::kUp);
   const int status = process.run([&stop](int signal) { stop(stop_order(signal)); });
   return tell_end(status, process.exit()->result()->second, told->failure);
 }

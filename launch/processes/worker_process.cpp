@@ -9,6 +9,7 @@
 #include "actors/stage.h"
 #include "actors/tracer.h"
 #include "launch/commands/run/processes.h"
+#include "launch/life_line.h"
 #include "launch/processes/actor_process.h"
 #include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
@@ -90,14 +91,25 @@ std::uint64_t fresh_nonce() {
   return (static_cast<std::uint64_t>(device()) << 32) | device();
 }
 
+// The run is further by this process once a step was applied here.
+class TellingExecutor final : public ForwardingStageExecutor {
+ public:
+  using ForwardingStageExecutor::ForwardingStageExecutor;
+  void apply(const UpdateOrder& order) override {
+    device_->apply(order);
+    tell_keeper(LifeReached::kWork);
+  }
+};
+
 std::unique_ptr<StageExecutor> make_executor(const Config& config, StageId stage, const std::string& device) {
   auto made = make_stage_executor({config, stage, config.pipeline.stages, device});
   CHECK(made.ok(), made.failure().message);
+  auto telling = std::make_unique<TellingExecutor>(std::move(made.value()));
   const auto poison = poison_from_environment();
   CHECK(poison.ok(), poison.failure().message);
   const bool is_poisoned = *poison && (*poison)->stage == stage;
-  if (!is_poisoned) return std::move(made.value());
-  return std::make_unique<PoisonedStageExecutor>(std::move(made.value()), **poison);
+  if (!is_poisoned) return telling;
+  return std::make_unique<PoisonedStageExecutor>(std::move(telling), **poison);
 }
 
 std::shared_ptr<WorkNote> open_note(const WorkerNodeOptions& options) {
@@ -209,6 +221,7 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   if (*sent_files) settings.storage_waits = [files = *sent_files] { files->are_awaited = true; };
   const auto agent = process.system().spawn(node_agent, std::move(settings));
   process.own_vital(agent, "node_agent");
+  tell_keeper(LifeReached::kUp);
   const int status = process.run([&](int) { caf::anon_send(agent, StopRequest{"asked to leave by a signal", 0}); });
   if (*sent_files && (*sent_files)->are_awaited) wait_until_arrived(**sent_files, kFilesArriveWithin);
   return status;

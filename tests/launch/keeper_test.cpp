@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
+#include <tuple>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
@@ -125,6 +127,29 @@ TEST_F(KeeperTest, GivesUpPastTheBudget) {
   ASSERT_TRUE(keeper.add(worker).ok());
   EXPECT_EQ(*keeper.run(), 1);
   EXPECT_EQ(log("worker"), "start\nstart\nstart\nstart\n");
+}
+
+// The word comes through a socket with a number of two digits, perhaps: that takes bash.
+std::string telling(const std::string& word, const std::string& script) {
+  return "exec /bin/bash -c 'printf " + word + " >&$SHOAL_KEEPER; " + script + "'";
+}
+
+TEST_F(KeeperTest, WhatDidWorkIsStartedAgainHoweverOftenItDies) {
+  const std::string dies_twenty_times = "echo start; [ $(wc -l < worker.log) -lt 20 ] || exit 0; ";
+  for (const auto& [word, how, starts] : {std::tuple{"w", "kill -9 $$", 20},
+                                          {"w", "exit 1", 20},
+                                          {"u", "kill -9 $$", 20},
+                                          {"u", "exit 1", 4},
+                                          {"x", "kill -9 $$", 4}}) {
+    std::filesystem::remove(path("worker.log"));
+    Keeper keeper({});
+    Ward worker = ward("worker", WardRole::kEqual, dies_twenty_times + telling(word, how));
+    worker.limits.budget = 3;
+    worker.limits.longest_delay = milliseconds(2);
+    ASSERT_TRUE(keeper.add(worker).ok());
+    EXPECT_EQ(*keeper.run(), starts == 20 ? 0 : 1) << word << how;
+    EXPECT_EQ(std::ranges::count(log("worker"), '\n'), starts) << word << how;
+  }
 }
 
 TEST_F(KeeperTest, EndsWithTheFirstCodeThatIsNotZeroAmongEquals) {
