@@ -57,11 +57,14 @@ Result<Admission> ask_with_token(const WorkerNodeOptions& options, const TlsFile
 }
 
 // A process that was admitted before has its certificate: the token may have expired since. Where it has not, a
-// certificate that will not last is replaced.
+// certificate that will not last, or is damaged, is replaced.
 Result<Admission> ask_once(const WorkerNodeOptions& options, const HostPort& address) {
   const TlsFiles files = files_of(options);
-  const bool has_certificate = std::filesystem::exists(files.certificate);
-  const bool is_lasting = options.certs || !needs_renewal(files, std::chrono::system_clock::now());
+  const auto usable = ControlClient::create(files, address);
+  const bool has_certificate = std::filesystem::exists(files.certificate) && usable;
+  if (!has_certificate && std::filesystem::exists(files.certificate)) log_warn(options.name, usable.failure().message);
+  const bool is_whole = has_certificate && !needs_renewal(files, std::chrono::system_clock::now());
+  const bool is_lasting = options.certs || is_whole;
   if (is_lasting) return ask_with_certificate(files, address);
   auto admission = ask_with_token(options, files, address);
   const bool is_refused = !admission && admission.failure().error == Error::kRefused;

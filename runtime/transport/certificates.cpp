@@ -298,7 +298,9 @@ bool needs_renewal(const TlsFiles& files, WallTime now) {
   const X509Ptr certificate = text.ok() ? certificate_of(*text) : X509Ptr();
   if (!certificate) return false;
   std::time_t limit = std::chrono::system_clock::to_time_t(now + kLeafLifetime / 2);
-  return X509_cmp_time(X509_get0_notAfter(certificate.get()), &limit) < 0;
+  std::time_t today = std::chrono::system_clock::to_time_t(now);
+  return X509_cmp_time(X509_get0_notAfter(certificate.get()), &limit) < 0 ||
+         X509_cmp_time(X509_get0_notBefore(certificate.get()), &today) > 0;
 }
 
 Result<PeerIdentity> identity_of(x509_st* certificate) {

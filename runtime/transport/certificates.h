@@ -83,8 +83,8 @@ class Authority {
 // Writes all three with mode 0600, each by rename. Errors: kIo.
 [[nodiscard]] Status write_credentials(const TlsFiles& files, const Credentials& credentials);
 [[nodiscard]] Result<Credentials> read_credentials(const TlsFiles& files);
-// Whether there is no certificate, or less than half of the usual lifetime is left of it: whoever can have a new one
-// should. A damaged one is told by who reads it.
+// Whether there is no certificate, or less than half of the usual lifetime is left of it, or it is not valid yet:
+// whoever can have a new one should. A damaged one is told by who reads it.
 [[nodiscard]] bool needs_renewal(const TlsFiles& files, WallTime now);
 
 // What the certificate says about its holder. Errors: kRefused (none, several, or not ours), kInvalidData (not PEM).

@@ -19,8 +19,10 @@ constexpr auto kLaneList = [] {
 }();
 
 Failure bad_file(const std::string& path, std::string_view what) {
-  return fail(Error::kInvalidData, compose(path, " ", what, " (", take_openssl_error(),
-                                           "). Join again with a token to get new certificates."));
+  return fail(Error::kInvalidData,
+              compose(path, " ", what, " (", take_openssl_error(),
+                      "). A node gets a new pair by joining with a token, a run's own process when the "
+                      "run is resumed (--resume)."));
 }
 
 X509Ptr parse_certificate(const std::string& pem) {
