@@ -34,6 +34,11 @@ bool TlsDoor::admit(int descriptor) {
   Admission admission{};
   {
     const std::lock_guard guard(mutex_);
+    // Its stream then ends by itself, as those that a sweep shuts down.
+    if (const auto other = half_open_.who_gives_way(address, now(), has_received)) {
+      ::shutdown(*other, SHUT_RDWR);
+      half_open_.settle(*other);
+    }
     admission = half_open_.admit(descriptor, address, now());
   }
   if (admission == Admission::kAdmitted) return true;

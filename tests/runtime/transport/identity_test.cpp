@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <random>
+#include <set>
 
 #include "runtime/transport/admission.h"
 #include "runtime/transport/guard/frame_guard.h"
@@ -69,6 +71,54 @@ TEST(HalfOpenTable, BoundsStrangersInAllAndPerAddress) {
   table.settle(1);
   EXPECT_EQ(table.admit(7, "a", start), Admission::kAdmitted);
   EXPECT_EQ(table.incoming_count(), 3u);
+}
+
+TEST(HalfOpenTable, WhoSaysNothingGivesWayTheOldestFirst) {
+  HalfOpenTable table({.half_open_count_max = 4, .half_open_per_address_max = 3, .handshake_timeout = seconds(4)});
+  const SteadyTime start{};
+  std::set<int> spoken;
+  const auto has_spoken = [&](int descriptor) { return spoken.contains(descriptor); };
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_EQ(table.who_gives_way("a", start, has_spoken), std::nullopt) << "there is room";
+    ASSERT_EQ(table.admit(i, "a", start + milliseconds(i)), Admission::kAdmitted);
+  }
+  table.track_outgoing(9, start);
+  EXPECT_EQ(table.who_gives_way("a", start, has_spoken), 1);
+  EXPECT_EQ(table.who_gives_way("b", start, has_spoken), std::nullopt);
+  spoken = {1};
+  EXPECT_EQ(table.who_gives_way("a", start, has_spoken), 2);
+  ASSERT_EQ(table.admit(4, "b", start), Admission::kAdmitted);
+  EXPECT_EQ(table.who_gives_way("c", start, has_spoken), 4) << "of all, the oldest that is silent";
+  spoken = {1, 2, 3, 4, 9};
+  EXPECT_EQ(table.who_gives_way("a", start + milliseconds(1000), has_spoken), std::nullopt);
+  EXPECT_EQ(table.who_gives_way("a", start + milliseconds(1001), has_spoken), 1) << "an honest one would be done";
+}
+
+// Whatever strangers do that say nothing, an honest peer that speaks at once is never turned away nor closed.
+TEST(HalfOpenTable, SilentStrangersKeepNobodyOut) {
+  const std::uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  HalfOpenTable table({.half_open_count_max = 16, .half_open_per_address_max = 5, .handshake_timeout = seconds(5)});
+  std::set<int> honest;
+  const auto has_spoken = [&](int descriptor) { return honest.contains(descriptor); };
+  SteadyTime now{};
+  for (int i = 0; i < 20000; ++i) {
+    now += milliseconds(random() % 20);
+    const std::string address(1, static_cast<char>('a' + random() % 6));
+    const bool is_honest = honest.size() < 3 && random() % 10 == 0;
+    const auto other = table.who_gives_way(address, now, has_spoken);
+    if (other) {
+      ASSERT_FALSE(honest.contains(*other)) << "seed " << seed;
+      table.settle(*other);
+    }
+    ASSERT_EQ(table.admit(i, address, now), Admission::kAdmitted) << "seed " << seed;
+    if (is_honest) honest.insert(i);
+    if (!honest.empty() && random() % 10 == 0) {
+      table.settle(*honest.begin());
+      honest.erase(honest.begin());
+    }
+    ASSERT_LE(table.incoming_count(), 16U) << "seed " << seed;
+  }
 }
 
 TEST(HalfOpenTable, ExpiresBothDirectionsAtTheDeadline) {

@@ -269,6 +269,16 @@ TEST_F(TransportDoor, AFloodOfIdleConnectionsIsBounded) {
   expect_bystanders_are_well();
 }
 
+TEST_F(TransportDoor, AFloodOfIdleConnectionsKeepsNobodyOut) {
+  std::vector<Socket> flood;
+  for (int i = 0; i < 300; ++i) flood.push_back(testing::connect_raw(port));
+  CafProcess late(run.files(PeerRole::kNode, "late"), run.policy(kDataRoles), quick_limits());
+  const auto reached = late.connect(port);
+  ASSERT_TRUE(reached);
+  EXPECT_EQ(late.ask(reached, "in the flood"), "heard in the flood");
+  expect_bystanders_are_well();
+}
+
 TEST_F(TransportDoor, ADialIntoSilenceEnds) {
   const auto silent = listen_on({"127.0.0.1", 0});
   ASSERT_TRUE(silent.ok());
