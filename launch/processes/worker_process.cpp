@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <random>
+#include <utility>
 
 #include "actors/node_agent.h"
 #include "actors/router/io_router.h"
@@ -18,6 +19,7 @@
 #include "runtime/device/decorators/poisoned_stage_executor.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/transport/control/clock_check.h"
 #include "runtime/transport/control/control_client.h"
 #include "runtime/transport/guard/peer_note.h"
 
@@ -72,7 +74,8 @@ Result<Admission> ask_once(const WorkerNodeOptions& options, const HostPort& add
   return admission;
 }
 
-// Asks every address in turn, for ever: an unreachable spawner never ends a node. Nothing when a signal came meanwhile.
+// Asks every address in turn, for ever: neither an unreachable spawner nor a clock that is wrong ever ends a node.
+// Nothing when a signal came meanwhile.
 Result<std::optional<Admission>> be_admitted(const WorkerNodeOptions& options) {
   auto pause = 50ms;
   std::string said;
@@ -80,9 +83,11 @@ Result<std::optional<Admission>> be_admitted(const WorkerNodeOptions& options) {
     for (const HostPort& address : options.join) {
       auto admission = ask_once(options, address);
       if (admission) return std::optional(std::move(admission.value()));
-      if (admission.failure().error != Error::kUnreachable) return admission.failure();
-      if (admission.failure().message != said) log_warn(options.name, admission.failure().message, " Trying again.");
-      said = admission.failure().message;
+      const auto failure =
+          explain_times(admission.failure(), files_of(options), address, std::chrono::system_clock::now());
+      if (failure.error != Error::kUnreachable) return failure;
+      const std::string& happened = admission.failure().message;  // what explains it tells the time, too
+      if (happened != std::exchange(said, happened)) log_warn(options.name, failure.message, " Trying again.");
     }
     if (wait_for_signal(pause)) return std::optional<Admission>();
     pause = std::min(pause * 2, 1000ms);

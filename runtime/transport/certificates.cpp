@@ -3,6 +3,7 @@
 
 #include <openssl/pem.h>
 
+#include <ctime>
 #include <filesystem>
 
 #include "runtime/base/compose.h"
@@ -301,6 +302,21 @@ bool needs_renewal(const TlsFiles& files, WallTime now) {
   std::time_t today = std::chrono::system_clock::to_time_t(now);
   return X509_cmp_time(X509_get0_notAfter(certificate.get()), &limit) < 0 ||
          X509_cmp_time(X509_get0_notBefore(certificate.get()), &today) > 0;
+}
+
+std::optional<Validity> validity_of(x509_st* certificate) {
+  std::tm from{};
+  std::tm until{};
+  const bool are_read = ASN1_TIME_to_tm(X509_get0_notBefore(certificate), &from) == 1 &&
+                        ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &until) == 1;
+  if (!are_read) return std::nullopt;
+  using Clock = std::chrono::system_clock;
+  return Validity{Clock::from_time_t(::timegm(&from)), Clock::from_time_t(::timegm(&until))};
+}
+
+std::optional<Validity> validity_of(const std::string& certificate_pem) {
+  const X509Ptr certificate = certificate_of(certificate_pem);
+  return certificate ? validity_of(certificate.get()) : std::nullopt;
 }
 
 Result<PeerIdentity> identity_of(x509_st* certificate) {

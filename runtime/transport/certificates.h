@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -87,6 +88,9 @@ class Authority {
 // whoever can have a new one should. A damaged one is told by who reads it.
 [[nodiscard]] bool needs_renewal(const TlsFiles& files, WallTime now);
 
+// From when until when a certificate is valid. Nothing: that is no certificate.
+[[nodiscard]] std::optional<Validity> validity_of(const std::string& certificate_pem);
+[[nodiscard]] std::optional<Validity> validity_of(x509_st* certificate);
 // What the certificate says about its holder. Errors: kRefused (none, several, or not ours), kInvalidData (not PEM).
 [[nodiscard]] Result<PeerIdentity> identity_of(const std::string& certificate_pem);
 [[nodiscard]] Result<PeerIdentity> identity_of(x509_st* certificate);

@@ -262,6 +262,36 @@ TEST(Refused, ACertificateOfAnotherAuthority) {
   busy.end();
 }
 
+// Files of a node that this run's authority has signed.
+Words with_certificate(const BusyRun& busy, const std::string& name, const Validity& validity) {
+  const fs::path folder = busy.scene.make_folder("certs-of-" + name);
+  const auto authority = Authority::open((busy.scene.run() / "certs").string());
+  const auto credentials = authority->issue({authority->run(), PeerRole::kNode, name}, validity);
+  EXPECT_TRUE(write_credentials(credential_files(folder.string(), "node"), *credentials).ok());
+  return {"node", "--join", busy.join.at(2), "--certs", folder.string()};
+}
+
+TEST(Refused, ACertificateThatHasExpired) {
+  BusyRun busy;
+  const auto now = std::chrono::system_clock::now();
+  const Words words = with_certificate(busy, "old", {now - std::chrono::hours(48), now - std::chrono::hours(1)});
+  busy.expect_refused(words, "old", "it has expired; get a new one");
+  busy.end();
+}
+
+// As where the clock of either machine was wrong for a while.
+TEST(Nodes, WhoseCertificateIsNotYetValidWaitUntilItIs) {
+  BusyRun busy;
+  const auto now = std::chrono::system_clock::now();
+  const Words words = with_certificate(busy, "early", {now + std::chrono::seconds(6), now + std::chrono::hours(1)});
+  Program& node = start_node(busy.scene, "early", words);
+  const auto has_joined = [&] { return busy.boss->err().find("[joined] early") != std::string::npos; };
+  EXPECT_TRUE(wait_until(has_joined, kSoon)) << node.err();
+  EXPECT_NE(node.err().find("it is waited for, unless the clocks"), std::string::npos) << node.err();
+  EXPECT_FALSE(node.status());
+  busy.end();
+}
+
 TEST(Refused, ANameThatIsTaken) {
   BusyRun busy;
   ProgramStart start;

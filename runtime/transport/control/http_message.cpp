@@ -149,8 +149,8 @@ std::string_view status_phrase(int status) {
   }
 }
 
-std::string response_text(int status, std::string_view body) {
-  return compose("HTTP/1.1 ", status, ' ', status_phrase(status),
+std::string response_text(int status, std::string_view body, std::string_view date) {
+  return compose("HTTP/1.1 ", status, ' ', status_phrase(status), "\r\nDate: ", date,
                  "\r\nContent-Type: application/json\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n",
                  body);
 }

@@ -58,7 +58,8 @@ struct HttpTarget {
 [[nodiscard]] std::string escape_query(std::string_view value);
 
 [[nodiscard]] std::string_view status_phrase(int status);
-[[nodiscard]] std::string response_text(int status, std::string_view body);
+// date: of the answer, as "Tue, 15 Nov 1994 08:12:31 GMT".
+[[nodiscard]] std::string response_text(int status, std::string_view body, std::string_view date);
 [[nodiscard]] std::string request_text(std::string_view method, std::string_view target, std::string_view host,
                                        std::string_view body);
 

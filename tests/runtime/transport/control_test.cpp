@@ -9,6 +9,7 @@
 #include "messages/cause.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
+#include "runtime/transport/control/clock_check.h"
 #include "runtime/transport/control/control_client.h"
 #include "runtime/transport/control/enrolment.h"
 #include "runtime/transport/tls_socket.h"
@@ -325,6 +326,30 @@ TEST_F(ControlEndpoint, ADribblingRequestEndsAtItsDeadline) {
                  (!answer.ok() && wait_readable(tls->descriptor(), within(milliseconds(0))));
   }
   EXPECT_TRUE(was_closed);
+}
+
+// The spawner's clock is right here; ours is what the test says.
+TEST_F(ControlEndpoint, ARefusalForTimesSaysWhoseClockIsToBeLookedAt) {
+  const auto now = std::chrono::system_clock::now();
+  const TlsFiles mine = run.files(PeerRole::kNode, "mine");
+  const Failure refused = fail(Error::kRefused, "refused");
+  for (const auto wrong : {now - hours(49), now + hours(24 * 400)}) {
+    const Failure explained = explain_times(refused, mine, address(), wrong);
+    EXPECT_EQ(explained.error, Error::kUnreachable) << "it is tried again: " << explained.message;
+    EXPECT_NE(explained.message.find("look at the clock of this machine"), std::string::npos) << explained.message;
+  }
+  const Failure newcomer =
+      explain_times(refused, credential_files(run.path("nothing"), "node"), address(), now - hours(49));
+  EXPECT_EQ(newcomer.error, Error::kUnreachable) << newcomer.message;
+  EXPECT_NE(newcomer.message.find("the spawner's certificate"), std::string::npos) << newcomer.message;
+
+  const auto unchanged = explain_times(refused, mine, address(), now);
+  EXPECT_EQ(unchanged.message, refused.message) << "no clock is wrong";
+  EXPECT_EQ(unchanged.error, Error::kRefused);
+  const TlsFiles expired = run.files(PeerRole::kNode, "expired", {now - hours(48), now - hours(1)});
+  const Failure over = explain_times(refused, expired, address(), now);
+  EXPECT_EQ(over.error, Error::kRefused);
+  EXPECT_NE(over.message.find("it has expired"), std::string::npos) << over.message;
 }
 
 TEST_F(ControlEndpoint, ASilentSpawnerIsUnreachable) {

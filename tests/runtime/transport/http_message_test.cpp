@@ -28,7 +28,7 @@ TEST(HttpReader, ReadsARequestInPiecesOfAnySize) {
 
 TEST(HttpReader, ReadsAResponse) {
   HttpReader reader;
-  ASSERT_EQ(reader.feed(response_text(409, "{}")), Progress::kComplete);
+  ASSERT_EQ(reader.feed(response_text(409, "{}", "Tue, 15 Nov 1994 08:12:31 GMT")), Progress::kComplete);
   EXPECT_EQ(reader.message().first, "HTTP/1.1");
   EXPECT_EQ(reader.message().second, "409");
   EXPECT_EQ(reader.message().headers.at("content-length"), "2");
