@@ -74,7 +74,8 @@ CommandSpec node() {
            {"--limit-down", OptionKind::kNotYet, "R", ""},
            {"--grace", kValue, "S", "time to leave politely before the workers are killed (default: 30)"},
            {"--keep-in", kValue, "DIR", "where its certificates lie while it lives (default: for temporary files)"},
-           {"--trace", kValue, "DIR", "keep the workers' traces in DIR/trace, at the run's trace.level"},
+           {"--trace", kValue, "DIR",
+            "keep the workers' traces in DIR/trace, too: not in the run directory, which has them"},
            {"--no-stream", kFlag, "", "send neither logs nor traces to the run directory (default: both)"}},
           "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 4 refused\n"
           "(token, certificate, version, name taken). An unreachable spawner never ends a node."};

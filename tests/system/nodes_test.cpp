@@ -292,6 +292,25 @@ TEST(Nodes, WhoseCertificateIsNotYetValidWaitUntilItIs) {
   busy.end();
 }
 
+// The run directory has its trace from the run; what both wrote nobody could read.
+TEST(Nodes, KeepNoTraceWhereTheRunOrAnotherNodeDoes) {
+  BusyRun busy;
+  Program& twice = start_node(busy.scene, "twice", busy.join + Words{"--trace", busy.scene.run().string()});
+  EXPECT_EQ(twice.wait(kSoon), 2) << twice.err();
+  EXPECT_NE(twice.err().find("is a run directory"), std::string::npos) << twice.err();
+  const fs::path folder = busy.scene.make_folder("traces");
+  const Words traced = busy.join + Words{"--trace", folder.string()};
+  start_node(busy.scene, "own", traced);
+  const auto has_joined = [&] { return busy.boss->err().find("[joined] own") != std::string::npos; };
+  ASSERT_TRUE(wait_until(has_joined, kSoon)) << busy.boss->err();
+  Program& second = start_node(busy.scene, "own", traced);
+  EXPECT_EQ(second.wait(kSoon), 2) << second.err();
+  EXPECT_NE(second.err().find("keeps its traces in"), std::string::npos) << second.err();
+  start_node(busy.scene, "other", traced);
+  EXPECT_TRUE(wait_until([&] { return busy.boss->err().find("[joined] other") != std::string::npos; }, kSoon));
+  busy.end();
+}
+
 TEST(Refused, ANameThatIsTaken) {
   BusyRun busy;
   ProgramStart start;

@@ -2,17 +2,24 @@
 // What admits them lies in a folder of its own for that time: the token, which a worker's command line would show to
 // every user, and the certificate it brought, so that a worker comes back after the token has expired. So do traces on
 // their way to the run directory, and the note of what a worker was computing when it crashed.
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "launch/commands/run/blamed_peers.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/keeper.h"
 #include "launch/open_files.h"
+#include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
 #include "runtime/base/machine/scratch_folder.h"
 #include "runtime/pipeline/poison_hook.h"
 #include "runtime/transport/guard/peer_note.h"
+#include "runtime/transport/sockets.h"
 
 namespace shoal {
 namespace {
@@ -54,12 +61,34 @@ Result<ScratchFolder> make_kept(const NodeOptions& options) {
   return fail(Error::kIo, made.failure().message + "; set TMPDIR to a folder that can be written");
 }
 
+// Two that append to one file leave a trace that nobody can read.
+Result<Socket> hold_trace(const NodeOptions& options) {
+  if (!options.trace || options.keep_in) return Socket();  // those of `shoal train` have names of their own
+  const RunDirectory run{*options.trace};
+  if (options.streams && std::filesystem::exists(run.config()) && std::filesystem::exists(run.certs())) {
+    return fail(Error::kUsage, compose("--trace ", *options.trace,
+                                       " is a run directory: this node sends its trace to that of its run already, and "
+                                       "both would write one file; leave --trace away, or name another folder"));
+  }
+  const std::filesystem::path folder = std::filesystem::path(*options.trace) / "trace";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  const std::string path = (folder / ("." + options.name + ".lock")).string();
+  Socket lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock.is_open()) return fail(Error::kIo, compose("cannot open ", path, ": ", std::strerror(errno)));
+  if (::flock(lock.descriptor(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return lock;
+  return fail(Error::kUsage, compose("another node of the name ", options.name, " keeps its traces in ",
+                                     folder.string(), ": choose another --name, or another folder for --trace"));
+}
+
 }  // namespace
 
 Result<int> run_node(const NodeOptions& given) {
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
   NodeOptions options = given;
+  const auto trace_held = hold_trace(options);
+  if (!trace_held) return trace_held.failure();
   const auto kept = make_kept(options);
   if (!kept) return kept.failure();
   if (options.token) {
