@@ -2,12 +2,14 @@
 #include "actors/node_agent.h"
 
 #include <algorithm>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "actors/injected.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/machine/memory_lack.h"
 #include "runtime/base/restart_policy.h"
 #include "runtime/transport/error_words.h"
 #include "runtime/transport/identity.h"
@@ -169,10 +171,15 @@ void start_stage(Self self, const SpawnStage& order) {
     return;
   }
   log_info("node_agent", "starting stage/", order.stage, "/", order.slot, " as incarnation ", order.replica);
-  auto stage = state.settings.start_stage(order, state.config, state.welcome);
-  self->monitor(stage);
-  state.stages.running.emplace(stage.address(), order);
   state.stages.newest = order.replica;
+  try {
+    auto stage = state.settings.start_stage(order, state.config, state.welcome);
+    self->monitor(stage);
+    state.stages.running.emplace(stage.address(), order);
+  } catch (const std::system_error& problem) {  // it has a thread of its own, and the machine may give none
+    if (!is_lack_of_memory(problem)) throw;
+    return tell_ended(self, order, memory_lack_text(problem));
+  }
   tell_left_behind(self);
 }
 

@@ -207,7 +207,8 @@ void Keeper::follower_lost() {
     if (kept.ward.role != WardRole::kFollower) continue;
     if (!kept.final_code) return;
     if (*kept.final_code != 0 && !code) code = kept.final_code;
-    names += (names.empty() ? "" : ", ") + kept.ward.name;
+    const std::string& log = kept.ward.program.log_file;
+    names += (names.empty() ? "" : ", ") + kept.ward.name + (log.empty() ? "" : " (see " + log + ")");
   }
   if (!code) return;
   follower_code_ = code;

@@ -25,6 +25,7 @@
 #include "launch/processes/untold.h"
 #include "launch/say.h"
 #include "model/learning_rate.h"
+#include "model/partition.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -126,6 +127,9 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
   out.steps_target = options.stop_at_step.value_or(config.run.steps);
   out.checkpoint_every = config.checkpoint.every;
   out.newest_is_replaced = config.checkpoint.keep == 1;
+  if (const auto plans = partition(config.model, config.pipeline.stages)) {
+    for (const StagePlan& plan : *plans) out.state_bytes.push_back(state_bytes(plan, config));
+  }
   const bool must_agree = config.sync.reduction == Reduction::kExact && !config.sync.allow_mixed_kernels;
   out.fingerprints = must_agree ? FingerprintRule::kMustAgree : FingerprintRule::kMayDiffer;
   out.policy =

@@ -9,6 +9,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/log.h"
+#include "runtime/base/machine/memory_lack.h"
 
 namespace shoal {
 namespace {
@@ -74,6 +75,7 @@ caf::error error_of(caf::scheduled_actor* self, std::exception_ptr& thrown) {
     std::rethrow_exception(thrown);
   } catch (const std::exception& exception) {
     log_error(self->name(), "exception: ", exception.what());
+    if (is_lack_of_memory(exception)) return caf::make_error(caf::sec::runtime_error, memory_lack_text(exception));
     return caf::make_error(caf::sec::runtime_error, compose("exception: ", first_line(exception.what())));
   } catch (...) {
     return caf::make_error(caf::sec::runtime_error, std::string("exception of an unknown kind"));

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <new>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -16,6 +17,14 @@ namespace shoal {
            refused->code() == std::errc::resource_unavailable_try_again;
   }
   return std::string_view(problem.what()).find("DefaultCPUAllocator: ") != std::string_view::npos;
+}
+
+// The error in the words by which others, of other processes too, know it again, with what the process has and may
+// have.
+inline constexpr std::string_view kNoMoreMemory = "its machine gives no more memory";
+[[nodiscard]] std::string memory_lack_text(const std::exception& problem);
+[[nodiscard]] inline bool tells_of_memory_lack(std::string_view text) {
+  return text.find(kNoMoreMemory) != std::string_view::npos;
 }
 
 }  // namespace shoal

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/machine/memory_lack.h"
 #include "runtime/cluster/recovery/setbacks.h"
 
 namespace shoal {
@@ -32,10 +33,14 @@ class Fallback {
 
   // Before all go back from so many committed steps. False: the last ones were all in vain, so the run is given up.
   [[nodiscard]] bool throw_back(const std::string& reason, std::uint64_t committed_steps) {
-    if (!setbacks_.is_worth_another(committed_steps)) return false;
+    const auto cause = tells_of_memory_lack(reason) ? Setbacks::Cause::kMemory : Setbacks::Cause::kAny;
+    if (!setbacks_.is_worth_another(committed_steps, cause)) return false;
     why_ = reason;
     return true;
   }
+  void stepped() { setbacks_.stepped(); }
+  // Before the start that follows.
+  [[nodiscard]] Duration pause() const { return why_ ? setbacks_.pause() : Duration::zero(); }
   // Another start: every stage gets somebody.
   void begin_again() { lost_.reset(); }
   // Why the run was thrown back last; nothing: it never was.

@@ -1,29 +1,55 @@
 // Roll-backs that lead nowhere: when a run is thrown back again and again without a step further, its processes end and
 // are started again by their keepers, as with any budget that is spent (design.md §7). It is not given up for good:
 // machines that die more often than a checkpoint is reached may get better, and then it has to go on by itself (L-1);
-// every such end has its line. Progress is a step that no branch had committed before; one that is only trained again
-// is none.
+// every such end has its line. Where replicas end because their machines have no more memory to give, starting again is
+// of no use, and there are pauses between: a few times where no step was ever done here, more often where the memory
+// was enough once and may be again; then the run is given up for good. Progress is a step that no branch had committed
+// before; one that is only trained again is none.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 
 #include "runtime/base/bound.h"
+#include "runtime/base/clock.h"
 
 namespace shoal {
 
 class Setbacks {
  public:
   static inline const Bound kInVainMax{"supervision.rollbacks_in_vain", 20};
+  static inline const Bound kNeverFitMax{"supervision.rollbacks_without_memory", 3};
+  static inline const Bound kFittedMax{"supervision.rollbacks_with_less_memory", 10};
+  static constexpr Duration kLongestPause = std::chrono::seconds(60);
+  enum class Cause { kAny, kMemory };
 
   // Before a roll-back from so many committed steps, on whatever branch. False: all of the last ones were in vain.
-  [[nodiscard]] bool is_worth_another(std::uint64_t committed_steps) {
-    in_vain_ = committed_steps > furthest_ ? 1 : in_vain_ + 1;
-    if (committed_steps > furthest_) furthest_ = committed_steps;
-    return !kInVainMax.is_exceeded_by(in_vain_);
+  [[nodiscard]] bool is_worth_another(std::uint64_t committed_steps, Cause cause = Cause::kAny) {
+    const bool is_further = committed_steps > furthest_;
+    if (is_further) furthest_ = committed_steps;
+    in_vain_ = is_further ? 1 : in_vain_ + 1;
+    if (is_further) for_memory_ = 0;
+    last_ = cause;
+    if (cause == Cause::kMemory) ++for_memory_;
+    const Bound& for_memory_max = has_stepped_ ? kFittedMax : kNeverFitMax;
+    return !kInVainMax.is_exceeded_by(in_vain_) && !for_memory_max.is_reached_by(for_memory_);
+  }
+  // A step was done, by those who are there now or before them.
+  void stepped() { has_stepped_ = true; }
+  // How long to wait before the start that follows.
+  [[nodiscard]] Duration pause() const {
+    if (last_ != Cause::kMemory) return Duration::zero();
+    Duration pause = std::chrono::seconds(2);
+    for (std::uint64_t times = 1; times < for_memory_ && pause < kLongestPause; ++times) pause *= 2;
+    return std::min(pause, kLongestPause);
   }
 
  private:
-  std::uint64_t in_vain_ = 0;  // since the furthest step so far
+  std::uint64_t in_vain_ = 0;     // since the furthest step so far
+  std::uint64_t for_memory_ = 0;  // of these
+  Cause last_ = Cause::kAny;
+  bool has_stepped_ = false;
   std::uint64_t furthest_ = 0;
 };
 

@@ -121,6 +121,7 @@ class SupervisorCore {
   void start_over(const StartPoint& start, Instant now);
   void start_elsewhere(const std::string& why, Instant now);
   [[nodiscard]] bool is_first_start() const;
+  [[nodiscard]] std::string with_needs(StageId stage, const std::string& why) const;
   [[nodiscard]] bool is_patience_over(Instant now) const;
 
   // supervisor_starting.cpp

@@ -73,6 +73,7 @@ struct SupervisorConfig {
   Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation, since more of it came
   Duration leave_within = std::chrono::seconds(5);      // processes told to end
   Duration storage_stays = std::chrono::seconds(3);     // of these, for what the others still have to write
+  std::vector<std::uint64_t> state_bytes;               // of each stage, for a person; empty: not known
   std::size_t restart_budget = 3;                       // replicas started again on one worker within the window
   Duration restart_window = std::chrono::minutes(1);
   // After a restart, for the processes of a run under way to come back; 0: none are there, `start` has been verified.

@@ -130,7 +130,7 @@ void SupervisorCore::remove_dead(const std::string& reason, Instant now) {
 }
 
 void SupervisorCore::lose_stage(StageId stage, const std::string& reason, Instant now) {
-  const std::string why = compose("stage ", stage, " lost its last replica (", reason, ")");
+  const std::string why = with_needs(stage, compose("stage ", stage, " lost its last replica (", reason, ")"));
   if (!fallback_.lose_stage(why, now)) return;
   announce("stage_lost", compose("stage/", stage), why);
   settle_loss(now);

@@ -2,10 +2,12 @@
 //
 // Nobody is told to go: a member ends when it reads its RemoveReplica, one that still starts by EndStage. The journal
 // makes every step of it safe to be interrupted: a start that finds no members begins the same branch again.
+#include <algorithm>
 #include <utility>
 
 #include "runtime/base/bound.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/machine/memory_lack.h"
 #include "runtime/base/restart_policy.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 
@@ -21,6 +23,10 @@ constexpr Duration kPauseInVain = std::chrono::seconds(2);      // after the fir
 void SupervisorCore::roll_back(const std::string& reason, Instant now) {
   if (phase_ >= Phase::kEnding || phase_ == Phase::kRollingBack) return;
   if (!fallback_.throw_back(reason, view().committed_steps())) {
+    // Its keepers would only start what has no room here.
+    if (tells_of_memory_lack(reason)) {
+      return finish(kGivenUpStatus, compose(reason, ", again and again; ", config_.resume_hint), "failed", now);
+    }
     // One level up (setbacks.h): the spawner and the workers are started again by their keepers.
     return finish(1, compose(reason, ", again and again without a step further; ", config_.resume_hint), "failed", now);
   }
@@ -53,7 +59,7 @@ SupervisorEffects SupervisorCore::found(const StartPoint& start, Instant now) {
   if (phase_ != Phase::kRollingBack) return take_effects();
   const bool is_in_vain = in_vain_ && is_same_state(in_vain_->start, start);
   if (is_in_vain && kStartsInVainMax.is_reached_by(static_cast<std::uint64_t>(in_vain_->times))) {
-    finish(3, in_vain_->why, "failed", now);
+    finish(tells_of_memory_lack(in_vain_->why) ? kGivenUpStatus : 3, in_vain_->why, "failed", now);
     return take_effects();
   }
   start_over(start, now);
@@ -62,6 +68,12 @@ SupervisorEffects SupervisorCore::found(const StartPoint& start, Instant now) {
     start_not_before_ = now + pause;
     announce("start_repeated", "run",
              compose(in_vain_->why, "; the checkpoint after ", start.version, " steps is whole: all start again in ",
+                     std::chrono::duration_cast<std::chrono::seconds>(pause).count(), " s"));
+  }
+  if (const Duration pause = fallback_.pause(); pause > Duration::zero() && phase_ == Phase::kGathering) {
+    start_not_before_ = std::max(start_not_before_, now + pause);
+    announce("start_delayed", "run",
+             compose("for want of memory all start again in ",
                      std::chrono::duration_cast<std::chrono::seconds>(pause).count(), " s"));
   }
   return take_effects();
@@ -123,6 +135,14 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   // What can be saved is the checkpoint.
   if (const auto& stop = last_step_.stopped()) return finish(stop->exit_status, stop->reason, stop->event, now);
   let_all_leavers_go(now);
+}
+
+// What a person needs to know where memory is short.
+std::string SupervisorCore::with_needs(StageId stage, const std::string& why) const {
+  if (!tells_of_memory_lack(why) || stage.value >= config_.state_bytes.size()) return why;
+  return compose(why, "; the state of stage ", stage, " alone has ", (config_.state_bytes[stage.value] >> 20U) + 1,
+                 " MiB, and what computes it needs more: allow its workers more memory, cut the model into more stages "
+                 "(pipeline.stages), or lower batch.microbatch");
 }
 
 // Nobody has trained since a person began this run, or went on with it.

@@ -74,7 +74,8 @@ void SupervisorCore::start_failed(const StartingReplica& failed, const std::stri
   if (phase_ != Phase::kSpawning) return;  // another start is looked for already
   failed_starts_.add(roster_.processes.name_of(failed.process), roster_.processes.find(failed.process)->join.name);
   if (!failed_starts_.are_hopeless(untried_workers())) return;
-  start_elsewhere(compose("a replica of stage ", failed.order.stage, " could not start: ", reason), now);
+  const std::string why = compose("a replica of stage ", failed.order.stage, " could not start: ", reason);
+  start_elsewhere(with_needs(failed.order.stage, why), now);
 }
 
 // The first start waits for all places: whoever starts one of them is of no use to another.

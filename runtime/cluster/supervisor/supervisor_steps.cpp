@@ -85,6 +85,7 @@ void SupervisorCore::begin_step(Instant now) {
 
 void SupervisorCore::after_commit(const Commit& commit, Instant now) {
   ballots_.forget_step();
+  fallback_.stepped();
   poison_.committed(commit.step);
   begin_step(now);
   last_step_.committed(commit.is_last);

@@ -65,6 +65,8 @@ inline constexpr std::array kBoundsList = {
                 "SupervisorReturn.AChildThatIsPastItsBudgetEndsThisProcessAndNobodyElse"},
     ListedBound{"supervision.rollbacks_in_vain", 0, 0,
                 "SupervisorRollback.WithoutAnyProgressTheProcessesAreStartedAgain"},
+    ListedBound{"supervision.rollbacks_with_less_memory", 0, 0, "Setbacks.ForWantOfMemoryTheyEndSoonerAndWithPauses"},
+    ListedBound{"supervision.rollbacks_without_memory", 0, 0, "Setbacks.ForWantOfMemoryTheyEndSoonerAndWithPauses"},
     ListedBound{"supervision.starts_in_vain", 0, 0, "SupervisorRollback.WhatKeptAllFromStartingIsWaitedForAFewTimes"},
     ListedBound{"supervision.suspected_microbatches", 0, 0, "Poison.RemembersBoundedlyMany"},
     ListedBound{"supervision.unsaved_checkpoints", 1, 2},

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "runtime/base/compose.h"
+#include "runtime/base/machine/memory_lack.h"
+#include "runtime/base/restart_policy.h"
 #include "tests/support/supervisor_bench.h"
 
 namespace shoal {
@@ -372,6 +375,31 @@ TEST(SupervisorRollback, WithoutAnyProgressTheProcessesAreStartedAgain) {
   }
   EXPECT_EQ(bench.exit_status(), 1);
   EXPECT_NE(bench.ended->reason.find("again and again"), std::string::npos);
+}
+
+// Nothing that starts again finds more of it.
+TEST(SupervisorRollback, MemoryThatIsNeverEnoughEndsTheRunAndIsNamed) {
+  for (const bool is_memory : {true, false}) {
+    auto config = Trained::long_run();
+    config.state_bytes = {5U << 20U, 7U << 20U};
+    Trained bench(config);
+    const std::string reason = is_memory ? compose(kNoMoreMemory, " (std::bad_alloc): 585 MiB are allowed") : "a bug";
+    for (std::uint64_t i = 0; i < Setbacks::kFittedMax && !bench.ended; ++i) {
+      const auto members = bench.core.view().replicas_of(StageId{1});  // as they are now
+      for (const ReplicaMember& member : members) {
+        bench.hear(StageEnded{StageId{1}, member.incarnation, reason, {}});
+      }
+      bench.pass(80, [](const SpawnStage&, ProcessIncarnation) { return Answer::kReady; });
+    }
+    bench.later(bench.core.phase() == Phase::kTraining ? seconds(0) : seconds(10));  // for processes to leave
+    ASSERT_EQ(bench.ended.has_value(), is_memory);
+    EXPECT_EQ(bench.count_of("start_delayed"), is_memory ? Setbacks::kFittedMax - 1 : 0);
+    if (!is_memory) continue;
+    EXPECT_EQ(bench.exit_status(), kGivenUpStatus);
+    for (const char* part : {"stage 1", "no more memory", "585 MiB", "8 MiB"}) {
+      EXPECT_NE(bench.ended->reason.find(part), std::string::npos) << bench.ended->reason;
+    }
+  }
 }
 
 }  // namespace

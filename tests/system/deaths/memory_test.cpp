@@ -1,0 +1,40 @@
+// A run on a machine that has not the memory for it ends, and says so; it is not started again for ever.
+#include <gtest/gtest.h>
+
+#include "tests/support/process_scene.h"
+
+namespace shoal {
+namespace {
+
+// Room for a worker of which nothing is asked, and not for one microbatch of this model.
+constexpr const char* kAddressSpaceKb = "640000";
+
+SmallRun large_microbatches() {
+  return {2, 1, kEndless, {"model.width=256", "model.context=256", "batch.microbatch=16", "optim.clip_norm=1.0"}};
+}
+
+// What was said at the terminal, and by the nodes in their logs.
+std::string all_words(const ProcessScene& scene, const Program& program) {
+  std::string words = program.err();
+  for (const char* node : {"node1.log", "node2.log"}) words += read_all(scene.run() / "logs" / node);
+  return words;
+}
+
+TEST(Memory, ThatIsNeverEnoughEndsTheRunAndIsNamed) {
+  ProcessScene scene;
+  ProgramStart start;
+  start.arguments = {"/bin/sh", "-c", std::string("ulimit -v ") + kAddressSpaceKb + "; exec \"$0\" \"$@\"",
+                     shoal_program()};
+  const auto words = train(scene, "run", large_microbatches());
+  start.arguments.insert(start.arguments.end(), words.begin(), words.end());
+  Program& program = scene.start_program(start);
+  EXPECT_EQ(program.wait(kRunLimit), 1) << program.err();
+  EXPECT_NE(all_words(scene, program).find("gives no more memory"), std::string::npos) << program.err();
+  EXPECT_TRUE(scene.wait_until_all_gone(kRunLimit));
+
+  Program& free = scene.start(train(scene, "free", large_microbatches()));
+  EXPECT_TRUE(scene.wait_for_steps(1, "free")) << "without the limit it trains: " << free.err();
+}
+
+}  // namespace
+}  // namespace shoal
