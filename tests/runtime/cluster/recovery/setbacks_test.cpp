@@ -26,7 +26,7 @@ TEST(Setbacks, ForWantOfMemoryTheyEndSoonerAndWithPauses) {
     if (has_stepped) setbacks.stepped();
     const std::uint64_t most = has_stepped ? Setbacks::kFittedMax : Setbacks::kNeverFitMax;
     Duration before = Duration::zero();
-    for (int i = 1; i < most; ++i) {
+    for (std::uint64_t i = 1; i < most; ++i) {
       EXPECT_TRUE(setbacks.is_worth_another(7, Setbacks::Cause::kMemory)) << i;
       EXPECT_TRUE(setbacks.pause() > before || setbacks.pause() == Setbacks::kLongestPause);
       before = setbacks.pause();
