@@ -51,6 +51,7 @@ struct RouterConfig {
   std::shared_ptr<Lanes> lanes = nullptr;  // none: tensors travel with everything else
   // The role in the certificate of a connected process; empty: links without certificates, in tests.
   std::function<std::optional<PeerRole>(const caf::node_id&)> certified_role;
+  std::function<void(const Revocations&)> revoked;  // is given every list that the spawner sends; empty: nobody
 };
 
 // What the next ReplicaReport that passes through tells of this router.

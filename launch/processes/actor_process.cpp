@@ -101,7 +101,7 @@ Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings s
   const auto& wanted = process->settings_;
   TransportLimits limits;
   limits.lanes.silence_max = wanted.dead_after;  // as patient as the detector of failures
-  const PeerPolicy policy{wanted.run, wanted.peers, {}};
+  const PeerPolicy policy{wanted.run, wanted.peers, {}, wanted.revoked};
   auto transport = TlsTransport::start(*process->system_, wanted.files, policy, limits);
   if (!transport) return transport.failure();
   process->transport_ = std::move(transport.value());

@@ -21,6 +21,7 @@
 #include "runtime/base/error.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
+#include "runtime/transport/revocation/revoked_certificates.h"
 #include "runtime/transport/sockets.h"
 #include "runtime/transport/tls_transport.h"
 
@@ -35,6 +36,8 @@ struct ActorProcessSettings {
   // What was freed, every few seconds: for a process that computes nothing. One that computes wants its pages again
   // with the next microbatch, and gives back only what a state has left that went through a connection.
   bool gives_memory_back = false;
+  // Whose certificates this process refuses, and goes on to refuse as the spawner says.
+  std::shared_ptr<RevokedCertificates> revoked = std::make_shared<RevokedCertificates>();
 };
 
 // How a process ends: the first call counts.
@@ -71,6 +74,7 @@ class ActorProcess {
 
   [[nodiscard]] caf::actor_system& system() { return *system_; }
   [[nodiscard]] TlsTransport& transport() { return *transport_; }
+  [[nodiscard]] const std::shared_ptr<RevokedCertificates>& revoked() const { return settings_.revoked; }
   [[nodiscard]] const std::shared_ptr<ExitLatch>& exit() { return exit_; }
 
   // Ends this actor when the process ends, in reverse order of these calls.

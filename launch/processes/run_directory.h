@@ -1,7 +1,8 @@
 // The run directory: where everything of a run lies, and how the pieces are made before its processes start.
 //
 //   config.toml metrics.jsonl journal.db spawner.json spawner.before.json     checkpoints/ trace/ logs/
-//   certs/ (0600): ca.* the authority; spawner.* storage.* operator.* credentials; tokens; join_token
+//   certs/ (0600): ca.* the authority; spawner.* storage.* operator.* credentials; tokens;
+//     join_token; issued: certificates of nodes; revoked.json: whose are refused
 //
 // The run's identity is its authority's: a directory without certs/ca.crt is a new run.
 #pragma once
@@ -30,6 +31,8 @@ struct RunDirectory {
   [[nodiscard]] std::string spawner_json_before() const { return (root / "spawner.before.json").string(); }
   [[nodiscard]] std::string certs() const { return (root / "certs").string(); }
   [[nodiscard]] std::string tokens() const { return (root / "certs" / "tokens").string(); }
+  [[nodiscard]] std::string revoked() const { return (root / "certs" / "revoked.json").string(); }
+  [[nodiscard]] std::string issued() const { return (root / "certs" / "issued").string(); }
   [[nodiscard]] std::string join_token() const { return (root / "certs" / "join_token").string(); }
   [[nodiscard]] std::filesystem::path checkpoints(const Config& config) const;
   // In a folder that other runs may name, too.

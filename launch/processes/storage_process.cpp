@@ -77,7 +77,8 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
                                       spawner.rendezvous.run,
                                       {PeerRole::kSpawner, PeerRole::kNode},
                                       spawner.rendezvous.dead_after,
-                                      true});
+                                      true,
+                                      revoked_by(spawner.rendezvous)});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   const auto trace = process.keep_trace(run.root.string(), "storage", TraceLevel::kOff);  // the Welcome says the level

@@ -187,7 +187,9 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
                                       files,
                                       identity->run,
                                       {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage},
-                                      admission.rendezvous.dead_after});
+                                      admission.rendezvous.dead_after,
+                                      false,
+                                      revoked_by(admission.rendezvous)});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   const auto trace = begin_trace(options, process);

@@ -45,6 +45,8 @@ struct KeyAndRequest {
 };
 // A new key and a request for a certificate. The request's subject is the name alone; the signer decides the identity.
 [[nodiscard]] Result<KeyAndRequest> make_key_and_csr(const std::string& name);
+// A request with a key that is there: for another certificate of the same key. Errors: kInvalidData (no key).
+[[nodiscard]] Result<std::string> make_csr(std::string_view key_pem, const std::string& name);
 
 struct Validity {
   WallTime not_before;
@@ -52,6 +54,8 @@ struct Validity {
 };
 // 24 h before `now` until a year after.
 [[nodiscard]] Validity usual_validity(WallTime now);
+// Less than a third of its lifetime is left.
+[[nodiscard]] bool is_due_for_renewal(const Validity& validity, WallTime now);
 
 class Authority {
  public:
@@ -83,14 +87,18 @@ class Authority {
 // Writes all three with mode 0600, each by rename. Errors: kIo.
 [[nodiscard]] Status write_credentials(const TlsFiles& files, const Credentials& credentials);
 [[nodiscard]] Result<Credentials> read_credentials(const TlsFiles& files);
-// Whether there is no certificate, or less than half of the usual lifetime is left of it: whoever can have a new one
-// should. A damaged one is told by who reads it.
+// Whether there is no certificate, or it is due for renewal: whoever can have a new one should. A damaged one is told
+// by who reads it.
 [[nodiscard]] bool needs_renewal(const TlsFiles& files, WallTime now);
 
 // What the certificate says about its holder. Errors: kRefused (none, several, or not ours), kInvalidData (not PEM).
 [[nodiscard]] Result<PeerIdentity> identity_of(const std::string& certificate_pem);
 [[nodiscard]] Result<PeerIdentity> identity_of(x509_st* certificate);
+// The serial number in lower-case hex; empty: it has none.
+[[nodiscard]] std::string serial_of(x509_st* certificate);
 // Errors: kInvalidData (not a certificate).
+[[nodiscard]] Result<std::string> serial_of(const std::string& certificate_pem);
+[[nodiscard]] Result<Validity> validity_of(const std::string& certificate_pem);
 [[nodiscard]] Result<Fingerprint> fingerprint_of(const std::string& certificate_pem);
 [[nodiscard]] Result<Fingerprint> fingerprint_of(x509_st* certificate);
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "runtime/base/error.h"
 
 namespace shoal {
+
+class RevokedCertificates;  // revocation/revoked_certificates.h
 
 // Not letter.h's Role, which says what an actor is.
 enum class PeerRole { kSpawner, kNode, kStorage, kOperator };
@@ -43,6 +46,7 @@ struct PeerPolicy {
   RunId run;
   std::vector<PeerRole> roles;
   std::function<bool(const PeerIdentity&)> admit;
+  std::shared_ptr<const RevokedCertificates> revoked = nullptr;  // of nodes; asked by who knows serial numbers
 };
 
 // Errors: kRefused, naming run, role or revocation.

@@ -11,6 +11,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/transport/openssl_handles.h"
+#include "runtime/transport/revocation/revoked_certificates.h"
 #include "runtime/transport/sockets.h"
 
 namespace shoal {
@@ -21,6 +22,7 @@ constexpr int kNumbers = 256;
 constexpr std::size_t kEarlyBytesMax = 64u << 10;
 constexpr std::size_t kIoBytesMax = 1u << 30;
 constexpr std::string_view kWho = "transport";
+constexpr std::chrono::milliseconds kLastWords{500};  // in which who is thrown out is told why
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
 
@@ -63,11 +65,20 @@ void TlsDoor::settle(int descriptor) {
 void TlsDoor::sweep() {
   const std::lock_guard guard(mutex_);
   for (const int descriptor : half_open_.expired(now())) ::shutdown(descriptor, SHUT_RDWR);
+  for (const auto& [descriptor, peer] : peers_) {
+    if (is_thrown_out(peer)) ::shutdown(descriptor, SHUT_RDWR);
+  }
 }
 
-void TlsDoor::identified(int descriptor, PeerIdentity peer) {
+bool TlsDoor::is_thrown_out(const KnownPeer& peer) const {
+  const auto& revoked = context_->policy().revoked;
+  const bool is_node = peer.identity.role == PeerRole::kNode;
+  return revoked && is_node && revoked->has_refused_for(kLastWords, peer.identity.name, peer.serial, now());
+}
+
+void TlsDoor::identified(int descriptor, PeerIdentity peer, std::string serial) {
   const std::lock_guard guard(mutex_);
-  peers_[descriptor] = {std::move(peer), {}};
+  peers_[descriptor] = {std::move(peer), std::move(serial), {}};
 }
 
 bool TlsDoor::introduce(int descriptor, const caf::node_id& node) {
@@ -138,7 +149,7 @@ TransportCounters TlsDoor::counters() const {
 
 TlsStream::TlsStream(std::shared_ptr<TlsDoor> door, Descriptor descriptor, Side side)
     : door_(std::move(door)),
-      session_(SSL_new(door_->context().get())),
+      session_(door_->context().new_session()),
       descriptor_(descriptor),
       address_(peer_address(descriptor)) {
   if (session_ == nullptr) return;  // out of memory: every read and write fails, the connection ends
@@ -219,7 +230,7 @@ TlsStream::State TlsStream::finish_handshake() {
   is_done_ = true;
   door_->settle(descriptor_);
   if (is_lane(session_)) return become_lane();
-  door_->identified(descriptor_, *peer);
+  door_->identified(descriptor_, *peer, peer_serial(session_));
   door_->count_admitted();
   if (!early_.empty()) {
     ERR_clear_error();

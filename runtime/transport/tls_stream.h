@@ -56,11 +56,12 @@ class TlsDoor {
   [[nodiscard]] int renumber(int descriptor);
   // The handshake of this descriptor ended, or it is about to be closed.
   void settle(int descriptor);
-  // Shuts down what is half open past its deadline; its stream then ends by itself. Called every second.
+  // Shuts down what is half open past its deadline, and connections whose certificate was revoked meanwhile; their
+  // streams then end by themselves. Called several times a second.
   void sweep();
 
   // The certificate of the peer at a descriptor whose handshake is done; known until the descriptor closes.
-  void identified(int descriptor, PeerIdentity peer);
+  void identified(int descriptor, PeerIdentity peer, std::string serial);
   // What the library calls the process there. False: it calls another live connection with another certificate so.
   [[nodiscard]] bool introduce(int descriptor, const caf::node_id& node);
   void forget(int descriptor);
@@ -86,8 +87,11 @@ class TlsDoor {
  private:
   struct KnownPeer {
     PeerIdentity identity;
+    std::string serial;
     caf::node_id node;  // none before the library's own handshake
   };
+
+  [[nodiscard]] bool is_thrown_out(const KnownPeer& peer) const;
 
   void count_and_log(std::uint64_t& counter, const char* what, const std::string& address, const std::string& reason);
 
