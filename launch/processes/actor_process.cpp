@@ -10,6 +10,7 @@
 #include <csignal>
 #include <thread>
 
+#include "actors/certificate_renewal.h"
 #include "actors/tracer.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/log.h"
@@ -125,6 +126,13 @@ void ActorProcess::write_trace(const RouterActor& router, std::shared_ptr<NodeFi
       start_caretaker({.name = "tracer/" + settings_.name,
                        .start = [this, settings] { return as_actor(system_->spawn<caf::detached>(tracer, settings)); },
                        .router = router}));  // and therefore it ends last
+}
+
+void ActorProcess::keep_certificate(const TlsFiles& files, SignRequest sign,
+                                    std::vector<std::shared_ptr<TlsContext>> shown_by) {
+  auto credentials = read_credentials(files);
+  if (!credentials) return log_warn(settings_.name, credentials.failure().message, "; it will not be renewed");
+  own(spawn_certificate_renewal(*system_, {files, std::move(*credentials), std::move(sign), std::move(shown_by)}));
 }
 
 void ActorProcess::take_care_of(CaretakerSettings settings) { own(start_caretaker(std::move(settings))); }

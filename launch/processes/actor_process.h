@@ -21,6 +21,7 @@
 #include "runtime/base/error.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
+#include "runtime/transport/control/renewal.h"
 #include "runtime/transport/revocation/revoked_certificates.h"
 #include "runtime/transport/sockets.h"
 #include "runtime/transport/tls_transport.h"
@@ -106,6 +107,9 @@ class ActorProcess {
   // Starts the tracer, which can be reached through the router. It ends last and has what the others still said.
   // files: what goes to the run directory from another machine.
   void write_trace(const RouterActor& router, std::shared_ptr<NodeFiles> files = nullptr);
+
+  // Renews a certificate for as long as this process lives; these contexts show the new one.
+  void keep_certificate(const TlsFiles& files, SignRequest sign, std::vector<std::shared_ptr<TlsContext>> shown_by);
 
   // A side actor: `start` makes one, and another one when it ends. settings.end_process and settings.tracer are filled
   // in.

@@ -57,6 +57,9 @@ struct SpawnerAddress {
 [[nodiscard]] Status prepare_run_directory(const RunDirectory& run, const Config& config,
                                            const std::filesystem::path& place);
 
+// A certificate for one of the run's own processes, or its operator, whose name is that of its role.
+[[nodiscard]] Result<std::string> sign_own(const RunDirectory& run, PeerRole role, const std::string& request);
+
 // What the run is called in manifests; empty where its authority is not there or cannot be read.
 [[nodiscard]] std::string id_of(const RunDirectory& run);
 

@@ -310,12 +310,23 @@ caf::actor open_door(ActorProcess& process, Door& door, const HostPort& address,
   return as_actor(process.system().spawn<caf::detached>(control, std::move(settings)));
 }
 
+// Those of this process, whose control endpoint shows the same, and of the person who gives orders; storage has its
+// own.
+void keep_certificates(ActorProcess& process, const RunDirectory& run, const Door& door) {
+  const auto sign_as = [run](PeerRole role) {
+    return [run, role](const std::string& request) { return sign_own(run, role, request); };
+  };
+  process.keep_certificate(door.files, sign_as(PeerRole::kSpawner), {process.transport().context(), door.context});
+  process.keep_certificate(credential_files(run.certs(), "operator"), sign_as(PeerRole::kOperator), {});
+}
+
 Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core, Door door) {
   const std::chrono::milliseconds dead_after(parts.config.swarm.dead_after_ms);
   auto started = ActorProcess::start(
       {"spawner", door.files, core.run, {PeerRole::kNode, PeerRole::kStorage}, dead_after, true, door.revoked});
   if (!started) return started.failure();
   ActorProcess& process = **started;
+  keep_certificates(process, run, door);
   Rendezvous rendezvous{core.run, core.term, kProtocolVersion, {}, dead_after};
   const auto trace = process.keep_trace(run.root.string(), "spawner", parts.config.trace.level);
   trace->set_process(kSpawnerProcess, core.term);
