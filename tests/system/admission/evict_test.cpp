@@ -210,6 +210,26 @@ TEST_F(Evicted, WhoIsFrozenMeanwhileLearnsItWhenItIsBack) {
   stop_and_expect_equal_bits();
 }
 
+// Nothing that was said to it has arrived: the spawner tells it when it asks for the way.
+TEST_F(Evicted, WhoWasLostMeanwhileIsTurnedAwayWhenItLooksForTheSpawner) {
+  small.sets.emplace_back("swarm.dead_after_ms=2000");
+  start_train({"--nodes", "5"});
+  const std::string victim = node_of("stage/0/1");
+  const auto frozen = scene.worker_of(victim);
+  ASSERT_TRUE(frozen);
+  ASSERT_EQ(::kill(frozen->pid, SIGSTOP), 0);
+  ASSERT_TRUE(wait_until([&] { return count_of("process_lost", victim) == 1; }, kSoon));
+  EXPECT_EQ(order({"evict", victim, "--revoke"}), 0) << said;
+  EXPECT_THAT(out, HasSubstr(victim + " is not there now; " + victim + ": its certificates are refused from now on"));
+  ASSERT_EQ(::kill(frozen->pid, SIGCONT), 0);
+  const auto is_gone = [&] { return named_like(scene.processes(), "--name " + victim + " ").empty(); };
+  EXPECT_TRUE(wait_until(is_gone, kSoon)) << "its keeper does not start it again";
+  EXPECT_THAT(log_of(victim), HasSubstr("was revoked"));
+  EXPECT_EQ(count_of("joined", victim), 1U);
+  ASSERT_TRUE(goes_on());
+  stop_and_expect_equal_bits();
+}
+
 // With all that it had: its certificate at every port, the token it came with, other names, from three addresses.
 TEST_F(Evicted, ForAMinuteItTriesFromThreeAddressesAndGetsNowhere) {
   constexpr std::chrono::seconds kTries{60};
