@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/injected.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/trace_words.h"
 #include "runtime/transport/error_words.h"
@@ -22,9 +23,10 @@ constexpr auto kProbeTimeout = 3s;
 constexpr Duration kChildPatience = 1s;
 constexpr Duration kDeafAfter = 500ms;  // of the router's silence
 constexpr const char* kRouterName = "router/spawner";
-constexpr std::size_t kEntriesPerLetter = 2048;   // some 300 bytes each; JournalStore bounds their bytes
-constexpr std::uint64_t kEntriesWithDetails = 4;  // the newest travel whole (view.h)
-constexpr std::uint64_t kNumbersReserved = 1024;
+const Bound kEntriesPerLetter{"journal.entries_per_letter",
+                              2048};  // some 300 bytes each; JournalStore bounds their bytes
+const Bound kEntriesWithDetails{"journal.entries_with_details", 4};  // the newest travel whole (view.h)
+const Bound kNumbersReserved{"supervision.numbers_reserved", 1024};
 constexpr auto kAnswerFirst = 250ms;               // for the answer to an order that ends who would bring it
 constexpr std::uint64_t kEntriesTracedAgain = 64;  // at a start: a killed spawner did not write its last events
 
@@ -108,6 +110,7 @@ struct Performer {
     }
     auto entries = journal.load(after, kEntriesPerLetter);
     if (!entries) return halt(entries.failure());
+    kEntriesPerLetter.reached_if(entries->size() >= kEntriesPerLetter);
     news.entries = without_old_details(std::move(*entries));
     if (!news.past && news.entries.empty()) return true;
     const Address router{effect.process, Role::kRouter, {}, {}};
@@ -121,7 +124,9 @@ struct Performer {
   }
   bool operator()(const ReserveNumbers& effect) const {
     const auto kind = effect.are_processes ? IncarnationKind::kProcess : IncarnationKind::kActor;
-    const auto block = self->state.settings.journal->reserve(kind, kNumbersReserved);
+    const std::uint64_t count = std::max<std::uint64_t>(kNumbersReserved, effect.count_min);
+    const auto block = self->state.settings.journal->reserve(kind, count);
+    kNumbersReserved.reached_if(block.ok());
     if (!block) return halt(block.failure());
     self->state.core->reserved(effect.are_processes, block->first, block->count);
     return true;
@@ -211,7 +216,8 @@ struct Performer {
   }
   [[nodiscard]] std::vector<JournalEntry> without_old_details(std::vector<JournalEntry> entries) const {
     for (JournalEntry& entry : entries) {
-      if (entry.position.value + kEntriesWithDetails > self->state.core->view().position().value) continue;
+      const std::uint64_t behind = self->state.core->view().position().value - entry.position.value;
+      if (!kEntriesWithDetails.is_reached_by(behind)) continue;
       entry = without_details(std::move(entry));
     }
     return entries;

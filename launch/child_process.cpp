@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "launch/life_line.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/machine/child_start.h"
 
@@ -34,20 +35,29 @@ void settle_child() {
   if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
 }
 
+std::vector<std::string> environment_with(int life_line) {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  environment.push_back(compose(kLifeLineName, "=", life_line));
+  return environment;
+}
+
 Failure cannot(const std::string& what, int reason) {
   return fail(Error::kIo, compose("cannot ", what, ": ", std::strerror(reason)));
 }
 
 }  // namespace
 
-Result<pid_t> start_child(const ChildProgram& program) {
+Result<pid_t> start_child(const ChildProgram& program, int life_line) {
   int log = -1;
   if (!program.log_file.empty()) {
     log = ::open(program.log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (log < 0) return cannot("open the log file " + program.log_file, errno);
   }
-  auto child = start_program(program.arguments, {}, [log] {
+  const auto environment = life_line < 0 ? std::vector<std::string>() : environment_with(life_line);
+  auto child = start_program(program.arguments, environment, [log, life_line] {
     settle_child();
+    if (life_line >= 0) ::fcntl(life_line, F_SETFD, 0);
     if (log >= 0) {
       ::dup2(log, STDOUT_FILENO);
       ::dup2(log, STDERR_FILENO);

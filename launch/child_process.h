@@ -18,8 +18,9 @@ struct ChildProgram {
   std::string log_file;                // stdout and stderr are appended to it; empty: the parent's own
 };
 
-// Errors: kIo with the program or the log file and the system's reason; also when the program cannot be executed.
-[[nodiscard]] Result<pid_t> start_child(const ChildProgram& program);
+// life_line: the far end of one (life_line.h), -1 for none. Errors: kIo with the program or the log file and the
+// system's reason; also when the program cannot be executed.
+[[nodiscard]] Result<pid_t> start_child(const ChildProgram& program, int life_line = -1);
 
 // To the child's whole group; a child that has ended is no error.
 void signal_child(pid_t pid, int signal);

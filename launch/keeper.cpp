@@ -63,12 +63,27 @@ Keeper::~Keeper() {
 }
 
 Status Keeper::add(Ward ward) {
-  auto started = start_child(ward.program);
+  LifeLine life;
+  auto started = start(ward.program, life);
   if (!started) return started.failure();
   const auto seed = static_cast<std::uint64_t>(*started) * 1000003u + kept_.size();
   RestartPolicy policy(ward.limits, seed);
-  kept_.push_back(Kept{std::move(ward), std::move(policy), *started, std::nullopt, std::nullopt});
+  kept_.push_back(Kept{std::move(ward), std::move(policy), *started, std::nullopt, std::nullopt, std::move(life)});
   return Done{};
+}
+
+// A process that cannot have a line runs without one: it only counts as one that told nothing.
+Result<pid_t> Keeper::start(const ChildProgram& program, LifeLine& life) {
+  auto made = LifeLine::make();
+  life = made ? std::move(made.value()) : LifeLine();
+  auto started = start_child(program, life.far_end());
+  life.close_far_end();
+  return started;
+}
+
+// Whoever keeps this keeper judges its life by what its wards did.
+void Keeper::listen() {
+  for (auto& kept : kept_) tell_keeper(kept.life.reached());
 }
 
 Result<int> Keeper::run() {
@@ -76,6 +91,7 @@ Result<int> Keeper::run() {
     const int signal = wait_for_signal();
     if (signal > 0 && signal != SIGCHLD) take_signal(signal);
     if (killed_with_) return *killed_with_;
+    listen();
     reap();
     if (auto status = ask(); !status) {
       kill_everything();
@@ -140,7 +156,9 @@ void Keeper::reap() {
 void Keeper::ended(Kept& kept, const ExitStatus& status) {
   kept.pid = 0;
   std::error_code ignored;
-  if (!kept.ward.crash_note.empty() && !is_crash(status)) std::filesystem::remove(kept.ward.crash_note, ignored);
+  const auto excuse = kept.ward.excuse ? kept.ward.excuse(status, is_crash(status)) : std::nullopt;
+  const bool is_own_crash = is_crash(status) && !excuse;
+  if (!kept.ward.crash_note.empty() && !is_own_crash) std::filesystem::remove(kept.ward.crash_note, ignored);
   const bool is_cut_short = kept.ward.role == WardRole::kLeader && !kept.ward.stop_option.empty();
   const bool goes_on = phase_ == Phase::kRunning ||
                        (phase_ == Phase::kStopping && (kept.ward.role == WardRole::kFollower || is_cut_short));
@@ -154,7 +172,12 @@ void Keeper::ended(Kept& kept, const ExitStatus& status) {
     return;
   }
   const bool says_so_itself = kept.ward.role == WardRole::kLeader && status.kind == ExitStatus::Kind::kCode;
-  follow(kept, kept.policy.decide(status, now_is()), says_so_itself);
+  follow(kept, decide(kept, status, excuse), says_so_itself);
+}
+
+RestartDecision Keeper::decide(Kept& kept, const ExitStatus& status, const std::optional<std::string>& excuse) {
+  if (excuse) return kept.policy.come_back(*excuse, now_is());
+  return kept.policy.decide(status, now_is(), kept.life.reached());
 }
 
 void Keeper::follow(Kept& kept, const RestartDecision& decision, bool says_so_itself) {
@@ -203,7 +226,7 @@ void Keeper::restart_due(Instant now) {
   for (auto& kept : kept_) {
     if (!kept.restart_at || *kept.restart_at > now) continue;
     kept.restart_at.reset();
-    const auto started = start_child(next_start(kept));
+    const auto started = start(next_start(kept), kept.life);
     if (started) {
       kept.pid = *started;
       continue;

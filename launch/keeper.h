@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "launch/child_process.h"
+#include "launch/life_line.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/restart_policy.h"
@@ -43,9 +44,14 @@ struct Ward {
   // Empty: it is not started again then.
   std::string stop_option;
   RestartLimits limits;
-  // A file of the ward's that only a crash leaves to its next start: after any other end it is removed. A crash is a
-  // signal that the program itself brought about; SIGKILL comes from outside, also when memory ran out.
+  // A file of the ward's that only a crash leaves to its next start: after any other end it is removed, and after
+  // one that is excused. A crash is a signal that the program itself brought about; SIGKILL comes from outside, also
+  // when memory ran out.
   std::string crash_note;
+  // Whether an end, or a crash, was brought about by somebody who is dealt with: how, for the message that it is
+  // started again; then it costs nothing of the budget. Asked once per end. Empty: it never is.
+  using Excuse = std::function<std::optional<std::string>(const ExitStatus& status, bool is_crash)>;
+  Excuse excuse;
 };
 
 struct KeeperTimes {
@@ -82,13 +88,18 @@ class Keeper {
     pid_t pid = 0;                      // 0: not running
     std::optional<Instant> restart_at;  // set: will run again
     std::optional<int> final_code;      // set: will not
+    LifeLine life;                      // of its newest start
   };
   enum class Phase { kRunning, kStopping, kEnding };
 
   void take_signal(int signal);
   void stop_politely(int signal);
+  [[nodiscard]] static Result<pid_t> start(const ChildProgram& program, LifeLine& life);
+  void listen();
   void reap();
   void ended(Kept& kept, const ExitStatus& status);
+  [[nodiscard]] static RestartDecision decide(Kept& kept, const ExitStatus& status,
+                                              const std::optional<std::string>& excuse);
   void follow(Kept& kept, const RestartDecision& decision, bool says_so_itself);
   void ended_for_good(Kept& kept, const GiveUp& verdict);
   void follower_lost();

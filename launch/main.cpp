@@ -13,6 +13,7 @@
 #include "launch/commands/plan/simulate.h"
 #include "launch/inherited.h"
 #include "launch/interface.h"
+#include "launch/life_line.h"
 #include "launch/open_files.h"
 #include "launch/say.h"
 #include "launch/subcommands.h"
@@ -148,6 +149,7 @@ void hide_tokens(std::span<char* const> words) {
 int main(int argc, char** argv) {
   shoal::occupy_standard_streams();
   shoal::settle_inherited_signals();
+  shoal::take_life_line();
   shoal::raise_open_file_limit();
   std::vector<std::string> words(argv + 1, argv + argc);
   shoal::hide_tokens({argv + 1, argv + argc});

@@ -2,6 +2,7 @@
 #include "launch/arguments.h"
 #include "launch/inherited.h"
 #include "launch/interface.h"
+#include "launch/life_line.h"
 #include "launch/open_files.h"
 #include "launch/say.h"
 #include "launch/subcommands.h"
@@ -45,6 +46,7 @@ int run(std::vector<std::string> words) {
 int main(int argc, char** argv) {
   shoal::occupy_standard_streams();
   shoal::settle_inherited_signals();
+  shoal::take_life_line();
   shoal::raise_open_file_limit();
   return shoal::run({argv + 1, argv + argc});
 }

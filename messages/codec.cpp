@@ -109,6 +109,14 @@ std::vector<char> flatten(capnp::MessageBuilder& message) {
   return {chars.begin(), chars.end()};
 }
 
+// What reading a message may cost. Elements are larger here than on the wire, by a factor of 10 at most.
+constexpr std::size_t kMemoryPerByteMax = 32;
+constexpr std::size_t kMemoryAtLeast = std::size_t{64} << 10;
+constexpr std::size_t kVisitsPerWordMax = 8;  // a list's shape is read more than once
+constexpr std::size_t kVisitsAtLeast = 4096;
+
+std::size_t memory_for(std::span<const char> bytes) { return kMemoryAtLeast + kMemoryPerByteMax * bytes.size(); }
+
 // Runs `read` over a reader of the bytes, which are copied to word alignment first; anything thrown is a refusal.
 template <class T, class Read>
 Decoded<T> guarded(std::span<const char> bytes, Read read) {
@@ -120,7 +128,7 @@ Decoded<T> guarded(std::span<const char> bytes, Read read) {
     auto words = kj::heapArray<capnp::word>(bytes.size() / sizeof(capnp::word));
     std::memcpy(words.begin(), bytes.data(), bytes.size());
     capnp::ReaderOptions options;
-    options.traversalLimitInWords = 4 * kLetterBytesMax / sizeof(capnp::word);
+    options.traversalLimitInWords = kVisitsAtLeast + kVisitsPerWordMax * words.size();
     options.nestingLimit = 16;
     capnp::FlatArrayMessageReader reader(words, options);
     read(reader, out.value.emplace());
@@ -146,9 +154,9 @@ std::vector<char> encode_alone(const T& value) {
 
 template <class Wire, class T>
 Decoded<T> decode_alone(std::span<const char> bytes) {
-  return guarded<T>(bytes, [](capnp::MessageReader& reader, T& value) {
+  return guarded<T>(bytes, [bytes](capnp::MessageReader& reader, T& value) {
     const std::vector<SharedBuffer> none;
-    Reader io{none};
+    Reader io{none, memory_for(bytes)};
     fields(io, reader.getRoot<Wire>(), value);
   });
 }
@@ -171,7 +179,7 @@ EncodedLetter encode(const Letter& letter) {
 
 Decoded<Letter> decode(std::span<const char> bytes, const std::vector<SharedBuffer>& buffers) {
   return codec::guarded<Letter>(bytes, [&](capnp::MessageReader& reader, Letter& letter) {
-    codec::Reader io{buffers};
+    codec::Reader io{buffers, codec::memory_for(bytes)};
     auto root = reader.getRoot<wire::Letter>();
     letter.from.value = root.getFrom();
     codec::fields(io, root.getTo(), letter.to);

@@ -10,18 +10,19 @@
 
 #include "messages/address.h"
 #include "messages/operate.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/clock.h"
 
 namespace shoal {
 
 class OrdersForAbsent {
  public:
-  static constexpr std::size_t kCountMax = 64;
+  static inline const Bound kCountMax{"links.orders_for_absent_actors", 64};
   static constexpr Duration kPatience = std::chrono::seconds(5);
 
   // False: as many are waiting as may.
   [[nodiscard]] bool keep(const Inject& order, Instant now) {
-    if (waiting_.size() == kCountMax) return false;
+    if (kCountMax.is_reached_by(waiting_.size())) return false;
     waiting_.push_back({order, now + kPatience});
     return true;
   }

@@ -56,12 +56,12 @@ void adopt(RouterSelf self, RouterConfig config) {
 }  // namespace
 
 void RouteHints::fetches(Incarnation replica, ProcessIncarnation process) {
-  if (fetching.size() >= kCountMax) fetching.erase(fetching.begin());
+  if (kCountMax.is_reached_by(fetching.size())) fetching.erase(fetching.begin());
   fetching[replica] = process;
 }
 
 void RouteHints::joins(std::uint64_t nonce, LinkId link) {
-  if (joining.size() >= kCountMax) joining.erase(joining.begin());
+  if (kCountMax.is_reached_by(joining.size())) joining.erase(joining.begin());
   joining[nonce] = link;
 }
 

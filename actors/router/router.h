@@ -15,6 +15,7 @@
 #include "actors/router/orders_for_absent.h"
 #include "actors/router/untaken_letters.h"
 #include "messages/actor_types.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/time/next_look.h"
 #include "runtime/pipeline/journal_follower.h"
 #include "runtime/pipeline/request_table.h"
@@ -33,6 +34,9 @@ namespace shoal {
 // How many copies of an outgoing letter to another process are sent: 1 normally. Tests lose (0) and double (2) with it.
 using LetterFilter = std::function<int(const Letter&)>;
 
+inline const Bound kWaitingBytesMax{"links.bytes_for_absent_peers", std::uint64_t{256} << 20};
+inline const Bound kHeldBytesMax{"links.bytes_ahead_of_the_journal", std::uint64_t{64} << 20};
+
 struct RouterConfig {
   LinkSelf self;                    // spawner: process 0 and its run and term; others: no process until welcomed
   std::optional<Endpoint> spawner;  // where the spawner's router listens; none in the spawner itself
@@ -43,8 +47,8 @@ struct RouterConfig {
   LinkLimits links;
   RequestLimits requests;
   AssemblyLimits assembly;
-  std::size_t waiting_bytes_max = std::size_t{256} << 20;  // letters for processes without a link
-  std::size_t held_bytes_max = std::size_t{64} << 20;      // letters ahead of our journal
+  std::size_t waiting_bytes_max = kWaitingBytesMax;  // letters for processes without a link
+  std::size_t held_bytes_max = kHeldBytesMax;        // letters ahead of our journal
   std::uint64_t jitter_seed = 1;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
   std::shared_ptr<ActorBoard> board = nullptr;
@@ -52,6 +56,8 @@ struct RouterConfig {
   // The role in the certificate of a connected process; empty: links without certificates, in tests.
   std::function<std::optional<PeerRole>(const caf::node_id&)> certified_role;
   std::function<void(const Revocations&)> revoked;  // is given every list that the spawner sends; empty: nobody
+  // Its certificate's name, for the note of whose bytes are read (peer_note.h); empty: no note is kept.
+  std::function<std::shared_ptr<const std::string>(const caf::node_id&)> certificate_of;
 };
 
 // What the next ReplicaReport that passes through tells of this router.
@@ -84,12 +90,13 @@ struct Connection {
   Assembler assembler;
   std::uint64_t transfers = 0;
   StateSent state_sent{};
+  std::shared_ptr<const std::string> certificate{};  // of who is at the other end
 };
 
 // Routes that no journal says: a replica that fetches its state is no member yet, a joining node has no number.
 // Nothing of a process stays when it has left.
 struct RouteHints {
-  static constexpr std::size_t kCountMax = 4096;
+  static inline const Bound kCountMax{"links.route_hints", 4096};
   std::map<Incarnation, ProcessIncarnation> fetching;
   std::map<std::uint64_t, LinkId> joining;  // by Join::nonce
 

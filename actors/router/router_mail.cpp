@@ -112,9 +112,8 @@ void hand_over(RouterSelf self, Letter letter, Duration transfer) {
 }
 
 // Entries are missing here that nobody keeps any more: all begin where the next ones follow.
-void begin_at_past(RouterSelf self) {
+void begin_at(RouterSelf self, const std::shared_ptr<const View>& past) {
   auto& state = self->state;
-  const auto past = std::make_shared<const View>(state.journal.past());
   state.requests->begin_at(*past);
   for (const auto& [key, local] : state.locals) {
     if (local.actor && follows_journal(key.role)) caf::anon_send(local.actor, JournalSoFar{past});
@@ -123,9 +122,9 @@ void begin_at_past(RouterSelf self) {
 
 void follow(RouterSelf self, const JournalEntries& entries) {
   auto& state = self->state;
-  const auto next = state.journal.accept(entries, now_of(self));
-  if (state.journal.take_adopted()) begin_at_past(self);
-  for (const JournalEntry& entry : next) {
+  const JournalNews news = state.journal.accept(entries, now_of(self));
+  if (news.past) begin_at(self, news.past);
+  for (const JournalEntry& entry : news.entries) {
     auto letters = state.requests->follow(entry, now_of(self));
     for (const auto& [key, local] : state.locals) {
       if (local.actor && follows_journal(key.role)) caf::anon_send(local.actor, entry);
@@ -282,7 +281,7 @@ void receive_verified(RouterSelf self, Letter letter, Duration transfer) {
   const JournalPosition position = position_of(letter.body);
   if (!state.journal.is_behind(position)) return deliver(self, std::move(letter), transfer);
   state.journal.saw(position);
-  if (state.held.ahead->add(letter, transfer)) {
+  if (!kHeldBytesMax.reached_if(!state.held.ahead->add(letter, transfer))) {
     state.record.marks.held.note(state.trace, state.held.ahead->bytes(), state.config.held_bytes_max);
   } else {
     drop(self, letter, Undelivered::Why::kTooFarAhead);

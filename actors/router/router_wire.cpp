@@ -10,6 +10,7 @@
 #include "runtime/cluster/watch/sender_check.h"
 #include "runtime/trace/trace_words.h"
 #include "runtime/transport/error_words.h"
+#include "runtime/transport/guard/peer_note.h"
 #include "runtime/transport/lanes/letter_way.h"
 
 namespace shoal {
@@ -41,7 +42,10 @@ void count_bytes(ByteCounts& counts, const MessageBody& body, std::size_t size) 
   auto handle = caf::actor_cast<RouterActor>(peer);
   self->monitor(handle);
   self->state.link_of[handle.address()] = link;
-  self->state.connections.emplace(link, Connection{handle, std::move(dialled), Assembler(self->state.config.assembly)});
+  const auto& certificate_of = self->state.config.certificate_of;
+  Connection connection{handle, std::move(dialled), Assembler(self->state.config.assembly)};
+  if (certificate_of) connection.certificate = certificate_of(handle.address().node());
+  self->state.connections.emplace(link, std::move(connection));
   return link;
 }
 
@@ -276,6 +280,12 @@ void receive_encoded(RouterSelf self, LinkId link, const EncodedLetter& received
   receive_letter(self, link, std::move(*letter.value), received.buffers.empty() ? Duration{} : took);
 }
 
+// What a peer may send at once: little before the run has given it a number.
+[[nodiscard]] const AssemblyLimits& assembly_limits(RouterSelf self, LinkId link) {
+  const auto peer = self->state.links->identity(link);
+  return peer && peer->process ? self->state.config.assembly : kStrangerAssembly;
+}
+
 // A handle got by a new connection compares equal to the dead one of an old connection, but is another object.
 [[nodiscard]] bool is_same_proxy(const Connection& connection, const caf::strong_actor_ptr& sender) {
   return caf::actor_cast<caf::strong_actor_ptr>(connection.handle).get() == sender.get();
@@ -305,7 +315,8 @@ void receive_encoded(RouterSelf self, LinkId link, const EncodedLetter& received
 
 void let_wait(RouterSelf self, const Letter& letter) {
   auto& state = self->state;
-  if (!state.held.waiting->add(letter.to.process, letter)) return drop(self, letter, Undelivered::Why::kNoRoom);
+  const bool has_room = state.held.waiting->add(letter.to.process, letter);
+  if (kWaitingBytesMax.reached_if(!has_room)) return drop(self, letter, Undelivered::Why::kNoRoom);
   state.record.marks.waiting.note(state.trace, state.held.waiting->bytes(), state.config.waiting_bytes_max);
 }
 
@@ -360,7 +371,9 @@ void answer_join(RouterSelf self, Letter letter) {
 void receive_frame(RouterSelf self, const WireFrame& frame) {
   const auto link = link_of_sender(self);
   if (!link) return;
+  const PeerReading reading(self->state.connections.at(*link).certificate);
   auto& assembler = self->state.connections.at(*link).assembler;
+  assembler.allow(assembly_limits(self, *link));
   auto whole = assembler.accept(frame.bytes, now_of(self));
   auto& marks = self->state.record.marks;
   marks.assembling.note(self->state.trace, assembler.open_bytes(), self->state.config.assembly.open_bytes_max);
@@ -376,7 +389,9 @@ void receive_frame(RouterSelf self, const WireFrame& frame) {
 
 void receive_from_lane(RouterSelf self, const LaneLetter& received) {
   const LinkId link{received.link};
-  if (!self->state.connections.contains(link)) return;  // it is over
+  const auto connection = self->state.connections.find(link);
+  if (connection == self->state.connections.end()) return;  // it is over
+  const PeerReading reading(connection->second.certificate);
   const auto took = std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(received.transfer_ns));
   receive_encoded(self, link, received.letter, took);
 }

@@ -11,20 +11,21 @@
 #include <memory>
 
 #include "messages/letter.h"
+#include "runtime/base/bound.h"
 
 namespace shoal {
 
 class UntakenLetters {
  public:
   using Counter = std::shared_ptr<const std::atomic<std::uint64_t>>;
-  static constexpr std::size_t kCountMax = 4096;
+  static inline const Bound kCountMax{"links.untaken_letters", 4096};
 
   explicit UntakenLetters(Counter taken) : taken_(std::move(taken)), taken_before_(taken_->load()) {}
 
   // To the actor that lives now.
   void add(MessageBody body) {
     forget_taken();
-    if (untaken_.size() == kCountMax) {
+    if (kCountMax.is_reached_by(untaken_.size())) {
       untaken_.pop_front();
       ++taken_before_;
       ++given_up_;

@@ -13,9 +13,12 @@
 #include "actors/certificate_renewal.h"
 #include "actors/tracer.h"
 #include "launch/stop_signals.h"
+#include "runtime/base/file.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/machine.h"
 #include "runtime/transport/caf_config.h"
+#include "runtime/transport/guard/peer_crashes.h"
+#include "runtime/transport/guard/peer_note.h"
 
 namespace shoal {
 namespace {
@@ -37,6 +40,14 @@ struct ShoalConfig : caf::actor_system_config {
     add_message_types<caf::id_block::shoal>();
   }
 };
+
+// Whom its keeper has found to blame for its crashes; from here on new ones are noted.
+std::set<std::string> refused_by(const std::string& note) {
+  if (note.empty()) return {};
+  keep_peer_note(note);
+  const auto crashes = read_file(peer_crashes_file(note));
+  return crashes ? PeerCrashes(*crashes).refused() : std::set<std::string>();
+}
 
 // Ends the process if an orderly shutdown takes too long: state is safe at any instant anyway.
 void start_watchdog(int status) {
@@ -102,7 +113,9 @@ Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings s
   const auto& wanted = process->settings_;
   TransportLimits limits;
   limits.lanes.silence_max = wanted.dead_after;  // as patient as the detector of failures
-  const PeerPolicy policy{wanted.run, wanted.peers, {}, wanted.revoked};
+  process->refused_ = refused_by(wanted.peer_note);
+  for (const std::string& peer : process->refused_) log_warn(wanted.name, "refuses ", peer, ", which made it crash");
+  const PeerPolicy policy{wanted.run, wanted.peers, {}, process->refused_, wanted.revoked};
   auto transport = TlsTransport::start(*process->system_, wanted.files, policy, limits);
   if (!transport) return transport.failure();
   process->transport_ = std::move(transport.value());

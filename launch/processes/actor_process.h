@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,7 @@ struct ActorProcessSettings {
   // What was freed, every few seconds: for a process that computes nothing. One that computes wants its pages again
   // with the next microbatch, and gives back only what a state has left that went through a connection.
   bool gives_memory_back = false;
+  std::string peer_note{};  // file, for whose bytes it reads when it crashes; empty: none
   // Whose certificates this process refuses, and goes on to refuse as the spawner says.
   std::shared_ptr<RevokedCertificates> revoked = std::make_shared<RevokedCertificates>();
 };
@@ -72,6 +74,9 @@ class ActorProcess {
   ~ActorProcess();
   ActorProcess(const ActorProcess&) = delete;
   ActorProcess& operator=(const ActorProcess&) = delete;
+
+  // The certificates that this process does not let in, because it has crashed by what they sent.
+  [[nodiscard]] const std::set<std::string>& refused() const { return refused_; }
 
   [[nodiscard]] caf::actor_system& system() { return *system_; }
   [[nodiscard]] TlsTransport& transport() { return *transport_; }
@@ -136,6 +141,7 @@ class ActorProcess {
 
   ActorProcessSettings settings_;
   Trimmed trimmed_;
+  std::set<std::string> refused_;
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> system_;
   std::unique_ptr<TlsTransport> transport_;

@@ -30,6 +30,9 @@ RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::s
       list->take(told, std::chrono::steady_clock::now());
     };
   }
+  config.certificate_of = [transport = &process.transport()](const caf::node_id& node) {
+    return transport->certificate_of(node);
+  };
   config.jitter_seed = std::random_device{}();
   return config;
 }

@@ -2,14 +2,17 @@
 #include "launch/processes/run_directory.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <system_error>
 
+#include "launch/say.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
 #include "runtime/storage/checkpoint_claim.h"
 #include "runtime/transport/identity.h"
+#include "runtime/transport/tls_context.h"
 
 namespace shoal {
 namespace {
@@ -47,15 +50,28 @@ Status make_folders(const RunDirectory& run, const Config& config) {
   return Done{};
 }
 
-// And those that would not last as long as the run may.
+// What keeps a process from using its files; nothing: they are the holder's, whole and signed by the run's authority.
+std::optional<std::string> what_is_wrong(const TlsFiles& files, const PeerIdentity& holder) {
+  if (const auto used = TlsContext::mutual(files, PeerPolicy{}); !used) return used.failure().message;
+  const auto credentials = read_credentials(files);
+  const auto identity = credentials ? identity_of(credentials->certificate) : credentials.failure();
+  if (!identity) return compose(files.certificate, ": ", identity.failure().message);
+  if (*identity == holder) return std::nullopt;
+  return compose(files.certificate, " is that of ", identity->name, ".");
+}
+
+// And those that would not last as long as the run may, or are damaged: the authority can always sign another.
 Status issue_missing(const RunDirectory& run, const Authority& authority) {
   const WallTime now = std::chrono::system_clock::now();
   const std::pair<const char*, PeerRole> holders[] = {
       {"spawner", PeerRole::kSpawner}, {"storage", PeerRole::kStorage}, {"operator", PeerRole::kOperator}};
   for (const auto& [name, role] : holders) {
     const TlsFiles files = credential_files(run.certs(), name);
-    if (!needs_renewal(files, now)) continue;
-    const auto credentials = authority.issue(PeerIdentity{authority.run(), role, name}, usual_validity(now));
+    const PeerIdentity holder{authority.run(), role, name};
+    const auto wrong = std::filesystem::exists(files.certificate) ? what_is_wrong(files, holder) : std::nullopt;
+    if (!wrong && !needs_renewal(files, now)) continue;
+    if (wrong) say("warning: ", *wrong, " A new certificate and key are made for the ", name, ".");
+    const auto credentials = authority.issue(holder, usual_validity(now));
     if (!credentials) return credentials.failure();
     if (auto written = write_credentials(files, credentials.value()); !written) return written.failure();
   }

@@ -1,8 +1,9 @@
 // The run directory: where everything of a run lies, and how the pieces are made before its processes start.
 //
 //   config.toml metrics.jsonl journal.db spawner.json spawner.before.json     checkpoints/ trace/ logs/
-//   certs/ (0600): ca.* the authority; spawner.* storage.* operator.* credentials; tokens;
-//     join_token; issued: certificates of nodes; revoked.json: whose are refused
+//   certs/ (0600): ca.* the authority; spawner.* storage.* operator.* credentials; tokens; join_token; issued:
+//     certificates of nodes; revoked.json: whose are refused; who made the spawner's or storage's process crash:
+//     *.peer_note, *.peer_note.crashes
 //
 // The run's identity is its authority's: a directory without certs/ca.crt is a new run.
 #pragma once
@@ -34,6 +35,10 @@ struct RunDirectory {
   [[nodiscard]] std::string revoked() const { return (root / "certs" / "revoked.json").string(); }
   [[nodiscard]] std::string issued() const { return (root / "certs" / "issued").string(); }
   [[nodiscard]] std::string join_token() const { return (root / "certs" / "join_token").string(); }
+  // Whose bytes it was reading when it crashed, and whom it refuses for that (runtime/transport/guard/peer_note.h).
+  [[nodiscard]] std::string peer_note_of(const std::string& process) const {
+    return (root / "certs" / (process + ".peer_note")).string();
+  }
   [[nodiscard]] std::filesystem::path checkpoints(const Config& config) const;
   // In a folder that other runs may name, too.
   [[nodiscard]] bool has_checkpoints_elsewhere(const Config& config) const;

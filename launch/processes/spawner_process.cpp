@@ -15,6 +15,7 @@
 #include "actors/supervisor.h"
 #include "actors/sync_group.h"
 #include "launch/commands/run/processes.h"
+#include "launch/life_line.h"
 #include "launch/processes/actor_process.h"
 #include "launch/processes/links_of_process.h"
 #include "launch/processes/progress.h"
@@ -241,6 +242,7 @@ std::function<void(const MetricsOutput&)> watched_progress(const SupervisorConfi
                                                            std::shared_ptr<Told> told) {
   return [show = make_progress(core.steps_target, config), told = std::move(told)](const MetricsOutput& output) {
     show(output);
+    if (std::holds_alternative<StepRecord>(output)) tell_keeper(LifeReached::kWork);
     const auto* event = std::get_if<RunEvent>(&output);
     if (event != nullptr && event->event == "failed") told->failure = true;
     if (told->rounds) told->rounds->add(output);
@@ -320,10 +322,23 @@ void keep_certificates(ActorProcess& process, const RunDirectory& run, const Doo
   process.keep_certificate(credential_files(run.certs(), "operator"), sign_as(PeerRole::kOperator), {});
 }
 
+void tell_refused(const ActorProcess& process, const RouterActor& mail) {
+  for (const std::string& peer : process.refused()) {
+    const RunEvent event{"peer_refused", peer, "what it sent has made the spawner crash more than once", 0};
+    caf::anon_send(mail, Letter{{}, to_metrics(), event});
+  }
+}
+
 Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core, Door door) {
   const std::chrono::milliseconds dead_after(parts.config.swarm.dead_after_ms);
-  auto started = ActorProcess::start(
-      {"spawner", door.files, core.run, {PeerRole::kNode, PeerRole::kStorage}, dead_after, true, door.revoked});
+  auto started = ActorProcess::start({"spawner",
+                                      door.files,
+                                      core.run,
+                                      {PeerRole::kNode, PeerRole::kStorage},
+                                      dead_after,
+                                      true,
+                                      run.peer_note_of("spawner"),
+                                      door.revoked});
   if (!started) return started.failure();
   ActorProcess& process = **started;
   keep_certificates(process, run, door);
@@ -352,6 +367,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
       {.name = "metrics",
        .start = [&process, records] { return as_actor(process.system().spawn<caf::detached>(metrics, records)); },
        .router = mail});
+  tell_refused(process, mail);
   const auto boss =
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own_vital(boss, "supervisor");
@@ -367,6 +383,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
     caf::anon_send(boss, StopRequest{order.reason, order.exit_status});
   };
   if (core.stopping) stop(*core.stopping);
+  tell_keeper(LifeReached::kUp);
   const int status = process.run([&stop](int signal) { stop(stop_order(signal)); });
   return tell_end(status, process.exit()->result()->second, told->failure);
 }

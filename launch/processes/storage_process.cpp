@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <random>
+#include <utility>
 
 #include "actors/node_agent.h"
 #include "actors/router/io_router.h"
@@ -37,16 +38,20 @@ std::vector<HostPort> control_endpoints(const RunDirectory& run) {
   return address ? std::vector{address->control} : std::vector<HostPort>{};
 }
 
-// Waits for the spawner of this directory; nothing when a signal came first.
-std::optional<Spawner> find_spawner(const RunDirectory& run, const TlsFiles& files) {
+// Waits for the spawner of this directory; nothing when a signal came first. Errors: its own files cannot be used,
+// which no waiting mends.
+Result<std::optional<Spawner>> find_spawner(const RunDirectory& run, const TlsFiles& files) {
+  std::string said;
   while (true) {
     if (const auto address = read_spawner_json(run)) {
       const auto client = ControlClient::create(files, address->control);
-      if (client) {
-        if (const auto rendezvous = client->rendezvous()) return Spawner{*rendezvous, address->control};
-      }
+      if (!client) return client.failure();
+      const auto rendezvous = client->rendezvous();
+      if (rendezvous) return std::optional(Spawner{*rendezvous, address->control});
+      const std::string why = rendezvous.failure().message;
+      if (why != std::exchange(said, why)) log_warn("storage", why, " Trying again.");
     }
-    if (wait_for_signal(100ms)) return std::nullopt;
+    if (wait_for_signal(100ms)) return std::optional<Spawner>();
   }
 }
 
@@ -78,6 +83,7 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
                                       {PeerRole::kSpawner, PeerRole::kNode},
                                       spawner.rendezvous.dead_after,
                                       true,
+                                      run.peer_note_of("storage"),
                                       revoked_by(spawner.rendezvous)});
   if (!started) return started.failure();
   ActorProcess& process = **started;
@@ -137,7 +143,9 @@ Result<int> run_storage_process(const StorageProcessOptions& options) {
   give_shards_back();
   const RunDirectory run{options.run_directory};
   const TlsFiles files = credential_files(run.certs(), "storage");
-  const auto spawner = find_spawner(run, files);
+  const auto found = find_spawner(run, files);
+  if (!found) return found.failure();
+  const auto& spawner = *found;
   if (!spawner) return 143;
   auto writer = writer_settings(run);
   if (!writer) return writer.failure();

@@ -9,6 +9,7 @@
 #include "actors/stage.h"
 #include "actors/tracer.h"
 #include "launch/commands/run/processes.h"
+#include "launch/life_line.h"
 #include "launch/processes/actor_process.h"
 #include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
@@ -18,6 +19,7 @@
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/gemm_choice.h"
 #include "runtime/transport/control/control_client.h"
+#include "runtime/transport/guard/peer_note.h"
 
 namespace shoal {
 namespace {
@@ -55,11 +57,14 @@ Result<Admission> ask_with_token(const WorkerNodeOptions& options, const TlsFile
 }
 
 // A process that was admitted before has its certificate: the token may have expired since. Where it has not, a
-// certificate that will not last is replaced.
+// certificate that will not last, or is damaged, is replaced.
 Result<Admission> ask_once(const WorkerNodeOptions& options, const HostPort& address) {
   const TlsFiles files = files_of(options);
-  const bool has_certificate = std::filesystem::exists(files.certificate);
-  const bool is_lasting = options.certs || !needs_renewal(files, std::chrono::system_clock::now());
+  const auto usable = ControlClient::create(files, address);
+  const bool has_certificate = std::filesystem::exists(files.certificate) && usable;
+  if (!has_certificate && std::filesystem::exists(files.certificate)) log_warn(options.name, usable.failure().message);
+  const bool is_whole = has_certificate && !needs_renewal(files, std::chrono::system_clock::now());
+  const bool is_lasting = options.certs || is_whole;
   if (is_lasting) return ask_with_certificate(files, address);
   auto admission = ask_with_token(options, files, address);
   const bool is_refused = !admission && admission.failure().error == Error::kRefused;
@@ -89,14 +94,25 @@ std::uint64_t fresh_nonce() {
   return (static_cast<std::uint64_t>(device()) << 32) | device();
 }
 
+// The run is further by this process once a step was applied here.
+class TellingExecutor final : public ForwardingStageExecutor {
+ public:
+  using ForwardingStageExecutor::ForwardingStageExecutor;
+  void apply(const UpdateOrder& order) override {
+    device_->apply(order);
+    tell_keeper(LifeReached::kWork);
+  }
+};
+
 std::unique_ptr<StageExecutor> make_executor(const Config& config, StageId stage, const std::string& device) {
   auto made = make_stage_executor({config, stage, config.pipeline.stages, device});
   CHECK(made.ok(), made.failure().message);
+  auto telling = std::make_unique<TellingExecutor>(std::move(made.value()));
   const auto poison = poison_from_environment();
   CHECK(poison.ok(), poison.failure().message);
   const bool is_poisoned = *poison && (*poison)->stage == stage;
-  if (!is_poisoned) return std::move(made.value());
-  return std::make_unique<PoisonedStageExecutor>(std::move(made.value()), **poison);
+  if (!is_poisoned) return telling;
+  return std::make_unique<PoisonedStageExecutor>(std::move(telling), **poison);
 }
 
 std::shared_ptr<WorkNote> open_note(const WorkerNodeOptions& options) {
@@ -203,6 +219,7 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
                                       {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage},
                                       admission.rendezvous.dead_after,
                                       false,
+                                      options.note ? peer_note_beside(*options.note) : std::string(),
                                       revoked_by(admission.rendezvous)});
   if (!started) return started.failure();
   ActorProcess& process = **started;
@@ -225,6 +242,7 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   if (*sent_files) settings.storage_waits = [files = *sent_files] { files->are_awaited = true; };
   const auto agent = process.system().spawn(node_agent, std::move(settings));
   process.own_vital(agent, "node_agent");
+  tell_keeper(LifeReached::kUp);
   const int status = process.run([&](int) { caf::anon_send(agent, StopRequest{"asked to leave by a signal", 0}); });
   if (*sent_files && (*sent_files)->are_awaited) wait_until_arrived(**sent_files, kFilesArriveWithin);
   return status;

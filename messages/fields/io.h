@@ -32,6 +32,14 @@ struct Reader {
   template <class T>
   using Ref = T&;
   const std::vector<SharedBuffer>& buffers;
+  std::size_t memory_left;  // for the elements of lists
+
+  // A list says how many elements it has, and of some kinds of element it needs no byte for any of them: the memory
+  // for them is bounded by the bytes that have come (S-6).
+  void take_memory(std::size_t count, std::size_t size) {
+    if (count > memory_left / size) throw Malformed{"a list of more elements than its message has room for"};
+    memory_left -= count * size;
+  }
 };
 
 // The highest enumerator of every enumeration that travels.
@@ -120,7 +128,8 @@ void fields(Reader& io, Wire wire, TensorBlob& tensor) {
 }
 
 template <class List, class T>
-void read_scalars(List list, std::vector<T>& out) {
+void read_scalars(Reader& io, List list, std::vector<T>& out) {
+  io.take_memory(list.size(), sizeof(T));
   out.resize(list.size());
   for (unsigned i = 0; i < list.size(); ++i) from_wire(list[i], out[i]);
 }
@@ -155,7 +164,7 @@ void read_scalars(List list, std::vector<T>& out) {
       auto list = wire.init##Name(static_cast<unsigned>(m.member.size()));          \
       for (unsigned i = 0; i < list.size(); ++i) list.set(i, to_wire(m.member[i])); \
     } else {                                                                        \
-      read_scalars(wire.get##Name(), m.member);                                     \
+      read_scalars(io, wire.get##Name(), m.member);                                 \
     }                                                                               \
   } while (false)
 
@@ -166,6 +175,7 @@ void read_scalars(List list, std::vector<T>& out) {
       for (unsigned i = 0; i < list.size(); ++i) fields(io, list[i], m.member[i]); \
     } else {                                                                       \
       auto list = wire.get##Name();                                                \
+      io.take_memory(list.size(), sizeof(m.member[0]));                            \
       m.member.resize(list.size());                                                \
       for (unsigned i = 0; i < list.size(); ++i) fields(io, list[i], m.member[i]); \
     }                                                                              \

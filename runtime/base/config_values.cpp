@@ -107,6 +107,30 @@ bool fits(const ConfigKey& key, const KeyValue& value) {
   return false;
 }
 
+// Bytes of the character that begins with `lead`; 0: none does.
+std::size_t utf8_length(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2) return 0;
+  return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+}
+
+// Neither in more bytes than it takes, nor a surrogate, nor beyond the last character.
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto lead = static_cast<unsigned char>(text.front());
+    const std::size_t length = utf8_length(lead);
+    if (length == 0 || length > text.size()) return false;
+    const auto follows = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
+    if (!std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(length), follows)) return false;
+    const unsigned second = length > 1 ? static_cast<unsigned char>(text[1]) : 0x80U;
+    const bool is_out_of_range = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second >= 0xA0) ||
+                                 (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second >= 0x90);
+    if (is_out_of_range) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
@@ -161,8 +185,11 @@ Result<KeyValue> check_value(const ConfigKey& key, KeyValue value) {
     if (key.accepted && *key.accepted == value) return value;
     return not_in_this_version(key, value);
   }
-  if (fits(key, value)) return value;
   const auto* word = std::get_if<std::string>(&value);
+  if (word && !is_utf8(*word)) {
+    return fail(Error::kUsage, compose(key.path(), ": expected text in UTF-8: a run's file cannot hold other bytes"));
+  }
+  if (fits(key, value)) return value;
   const bool known = word && std::find(key.later.begin(), key.later.end(), *word) != key.later.end();
   if (!known) return unexpected(key, value);
   return fail(Error::kUsage, compose(key.path(), " = ", toml_text(value), ": not in this version, which has ",

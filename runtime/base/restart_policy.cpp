@@ -4,11 +4,17 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 
 #include "runtime/base/compose.h"
 
 namespace shoal {
+namespace {
+
+constexpr Duration kLongestAfterKill = std::chrono::seconds(2);
+
+}  // namespace
 
 std::string describe(const ExitStatus& status) {
   if (status.kind == ExitStatus::Kind::kCode) return compose("exit status ", status.number);
@@ -22,38 +28,55 @@ ExitStatus exit_status_of(int wait_status) {
 
 RestartPolicy::RestartPolicy(RestartLimits limits, std::uint64_t seed) : limits_(std::move(limits)), jitter_(seed) {}
 
-RestartDecision RestartPolicy::decide(const ExitStatus& status, Instant now) {
+RestartDecision RestartPolicy::decide(const ExitStatus& status, Instant now, LifeReached reached) {
   if (status.is_code(kGivenUpStatus)) return GiveUp{told_status(status.number), "it was given up"};
   if (is_final(status)) return GiveUp{status.number, describe(status)};
+  pay_back(now, reached);
   if (status.is_code(kRejoinStatus)) {
     return RestartAfter{next_delay(now), "it has lost its place in the run and comes back"};
+  }
+  const bool is_killed = status.kind == ExitStatus::Kind::kSignal && status.number == SIGKILL;
+  if (is_killed && reached != LifeReached::kNothing && limits_.budget > 0) {
+    return RestartAfter{next_delay(now, kLongestAfterKill), describe(status) + "; it is started again"};
   }
   return decide(describe(status), now);
 }
 
+RestartAfter RestartPolicy::come_back(const std::string& how, Instant now) {
+  return {next_delay(now), how + "; it is started again"};
+}
+
 RestartDecision RestartPolicy::decide(const std::string& how, Instant now) {
+  pay_back(now, LifeReached::kNothing);
   if (limits_.budget == kNoBudget) return RestartAfter{next_delay(now), how + "; it is started again"};
   forget_old(now);
   if (limits_.budget == 0) return GiveUp{1, how};
   const auto recent = static_cast<int>(restarts_.size());
   const double window_s = std::chrono::duration<double>(limits_.window).count();
   if (recent >= limits_.budget)
-    return GiveUp{
-        1, compose(how, ", and it was restarted ", recent, " times within ", window_s, " s: it is not started again")};
+    return GiveUp{1, compose(how, ", and it was restarted ", recent, " times within ", window_s,
+                             " s, each time in vain: it is not started again")};
   restarts_.push_back(now);
   return RestartAfter{next_delay(now), compose(how, "; restart ", recent + 1, " of at most ", limits_.budget,
                                                " within ", window_s, " s")};
+}
+
+// A life that was of use begins a new count, and a new row of delays; its own end is the first of them.
+void RestartPolicy::pay_back(Instant now, LifeReached reached) {
+  if (reached != LifeReached::kWork && now - started_ < limits_.settled_after) return;
+  restarts_.clear();
+  short_lives_ = 0;
 }
 
 void RestartPolicy::forget_old(Instant now) {
   while (!restarts_.empty() && now - restarts_.front() >= limits_.window) restarts_.pop_front();
 }
 
-Duration RestartPolicy::next_delay(Instant now) {
-  if (now - started_ >= limits_.settled_after) short_lives_ = 0;
+Duration RestartPolicy::next_delay(Instant now, Duration longest) {
+  longest = std::min(longest, limits_.longest_delay);
   Duration delay = limits_.first_delay;
-  for (int life = 0; life < short_lives_ && delay < limits_.longest_delay; ++life) delay *= 2;
-  delay = std::min(delay, limits_.longest_delay);
+  for (int life = 0; life < short_lives_ && delay < longest; ++life) delay *= 2;
+  delay = std::min(delay, longest);
   delay = jitter_.spread(delay, 0.75, 1.25);
   ++short_lives_;
   was_restarted_ = true;

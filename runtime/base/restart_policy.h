@@ -1,12 +1,15 @@
 // Whether and when a keeper starts a process again, or a process one of its side actors. Pure: time and how it ended
 // come in, a decision with its reason comes out.
 //
-// Invariant: at most `budget` restarts begin within any `window`; past it the failure escalates to whoever watches the
-// keeper. A process that ends to come back, because it has lost its place in the run, has not failed: that costs
-// nothing of the budget, however often it happens. Delays double from `first_delay` with each life that was shorter
-// than `settled_after`, up to `longest_delay`: what has served for a while comes back at once, what crashes at its
-// start does not. They vary by a quarter either way so that processes felled together do not return together. What
-// others can do without has no budget: it is tried as long as they go on.
+// Invariant: at most `budget` restarts begin within any `window` after lives of no use; past it the failure escalates
+// to whoever watches the keeper. A life that lasted `settled_after`, or in which work was done, pays back what was
+// spent: a machine that is shaken, and gets on with its work between two blows, is never given up; what dies at its
+// start again and again is. A process that ends to come back, because it has lost its place in the run, has not failed,
+// and SIGKILL of one that had come up tells nothing of it: both cost nothing of the budget, however often they happen.
+// Delays double from `first_delay` with each life that was shorter than `settled_after` and without work, up to
+// `longest_delay`: what has served comes back at once, what crashes at its start does not. They vary by a quarter
+// either way so that processes felled together do not return together. What others can do without has no budget: it is
+// tried as long as they go on.
 #pragma once
 
 #include <cstdint>
@@ -63,6 +66,13 @@ struct RestartLimits {
   Duration settled_after = std::chrono::seconds(6);  // window / budget: what lives longer never gets past the budget
 };
 
+// How far a life got, as far as anybody told (launch/life_line.h).
+enum class LifeReached {
+  kNothing,  // or nobody told
+  kUp,       // its start is over
+  kWork,     // the run is further by it
+};
+
 struct RestartAfter {
   Duration delay;
   std::string reason;
@@ -80,18 +90,22 @@ class RestartPolicy {
   RestartPolicy(RestartLimits limits, std::uint64_t seed);
 
   // Called once per end of the process, with times that do not decrease.
-  [[nodiscard]] RestartDecision decide(const ExitStatus& status, Instant now);
+  [[nodiscard]] RestartDecision decide(const ExitStatus& status, Instant now,
+                                       LifeReached reached = LifeReached::kNothing);
   // The same for what has no exit status, such as an actor: `how` it ended, for the reason.
   [[nodiscard]] RestartDecision decide(const std::string& how, Instant now);
+  // Of an end that somebody else is to blame for: it costs nothing of the budget.
+  [[nodiscard]] RestartAfter come_back(const std::string& how, Instant now);
 
  private:
   [[nodiscard]] bool is_final(const ExitStatus& status) const;
+  void pay_back(Instant now, LifeReached reached);
   void forget_old(Instant now);
-  [[nodiscard]] Duration next_delay(Instant now);
+  [[nodiscard]] Duration next_delay(Instant now, Duration longest = Duration::max());
 
   RestartLimits limits_;
   Jitter jitter_;
-  std::deque<Instant> restarts_;  // of the window, oldest first
+  std::deque<Instant> restarts_;  // of the window, oldest first; none from before the newest life of use
   bool was_restarted_ = false;
   int short_lives_ = 0;  // one after the other, up to now
   Instant started_{};    // when the present life began

@@ -10,12 +10,14 @@
 #include <set>
 #include <string>
 
+#include "runtime/base/bound.h"
+
 namespace shoal {
 
 class FailedStarts {
  public:
-  static constexpr std::size_t kNodesMax = 3;
-  static constexpr std::size_t kFailuresMax = 3;
+  static inline const Bound kNodesMax{"supervision.nodes_that_cannot_start", 3};
+  static inline const Bound kFailuresMax{"supervision.failed_starts", 3};
 
   void add(const std::string& worker, const std::string& node) {
     workers_.insert(worker);
@@ -25,7 +27,7 @@ class FailedStarts {
   [[nodiscard]] bool contains(const std::string& worker) const { return workers_.contains(worker); }
   // others: workers that have not failed and could be asked.
   [[nodiscard]] bool are_hopeless(std::size_t others) const {
-    return nodes_.size() >= kNodesMax || (others == 0 && failures_ >= kFailuresMax);
+    return kNodesMax.is_reached_by(nodes_.size()) || (others == 0 && kFailuresMax.is_reached_by(failures_));
   }
 
  private:

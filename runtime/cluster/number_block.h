@@ -2,9 +2,11 @@
 // takes reserves the next block while this one still has some.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "messages/ids.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/check.h"
 
 namespace shoal {
@@ -32,16 +34,17 @@ enum class NumberKind : std::uint8_t { kProcess, kActor };
 // The numbers that one term of a spawner gives: to processes that join, and to the actors that it has started.
 class ReservedNumbers {
  public:
-  static constexpr std::uint64_t kLeftMin = 128;
+  static inline const Bound kLeftMin{"supervision.numbers_left", 128};
 
   void reserved(NumberKind kind, std::uint64_t first, std::uint64_t count) {
     const bool is_process = kind == NumberKind::kProcess;
     if (is_process && first_process_ == 0) first_process_ = first;
     (is_process ? processes_ : actors_) = NumberBlock(first, count);
   }
-  // So few are left that the next block is to be reserved now.
-  [[nodiscard]] bool is_low(NumberKind kind) const {
-    return (kind == NumberKind::kProcess ? processes_ : actors_).left() < kLeftMin;
+  // So few are left that the next block is to be reserved now: fewer than may be taken before it is there.
+  [[nodiscard]] bool is_low(NumberKind kind, std::uint64_t at_once) const {
+    const std::uint64_t left = (kind == NumberKind::kProcess ? processes_ : actors_).left();
+    return kLeftMin.reached_if(left < std::max<std::uint64_t>(kLeftMin, at_once));
   }
 
   // The one that take_process() gives.

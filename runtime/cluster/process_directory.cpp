@@ -2,13 +2,14 @@
 // most.
 #include "runtime/cluster/process_directory.h"
 
+#include "runtime/base/bound.h"
 #include "runtime/base/compose.h"
 
 namespace shoal {
 
 namespace {
 
-constexpr std::size_t kLostMax = 1000;
+const Bound kLostMax{"supervision.lost_processes_remembered", 1000};
 
 }  // namespace
 
@@ -67,7 +68,7 @@ bool ProcessDirectory::lose(ProcessIncarnation process) {
   found->second.is_alive = false;
   std::size_t lost = 0;
   for (const auto& [incarnation, record] : processes_) lost += record.is_alive ? 0 : 1;
-  for (auto oldest = processes_.begin(); lost > kLostMax && oldest != processes_.end();) {
+  for (auto oldest = processes_.begin(); kLostMax.is_exceeded_by(lost) && oldest != processes_.end();) {
     if (oldest->second.is_alive) {
       ++oldest;
     } else {

@@ -156,7 +156,7 @@ void View::change(const JournalEntry& entry, const Commit& commit) {
 
 void View::keep(const StepTotals& totals) {
   totals_.push_back(totals);
-  if (totals_.size() <= kTotalsMax) return;
+  if (!kTotalsMax.is_exceeded_by(totals_.size())) return;
   const auto plain = std::find_if(totals_.begin(), totals_.end(), [](const StepTotals& one) { return !one.is_saved; });
   totals_.erase(plain == totals_.end() || plain + 1 == totals_.end() ? totals_.begin() : plain);
 }

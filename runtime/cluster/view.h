@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "messages/journal.h"
+#include "runtime/base/bound.h"
 #include "runtime/cluster/recovery/lost_tokens.h"
 #include "runtime/cluster/recovery/quarantines.h"
 #include "runtime/cluster/recovery/requeued_samples.h"
@@ -33,7 +34,7 @@ class View {
  public:
   // Beyond these the totals of steps without a checkpoint are forgotten, the oldest first; then the oldest of all. A
   // branch that begins where they are forgotten takes every step before it for as large as its first.
-  static constexpr std::size_t kTotalsMax = 1024;
+  static inline const Bound kTotalsMax{"journal.totals_kept", 1024};
 
   View() = default;
   // As another view was at that position: what the entries up to there say, without them.

@@ -5,58 +5,67 @@
 
 namespace shoal {
 
-std::vector<JournalEntry> JournalFollower::accept(const JournalEntries& message, Instant now) {
-  std::vector<JournalEntry> next;
-  if (message.term < term_) return next;
+JournalNews JournalFollower::accept(const JournalEntries& message, Instant now) {
+  JournalNews news;
+  if (message.term < term_) return news;
   if (message.term > term_ && !entries_.empty()) {
     must_compare_ = true;
     ask_at_once();
   }
   term_ = message.term;
-  if (message.past) adopt(*message.past);
+  if (message.past) news.past = adopt(*message.past);
   for (const JournalEntry& entry : message.entries) {
-    saw(entry.position);
-    const auto index = [this](JournalPosition at) { return at.value - past_.position().value - 1; };
-    const bool is_kept = entry.position > past_.position() && entry.position <= position();
-    if (is_kept) {
-      must_compare_ = false;
-      has_diverged_ = has_diverged_ || entries_[index(entry.position)].term != entry.term;
-    }
-    if (entry.position.value != position().value + 1) continue;
-    if (std::holds_alternative<Commit>(entry.body)) {
-      if (newest_commit_ && *newest_commit_ > past_.position()) {
-        JournalEntry& before = entries_[index(*newest_commit_)];
-        before = without_details(std::move(before));
-      }
-      newest_commit_ = entry.position;
-    }
-    entries_.push_back(entry);
-    next.push_back(entry);
-    forget_old();
+    if (!is_next(entry)) continue;
+    keep(entry);
+    news.entries.push_back(entry);
   }
-  if (next.empty() && !has_adopted_) return next;
+  if (news.entries.empty() && !news.past) return news;
   asked_in_vain_ = 0;
   const bool is_answer = message.past || message.entries.size() > 1;  // a single one is news
   const bool may_be_more = is_behind(known_) || is_answer;
   asked_at_ = may_be_more || must_compare_ ? std::nullopt : std::optional(now);
-  return next;
+  return news;
 }
 
 // What is kept up to there can be compared with nothing.
-void JournalFollower::adopt(const ViewState& past) {
+std::shared_ptr<const View> JournalFollower::adopt(const ViewState& past) {
   saw(past.position);
-  if (past.position < position()) return;
+  if (past.position < position()) return nullptr;
   must_compare_ = false;
-  if (past.position == position()) return;
+  if (past.position == position()) return nullptr;
   past_ = View(past);
   entries_.clear();
   newest_commit_.reset();
-  has_adopted_ = true;
+  return std::make_shared<const View>(past_);
+}
+
+// One that is kept is compared.
+bool JournalFollower::is_next(const JournalEntry& entry) {
+  saw(entry.position);
+  const bool is_kept = entry.position > past_.position() && entry.position <= position();
+  if (is_kept) {
+    must_compare_ = false;
+    const JournalEntry& kept = entries_[entry.position.value - past_.position().value - 1];
+    has_diverged_ = has_diverged_ || kept.term != entry.term;
+  }
+  return entry.position.value == position().value + 1;
+}
+
+void JournalFollower::keep(const JournalEntry& entry) {
+  if (std::holds_alternative<Commit>(entry.body)) {
+    if (newest_commit_ && *newest_commit_ > past_.position()) {
+      JournalEntry& before = entries_[newest_commit_->value - past_.position().value - 1];
+      before = without_details(std::move(before));
+    }
+    newest_commit_ = entry.position;
+  }
+  entries_.push_back(entry);
+  forget_old();
 }
 
 // Half of them at a time; the newest stay.
 void JournalFollower::forget_old() {
-  if (entries_.size() <= kEntriesMax) return;
+  if (!kEntriesMax.is_exceeded_by(entries_.size())) return;
   while (entries_.size() > kEntriesMax / 2) {
     past_.apply(entries_.front());
     entries_.pop_front();

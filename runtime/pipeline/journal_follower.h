@@ -7,34 +7,40 @@
 // later position than ours says so with saw(). For an actor attached later the newest entries are kept, at most
 // kEntriesMax (S-6), all but the newest commit without manifests and norms; what those before them said is the view
 // past(). Who is further behind than the journal keeps entries is given such a view in place of those it lacks, and
-// begins with it: take_adopted(). Nothing of an older term is read (S-4). A later term writes the entries after those
-// that its spawner read, so the kept ones are asked for once more: one that we have otherwise is of another journal,
-// and no one can follow both; among those that are no longer kept nobody can tell.
+// begins with it: JournalNews::past. Nothing of an older term is read (S-4). A later term writes the entries after
+// those that its spawner read, so the kept ones are asked for once more: one that we have otherwise is of another
+// journal, and no one can follow both; among those that are no longer kept nobody can tell.
 #pragma once
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "messages/journal.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/view.h"
 
 namespace shoal {
 
+// What one letter of the supervisor adds, for whoever follows here.
+struct JournalNews {
+  // The view that the entries follow, in place of all that was followed before; none: they follow what was. Not
+  // JournalFollower::past(): that has moved on already where there are more entries than are kept.
+  std::shared_ptr<const View> past;
+  std::vector<JournalEntry> entries;  // in order
+};
+
 class JournalFollower {
  public:
   static constexpr Duration kAskAgain = std::chrono::milliseconds(200);
   static constexpr Duration kPoll = std::chrono::seconds(2);
-  static constexpr std::size_t kEntriesMax = 128;
+  static inline const Bound kEntriesMax{"journal.entries_kept", 128};
 
-  // The entries that come next, in order; empty when there are none, or the sender's term is over.
-  [[nodiscard]] std::vector<JournalEntry> accept(const JournalEntries& message, Instant now);
-  // Whether past() has taken the place of all that was followed here before, since the last call: what comes next
-  // follows it.
-  [[nodiscard]] bool take_adopted() { return std::exchange(has_adopted_, false); }
+  // What comes next; nothing when the sender's term is over.
+  [[nodiscard]] JournalNews accept(const JournalEntries& message, Instant now);
   void saw(JournalPosition position) { known_ = std::max(known_, position); }
   // Our link with the spawner is new: what was on its way is lost.
   void ask_at_once() { asked_at_.reset(); }
@@ -51,12 +57,13 @@ class JournalFollower {
   [[nodiscard]] const View& past() const { return past_; }
 
  private:
-  void adopt(const ViewState& past);
+  [[nodiscard]] std::shared_ptr<const View> adopt(const ViewState& past);
+  [[nodiscard]] bool is_next(const JournalEntry& entry);
+  void keep(const JournalEntry& entry);
   void forget_old();
 
   Term term_;
   bool has_diverged_ = false;
-  bool has_adopted_ = false;
   JournalPosition known_;
   std::optional<Instant> asked_at_;  // or got an answer
   int asked_in_vain_ = 0;            // since one came

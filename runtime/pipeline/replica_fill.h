@@ -5,10 +5,14 @@
 
 #include <cstddef>
 
+#include "runtime/base/bound.h"
+
 namespace shoal {
 
-inline constexpr std::size_t kHeldPartsMax = 4096;  // of kBucketBytes each
-inline constexpr std::size_t kEvaluationsMax = 64;  // unanswered at a time, or 2 x microbatches if more
+inline const Bound kHeldPartsMax{"pipeline.held_parts", 4096};   // of kBucketBytes each
+inline const Bound kEvaluationsMax{"pipeline.evaluations", 64};  // unanswered at a time, or 2 x microbatches if more
+
+inline const Bound kWaitingMax{"pipeline.waiting_forwards", 64};  // and two of each microbatch
 
 struct ReplicaFill {
   std::size_t waiting = 0;  // Forwards that came before their step or their sender

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/bound.h"
 #include "runtime/base/check.h"
 #include "runtime/pipeline/path_planner.h"
 
@@ -13,7 +14,8 @@ constexpr double kAverageWeight = 0.2;  // of the newest measurement
 constexpr double kTimeoutFactor = 4.0;  // design.md §4.3
 constexpr int kDoublingsMax = 16;
 constexpr Duration kAway = std::chrono::seconds(1);  // without a tick: this process was stopped, or had no core
-constexpr int kFrozenMax = 3;  // refusals of one hop before another is tried: most stages open again or commit
+const Bound kFrozenMax{"pipeline.frozen_refusals",
+                       3};  // refusals of one hop before another is tried: most stages open again or commit
 
 [[nodiscard]] Letter letter_to(Incarnation replica, MessageBody body) {
   return Letter{{}, to_stage({}, replica), std::move(body)};
@@ -134,7 +136,7 @@ std::vector<Letter> RequestTable::add(Incarnation requester, Forward forward, In
     return out;
   }
   const bool may_be_full = entries_.size() >= limits_.entries_per_requester_max;  // counting takes a while
-  if (may_be_full && count_of(requester) >= limits_.entries_per_requester_max) {
+  if (may_be_full && kRequestsMax.reached_if(count_of(requester) >= limits_.entries_per_requester_max)) {
     ++counts_.refused;
     return out;
   }
@@ -192,7 +194,7 @@ std::vector<Letter> RequestTable::refused(Incarnation requester, const Refusal& 
   switch (refusal.reason) {
     case RefusalReason::kStepCommitted: entry->waiting = Waiting::kForNothing; break;  // its Commit will drop it
     case RefusalReason::kFrozen:
-      if (++entry->frozen > kFrozenMax) look_for_holder(*entry);
+      if (kFrozenMax.is_exceeded_by(static_cast<std::uint64_t>(++entry->frozen))) look_for_holder(*entry);
       [[fallthrough]];
     case RefusalReason::kStepNotReached:
     case RefusalReason::kStaleEpoch:
@@ -296,7 +298,8 @@ void RequestTable::withdraw(StepId step, MicrobatchId microbatch) {
 
 // On a slow way an entry may be behind all others of its hop: as long as some of those are answered, it is not lost.
 bool RequestTable::is_given_up(const Entry& entry, bool is_linked, Instant now) const {
-  if (entry.unanswered_asks < limits_.unanswered_asks_max) return false;
+  if (!kUnansweredAsksMax.reached_if(static_cast<std::uint64_t>(entry.unanswered_asks) >= limits_.unanswered_asks_max))
+    return false;
   const auto heard = heard_.find(entry.hop());
   const Instant silent_since = std::max(entry.sent_at, heard == heard_.end() ? Instant{} : heard->second);
   return !is_linked || now - silent_since >= std::max(limits_.patience, 4 * timeout_of(entry.hop()));

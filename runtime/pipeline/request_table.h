@@ -24,19 +24,23 @@
 #include <vector>
 
 #include "messages/letter.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/view.h"
 
 namespace shoal {
+
+inline const Bound kUnansweredAsksMax{"pipeline.unanswered_asks", 3};
+inline const Bound kRequestsMax{"pipeline.requests_kept", 4096};  // per requester
 
 struct RequestLimits {
   Duration floor = std::chrono::seconds(1);        // of the time-out, which is 4 x the hop's moving average
   Duration ceiling = std::chrono::seconds(8);      // of doubling; a hop measured slower than that keeps its time-out
   Duration retry = std::chrono::milliseconds(20);  // first delay after a refusal that passes; doubles
   Duration retry_ceiling = std::chrono::milliseconds(500);
-  int unanswered_asks_max = 3;
+  std::uint64_t unanswered_asks_max = kUnansweredAsksMax;
   Duration patience = std::chrono::seconds(60);  // with a silent hop whose link is good: it computes
-  std::size_t entries_per_requester_max = 4096;
+  std::size_t entries_per_requester_max = kRequestsMax;
 };
 
 struct RequestCounts {

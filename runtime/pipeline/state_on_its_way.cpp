@@ -1,6 +1,8 @@
 // One reading per kind of letter.
 #include "runtime/pipeline/state_on_its_way.h"
 
+#include "runtime/base/bound.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +10,7 @@ namespace shoal {
 
 namespace {
 
-constexpr std::size_t kReplicasMax = 64;  // of one process, dead ones included
+const Bound kReplicasMax{"pipeline.replicas_of_a_process", 64};  // of one process, dead ones included
 
 struct Reader {
   const Letter& letter;
@@ -53,7 +55,7 @@ struct Reader {
 // Incarnations grow: who makes room is the oldest.
 template <class Value>
 void put(std::map<Incarnation, Value>& sent, Incarnation replica, Value value) {
-  if (!sent.contains(replica) && sent.size() >= kReplicasMax) sent.erase(sent.begin());
+  if (!sent.contains(replica) && kReplicasMax.is_reached_by(sent.size())) sent.erase(sent.begin());
   sent[replica] = value;
 }
 

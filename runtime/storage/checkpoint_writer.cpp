@@ -4,6 +4,7 @@
 #include <system_error>
 #include <vector>
 
+#include "runtime/base/bound.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
@@ -17,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPartialsMax = 4;  // unfinished checkpoints at a time; older ones lost a writer
+const Bound kPartialsMax{"storage.unfinished_checkpoints",
+                         4};  // unfinished checkpoints at a time; older ones lost a writer
 constexpr std::string_view kPartial = ".partial";
 constexpr std::uintmax_t kLeftForTheJournal = 256U << 10U;  // bytes: without them a commit halts the run
 constexpr std::string_view kReplaced = ".replaced";
@@ -67,7 +69,7 @@ Result<CheckpointWriter::Partial*> CheckpointWriter::begin(const SaveShard& shar
     return fail(Error::kInvalidData, compose("a shard of stage ", shard.stage, " of ", shard.stages, " stages"));
   }
   const Key key(shard.branch.value, shard.step);
-  if (!partials_.contains(key) && partials_.size() >= kPartialsMax) give_up(partials_.begin()->first);
+  if (!partials_.contains(key) && kPartialsMax.is_reached_by(partials_.size())) give_up(partials_.begin()->first);
   const auto [found, is_new] = partials_.try_emplace(key);
   Partial& partial = found->second;
   CheckpointManifest& manifest = partial.manifest;

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "messages/ids.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/time/progress_watch.h"
 
 namespace shoal {
@@ -16,7 +17,7 @@ namespace shoal {
 class GivenImages {
  public:
   static constexpr Duration kLost = std::chrono::seconds(4);  // before a replica asks for the second time
-  static constexpr std::size_t kReplicasMax = 256;
+  static inline const Bound kReplicasMax{"storage.images_given", 256};
 
   // Whether what this one asks for is to be read and sent.
   [[nodiscard]] bool is_due(Incarnation replica, Instant now) const {
@@ -29,7 +30,7 @@ class GivenImages {
     last_given_ = now;
     const auto found = given_.find(replica);
     if (found != given_.end()) return found->second.given_again(now);
-    if (given_.size() >= kReplicasMax) given_.erase(given_.begin());
+    if (kReplicasMax.is_reached_by(given_.size())) given_.erase(given_.begin());
     given_.emplace(replica, GivenOnce(kLost, now));
   }
   // So many bytes of it have arrived there.

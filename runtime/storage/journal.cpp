@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <span>
 #include <string>
@@ -226,7 +227,12 @@ Status SqliteJournal::read_meta() {
     return fail(Error::kInvalidData, compose("journal ", path_.string(), ": format '", statement.text(0), "', not '",
                                              kFormat, "'; resume it with the version that wrote it"));
   }
-  run_ = RunId{std::stoull("0" + statement.text(1))};
+  const std::string run = statement.text(1);
+  const auto parsed = std::from_chars(run.data(), run.data() + run.size(), run_.value);
+  if (parsed.ec != std::errc() || parsed.ptr != run.data() + run.size()) {
+    return fail(Error::kInvalidData,
+                compose("journal ", path_.string(), ": its run is '", run, "', no number; restore it from a copy"));
+  }
   if (Status read = read_beginning(statement.text(0)); !read) return read;
   return count_entries();
 }

@@ -23,6 +23,7 @@ BucketSums::BucketSums(const ReductionSetup& setup, TensorBlob contribution)
   CHECK(bucket_bytes_ > 0 && bucket_bytes_ % size_of(DType::kInt64) == 0, "buckets hold whole elements");
   const std::size_t byte_count = contribution_.byte_count();
   whole_.resize((byte_count + bucket_bytes_ - 1) / bucket_bytes_);
+  kBucketBytes.reached_if(whole_.size() > 1);
   if (setup.members.size() == 1) {
     whole_.assign(whole_.size(), true);
     whole_count_ = whole_.size();

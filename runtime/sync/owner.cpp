@@ -43,6 +43,7 @@ std::vector<AddressedPart> OwnerReduction::send_more() {
     parts.push_back(own_part(next_));
     ++under_way_;
   }
+  kOwnerWindow.reached_if(next_ < sums_.count());
   return parts;
 }
 

@@ -35,7 +35,7 @@ double analytic_bytes(WireFormat wire, std::uint64_t value_count, std::uint64_t 
 
 void HeldParts::hold(const Part& part) {
   drop_below(part.order.epoch);
-  if (part.order.epoch == epoch_ && parts_.size() < count_max_) parts_.push_back(part);
+  if (part.order.epoch == epoch_ && !bound_->is_reached_by(parts_.size())) parts_.push_back(part);
 }
 
 void HeldParts::drop_below(const Epoch& epoch) {

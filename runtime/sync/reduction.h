@@ -22,14 +22,17 @@
 
 #include "messages/sync.h"
 #include "messages/tensor_blob.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
 
 namespace shoal {
 
-inline constexpr std::size_t kBucketBytes = std::size_t{1} << 20U;  // of the contribution, whatever it is sent as
-inline constexpr std::size_t kOwnerWindow = 16;                     // buckets of one member
-inline constexpr std::size_t kRingBytes = std::size_t{32} << 20U;   // of all members' buckets in their first lap
+inline const Bound kBucketBytes{"sync.bucket_bytes",
+                                std::uint64_t{1} << 20U};  // of the contribution, whatever it is sent as
+inline const Bound kOwnerWindow{"sync.owner_window", 16};  // buckets of one member
+inline const Bound kRingBytes{"sync.ring_bytes",
+                              std::uint64_t{32} << 20U};  // of all members' buckets in their first lap
 // Of what is sent in another form than float32: a thousand of them can be summed within a format's range.
 inline constexpr float kContributionMax = 0x1p+90F;
 
@@ -103,8 +106,8 @@ class GroupReduction {
 // (P-15).
 class HeldParts {
  public:
-  // count_max: parts held at most; what exceeds it is dropped, and the group's time-out opens a new epoch.
-  explicit HeldParts(std::size_t count_max) : count_max_(count_max) {}
+  // Of the parts that are held at most; what exceeds it is dropped, and the group's time-out opens a new epoch.
+  explicit HeldParts(const Bound& bound) : bound_(&bound) {}
 
   void hold(const Part& part);
   // Parts of lower epochs are void.
@@ -115,7 +118,7 @@ class HeldParts {
   [[nodiscard]] std::size_t size() const { return parts_.size(); }
 
  private:
-  std::size_t count_max_;
+  const Bound* bound_;
   Epoch epoch_;
   std::vector<Part> parts_;
 };

@@ -48,6 +48,7 @@ std::vector<AddressedPart> RingReduction::start_more() {
     passages_[next_] = Passage::kPassed;
     parts.push_back(pass_on(static_cast<std::uint32_t>(next_), 0, sums_.own(next_)));
   }
+  kRingBytes.reached_if(next_ < sums_.count());
   return parts;
 }
 

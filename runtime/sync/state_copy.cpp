@@ -39,7 +39,7 @@ void StateCopy::record(const Commit& commit) {
   step.clip_scale = commit.clip_scale;
   step.optimizer_step = commit.optimizer_step;
   records_[commit.step.value] = step;
-  if (records_.size() > kRecordsMax) records_.erase(records_.begin());
+  if (kRecordsMax.is_exceeded_by(records_.size())) records_.erase(records_.begin());
   committed_ = commit.step.value + 1;
   if (!schedule_ || (schedule_->due_at(committed_).empty() && !commit.is_last)) return;
   newest_round_ = committed_;
@@ -131,7 +131,7 @@ bool StateCopy::arriving(const StateProgress& progress, Instant now) {
 
 void StateCopy::hold(const StepSum& sum, Instant now) {
   const bool is_ours = sum.replica == setup_.self && sum.donor == donor_ && sum.branch == setup_.branch;
-  if (!is_ours || sum.step.value < version_.value_or(0) || sums_.size() >= kSumsMax) return;
+  if (!is_ours || sum.step.value < version_.value_or(0) || kSumsMax.is_reached_by(sums_.size())) return;
   moved_at_ = now;
   sums_.emplace(sum.step.value, sum);
 }

@@ -24,6 +24,7 @@
 
 #include "messages/journal.h"
 #include "messages/storage.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/clock.h"
 #include "runtime/sync/round_plan.h"
 
@@ -54,8 +55,8 @@ struct FollowedStep {
 
 class StateCopy {
  public:
-  static constexpr std::size_t kRecordsMax = 1024;
-  static constexpr std::size_t kSumsMax = 512;
+  static inline const Bound kRecordsMax{"sync.commits_of_a_joiner", 1024};
+  static inline const Bound kSumsMax{"sync.sums_of_a_joiner", 512};
   static constexpr Duration kAskAgain = std::chrono::seconds(2);       // for an image; donors ignore impatience
   static constexpr Duration kSayAgain = std::chrono::seconds(2);       // which version is held
   static constexpr Duration kStallFirst = std::chrono::seconds(5);     // without the sum of a committed step; or

@@ -8,7 +8,7 @@ namespace shoal {
 // False: four live joiners are fed already.
 bool StateFeeds::make_room(Incarnation joiner, Instant now) {
   std::erase_if(feeds_, [&](const auto& feed) { return now - feed.second.heard_at >= 4 * kImageLost; });
-  return feeds_.contains(joiner) || feeds_.size() < kFeedsMax;
+  return feeds_.contains(joiner) || !kFeedsMax.is_reached_by(feeds_.size());
 }
 
 StateFeeds::Answer StateFeeds::hear(const FetchState& ask, std::uint64_t version, Instant now) {
@@ -53,7 +53,8 @@ StateFeeds::Portions StateFeeds::feed(std::uint64_t version, std::size_t bytes) 
   Portions portions;
   for (auto& [joiner, feed] : feeds_) {
     const std::uint64_t unheld = version - feed.held;
-    const bool is_too_much = unheld > 2 && (unheld > kUnheldStepsMax || unheld * bytes > kUnheldBytesMax);
+    const bool is_too_much =
+        unheld > 2 && (kUnheldStepsMax.is_exceeded_by(unheld) || kUnheldBytesMax.is_exceeded_by(unheld * bytes));
     feed.is_cut = feed.is_cut || is_too_much;
     if (feed.is_cut && !feed.has_answered) continue;
     (feed.is_cut ? portions.cut : portions.fed).push_back(joiner);

@@ -14,15 +14,16 @@
 #include <vector>
 
 #include "messages/storage.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/time/progress_watch.h"
 
 namespace shoal {
 
 class StateFeeds {
  public:
-  static constexpr std::size_t kFeedsMax = 4;
-  static constexpr std::size_t kUnheldBytesMax = std::size_t{256} << 20;
-  static constexpr std::uint64_t kUnheldStepsMax = 256;
+  static inline const Bound kFeedsMax{"sync.joiners_fed", 4};
+  static inline const Bound kUnheldBytesMax{"sync.unheld_bytes", std::uint64_t{256} << 20};
+  static inline const Bound kUnheldStepsMax{"sync.unheld_steps", 256};
   // An image of which nothing more arrives is taken for lost after this, doubled with each repeat; and a joiner of
   // which nothing is heard for gone.
   static constexpr Duration kImageLost = std::chrono::seconds(30);

@@ -9,13 +9,32 @@ namespace shoal {
 Admission HalfOpenTable::admit(int descriptor, const std::string& address, SteadyTime now) {
   settle(descriptor);
   if (incoming_count_ >= limits_.half_open_count_max) return Admission::kTooMany;
-  const auto counted = count_of_address_.find(address);
-  const std::size_t of_address = counted == count_of_address_.end() ? 0 : counted->second;
-  if (of_address >= limits_.half_open_per_address_max) return Admission::kTooManyOfAddress;
+  if (count_of(address) >= limits_.half_open_per_address_max) return Admission::kTooManyOfAddress;
   entries_[descriptor] = Entry{address, now};
   ++count_of_address_[address];
   ++incoming_count_;
   return Admission::kAdmitted;
+}
+
+std::optional<int> HalfOpenTable::who_gives_way(const std::string& address, SteadyTime now,
+                                                const HasSpoken& has_spoken) const {
+  const bool is_full_of_address = count_of(address) >= limits_.half_open_per_address_max;
+  if (!is_full_of_address && incoming_count_ < limits_.half_open_count_max) return std::nullopt;
+  std::vector<std::pair<SteadyTime, int>> oldest_first;
+  for (const auto& [descriptor, entry] : entries_) {
+    const bool may_be = is_full_of_address ? entry.address == address : !entry.address.empty();
+    if (may_be) oldest_first.emplace_back(entry.since, descriptor);
+  }
+  std::sort(oldest_first.begin(), oldest_first.end());
+  for (const auto& [since, descriptor] : oldest_first)
+    if (!has_spoken(descriptor)) return descriptor;
+  const bool is_slow = !oldest_first.empty() && now - oldest_first.front().first >= limits_.handshake_timeout / 4;
+  return is_slow ? std::optional(oldest_first.front().second) : std::nullopt;
+}
+
+std::size_t HalfOpenTable::count_of(const std::string& address) const {
+  const auto counted = count_of_address_.find(address);
+  return counted == count_of_address_.end() ? 0 : counted->second;
 }
 
 void HalfOpenTable::track_outgoing(int descriptor, SteadyTime now) {

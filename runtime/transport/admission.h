@@ -1,13 +1,17 @@
 // Who may wait at a door: bounds on connections that have not shown who they are, and on what we write about refusals.
 //
 // A stranger can open as many sockets as it likes; what they cost here is bounded in all and per address, and ends at
-// a deadline (S-6, S-7). Pure: time comes in. Not thread-safe; owners lock.
+// a deadline (S-6, S-7). Nor do they keep others out: where the bound is reached, who has said nothing yet gives way to
+// who comes, the oldest first; an honest peer speaks first, as soon as it is connected. Pure: time comes in. Not
+// thread-safe; owners lock.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +32,11 @@ class HalfOpenTable {
  public:
   explicit HalfOpenTable(AdmissionLimits limits) : limits_(limits) {}
 
+  // Which of them an incoming connection is admitted in place of; it is to be closed and settled first. Nothing: there
+  // is room, or nobody is to give way: all have spoken, and none so long ago that an honest one would be done.
+  using HasSpoken = std::function<bool(int descriptor)>;
+  [[nodiscard]] std::optional<int> who_gives_way(const std::string& address, SteadyTime now,
+                                                 const HasSpoken& has_spoken) const;
   // An incoming connection; recorded only when admitted.
   [[nodiscard]] Admission admit(int descriptor, const std::string& address, SteadyTime now);
   // A connection of our own making: has a deadline, is not counted against strangers.
@@ -43,6 +52,8 @@ class HalfOpenTable {
     std::string address;  // empty: outgoing
     SteadyTime since;
   };
+  [[nodiscard]] std::size_t count_of(const std::string& address) const;
+
   AdmissionLimits limits_;
   std::map<int, Entry> entries_;
   std::map<std::string, std::size_t> count_of_address_;

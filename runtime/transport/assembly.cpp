@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include <xxhash.h>
 
+#include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 
 namespace shoal {
@@ -126,36 +128,83 @@ Status Assembler::open(const Header& header, std::span<const char> payload, Inst
   if (content > limits_.open_bytes_max - std::min(open_bytes_, limits_.open_bytes_max)) {
     return refuse("more than ", limits_.open_bytes_max, " bytes under way");
   }
-  Transfer transfer{header.total, preamble, preamble, std::vector<char>(letter_size), {}, now, now};
-  for (const std::uint64_t size : sizes) transfer.buffers.push_back(std::make_shared<AlignedBuffer>(size));
+  Transfer transfer{header.total, preamble, preamble, letter_size, {}, {}, now, now};
+  for (const std::uint64_t size : sizes) transfer.buffers.emplace_back(size);
   open_bytes_ += content;
   open_.emplace(header.transfer, std::move(transfer));
   return Done{};
 }
 
 // Appends to what has been received; the payload does not reach beyond the transfer's end (checked).
-void Assembler::place(Transfer& transfer, std::span<const char> payload) {
+Status Assembler::place(Transfer& transfer, std::span<const char> payload) {
   std::uint64_t begin = transfer.preamble;
-  const auto fill = [&](char* to, std::uint64_t size) {
+  const auto fill = [&](std::uint64_t size, const auto& append) {
     if (!payload.empty() && transfer.received < begin + size) {
-      const std::uint64_t at = transfer.received - begin;
-      const std::uint64_t step = std::min<std::uint64_t>(payload.size(), size - at);
-      std::memcpy(to + at, payload.data(), step);
+      const std::uint64_t step = std::min<std::uint64_t>(payload.size(), begin + size - transfer.received);
+      append(payload.first(step));
       payload = payload.subspan(step);
       transfer.received += step;
     }
     begin += size;
   };
-  fill(transfer.letter.data(), transfer.letter.size());
-  for (const auto& buffer : transfer.buffers) fill(reinterpret_cast<char*>(buffer->data()), buffer->size());
+  try {
+    fill(transfer.letter_size, [&transfer](std::span<const char> bytes) {
+      transfer.letter.insert(transfer.letter.end(), bytes.begin(), bytes.end());
+    });
+    for (ArrivingBuffer& buffer : transfer.buffers) {
+      fill(buffer.size(), [&buffer](std::span<const char> bytes) { buffer.append(bytes); });
+    }
+  } catch (const std::bad_alloc&) {
+    return fail(Error::kInvalidData, compose("transfer: no memory for ", transfer.total, " bytes"));
+  }
+  return Done{};
 }
 
+// Whoever reads the letter meanwhile sees its tensors by their sizes alone. What stands for them is never touched, so
+// it costs no memory; where the system refuses even that, nothing is told.
 void Assembler::note_news(Transfer& transfer, Instant now) {
-  const std::uint64_t before_tensors = transfer.preamble + transfer.letter.size();
+  const std::uint64_t before_tensors = transfer.preamble + transfer.letter_size;
   if (transfer.received < before_tensors || now - transfer.told < kNewsEvery) return;
   transfer.told = now;
-  news_ = Arriving{{transfer.letter, {transfer.buffers.begin(), transfer.buffers.end()}},
-                   transfer.received - before_tensors};
+  Arriving news{{transfer.letter, {}}, transfer.received - before_tensors};
+  try {
+    for (const ArrivingBuffer& buffer : transfer.buffers) {
+      news.letter.buffers.push_back(std::make_shared<AlignedBuffer>(buffer.size()));
+    }
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  news_ = std::move(news);
+}
+
+std::uint64_t Assembler::memory() const {
+  std::uint64_t sum = 0;
+  for (const auto& [number, transfer] : open_) {
+    sum += transfer.letter.capacity();
+    for (const ArrivingBuffer& buffer : transfer.buffers) sum += buffer.memory();
+  }
+  return sum;
+}
+
+void ArrivingBuffer::make_room(std::uint64_t size) {
+  if (memory_ && memory_->size() >= size) return;
+  const std::uint64_t wanted = std::max({size, kGrowth * have_, kFirstBytesMax});
+  auto larger = std::make_shared<AlignedBuffer>(std::min(wanted, size_));
+  if (have_ > 0) std::memcpy(larger->data(), memory_->data(), have_);
+  memory_ = std::move(larger);
+}
+
+void ArrivingBuffer::append(std::span<const char> bytes) {
+  if (bytes.empty()) return;
+  make_room(have_ + bytes.size());
+  std::memcpy(memory_->data() + have_, bytes.data(), bytes.size());
+  have_ += bytes.size();
+}
+
+SharedBuffer ArrivingBuffer::take() {
+  CHECK(have_ == size_, "a tensor is whole before it is anybody's");
+  if (!memory_) memory_ = std::make_shared<AlignedBuffer>(0);
+  return std::move(memory_);
 }
 
 Result<std::optional<Assembled>> Assembler::accept(std::span<const char> frame, Instant now) {
@@ -169,12 +218,13 @@ Result<std::optional<Assembled>> Assembler::accept(std::span<const char> frame, 
     payload = payload.subspan(open_.at(header->transfer).preamble);
   }
   Transfer& transfer = open_.at(header->transfer);
-  place(transfer, payload);
+  if (const Status placed = place(transfer, payload); !placed) return placed.failure();
   if (transfer.received < transfer.total) {
     note_news(transfer, now);
     return std::optional<Assembled>{};
   }
-  Assembled whole{std::move(transfer.letter), {transfer.buffers.begin(), transfer.buffers.end()}, now - transfer.began};
+  Assembled whole{std::move(transfer.letter), {}, now - transfer.began};
+  for (ArrivingBuffer& buffer : transfer.buffers) whole.buffers.push_back(buffer.take());
   open_bytes_ -= transfer.total - transfer.preamble;
   open_.erase(header->transfer);
   return std::optional(std::move(whole));

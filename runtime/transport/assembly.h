@@ -5,8 +5,9 @@
 //   frame    = be32 checksum  be32 payload-size  be64 transfer  be64 offset  be64 total-size   payload
 //
 // checksum: the low 32 bits of XXH3-64 over the rest of the frame. Offsets of a transfer ascend without gaps, because
-// the connection below keeps order. A peer's frame is believed only after every field was checked against the bounds;
-// memory is taken no sooner (S-6). Any Failure means: this link is broken, reset it and count it.
+// the connection below keeps order. A peer's frame is believed only after every field was checked against the bounds.
+// Memory is taken as content comes, not as it is announced (S-6): a few bytes may announce gigabytes, and cost kFirst.
+// Any Failure means: this link is broken, reset it and count it.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,15 @@ struct AssemblyLimits {
   std::size_t buffers_max = 16;                                    // tensors in one letter
   std::size_t transfers_max = 4;                                   // open at once, per peer
   std::size_t open_bytes_max = kTensorBytesMax + kLetterBytesMax;  // of all open transfers, per peer
+};
+
+// For a peer that has no number yet: it says who it is and asks to join, without tensors.
+inline constexpr AssemblyLimits kStrangerAssembly{
+    .letter_bytes_max = std::size_t{64} << 10,
+    .buffer_bytes_max = 0,
+    .buffers_max = 0,
+    .transfers_max = 1,
+    .open_bytes_max = std::size_t{64} << 10,
 };
 
 // Cuts one letter. `transfer` must be new on this link. The preamble fits one frame (CHECK).
@@ -76,6 +86,30 @@ struct Arriving {
   std::uint64_t received = 0;  // bytes of its tensors
 };
 
+// A tensor on its way. Its memory grows to four times what has come, but never beyond its announced size; so at most a
+// third of the tensor is copied once more, and what is small is not copied at all.
+class ArrivingBuffer {
+ public:
+  static constexpr std::uint64_t kFirstBytesMax = kFrameBytesMax;
+  static constexpr std::uint64_t kGrowth = 4;
+
+  explicit ArrivingBuffer(std::uint64_t size) : size_(size) {}
+
+  [[nodiscard]] std::uint64_t size() const { return size_; }  // as announced
+  // The next bytes, which do not reach beyond the size. Throws std::bad_alloc.
+  void append(std::span<const char> bytes);
+  // All has come. Throws std::bad_alloc, of an empty one.
+  [[nodiscard]] SharedBuffer take();
+  [[nodiscard]] std::uint64_t memory() const { return memory_ ? memory_->size() : 0; }
+
+ private:
+  void make_room(std::uint64_t size);
+
+  std::uint64_t size_;
+  std::uint64_t have_ = 0;
+  std::shared_ptr<AlignedBuffer> memory_;  // none before the first byte
+};
+
 // The receiving end of one link.
 class Assembler {
  public:
@@ -90,7 +124,11 @@ class Assembler {
   [[nodiscard]] std::optional<Arriving> take_news() { return std::exchange(news_, std::nullopt); }
 
   [[nodiscard]] std::size_t open_transfers() const { return open_.size(); }
-  [[nodiscard]] std::size_t open_bytes() const { return open_bytes_; }
+  [[nodiscard]] std::size_t open_bytes() const { return open_bytes_; }  // announced
+  // Taken for what has come of them.
+  [[nodiscard]] std::uint64_t memory() const;
+  // From the next transfer on: who has shown more of itself may send more.
+  void allow(const AssemblyLimits& limits) { limits_ = limits; }
 
  private:
   struct Header {
@@ -102,15 +140,16 @@ class Assembler {
     std::uint64_t total = 0;
     std::uint64_t received = 0;  // of total, preamble included
     std::uint64_t preamble = 0;  // its size
-    std::vector<char> letter;
-    std::vector<std::shared_ptr<AlignedBuffer>> buffers;
+    std::uint64_t letter_size = 0;
+    std::vector<char> letter;  // as much of it as has come
+    std::vector<ArrivingBuffer> buffers;
     Instant began;
     Instant told;
   };
 
   [[nodiscard]] Result<Header> check_header(std::span<const char> frame) const;
   [[nodiscard]] Status open(const Header& header, std::span<const char> payload, Instant now);
-  static void place(Transfer& transfer, std::span<const char> payload);
+  [[nodiscard]] static Status place(Transfer& transfer, std::span<const char> payload);
   void note_news(Transfer& transfer, Instant now);
 
   AssemblyLimits limits_;

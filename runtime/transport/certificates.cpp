@@ -319,7 +319,7 @@ bool needs_renewal(const TlsFiles& files, WallTime now) {
   if (!fs::exists(files.certificate, error)) return true;
   const auto text = read_file(files.certificate);
   const auto validity = text.ok() ? validity_of(*text) : text.failure();
-  return validity.ok() && is_due_for_renewal(*validity, now);
+  return validity.ok() && (is_due_for_renewal(*validity, now) || validity->not_before > now);
 }
 
 std::string serial_of(x509_st* certificate) {
@@ -359,6 +359,16 @@ Result<PeerIdentity> identity_of(x509_st* certificate) {
   const ASN1_IA5STRING* uri = name->d.uniformResourceIdentifier;
   return parse_identity(std::string_view(reinterpret_cast<const char*>(ASN1_STRING_get0_data(uri)),
                                          static_cast<std::size_t>(ASN1_STRING_length(uri))));
+}
+
+std::string certificate_name(x509_st* certificate) {
+  const auto identity = identity_of(certificate);
+  const Owned<BIGNUM> serial(ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr));
+  char* const digits = serial ? BN_bn2hex(serial.get()) : nullptr;
+  if (!identity.ok() || digits == nullptr) return {};
+  const std::string name = compose(role_text(identity->role), '/', identity->name, '#', digits);
+  OPENSSL_free(digits);
+  return name;
 }
 
 Result<PeerIdentity> identity_of(const std::string& certificate_pem) {

@@ -87,8 +87,8 @@ class Authority {
 // Writes all three with mode 0600, each by rename. Errors: kIo.
 [[nodiscard]] Status write_credentials(const TlsFiles& files, const Credentials& credentials);
 [[nodiscard]] Result<Credentials> read_credentials(const TlsFiles& files);
-// Whether there is no certificate, or it is due for renewal: whoever can have a new one should. A damaged one is told
-// by who reads it.
+// Whether there is no certificate, or it is due for renewal, or not valid yet: whoever can have a new one should. A
+// damaged one is told by who reads it.
 [[nodiscard]] bool needs_renewal(const TlsFiles& files, WallTime now);
 
 // What the certificate says about its holder. Errors: kRefused (none, several, or not ours), kInvalidData (not PEM).
@@ -96,6 +96,8 @@ class Authority {
 [[nodiscard]] Result<PeerIdentity> identity_of(x509_st* certificate);
 // The serial number in lower-case hex; empty: it has none.
 [[nodiscard]] std::string serial_of(x509_st* certificate);
+// What tells one certificate of a run from all others: its role, name and serial number, "node/node2#3F09".
+[[nodiscard]] std::string certificate_name(x509_st* certificate);
 // Errors: kInvalidData (not a certificate).
 [[nodiscard]] Result<std::string> serial_of(const std::string& certificate_pem);
 [[nodiscard]] Result<Validity> validity_of(const std::string& certificate_pem);

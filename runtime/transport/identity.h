@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,7 @@ struct PeerPolicy {
   RunId run;
   std::vector<PeerRole> roles;
   std::function<bool(const PeerIdentity&)> admit;
+  std::set<std::string> refused{};  // certificates (certificate_name()) that have made this process crash
   std::shared_ptr<const RevokedCertificates> revoked = nullptr;  // of nodes; asked by who knows serial numbers
 };
 

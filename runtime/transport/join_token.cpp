@@ -12,6 +12,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
+#include "runtime/base/text/json_number.h"
 
 namespace shoal {
 namespace {
@@ -82,7 +83,11 @@ std::int64_t seconds_of(WallTime time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
-WallTime time_of(std::int64_t seconds) { return WallTime(std::chrono::seconds(seconds)); }
+// Nothing for what is beyond the clock's range.
+std::optional<WallTime> time_of(std::int64_t seconds) {
+  if (seconds < seconds_of(WallTime::min()) || seconds > seconds_of(WallTime::max())) return std::nullopt;
+  return WallTime(std::chrono::seconds(seconds));
+}
 
 }  // namespace
 
@@ -122,7 +127,9 @@ Result<JoinToken> parse_token(std::string_view text) {
   JoinToken token;
   const std::uint8_t* position = bytes->data();
   token.run.value = take_big_endian<kRunBytes>(position);
-  token.expiry = time_of(static_cast<std::int64_t>(take_big_endian<kExpiryBytes>(position)));
+  const auto expiry = time_of(static_cast<std::int64_t>(take_big_endian<kExpiryBytes>(position)));
+  if (!expiry) return fail(Error::kRefused, "The join token expires when no clock shows. Ask for a new one.");
+  token.expiry = *expiry;
   token.uses = static_cast<std::uint32_t>(take_big_endian<kUsesBytes>(position));
   std::copy_n(position, token.ca.size(), token.ca.begin());
   std::copy_n(position + token.ca.size(), token.secret.size(), token.secret.begin());
@@ -245,8 +252,14 @@ Result<TokenLedger> TokenLedger::from_text(std::string_view text) {
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     try {
       const auto json = nlohmann::json::parse(line);
-      TokenRecord record{json.at("id"),       json.at("secret_sha256"), time_of(json.at("expiry")),
-                         json.at("uses_max"), json.at("uses"),          json.at("revoked")};
+      const auto expiry = time_of(whole_number<std::int64_t>(json.at("expiry")));
+      if (!expiry) return fail(Error::kInvalidData, compose("Line ", line_number, " of the token list has no expiry."));
+      TokenRecord record{json.at("id"),
+                         json.at("secret_sha256"),
+                         *expiry,
+                         whole_number<std::uint32_t>(json.at("uses_max")),
+                         whole_number<std::uint32_t>(json.at("uses")),
+                         json.at("revoked")};
       // Before people could make tokens, all were the run's.
       record.origin = json.value("by_run", true) ? TokenOrigin::kRun : TokenOrigin::kPerson;
       if (record.secret_hash.size() != 2 * std::tuple_size_v<Fingerprint>) {

@@ -200,7 +200,7 @@ std::vector<LinkEffect> LinkTable::dialled(ProcessIncarnation process, std::opti
 bool LinkTable::stranger(LinkId link, Instant now) {
   const auto strangers =
       std::count_if(links_.begin(), links_.end(), [](const auto& known) { return !known.second.identity.process; });
-  if (static_cast<std::size_t>(strangers) >= limits_.strangers_max) return false;
+  if (kStrangersMax.reached_if(static_cast<std::size_t>(strangers) >= limits_.strangers_max)) return false;
   links_[link].began = now;
   return true;
 }
@@ -337,10 +337,21 @@ std::size_t memory_of(const Letter& letter) {
   return kEnvelope + std::visit(tensors, letter.body);
 }
 
+namespace {
+
+// Of one replica, process, checkpoint or order of a person: they are few, however many letters are lost.
+[[nodiscard]] bool is_said_once(const MessageBody& body) {
+  return is_one_of<SpawnStage, EndStage, EndProcess, StageEnded>(body) ||
+         is_one_of<Welcome, JoinRefused, Leaving, Inject>(body) ||
+         is_one_of<SaveState, CheckpointSaved, CheckpointFailed, StateUnavailable>(body);
+}
+
+}  // namespace
+
 bool WaitingLetters::add(ProcessIncarnation process, Letter letter) {
   if (is_one_of<Heartbeat>(letter.body)) return true;
   if (is_one_of<Join>(letter.body)) drop_joins(process);
-  if (bytes_ >= bytes_max_) return false;
+  if (bytes_ >= bytes_max_ && !is_said_once(letter.body)) return false;
   bytes_ += memory_of(letter);
   waiting_[process].push_back(std::move(letter));
   return true;

@@ -19,6 +19,7 @@
 
 #include "messages/letter.h"
 #include "runtime/base/arithmetic/jitter.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/clock.h"
 
 namespace shoal {
@@ -72,12 +73,14 @@ struct ReportUnreachable {  // a peer without a link for long, while the spawner
 };
 using LinkEffect = std::variant<DialPeer, SendHello, LinkUp, CloseLink, ReportLost, ReportUnreachable>;
 
+inline const Bound kStrangersMax{"links.strangers", 256};
+
 struct LinkLimits {
   Duration backoff_first = std::chrono::milliseconds(20);
   Duration backoff_last = std::chrono::milliseconds(500);
   Duration dial_timeout = std::chrono::seconds(8);
   Duration hello_timeout = std::chrono::seconds(2);
-  std::size_t strangers_max = 256;                    // links without a process number
+  std::size_t strangers_max = kStrangersMax;          // links without a process number
   Duration complain_after = std::chrono::seconds(3);  // without a link to a peer; again every complain_every
   Duration complain_every = std::chrono::seconds(1);
 };
@@ -165,8 +168,9 @@ class LinkTable {
 
 // Letters to processes without a link, until it is up, or whose lane is full. They go in their order, and what follows
 // on the way of one that waits (lanes/letter_way.h) waits behind it. Bounded in bytes over all of them, and one letter
-// more, however large: what comes then is lost; the protocol's retries make that safe. What a process says of itself
-// now is not kept for later: of its Joins only the newest waits, its heartbeats not at all.
+// more, however large: what comes then is lost; the protocol's retries make that safe. What nobody says again, such as
+// the order to start a replica, is kept all the same: else who is to start would be waited for without end. What a
+// process says of itself now is not kept for later: of its Joins only the newest waits, its heartbeats not at all.
 class WaitingLetters {
  public:
   explicit WaitingLetters(std::size_t bytes_max) : bytes_max_(bytes_max) {}

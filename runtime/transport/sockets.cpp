@@ -2,9 +2,9 @@
 #include "runtime/transport/sockets.h"
 
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@
 namespace shoal {
 namespace {
 
-constexpr int kBacklog = 128;
+constexpr int kBacklog = 1024;  // what strangers fill, others wait behind until all of it is looked at
 
 struct AddressDeleter {
   void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
@@ -137,6 +137,13 @@ Result<Socket> dial(const HostPort& address, Deadline deadline) {
   }
   return fail(Error::kUnreachable,
               compose("Nobody answers at ", host_port_text(address), ": ", std::strerror(reason), "."));
+}
+
+bool has_received(int descriptor) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  return info.tcpi_bytes_received > 0;
 }
 
 bool refuses(const HostPort& address, Deadline deadline) {

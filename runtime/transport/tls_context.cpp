@@ -21,8 +21,10 @@ constexpr auto kLaneList = [] {
 }();
 
 Failure bad_file(const std::string& path, std::string_view what) {
-  return fail(Error::kInvalidData, compose(path, " ", what, " (", take_openssl_error(),
-                                           "). Join again with a token to get new certificates."));
+  return fail(Error::kInvalidData,
+              compose(path, " ", what, " (", take_openssl_error(),
+                      "). A node gets a new pair by joining with a token, a run's own process when the "
+                      "run is resumed (--resume)."));
 }
 
 X509Ptr parse_certificate(const std::string& pem) {
@@ -163,6 +165,9 @@ Result<PeerIdentity> TlsContext::check_peer(ssl_st* session) const {
                                          " was revoked: it was thrown out of the run. The run's operator can admit it "
                                          "again with a token of `shoal token new`."));
   }
+  if (const std::string name = certificate_name(certificate.get()); policy_.refused.contains(name)) {
+    return fail(Error::kRefused, compose("What ", name, " sent has made this process crash before: it is refused."));
+  }
   return identity;
 }
 
@@ -176,6 +181,11 @@ bool TlsContext::is_revoked(ssl_st* session) const {
 std::string peer_serial(ssl_st* session) {
   const X509Ptr certificate(SSL_get1_peer_certificate(session));
   return certificate ? serial_of(certificate.get()) : std::string();
+}
+
+std::string TlsContext::certificate_of(ssl_st* session) {
+  const X509Ptr certificate(SSL_get1_peer_certificate(session));
+  return certificate ? certificate_name(certificate.get()) : std::string();
 }
 
 Status check_pinned(ssl_st* session, const Fingerprint& authority, RunId run) {

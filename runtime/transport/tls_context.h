@@ -48,6 +48,8 @@ class TlsContext {
   [[nodiscard]] Result<PeerIdentity> check_peer(ssl_st* session) const;
   // Whether it is for that alone that it was not allowed: a certificate of a node that was thrown out.
   [[nodiscard]] bool is_revoked(ssl_st* session) const;
+  // Its certificate_name(); empty: it showed none.
+  [[nodiscard]] static std::string certificate_of(ssl_st* session);
 
  private:
   struct Settings {

@@ -2,7 +2,10 @@
 // All but the middleman's dials run on the library's one I/O thread and never block it.
 #include "runtime/transport/tls_middleman.h"
 
+#include <algorithm>
 #include <caf/actor_system.hpp>
+#include <caf/binary_deserializer.hpp>
+#include <caf/binary_serializer.hpp>
 #include <caf/detail/socket_guard.hpp>
 #include <caf/io/basp_broker.hpp>
 #include <caf/io/middleman.hpp>
@@ -12,9 +15,14 @@
 #include <caf/io/network/interfaces.hpp>
 #include <caf/io/network/stream_impl.hpp>
 #include <caf/io/scribe.hpp>
+#include <caf/send.hpp>
+#include <utility>
+#include <vector>
 
+#include "runtime/base/check.h"
 #include "runtime/base/log.h"
-#include "runtime/transport/frame_guard.h"
+#include "runtime/transport/guard/frame_guard.h"
+#include "runtime/transport/guard/peer_note.h"
 #include "runtime/transport/sockets.h"
 
 namespace shoal {
@@ -24,22 +32,41 @@ namespace net = caf::io::network;
 
 constexpr std::string_view kWho = "transport";
 
-std::string verdict_text(FrameGuard::Verdict verdict) {
-  switch (verdict) {
-    case FrameGuard::Verdict::kCloseShort: return "a frame header was too short or its handshake was empty";
-    case FrameGuard::Verdict::kCloseLong: return "a frame announced more bytes than are allowed";
-    default: return "a frame had an unknown operation";
-  }
+// Memory is taken for what has come and for this much more, whatever was announced (S-6).
+constexpr std::size_t kPieceBytesMax = 64u << 10;
+
+basp::Node written_as(caf::actor_system& system, const caf::node_id& node) {
+  std::vector<char> bytes;
+  caf::binary_serializer sink{system, bytes};
+  const caf::error failed = sink(node);
+  CHECK(!failed && bytes.size() == basp::kNodeBytes, "the library names its processes as basp_frame.h says");
+  basp::Node written;
+  std::copy(bytes.begin(), bytes.end(), written.begin());
+  return written;
 }
 
-// One connection. Reads exactly one header or one payload at a time, as the library's broker asks.
+caf::node_id read_from(caf::actor_system& system, const basp::Node& node) {
+  caf::node_id read;
+  caf::binary_deserializer source{system, reinterpret_cast<const char*>(node.data()), node.size()};
+  const caf::error failed = source(read);
+  CHECK(!failed, "the guard lets through nodes that the library can read");
+  return read;
+}
+
+FrameGuard::Side guarded_side(TlsStream::Side side) {
+  return side == TlsStream::Side::kServer ? FrameGuard::Side::kAccepted : FrameGuard::Side::kDialled;
+}
+
+// One connection. The library's broker is given whole frames that the guard has found good: a header, and then its
+// payload at once.
 class TlsScribe : public caf::io::scribe {
  public:
   TlsScribe(net::default_multiplexer& multiplexer, net::native_socket descriptor, std::shared_ptr<TlsDoor> door,
             TlsStream::Side side)
       : scribe(net::conn_hdl_from_socket(descriptor)),
         door_(door),
-        guard_(door->limits().frame_bytes_max),
+        system_(multiplexer.system()),
+        guard_(guarded_side(side), written_as(system_, system_.node()), door->limits().frame_bytes_max),
         address_(peer_address(descriptor)),
         stream_(multiplexer, descriptor, TlsStream(door, descriptor, side)) {}
 
@@ -53,18 +80,13 @@ class TlsScribe : public caf::io::scribe {
   }
 
   bool consume(caf::execution_unit* context, const void* data, std::size_t size) override {
-    const FrameGuard::Verdict verdict = guard_.inspect(data, size);
-    switch (verdict) {
-      case FrameGuard::Verdict::kDeliver: return deliver(context, data, size);
-      case FrameGuard::Verdict::kDrop:
-        door_->count_dropped_frame();
-        stream_.configure_read(caf::io::receive_policy::exactly(guard_.next_read_bytes()));
-        return true;
-      default: break;
-    }
-    door_->count_bad_frame(address_, verdict_text(verdict));
-    io_failure(context, net::operation::read);
-    return false;
+    if (unread_ == 0) return judge(context, data, size);
+    unread_ -= size;
+    const auto* piece = static_cast<const char*>(data);
+    if (!guard_.drops_payload()) payload_.insert(payload_.end(), piece, piece + size);
+    if (unread_ == 0) return judge(context, payload_.data(), payload_.size());
+    read_next(unread_);
+    return true;
   }
 
   void ack_writes(bool enable) override { stream_.ack_writes(enable); }
@@ -97,31 +119,93 @@ class TlsScribe : public caf::io::scribe {
     if (found != broker->ctx.end()) found->second.last_seen = broker->clock().now();
   }
 
-  bool deliver(caf::execution_unit* context, const void* data, std::size_t size) {
-    if (!scribe::consume(context, data, size)) return false;
-    stream_.rd_buf().clear();  // the library sizes it for what it reads next
-    door_->count_given_back(read_.look(stream_.rd_buf(), size, std::chrono::steady_clock::now()));
-    if (is_introduced_ || introduce()) return true;
-    door_->count_bad_frame(address_, "it goes by the name of a process with another certificate");
+  void read_next(std::size_t size) {
+    stream_.configure_read(caf::io::receive_policy::exactly(std::min(size, kPieceBytesMax)));
+  }
+
+  bool judge(caf::execution_unit* context, const void* data, std::size_t size) {
+    switch (guard_.inspect(data, size)) {
+      case FrameGuard::Verdict::kDeliver: return deliver(context);
+      case FrameGuard::Verdict::kWait:
+        unread_ = guard_.next_read_bytes();
+        payload_.clear();
+        read_next(unread_);
+        return true;
+      case FrameGuard::Verdict::kDrop:
+        door_->count_dropped_frame();
+        forget_payload();
+        read_next(guard_.next_read_bytes());
+        return true;
+      case FrameGuard::Verdict::kClose: break;
+    }
+    return end(context, guard_.reason());
+  }
+
+  bool end(caf::execution_unit* context, std::string_view reason) {
+    door_->count_bad_frame(static_cast<int>(hdl().id()), address_, std::string(reason));
     io_failure(context, net::operation::read);
     return false;
   }
 
-  // As soon as the library has learnt from a handshake which process this is: no message was read yet.
+  // Before the library reads of a process, its certificate must be the one that goes by that name.
+  bool deliver(caf::execution_unit* context) {
+    if (!is_introduced_ && !introduce())
+      return end(context, "it goes by the name of a process with another certificate");
+    const PeerReading reading(certificate_);
+    std::vector<char> header(guard_.header().begin(), guard_.header().end());
+    if (!hand_over(context, header)) return false;
+    if (!payload_.empty() && !hand_over(context, payload_)) return false;
+    if (!std::exchange(is_question_over_, true)) end_question();
+    forget_payload();
+    return true;
+  }
+
+  // The library takes what lies in the stream's buffer, which is sized anew for what is read next.
+  bool hand_over(caf::execution_unit* context, std::vector<char>& bytes) {
+    std::vector<char>& buffer = stream_.rd_buf();
+    buffer.swap(bytes);
+    used_ = buffer.size();
+    const bool goes_on = scribe::consume(context, buffer.data(), buffer.size());
+    buffer.clear();
+    buffer.swap(bytes);
+    return goes_on;
+  }
+
+  void forget_payload() {
+    payload_.clear();
+    door_->count_given_back(read_.look(payload_, used_, std::chrono::steady_clock::now()));
+  }
+
   bool introduce() {
-    if (detached()) return true;
-    const caf::node_id node = static_cast<caf::io::basp_broker*>(parent())->instance.tbl().lookup_direct(hdl());
-    if (!node) return true;
-    is_introduced_ = true;
-    return door_->introduce(static_cast<int>(hdl().id()), node);
+    certificate_ = door_->certificate_at(static_cast<int>(hdl().id()));
+    is_introduced_ =
+        guard_.peer() && door_->introduce(static_cast<int>(hdl().id()), read_from(system_, *guard_.peer()));
+    return is_introduced_;
+  }
+
+  // Of each new peer the library asks whom it can have spawn actors, and keeps an actor for the answer, which the
+  // other side's guard has dropped: peers that come and go would leave one each.
+  void end_question() {
+    if (detached()) return;
+    auto* broker = static_cast<caf::io::basp_broker*>(parent());
+    const auto found = broker->spawn_servers.find(read_from(system_, *guard_.peer()));
+    if (found == broker->spawn_servers.end()) return;
+    caf::anon_send_exit(found->second, caf::exit_reason::kill);
+    broker->spawn_servers.erase(found);
   }
 
   std::shared_ptr<TlsDoor> door_;
+  caf::actor_system& system_;
   FrameGuard guard_;
+  std::vector<char> payload_;  // of the frame that is being read, as far as it has come
+  std::size_t unread_ = 0;     // of it
+  std::size_t used_ = 0;       // by the last one
   bool was_launched_ = false;
   bool is_introduced_ = false;
+  bool is_question_over_ = false;
   BufferBound read_;
   BufferBound written_;
+  std::shared_ptr<const std::string> certificate_;
   std::string address_;  // the descriptor no longer knows it after a reset
   net::stream_impl<TlsStream> stream_;
 };

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/compose.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/openssl_handles.h"
 #include "runtime/transport/revocation/revoked_certificates.h"
@@ -35,6 +36,11 @@ bool TlsDoor::admit(int descriptor) {
   Admission admission{};
   {
     const std::lock_guard guard(mutex_);
+    // Its stream then ends by itself, as those that a sweep shuts down.
+    if (const auto other = half_open_.who_gives_way(address, now(), has_received)) {
+      ::shutdown(*other, SHUT_RDWR);
+      half_open_.settle(*other);
+    }
     admission = half_open_.admit(descriptor, address, now());
   }
   if (admission == Admission::kAdmitted) return true;
@@ -76,9 +82,14 @@ bool TlsDoor::is_thrown_out(const KnownPeer& peer) const {
   return revoked && is_node && revoked->has_refused_for(kLastWords, peer.identity.name, peer.serial, now());
 }
 
-void TlsDoor::identified(int descriptor, PeerIdentity peer, std::string serial) {
+bool TlsDoor::identified(int descriptor, PeerIdentity peer, Certified certified) {
   const std::lock_guard guard(mutex_);
-  peers_[descriptor] = {std::move(peer), std::move(serial), {}};
+  const auto of_this =
+      std::count_if(peers_.begin(), peers_.end(), [&peer](const auto& known) { return known.second.identity == peer; });
+  if (static_cast<std::size_t>(of_this) >= limits_.connections_per_peer_max) return false;
+  peers_[descriptor] = {
+      std::move(peer), std::move(certified.serial), {}, std::make_shared<const std::string>(std::move(certified.name))};
+  return true;
 }
 
 bool TlsDoor::introduce(int descriptor, const caf::node_id& node) {
@@ -106,6 +117,19 @@ std::optional<PeerIdentity> TlsDoor::identity_of(const caf::node_id& node) const
   return found->second.identity;
 }
 
+std::shared_ptr<const std::string> TlsDoor::certificate_at(int descriptor) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = peers_.find(descriptor);
+  return found == peers_.end() ? nullptr : found->second.certificate;
+}
+
+std::shared_ptr<const std::string> TlsDoor::certificate_of(const caf::node_id& node) const {
+  const std::lock_guard guard(mutex_);
+  const auto found =
+      std::find_if(peers_.begin(), peers_.end(), [&](const auto& known) { return known.second.node == node; });
+  return !node || found == peers_.end() ? nullptr : found->second.certificate;
+}
+
 void TlsDoor::count_admitted() {
   const std::lock_guard guard(mutex_);
   ++counters_.admitted;
@@ -115,11 +139,18 @@ void TlsDoor::count_refused(const std::string& address, const std::string& reaso
   count_and_log(counters_.refused, "refused a connection with ", address, reason);
 }
 
-void TlsDoor::count_bad_frame(const std::string& address, const std::string& reason) {
-  count_and_log(counters_.bad_frames, "closed the connection with ", address, reason);
+void TlsDoor::count_bad_frame(int descriptor, const std::string& address, const std::string& reason) {
+  count_and_log(counters_.bad_frames, "closed the connection with ", named(descriptor, address), reason);
 }
 
-void TlsDoor::count_and_log(std::uint64_t& counter, const char* what, const std::string& address,
+std::string TlsDoor::named(int descriptor, const std::string& address) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = peers_.find(descriptor);
+  if (found == peers_.end()) return address;
+  return compose(found->second.identity.name, " (", role_text(found->second.identity.role), ", ", address, ")");
+}
+
+void TlsDoor::count_and_log(std::uint64_t& counter, const char* what, const std::string& whom,
                             const std::string& reason) {
   RefusalLog::Line line;
   {
@@ -128,7 +159,7 @@ void TlsDoor::count_and_log(std::uint64_t& counter, const char* what, const std:
     line = refusals_.refused(now());
   }
   if (line.left_out > 0) log_warn(kWho, line.left_out, " more refusals were not logged");
-  if (line.write) log_warn(kWho, what, address, ": ", reason);
+  if (line.write) log_warn(kWho, what, whom, ": ", reason);
 }
 
 void TlsDoor::count_dropped_frame() {
@@ -227,10 +258,14 @@ TlsStream::State TlsStream::shake(bool is_idle_write) {
 TlsStream::State TlsStream::finish_handshake() {
   const auto peer = door_->context().check_peer(session_);
   if (!peer.ok()) return refuse(peer.failure().message);
+  const bool wants_lane = is_lane(session_);
+  if (!wants_lane &&
+      !door_->identified(descriptor_, *peer, {TlsContext::certificate_of(session_), peer_serial(session_)})) {
+    return refuse(compose(peer->name, " has too many connections already"));
+  }
   is_done_ = true;
   door_->settle(descriptor_);
-  if (is_lane(session_)) return become_lane();
-  door_->identified(descriptor_, *peer, peer_serial(session_));
+  if (wants_lane) return become_lane();
   door_->count_admitted();
   if (!early_.empty()) {
     ERR_clear_error();

@@ -31,14 +31,17 @@ struct TransportLimits {
   AdmissionLimits admission;
   std::chrono::milliseconds dial_timeout{3000};
   LaneLimits lanes;
-  std::uint32_t frame_bytes_max = 8u << 20;  // a longer frame ends its connection: senders cut at 1 MiB
+  // A longer frame of the library's ends its connection: senders cut letters at kFrameBytesMax, and the rest names
+  // types.
+  std::uint32_t frame_bytes_max = std::uint32_t{kFrameBytesMax} + 1024;
+  std::size_t connections_per_peer_max = 64;  // of one certificate, lanes apart: a node has a process for each device
 };
 
 struct TransportCounters {
   std::uint64_t admitted = 0;        // handshakes of allowed peers, both directions
   std::uint64_t refused = 0;         // connections ended before or because of the peer's identity
   std::uint64_t bad_frames = 0;      // connections of admitted peers ended by the frame guard
-  std::uint64_t dropped_frames = 0;  // frames routed for a third process
+  std::uint64_t dropped_frames = 0;  // frames of honest peers that are not for the library to read
   std::uint64_t given_back = 0;      // bytes of connections' buffers that nothing large used any more
 };
 
@@ -60,17 +63,25 @@ class TlsDoor {
   // streams then end by themselves. Called several times a second.
   void sweep();
 
-  // The certificate of the peer at a descriptor whose handshake is done; known until the descriptor closes.
-  void identified(int descriptor, PeerIdentity peer, std::string serial);
+  struct Certified {
+    std::string name;    // certificate_name()
+    std::string serial;  // as revocations name it
+  };
+  // The certificate of the peer at a descriptor whose handshake is done; known until the descriptor closes. False: it
+  // has too many connections.
+  [[nodiscard]] bool identified(int descriptor, PeerIdentity peer, Certified certified);
   // What the library calls the process there. False: it calls another live connection with another certificate so.
   [[nodiscard]] bool introduce(int descriptor, const caf::node_id& node);
   void forget(int descriptor);
   // Nothing: no such process is connected.
   [[nodiscard]] std::optional<PeerIdentity> identity_of(const caf::node_id& node) const;
+  // The certificate_name() of who is connected there, or as that process; none: nobody is.
+  [[nodiscard]] std::shared_ptr<const std::string> certificate_at(int descriptor) const;
+  [[nodiscard]] std::shared_ptr<const std::string> certificate_of(const caf::node_id& node) const;
 
   void count_admitted();
   void count_refused(const std::string& address, const std::string& reason);
-  void count_bad_frame(const std::string& address, const std::string& reason);
+  void count_bad_frame(int descriptor, const std::string& address, const std::string& reason);
   void count_dropped_frame();
   void count_given_back(std::size_t bytes);
   [[nodiscard]] TransportCounters counters() const;
@@ -88,12 +99,15 @@ class TlsDoor {
   struct KnownPeer {
     PeerIdentity identity;
     std::string serial;
-    caf::node_id node;  // none before the library's own handshake
+    caf::node_id node{};  // none before the library's own handshake
+    std::shared_ptr<const std::string> certificate;
   };
 
   [[nodiscard]] bool is_thrown_out(const KnownPeer& peer) const;
 
-  void count_and_log(std::uint64_t& counter, const char* what, const std::string& address, const std::string& reason);
+  void count_and_log(std::uint64_t& counter, const char* what, const std::string& whom, const std::string& reason);
+  // With the name in the certificate of who is connected there.
+  [[nodiscard]] std::string named(int descriptor, const std::string& address) const;
 
   std::shared_ptr<const TlsContext> context_;
   TransportLimits limits_;

@@ -50,6 +50,10 @@ class TlsTransport {
   [[nodiscard]] std::optional<PeerIdentity> identity_of(const caf::node_id& node) const {
     return door_->identity_of(node);
   }
+  // Its certificate's name (certificate_name()), for whoever reads what it sends (peer_note.h).
+  [[nodiscard]] std::shared_ptr<const std::string> certificate_of(const caf::node_id& node) const {
+    return door_->certificate_of(node);
+  }
 
   // What new connections and lanes show, in both directions; those that are there stay as they are when it is renewed.
   [[nodiscard]] const std::shared_ptr<TlsContext>& context() const { return context_; }

@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
+#include <tuple>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
@@ -125,6 +127,29 @@ TEST_F(KeeperTest, GivesUpPastTheBudget) {
   ASSERT_TRUE(keeper.add(worker).ok());
   EXPECT_EQ(*keeper.run(), 1);
   EXPECT_EQ(log("worker"), "start\nstart\nstart\nstart\n");
+}
+
+// The word comes through a socket with a number of two digits, perhaps: that takes bash.
+std::string telling(const std::string& word, const std::string& script) {
+  return "exec /bin/bash -c 'printf " + word + " >&$SHOAL_KEEPER; " + script + "'";
+}
+
+TEST_F(KeeperTest, WhatDidWorkIsStartedAgainHoweverOftenItDies) {
+  const std::string dies_twenty_times = "echo start; [ $(wc -l < worker.log) -lt 20 ] || exit 0; ";
+  for (const auto& [word, how, starts] : {std::tuple{"w", "kill -9 $$", 20},
+                                          {"w", "exit 1", 20},
+                                          {"u", "kill -9 $$", 20},
+                                          {"u", "exit 1", 4},
+                                          {"x", "kill -9 $$", 4}}) {
+    std::filesystem::remove(path("worker.log"));
+    Keeper keeper({});
+    Ward worker = ward("worker", WardRole::kEqual, dies_twenty_times + telling(word, how));
+    worker.limits.budget = 3;
+    worker.limits.longest_delay = milliseconds(2);
+    ASSERT_TRUE(keeper.add(worker).ok());
+    EXPECT_EQ(*keeper.run(), starts == 20 ? 0 : 1) << word << how;
+    EXPECT_EQ(std::ranges::count(log("worker"), '\n'), starts) << word << how;
+  }
 }
 
 TEST_F(KeeperTest, EndsWithTheFirstCodeThatIsNotZeroAmongEquals) {
@@ -361,6 +386,42 @@ TEST_F(KeeperTest, ANoteOutlivesOnlyACrash) {
     EXPECT_EQ(*keeper.run(), 0);
     EXPECT_EQ(log(folder), crashes ? "found\n" : "");
   }
+}
+
+// Somebody else's doing costs the ward nothing: it comes back more often than its budget allows.
+TEST_F(KeeperTest, AnExcusedEndCostsNothingOfTheBudget) {
+  for (const bool is_excused : {true, false}) {
+    const std::string folder = is_excused ? "excused" : "own";
+    std::filesystem::create_directory(path(folder));
+    Keeper keeper({});
+    Ward one = ward(folder, WardRole::kLeader,
+                    "cd " + folder + "; echo x >> lives; test $(wc -l < lives) -ge 5 && exit 0; kill -ABRT $$");
+    one.limits.budget = 1;
+    one.limits.first_delay = one.limits.longest_delay = milliseconds(1);
+    one.excuse = [is_excused](const ExitStatus& status, bool is_crash) -> std::optional<std::string> {
+      EXPECT_EQ(is_crash, status.kind == ExitStatus::Kind::kSignal);
+      if (!is_excused || !is_crash) return std::nullopt;
+      return "by a peer";
+    };
+    ASSERT_TRUE(keeper.add(one).ok());
+    EXPECT_EQ(*keeper.run(), is_excused ? 0 : 1);
+  }
+}
+
+// The microbatch that it computed when a peer made it crash is not to blame.
+TEST_F(KeeperTest, ANoteDoesNotOutliveAnExcusedCrash) {
+  std::filesystem::create_directory(path("excused"));
+  Keeper keeper({});
+  Ward one = ward("excused", WardRole::kLeader,
+                  "cd excused; test -e second && { test -e note && echo found; exit 0; }; touch second note; "
+                  "kill -ABRT $$");
+  one.crash_note = path("excused") + "/note";
+  one.excuse = [](const ExitStatus&, bool is_crash) {
+    return is_crash ? std::optional<std::string>("so") : std::nullopt;
+  };
+  ASSERT_TRUE(keeper.add(one).ok());
+  EXPECT_EQ(*keeper.run(), 0);
+  EXPECT_EQ(log("excused"), "");
 }
 
 }  // namespace

@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -160,6 +162,46 @@ TEST(Codec, RefusesAStepThatTookNoTimeThatCanBe) {
   EXPECT_TRUE(decoded(12.5).value);
 }
 
+// A peer's list may say that its elements have no bytes: then any number of them fits a few.
+TEST(Codec, TakesNoMemoryForAListThatDidNotCome) {
+  constexpr std::uint64_t kCount = 1009;
+  const std::vector<JournalEntry> entries(kCount, {JournalPosition{1}, {}, {}, FinishRun{"over"}});
+  EncodedLetter encoded = encode(addressed(JournalEntries{{}, {}, entries}));
+  ASSERT_TRUE(decode(encoded.bytes, {}).value) << "the control";
+  std::vector<std::uint64_t> words(encoded.bytes.size() / sizeof(std::uint64_t));
+  std::memcpy(words.data(), encoded.bytes.data(), encoded.bytes.size());
+  const auto tag = std::find_if(words.begin(), words.end(), [](std::uint64_t word) {
+    return (word & 0xFFFFFFFFU) == kCount << 2U && word >> 32U != 0;
+  });
+  ASSERT_NE(tag, words.end()) << "the word that says how many elements of what size follow";
+  *tag = 16 * kCount << 2U;  // sixteen times as many, of no size
+  std::memcpy(encoded.bytes.data(), words.data(), encoded.bytes.size());
+  EXPECT_THAT(decode(encoded.bytes, {}).malformed, testing::HasSubstr("a list"));
+}
+
+// One text may stand for many fields: here each entry's reason becomes a long one behind the message's end.
+TEST(Codec, ReadsNoMoreThanSomeTimesWhatCame) {
+  const auto with_long_reasons = [](std::size_t entries_count, std::size_t words_of_text) {
+    const std::string reason = "12345678";
+    const std::vector<JournalEntry> entries(entries_count, {JournalPosition{1}, {}, {}, FinishRun{reason}});
+    const std::vector<char> bytes = encode(addressed(JournalEntries{{}, {}, entries})).bytes;
+    std::vector<std::uint64_t> words(bytes.size() / sizeof(std::uint64_t));
+    std::memcpy(words.data(), bytes.data(), bytes.size());
+    const std::uint64_t end = words.size();
+    for (std::uint64_t i = 0; i < end; ++i) {
+      const bool is_reason = words[i] >> 32U == ((reason.size() + 1) << 3U | 2U) && (words[i] & 3U) == 1U;
+      if (is_reason) words[i] = (8 * words_of_text) << 35U | std::uint64_t{2} << 32U | (end - i - 1) << 2U | 1U;
+    }
+    words.resize(end + words_of_text);
+    words[0] = (words.size() - 1) << 32U;  // one segment of so many words
+    std::vector<char> changed(words.size() * sizeof(std::uint64_t));
+    std::memcpy(changed.data(), words.data(), changed.size());
+    return changed;
+  };
+  EXPECT_TRUE(decode(with_long_reasons(2, 100), {}).value) << "the control: no more than an honest message has";
+  EXPECT_THAT(decode(with_long_reasons(40, 100000), {}).malformed, testing::HasSubstr("limit"));
+}
+
 TEST(Codec, SurvivesRandomDamage) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -176,6 +218,40 @@ TEST(Codec, SurvivesRandomDamage) {
     }
   }
   EXPECT_GT(refused, 100U);
+}
+
+// A list of structs that says that they are empty needs no byte for any of them, however many it announces. The letters
+// have one element and zeros otherwise, so that the words that look like such a list's pointer are.
+TEST(Codec, S6ListsTakeNoMoreMemoryThanTheirMessageHasRoomFor) {
+  Reduced reduced;
+  reduced.norms.emplace_back();
+  Manifest manifest;
+  manifest.entries.emplace_back();
+  Backward backward;
+  backward.trail.emplace_back();
+  Peers peers;
+  peers.peers.emplace_back();
+  Heartbeat heartbeat;
+  heartbeat.actors.emplace_back();
+  for (const MessageBody& body : {MessageBody(reduced), MessageBody(manifest), MessageBody(backward),
+                                  MessageBody(peers), MessageBody(heartbeat)}) {
+    const EncodedLetter letter = encode(addressed(body));
+    EXPECT_TRUE(decode(letter.bytes, letter.buffers).value) << "the control: body " << body.index();
+    int lists = 0;
+    for (std::size_t at = 0; at < letter.bytes.size(); at += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, letter.bytes.data() + at, 8);
+      if ((word & 3U) != 1 || (word >> 32U & 7U) != 7) continue;
+      ++lists;
+      for (const std::uint64_t count : {std::uint64_t{10000}, std::uint64_t{1000000}, (std::uint64_t{1} << 29U) - 1}) {
+        std::vector<char> bytes = letter.bytes;
+        const std::uint64_t empty = (word & 0xFFFFFFFFU) | count << 35U;
+        std::memcpy(bytes.data() + at, &empty, 8);
+        EXPECT_FALSE(decode(bytes, letter.buffers).value) << "body " << body.index() << ", " << count;
+      }
+    }
+    EXPECT_EQ(lists, 1) << "body " << body.index();
+  }
 }
 
 }  // namespace

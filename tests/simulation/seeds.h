@@ -77,6 +77,7 @@ inline void kill_a_node(SimulatedSwarm& swarm, Chance& chance) {
   shape.sync.fragments = 1 + static_cast<int>(chance.below(fragments_max));
   shape.sync.outer_update = static_cast<OuterUpdate>(chance.below(3));
   if (shape.sync.outer_update == OuterUpdate::kWait) shape.sync.overlap = chance.below(shape.sync.H);
+  shape.sync.backend = static_cast<SyncBackend>(chance.below(2));
   return shape;
 }
 

@@ -44,8 +44,9 @@ class SupervisorBench {
         entries.push_back(core.entry_for(append->body));
         if (!perform(core.appended(entries.back(), now))) return false;
       } else if (const auto* reserve = std::get_if<ReserveNumbers>(&effect)) {
-        core.reserved(reserve->are_processes, next_number, 200);
-        next_number += 200;
+        const std::uint64_t count = std::max<std::uint64_t>(200, reserve->count_min);
+        core.reserved(reserve->are_processes, next_number, count);
+        next_number += count;
       } else if (const auto* letter = std::get_if<Letter>(&effect)) {
         sent.push_back(*letter);
       } else if (const auto* probe = std::get_if<ProbeProcess>(&effect)) {

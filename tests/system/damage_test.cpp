@@ -295,5 +295,45 @@ TEST(FullDisk, AtTheJournalHaltsBeforeACommitThatCannotBeRecorded) {
   EXPECT_NE(program.err().find("space"), std::string::npos) << program.err();
 }
 
+// The authority is whole, so whoever begins the run again has new ones made.
+TEST(Damage, CertificatesAndKeysOfTheRunsOwnProcessesAreMadeAnew) {
+  ProcessScene scene;
+  train_ten_of_twenty(scene);
+  const fs::path certs = scene.run() / "certs";
+  flip_byte(certs / "storage.crt", 300);
+  fs::resize_file(certs / "spawner.key", 40);
+  fs::copy_file(certs / "spawner.crt", certs / "operator.crt", fs::copy_options::overwrite_existing);
+  Program& program = scene.start({"train", "--resume", scene.run().string()});
+  ASSERT_EQ(program.wait(kRunLimit), 0) << program.err();
+  for (const char* damaged : {"storage.crt", "spawner.key", "operator.key"}) {
+    EXPECT_NE(program.err().find((certs / damaged).string() + " "), std::string::npos) << damaged << program.err();
+  }
+  EXPECT_EQ(scene.records().weights(), scene.records("whole").weights());
+  for (int again = 0; again < 2; ++again) {
+    Program& whole = scene.start({"train", "--resume", scene.run().string(), "--steps", "20"});
+    ASSERT_EQ(whole.wait(kRunLimit), 0) << whole.err();
+    EXPECT_EQ(whole.err().find("A new certificate"), std::string::npos) << "once is enough: " << whole.err();
+  }
+}
+
+TEST(Damage, OfTheAuthorityItselfEndsTheResumedRun) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
+  fs::resize_file(scene.run() / "certs" / "ca.key", 40);
+  expect_nobody_resumes(scene, (scene.run() / "certs").string() + " is damaged");
+}
+
+// In a run that goes on: nobody waits for storage without a word.
+TEST(Damage, OfStoragesFilesEndsItsProcessWithTheReason) {
+  ProcessScene scene;
+  const fs::path certs = scene.run() / "certs";
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
+  fs::resize_file(certs / "storage.key", 40);
+  Program& storage = scene.start({"internal-storage", "--run", scene.run().string()});
+  EXPECT_EQ(storage.wait(kRunLimit), 3);
+  EXPECT_NE(storage.err().find((certs / "storage.key").string() + " is not a private key"), std::string::npos)
+      << storage.err();
+}
+
 }  // namespace
 }  // namespace shoal

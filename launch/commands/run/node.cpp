@@ -4,6 +4,7 @@
 // their way to the run directory, and the note of what a worker was computing when it crashed.
 #include <filesystem>
 
+#include "launch/commands/run/blamed_peers.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/keeper.h"
 #include "launch/open_files.h"
@@ -11,6 +12,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/machine/scratch_folder.h"
 #include "runtime/pipeline/poison_hook.h"
+#include "runtime/transport/guard/peer_note.h"
 
 namespace shoal {
 namespace {
@@ -37,6 +39,7 @@ Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t i
   if (node.streams) arguments.insert(arguments.end(), {"--stream", kept});
   ward.crash_note = compose(kept, "/note-", index);
   arguments.insert(arguments.end(), {"--note", ward.crash_note});
+  ward.excuse = blame_peers(ward.name, peer_note_beside(ward.crash_note));
   ward.limits.final_codes = {0, 2, 3, 4, 5};  // 3 to 5 also when the run has ended so
   ward.limits.longest_delay = std::chrono::seconds(2);
   return ward;

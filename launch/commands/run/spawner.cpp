@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "launch/commands/run/blamed_peers.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/run_entry.h"
 #include "launch/keeper.h"
@@ -42,6 +43,7 @@ Ward spawner_ward(const KeepSpawnerOptions& options) {
   if (options.is_restarted) ward.program = *ward.again;
   if (options.is_resumed && !options.is_restarted) ward.program.arguments.push_back("--resumed");
   ward.stop_option = "--stopping";
+  ward.excuse = blame_peers(ward.name, RunDirectory{options.run_directory}.peer_note_of("spawner"));
   ward.limits.final_codes = {0, 2, 3, 4, 5, 75, 130, 143};
   return ward;
 }
@@ -53,6 +55,7 @@ Ward storage_ward(const RunDirectory& run) {
   ward.name = "storage";
   ward.role = WardRole::kFollower;
   ward.program = {{program_folder() + "/shoal", "internal-storage", "--run", run.root.string()}, run.log_of("storage")};
+  ward.excuse = blame_peers(ward.name, run.peer_note_of("storage"));
   ward.limits.finality = Finality::kAtFirst;
   ward.limits.final_codes = {0, 2, 3, 4};
   ward.limits.budget = kNoBudget;

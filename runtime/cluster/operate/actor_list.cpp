@@ -18,7 +18,7 @@ void ActorList::add(const std::string& node, ActorHealth health) {
 }
 
 void ActorList::merge(const std::string& node, const std::vector<ActorHealth>& told, std::uint32_t lives_before) {
-  for (std::size_t index = 0; index < std::min(told.size(), kToldMax); ++index) {
+  for (std::size_t index = 0; index < told.size() && !kToldMax.is_reached_by(index); ++index) {
     const ActorHealth& health = told[index];
     const std::string own_name = health.name.substr(0, kTextMax);
     const std::string name = has_a_place(own_name) ? own_name + "/" + node : own_name;

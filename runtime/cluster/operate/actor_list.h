@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "messages/supervision.h"
+#include "runtime/base/bound.h"
 
 namespace shoal {
 
@@ -21,7 +22,7 @@ struct ActorLine {
 
 class ActorList {
  public:
-  static constexpr std::size_t kToldMax = 64;  // actors of one process
+  static inline const Bound kToldMax{"supervision.actors_told_of_a_process", 64};  // actors of one process
   static constexpr std::size_t kTextMax = 80;  // bytes of a text that a process tells
 
   // What the supervisor knows. The last one of a name and node counts.

@@ -30,7 +30,7 @@ void CheckpointDesk::order(std::uint64_t version, std::vector<Incarnation> saver
 
 std::optional<std::string> CheckpointDesk::why_not_now(bool has_storage) const {
   if (!has_storage) return "there is no storage; saved when it is back";
-  if (unsaved_.size() < kUnsavedMax) return std::nullopt;
+  if (!kUnsavedMax.is_reached_by(unsaved_.size())) return std::nullopt;
   return compose("that of step ", unsaved_.front(), " and ", unsaved_.size() - 1,
                  " after it are not saved yet; saved when one is");
 }

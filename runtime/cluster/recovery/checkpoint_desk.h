@@ -11,13 +11,15 @@
 #include <vector>
 
 #include "messages/storage.h"
+#include "runtime/base/bound.h"
 #include "runtime/cluster/recovery/checkpoint_order.h"
 
 namespace shoal {
 
 class CheckpointDesk {
  public:
-  static constexpr std::size_t kUnsavedMax = 4;  // sets of shards that may wait for the disk
+  static inline const Bound kUnsavedMax{"supervision.unsaved_checkpoints",
+                                        4};  // sets of shards that may wait for the disk
 
   // The history goes on from here, and what was under way belongs to another. version 0: from no checkpoint.
   void begin_from(std::uint64_t version, std::string weights_sha256);

@@ -9,7 +9,7 @@ void ContributedTokens::follow(const JournalEntry& entry, const View& view) {
   const bool is_step = std::holds_alternative<Commit>(entry.body);
   if (!is_step || !are_taken_after(version)) return;
   totals_[version] = view.tokens_total();
-  if (totals_.size() > kKeptMax) totals_.erase(totals_.begin());
+  if (kKeptMax.is_exceeded_by(totals_.size())) totals_.erase(totals_.begin());
 }
 
 std::vector<ContributedTotal> ContributedTokens::totals() const {

@@ -13,13 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/bound.h"
 #include "runtime/cluster/view.h"
 
 namespace shoal {
 
 class ContributedTokens {
  public:
-  static constexpr std::size_t kKeptMax = 1024;
+  static inline const Bound kKeptMax{"journal.contributions_kept", 1024};
 
   // Whether a round takes its contributions after so many steps. Empty: there are no rounds.
   explicit ContributedTokens(std::function<bool(std::uint64_t)> takes_contributions)

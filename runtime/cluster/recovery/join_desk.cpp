@@ -109,7 +109,7 @@ std::optional<JoinDecision> JoinDesk::judge_late(Joiner& joiner, std::uint64_t c
     joiner.hold_not_before = now + kHoldPause;
     const std::string why = compose("it held version ", joiner.ready->version, " of ", committed_steps, " after ",
                                     joiner.holds, " held commits");
-    const bool is_last = joiner.holds >= kHoldsMax;
+    const bool is_last = kHoldsMax.is_reached_by(static_cast<std::uint64_t>(joiner.holds));
     return JoinDecision{is_last ? JoinOutcome::kGiveUp : JoinOutcome::kHoldOver, joiner,
                         why + (is_last ? "; its link is too slow for the sums of a step" : "; training goes on")};
   }

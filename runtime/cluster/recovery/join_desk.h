@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "messages/supervision.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/time/progress_watch.h"
 
 namespace shoal {
@@ -45,7 +46,7 @@ class JoinDesk {
   static constexpr Duration kHoldShortest = std::chrono::seconds(5);
   static constexpr Duration kHoldLongest = std::chrono::seconds(60);
   static constexpr Duration kHoldPause = std::chrono::seconds(30);  // between two of one joiner
-  static constexpr int kHoldsMax = 3;
+  static inline const Bound kHoldsMax{"supervision.held_commits_of_a_joiner", 3};
   static constexpr Duration kSilenceMax = std::chrono::minutes(10);  // without a first state, or more of it
 
   void ask(const SpawnStage& order, ProcessIncarnation process, Instant now);

@@ -58,9 +58,10 @@ void LostSamples::name_lost(CommitRound& entry, StepId since, const View& view) 
   const PlaceId not_begun = place_of(StepId{view.committed_steps() + 1}, MicrobatchId{});
   const PlaceId from = std::max(view.requeued().end(), not_begun);
   const std::uint64_t waiting = from.value - not_begun.value;
-  const std::size_t room = RequeuedSamples::kWaitingMax - std::min<std::size_t>(RequeuedSamples::kWaitingMax, waiting);
+  const std::size_t most = RequeuedSamples::kWaitingMax;
+  const std::size_t room = most - std::min<std::size_t>(most, waiting);
   std::set_difference(lost.begin(), lost.end(), known.begin(), known.end(), std::back_inserter(entry.lost));
-  if (entry.lost.size() > room) entry.lost.resize(room);
+  if (RequeuedSamples::kWaitingMax.reached_if(entry.lost.size() > room)) entry.lost.resize(room);
   if (!entry.lost.empty()) entry.trained_again_from = from;
 }
 

@@ -15,12 +15,13 @@
 #include <deque>
 
 #include "messages/journal.h"
+#include "runtime/base/bound.h"
 
 namespace shoal {
 
 class LostTokens {
  public:
-  static constexpr std::size_t kRoundsMax = 1024;
+  static inline const Bound kRoundsMax{"journal.rounds_with_losses", 1024};
 
   LostTokens() = default;
   explicit LostTokens(const LostTokensState& state)
@@ -38,7 +39,7 @@ class LostTokens {
     const std::uint64_t most = std::max(round->lost, entry.tokens_lost);
     in_rounds_ += most - round->lost;
     round->lost = most;
-    if (rounds_.size() > kRoundsMax) rounds_.pop_front();
+    if (kRoundsMax.is_exceeded_by(rounds_.size())) rounds_.pop_front();
   }
   // A branch begins with so many steps; those after them had so many tokens.
   void go_back_to(std::uint64_t version, std::uint64_t thrown_away) {

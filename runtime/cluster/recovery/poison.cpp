@@ -15,7 +15,7 @@ std::optional<PoisonVerdict> PoisonWatch::ended(StageId stage, Incarnation repli
   const std::string what = compose("microbatch ", microbatch, " of step ", step);
   const auto [suspect, is_first] = suspects_.try_emplace(Key{step, microbatch, stage}, replica);
   if (is_first) {
-    if (suspects_.size() > kSuspectsMax) suspects_.erase(std::prev(suspects_.end()));
+    if (kSuspectsMax.is_exceeded_by(suspects_.size())) suspects_.erase(std::prev(suspects_.end()));
     return PoisonVerdict{PoisonVerdict::Kind::kSuspected,
                          compose("replica ", replica, " of stage ", stage, " ended while it computed ", what)};
   }
@@ -27,9 +27,9 @@ std::optional<PoisonVerdict> PoisonWatch::ended(StageId stage, Incarnation repli
   if (is_last_of_step) {
     return PoisonVerdict{PoisonVerdict::Kind::kHopeless, both + "; no other microbatch of the step is left"};
   }
-  if (view.quarantines().count() >= kQuarantinedMax) {
-    return PoisonVerdict{PoisonVerdict::Kind::kHopeless,
-                         compose(both, "; ", kQuarantinedMax, " are quarantined already: it is not the data")};
+  if (kQuarantinedMax.is_reached_by(view.quarantines().count())) {
+    return PoisonVerdict{PoisonVerdict::Kind::kHopeless, compose(both, "; ", std::uint64_t{kQuarantinedMax},
+                                                                 " are quarantined already: it is not the data")};
   }
   return PoisonVerdict{PoisonVerdict::Kind::kQuarantine, both};
 }

@@ -19,6 +19,7 @@
 #include <tuple>
 
 #include "messages/supervision.h"
+#include "runtime/base/bound.h"
 #include "runtime/cluster/view.h"
 
 namespace shoal {
@@ -35,8 +36,8 @@ struct PoisonVerdict {
 
 class PoisonWatch {
  public:
-  static constexpr std::size_t kSuspectsMax = 1024;
-  static constexpr std::size_t kQuarantinedMax = 64;
+  static inline const Bound kSuspectsMax{"supervision.suspected_microbatches", 1024};
+  static inline const Bound kQuarantinedMax{"supervision.quarantined_microbatches", 64};
 
   // microbatches: planned per step; others are no evidence.
   explicit PoisonWatch(std::uint32_t microbatches) : microbatches_(microbatches) {}

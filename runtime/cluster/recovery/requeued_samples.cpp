@@ -24,7 +24,7 @@ void RequeuedSamples::follow(const CommitRound& entry, std::uint64_t version) {
     taken.samples.push_back(sample_at(place));
   }
   taken_.push_back(std::move(taken));
-  while (count() - taken_.front().before > kKeptMax) {
+  while (kKeptMax.is_exceeded_by(count() - taken_.front().before)) {
     forgotten_ = taken_.front().before + taken_.front().samples.size();
     taken_.pop_front();
   }

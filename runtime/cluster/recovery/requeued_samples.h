@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "messages/journal.h"
+#include "runtime/base/bound.h"
 
 namespace shoal {
 
@@ -34,8 +35,9 @@ namespace shoal {
 
 class RequeuedSamples {
  public:
-  static constexpr std::size_t kWaitingMax = 65536;  // kept by whoever writes the entries (lost_samples.h)
-  static constexpr std::size_t kKeptMax = 2 * kWaitingMax;
+  static inline const Bound kWaitingMax{"journal.lost_places_waiting",
+                                        65536};  // kept by whoever writes the entries (lost_samples.h)
+  static inline const Bound kKeptMax{"journal.lost_places_kept", 131072};
 
   RequeuedSamples() = default;
   explicit RequeuedSamples(const RequeuedState& state)

@@ -14,12 +14,13 @@
 #include <vector>
 
 #include "messages/journal.h"
+#include "runtime/base/bound.h"
 
 namespace shoal {
 
 class RunEnds {
  public:
-  static constexpr std::size_t kKeptMax = 1024;
+  static inline const Bound kKeptMax{"journal.ends_kept", 1024};
 
   RunEnds() = default;
   explicit RunEnds(const std::vector<std::uint64_t>& versions) : versions_(versions.begin(), versions.end()) {}
@@ -30,7 +31,7 @@ class RunEnds {
     if (const auto* added = std::get_if<AddReplica>(&entry.body)) go_back_to(added->version);
     if (const auto* commit = std::get_if<Commit>(&entry.body); commit != nullptr && commit->is_last) {
       versions_.push_back(commit->step.value + 1);
-      if (versions_.size() > kKeptMax) versions_.pop_front();
+      if (kKeptMax.is_exceeded_by(versions_.size())) versions_.pop_front();
     }
   }
 

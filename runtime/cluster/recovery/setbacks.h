@@ -7,21 +7,23 @@
 
 #include <cstdint>
 
+#include "runtime/base/bound.h"
+
 namespace shoal {
 
 class Setbacks {
  public:
-  static constexpr int kInVainMax = 20;
+  static inline const Bound kInVainMax{"supervision.rollbacks_in_vain", 20};
 
   // Before a roll-back from so many committed steps, on whatever branch. False: all of the last ones were in vain.
   [[nodiscard]] bool is_worth_another(std::uint64_t committed_steps) {
     in_vain_ = committed_steps > furthest_ ? 1 : in_vain_ + 1;
     if (committed_steps > furthest_) furthest_ = committed_steps;
-    return in_vain_ <= kInVainMax;
+    return !kInVainMax.is_exceeded_by(in_vain_);
   }
 
  private:
-  int in_vain_ = 0;  // since the furthest step so far
+  std::uint64_t in_vain_ = 0;  // since the furthest step so far
   std::uint64_t furthest_ = 0;
 };
 

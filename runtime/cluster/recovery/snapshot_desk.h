@@ -17,13 +17,15 @@
 #include <vector>
 
 #include "messages/journal.h"
+#include "runtime/base/bound.h"
 
 namespace shoal {
 
 class SnapshotDesk {
  public:
-  static constexpr std::uint64_t kEveryDefault = 512;  // entries: 1.5 to 8 MB of them, some minutes to an hour
-  static constexpr std::size_t kOrdersMax = 4;         // as CheckpointDesk::kUnsavedMax
+  static inline const Bound kEveryDefault{"journal.snapshot_every",
+                                          512};  // entries: 1.5 to 8 MB of them, some minutes to an hour
+  static inline const Bound kOrdersMax{"journal.checkpoints_remembered", 4};  // as CheckpointDesk::kUnsavedMax
 
   // every: entries; 0: never.
   explicit SnapshotDesk(std::uint64_t every) : every_(every) {}
@@ -40,13 +42,15 @@ class SnapshotDesk {
     const auto* commit = std::get_if<Commit>(&entry.body);
     if (commit == nullptr || commit->checkpoint_by.empty()) return;
     orders_.push_back({commit->step.value + 1, commit->checkpoint_by});
-    if (orders_.size() > kOrdersMax) orders_.pop_front();
+    if (kOrdersMax.is_exceeded_by(orders_.size())) orders_.pop_front();
   }
   // Checkpoints that commits of the branch ordered, the newest last.
   [[nodiscard]] std::vector<OrderedCheckpoint> orders() const { return {orders_.begin(), orders_.end()}; }
 
   // Whether one is to be taken after the entry at this position, and given to take().
-  [[nodiscard]] bool is_time(JournalPosition position) const { return every_ != 0 && position.value % every_ == 0; }
+  [[nodiscard]] bool is_time(JournalPosition position) const {
+    return every_ != 0 && kEveryDefault.reached_if(position.value % every_ == 0);
+  }
   // needed_from: the oldest entry that a start must still read, whatever a snapshot says. None: there is none.
   void take(JournalSnapshot snapshot, std::optional<JournalPosition> needed_from) {
     const bool is_needed = taken_ && needed_from && *needed_from <= taken_->view.position;

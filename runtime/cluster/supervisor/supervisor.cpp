@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "runtime/base/bound.h"
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
 
@@ -13,7 +14,7 @@ namespace shoal {
 namespace {
 
 constexpr Duration kPeersAgain = std::chrono::seconds(10);
-constexpr std::size_t kRestartsMax = 10;
+const Bound kRestartsMax{"supervision.restarts_of_children", 10};
 constexpr std::string_view kSince = ", since ";
 
 [[nodiscard]] std::string since(Instant then, Instant now) {
@@ -37,7 +38,7 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
       roster_{View{}, ProcessDirectory(config_.fingerprints), Leavers(config_.restart_window)},
       signs_(config_.detector, config_.complaints),
       ballots_(config_.run, config_.term, config_.stages),
-      restarts_(std::max(kRestartsMax, config_.restart_budget), config_.restart_window),
+      restarts_(std::max<std::size_t>(kRestartsMax, config_.restart_budget), config_.restart_window),
       starts_(config_.restart_budget, config_.restart_window, config_.run.value),
       poison_(config_.microbatches),
       lost_samples_(config_.microbatches, config_.requeue_window),
@@ -139,7 +140,7 @@ SupervisorEffects SupervisorCore::group_ended(StageId stage, Incarnation group, 
                                               Instant now) {
   if (phase_ != Phase::kTraining || group != view().group_of(stage)) return take_effects();
   announce("restarted", compose("sync_group/", stage), reason);
-  if (restarts_.spend(now)) {
+  if (!kRestartsMax.reached_if(!restarts_.spend(now))) {
     start_group(stage);
   } else {
     escalate(compose("sync_group/", stage), reason, now);
@@ -150,7 +151,7 @@ SupervisorEffects SupervisorCore::group_ended(StageId stage, Incarnation group, 
 SupervisorEffects SupervisorCore::data_loader_ended(const std::string& reason, Instant now) {
   if (phase_ != Phase::kTraining) return take_effects();
   announce("restarted", "data_loader", reason);
-  if (restarts_.spend(now)) {
+  if (!kRestartsMax.reached_if(!restarts_.spend(now))) {
     start_data_loader();
   } else {
     escalate("data_loader", reason, now);
@@ -162,7 +163,7 @@ SupervisorEffects SupervisorCore::data_loader_ended(const std::string& reason, I
 // nodes keep what they have of the step and come back to the next term.
 void SupervisorCore::escalate(const std::string& child, const std::string& reason, Instant now) {
   const auto window = std::chrono::duration_cast<std::chrono::seconds>(config_.restart_window).count();
-  const std::size_t budget = std::max(kRestartsMax, config_.restart_budget);
+  const std::size_t budget = std::max<std::size_t>(kRestartsMax, config_.restart_budget);
   const std::string why = compose("sync groups and data loader ended more than ", budget, " times within ", window,
                                   " s, the last, ", child, ": ", reason);
   announce("escalated", child, why + "; the spawner's process starts again");
@@ -218,9 +219,22 @@ void SupervisorCore::announce(const std::string& event, const std::string& subje
 
 SupervisorEffects SupervisorCore::take_effects() {
   if (phase_ >= Phase::kEnding) return std::exchange(effects_, {});  // nobody is numbered any more
-  if (numbers_.is_low(NumberKind::kProcess)) effects_.push_back(ReserveNumbers{true});
-  if (numbers_.is_low(NumberKind::kActor)) effects_.push_back(ReserveNumbers{false});
+  for (const NumberKind kind : {NumberKind::kProcess, NumberKind::kActor}) {
+    const std::uint64_t at_once = numbers_at_once(kind);
+    const bool are_processes = kind == NumberKind::kProcess;
+    const std::uint64_t least = std::max<std::uint64_t>(ReservedNumbers::kLeftMin, at_once);
+    if (numbers_.is_low(kind, at_once)) effects_.push_back(ReserveNumbers{are_processes, 2 * least});
+  }
   return std::exchange(effects_, {});
+}
+
+// What the effects of one event may take before a block that they ask for is there: each worker a replica, each stage
+// its group, a data loader and an order of a person.
+std::uint64_t SupervisorCore::numbers_at_once(NumberKind kind) const {
+  if (kind == NumberKind::kProcess) return 1;
+  const std::uint64_t replicas = std::uint64_t{config_.stages} * config_.replicas;
+  const std::uint64_t workers = roster_.processes.alive(ProcessRole::kNode).size();
+  return std::max(replicas, workers) + config_.stages + 2;
 }
 
 namespace {

@@ -209,6 +209,7 @@ class SupervisorCore {
   void note(const std::string& text) { effects_.push_back(Note{text}); }
   void append(JournalBody body) { ++unrecorded_, effects_.push_back(AppendEntry{std::move(body)}); }
   [[nodiscard]] SupervisorEffects take_effects();
+  [[nodiscard]] std::uint64_t numbers_at_once(NumberKind kind) const;
 
   SupervisorConfig config_;
   Roster roster_;

@@ -95,9 +95,10 @@ struct SendJournal {
   ProcessIncarnation process;
   JournalPosition after;
 };
-// Reserve a block durably, then reserved().
+// Reserve a block of at least so many numbers durably, then reserved().
 struct ReserveNumbers {
   bool are_processes = false;
+  std::uint64_t count_min = 0;
 };
 // Start (or start again) an actor of this process under an incarnation.
 struct StartGroup {

@@ -4,6 +4,7 @@
 // makes every step of it safe to be interrupted: a start that finds no members begins the same branch again.
 #include <utility>
 
+#include "runtime/base/bound.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/restart_policy.h"
 #include "runtime/cluster/supervisor/supervisor.h"
@@ -12,8 +13,8 @@ namespace shoal {
 
 namespace {
 
-constexpr int kStartsInVainMax = 3;                         // from one checkpoint, without a step
-constexpr Duration kPauseInVain = std::chrono::seconds(2);  // after the first; after the next twice that
+const Bound kStartsInVainMax{"supervision.starts_in_vain", 3};  // from one checkpoint, without a step
+constexpr Duration kPauseInVain = std::chrono::seconds(2);      // after the first; after the next twice that
 
 }  // namespace
 
@@ -51,7 +52,7 @@ void SupervisorCore::start_elsewhere(const std::string& why, Instant now) {
 SupervisorEffects SupervisorCore::found(const StartPoint& start, Instant now) {
   if (phase_ != Phase::kRollingBack) return take_effects();
   const bool is_in_vain = in_vain_ && is_same_state(in_vain_->start, start);
-  if (is_in_vain && in_vain_->times >= kStartsInVainMax) {
+  if (is_in_vain && kStartsInVainMax.is_reached_by(static_cast<std::uint64_t>(in_vain_->times))) {
     finish(3, in_vain_->why, "failed", now);
     return take_effects();
   }

@@ -1,6 +1,8 @@
 // Times are kept on a clock that stands still while nobody looks.
 #include "runtime/cluster/watch/failure_detector.h"
 
+#include "runtime/base/bound.h"
+
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
@@ -10,7 +12,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kIntervalsMax = 100;
+const Bound kIntervalsMax{"supervision.heartbeats_remembered", 100};
 constexpr std::size_t kIntervalsForPhi = 8;  // fewer tell nothing of a rhythm
 constexpr int kMissedToSuspect = 3;
 constexpr double kPhiMax = 300;  // beyond it a double has no such small probability
@@ -38,7 +40,7 @@ void FailureDetector::heard(ProcessIncarnation process, Instant now) {
   if (found == peers_.end()) return;
   Peer& peer = found->second;
   peer.intervals.push_back(seconds(time_.watched() - peer.last_heard));
-  if (peer.intervals.size() > kIntervalsMax) peer.intervals.pop_front();
+  if (kIntervalsMax.is_exceeded_by(peer.intervals.size())) peer.intervals.pop_front();
   peer.last_heard = time_.watched();
   peer.link_lost_at.reset();
 }

@@ -90,7 +90,7 @@ std::size_t ReplicaCore::evaluations_max() const {
   return std::max<std::size_t>(kEvaluationsMax, 2 * std::size_t{setup_.microbatch_count});
 }
 
-std::size_t ReplicaCore::waiting_max() const { return 2 * std::size_t{setup_.microbatch_count} + kEvaluationsMax; }
+std::size_t ReplicaCore::waiting_max() const { return 2 * std::size_t{setup_.microbatch_count} + kWaitingMax; }
 
 ReplicaFill ReplicaCore::fill() const {
   const std::size_t parts = std::max(held_parts_.size(), rounds_ ? rounds_->early_parts() : 0);

@@ -87,7 +87,8 @@ void ReplicaCore::refuse(const Waiter& asker, Purpose purpose, RefusalReason rea
 void ReplicaCore::wait_for_version(const Forward& message) {
   const WaitingKey key{message.purpose, message.cause.microbatch, message.sender};
   const bool is_too_early = wanted_version(message) > version_ + 1;
-  if (is_too_early || (waiting_.size() >= waiting_max() && !waiting_.contains(key))) {
+  const bool is_full = waiting_.size() >= waiting_max() && !waiting_.contains(key);
+  if (is_too_early || kWaitingMax.reached_if(is_full)) {
     return refuse({message.sender, message.cause}, message.purpose, RefusalReason::kStepNotReached);
   }
   if (message.cause.position > position_) fetch_journal();
@@ -107,7 +108,8 @@ void ReplicaCore::take_evaluation(const Forward& message) {
     if (std::none_of(waiters.begin(), waiters.end(), is_same)) waiters.push_back(asker);
     return;
   }
-  if (evaluations_.size() >= evaluations_max()) return refuse(asker, message.purpose, RefusalReason::kBusy);
+  if (kEvaluationsMax.reached_if(evaluations_.size() >= evaluations_max()))
+    return refuse(asker, message.purpose, RefusalReason::kBusy);
   Evaluation evaluation{message, {asker}, Hop{setup_.self, 0, 0, static_cast<float>(transfer_ms_)}, now_};
   evaluations_.emplace(message.cause.microbatch, std::move(evaluation));
   queue_.add({TaskKind::kEvaluate, message.cause.microbatch});

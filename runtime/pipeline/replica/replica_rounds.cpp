@@ -26,7 +26,7 @@ bool ReplicaCore::take_round(const AnyOrder& order) {
     answer(rounds_->hear(order));
   } else if constexpr (std::is_same_v<AnyOrder, Prepare>) {
     std::erase_if(waiting_rounds_, [&](const Prepare& one) { return one.order.round == order.order.round; });
-    if (waiting_rounds_.size() < RoundMember::kRoundsMax) waiting_rounds_.push_back(order);
+    if (!RoundMember::kRoundsMax.is_reached_by(waiting_rounds_.size())) waiting_rounds_.push_back(order);
   }
   return true;
 }

@@ -10,14 +10,15 @@ void KeptMeans::keep(const CommitRound& entry, TensorBlob mean) {
   means_.insert_or_assign(entry.round, Mean{entry, std::move(mean), {}});
 }
 
-// Numbers grow: who is forgotten first is the oldest member.
+// Where there are too many the one that has waited longest makes room: it is asked again.
 void KeptMeans::hear(const FetchState& question, Instant now) {
   if (!question.names.empty()) return;  // of a joiner that is a member by now
   Question asked{StepId{question.step}, now};
   asked.is_early =
       std::ranges::none_of(means_, [&](const auto& mean) { return is_about(asked, question.replica, mean.second); });
   questions_.insert_or_assign(question.replica, asked);
-  if (questions_.size() > kMembersMax) questions_.erase(questions_.begin());
+  if (!kMembersMax.is_exceeded_by(questions_.size())) return;
+  questions_.erase(std::ranges::min_element(questions_, {}, [](const auto& known) { return known.second.at; }));
 }
 
 // A mean that this member has no share in, contributed to at that step.
@@ -47,7 +48,6 @@ void KeptMeans::lost_on_its_way(Incarnation member, StepId step) {
 std::vector<StepSum> KeptMeans::due() {
   std::vector<StepSum> sums;
   for (auto& [member, question] : questions_) {
-    if (!question.is_open) continue;
     for (auto& [round, mean] : means_) {
       if (!is_about(question, member, mean)) continue;
       question.is_open = false;
@@ -57,6 +57,7 @@ std::vector<StepSum> KeptMeans::due() {
       sums.push_back({member, self_, branch_, mean.entry.step, tokens, mean.values});
     }
   }
+  std::erase_if(questions_, [](const auto& known) { return !known.second.is_open; });
   return sums;
 }
 

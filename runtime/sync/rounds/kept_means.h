@@ -17,13 +17,14 @@
 
 #include "messages/journal.h"
 #include "messages/storage.h"
+#include "runtime/base/bound.h"
 #include "runtime/base/time/progress_watch.h"
 
 namespace shoal {
 
 class KeptMeans {
  public:
-  static constexpr std::size_t kMembersMax = 256;
+  static inline const Bound kMembersMax{"sync.members_that_ask_for_means", 256};
   static constexpr Duration kMeanLost = std::chrono::seconds(30);
 
   KeptMeans(Incarnation self, Branch branch) : self_(self), branch_(branch) {}

@@ -169,7 +169,8 @@ RoundMember::Round* RoundMember::find_or_open(const OrderId& order) {
   if (found != rounds_.end()) return found->second.contributed_at == order.step.value ? &found->second : nullptr;
   const bool is_to_come = order.step.value > version_;
   const bool is_from_before = order.step.value <= started_at_;
-  if (is_done(order.round) || !(is_to_come || is_from_before) || rounds_.size() >= kRoundsMax) return nullptr;
+  if (is_done(order.round) || !(is_to_come || is_from_before)) return nullptr;
+  if (kRoundsMax.is_reached_by(rounds_.size())) return nullptr;
   if (!is_in(schedule_.contributions_at(order.step.value), order.round)) return nullptr;
   Round& round = rounds_[order.round];
   round.contributed_at = order.step.value;

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "messages/journal.h"
+#include "runtime/base/bound.h"
 #include "runtime/pipeline/stage_executor.h"
 #include "runtime/sync/reduction.h"
 #include "runtime/sync/round_plan.h"
@@ -53,8 +54,8 @@ struct RoundAnswers {
 
 class RoundMember {
  public:
-  static constexpr std::size_t kRoundsMax = 256;
-  static constexpr std::size_t kEarlyPartsMax = 4096;
+  static inline const Bound kRoundsMax{"sync.rounds_open", 256};
+  static inline const Bound kEarlyPartsMax{"sync.early_parts_of_a_round", 4096};
 
   explicit RoundMember(RoundMemberSetup setup);
 

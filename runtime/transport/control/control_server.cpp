@@ -30,12 +30,15 @@ namespace {
 constexpr std::string_view kWho = "control";
 constexpr std::chrono::milliseconds kGoodbye{500};
 constexpr std::chrono::milliseconds kBreath{50};
+constexpr std::chrono::milliseconds kShortBreath{2};
 
 Deadline in(std::chrono::milliseconds duration) { return std::chrono::steady_clock::now() + duration; }
 
 struct Connection {
   std::thread thread;
-  Socket interrupt;  // a second descriptor of the connection: stop() shuts it down; closed when the thread is done
+  int id = 0;
+  Socket interrupt;       // a second descriptor of the connection: stop() shuts it down; closed when the thread is done
+  bool is_known = false;  // its peer is of the run, and it counts as such
   bool is_finished = false;
 };
 
@@ -67,11 +70,14 @@ struct ControlServer::State {
 
   void accept_until_stopped();
   void accept_one();
-  void serve_connection(Connection& connection, int id, const std::string& address, Socket socket);
-  [[nodiscard]] Status answer(Socket socket, const std::string& address) const;
+  void make_room(const std::string& address);
+  void serve_connection(Connection& connection, const std::string& address, Socket socket);
+  [[nodiscard]] Status answer(Connection& connection, const std::string& address, Socket socket);
+  [[nodiscard]] Status take_known(Connection& connection, PeerRole role);
   [[nodiscard]] ControlResponse response_to(const HttpMessage& message, const Asker& asker) const;
   void refuse(const std::string& address, const std::string& reason);
   void join_finished();
+  [[nodiscard]] bool are_too_many_ending();
   void stop();
 
   Socket listener;
@@ -83,7 +89,8 @@ struct ControlServer::State {
 
   mutable std::mutex mutex;  // guards what follows
   int next_id = 0;
-  HalfOpenTable open;
+  HalfOpenTable open;  // by id
+  std::size_t known_count = 0;
   RefusalLog refusals;
   std::list<Connection> connections;
   bool is_stopping = false;
@@ -96,6 +103,7 @@ void ControlServer::State::accept_until_stopped() {
     if ((entries[0].revents & POLLIN) != 0) return;
     if ((entries[1].revents & POLLIN) == 0) continue;
     join_finished();
+    if (are_too_many_ending()) (void)wait_readable(wake.descriptor(), in(kShortBreath));
     accept_one();
   }
 }
@@ -110,16 +118,18 @@ void ControlServer::State::accept_one() {
   const std::string address = peer_address(socket.descriptor());
   const std::lock_guard guard(mutex);
   const int id = next_id++;
+  make_room(address);
   if (open.admit(id, address, std::chrono::steady_clock::now()) != Admission::kAdmitted) {
     refuse(address, "too many connections are open");
     return;
   }
   connections.emplace_back();
   Connection& connection = connections.back();
+  connection.id = id;
   connection.interrupt = Socket(::fcntl(socket.descriptor(), F_DUPFD_CLOEXEC, 0));
   try {
-    connection.thread = std::thread([this, &connection, id, address, owned = std::move(socket)]() mutable {
-      serve_connection(connection, id, address, std::move(owned));
+    connection.thread = std::thread([this, &connection, address, owned = std::move(socket)]() mutable {
+      serve_connection(connection, address, std::move(owned));
     });
   } catch (const std::system_error& error) {
     refuse(address, compose("the system gives no thread: ", error.what()));
@@ -128,16 +138,45 @@ void ControlServer::State::accept_one() {
   }
 }
 
-void ControlServer::State::serve_connection(Connection& connection, int id, const std::string& address, Socket socket) {
-  const Status answered = answer(std::move(socket), address);
+// The caller holds the mutex.
+void ControlServer::State::make_room(const std::string& address) {
+  const auto connection_of = [this](int id) {
+    return std::find_if(connections.begin(), connections.end(), [id](const auto& one) { return one.id == id; });
+  };
+  const auto has_spoken = [&](int id) {
+    const auto one = connection_of(id);
+    return one != connections.end() && has_received(one->interrupt.descriptor());
+  };
+  const auto other = open.who_gives_way(address, std::chrono::steady_clock::now(), has_spoken);
+  if (!other) return;
+  const auto one = connection_of(*other);
+  if (one != connections.end()) ::shutdown(one->interrupt.descriptor(), SHUT_RDWR);
+  open.settle(*other);
+}
+
+void ControlServer::State::serve_connection(Connection& connection, const std::string& address, Socket socket) {
+  const Status answered = answer(connection, address, std::move(socket));
   const std::lock_guard guard(mutex);
   if (!answered.ok() && !is_stopping) refuse(address, answered.failure().message);
-  open.settle(id);
+  open.settle(connection.id);
+  if (connection.is_known) --known_count;
   connection.interrupt = Socket();
   connection.is_finished = true;
 }
 
-Status ControlServer::State::answer(Socket socket, const std::string& address) const {
+// From here on strangers are none of its concern.
+Status ControlServer::State::take_known(Connection& connection, PeerRole role) {
+  const std::lock_guard guard(mutex);
+  if (role != PeerRole::kOperator && known_count >= limits.known_count_max) {
+    return fail(Error::kUnreachable, "too many connections of nodes are open");
+  }
+  open.settle(connection.id);
+  connection.is_known = true;
+  ++known_count;
+  return Done{};
+}
+
+Status ControlServer::State::answer(Connection& connection, const std::string& address, Socket socket) {
   auto tls = TlsSocket::accept(std::move(socket), *context, in(limits.admission.handshake_timeout));
   if (!tls.ok()) return tls.failure();
   Asker asker{std::nullopt, peer_serial(tls->session()), address};
@@ -145,6 +184,7 @@ Status ControlServer::State::answer(Socket socket, const std::string& address) c
   if (tls->has_peer_certificate()) {
     auto identity = context->check_peer(tls->session());
     if (identity.ok()) {
+      if (const Status taken = take_known(connection, identity->role); !taken.ok()) return taken;
       asker.peer = std::move(*identity);
     } else {
       verdict = identity.failure();
@@ -213,6 +253,12 @@ void ControlServer::State::join_finished() {
     }
   }
   for (Connection& connection : finished) connection.thread.join();
+}
+
+// Who gave way has a thread until it notices.
+bool ControlServer::State::are_too_many_ending() {
+  const std::lock_guard guard(mutex);
+  return connections.size() > open.incoming_count() + known_count + limits.admission.half_open_count_max;
 }
 
 void ControlServer::State::stop() {

@@ -2,7 +2,8 @@
 //
 // Server-authenticated by the spawner's certificate; a client's certificate is optional and decides by its role what
 // it may ask. A stranger reaches exactly the routes registered for strangers (enrolment), everything else answers 403
-// (S-7). Connections are bounded in all and per address, each ends at a deadline, each has a thread of its own (S-6).
+// (S-7). Connections are bounded, each ends at a deadline, each has a thread of its own (S-6): those of strangers in
+// all and per address, where who says nothing gives way to who comes; those of the run apart from them.
 #pragma once
 
 #include <functional>
@@ -49,7 +50,8 @@ struct ControlRoute {
 };
 
 struct ControlLimits {
-  AdmissionLimits admission;  // half open here: until the answer was sent
+  AdmissionLimits admission;  // half open here: until the run's certificate was shown, or a stranger's answer was sent
+  std::size_t known_count_max = 256;  // connections of the run's own nodes; operators always get in
   HttpLimits http;
   std::chrono::milliseconds request_timeout{10000};
   std::chrono::milliseconds response_timeout{10000};

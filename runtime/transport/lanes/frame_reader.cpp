@@ -1,11 +1,18 @@
 // First the header, whose length says how long the frame is.
 #include "runtime/transport/lanes/frame_reader.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/base/compose.h"
 
 namespace shoal {
+
+std::span<char> FrameReader::room() {
+  const std::size_t wanted = std::min(size_, have_ + kPieceBytesMax);
+  if (memory_.size() < wanted) memory_.resize(wanted);
+  return std::span(memory_).subspan(have_, std::min(size_, memory_.size()) - have_);
+}
 
 Result<bool> FrameReader::filled(std::size_t count) {
   have_ += count;
@@ -16,7 +23,6 @@ Result<bool> FrameReader::filled(std::size_t count) {
     return fail(Error::kInvalidData, compose("a frame of ", payload, " bytes"));
   }
   size_ = kFrameHeaderBytes + payload;
-  if (memory_.size() < size_) memory_.resize(size_);
   return false;
 }
 

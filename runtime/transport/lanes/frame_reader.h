@@ -1,6 +1,7 @@
 // Frames out of a stream of bytes: where the next bytes go, and when a frame is whole. Pure.
 //
-// A frame's length is believed only within the bound (S-6); everything else in it is the assembler's to check.
+// A frame's length is believed only within the bound, and memory is taken as it comes (S-6); everything else in it is
+// the assembler's to check.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +15,12 @@ namespace shoal {
 
 class FrameReader {
  public:
+  static constexpr std::size_t kPieceBytesMax = std::size_t{64} << 10;  // beyond what has come
+
   FrameReader() : memory_(kFrameHeaderBytes) {}
 
-  // What is still missing of the header, or of the frame.
-  [[nodiscard]] std::span<char> room() { return std::span(memory_).subspan(have_, size_ - have_); }
+  // For what is still missing of the header, or for the next piece of the frame. Never empty.
+  [[nodiscard]] std::span<char> room();
   // So many bytes of the room were filled. True: frame() is whole, until next(). Errors: kInvalidData, its length.
   [[nodiscard]] Result<bool> filled(std::size_t count);
   [[nodiscard]] std::span<const char> frame() const { return std::span(memory_).first(size_); }

@@ -146,6 +146,20 @@ TEST(ConfigFile, ABadValueSaysWhatWasExpected) {
   EXPECT_THAT(set_refusal("model.layers=99999999999999999999"), HasSubstr("an integer"));
 }
 
+// The resolved file of a run is TOML, whose texts are UTF-8: it could not be read again.
+TEST(ConfigFile, TextThatCannotBeWrittenToAFileIsRefused) {
+  for (const char* text :
+       {"\xff", "a\x80", "caf\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "x\xf0\x9f"}) {
+    EXPECT_THAT(set_refusal(std::string("data.corpus=") + text), AllOf(HasSubstr("data.corpus"), HasSubstr("UTF-8")));
+  }
+  ConfigSources sources;
+  sources.sets = {"data.corpus=caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\x8b \xed\x9f\xbf \xf4\x8f\xbf\xbf",
+                  "run.name=\x7f\x01"};
+  const auto config = load_config(sources);
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_EQ(parse_config(write_config(*config), "run.toml")->data.corpus, config->data.corpus);
+}
+
 TEST(ConfigFile, TextThatIsNotTomlIsRefusedWithItsLine) {
   EXPECT_THAT(refusal("[run]\nsteps = = 3\n"), AllOf(HasSubstr("run.toml:2"), HasSubstr("not TOML")));
   const auto missing = load_config({"/nowhere/run.toml", {}, {}});

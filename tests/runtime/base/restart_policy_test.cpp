@@ -145,6 +145,94 @@ TEST(RestartPolicy, WhoComesBackOnPurposeCostsNothingOfTheBudget) {
   EXPECT_TRUE(std::holds_alternative<GiveUp>(policy.decide(kKilled, Instant{} + seconds(12)))) << "crashes still count";
 }
 
+TEST(RestartPolicy, ALifeInWhichWorkWasDonePaysBackWhatWasSpent) {
+  for (const LifeReached reached : {LifeReached::kNothing, LifeReached::kUp, LifeReached::kWork}) {
+    RestartLimits limits;
+    limits.budget = 3;
+    RestartPolicy policy(limits, 1);
+    int restarts = 0;
+    for (; restarts < 100; ++restarts) {
+      const bool is_useful_life = restarts % 3 == 2;  // two lives of no use between
+      const auto decision = policy.decide(code(1), Instant{} + milliseconds(500 * restarts),
+                                          is_useful_life ? reached : LifeReached::kNothing);
+      if (std::holds_alternative<GiveUp>(decision)) break;
+    }
+    EXPECT_EQ(restarts, reached == LifeReached::kWork ? 100 : 3) << "coming up is no work";
+  }
+}
+
+TEST(RestartPolicy, ALifeThatLastedPaysBackWhatWasSpent) {
+  for (const bool is_long_enough : {true, false}) {
+    RestartLimits limits;
+    limits.budget = 3;
+    RestartPolicy policy(limits, 1);
+    Instant now{};
+    int restarts = 0;
+    for (; restarts < 100; ++restarts) {
+      const bool lasts = restarts % 3 == 2;
+      now += lasts ? limits.settled_after - milliseconds(is_long_enough ? 0 : 1) : milliseconds(10);
+      const auto decision = policy.decide(kKilled, now);
+      if (std::holds_alternative<GiveUp>(decision)) break;
+      now += std::get<RestartAfter>(decision).delay;
+    }
+    EXPECT_EQ(restarts, is_long_enough ? 100 : 3);
+  }
+}
+
+TEST(RestartPolicy, KillingWhatHasComeUpCostsNothing) {
+  for (const LifeReached reached : {LifeReached::kNothing, LifeReached::kUp}) {
+    RestartLimits limits;
+    limits.budget = 3;
+    RestartPolicy policy(limits, 1);
+    int restarts = 0;
+    for (; restarts < 100; ++restarts) {
+      const auto decision = policy.decide(kKilled, Instant{} + milliseconds(restarts), reached);
+      if (std::holds_alternative<GiveUp>(decision)) break;
+      EXPECT_LE(std::get<RestartAfter>(decision).delay, milliseconds(2500));
+    }
+    EXPECT_EQ(restarts, reached == LifeReached::kUp ? 100 : 3);
+  }
+  RestartLimits none;
+  none.budget = 0;
+  EXPECT_TRUE(std::holds_alternative<GiveUp>(RestartPolicy(none, 1).decide(kKilled, Instant{}, LifeReached::kUp)));
+}
+
+// Against a list of all ends: a process is given up where the budget is full of ends of no use since the last useful
+// life, and nowhere else.
+TEST(RestartPolicy, GivesUpExactlyWhereNoLifeOfTheWindowWasOfUse) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(compose("seed ", seed));
+  std::mt19937_64 random(seed);
+  std::size_t given_up = 0;
+  for (int run = 0; run < 200; ++run) {
+    RestartLimits limits;
+    limits.budget = static_cast<int>(1 + random() % 5);
+    limits.window = seconds(10);
+    limits.settled_after = seconds(3);
+    RestartPolicy policy(limits, random());
+    std::vector<Instant> in_vain;
+    Instant now{}, started{};
+    for (int end = 0; end < 200; ++end) {
+      now += milliseconds(random() % 3200);
+      const auto reached = static_cast<LifeReached>(random() % 20 == 0 ? 2 : random() % 2);
+      const ExitStatus status = random() % 4 == 0 ? kKilled : code(1);
+      if (reached == LifeReached::kWork || now - started >= limits.settled_after) in_vain.clear();
+      std::erase_if(in_vain, [&](Instant at) { return now - at >= limits.window; });
+      const bool is_free = status == kKilled && reached != LifeReached::kNothing;
+      const bool is_full = !is_free && in_vain.size() == static_cast<std::size_t>(limits.budget);
+      const auto decision = policy.decide(status, now, reached);
+      ASSERT_EQ(std::holds_alternative<GiveUp>(decision), is_full) << "run " << run << ", end " << end;
+      if (is_full) ++given_up;
+      if (is_full) break;
+      if (!is_free) in_vain.push_back(now);
+      now += std::get<RestartAfter>(decision).delay;
+      started = now;
+    }
+  }
+  EXPECT_GT(given_up, 0U);
+  EXPECT_LT(given_up, 200U);
+}
+
 TEST(RestartPolicy, RestartsOlderThanTheWindowAreForgotten) {
   RestartLimits limits;
   limits.budget = 1;

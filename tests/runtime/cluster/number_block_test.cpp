@@ -21,15 +21,15 @@ TEST(ReservedNumbers, AreGivenOnceAndBlockAfterBlock) {  // P-4
 
 TEST(ReservedNumbers, AreWantedBeforeTheyRunOut) {
   ReservedNumbers numbers;
-  EXPECT_TRUE(numbers.is_low(NumberKind::kActor));
-  EXPECT_TRUE(numbers.is_low(NumberKind::kProcess));
+  EXPECT_TRUE(numbers.is_low(NumberKind::kActor, 1));
+  EXPECT_TRUE(numbers.is_low(NumberKind::kProcess, 1));
   numbers.reserved(NumberKind::kActor, 1, ReservedNumbers::kLeftMin + 1);
-  EXPECT_FALSE(numbers.is_low(NumberKind::kActor));
-  EXPECT_TRUE(numbers.is_low(NumberKind::kProcess)) << "the other kind's";
+  EXPECT_FALSE(numbers.is_low(NumberKind::kActor, 1));
+  EXPECT_TRUE(numbers.is_low(NumberKind::kProcess, 1)) << "the other kind's";
   (void)numbers.take_actor();
-  EXPECT_FALSE(numbers.is_low(NumberKind::kActor));
+  EXPECT_FALSE(numbers.is_low(NumberKind::kActor, 1));
   (void)numbers.take_actor();
-  EXPECT_TRUE(numbers.is_low(NumberKind::kActor));
+  EXPECT_TRUE(numbers.is_low(NumberKind::kActor, 1));
 }
 
 TEST(ReservedNumbers, OfAnEarlierTermAreBelowItsFirstBlock) {

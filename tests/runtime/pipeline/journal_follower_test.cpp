@@ -32,7 +32,7 @@ std::vector<JournalEntry> journal_of(std::uint64_t steps) {
 }
 
 std::vector<JournalEntry> accept(JournalFollower& follower, std::vector<JournalEntry> entries, Term term = Term{1}) {
-  return follower.accept({RunId{9}, term, std::move(entries)}, kNow);
+  return follower.accept({RunId{9}, term, std::move(entries)}, kNow).entries;
 }
 
 // What an actor that is attached now is given, as a view.
@@ -175,13 +175,29 @@ TEST(JournalFollower, BeginsWithAViewInPlaceOfEntriesThatNobodyKeeps) {
     JournalFollower follower;
     const auto journal = journal_of(60);
     (void)accept(follower, {journal.begin(), journal.begin() + static_cast<std::ptrdiff_t>(known)});
-    EXPECT_FALSE(follower.take_adopted());
-    EXPECT_EQ(follower.accept(past_and_rest(journal, 50), kNow).size(), journal.size() - 50);
-    EXPECT_TRUE(follower.take_adopted());
-    EXPECT_FALSE(follower.take_adopted()) << "once";
+    const JournalNews news = follower.accept(past_and_rest(journal, 50), kNow);
+    EXPECT_EQ(news.entries.size(), journal.size() - 50);
+    ASSERT_TRUE(news.past);
+    EXPECT_EQ(news.past->position(), JournalPosition{50});
     EXPECT_EQ(follower.past().position(), JournalPosition{50});
     EXPECT_EQ(follower.position().value, journal.size());
     EXPECT_EQ(view_of_a_latecomer(follower).committed_steps(), 60U);
+  }
+}
+
+// A journal that was cut has more entries after its snapshot than a follower keeps: whoever follows here reads them
+// all.
+TEST(JournalFollower, TheViewThatItGivesIsTheOneThatItsEntriesFollow) {
+  for (const std::size_t more : {1U, 127U, 128U, 129U, 512U, 1024U}) {
+    constexpr std::size_t kCut = 512;
+    JournalFollower follower;
+    const JournalNews news = follower.accept(past_and_rest(journal_of(kCut + more), kCut), kNow);
+    ASSERT_TRUE(news.past);
+    View reader = *news.past;
+    for (const JournalEntry& entry : news.entries) reader.apply(entry);  // CHECKs that there is no gap
+    EXPECT_EQ(reader.position(), follower.position());
+    EXPECT_EQ(reader.committed_steps(), kCut + more);
+    EXPECT_EQ(view_of_a_latecomer(follower).committed_steps(), kCut + more);
   }
 }
 
@@ -191,8 +207,9 @@ TEST(JournalFollower, AsksForWhatFollowsAViewAtOnce) {
   (void)follower.gap(kNow);
   JournalEntries past = past_and_rest(journal, 50);
   past.entries.clear();
-  EXPECT_TRUE(follower.accept(past, kNow).empty());
-  EXPECT_TRUE(follower.take_adopted());
+  const JournalNews news = follower.accept(past, kNow);
+  EXPECT_TRUE(news.entries.empty());
+  EXPECT_TRUE(news.past);
   EXPECT_EQ(follower.gap(kNow), JournalPosition{50});
 }
 
@@ -201,8 +218,9 @@ TEST(JournalFollower, AViewOfWhatItHasReadChangesNothing) {
     JournalFollower follower;
     const auto journal = journal_of(60);
     (void)accept(follower, journal);
-    EXPECT_TRUE(follower.accept(past_and_rest(journal, cut), kNow).empty());
-    EXPECT_FALSE(follower.take_adopted());
+    const JournalNews news = follower.accept(past_and_rest(journal, cut), kNow);
+    EXPECT_TRUE(news.entries.empty());
+    EXPECT_FALSE(news.past);
     EXPECT_EQ(follower.position().value, journal.size());
     EXPECT_EQ(follower.past().position(), JournalPosition{});
   }
@@ -212,8 +230,9 @@ TEST(JournalFollower, NothingOfAnOlderTermIsAdopted) {  // S-4
   JournalFollower follower;
   const auto journal = journal_of(60);
   (void)accept(follower, {entry_at(1, AddReplica{StageId{0}, {}, Incarnation{1}, {}, 0}, Term{2})}, Term{2});
-  EXPECT_TRUE(follower.accept(past_and_rest(journal, 50, Term{1}), kNow).empty());
-  EXPECT_FALSE(follower.take_adopted());
+  const JournalNews news = follower.accept(past_and_rest(journal, 50, Term{1}), kNow);
+  EXPECT_TRUE(news.entries.empty());
+  EXPECT_FALSE(news.past);
   EXPECT_EQ(follower.position(), JournalPosition{1});
 }
 

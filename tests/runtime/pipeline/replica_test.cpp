@@ -32,6 +32,18 @@ TEST(Replica, P5BoundsItsWaitingRoom) {
   EXPECT_EQ(500 - refused, 2 * kMicrobatches + kEvaluationsMax);
 }
 
+// Of this version: they wait to be computed. One that is asked for again is no other.
+TEST(Replica, BoundsTheEvaluationsThatItHasUnanswered) {
+  auto b0 = make_member(kB0);
+  for (const std::uint32_t at : {0U, 1U, 0U}) b0->give(evaluation_to(kB0, at, 0));
+  std::size_t refused = 0;
+  for (std::uint32_t at = 0; at < 500; ++at) {
+    b0->give(evaluation_to(kB0, at, 0));
+    for (const RefusalReason reason : refusals(*b0)) refused += reason == RefusalReason::kBusy ? 1 : 0;
+  }
+  EXPECT_EQ(500 - refused, std::max<std::size_t>(kEvaluationsMax, 2 * kMicrobatches));
+}
+
 TEST(Replica, P6ComputesOnceAndAnswersARepeatFromItsCache) {
   auto b0 = make_member(kB0);
   b0->give(forward_to(kB0, 2));

@@ -283,6 +283,22 @@ TEST(Journal, AChangedByteIsRefused) {
   EXPECT_NE(entries.failure().message.find("entry 2"), std::string::npos);
 }
 
+TEST(Journal, OfARunThatIsNoNumberIsRefused) {
+  for (const char* run : {"99999999999999999999999", "18446744073709551616", "-1", "x", "", "7x", " 7"}) {
+    const Folder folder;
+    fill(folder.journal(), 1);
+    execute(folder.journal(), ("UPDATE meta SET value='" + std::string(run) + "' WHERE key='run'").c_str());
+    const auto journal = open_journal(folder.journal());
+    ASSERT_FALSE(journal) << run;
+    EXPECT_EQ(journal.failure().error, Error::kInvalidData);
+    EXPECT_NE(journal.failure().message.find("run"), std::string::npos);
+  }
+  const Folder folder;
+  fill(folder.journal(), 1);
+  execute(folder.journal(), "UPDATE meta SET value='18446744073709551615' WHERE key='run'");
+  EXPECT_EQ((*open_journal(folder.journal()))->run(), RunId{~std::uint64_t{0}}) << "the control";
+}
+
 TEST(Journal, AnotherFileIsNotAJournal) {
   const Folder folder;
   execute(folder.journal(), "CREATE TABLE entries(a)");

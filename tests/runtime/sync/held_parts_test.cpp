@@ -11,7 +11,8 @@ OrderId order_of(std::uint32_t counter) {
 }
 
 TEST(HeldParts, KeepsOnlyTheHighestEpochAndItsBound) {
-  HeldParts held(2);
+  static const Bound two{"tests.held_parts", 2};
+  HeldParts held(two);
   Part part;
   part.order = order_of(3);
   held.hold(part);

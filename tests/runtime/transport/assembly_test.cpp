@@ -195,5 +195,51 @@ TEST(Assembly, AnnouncedSizesBeyondTheLimitsAreRefusedAtOnce) {
   EXPECT_NE(result.failure().message.find("a buffer of"), std::string::npos) << result.failure().message;
 }
 
+// 60 bytes may announce four gigabytes: what they cost is what has come, and a little.
+TEST(Assembly, S6AnAnnouncedTensorTakesMemoryOnlyAsItComes) {
+  std::mt19937_64 random(5);
+  constexpr std::uint64_t kAnnounced = std::uint64_t{3} << 30U;
+  auto frame = frames_of(random_letter(random, 10, {100}), 1).at(0);
+  set_be64(frame, kFrameHeaderBytes + 12, kAnnounced);
+  set_be64(frame, 24, 20 + 10 + kAnnounced);
+  seal(frame);
+  Assembler assembler;
+  ASSERT_TRUE(assembler.accept(frame, {}).ok());
+  EXPECT_EQ(assembler.open_bytes(), 10 + kAnnounced);
+  EXPECT_LE(assembler.memory(), 2 * ArrivingBuffer::kFirstBytesMax);
+}
+
+TEST(Assembly, MemoryFollowsWhatHasCome) {
+  std::mt19937_64 random(6);
+  const EncodedLetter letter = random_letter(random, 10, {30U << 20U, 0, 5U << 20U});
+  const Frames frames = frames_of(letter, 1);
+  Assembler assembler;
+  std::uint64_t come = 0;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    come += frames[i].size();
+    auto result = assembler.accept(frames[i], {});
+    ASSERT_TRUE(result.ok());
+    EXPECT_LE(assembler.memory(), (ArrivingBuffer::kGrowth + 1) * come + 2 * ArrivingBuffer::kFirstBytesMax);
+    if (result.value()) {
+      EXPECT_TRUE(is_same(letter, **result));
+    }
+  }
+  EXPECT_EQ(assembler.memory(), 0U);
+}
+
+// The run has not given it a number: it may introduce itself.
+TEST(Assembly, AStrangersLettersAreSmallAndWithoutTensors) {
+  std::mt19937_64 random(7);
+  const auto accepts = [](const EncodedLetter& letter) {
+    return Assembler(kStrangerAssembly).accept(frames_of(letter, 1).at(0), {}).ok();
+  };
+  EXPECT_TRUE(accepts(random_letter(random, 2000, {})));
+  EXPECT_FALSE(accepts(random_letter(random, 10, {0})));
+  EXPECT_FALSE(accepts(random_letter(random, (64U << 10U) + 1, {})));
+  Assembler known(kStrangerAssembly);
+  known.allow({});
+  EXPECT_TRUE(known.accept(frames_of(random_letter(random, 10, {100}), 1).at(0), {}).ok());
+}
+
 }  // namespace
 }  // namespace shoal

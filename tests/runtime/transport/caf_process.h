@@ -1,4 +1,7 @@
-// One process of a run, in this process: an actor system with its transport and an actor that answers texts.
+// One process of a run, in this process: an actor system with its transport and an actor that asks and answers. Like a
+// router it is the one actor that speaks with others, and what it says is frames of letters; here they are texts:
+//
+//   ?<number> <text>      the answer: =<number> heard <text>
 //
 // Destroying it is what the end of a process is to its peers: connections close, monitors fire.
 #pragma once
@@ -21,8 +24,8 @@ class CafProcess {
 
   [[nodiscard]] TlsTransport& transport() { return *transport_; }
   [[nodiscard]] caf::actor_system& system() { return *system_; }
-  [[nodiscard]] const caf::actor& speaker() const { return answering_; }
-  // Publishes the answering actor on a free port of the loopback.
+  [[nodiscard]] const caf::actor& speaker() const { return speaker_; }
+  // Publishes the speaker on a free port of the loopback.
   [[nodiscard]] std::uint16_t publish();
   // The published actor of another process; null when the connection is refused or does not come about.
   [[nodiscard]] caf::strong_actor_ptr connect(std::uint16_t port);
@@ -39,7 +42,7 @@ class CafProcess {
   Config config_;
   std::unique_ptr<caf::actor_system> system_;
   std::unique_ptr<TlsTransport> transport_;
-  caf::actor answering_;
+  caf::actor speaker_;
 };
 
 template <class Cause>

@@ -1,5 +1,6 @@
 // The control endpoint and its clients over real sockets: enrolment, roles, and what strangers can do (nothing, S-7).
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <filesystem>
@@ -286,6 +287,30 @@ TEST_F(ControlEndpoint, IdleConnectionsAreBoundedEndAndHarmNobody) {
   for (const Socket& socket : idle) EXPECT_TRUE(testing::is_closed_within(socket, kPatience));
   EXPECT_TRUE(eventually([&] { return server->refused_count() >= 106; }));
   EXPECT_TRUE(eventually([&] { return me.get("/v1/status").ok(); }));
+}
+
+// From the address of the commands, too, and however long they last: with each command the door is full once more.
+TEST_F(ControlEndpoint, TwoThousandIdleConnectionsKeepNoCommandOut) {
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  if (files.rlim_max < 8192) GTEST_SKIP() << "no more than " << files.rlim_max << " open files are allowed";
+  rlimit more = files;
+  more.rlim_cur = 8192;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &more), 0);
+  const JoinToken token = desk->make_token(hours(24), 0).value();
+  const ControlClient me = client(PeerRole::kOperator, "me");
+  const ControlClient node = client(PeerRole::kNode, "node1");
+  std::vector<Socket> idle;
+  for (int i = 0; i < 2000; ++i) idle.push_back(testing::connect_raw(server->port()));
+  for (int i = 0; i < 20; ++i) {
+    for (int k = 0; k < 20; ++k) idle.push_back(testing::connect_raw(server->port()));
+    const auto answer = me.get("/v1/status");
+    EXPECT_TRUE(answer.ok()) << answer.failure().message;
+    EXPECT_TRUE(node.rendezvous().ok());
+  }
+  EXPECT_TRUE(enrol_with(token, "newcomer").ok());
+  idle.clear();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
 }
 
 TEST_F(ControlEndpoint, ADribblingRequestEndsAtItsDeadline) {

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <random>
+#include <set>
 
 #include "runtime/transport/admission.h"
-#include "runtime/transport/frame_guard.h"
+#include "runtime/transport/guard/frame_guard.h"
 
 namespace shoal {
 namespace {
@@ -71,6 +73,54 @@ TEST(HalfOpenTable, BoundsStrangersInAllAndPerAddress) {
   EXPECT_EQ(table.incoming_count(), 3u);
 }
 
+TEST(HalfOpenTable, WhoSaysNothingGivesWayTheOldestFirst) {
+  HalfOpenTable table({.half_open_count_max = 4, .half_open_per_address_max = 3, .handshake_timeout = seconds(4)});
+  const SteadyTime start{};
+  std::set<int> spoken;
+  const auto has_spoken = [&](int descriptor) { return spoken.contains(descriptor); };
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_EQ(table.who_gives_way("a", start, has_spoken), std::nullopt) << "there is room";
+    ASSERT_EQ(table.admit(i, "a", start + milliseconds(i)), Admission::kAdmitted);
+  }
+  table.track_outgoing(9, start);
+  EXPECT_EQ(table.who_gives_way("a", start, has_spoken), 1);
+  EXPECT_EQ(table.who_gives_way("b", start, has_spoken), std::nullopt);
+  spoken = {1};
+  EXPECT_EQ(table.who_gives_way("a", start, has_spoken), 2);
+  ASSERT_EQ(table.admit(4, "b", start), Admission::kAdmitted);
+  EXPECT_EQ(table.who_gives_way("c", start, has_spoken), 4) << "of all, the oldest that is silent";
+  spoken = {1, 2, 3, 4, 9};
+  EXPECT_EQ(table.who_gives_way("a", start + milliseconds(1000), has_spoken), std::nullopt);
+  EXPECT_EQ(table.who_gives_way("a", start + milliseconds(1001), has_spoken), 1) << "an honest one would be done";
+}
+
+// Whatever strangers do that say nothing, an honest peer that speaks at once is never turned away nor closed.
+TEST(HalfOpenTable, SilentStrangersKeepNobodyOut) {
+  const std::uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  HalfOpenTable table({.half_open_count_max = 16, .half_open_per_address_max = 5, .handshake_timeout = seconds(5)});
+  std::set<int> honest;
+  const auto has_spoken = [&](int descriptor) { return honest.contains(descriptor); };
+  SteadyTime now{};
+  for (int i = 0; i < 20000; ++i) {
+    now += milliseconds(random() % 20);
+    const std::string address(1, static_cast<char>('a' + random() % 6));
+    const bool is_honest = honest.size() < 3 && random() % 10 == 0;
+    const auto other = table.who_gives_way(address, now, has_spoken);
+    if (other) {
+      ASSERT_FALSE(honest.contains(*other)) << "seed " << seed;
+      table.settle(*other);
+    }
+    ASSERT_EQ(table.admit(i, address, now), Admission::kAdmitted) << "seed " << seed;
+    if (is_honest) honest.insert(i);
+    if (!honest.empty() && random() % 10 == 0) {
+      table.settle(*honest.begin());
+      honest.erase(honest.begin());
+    }
+    ASSERT_LE(table.incoming_count(), 16U) << "seed " << seed;
+  }
+}
+
 TEST(HalfOpenTable, ExpiresBothDirectionsAtTheDeadline) {
   HalfOpenTable table({.half_open_count_max = 3, .half_open_per_address_max = 3, .handshake_timeout = seconds(5)});
   const SteadyTime start{};
@@ -114,55 +164,6 @@ TEST(RefusalLog, WritesTheFirstOfAWindowAndCountsTheRest) {
   EXPECT_TRUE(next.write);
   EXPECT_EQ(next.left_out, 5u);
   EXPECT_EQ(log.total(), RefusalLog::kLinesPerWindow + 6);
-}
-
-std::array<unsigned char, FrameGuard::kHeaderBytes> header(unsigned char operation, std::uint32_t length) {
-  std::array<unsigned char, FrameGuard::kHeaderBytes> bytes{};
-  bytes[0] = operation;
-  for (unsigned i = 0; i < 4; ++i) bytes[4 + i] = static_cast<unsigned char>(length >> (8 * (3 - i)));
-  return bytes;
-}
-
-FrameGuard::Verdict inspect_header(FrameGuard& guard, unsigned char operation, std::uint32_t length) {
-  const auto bytes = header(operation, length);
-  return guard.inspect(bytes.data(), bytes.size());
-}
-
-TEST(FrameGuard, DeliversHeadersAndTheirPayloads) {
-  FrameGuard guard(1000);
-  const std::array<unsigned char, 100> payload{};
-  EXPECT_EQ(inspect_header(guard, 0, 100), FrameGuard::Verdict::kDeliver);
-  EXPECT_EQ(guard.inspect(payload.data(), payload.size()), FrameGuard::Verdict::kDeliver);
-  EXPECT_EQ(inspect_header(guard, 6, 0), FrameGuard::Verdict::kDeliver);
-  EXPECT_EQ(inspect_header(guard, 2, 1000), FrameGuard::Verdict::kDeliver);
-}
-
-TEST(FrameGuard, EndsShortLongAndUnknownFrames) {
-  EXPECT_EQ(FrameGuard(1000).inspect("short", 5), FrameGuard::Verdict::kCloseShort);
-  for (const unsigned char handshake : std::array<unsigned char, 2>{0, 1}) {
-    FrameGuard guard(1000);
-    EXPECT_EQ(inspect_header(guard, handshake, 0), FrameGuard::Verdict::kCloseShort);
-  }
-  FrameGuard too_long(1000);
-  EXPECT_EQ(inspect_header(too_long, 2, 1001), FrameGuard::Verdict::kCloseLong);
-  FrameGuard endless(8u << 20);
-  EXPECT_EQ(inspect_header(endless, 2, 0xffffffffu), FrameGuard::Verdict::kCloseLong);
-  FrameGuard large_handshake(8u << 20);
-  EXPECT_EQ(inspect_header(large_handshake, 0, 1u << 20), FrameGuard::Verdict::kCloseLong);
-  FrameGuard unknown(1000);
-  EXPECT_EQ(inspect_header(unknown, 7, 0), FrameGuard::Verdict::kCloseUnknown);
-}
-
-TEST(FrameGuard, DropsFramesForThirdProcessesWhole) {
-  FrameGuard guard(1000);
-  const std::array<unsigned char, 50> payload{};
-  EXPECT_EQ(inspect_header(guard, 3, 50), FrameGuard::Verdict::kDrop);
-  EXPECT_EQ(guard.next_read_bytes(), 50u);
-  EXPECT_EQ(guard.inspect(payload.data(), payload.size()), FrameGuard::Verdict::kDrop);
-  EXPECT_EQ(guard.next_read_bytes(), FrameGuard::kHeaderBytes);
-  EXPECT_EQ(inspect_header(guard, 3, 0), FrameGuard::Verdict::kDrop);
-  EXPECT_EQ(guard.next_read_bytes(), FrameGuard::kHeaderBytes);
-  EXPECT_EQ(inspect_header(guard, 6, 0), FrameGuard::Verdict::kDeliver);
 }
 
 // A buffer of the library's: it never shrinks by itself.

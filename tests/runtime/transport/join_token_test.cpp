@@ -114,6 +114,21 @@ TEST(TokenLedger, MissingFileIsEmptyAndADamagedOneIsNamed) {
   EXPECT_EQ(damaged.failure().error, Error::kInvalidData);
 }
 
+// The clock ends in 2262. What is later, or no whole number, was not written by this program.
+TEST(TokenLedger, RefusesAnExpiryThatNoClockShows) {
+  const auto list_with = [](const std::string& expiry, const std::string& uses) {
+    return R"({"id":"00000000","secret_sha256":")" + std::string(64, '0') + R"(","expiry":)" + expiry +
+           R"(,"uses_max":)" + uses + R"(,"uses":0,"revoked":false})" + "\n";
+  };
+  EXPECT_TRUE(TokenLedger::from_text(list_with("9000000000", "4294967295")).ok()) << "the control";
+  for (const char* expiry : {"10000000000", "-10000000000", "9223372036854775807", "1e300", "18446744073709551615"}) {
+    const auto refused = TokenLedger::from_text(list_with(expiry, "0"));
+    ASSERT_FALSE(refused.ok()) << expiry;
+    EXPECT_EQ(refused.failure().error, Error::kInvalidData);
+  }
+  for (const char* uses : {"-1", "4294967296", "1.5"}) EXPECT_FALSE(TokenLedger::from_text(list_with("1", uses)).ok());
+}
+
 TEST(TokenLedger, ForgetsOnlyWhatExpiredLongAgo) {
   TokenLedger ledger;
   ledger.add(secret_of(1), at(1), 0);

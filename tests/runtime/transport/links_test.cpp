@@ -343,15 +343,25 @@ TEST(Links, HeldLettersAreBoundedInBytesAndKeepTheirOrder) {
 TEST(Links, WaitingLettersAreBoundedInBytes) {
   WaitingLetters waiting(4096);
   int refused = 0;
-  for (int i = 0; i < 10; ++i) refused += waiting.add(ProcessIncarnation{1}, Letter{{}, {}, Leaving{}}) ? 0 : 1;
+  for (int i = 0; i < 10; ++i) refused += waiting.add(ProcessIncarnation{1}, Letter{{}, {}, Progress{}}) ? 0 : 1;
   EXPECT_LE(waiting.bytes(), 4096U);
   EXPECT_EQ(refused, 6);
   EXPECT_EQ(take_all(waiting, ProcessIncarnation{1}).size(), 4U);
   EXPECT_EQ(waiting.bytes(), 0U);
   EXPECT_FALSE(waiting.has_any(ProcessIncarnation{1}));
-  EXPECT_TRUE(waiting.add(ProcessIncarnation{1}, Letter{{}, {}, Leaving{}}));
+  EXPECT_TRUE(waiting.add(ProcessIncarnation{1}, Letter{{}, {}, Progress{}}));
   EXPECT_EQ(waiting.drop(ProcessIncarnation{1}), 1U);
   EXPECT_EQ(waiting.bytes(), 0U);
+}
+
+// A buffer that is full of tensors for one peer once lost the order that would have started a replica on another.
+TEST(Links, WhatNobodySaysAgainWaitsAlsoBehindAFullBuffer) {
+  WaitingLetters waiting(1);
+  ASSERT_TRUE(waiting.add(ProcessIncarnation{1}, Letter{{}, {}, Backward{}}));
+  EXPECT_FALSE(waiting.add(ProcessIncarnation{2}, Letter{{}, {}, Backward{}})) << "its sender asks again";
+  EXPECT_TRUE(waiting.add(ProcessIncarnation{2}, Letter{{}, {}, SpawnStage{}}));
+  EXPECT_TRUE(waiting.add(ProcessIncarnation{2}, Letter{{}, {}, EndStage{}}));
+  EXPECT_EQ(take_all(waiting, ProcessIncarnation{2}).size(), 2U);
 }
 
 // Of each way only what stands first may be refused: nothing of its way overtakes it, and the other way goes on.

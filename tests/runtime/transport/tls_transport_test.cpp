@@ -2,6 +2,7 @@
 #include "runtime/transport/tls_transport.h"
 
 #include <gtest/gtest.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <sys/resource.h>
 
@@ -10,7 +11,8 @@
 #include <random>
 
 #include "runtime/base/file.h"
-#include "runtime/transport/frame_guard.h"
+#include "runtime/transport/guard/frame_guard.h"
+#include "runtime/transport/openssl_handles.h"
 #include "runtime/transport/revocation/revoked_certificates.h"
 #include "tests/runtime/transport/caf_process.h"
 #include "tests/runtime/transport/stranger.h"
@@ -73,7 +75,7 @@ TEST_F(TransportDoor, MessagesPassBothWays) {
 
 // Only heartbeats pass after it: both sides give back what a large message needed.
 TEST_F(TransportDoor, S6NeitherSideKeepsTheSizeOfALargeMessage) {
-  const std::string large(4 << 20, 'x');
+  const std::string large(1 << 20, 'x');
   EXPECT_EQ(node.ask(node_actor, large), "heard " + large);
   for (CafProcess* process : {&spawner, &node}) {
     EXPECT_TRUE(eventually([&] { return process->transport().counters().given_back >= 2 * large.size(); }));
@@ -249,6 +251,24 @@ TEST_F(TransportDoor, ARenewedCertificateIsShownInNewConnections) {
       CafProcess(run.files(PeerRole::kNode, "late3"), run.policy(kDataRoles), quick_limits()).connect(listening_port));
 }
 
+// By certificate: the same node with a new one is let in.
+TEST_F(TransportDoor, RefusesACertificateThatHasMadeItCrash) {
+  const TlsFiles bad = run.files(PeerRole::kNode, "guest");
+  const auto text = read_file(bad.certificate);
+  ASSERT_TRUE(text.ok());
+  const BioPtr in(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
+  const X509Ptr certificate(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
+  PeerPolicy wary = run.policy(kDataRoles);
+  wary.refused = {certificate_name(certificate.get())};
+  EXPECT_TRUE(wary.refused.begin()->starts_with("node/guest#")) << *wary.refused.begin();
+  CafProcess once_bitten(run.files(PeerRole::kSpawner, "wary"), wary, quick_limits());
+  const std::uint16_t wary_port = once_bitten.publish();
+  EXPECT_EQ(testing::knock(wary_port, {&bad}, kPatience), Outcome::kClosed);
+  EXPECT_EQ(once_bitten.transport().counters().refused, 1u);
+  const TlsFiles renewed = run.files(PeerRole::kNode, "guest");
+  EXPECT_EQ(testing::knock(wary_port, {&renewed}, kPatience), Outcome::kSpokeToUs);
+}
+
 TEST_F(TransportDoor, ADiallerRefusesAServerOfAnotherRun) {
   const TestRun foreign(0xf0);
   CafProcess impostor(foreign.files(PeerRole::kSpawner, "spawner"), foreign.policy(kDataRoles), quick_limits());
@@ -304,6 +324,16 @@ TEST_F(TransportDoor, AFloodOfIdleConnectionsIsBounded) {
   EXPECT_EQ(node.ask(node_actor, "in the flood"), "heard in the flood");
   for (const Socket& socket : flood) EXPECT_TRUE(testing::is_closed_within(socket, kPatience));
   EXPECT_TRUE(eventually([&] { return spawner.transport().counters().refused >= kFlood; }));
+  expect_bystanders_are_well();
+}
+
+TEST_F(TransportDoor, AFloodOfIdleConnectionsKeepsNobodyOut) {
+  std::vector<Socket> flood;
+  for (int i = 0; i < 300; ++i) flood.push_back(testing::connect_raw(port));
+  CafProcess late(run.files(PeerRole::kNode, "late"), run.policy(kDataRoles), quick_limits());
+  const auto reached = late.connect(port);
+  ASSERT_TRUE(reached);
+  EXPECT_EQ(late.ask(reached, "in the flood"), "heard in the flood");
   expect_bystanders_are_well();
 }
 

@@ -172,6 +172,7 @@ SimulatedSwarm::SimulatedSwarm(SwarmShape shape, std::uint64_t seed)
       network_(clockwork_),
       journal_(std::make_shared<WholeJournal>(kRunOfSimulation)) {
   quieten_log();
+  if (shape_.draws_bounds) knobs_.draw(seed_);
   start_all();
 }
 
@@ -243,7 +244,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   core.microbatches = shape_.microbatches;
   core.steps_target = shape_.steps;
   core.checkpoint_every = shape_.checkpoint_every;
-  core.snapshot_every = shape_.snapshot_every;
+  core.snapshot_every = shape_.snapshot_every.value_or(SnapshotDesk::kEveryDefault);
   if (term_ > Term{1}) {
     core.start = newest_saved(*record_, shape_.stages, shape_.steps);
     core.return_within = core.detector.dead_after;

@@ -24,6 +24,7 @@
 #include "runtime/storage/journal.h"
 #include "runtime/trace/metrics/step_record.h"
 #include "runtime/trace/work_note.h"
+#include "tests/support/bounds/knobs.h"
 #include "tests/support/crashing_journal.h"
 #include "tests/support/fake_executor.h"
 #include "tests/support/simulation/clockwork.h"
@@ -52,8 +53,9 @@ struct SwarmShape {
   Routing routing = Routing::kIwrr;
   LetterFilter filter;  // of every router
   std::optional<SwarmPoison> poison{};
-  SyncConfig sync{};                                           // rounds, with mode = diloco
-  std::uint64_t snapshot_every = SnapshotDesk::kEveryDefault;  // entries of the journal; 0: never
+  SyncConfig sync{};                              // rounds, with mode = diloco
+  std::optional<std::uint64_t> snapshot_every{};  // entries of the journal; 0: never; none: as drawn
+  bool draws_bounds = true;                       // small ones, from the seed (bounds/knobs.h)
   // Less than a sync group waits before it looks by itself: nothing may need that.
   Duration time_max = std::chrono::minutes(4);
 };
@@ -103,6 +105,8 @@ class SimulatedSwarm {
   // A number that two runs share only if they were the same run.
   [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
+  // Bounds that are other than usual in this run.
+  [[nodiscard]] std::string knobs() const { return knobs_.text(); }
 
   // Names of the processes that live: node1 .. nodeN, storage; not the spawner.
   [[nodiscard]] std::vector<std::string> processes() const;
@@ -158,6 +162,7 @@ class SimulatedSwarm {
 
   SwarmShape shape_;
   std::uint64_t seed_;
+  Knobs knobs_;
   Config config_;
   std::shared_ptr<SwarmRecord> record_ = std::make_shared<SwarmRecord>();
   SimulationClockwork clockwork_;

@@ -376,6 +376,7 @@ namespace {
 
 std::string describe_run(const SimulatedSwarm& swarm) {
   std::string text = compose("seed ", swarm.seed(), ", ", swarm.shape().stages, "x", swarm.shape().replicas, "\n");
+  if (!swarm.knobs().empty()) text += compose("bounds: ", swarm.knobs(), "\n");
   if (const auto& end = swarm.record().end) text += compose("ended with ", end->exit_status, ": ", end->reason, "\n");
   const double seconds = milliseconds(swarm.clockwork().elapsed()) / 1000;
   text += compose("after ", seconds, " s and ", swarm.clockwork().messages(), " messages\n");

@@ -1,0 +1,95 @@
+// What a stranger may say to the enrolment desk, and what a node hears from whoever answers it.
+//
+//   input = kind:u8  JSON        kind mod 3: a request to the desk; its answer; a rendezvous
+//
+// In the JSON @SECRET@ and @REQUEST@ stand for the secret of a good token and for a good certificate request: both are
+// made anew by every process. Who is given a certificate has the name that was asked for.
+#include "runtime/transport/control/enrolment.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "messages/cause.h"
+#include "runtime/base/log.h"
+#include "tests/fuzz/harness.h"
+
+namespace shoal::fuzz {
+namespace {
+
+enum Kind : std::uint8_t { kRequest, kAnswer, kRendezvous, kKinds };
+constexpr WallTime kNow{std::chrono::hours(24 * 365 * 56)};
+const std::string kControlHost = "10.0.0.1";
+
+Rendezvous rendezvous() { return {RunId{77}, Term{3}, kProtocolVersion, {"", 7000}, std::chrono::milliseconds(9000)}; }
+
+struct Desk {
+  std::unique_ptr<EnrolmentDesk> desk;
+  std::string secret;
+  std::string request;  // as it stands in JSON
+};
+
+Desk open_desk() {
+  set_log_level(LogLevel::kError);
+  auto authority = Authority::create(scratch_path() + "/authority", RunId{77}, kNow);
+  EnrolmentHooks hooks{rendezvous, [](const std::string&) { return Status(Done{}); }, [] { return kNow; }};
+  auto desk = EnrolmentDesk::open(std::move(*authority), scratch_path() + "/tokens", std::move(hooks));
+  const auto token = (*desk)->make_token(kUsualTokenLifetime, 0);
+  const std::string request = nlohmann::json(make_key_and_csr("n")->request).dump();
+  return {std::move(*desk), secret_text(token->secret), request.substr(1, request.size() - 2)};
+}
+
+Desk& desk() {
+  static Desk opened = open_desk();
+  return opened;
+}
+
+void replace_all(std::string& text, std::string_view word, const std::string& by) {
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size())) {
+    text.replace(at, word.size(), by);
+  }
+}
+
+bool accepts_request(std::string body) {
+  replace_all(body, "@SECRET@", desk().secret);
+  replace_all(body, "@REQUEST@", desk().request);
+  const auto asked = parse_enrolment_request(body);
+  const ControlResponse response = desk().desk->enrol({"POST", std::string(kEnrolPath), {}, body, std::nullopt, "::1"});
+  CHECK(asked.ok() || response.status == 400, "what is not understood is answered by 400");
+  if (response.status != 200) {
+    CHECK(!error_sentence(response.body).empty(), "a refusal says why");
+    return false;
+  }
+  const auto answer = parse_enrolment_answer(response.body, kControlHost);
+  CHECK(answer.ok(), "an answer is understood by who gets it");
+  const auto identity = identity_of(answer->certificate);
+  CHECK(identity.ok() && identity->name == asked->name && identity->role == PeerRole::kNode, "a certificate's name");
+  return true;
+}
+
+bool accepts(std::string_view input) {
+  Cursor cursor(input);
+  const auto kind = cursor.byte() % kKinds;
+  const std::string body(cursor.rest());
+  if (kind == kRequest) return accepts_request(body);
+  (void)error_sentence(body);
+  if (kind == kAnswer) return parse_enrolment_answer(body, kControlHost).ok();
+  const auto read = parse_rendezvous(body, kControlHost);
+  if (!read) return false;
+  const auto again = parse_rendezvous(rendezvous_text(*read), kControlHost);
+  CHECK(again.ok() && rendezvous_text(*again) == rendezvous_text(*read), "a rendezvous comes back as it was");
+  return true;
+}
+
+std::vector<std::string> samples() {
+  const std::string request = compose(R"({"secret": "@SECRET@", "name": "node-1", "request": "@REQUEST@", )",
+                                      R"("protocol_version": )", kProtocolVersion, "}");
+  return {std::string(1, kRequest) + request,
+          std::string(1, kAnswer) + enrolment_answer_text({"certificate", "authority", rendezvous()}),
+          std::string(1, kRendezvous) + rendezvous_text(rendezvous())};
+}
+
+}  // namespace
+
+const Harness kEnrolment{"enrolment", samples, accepts};
+
+}  // namespace shoal::fuzz
