@@ -6,6 +6,7 @@
 #include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/cluster/operate/operator_words.h"
+#include "runtime/transport/control/token_words.h"
 #include "runtime/transport/error_words.h"
 
 namespace shoal {
@@ -40,28 +41,102 @@ ControlResponse response_to(const OperatorAnswer& answer) {
   return control_error(409, answer.text);
 }
 
-ControlResponse give_order(caf::actor_system& system, const SupervisorActor& supervisor, OperatorOrder order) {
+// Errors: kUnreachable, the supervisor does not answer.
+Result<OperatorAnswer> ask(caf::actor_system& system, const SupervisorActor& supervisor, const OperatorOrder& order) {
   caf::scoped_actor self{system};
-  ControlResponse response;
-  self->request(supervisor, kAnswerWithin, std::move(order))
-      .receive([&](const OperatorAnswer& answer) { response = response_to(answer); },
+  Result<OperatorAnswer> result = OperatorAnswer{};
+  self->request(supervisor, kAnswerWithin, order)
+      .receive([&](const OperatorAnswer& answer) { result = answer; },
                [&](const caf::error& error) {
-                 response = control_error(503, "the supervisor does not answer: " + words_of(error));
+                 result = fail(Error::kUnreachable, "the supervisor does not answer: " + words_of(error));
                });
-  return response;
+  return result;
+}
+
+ControlResponse give_order(caf::actor_system& system, const SupervisorActor& supervisor, const OperatorOrder& order) {
+  const auto answer = ask(system, supervisor, order);
+  return answer ? response_to(*answer) : control_error(503, answer.failure().message);
+}
+
+ControlResponse make_token(EnrolmentDesk& desk, const ControlRequest& request) {
+  const auto order = parse_token_order(request.body);
+  if (!order) return control_error(400, order.failure().message);
+  const auto token = desk.make_token(order->lifetime, order->uses);
+  if (!token) return control_error(503, "no token can be made now: " + token.failure().message);
+  return {200, new_token_text(token_text(*token))};
+}
+
+ControlResponse list_tokens(const EnrolmentDesk& desk) {
+  std::vector<TokenLine> lines;
+  for (const TokenRecord& record : desk.tokens()) {
+    lines.push_back(line_of(record, desk.is_standing(record.id), desk.now()));
+  }
+  return {200, tokens_text(lines)};
+}
+
+ControlResponse revoke_token(EnrolmentDesk& desk, const ControlRequest& request) {
+  const auto id = parse_token_id(request.body);
+  if (!id) return control_error(400, id.failure().message);
+  const bool was_standing = desk.is_standing(*id);
+  const auto revoked = desk.revoke_token(*id);
+  if (!revoked) return control_error(revoked.failure().error == Error::kUsage ? 404 : 503, revoked.failure().message);
+  const char* const more =
+      was_standing ? "; certs/join_token is gone, and stays away until the run is started again" : "";
+  return {200, done_text(compose("token ", *id, " admits nobody any more", more))};
+}
+
+// What the tokens' part of an eviction was, as the rest of a sentence.
+std::string revoked_text(const RevokedTokens& tokens) {
+  std::string text;
+  for (const std::string& id : tokens.ids) text += (text.empty() ? "" : ", ") + id;
+  if (text.empty()) return "; it had enrolled with no token that is still good";
+  text = "; revoked, too, because it had enrolled with it: token " + text;
+  return text + (tokens.was_standing ? ", which the run keeps, and has replaced, in certs/join_token" : "");
+}
+
+// A name that the run has given certificates to is refused first: who is put out finds no door to come back by.
+ControlResponse evict(caf::actor_system& system, const SupervisorActor& supervisor, EnrolmentDesk& desk,
+                      const OperatorOrder& order) {
+  const bool is_known = order.revoke && desk.has_issued(order.name);
+  auto put_out = is_known ? Result<OperatorAnswer>(OperatorAnswer{}) : ask(system, supervisor, order);
+  if (!put_out) return control_error(503, put_out.failure().message);
+  if (!is_known && (!order.revoke || put_out->verdict != OperatorVerdict::kDone)) return response_to(*put_out);
+  const auto tokens = desk.revoke_name(order.name);
+  if (!tokens) return control_error(503, "the revocation cannot be written down: " + tokens.failure().message);
+  const std::string refused = order.name + ": its certificates are refused from now on" + revoked_text(*tokens);
+  if (is_known) put_out = ask(system, supervisor, order);
+  if (!put_out) return control_error(503, compose(refused, "; but ", put_out.failure().message));
+  const bool was_there = put_out->verdict == OperatorVerdict::kDone;
+  return {200, done_text(compose(was_there ? put_out->text : order.name + " is not there now", "; ", refused))};
+}
+
+void add_token_routes(ControlServer& server, const std::shared_ptr<EnrolmentDesk>& desk) {
+  const std::vector<PeerRole> people = {PeerRole::kOperator};
+  server.handle({"POST", std::string(kTokensPath), people},
+                [desk](const ControlRequest& request) { return make_token(*desk, request); });
+  server.handle({"GET", std::string(kTokensPath), people},
+                [desk](const ControlRequest&) { return list_tokens(*desk); });
+  server.handle({"POST", std::string(kRevokeTokenPath), people},
+                [desk](const ControlRequest& request) { return revoke_token(*desk, request); });
+}
+
+void add_node_routes(ControlServer& server, const std::shared_ptr<EnrolmentDesk>& desk) {
+  server.handle({"POST", std::string(kEnrolPath), {}},
+                [desk](const ControlRequest& request) { return desk->enrol(request); });
+  server.handle({"POST", std::string(kRenewPath), {PeerRole::kNode}},
+                [desk](const ControlRequest& request) { return desk->renew(request); });
+  server.handle({"GET", std::string(kRendezvousPath), {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}},
+                [desk](const ControlRequest&) {
+                  return ControlResponse{200, rendezvous_text(desk->rendezvous())};
+                });
 }
 
 void add_routes(caf::actor_system& system, const ControlSettings& settings) {
   ControlServer& server = *settings.server;
   const auto desk = settings.desk;
-  const auto rendezvous = settings.rendezvous;
   const auto supervisor = settings.supervisor;
-  server.handle({"POST", std::string(kEnrolPath), {}},
-                [desk](const ControlRequest& request) { return desk->enrol(request); });
-  server.handle({"GET", std::string(kRendezvousPath), {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}},
-                [rendezvous](const ControlRequest&) {
-                  return ControlResponse{200, rendezvous_text(rendezvous)};
-                });
+  add_node_routes(server, desk);
+  add_token_routes(server, desk);
   server.handle({"GET", "/v1/status", {PeerRole::kOperator}},
                 [&system, supervisor, rounds = settings.rounds](const ControlRequest&) {
                   return answer_status(system, supervisor, rounds.get());
@@ -71,18 +146,22 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
                   [&system, supervisor, parse](const ControlRequest& request) {
                     auto order = parse(request.body);
                     if (!order) return control_error(400, order.failure().message);
-                    return give_order(system, supervisor, std::move(*order));
+                    return give_order(system, supervisor, *order);
                   });
   };
   add_order(kKillPath, parse_kill);
   add_order(kDrainPath, parse_drain);
+  server.handle({"POST", std::string(kEvictPath), {PeerRole::kOperator}},
+                [&system, supervisor, desk](const ControlRequest& request) {
+                  const auto order = parse_evict(request.body);
+                  if (!order) return control_error(400, order.failure().message);
+                  return evict(system, supervisor, *desk, *order);
+                });
 }
 
 // What cannot be written now is tried again long before the token expires.
 void tick(Self self) {
-  const ControlSettings& settings = self->state.settings;
-  if (settings.join_token.empty()) return;
-  if (auto kept = settings.desk->keep_standing_token(settings.join_token); !kept) {
+  if (auto kept = self->state.settings.desk->keep_standing_token(); !kept) {
     log_warn("control", "the join token cannot be renewed: ", kept.failure().message);
   }
   self->delayed_send(self, kTokenPeriod, Tick{});

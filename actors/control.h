@@ -1,4 +1,4 @@
-// The control actor: answers people and newcomers over HTTPS (status, rendezvous, enrolment).
+// The control actor: answers people and newcomers over HTTPS (status, orders, tokens; rendezvous, enrolment, renewal).
 //
 // It keeps the join token in the run's directory good for as long as the run lasts.
 //
@@ -20,9 +20,7 @@ namespace shoal {
 
 struct ControlSettings {
   std::shared_ptr<ControlServer> server;  // listening, not yet serving
-  std::shared_ptr<EnrolmentDesk> desk;
-  std::string join_token;  // a file in which a token is kept good; empty: nowhere
-  Rendezvous rendezvous;
+  std::shared_ptr<EnrolmentDesk> desk;    // keeps a token good while the actor lives
   SupervisorActor supervisor;
   RouterActor router{};  // where it can be reached; none: nowhere
   std::shared_ptr<ActorBoard> board = nullptr;

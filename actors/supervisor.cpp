@@ -10,6 +10,7 @@
 #include "runtime/trace/trace_words.h"
 #include "runtime/transport/error_words.h"
 #include "runtime/transport/identity.h"
+#include "runtime/transport/revocation/revoked_certificates.h"
 
 namespace shoal {
 namespace {
@@ -290,6 +291,14 @@ void ask_router(Self self) {
   return true;
 }
 
+// The endpoint's threads change the list: whoever is refused is refused there at once, and everywhere a tick later.
+void tell_revoked(Self self) {
+  auto& state = self->state;
+  const auto& revoked = state.settings.revoked;
+  const bool is_new = revoked && revoked->version() != state.core->revoked_version();
+  if (is_new) perform(self, state.core->hear(revoked->list(), now(self)));
+}
+
 void tick(Self self) {
   self->delayed_send(self, kTickPeriod, Tick{});
   self->state.fault_span = 0;
@@ -300,6 +309,7 @@ void tick(Self self) {
   }
   if (is_deaf(self)) return;
   replace_silent_children(self);
+  tell_revoked(self);
   perform(self, self->state.core->tick(now(self)));
 }
 
@@ -371,6 +381,7 @@ void adopt(Self self, SupervisorSettings settings) {
   state.mail_watch->started(kRouterName, now(self));
   ask_router(self);
   self->delayed_send(self, kTickPeriod, Tick{});
+  tell_revoked(self);
   perform(self, state.core->begin(now(self)));
 }
 

@@ -23,6 +23,8 @@
 
 namespace shoal {
 
+class RevokedCertificates;  // runtime/transport/revocation/revoked_certificates.h
+
 struct SupervisorSettings {
   SupervisorConfig core;  // its term: from this journal
   std::shared_ptr<JournalStore> journal;
@@ -41,6 +43,7 @@ struct SupervisorSettings {
   std::function<void(const EndRun& end)> end_process;
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
   std::shared_ptr<ActorBoard> board = nullptr;
+  std::shared_ptr<const RevokedCertificates> revoked = nullptr;  // whom the run refuses; none: nobody
 };
 
 // A sync group, or the data loader when there is no group.

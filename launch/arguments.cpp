@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <climits>
+#include <cmath>
+#include <limits>
 #include <random>
 
 #include "launch/processes/run_directory.h"
@@ -14,6 +16,7 @@
 #include "runtime/base/file.h"
 #include "runtime/cluster/operate/operator_words.h"
 #include "runtime/data/tokenizer.h"
+#include "runtime/transport/control/enrolment.h"
 #include "runtime/transport/identity.h"
 
 namespace shoal {
@@ -196,13 +199,49 @@ Result<KillOptions> kill_options(const Options& options) {
   if (!where) return where.failure();
   const auto how = parse_how(options.value("--how").value_or("exit"));
   if (!how) return missing("--how " + how.failure().message);
-  return KillOptions{*where, {OperatorVerb::kKill, *options.positional(0), how->how, how->freeze_ms, "shoal kill"}};
+  return KillOptions{*where,
+                     {OperatorVerb::kKill, *options.positional(0), how->how, how->freeze_ms, "shoal kill", false}};
 }
 
 Result<DrainOptions> drain_options(const Options& options) {
   const auto where = locator_of(options);
   if (!where) return where.failure();
-  return DrainOptions{*where, {OperatorVerb::kDrain, *options.positional(0), InjectKind::kExit, 0, "shoal drain"}};
+  return DrainOptions{*where,
+                      {OperatorVerb::kDrain, *options.positional(0), InjectKind::kExit, 0, "shoal drain", false}};
+}
+
+Result<EvictOptions> evict_options(const Options& options) {
+  const auto where = locator_of(options);
+  if (!where) return where.failure();
+  const bool revoke = options.has("--revoke");
+  const char* const reason = revoke ? "shoal evict --revoke" : "shoal evict";
+  return EvictOptions{*where, {OperatorVerb::kEvict, *options.positional(0), InjectKind::kExit, 0, reason, revoke}};
+}
+
+Result<NewTokenOptions> new_token_options(const Options& options) {
+  const auto where = locator_of(options);
+  if (!where) return where.failure();
+  const auto uses = options.count("--uses", 1, std::numeric_limits<std::uint32_t>::max());
+  if (!uses) return uses.failure();
+  constexpr double kSecondsPerHour = 3600;
+  const auto most = static_cast<double>(kTokenLifetimeMax.count()) / kSecondsPerHour;
+  const auto hours = options.number("--hours", 1 / kSecondsPerHour, most);
+  if (!hours) return hours.failure();
+  const double seconds = hours->value_or(std::chrono::hours(kUsualTokenLifetime).count()) * kSecondsPerHour;
+  return NewTokenOptions{*where,
+                         {std::chrono::seconds(std::llround(seconds)), static_cast<std::uint32_t>(uses->value_or(0))}};
+}
+
+Result<ListTokensOptions> list_tokens_options(const Options& options) {
+  const auto where = locator_of(options);
+  if (!where) return where.failure();
+  return ListTokensOptions{*where, options.has("--json") ? OutputForm::kJson : OutputForm::kText};
+}
+
+Result<RevokeTokenOptions> revoke_token_options(const Options& options) {
+  const auto where = locator_of(options);
+  if (!where) return where.failure();
+  return RevokeTokenOptions{*where, *options.positional(0)};
 }
 
 Result<ChaosOptions> chaos_options(const Options& options) {

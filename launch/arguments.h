@@ -25,6 +25,10 @@ namespace shoal {
 [[nodiscard]] Result<LogsOptions> logs_options(const Options& options);
 [[nodiscard]] Result<KillOptions> kill_options(const Options& options);
 [[nodiscard]] Result<DrainOptions> drain_options(const Options& options);
+[[nodiscard]] Result<EvictOptions> evict_options(const Options& options);
+[[nodiscard]] Result<NewTokenOptions> new_token_options(const Options& options);
+[[nodiscard]] Result<ListTokensOptions> list_tokens_options(const Options& options);
+[[nodiscard]] Result<RevokeTokenOptions> revoke_token_options(const Options& options);
 [[nodiscard]] Result<ChaosOptions> chaos_options(const Options& options);
 [[nodiscard]] Result<EvalOptions> eval_options(const Options& options);
 [[nodiscard]] Result<SampleOptions> sample_options(const Options& options);

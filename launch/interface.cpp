@@ -78,7 +78,7 @@ CommandSpec node() {
             "keep the workers' traces in DIR/trace, too: not in the run directory, which has them"},
            {"--no-stream", kFlag, "", "send neither logs nor traces to the run directory (default: both)"}},
           "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 4 refused\n"
-          "(token, certificate, version, name taken). An unreachable spawner never ends a node."};
+          "(token, certificate, version, name taken), or evicted. An unreachable spawner never ends a node."};
 }
 
 CommandSpec sample() {
@@ -111,6 +111,54 @@ CommandSpec kill() {
       "Who is being started again, the spawner too, is waited for, 10 s at most, by a command on its machine.\n"
       "Exit status: 0 done, 2 nothing had that name since the spawner began, 4 it does not come back, the spawner is\n"
       "not reached, or its run is over."};
+}
+
+CommandSpec evict() {
+  return {
+      "evict",
+      "Puts a node out of a run now, whatever it is at; with --revoke, for good.",
+      {{"NAME", true, "a node, as in node2"}},
+      with_locator({{"--revoke", kFlag, "", "refuse its certificate from now on, and the tokens it came with"}}),
+      "Its processes end with 4 and are not started again by their keeper; what only they had computed is computed\n"
+      "again. (`shoal drain` loses nothing.) A person may start the node again, with its certificate or a token.\n"
+      "With --revoke, which also takes a node that is away: every certificate that name has is refused by every\n"
+      "process within 2 s, connections of it are ended, and that stays so after restarts and --resume. The tokens\n"
+      "it had enrolled with are revoked, too, and named. Only a token that `shoal token new` makes afterwards lets\n"
+      "the name in again, with a new certificate.\n"
+      "Exit status: 0 done, 2 no node has or had that name, 4 it is away (without --revoke), the spawner is not\n"
+      "reached, or its run is over."};
+}
+
+CommandSpec token_new() {
+  return {
+      "token new",
+      "Makes a join token for a run that is under way, and prints it.",
+      {},
+      with_locator({{"--uses", kValue, "N", "nodes that may enrol with it (default: any number)"},
+                    {"--hours", kValue, "H", "how long it is good, as in 0.5; up to 8760 (default: 24)"}}),
+      "The token alone goes to stdout: shoal node --join HOST:PORT --token \"$(shoal token new --uses 1)\".\n"
+      "A worker enrols once: a node with two devices takes two uses. Exit status: 0 done, 2 usage, 4 the spawner is\n"
+      "not reached, or its run is over."};
+}
+
+CommandSpec token_ls() {
+  return {
+      "token ls",
+      "Lists the join tokens of a run: uses left, expiry, state.",
+      {},
+      with_locator({kJson}),
+      "States: valid, used up, expired (for a week, then it is forgotten), revoked. The one in RUN/certs/join_token\n"
+      "is the run's own."};
+}
+
+CommandSpec token_revoke() {
+  return {"token revoke",
+          "Makes a join token worthless, at once.",
+          {{"ID", true, "as `shoal token ls` shows it"}},
+          with_locator({}),
+          "Nodes that have enrolled with it stay: they have certificates (`shoal evict NODE --revoke`). The run's own\n"
+          "token, RUN/certs/join_token, can be revoked, too: no other one appears there until a person starts the run\n"
+          "again. Exit status: 0 done, 2 there is no such token, 4 the spawner is not reached, or its run is over."};
 }
 
 const PositionalSpec kTracedRun{"RUN", false, "a run directory (default: the newest under runs/)"};
@@ -231,6 +279,10 @@ std::vector<CommandSpec> make_commands() {
        "Who is being started again, the spawner too, is waited for, 10 s at most, by a command on its machine.\n"
        "Exit status: 0 it leaves, 2 no node and no stage has that name, 4 the spawner is not reached, or its run is "
        "over."},
+      evict(),
+      token_new(),
+      token_ls(),
+      token_revoke(),
       {"eval",
        "Prints loss, perplexity and bits per byte of a checkpoint.",
        {kRun},
@@ -288,7 +340,7 @@ const CommandSpec& command_named(std::string_view name) {
 }
 
 const std::vector<std::string>& commands_not_in_this_version() {
-  static const std::vector<std::string> names = {"top", "evict", "token", "plan", "runs", "dashboard"};
+  static const std::vector<std::string> names = {"top", "plan", "runs", "dashboard"};
   return names;
 }
 

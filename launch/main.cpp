@@ -55,6 +55,10 @@ std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
       {&command_named("logs"), bind(logs_options, run_logs)},
       {&command_named("kill"), bind(kill_options, run_kill)},
       {&command_named("drain"), bind(drain_options, run_drain)},
+      {&command_named("evict"), bind(evict_options, run_evict)},
+      {&command_named("token new"), bind(new_token_options, run_new_token)},
+      {&command_named("token ls"), bind(list_tokens_options, run_list_tokens)},
+      {&command_named("token revoke"), bind(revoke_token_options, run_revoke_token)},
       {&command_named("chaos"), bind(chaos_options, run_chaos)},
       {&command_named("eval"), in_worker(eval_options, words)},
       {&command_named("sample"), in_worker(sample_options, words)},
@@ -88,6 +92,9 @@ int refuse_unknown(const std::string& word) {
   if (word == "trace") {
     return report(
         fail(Error::kUsage, "shoal trace: say `trace export`, `trace why`, `trace check` or `trace summary`"));
+  }
+  if (word == "token") {
+    return report(fail(Error::kUsage, "shoal token: say `token new`, `token ls` or `token revoke ID`"));
   }
   std::vector<std::string> names;
   for (const auto& command : commands()) names.push_back(command.name);

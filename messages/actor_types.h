@@ -102,8 +102,8 @@ struct StatusReport {
   X(Open) X(Zero) X(Prepare) X(Reduce) X(Manifest) X(Reduced) X(Part) X(Prepared) X(Missing) X(Progress)     \
   X(PartsSent) X(MissingParts)                                                                               \
   X(AllAnswered) X(AskHolders) X(Holders) X(JournalEntry) X(JournalEntries) X(FetchJournal)                  \
-  X(Hello) X(Join) X(Welcome) X(JoinRefused) X(Peers) X(SpawnStage) X(StageReady) X(StageEnded) X(Heartbeat) \
-  X(EndProcess) X(Leaving) X(ProcessLost)                                                                    \
+  X(Hello) X(Join) X(Welcome) X(JoinRefused) X(Peers) X(Revocations) X(SpawnStage) X(StageReady)             \
+  X(StageEnded) X(Heartbeat) X(EndProcess) X(Leaving) X(ProcessLost)                                         \
   X(SaveShard) X(CheckpointSaved) X(CheckpointFailed) X(FetchState) X(StateImage) X(StateUnavailable)        \
   X(SaveState) X(StepSum) X(StateProgress) X(FileChunk) X(FileKept)                                          \
   X(ReplicaReport) X(EvaluationResult) X(RunEvent)                                                           \

@@ -69,3 +69,13 @@ struct Peers {
   serial @2 :UInt64;
   peers @3 :List(Peer);
 }
+
+struct RevokedName {
+  name @0 :Text;
+  readmitted @1 :List(Text);
+}
+
+struct Revocations {
+  version @0 :UInt64;
+  names @1 :List(RevokedName);
+}

@@ -2,7 +2,7 @@
 //
 //   router ──Hello──▶ router (first on every link, both ways)
 //   node_agent ──Join──▶ supervisor ──Welcome | JoinRefused──▶ node_agent
-//   supervisor ──Peers──▶ every router
+//   supervisor ──Peers, Revocations──▶ every router
 #pragma once
 
 #include <cstdint>
@@ -101,6 +101,20 @@ struct Peers {
   std::uint64_t serial = 0;  // within the term, ascending
   std::vector<Peer> peers;
   friend bool operator==(const Peers&, const Peers&) = default;
+};
+
+// A name whose certificates are refused everywhere (`shoal evict --revoke`), but those that were given out since.
+struct RevokedName {
+  std::string name;
+  std::vector<std::string> readmitted;  // serial numbers, in hex
+  friend bool operator==(const RevokedName&, const RevokedName&) = default;
+};
+
+// The whole list, at each change and again and again: whoever was away has it as soon as it is back.
+struct Revocations {
+  std::uint64_t version = 0;  // ascending over the whole run; an older list is none
+  std::vector<RevokedName> names;
+  friend bool operator==(const Revocations&, const Revocations&) = default;
 };
 
 }  // namespace shoal

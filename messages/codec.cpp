@@ -73,7 +73,8 @@
   X(FileKept, FILE_KEPT)                 \
   X(StateProgress, STATE_PROGRESS)       \
   X(PartsSent, PARTS_SENT)               \
-  X(MissingParts, MISSING_PARTS)
+  X(MissingParts, MISSING_PARTS)         \
+  X(Revocations, REVOCATIONS)
 
 namespace shoal {
 namespace codec {

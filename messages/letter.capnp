@@ -69,6 +69,7 @@ struct Letter {
     stateProgress @52 :T.StateProgress;
     partsSent @53 :S.PartsSent;
     missingParts @54 :S.MissingParts;
+    revocations @55 :C.Revocations;
   }
   span @50 :UInt64;
 }

@@ -29,7 +29,7 @@ using MessageBody =
                  SaveShard, CheckpointSaved, CheckpointFailed, FetchState, StateImage, StateUnavailable,     //
                  ReplicaReport, EvaluationResult, RunEvent,                                                  //
                  EndStage, HeartbeatEcho, PeerUnreachable, Inject, SaveState, StepSum, FileChunk, FileKept,  //
-                 StateProgress, PartsSent, MissingParts>;
+                 StateProgress, PartsSent, MissingParts, Revocations>;
 
 struct Letter {
   ProcessIncarnation from;

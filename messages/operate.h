@@ -35,6 +35,7 @@ struct OperatorOrder {
   InjectKind how = InjectKind::kExit;
   std::uint64_t freeze_ms = 0;
   std::string reason;
+  bool revoke = false;  // of an eviction: its certificates are refused from then on
 };
 
 // Supervisor to data loader: plan nothing there while others serve the stage; they leave after the step.

@@ -55,6 +55,7 @@ struct RouterConfig {
   std::shared_ptr<Lanes> lanes = nullptr;  // none: tensors travel with everything else
   // The role in the certificate of a connected process; empty: links without certificates, in tests.
   std::function<std::optional<PeerRole>(const caf::node_id&)> certified_role;
+  std::function<void(const Revocations&)> revoked;  // is given every list that the spawner sends; empty: nobody
   // Its certificate's name, for the note of whose bytes are read (peer_note.h); empty: no note is kept.
   std::function<std::shared_ptr<const std::string>(const caf::node_id&)> certificate_of;
 };

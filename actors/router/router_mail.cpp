@@ -187,6 +187,10 @@ struct Reader {
     perform(self, self->state.links->peers(peers));
     return Reading::kConsumed;
   }
+  Reading operator()(const Revocations& list) const {
+    if (self->state.config.revoked) self->state.config.revoked(list);
+    return Reading::kConsumed;
+  }
   Reading operator()(const Welcome& welcome) const {
     self->state.journal.saw(welcome.position);
     perform(self, self->state.links->identify(welcome.process, welcome.run, welcome.term, now_of(self)));

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <thread>
 
+#include "actors/certificate_renewal.h"
 #include "actors/tracer.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/file.h"
@@ -114,7 +115,7 @@ Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings s
   limits.lanes.silence_max = wanted.dead_after;  // as patient as the detector of failures
   process->refused_ = refused_by(wanted.peer_note);
   for (const std::string& peer : process->refused_) log_warn(wanted.name, "refuses ", peer, ", which made it crash");
-  const PeerPolicy policy{wanted.run, wanted.peers, {}, process->refused_};
+  const PeerPolicy policy{wanted.run, wanted.peers, {}, process->refused_, wanted.revoked};
   auto transport = TlsTransport::start(*process->system_, wanted.files, policy, limits);
   if (!transport) return transport.failure();
   process->transport_ = std::move(transport.value());
@@ -138,6 +139,13 @@ void ActorProcess::write_trace(const RouterActor& router, std::shared_ptr<NodeFi
       start_caretaker({.name = "tracer/" + settings_.name,
                        .start = [this, settings] { return as_actor(system_->spawn<caf::detached>(tracer, settings)); },
                        .router = router}));  // and therefore it ends last
+}
+
+void ActorProcess::keep_certificate(const TlsFiles& files, SignRequest sign,
+                                    std::vector<std::shared_ptr<TlsContext>> shown_by) {
+  auto credentials = read_credentials(files);
+  if (!credentials) return log_warn(settings_.name, credentials.failure().message, "; it will not be renewed");
+  own(spawn_certificate_renewal(*system_, {files, std::move(*credentials), std::move(sign), std::move(shown_by)}));
 }
 
 void ActorProcess::take_care_of(CaretakerSettings settings) { own(start_caretaker(std::move(settings))); }

@@ -22,6 +22,8 @@
 #include "runtime/base/error.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
+#include "runtime/transport/control/renewal.h"
+#include "runtime/transport/revocation/revoked_certificates.h"
 #include "runtime/transport/sockets.h"
 #include "runtime/transport/tls_transport.h"
 
@@ -37,6 +39,8 @@ struct ActorProcessSettings {
   // with the next microbatch, and gives back only what a state has left that went through a connection.
   bool gives_memory_back = false;
   std::string peer_note{};  // file, for whose bytes it reads when it crashes; empty: none
+  // Whose certificates this process refuses, and goes on to refuse as the spawner says.
+  std::shared_ptr<RevokedCertificates> revoked = std::make_shared<RevokedCertificates>();
 };
 
 // How a process ends: the first call counts.
@@ -76,6 +80,7 @@ class ActorProcess {
 
   [[nodiscard]] caf::actor_system& system() { return *system_; }
   [[nodiscard]] TlsTransport& transport() { return *transport_; }
+  [[nodiscard]] const std::shared_ptr<RevokedCertificates>& revoked() const { return settings_.revoked; }
   [[nodiscard]] const std::shared_ptr<ExitLatch>& exit() { return exit_; }
 
   // Ends this actor when the process ends, in reverse order of these calls.
@@ -107,6 +112,9 @@ class ActorProcess {
   // Starts the tracer, which can be reached through the router. It ends last and has what the others still said.
   // files: what goes to the run directory from another machine.
   void write_trace(const RouterActor& router, std::shared_ptr<NodeFiles> files = nullptr);
+
+  // Renews a certificate for as long as this process lives; these contexts show the new one.
+  void keep_certificate(const TlsFiles& files, SignRequest sign, std::vector<std::shared_ptr<TlsContext>> shown_by);
 
   // A side actor: `start` makes one, and another one when it ends. settings.end_process and settings.tracer are filled
   // in.

@@ -25,11 +25,22 @@ RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::s
     const auto peer = transport->identity_of(node);
     return peer ? std::optional(peer->role) : std::nullopt;
   };
+  if (role != ProcessRole::kSpawner) {
+    config.revoked = [list = process.revoked()](const Revocations& told) {
+      list->take(told, std::chrono::steady_clock::now());
+    };
+  }
   config.certificate_of = [transport = &process.transport()](const caf::node_id& node) {
     return transport->certificate_of(node);
   };
   config.jitter_seed = std::random_device{}();
   return config;
+}
+
+std::shared_ptr<RevokedCertificates> revoked_by(const Rendezvous& rendezvous) {
+  auto list = std::make_shared<RevokedCertificates>();
+  list->take(rendezvous.revoked, std::chrono::steady_clock::now());
+  return list;
 }
 
 }  // namespace shoal

@@ -124,6 +124,13 @@ Status prepare_run_directory(const RunDirectory& run, const Config& config, cons
   return issue_missing(run, authority.value());
 }
 
+Result<std::string> sign_own(const RunDirectory& run, PeerRole role, const std::string& request) {
+  const auto authority = Authority::open(run.certs());
+  if (!authority) return authority.failure();
+  const PeerIdentity holder{authority->run(), role, std::string(role_text(role))};
+  return authority->sign(request, holder, usual_validity(std::chrono::system_clock::now()));
+}
+
 std::string id_of(const RunDirectory& run) {
   const auto authority = Authority::open(run.certs());
   return authority ? run_text(authority->run()) : std::string();

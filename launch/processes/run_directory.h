@@ -1,8 +1,9 @@
 // The run directory: where everything of a run lies, and how the pieces are made before its processes start.
 //
 //   config.toml metrics.jsonl journal.db spawner.json spawner.before.json     checkpoints/ trace/ logs/
-//   certs/ (0600): ca.* the authority; spawner.* storage.* operator.* credentials; tokens; join_token; who made the
-//   spawner's or storage's process crash: *.peer_note, *.peer_note.crashes
+//   certs/ (0600): ca.* the authority; spawner.* storage.* operator.* credentials; tokens; join_token; issued:
+//     certificates of nodes; revoked.json: whose are refused; who made the spawner's or storage's process crash:
+//     *.peer_note, *.peer_note.crashes
 //
 // The run's identity is its authority's: a directory without certs/ca.crt is a new run.
 #pragma once
@@ -31,6 +32,8 @@ struct RunDirectory {
   [[nodiscard]] std::string spawner_json_before() const { return (root / "spawner.before.json").string(); }
   [[nodiscard]] std::string certs() const { return (root / "certs").string(); }
   [[nodiscard]] std::string tokens() const { return (root / "certs" / "tokens").string(); }
+  [[nodiscard]] std::string revoked() const { return (root / "certs" / "revoked.json").string(); }
+  [[nodiscard]] std::string issued() const { return (root / "certs" / "issued").string(); }
   [[nodiscard]] std::string join_token() const { return (root / "certs" / "join_token").string(); }
   // Whose bytes it was reading when it crashed, and whom it refuses for that (runtime/transport/guard/peer_note.h).
   [[nodiscard]] std::string peer_note_of(const std::string& process) const {
@@ -58,6 +61,9 @@ struct SpawnerAddress {
 // The same, of one that will lie at `place`.
 [[nodiscard]] Status prepare_run_directory(const RunDirectory& run, const Config& config,
                                            const std::filesystem::path& place);
+
+// A certificate for one of the run's own processes, or its operator, whose name is that of its role.
+[[nodiscard]] Result<std::string> sign_own(const RunDirectory& run, PeerRole role, const std::string& request);
 
 // What the run is called in manifests; empty where its authority is not there or cannot be read.
 [[nodiscard]] std::string id_of(const RunDirectory& run);

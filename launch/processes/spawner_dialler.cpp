@@ -29,8 +29,13 @@ Result<Rendezvous> ask(SearchState& state) {
   if (endpoints.empty()) return fail(Error::kUnreachable, "no spawner is named yet");
   const auto client = ControlClient::create(state.search.files, endpoints[state.next % endpoints.size()], kAskTimeouts);
   if (!client) return client.failure();
-  auto rendezvous = client->rendezvous();
+  auto connection = client->connect();
+  auto rendezvous = connection ? connection->rendezvous() : connection.failure();
   if (!rendezvous) ++state.next;
+  // The spawner itself has said so: there is nothing to look for.
+  if (connection && connection->has_revoked_us()) {
+    state.exit->set(exit_code(Error::kRefused), rendezvous.failure().message);
+  }
   return rendezvous;
 }
 
@@ -40,6 +45,7 @@ Dialled find_and_dial(Self* self, TlsTransport& transport) {
     log_debug("spawner_dialler", found.failure().message);
     return caf::make_error(caf::sec::cannot_connect_to_node);
   }
+  self->state.search.revoked->take(found->revoked, std::chrono::steady_clock::now());
   // Started again as another version: no link would hold, and the weights here are of no use to it.
   if (const auto status = check_protocol(*found); !status) {
     self->state.exit->set(exit_code(status.failure().error), status.failure().message);
@@ -61,6 +67,7 @@ caf::behavior spawner_dialler(Self* self, SpawnerSearch search, std::shared_ptr<
 }  // namespace
 
 caf::actor spawn_spawner_dialler(ActorProcess& process, SpawnerSearch search) {
+  search.revoked = process.revoked();
   const auto actor =
       process.system().spawn<caf::detached>(spawner_dialler, std::move(search), process.exit(), &process.transport());
   process.own(actor);

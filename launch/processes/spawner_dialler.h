@@ -2,8 +2,9 @@
 //
 // Each dial asks one control endpoint where the spawner's router listens, and dials that; the next dial asks the next
 // endpoint when this one gave nothing. The router dials for ever, with back-off, so a lost spawner is looked for as
-// long as the process lives, unless the spawner speaks another protocol by now: then the process ends (exit 4). Answers
-// within the caller's time-out: a question is never longer than kAskTimeouts.
+// long as the process lives, unless the spawner speaks another protocol by now, or says that this process was thrown
+// out of the run: then the process ends (exit 4). Answers within the caller's time-out: a question is never longer than
+// kAskTimeouts.
 #pragma once
 
 #include <functional>
@@ -18,6 +19,7 @@ struct SpawnerSearch {
   // Where to ask, in this order; read anew at each dial. Called on the dialler's own thread.
   std::function<std::vector<HostPort>()> endpoints;
   TlsFiles files;
+  std::shared_ptr<RevokedCertificates> revoked = nullptr;  // the process's own; filled in
 };
 
 // Whom a router sends (connect_atom, host, port) to instead of the transport's dialler; host and port are not looked

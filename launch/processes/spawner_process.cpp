@@ -34,6 +34,7 @@
 #include "runtime/storage/journal.h"
 #include "runtime/trace/metrics/metrics_file.h"
 #include "runtime/trace/metrics/round_losses.h"
+#include "runtime/transport/revocation/revocation_book.h"
 
 namespace shoal {
 namespace {
@@ -194,6 +195,7 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
   settings.core = core;
   settings.journal = parts.journal;
   settings.router = router;
+  settings.revoked = process.revoked();
   settings.start_group = [&process, core, router, parts, trace](const StartGroup& start) {
     SyncGroupSettings group;
     group.core = {core.run, core.term, start.stage, start.group,
@@ -278,36 +280,50 @@ Status name_allowed(const std::string& name) {
 }
 
 // The desk that admits newcomers, and the token of the line to paste.
-Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const Rendezvous& rendezvous) {
+Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const Rendezvous& rendezvous,
+                                                 const std::shared_ptr<RevokedCertificates>& revoked) {
   auto authority = Authority::open(run.certs());
   if (!authority) return authority.failure();
   EnrolmentHooks hooks;
   hooks.rendezvous = [rendezvous] { return rendezvous; };
   hooks.name_allowed = name_allowed;
   hooks.now = [] { return std::chrono::system_clock::now(); };
-  auto desk = EnrolmentDesk::open(std::move(authority.value()), run.tokens(), std::move(hooks));
+  hooks.revoked = revoked;
+  EnrolmentFiles files{run.tokens(), run.revoked(), run.issued(), run.join_token()};
+  auto desk = EnrolmentDesk::open(std::move(authority.value()), std::move(files), std::move(hooks));
   if (!desk) return desk.failure();
-  if (auto kept = (*desk)->keep_standing_token(run.join_token()); !kept) return kept.failure();
+  if (auto kept = (*desk)->keep_standing_token(); !kept) return kept.failure();
   return std::shared_ptr<EnrolmentDesk>(std::move(desk.value()));
 }
 
 // Where others reach this process, and with what it proves who it is.
 struct Door {
   TlsFiles files;
-  PeerPolicy policy;
+  std::shared_ptr<TlsContext> context;    // of the control endpoint
   std::unique_ptr<ControlServer> server;  // until the first control actor has it
   std::string host;
+  std::shared_ptr<RevokedCertificates> revoked;
 };
 
 // The first control actor has the server that listens already; a later one listens anew at the same address.
 caf::actor open_door(ActorProcess& process, Door& door, const HostPort& address, ControlSettings settings) {
   settings.server = std::move(door.server);
   if (!settings.server) {
-    auto server = ControlServer::listen(address, door.files, door.policy);
+    auto server = ControlServer::listen(address, door.context);
     if (!server) return log_warn("control", server.failure().message), caf::actor();
     settings.server = std::move(server.value());
   }
   return as_actor(process.system().spawn<caf::detached>(control, std::move(settings)));
+}
+
+// Those of this process, whose control endpoint shows the same, and of the person who gives orders; storage has its
+// own.
+void keep_certificates(ActorProcess& process, const RunDirectory& run, const Door& door) {
+  const auto sign_as = [run](PeerRole role) {
+    return [run, role](const std::string& request) { return sign_own(run, role, request); };
+  };
+  process.keep_certificate(door.files, sign_as(PeerRole::kSpawner), {process.transport().context(), door.context});
+  process.keep_certificate(credential_files(run.certs(), "operator"), sign_as(PeerRole::kOperator), {});
 }
 
 void tell_refused(const ActorProcess& process, const RouterActor& mail) {
@@ -325,9 +341,11 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
                                       {PeerRole::kNode, PeerRole::kStorage},
                                       dead_after,
                                       true,
-                                      run.peer_note_of("spawner")});
+                                      run.peer_note_of("spawner"),
+                                      door.revoked});
   if (!started) return started.failure();
   ActorProcess& process = **started;
+  keep_certificates(process, run, door);
   Rendezvous rendezvous{core.run, core.term, kProtocolVersion, {}, dead_after};
   const auto trace = process.keep_trace(run.root.string(), "spawner", parts.config.trace.level);
   trace->set_process(kSpawnerProcess, core.term);
@@ -340,7 +358,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   const auto port = process.transport().publish(caf::actor_cast<caf::actor>(mail), {door.host, 0});
   if (!port) return port.failure();
   rendezvous.data.port = *port;
-  const auto desk = open_desk(run, rendezvous);
+  const auto desk = open_desk(run, rendezvous, door.revoked);
   if (!desk) return desk.failure();
   if (const auto told = tell_untold(run, parts.start); !told) log_warn("metrics", told.failure().message);
   auto records = metrics_settings(run, parts, mail);
@@ -358,7 +376,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own_vital(boss, "supervisor");
   const HostPort address{door.host, door.server->port()};
-  ControlSettings desk_of{nullptr, *desk, run.join_token(), rendezvous, boss, mail, process.board(), told->rounds};
+  ControlSettings desk_of{nullptr, *desk, boss, mail, process.board(), told->rounds};
   process.take_care_of(
       {.name = "control",
        .start = [&process, &door, address, desk_of] { return open_door(process, door, address, desk_of); },
@@ -384,12 +402,18 @@ Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   if (!authority) return authority.failure();
   const RunId id = authority->run();
   const TlsFiles files = credential_files(run.certs(), "spawner");
-  const PeerPolicy people{id, {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}, {}};
-  auto server = ControlServer::listen(options.listen, files, people);
+  const auto revoked = load_revocations(run.revoked());
+  if (!revoked) return revoked.failure();
+  const auto refused = std::make_shared<RevokedCertificates>();
+  refused->take(revoked->list(), std::chrono::steady_clock::now());
+  const PeerPolicy people{id, {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}, {}, refused};
+  const auto context = TlsContext::optional_client(files, people);
+  if (!context) return context.failure();
+  auto server = ControlServer::listen(options.listen, *context);
   // Its predecessor's port may still be let go, or be some dial's for a moment.
   for (int again = 0; !server && options.is_restarted && again < kListenAgainMax; ++again) {
     if (const auto signal = wait_for_signal(kListenPause)) return stop_order(*signal).exit_status;
-    server = ControlServer::listen(options.listen, files, people);
+    server = ControlServer::listen(options.listen, *context);
   }
   if (!server) return server.failure();
   const auto parts = open_parts(run, options, id);
@@ -398,7 +422,7 @@ Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   if (auto opened = open_log(log); !opened) return opened.failure();
   say("run ", parts->config.run.name.empty() ? run.root.filename().string() : parts->config.run.name);
   return serve(run, *parts, supervisor_config(*parts, options, id),
-               Door{files, people, std::move(server.value()), options.listen.host});
+               Door{files, *context, std::move(server.value()), options.listen.host, refused});
 }
 
 }  // namespace shoal

@@ -83,9 +83,13 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
                                       {PeerRole::kSpawner, PeerRole::kNode},
                                       spawner.rendezvous.dead_after,
                                       true,
-                                      run.peer_note_of("storage")});
+                                      run.peer_note_of("storage"),
+                                      revoked_by(spawner.rendezvous)});
   if (!started) return started.failure();
   ActorProcess& process = **started;
+  process.keep_certificate(files,
+                           [run](const std::string& request) { return sign_own(run, PeerRole::kStorage, request); },
+                           {process.transport().context()});
   const auto trace = process.keep_trace(run.root.string(), "storage", TraceLevel::kOff);  // the Welcome says the level
   auto mail = router_config(process, ProcessRole::kStorage, "storage", spawner.rendezvous);
   mail.tracer = trace;

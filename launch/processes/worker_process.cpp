@@ -183,6 +183,20 @@ std::shared_ptr<Tracer> begin_trace(const WorkerNodeOptions& options, ActorProce
   return folder ? process.keep_trace(*folder, file_name(options), TraceLevel::kOff) : nullptr;
 }
 
+constexpr ControlTimeouts kRenewalTimeouts{1500ms, 3000ms};  // an orderly end waits for them
+
+// By the certificate that is to be renewed, of the first that answers.
+Result<std::string> ask_for_renewal(const TlsFiles& files, const std::vector<HostPort>& join,
+                                    const std::string& request) {
+  Result<std::string> answer = fail(Error::kUnreachable, "no spawner is named");
+  for (const HostPort& address : join) {
+    const auto client = ControlClient::create(files, address, kRenewalTimeouts);
+    answer = client ? client->renew(request) : client.failure();
+    if (answer) return answer;
+  }
+  return answer;
+}
+
 constexpr Duration kFilesArriveWithin = std::chrono::seconds(2);
 
 // From here on the log goes to stderr and, from another machine, to the run directory.
@@ -210,9 +224,13 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
                                       {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage},
                                       admission.rendezvous.dead_after,
                                       false,
-                                      options.note ? peer_note_beside(*options.note) : std::string()});
+                                      options.note ? peer_note_beside(*options.note) : std::string(),
+                                      revoked_by(admission.rendezvous)});
   if (!started) return started.failure();
   ActorProcess& process = **started;
+  process.keep_certificate(
+      files, [join = options.join, files](const std::string& request) { return ask_for_renewal(files, join, request); },
+      {process.transport().context()});
   const auto trace = begin_trace(options, process);
   const auto sent_files = open_files(options);
   if (!sent_files) return sent_files.failure();

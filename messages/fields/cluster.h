@@ -74,6 +74,16 @@ SHOAL_FIELDS(Peers) {
   LIST(peers, Peers);
 }
 
+SHOAL_FIELDS(RevokedName) {
+  FIELD(name, Name);
+  SCALARS(readmitted, Readmitted);
+}
+
+SHOAL_FIELDS(Revocations) {
+  FIELD(version, Version);
+  LIST(names, Names);
+}
+
 SHOAL_FIELDS(MicrobatchPass) {
   FIELD(microbatch, Microbatch);
   FIELD(input_from, InputFrom);

@@ -79,6 +79,11 @@ bool ProcessDirectory::lose(ProcessIncarnation process) {
   return true;
 }
 
+void ProcessDirectory::evict(ProcessIncarnation process) {
+  const auto found = processes_.find(process);
+  if (found != processes_.end()) found->second.is_evicted = true;
+}
+
 void ProcessDirectory::set_linked(ProcessIncarnation process, bool is_linked) {
   const auto found = processes_.find(process);
   if (found != processes_.end()) found->second.is_linked = is_linked;
@@ -132,6 +137,12 @@ std::vector<ProcessIncarnation> ProcessDirectory::alive(ProcessRole role) const 
   for (const auto& [process, record] : processes_) {
     if (record.is_alive && record.join.role == role) found.push_back(process);
   }
+  return found;
+}
+
+std::vector<ProcessIncarnation> ProcessDirectory::alive(std::string_view node) const {
+  std::vector<ProcessIncarnation> found = alive(ProcessRole::kNode);
+  std::erase_if(found, [&](ProcessIncarnation process) { return processes_.at(process).join.name != node; });
   return found;
 }
 

@@ -36,6 +36,7 @@ struct ProcessRecord {
   Join join;
   bool is_alive = true;
   bool is_linked = true;  // false: its link broke, and it may or may not come back
+  bool is_evicted = false;
 };
 
 // Why a process is in no longer: the event that says so, and the words for it.
@@ -44,7 +45,8 @@ struct Departure {
   const char* verb;
 };
 inline constexpr Departure kWasLost{"process_lost", "was lost"};
-inline constexpr Departure kLeft{"left", "left"};  // between two steps, and told so: nobody's fault
+inline constexpr Departure kLeft{"left", "left"};                  // between two steps, and told so: nobody's fault
+inline constexpr Departure kWasEvicted{"evicted", "was evicted"};  // by a person
 
 class ProcessDirectory {
  public:
@@ -54,6 +56,8 @@ class ProcessDirectory {
   [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const Join& join, ProcessIncarnation next);
   // False when it was not alive.
   bool lose(ProcessIncarnation process);
+  // It is about to be lost, and is not to come back: whatever it says later is answered so.
+  void evict(ProcessIncarnation process);
   // It is a member: from now on the run's kernels are known, the first one's.
   void trains(ProcessIncarnation process);
   void set_linked(ProcessIncarnation process, bool is_linked);
@@ -68,6 +72,8 @@ class ProcessDirectory {
   [[nodiscard]] bool has_lost(std::string_view name) const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive() const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive(ProcessRole role) const;
+  // Those of a node: one per device.
+  [[nodiscard]] std::vector<ProcessIncarnation> alive(std::string_view node) const;
   [[nodiscard]] std::vector<Peer> peers() const;
 
  private:

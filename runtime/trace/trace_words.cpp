@@ -12,7 +12,7 @@ namespace shoal {
 namespace {
 
 // In the order of MessageBody's alternatives.
-constexpr std::array<std::string_view, 52> kWords = {"Forward",
+constexpr std::array<std::string_view, 53> kWords = {"Forward",
                                                      "Backward",
                                                      "Refusal",
                                                      "Ask",
@@ -63,13 +63,15 @@ constexpr std::array<std::string_view, 52> kWords = {"Forward",
                                                      "FileKept",
                                                      "StateProgress",
                                                      "PartsSent",
-                                                     "MissingParts"};
+                                                     "MissingParts",
+                                                     "Revocations"};
 static_assert(kWords.size() == std::variant_size_v<MessageBody>);
 static_assert(std::is_same_v<std::variant_alternative_t<7, MessageBody>, Prepare>);
 static_assert(std::is_same_v<std::variant_alternative_t<20, MessageBody>, Hello>);
 static_assert(std::is_same_v<std::variant_alternative_t<48, MessageBody>, FileKept>);
 static_assert(std::is_same_v<std::variant_alternative_t<49, MessageBody>, StateProgress>);
 static_assert(std::is_same_v<std::variant_alternative_t<51, MessageBody>, MissingParts>);
+static_assert(std::is_same_v<std::variant_alternative_t<52, MessageBody>, Revocations>);
 
 template <class Body>
 Cause cause_in(const Body& body) {

@@ -124,6 +124,24 @@ bool finish_leaf(X509* certificate, X509* issuer, EVP_PKEY* issuer_key, const Pe
          X509_sign(certificate, issuer_key, EVP_sha256()) > 0;
 }
 
+Result<std::string> request_of(EVP_PKEY* key, const std::string& name) {
+  RequestPtr request(X509_REQ_new());
+  if (!request || !set_common_name(X509_REQ_get_subject_name(request.get()), name) ||
+      X509_REQ_set_pubkey(request.get(), key) != 1 || X509_REQ_sign(request.get(), key, EVP_sha256()) <= 0) {
+    return openssl_failed("make a certificate request");
+  }
+  BioPtr out(BIO_new(BIO_s_mem()));
+  if (PEM_write_bio_X509_REQ(out.get(), request.get()) != 1) return openssl_failed("write a certificate request");
+  return text_of(out.get());
+}
+
+// Certificates of ours say all times in UTC.
+Result<WallTime> time_of(const ASN1_TIME* time) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return fail(Error::kInvalidData, "The certificate's times are not times.");
+  return std::chrono::system_clock::from_time_t(::timegm(&parts));
+}
+
 Result<RunId> run_of_authority(X509* certificate) {
   char name[128] = {};
   X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name, sizeof name);
@@ -162,18 +180,23 @@ std::string fingerprint_text(const Fingerprint& fingerprint) {
 
 Validity usual_validity(WallTime now) { return Validity{now - kClockSlack, now + kLeafLifetime}; }
 
+bool is_due_for_renewal(const Validity& validity, WallTime now) {
+  return now > validity.not_after - (validity.not_after - validity.not_before) / 3;
+}
+
 Result<KeyAndRequest> make_key_and_csr(const std::string& name) {
-  KeyPtr key = make_key();
+  const KeyPtr key = make_key();
   if (!key) return openssl_failed("make a key");
-  RequestPtr request(X509_REQ_new());
-  if (!request || !set_common_name(X509_REQ_get_subject_name(request.get()), name) ||
-      X509_REQ_set_pubkey(request.get(), key.get()) != 1 ||
-      X509_REQ_sign(request.get(), key.get(), EVP_sha256()) <= 0) {
-    return openssl_failed("make a certificate request");
-  }
-  BioPtr out(BIO_new(BIO_s_mem()));
-  if (PEM_write_bio_X509_REQ(out.get(), request.get()) != 1) return openssl_failed("write a certificate request");
-  return KeyAndRequest{pem_of(key.get()), text_of(out.get())};
+  auto request = request_of(key.get(), name);
+  if (!request.ok()) return request.failure();
+  return KeyAndRequest{pem_of(key.get()), std::move(*request)};
+}
+
+Result<std::string> make_csr(std::string_view key_pem, const std::string& name) {
+  const KeyPtr key = key_of(key_pem);
+  ERR_clear_error();
+  if (!key) return fail(Error::kInvalidData, "This is not a private key in PEM form.");
+  return request_of(key.get(), name);
 }
 
 Result<Authority> Authority::create(const std::string& directory, RunId run, WallTime now) {
@@ -296,12 +319,34 @@ bool needs_renewal(const TlsFiles& files, WallTime now) {
   std::error_code error;
   if (!fs::exists(files.certificate, error)) return true;
   const auto text = read_file(files.certificate);
-  const X509Ptr certificate = text.ok() ? certificate_of(*text) : X509Ptr();
-  if (!certificate) return false;
-  std::time_t limit = std::chrono::system_clock::to_time_t(now + kLeafLifetime / 2);
-  std::time_t today = std::chrono::system_clock::to_time_t(now);
-  return X509_cmp_time(X509_get0_notAfter(certificate.get()), &limit) < 0 ||
-         X509_cmp_time(X509_get0_notBefore(certificate.get()), &today) > 0;
+  const auto validity = text.ok() ? validity_of(*text) : text.failure();
+  return validity.ok() && (is_due_for_renewal(*validity, now) || validity->not_before > now);
+}
+
+std::string serial_of(x509_st* certificate) {
+  const Owned<BIGNUM> number(ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr));
+  char* const digits = number ? BN_bn2hex(number.get()) : nullptr;
+  std::string text = digits == nullptr ? "" : digits;
+  OPENSSL_free(digits);
+  for (char& digit : text) digit = digit >= 'A' && digit <= 'F' ? static_cast<char>(digit - 'A' + 'a') : digit;
+  ERR_clear_error();
+  return text;
+}
+
+Result<std::string> serial_of(const std::string& certificate_pem) {
+  const X509Ptr certificate = certificate_of(certificate_pem);
+  if (!certificate) return fail(Error::kInvalidData, "This is not a certificate in PEM form.");
+  return serial_of(certificate.get());
+}
+
+Result<Validity> validity_of(const std::string& certificate_pem) {
+  const X509Ptr certificate = certificate_of(certificate_pem);
+  if (!certificate) return fail(Error::kInvalidData, "This is not a certificate in PEM form.");
+  const auto from = time_of(X509_get0_notBefore(certificate.get()));
+  if (!from.ok()) return from.failure();
+  const auto until = time_of(X509_get0_notAfter(certificate.get()));
+  if (!until.ok()) return until.failure();
+  return Validity{*from, *until};
 }
 
 std::optional<Validity> validity_of(x509_st* certificate) {

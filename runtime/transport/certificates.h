@@ -46,6 +46,8 @@ struct KeyAndRequest {
 };
 // A new key and a request for a certificate. The request's subject is the name alone; the signer decides the identity.
 [[nodiscard]] Result<KeyAndRequest> make_key_and_csr(const std::string& name);
+// A request with a key that is there: for another certificate of the same key. Errors: kInvalidData (no key).
+[[nodiscard]] Result<std::string> make_csr(std::string_view key_pem, const std::string& name);
 
 struct Validity {
   WallTime not_before;
@@ -53,6 +55,8 @@ struct Validity {
 };
 // 24 h before `now` until a year after.
 [[nodiscard]] Validity usual_validity(WallTime now);
+// Less than a third of its lifetime is left.
+[[nodiscard]] bool is_due_for_renewal(const Validity& validity, WallTime now);
 
 class Authority {
  public:
@@ -84,8 +88,8 @@ class Authority {
 // Writes all three with mode 0600, each by rename. Errors: kIo.
 [[nodiscard]] Status write_credentials(const TlsFiles& files, const Credentials& credentials);
 [[nodiscard]] Result<Credentials> read_credentials(const TlsFiles& files);
-// Whether there is no certificate, or less than half of the usual lifetime is left of it, or it is not valid yet:
-// whoever can have a new one should. A damaged one is told by who reads it.
+// Whether there is no certificate, or it is due for renewal, or not valid yet: whoever can have a new one should. A
+// damaged one is told by who reads it.
 [[nodiscard]] bool needs_renewal(const TlsFiles& files, WallTime now);
 
 // From when until when a certificate is valid. Nothing: that is no certificate.
@@ -94,9 +98,13 @@ class Authority {
 // What the certificate says about its holder. Errors: kRefused (none, several, or not ours), kInvalidData (not PEM).
 [[nodiscard]] Result<PeerIdentity> identity_of(const std::string& certificate_pem);
 [[nodiscard]] Result<PeerIdentity> identity_of(x509_st* certificate);
+// The serial number in lower-case hex; empty: it has none.
+[[nodiscard]] std::string serial_of(x509_st* certificate);
 // What tells one certificate of a run from all others: its role, name and serial number, "node/node2#3F09".
 [[nodiscard]] std::string certificate_name(x509_st* certificate);
 // Errors: kInvalidData (not a certificate).
+[[nodiscard]] Result<std::string> serial_of(const std::string& certificate_pem);
+[[nodiscard]] Result<Validity> validity_of(const std::string& certificate_pem);
 [[nodiscard]] Result<Fingerprint> fingerprint_of(const std::string& certificate_pem);
 [[nodiscard]] Result<Fingerprint> fingerprint_of(x509_st* certificate);
 

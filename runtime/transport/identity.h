@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 #include "runtime/base/error.h"
 
 namespace shoal {
+
+class RevokedCertificates;  // revocation/revoked_certificates.h
 
 // Not letter.h's Role, which says what an actor is.
 enum class PeerRole { kSpawner, kNode, kStorage, kOperator };
@@ -45,6 +48,7 @@ struct PeerPolicy {
   std::vector<PeerRole> roles;
   std::function<bool(const PeerIdentity&)> admit;
   std::set<std::string> refused{};  // certificates (certificate_name()) that have made this process crash
+  std::shared_ptr<const RevokedCertificates> revoked = nullptr;  // of nodes; asked by who knows serial numbers
 };
 
 // Errors: kRefused, naming run, role or revocation.

@@ -178,21 +178,23 @@ std::string_view verdict_text(TokenVerdict verdict) {
   return "The join token is not known.";
 }
 
-std::string TokenLedger::add(const TokenSecret& secret, WallTime expiry, std::uint32_t uses_max) {
+TokenVerdict verdict_of(const TokenRecord& record, WallTime now) {
+  if (record.is_revoked) return TokenVerdict::kRevoked;
+  if (now >= record.expiry) return TokenVerdict::kExpired;
+  if (record.uses_max != 0 && record.uses >= record.uses_max) return TokenVerdict::kUsedUp;
+  return TokenVerdict::kGood;
+}
+
+std::string TokenLedger::add(const TokenSecret& secret, WallTime expiry, std::uint32_t uses_max, TokenOrigin origin) {
   if (const auto found = find(secret)) return records_[*found].id;
   const std::string hash = hash_text(secret);
-  records_.push_back(TokenRecord{hash.substr(0, kIdDigits), hash, expiry, uses_max, 0, false});
+  records_.push_back(TokenRecord{hash.substr(0, kIdDigits), hash, expiry, uses_max, 0, false, origin});
   return records_.back().id;
 }
 
 TokenVerdict TokenLedger::verify(const TokenSecret& secret, WallTime now) const {
   const auto found = find(secret);
-  if (!found) return TokenVerdict::kUnknown;
-  const TokenRecord& record = records_[*found];
-  if (record.is_revoked) return TokenVerdict::kRevoked;
-  if (now >= record.expiry) return TokenVerdict::kExpired;
-  if (record.uses_max != 0 && record.uses >= record.uses_max) return TokenVerdict::kUsedUp;
-  return TokenVerdict::kGood;
+  return found ? verdict_of(records_[*found], now) : TokenVerdict::kUnknown;
 }
 
 TokenVerdict TokenLedger::redeem(const TokenSecret& secret, WallTime now) {
@@ -201,9 +203,9 @@ TokenVerdict TokenLedger::redeem(const TokenSecret& secret, WallTime now) {
   return verdict;
 }
 
-bool TokenLedger::is_bounded(const TokenSecret& secret) const {
+std::optional<TokenRecord> TokenLedger::record_of(const TokenSecret& secret) const {
   const auto found = find(secret);
-  return found && records_[*found].uses_max != 0;
+  return found ? std::optional(records_[*found]) : std::nullopt;
 }
 
 bool TokenLedger::revoke(std::string_view id) {
@@ -236,7 +238,8 @@ std::string TokenLedger::to_text() const {
                                  {"expiry", seconds_of(record.expiry)},
                                  {"uses_max", record.uses_max},
                                  {"uses", record.uses},
-                                 {"revoked", record.is_revoked}};
+                                 {"revoked", record.is_revoked},
+                                 {"by_run", record.origin == TokenOrigin::kRun}};
     text += line.dump() + '\n';
   }
   return text;
@@ -257,6 +260,8 @@ Result<TokenLedger> TokenLedger::from_text(std::string_view text) {
                          whole_number<std::uint32_t>(json.at("uses_max")),
                          whole_number<std::uint32_t>(json.at("uses")),
                          json.at("revoked")};
+      // Before people could make tokens, all were the run's.
+      record.origin = json.value("by_run", true) ? TokenOrigin::kRun : TokenOrigin::kPerson;
       if (record.secret_hash.size() != 2 * std::tuple_size_v<Fingerprint>) {
         return fail(Error::kInvalidData, compose("Line ", line_number, " of the token list has no SHA-256."));
       }

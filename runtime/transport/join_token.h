@@ -40,6 +40,9 @@ struct JoinToken {
 [[nodiscard]] std::string secret_text(const TokenSecret& secret);  // 32 hex digits, for the enrolment request
 [[nodiscard]] std::optional<TokenSecret> parse_secret(std::string_view text);
 
+// Who made a token: a person for somebody, or the run itself for who comes on its machine (RUN/certs/join_token).
+enum class TokenOrigin { kPerson, kRun };
+
 struct TokenRecord {
   std::string id;           // first 8 hex digits of the secret's hash: what people name a token by
   std::string secret_hash;  // hex SHA-256
@@ -47,22 +50,25 @@ struct TokenRecord {
   std::uint32_t uses_max = 0;  // 0: any number
   std::uint32_t uses = 0;
   bool is_revoked = false;
+  TokenOrigin origin = TokenOrigin::kPerson;
 };
 
 enum class TokenVerdict { kGood, kUnknown, kExpired, kRevoked, kUsedUp };
 // A sentence for the newcomer: what is wrong and what to do.
 [[nodiscard]] std::string_view verdict_text(TokenVerdict verdict);
+// kUnknown cannot be of a record.
+[[nodiscard]] TokenVerdict verdict_of(const TokenRecord& record, WallTime now);
 
 class TokenLedger {
  public:
   // Returns the id. Adding the same secret twice changes nothing.
-  std::string add(const TokenSecret& secret, WallTime expiry, std::uint32_t uses_max);
+  std::string add(const TokenSecret& secret, WallTime expiry, std::uint32_t uses_max,
+                  TokenOrigin origin = TokenOrigin::kPerson);
   // Changes nothing.
   [[nodiscard]] TokenVerdict verify(const TokenSecret& secret, WallTime now) const;
   // verify(), and one use is counted when it is good.
   [[nodiscard]] TokenVerdict redeem(const TokenSecret& secret, WallTime now);
-  // Its uses are bounded, so that they must be counted durably.
-  [[nodiscard]] bool is_bounded(const TokenSecret& secret) const;
+  [[nodiscard]] std::optional<TokenRecord> record_of(const TokenSecret& secret) const;
   // False if no token has this id.
   [[nodiscard]] bool revoke(std::string_view id);
   // So that the list does not grow with every restart of a spawner.

@@ -35,7 +35,7 @@ bool may_say(const LinkIdentity& sender, const MessageBody& body) {
   if (is_one_of<Hello>(body)) return true;
   if (sender.role == ProcessRole::kSpawner) {
     return is_one_of<Forward, Ask, Open, Zero, Prepare, Reduce, Missing, JournalEntries, Welcome, JoinRefused, Peers,
-                     SpawnStage, EndStage, EndProcess, HeartbeatEcho, Inject, SaveState>(body);
+                     Revocations, SpawnStage, EndStage, EndProcess, HeartbeatEcho, Inject, SaveState>(body);
   }
   if (is_one_of<Join>(body)) return true;
   if (!sender.process) return false;

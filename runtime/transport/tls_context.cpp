@@ -4,9 +4,11 @@
 #include <openssl/pem.h>
 
 #include <array>
+#include <utility>
 
 #include "runtime/base/compose.h"
 #include "runtime/transport/openssl_handles.h"
+#include "runtime/transport/revocation/revoked_certificates.h"
 
 namespace shoal {
 namespace {
@@ -80,31 +82,55 @@ Status use_files(SSL_CTX* context, const TlsFiles& files, const Credentials& cre
   return Done{};
 }
 
+// Others than nodes are the run's own.
+bool is_refused(const PeerPolicy& policy, const PeerIdentity& peer, const std::string& serial) {
+  return policy.revoked && peer.role == PeerRole::kNode && policy.revoked->refuses(peer.name, serial);
+}
+
 }  // namespace
 
 TlsContext::~TlsContext() { SSL_CTX_free(context_); }
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::with_files(const TlsFiles& files, PeerPolicy policy,
-                                                                 int verify_mode) {
-  const auto credentials = read_credentials(files);
-  if (!credentials.ok()) return credentials.failure();
+Result<ssl_ctx_st*> TlsContext::make(const Settings& settings, const Credentials& credentials) {
   ERR_clear_error();
   Owned<SSL_CTX> context(SSL_CTX_new(TLS_method()));
   if (!context) return fail(Error::kInternal, compose("OpenSSL has no TLS: ", take_openssl_error(), "."));
   set_common_options(context.get());
-  const Status used = use_files(context.get(), files, *credentials);
+  const Status used = use_files(context.get(), settings.files, credentials);
   if (!used.ok()) return used.failure();
-  SSL_CTX_set_verify(context.get(), verify_mode, nullptr);
+  SSL_CTX_set_verify(context.get(), settings.verify_mode, nullptr);
   offer_lanes(context.get());
   SSL_CTX_set_verify_depth(context.get(), 1);
-  return std::shared_ptr<const TlsContext>(new TlsContext(context.release(), std::move(policy)));
+  return context.release();
 }
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::mutual(const TlsFiles& files, PeerPolicy policy) {
+Result<std::shared_ptr<TlsContext>> TlsContext::with_files(const TlsFiles& files, PeerPolicy policy, int verify_mode) {
+  const auto credentials = read_credentials(files);
+  if (!credentials.ok()) return credentials.failure();
+  Settings settings{files, verify_mode};
+  const auto context = make(settings, *credentials);
+  if (!context.ok()) return context.failure();
+  return std::shared_ptr<TlsContext>(new TlsContext(*context, std::move(policy), std::move(settings)));
+}
+
+Status TlsContext::renew(const Credentials& credentials) {
+  const auto context = make(settings_, credentials);
+  if (!context.ok()) return context.failure();
+  const std::lock_guard guard(mutex_);
+  SSL_CTX_free(std::exchange(context_, *context));  // sessions of it keep it until they end
+  return Done{};
+}
+
+ssl_st* TlsContext::new_session() const {
+  const std::lock_guard guard(mutex_);
+  return SSL_new(context_);
+}
+
+Result<std::shared_ptr<TlsContext>> TlsContext::mutual(const TlsFiles& files, PeerPolicy policy) {
   return with_files(files, std::move(policy), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT);
 }
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::optional_client(const TlsFiles& files, PeerPolicy policy) {
+Result<std::shared_ptr<TlsContext>> TlsContext::optional_client(const TlsFiles& files, PeerPolicy policy) {
   return with_files(files, std::move(policy), SSL_VERIFY_PEER);
 }
 
@@ -114,7 +140,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::newcomer() {
   if (!context) return fail(Error::kInternal, compose("OpenSSL has no TLS: ", take_openssl_error(), "."));
   set_common_options(context.get());
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
-  return std::shared_ptr<const TlsContext>(new TlsContext(context.release(), PeerPolicy{}));
+  return std::shared_ptr<const TlsContext>(new TlsContext(context.release(), PeerPolicy{}, Settings{}));
 }
 
 void ask_for_lane(ssl_st* session) { SSL_set_alpn_protos(session, kLaneList.data(), kLaneList.size()); }
@@ -134,10 +160,27 @@ Result<PeerIdentity> TlsContext::check_peer(ssl_st* session) const {
   if (!identity.ok()) return identity.failure();
   const Status allowed = peer_allowed(policy_, *identity);
   if (!allowed.ok()) return allowed.failure();
+  if (is_refused(policy_, *identity, serial_of(certificate.get()))) {
+    return fail(Error::kRefused, compose("The certificate of ", identity->name,
+                                         " was revoked: it was thrown out of the run. The run's operator can admit it "
+                                         "again with a token of `shoal token new`."));
+  }
   if (const std::string name = certificate_name(certificate.get()); policy_.refused.contains(name)) {
     return fail(Error::kRefused, compose("What ", name, " sent has made this process crash before: it is refused."));
   }
   return identity;
+}
+
+bool TlsContext::is_revoked(ssl_st* session) const {
+  const X509Ptr certificate(SSL_get1_peer_certificate(session));
+  if (!certificate || SSL_get_verify_result(session) != X509_V_OK) return false;
+  const auto identity = identity_of(certificate.get());
+  return identity.ok() && is_refused(policy_, *identity, serial_of(certificate.get()));
+}
+
+std::string peer_serial(ssl_st* session) {
+  const X509Ptr certificate(SSL_get1_peer_certificate(session));
+  return certificate ? serial_of(certificate.get()) : std::string();
 }
 
 std::string TlsContext::certificate_of(ssl_st* session) {

@@ -1,10 +1,12 @@
 // The TLS settings of a process: TLS 1.3 only, our own chain, the run's authority, who may come.
 //
 // Certificate files are read once, when a context is made: what happens to them later neither ends the process nor
-// admits anybody (fault 24). Thread-safe after construction.
+// admits anybody (fault 24). A certificate that this process has renewed is put in its place while it runs: sessions
+// that are there keep the old one. Thread-safe.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -26,10 +28,9 @@ class TlsContext {
  public:
   // Both sides show a certificate of the run: data connections, and clients of the control endpoint.
   // Errors: kIo (file missing), kInvalidData (not PEM; key of another certificate; not signed by the authority).
-  [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> mutual(const TlsFiles& files, PeerPolicy policy);
+  [[nodiscard]] static Result<std::shared_ptr<TlsContext>> mutual(const TlsFiles& files, PeerPolicy policy);
   // A server whose clients may be strangers: who shows no certificate has no identity, who shows a bad one is refused.
-  [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> optional_client(const TlsFiles& files,
-                                                                                 PeerPolicy policy);
+  [[nodiscard]] static Result<std::shared_ptr<TlsContext>> optional_client(const TlsFiles& files, PeerPolicy policy);
   // A newcomer without certificate that knows only the authority's fingerprint; see check_pinned().
   [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> newcomer();
 
@@ -37,21 +38,38 @@ class TlsContext {
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  [[nodiscard]] ssl_ctx_st* get() const { return context_; }
+  // The caller's, with the certificate of now. Null: out of memory.
+  [[nodiscard]] ssl_st* new_session() const;
+  // From the next session on. Errors: kInvalidData, as above; then everything stays as it is.
+  [[nodiscard]] Status renew(const Credentials& credentials);
   [[nodiscard]] const PeerPolicy& policy() const { return policy_; }
 
   // After a handshake: who the peer is, if its certificate is allowed here. Errors: kRefused.
   [[nodiscard]] Result<PeerIdentity> check_peer(ssl_st* session) const;
+  // Whether it is for that alone that it was not allowed: a certificate of a node that was thrown out.
+  [[nodiscard]] bool is_revoked(ssl_st* session) const;
   // Its certificate_name(); empty: it showed none.
   [[nodiscard]] static std::string certificate_of(ssl_st* session);
 
  private:
-  TlsContext(ssl_ctx_st* context, PeerPolicy policy) : context_(context), policy_(std::move(policy)) {}
-  [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> with_files(const TlsFiles& files, PeerPolicy policy,
-                                                                            int verify_mode);
+  struct Settings {
+    TlsFiles files;  // as they are called in messages
+    int verify_mode = 0;
+  };
+  TlsContext(ssl_ctx_st* context, PeerPolicy policy, Settings settings)
+      : context_(context), policy_(std::move(policy)), settings_(std::move(settings)) {}
+  [[nodiscard]] static Result<std::shared_ptr<TlsContext>> with_files(const TlsFiles& files, PeerPolicy policy,
+                                                                      int verify_mode);
+  [[nodiscard]] static Result<ssl_ctx_st*> make(const Settings& settings, const Credentials& credentials);
+
+  mutable std::mutex mutex_;  // guards context_
   ssl_ctx_st* context_;
   PeerPolicy policy_;
+  Settings settings_;
 };
+
+// The serial number of the certificate that the peer of a session has shown; empty: it has shown none.
+[[nodiscard]] std::string peer_serial(ssl_st* session);
 
 // After a newcomer's handshake, before it says anything: the presented chain holds the authority with this fingerprint,
 // which signed the leaf, whose identity is the spawner of this run. Errors: kRefused.

@@ -33,7 +33,7 @@ bool is_alert(unsigned long code) {
 
 Result<TlsSocket> TlsSocket::start(Socket socket, const TlsContext& context) {
   ERR_clear_error();
-  ssl_st* session = SSL_new(context.get());
+  ssl_st* session = context.new_session();
   if (session == nullptr) return fail(Error::kInternal, compose("OpenSSL has no session: ", take_openssl_error(), "."));
   SSL_set_fd(session, socket.descriptor());
   return TlsSocket(std::move(socket), session);

@@ -12,6 +12,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/log.h"
 #include "runtime/transport/openssl_handles.h"
+#include "runtime/transport/revocation/revoked_certificates.h"
 #include "runtime/transport/sockets.h"
 
 namespace shoal {
@@ -22,6 +23,7 @@ constexpr int kNumbers = 256;
 constexpr std::size_t kEarlyBytesMax = 64u << 10;
 constexpr std::size_t kIoBytesMax = 1u << 30;
 constexpr std::string_view kWho = "transport";
+constexpr std::chrono::milliseconds kLastWords{500};  // in which who is thrown out is told why
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
 
@@ -69,14 +71,24 @@ void TlsDoor::settle(int descriptor) {
 void TlsDoor::sweep() {
   const std::lock_guard guard(mutex_);
   for (const int descriptor : half_open_.expired(now())) ::shutdown(descriptor, SHUT_RDWR);
+  for (const auto& [descriptor, peer] : peers_) {
+    if (is_thrown_out(peer)) ::shutdown(descriptor, SHUT_RDWR);
+  }
 }
 
-bool TlsDoor::identified(int descriptor, PeerIdentity peer, std::string certificate) {
+bool TlsDoor::is_thrown_out(const KnownPeer& peer) const {
+  const auto& revoked = context_->policy().revoked;
+  const bool is_node = peer.identity.role == PeerRole::kNode;
+  return revoked && is_node && revoked->has_refused_for(kLastWords, peer.identity.name, peer.serial, now());
+}
+
+bool TlsDoor::identified(int descriptor, PeerIdentity peer, Certified certified) {
   const std::lock_guard guard(mutex_);
   const auto of_this =
       std::count_if(peers_.begin(), peers_.end(), [&peer](const auto& known) { return known.second.identity == peer; });
   if (static_cast<std::size_t>(of_this) >= limits_.connections_per_peer_max) return false;
-  peers_[descriptor] = {std::move(peer), {}, std::make_shared<const std::string>(std::move(certificate))};
+  peers_[descriptor] = {
+      std::move(peer), std::move(certified.serial), {}, std::make_shared<const std::string>(std::move(certified.name))};
   return true;
 }
 
@@ -168,7 +180,7 @@ TransportCounters TlsDoor::counters() const {
 
 TlsStream::TlsStream(std::shared_ptr<TlsDoor> door, Descriptor descriptor, Side side)
     : door_(std::move(door)),
-      session_(SSL_new(door_->context().get())),
+      session_(door_->context().new_session()),
       descriptor_(descriptor),
       address_(peer_address(descriptor)) {
   if (session_ == nullptr) return;  // out of memory: every read and write fails, the connection ends
@@ -247,7 +259,8 @@ TlsStream::State TlsStream::finish_handshake() {
   const auto peer = door_->context().check_peer(session_);
   if (!peer.ok()) return refuse(peer.failure().message);
   const bool wants_lane = is_lane(session_);
-  if (!wants_lane && !door_->identified(descriptor_, *peer, TlsContext::certificate_of(session_))) {
+  if (!wants_lane &&
+      !door_->identified(descriptor_, *peer, {TlsContext::certificate_of(session_), peer_serial(session_)})) {
     return refuse(compose(peer->name, " has too many connections already"));
   }
   is_done_ = true;

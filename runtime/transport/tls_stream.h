@@ -59,12 +59,17 @@ class TlsDoor {
   [[nodiscard]] int renumber(int descriptor);
   // The handshake of this descriptor ended, or it is about to be closed.
   void settle(int descriptor);
-  // Shuts down what is half open past its deadline; its stream then ends by itself. Called every second.
+  // Shuts down what is half open past its deadline, and connections whose certificate was revoked meanwhile; their
+  // streams then end by themselves. Called several times a second.
   void sweep();
 
+  struct Certified {
+    std::string name;    // certificate_name()
+    std::string serial;  // as revocations name it
+  };
   // The certificate of the peer at a descriptor whose handshake is done; known until the descriptor closes. False: it
   // has too many connections.
-  [[nodiscard]] bool identified(int descriptor, PeerIdentity peer, std::string certificate);
+  [[nodiscard]] bool identified(int descriptor, PeerIdentity peer, Certified certified);
   // What the library calls the process there. False: it calls another live connection with another certificate so.
   [[nodiscard]] bool introduce(int descriptor, const caf::node_id& node);
   void forget(int descriptor);
@@ -93,9 +98,12 @@ class TlsDoor {
  private:
   struct KnownPeer {
     PeerIdentity identity;
+    std::string serial;
     caf::node_id node{};  // none before the library's own handshake
     std::shared_ptr<const std::string> certificate;
   };
+
+  [[nodiscard]] bool is_thrown_out(const KnownPeer& peer) const;
 
   void count_and_log(std::uint64_t& counter, const char* what, const std::string& whom, const std::string& reason);
   // With the name in the certificate of who is connected there.

@@ -16,7 +16,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kDiallers = 4;
-constexpr std::chrono::milliseconds kSweepPeriodMax{1000};
+constexpr std::chrono::milliseconds kSweepPeriodMax{250};
 constexpr std::chrono::seconds kPublishTimeout{5};
 
 }  // namespace
@@ -27,12 +27,14 @@ Result<std::unique_ptr<TlsTransport>> TlsTransport::start(caf::actor_system& sys
   if (!context.ok()) return context.failure();
   // A peer that vanishes must be an error of a write, not the end of the process.
   std::signal(SIGPIPE, SIG_IGN);
-  return std::unique_ptr<TlsTransport>(new TlsTransport(system, std::make_shared<TlsDoor>(*context, limits)));
+  return std::unique_ptr<TlsTransport>(new TlsTransport(system, std::move(*context), limits));
 }
 
-TlsTransport::TlsTransport(caf::actor_system& system, std::shared_ptr<TlsDoor> door)
+TlsTransport::TlsTransport(caf::actor_system& system, std::shared_ptr<TlsContext> context,
+                           const TransportLimits& limits)
     : system_(system),
-      door_(std::move(door)),
+      context_(std::move(context)),
+      door_(std::make_shared<TlsDoor>(context_, limits)),
       lanes_(std::make_shared<TlsLanes>(door_->shared_context(), door_->limits().lanes)) {
   door_->set_lanes([lanes = lanes_](Socket socket, ssl_st* session) { lanes->adopt(std::move(socket), session); });
   for (std::size_t i = 0; i < kDiallers; ++i) diallers_.push_back(spawn_tls_middleman(system_, door_));

@@ -55,6 +55,9 @@ class TlsTransport {
     return door_->certificate_of(node);
   }
 
+  // What new connections and lanes show, in both directions; those that are there stay as they are when it is renewed.
+  [[nodiscard]] const std::shared_ptr<TlsContext>& context() const { return context_; }
+
   [[nodiscard]] TransportCounters counters() const { return door_->counters(); }
 
   // The lanes of this process; they end with this.
@@ -64,10 +67,11 @@ class TlsTransport {
   void stop();
 
  private:
-  TlsTransport(caf::actor_system& system, std::shared_ptr<TlsDoor> door);
+  TlsTransport(caf::actor_system& system, std::shared_ptr<TlsContext> context, const TransportLimits& limits);
   void sweep_until_stopped();
 
   caf::actor_system& system_;
+  std::shared_ptr<TlsContext> context_;
   std::shared_ptr<TlsDoor> door_;
   std::shared_ptr<TlsLanes> lanes_;
   std::vector<caf::io::middleman_actor> diallers_;

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "runtime/base/file.h"
 #include "runtime/cluster/operate/operator_words.h"
 #include "runtime/transport/control/control_client.h"
+#include "runtime/transport/control/token_words.h"
+#include "tests/runtime/transport/control/enrolment_files.h"
 #include "tests/runtime/transport/test_run.h"
 
 namespace shoal {
@@ -65,8 +68,9 @@ class Control : public ::testing::Test {
     hooks.rendezvous = [] { return Rendezvous{}; };
     hooks.name_allowed = [](const std::string&) { return Status(Done{}); };
     hooks.now = [this] { return std::chrono::system_clock::now() + std::chrono::hours(hours_later.load()); };
-    settings.desk = std::move(EnrolmentDesk::open(run.authority(), run.path("tokens"), std::move(hooks)).value());
-    settings.join_token = run.path("join_token");
+    hooks.revoked = revoked;
+    desk = std::move(EnrolmentDesk::open(run.authority(), testing::enrolment_files(run), std::move(hooks)).value());
+    settings.desk = desk;
     port = settings.server->port();
     supervisor = settings.supervisor;
     actor = system.spawn<caf::detached>(control, std::move(settings));
@@ -79,6 +83,19 @@ class Control : public ::testing::Test {
     const auto client = ControlClient::create(run.files(role, "someone"), {"127.0.0.1", port});
     return client->post(std::string(kKillPath), body);
   }
+  [[nodiscard]] ControlClient person() const {
+    return ControlClient::create(run.files(PeerRole::kOperator, "someone"), {"127.0.0.1", port}).value();
+  }
+  [[nodiscard]] Result<ControlResponse> evict(const std::string& name, bool revoke) const {
+    return person().post(std::string(kEvictPath),
+                         evict_text({OperatorVerb::kEvict, name, InjectKind::kExit, 0, "a test", revoke}));
+  }
+  [[nodiscard]] Result<Enrolled> enrol_as(const std::string& name, const JoinToken& token) const {
+    return enrol({"127.0.0.1", port}, token, name, 0);
+  }
+  [[nodiscard]] std::vector<TokenLine> tokens() const {
+    return parse_tokens(person().get(std::string(kTokensPath))->body).value();
+  }
   static std::string order(const std::string& name) {
     return kill_text({OperatorVerb::kKill, name, InjectKind::kKill, 0, "a test"});
   }
@@ -87,6 +104,8 @@ class Control : public ::testing::Test {
   std::atomic<int> hours_later = 0;
   caf::actor_system_config config;
   caf::actor_system system{config};
+  std::shared_ptr<RevokedCertificates> revoked = std::make_shared<RevokedCertificates>();
+  std::shared_ptr<EnrolmentDesk> desk;
   std::shared_ptr<std::atomic<int>> orders = std::make_shared<std::atomic<int>>(0);
   SupervisorActor supervisor;
   ControlActor actor;
@@ -129,6 +148,81 @@ TEST_F(Control, KeepsTheJoinTokenGoodWhileItLives) {
   hours_later = 13;
   caf::anon_send(actor, Tick{});
   EXPECT_TRUE(testing::eventually([&] { return read_file(path).value() != first; }));
+}
+
+TEST_F(Control, AnEvictionAloneIsTheSupervisorsBusiness) {
+  const auto answer = evict("node2", false);
+  ASSERT_TRUE(answer.ok()) << answer.failure().message;
+  EXPECT_EQ(*parse_done(answer->body), "node2 is told to end");
+  EXPECT_EQ(revoked->version(), 0U);
+  EXPECT_EQ(evict("lost", false).failure().error, Error::kUnreachable);
+}
+
+TEST_F(Control, ARevocationTakesTheNameAndTheTokenThatItCameWith) {
+  const JoinToken many = desk->make_token(std::chrono::hours(1), 0).value();
+  const JoinToken other = desk->make_token(std::chrono::hours(1), 0).value();
+  ASSERT_TRUE(enrol_as("lost", many).ok());
+  ASSERT_TRUE(enrol_as("node3", other).ok());
+  const auto answer = evict("lost", true);
+  ASSERT_TRUE(answer.ok()) << answer.failure().message;
+  EXPECT_THAT(*parse_done(answer->body), HasSubstr("lost is not there now; lost: its certificates are refused"));
+  EXPECT_TRUE(revoked->refuses("lost", "any"));
+  EXPECT_FALSE(revoked->refuses("node3", "any"));
+  EXPECT_THAT(enrol_as("elsewhere", many).failure().message, HasSubstr("was revoked"));
+  EXPECT_TRUE(enrol_as("node4", other).ok()) << "the control: a token that it never had";
+}
+
+TEST_F(Control, ANameThatNobodyHadIsNotRevoked) {
+  const auto answer = evict("nobody", true);
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.failure().error, Error::kUsage);
+  EXPECT_EQ(revoked->version(), 0U);
+}
+
+TEST_F(Control, TokensAreMadeListedAndRevoked) {
+  const auto made = person().post(std::string(kTokensPath), token_order_text({std::chrono::seconds(90), 2}));
+  ASSERT_TRUE(made.ok()) << made.failure().message;
+  const JoinToken token = parse_token(parse_new_token(made->body).value()).value();
+  EXPECT_EQ(token.uses, 2U);
+  ASSERT_TRUE(enrol_as("node1", token).ok());
+  ASSERT_TRUE(testing::eventually([&] { return tokens().size() == 2; })) << "that one, and the run's own";
+  const std::string id =
+      desk->tokens().front().origin == TokenOrigin::kPerson ? desk->tokens().front().id : desk->tokens().back().id;
+  const auto all = tokens();
+  const auto line = std::ranges::find(all, id, &TokenLine::id);
+  ASSERT_NE(line, all.end());
+  EXPECT_EQ(line->uses, 1U);
+  EXPECT_EQ(line->state, "valid");
+  EXPECT_FALSE(line->is_standing);
+  ASSERT_TRUE(person().post(std::string(kRevokeTokenPath), token_id_text(id)).ok());
+  EXPECT_THAT(enrol_as("node2", token).failure().message, HasSubstr("was revoked"));
+  EXPECT_EQ(person().post(std::string(kRevokeTokenPath), token_id_text("0000")).failure().error, Error::kUsage);
+}
+
+TEST_F(Control, TheRunsOwnTokenStaysAwayOnceRevoked) {
+  const std::string path = testing::enrolment_files(run).join_token;
+  ASSERT_TRUE(testing::eventually([&] { return read_file(path).ok(); }));
+  const std::string id = tokens().front().id;
+  const auto answer = person().post(std::string(kRevokeTokenPath), token_id_text(id));
+  ASSERT_TRUE(answer.ok()) << answer.failure().message;
+  EXPECT_THAT(*parse_done(answer->body), HasSubstr("stays away"));
+  EXPECT_TRUE(desk->keep_standing_token().ok());
+  EXPECT_FALSE(read_file(path).ok());
+  permit_standing_token(path);
+  EXPECT_TRUE(desk->keep_standing_token().ok());
+  EXPECT_TRUE(read_file(path).ok()) << "the control: a person has started the run again";
+}
+
+TEST_F(Control, S7NobodyElseAsksForTokens) {
+  for (const PeerRole role : {PeerRole::kNode, PeerRole::kStorage}) {
+    const auto client = ControlClient::create(run.files(role, "someone"), {"127.0.0.1", port});
+    EXPECT_EQ(client->get(std::string(kTokensPath)).failure().error, Error::kRefused);
+    const auto order = token_order_text({std::chrono::seconds(90), 0});
+    EXPECT_EQ(client->post(std::string(kTokensPath), order).failure().error, Error::kRefused);
+    const auto eviction = evict_text({OperatorVerb::kEvict, "node1", InjectKind::kExit, 0, "a test", true});
+    EXPECT_EQ(client->post(std::string(kEvictPath), eviction).failure().error, Error::kRefused);
+  }
+  EXPECT_EQ(*orders, 0);
 }
 
 TEST(StatusJson, SaysWhatRoundsLostWhereThereAreRounds) {

@@ -143,5 +143,39 @@ TEST(Arguments, AFailureBecomesItsExitStatusAndABugOne) {
   EXPECT_EQ(run_subcommand({&command_named("status"), refuse}, {"--help"}), 0);
 }
 
+TEST(Arguments, AnEvictionSaysWhetherItIsForGood) {
+  const std::vector<std::string> where = {"--run", "runs/x"};
+  const auto once = evict_options(given(command_named("evict"), {"node2", "--run", "runs/x"}));
+  ASSERT_TRUE(once.ok()) << once.failure().message;
+  EXPECT_EQ(once->order.name, "node2");
+  EXPECT_FALSE(once->order.revoke);
+  const auto ever = evict_options(given(command_named("evict"), {"node2", "--revoke", "--run", "runs/x"}));
+  ASSERT_TRUE(ever.ok());
+  EXPECT_TRUE(ever->order.revoke);
+  EXPECT_FALSE(parse_options(command_named("evict"), where).ok()) << "nobody is named";
+}
+
+TEST(Arguments, ATokenIsGoodForADayAndAnyNumberUnlessToldOtherwise) {
+  const auto with = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"--run", "runs/x"});
+    return new_token_options(given(command_named("token new"), words));
+  };
+  EXPECT_EQ(with({})->order.lifetime, std::chrono::hours(24));
+  EXPECT_EQ(with({})->order.uses, 0U);
+  EXPECT_EQ(with({"--uses", "3", "--hours", "0.5"})->order.lifetime, std::chrono::minutes(30));
+  EXPECT_EQ(with({"--uses", "3", "--hours", "0.5"})->order.uses, 3U);
+  EXPECT_EQ(with({"--hours", "8760"})->order.lifetime, kTokenLifetimeMax);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--uses", "0"},
+                                                {"--uses", "4294967296"},
+                                                {"--hours", "0"},
+                                                {"--hours", "8761"},
+                                                {"--hours", "soon"}}) {
+    const auto refused = with(words);
+    ASSERT_FALSE(refused.ok()) << words[0] << ' ' << words[1];
+    EXPECT_EQ(refused.failure().error, Error::kUsage);
+    EXPECT_THAT(refused.failure().message, HasSubstr(words[0]));
+  }
+}
+
 }  // namespace
 }  // namespace shoal

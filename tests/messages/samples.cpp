@@ -166,6 +166,7 @@ void add_cluster(Random& random, std::vector<MessageBody>& out) {
                       id<Term>(random),
                       random(),
                       {{process, ProcessRole::kStorage, text(random), {text(random), 1}}}});
+  out.push_back(Revocations{random(), {{text(random), {text(random), text(random)}}, {text(random), {}}}});
   out.push_back(SpawnStage{id<StageId>(random), id<ReplicaId>(random), id<Incarnation>(random), id<Branch>(random),
                            random(), random(), true, id<Incarnation>(random), id<JournalPosition>(random)});
   out.push_back(StageReady{id<StageId>(random), id<Incarnation>(random), process, random(), random()});

@@ -6,10 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "launch/commands/inspect/inspect.h"
 #include "launch/processes/live_run.h"
 #include "messages/operate.h"
 #include "runtime/base/error.h"
 #include "runtime/cluster/operate/chaos.h"
+#include "runtime/transport/control/token_words.h"
 
 namespace shoal {
 
@@ -27,6 +29,35 @@ struct DrainOptions {
   OperatorOrder order;
 };
 [[nodiscard]] Result<int> run_drain(const DrainOptions& options);
+
+// `shoal evict`: puts a node out of the run, and returns. Errors: as for kill; with --revoke a name that is away is no
+// error.
+struct EvictOptions {
+  RunLocator where;
+  OperatorOrder order;
+};
+[[nodiscard]] Result<int> run_evict(const EvictOptions& options);
+
+// `shoal token new`: prints the token, alone. Errors: as for kill.
+struct NewTokenOptions {
+  RunLocator where;
+  TokenOrder order;
+};
+[[nodiscard]] Result<int> run_new_token(const NewTokenOptions& options);
+
+// `shoal token ls`.
+struct ListTokensOptions {
+  RunLocator where;
+  OutputForm form = OutputForm::kText;
+};
+[[nodiscard]] Result<int> run_list_tokens(const ListTokensOptions& options);
+
+// `shoal token revoke`. Errors: kUsage (no such token), and as for kill.
+struct RevokeTokenOptions {
+  RunLocator where;
+  std::string id;
+};
+[[nodiscard]] Result<int> run_revoke_token(const RevokeTokenOptions& options);
 
 // `shoal chaos`: until the run is over or the time is. Errors: kUnreachable when the spawner stays away for a minute.
 struct ChaosOptions {

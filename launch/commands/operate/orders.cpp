@@ -1,4 +1,4 @@
-// `shoal kill` and `shoal drain`: one order, by name.
+// `shoal kill`, `shoal drain` and `shoal evict`: one order, by name.
 #include "launch/commands/operate/operate.h"
 #include "launch/say.h"
 #include "runtime/cluster/operate/operator_words.h"
@@ -19,6 +19,10 @@ Result<int> give_order(const RunLocator& where, std::string_view path, const std
 
 Result<int> run_kill(const KillOptions& options) {
   return give_order(options.where, kKillPath, kill_text(options.order));
+}
+
+Result<int> run_evict(const EvictOptions& options) {
+  return give_order(options.where, kEvictPath, evict_text(options.order));
 }
 
 Result<int> run_drain(const DrainOptions& options) {

@@ -15,6 +15,7 @@
 #include "model/partition.h"
 #include "runtime/data/tokens.h"
 #include "runtime/storage/checkpoint_claim.h"
+#include "runtime/transport/control/enrolment.h"
 
 namespace shoal {
 
@@ -77,6 +78,7 @@ Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_a
     if (auto status = check_is_ours_to_resume(run, chosen, stop_at); !status) return status.failure();
   }
   if (auto status = prepare_run_directory(run, chosen.config); !status) return status.failure();
+  permit_standing_token(run.join_token());
   if (!chosen.warning.empty()) say("warning: ", chosen.warning);
   say("run directory ", chosen.directory);
   return hold;

@@ -9,6 +9,7 @@
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "runtime/pipeline/poison_hook.h"
+#include "runtime/transport/revocation/revocation_book.h"
 
 namespace shoal {
 namespace {
@@ -45,12 +46,19 @@ Ward node_ward(const RunDirectory& run, const SpawnerAddress& spawner, std::uint
   return ward;
 }
 
-// Starts the nodes as soon as the spawner says where it listens.
+// Starts the nodes as soon as the spawner says where it listens. A name that was thrown out for good stays out: of a
+// run that is resumed, another node takes its place.
 Result<bool> start_nodes(Keeper& keeper, const RunDirectory& run, std::uint64_t count) {
   const auto spawner = read_spawner_json(run);
   if (!spawner || !std::filesystem::exists(run.join_token())) return false;
-  for (std::uint64_t number = 1; number <= count; ++number)
+  const auto revoked = load_revocations(run.revoked());
+  if (!revoked) return revoked.failure();
+  std::uint64_t started = 0;
+  for (std::uint64_t number = 1; started < count; ++number) {
+    if (revoked->is_revoked(compose("node", number))) continue;
     if (auto status = keeper.add(node_ward(run, *spawner, number)); !status) return status.failure();
+    ++started;
+  }
   return true;
 }
 

@@ -40,7 +40,7 @@ Result<OperatorOrder> begin_order(const nlohmann::json& json, OperatorVerb verb)
   if (!name) return name.failure();
   const auto reason = text_field(json, "reason");
   if (!reason) return reason.failure();
-  return OperatorOrder{verb, *name, InjectKind::kExit, 0, *reason};
+  return OperatorOrder{verb, *name, InjectKind::kExit, 0, *reason, false};
 }
 
 }  // namespace
@@ -103,6 +103,22 @@ std::string drain_text(const OperatorOrder& order) {
 
 Result<OperatorOrder> parse_drain(std::string_view body) {
   return begin_order(nlohmann::json::parse(body, nullptr, false), OperatorVerb::kDrain);
+}
+
+std::string evict_text(const OperatorOrder& order) {
+  return json_text(nlohmann::json{{"name", order.name}, {"revoke", order.revoke}, {"reason", order.reason}});
+}
+
+Result<OperatorOrder> parse_evict(std::string_view body) {
+  const auto json = nlohmann::json::parse(body, nullptr, false);
+  auto order = begin_order(json, OperatorVerb::kEvict);
+  if (!order) return order;
+  const auto revoke = json.find("revoke");
+  if (revoke == json.end() || !revoke->is_boolean()) {
+    return fail(Error::kUsage, "the order has no 'revoke' that is true or false");
+  }
+  order->revoke = revoke->get<bool>();
+  return order;
 }
 
 std::string done_text(const std::string& sentence) { return json_text(nlohmann::json{{"done", sentence}}); }

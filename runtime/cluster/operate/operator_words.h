@@ -2,6 +2,7 @@
 //
 //   POST /v1/kill {"name": "stage/1/0", "how": "freeze", "freeze_ms": 5000, "reason": "shoal kill"} -> {"done": TEXT}
 //   POST /v1/drain {"name": "node2", "reason": "shoal drain"}                                        -> {"done": TEXT}
+//   POST /v1/evict {"name": "node2", "revoke": true, "reason": "shoal evict --revoke"}               -> {"done": TEXT}
 //
 // Both sides use these functions, so they cannot drift apart. Pure.
 #pragma once
@@ -17,6 +18,7 @@ namespace shoal {
 
 inline constexpr std::string_view kKillPath = "/v1/kill";
 inline constexpr std::string_view kDrainPath = "/v1/drain";
+inline constexpr std::string_view kEvictPath = "/v1/evict";
 // The longest silence that may be injected.
 inline constexpr std::uint64_t kFreezeMsMax = 3'600'000;
 
@@ -37,6 +39,8 @@ struct InjectWords {
 // Orders that need no more than a name.
 [[nodiscard]] std::string drain_text(const OperatorOrder& order);
 [[nodiscard]] Result<OperatorOrder> parse_drain(std::string_view body);
+[[nodiscard]] std::string evict_text(const OperatorOrder& order);
+[[nodiscard]] Result<OperatorOrder> parse_evict(std::string_view body);
 // The sentence of an answer to an order.
 [[nodiscard]] std::string done_text(const std::string& sentence);
 [[nodiscard]] Result<std::string> parse_done(std::string_view body);

@@ -190,6 +190,7 @@ SupervisorEffects SupervisorCore::tick(Instant now) {
   if (now - peers_at_ >= kPeersAgain) {
     peers_at_ = now;
     send_peers();
+    for (const ProcessIncarnation process : roster_.processes.alive()) send_revoked(process);
   }
   tend_joiners(now);
   tend_checkpoint(now);

@@ -80,6 +80,8 @@ class SupervisorCore {
   [[nodiscard]] SupervisorEffects hear(const StateUnavailable& lost, Instant now);  // a shard, with its link
   [[nodiscard]] SupervisorEffects hear(const EvaluationResult& result, Instant now);
   [[nodiscard]] SupervisorEffects hear(const RunEvent& event, Instant now);
+  // Whose certificates are refused from now on; sent to everybody who is in, and to whoever joins.
+  [[nodiscard]] SupervisorEffects hear(const Revocations& list, Instant now);
   // A signal: finish the step, save, end with the status.
   [[nodiscard]] SupervisorEffects stop(const std::string& reason, int exit_status, Instant now);
   // A sync group or the data loader of this process ended.
@@ -98,6 +100,7 @@ class SupervisorCore {
   // Why it trains or does not: "waiting for 1 node for stage 1, since 3 min".
   [[nodiscard]] std::string explain_waiting(Instant now) const;
   [[nodiscard]] std::uint64_t steps_target() const { return config_.steps_target; }
+  [[nodiscard]] std::uint64_t revoked_version() const { return revoked_.version; }
   [[nodiscard]] std::uint64_t votes_refused() const { return ballots_.refused(); }
 
  private:
@@ -154,9 +157,14 @@ class SupervisorCore {
   [[nodiscard]] ReplacementQuestion who_is_lacking(Instant now) const;
   // supervisor_watch.cpp
   void watch(Instant now);
+  void end_lost(ProcessIncarnation process);
   void link_again(const Join& join, ProcessIncarnation process, Instant now);
   void order_again(ProcessIncarnation process);
-  [[nodiscard]] RunActors who_is_there() const;  // supervisor_operator.cpp
+  // supervisor_operator.cpp
+  [[nodiscard]] RunActors who_is_there() const;
+  [[nodiscard]] OperatorOutcome evict(const OperatorOrder& order, Instant now);
+  [[nodiscard]] std::string put_out(ProcessIncarnation process, const OperatorOrder& order, Instant now);
+  void send_revoked(ProcessIncarnation process);
   // supervisor_drain.cpp
   [[nodiscard]] std::string drain(ProcessIncarnation process, const std::string& reason, Instant now);
   void tell_who_is_avoided();
@@ -206,6 +214,7 @@ class SupervisorCore {
 
   SupervisorConfig config_;
   Roster roster_;
+  Revocations revoked_;
   Branches branches_;
   Phase phase_ = Phase::kGathering;
   Instant phase_since_{}, step_since_{}, peers_at_{};

@@ -37,6 +37,7 @@ SupervisorEffects SupervisorCore::hear(const Join& join, Instant now) {
   if (admitted.is_new) numbers_.take_process();
   send(to_node_agent(admitted.process), Welcome{join.nonce, admitted.process, config_.run, branches_.current(),
                                                 config_.term, JournalPosition{}, config_.config_toml});
+  send_revoked(admitted.process);
   if (!admitted.is_new) {
     link_again(join, admitted.process, now);
     return take_effects();

@@ -44,6 +44,7 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
     if (dismissal_.end().is_handed_over) return refuse(OperatorVerdict::kAbsent, "the spawner starts again: " + why);
     return refuse(OperatorVerdict::kRefused, "the run is over: " + why);
   }
+  if (order.verb == OperatorVerb::kEvict) return evict(order, now);
   const bool is_drain = order.verb == OperatorVerb::kDrain;
   const auto target = is_drain ? resolve_leaver(order.name, targets()) : resolve_target(order.name, targets());
   if (!target) {
@@ -56,7 +57,6 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
     const std::string answer = drain(target->address.process, order.reason, now);
     return {{OperatorVerdict::kDone, answer}, take_effects(), 0};
   }
-  if (order.verb != OperatorVerb::kKill) return refuse(OperatorVerdict::kRefused, "not in this version");
   if (told_to_end_.contains(*target, now)) return refuse(OperatorVerdict::kAbsent, ending_text(order.name));
   if (order.how != InjectKind::kFreeze) told_to_end_.add(*target, now);
   Inject inject{numbers_.take_actor().value, target->address, target->whole_process, order.how, order.freeze_ms};
@@ -71,6 +71,50 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
   }
   const std::string answer = compose(order.name, " is ", deed, " (injection ", inject.id, ")");
   return {{OperatorVerdict::kDone, answer}, take_effects(), inject.id};
+}
+
+// By the name of a node: all of its processes are put out now, whatever they are at.
+OperatorOutcome SupervisorCore::evict(const OperatorOrder& order, Instant now) {
+  const auto processes = roster_.processes.alive(order.name);
+  if (processes.empty()) {
+    std::vector<Target> nodes = targets();
+    std::erase_if(nodes, [](const Target& target) { return !target.whole_process; });
+    const bool may_come = phase_ == Phase::kReturning || roster_.processes.has_lost(order.name);
+    if (may_come) return {{OperatorVerdict::kAbsent, absence_text(order.name, nodes)}, {}, 0};
+    return {{OperatorVerdict::kUnknownName, resolve_target(order.name, nodes).failure().message}, {}, 0};
+  }
+  std::string missed;
+  for (const ProcessIncarnation process : processes) missed += put_out(process, order, now);
+  return {{OperatorVerdict::kDone, order.name + " is put out of the run" + missed}, conclude(now), 0};
+}
+
+// Returns what the run lacks without it, as the rest of a sentence.
+std::string SupervisorCore::put_out(ProcessIncarnation process, const OperatorOrder& order, Instant now) {
+  std::string missed;
+  for (const StageId stage : roster_.stages_of(process)) {
+    if (roster_.is_served_without(stage, process)) continue;
+    missed += compose("; it was the last to serve stage ", stage,
+                      ", and the run goes back to its newest checkpoint as soon as another node serves it");
+  }
+  const std::string reason =
+      order.revoke ? compose("it was evicted by ", order.reason, "; its certificate is refused from now on")
+                   : compose("it was evicted by ", order.reason, "; a person may start it again");
+  roster_.leavers.gone(process);
+  roster_.processes.evict(process);
+  send(to_node_agent(process), EndProcess{reason, static_cast<std::uint32_t>(exit_code(Error::kRefused))});
+  lose_process(process, order.reason, now, kWasEvicted);
+  return missed;
+}
+
+SupervisorEffects SupervisorCore::hear(const Revocations& list, Instant /*now*/) {
+  revoked_ = list;
+  for (const ProcessIncarnation process : roster_.processes.alive()) send_revoked(process);
+  return take_effects();
+}
+
+// To its router, which refuses connections by it.
+void SupervisorCore::send_revoked(ProcessIncarnation process) {
+  if (revoked_.version != 0) send({process, Role::kRouter, {}, {}}, revoked_);
 }
 
 }  // namespace shoal

@@ -75,7 +75,7 @@ bool SupervisorCore::is_return(const Join& join) const {
 bool SupervisorCore::turn_away(const Join& join) {
   const ProcessRecord* known = roster_.processes.find(join.previous);
   if (join.previous.value == 0 || known == nullptr || known->is_alive) return false;
-  send(to_node_agent(join.previous), EndProcess{"it was given up as lost; its keeper starts a new one", kRejoinStatus});
+  end_lost(join.previous);
   return true;
 }
 
@@ -90,6 +90,7 @@ void SupervisorCore::take_back(const Join& join, Instant now) {
   }
   send(to_node_agent(process), Welcome{join.nonce, process, config_.run, view().branch(), config_.term,
                                        view().position(), config_.config_toml});
+  send_revoked(process);
   announce("returned", join.name, compose("as process ", process, ", with ", join.serves.size(), " replicas"));
   compare_served(join, process);
   send_peers();

@@ -13,10 +13,18 @@ SupervisorEffects SupervisorCore::hear(const Heartbeat& heartbeat, Instant now) 
     const HeartbeatEcho echo{heartbeat.process, heartbeat.sequence, heartbeat.sent_ns, now_ns, now_ns};
     if (heartbeat.sent_ns != 0) send(to_node_agent(heartbeat.process), echo);
   } else if (roster_.processes.find(heartbeat.process) != nullptr && phase_ < Phase::kEnding) {
-    send(to_node_agent(heartbeat.process),
-         EndProcess{"it was given up as lost; its keeper starts a new one", kRejoinStatus});
+    end_lost(heartbeat.process);
   }
   return take_effects();
+}
+
+// It was lost, and speaks: it may have been frozen or cut off when it was told.
+void SupervisorCore::end_lost(ProcessIncarnation process) {
+  if (roster_.processes.find(process)->is_evicted) {
+    constexpr auto kEvictedStatus = static_cast<std::uint32_t>(exit_code(Error::kRefused));
+    return send(to_node_agent(process), EndProcess{"it was evicted while it was away", kEvictedStatus});
+  }
+  send(to_node_agent(process), EndProcess{"it was given up as lost; its keeper starts a new one", kRejoinStatus});
 }
 
 // Its link broke and it dialled again, or it has not heard its welcome yet. What was on its way may be lost with the

@@ -26,6 +26,7 @@ Error error_of(int status) {
     case 413: return Error::kUsage;
     case 403:
     case 409:
+    case kStatusRevoked:
     case 426: return Error::kRefused;
     case 503: return Error::kUnreachable;
     default: return Error::kInternal;
@@ -41,6 +42,7 @@ Result<TlsSocket> open_connection(const HostPort& spawner, const TlsContext& con
   return tls;
 }
 
+// The answer, of whatever status.
 Result<ControlResponse> exchange(TlsSocket& tls, const std::string& request, Deadline deadline) {
   const Status written = tls.write_all(request, deadline);
   // A server that refuses our certificate says so in an alert, which may overtake what we write: read it first.
@@ -54,8 +56,12 @@ Result<ControlResponse> exchange(TlsSocket& tls, const std::string& request, Dea
   if (*progress != HttpReader::Progress::kComplete || parsed.ec != std::errc()) {
     return fail(Error::kUnreachable, "What answers there is not a control endpoint.");
   }
-  if (status != 200) return fail(error_of(status), error_sentence(reader.message().body));
   return ControlResponse{status, reader.message().body};
+}
+
+Result<ControlResponse> as_asked_for(Result<ControlResponse> response) {
+  if (!response.ok() || response->status == 200) return response;
+  return fail(error_of(response->status), error_sentence(response->body));
 }
 
 }  // namespace
@@ -73,7 +79,7 @@ Result<Enrolled> enrol(const HostPort& spawner, const JoinToken& token, const st
 
   const std::string body = enrolment_request_text({token.secret, name, key->request, protocol_version});
   const std::string request = request_text("POST", kEnrolPath, host_port_text(spawner), body);
-  const auto response = exchange(*tls, request, in(timeouts.answer));
+  const auto response = as_asked_for(exchange(*tls, request, in(timeouts.answer)));
   if (!response.ok()) return at(spawner, response.failure());
   auto answer = parse_enrolment_answer(response->body, spawner.host);
   if (!answer.ok()) return at(spawner, answer.failure());
@@ -117,6 +123,18 @@ Result<ControlResponse> ControlClient::post(const std::string& target, const std
 }
 
 Result<Rendezvous> ControlClient::rendezvous() const {
+  auto connection = connect();
+  if (!connection.ok()) return connection.failure();
+  return connection->rendezvous();
+}
+
+Result<std::string> ControlClient::renew(const std::string& request) const {
+  const auto response = post(std::string(kRenewPath), renewal_request_text(request));
+  if (!response.ok()) return response.failure();
+  return parse_renewal_answer(response->body);
+}
+
+Result<Rendezvous> ControlConnection::rendezvous() {
   const auto response = get(std::string(kRendezvousPath));
   if (!response.ok()) return response.failure();
   return parse_rendezvous(response->body, spawner_.host);
@@ -124,7 +142,9 @@ Result<Rendezvous> ControlClient::rendezvous() const {
 
 Result<ControlResponse> ControlConnection::ask(const std::string& method, const std::string& target,
                                                const std::string& body) {
-  auto response = exchange(socket_, request_text(method, target, host_port_text(spawner_), body), in(answer_within_));
+  auto answer = exchange(socket_, request_text(method, target, host_port_text(spawner_), body), in(answer_within_));
+  if (answer.ok()) status_ = answer->status;
+  auto response = as_asked_for(std::move(answer));
   if (!response.ok()) return at(spawner_, response.failure());
   return response;
 }

@@ -37,12 +37,15 @@ struct Enrolled {
 class ControlConnection {
  public:
   // `target` is path and query. The answer is one of status 200; other statuses become errors with the spawner's
-  // sentence: 400, 404, 405, 413 kUsage; 403, 409, 426 kRefused; 503 kUnreachable; the rest kInternal. Besides:
+  // sentence: 400, 404, 405, 413 kUsage; 403, 409, 410, 426 kRefused; 503 kUnreachable; the rest kInternal. Besides:
   // kUnreachable (it broke, or no answer came in time: what was asked may be under way), kRefused (our certificate is).
   [[nodiscard]] Result<ControlResponse> get(const std::string& target) { return ask("GET", target, ""); }
   [[nodiscard]] Result<ControlResponse> post(const std::string& target, const std::string& body) {
     return ask("POST", target, body);
   }
+  [[nodiscard]] Result<Rendezvous> rendezvous();
+  // The spawner of our run has said so itself: we were thrown out, and need not ask again.
+  [[nodiscard]] bool has_revoked_us() const { return status_ == kStatusRevoked; }
 
  private:
   friend class ControlClient;
@@ -54,6 +57,7 @@ class ControlConnection {
   TlsSocket socket_;
   HostPort spawner_;
   std::chrono::milliseconds answer_within_;
+  int status_ = 0;  // of the answer; 0: none came
 };
 
 class ControlClient {
@@ -69,6 +73,8 @@ class ControlClient {
   [[nodiscard]] Result<ControlResponse> get(const std::string& target) const;
   [[nodiscard]] Result<ControlResponse> post(const std::string& target, const std::string& body) const;
   [[nodiscard]] Result<Rendezvous> rendezvous() const;
+  // A node's new certificate for a request (make_csr), in exchange for the one it has.
+  [[nodiscard]] Result<std::string> renew(const std::string& request) const;
 
  private:
   ControlClient(std::shared_ptr<const TlsContext> context, HostPort spawner, ControlTimeouts timeouts)

@@ -53,6 +53,13 @@ std::string date_now() {
   return text;
 }
 
+// Who is at the other end.
+struct Asker {
+  std::optional<PeerIdentity> peer;  // empty: a stranger
+  std::string serial;
+  std::string address;
+};
+
 bool may_ask(const ControlRoute& route, const std::optional<PeerIdentity>& peer) {
   if (route.roles.empty()) return true;
   return peer && std::find(route.roles.begin(), route.roles.end(), peer->role) != route.roles.end();
@@ -78,8 +85,7 @@ struct ControlServer::State {
   void serve_connection(Connection& connection, const std::string& address, Socket socket);
   [[nodiscard]] Status answer(Connection& connection, const std::string& address, Socket socket);
   [[nodiscard]] Status take_known(Connection& connection, PeerRole role);
-  [[nodiscard]] ControlResponse response_to(const HttpMessage& message, const std::optional<PeerIdentity>& peer,
-                                            const std::string& address) const;
+  [[nodiscard]] ControlResponse response_to(const HttpMessage& message, const Asker& asker) const;
   void refuse(const std::string& address, const std::string& reason);
   void join_finished();
   [[nodiscard]] bool are_too_many_ending();
@@ -184,13 +190,13 @@ Status ControlServer::State::take_known(Connection& connection, PeerRole role) {
 Status ControlServer::State::answer(Connection& connection, const std::string& address, Socket socket) {
   auto tls = TlsSocket::accept(std::move(socket), *context, in(limits.admission.handshake_timeout));
   if (!tls.ok()) return tls.failure();
-  std::optional<PeerIdentity> peer;
+  Asker asker{std::nullopt, peer_serial(tls->session()), address};
   Status verdict = Done{};
   if (tls->has_peer_certificate()) {
     auto identity = context->check_peer(tls->session());
     if (identity.ok()) {
       if (const Status taken = take_known(connection, identity->role); !taken.ok()) return taken;
-      peer = std::move(*identity);
+      asker.peer = std::move(*identity);
     } else {
       verdict = identity.failure();
     }
@@ -200,13 +206,13 @@ Status ControlServer::State::answer(Connection& connection, const std::string& a
   if (!progress.ok()) return progress.failure();
   ControlResponse response;
   if (!verdict.ok()) {
-    response = control_error(403, verdict.failure().message);
+    response = control_error(context->is_revoked(tls->session()) ? kStatusRevoked : 403, verdict.failure().message);
   } else if (*progress == HttpReader::Progress::kTooLarge) {
     response = control_error(413, "The request is larger than the control endpoint takes.");
   } else if (*progress != HttpReader::Progress::kComplete) {
     response = control_error(400, "The request is not HTTP/1.1 with a Content-Length.");
   } else {
-    response = response_to(reader.message(), peer, address);
+    response = response_to(reader.message(), asker);
   }
   const std::string text = response_text(response.status, response.body, date_now());
   const Status written = tls->write_all(text, in(limits.response_timeout));
@@ -215,8 +221,8 @@ Status ControlServer::State::answer(Connection& connection, const std::string& a
   return verdict;
 }
 
-ControlResponse ControlServer::State::response_to(const HttpMessage& message, const std::optional<PeerIdentity>& peer,
-                                                  const std::string& address) const {
+ControlResponse ControlServer::State::response_to(const HttpMessage& message, const Asker& asker) const {
+  const auto& peer = asker.peer;
   auto target = parse_target(message.second);
   if (!target) return control_error(400, "The address of the request has a malformed escape.");
   const auto same_path = [&](const auto& entry) { return entry.first.path == target->path; };
@@ -232,7 +238,8 @@ ControlResponse ControlServer::State::response_to(const HttpMessage& message, co
     }
     return control_error(404, compose("Nothing answers at ", target->path, " in this version."));
   }
-  const ControlRequest request{message.first, target->path, std::move(target->query), message.body, peer, address};
+  const ControlRequest request{message.first, target->path, std::move(target->query), message.body, peer,
+                               asker.serial,  asker.address};
   try {
     return found->second(request);
   } catch (const std::exception& error) {
@@ -289,10 +296,16 @@ Result<std::unique_ptr<ControlServer>> ControlServer::listen(const HostPort& add
                                                              PeerPolicy policy, const ControlLimits& limits) {
   auto context = TlsContext::optional_client(files, std::move(policy));
   if (!context.ok()) return context.failure();
+  return listen(address, std::move(*context), limits);
+}
+
+Result<std::unique_ptr<ControlServer>> ControlServer::listen(const HostPort& address,
+                                                             std::shared_ptr<const TlsContext> context,
+                                                             const ControlLimits& limits) {
   auto listener = listen_on(address);
   if (!listener.ok()) return listener.failure();
   std::signal(SIGPIPE, SIG_IGN);
-  auto state = std::make_unique<State>(std::move(*listener), *context, limits);
+  auto state = std::make_unique<State>(std::move(*listener), std::move(context), limits);
   if (!state->wake.is_open()) return fail(Error::kIo, "The system has no descriptors left for the control endpoint.");
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(state)));
 }

@@ -27,6 +27,7 @@ struct ControlRequest {
   std::map<std::string, std::string> query;
   std::string body;
   std::optional<PeerIdentity> peer;  // empty: a stranger
+  std::string serial;                // of the peer's certificate
   std::string address;               // numeric, of the client
 };
 
@@ -34,6 +35,8 @@ struct ControlResponse {
   int status = 200;
   std::string body = "{}";  // JSON
 };
+// The answer to everything that somebody asks whose certificate was revoked.
+inline constexpr int kStatusRevoked = 410;
 // {"error": <sentence>}, the form of every answer that is not 200.
 [[nodiscard]] ControlResponse control_error(int status, const std::string& sentence);
 
@@ -56,8 +59,13 @@ struct ControlLimits {
 
 class ControlServer {
  public:
-  // Listens at once, so that the address is known, but answers only after serve().
-  // Errors: kUsage (address in use, naming it), kIo, kInvalidData (certificates).
+  // Listens at once, so that the address is known, but answers only after serve(). The context is one of
+  // TlsContext::optional_client; whoever renews it renews what this endpoint shows. Errors: kUsage (address in use,
+  // naming it), kIo.
+  [[nodiscard]] static Result<std::unique_ptr<ControlServer>> listen(const HostPort& address,
+                                                                     std::shared_ptr<const TlsContext> context,
+                                                                     const ControlLimits& limits = {});
+  // With a context of its own. Errors: kInvalidData (certificates), too.
   [[nodiscard]] static Result<std::unique_ptr<ControlServer>> listen(const HostPort& address, const TlsFiles& files,
                                                                      PeerPolicy policy,
                                                                      const ControlLimits& limits = {});

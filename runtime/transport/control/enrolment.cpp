@@ -1,8 +1,11 @@
 // All JSON of enrolment is read and written here. A token is spent only after its certificate was made, and durably
-// before that is handed out.
+// before that is handed out; so is everything else that decides who is refused.
 #include "runtime/transport/control/enrolment.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
@@ -16,13 +19,33 @@ using Json = nlohmann::json;
 constexpr std::string_view kWho = "enrolment";
 constexpr std::chrono::hours kRememberExpired{24 * 7};
 
+namespace fs = std::filesystem;
+
+// That a person has revoked the standing token: a file beside it, which the next spawner process sees, too.
+std::string mark_of_revoked(const std::string& join_token_path) { return join_token_path + ".revoked"; }
+
+Json json_of(const Revocations& list) {
+  Json names = Json::array();
+  for (const RevokedName& revoked : list.names) {
+    names.push_back({{"name", revoked.name}, {"readmitted", revoked.readmitted}});
+  }
+  return {{"version", list.version}, {"names", std::move(names)}};
+}
+
 Json json_of(const Rendezvous& rendezvous) {
   return {{"run", run_text(rendezvous.run)},
           {"term", rendezvous.term.value},
           {"protocol_version", rendezvous.protocol_version},
           {"data_host", rendezvous.data.host},
           {"data_port", rendezvous.data.port},
-          {"dead_after_ms", rendezvous.dead_after.count()}};
+          {"dead_after_ms", rendezvous.dead_after.count()},
+          {"revoked", json_of(rendezvous.revoked)}};
+}
+
+Revocations revocations_of(const Json& json) {
+  Revocations list{json.at("version"), {}};
+  for (const Json& one : json.at("names")) list.names.push_back({one.at("name"), one.at("readmitted")});
+  return list;
 }
 
 Result<Rendezvous> rendezvous_of(const Json& json, const std::string& control_host) {
@@ -35,6 +58,7 @@ Result<Rendezvous> rendezvous_of(const Json& json, const std::string& control_ho
   rendezvous.data.host = json.at("data_host").get<std::string>();
   rendezvous.data.port = json.at("data_port").get<std::uint16_t>();
   rendezvous.dead_after = std::chrono::milliseconds(json.at("dead_after_ms").get<std::int64_t>());
+  if (json.contains("revoked")) rendezvous.revoked = revocations_of(json["revoked"]);  // another version may not say
   if (rendezvous.data.host.empty()) rendezvous.data.host = control_host;
   return rendezvous;
 }
@@ -97,102 +121,266 @@ Result<EnrolmentAnswer> parse_enrolment_answer(std::string_view body, const std:
   }
 }
 
+std::string renewal_request_text(const std::string& request_pem) { return Json{{"request", request_pem}}.dump(); }
+
+Result<std::string> parse_renewal_request(std::string_view body) {
+  try {
+    return Json::parse(body).at("request").get<std::string>();
+  } catch (const Json::exception& error) {
+    return fail(Error::kUsage, compose("The request for renewal is not understood: ", error.what()));
+  }
+}
+
+std::string renewal_answer_text(const std::string& certificate_pem) {
+  return Json{{"certificate", certificate_pem}}.dump();
+}
+
+Result<std::string> parse_renewal_answer(std::string_view body) {
+  try {
+    return Json::parse(body).at("certificate").get<std::string>();
+  } catch (const Json::exception& error) {
+    return not_understood(error);
+  }
+}
+
 std::string error_sentence(std::string_view body) {
   const Json json = Json::parse(body, nullptr, false);
   if (json.is_object() && json.contains("error") && json["error"].is_string()) return json["error"].get<std::string>();
   return std::string(body);
 }
 
-Result<std::unique_ptr<EnrolmentDesk>> EnrolmentDesk::open(Authority authority, const std::string& tokens_path,
+Result<std::unique_ptr<EnrolmentDesk>> EnrolmentDesk::open(Authority authority, EnrolmentFiles files,
                                                            EnrolmentHooks hooks) {
   CHECK(hooks.rendezvous && hooks.name_allowed && hooks.now, "the enrolment desk needs all of its hooks");
-  auto ledger = load_tokens(tokens_path);
-  if (!ledger.ok()) return ledger.failure();
+  auto tokens = load_tokens(files.tokens);
+  if (!tokens.ok()) return tokens.failure();
+  auto revoked = load_revocations(files.revoked);
+  if (!revoked.ok()) return revoked.failure();
+  auto issued = IssuedCertificates::open(files.issued, hooks.now());
+  if (!issued.ok()) return issued.failure();
+  Kept kept{std::move(*tokens), std::move(*revoked), std::move(*issued)};
+  if (hooks.revoked) hooks.revoked->take(kept.revoked.list(), std::chrono::steady_clock::now());
   return std::unique_ptr<EnrolmentDesk>(
-      new EnrolmentDesk(std::move(authority), tokens_path, std::move(*ledger), std::move(hooks)));
+      new EnrolmentDesk(std::move(authority), std::move(files), std::move(kept), std::move(hooks)));
 }
 
-EnrolmentDesk::EnrolmentDesk(Authority authority, std::string tokens_path, TokenLedger ledger, EnrolmentHooks hooks)
-    : authority_(std::move(authority)),
-      tokens_path_(std::move(tokens_path)),
-      hooks_(std::move(hooks)),
-      ledger_(std::move(ledger)) {}
+EnrolmentDesk::EnrolmentDesk(Authority authority, EnrolmentFiles files, Kept kept, EnrolmentHooks hooks)
+    : authority_(std::move(authority)), files_(std::move(files)), hooks_(std::move(hooks)), kept_(std::move(kept)) {}
 
-Result<JoinToken> EnrolmentDesk::make_token(std::chrono::hours lifetime, std::uint32_t uses) {
+Rendezvous EnrolmentDesk::rendezvous() const {
+  Rendezvous here = hooks_.rendezvous();
+  const std::lock_guard guard(mutex_);
+  here.revoked = kept_.revoked.list();
+  return here;
+}
+
+Result<JoinToken> EnrolmentDesk::make_token(std::chrono::seconds lifetime, std::uint32_t uses) {
+  const std::lock_guard guard(mutex_);
+  return add_token(lifetime, uses, TokenOrigin::kPerson);
+}
+
+Result<JoinToken> EnrolmentDesk::add_token(std::chrono::seconds lifetime, std::uint32_t uses, TokenOrigin origin) {
   const auto secret = random_secret();
   if (!secret.ok()) return secret.failure();
   const WallTime now = std::chrono::floor<std::chrono::seconds>(hooks_.now());
   const JoinToken token{authority_.run(), authority_.fingerprint(), *secret, now + lifetime, uses};
-  const std::lock_guard guard(mutex_);
-  ledger_.forget_expired_before(now - kRememberExpired);
-  ledger_.add(token.secret, token.expiry, uses);
-  const Status saved = save_tokens(tokens_path_, ledger_);
+  TokenLedger with_it = kept_.tokens;
+  with_it.forget_expired_before(now - kRememberExpired);
+  with_it.add(token.secret, token.expiry, uses, origin);
+  const Status saved = save_tokens(files_.tokens, with_it);
   if (!saved.ok()) return saved.failure();
+  kept_.tokens = std::move(with_it);
   return token;
 }
 
-Status EnrolmentDesk::keep_standing_token(const std::string& path) {
-  {
-    const std::lock_guard guard(mutex_);
-    if (standing_until_ - hooks_.now() > kUsualTokenLifetime / 2) return Done{};
-  }
-  const auto token = make_token(kUsualTokenLifetime, 0);
-  if (!token.ok()) return token.failure();
-  const Status written = replace_file(path, token_text(*token) + "\n", FileAccess::kOwnerOnly);
-  if (!written.ok()) return written.failure();
+Status EnrolmentDesk::keep_standing_token() {
   const std::lock_guard guard(mutex_);
-  standing_until_ = token->expiry;
+  std::error_code ignored;
+  const bool is_lasting = standing_.until - hooks_.now() > kUsualTokenLifetime / 2;
+  const bool is_wanted = !files_.join_token.empty() && !fs::exists(mark_of_revoked(files_.join_token), ignored);
+  return is_lasting || !is_wanted ? Status(Done{}) : renew_standing_token();
+}
+
+Status EnrolmentDesk::renew_standing_token() {
+  const auto token = add_token(kUsualTokenLifetime, 0, TokenOrigin::kRun);
+  if (!token.ok()) return token.failure();
+  const Status written = replace_file(files_.join_token, token_text(*token) + "\n", FileAccess::kOwnerOnly);
+  if (!written.ok()) return written.failure();
+  standing_ = {kept_.tokens.record_of(token->secret)->id, token->expiry};
   return Done{};
 }
 
+// Where the standing token is meant, the mark comes first: it must not be followed by another, whatever ends between.
 Status EnrolmentDesk::revoke_token(std::string_view id) {
   const std::lock_guard guard(mutex_);
-  if (!ledger_.revoke(id)) return fail(Error::kUsage, compose("There is no token '", id, "'; see `shoal token ls`."));
-  return save_tokens(tokens_path_, ledger_);
+  const auto& records = kept_.tokens.records();
+  if (std::ranges::find(records, id, &TokenRecord::id) == records.end()) {
+    return fail(Error::kUsage, compose("There is no token '", id, "'; see `shoal token ls`."));
+  }
+  if (id != standing_.id) return revoke_locked({std::string(id)});
+  const Status marked = replace_file(mark_of_revoked(files_.join_token),
+                                     "The run's own join token was revoked; `shoal token new` makes another, and so "
+                                     "does starting the run again.\n",
+                                     FileAccess::kOwnerOnly);
+  if (!marked.ok()) return marked;
+  const Status revoked = revoke_locked({std::string(id)});
+  if (!revoked.ok()) return revoked;
+  std::error_code ignored;
+  fs::remove(files_.join_token, ignored);  // what stays is worth nothing
+  standing_ = {};
+  return Done{};
+}
+
+Status EnrolmentDesk::revoke_locked(const std::vector<std::string>& ids) {
+  TokenLedger without = kept_.tokens;
+  for (const std::string& id : ids) (void)without.revoke(id);
+  const Status saved = save_tokens(files_.tokens, without);
+  if (saved.ok()) kept_.tokens = std::move(without);
+  return saved;
 }
 
 std::vector<TokenRecord> EnrolmentDesk::tokens() const {
   const std::lock_guard guard(mutex_);
-  return ledger_.records();
+  return kept_.tokens.records();
+}
+
+bool EnrolmentDesk::is_standing(std::string_view id) const {
+  const std::lock_guard guard(mutex_);
+  return id == standing_.id;
+}
+
+bool EnrolmentDesk::has_issued(std::string_view name) const {
+  const std::lock_guard guard(mutex_);
+  return kept_.issued.has(name);
+}
+
+// The name first: what is durable of it by a failure refuses already.
+Result<RevokedTokens> EnrolmentDesk::revoke_name(const std::string& name) {
+  const std::lock_guard guard(mutex_);
+  std::vector<std::string> there_are;
+  RevokedTokens revoked;
+  const auto used = kept_.issued.tokens_of(name);
+  for (const TokenRecord& token : kept_.tokens.records()) {
+    there_are.push_back(token.id);
+    const bool is_good = verdict_of(token, hooks_.now()) == TokenVerdict::kGood;
+    if (is_good && std::ranges::find(used, token.id) != used.end()) revoked.ids.push_back(token.id);
+  }
+  RevocationBook book = kept_.revoked;
+  book.revoke(name, std::move(there_are), hooks_.now());
+  if (const Status kept = keep_book(std::move(book)); !kept.ok()) return kept.failure();
+  if (const Status kept = revoke_locked(revoked.ids); !kept.ok()) return kept.failure();
+  revoked.was_standing = std::ranges::find(revoked.ids, standing_.id) != revoked.ids.end();
+  if (!revoked.was_standing) return revoked;
+  if (const Status renewed = renew_standing_token(); !renewed.ok()) return renewed.failure();
+  return revoked;
+}
+
+// Durable before anybody refuses, or admits, by it.
+Status EnrolmentDesk::keep_book(RevocationBook book) {
+  const Status saved = save_revocations(files_.revoked, book);
+  if (!saved.ok()) return saved;
+  kept_.revoked = std::move(book);
+  if (hooks_.revoked) hooks_.revoked->take(kept_.revoked.list(), std::chrono::steady_clock::now());
+  return Done{};
+}
+
+std::optional<ControlResponse> EnrolmentDesk::objection_to(const EnrolmentRequest& request, const Rendezvous& here,
+                                                           const std::string& address) const {
+  const TokenVerdict verdict = kept_.tokens.verify(request.secret, hooks_.now());
+  if (verdict != TokenVerdict::kGood) {
+    log_warn(kWho, "refused ", address, ": ", verdict_text(verdict));
+    return control_error(403, std::string(verdict_text(verdict)));
+  }
+  if (request.protocol_version != here.protocol_version) {
+    return control_error(426, compose("The node speaks protocol version ", request.protocol_version, ", the spawner ",
+                                      here.protocol_version, ". Use the same version everywhere."));
+  }
+  if (!is_valid_name(request.name)) {
+    return control_error(400,
+                         "A node's name is 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or "
+                         "digit. Choose another with --name.");
+  }
+  const TokenRecord token = *kept_.tokens.record_of(request.secret);
+  const bool is_barred = token.origin == TokenOrigin::kRun || kept_.revoked.is_barred(request.name, token.id);
+  if (kept_.revoked.is_revoked(request.name) && is_barred) {
+    log_warn(kWho, "refused ", address, ": ", request.name, " was revoked, and comes with an older token");
+    return control_error(403, compose("The name ", request.name,
+                                      " was revoked: its node was thrown out of the run. The run's operator can admit "
+                                      "it again with a token that `shoal token new` makes from now on."));
+  }
+  const Status allowed = hooks_.name_allowed(request.name);
+  if (!allowed.ok()) return control_error(409, allowed.failure().message);
+  return std::nullopt;
 }
 
 ControlResponse EnrolmentDesk::enrol(const ControlRequest& http) {
   const auto request = parse_enrolment_request(http.body);
   if (!request.ok()) return control_error(400, request.failure().message);
-  const Rendezvous rendezvous = hooks_.rendezvous();
-  const WallTime now = hooks_.now();
+  const Rendezvous here = rendezvous();
   const std::lock_guard guard(mutex_);
-  const TokenVerdict verdict = ledger_.verify(request->secret, now);
-  if (verdict != TokenVerdict::kGood) {
-    log_warn(kWho, "refused ", http.address, ": ", verdict_text(verdict));
-    return control_error(403, std::string(verdict_text(verdict)));
-  }
-  if (request->protocol_version != rendezvous.protocol_version) {
-    return control_error(426, compose("The node speaks protocol version ", request->protocol_version, ", the spawner ",
-                                      rendezvous.protocol_version, ". Use the same version everywhere."));
-  }
-  if (!is_valid_name(request->name)) {
-    return control_error(400,
-                         "A node's name is 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or "
-                         "digit. Choose another with --name.");
-  }
-  const Status allowed = hooks_.name_allowed(request->name);
-  if (!allowed.ok()) return control_error(409, allowed.failure().message);
+  if (auto objection = objection_to(*request, here, http.address)) return std::move(*objection);
   auto certificate = authority_.sign(request->request, PeerIdentity{authority_.run(), PeerRole::kNode, request->name},
-                                     usual_validity(now));
+                                     hooks_.validity(hooks_.now()));
   if (!certificate.ok()) return control_error(400, certificate.failure().message);
-  TokenLedger redeemed = ledger_;
-  (void)redeemed.redeem(request->secret, now);
-  const Status saved = save_tokens(tokens_path_, redeemed);
+  const TokenRecord token = *kept_.tokens.record_of(request->secret);
+  Status recorded = record(request->name, *certificate, token.id);
+  if (recorded.ok()) recorded = spend(token, request->secret);
+  if (!recorded.ok()) {
+    return control_error(503, compose("The spawner cannot admit a node now: ", recorded.failure().message, "."));
+  }
+  log_info(kWho, "gave ", request->name, " at ", http.address, " a certificate");
+  return ControlResponse{200, enrolment_answer_text({std::move(*certificate), authority_.certificate(), here})};
+}
+
+// Errors: of a token whose uses are counted.
+Status EnrolmentDesk::spend(const TokenRecord& token, const TokenSecret& secret) {
+  TokenLedger redeemed = kept_.tokens;
+  (void)redeemed.redeem(secret, hooks_.now());
+  const Status saved = save_tokens(files_.tokens, redeemed);
   if (!saved.ok()) {
     log_error(kWho, "the use of a token cannot be recorded: ", saved.failure().message);
-    if (ledger_.is_bounded(request->secret)) {
-      return control_error(503, compose("The spawner cannot admit a node now: ", saved.failure().message, "."));
-    }
+    if (token.uses_max != 0) return saved;
   }
-  ledger_ = std::move(redeemed);
-  log_info(kWho, "gave ", request->name, " at ", http.address, " a certificate");
-  return ControlResponse{200, enrolment_answer_text({std::move(*certificate), authority_.certificate(), rendezvous})};
+  kept_.tokens = std::move(redeemed);
+  return Done{};
+}
+
+// Errors: of a name that is refused but for what is recorded here.
+Status EnrolmentDesk::record(const std::string& name, const std::string& certificate, const std::string& token) {
+  const auto serial = serial_of(certificate);
+  const auto validity = validity_of(certificate);
+  CHECK(serial.ok() && validity.ok(), "a certificate that was just signed can be read");
+  if (kept_.revoked.is_revoked(name)) {
+    RevocationBook book = kept_.revoked;
+    book.readmit(name, *serial, hooks_.now());
+    if (const Status kept = keep_book(std::move(book)); !kept.ok()) return kept;
+  }
+  const Status listed = kept_.issued.add({name, *serial, token, validity->not_after});
+  if (!listed.ok()) log_error(kWho, "a certificate cannot be recorded: ", listed.failure().message);
+  return Done{};
+}
+
+ControlResponse EnrolmentDesk::renew(const ControlRequest& http) {
+  const auto request = parse_renewal_request(http.body);
+  if (!request.ok()) return control_error(400, request.failure().message);
+  CHECK(http.peer && http.peer->role == PeerRole::kNode, "nodes alone ask for this");
+  const std::string& name = http.peer->name;
+  const std::lock_guard guard(mutex_);
+  if (kept_.revoked.is_revoked(name) && !kept_.revoked.is_readmitted(name, http.serial)) {
+    return control_error(kStatusRevoked, compose("The certificate of ", name, " was revoked meanwhile."));
+  }
+  auto certificate = authority_.sign(*request, *http.peer, hooks_.validity(hooks_.now()));
+  if (!certificate.ok()) return control_error(400, certificate.failure().message);
+  if (const Status recorded = record(name, *certificate, {}); !recorded.ok()) {
+    return control_error(503, compose("The spawner cannot renew a certificate now: ", recorded.failure().message, "."));
+  }
+  log_info(kWho, "renewed the certificate of ", name, " at ", http.address);
+  return ControlResponse{200, renewal_answer_text(*certificate)};
+}
+
+void permit_standing_token(const std::string& join_token_path) {
+  std::error_code ignored;
+  fs::remove(mark_of_revoked(join_token_path), ignored);
 }
 
 }  // namespace shoal

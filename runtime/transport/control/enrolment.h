@@ -2,27 +2,37 @@
 // sides.
 //
 //   POST /v1/enrol {"secret", "name", "request", "protocol_version"} -> {"certificate", "ca", "rendezvous": {...}}
+//   POST /v1/renew {"request"}, by a node with its certificate       -> {"certificate"}
 //   GET  /v1/rendezvous                                              -> {"run", "term", "data_host", "data_port", ...}
 //
 // The desk is the only thing a stranger reaches. It changes nothing but the token's count of uses, and that only when
-// it hands out a certificate (S-7).
+// it hands out a certificate (S-7). It also keeps who is refused: a name that a person has revoked gets a certificate
+// again only by a token that a person has made since.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "messages/cluster.h"
 #include "messages/ids.h"
 #include "runtime/transport/certificates.h"
 #include "runtime/transport/control/control_server.h"
+#include "runtime/transport/control/issued_certificates.h"
 #include "runtime/transport/join_token.h"
+#include "runtime/transport/revocation/revocation_book.h"
+#include "runtime/transport/revocation/revoked_certificates.h"
 
 namespace shoal {
 
 inline constexpr std::string_view kEnrolPath = "/v1/enrol";
+inline constexpr std::string_view kRenewPath = "/v1/renew";
 inline constexpr std::string_view kRendezvousPath = "/v1/rendezvous";
 
 // Where and who the spawner is, as nodes need it at every connect.
@@ -33,6 +43,7 @@ struct Rendezvous {
   HostPort data;  // host empty: the host by which the control endpoint was reached
   // swarm.dead_after_ms: both sides of a connection must agree on the silence that ends it.
   std::chrono::milliseconds dead_after{10'000};
+  Revocations revoked{};  // as of now: a process refuses from its first connection on
 };
 [[nodiscard]] std::string rendezvous_text(const Rendezvous& rendezvous);
 // Fills an empty data host by `control_host`. Errors: kInvalidData.
@@ -56,46 +67,105 @@ struct EnrolmentAnswer {
 [[nodiscard]] std::string enrolment_answer_text(const EnrolmentAnswer& answer);
 [[nodiscard]] Result<EnrolmentAnswer> parse_enrolment_answer(std::string_view body, const std::string& control_host);
 
+[[nodiscard]] std::string renewal_request_text(const std::string& request_pem);
+// Errors: kUsage.
+[[nodiscard]] Result<std::string> parse_renewal_request(std::string_view body);
+[[nodiscard]] std::string renewal_answer_text(const std::string& certificate_pem);
+// Errors: kInvalidData.
+[[nodiscard]] Result<std::string> parse_renewal_answer(std::string_view body);
+
 // The sentence of a control_error(), or the body itself where it is none.
 [[nodiscard]] std::string error_sentence(std::string_view body);
 
 // What the desk asks its surroundings. All are called on connection threads: thread-safe, and quick.
 struct EnrolmentHooks {
   std::function<Rendezvous()> rendezvous;
-  // kRefused with the sentence: taken, or evicted. Asked one request at a time; a name allowed may soon be a node's.
+  // kRefused with the sentence: taken. Asked one request at a time; a name allowed may soon be a node's.
   std::function<Status(const std::string& name)> name_allowed;
   std::function<WallTime()> now;
+  std::function<Validity(WallTime)> validity = usual_validity;  // of the certificates of nodes
+  std::shared_ptr<RevokedCertificates> revoked = nullptr;       // is given every new list; none: nobody looks
+};
+
+// Where the desk keeps what must outlive it. Each is made when there is something to keep.
+struct EnrolmentFiles {
+  std::string tokens;
+  std::string revoked;
+  std::string issued;
+  std::string join_token;  // the standing token; empty: none is kept
+};
+
+// What `shoal evict --revoke` has done.
+struct RevokedTokens {
+  std::vector<std::string> ids;  // of tokens that the name had enrolled with, and that were good until now
+  bool was_standing = false;     // the run's own was one of them, and has been replaced
 };
 
 class EnrolmentDesk {
  public:
-  // Reads the list of tokens at `tokens_path`, if there is one. Errors: kIo, kInvalidData.
-  [[nodiscard]] static Result<std::unique_ptr<EnrolmentDesk>> open(Authority authority, const std::string& tokens_path,
+  // Reads what is in the files. Errors: kIo, kInvalidData.
+  [[nodiscard]] static Result<std::unique_ptr<EnrolmentDesk>> open(Authority authority, EnrolmentFiles files,
                                                                    EnrolmentHooks hooks);
 
-  // A new token, recorded durably before it is returned. uses 0: any number. Errors: kIo, kInternal.
-  [[nodiscard]] Result<JoinToken> make_token(std::chrono::hours lifetime, std::uint32_t uses);
-  // Keeps a token of any number of uses in a file (0600), for who comes on this machine or is told of it by a person:
-  // writes a new one where less than half of the last one's lifetime is left. To be asked again and again: a run lasts
-  // longer than a token. Errors: kIo, kInternal.
-  [[nodiscard]] Status keep_standing_token(const std::string& path);
-  [[nodiscard]] Status revoke_token(std::string_view id);  // kUsage: no such token
-  [[nodiscard]] std::vector<TokenRecord> tokens() const;
+  // With the list of who is refused.
+  [[nodiscard]] Rendezvous rendezvous() const;
 
-  // 200; 400 malformed; 403 token; 409 name; 426 protocol version; 503 a use of a token of few uses cannot be recorded
-  // now: the node asks again.
+  // A new token, recorded durably before it is returned. uses 0: any number. Errors: kIo, kInternal.
+  [[nodiscard]] Result<JoinToken> make_token(std::chrono::seconds lifetime, std::uint32_t uses);
+  // Keeps the standing token, of any number of uses, in its file (0600), for who comes on this machine or is told of it
+  // by a person: writes a new one where less than half of the last one's lifetime is left. To be asked again and again:
+  // a run lasts longer than a token. After a person has revoked it there is none, until permit_standing_token().
+  // Errors: kIo, kInternal.
+  [[nodiscard]] Status keep_standing_token();
+  // At once, and durably. Errors: kUsage (no such token), kIo.
+  [[nodiscard]] Status revoke_token(std::string_view id);
+  [[nodiscard]] std::vector<TokenRecord> tokens() const;
+  [[nodiscard]] bool is_standing(std::string_view id) const;
+  [[nodiscard]] WallTime now() const { return hooks_.now(); }
+
+  // Refuses every certificate that the name has, from now on, and the tokens it had enrolled with. Repeating it is
+  // harmless. Errors: kIo; what was refused by then stays refused.
+  [[nodiscard]] Result<RevokedTokens> revoke_name(const std::string& name);
+  // Whether a certificate of that name may be good.
+  [[nodiscard]] bool has_issued(std::string_view name) const;
+
+  // 200; 400 malformed; 403 token, or a revoked name; 409 name; 426 protocol version; 503 what must be recorded first
+  // cannot be now: the node asks again.
   [[nodiscard]] ControlResponse enrol(const ControlRequest& request);
+  // 200; 400 malformed; 410 revoked meanwhile; 503 as above.
+  [[nodiscard]] ControlResponse renew(const ControlRequest& request);
 
  private:
-  EnrolmentDesk(Authority authority, std::string tokens_path, TokenLedger ledger, EnrolmentHooks hooks);
+  struct Kept {  // in files
+    TokenLedger tokens;
+    RevocationBook revoked;
+    IssuedCertificates issued;
+  };
+  struct StandingToken {
+    std::string id;
+    WallTime until;  // long past: none of this start is
+  };
+
+  EnrolmentDesk(Authority authority, EnrolmentFiles files, Kept kept, EnrolmentHooks hooks);
+  [[nodiscard]] Result<JoinToken> add_token(std::chrono::seconds lifetime, std::uint32_t uses, TokenOrigin origin);
+  [[nodiscard]] Status renew_standing_token();
+  [[nodiscard]] Status revoke_locked(const std::vector<std::string>& ids);
+  [[nodiscard]] Status keep_book(RevocationBook book);
+  [[nodiscard]] std::optional<ControlResponse> objection_to(const EnrolmentRequest& request, const Rendezvous& here,
+                                                            const std::string& address) const;
+  [[nodiscard]] Status spend(const TokenRecord& token, const TokenSecret& secret);
+  [[nodiscard]] Status record(const std::string& name, const std::string& certificate, const std::string& token);
 
   Authority authority_;
-  std::string tokens_path_;
+  EnrolmentFiles files_;
   EnrolmentHooks hooks_;
-  mutable std::mutex mutex_;
-  TokenLedger ledger_;
-  WallTime standing_until_;  // expiry of the token in the file; long past: none of this start is
+  mutable std::mutex mutex_;  // guards what follows
+  Kept kept_;
+  StandingToken standing_;
 };
+
+// A person has started the run: it may have a standing token again.
+void permit_standing_token(const std::string& join_token_path);
 
 inline constexpr std::chrono::hours kUsualTokenLifetime{24};
 

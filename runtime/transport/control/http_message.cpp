@@ -141,6 +141,7 @@ std::string_view status_phrase(int status) {
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
     case 409: return "Conflict";
+    case 410: return "Gone";
     case 413: return "Content Too Large";
     case 426: return "Upgrade Required";
     case 500: return "Internal Server Error";

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/base/file.h"
 #include "runtime/transport/tls_context.h"
 #include "tests/runtime/transport/test_run.h"
 
@@ -75,16 +76,44 @@ TEST(Authority, DamagedFilesAreInvalidData) {
   EXPECT_EQ(Authority::open(run.path("nowhere")).failure().error, Error::kIo);
 }
 
-TEST(Credentials, AreRenewedWhenHalfOfTheirLifeIsOver) {
+TEST(Credentials, AreRenewedInTheLastThirdOfTheirLife) {
   const TestRun run(1);
   const WallTime made = std::chrono::system_clock::now();
   const TlsFiles files = run.files(PeerRole::kNode, "node1", usual_validity(made));
   const auto days_later = [&](int days) { return needs_renewal(files, made + std::chrono::hours(24 * days)); };
   EXPECT_FALSE(days_later(0));
-  EXPECT_FALSE(days_later(180));
-  EXPECT_TRUE(days_later(184));
+  EXPECT_FALSE(days_later(242));
+  EXPECT_TRUE(days_later(244)) << "of 366, the one before its issue included";
   EXPECT_TRUE(days_later(400));
   EXPECT_TRUE(needs_renewal(credential_files(run.path("certs"), "nobody"), made)) << "there is none";
+}
+
+TEST(Credentials, ANewCertificateOfTheSameKeyHasAnotherSerialNumber) {
+  const TestRun run(1);
+  const PeerIdentity node1{run.run(), PeerRole::kNode, "node1"};
+  const auto first = run.authority().issue(node1, now()).value();
+  const auto request = make_csr(first.key, "node1");
+  ASSERT_TRUE(request.ok()) << request.failure().message;
+  const auto second = run.authority().sign(*request, node1, now()).value();
+  const auto serial = serial_of(first.certificate);
+  ASSERT_TRUE(serial.ok());
+  EXPECT_EQ(serial->size(), 32U) << *serial;
+  EXPECT_EQ(serial->find_first_not_of("0123456789abcdef"), std::string::npos) << *serial;
+  EXPECT_NE(*serial, serial_of(second).value());
+  EXPECT_FALSE(make_csr("no key", "node1").ok());
+}
+
+TEST(Credentials, SayHowLongTheyAreGood) {
+  const TestRun run(1);
+  const WallTime from(std::chrono::seconds(1'800'000'000));
+  const Validity validity{from, from + std::chrono::seconds(90)};
+  const auto files = run.files(PeerRole::kNode, "node1", validity);
+  const auto read = validity_of(read_file(files.certificate).value());
+  ASSERT_TRUE(read.ok()) << read.failure().message;
+  EXPECT_EQ(read->not_before, validity.not_before);
+  EXPECT_EQ(read->not_after, validity.not_after);
+  EXPECT_FALSE(is_due_for_renewal(*read, from + std::chrono::seconds(60)));
+  EXPECT_TRUE(is_due_for_renewal(*read, from + std::chrono::seconds(61)));
 }
 
 TEST(Credentials, AreReadableByTheirOwnerAlone) {

@@ -13,6 +13,7 @@
 #include "runtime/transport/control/control_client.h"
 #include "runtime/transport/control/enrolment.h"
 #include "runtime/transport/tls_socket.h"
+#include "tests/runtime/transport/control/enrolment_files.h"
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
 
@@ -53,7 +54,7 @@ class ControlEndpoint : public ::testing::Test {
                                      : Status(Done{});
             },
         .now = [this] { return std::chrono::system_clock::now() + hours(hours_later.load()); }};
-    desk = std::move(EnrolmentDesk::open(run.authority(), run.path("tokens.json"), hooks).value());
+    desk = std::move(EnrolmentDesk::open(run.authority(), testing::enrolment_files(run), hooks).value());
     server->handle({"POST", std::string(kEnrolPath), {}}, [this](const auto& request) { return desk->enrol(request); });
     server->handle({"GET", "/v1/status", {PeerRole::kOperator}}, [this](const ControlRequest& request) {
       ++status_asked;
@@ -130,16 +131,16 @@ TEST_F(ControlEndpoint, RefusesBadTokensEachWithItsReason) {
 
 // A node's keeper may be started again on any day of a run, and has the token's file and nothing else.
 TEST_F(ControlEndpoint, AStandingTokenIsGoodOnEveryDayOfALongRun) {
-  const std::string path = run.path("join_token");
+  const std::string path = testing::enrolment_files(run).join_token;
   const auto token_in_file = [&] {
     const std::string text = read_file(path).value();
     return parse_token(text.substr(0, text.find('\n'))).value();
   };
-  ASSERT_TRUE(desk->keep_standing_token(path).ok());
+  ASSERT_TRUE(desk->keep_standing_token().ok());
   const JoinToken first = token_in_file();
   for (int hour = 0; hour < 24 * 30; ++hour) {
     hours_later = hour;
-    ASSERT_TRUE(desk->keep_standing_token(path).ok());
+    ASSERT_TRUE(desk->keep_standing_token().ok());
     EXPECT_EQ(first.secret == token_in_file().secret, hour < 12) << "it is renewed at half of its life, hour " << hour;
     if (hour % 36 != 0) continue;
     EXPECT_TRUE(enrol_with(token_in_file()).ok()) << "hour " << hour;
@@ -163,7 +164,7 @@ TEST_F(ControlEndpoint, RefusesATakenNameAndAnotherVersionWithoutSpendingTheToke
 TEST_F(ControlEndpoint, TokensOutliveTheDesk) {
   const JoinToken once = desk->make_token(hours(24), 1).value();
   EXPECT_TRUE(enrol_with(once).ok());
-  auto ledger = load_tokens(run.path("tokens.json"));
+  auto ledger = load_tokens(testing::enrolment_files(run).tokens);
   ASSERT_TRUE(ledger.ok());
   EXPECT_EQ(ledger->verify(once.secret, std::chrono::system_clock::now()), TokenVerdict::kUsedUp);
 }
@@ -172,7 +173,7 @@ TEST_F(ControlEndpoint, TokensOutliveTheDesk) {
 TEST_F(ControlEndpoint, ADiskThatRefusesTheTokenListEndsNoNode) {
   const JoinToken once = desk->make_token(hours(24), 1).value();
   const JoinToken many = desk->make_token(hours(24), 0).value();
-  const std::string path = run.path("tokens.json");
+  const std::string path = testing::enrolment_files(run).tokens;
   std::filesystem::remove(path);
   std::filesystem::create_directories(path + "/in/the/way");
   const auto refused = enrol_with(once);

@@ -281,7 +281,8 @@ TEST(Links, S7RolesSayOnlyWhatIsTheirs) {
   const LinkIdentity worker{ProcessRole::kNode, ProcessIncarnation{4}, ""};
   const LinkIdentity storage{ProcessRole::kStorage, ProcessIncarnation{5}, ""};
   const LinkIdentity stranger{ProcessRole::kNode, std::nullopt, ""};
-  const std::vector<MessageBody> orders{JournalEntries{}, EndProcess{}, Peers{}, SpawnStage{}, Prepare{}, Welcome{}};
+  const std::vector<MessageBody> orders{JournalEntries{}, EndProcess{}, Peers{},  Revocations{},
+                                        SpawnStage{},     Prepare{},    Welcome{}};
   for (const MessageBody& body : orders) {
     EXPECT_TRUE(may_say(spawner, body));
     EXPECT_FALSE(may_say(worker, body));

@@ -13,6 +13,7 @@
 #include "runtime/base/file.h"
 #include "runtime/transport/guard/frame_guard.h"
 #include "runtime/transport/openssl_handles.h"
+#include "runtime/transport/revocation/revoked_certificates.h"
 #include "tests/runtime/transport/caf_process.h"
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
@@ -191,6 +192,63 @@ TEST_F(TransportDoor, RefusesTheWrongRunAndTheRevoked) {
   const TlsFiles evicted = run.files(PeerRole::kNode, "evicted");
   EXPECT_EQ(testing::knock(careful_port, {&evicted}, kPatience), Outcome::kClosed);
   EXPECT_EQ(testing::knock(careful_port, {&files}, kPatience), Outcome::kSpokeToUs);
+}
+
+// Who was let in before is ended, who comes is refused, in both directions; nobody else notices.
+TEST_F(TransportDoor, ARevokedCertificateIsRefusedAndItsConnectionsEnd) {
+  const auto list = std::make_shared<RevokedCertificates>();
+  PeerPolicy careful_policy = run.policy(kDataRoles);
+  careful_policy.revoked = list;
+  CafProcess careful(run.files(PeerRole::kSpawner, "careful"), careful_policy, quick_limits());
+  const std::uint16_t careful_port = careful.publish();
+  const TlsFiles theirs = credential_files(run.path("theirs"), "node");
+  ASSERT_TRUE(write_credentials(theirs, read_credentials(run.files(PeerRole::kNode, "evicted")).value()).ok());
+  const TlsFiles readmitted = run.files(PeerRole::kNode, "evicted");
+  CafProcess evicted(theirs, run.policy(kDataRoles), quick_limits());
+  CafProcess honest(run.files(PeerRole::kNode, "honest"), run.policy(kDataRoles), quick_limits());
+  const auto of_evicted = evicted.connect(careful_port);
+  const auto of_honest = honest.connect(careful_port);
+  ASSERT_EQ(evicted.ask(of_evicted, "before"), "heard before");
+  const auto begun = std::chrono::steady_clock::now();
+  const auto revoke = [&] {
+    const auto serial = serial_of(read_file(readmitted.certificate).value()).value();
+    ASSERT_TRUE(list->take({1, {{"evicted", {serial}}}}, std::chrono::steady_clock::now()));
+  };
+  EXPECT_TRUE(evicted.sees_down_after(of_evicted, revoke));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(2));
+  EXPECT_EQ(testing::knock(careful_port, {&theirs}, kPatience), Outcome::kClosed);
+  EXPECT_EQ(testing::knock(careful_port, {&readmitted}, kPatience), Outcome::kSpokeToUs) << "what it was given since";
+  EXPECT_FALSE(careful.connect(evicted.publish())) << "nor is it dialled";
+  EXPECT_TRUE(careful.connect(honest.publish()));
+  EXPECT_EQ(honest.ask(of_honest, "after"), "heard after");
+}
+
+// The door goes on listening with a certificate that was renewed; who is connected notices nothing.
+TEST_F(TransportDoor, ARenewedCertificateIsShownInNewConnections) {
+  const WallTime now = std::chrono::system_clock::now();
+  const Validity brief{now - std::chrono::seconds(1), now + std::chrono::seconds(4)};
+  const TlsFiles files = run.files(PeerRole::kSpawner, "brief", brief);
+  CafProcess listening(files, run.policy(kDataRoles), quick_limits());
+  const std::uint16_t listening_port = listening.publish();
+  const auto old_actor = node.connect(listening_port);
+  ASSERT_EQ(node.ask(old_actor, "old"), "heard old");
+  const auto own = read_credentials(files).value();
+  const auto is_over = [&] { return std::chrono::system_clock::now() > brief.not_after + std::chrono::seconds(1); };
+  ASSERT_TRUE(eventually(is_over));
+  CafProcess late(run.files(PeerRole::kNode, "late2"), run.policy(kDataRoles), quick_limits());
+  EXPECT_FALSE(late.connect(listening_port)) << "the control: it has expired";
+  const auto request = make_csr(own.key, "brief");
+  const auto next =
+      run.authority().sign(*request, {run.run(), PeerRole::kSpawner, "brief"}, usual_validity(now)).value();
+  ASSERT_TRUE(listening.transport().context()->renew({own.ca, next, own.key}).ok());
+  const auto new_actor = late.connect(listening_port);
+  EXPECT_EQ(late.ask(new_actor, "new"), "heard new");
+  EXPECT_EQ(node.ask(old_actor, "old"), "heard old");
+  const auto foreign = read_credentials(run.files(PeerRole::kSpawner, "foreign")).value();
+  EXPECT_FALSE(listening.transport().context()->renew({own.ca, foreign.certificate, own.key}).ok())
+      << "a certificate of another key";
+  EXPECT_TRUE(
+      CafProcess(run.files(PeerRole::kNode, "late3"), run.policy(kDataRoles), quick_limits()).connect(listening_port));
 }
 
 // By certificate: the same node with a new one is let in.

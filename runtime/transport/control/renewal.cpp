@@ -1,0 +1,38 @@
+// Whether certificate and key belong together is checked by who uses them (TlsContext::renew).
+#include "runtime/transport/control/renewal.h"
+
+#include <algorithm>
+
+namespace shoal {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLookMin{500};
+constexpr milliseconds kLookMax = std::chrono::hours(1);
+
+milliseconds as_milliseconds(WallTime::duration duration) { return std::chrono::duration_cast<milliseconds>(duration); }
+
+}  // namespace
+
+milliseconds until_next_look(const Validity& validity, WallTime now) {
+  const WallTime due = validity.not_after - (validity.not_after - validity.not_before) / 3;
+  const milliseconds wait = now < due ? as_milliseconds(due - now) : as_milliseconds(validity.not_after - now) / 10;
+  return std::clamp(wait, kLookMin, kLookMax);
+}
+
+Result<Credentials> renewed(const Credentials& credentials, const SignRequest& sign) {
+  const auto identity = identity_of(credentials.certificate);
+  if (!identity.ok()) return identity.failure();
+  const auto request = make_csr(credentials.key, identity->name);
+  if (!request.ok()) return request.failure();
+  auto certificate = sign(*request);
+  if (!certificate.ok()) return certificate.failure();
+  const auto given = identity_of(*certificate);
+  if (!given.ok() || *given != *identity) {
+    return fail(Error::kInvalidData, "The new certificate is of somebody else; the old one stays.");
+  }
+  return Credentials{credentials.ca, std::move(*certificate), credentials.key};
+}
+
+}  // namespace shoal

@@ -1,0 +1,57 @@
+// What an operator says about join tokens to the control endpoint, and what it answers.
+//
+//   POST /v1/tokens {"seconds": 86400, "uses": 0}  -> {"token": "shoal1..."}
+//   GET  /v1/tokens                                -> {"tokens": [{"id", "uses", "uses_max", "uses_left", "expiry",
+//                                                                  "state", "standing"}]}
+//   POST /v1/tokens/revoke {"id": "1a2b3c4d"}      -> {"done": TEXT}
+//
+// Both sides use these functions, so they cannot drift apart. Pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/transport/join_token.h"
+
+namespace shoal {
+
+inline constexpr std::string_view kTokensPath = "/v1/tokens";
+inline constexpr std::string_view kRevokeTokenPath = "/v1/tokens/revoke";
+// The longest life of a token that a person may ask for: a year, as that of a certificate.
+inline constexpr std::chrono::seconds kTokenLifetimeMax = std::chrono::hours(24 * 365);
+
+struct TokenOrder {
+  std::chrono::seconds lifetime{};
+  std::uint32_t uses = 0;  // 0: any number
+};
+[[nodiscard]] std::string token_order_text(const TokenOrder& order);
+// Errors: kUsage, naming the field.
+[[nodiscard]] Result<TokenOrder> parse_token_order(std::string_view body);
+[[nodiscard]] std::string new_token_text(const std::string& token);
+[[nodiscard]] Result<std::string> parse_new_token(std::string_view body);
+
+// One token as people see it.
+struct TokenLine {
+  std::string id;
+  std::uint32_t uses = 0;
+  std::uint32_t uses_max = 0;  // 0: any number
+  std::string expiry;          // UTC, ISO 8601
+  std::string state;           // valid, used up, expired, revoked
+  bool is_standing = false;    // the run's own, in RUN/certs/join_token
+};
+[[nodiscard]] TokenLine line_of(const TokenRecord& record, bool is_standing, WallTime now);
+// The JSON of each, in an array.
+[[nodiscard]] std::string tokens_json(const std::vector<TokenLine>& lines);
+[[nodiscard]] std::string tokens_text(const std::vector<TokenLine>& lines);
+[[nodiscard]] Result<std::vector<TokenLine>> parse_tokens(std::string_view body);
+
+[[nodiscard]] std::string token_id_text(const std::string& id);
+// Errors: kUsage.
+[[nodiscard]] Result<std::string> parse_token_id(std::string_view body);
+
+}  // namespace shoal

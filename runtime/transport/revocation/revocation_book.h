@@ -1,0 +1,53 @@
+// What the spawner knows of revoked names, and keeps: who is refused, what was readmitted since, and by which tokens it
+// cannot come back.
+//
+//   {"version": 3, "names": [{"name": "node2", "readmitted": [SERIAL...], "tokens_before": [ID...]}]}
+//
+// A revoked name gets a certificate again only by a token that a person has made since (`shoal token new`): neither by
+// one that was there before, which its holder may have, nor by the one that the run keeps for its own machine. The file
+// is replaced durably before anything of it is believed. Pure, with a small file driver.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messages/cluster.h"
+#include "runtime/base/error.h"
+#include "runtime/transport/certificates.h"
+
+namespace shoal {
+
+class RevocationBook {
+ public:
+  // From now on every certificate of that name is refused. tokens_before: ids of all tokens there are.
+  void revoke(const std::string& name, std::vector<std::string> tokens_before, WallTime now);
+  // A certificate that a revoked name was given since.
+  void readmit(const std::string& name, const std::string& serial, WallTime now);
+
+  [[nodiscard]] bool is_revoked(std::string_view name) const;
+  [[nodiscard]] bool is_readmitted(std::string_view name, std::string_view serial) const;
+  // Whether the name was revoked when there was such a token already.
+  [[nodiscard]] bool is_barred(std::string_view name, std::string_view token) const;
+  [[nodiscard]] const Revocations& list() const { return list_; }
+
+  // Errors of from_text: kInvalidData.
+  [[nodiscard]] std::string to_text() const;
+  [[nodiscard]] static Result<RevocationBook> from_text(std::string_view text);
+
+ private:
+  [[nodiscard]] const RevokedName* find(std::string_view name) const;
+  // Ascends, also over a file that was lost: others may know the list that was in it.
+  void begin_version(WallTime now);
+
+  Revocations list_;
+  std::map<std::string, std::vector<std::string>, std::less<>> tokens_before_;  // by name
+};
+
+// The book's file (mode 0600, replaced by rename). A missing file is an empty book. Errors: kIo, kInvalidData: who is
+// refused is not known then, and nobody may be let in.
+[[nodiscard]] Result<RevocationBook> load_revocations(const std::string& path);
+[[nodiscard]] Status save_revocations(const std::string& path, const RevocationBook& book);
+
+}  // namespace shoal

@@ -1,0 +1,68 @@
+// Tokens as words: what a person asks for, and what is shown of them.
+#include "runtime/transport/control/token_words.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace shoal {
+namespace {
+
+const WallTime kNow(std::chrono::seconds(1'800'000'000));  // 2027-01-15T08:00:00Z
+
+TokenRecord record(std::uint32_t uses_max, std::uint32_t uses, bool is_revoked, int hours_left) {
+  return {"1a2b3c4d", std::string(64, '0'), kNow + std::chrono::hours(hours_left), uses_max, uses,
+          is_revoked, TokenOrigin::kPerson};
+}
+
+TEST(TokenWords, AnOrderSurvivesItsText) {
+  const auto order = parse_token_order(token_order_text({std::chrono::seconds(90), 3}));
+  ASSERT_TRUE(order.ok()) << order.failure().message;
+  EXPECT_EQ(order->lifetime, std::chrono::seconds(90));
+  EXPECT_EQ(order->uses, 3U);
+}
+
+TEST(TokenWords, WhatIsNoOrderIsNamed) {
+  for (const auto& [body, named] :
+       std::vector<std::pair<std::string, std::string>>{{"", "JSON"},
+                                                        {"[]", "JSON"},
+                                                        {R"({"uses":1})", "'seconds'"},
+                                                        {R"({"seconds":0,"uses":1})", "'seconds'"},
+                                                        {R"({"seconds":-5,"uses":1})", "'seconds'"},
+                                                        {R"({"seconds":31536001,"uses":1})", "'seconds'"},
+                                                        {R"({"seconds":60})", "'uses'"},
+                                                        {R"({"seconds":60,"uses":4294967296})", "'uses'"},
+                                                        {R"({"seconds":60,"uses":"many"})", "'uses'"}}) {
+    const auto order = parse_token_order(body);
+    ASSERT_FALSE(order.ok()) << body;
+    EXPECT_EQ(order.failure().error, Error::kUsage);
+    EXPECT_NE(order.failure().message.find(named), std::string::npos) << order.failure().message;
+  }
+  EXPECT_TRUE(parse_token_order(R"({"seconds":31536000,"uses":0})").ok()) << "the control";
+}
+
+TEST(TokenWords, ALineSaysWhatIsLeftAndWhyNot) {
+  EXPECT_EQ(line_of(record(3, 1, false, 1), false, kNow).state, "valid");
+  EXPECT_EQ(line_of(record(0, 99, false, 1), false, kNow).state, "valid");
+  EXPECT_EQ(line_of(record(3, 3, false, 1), false, kNow).state, "used up");
+  EXPECT_EQ(line_of(record(3, 1, false, 0), false, kNow).state, "expired");
+  EXPECT_EQ(line_of(record(3, 3, true, -1), false, kNow).state, "revoked");
+  EXPECT_EQ(line_of(record(3, 1, false, 1), false, kNow).expiry, "2027-01-15T09:00:00Z");
+}
+
+TEST(TokenWords, ALineSurvivesItsText) {
+  const std::vector<TokenLine> lines = {line_of(record(3, 1, false, 1), false, kNow),
+                                        line_of(record(0, 7, false, 1), true, kNow)};
+  const auto read = parse_tokens(tokens_text(lines));
+  ASSERT_TRUE(read.ok()) << read.failure().message;
+  ASSERT_EQ(read->size(), 2U);
+  EXPECT_EQ(tokens_json(*read), tokens_json(lines));
+  const auto json = nlohmann::json::parse(tokens_json(lines));
+  EXPECT_EQ(json[0]["uses_left"], 2);
+  EXPECT_TRUE(json[1]["uses_left"].is_null()) << "any number";
+  EXPECT_EQ(json[1]["standing"], true);
+  EXPECT_FALSE(parse_tokens("{}").ok());
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,24 @@
+// Somebody with a certificate who tries every port of a process, from an address of his own choice; and what the kernel
+// says of a process's ports and connections.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/transport/certificates.h"
+
+namespace shoal {
+
+// Where a process listens on the loopback.
+[[nodiscard]] std::vector<std::uint16_t> listening_ports(pid_t pid);
+// Connections of a process that neither side has ended.
+[[nodiscard]] std::size_t live_connections(pid_t pid);
+
+// Whether whoever listens at 127.0.0.1:port says anything but a refusal to who shows this certificate, comes from the
+// address `source` and asks as nodes do: at a control endpoint for the rendezvous, elsewhere for a greeting.
+[[nodiscard]] bool lets_in(const std::string& source, std::uint16_t port, const TlsFiles& files);
+
+}  // namespace shoal
