@@ -406,7 +406,7 @@ Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   if (!revoked) return revoked.failure();
   const auto refused = std::make_shared<RevokedCertificates>();
   refused->take(revoked->list(), std::chrono::steady_clock::now());
-  const PeerPolicy people{id, {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}, {}, refused};
+  const PeerPolicy people{id, {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}, {}, {}, refused};
   const auto context = TlsContext::optional_client(files, people);
   if (!context) return context.failure();
   auto server = ControlServer::listen(options.listen, *context);

@@ -339,29 +339,18 @@ Result<std::string> serial_of(const std::string& certificate_pem) {
   return serial_of(certificate.get());
 }
 
-Result<Validity> validity_of(const std::string& certificate_pem) {
-  const X509Ptr certificate = certificate_of(certificate_pem);
-  if (!certificate) return fail(Error::kInvalidData, "This is not a certificate in PEM form.");
-  const auto from = time_of(X509_get0_notBefore(certificate.get()));
+Result<Validity> validity_of(x509_st* certificate) {
+  const auto from = time_of(X509_get0_notBefore(certificate));
   if (!from.ok()) return from.failure();
-  const auto until = time_of(X509_get0_notAfter(certificate.get()));
+  const auto until = time_of(X509_get0_notAfter(certificate));
   if (!until.ok()) return until.failure();
   return Validity{*from, *until};
 }
 
-std::optional<Validity> validity_of(x509_st* certificate) {
-  std::tm from{};
-  std::tm until{};
-  const bool are_read = ASN1_TIME_to_tm(X509_get0_notBefore(certificate), &from) == 1 &&
-                        ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &until) == 1;
-  if (!are_read) return std::nullopt;
-  using Clock = std::chrono::system_clock;
-  return Validity{Clock::from_time_t(::timegm(&from)), Clock::from_time_t(::timegm(&until))};
-}
-
-std::optional<Validity> validity_of(const std::string& certificate_pem) {
+Result<Validity> validity_of(const std::string& certificate_pem) {
   const X509Ptr certificate = certificate_of(certificate_pem);
-  return certificate ? validity_of(certificate.get()) : std::nullopt;
+  if (!certificate) return fail(Error::kInvalidData, "This is not a certificate in PEM form.");
+  return validity_of(certificate.get());
 }
 
 Result<PeerIdentity> identity_of(x509_st* certificate) {

@@ -92,9 +92,9 @@ class Authority {
 // damaged one is told by who reads it.
 [[nodiscard]] bool needs_renewal(const TlsFiles& files, WallTime now);
 
-// From when until when a certificate is valid. Nothing: that is no certificate.
-[[nodiscard]] std::optional<Validity> validity_of(const std::string& certificate_pem);
-[[nodiscard]] std::optional<Validity> validity_of(x509_st* certificate);
+// From when until when a certificate is valid. Errors: kInvalidData (not a certificate).
+[[nodiscard]] Result<Validity> validity_of(const std::string& certificate_pem);
+[[nodiscard]] Result<Validity> validity_of(x509_st* certificate);
 // What the certificate says about its holder. Errors: kRefused (none, several, or not ours), kInvalidData (not PEM).
 [[nodiscard]] Result<PeerIdentity> identity_of(const std::string& certificate_pem);
 [[nodiscard]] Result<PeerIdentity> identity_of(x509_st* certificate);
@@ -104,7 +104,6 @@ class Authority {
 [[nodiscard]] std::string certificate_name(x509_st* certificate);
 // Errors: kInvalidData (not a certificate).
 [[nodiscard]] Result<std::string> serial_of(const std::string& certificate_pem);
-[[nodiscard]] Result<Validity> validity_of(const std::string& certificate_pem);
 [[nodiscard]] Result<Fingerprint> fingerprint_of(const std::string& certificate_pem);
 [[nodiscard]] Result<Fingerprint> fingerprint_of(x509_st* certificate);
 

@@ -61,6 +61,10 @@ std::optional<WallTime> time_of_date(const std::string& date) {
   return std::chrono::system_clock::from_time_t(::timegm(&parts));
 }
 
+[[nodiscard]] std::optional<Validity> value_of(const Result<Validity>& validity) {
+  return validity ? std::optional(*validity) : std::nullopt;
+}
+
 // Fills in what the spawner says, as far as it does.
 void ask_spawner(const HostPort& spawner, ClockFacts& facts) {
   const Deadline deadline = std::chrono::steady_clock::now() + kAskWithin;
@@ -71,7 +75,7 @@ void ask_spawner(const HostPort& spawner, ClockFacts& facts) {
   auto tls = TlsSocket::connect(std::move(*socket), **context, deadline);
   if (!tls.ok()) return;
   const X509Ptr shown(SSL_get1_peer_certificate(tls->session()));
-  if (shown) facts.spawners_own = validity_of(shown.get());
+  if (shown) facts.spawners_own = value_of(validity_of(shown.get()));
   HttpReader reader;
   if (!tls->write_all(request_text("GET", "/v1/clock", host_port_text(spawner), ""), deadline).ok()) return;
   const auto progress = read_message(*tls, reader, deadline);
@@ -95,7 +99,7 @@ Failure explain_times(const Failure& failure, const TlsFiles& own, const HostPor
   if (failure.error != Error::kRefused) return failure;
   ClockFacts facts;
   facts.ours = now;
-  if (const auto certificate = read_file(own.certificate)) facts.own = validity_of(*certificate);
+  if (const auto certificate = read_file(own.certificate)) facts.own = value_of(validity_of(*certificate));
   ask_spawner(spawner, facts);
   const TimeVerdict verdict = judge_times(facts);
   if (verdict.fault == TimeFault::kNone) return failure;
