@@ -160,8 +160,7 @@ class SupervisorCore {
   void end_lost(ProcessIncarnation process);
   void link_again(const Join& join, ProcessIncarnation process, Instant now);
   void order_again(ProcessIncarnation process);
-  // supervisor_operator.cpp
-  [[nodiscard]] RunActors who_is_there() const;
+  [[nodiscard]] RunActors who_is_there() const;  // supervisor_operator.cpp, from here
   [[nodiscard]] OperatorOutcome evict(const OperatorOrder& order, Instant now);
   [[nodiscard]] std::string put_out(ProcessIncarnation process, const OperatorOrder& order, Instant now);
   void send_revoked(ProcessIncarnation process);
