@@ -382,7 +382,7 @@ std::size_t entries_sent_to_a_joiner(World& world, JournalFollower& follower) {
 // A month's journal: what is read at a start and sent to who joins is bounded by what came since the last snapshot.
 TEST(SupervisorActor, StartsAndSharesALongJournalByASnapshotAndTheEntriesAfterIt) {
   constexpr std::uint64_t kSteps = 100'000;
-  constexpr std::size_t kKeptMax = 2 * SnapshotDesk::kEveryDefault;
+  const std::size_t kKeptMax = 2 * SnapshotDesk::kEveryDefault;
   const auto journal = std::make_shared<BrittleJournal>();
   {
     World first(journal_of_commits(kSteps), journal);

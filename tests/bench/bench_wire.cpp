@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::pair<WireFormat, const char*> kFormats[] = {
     {WireFormat::kFp32, "fp32"}, {WireFormat::kBf16, "bf16"}, {WireFormat::kInt8, "int8"}, {WireFormat::kE3m0, "e3m0"}};
-constexpr std::size_t kBucketValues = kBucketBytes / sizeof(float);
+const std::size_t kBucketValues = kBucketBytes / sizeof(float);
 constexpr std::size_t kFragmentValues = std::size_t{1} << 24U;
 constexpr std::size_t kSumValues = std::size_t{1} << 22U;
 constexpr std::uint32_t kMembers = 4;

@@ -32,7 +32,8 @@ Desk open_desk() {
   set_log_level(LogLevel::kError);
   auto authority = Authority::create(scratch_path() + "/authority", RunId{77}, kNow);
   EnrolmentHooks hooks{rendezvous, [](const std::string&) { return Status(Done{}); }, [] { return kNow; }};
-  auto desk = EnrolmentDesk::open(std::move(*authority), scratch_path() + "/tokens", std::move(hooks));
+  EnrolmentFiles files{scratch_path() + "/tokens", scratch_path() + "/revoked.json", scratch_path() + "/issued", ""};
+  auto desk = EnrolmentDesk::open(std::move(*authority), std::move(files), std::move(hooks));
   const auto token = (*desk)->make_token(kUsualTokenLifetime, 0);
   const std::string request = nlohmann::json(make_key_and_csr("n")->request).dump();
   return {std::move(*desk), secret_text(token->secret), request.substr(1, request.size() - 2)};
@@ -53,7 +54,8 @@ bool accepts_request(std::string body) {
   replace_all(body, "@SECRET@", desk().secret);
   replace_all(body, "@REQUEST@", desk().request);
   const auto asked = parse_enrolment_request(body);
-  const ControlResponse response = desk().desk->enrol({"POST", std::string(kEnrolPath), {}, body, std::nullopt, "::1"});
+  const ControlResponse response =
+      desk().desk->enrol({"POST", std::string(kEnrolPath), {}, body, std::nullopt, "", "::1"});
   CHECK(asked.ok() || response.status == 400, "what is not understood is answered by 400");
   if (response.status != 200) {
     CHECK(!error_sentence(response.body).empty(), "a refusal says why");

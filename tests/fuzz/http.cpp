@@ -65,13 +65,14 @@ bool accepts(std::string_view input) {
 }
 
 std::vector<std::string> samples() {
+  constexpr std::string_view kDate = "Tue, 15 Nov 1994 08:12:31 GMT";
   std::vector<std::string> inputs;
   for (const char piece : {'\0', '\1', '\x10'}) {
     const std::string front(1, piece);
     inputs.push_back(front + request_text("POST", "/v1/enrol", "localhost:7000", R"({"secret": "00"})"));
     inputs.push_back(front + request_text("GET", "/v1/logs?name=stage%2F0&follow=1", "[::1]:7000", ""));
-    inputs.push_back(front + response_text(200, "{}"));
-    inputs.push_back(front + response_text(403, R"({"error": "refused"})"));
+    inputs.push_back(front + response_text(200, "{}", kDate));
+    inputs.push_back(front + response_text(403, R"({"error": "refused"})", kDate));
   }
   return inputs;
 }

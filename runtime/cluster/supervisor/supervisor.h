@@ -144,8 +144,7 @@ class SupervisorCore {
   void remove_dead(const std::string& reason, Instant now);
   void lose_stage(StageId stage, const std::string& reason, Instant now);
   void send_peers();
-  // supervisor_joiners.cpp
-  void place_joiners(Instant now);
+  void place_joiners(Instant now);  // supervisor_joiners.cpp
   void tend_joiners(Instant now);
   void end_joiners(const std::string& reason);
   void decided(const JoinDecision& decision, Instant now);

@@ -216,7 +216,7 @@ TEST(View, TheLastCommitOfThoseWhoServeLeavesItsRoundsOpen) {
 
 // S-6: a long run keeps the totals of its newest steps and of its checkpoints, and goes back to either.
 TEST(View, RemembersTheTotalsOfBoundedlyManySteps) {
-  constexpr std::uint64_t kSteps = 4 * View::kTotalsMax;
+  const std::uint64_t kSteps = 4 * View::kTotalsMax;
   constexpr std::uint64_t kSaved = 100;
   for (const std::uint64_t version : {kSaved, kSteps - 7}) {
     Journal journal;

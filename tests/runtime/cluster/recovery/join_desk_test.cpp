@@ -102,7 +102,7 @@ TEST(JoinDesk, AHoldIsAsLongAsTheFirstCopySuggestsWithinBounds) {
 TEST(JoinDesk, ThreeHoldsWithPausesThenItIsGivenUp) {
   Bench bench;
   bench.joiner(6);
-  for (int hold = 1; hold <= JoinDesk::kHoldsMax; ++hold) {
+  for (std::uint64_t hold = 1; hold <= JoinDesk::kHoldsMax; ++hold) {
     EXPECT_EQ(bench.decide(7), JoinOutcome::kHold);
     bench.now += JoinDesk::kHoldShortest;
     if (hold == JoinDesk::kHoldsMax) break;

@@ -234,7 +234,7 @@ TEST(LostSamples, WithoutTheKeyNothingIsNamed) {
 
 // S-6: what nobody can wait for is not trained again.
 TEST(LostSamples, MoreThanMayWaitIsNotTrainedAgain) {
-  constexpr std::uint32_t kMany = RequeuedSamples::kWaitingMax / 2 + 1;
+  const auto kMany = static_cast<std::uint32_t>(RequeuedSamples::kWaitingMax / 2 + 1);
   View view;
   LostSamples losses(kMany, kPeriod);
   const auto append = [&](JournalBody body) {

@@ -68,7 +68,7 @@ TEST(RequeuedSamples, APlaceIsTakenOnce) {
 TEST(RequeuedSamples, ForgetsTheOldestButForTheirNumber) {
   RequeuedSamples samples;
   constexpr std::uint64_t kEach = 1000;
-  constexpr std::uint64_t kEntries = 3 * RequeuedSamples::kKeptMax / kEach;
+  const std::uint64_t kEntries = 3 * RequeuedSamples::kKeptMax / kEach;
   for (std::uint64_t entry = 1; entry <= kEntries; ++entry) {
     Numbers places(kEach);
     std::iota(places.begin(), places.end(), 2 * kEach * (entry - 1));
