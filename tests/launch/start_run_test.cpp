@@ -141,7 +141,7 @@ TEST_F(StartRun, NamesThatTheSystemRefusesAreAMatterOfUsage) {
   const std::string endless(300, 'x');
   EXPECT_THAT(refusal(resumed(endless)), HasSubstr("File name too long"));
   EXPECT_TRUE(choose_run({{}, {"data.corpus=" + std::string(250, 'c') + ".txt"}, {}, false, {}}, here_).ok());
-  EXPECT_THAT(refusal({{}, {"data.corpus=caf\xe9.txt"}, {}, false, {}}), HasSubstr("cannot be kept in a file"));
+  EXPECT_THAT(refusal({{}, {"data.corpus=caf\xe9.txt"}, {}, false, {}}), HasSubstr("cannot hold other bytes"));
   EXPECT_TRUE(choose_run({{}, {"data.corpus=caf\u00e9.txt"}, {}, false, {}}, here_).ok()) << "the control";
 }
 
