@@ -13,6 +13,7 @@ struct ListedBound {
   std::string_view name;
   std::uint64_t least = 0, most = 0;  // most 0: not drawn
   std::string_view test = {};         // "Suite.Name" of one that is not drawn
+  std::string_view why_none = {};     // otherwise
 
   [[nodiscard]] constexpr bool is_drawn() const { return most != 0; }
 };
@@ -55,7 +56,7 @@ inline constexpr std::array kBoundsList = {
     ListedBound{"supervision.actors_told_of_a_process", 0, 0, "ActorList.WhatAProcessTellsIsBounded"},
     ListedBound{"supervision.failed_starts", 0, 0, "FailedStarts.OfAllThereAreMayHaveBeenPassing"},
     ListedBound{"supervision.heartbeats_remembered", 8, 12},
-    ListedBound{"supervision.held_commits_of_a_joiner", 1, 2},
+    ListedBound{"supervision.held_commits_of_a_joiner", 0, 0, "JoinDesk.ThreeHoldsWithPausesThenItIsGivenUp"},
     ListedBound{"supervision.lost_processes_remembered", 1, 3},
     ListedBound{"supervision.nodes_that_cannot_start", 0, 0, "FailedStarts.OfThreeNodesAreHopelessWhoeverIsLeft"},
     ListedBound{"supervision.numbers_left", 1, 3},
@@ -77,7 +78,7 @@ inline constexpr std::array kBoundsList = {
     ListedBound{"sync.members_that_ask_for_means", 1, 2},
     ListedBound{"sync.owner_window", 1, 2},
     ListedBound{"sync.ring_bytes", 1, 32},
-    ListedBound{"sync.rounds_open", 3, 4},
+    ListedBound{"sync.rounds_open", 0, 0, {}, "no test comes to it: fewer than a plan has in flight would hang it"},
     ListedBound{"sync.sums_of_a_joiner", 1, 2},
     ListedBound{"sync.unheld_bytes", 1, 64},
     ListedBound{"sync.unheld_steps", 2, 4},
