@@ -85,7 +85,7 @@ ControlResponse revoke_token(EnrolmentDesk& desk, const ControlRequest& request)
   return {200, done_text(compose("token ", *id, " admits nobody any more", more))};
 }
 
-// What the tokens' part of an eviction was, as the rest of a sentence.
+// Returns what an eviction did to tokens, as the rest of a sentence.
 std::string revoked_text(const RevokedTokens& tokens) {
   std::string text;
   for (const std::string& id : tokens.ids) text += (text.empty() ? "" : ", ") + id;

@@ -23,8 +23,8 @@ constexpr auto kProbeTimeout = 3s;
 constexpr Duration kChildPatience = 1s;
 constexpr Duration kDeafAfter = 500ms;  // of the router's silence
 constexpr const char* kRouterName = "router/spawner";
-const Bound kEntriesPerLetter{"journal.entries_per_letter",
-                              2048};  // some 300 bytes each; JournalStore bounds their bytes
+// Some 300 bytes each; JournalStore bounds their bytes.
+const Bound kEntriesPerLetter{"journal.entries_per_letter", 2048};
 const Bound kEntriesWithDetails{"journal.entries_with_details", 4};  // the newest travel whole (view.h)
 const Bound kNumbersReserved{"supervision.numbers_reserved", 1024};
 constexpr auto kAnswerFirst = 250ms;               // for the answer to an order that ends who would bring it
@@ -216,8 +216,8 @@ struct Performer {
   }
   [[nodiscard]] std::vector<JournalEntry> without_old_details(std::vector<JournalEntry> entries) const {
     for (JournalEntry& entry : entries) {
-      const std::uint64_t behind = self->state.core->view().position().value - entry.position.value;
-      if (!kEntriesWithDetails.is_reached_by(behind)) continue;
+      const bool is_new = entry.position.value + kEntriesWithDetails > self->state.core->view().position().value;
+      if (!kEntriesWithDetails.reached_if(!is_new)) continue;
       entry = without_details(std::move(entry));
     }
     return entries;

@@ -48,8 +48,8 @@ struct Ward {
   // one that is excused. A crash is a signal that the program itself brought about; SIGKILL comes from outside, also
   // when memory ran out.
   std::string crash_note;
-  // Whether an end, or a crash, was brought about by somebody who is dealt with: how, for the message that it is
-  // started again; then it costs nothing of the budget. Asked once per end. Empty: it never is.
+  // Says how somebody who is dealt with brought about an end, or a crash; nothing: nobody did. It stands in the message
+  // that the process is started again, and such an end costs nothing of the budget. Asked once per end. Empty: never.
   using Excuse = std::function<std::optional<std::string>(const ExitStatus& status, bool is_crash)>;
   Excuse excuse;
 };

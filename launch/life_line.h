@@ -1,4 +1,4 @@
-// What a kept process tells its keeper of its life: that its start is over, and that the run is further by it.
+// A kept process tells its keeper two things of its life: that its start is over, and that the run is further by it.
 //
 //   keeper: LifeLine::make(), its far end ──inherited──▶ child: take_life_line(), then tell_keeper() when it has news
 //           reached(), also of a child that has ended ◀──one byte for each──┘
@@ -22,7 +22,7 @@ class LifeLine {
   LifeLine& operator=(LifeLine&& other) noexcept;
   ~LifeLine();
 
-  // What the child is to inherit; -1: nothing.
+  // The descriptor that the child inherits; -1: none.
   [[nodiscard]] int far_end() const { return far_; }
   // Once the child has it: the line then ends with the child.
   void close_far_end();

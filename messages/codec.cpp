@@ -109,7 +109,7 @@ std::vector<char> flatten(capnp::MessageBuilder& message) {
   return {chars.begin(), chars.end()};
 }
 
-// What reading a message may cost. Elements are larger here than on the wire, by a factor of 10 at most.
+// The bounds of what reading a message may cost. Elements are larger here than on the wire, by a factor of 10 at most.
 constexpr std::size_t kMemoryPerByteMax = 32;
 constexpr std::size_t kMemoryAtLeast = std::size_t{64} << 10;
 constexpr std::size_t kVisitsPerWordMax = 8;  // a list's shape is read more than once

@@ -280,7 +280,7 @@ void receive_encoded(RouterSelf self, LinkId link, const EncodedLetter& received
   receive_letter(self, link, std::move(*letter.value), received.buffers.empty() ? Duration{} : took);
 }
 
-// What a peer may send at once: little before the run has given it a number.
+// Returns the limits of what a peer may send at once: little before the run has given it a number.
 [[nodiscard]] const AssemblyLimits& assembly_limits(RouterSelf self, LinkId link) {
   const auto peer = self->state.links->identity(link);
   return peer && peer->process ? self->state.config.assembly : kStrangerAssembly;

@@ -41,7 +41,7 @@ struct ShoalConfig : caf::actor_system_config {
   }
 };
 
-// Whom its keeper has found to blame for its crashes; from here on new ones are noted.
+// Takes the peers that the keeper blames for crashes; notes new ones from here on.
 std::set<std::string> refused_by(const std::string& note) {
   if (note.empty()) return {};
   keep_peer_note(note);

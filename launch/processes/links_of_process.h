@@ -11,7 +11,7 @@ namespace shoal {
 // For a process that dials the spawner at the rendezvous.
 [[nodiscard]] RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::string& name,
                                          const Rendezvous& rendezvous);
-// Whom such a process refuses before it has heard of the spawner anything more.
+// Returns the peers that such a process refuses until it hears more from the spawner.
 [[nodiscard]] std::shared_ptr<RevokedCertificates> revoked_by(const Rendezvous& rendezvous);
 
 }  // namespace shoal

@@ -50,7 +50,8 @@ Status make_folders(const RunDirectory& run, const Config& config) {
   return Done{};
 }
 
-// What keeps a process from using its files; nothing: they are the holder's, whole and signed by the run's authority.
+// Returns what keeps a process from using its files; nothing: they are the holder's, whole and signed by the run's
+// authority.
 std::optional<std::string> what_is_wrong(const TlsFiles& files, const PeerIdentity& holder) {
   if (const auto used = TlsContext::mutual(files, PeerPolicy{}); !used) return used.failure().message;
   const auto credentials = read_credentials(files);

@@ -1,8 +1,8 @@
 // A bound of a queue, cache, window, budget or history (S-6), as an object with a name.
 //
-// What lies behind a bound that only a long run reaches is seen by no short test. So each bound counts how often it was
-// reached, and the tests' library, and nobody else, can give it another value for a while (tests/support/bounds): the
-// simulation draws small ones from its seed. In the program a bound is a constant. The list of all bounds is
+// A short test sees nothing of what lies behind a bound that only a long run reaches. So each bound counts how often it
+// was reached, and the tests' library, and nobody else, can give it another value for a while (tests/support/bounds):
+// the simulation draws small ones from its seed. In the program a bound is a constant. The list of all bounds is
 // tests/support/bounds/bounds_list.h: it says which test reaches each; tests/tidy refuses one that is not in it.
 //
 // Thread-safe. A bound lives as long as the program: a static object, which enters all() when the program starts.
