@@ -197,6 +197,7 @@ class ReplicaCore {
   // A joiner must come to this very state (S-3).
   [[nodiscard]] bool is_compared_with() const { return is_member() && !feeds_.is_empty() && !is_at_boundary(); }
   void feed_joiners(const Commit& entry);
+  void give_state(const FetchState& wanted);
   void give_image(Incarnation joiner, TensorBlob image);
   void pass_on(StateProgress progress);
   void refuse_state(Incarnation joiner, const std::string& reason);
@@ -230,13 +231,14 @@ class ReplicaCore {
   bool is_running_ = false;
   Instant job_started_;
   double transfer_ms_ = 0;
-  Instant last_sent_;                           // StageReady or FetchState; or when its state was seen to come
-  std::optional<std::uint64_t> ready_version_;  // of the last StageReady
-  std::optional<StateCopy> copy_;               // while it joins a run under way
-  StateFeeds feeds_;                            // joiners that this replica gives its state to
-  std::optional<Incarnation> image_for_;        // the joiner that the image being taken is for
-  std::optional<RoundMember> rounds_;           // sync.mode = diloco
-  std::vector<Prepare> waiting_rounds_;         // from before the own Add
+  Instant last_sent_;                                    // StageReady or FetchState; or when its state was seen to come
+  std::optional<std::uint64_t> ready_version_;           // of the last StageReady
+  std::optional<StateCopy> copy_;                        // while it joins a run under way
+  StateFeeds feeds_;                                     // joiners that this replica gives its state to
+  std::optional<Incarnation> image_for_;                 // the joiner that the image being taken is for
+  std::optional<RoundMember> rounds_;                    // sync.mode = diloco
+  std::vector<Prepare> waiting_rounds_;                  // from before the own Add
+  std::map<Incarnation, FetchState> asked_at_boundary_;  // by joiners, answered after it
   std::uint64_t state_digest_ = 0;
   ReplicaTime time_;
   ReplicaCounters counters_;

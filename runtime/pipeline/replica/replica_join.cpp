@@ -140,16 +140,25 @@ Effects ReplicaCore::receive(const FetchState& message, Instant now) {
     return end_turn();
   }
   if (take_question(message)) return end_turn();
-  if (is_at_boundary()) return end_turn();  // the joiner asks again, for what comes after it
-  switch (feeds_.hear(message, version_, now)) {
+  if (!is_at_boundary()) {
+    give_state(message);
+  } else if (asked_at_boundary_.contains(message.replica) ||
+             !StateFeeds::kFeedsMax.is_reached_by(asked_at_boundary_.size())) {
+    // It is answered after the boundary: where rounds follow fast, who asks again would come to one each time.
+    asked_at_boundary_.insert_or_assign(message.replica, message);
+  }
+  return end_turn();
+}
+
+void ReplicaCore::give_state(const FetchState& wanted) {
+  switch (feeds_.hear(wanted, version_, now_)) {
     case StateFeeds::Answer::kNothing: break;
-    case StateFeeds::Answer::kRefuse: refuse_state(message.replica, "it does not feed this joiner"); break;
+    case StateFeeds::Answer::kRefuse: refuse_state(wanted.replica, "it does not feed this joiner"); break;
     case StateFeeds::Answer::kImage:
-      image_for_ = message.replica;
+      image_for_ = wanted.replica;
       run(ImageJob{}, Activity::kApply);
       break;
   }
-  return end_turn();
 }
 
 void ReplicaCore::give_image(Incarnation joiner, TensorBlob image) {

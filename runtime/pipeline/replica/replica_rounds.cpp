@@ -83,14 +83,16 @@ void ReplicaCore::pursue_rounds() {
   if (const auto round = rounds_->wanted_contribution()) {
     return run(ContributeRoundJob{round->fragment}, Activity::kReduce);
   }
-  if (!applying_) return;
   if (is_at_boundary()) {
     if (!rounds_->is_ready()) return;
     auto updates = rounds_->updates();
     if (!updates.empty()) return run(ApplyRoundJob{std::move(updates)}, Activity::kApply);
     rounds_->updated();
   }
-  finish_step();
+  if (applying_) finish_step();
+  while (!is_running_ && !asked_at_boundary_.empty()) {
+    give_state(asked_at_boundary_.extract(asked_at_boundary_.begin()).mapped());
+  }
 }
 
 void ReplicaCore::finish(RoundContributed result) { answer(rounds_->contributed(std::move(result.values))); }

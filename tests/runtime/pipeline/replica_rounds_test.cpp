@@ -72,6 +72,33 @@ TEST(Boundary, GivesNobodyTheWeightsOfNoVersion) {
   EXPECT_FALSE(b0->ended);
 }
 
+// Where rounds follow fast, whoever is told of one asks just then, each time.
+TEST(Boundary, IsFollowedByWhatJoinersAskedForAtIt) {
+  auto b0 = make_member_with_rounds();
+  train_step(*b0);
+  const Incarnation other{kJoiner.value + 1};
+  b0->give(FetchState{kJoiner, 1, {"w"}, kB0, {}});
+  b0->give(FetchState{other, 1, {"w"}, kB0, {}});
+  b0->give(FetchState{kJoiner, 1, {"w"}, kB0, {}});  // impatient: it gets one all the same
+  EXPECT_TRUE(b0->take<StateImage>().empty());
+  ASSERT_NO_FATAL_FAILURE(agree_on_round(*b0));
+  const auto images = b0->take<StateImage>();
+  ASSERT_EQ(images.size(), 2U);
+  EXPECT_EQ(images[0].replica, kJoiner);
+  EXPECT_EQ(images[1].replica, other);
+  for (const StateImage& image : images) {
+    EXPECT_EQ(image.step, 1U);
+    EXPECT_EQ(image.image, b0->executor.state_image());
+  }
+}
+
+TEST(Boundary, IsFollowedByNothingThatNobodyAskedFor) {
+  auto b0 = make_member_with_rounds();
+  train_step(*b0);
+  ASSERT_NO_FATAL_FAILURE(agree_on_round(*b0));
+  EXPECT_TRUE(b0->take<StateImage>().empty());
+}
+
 TEST(Boundary, ComesBeforeTheCheckpointOfItsStep) {
   auto b0 = make_member_with_rounds();
   train_step(*b0, {kB0});
