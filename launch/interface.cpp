@@ -186,6 +186,18 @@ CommandSpec trace_check() {
       "did; at lifecycle, what was committed. Exit status: 0 all hold, 1 one is broken, 2 usage, 3 unreadable."};
 }
 
+CommandSpec export_model() {
+  return {
+      "export",
+      "Writes a checkpoint in the Hugging Face GPT-2 layout.",
+      {kRun},
+      {{"--to", kRequired, "DIR", "a folder for the model's and the tokenizer's files"}, kStep},
+      "Writes config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as transformers reads them:\n"
+      "pipeline(\"text-generation\", model=DIR). The tokens of a text are those of the run, but for <|endoftext|> "
+      "written\n"
+      "out in a text, which is one token there."};
+}
+
 CommandSpec import() {
   return {
       "import",
@@ -193,8 +205,10 @@ CommandSpec import() {
       {{"DIR", true, "a folder with config.json and model.safetensors"}, kConfig},
       {{"--to", kRequired, "RUN", "the run directory to make; new or empty"}, kSet},
       "config.json says what the [model] keys are, and by its vocabulary which tokenizer: bytes (256), gpt2 (50257);\n"
-      "any other needs --set data.tokenizer=FILE. A tied head is copied. The weights are the checkpoint after 0\n"
-      "steps: `shoal eval RUN`, `shoal sample RUN` and `shoal train --resume RUN` go on from there.\n"
+      "any other needs --set data.tokenizer=FILE; rows that pad a vocabulary are not taken, nor checkpoints of "
+      "several\n"
+      "files. A tied head is copied. The weights are the checkpoint after 0 steps: `shoal eval RUN`, `shoal sample "
+      "RUN` and `shoal train --resume RUN` go on from there.\n"
       "Exit status: 0 imported, 2 usage or configuration, 3 a file that cannot be used, 4 no mirror for the corpus."};
 }
 
@@ -289,11 +303,7 @@ std::vector<CommandSpec> make_commands() {
        {kStep, {"--data", kValue, "FILE", "a text file (default: the run's validation text)"}},
        ""},
       sample(),
-      {"export",
-       "Writes a checkpoint in the Hugging Face GPT-2 layout.",
-       {kRun},
-       {{"--to", kRequired, "DIR", "a folder for config.json and model.safetensors"}, kStep},
-       ""},
+      export_model(),
       import(),
       trace_export(),
       {"trace why",

@@ -28,9 +28,11 @@ class BpeTokenizer final : public Tokenizer {
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const override;
   // Of the end of text: "<|endoftext|>".
   [[nodiscard]] std::string bytes_of(std::int32_t token) const override;
+  [[nodiscard]] std::optional<std::int32_t> end_of_text() const override {
+    return static_cast<std::int32_t>(tokens_.size());
+  }
   [[nodiscard]] std::string fingerprint() const override { return sha256_; }
 
-  [[nodiscard]] std::int32_t end_of_text() const { return static_cast<std::int32_t>(tokens_.size()); }
   // The tokens of one piece, as if it were not a token itself: what merging alone gives.
   [[nodiscard]] std::vector<std::int32_t> merge(std::string_view piece) const;
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ class Tokenizer {
   [[nodiscard]] virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
   // The bytes one token stands for. CHECKs 0 <= token < vocabulary_size().
   [[nodiscard]] virtual std::string bytes_of(std::int32_t token) const = 0;
+  // The token that ends a text, the last of the vocabulary; none: the tokenizer has no such token.
+  [[nodiscard]] virtual std::optional<std::int32_t> end_of_text() const { return std::nullopt; }
   // Names the vocabulary: equal for tokenizers that encode alike. For file names and digests.
   [[nodiscard]] virtual std::string fingerprint() const = 0;
   // The bytes of all tokens, joined; not necessarily valid UTF-8.

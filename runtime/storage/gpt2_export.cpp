@@ -28,7 +28,7 @@ Status check(const std::vector<StoredTensor>& tensors, const TensorShapes& shape
   return Done{};
 }
 
-std::string config_json(const ModelConfig& model) {
+std::string config_json(const ModelConfig& model, std::optional<std::int32_t> end_of_text) {
   nlohmann::ordered_json json;
   json["model_type"] = "gpt2";
   json["architectures"] = {"GPT2LMHeadModel"};
@@ -50,16 +50,17 @@ std::string config_json(const ModelConfig& model) {
   json["reorder_and_upcast_attn"] = false;
   json["tie_word_embeddings"] = false;
   json["use_cache"] = true;
-  json["bos_token_id"] = nullptr;
-  json["eos_token_id"] = nullptr;
+  const nlohmann::ordered_json end = end_of_text ? nlohmann::ordered_json(*end_of_text) : nullptr;
+  json["bos_token_id"] = end;
+  json["eos_token_id"] = end;
   json["torch_dtype"] = "float32";
   return json.dump(2) + "\n";
 }
 
 }  // namespace
 
-Result<Gpt2Export> export_gpt2(const CheckpointManifest& manifest, const TensorBlob& weights,
-                               const ModelConfig& model) {
+Result<Gpt2Export> export_gpt2(const CheckpointManifest& manifest, const TensorBlob& weights, const ModelConfig& model,
+                               std::optional<std::int32_t> end_of_text) {
   CHECK(weights.has_value(), "there is an image to export");
   auto tensors = parse_safetensors({weights.bytes->data(), weights.byte_count()}, "the checkpoint's weights");
   if (!tensors) return tensors.failure();
@@ -72,7 +73,7 @@ Result<Gpt2Export> export_gpt2(const CheckpointManifest& manifest, const TensorB
                                                        {"run", manifest.run},
                                                        {"step", compose(manifest.step)},
                                                        {"weights_sha256", manifest.weights_sha256}};
-  return Gpt2Export{config_json(model), build_safetensors(std::move(tensors.value()), metadata)};
+  return Gpt2Export{config_json(model, end_of_text), build_safetensors(std::move(tensors.value()), metadata)};
 }
 
 }  // namespace shoal

@@ -1,11 +1,13 @@
-// `shoal export`: a checkpoint's weights as Hugging Face's GPT-2.
+// `shoal export`: a checkpoint's weights as Hugging Face's GPT-2, and the tokenizer beside them.
 #include <system_error>
+#include <utility>
 
 #include "launch/commands/inspect/inspect.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/saved_run.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
+#include "runtime/data/hugging_face_tokenizer.h"
 #include "runtime/storage/gpt2_export.h"
 
 namespace shoal {
@@ -14,7 +16,10 @@ Result<int> run_export(const ExportOptions& options) {
   const auto run = open_saved_run(options.run_directory, options.step);
   if (!run) return run.failure();
   const Checkpoint& checkpoint = run->checkpoint;
-  const auto exported = export_gpt2(checkpoint.manifest(), checkpoint.weights_image(), run->config.model);
+  const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
+  if (!tokenizer) return tokenizer.failure();
+  const auto exported =
+      export_gpt2(checkpoint.manifest(), checkpoint.weights_image(), run->config.model, (*tokenizer)->end_of_text());
   if (!exported) return exported.failure();
   const std::filesystem::path folder = options.to;
   std::error_code error;
@@ -23,14 +28,18 @@ Result<int> run_export(const ExportOptions& options) {
   }
   std::filesystem::create_directories(folder, error);
   if (error) return fail(Error::kIo, compose("cannot make ", folder.string(), ": ", error.message()));
+  const HuggingFaceTokenizer described = hugging_face_tokenizer(**tokenizer, run->config.model.context);
   const TensorBlob& model = exported->model;
-  const std::string_view bytes(model.as<char>(), model.byte_count());
-  const auto model_written = replace_file((folder / "model.safetensors").string(), bytes);
-  if (!model_written) return model_written.failure();
-  const auto config_written = replace_file((folder / "config.json").string(), exported->config_json);
-  if (!config_written) return config_written.failure();
+  const std::pair<const char*, std::string_view> files[] = {
+      {"config.json", exported->config_json},
+      {"model.safetensors", {model.as<char>(), model.byte_count()}},
+      {"tokenizer.json", described.tokenizer_json},
+      {"tokenizer_config.json", described.config_json}};
+  for (const auto& [name, bytes] : files) {
+    if (const auto written = replace_file((folder / name).string(), bytes); !written) return written.failure();
+  }
   say("step ", checkpoint.manifest().step, " exported; weights ", checkpoint.manifest().weights_sha256);
-  print((folder / "config.json").string(), "\n", (folder / "model.safetensors").string(), "\n");
+  for (const auto& [name, bytes] : files) print((folder / name).string(), "\n");
   return 0;
 }
 

@@ -58,6 +58,21 @@ std::vector<std::string> defaults_of(const ModelConfig& model) {
   return defaults;
 }
 
+// Vocabularies are padded to a multiple of 64 or more, for speed.
+constexpr int kPaddingMax = 1024;
+
+// What can be done where config.json has `described` tokens and the chosen tokenizer `chosen`.
+std::string advice_on_vocabulary(int chosen, int described) {
+  for (const int unpadded : {chosen, *named_vocabulary("gpt2")}) {
+    if (described <= unpadded || described > unpadded + kPaddingMax) continue;
+    return compose(". It looks like a vocabulary of ", unpadded, " with ", described - unpadded,
+                   " rows of padding, which are not taken. In transformers, model.resize_token_embeddings(", unpadded,
+                   ") and save_pretrained() write it without them",
+                   unpadded == chosen ? "." : "; it is GPT-2's: --set data.tokenizer=gpt2.");
+  }
+  return ". Leave [model] out; name a tokenizer of that vocabulary by --set data.tokenizer=FILE";
+}
+
 // The checkpoint decides about its shape.
 Status check_agrees(const ModelConfig& chosen, const Described& described) {
   const ModelConfig& model = described.gpt2.model;
@@ -73,20 +88,41 @@ Status check_agrees(const ModelConfig& chosen, const Described& described) {
                {"the tokenizer's vocabulary", chosen.vocabulary, "vocab_size", model.vocabulary}};
   for (const auto& pair : pairs) {
     if (pair.chosen == pair.described) continue;
-    return fail(Error::kUsage, compose(pair.key, " is ", pair.chosen, ", and ", described.where, " says ", pair.json,
-                                       " = ", pair.described,
-                                       ". Leave [model] out; name a tokenizer of that vocabulary by --set "
-                                       "data.tokenizer=FILE"));
+    const bool is_vocabulary = &pair == std::end(pairs) - 1;
+    return fail(
+        Error::kUsage,
+        compose(pair.key, " is ", pair.chosen, ", and ", described.where, " says ", pair.json, " = ", pair.described,
+                is_vocabulary ? advice_on_vocabulary(pair.chosen, pair.described) : ". Leave [model] out."));
   }
   return Done{};
+}
+
+// Before what a configuration says of it, by names that are not in the file.
+Status check_heads(const Described& described) {
+  const ModelConfig& model = described.gpt2.model;
+  if (model.width % model.heads == 0) return Done{};
+  return fail(Error::kInvalidData, compose(described.where, ": n_embd = ", model.width,
+                                           " cannot be cut into n_head = ", model.heads, " heads of one size"));
+}
+
+// What is there instead of the one file, and how transformers writes that.
+std::string advice_on_files(const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder / "model.safetensors.index.json", error)) {
+    return "The checkpoint is in several files, which are not taken. In transformers, "
+           "model.save_pretrained(DIR, max_shard_size=\"100GB\") writes one.";
+  }
+  if (fs::exists(folder / "pytorch_model.bin", error)) {
+    return "pytorch_model.bin is not taken. In transformers, model.save_pretrained(DIR) writes model.safetensors.";
+  }
+  return "All weights must be in one file of that name.";
 }
 
 Result<MappedFile> map_weights(const fs::path& folder) {
   auto file = MappedFile::open(folder / "model.safetensors");
   if (file) return file;
-  return fail(Error::kInvalidData,
-              compose((folder / "model.safetensors").string(), " cannot be read: ", file.failure().message,
-                      ". One file of that name is needed: pytorch_model.bin and split checkpoints are not read."));
+  return fail(Error::kInvalidData, compose((folder / "model.safetensors").string(),
+                                           " cannot be read: ", file.failure().message, ". ", advice_on_files(folder)));
 }
 
 // A stage's weights and the state of an optimiser that has made no step.
@@ -174,6 +210,7 @@ Result<std::string> make_in_place(const ChosenRun& chosen, const std::string& co
 Result<int> run_import(const ImportOptions& options) {
   const auto described = read_description(options.from);
   if (!described) return described.failure();
+  if (auto status = check_heads(*described); !status) return status.failure();
   RunChoice choice = options.run;
   choice.defaults = defaults_of(described->gpt2.model);
   const auto chosen = choose_run(choice, surroundings_here());

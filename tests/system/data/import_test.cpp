@@ -87,7 +87,10 @@ TEST(Import, BringsBackWhatWasExported) {
   const fs::path again = scene.folder() / "again";
   ASSERT_EQ(scene.run_to_end({"export", scene.run("imported").string(), "--to", again.string()}), 0);
   EXPECT_EQ(tensors_in(again / "model.safetensors"), tensors_in(scene.folder() / "gpt2" / "model.safetensors"));
-  EXPECT_EQ(read_all(again / "config.json"), read_all(scene.folder() / "gpt2" / "config.json"));
+  for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json"}) {
+    EXPECT_EQ(read_all(again / name), read_all(scene.folder() / "gpt2" / name)) << name;
+    EXPECT_NE(read_all(again / name), "") << name;
+  }
   Program& sample = scene.start({"sample", scene.run("imported").string(), "--prompt", "fish", "--tokens", "9"});
   ASSERT_EQ(sample.wait(kRunLimit), 0) << sample.err();
   EXPECT_TRUE(sample.out().starts_with("fish"));
@@ -154,6 +157,30 @@ void expect_refused(ProcessScene& scene, const Words& words, int status, const s
   EXPECT_EQ(count_beside(scene.run("refused")), 0) << "nothing is left";
 }
 
+// Replaces one number of config.json.
+void describe_as(const ProcessScene& scene, const std::string& key, int is, int becomes) {
+  const fs::path path = scene.folder() / "gpt2" / "config.json";
+  std::string text = read_all(path);
+  const std::string before = '"' + key + "\": " + std::to_string(is);
+  ASSERT_NE(text.find(before), std::string::npos) << text;
+  text.replace(text.find(before), before.size(), '"' + key + "\": " + std::to_string(becomes));
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+TEST(Import, SaysWhatToDoAboutOtherNumbers) {
+  ProcessScene scene;
+  train_and_export(scene);
+  describe_as(scene, "n_head", 2, 3);
+  expect_refused(scene, {}, 3, "n_embd = 32 cannot be cut into n_head = 3");
+  describe_as(scene, "n_head", 3, 2);
+  describe_as(scene, "vocab_size", 256, 320);
+  expect_refused(scene, {}, 2, "resize_token_embeddings(256)");
+  describe_as(scene, "vocab_size", 320, 50304);
+  expect_refused(scene, {}, 2, "resize_token_embeddings(50257)");
+  describe_as(scene, "vocab_size", 50304, 40000);
+  expect_refused(scene, {}, 2, "name a tokenizer of that vocabulary");
+}
+
 TEST(Import, SaysWhatCannotBeImported) {
   ProcessScene scene;
   expect_refused(scene, {}, 2, "config.json");
@@ -167,7 +194,11 @@ TEST(Import, SaysWhatCannotBeImported) {
   std::ofstream(weights, std::ios::binary) << file.substr(0, file.size() - 4);
   expect_refused(scene, {}, 3, "model.safetensors");
   fs::remove(weights);
-  expect_refused(scene, {}, 3, "model.safetensors");
+  expect_refused(scene, {}, 3, "All weights must be in one file");
+  std::ofstream(scene.folder() / "gpt2" / "pytorch_model.bin") << "PK";
+  expect_refused(scene, {}, 3, "save_pretrained(DIR)");
+  std::ofstream(scene.folder() / "gpt2" / "model.safetensors.index.json") << "{}";
+  expect_refused(scene, {}, 3, "max_shard_size");
   Program& taken = scene.start(import_to(scene, "run"));
   EXPECT_EQ(taken.wait(kRunLimit), 2);
   EXPECT_NE(taken.err().find("not empty"), std::string::npos) << taken.err();

@@ -1,0 +1,123 @@
+// The layout that the library `tokenizers` reads: a model with vocabulary and merges, and the steps around it.
+#include "runtime/data/hugging_face_tokenizer.h"
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string utf8_of(std::uint32_t character) {
+  if (character < 0x80) return {static_cast<char>(character)};
+  return {static_cast<char>(0xC0U | character >> 6U), static_cast<char>(0x80U | (character & 0x3FU))};
+}
+
+// A character for each byte (bytes_to_unicode() of GPT-2's encoder.py): itself where Latin-1 prints it, else the next
+// one from U+0100 on.
+std::array<std::string, 256> printed_bytes() {
+  std::array<std::string, 256> printed;
+  std::uint32_t next = 0x100;
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    const bool is_printable = (byte > 0x20 && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);
+    printed[byte] = utf8_of(is_printable ? byte : next++);
+  }
+  return printed;
+}
+
+class ByteLevelBpe {
+ public:
+  explicit ByteLevelBpe(const Tokenizer& tokenizer) : end_(tokenizer.end_of_text()) {
+    for (std::int32_t token = 0; token < tokenizer.vocabulary_size(); ++token) {
+      if (token != end_) tokens_.push_back(tokenizer.bytes_of(token));
+    }
+    for (std::size_t rank = 0; rank < tokens_.size(); ++rank) ranks_.emplace(tokens_[rank], rank);
+  }
+
+  [[nodiscard]] Json model() const {
+    Json::object_t vocabulary;  // in the order of the ranks; each is there once, and none is looked for
+    for (std::size_t rank = 0; rank < tokens_.size(); ++rank) vocabulary.emplace_back(printed(tokens_[rank]), rank);
+    return {{"type", "BPE"},
+            {"dropout", nullptr},
+            {"unk_token", nullptr},
+            {"continuing_subword_prefix", nullptr},
+            {"end_of_word_suffix", nullptr},
+            {"fuse_unk", false},
+            {"byte_fallback", false},
+            {"ignore_merges", true},
+            {"vocab", std::move(vocabulary)},
+            {"merges", merges()}};
+  }
+
+ private:
+  // In its written form a part has no space, which stands between the two.
+  [[nodiscard]] Json merges() const {
+    Json merges = Json::array();
+    for (const std::string_view token : tokens_) {
+      for (std::size_t middle = 1; middle < token.size(); ++middle) {
+        const std::string_view left = token.substr(0, middle);
+        const std::string_view right = token.substr(middle);
+        if (ranks_.contains(left) && ranks_.contains(right)) merges.push_back(printed(left) + ' ' + printed(right));
+      }
+    }
+    return merges;
+  }
+
+  [[nodiscard]] std::string printed(std::string_view bytes) const {
+    std::string text;
+    for (const char byte : bytes) text += printed_[static_cast<std::uint8_t>(byte)];
+    return text;
+  }
+
+  std::array<std::string, 256> printed_ = printed_bytes();
+  std::optional<std::int32_t> end_;
+  std::vector<std::string> tokens_;                          // by rank
+  std::unordered_map<std::string_view, std::size_t> ranks_;  // keys point into tokens_
+};
+
+Json byte_level() {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+}
+
+Json added_tokens(const Tokenizer& tokenizer) {
+  Json added = Json::array();
+  if (const auto end = tokenizer.end_of_text()) {
+    added.push_back({{"id", *end},
+                     {"content", tokenizer.bytes_of(*end)},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", true}});
+  }
+  return added;
+}
+
+}  // namespace
+
+HuggingFaceTokenizer hugging_face_tokenizer(const Tokenizer& tokenizer, int context) {
+  const Json described = {{"version", "1.0"},
+                          {"truncation", nullptr},
+                          {"padding", nullptr},
+                          {"added_tokens", added_tokens(tokenizer)},
+                          {"normalizer", nullptr},
+                          {"pre_tokenizer", byte_level()},
+                          {"post_processor", nullptr},
+                          {"decoder", byte_level()},
+                          {"model", ByteLevelBpe(tokenizer).model()}};
+  Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                 {"model_max_length", context},
+                 {"clean_up_tokenization_spaces", false}};
+  if (const auto end = tokenizer.end_of_text()) {
+    for (const char* name : {"bos_token", "eos_token"}) config[name] = tokenizer.bytes_of(*end);
+  }
+  return {described.dump(1) + "\n", config.dump(2) + "\n"};
+}
+
+}  // namespace shoal
