@@ -19,7 +19,7 @@ std::string sentence_of(std::string_view told) {
   static const std::map<std::string_view, std::string> kSentences = {
       {"process_lost", "the spawner notices that a process is gone:"},
       {"left", "a process leaves, as it was asked to:"},
-      {"stage_ended", "the spawner hears that a replica has ended:"},
+      {"stage_ended", "a replica ends:"},
       {"stage_lost", "a stage has no replica left:"},
       {"joined", "a process joins:"},
       {"rejoined", "a process comes back:"},
@@ -47,7 +47,7 @@ class Moments {
     for (const ProcessLife& life : trace_.lives) {
       if (life.is_whole || life.end_ns == end_ns) continue;
       add(life.end_ns, life.name + " is killed: nothing more is heard of it", true);
-      deaths_.push_back(life.end_ns);
+      faults_.push_back(life.end_ns);
     }
   }
   void add_told() {
@@ -56,9 +56,12 @@ class Moments {
       const bool is_told = event.kind == TraceKind::kFault || event.kind == TraceKind::kNote ||
                            event.kind == TraceKind::kRestart || event.kind == TraceKind::kRollBack;
       if (!is_told) continue;
-      std::string text = sentence_of(event.detail_text());
+      const std::string_view told = event.detail_text();
+      std::string text = sentence_of(told);
       if (text.ends_with("stage")) text += compose(" ", event.cause.hop);
-      if (!text.empty()) add(traced.time_ns, text, false);
+      const bool is_fault = told.starts_with("stage_ended");  // of its own; with its process, the process is lost
+      if (is_fault) faults_.push_back(traced.time_ns);
+      if (!text.empty()) add(traced.time_ns, text, is_fault);
     }
   }
   void add_views() {
@@ -72,12 +75,13 @@ class Moments {
       }
     }
   }
-  // The first commit after each death, and what it took.
+  // The first commit after each fault, and what it took.
   void add_recoveries() {
     const auto commits = journal_.commits();
     std::set<const TracedEntry*> told;
-    for (const std::int64_t death : deaths_) {
-      const auto commit = std::ranges::find_if(commits, [&](const TracedEntry* one) { return one->time_ns > death; });
+    std::ranges::sort(faults_);
+    for (const std::int64_t fault : faults_) {
+      const auto commit = std::ranges::find_if(commits, [&](const TracedEntry* one) { return one->time_ns > fault; });
       if (commit == commits.end() || !told.insert(*commit).second) continue;
       add((*commit)->time_ns, compose("step ", (*commit)->step, " is committed: every microbatch counted exactly once"),
           false);
@@ -85,7 +89,7 @@ class Moments {
   }
   [[nodiscard]] std::vector<SceneMoment> take(std::int64_t begin_ns, std::int64_t end_ns) && {
     std::erase_if(moments_, [&](const SceneMoment& moment) {
-      return moment.time_ns < begin_ns || moment.time_ns > end_ns || !is_near_a_death(moment);
+      return moment.time_ns < begin_ns || moment.time_ns > end_ns || !is_after_a_fault(moment);
     });
     std::ranges::stable_sort(moments_, {}, &SceneMoment::time_ns);
     if (moments_.size() > kMomentsMax) moments_.resize(kMomentsMax);
@@ -96,14 +100,14 @@ class Moments {
   void add(std::int64_t time_ns, std::string text, bool is_fault) {
     moments_.push_back({time_ns, std::move(text), is_fault});
   }
-  // How a run begins is not its story, unless nobody died.
-  [[nodiscard]] bool is_near_a_death(const SceneMoment& moment) const {
-    return deaths_.empty() || moment.time_ns >= *std::ranges::min_element(deaths_);
+  // How a run begins is not its story, unless nothing befell it.
+  [[nodiscard]] bool is_after_a_fault(const SceneMoment& moment) const {
+    return faults_.empty() || moment.time_ns >= *std::ranges::min_element(faults_);
   }
 
   const RunTrace& trace_;
   const TracedJournal& journal_;
-  std::vector<std::int64_t> deaths_;
+  std::vector<std::int64_t> faults_;  // deaths of processes, and replicas that end in one that lives
   std::vector<SceneMoment> moments_;
 };
 

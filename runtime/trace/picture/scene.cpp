@@ -20,6 +20,7 @@ namespace shoal {
 namespace {
 
 constexpr std::size_t kLinksMax = 600;  // more would be a grey cloud
+constexpr std::size_t kTitleFaultsMax = 3;
 
 std::optional<PieceKind> kind_of(std::string_view work) {
   if (work == "forward") return PieceKind::kForward;
@@ -79,6 +80,25 @@ class Fates {
   std::set<Errand> lost_;
 };
 
+// Which steps, and what befell them: "steps 2 to 11: node2 is killed, a replica ends".
+std::string title_of(const Scene& scene) {
+  std::string title = scene.commits.empty() ? "part of a run"
+                      : scene.commits.size() == 1
+                          ? "step " + scene.commits.front().label
+                          : "steps " + scene.commits.front().label + " to " + scene.commits.back().label;
+  std::size_t told = 0;
+  std::size_t more = 0;
+  for (const SceneMoment& moment : scene.moments) {
+    if (!moment.is_fault) continue;
+    if (told == kTitleFaultsMax) {
+      ++more;
+    } else {
+      title += (told++ == 0 ? ": " : ", ") + moment.text.substr(0, moment.text.find(':'));
+    }
+  }
+  return more == 0 ? title : compose(title, ", and ", more, " more");
+}
+
 class Composer {
  public:
   Composer(const RunTrace& trace, const TracedJournal& journal, Scene scene)
@@ -92,6 +112,7 @@ class Composer {
     add_commits();
     tell_story();
     scene_.moments = moments_of(trace_, journal_, scene_.begin_ns, scene_.end_ns);
+    if (scene_.title.empty()) scene_.title = title_of(scene_);
     return std::move(scene_);
   }
 
@@ -125,6 +146,7 @@ class Composer {
   const RunTrace& trace_;
   const TracedJournal& journal_;
   Scene scene_;
+  bool has_work_ = false;  // of microbatches, anywhere in the trace
 };
 
 void Composer::add_processes() {
@@ -156,6 +178,7 @@ void Composer::add_work() {
   for (const WorkSpan& span : spans) {
     const auto kind = kind_of(span.word);
     if (!kind) continue;
+    has_work_ = has_work_ || is_of_microbatch(*kind);
     const PieceFate fate = is_of_microbatch(*kind) ? fates.of(span) : PieceFate::kCounted;
     if (!is_seen(span.begin_ns, span.end_ns)) continue;
     const auto [process, lane] = lane_of(trace_.actors[span.actor], span.incarnation);
@@ -246,6 +269,7 @@ void Composer::tell_story() {
       }
     }
   }
+  if (!has_work_) scene_.story = "no work is drawn: it is traced with trace.level=all";
   if (lost.empty()) return;
   scene_.story = compose(
       "what was done of microbatch", lost.size() == 1 ? " " : "es ", enumerate(lost), " is lost",

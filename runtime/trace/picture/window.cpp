@@ -111,7 +111,7 @@ Result<ChosenWindow> choose_window(const RunTrace& trace, const TracedJournal& j
     if (!end) return end.failure();
     window.end_ns = *end;
   }
-  if (is_set(wanted.from) || is_set(wanted.to)) window.title = "part of a run";
+  if (is_set(wanted.from) || is_set(wanted.to)) window.title.clear();
   if (window.end_ns > window.begin_ns && window.begin_ns <= end_of(trace)) return window;
   return fail(Error::kUsage, compose("nothing was traced between ", seconds_text(window.begin_ns), " and ",
                                      seconds_text(window.end_ns), "; the run ends at ", seconds_text(end_of(trace))));

@@ -83,6 +83,7 @@ TEST(Scene, IsWhereAPersonWantsIt) {
   const auto scene = compose_scene(trace, window);
   ASSERT_TRUE(scene.ok());
   EXPECT_EQ(scene->commits.size(), 4U) << "of step 1, where step 2 begins, to step 4";
+  EXPECT_EQ(scene->title, "steps 1 to 4");
   window.from = *parse_border("1000");
   window.to = *parse_border("1001.5");
   EXPECT_FALSE(compose_scene(trace, window).ok()) << "long after the run";
@@ -90,6 +91,31 @@ TEST(Scene, IsWhereAPersonWantsIt) {
   EXPECT_FALSE(compose_scene(trace, window).ok());
   for (const char* const bad : {"", "step", "stepx", "-1", "1e99", "nan", "2s"})
     EXPECT_FALSE(parse_border(bad).ok()) << bad;
+}
+
+// A replica that ends in a process which lives is a fault like a killed process; what came before it is not told.
+TEST(Scene, NamesTheFaultsOfItsWindow) {
+  TraceBench bench = run_with_a_death();
+  TraceEvent told = bench.event("spawner", of_step(TraceKind::kManifest, 2));
+  told.kind = TraceKind::kFault;
+  told.set_detail("stage_ended stage/0");
+  bench.add("spawner", told);
+  PictureWindow window;
+  window.from = *parse_border("step1");
+  window.to = *parse_border("step5");
+  const auto scene = compose_scene(bench.trace(), window);
+  ASSERT_TRUE(scene.ok()) << scene.failure().message;
+  EXPECT_EQ(scene->title, "steps 0 to 5: a replica ends, node2 is killed") << "in the order of time";
+  ASSERT_FALSE(scene->moments.empty());
+  EXPECT_EQ(scene->moments[0].text, "a replica ends: stage/0");
+  EXPECT_TRUE(scene->moments[0].is_fault);
+}
+
+TEST(Scene, SaysThatWorkWasNotTraced) {
+  const auto scene = compose_scene(TraceBench({4, 3, TraceLevel::kLifecycle}).trace(), {});
+  ASSERT_TRUE(scene.ok()) << scene.failure().message;
+  EXPECT_THAT(scene->story, HasSubstr("trace.level=all"));
+  EXPECT_EQ(compose_scene(TraceBench({4, 3}).trace(), {})->story, "");
 }
 
 TEST(Picture, IsAFileThatAParserTakes) {
