@@ -39,20 +39,16 @@ class Tail {
  public:
   explicit Tail(std::string path) : path_(std::move(path)) {}
 
-  // How many there were.
-  std::size_t print_new_lines(const std::string& who, const std::string& prefix) {
+  [[nodiscard]] std::vector<std::string> new_lines(const std::string& who) {
     std::ifstream file(path_, std::ios::binary);
     file.seekg(static_cast<std::streamoff>(at_));
+    std::vector<std::string> lines;
     std::string line;
-    std::size_t count = 0;
     while (std::getline(file, line) && !file.eof()) {
       at_ += line.size() + 1;
-      if (!is_line_of(line, who)) continue;
-      print(prefix, line, "\n");
-      ++count;
+      if (is_line_of(line, who)) lines.push_back(line);
     }
-    std::fflush(stdout);
-    return count;
+    return lines;
   }
 
  private:
@@ -83,9 +79,12 @@ Result<int> run_logs(const LogsOptions& options) {
     if (std::binary_search(there.begin(), there.end(), file)) tails.emplace(file, Tail(run.log_of(file)));
   }
   const auto print_new_lines = [&] {
-    std::size_t count = 0;
-    for (auto& [file, tail] : tails) count += tail.print_new_lines(place.who, tails.size() == 1 ? "" : file + "  ");
-    return count;
+    std::map<std::string, std::vector<std::string>> lines;
+    for (auto& [file, tail] : tails) lines[file] = tail.new_lines(place.who);
+    const auto merged = in_order_of_time(lines);
+    for (const LogLine& line : merged) print(tails.size() == 1 ? "" : line.file + "  ", line.text, "\n");
+    std::fflush(stdout);
+    return merged.size();
   };
   if (print_new_lines() == 0) {
     if (tails.empty() || !is_planned(options.name, config->pipeline, there)) return no_log(options, there);

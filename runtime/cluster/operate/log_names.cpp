@@ -80,4 +80,33 @@ bool is_line_of(std::string_view line, std::string_view who) {
   return who.empty();
 }
 
+namespace {
+
+// As the log writes it: 2026-01-01T00:00:00.000Z.
+bool begins_with_time(std::string_view line) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00.000Z";
+  const auto fits = [](char is, char form) {
+    return form == '0' ? std::isdigit(static_cast<unsigned char>(is)) != 0 : is == form;
+  };
+  return line.size() >= kForm.size() &&
+         std::equal(kForm.begin(), kForm.end(), line.begin(), [&](char form, char is) { return fits(is, form); });
+}
+
+}  // namespace
+
+std::vector<LogLine> in_order_of_time(const std::map<std::string, std::vector<std::string>>& lines) {
+  std::vector<std::pair<std::string_view, LogLine>> timed;  // by the text of its time
+  for (const auto& [file, texts] : lines) {
+    std::string_view time;
+    for (const std::string& text : texts) {
+      if (begins_with_time(text)) time = std::string_view(text).substr(0, text.find(' '));
+      timed.emplace_back(time, LogLine{file, text});
+    }
+  }
+  std::ranges::stable_sort(timed, {}, &std::pair<std::string_view, LogLine>::first);
+  std::vector<LogLine> merged;
+  for (auto& [time, line] : timed) merged.push_back(std::move(line));
+  return merged;
+}
+
 }  // namespace shoal

@@ -6,6 +6,7 @@
 // Pure.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,5 +31,13 @@ struct LogPlace {
 
 // Lines that `who` wrote, and those in which somebody else names it.
 [[nodiscard]] bool is_line_of(std::string_view line, std::string_view who);
+
+struct LogLine {
+  std::string file;
+  std::string text;
+};
+
+// Those of several files by the time that they begin with. A line without one belongs to the line before it.
+[[nodiscard]] std::vector<LogLine> in_order_of_time(const std::map<std::string, std::vector<std::string>>& lines);
 
 }  // namespace shoal

@@ -68,5 +68,18 @@ TEST(LogNames, LinesAreTheActorsOrSpeakOfIt) {
   EXPECT_FALSE(is_line_of("rerouters", "router"));
 }
 
+// A stage that was on one node, then on another, then on the first again.
+TEST(LogNames, LinesOfSeveralFilesAreInOrderOfTime) {
+  const auto merged = in_order_of_time({{"node1",
+                                         {"2026-01-01T00:00:01.000Z info stage/0/0: one", "  of more than a line",
+                                          "2026-01-01T00:00:03.000Z info stage/0/0: three"}},
+                                        {"node2", {"2026-01-01T00:00:02.000Z info stage/0/0: two"}},
+                                        {"node3", {"without a time"}}});
+  std::vector<std::string> texts;
+  for (const LogLine& line : merged) texts.push_back(line.file + " " + line.text.substr(line.text.rfind(' ') + 1));
+  EXPECT_EQ(texts, (std::vector<std::string>{"node3 time", "node1 one", "node1 line", "node2 two", "node1 three"}));
+  EXPECT_TRUE(in_order_of_time({}).empty());
+}
+
 }  // namespace
 }  // namespace shoal
