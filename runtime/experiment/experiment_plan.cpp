@@ -38,6 +38,12 @@ Status check_same_commands(const std::optional<std::string>& there, const std::s
                                  "to one table; repeat that command, or give another --out");
 }
 
+std::string warning_about(const std::string& arm, const Config& config) {
+  if (config.sync.mode != SyncMode::kDiloco || config.run.steps >= config.sync.H) return {};
+  return compose(arm, ": ", config.run.steps, " steps are less than one round of sync.H = ", config.sync.H,
+                 ": its replicas agree at the end alone");
+}
+
 RunState state_of(const PlannedRun& run, bool has_config, std::string_view metrics_lines) {
   if (!has_config) return RunState::kToStart;
   const auto finished = outcome_of(metrics_lines).finished_step;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/config.h"
 #include "runtime/base/error.h"
 #include "runtime/experiment/experiment.h"
 
@@ -39,6 +40,9 @@ struct PlannedRun {
 // Errors: kUsage, when the folder's commands are there and are others.
 [[nodiscard]] Status check_same_commands(const std::optional<std::string>& there, const std::string& asked,
                                          const std::string& folder);
+
+// What an arm of this configuration cannot show; empty: nothing.
+[[nodiscard]] std::string warning_about(const std::string& arm, const Config& config);
 
 enum class RunState { kToStart, kToResume, kFinished };
 

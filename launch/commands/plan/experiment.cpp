@@ -33,11 +33,12 @@ RunState state_there(const PlannedRun& run) {
   return state_of(run, std::filesystem::exists(run.directory + "/config.toml"), metrics_of(run));
 }
 
-// All of them before the first is started: a bad value should not be found after hours.
+// All of them before the first is started: a bad value should not be found after hours. Says what none can show.
 Status check_settings(const std::vector<PlannedRun>& runs) {
   for (const PlannedRun& run : runs) {
     const auto config = load_config({std::nullopt, {}, run.settings});
     if (!config) return fail(config.failure().error, run.arm + ": " + config.failure().message);
+    if (const std::string warning = warning_about(run.arm, *config); !warning.empty()) say("warning: ", warning);
   }
   return Done{};
 }
@@ -128,11 +129,11 @@ Result<ExperimentOptions> experiment_options(const Options& options) {
 Result<int> run_experiment(const ExperimentOptions& options) {
   const auto runs = planned_runs(options.order);
   const std::string commands = commands_text(runs);
+  if (const auto valid = check_settings(runs); !valid) return valid.failure();
   if (options.is_dry) {
     print(commands);
     return 0;
   }
-  if (const auto valid = check_settings(runs); !valid) return valid.failure();
   if (const auto prepared = prepare_folder(options.order.folder, commands); !prepared) return prepared.failure();
   block_stop_signals();
   std::size_t number = 0;

@@ -64,5 +64,18 @@ TEST(ExperimentPlan, LeavesAFolderWithOtherCommandsAlone) {
   EXPECT_THAT(refused.failure().message, testing::HasSubstr("out/commands.txt"));
 }
 
+TEST(ExperimentPlan, WarnsOfFewerStepsThanARound) {
+  Config config;
+  config.sync.mode = SyncMode::kDiloco;
+  config.sync.H = 50;
+  config.run.steps = 49;
+  EXPECT_NE(warning_about("slow", config).find("slow: 49 steps are less than one round"), std::string::npos);
+  config.run.steps = 50;
+  EXPECT_EQ(warning_about("slow", config), "");
+  config.run.steps = 1;
+  config.sync.mode = SyncMode::kEveryStep;
+  EXPECT_EQ(warning_about("fast", config), "");
+}
+
 }  // namespace
 }  // namespace shoal
