@@ -107,6 +107,8 @@ TEST(Signals, ATerminalThatClosesIsTheFirstSignal) {
     EXPECT_EQ(program.wait(kRunLimit), 75);
     EXPECT_TRUE(scene.wait_until_all_gone(kAtOnce)) << describe(scene.processes());
     expect_saved(scene);
+    const std::string how = words.empty() ? "shoal train --resume " : "shoal train --single --resume ";
+    EXPECT_NE(program.err().find("go on with: " + how + scene.run().string()), std::string::npos) << program.err();
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "launch/say.h"
 #include "messages/codec.h"
 #include "model/partition.h"
+#include "runtime/base/text/shell_word.h"
 #include "runtime/data/tokens.h"
 #include "runtime/storage/checkpoint_claim.h"
 #include "runtime/transport/control/enrolment.h"
@@ -82,6 +84,12 @@ Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_a
   if (!chosen.warning.empty()) say("warning: ", chosen.warning);
   say("run directory ", chosen.directory);
   return hold;
+}
+
+void say_how_to_go_on(std::string_view command, const std::string& directory, int code) {
+  constexpr int kSavedCodes[] = {75, 130};
+  if (std::ranges::find(kSavedCodes, code) == std::end(kSavedCodes)) return;
+  say("stopped; go on with: ", command, " --resume ", shell_word(directory));
 }
 
 }  // namespace shoal

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "launch/processes/run_hold.h"
 #include "launch/start_run.h"
@@ -22,5 +24,8 @@ namespace shoal {
 // For a run of several processes, which give each other whole states. Errors: kUsage, a stage's state is larger than
 // what travels or is saved in one piece.
 [[nodiscard]] Status check_states_can_travel(const Config& config);
+
+// What goes on with a run that was stopped and saved, where `code` says that it was. command: "shoal train", as begun.
+void say_how_to_go_on(std::string_view command, const std::string& directory, int code);
 
 }  // namespace shoal

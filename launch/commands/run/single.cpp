@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "launch/commands/run/processes.h"
+#include "launch/commands/run/run_entry.h"
 #include "launch/commands/run/single_recorder.h"
 #include "launch/processes/polite_stop.h"
 #include "launch/processes/progress.h"
@@ -271,7 +272,9 @@ Result<int> run_single(const SingleOptions& options) {
   if (!recorder) return recorder.failure();
   say("computing with ", kernel_fingerprint(parts->config.run.threads));
   SingleRun run(std::move(*parts), std::move(*writer), std::move(*recorder), steps_target);
-  return run.run();
+  const auto code = run.run();
+  if (code) say_how_to_go_on("shoal train --single", options.run_directory, *code);
+  return code;
 }
 
 }  // namespace shoal

@@ -179,7 +179,9 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   if (chosen->is_resumed && known && keep.listen == SpawnerOptions{}.listen) keep.listen = known->control;
   keep.stop_at_step = options.stop_at_step;
   keep.wait_timeout_s = options.wait_timeout_s;
-  return keep_spawner(keep);
+  const auto code = keep_spawner(keep);
+  if (code) say_how_to_go_on("shoal spawner", chosen->directory, *code);
+  return code;
 }
 
 }  // namespace shoal

@@ -124,6 +124,7 @@ Result<int> run_train(const TrainOptions& options) {
   block_stop_signals();  // keepers take them; between the two they wait
   const auto code = keep_run(options, *chosen);
   if (code && *code == 0) show_sample(*chosen);
+  if (code) say_how_to_go_on("shoal train", chosen->directory, *code);
   return code;
 }
 
