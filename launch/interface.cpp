@@ -186,6 +186,16 @@ CommandSpec trace_check() {
       "did; at lifecycle, what was committed. Exit status: 0 all hold, 1 one is broken, 2 usage, 3 unreadable."};
 }
 
+CommandSpec completion() {
+  return {
+      "completion",
+      "Prints the script by which a shell completes commands, options and keys.",
+      {{"SHELL", true, "bash, zsh or fish"}},
+      {},
+      "bash: eval \"$(shoal completion bash)\" in ~/.bashrc. zsh: the same with zsh, behind compinit, in ~/.zshrc.\n"
+      "fish: shoal completion fish | source, in ~/.config/fish/config.fish."};
+}
+
 CommandSpec export_model() {
   return {
       "export",
@@ -332,6 +342,7 @@ std::vector<CommandSpec> make_commands() {
       experiment(),
       {"doctor", "Says what is wrong with this machine, and how to mend it.", {}, {kJson}, ""},
       {"version", "Prints versions, features and the kernel fingerprint.", {}, {kJson}, ""},
+      completion(),
   };
 }
 

@@ -11,6 +11,7 @@
 #include "launch/commands/inspect/trace.h"
 #include "launch/commands/plan/experiment.h"
 #include "launch/commands/plan/simulate.h"
+#include "launch/completion.h"
 #include "launch/inherited.h"
 #include "launch/interface.h"
 #include "launch/life_line.h"
@@ -18,6 +19,7 @@
 #include "launch/say.h"
 #include "launch/subcommands.h"
 #include "runtime/base/arithmetic/nearest.h"
+#include "runtime/base/config_keys.h"
 
 namespace shoal {
 namespace {
@@ -43,6 +45,17 @@ Run in_worker(Result<Checked> (*check)(const Options&), const std::vector<std::s
     arguments.insert(arguments.end(), words.begin(), words.end());
     return execute(arguments);
   };
+}
+
+Result<int> run_completion(const Options& options) {
+  std::vector<std::string> keys;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.in_this_version) keys.push_back(key.section + "." + key.name);
+  }
+  const auto script = completion_script(*options.positional(0), {commands(), std::move(keys)});
+  if (!script) return script.failure();
+  print(*script);
+  return 0;
 }
 
 std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
@@ -75,6 +88,7 @@ std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
       {&command_named("experiment"), bind(experiment_options, run_experiment)},
       {&command_named("doctor"), [](const Options& options) { return run_doctor(form_of(options)); }},
       {&command_named("version"), [](const Options& options) { return run_version(form_of(options)); }},
+      {&command_named("completion"), run_completion},
       {&keep_spawner_command(), bind(keep_spawner_options, keep_spawner)},
       {&spawner_process_command(), bind(spawner_process_options, run_spawner_process)},
       {&storage_process_command(), bind(storage_process_options, run_storage_process)},
