@@ -4,24 +4,19 @@
 #include <map>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/enumerate.h"
 
 namespace shoal {
 
 namespace {
-
-[[nodiscard]] std::string list(const std::vector<StageId>& stages) {
-  std::string text = "stage";
-  for (const StageId stage : stages) text += compose(" ", stage);
-  return text;
-}
 
 [[nodiscard]] std::string list(const std::vector<std::pair<StageId, RoundId>>& rounds) {
   std::map<RoundId, std::vector<StageId>> stages;
   for (const auto& [stage, round] : rounds) stages[round].push_back(stage);
   std::string text;
   for (const auto& [round, of] : stages) {
-    text +=
-        compose(text.empty() ? "" : ", ", "round ", round.number, " of fragment ", round.fragment, " of ", list(of));
+    text += compose(text.empty() ? "" : ", ", "round ", round.number, " of fragment ", round.fragment, " of ",
+                    enumerate("stage", of));
   }
   return text;
 }
@@ -35,7 +30,10 @@ CommitDecision decide_commit(const CommitQuestion& question) {
     decision.waits.push_back(what);
   };
   if (!question.lacking_for_quorum.empty()) wait(CommitWait::kQuorum, question.lacking_for_quorum);
-  if (!question.without_vote.empty()) wait(CommitWait::kVotes, "the sum of " + list(question.without_vote));
+  if (!question.without_vote.empty()) {
+    wait(CommitWait::kVotes, compose(question.without_vote.size() == 1 ? "the sum of " : "the sums of ",
+                                     enumerate("stage", question.without_vote)));
+  }
   if (!question.open_rounds.empty()) wait(CommitWait::kRounds, list(question.open_rounds));
   if (question.is_joiner_late) wait(CommitWait::kJoiner, "a replica that catches up");
   const bool is_in_time = question.without_progress < question.save_within;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/enumerate.h"
 #include "runtime/trace/picture/moments.h"
 #include "runtime/trace/picture/window.h"
 #include "runtime/trace/report/quantities.h"
@@ -247,17 +248,6 @@ struct NumbersInOrder {
 };
 using Words = std::set<std::string, NumbersInOrder>;
 
-// "2, 5 and 11".
-std::string enumerate(const Words& words) {
-  std::string text;
-  std::size_t left = words.size();
-  for (const std::string& word : words) {
-    --left;
-    text += word + (left == 0 ? "" : left == 1 ? " and " : ", ");
-  }
-  return text;
-}
-
 void Composer::tell_story() {
   Words lost;
   Words again;
@@ -272,7 +262,7 @@ void Composer::tell_story() {
   if (!has_work_) scene_.story = "no work is drawn: it is traced with trace.level=all";
   if (lost.empty()) return;
   scene_.story = compose(
-      "what was done of microbatch", lost.size() == 1 ? " " : "es ", enumerate(lost), " is lost",
+      "what was done of ", lost.size() == 1 ? "microbatch " : "microbatches ", enumerate(lost), " is lost",
       again.empty() ? "" : "; " + enumerate(again) + (again.size() == 1 ? " computes" : " compute") + " it again",
       "; nothing is counted twice");
 }

@@ -2,6 +2,7 @@
 #include "runtime/trace/report/summary.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iomanip>
 #include <map>
 #include <set>
@@ -18,6 +19,8 @@
 namespace shoal {
 namespace {
 
+constexpr std::string_view kLeftWord = "left ";
+constexpr std::int64_t kPartingNs = 250'000'000;  // between a process's last event and what others see of its end
 constexpr std::size_t kHappeningsMax = 40;
 
 // Rows under a headline; the first column is left-aligned, all others are numbers.
@@ -66,11 +69,38 @@ struct Amount {
   }
 };
 
+// Whose life ended because somebody had asked it to leave: the spawner's word of it, "left node2", comes first.
+std::set<std::size_t> polite_ends(const RunTrace& trace) {
+  std::set<std::size_t> polite;
+  for (const TracedEvent& traced : trace.events) {
+    const std::string_view told = traced.event.detail_text();
+    if (traced.event.kind != TraceKind::kNote || !told.starts_with(kLeftWord)) continue;
+    for (std::size_t i = 0; i < trace.lives.size(); ++i) {
+      const ProcessLife& life = trace.lives[i];
+      const bool is_its = life.name == told.substr(kLeftWord.size()) && life.begin_ns <= traced.time_ns;
+      if (is_its && life.is_whole && traced.time_ns <= life.end_ns + kPartingNs) polite.insert(i);
+    }
+  }
+  return polite;
+}
+
+// Who ends in order closes its links, and the others see that: nobody lost anybody.
+bool is_parting(const RunTrace& trace, const TracedEvent& traced) {
+  return traced.event.kind == TraceKind::kLink && std::ranges::any_of(trace.lives, [&](const ProcessLife& life) {
+           return life.is_whole && std::abs(traced.time_ns - life.end_ns) <= kPartingNs;
+         });
+}
+
 std::string processes_text(const RunTrace& trace) {
+  const auto polite = polite_ends(trace);
   Table table({"process", "from", "to", "end", "events lost", "clock ahead of it by"});
-  for (const ProcessLife& life : trace.lives) {
+  for (std::size_t i = 0; i < trace.lives.size(); ++i) {
+    const ProcessLife& life = trace.lives[i];
     table.add({life.name, seconds_text(life.begin_ns), seconds_text(life.end_ns),
-               life.is_whole ? "in order" : "cut off", std::to_string(life.dropped), text_of(life.clock)});
+               polite.contains(i) ? "left, as asked"
+               : life.is_whole    ? "in order"
+                                  : "cut off",
+               std::to_string(life.dropped), text_of(life.clock)});
   }
   return table.text();
 }
@@ -194,6 +224,7 @@ std::string happenings_text(const RunTrace& trace) {
   std::set<Branch> left;
   for (const TracedEvent& traced : trace.events) {
     const TraceEvent& event = traced.event;
+    if (is_parting(trace, traced)) continue;
     const bool is_again = event.kind == TraceKind::kRollBack && !left.insert(event.cause.branch).second;
     const bool is_counted = (is_told(event) && !is_again) || event.kind == TraceKind::kDrop;
     if (is_counted) ++counts[std::string(text_of(event.kind))];

@@ -31,7 +31,7 @@ TEST(CommitGate, NamesTheStagesWithoutAVote) {
   CommitQuestion question;
   question.without_vote = {StageId{0}, StageId{2}};
   EXPECT_EQ(decide_commit(question).waits, Waits{CommitWait::kVotes});
-  EXPECT_EQ(decide_commit(question).reason, "waiting for the sum of stage 0 2");
+  EXPECT_EQ(decide_commit(question).reason, "waiting for the sums of stages 0 and 2");
 }
 
 TEST(CommitGate, NamesTheRoundsThatAreDueBeforeIt) {
@@ -39,7 +39,7 @@ TEST(CommitGate, NamesTheRoundsThatAreDueBeforeIt) {
   question.open_rounds = {{StageId{0}, {0, 4}}, {StageId{1}, {0, 4}}, {StageId{1}, {1, 3}}};
   EXPECT_EQ(decide_commit(question).waits, Waits{CommitWait::kRounds});
   EXPECT_EQ(decide_commit(question).reason,
-            "waiting for round 4 of fragment 0 of stage 0 1, round 3 of fragment 1 of stage 1");
+            "waiting for round 4 of fragment 0 of stages 0 and 1, round 3 of fragment 1 of stage 1");
 }
 
 TEST(CommitGate, WaitsForAJoinerThatIsLate) {

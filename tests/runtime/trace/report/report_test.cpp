@@ -226,6 +226,20 @@ TEST(Summary, DoesNotLoseWhatMattersAmongLinksThatComeUp) {
   EXPECT_THAT(text, Not(HasSubstr("lane up")));
 }
 
+// node2 is asked to leave and closes its links; what a link lost before is told.
+TEST(Summary, CallsALeaveByItsName) {
+  TraceBench bench;
+  happens(bench, TraceKind::kLink, "lost: it was reset");
+  bench.life("spawner").events.back().time_ns = 1;
+  const std::string before = summary_text(bench.trace());
+  EXPECT_THAT(before, Not(HasSubstr("left, as asked")));
+  happens(bench, TraceKind::kNote, "left node2");
+  happens(bench, TraceKind::kLink, "lost: the peer closed it");
+  const std::string text = summary_text(bench.trace());
+  EXPECT_THAT(text, HasSubstr("left, as asked"));
+  EXPECT_THAT(text, Not(HasSubstr("the peer closed it")));
+}
+
 // Whatever is missing, nothing crashes and nothing loops.
 TEST(Reports, StandAnyTrace) {
   const unsigned seed = std::random_device{}();
