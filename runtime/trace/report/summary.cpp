@@ -86,7 +86,11 @@ std::set<std::size_t> polite_ends(const RunTrace& trace) {
 
 // Who ends in order closes its links, and the others see that: nobody lost anybody.
 bool is_parting(const RunTrace& trace, const TracedEvent& traced) {
-  return traced.event.kind == TraceKind::kLink && std::ranges::any_of(trace.lives, [&](const ProcessLife& life) {
+  static constexpr std::string_view kWords[] = {"lost: closed", "lost: the peer closed it", "lost: the peer has left"};
+  const std::string_view told = traced.event.detail_text();
+  const bool is_said = std::ranges::any_of(kWords, [&](std::string_view words) { return told.starts_with(words); });
+  return traced.event.kind == TraceKind::kLink && is_said &&
+         std::ranges::any_of(trace.lives, [&](const ProcessLife& life) {
            return life.is_whole && std::abs(traced.time_ns - life.end_ns) <= kPartingNs;
          });
 }
