@@ -10,6 +10,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/text/json_number.h"
 
 namespace shoal {
 namespace {
@@ -43,7 +44,7 @@ Json json_of(const Rendezvous& rendezvous) {
 }
 
 Revocations revocations_of(const Json& json) {
-  Revocations list{json.at("version"), {}};
+  Revocations list{whole_number<std::uint64_t>(json.at("version")), {}};
   for (const Json& one : json.at("names")) list.names.push_back({one.at("name"), one.at("readmitted")});
   return list;
 }
@@ -53,11 +54,11 @@ Result<Rendezvous> rendezvous_of(const Json& json, const std::string& control_ho
   if (!run.ok()) return fail(Error::kInvalidData, "The spawner's answer names no run.");
   Rendezvous rendezvous;
   rendezvous.run = *run;
-  rendezvous.term.value = json.at("term").get<std::uint64_t>();
-  rendezvous.protocol_version = json.at("protocol_version").get<std::uint32_t>();
+  rendezvous.term.value = whole_number<std::uint64_t>(json.at("term"));
+  rendezvous.protocol_version = whole_number<std::uint32_t>(json.at("protocol_version"));
   rendezvous.data.host = json.at("data_host").get<std::string>();
-  rendezvous.data.port = json.at("data_port").get<std::uint16_t>();
-  rendezvous.dead_after = std::chrono::milliseconds(json.at("dead_after_ms").get<std::int64_t>());
+  rendezvous.data.port = whole_number<std::uint16_t>(json.at("data_port"));
+  rendezvous.dead_after = std::chrono::milliseconds(whole_number<std::int64_t>(json.at("dead_after_ms")));
   if (json.contains("revoked")) rendezvous.revoked = revocations_of(json["revoked"]);  // another version may not say
   if (rendezvous.data.host.empty()) rendezvous.data.host = control_host;
   return rendezvous;
@@ -97,7 +98,7 @@ Result<EnrolmentRequest> parse_enrolment_request(std::string_view body) {
     request.secret = *secret;
     request.name = json.at("name").get<std::string>();
     request.request = json.at("request").get<std::string>();
-    request.protocol_version = json.at("protocol_version").get<std::uint32_t>();
+    request.protocol_version = whole_number<std::uint32_t>(json.at("protocol_version"));
     return request;
   } catch (const Json::exception& error) {
     return fail(Error::kUsage, compose("The enrolment request is not understood: ", error.what()));
