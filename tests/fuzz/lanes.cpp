@@ -28,12 +28,13 @@ class MemorySocket final : public LaneSocket {
       : LaneSocket(Socket()), stream_(stream), bytes_at_once_(bytes_at_once) {}
 
   Outcome read(std::span<char>& room) override {
-    const std::size_t count = std::min({room.size(), stream_.size(), bytes_at_once_});
-    std::memcpy(room.data(), stream_.data(), count);
-    stream_.remove_prefix(count);
-    room = room.subspan(count);
-    if (room.empty()) return Outcome::kDone;
-    if (!stream_.empty()) return read(room);
+    do {
+      const std::size_t count = std::min({room.size(), stream_.size(), bytes_at_once_});
+      std::memcpy(room.data(), stream_.data(), count);
+      stream_.remove_prefix(count);
+      room = room.subspan(count);
+      if (room.empty()) return Outcome::kDone;
+    } while (!stream_.empty());
     reason_ = "the stream is over";
     return Outcome::kClosed;
   }
