@@ -11,9 +11,6 @@
 namespace shoal {
 namespace {
 
-constexpr int kSavedPleaseRequeue = 75;
-constexpr int kSavedInterrupted = 130;
-
 using Clock = std::chrono::steady_clock;
 
 std::atomic<int> first_signal{0};
@@ -46,7 +43,7 @@ void watch_for_stop() {
 std::optional<int> stop_status() {
   const int signal = first_signal.load();
   if (signal == 0) return std::nullopt;
-  return signal == SIGINT ? kSavedInterrupted : kSavedPleaseRequeue;
+  return saved_status(signal);
 }
 
 }  // namespace shoal

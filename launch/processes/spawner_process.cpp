@@ -24,6 +24,7 @@
 #include "launch/processes/text_samples.h"
 #include "launch/processes/untold.h"
 #include "launch/say.h"
+#include "launch/stop_signals.h"
 #include "model/learning_rate.h"
 #include "model/partition.h"
 #include "runtime/base/config_file.h"
@@ -107,7 +108,7 @@ std::uint32_t replicas_max(const PipelineConfig& pipeline, const SpawnerProcessO
 }
 
 StopOrder stop_order(int signal) {
-  return {compose("SIG", ::sigabbrev_np(signal)), "stopped", signal == SIGINT ? 130 : 75};
+  return {compose("SIG", ::sigabbrev_np(signal)), "stopped", saved_status(signal)};
 }
 
 SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptions& options, RunId id) {
@@ -255,7 +256,7 @@ std::function<void(const MetricsOutput&)> watched_progress(const SupervisorConfi
 
 // A person reads of a failure that no line of metrics told: a journal that cannot be read, say.
 int tell_end(int status, const std::string& reason, bool has_told_failure) {
-  const bool is_failure = status != 0 && status != 75 && status != 130;
+  const bool is_failure = status != 0 && !is_saved_status(status);
   if (is_failure && !has_told_failure) say("error: ", reason);
   return status;
 }

@@ -19,9 +19,6 @@
 namespace shoal {
 namespace {
 
-constexpr int kSavedAfterSignal = 75;
-constexpr int kSavedAfterInterrupt = 130;
-
 std::optional<std::string> text_if_there(const std::string& path) {
   const auto text = read_file(path);
   return text ? std::optional(*text) : std::nullopt;
@@ -33,7 +30,8 @@ RunState state_there(const PlannedRun& run) {
   return state_of(run, std::filesystem::exists(run.directory + "/config.toml"), metrics_of(run));
 }
 
-// All of them before the first is started: a bad value should not be found after hours. Says what none can show.
+// All of them before the first is started: a bad value should not be found after hours. Warns of arms that cannot show
+// anything.
 Status check_settings(const std::vector<PlannedRun>& runs) {
   for (const PlannedRun& run : runs) {
     const auto config = load_config({std::nullopt, {}, run.settings});
@@ -54,8 +52,6 @@ Status prepare_folder(const std::string& folder, const std::string& commands) {
   return there ? Status(Done{}) : replace_file(file, commands);
 }
 
-int saved_after(int signal) { return signal == SIGINT ? kSavedAfterInterrupt : kSavedAfterSignal; }
-
 // Until it has ended; its exit status, or that of a signal that came while it ended by itself, or had not begun.
 Result<int> train(const PlannedRun& run, RunState state) {
   const auto program = [&run](RunState as) {
@@ -75,7 +71,7 @@ Result<int> train(const PlannedRun& run, RunState state) {
   const int signal = keeper.first_signal();
   if (!code || signal == 0 || keeper.was_pressed()) return code;
   const bool has_nothing_to_save = *code == 0 || *code == 128 + signal;
-  return has_nothing_to_save ? saved_after(signal) : *code;
+  return has_nothing_to_save ? saved_status(signal) : *code;
 }
 
 Status write_answer(const ExperimentOptions& options, const std::vector<PlannedRun>& runs) {
@@ -138,7 +134,7 @@ Result<int> run_experiment(const ExperimentOptions& options) {
   block_stop_signals();
   std::size_t number = 0;
   for (const PlannedRun& run : runs) {
-    if (const int signal = take_stop_signal(); signal > 0) return saved_after(signal);
+    if (const int signal = take_stop_signal(); signal > 0) return saved_status(signal);
     number += 1;
     const RunState state = state_there(run);
     const char* const words = state == RunState::kFinished   ? "finished before"

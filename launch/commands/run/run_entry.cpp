@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"
 #include "launch/say.h"
+#include "launch/stop_signals.h"
 #include "messages/codec.h"
 #include "model/partition.h"
 #include "runtime/base/text/shell_word.h"
@@ -87,8 +87,7 @@ Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_a
 }
 
 void say_how_to_go_on(std::string_view command, const std::string& directory, int code) {
-  constexpr int kSavedCodes[] = {75, 130};
-  if (std::ranges::find(kSavedCodes, code) == std::end(kSavedCodes)) return;
+  if (!is_saved_status(code)) return;
   say("stopped; go on with: ", command, " --resume ", shell_word(directory));
 }
 

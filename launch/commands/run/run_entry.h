@@ -25,7 +25,8 @@ namespace shoal {
 // what travels or is saved in one piece.
 [[nodiscard]] Status check_states_can_travel(const Config& config);
 
-// What goes on with a run that was stopped and saved, where `code` says that it was. command: "shoal train", as begun.
+// Tells the person how to go on with a run, where `code` is the status of one that was stopped and saved. command: the
+// words that began it, as "shoal train".
 void say_how_to_go_on(std::string_view command, const std::string& directory, int code);
 
 }  // namespace shoal
