@@ -44,7 +44,7 @@ std::vector<std::string> first_words(const std::vector<CommandSpec>& commands) {
   return words;
 }
 
-// Where nothing is offered the shell completes names of files.
+// The shell completes names of files wherever this offers nothing.
 std::string bash_function(const CompletedWords& words) {
   std::vector<std::string> keys;
   for (const std::string& key : words.keys) keys.push_back(key + "=");

@@ -41,7 +41,7 @@ struct PlannedRun {
 [[nodiscard]] Status check_same_commands(const std::optional<std::string>& there, const std::string& asked,
                                          const std::string& folder);
 
-// What an arm of this configuration cannot show; empty: nothing.
+// Names what an arm of this configuration cannot show; empty: there is no such thing.
 [[nodiscard]] std::string warning_about(const std::string& arm, const Config& config);
 
 enum class RunState { kToStart, kToResume, kFinished };

@@ -20,7 +20,7 @@ using testing::Not;
 
 CompletedWords words_here() { return {commands(), {"run.steps", "run.seed", "sync.mode"}}; }
 
-// What bash offers for the last of these words.
+// Returns what bash offers for the last of these words.
 std::vector<std::string> offered(const std::vector<std::string>& words) {
   const Scratch scratch;
   std::string test = *completion_script("bash", words_here()) + "COMP_WORDS=(";

@@ -61,7 +61,7 @@ std::vector<std::string> defaults_of(const ModelConfig& model) {
 // Vocabularies are padded to a multiple of 64 or more, for speed.
 constexpr int kPaddingMax = 1024;
 
-// What can be done where config.json has `described` tokens and the chosen tokenizer `chosen`.
+// Returns the end of a sentence: the remedy where config.json has `described` tokens and the tokenizer `chosen`.
 std::string advice_on_vocabulary(int chosen, int described) {
   for (const int unpadded : {chosen, *named_vocabulary("gpt2")}) {
     if (described <= unpadded || described > unpadded + kPaddingMax) continue;
@@ -76,28 +76,28 @@ std::string advice_on_vocabulary(int chosen, int described) {
 // The checkpoint decides about its shape.
 Status check_agrees(const ModelConfig& chosen, const Described& described) {
   const ModelConfig& model = described.gpt2.model;
+  const std::string on_shape = ". Leave [model] out.";
   const struct {
     const char* key;
     int chosen;
     const char* json;
     int described;
-  } pairs[] = {{"model.layers", chosen.layers, "n_layer", model.layers},
-               {"model.heads", chosen.heads, "n_head", model.heads},
-               {"model.width", chosen.width, "n_embd", model.width},
-               {"model.context", chosen.context, "n_positions", model.context},
-               {"the tokenizer's vocabulary", chosen.vocabulary, "vocab_size", model.vocabulary}};
+    std::string advice;
+  } pairs[] = {{"model.layers", chosen.layers, "n_layer", model.layers, on_shape},
+               {"model.heads", chosen.heads, "n_head", model.heads, on_shape},
+               {"model.width", chosen.width, "n_embd", model.width, on_shape},
+               {"model.context", chosen.context, "n_positions", model.context, on_shape},
+               {"the tokenizer's vocabulary", chosen.vocabulary, "vocab_size", model.vocabulary,
+                advice_on_vocabulary(chosen.vocabulary, model.vocabulary)}};
   for (const auto& pair : pairs) {
     if (pair.chosen == pair.described) continue;
-    const bool is_vocabulary = &pair == std::end(pairs) - 1;
-    return fail(
-        Error::kUsage,
-        compose(pair.key, " is ", pair.chosen, ", and ", described.where, " says ", pair.json, " = ", pair.described,
-                is_vocabulary ? advice_on_vocabulary(pair.chosen, pair.described) : ". Leave [model] out."));
+    return fail(Error::kUsage, compose(pair.key, " is ", pair.chosen, ", and ", described.where, " says ", pair.json,
+                                       " = ", pair.described, pair.advice));
   }
   return Done{};
 }
 
-// Before what a configuration says of it, by names that are not in the file.
+// Runs before the configuration's own check, which names keys that are not in the file.
 Status check_heads(const Described& described) {
   const ModelConfig& model = described.gpt2.model;
   if (model.width % model.heads == 0) return Done{};
@@ -105,7 +105,7 @@ Status check_heads(const Described& described) {
                                            " cannot be cut into n_head = ", model.heads, " heads of one size"));
 }
 
-// What is there instead of the one file, and how transformers writes that.
+// Names the files that are there instead of the one, and the call of transformers that writes it.
 std::string advice_on_files(const fs::path& folder) {
   std::error_code error;
   if (fs::exists(folder / "model.safetensors.index.json", error)) {

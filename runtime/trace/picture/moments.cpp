@@ -88,9 +88,10 @@ class Moments {
     }
   }
   [[nodiscard]] std::vector<SceneMoment> take(std::int64_t begin_ns, std::int64_t end_ns) && {
-    std::erase_if(moments_, [&](const SceneMoment& moment) {
-      return moment.time_ns < begin_ns || moment.time_ns > end_ns || !is_after_a_fault(moment);
-    });
+    // How a run begins is not its story, unless nothing befell it.
+    if (!faults_.empty()) begin_ns = std::max(begin_ns, *std::ranges::min_element(faults_));
+    std::erase_if(moments_,
+                  [&](const SceneMoment& moment) { return moment.time_ns < begin_ns || moment.time_ns > end_ns; });
     std::ranges::stable_sort(moments_, {}, &SceneMoment::time_ns);
     if (moments_.size() > kMomentsMax) moments_.resize(kMomentsMax);
     return std::move(moments_);
@@ -99,10 +100,6 @@ class Moments {
  private:
   void add(std::int64_t time_ns, std::string text, bool is_fault) {
     moments_.push_back({time_ns, std::move(text), is_fault});
-  }
-  // How a run begins is not its story, unless nothing befell it.
-  [[nodiscard]] bool is_after_a_fault(const SceneMoment& moment) const {
-    return faults_.empty() || moment.time_ns >= *std::ranges::min_element(faults_);
   }
 
   const RunTrace& trace_;

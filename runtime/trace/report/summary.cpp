@@ -69,7 +69,8 @@ struct Amount {
   }
 };
 
-// Whose life ended because somebody had asked it to leave: the spawner's word of it, "left node2", comes first.
+// Returns the lives that ended because somebody had asked the process to leave: the spawner's word, "left node2",
+// comes first.
 std::set<std::size_t> polite_ends(const RunTrace& trace) {
   std::set<std::size_t> polite;
   for (const TracedEvent& traced : trace.events) {
@@ -84,7 +85,7 @@ std::set<std::size_t> polite_ends(const RunTrace& trace) {
   return polite;
 }
 
-// Who ends in order closes its links, and the others see that: nobody lost anybody.
+// A process that ends in order closes its links, and its peers see that: nothing was lost.
 bool is_parting(const RunTrace& trace, const TracedEvent& traced) {
   static constexpr std::string_view kWords[] = {"lost: closed", "lost: the peer closed it", "lost: the peer has left"};
   const std::string_view told = traced.event.detail_text();

@@ -1,4 +1,4 @@
-// What transformers reads of a tokenizer: every key that decides about tokens.
+// The files have every key that decides about tokens in transformers.
 #include "runtime/data/hugging_face_tokenizer.h"
 
 #include <gtest/gtest.h>

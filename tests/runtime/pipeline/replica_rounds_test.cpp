@@ -72,7 +72,7 @@ TEST(Boundary, GivesNobodyTheWeightsOfNoVersion) {
   EXPECT_FALSE(b0->ended);
 }
 
-// Where rounds follow fast, whoever is told of one asks just then, each time.
+// A joiner asks when it is told of a round: where rounds follow fast, each of its questions comes to a boundary.
 TEST(Boundary, IsFollowedByWhatJoinersAskedForAtIt) {
   auto b0 = make_member_with_rounds();
   train_step(*b0);

@@ -40,7 +40,7 @@ class HuggingFace : public testing::Test {
     if (!why_not_.empty()) GTEST_SKIP() << why_not_;
   }
 
-  // What the library makes of each text.
+  // Returns the tokens that the library makes of each text.
   static Json read_by(const Tokenizer& tokenizer, const Texts& texts) {
     const auto [described, config] = hugging_face_tokenizer(tokenizer, 64);
     const fs::path model = scratch_->file("tokenizer.json", described);
