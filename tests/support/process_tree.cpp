@@ -1,6 +1,8 @@
 // Processes come and go while /proc is read: whatever cannot be read any more is left out.
 #include "tests/support/process_tree.h"
 
+#include <sys/syscall.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
@@ -80,7 +82,8 @@ bool is_signal_pending(pid_t pid, int signal) {
 
 bool is_signal_blocked(pid_t pid, int signal) {
   const std::string status = read_all("/proc/" + std::to_string(pid) + "/status");
-  return (signal_set(status, "SigBlk:") & (std::uint64_t{1} << static_cast<unsigned>(signal - 1))) != 0;
+  if ((signal_set(status, "SigBlk:") & (std::uint64_t{1} << static_cast<unsigned>(signal - 1))) != 0) return true;
+  return read_all("/proc/" + std::to_string(pid) + "/syscall").starts_with(std::to_string(SYS_rt_sigtimedwait) + " ");
 }
 
 std::string describe(const std::vector<ProcessEntry>& processes) {

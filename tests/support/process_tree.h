@@ -29,7 +29,8 @@ struct ProcessEntry {
 // Whether a signal that was sent to the process still waits to be taken.
 [[nodiscard]] bool is_signal_pending(pid_t pid, int signal);
 
-// Whether the process has such signals wait until it takes them.
+// Tells whether the process has such signals wait until it takes them. While it is in sigtimedwait() the kernel does
+// not count them as blocked: then this holds as well.
 [[nodiscard]] bool is_signal_blocked(pid_t pid, int signal);
 
 // One line per process, for messages.
