@@ -46,6 +46,20 @@ TEST(Completion, OffersCommandsThenOptionsThenKeys) {
   EXPECT_THAT(offered({"shoal", "nonsense", "--"}), IsEmpty());
 }
 
+TEST(Completion, OffersTheOptionsOfEveryCommandAndNoOthers) {
+  for (const CommandSpec& command : commands()) {
+    std::istringstream name(command.name);
+    std::vector<std::string> words = {"shoal"};
+    words.insert(words.end(), std::istream_iterator<std::string>(name), {});
+    words.emplace_back("--");
+    std::vector<std::string> options = {"--help"};
+    for (const OptionSpec& option : command.options) {
+      if (option.kind != OptionKind::kNotYet) options.push_back(option.name);
+    }
+    EXPECT_THAT(offered(words), testing::UnorderedElementsAreArray(options)) << command.name;
+  }
+}
+
 TEST(Completion, NamesEveryCommandAndOptionInEveryShell) {
   for (const char* const shell : {"bash", "zsh", "fish"}) {
     const auto script = completion_script(shell, words_here());
