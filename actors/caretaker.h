@@ -4,7 +4,7 @@
 //      └──it ends, and the budget is used up──▶ escalated: the process ends, or it rests for a window and is started
 //      again
 //
-// So a side actor never blocks training (design.md §7), and one that ends again and again is said once per window. The
+// So a side actor never blocks training (DESIGN.md §7), and one that ends again and again is said once per window. The
 // caretaker takes its ward with it, and ends after it.
 #pragma once
 

@@ -3,7 +3,7 @@
 // It keeps the join token in the run's directory good for as long as the run lasts.
 //
 // It owns the endpoint, whose threads ask the supervisor and wait, with a time-out; nothing of training waits for them.
-// No message type that changes a run is reachable without the operator's certificate (design.md §8).
+// No message type that changes a run is reachable without the operator's certificate (DESIGN.md §8).
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // The metrics actor: writes metrics.jsonl and shows progress. It never answers, so nothing waits for it.
 //
-// A line that cannot be written (a full disk) waits until it can; training goes on (design.md §7).
+// A line that cannot be written (a full disk) waits until it can; training goes on (DESIGN.md §7).
 #pragma once
 
 #include <functional>

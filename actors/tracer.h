@@ -3,7 +3,7 @@
 //
 // Spawned detached, because it waits for the disk. It holds nothing but the drain: killed and spawned again, it begins
 // another life in the file and goes on with the same ring. A file that cannot be written is logged once; training goes
-// on (design.md §7).
+// on (DESIGN.md §7).
 #pragma once
 
 #include <atomic>

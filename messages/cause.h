@@ -1,6 +1,6 @@
 // What every message of the step protocol says about itself: the run it belongs to and what brought it about.
 //
-// Nothing of an older term or branch changes state (S-4); `attempt` and `parent_span` are for the trace only (P-9).
+// Nothing of an older term or branch changes state (S-4); `attempt` and `parent_span` decide nothing that counts (P-9).
 #pragma once
 
 #include <cstdint>

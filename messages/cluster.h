@@ -34,7 +34,7 @@ struct Hello {
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
-// What decides the bits of a device's arithmetic (design.md §4.11); equal text = equal bits for equal work.
+// What decides the bits of a device's arithmetic (DESIGN.md §4.11); equal text = equal bits for equal work.
 struct KernelFingerprint {
   std::string text;
   friend bool operator==(const KernelFingerprint&, const KernelFingerprint&) = default;

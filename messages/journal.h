@@ -77,7 +77,7 @@ struct Commit {
 using PlaceId = Id<struct PlaceTag>;
 
 // A fragment's round is agreed: everybody applies its mean here, between the steps that the journal shows before and
-// after it (design.md §6). Tokens of the stage since the fragment's last round = those of the shares + tokens_lost.
+// after it (DESIGN.md §6). Tokens of the stage since the fragment's last round = those of the shares + tokens_lost.
 struct CommitRound {
   StageId stage;
   StepId step;  // steps applied when the contributions were taken

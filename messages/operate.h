@@ -16,7 +16,7 @@ namespace shoal {
 // middle of a message, or silence for a while (of a process: SIGSTOP).
 enum class InjectKind : std::uint8_t { kExit, kKill, kThrow, kFreeze };
 
-// Fail on purpose. No process but the spawner may say it (design.md §8).
+// Fail on purpose. No process but the spawner may say it (DESIGN.md §8).
 struct Inject {
   std::uint64_t id = 0;  // of this injection, for the trace
   Address target;        // its process, and the actor there

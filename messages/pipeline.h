@@ -60,7 +60,7 @@ enum class RefusalReason : std::uint8_t {
   kFrozen,          // I have given my manifest
   kStaleEpoch,
   kNotMember,       // I am no member yet, or no longer
-  kBusy,            // beyond my credits
+  kBusy,            // not in the plan, or beyond my evaluations
   kUnknownReplica,  // no such replica in this process
 };
 

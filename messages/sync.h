@@ -20,7 +20,7 @@
 
 namespace shoal {
 
-// A fragment's synchronisation (design.md §6): the number counts the fragment's rounds from 1; 0: no round, a step.
+// A fragment's synchronisation (DESIGN.md §6): the number counts the fragment's rounds from 1; 0: no round, a step.
 struct RoundId {
   std::uint32_t fragment = 0;
   std::uint64_t number = 0;
@@ -51,7 +51,7 @@ struct Zero {
 
 struct Prepare {
   OrderId order;
-  Epoch last_zero;  // of this step; a replica whose epoch is older zeroes first, then answers (protocol §7)
+  Epoch last_zero;  // of this step; a replica whose epoch is older zeroes first, then answers (P-16b)
   friend bool operator==(const Prepare&, const Prepare&) = default;
 };
 
@@ -80,7 +80,7 @@ struct Manifest {
 
 struct TensorNorm {
   std::string name;
-  double squared_norm = 0;  // of the mean gradient, in fixed blocks (design.md §4.8)
+  double squared_norm = 0;  // of the mean gradient, in fixed blocks (DESIGN.md §4.8)
   friend bool operator==(const TensorNorm&, const TensorNorm&) = default;
 };
 

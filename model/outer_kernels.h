@@ -1,4 +1,4 @@
-// The element-wise arithmetic of the outer step (design.md §6): delta, Nesterov, merging. Torch-free loops over plain
+// The element-wise arithmetic of the outer step (DESIGN.md §6): delta, Nesterov, merging. Torch-free loops over plain
 // memory.
 //
 // As in update_kernels.h every result depends on its own element alone, in a stated order of operations with explicit

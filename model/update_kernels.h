@@ -2,7 +2,7 @@
 //
 // Every result depends on its own element alone (norms: on fixed blocks), through explicit fma and without contraction,
 // so that no bit depends on how a buffer is split, how it is aligned or which vector instructions the CPU has. A
-// library's fused optimiser did not keep that (design.md §4.10). Tested with random splits.
+// library's fused optimiser did not keep that (DESIGN.md §4.10). Tested with random splits.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// Exact mode's fixed point (design.md §4.9): F = 56 - ceil(log2(planned tokens)) fraction bits.
+// Exact mode's fixed point (DESIGN.md §4.9): F = 56 - ceil(log2(planned tokens)) fraction bits.
 [[nodiscard]] int fraction_bits(std::uint64_t planned_tokens);
 
 // No NaN, no infinity, and |value| <= limit for all values.

@@ -286,7 +286,7 @@ void receive_encoded(RouterSelf self, LinkId link, const EncodedLetter& received
   return peer && peer->process ? self->state.config.assembly : kStrangerAssembly;
 }
 
-// A handle got by a new connection compares equal to the dead one of an old connection, but is another object.
+// A handle got by a new connection compares equal to the dead one of an old connection, but is another (CAF.md §2).
 [[nodiscard]] bool is_same_proxy(const Connection& connection, const caf::strong_actor_ptr& sender) {
   return caf::actor_cast<caf::strong_actor_ptr>(connection.handle).get() == sender.get();
 }

@@ -153,7 +153,7 @@ inline constexpr int kManifestEntriesMax = 32768;
   return config.batch.sequences / config.batch.microbatch;
 }
 
-// Target tokens of a step: the planned token count of exact mode's fixed point (design.md §4.9).
+// Target tokens of a step: the planned token count of exact mode's fixed point (DESIGN.md §4.9).
 [[nodiscard]] inline std::uint64_t planned_tokens(const Config& config) {
   return static_cast<std::uint64_t>(config.batch.sequences) * static_cast<std::uint64_t>(config.model.context);
 }

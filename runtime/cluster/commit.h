@@ -1,4 +1,4 @@
-// Which vote counts, and what a commit says of what the votes say (protocol P-22, design.md §4.6, §4.8, §4.9).
+// Which vote counts, and what a commit says of what the votes say (protocol P-22, DESIGN.md §4.6, §4.8, §4.9).
 //
 // Every figure is computed in one stated order, so that it does not depend on the cut, the replicas or the order of
 // votes: losses in the order of the microbatches, squared norms in the order of the tensors' names. The run in one
@@ -37,11 +37,11 @@ struct StepSums {
 // when clip_norm is 0 (off).
 [[nodiscard]] double clip_scale_of(double clip_norm, double gradient_norm);
 
-// The norm over all tensors, added in the order of their names, whatever stage they came from (design.md §4.8).
+// The norm over all tensors, added in the order of their names, whatever stage they came from (DESIGN.md §4.8).
 [[nodiscard]] double gradient_norm_of(std::vector<TensorNorm> norms);
 
-// Sums, norms, clip scale, learning rate, and the skip: a bad tensor, a loss or a norm that is not finite (the lowest
-// microbatch, then the first name). Leaves stages and checkpoint_by empty.
+// Sums, norms, clip scale, learning rate, and the skip: a bad tensor, a loss or a norm that is not finite (P-22b; the
+// lowest microbatch, then the first name). Leaves stages and checkpoint_by empty.
 [[nodiscard]] Commit conclude_step(StepSums sums, const CommitPolicy& policy);
 
 // Why a vote must not be counted, in the view it would be committed in; nothing when it is valid (P-22).

@@ -1,4 +1,4 @@
-// May the next step be committed now, or what is waited for: one decision, whose reason `shoal status` shows.
+// May the next step be committed now, or what is waited for: one decision, whose reason `shoal status` shows (P-22a).
 //
 //   quorum   contributions follow it, and a stage has fewer replicas than sync.quorum: they can still join before it
 //   votes    a stage has none that counts (P-22)

@@ -1,4 +1,4 @@
-// Who is in: processes by incarnation, from Join to loss. Decides admission (design.md §4.11, interface.md exit 4).
+// Who is in: processes by incarnation, from Join to loss. Decides admission, also by kernels (DESIGN.md §4.11).
 //
 // A process incarnation is given once. A repeated Join (same nonce) of a live process gets the same answer. Two live
 // processes never share (name, device index): the second is refused, unless the first one's link is broken or it says

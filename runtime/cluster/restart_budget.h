@@ -1,4 +1,4 @@
-// RestartBudget: at most n restarts within a window; past it a failure escalates one level (design.md §7).
+// RestartBudget: at most n restarts within a window; past it a failure escalates one level (DESIGN.md §7).
 // Pure: time comes in. Holds at most n instants.
 #pragma once
 

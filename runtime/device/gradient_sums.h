@@ -1,7 +1,7 @@
 // The accumulators of a step at one stage, and the mean they become.
 //
 // Exact mode: int64 fixed point, so that the sum does not depend on the order of microbatches, replicas or failures
-// (design.md §4.9, S-5). Fast mode: float32. The whole step's sum comes back from the reduction and is turned into the
+// (DESIGN.md §4.9, S-5). Fast mode: float32. The whole step's sum comes back from the reduction and is turned into the
 // mean gradient in a buffer apart from the accumulators, which a membership change may still need (P-18).
 #pragma once
 

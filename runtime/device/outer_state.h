@@ -1,5 +1,5 @@
 // The outer parameters of a stage: agreed values G and momentum B of every fragment, and what the variants of the outer
-// update need beside them (design.md §6). Torch-free.
+// update need beside them (DESIGN.md §6). Torch-free.
 //
 //   every variant   the delta that is contributed is base - local, where base is what the fragment last agreed on,
 //   never

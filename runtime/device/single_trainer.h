@@ -1,7 +1,7 @@
 // The reference run: the whole model in one process, the same executor and the same order as the pipeline.
 //
 // One call is one step: every microbatch in order, the sum adopted, the common norm clipped, the update applied, or the
-// step skipped for everybody's reason (design.md §4.9). It decides nothing about files, evaluations or signals: launch
+// step skipped for everybody's reason (DESIGN.md §4.9). It decides nothing about files, evaluations or signals: launch
 // composes those around it. Torch-free header; time is injected and only reported.
 #pragma once
 

@@ -10,8 +10,8 @@
 // step is the sum over the others, its mean that sum divided by the tokens of the others.
 //
 // Bounded (S-6): at most `credits` microbatches in flight per replica of stage 0; one work list (a step or an
-// evaluation) at a time. No training microbatch leaves while an evaluation is unanswered and not given up.
-// Pure: time comes in, letters go out; the router keeps, repeats and re-routes what was sent (request_table.h).
+// evaluation) at a time. No training microbatch leaves while an evaluation is unanswered and not given up (P-6a). Pure:
+// time comes in, letters go out; the router keeps, repeats and re-routes what was sent (request_table.h).
 #pragma once
 
 #include <cstdint>

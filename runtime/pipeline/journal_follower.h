@@ -7,9 +7,9 @@
 // later position than ours says so with saw(). For an actor attached later the newest entries are kept, at most
 // kEntriesMax (S-6), all but the newest commit without manifests and norms; what those before them said is the view
 // past(). Who is further behind than the journal keeps entries is given such a view in place of those it lacks, and
-// begins with it: JournalNews::past. Nothing of an older term is read (S-4). A later term writes the entries after
-// those that its spawner read, so the kept ones are asked for once more: one that we have otherwise is of another
-// journal, and no one can follow both; among those that are no longer kept nobody can tell.
+// begins with it (P-3a): JournalNews::past. Nothing of an older term is read (S-4). A later term writes the entries
+// after those that its spawner read, so the kept ones are asked for once more: one that we have otherwise is of another
+// journal, and no one can follow both (P-3b); among those that are no longer kept nobody can tell.
 #pragma once
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 namespace shoal {
 namespace {
 
-// Work of one visit, in forwards: a backward counts 2.5 of them (design.md §5).
+// Work of one visit, in forwards: a backward counts 2.5 of them (DESIGN.md §5).
 constexpr double kForwardLoad = 1.0;
 constexpr double kTrainLoad = kForwardLoad + 2.5;
 constexpr double kSpeedWeight = 0.2;  // of the newest measurement in the moving average

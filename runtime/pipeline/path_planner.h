@@ -1,4 +1,4 @@
-// Which replica of each stage a microbatch visits, decided before it leaves (design.md §5).
+// Which replica of each stage a microbatch visits, decided before it leaves (DESIGN.md §5).
 //
 //   static   microbatch i visits the (i mod R)-th member of each stage
 //   uniform  a seeded draw per stage

@@ -11,7 +11,7 @@ namespace shoal {
 namespace {
 
 constexpr double kAverageWeight = 0.2;  // of the newest measurement
-constexpr double kTimeoutFactor = 4.0;  // design.md §4.3
+constexpr double kTimeoutFactor = 4.0;  // P-13a
 constexpr int kDoublingsMax = 16;
 constexpr Duration kAway = std::chrono::seconds(1);  // without a tick: this process was stopped, or had no core
 const Bound kFrozenMax{"pipeline.frozen_refusals",
@@ -265,7 +265,7 @@ void RequestTable::replica_added(StageId stage, Instant now, std::vector<Letter>
   }
 }
 
-// Answered or not: what the removed one had accumulated is lost with it (P-12a), and its answer with that if whoever
+// Answered or not: what the removed one had accumulated is lost with it (P-12), and its answer with that if whoever
 // was to have it knew of the removal by then (P-10).
 void RequestTable::replica_removed(Incarnation replica, Instant now, std::vector<Letter>& out) {
   answer_ms_.erase(replica);

@@ -1,4 +1,4 @@
-// Pipeline schedules are mailbox policies, not code paths (design.md §3): how many microbatches may be in flight on one
+// Pipeline schedules are mailbox policies, not code paths (DESIGN.md §3): how many microbatches may be in flight on one
 // path is all that tells them apart for whoever sends.
 //
 // afab: every microbatch of the step at once. 1f1b: one per stage and one on the wire, so that a replica always has the

@@ -5,7 +5,7 @@
 // pipeline.activations those that cross a border are encoded vectors, uint8 [n], instead of float32 [B,T,C].
 //
 // Gradients are of the *sum* of the loss over tokens; the division by the step's tokens happens once, in adopt_sum.
-// Exact mode: accumulators are int64 fixed point (design.md §4.9); fast mode: float32.
+// Exact mode: accumulators are int64 fixed point (DESIGN.md §4.9); fast mode: float32.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ struct UpdateOrder {
   std::uint64_t optimizer_step = 1;  // 1 for the first update: the t of the bias corrections
 };
 
-// What one fragment's outer update takes at a boundary between steps (design.md §6). Weights are tokens.
+// What one fragment's outer update takes at a boundary between steps (DESIGN.md §6). Weights are tokens.
 struct RoundUpdate {
   std::uint32_t fragment = 0;
   std::uint64_t round = 0;   // that is due, from 1; 0: there is none yet (first boundary of `delayed` and `eager`)

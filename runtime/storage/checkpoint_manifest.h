@@ -29,7 +29,7 @@ struct CheckpointManifest {
   std::uint64_t tokens_total = 0;
   std::string config_sha256;
   std::string corpus_sha256;
-  std::string weights_sha256;  // design.md §8
+  std::string weights_sha256;  // DESIGN.md §8
   std::map<std::string, CheckpointFile> files;
   friend bool operator==(const CheckpointManifest&, const CheckpointManifest&) = default;
 };

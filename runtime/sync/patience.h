@@ -1,5 +1,5 @@
 // How long a sync group waits before it does something again: longer each time, so that slow is not taken for stuck for
-// ever (protocol.md §7).
+// ever (P-19a).
 #pragma once
 
 #include <algorithm>

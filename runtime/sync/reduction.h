@@ -1,4 +1,4 @@
-// The sum of all members' contributions, bucket by bucket, for one order: what every backend promises.
+// The sum of all members' contributions, bucket by bucket, for one order: what every backend promises (P-18a).
 //
 //   begin() ──parts──▶ others        a part of another ──receive()──▶ parts for others, until is_complete()
 //   mark() ──PartsSent──▶ others ──missing()──▶ MissingParts ──send_again()──▶ what was lost on its way, and only that

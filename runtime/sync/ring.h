@@ -1,4 +1,4 @@
-// The sum of all members' contributions over a ring, bucket by bucket, for one epoch (P-18).
+// The sum of all members' contributions over a ring, bucket by bucket, for one epoch (P-18, P-18a).
 //
 //   bucket b starts at member s = b mod R      hop h: member s+h ──Part──▶ member s+h+1        (indices mod R)
 //   lap 0, h = 0 .. R-2: the receiver adds its own values; after hop R-2 member s+R-1 holds the whole sum
@@ -11,7 +11,7 @@
 // ends with the same bits whatever the order of messages; a part of another epoch never enters (P-15); a repeated part
 // changes nothing. A whole sum that was lost is sent again by who has it. Nobody keeps a partial sum: a lost one is
 // made again from the bucket's start on, by members that ask each other for what they passed on before. Works on int64
-// (wrapping addition, which is exact here: design.md §4.9) and float32. In a wire format each hop of lap 0 decodes,
+// (wrapping addition, which is exact here: DESIGN.md §4.9) and float32. In a wire format each hop of lap 0 decodes,
 // adds in float32 and encodes again, so each member encodes each bucket once; the whole sum is encoded once, and the
 // member that did it takes the decoded values like all others.
 #pragma once

@@ -1,4 +1,4 @@
-// What a round carries and when: the fragments of a stage and their schedule (design.md §6).
+// What a round carries and when: the fragments of a stage and their schedule (DESIGN.md §6).
 //
 // Pure functions of the configuration and of the stage's tensors: every replica of a stage and its sync group come to
 // the same answer without a word between them. A version is a number of applied steps; rounds of a fragment count from

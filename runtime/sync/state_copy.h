@@ -1,4 +1,4 @@
-// How a joiner comes to hold the state of its stage while training goes on (P-26, P-27).
+// How a joiner comes to hold the state of its stage while training goes on (P-26, P-26a, P-27).
 //
 //   asking ──StateImage of version v──▶ following: StepSum of step v, v+1, ... each with its Commit ──▶ current
 //     ▲                                   │
@@ -6,7 +6,7 @@
 //
 // With sync.mode = diloco nobody has a common sum between rounds: the joiner follows the count of steps, and copies
 // again when a round was due, because then the outer parameters are others; an image that the round overtook is
-// replaced at once.
+// replaced at once (P-36).
 //
 // The journal says what a step *is* (rate, clip scale, skip, digest of its mean gradient), the donor gives its sum. A
 // joiner is current when its version equals the steps committed in its journal; only the supervisor knows whether that

@@ -1,4 +1,4 @@
-// What a donor gives to joiners of its stage: an image once, then the sum of every later step (P-26).
+// What a donor gives to joiners of its stage: an image once, then the sum of every later step (P-26, P-26a).
 //
 //   FetchState with names ──▶ image, fed from that version on      FetchState without names: "I hold version n"
 //   ends: the joiner is added or removed, or it holds so few of the sums sent that more would only pile up. While the

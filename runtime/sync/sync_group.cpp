@@ -108,7 +108,7 @@ void SyncGroupCore::tell_holders() {
   effects_.letters.push_back({kSpawnerProcess, to_data_loader(), std::move(answer)});
 }
 
-// P-14: sending a microbatch to another replica than the one that holds it makes a duplicate and a replayed step.
+// P-14a: sending a microbatch to another replica than the one that holds it makes a duplicate and a replayed step.
 void SyncGroupCore::survey(Instant now) {
   is_survey_ = true;
   prepare(now);

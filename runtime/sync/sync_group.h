@@ -6,13 +6,13 @@
 //    │                              │ twice: Zero, Missing(all) │                                │ membership change
 //    └──────────────────────────────┴───────────────────────────┴────────────────────────────────┘ of the stage (P-20)
 //
-// A data loader that asks who holds what is answered from manifests: an open group prepares for it, and opens again.
-// Every arrow that gives an order takes a new, higher epoch (P-15). Hints are never proof: manifests are. Nothing here
-// trusts order, timing or single delivery of messages: unanswered orders are repeated, time-outs double with each try
-// of a step that was in vain (changes of membership are none: their storm would make a standstill endless). A sum that
-// its members say is moving is waited for, however long it takes (sum_agreement.h). After a
-// Zero it asks for the plan when all members have obeyed it: what overtakes a Zero is answered from what the Zero
-// throws away. Pure: time comes in, letters and reasons go out. It is idle until it reads its own AppointGroup.
+// A data loader that asks who holds what is answered from manifests: an open group prepares for it, and opens again
+// (P-14a). Every arrow that gives an order takes a new, higher epoch (P-15). Hints are never proof: manifests are.
+// Nothing here trusts order, timing or single delivery of messages: unanswered orders are repeated, time-outs double
+// with each try of a step that was in vain (changes of membership are none: their storm would make a standstill
+// endless). A sum that its members say is moving is waited for, however long it takes (sum_agreement.h). After a Zero
+// it asks for the plan when all members have obeyed it: what overtakes a Zero is answered from what the Zero throws
+// away. Pure: time comes in, letters and reasons go out. It is idle until it reads its own AppointGroup (P-3c).
 #pragma once
 
 #include <map>

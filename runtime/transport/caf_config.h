@@ -1,4 +1,4 @@
-// The actor library's settings for every process of a run. Set in code alone: the library's own parser reads a file
+// The actor library's settings for every process of a run (CAF.md §1). Set in code alone: its own parser reads a file
 // of the working directory and lets arguments override what security rests on.
 #pragma once
 

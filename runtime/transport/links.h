@@ -3,7 +3,7 @@
 //   down ──dial (20 ms .. 500 ms apart)──▶ dialling ──handle──▶ greeting ──answering Hello──▶ up ──DOWN──▶ down
 //   the other side: a stranger's frame ──▶ strange ──Hello──▶ up (anonymous until welcomed)
 //
-// Invariants: one link per process, the newest; only one side of a pair dials (two crossing dials kill both links);
+// Invariants: one link per process, the newest; only one side of a pair dials (crossing dials kill both: CAF.md §2);
 // a link is good only after a Hello of this protocol version and run, and of the spawner only with the newest term
 // (S-4). Strangers may say Hello and Join, nothing else (S-7). Pure: the router acts on the effects.
 #pragma once

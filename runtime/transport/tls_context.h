@@ -1,7 +1,7 @@
 // The TLS settings of a process: TLS 1.3 only, our own chain, the run's authority, who may come.
 //
 // Certificate files are read once, when a context is made: what happens to them later neither ends the process nor
-// admits anybody (fault 24). A certificate that this process has renewed is put in its place while it runs: sessions
+// admits anybody. A certificate that this process has renewed is put in its place while it runs: sessions
 // that are there keep the old one. Thread-safe.
 #pragma once
 

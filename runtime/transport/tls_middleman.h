@@ -1,5 +1,5 @@
 // The TLS middleman: the actor library's own middleman, whose listening and dialled sockets are TLS streams with a
-// guard on every frame. It replaces the library's TLS module, in which one stranger can deafen or crash a process.
+// guard on every frame. It replaces the library's TLS module, in which a stranger can deafen others (CAF.md §3).
 #pragma once
 
 #include <caf/actor_system.hpp>

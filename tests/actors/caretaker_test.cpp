@@ -57,7 +57,7 @@ TEST_F(Caretaker, StartsAgainWhatEnds) {
   EXPECT_NE(events("restarted")[0].reason, "");
 }
 
-// 20 ends a second (faults.md 2): the budget trips once, escalates once, says why, and it comes back after a rest.
+// A side actor ends 20 times a second: the budget trips once, escalates once, says why, and it comes back after a rest.
 TEST_F(Caretaker, AStormIsGivenUpOnceAndEndsWithTheWindow) {
   start();
   for (int i = 0; i < 20 * 50; ++i) {

@@ -20,7 +20,7 @@
 namespace shoal {
 namespace {
 
-// Linear warm-up, then a cosine (interface.md).
+// Linear warm-up, then a cosine (DESIGN.md §4.10).
 double rate_of(const OptimConfig& optim, int step) {
   const auto t = static_cast<double>(step);
   const auto warmup = static_cast<double>(optim.warmup_steps);

@@ -1,7 +1,7 @@
 // The DiLoCo family a second time, to compare with: plain loops in double over named tensors, M workers in one place.
 //
 // It shares nothing with the implementation but the model's gradients, which the caller gives: its own AdamW, clipping,
-// averages, outer steps, fragments and calendar, written as design.md §6 has them. A Mistake makes it wrong in one
+// averages, outer steps, fragments and calendar, written as DESIGN.md §6 has them. A Mistake makes it wrong in one
 // place: each must be told apart from the implementation.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a person gets wrong: a clear sentence on stderr and the exit code of interface.md, soon, and nothing left
+// What a person gets wrong: a clear sentence on stderr and the exit code of README.md, soon, and nothing left
 // behind.
 #include <gtest/gtest.h>
 #include <signal.h>

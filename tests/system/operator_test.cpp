@@ -136,7 +136,7 @@ TEST_F(Operator, TheSpawnersProcessComesBack) {
   stop_and_expect_equal_bits();
 }
 
-// The storm of faults.md 2 against a side actor: given up once, said once, and nobody waits for it.
+// A storm of ends against a side actor: given up once, said once, and nobody waits for it.
 TEST_F(Operator, AStormAgainstOneActorTripsItsBudgetOnce) {
   start();
   const auto is_given_up = [this] {

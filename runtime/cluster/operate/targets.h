@@ -1,4 +1,4 @@
-// What a person may name to a running Shoal, and what each name stands for (interface.md: kill, drain, chaos).
+// What a person may name to a running Shoal, and what each name stands for (`shoal kill`, `drain`, `chaos`).
 //
 //   stage/1/0 router/node2 node_agent/node2 tracer/node2      actors of a node: kind, slash, place
 //   data_loader sync_group/0 metrics control supervisor       actors of the spawner process

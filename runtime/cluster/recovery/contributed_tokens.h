@@ -1,5 +1,5 @@
-// What a run had counted at the contributions of its rounds: the books of a round that is agreed long after them
-// (design.md §6: tokens merged + tokens reported lost = tokens committed).
+// What a run had counted at the contributions of its rounds: the books of a round that is agreed long after them (P-33:
+// tokens merged + tokens reported lost = tokens committed).
 //
 // Rounds may be far apart (H) and late by as much again, longer than a view remembers the totals of plain steps. Of a
 // branch that was left only what its checkpoint has stays. Bounded (S-6): the newest kKeptMax contributions, more than

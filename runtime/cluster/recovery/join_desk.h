@@ -64,7 +64,7 @@ class JoinDesk {
 
   // What follows now, in order. Who is admitted, refused or given up is no joiner any more.
   [[nodiscard]] std::vector<JoinDecision> decide(std::uint64_t committed_steps, Instant now);
-  // The next commit waits (protocol §7).
+  // The next commit waits (P-27a).
   [[nodiscard]] bool holds_commit(Instant now) const;
 
   [[nodiscard]] const std::vector<Joiner>& joiners() const { return joiners_; }

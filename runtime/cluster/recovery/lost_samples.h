@@ -1,4 +1,4 @@
-// Which microbatches a round loses, and where in the plan they are trained again (sync.requeue_lost, design.md §6).
+// Which microbatches a round loses, and where in the plan they are trained again (sync.requeue_lost, P-33).
 //
 // Lost is what the round's stage was trained on since the fragment's contributions before, and no share is made of: all
 // of who has no share, the earliest of who has less than it trained on. Manifests say who trained on what. Those of

@@ -1,4 +1,4 @@
-// Which microbatch ends whoever computes it (design.md §7): it has ended two different replicas of one stage.
+// Which microbatch ends whoever computes it (P-20a): it has ended two different replicas of one stage.
 //
 //   nothing known ──a replica ends while it computes it──▶ suspected ──another one does──▶ quarantined
 //        ▲                                                    │

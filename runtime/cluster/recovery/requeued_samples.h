@@ -1,5 +1,5 @@
 // Which places of the plan train a lost sample again, and so what every other place trains (sync.requeue_lost,
-// design.md §6): what the CommitRound entries of a journal say together.
+// DESIGN.md §6): what the CommitRound entries of a journal say together.
 //
 //   place    0    1    2    3    4    5    6    7    8   ...
 //   trains   0    1    2    3   (1)  (3)   4    5    6   ...   the samples of 1 and 3 are lost, 4 is the first place

@@ -1,8 +1,8 @@
 // After which steps the run was to end: what the is_last commits of a journal say together.
 //
 // All rounds that were contributed to by then are agreed before anything is saved or trained after such a commit
-// (design.md §6), also those that would be due later. So a state of that version, or of a later one that was trained on
-// from it, holds them all, in every stage: who begins with it has no such round to agree on. A branch that begins at an
+// (P-35), also those that would be due later. So a state of that version, or of a later one that was trained on from
+// it, holds them all, in every stage: who begins with it has no such round to agree on. A branch that begins at an
 // earlier step forgets the ends after it.
 //
 // Bounded (S-6): the newest kKeptMax. Pure values.

@@ -1,5 +1,5 @@
 // Roll-backs that lead nowhere: when a run is thrown back again and again without a step further, its processes end and
-// are started again by their keepers, as with any budget that is spent (design.md §7). It is not given up for good:
+// are started again by their keepers, as with any budget that is spent (DESIGN.md §7). It is not given up for good:
 // machines that die more often than a checkpoint is reached may get better, and then it has to go on by itself (L-1);
 // every such end has its line. Where replicas end because their machines have no more memory to give, starting again is
 // of no use, and there are pauses between: a few times where no step was ever done here, more often where the memory

@@ -1,4 +1,4 @@
-// When the oldest entries of a journal give way to what they say, and to what (messages/journal.h: JournalSnapshot).
+// When the oldest entries of a journal give way to what they say, and to what (P-3a: JournalSnapshot).
 //
 //   position   0 ... every ... 2 x every ... 3 x every          at 3 x every what was taken at 2 x every is due: the
 //                      taken       taken     here, taken        entries up to there go, those after it stay

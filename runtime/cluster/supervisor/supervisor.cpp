@@ -159,7 +159,7 @@ SupervisorEffects SupervisorCore::data_loader_ended(const std::string& reason, I
   return take_effects();
 }
 
-// One level up (design.md §7): this process ends and its keeper starts it again from the journal. Nobody else ends: the
+// One level up (DESIGN.md §7): this process ends and its keeper starts it again from the journal. Nobody else ends: the
 // nodes keep what they have of the step and come back to the next term.
 void SupervisorCore::escalate(const std::string& child, const std::string& reason, Instant now) {
   const auto window = std::chrono::duration_cast<std::chrono::seconds>(config_.restart_window).count();

@@ -1,5 +1,5 @@
 // Who leaves without anybody's work being lost (`shoal drain`, SIGTERM of a node): it finishes the step, is in no plan
-// of the next one, and is removed between the two.
+// of the next one, and is removed between the two (P-28a).
 //
 //   draining ──Commit──▶ RemoveReplica ──▶ EndProcess 0                      while another replica serves the stage
 //   draining, the last of its stage ──Commit with a checkpoint, then no further Commit──▶ saved ──▶ EndProcess 0

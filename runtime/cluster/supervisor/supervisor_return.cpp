@@ -1,5 +1,5 @@
 // A spawner that was started again in the middle of a run: its processes come back under their numbers, with the
-// replicas they serve, and the step in progress goes on. Nothing is rolled back while every stage has somebody.
+// replicas they serve, and the step in progress goes on. Nothing is rolled back while every stage has somebody (P-30).
 //
 // What the spawner knew by heart comes again: votes and progress from new sync groups, who holds what from manifests,
 // the last checkpoint from the disk, and whether this was the last step from the journal.

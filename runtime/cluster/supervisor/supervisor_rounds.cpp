@@ -1,9 +1,9 @@
-// Rounds of low-frequency synchronisation: which are agreed before the next step may be (design.md §6).
+// Rounds of low-frequency synchronisation: which are agreed before the next step may be (DESIGN.md §6).
 //
 // A round becomes an entry at its own place in the order of steps, whenever its vote comes: after the commit of the
-// step it is due at, before the next one. So everybody applies it to the same weights, and a slow round holds the next
-// commit, not the work on it. The last commit of a run makes all rounds due that were contributed to: what is saved and
-// evaluated at the end is what all agree on.
+// step it is due at, before the next one (P-32). So everybody applies it to the same weights, and a slow round holds
+// the next commit, not the work on it. The last commit of a run makes all rounds due that were contributed to: what is
+// saved and evaluated at the end is what all agree on.
 //
 // A stage with fewer replicas than sync.quorum contributes to nothing: the commit that contributions follow waits for
 // replicas to join, as they can between two steps and could not while a round is open. Two never wait for them, but go

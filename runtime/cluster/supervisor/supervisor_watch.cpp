@@ -1,4 +1,4 @@
-// Signs of life and their absence: heartbeats, broken links, processes that do not reach each other.
+// Signs of life and their absence: heartbeats, broken links, processes that do not reach each other (P-28b).
 #include "runtime/cluster/supervisor/supervisor.h"
 
 #include "runtime/base/restart_policy.h"

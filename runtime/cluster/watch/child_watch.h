@@ -1,4 +1,4 @@
-// Which actors of the spawner's process are given up though they have not ended: those that do not answer.
+// Which actors of the spawner's process are given up though they have not ended: those that do not answer (P-21a).
 //
 // Sync groups and the data loader keep nothing that a successor needs (P-14, P-21), work for microseconds at a time,
 // and all replicas wait for them: one that answers no question for a second costs more than a new one. The silent one

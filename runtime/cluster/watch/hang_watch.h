@@ -1,4 +1,4 @@
-// Which replica of a process hangs: it has been at one piece of work for many times as long as it ever was.
+// Which replica of a process hangs: it has been at one piece of work for many times as long as it ever was (P-28b).
 //
 // Slow is not dead, and nobody knows how long a model's work may take: so a replica is judged by its own past, which it
 // tells with every answer; it answers between two pieces of work. Until it has done some, nothing is known: then a

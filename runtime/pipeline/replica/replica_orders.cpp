@@ -1,4 +1,4 @@
-// Orders of the sync group: P-8, P-15, P-18, and the zeroing of a member that missed a Zero (protocol §7).
+// Orders of the sync group: P-8, P-15, P-18, and the zeroing of a member that missed a Zero (P-16b).
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +14,7 @@ bool ReplicaCore::is_for_this_replica(const OrderId& order) const {
 }
 
 // An order of the step after this one waits for the commit, and one that comes before the own Add waits for that
-// (P-25): the journal may be slower than the group.
+// (P-25a): the journal may be slower than the group.
 ReplicaCore::Verdict ReplicaCore::judge(const Order& order, OrderKind kind) {
   const OrderId& id = std::visit([](const auto& any) -> const OrderId& { return any.order; }, order);
   const bool is_early = id.step.value > version_ || !is_member();
@@ -92,7 +92,7 @@ void ReplicaCore::take_order(const Prepare& message) {
   if (verdict != Verdict::kObey) return;
   const bool missed_a_zero = epoch_ < message.last_zero;
   if (missed_a_zero) empty_step(message.order);
-  if (const auto microbatch = queue_.take_accumulation()) {  // what was answered belongs to the manifest, whole
+  if (const auto microbatch = queue_.take_accumulation()) {  // it belongs to the manifest (P-16a)
     preparing_ = message;
     return run(AccumulateJob{*microbatch}, Activity::kBackward);
   }
@@ -186,7 +186,7 @@ Effects ReplicaCore::receive(const Progress& message, Instant now) {
 }
 
 // Answered: always, others may need it. In flight: only while open, because behind a complete manifest somebody else
-// holds it, and two senders make a duplicate downstream. None: whoever holds it will answer.
+// holds it, and two senders make a duplicate downstream. None: whoever holds it will answer (P-17a).
 Effects ReplicaCore::receive(const Missing& message, Instant now) {
   begin_turn(now);
   const bool is_current = is_member() && message.upstream == setup_.self && message.order.run == setup_.run &&

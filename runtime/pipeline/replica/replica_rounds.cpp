@@ -1,4 +1,4 @@
-// sync.mode = diloco: steps on the own sum, and this replica's part in rounds (design.md §6).
+// sync.mode = diloco: steps on the own sum, and this replica's part in rounds (DESIGN.md §6).
 //
 // The step protocol stays what it is (P-1 .. P-24): a step is prepared, voted for and committed once for everybody.
 // What differs is the sum: each member adopts its own accumulators over its own tokens and clips by its own norm.
@@ -16,7 +16,7 @@ bool ReplicaCore::is_round_for_this_replica(const OrderId& order) const {
          order.term >= setup_.term;
 }
 
-// False: it is about a step. Nothing is answered before the own Add (P-25): the order waits for it.
+// False: it is about a step. Nothing is answered before the own Add (P-25a): the order waits for it.
 template <class AnyOrder>
 bool ReplicaCore::take_round(const AnyOrder& order) {
   if (order.order.round.number == 0) return false;
@@ -117,7 +117,7 @@ std::uint64_t ReplicaCore::own_tokens() const {
 
 void ReplicaCore::adopt_own(TensorBlob values) { run(AdoptJob{std::move(values), own_tokens()}, Activity::kReduce); }
 
-// Clipped by the own norm, in the order of the names (§4.8). None: the step is skipped, or nothing of it was done here.
+// Clipped by the own norm, in the order of names (DESIGN.md §4.8). None: the step is skipped, or nothing was done here.
 std::optional<UpdateOrder> ReplicaCore::own_update(const Commit& entry) const {
   if (entry.skip || !reduced_ || own_tokens() == 0) return std::nullopt;
   const double clip_scale = clip_scale_of(setup_.clip_norm, gradient_norm_of(reduced_->norms));

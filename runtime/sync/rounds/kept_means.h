@@ -1,4 +1,4 @@
-// KeptMeans: the means of rounds that were closed without some members, for these to fetch (sync.quorum, design.md §6).
+// KeptMeans: the means of rounds that were closed without some members, for these to fetch (sync.quorum, P-34).
 //
 //   a question (FetchState of a member) and the entry it is about come in any order; the mean goes out once both are
 //   there, and again when the question is repeated after kMeanLost, doubled each time: until then it is on its way,

@@ -1,4 +1,4 @@
-// MissedRounds: rounds that were closed without this member (sync.quorum), and how their means come (design.md §6).
+// MissedRounds: rounds that were closed without this member (sync.quorum), and how their means come (P-34).
 //
 //   CommitRound without an own share ──▶ asked: FetchState, without names, to a member that has a share
 //   asked ──StepSum whose values have the entry's digest──▶ (none)

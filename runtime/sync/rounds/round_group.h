@@ -1,4 +1,4 @@
-// RoundGroupCore: brings one stage's replicas to one mean per fragment and round, and votes for it (design.md §6).
+// RoundGroupCore: brings one stage's replicas to one mean per fragment and round, and votes for it (DESIGN.md §6).
 //
 //   preparing ──all contributions, or a quorum and its grace is over──▶ reducing ──all of them, equal digests──▶ voted
 //       ▲           (Prepare, Manifest)                                    │ time-out; digests differ: a pause    │
@@ -7,11 +7,11 @@
 //
 // Beside SyncGroupCore, in the same actor, with the same rules, kept by the same SumAgreement; a restart begins from
 // the journal (P-21). Rounds of several fragments are open at once and know nothing of each other. The divisor is the
-// sum of the shares that were really summed. Only members that bring tokens fill a quorum. Where all have answered
-// nobody is left to be waited for: a stage with fewer members than the quorum was held before the commit that these
-// contributions follow (SupervisorCore), because nobody can join it while a round is open. A member that is late for a
-// closed round reads that in the journal (CommitRound without it) and has its mean of a peer (RoundMember). Pure: time
-// comes in, letters go out.
+// sum of the shares that were really summed. Only members that bring tokens fill a quorum (P-31a). Where all have
+// answered nobody is left to be waited for: a stage with fewer members than the quorum was held before the commit that
+// these contributions follow (SupervisorCore), because nobody can join it while a round is open. A member that is late
+// for a closed round reads that in the journal (CommitRound without it) and has its mean of a peer (RoundMember). Pure:
+// time comes in, letters go out.
 #pragma once
 
 #include <map>

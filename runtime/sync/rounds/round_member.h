@@ -1,4 +1,4 @@
-// RoundMember: a replica's part in the rounds of its stage (sync.mode = diloco; design.md §6).
+// RoundMember: a replica's part in the rounds of its stage (sync.mode = diloco; DESIGN.md §6, P-31).
 //
 //   (none) ──own step applied, contribution due──▶ contributed ──Reduce(e), every part of e──▶ summed
 //              Prepare(e): answered with a Manifest;  e' > e: the sum of e is dropped, the contribution stays

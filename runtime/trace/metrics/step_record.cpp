@@ -1,4 +1,4 @@
-// The JSON of metrics.jsonl: every key in every line, in the order of interface.md; null for numbers that are not
+// The JSON of metrics.jsonl: every key in every line, in one order; null for numbers that are not
 // finite, and for what nobody measured.
 #include "runtime/trace/metrics/step_record.h"
 

@@ -1,4 +1,4 @@
-// Which certificates have made this process crash, and which of them it does not let in again. Pure.
+// Which certificates have made this process crash, and which of them it does not let in again (P-10a). Pure.
 //
 //   line = count " " certificate "\n"            the keeper writes it, the next life of the process reads it
 //

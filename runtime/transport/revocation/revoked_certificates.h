@@ -1,5 +1,5 @@
 // Which certificates of the run are refused, as every process knows it: those of revoked names, but for the ones that
-// were given out since (`shoal evict --revoke`).
+// were given out since (`shoal evict --revoke`; P-10a).
 //
 // The spawner decides, writes it down and sends the whole list to everybody (messages/cluster.h). Every check of a
 // peer's certificate asks here, at every port and in both directions. Thread-safe: checks run on I/O threads.

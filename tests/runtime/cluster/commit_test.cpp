@@ -1,4 +1,4 @@
-// The arithmetic of a commit, and when its step is skipped (design.md §4.8, §4.9). Which votes count: ballots_test.cpp.
+// The arithmetic of a commit, and when its step is skipped (DESIGN.md §4.8, §4.9). Which votes count: ballots_test.cpp.
 #include "runtime/cluster/commit.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(CommitArithmetic, ClippingShortensLongGradientsOnly) {
   EXPECT_DOUBLE_EQ(clip_scale_of(0, 1e9), 1);
 }
 
-TEST(CommitSkip, NamesTheLowestBadMicrobatchAndItsTensor) {  // design.md §4.9
+TEST(CommitSkip, NamesTheLowestBadMicrobatchAndItsTensor) {  // DESIGN.md §4.9
   StepSums sums{StepId{6}, 5, {}, {}, {{"a", 1.0}}};
   sums.entries = {{MicrobatchId{3}, 1, 0, "x"}, {MicrobatchId{1}, 1, 0, "z"}, {MicrobatchId{1}, 1, 0, "y"}};
   const Commit commit = conclude_step(sums, kPolicy);

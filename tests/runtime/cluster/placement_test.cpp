@@ -90,7 +90,7 @@ TEST(ProcessDirectory, WhoComesBackAfterABrokenLinkIsANewProcess) {
   EXPECT_EQ(admitted.replaces, ProcessIncarnation{7});
 }
 
-TEST(ProcessDirectory, MixedKernelsAreRefusedOrWarnedAbout) {  // design.md §4.11
+TEST(ProcessDirectory, MixedKernelsAreRefusedOrWarnedAbout) {  // DESIGN.md §4.11
   ProcessDirectory strict(FingerprintRule::kMustAgree);
   (void)strict.admit(join_of("node1", 1), {1});
   EXPECT_TRUE(std::holds_alternative<Admitted>(strict.admit(join_of("node2", 2), {2})));

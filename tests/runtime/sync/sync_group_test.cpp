@@ -191,7 +191,7 @@ TEST(SyncGroup, ASurveyAsksAgainForWhatWasAskedForAndIsNotThere) {
   EXPECT_EQ(bench.all<Missing>().at(0).microbatches, (std::vector<MicrobatchId>{{1}}));
 }
 
-TEST(SyncGroup, PrepareNamesTheLastZeroOfItsStep) {  // protocol §7
+TEST(SyncGroup, PrepareNamesTheLastZeroOfItsStep) {  // P-16b
   Bench bench;
   bench.answered();
   EXPECT_EQ(bench.all<Prepare>().at(0).last_zero, Epoch{});

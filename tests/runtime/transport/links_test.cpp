@@ -299,7 +299,7 @@ TEST(Links, S7RolesSayOnlyWhatIsTheirs) {
   }
 }
 
-// Nobody but the spawner's process ends, fails or removes anything (design.md §8).
+// Nobody but the spawner's process ends, fails or removes anything (DESIGN.md §8).
 TEST(Links, S7NothingThatKillsIsHeardFromANode) {
   const LinkIdentity spawner{ProcessRole::kSpawner, kSpawnerProcess, ""};
   const std::vector<LinkIdentity> others = {{ProcessRole::kNode, ProcessIncarnation{4}, ""},

@@ -1,4 +1,4 @@
-// Whether a simulated run was right: the invariants of design.md §10 read from its journal, its reports and its
+// Whether a simulated run was right: the invariants of DESIGN.md §10 read from its journal, its reports and its
 // weights.
 //
 // The reference is one fake executor that computed every step by itself: a microbatch lost or doubled anywhere gives

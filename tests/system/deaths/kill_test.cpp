@@ -1,4 +1,4 @@
-// One worker is killed in mid-step and the run does not notice: same end, same bits (design.md, "Kill anything").
+// One worker is killed in mid-step and the run does not notice: same end, same bits (DESIGN.md, "Kill anything").
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -1,5 +1,5 @@
 // The spawner, storage, or a whole stage is killed in mid-step: the run goes on by itself to the same bits. With the
-// spawner nothing is rolled back; with a whole stage everything is, in place (faults 10, 17).
+// spawner nothing is rolled back; with a whole stage everything is, in place.
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -1,5 +1,5 @@
 // The supervisor dies at any write of its journal, before or after it is durable, again and again, while workers die
-// and come back: no number, step or term is given twice (P-4), and when the faults stop the run ends well (fault 17).
+// and come back: no number, step or term is given twice (P-4), and when the faults stop the run ends well.
 #include <gtest/gtest.h>
 
 #include <algorithm>

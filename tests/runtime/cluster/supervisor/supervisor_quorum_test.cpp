@@ -1,5 +1,5 @@
 // sync.quorum: what is contributed to a round waits for replicas before the commit, where they can still join
-// (design.md §6: a group below its quorum never advances).
+// (DESIGN.md §6: a group below its quorum never advances).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

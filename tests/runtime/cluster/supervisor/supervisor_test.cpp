@@ -334,7 +334,7 @@ TEST(Supervisor, AFailedCheckpointIsAnEventAndTheLastOneEndsTheRunWith3) {
   EXPECT_EQ(bench.exit_status(), 3);
 }
 
-TEST(Supervisor, TenSkippedStepsInARowEndTheRunWith5) {  // design.md §4.9
+TEST(Supervisor, TenSkippedStepsInARowEndTheRunWith5) {  // DESIGN.md §4.9
   SupervisorConfig config = two_by_two();
   config.steps_target = 100;
   Bench bench(config);

@@ -104,7 +104,7 @@ TEST(FailureDetector, GivesAnIrregularPeerMoreTime) {
   EXPECT_GT(jittery.time_to_death(), steady.time_to_death());
 }
 
-// Five seconds of SIGSTOP are no death (faults.md 5).
+// Five seconds of SIGSTOP are no death.
 TEST(FailureDetector, ForgivesFiveSecondsOfSilence) {
   Watch watch;
   watch.beat(100);
@@ -114,7 +114,7 @@ TEST(FailureDetector, ForgivesFiveSecondsOfSilence) {
   EXPECT_TRUE(watch.was(Health::kSuspected));
 }
 
-// Three times slower is not dead, from one moment to the next (faults.md 19).
+// Three times slower is not dead, from one moment to the next.
 TEST(FailureDetector, DoesNotTakeSlowForDead) {
   Watch watch;
   watch.beat(100);
@@ -176,7 +176,7 @@ struct Bad {
   Duration pause_of_own{};  // now and then
 };
 
-// One hour behind a link of 200 ms +- 50 ms (faults.md 7). Returns the number of deaths.
+// One hour behind a link of 200 ms +- 50 ms. Returns the number of deaths.
 int deaths_in_an_hour(std::uint64_t seed, const Bad& bad) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> jitter(-50, 50);

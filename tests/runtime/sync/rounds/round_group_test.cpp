@@ -1,4 +1,4 @@
-// RoundGroupCore rule by rule (design.md §6): one stage's group, fed by hand.
+// RoundGroupCore rule by rule (DESIGN.md §6): one stage's group, fed by hand.
 #include "runtime/sync/rounds/round_group.h"
 #include "tests/runtime/sync/diloco_config.h"
 #include "tests/support/sent_letters.h"

@@ -1,4 +1,4 @@
-// RoundMember rule by rule (design.md §6): one of two members, the other and the group by hand.
+// RoundMember rule by rule (DESIGN.md §6): one of two members, the other and the group by hand.
 #include "runtime/sync/rounds/round_member.h"
 #include "tests/runtime/sync/diloco_config.h"
 

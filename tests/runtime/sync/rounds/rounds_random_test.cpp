@@ -1,5 +1,5 @@
 // RoundGroupCore and RoundMember together, over a network that loses, repeats and reorders, while members die and join
-// and the group is replaced: whatever is agreed is the mean of exactly what its entry names (design.md §6).
+// and the group is replaced: whatever is agreed is the mean of exactly what its entry names (DESIGN.md §6).
 #include <gtest/gtest.h>
 
 #include <cmath>
