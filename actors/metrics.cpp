@@ -3,6 +3,7 @@
 
 #include "actors/injected.h"
 #include "runtime/base/log.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/transport/error_words.h"
 
 namespace shoal {
@@ -12,7 +13,7 @@ using Self = MetricsActor::stateful_pointer<MetricsState>;
 
 // Nobody comes after the last one to write what waits.
 void note_unwritten(const MetricsOutbox& outbox) {
-  if (outbox.unwritten() > 0) log_error("metrics", outbox.unwritten(), " lines are not in ", outbox.path());
+  if (outbox.unwritten() > 0) log_error("metrics", counted(outbox.unwritten(), "line"), " not in ", outbox.path());
 }
 
 void perform(Self self, std::vector<MetricsOutput> outputs) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "launch/say.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/trace/metrics/goodput.h"
 
 namespace shoal {
@@ -26,7 +27,7 @@ void SingleRecorder::write_last(FinalRecord record) {
   record.goodput = lines.of(record.steps);
   record.lost_tokens = lines.thrown_away(record.steps);
   write(record);
-  if (outbox_.unwritten() > 0) say("warning: ", outbox_.unwritten(), " lines are not in ", outbox_.path());
+  if (outbox_.unwritten() > 0) say("warning: ", counted(outbox_.unwritten(), "line"), " not in ", outbox_.path());
 }
 
 }  // namespace shoal

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/data/batch.h"
 #include "runtime/trace/metrics/approximated.h"
 
@@ -61,8 +62,8 @@ namespace {
 // Where places of later steps are given to what was lost: nothing without sync.requeue_lost.
 [[nodiscard]] std::string trained_again(const CommitRound& round, std::uint32_t microbatches) {
   if (round.lost.empty()) return {};
-  return compose("; ", round.lost.size(), round.lost.size() == 1 ? " microbatch" : " microbatches",
-                 " trained again from step ", step_of(round.trained_again_from, microbatches), " on");
+  return compose("; ", counted(round.lost.size(), "microbatch"), " trained again from step ",
+                 step_of(round.trained_again_from, microbatches), " on");
 }
 
 [[nodiscard]] ViewRecord record_of_round(JournalPosition position, const CommitRound& round,
@@ -72,8 +73,8 @@ namespace {
   return {position.value,
           compose("stage ", round.stage, " fragment ", round.round.fragment, " round ", round.round.number),
           round.step.value, "round",
-          compose("the mean of ", round.shares.size(), " replicas over ", tokens, " tokens, ", round.tokens_lost,
-                  " tokens lost", trained_again(round, microbatches))};
+          compose("the mean of ", counted(round.shares.size(), "replica"), " over ", counted(tokens, "token"), ", ",
+                  counted(round.tokens_lost, "token"), " lost", trained_again(round, microbatches))};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 
 namespace shoal {
 namespace {
@@ -48,7 +49,8 @@ void MetricsOutbox::keep(Line line) {
 Status MetricsOutbox::write_waiting() {
   if (lost_ > 0) {
     const std::string name = std::filesystem::path(path_).filename().string();
-    const RunEvent event{"lines_lost", name, compose(lost_, " lines before this one: ", refusal_), lost_step_};
+    const RunEvent event{"lines_lost", name, compose(counted(lost_, "line"), " before this one: ", refusal_),
+                         lost_step_};
     if (Status told = append(to_json_line(event)); !told) return told;
     told_lost_ += std::exchange(lost_, 0);
   }

@@ -197,7 +197,7 @@ TEST(Metrics, ARoundSaysWhatOfItIsTrainedAgainAndFromWhichStepOn) {
   const auto told = all_of<ViewRecord>(run.journal(round));
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].reason,
-            "the mean of 1 replicas over 60 tokens, 10 tokens lost; 1 microbatch trained again from step 2 on");
+            "the mean of 1 replica over 60 tokens, 10 tokens lost; 1 microbatch trained again from step 2 on");
 }
 
 TEST(Metrics, AnEndedBranchIsNotWaitedFor) {
