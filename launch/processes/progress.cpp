@@ -12,6 +12,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/trace/metrics/progress_line.h"
+#include "runtime/trace/metrics/summary_text.h"
 
 namespace shoal {
 namespace {
@@ -45,6 +46,9 @@ struct Shower {
     show_line(progress_line(record, window.take(), style));
   }
   void operator()(const EvalRecord& record) { show_line(progress_line(record)); }
+  void operator()(const SummaryRecord& record) {
+    for (const std::string& line : summary_lines(record)) show_line(line);
+  }
   void operator()(const FinalRecord& record) {
     show_line(compose(record.event, " after ", counted(record.steps, "step"), " and ",
                       counted(record.tokens_total, "token"), record.weights_sha256.empty() ? "" : "; weights ",

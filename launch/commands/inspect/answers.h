@@ -10,12 +10,12 @@
 
 namespace shoal {
 
-// Of the checkpoint after `step` steps; one figure a line.
+// Says the figures of the checkpoint after `step` steps, one a line.
 [[nodiscard]] std::string evaluation_text(std::uint64_t step, const Evaluation& evaluation);
-// One object; null for what is no finite number.
+// Says them as one object, with null for what is no finite number.
 [[nodiscard]] std::string evaluation_json(std::uint64_t step, const Evaluation& evaluation);
 
-// From the spawner's answer. Throws the library's exception where a key is missing.
+// Says what the spawner answered. Throws the library's exception where a key is missing.
 [[nodiscard]] std::string status_json_text(const nlohmann::json& answer);
 
 }  // namespace shoal

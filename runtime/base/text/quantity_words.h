@@ -13,16 +13,17 @@
 
 namespace shoal {
 
-// "1 stage", "2 stages", "0 stages", "2 microbatches".
+// Says "1 stage", "2 stages", "0 stages", "2 microbatches".
 [[nodiscard]] inline std::string counted(std::uint64_t count, std::string_view noun) {
   const bool is_hissing = noun.ends_with('s') || noun.ends_with("ch");
   return compose(count, " ", noun, count == 1 ? "" : is_hissing ? "es" : "s");
 }
 
-// "is" or "are", for what was counted.
+// Says "is" or "are", for what was counted.
 [[nodiscard]] inline std::string_view is_or_are(std::uint64_t count) { return count == 1 ? "is" : "are"; }
 
-// Below ten million with so many decimals, beyond it as 5.5e28: a loss that diverges has no use for thirty digits.
+// Writes a number below ten million with so many decimals, and beyond it as 5.5e28: a loss that diverges has no use
+// for thirty digits.
 [[nodiscard]] inline std::string number_text(double value, int decimals) {
   constexpr double kPlainBelow = 1e7;
   if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";

@@ -79,11 +79,18 @@ namespace {
 
 }  // namespace
 
+std::optional<std::uint64_t> steps_at_end(const MetricsOutput& output) {
+  if (const auto* last = std::get_if<FinalRecord>(&output)) return last->steps;
+  const auto* event = std::get_if<RunEvent>(&output);
+  return event != nullptr && event->event == "failed" ? std::optional(event->step) : std::nullopt;
+}
+
 void MetricsCore::begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now) {
   live_after_ = live_after;
   written_ = written;
   is_end_written_ = written && written->is_final;
   last_commit_ = now;
+  work_ended_ = now;
 }
 
 // Whatever is given out comes after the line that ended the run before.
@@ -97,6 +104,7 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   if (is_over_) return out;
   const auto* commit = std::get_if<Commit>(&entry.body);
   const bool is_new = is_live(entry);
+  if (commit != nullptr || std::holds_alternative<CommitRound>(entry.body)) work_ended_ = now;
   if (commit != nullptr && is_new) open_record(entry, *commit, now);
   std::optional<StepRecord> filled;
   if (commit != nullptr && !is_new) {
@@ -276,7 +284,7 @@ bool MetricsCore::is_written(const EvaluationResult& result, double val_loss) co
   return !result.complete || last->val_loss == val_loss;
 }
 
-std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
+std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result, Instant now) {
   if (is_over_) return {};
   const bool is_repeated = evaluated_ && evaluated_->branch == result.branch && evaluated_->step == result.step &&
                            evaluated_->complete == result.complete;
@@ -285,6 +293,7 @@ std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
   EvalRecord record;
   record.step = result.step;
   record.is_of_agreed = config_.has_rounds;
+  record.eval_ms = milliseconds(now - work_ended_);
   record.val_loss = result.token_count == 0 ? 0 : result.loss_sum / static_cast<double>(result.token_count);
   if (is_written(result, record.val_loss)) return {};
   if (result.target_bytes > 0) {

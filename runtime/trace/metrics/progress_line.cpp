@@ -12,30 +12,10 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/quantity_words.h"
+#include "runtime/trace/metrics/human_units.h"
 
 namespace shoal {
 namespace {
-
-std::string human_bytes(double value) {
-  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
-  std::size_t unit = 0;
-  while (value >= 1000 && unit + 1 < std::size(kUnits)) {
-    value /= 1000;
-    ++unit;
-  }
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(unit == 0 ? 0 : 1) << value << kUnits[unit];
-  return out.str();
-}
-
-std::string human_seconds(double seconds) {
-  const auto whole = static_cast<std::uint64_t>(std::max(0.0, seconds));
-  std::ostringstream out;
-  if (whole >= 3600) out << whole / 3600 << 'h';
-  if (whole >= 60) out << (whole / 60) % 60 << 'm';
-  out << whole % 60 << 's';
-  return out.str();
-}
 
 std::string bar(double fraction, int width) {
   const int filled = static_cast<int>(std::lround(std::clamp(fraction, 0.0, 1.0) * width));

@@ -22,7 +22,7 @@ struct ProgressStyle {
   std::uint64_t steps_per_round = 0;  // sync.H; 0: replicas agree at every step
 };
 
-// What a line says of more than its own step.
+// The figures of a progress line that are of more than its own step.
 struct LineMeans {
   std::optional<double> sent_bytes;  // per step; nothing where no step's bytes are known
   double usual_step_ms = 0;
@@ -35,7 +35,7 @@ class ProgressWindow {
   static constexpr std::size_t kRecentMax = 32;
 
   void add(const StepRecord& record);
-  // Of the steps since the last call; the pace is that of the latest kRecentMax steps.
+  // Returns the means of the steps since the last call; the pace is that of the latest kRecentMax steps.
   [[nodiscard]] LineMeans take();
 
  private:

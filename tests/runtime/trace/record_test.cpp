@@ -98,7 +98,8 @@ TEST(StepRecord, HasEveryKeyAndNoNumberOfWhatNobodyMeasured) {
 
 TEST(EvalRecord, HasTheKeysOfTheInterface) {
   const auto json = Json::parse(to_json_line(EvalRecord{100, 2, 2.5}));
-  EXPECT_EQ(keys_of(json), (std::vector<std::string>{"event", "step", "val_loss", "perplexity", "bits_per_byte"}));
+  EXPECT_EQ(keys_of(json),
+            (std::vector<std::string>{"event", "step", "val_loss", "perplexity", "bits_per_byte", "eval_ms"}));
   EXPECT_EQ(json["event"], "eval");
   EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(2.0), 1e-12);
 }
@@ -115,6 +116,18 @@ TEST(FinalRecord, HasTheKeysOfTheInterface) {
   EXPECT_EQ(keys_of(json),
             (std::vector<std::string>{"event", "steps", "tokens_total", "goodput", "lost_tokens", "weights_sha256"}));
   EXPECT_EQ(json["event"], "finished");
+}
+
+TEST(Lines, EndWithTheMomentAtWhichTheyWereGivenOut) {
+  const WallTime at = std::chrono::sys_days(std::chrono::year(2026) / 11 / 25) + std::chrono::milliseconds(345);
+  for (const std::string& line : {to_json_line(some_record()), to_json_line(EvalRecord{}), to_json_line(FinalRecord{}),
+                                  to_json_line(RunEvent{}), to_json_line(ViewRecord{})}) {
+    auto json = Json::parse(with_time(line, at));
+    EXPECT_EQ(json["at"], "2026-11-25T00:00:00.345Z");
+    EXPECT_EQ(keys_of(json).back(), "at") << "lines are told apart by their first key";
+    json.erase("at");
+    EXPECT_EQ(json, Json::parse(line));
+  }
 }
 
 TEST(RunEvent, CarriesItsReason) {
