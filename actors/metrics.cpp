@@ -3,6 +3,7 @@
 
 #include "actors/injected.h"
 #include "runtime/base/log.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/transport/error_words.h"
 
 namespace shoal {
@@ -12,19 +13,29 @@ using Self = MetricsActor::stateful_pointer<MetricsState>;
 
 // Nobody comes after the last one to write what waits.
 void note_unwritten(const MetricsOutbox& outbox) {
-  if (outbox.unwritten() > 0) log_error("metrics", outbox.unwritten(), " lines are not in ", outbox.path());
+  if (outbox.unwritten() > 0) log_error("metrics", counted(outbox.unwritten(), "line"), " not in ", outbox.path());
 }
 
+void give_out(MetricsState& state, const MetricsOutput& output, WallTime now) {
+  if (const auto news = state.outbox->write(output, now)) log_error("metrics", *news);
+  if (state.settings.show) state.settings.show(output);
+}
+
+// A summary goes before the line that ends the run.
 void perform(Self self, std::vector<MetricsOutput> outputs) {
   constexpr std::size_t kReadOn = 1 << 20;  // about 2000 lines in two milliseconds
   auto& state = self->state;
   state.pulse->waiting(self->mailbox().size());
+  const WallTime now = SteadyClock().wall_now();
   for (auto& output : outputs) {
-    if (auto* last = std::get_if<FinalRecord>(&output)) last->goodput = state.goodput->of(last->steps);
-    if (const auto news = state.outbox->write(output)) log_error("metrics", *news);
+    if (const auto steps = steps_at_end(output)) {
+      const RunSummary& summary = state.summary->read_all();
+      if (auto* last = std::get_if<FinalRecord>(&output)) last->goodput = summary.goodput().of(*steps);
+      give_out(state, summary.of(*steps, now), now);
+    }
+    give_out(state, output, now);
     if (std::holds_alternative<FinalRecord>(output)) note_unwritten(*state.outbox);
-    state.goodput->read_on(kReadOn);
-    if (state.settings.show) state.settings.show(output);
+    state.summary->read_on(kReadOn);
   }
 }
 
@@ -36,10 +47,10 @@ void open_file(Self self) {
 }
 
 // Counted before it is written: what ends this actor will not end the next one.
-template <class Message>
-void take(Self self, const Message& message) {
+template <class Message, class... Time>
+void take(Self self, const Message& message, Time... now) {
   ++*self->state.settings.taken;
-  perform(self, self->state.core.on(message));
+  perform(self, self->state.core.on(message, now...));
 }
 
 }  // namespace
@@ -50,7 +61,7 @@ MetricsActor::behavior_type metrics(Self self, MetricsSettings settings) {
   auto& state = self->state;
   state.core = MetricsCore(state.settings.core);
   state.core.begin(state.settings.live_after, {}, self->clock().now());
-  state.goodput.emplace(state.settings.path);
+  state.summary.emplace(state.settings.path);
   open_file(self);
   state.pulse = enter(state.settings.board, "metrics");
   self->send(state.settings.router,
@@ -58,7 +69,7 @@ MetricsActor::behavior_type metrics(Self self, MetricsSettings settings) {
   return {
       [](const Inject& order) { suffer(order); },
       [self](const ReplicaReport& report) { take(self, report); },
-      [self](const EvaluationResult& result) { take(self, result); },
+      [self](const EvaluationResult& result) { take(self, result, self->clock().now()); },
       [self](const RunEvent& event) { take(self, event); },
       [self](const JournalSoFar& past) { self->state.core.begin_at(*past.view); },
       [self](const JournalEntry& entry) { perform(self, self->state.core.on(entry, self->clock().now())); },

@@ -9,9 +9,9 @@
 
 #include "messages/actor_types.h"
 #include "runtime/trace/actor_board.h"
-#include "runtime/trace/metrics/goodput.h"
 #include "runtime/trace/metrics/metrics_core.h"
 #include "runtime/trace/metrics/metrics_outbox.h"
+#include "runtime/trace/metrics/run_summary.h"
 
 namespace shoal {
 
@@ -31,7 +31,7 @@ struct MetricsState {
   MetricsCore core{MetricsConfig{}};
   MetricsSettings settings;
   std::optional<MetricsOutbox> outbox;   // from the actor's start on
-  std::optional<GoodputReader> goodput;  // of all lines in it, a piece with every new one
+  std::optional<SummaryReader> summary;  // of all lines in it, a piece with every new one
   std::shared_ptr<ActorPulse> pulse;
 };
 

@@ -173,18 +173,20 @@ Result<RunLocator> locator_of(const Options& options) {
   return RunLocator{*directory, std::nullopt, *directory + "/certs"};
 }
 
+OutputForm form_of(const Options& options) { return options.has("--json") ? OutputForm::kJson : OutputForm::kText; }
+
 }  // namespace
 
 Result<StatusOptions> status_options(const Options& options) {
   const auto where = locator_of(options);
   if (!where) return where.failure();
-  return StatusOptions{*where};
+  return StatusOptions{*where, form_of(options)};
 }
 
 Result<PsOptions> ps_options(const Options& options) {
   const auto where = locator_of(options);
   if (!where) return where.failure();
-  return PsOptions{*where, options.has("--json") ? OutputForm::kJson : OutputForm::kText};
+  return PsOptions{*where, form_of(options)};
 }
 
 Result<LogsOptions> logs_options(const Options& options) {
@@ -235,7 +237,7 @@ Result<NewTokenOptions> new_token_options(const Options& options) {
 Result<ListTokensOptions> list_tokens_options(const Options& options) {
   const auto where = locator_of(options);
   if (!where) return where.failure();
-  return ListTokensOptions{*where, options.has("--json") ? OutputForm::kJson : OutputForm::kText};
+  return ListTokensOptions{*where, form_of(options)};
 }
 
 Result<RevokeTokenOptions> revoke_token_options(const Options& options) {
@@ -268,7 +270,7 @@ Result<ChaosOptions> chaos_options(const Options& options) {
 Result<EvalOptions> eval_options(const Options& options) {
   const auto step = options.count("--step", 0);
   if (!step) return step.failure();
-  return EvalOptions{*options.positional(0), *step, options.value("--data")};
+  return EvalOptions{*options.positional(0), *step, options.value("--data"), form_of(options)};
 }
 
 Result<SampleOptions> sample_options(const Options& options) {

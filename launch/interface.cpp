@@ -99,6 +99,29 @@ std::vector<OptionSpec> with_locator(std::vector<OptionSpec> options) {
   return options;
 }
 
+CommandSpec status() {
+  return {
+      "status",
+      "Says why a run trains or does not.",
+      {},
+      with_locator({kJson}),
+      "--json prints {\"run\":text,\"summary\":text,\"step\":N,\"steps\":N,\"branch\":N,\"view\":N,\n"
+      "\"rounds\":{\"lost_tokens\":N,\"approximated\":N},\"actors\":[{\"name\":text,\"node\":text,\n"
+      "\"incarnation\":N,\"state\":text,\"mailbox\":N,\"restarts\":N,\"last_message\":text,\n"
+      "\"last_message_s\":seconds ago}]}. rounds is null in a run without rounds, last_message_s without a message.\n"
+      "Exit status: 0 done, 2 usage, 4 the spawner is not reached, or its run is over."};
+}
+
+CommandSpec eval() {
+  return {
+      "eval",
+      "Prints loss, perplexity and bits per byte of a checkpoint.",
+      {kRun},
+      {kStep, {"--data", kValue, "FILE", "a text file (default: the run's validation text)"}, kJson},
+      "--json prints {\"step\":N,\"tokens\":N,\"loss\":nats per token,\"perplexity\":X,\"bits_per_byte\":X}; null for\n"
+      "what is no finite number."};
+}
+
 CommandSpec kill() {
   return {
       "kill",
@@ -284,7 +307,7 @@ std::vector<CommandSpec> make_commands() {
       train(),
       spawner(),
       node(),
-      {"status", "Says why a run trains or does not.", {}, kLocator, ""},
+      status(),
       {"ps", "Lists every actor: node, state, mailbox, restarts, last message.", {}, with_locator({kJson}), ""},
       {"logs",
        "Prints the log of an actor or a node of a run, also of one that is over.",
@@ -307,11 +330,7 @@ std::vector<CommandSpec> make_commands() {
       token_new(),
       token_ls(),
       token_revoke(),
-      {"eval",
-       "Prints loss, perplexity and bits per byte of a checkpoint.",
-       {kRun},
-       {kStep, {"--data", kValue, "FILE", "a text file (default: the run's validation text)"}},
-       ""},
+      eval(),
       sample(),
       export_model(),
       import(),

@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/trace/metrics/progress_line.h"
+#include "runtime/trace/metrics/summary_text.h"
 
 namespace shoal {
 namespace {
@@ -32,19 +34,25 @@ struct Shower {
   ProgressStyle style;
   std::uint64_t every = 10;
   bool has_shown_legend = false;
+  ProgressWindow window{};
 
   void operator()(const StepRecord& record) {
+    window.add(record);
     const std::uint64_t applied = record.step + 1;
     const bool is_due = every > 0 && (applied % every == 0 || applied == style.steps_target || applied == 1);
     if (!is_due && !record.skipped) return;
     style.columns = terminal_columns();  // a person may make it wider
     if (!std::exchange(has_shown_legend, true)) show_line(progress_legend(style));
-    show_line(progress_line(record, style));
+    show_line(progress_line(record, window.take(), style));
   }
   void operator()(const EvalRecord& record) { show_line(progress_line(record)); }
+  void operator()(const SummaryRecord& record) {
+    for (const std::string& line : summary_lines(record)) show_line(line);
+  }
   void operator()(const FinalRecord& record) {
-    show_line(compose(record.event, " after ", record.steps, " steps and ", record.tokens_total, " tokens",
-                      record.weights_sha256.empty() ? "" : "; weights ", record.weights_sha256));
+    show_line(compose(record.event, " after ", counted(record.steps, "step"), " and ",
+                      counted(record.tokens_total, "token"), record.weights_sha256.empty() ? "" : "; weights ",
+                      record.weights_sha256));
   }
   void operator()(const ViewRecord& record) {
     if (record.event == "round") return;  // the progress line counts them

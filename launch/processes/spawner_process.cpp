@@ -107,9 +107,7 @@ std::uint32_t replicas_max(const PipelineConfig& pipeline, const SpawnerProcessO
   return options.has_own_nodes ? static_cast<std::uint32_t>(pipeline.replicas) : kNoLimit;
 }
 
-StopOrder stop_order(int signal) {
-  return {compose("SIG", ::sigabbrev_np(signal)), "stopped", saved_status(signal)};
-}
+StopOrder stop_order(int signal) { return {compose("SIG", ::sigabbrev_np(signal)), "stopped", saved_status(signal)}; }
 
 SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptions& options, RunId id) {
   const Config& config = parts.config;
@@ -218,7 +216,8 @@ SupervisorSettings supervisor_settings(ActorProcess& process, const Parts& parts
   settings.make_prober = [&process] { return process.system().spawn<caf::detached>(prober); };
   settings.tell = [](const std::string& text) { say(text); };
   settings.leave_untold = [run = parts.saved.run](const RunEvent& event) {
-    if (const auto left = leave_untold(run, event); !left) log_warn("supervisor", left.failure().message);
+    if (const auto left = leave_untold(run, event, SteadyClock().wall_now()); !left)
+      log_warn("supervisor", left.failure().message);
   };
   settings.end_process = [exit = process.exit()](const EndRun& end) {
     using Manner = ExitLatch::Manner;  // what is handed over is nobody's to end politely
@@ -361,7 +360,8 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   rendezvous.data.port = *port;
   const auto desk = open_desk(run, rendezvous, door.revoked);
   if (!desk) return desk.failure();
-  if (const auto told = tell_untold(run, parts.start); !told) log_warn("metrics", told.failure().message);
+  if (const auto told = tell_untold(run, parts.start, SteadyClock().wall_now()); !told)
+    log_warn("metrics", told.failure().message);
   auto records = metrics_settings(run, parts, mail);
   records.board = process.board();
   const auto told = told_before(run, parts.config);

@@ -28,18 +28,19 @@ bool is_untold(const RunDirectory& run, const StartPoint& start) {
 
 }  // namespace
 
-Status leave_untold(const RunDirectory& run, const RunEvent& event) {
+Status leave_untold(const RunDirectory& run, const RunEvent& event, WallTime now) {
   auto file = MetricsFile::open(path_in(run));
   if (!file) return file.failure();
-  return file->append(to_json_line(event));
+  return file->append(with_time(to_json_line(event), now));
 }
 
-Status tell_untold(const RunDirectory& run, const StartPoint& start) {
+Status tell_untold(const RunDirectory& run, const StartPoint& start, WallTime now) {
   const auto left = read_file(path_in(run));
   std::vector<std::string> lines = whole_lines(left ? *left : std::string());
   if (is_untold(run, start)) {
-    lines.push_back(to_json_line(RunEvent{"checkpoint", compose("step_", start.version),
-                                          "complete on the disk; the spawner ended before it said so", start.version}));
+    const RunEvent saved{"checkpoint", compose("step_", start.version),
+                         "complete on the disk; the spawner ended before it said so", start.version};
+    lines.push_back(with_time(to_json_line(saved), now));
   }
   if (!lines.empty()) {
     auto metrics = MetricsFile::open(run.metrics());

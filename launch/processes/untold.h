@@ -11,9 +11,9 @@
 namespace shoal {
 
 // For the next start. What is left already stays. Errors: kIo.
-[[nodiscard]] Status leave_untold(const RunDirectory& run, const RunEvent& event);
+[[nodiscard]] Status leave_untold(const RunDirectory& run, const RunEvent& event, WallTime now);
 
 // Before metrics starts. `start`: where the run goes on from. Twice is as good as once. Errors: kIo.
-[[nodiscard]] Status tell_untold(const RunDirectory& run, const StartPoint& start);
+[[nodiscard]] Status tell_untold(const RunDirectory& run, const StartPoint& start, WallTime now);
 
 }  // namespace shoal

@@ -8,17 +8,12 @@
 #include <sstream>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 
 namespace shoal {
 namespace {
 
-std::string with_decimals(double value, int decimals) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(decimals) << value;
-  return std::move(out).str();
-}
-
-std::string signed_percent(double percent) { return (percent > 0 ? "+" : "") + with_decimals(percent, 2) + " %"; }
+std::string signed_percent(double percent) { return (percent > 0 ? "+" : "") + number_text(percent, 2) + " %"; }
 
 // Index of the arm that this one is compared with.
 std::optional<std::size_t> base_of(const Experiment& experiment, const ExperimentArm& arm) {
@@ -55,15 +50,14 @@ std::string row_of(const ExperimentAnswer& answer, std::size_t index) {
   const RunOutcome& outcome = answer.outcomes[index];
   std::string text = "| " + arm.meaning + " | ";
   if (const RunEvaluation* const last = last_evaluation(outcome)) {
-    text += compose(with_decimals(static_cast<double>(outcome.tokens) / 1e6, 2), " | ", outcome.rounds, " | ",
-                    with_decimals(last->loss, 4), " | ", with_decimals(last->bits_per_byte, 4), " | ",
-                    with_decimals(std::exp(last->loss), 3), " | ");
+    text += compose(number_text(static_cast<double>(outcome.tokens) / 1e6, 2), " | ", outcome.rounds, " | ",
+                    number_text(last->loss, 4), " | ", number_text(last->bits_per_byte, 4), " | ",
+                    number_text(std::exp(last->loss), 3), " | ");
   } else {
     text += "not finished | | | | | ";
   }
-  return text + difference_cell(measured_difference(answer, index)) + " | " +
-         with_decimals(arm.published_perplexity, 2) + " | " +
-         difference_cell(published_difference(answer.experiment, arm)) + " |\n";
+  return text + difference_cell(measured_difference(answer, index)) + " | " + number_text(arm.published_perplexity, 2) +
+         " | " + difference_cell(published_difference(answer.experiment, arm)) + " |\n";
 }
 
 // A little more than what is shown, and never nothing.

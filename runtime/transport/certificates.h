@@ -14,13 +14,12 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/time/utc_time.h"
 #include "runtime/transport/identity.h"
 
 struct x509_st;
 
 namespace shoal {
-
-using WallTime = std::chrono::system_clock::time_point;
 
 // SHA-256 of the authority's certificate in DER: what a join token pins.
 using Fingerprint = std::array<std::uint8_t, 32>;

@@ -16,6 +16,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+constexpr WallTime kNow{std::chrono::seconds(1'764'000'000)};
+
 class Untold : public testing::Test {
  protected:
   [[nodiscard]] std::vector<std::string> lines() const {
@@ -25,12 +27,13 @@ class Untold : public testing::Test {
     for (std::string line; std::getline(rest, line);) found.push_back(line);
     return found;
   }
-  void go_on(const StartPoint& start) const { ASSERT_TRUE(tell_untold(run_, start).ok()); }
+  void go_on(const StartPoint& start) const { ASSERT_TRUE(tell_untold(run_, start, kNow).ok()); }
   static StartPoint after(std::uint64_t steps) { return {steps, steps, true, "abc"}; }
 
   const Scratch scratch_;
   const RunDirectory run_{scratch_.path()};
-  const std::string deaf_ = to_json_line(RunEvent{"escalated", "router/spawner", "no answer for 4 s", 7});
+  const std::string deaf_ =
+      with_time(to_json_line(RunEvent{"escalated", "router/spawner", "no answer for 4 s", 7}), kNow);
 };
 
 TEST_F(Untold, NothingLeftIsNothingTold) {
@@ -39,8 +42,8 @@ TEST_F(Untold, NothingLeftIsNothingTold) {
 }
 
 TEST_F(Untold, WordsThatWereLeftAreToldOnceAndInTheirOrder) {
-  ASSERT_TRUE(leave_untold(run_, RunEvent{"escalated", "router/spawner", "no answer for 4 s", 7}).ok());
-  ASSERT_TRUE(leave_untold(run_, RunEvent{"escalated", "router/spawner", "again", 9}).ok());
+  ASSERT_TRUE(leave_untold(run_, RunEvent{"escalated", "router/spawner", "no answer for 4 s", 7}, kNow).ok());
+  ASSERT_TRUE(leave_untold(run_, RunEvent{"escalated", "router/spawner", "again", 9}, kNow).ok());
   EXPECT_THAT(lines(), IsEmpty()) << "who writes metrics.jsonl may still live";
   for (int start = 0; start < 2; ++start) {
     go_on({});

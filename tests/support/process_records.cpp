@@ -28,6 +28,8 @@ void add_event(RunRecords& records, const Json& json, const std::string& text) {
   const auto event = json.at("event").get<std::string>();
   if (event == "eval") {
     records.evaluations.push_back({json.at("step").get<std::uint64_t>(), number(json, "val_loss")});
+  } else if (event == "summary") {
+    records.summaries.push_back(text);
   } else if (json.contains("weights_sha256")) {
     records.finals.push_back({event, json.at("steps").get<std::uint64_t>(),
                               json.at("tokens_total").get<std::uint64_t>(),
@@ -67,6 +69,7 @@ RunRecords read_records(const std::filesystem::path& metrics_jsonl) {
   for (std::string line; std::getline(file, line) && !file.eof();) {
     add_line(records, line);
     records.last_line = line;
+    records.lines.push_back(line);
   }
   return records;
 }

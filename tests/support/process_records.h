@@ -42,11 +42,13 @@ struct FinalLine {
 };
 
 struct RunRecords {
+  std::vector<std::string> lines;  // all that are whole
   std::vector<StepLine> steps;
   std::vector<EventLine> events;
   std::vector<EvalLine> evaluations;
-  std::vector<FinalLine> finals;     // one per start of the run that came to an end
-  std::vector<std::string> damaged;  // lines that are no JSON
+  std::vector<std::string> summaries;  // whole lines
+  std::vector<FinalLine> finals;       // one per start of the run that came to an end
+  std::vector<std::string> damaged;    // lines that are no JSON
   std::string last_line;
 
   [[nodiscard]] std::vector<double> losses() const;

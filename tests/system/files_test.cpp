@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runtime/base/time/utc_time.h"
 #include "tests/support/process_scene.h"
 
 namespace shoal {
@@ -24,11 +25,11 @@ std::vector<std::string> keys_of(const Json& json) {
 const std::vector<std::string> kStepKeys = {
     "branch",          "step",    "loss",         "perplexity", "grad_norm", "lr",       "tokens",       "tokens_total",
     "sequences_total", "step_ms", "tokens_per_s", "mfu",        "view",      "replicas", "microbatches", "retried",
-    "lost_tokens",     "time",    "bytes",        "skipped"};
+    "lost_tokens",     "time",    "bytes",        "skipped",    "at"};
 const std::vector<std::string> kTimeKeys = {"forward", "backward", "wire", "wait", "reduce", "commit", "apply"};
 const std::vector<std::string> kByteKeys = {"activation", "gradient", "reduce", "state", "control"};
-const std::vector<std::string> kFinishedKeys = {"event",   "steps",       "tokens_total",
-                                                "goodput", "lost_tokens", "weights_sha256"};
+const std::vector<std::string> kFinishedKeys = {"event",          "steps", "tokens_total", "goodput", "lost_tokens",
+                                                "weights_sha256", "at"};
 
 void expect_contract_of(const StepLine& line) {
   const auto json = Json::parse(line.text);
@@ -81,6 +82,9 @@ void expect_whole_record(const RunRecords& records) {
   EXPECT_EQ(records.evaluations[0].step, 10U);
   EXPECT_EQ(records.evaluations[1].step, 20U);
   for (const EventLine& event : records.events) EXPECT_FALSE(event.reason.empty()) << event.text;
+  for (const std::string& line : records.lines) EXPECT_TRUE(parse_utc_ms(Json::parse(line).value("at", ""))) << line;
+  ASSERT_EQ(records.summaries.size(), 1U);
+  EXPECT_EQ(records.summaries[0], records.lines[records.lines.size() - 2]) << "before the last line";
 }
 
 SmallRun run_with_everything() { return {2, 2, 20, {"eval.every=10", "checkpoint.every=5", "checkpoint.keep=2"}}; }

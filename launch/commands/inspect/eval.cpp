@@ -1,7 +1,5 @@
 // `shoal eval`: the loss of a checkpoint over all validation windows of the run's text, or over a whole other file.
-#include <iomanip>
-#include <sstream>
-
+#include "launch/commands/inspect/answers.h"
 #include "launch/commands/inspect/inspect.h"
 #include "launch/processes/saved_run.h"
 #include "launch/say.h"
@@ -45,11 +43,8 @@ Result<int> run_eval(const EvalOptions& options) {
   if (!executor) return executor.failure();
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(run->config.model.context), run->config.batch);
   const Evaluation evaluation = evaluate(**executor, plan, plan.batch_count(0), **tokenizer);
-  std::ostringstream out;
-  out << std::setprecision(9) << "step " << run->checkpoint.manifest().step << "\ntokens " << evaluation.token_count
-      << "\nloss " << evaluation.loss << "\nperplexity " << evaluation.perplexity << "\nbits_per_byte "
-      << evaluation.bits_per_byte << '\n';
-  print(out.str());
+  const std::uint64_t step = run->checkpoint.manifest().step;
+  print(options.form == OutputForm::kJson ? evaluation_json(step, evaluation) : evaluation_text(step, evaluation));
   return 0;
 }
 

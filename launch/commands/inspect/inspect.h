@@ -12,13 +12,14 @@
 
 namespace shoal {
 
+enum class OutputForm { kText, kJson };
+
 // `shoal status`. Errors: kUnreachable.
 struct StatusOptions {
   RunLocator where;
+  OutputForm form = OutputForm::kText;
 };
 [[nodiscard]] Result<int> run_status(const StatusOptions& options);
-
-enum class OutputForm { kText, kJson };
 
 // `shoal ps`: every actor of every process. Errors: kUnreachable.
 struct PsOptions {
@@ -40,6 +41,7 @@ struct EvalOptions {
   std::string run_directory;
   std::optional<std::uint64_t> step;  // steps applied; absent: the newest checkpoint
   std::optional<std::string> data;
+  OutputForm form = OutputForm::kText;
 };
 [[nodiscard]] Result<int> run_eval(const EvalOptions& options);
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "launch/commands/inspect/answers.h"
 #include "launch/commands/inspect/inspect.h"
 #include "launch/say.h"
 #include "runtime/trace/metrics/round_losses.h"
@@ -50,7 +51,7 @@ Result<int> run_status(const StatusOptions& options) {
   const auto status = ask_status(options.where);
   if (!status) return status.failure();
   try {
-    print(describe(*status));
+    print(options.form == OutputForm::kJson ? status_json_text(*status) : describe(*status));
   } catch (const nlohmann::json::exception& error) {
     return fail(Error::kInternal, compose("the spawner's answer is not as expected: ", error.what()));
   }

@@ -17,6 +17,7 @@
 #include "runtime/base/text/shell_word.h"
 #include "runtime/data/tokens.h"
 #include "runtime/storage/checkpoint_claim.h"
+#include "runtime/trace/metrics/metrics_file.h"
 #include "runtime/transport/control/enrolment.h"
 
 namespace shoal {
@@ -56,6 +57,16 @@ Status check_checkpoints_are_ours(const ChosenRun& chosen) {
   return check_checkpoints(run.checkpoints(chosen.config), {chosen.is_resumed ? id_of(run) : std::string(), {}});
 }
 
+// Writes into metrics.jsonl, which nobody else does while the directory is held, that a start begins here.
+Status tell_start(const RunDirectory& run, bool is_resumed) {
+  const auto newest = newest_step_told_by(run.metrics());
+  const RunEvent started{"started", "run", is_resumed ? "a person goes on with it" : "a person begins it",
+                         newest ? newest->step.value + 1 : 0};
+  auto metrics = MetricsFile::open(run.metrics());
+  if (!metrics) return metrics.failure();
+  return metrics->append(with_time(to_json_line(started), SteadyClock().wall_now()));
+}
+
 // Whoever makes the directory has it. One that cannot be made is told by who takes hold of it.
 void make_own_directory(ChosenRun& chosen) {
   namespace fs = std::filesystem;
@@ -80,6 +91,7 @@ Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_a
     if (auto status = check_is_ours_to_resume(run, chosen, stop_at); !status) return status.failure();
   }
   if (auto status = prepare_run_directory(run, chosen.config); !status) return status.failure();
+  if (const auto told = tell_start(run, chosen.is_resumed); !told) say("warning: ", told.failure().message);
   permit_standing_token(run.join_token());
   if (!chosen.warning.empty()) say("warning: ", chosen.warning);
   say("run directory ", chosen.directory);

@@ -127,7 +127,7 @@ class SingleRun {
     tell_start();
     const auto status = train();
     if (status) return *status;
-    recorder_.write(RunEvent{"failed", "run", status.failure().message, trainer_.progress().steps});
+    recorder_.write_failure(RunEvent{"failed", "run", status.failure().message, trainer_.progress().steps});
     return exit_code(status.failure().error);
   }
 
@@ -220,10 +220,14 @@ class SingleRun {
   // False: a signal came meanwhile.
   [[nodiscard]] bool evaluate_and_record(int limit) {
     const auto wants_stop = [] { return stop_status().has_value(); };
+    const Instant start = clock_.now();
     const auto evaluation =
         evaluate_until(wants_stop, *parts_.executor, plan_, plan_.batch_count(limit), *parts_.tokenizer);
     if (!evaluation) return false;
-    recorder_.write(EvalRecord{trainer_.progress().steps, evaluation->loss, evaluation->bits_per_byte});
+    recorder_.write(EvalRecord{.step = trainer_.progress().steps,
+                               .val_loss = evaluation->loss,
+                               .bits_per_byte = evaluation->bits_per_byte,
+                               .eval_ms = milliseconds(clock_.now() - start)});
     return true;
   }
 

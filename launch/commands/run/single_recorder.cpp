@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "launch/say.h"
-#include "runtime/trace/metrics/goodput.h"
+#include "runtime/base/text/quantity_words.h"
+#include "runtime/trace/metrics/run_summary.h"
 
 namespace shoal {
 
@@ -18,15 +19,23 @@ SingleRecorder::SingleRecorder(RecorderSettings settings) : settings_(std::move(
 
 void SingleRecorder::write(const MetricsOutput& output) {
   settings_.show(output);
-  if (const auto news = outbox_.write(output)) say("warning: ", *news);
+  if (const auto news = outbox_.write(output, SteadyClock().wall_now())) say("warning: ", *news);
+}
+
+void SingleRecorder::write_failure(const RunEvent& failed) {
+  SummaryReader lines(settings_.path);
+  write(lines.read_all().of(failed.step, SteadyClock().wall_now()));
+  write(failed);
 }
 
 void SingleRecorder::write_last(FinalRecord record) {
-  GoodputReader lines(settings_.path);
-  record.goodput = lines.of(record.steps);
-  record.lost_tokens = lines.thrown_away(record.steps);
+  SummaryReader lines(settings_.path);
+  const RunSummary& summary = lines.read_all();
+  record.goodput = summary.goodput().of(record.steps);
+  record.lost_tokens = summary.goodput().thrown_away(record.steps);
+  write(summary.of(record.steps, SteadyClock().wall_now()));
   write(record);
-  if (outbox_.unwritten() > 0) say("warning: ", outbox_.unwritten(), " lines are not in ", outbox_.path());
+  if (outbox_.unwritten() > 0) say("warning: ", counted(outbox_.unwritten(), "line"), " not in ", outbox_.path());
 }
 
 }  // namespace shoal

@@ -22,7 +22,9 @@ class SingleRecorder {
 
   // A line that cannot be written waits until it can; that is said, and does not stop training.
   void write(const MetricsOutput& output);
-  // Fills in what the lines say: goodput, and what was trained in vain.
+  // Writes a summary, then the failure.
+  void write_failure(const RunEvent& failed);
+  // Writes a summary, then the record with what the lines say: goodput, and what was trained in vain.
   void write_last(FinalRecord record);
 
  private:

@@ -8,6 +8,7 @@
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "launch/stop_signals.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/pipeline/poison_hook.h"
 #include "runtime/transport/revocation/revocation_book.h"
 
@@ -68,8 +69,9 @@ Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen) {
   const auto wanted = static_cast<std::uint64_t>(pipeline.stages) * static_cast<std::uint64_t>(pipeline.replicas);
   const auto nodes = options.nodes.value_or(wanted);
   if (nodes < wanted) {
-    say("warning: ", pipeline.stages, " stages of ", pipeline.replicas, " replicas are ", wanted,
-        " nodes, and --nodes ", nodes, " starts fewer: the run waits until others join (`shoal node`)");
+    say("warning: ", counted(static_cast<std::uint64_t>(pipeline.stages), "stage"), " of ",
+        counted(static_cast<std::uint64_t>(pipeline.replicas), "replica"), " each need ", counted(wanted, "node"),
+        ", and --nodes ", nodes, " starts fewer: the run waits until others join (`shoal node`)");
   }
   set_spawner_json_aside(run);
   Keeper keeper({std::chrono::seconds(3), std::chrono::seconds(10)});

@@ -7,6 +7,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/restart_policy.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 
 namespace shoal {
@@ -62,7 +63,7 @@ void SupervisorCore::begin_return() {
     checkpoints_.go_on_from(0, {}, rank, outside_rounds());
   }
   note(compose("term ", config_.term, " takes over at entry ", view().position(), ", step ", view().committed_steps(),
-               ": waiting for ", view().replica_count(), " replicas"));
+               ": waiting for ", counted(view().replica_count(), "replica")));
 }
 
 // A number of an earlier term that nobody has claimed in this one.
@@ -91,7 +92,7 @@ void SupervisorCore::take_back(const Join& join, Instant now) {
   send(to_node_agent(process), Welcome{join.nonce, process, config_.run, view().branch(), config_.term,
                                        view().position(), config_.config_toml});
   send_revoked(process);
-  announce("returned", join.name, compose("as process ", process, ", with ", join.serves.size(), " replicas"));
+  announce("returned", join.name, compose("as process ", process, ", with ", counted(join.serves.size(), "replica")));
   compare_served(join, process);
   send_peers();
   if (phase_ == Phase::kTraining) remove_dead(join.name + " came back without it", now);
@@ -138,8 +139,8 @@ void SupervisorCore::conclude_return(Instant now) {
   remove_dead("it did not come back to the spawner", now);
   begin_training(now);
   announce("resumed", "spawner",
-           compose(live, " of ", members, " replicas came back within ", seconds, " s; step ", view().committed_steps(),
-                   " goes on"));
+           compose(live, " of ", counted(members, "replica"), " came back within ", seconds, " s; step ",
+                   view().committed_steps(), " goes on"));
 }
 
 }  // namespace shoal

@@ -4,6 +4,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/restart_policy.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 
 namespace shoal {
@@ -133,7 +134,9 @@ void SupervisorCore::admit_replicas(Instant now) {
   in_vain_.reset();
   last_step_.begin_from(config_.start.version);
   begin_training(now);
-  announce("training", "run", compose(config_.stages, " stages with ", replicas.size(), " replicas are ready"));
+  announce("training", "run",
+           compose(counted(config_.stages, "stage"), " with ", counted(replicas.size(), "replica"), " in all ",
+                   is_or_are(config_.stages), " ready"));
 }
 
 }  // namespace shoal

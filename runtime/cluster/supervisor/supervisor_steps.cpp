@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 
 namespace shoal {
 
@@ -218,7 +219,8 @@ void SupervisorCore::conclude_if_done(Instant now) {
     case RunAwaits::kNothing: break;
   }
   if (const auto& stop = last_step_.stopped()) return finish(stop->exit_status, stop->reason, stop->event, now);
-  finish(0, compose("all ", view().committed_steps(), " steps are committed"), "finished", now);
+  const std::uint64_t steps = view().committed_steps();
+  finish(0, compose("all ", counted(steps, "step"), " ", is_or_are(steps), " committed"), "finished", now);
 }
 
 // All stages go back together, but not before what could still be saved is.

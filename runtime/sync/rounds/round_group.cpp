@@ -6,6 +6,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/sync/patience.h"
 #include "runtime/sync/sync_group_verdict.h"
 
@@ -203,8 +204,9 @@ std::string RoundGroupCore::explain() const {
   const std::size_t unanswered = round.sum.unanswered().size();
   switch (round.sum.phase()) {
     case Phase::kOpen:
-    case Phase::kPreparing: return compose(name_of(id), ": waiting for the contributions of ", unanswered, " replicas");
-    case Phase::kReducing: return compose(name_of(id), ": waiting for the means of ", unanswered, " replicas");
+    case Phase::kPreparing:
+      return compose(name_of(id), ": waiting for the contributions of ", counted(unanswered, "replica"));
+    case Phase::kReducing: return compose(name_of(id), ": waiting for the means of ", counted(unanswered, "replica"));
     case Phase::kVoted: return compose(name_of(id), ": agreed, not due yet");
   }
   return {};

@@ -1,7 +1,7 @@
 // How much of a run's time was useful, by the lines of metrics.jsonl, which outlive whoever wrote them.
 //
 //   goodput = committed tokens / (tokens/s of undisturbed steps x wall time)
-//   wall time: step_ms of all step lines, those of branches that were left included
+//   wall time: step_ms of all step lines, those of branches that were left included, without the evaluations in them
 //   committed tokens: of the steps that the weights went through; a step's line replaces it and all later ones before
 //   undisturbed: nothing was sent again, and no event's line stands between this step's line and the one before
 //   tokens/s of undisturbed steps: of the middle one or of all together, whichever is more. A trouble that no line
@@ -9,76 +9,47 @@
 //
 // At most 1: where steps with an event in them were the quicker ones, they are what is measured by.
 //
-// Time that is in no step's line is no wall time: while no spawner ran, between a stop and a resume, and what comes
-// after the last step. A step whose time is not known counts neither its time nor its tokens. Memory is bounded.
+// Time that is in no step's line is no wall time: the start, while no spawner ran, between a stop and a resume, and
+// what comes after the last step. A step whose time is not known counts neither its time nor its tokens. Memory is
+// bounded.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "runtime/trace/metrics/metrics_lines.h"
+#include "runtime/trace/metrics/line_facts.h"
+#include "runtime/trace/metrics/step_history.h"
 
 namespace shoal {
 
 class Goodput {
  public:
   // Lines in the order of the file. What is torn or no line of a run changes nothing.
-  void add(std::string_view line);
+  void add(const LineFacts& facts);
 
   // Of weights after this many steps. Nothing where no undisturbed step is known.
   [[nodiscard]] std::optional<double> of(std::uint64_t steps) const;
   // Tokens of the lines' steps that weights after this many steps did not go through.
   [[nodiscard]] std::uint64_t thrown_away(std::uint64_t steps) const;
-
- private:
-  // Successive steps of equally many tokens.
-  struct Stretch {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;  // the first step beyond
-    std::uint64_t tokens = 0;
-  };
-
-  void add_step(std::uint64_t step, std::uint64_t tokens);
-  // Of the steps that weights after this many went through.
-  [[nodiscard]] std::uint64_t committed_tokens(std::uint64_t steps) const;
-  void add_undisturbed(double tokens, double ms);
-  // Of undisturbed steps, in tokens/ms; 0 where none is known.
+  // Returns the rate of undisturbed steps in tokens/ms; 0 where none is known.
   [[nodiscard]] double usual_rate() const;
 
-  std::vector<Stretch> history_;  // ascending
-  std::uint64_t tokens_ = 0;      // of all lines
+ private:
+  void add(const StepFacts& step);
+  void add_undisturbed(double tokens, double ms);
+
+  StepHistory history_;
+  std::uint64_t tokens_ = 0;  // of all lines
   double wall_ms_ = 0;
+  double evaluation_ms_ = 0;  // since the last step's line
   double undisturbed_tokens_ = 0;
   double undisturbed_ms_ = 0;
   bool is_disturbed_ = false;       // an event's line came after the last step's
   std::vector<double> rates_;       // tokens/ms of every stride_-th undisturbed step
   std::uint64_t rates_before_ = 0;  // undisturbed steps so far
   std::uint64_t stride_ = 1;
-};
-
-// Of a file that grows: bit by bit, because that of a run of months is read for seconds. A file that is not there, or
-// cannot be read, has no lines.
-class GoodputReader {
- public:
-  explicit GoodputReader(std::string path) : path_(std::move(path)) {}
-
-  // The next whole lines, until about so many bytes are read. False: there are no more now.
-  bool read_on(std::size_t bytes);
-  // After reading all lines there are.
-  [[nodiscard]] std::optional<double> of(std::uint64_t steps);
-  [[nodiscard]] std::uint64_t thrown_away(std::uint64_t steps);
-
- private:
-  void read_all();
-
-  std::string path_;
-  std::optional<MetricsLines> lines_;  // of the file, which is opened when it is first read
-  Goodput goodput_;
 };
 
 }  // namespace shoal

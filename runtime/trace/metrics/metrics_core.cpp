@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/data/batch.h"
 #include "runtime/trace/metrics/approximated.h"
 
@@ -61,8 +62,8 @@ namespace {
 // Where places of later steps are given to what was lost: nothing without sync.requeue_lost.
 [[nodiscard]] std::string trained_again(const CommitRound& round, std::uint32_t microbatches) {
   if (round.lost.empty()) return {};
-  return compose("; ", round.lost.size(), round.lost.size() == 1 ? " microbatch" : " microbatches",
-                 " trained again from step ", step_of(round.trained_again_from, microbatches), " on");
+  return compose("; ", counted(round.lost.size(), "microbatch"), " trained again from step ",
+                 step_of(round.trained_again_from, microbatches), " on");
 }
 
 [[nodiscard]] ViewRecord record_of_round(JournalPosition position, const CommitRound& round,
@@ -72,17 +73,24 @@ namespace {
   return {position.value,
           compose("stage ", round.stage, " fragment ", round.round.fragment, " round ", round.round.number),
           round.step.value, "round",
-          compose("the mean of ", round.shares.size(), " replicas over ", tokens, " tokens, ", round.tokens_lost,
-                  " tokens lost", trained_again(round, microbatches))};
+          compose("the mean of ", counted(round.shares.size(), "replica"), " over ", counted(tokens, "token"), ", ",
+                  counted(round.tokens_lost, "token"), " lost", trained_again(round, microbatches))};
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> steps_at_end(const MetricsOutput& output) {
+  if (const auto* last = std::get_if<FinalRecord>(&output)) return last->steps;
+  const auto* event = std::get_if<RunEvent>(&output);
+  return event != nullptr && event->event == "failed" ? std::optional(event->step) : std::nullopt;
+}
 
 void MetricsCore::begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now) {
   live_after_ = live_after;
   written_ = written;
   is_end_written_ = written && written->is_final;
   last_commit_ = now;
+  work_ended_ = now;
 }
 
 // Whatever is given out comes after the line that ended the run before.
@@ -96,6 +104,7 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
   if (is_over_) return out;
   const auto* commit = std::get_if<Commit>(&entry.body);
   const bool is_new = is_live(entry);
+  if (commit != nullptr || std::holds_alternative<CommitRound>(entry.body)) work_ended_ = now;
   if (commit != nullptr && is_new) open_record(entry, *commit, now);
   std::optional<StepRecord> filled;
   if (commit != nullptr && !is_new) {
@@ -275,7 +284,7 @@ bool MetricsCore::is_written(const EvaluationResult& result, double val_loss) co
   return !result.complete || last->val_loss == val_loss;
 }
 
-std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
+std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result, Instant now) {
   if (is_over_) return {};
   const bool is_repeated = evaluated_ && evaluated_->branch == result.branch && evaluated_->step == result.step &&
                            evaluated_->complete == result.complete;
@@ -284,6 +293,7 @@ std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
   EvalRecord record;
   record.step = result.step;
   record.is_of_agreed = config_.has_rounds;
+  record.eval_ms = milliseconds(now - work_ended_);
   record.val_loss = result.token_count == 0 ? 0 : result.loss_sum / static_cast<double>(result.token_count);
   if (is_written(result, record.val_loss)) return {};
   if (result.target_bytes > 0) {

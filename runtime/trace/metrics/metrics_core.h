@@ -54,7 +54,10 @@ struct WrittenLines {
   JournalPosition view = {};  // up to here, entries that are no commits are written; 0: not known
 };
 
-using MetricsOutput = std::variant<StepRecord, EvalRecord, FinalRecord, ViewRecord, RunEvent>;
+using MetricsOutput = std::variant<StepRecord, EvalRecord, FinalRecord, ViewRecord, RunEvent, SummaryRecord>;
+
+// Returns the steps applied of an output that ends a run ("finished", "stopped", "failed"). A summary goes before it.
+[[nodiscard]] std::optional<std::uint64_t> steps_at_end(const MetricsOutput& output);
 
 class MetricsCore {
  public:
@@ -69,7 +72,7 @@ class MetricsCore {
   // commits give records where they are not written yet.
   [[nodiscard]] std::vector<MetricsOutput> on(const JournalEntry& entry, Instant now);
   [[nodiscard]] std::vector<MetricsOutput> on(const ReplicaReport& report);
-  [[nodiscard]] std::vector<MetricsOutput> on(const EvaluationResult& result);
+  [[nodiscard]] std::vector<MetricsOutput> on(const EvaluationResult& result, Instant now);
   // "finished", "stopped" and "failed" end the run: nothing is given out afterwards. The first two carry the weights'
   // SHA-256 in their subject and become a FinalRecord, without its goodput.
   [[nodiscard]] std::vector<MetricsOutput> on(const RunEvent& event);
@@ -112,6 +115,7 @@ class MetricsCore {
   bool is_over_ = false;                       // the end was given out: nothing comes after it
   std::optional<EvaluationResult> evaluated_;  // the last one: a data loader that was started again may repeat it
   Instant last_commit_{};      // or when the last of the first members came: for commits that do not say
+  Instant work_ended_{};       // the last commit or round: an evaluation goes on from there
   bool is_first_step_ = true;  // of this process
   std::deque<Pending> pending_;
   std::vector<ReplicaReport> early_;    // of steps whose commit has not come yet, at most kEarlyMax

@@ -6,12 +6,14 @@
 #include <variant>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 
 namespace shoal {
 namespace {
 
 struct StepOf {
   std::uint64_t operator()(const FinalRecord& record) const { return record.steps; }
+  std::uint64_t operator()(const SummaryRecord& record) const { return record.steps; }
   std::uint64_t operator()(const auto& record) const { return record.step; }
 };
 
@@ -24,10 +26,11 @@ Result<WrittenLines> MetricsOutbox::open() {
   return file_->written();
 }
 
-std::optional<std::string> MetricsOutbox::write(const MetricsOutput& output) {
+std::optional<std::string> MetricsOutbox::write(const MetricsOutput& output, WallTime now) {
   const bool has_waited = !refusal_.empty();
-  keep({std::visit([](const auto& record) { return to_json_line(record); }, output), std::visit(StepOf{}, output)});
-  const Status written = write_waiting();
+  std::string line = std::visit([](const auto& record) { return to_json_line(record); }, output);
+  keep({with_time(std::move(line), now), std::visit(StepOf{}, output)});
+  const Status written = write_waiting(now);
   if (written) return has_waited ? std::optional(all_is_written()) : std::nullopt;
   if (has_waited) return std::nullopt;
   refusal_ = written.failure().message;
@@ -45,11 +48,12 @@ void MetricsOutbox::keep(Line line) {
   }
 }
 
-Status MetricsOutbox::write_waiting() {
+Status MetricsOutbox::write_waiting(WallTime now) {
   if (lost_ > 0) {
     const std::string name = std::filesystem::path(path_).filename().string();
-    const RunEvent event{"lines_lost", name, compose(lost_, " lines before this one: ", refusal_), lost_step_};
-    if (Status told = append(to_json_line(event)); !told) return told;
+    const RunEvent event{"lines_lost", name, compose(counted(lost_, "line"), " before this one: ", refusal_),
+                         lost_step_};
+    if (Status told = append(with_time(to_json_line(event), now)); !told) return told;
     told_lost_ += std::exchange(lost_, 0);
   }
   while (!waiting_.empty()) {

@@ -24,8 +24,9 @@ class MetricsOutbox {
 
   // What is in the file. Errors: kIo; write() tries again then.
   [[nodiscard]] Result<WrittenLines> open();
-  // What a person has to hear: that lines wait from now on, or how it went with those that did.
-  [[nodiscard]] std::optional<std::string> write(const MetricsOutput& output);
+  // The line says that it was given out now. Returned: what a person has to hear, that lines wait from now on, or how
+  // it went with those that did.
+  [[nodiscard]] std::optional<std::string> write(const MetricsOutput& output, WallTime now);
   // Lines that are not in the file, lost ones included.
   [[nodiscard]] std::uint64_t unwritten() const { return waiting_.size() + lost_; }
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -37,7 +38,7 @@ class MetricsOutbox {
   };
 
   void keep(Line line);
-  [[nodiscard]] Status write_waiting();
+  [[nodiscard]] Status write_waiting(WallTime now);
   [[nodiscard]] Status append(const std::string& line);
   [[nodiscard]] std::string all_is_written();
 

@@ -11,40 +11,16 @@
 #include <vector>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
+#include "runtime/trace/metrics/human_units.h"
 
 namespace shoal {
 namespace {
-
-std::string human_bytes(std::uint64_t bytes) {
-  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (value >= 1000 && unit + 1 < std::size(kUnits)) {
-    value /= 1000;
-    ++unit;
-  }
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(unit == 0 ? 0 : 1) << value << kUnits[unit];
-  return out.str();
-}
-
-std::string human_seconds(double seconds) {
-  const auto whole = static_cast<std::uint64_t>(std::max(0.0, seconds));
-  std::ostringstream out;
-  if (whole >= 3600) out << whole / 3600 << 'h';
-  if (whole >= 60) out << (whole / 60) % 60 << 'm';
-  out << whole % 60 << 's';
-  return out.str();
-}
 
 std::string bar(double fraction, int width) {
   const int filled = static_cast<int>(std::lround(std::clamp(fraction, 0.0, 1.0) * width));
   return "[" + std::string(static_cast<std::size_t>(filled), '#') +
          std::string(static_cast<std::size_t>(width - filled), '.') + "]";
-}
-
-std::string sent_by(const ByteCounts& b) {
-  return "sent " + human_bytes(b.activation + b.gradient + b.reduce + b.state + b.control);
 }
 
 std::string speed_of(const StepRecord& record) {
@@ -60,10 +36,9 @@ std::string peers_of(const StepRecord& record) {
   return text;
 }
 
-template <class Format>
-std::string number_text(const char* name, double value, Format format, int precision) {
+std::string scientific_text(double value) {
   std::ostringstream out;
-  out << name << format << std::setprecision(precision) << value;
+  out << std::scientific << std::setprecision(2) << value;
   return out.str();
 }
 
@@ -76,7 +51,7 @@ struct Field {
 };
 
 // From left to right.
-std::vector<Field> fields_of(const StepRecord& record, const ProgressStyle& style) {
+std::vector<Field> fields_of(const StepRecord& record, const LineMeans& means, const ProgressStyle& style) {
   const std::uint64_t applied = record.step + 1;
   const std::uint64_t target = style.steps_target;
   std::vector<Field> fields;
@@ -85,17 +60,17 @@ std::vector<Field> fields_of(const StepRecord& record, const ProgressStyle& styl
   std::ostringstream step;
   step << "step " << std::setw(5) << applied << '/' << target;
   fields.push_back({Rank::kStays, step.str()});
-  fields.push_back({Rank::kStays, number_text("loss ", record.loss, std::fixed, 4)});
-  fields.push_back({Rank::kRate, number_text("lr ", record.lr, std::scientific, 2)});
-  fields.push_back({Rank::kNorm, number_text("norm ", record.grad_norm, std::fixed, 2)});
+  fields.push_back({Rank::kStays, "loss " + number_text(record.loss, 4)});
+  fields.push_back({Rank::kRate, "lr " + scientific_text(record.lr)});
+  fields.push_back({Rank::kNorm, "norm " + number_text(record.grad_norm, 2)});
   fields.push_back({Rank::kSpeed, speed_of(record)});
   fields.push_back({Rank::kPeers, peers_of(record)});
   if (style.steps_per_round > 0)
     fields.push_back(
         {Rank::kRound, compose("round ", applied / style.steps_per_round, '/', target / style.steps_per_round)});
-  if (record.bytes) fields.push_back({Rank::kBytes, sent_by(*record.bytes)});
+  if (means.sent_bytes) fields.push_back({Rank::kBytes, "sent " + human_bytes(*means.sent_bytes)});
   if (target > applied) {
-    const double seconds = static_cast<double>(target - applied) * record.step_ms / 1000.0;
+    const double seconds = static_cast<double>(target - applied) * means.usual_step_ms / 1000.0;
     fields.push_back({Rank::kEta, "eta " + human_seconds(seconds)});
   }
   if (record.skipped) fields.push_back({Rank::kStays, "SKIPPED: " + *record.skipped});
@@ -119,6 +94,29 @@ std::size_t columns_of(const ProgressStyle& style) {
 
 }  // namespace
 
+void ProgressWindow::add(const StepRecord& record) {
+  if (record.bytes) {
+    const ByteCounts& sent = *record.bytes;
+    sent_bytes_ += static_cast<double>(sent.activation + sent.gradient + sent.reduce + sent.state + sent.control);
+    ++sent_steps_;
+  }
+  if (!(record.step_ms > 0)) return;
+  if (recent_ms_.size() == kRecentMax) recent_ms_.pop_front();
+  recent_ms_.push_back(record.step_ms);
+}
+
+LineMeans ProgressWindow::take() {
+  LineMeans means;
+  if (sent_steps_ > 0) means.sent_bytes = sent_bytes_ / static_cast<double>(sent_steps_);
+  sent_bytes_ = 0;
+  sent_steps_ = 0;
+  if (recent_ms_.empty()) return means;
+  std::vector<double> sorted(recent_ms_.begin(), recent_ms_.end());
+  std::ranges::sort(sorted);
+  means.usual_step_ms = sorted[(sorted.size() - 1) / 2];
+  return means;
+}
+
 std::string progress_legend(const ProgressStyle& style) {
   static constexpr std::string_view kEntries[] = {"step: steps applied/target",
                                                   "loss: nats per token before the update",
@@ -127,8 +125,8 @@ std::string progress_legend(const ProgressStyle& style) {
                                                   "tok/s",
                                                   "peers: replicas per stage",
                                                   "round: ended/of the run",
-                                                  "sent: bytes between processes per step",
-                                                  "eta"};
+                                                  "sent: bytes per step, mean of the line",
+                                                  "eta: at the pace of the latest steps"};
   static constexpr std::string_view kBetween = " | ";
   const std::size_t columns = columns_of(style);
   std::string text;
@@ -144,8 +142,8 @@ std::string progress_legend(const ProgressStyle& style) {
   return text;
 }
 
-std::string progress_line(const StepRecord& record, const ProgressStyle& style) {
-  std::vector<Field> fields = fields_of(record, style);
+std::string progress_line(const StepRecord& record, const LineMeans& means, const ProgressStyle& style) {
+  std::vector<Field> fields = fields_of(record, means, style);
   std::string line = joined(fields);
   const std::size_t columns = columns_of(style);
   while (line.size() > columns) {
@@ -158,11 +156,8 @@ std::string progress_line(const StepRecord& record, const ProgressStyle& style) 
 }
 
 std::string progress_line(const EvalRecord& record) {
-  std::ostringstream out;
-  out << "eval at step " << record.step << ": validation loss " << std::fixed << std::setprecision(4) << record.val_loss
-      << ", perplexity " << std::setprecision(3) << std::exp(record.val_loss) << ", bits per byte "
-      << std::setprecision(4) << record.bits_per_byte;
-  return out.str();
+  return compose("eval at step ", record.step, ": validation loss ", number_text(record.val_loss, 4), ", perplexity ",
+                 number_text(std::exp(record.val_loss), 3), ", bits per byte ", number_text(record.bits_per_byte, 4));
 }
 
 }  // namespace shoal

@@ -5,7 +5,10 @@
 // entries.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <string>
 
 #include "runtime/trace/metrics/step_record.h"
@@ -19,9 +22,31 @@ struct ProgressStyle {
   std::uint64_t steps_per_round = 0;  // sync.H; 0: replicas agree at every step
 };
 
+// The figures of a progress line that are of more than its own step.
+struct LineMeans {
+  std::optional<double> sent_bytes;  // per step; nothing where no step's bytes are known
+  double usual_step_ms = 0;
+};
+
+// The steps between two lines, and the pace that the rest of the run is expected to go at: the middle one of the latest
+// steps. The first step after a roll-back or a restart has the pause in it, and the rest of the run has not.
+class ProgressWindow {
+ public:
+  static constexpr std::size_t kRecentMax = 32;
+
+  void add(const StepRecord& record);
+  // Returns the means of the steps since the last call; the pace is that of the latest kRecentMax steps.
+  [[nodiscard]] LineMeans take();
+
+ private:
+  double sent_bytes_ = 0;
+  std::uint64_t sent_steps_ = 0;  // whose bytes are known
+  std::deque<double> recent_ms_;
+};
+
 // One legend before the first line; lines of its own within the columns of a terminal.
 [[nodiscard]] std::string progress_legend(const ProgressStyle& style);
-[[nodiscard]] std::string progress_line(const StepRecord& record, const ProgressStyle& style);
+[[nodiscard]] std::string progress_line(const StepRecord& record, const LineMeans& means, const ProgressStyle& style);
 [[nodiscard]] std::string progress_line(const EvalRecord& record);
 
 }  // namespace shoal

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/trace/metrics/metrics_lines.h"
 
 namespace shoal {
@@ -34,8 +35,8 @@ void add_line(RoundLosses& sum, std::string_view line) {
 }  // namespace
 
 std::string text_of(const RoundLosses& losses) {
-  return compose(losses.lost(), losses.lost() == 1 ? " token lost, " : " tokens lost, ", losses.approximated,
-                 losses.approximated == 1 ? " microbatch" : " microbatches", " approximated");
+  return compose(counted(losses.lost(), "token"), " lost, ", counted(losses.approximated, "microbatch"),
+                 " approximated");
 }
 
 Result<RoundLosses> round_losses_in(const std::string& metrics_path) {

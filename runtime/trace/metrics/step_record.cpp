@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/base/check.h"
 #include "runtime/base/text/json_text.h"
 
 namespace shoal {
@@ -40,7 +41,47 @@ Json to_json(const std::optional<ByteCounts>& bytes) {
   return json;
 }
 
+// Rounds to the millisecond.
+Json seconds(double value) { return number(std::round(value * 1000) / 1000); }
+
+Json rate(std::uint64_t tokens, double seconds) {
+  return seconds > 0 ? number(std::round(static_cast<double>(tokens) / seconds * 10) / 10) : Json();
+}
+
+Json to_json(const SpanSummary& span) {
+  const TimeParts& time = span.time;
+  const FaultCounts& faults = span.faults;
+  return {{"seconds", seconds(span.seconds)},
+          {"steps", span.steps},
+          {"tokens", span.tokens},
+          {"tokens_per_s", rate(span.tokens, span.seconds)},
+          {"training_tokens_per_s", rate(span.tokens, time.training)},
+          {"goodput", span.goodput ? number(*span.goodput) : Json()},
+          {"time_s",
+           {{"start", seconds(time.start)},
+            {"training", seconds(time.training)},
+            {"evaluation", seconds(time.evaluation)},
+            {"checkpoint", seconds(time.checkpoint)},
+            {"stalled", seconds(time.stalled)},
+            {"repeated", seconds(time.repeated)}}},
+          {"bytes", to_json(std::optional(span.bytes))},
+          {"uncounted_steps", span.uncounted_steps},
+          {"rounds", span.rounds},
+          {"faults",
+           {{"processes", faults.processes},
+            {"actors", faults.actors},
+            {"spawners", faults.spawners},
+            {"rollbacks", faults.rollbacks},
+            {"quarantined", faults.quarantined}}}};
+}
+
 }  // namespace
+
+std::string with_time(std::string line, WallTime at) {
+  CHECK(line.size() > 2 && line.back() == '}', "a line is an object with keys");
+  line.back() = ',';
+  return line + R"("at":")" + utc_ms_text(at) + "\"}";
+}
 
 std::string to_json_line(const StepRecord& record) {
   Json json;
@@ -74,9 +115,18 @@ std::string to_json_line(const EvalRecord& record) {
             {"step", record.step},
             {"val_loss", number(record.val_loss)},
             {"perplexity", number(std::exp(record.val_loss))},
-            {"bits_per_byte", number(record.bits_per_byte)}};
+            {"bits_per_byte", number(record.bits_per_byte)},
+            {"eval_ms", number(record.eval_ms)}};
   if (record.is_of_agreed) json["weights"] = "agreed";
   return json_text(json);
+}
+
+std::string to_json_line(const SummaryRecord& record) {
+  return json_text(Json{{"event", "summary"},
+                        {"steps", record.steps},
+                        {"starts", record.starts},
+                        {"life", to_json(record.life)},
+                        {"run", to_json(record.run)}});
 }
 
 std::string to_json_line(const FinalRecord& record) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "messages/metrics.h"
+#include "runtime/base/time/utc_time.h"
 
 namespace shoal {
 
@@ -41,6 +42,7 @@ struct EvalRecord {
   double val_loss = 0;     // nats per token
   double bits_per_byte = 0;
   bool is_of_agreed = false;  // of the parameters agreed at the last rounds, not of a step's
+  double eval_ms = 0;         // since the commit or the round before it
 };
 
 // A membership change, or another entry of the journal that is no commit.
@@ -62,9 +64,52 @@ struct FinalRecord {
   std::string weights_sha256;
 };
 
-// Without the newline.
+// The parts, in seconds, that the time between a start and an end went to; disjoint, and they add up to it.
+struct TimeParts {
+  double start = 0;       // until the first step began
+  double training = 0;    // of steps that the weights went through, rounds and checkpoints beside them included
+  double evaluation = 0;  // nothing is trained meanwhile
+  double checkpoint = 0;  // nothing is trained meanwhile: in one process, and the last one of every run
+  double stalled = 0;     // more than steps usually take, after a fault, and while no spawner ran
+  double repeated = 0;    // of steps that a roll-back threw away
+};
+
+struct FaultCounts {
+  std::uint64_t processes = 0;  // of nodes and storage, lost
+  std::uint64_t actors = 0;     // that ended or hung, and were replaced
+  std::uint64_t spawners = 0;   // processes that took over from one that died
+  std::uint64_t rollbacks = 0;
+  std::uint64_t quarantined = 0;  // microbatches
+};
+
+// A run, or one start of it.
+struct SpanSummary {
+  double seconds = 0;        // without the pauses between an end and a start
+  std::uint64_t steps = 0;   // that the weights went through
+  std::uint64_t tokens = 0;  // in them
+  std::optional<double> goodput;
+  TimeParts time;
+  ByteCounts bytes;                   // that replicas report
+  std::uint64_t uncounted_steps = 0;  // whose bytes nobody reported
+  std::uint64_t rounds = 0;           // of all fragments, as stage 0 has them
+  FaultCounts faults;
+};
+
+// A line at the end of a run, before its last one.
+struct SummaryRecord {
+  std::uint64_t steps = 0;   // of the weights
+  std::uint64_t starts = 1;  // by a person
+  SpanSummary life;          // since the last of them
+  SpanSummary run;
+};
+
+// Adds the moment at which a line was given out to be written, as its last key, "at".
+[[nodiscard]] std::string with_time(std::string line, WallTime at);
+
+// Without the newline, and without "at".
 [[nodiscard]] std::string to_json_line(const StepRecord& record);
 [[nodiscard]] std::string to_json_line(const EvalRecord& record);
+[[nodiscard]] std::string to_json_line(const SummaryRecord& record);
 [[nodiscard]] std::string to_json_line(const FinalRecord& record);
 [[nodiscard]] std::string to_json_line(const ViewRecord& record);
 [[nodiscard]] std::string to_json_line(const RunEvent& event);

@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 
+#include "runtime/trace/metrics/run_summary.h"
 #include "runtime/trace/metrics/step_record.h"
 #include "tests/runtime/data/scratch.h"
 
@@ -29,10 +30,10 @@ std::string event_line(const std::string& event) { return to_json_line(RunEvent{
 
 struct Told {
   explicit Told(const std::vector<std::string>& lines = {}) {
-    for (const std::string& line : lines) goodput.add(line);
+    for (const std::string& line : lines) goodput.add(facts_of(line));
   }
   void steps(std::uint64_t begin, std::uint64_t end, double step_ms, std::uint32_t branch = 0) {
-    for (std::uint64_t step = begin; step < end; ++step) goodput.add(step_line(step, step_ms, branch));
+    for (std::uint64_t step = begin; step < end; ++step) goodput.add(facts_of(step_line(step, step_ms, branch)));
   }
   Goodput goodput;
 };
@@ -46,7 +47,7 @@ TEST(Goodput, OfAnUndisturbedRunIsOne) {
 TEST(Goodput, CountsWhatAFaultCost) {
   Told run;
   run.steps(0, 5, 1000);
-  run.goodput.add(event_line("process_lost"));
+  run.goodput.add(facts_of(event_line("process_lost")));
   run.steps(5, 6, 11000);
   run.steps(6, 10, 1000);
   EXPECT_NEAR(run.goodput.of(10).value(), 0.5, 1e-9) << "10 s of work in 20 s";
@@ -56,7 +57,7 @@ TEST(Goodput, CountsWhatAFaultCost) {
 TEST(Goodput, CountsWhatARollBackToTheBeginningThrowsAway) {
   Told run({event_line("training")});
   run.steps(0, 22, 1000);
-  run.goodput.add(event_line("rolled_back"));
+  run.goodput.add(facts_of(event_line("rolled_back")));
   run.steps(0, 1, 43000, 1);
   run.steps(1, 26, 1000, 1);
   EXPECT_NEAR(run.goodput.of(26).value(), 26.0 / 90.0, 1e-9);
@@ -71,6 +72,36 @@ TEST(Goodput, CountsAStepOnceThatTwoBranchesHave) {
   EXPECT_NEAR(run.goodput.of(3).value(), 3.0 / 9.0, 1e-9);
 }
 
+std::string eval_line(double eval_ms) {
+  EvalRecord record;
+  record.eval_ms = eval_ms;
+  return to_json_line(record);
+}
+
+TEST(Goodput, DoesNotCountTheTimeOfEvaluations) {
+  Told run;
+  run.steps(0, 5, 1000);
+  run.goodput.add(facts_of(eval_line(9000)));
+  run.steps(5, 6, 10000);
+  run.steps(6, 10, 1000);
+  EXPECT_NEAR(run.goodput.of(10).value(), 1, 1e-9) << "the step had a second of its own";
+  Told unknown;
+  unknown.steps(0, 5, 1000);
+  unknown.goodput.add(facts_of(eval_line(0)));
+  unknown.steps(5, 6, 10000);
+  EXPECT_LT(unknown.goodput.of(6).value(), 0.5) << "as a line of a version that did not say";
+}
+
+// The evaluation at the end of a run is in no step of the next start.
+TEST(Goodput, AnEvaluationBeforeAStartIsInNoStepAfterIt) {
+  Told run;
+  run.steps(0, 5, 1000);
+  run.goodput.add(facts_of(eval_line(2000)));
+  run.goodput.add(facts_of(event_line("started")));
+  run.steps(5, 10, 1000);
+  EXPECT_NEAR(run.goodput.of(10).value(), 1, 1e-9);
+}
+
 // It ends with the checkpoint it would have gone on from.
 TEST(Goodput, StepsBeyondTheWeightsAreOfNoUse) {
   Told run;
@@ -82,7 +113,7 @@ TEST(Goodput, AStepWithRetriesIsNoYardstick) {
   Told run;
   for (std::uint64_t step = 0; step < 9; ++step) {
     const bool is_calm = step % 3 == 0;
-    run.goodput.add(step_line(step, is_calm ? 1000 : 4000, 0, is_calm ? 0 : 2));
+    run.goodput.add(facts_of(step_line(step, is_calm ? 1000 : 4000, 0, is_calm ? 0 : 2)));
   }
   EXPECT_NEAR(run.goodput.of(9).value(), 9.0 / 27.0, 1e-9);
 }
@@ -91,8 +122,8 @@ TEST(Goodput, IsNothingWhereNothingCanBeMeasured) {
   EXPECT_EQ(Told().goodput.of(0), std::nullopt);
   Told run;
   for (std::uint64_t step = 0; step < 5; ++step) {
-    run.goodput.add(event_line("checkpoint"));
-    run.goodput.add(step_line(step, 1000));
+    run.goodput.add(facts_of(event_line("checkpoint")));
+    run.goodput.add(facts_of(step_line(step, 1000)));
   }
   EXPECT_EQ(run.goodput.of(5), std::nullopt) << "something happened in every step";
   Told untimed;
@@ -114,9 +145,10 @@ TEST(Goodput, KnowsWhatWasTrainedInVain) {
 TEST(Goodput, RoundsArePartOfTraining) {
   Told run;
   for (std::uint64_t step = 0; step < 5; ++step) {
-    run.goodput.add(to_json_line(ViewRecord{step + 1, "stage 0", step, "round", "a mean"}));
-    run.goodput.add(to_json_line(RunEvent{"round_closed", "round 1 of fragment 0 of stage 0", "without 3", step}));
-    run.goodput.add(step_line(step, 1000));
+    run.goodput.add(facts_of(to_json_line(ViewRecord{step + 1, "stage 0", step, "round", "a mean"})));
+    run.goodput.add(
+        facts_of(to_json_line(RunEvent{"round_closed", "round 1 of fragment 0 of stage 0", "without 3", step})));
+    run.goodput.add(facts_of(step_line(step, 1000)));
   }
   EXPECT_NEAR(run.goodput.of(5).value(), 1, 1e-9);
 }
@@ -125,7 +157,7 @@ TEST(Goodput, AStepThatNobodyTimedCountsNeitherWay) {
   Told run;
   run.steps(0, 4, 1000);
   run.steps(4, 6, 0);
-  run.goodput.add(step_line(6, std::nan("")));
+  run.goodput.add(facts_of(step_line(6, std::nan(""))));
   run.steps(7, 10, 1000);
   EXPECT_NEAR(run.goodput.of(10).value(), 1, 1e-9);
 }
@@ -135,31 +167,35 @@ TEST(Goodput, TornAndForeignLinesChangeNothing) {
   for (std::size_t cut = 0; cut < step.size(); ++cut) {
     Told run;
     run.steps(0, 3, 1000);
-    run.goodput.add(step.substr(0, cut));
-    run.goodput.add(step.substr(0, cut) + (cut == 0 ? "" : step_line(3, 1000)));
-    run.goodput.add("not JSON");
-    run.goodput.add("[1,2]");
-    run.goodput.add(R"({"branch":"x","step":-1,"tokens":{},"step_ms":"long","retried":0})");
+    run.goodput.add(facts_of(step.substr(0, cut)));
+    run.goodput.add(facts_of(step.substr(0, cut) + (cut == 0 ? "" : step_line(3, 1000))));
+    run.goodput.add(facts_of("not JSON"));
+    run.goodput.add(facts_of("[1,2]"));
+    run.goodput.add(facts_of(R"({"branch":"x","step":-1,"tokens":{},"step_ms":"long","retried":0})"));
     run.steps(3, 6, 1000);
     ASSERT_NEAR(run.goodput.of(6).value(), 1, 1e-9) << step.substr(0, cut);
   }
 }
 
-TEST(GoodputReader, ReadsAllLinesThereAre) {
+std::optional<double> goodput_of(SummaryReader&& reader, std::uint64_t steps) {
+  return reader.read_all().goodput().of(steps);
+}
+
+TEST(SummaryReader, ReadsAllLinesThereAre) {
   const Scratch scratch;
   std::string text = event_line("training") + "\n";
   for (std::uint64_t step = 0; step < 10; ++step) text += step_line(step, step == 4 ? 11000 : 1000) + "\n";
   const std::string path = scratch.file("metrics.jsonl", text + step_line(10, 1000).substr(0, 40)).string();
-  EXPECT_NEAR(GoodputReader(path).of(10).value(), 0.5, 1e-9);
-  EXPECT_EQ(GoodputReader("/nowhere/at/all").of(10), std::nullopt);
+  EXPECT_NEAR(goodput_of(SummaryReader(path), 10).value(), 0.5, 1e-9);
+  EXPECT_EQ(goodput_of(SummaryReader("/nowhere/at/all"), 10), std::nullopt);
 }
 
-TEST(GoodputReader, ReadsPieceByPieceWhatIsAddedMeanwhile) {
+TEST(SummaryReader, ReadsPieceByPieceWhatIsAddedMeanwhile) {
   const Scratch scratch;
   const std::string path = scratch.file("metrics.jsonl", "").string();
   std::ofstream file(path, std::ios::app);
   for (std::uint64_t step = 0; step < 20; ++step) file << step_line(step, 1000) << '\n' << std::flush;
-  GoodputReader reader(path);
+  SummaryReader reader(path);
   int pieces = 0;
   while (reader.read_on(4 * step_line(0, 1000).size())) ++pieces;
   EXPECT_THAT(pieces, testing::AllOf(testing::Ge(4), testing::Le(5)));
@@ -167,34 +203,35 @@ TEST(GoodputReader, ReadsPieceByPieceWhatIsAddedMeanwhile) {
   const std::string last = step_line(20, 20000);
   file << last.substr(0, 40) << std::flush;
   EXPECT_FALSE(reader.read_on(1000)) << "no whole line";
-  EXPECT_NEAR(reader.of(21).value(), 1, 1e-9);
+  EXPECT_NEAR(reader.read_all().goodput().of(21).value(), 1, 1e-9);
   file << last.substr(40) << '\n' << std::flush;
-  EXPECT_NEAR(reader.of(21).value(), 21.0 / 40.0, 1e-9);
-  EXPECT_NEAR(reader.of(21).value(), 21.0 / 40.0, 1e-9) << "each line once";
+  EXPECT_NEAR(reader.read_all().goodput().of(21).value(), 21.0 / 40.0, 1e-9);
+  EXPECT_NEAR(reader.read_all().goodput().of(21).value(), 21.0 / 40.0, 1e-9) << "each line once";
 }
 
 // As they come where steps are short and something else now and then takes the cores, or leaves them.
 TEST(Goodput, IsNeverMoreThanOne) {
   Told unsteady;
-  for (std::uint64_t step = 0; step < 10; ++step) unsteady.goodput.add(step_line(step, step == 6 ? 3 : 19.5));
+  for (std::uint64_t step = 0; step < 10; ++step) unsteady.goodput.add(facts_of(step_line(step, step == 6 ? 3 : 19.5)));
   EXPECT_NEAR(unsteady.goodput.of(10).value(), 1, 1e-9) << "nothing disturbed it";
   Told quick;
   quick.steps(0, 5, 20);
-  quick.goodput.add(event_line("checkpoint"));
+  quick.goodput.add(facts_of(event_line("checkpoint")));
   quick.steps(5, 6, 10);
   EXPECT_NEAR(quick.goodput.of(6).value(), 1, 1e-9) << "the step with an event in it was the quickest";
 }
 
 TEST(Goodput, ATroubleThatNoLineTellsOfCounts) {
   Told run;
-  for (std::uint64_t step = 0; step < 10; ++step) run.goodput.add(step_line(step, step == 6 ? 11000 : 1000));
+  for (std::uint64_t step = 0; step < 10; ++step) run.goodput.add(facts_of(step_line(step, step == 6 ? 11000 : 1000)));
   EXPECT_NEAR(run.goodput.of(10).value(), 0.5, 1e-9) << "10 s of work in 20 s";
 }
 
 // A slow part and a quick one: what is kept of the rates is of both, so their median is that of most of it.
 TEST(Goodput, KeepsRatesOfAllOfALongRun) {
   Told run;
-  for (std::uint64_t step = 0; step < 30000; ++step) run.goodput.add(step_line(step, step < 10000 ? 1000 : 500));
+  for (std::uint64_t step = 0; step < 30000; ++step)
+    run.goodput.add(facts_of(step_line(step, step < 10000 ? 1000 : 500)));
   EXPECT_NEAR(run.goodput.of(30000).value(), 15000.0 / 20000.0, 1e-9) << "the yardstick is the step of most of it";
 }
 
@@ -214,7 +251,7 @@ TEST(Goodput, AgreesWithAddingUpEveryStep) {
       record.step = step;
       record.tokens = random() % 3 == 0 ? 80 : 100;
       record.step_ms = static_cast<double>(record.tokens) * 2;  // always the same rate
-      run.goodput.add(to_json_line(record));
+      run.goodput.add(facts_of(to_json_line(record)));
       book.erase(book.lower_bound(step), book.end());
       book[step] = record.tokens;
       wall_ms += record.step_ms;

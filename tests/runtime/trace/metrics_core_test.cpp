@@ -197,7 +197,7 @@ TEST(Metrics, ARoundSaysWhatOfItIsTrainedAgainAndFromWhichStepOn) {
   const auto told = all_of<ViewRecord>(run.journal(round));
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].reason,
-            "the mean of 1 replicas over 60 tokens, 10 tokens lost; 1 microbatch trained again from step 2 on");
+            "the mean of 1 replica over 60 tokens, 10 tokens lost; 1 microbatch trained again from step 2 on");
 }
 
 TEST(Metrics, AnEndedBranchIsNotWaitedFor) {
@@ -431,30 +431,30 @@ TEST(Metrics, ATokenIsLostOnceHoweverManyStagesLackItAndHoweverOftenItsStepIsLef
 TEST(Metrics, AnEvaluationThatIsRepeatedIsWrittenOnce) {
   TrackedRun run;
   EvaluationResult result{Branch{0}, 100, 5, 10, 10, false};
-  EXPECT_EQ(run.core.on(result).size(), 1U);
-  EXPECT_TRUE(run.core.on(result).empty());
+  EXPECT_EQ(run.core.on(result, Instant{}).size(), 1U);
+  EXPECT_TRUE(run.core.on(result, Instant{}).empty());
   result.complete = true;
-  EXPECT_EQ(run.core.on(result).size(), 1U);
+  EXPECT_EQ(run.core.on(result, Instant{}).size(), 1U);
   result.step = 200;
-  EXPECT_EQ(run.core.on(result).size(), 1U);
+  EXPECT_EQ(run.core.on(result, Instant{}).size(), 1U);
 }
 
 TEST(Metrics, AnEvaluationThatIsMadeAgainIsWrittenOnce) {
   TrackedRun run(0, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, WrittenEvaluation{Branch{0}, 2}});
   EvaluationResult result;
   result.step = 2;
-  EXPECT_TRUE(run.core.on(result).empty());
+  EXPECT_TRUE(run.core.on(result, Instant{}).empty());
   result.branch = Branch{1};
-  EXPECT_EQ(run.core.on(result).size(), 1U);
+  EXPECT_EQ(run.core.on(result, Instant{}).size(), 1U);
 }
 
 // A restarted run may end where the lines tell of a part of its validation text.
 TEST(Metrics, ACompleteEvaluationIsNotThePartThatIsWritten) {
   TrackedRun run(0, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, WrittenEvaluation{Branch{0}, 2, 0.5}});
   EvaluationResult result{Branch{0}, 2, 5, 10, 10, true};
-  EXPECT_TRUE(run.core.on(result).empty()) << "the very line";
+  EXPECT_TRUE(run.core.on(result, Instant{}).empty()) << "the very line";
   TrackedRun other(0, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, WrittenEvaluation{Branch{0}, 2, 0.25}});
-  EXPECT_EQ(other.core.on(result).size(), 1U);
+  EXPECT_EQ(other.core.on(result, Instant{}).size(), 1U);
 }
 
 TEST(Metrics, TheEndIsSaidAgainOnlyAfterSomethingElse) {
@@ -516,6 +516,23 @@ TEST(Metrics, AnEventThatKnowsNoStepIsOfTheOneInProgress) {
   EXPECT_EQ(all_of<RunEvent>(again.on(restarted)).at(0).step, 2U) << "it has not heard the journal yet";
 }
 
+// It waits for the rounds that are due after the step before it.
+TEST(Metrics, AnEvaluationTakesTheTimeSinceTheStepOrTheRoundBeforeIt) {
+  TrackedRun run;
+  run.commit(0);
+  run.clock.advance(300ms);
+  const auto evaluated = [&run](std::uint64_t step) {
+    return std::get<EvalRecord>(
+        run.core.on(EvaluationResult{Branch{0}, step, 5, 10, 10, false}, run.clock.now()).at(0));
+  };
+  EXPECT_DOUBLE_EQ(evaluated(1).eval_ms, 300);
+  run.commit(1);
+  run.clock.advance(5s);
+  run.journal(CommitRound{StageId{1}, StepId{2}, {0, 1}, {}, 0, {{Incarnation{3}, 60}}, 0});
+  run.clock.advance(200ms);
+  EXPECT_DOUBLE_EQ(evaluated(2).eval_ms, 200);
+}
+
 TEST(Metrics, AnEvaluationIsOneRecord) {
   TrackedRun run;
   EvaluationResult result;
@@ -523,11 +540,11 @@ TEST(Metrics, AnEvaluationIsOneRecord) {
   result.loss_sum = 200 * std::log(2.0);
   result.token_count = 100;
   result.target_bytes = 400;
-  const auto record = std::get<EvalRecord>(run.core.on(result).at(0));
+  const auto record = std::get<EvalRecord>(run.core.on(result, Instant{}).at(0));
   EXPECT_EQ(record.step, 100U);
   EXPECT_NEAR(record.val_loss, 2 * std::log(2.0), 1e-12);
   EXPECT_NEAR(record.bits_per_byte, 0.5, 1e-12);
-  EXPECT_EQ(std::get<EvalRecord>(run.core.on(EvaluationResult{}).at(0)).bits_per_byte, 0);
+  EXPECT_EQ(std::get<EvalRecord>(run.core.on(EvaluationResult{}, Instant{}).at(0)).bits_per_byte, 0);
 }
 
 TEST(Metrics, TheLastRecordFollowsEverythingThatWaits) {
@@ -553,7 +570,7 @@ TEST(Metrics, NothingComesAfterTheEnd) {
     EXPECT_FALSE(std::holds_alternative<StepRecord>(last.back()));
     EXPECT_TRUE(run.report_all(0).empty());
     EXPECT_TRUE(run.core.on(RunEvent{"node_lost", "node2", "it left", 1}).empty()) << end;
-    EXPECT_TRUE(run.core.on(EvaluationResult{Branch{0}, 1, 5, 10, 10, true}).empty());
+    EXPECT_TRUE(run.core.on(EvaluationResult{Branch{0}, 1, 5, 10, 10, true}, Instant{}).empty());
     EXPECT_TRUE(run.journal(RemoveReplica{StageId{1}, Incarnation{4}, "lost"}).empty());
     EXPECT_TRUE(run.core.on(RunEvent{"finished", "hash", "again", 1}).empty());
   }

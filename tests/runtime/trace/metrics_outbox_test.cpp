@@ -36,6 +36,8 @@ class FullDisk {
   void (*on_excess_)(int);
 };
 
+constexpr WallTime kNow{std::chrono::seconds(1'764'000'000)};
+
 StepRecord record_of(std::uint64_t step) {
   StepRecord record;
   record.step = step;
@@ -54,24 +56,43 @@ TEST(MetricsOutbox, WritesWhatADiskRefusedForAWhileAndTellsOnceOfEach) {
   const std::string path = (scratch.path() / "metrics.jsonl").string();
   MetricsOutbox outbox(path);
   ASSERT_TRUE(outbox.open().ok());
-  EXPECT_EQ(outbox.write(record_of(0)), std::nullopt);
+  EXPECT_EQ(outbox.write(record_of(0), kNow), std::nullopt);
   {
     const FullDisk full(std::filesystem::file_size(path) + 20);
-    const auto refused = outbox.write(record_of(1));
+    const auto refused = outbox.write(record_of(1), kNow);
     ASSERT_TRUE(refused.has_value());
     EXPECT_NE(refused->find(path), std::string::npos) << *refused;
-    EXPECT_EQ(outbox.write(record_of(2)), std::nullopt) << "it is said once";
+    EXPECT_EQ(outbox.write(record_of(2), kNow), std::nullopt) << "it is said once";
     EXPECT_EQ(outbox.unwritten(), 2U);
     EXPECT_EQ(lines_of(path).size(), 1U) << "no torn line";
   }
-  const auto again = outbox.write(record_of(3));
+  const auto again = outbox.write(record_of(3), kNow);
   ASSERT_TRUE(again.has_value());
   EXPECT_NE(again->find("2 lines that waited are in it, 0 are lost"), std::string::npos) << *again;
-  EXPECT_EQ(outbox.write(record_of(4)), std::nullopt);
+  EXPECT_EQ(outbox.write(record_of(4), kNow), std::nullopt);
   const auto lines = lines_of(path);
   ASSERT_EQ(lines.size(), 5U);
   for (std::size_t step = 0; step < lines.size(); ++step) EXPECT_EQ(lines[step]["step"], step);
   EXPECT_EQ(outbox.unwritten(), 0U);
+}
+
+// Lines that had to wait say when they were given out, not when the disk took them.
+TEST(MetricsOutbox, EveryLineSaysWhenItWasGivenOut) {
+  const Scratch scratch;
+  const std::string path = (scratch.path() / "metrics.jsonl").string();
+  MetricsOutbox outbox(path);
+  const auto later = [](int seconds) { return kNow + std::chrono::seconds(seconds); };
+  (void)outbox.write(record_of(0), later(0));
+  {
+    const FullDisk full(std::filesystem::file_size(path) + 20);
+    (void)outbox.write(EvalRecord{1, 2, 3}, later(1));
+    (void)outbox.write(RunEvent{"suspected", "node1", "a reason", 1}, later(2));
+  }
+  (void)outbox.write(FinalRecord{}, later(9));
+  std::vector<std::string> times;
+  for (const auto& line : lines_of(path)) times.push_back(line.at("at").get<std::string>());
+  EXPECT_EQ(times, (std::vector<std::string>{utc_ms_text(later(0)), utc_ms_text(later(1)), utc_ms_text(later(2)),
+                                             utc_ms_text(later(9))}));
 }
 
 TEST(MetricsOutbox, OpensLaterAFileThatCouldNotBeOpened) {
@@ -79,9 +100,9 @@ TEST(MetricsOutbox, OpensLaterAFileThatCouldNotBeOpened) {
   const auto folder = scratch.path() / "not_there_yet";
   MetricsOutbox outbox((folder / "metrics.jsonl").string());
   EXPECT_FALSE(outbox.open().ok());
-  EXPECT_NE(outbox.write(record_of(0)), std::nullopt);
+  EXPECT_NE(outbox.write(record_of(0), kNow), std::nullopt);
   std::filesystem::create_directory(folder);
-  EXPECT_NE(outbox.write(record_of(1)), std::nullopt);
+  EXPECT_NE(outbox.write(record_of(1), kNow), std::nullopt);
   EXPECT_EQ(lines_of(outbox.path()).size(), 2U);
 }
 
@@ -90,16 +111,17 @@ TEST(MetricsOutbox, KeepsABoundedPartAndTellsInItsPlaceWhatIsLost) {
   const std::string path = (scratch.path() / "metrics.jsonl").string();
   MetricsOutbox outbox(path);
   ASSERT_TRUE(outbox.open().ok());
-  (void)outbox.write(record_of(0));
+  (void)outbox.write(record_of(0), kNow);
   const std::uint64_t count = 40;
   {
     const FullDisk full(std::filesystem::file_size(path));
     for (std::uint64_t step = 1; step <= count; ++step) {
-      (void)outbox.write(RunEvent{"suspected", "node1", std::string(MetricsOutbox::kWaitingBytesMax / 10, 'x'), step});
+      (void)outbox.write(RunEvent{"suspected", "node1", std::string(MetricsOutbox::kWaitingBytesMax / 10, 'x'), step},
+                         kNow);
     }
     EXPECT_EQ(outbox.unwritten(), count);
   }
-  (void)outbox.write(record_of(count + 1));
+  (void)outbox.write(record_of(count + 1), kNow);
   const auto lines = lines_of(path);
   ASSERT_EQ(lines.size(), 12U);
   EXPECT_EQ(lines[1]["event"], "lines_lost");

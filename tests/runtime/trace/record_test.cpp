@@ -15,6 +15,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// A line of a step alone.
+std::string line_of(const StepRecord& record, const ProgressStyle& style) {
+  ProgressWindow window;
+  window.add(record);
+  return progress_line(record, window.take(), style);
+}
+
 std::vector<std::string> keys_of(const Json& json) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
@@ -86,12 +93,13 @@ TEST(StepRecord, HasEveryKeyAndNoNumberOfWhatNobodyMeasured) {
     for (const auto& value : measured[group]) EXPECT_TRUE(value.is_number());
   }
   EXPECT_EQ(json["step_ms"], 500) << "the journal knows";
-  EXPECT_EQ(progress_line(record, {600, 100, false}).find("sent"), std::string::npos);
+  EXPECT_EQ(line_of(record, {600, 100, false}).find("sent"), std::string::npos);
 }
 
 TEST(EvalRecord, HasTheKeysOfTheInterface) {
   const auto json = Json::parse(to_json_line(EvalRecord{100, 2, 2.5}));
-  EXPECT_EQ(keys_of(json), (std::vector<std::string>{"event", "step", "val_loss", "perplexity", "bits_per_byte"}));
+  EXPECT_EQ(keys_of(json),
+            (std::vector<std::string>{"event", "step", "val_loss", "perplexity", "bits_per_byte", "eval_ms"}));
   EXPECT_EQ(json["event"], "eval");
   EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(2.0), 1e-12);
 }
@@ -110,6 +118,18 @@ TEST(FinalRecord, HasTheKeysOfTheInterface) {
   EXPECT_EQ(json["event"], "finished");
 }
 
+TEST(Lines, EndWithTheMomentAtWhichTheyWereGivenOut) {
+  const WallTime at = std::chrono::sys_days(std::chrono::year(2026) / 11 / 25) + std::chrono::milliseconds(345);
+  for (const std::string& line : {to_json_line(some_record()), to_json_line(EvalRecord{}), to_json_line(FinalRecord{}),
+                                  to_json_line(RunEvent{}), to_json_line(ViewRecord{})}) {
+    auto json = Json::parse(with_time(line, at));
+    EXPECT_EQ(json["at"], "2026-11-25T00:00:00.345Z");
+    EXPECT_EQ(keys_of(json).back(), "at") << "lines are told apart by their first key";
+    json.erase("at");
+    EXPECT_EQ(json, Json::parse(line));
+  }
+}
+
 TEST(RunEvent, CarriesItsReason) {
   const auto json = Json::parse(to_json_line(RunEvent{"restart", "storage", "it \"died\"\n", 4}));
   EXPECT_EQ(json["event"], "restart");
@@ -124,7 +144,7 @@ TEST(RunEvent, IsJsonWhateverItsReasonHolds) {
 
 TEST(ProgressLine, ShowsWhatAPersonWatches) {
   const ProgressStyle style{600, 100, false};
-  EXPECT_EQ(progress_line(some_record(), style),
+  EXPECT_EQ(line_of(some_record(), style),
             "step    10/600  loss 2.0000  lr 1.00e-03  norm 0.75   16384 tok/s  peers 2+1  sent 1.5MB  eta 4m55s");
   for (const char* word : {"loss", "lr", "norm", "tok/s", "peers", "sent", "eta"}) {
     EXPECT_NE(progress_legend(style).find(word), std::string::npos) << word;
@@ -132,27 +152,27 @@ TEST(ProgressLine, ShowsWhatAPersonWatches) {
 }
 
 TEST(ProgressLine, HasABarOnlyOnATerminal) {
-  EXPECT_EQ(progress_line(some_record(), {600, 140, false}).find('['), std::string::npos);
-  EXPECT_TRUE(progress_line(some_record(), {40, 140, true}).starts_with("[####............] step"));
+  EXPECT_EQ(line_of(some_record(), {600, 140, false}).find('['), std::string::npos);
+  EXPECT_TRUE(line_of(some_record(), {40, 140, true}).starts_with("[####............] step"));
 }
 
 TEST(ProgressLine, LeavesOutWhatMattersLeastWhereTheTerminalIsNarrow) {
-  const auto shown = [](int columns) { return progress_line(some_record(), {600, columns, true}); };
-  EXPECT_EQ(shown(118), "[................] " + progress_line(some_record(), {600, 0, false}));
+  const auto shown = [](int columns) { return line_of(some_record(), {600, columns, true}); };
+  EXPECT_EQ(shown(118), "[................] " + line_of(some_record(), {600, 0, false}));
   EXPECT_EQ(shown(100),
             "[................] step    10/600  loss 2.0000  norm 0.75   16384 tok/s  peers 2+1  eta 4m55s");
   EXPECT_EQ(shown(80), "[................] step    10/600  loss 2.0000   16384 tok/s  eta 4m55s");
   EXPECT_EQ(shown(60), "step    10/600  loss 2.0000   16384 tok/s  eta 4m55s");
   EXPECT_EQ(shown(40), "step    10/600  loss 2.0000  eta 4m55s");
   EXPECT_EQ(shown(20), "step    10/600  loss");
-  EXPECT_GT(progress_line(some_record(), {600, 20, false}).size(), 80U) << "a log file is not cut";
+  EXPECT_GT(line_of(some_record(), {600, 20, false}).size(), 80U) << "a log file is not cut";
 }
 
 TEST(ProgressLine, NeverWraps) {
   StepRecord skipped = some_record();
   skipped.skipped = "wte.weight, microbatch 3";
   for (int columns = 1; columns < 200; ++columns) {
-    const std::string line = progress_line(skipped, {600, columns, true, 5});
+    const std::string line = line_of(skipped, {600, columns, true, 5});
     EXPECT_LE(line.size(), static_cast<std::size_t>(columns));
     EXPECT_TRUE(columns < 70 || line.ends_with("SKIPPED: wte.weight, microbatch 3")) << line;
   }
@@ -181,9 +201,53 @@ TEST(ProgressLegend, NeverWrapsAndLosesNoEntry) {
 TEST(ProgressLine, OfTheLastStepHasNoEtaAndASkipIsLoud) {
   StepRecord record = some_record();
   record.skipped = "wte.weight, microbatch 3";
-  const std::string line = progress_line(record, {10, 100, false});
+  const std::string line = line_of(record, {10, 100, false});
   EXPECT_EQ(line.find("eta"), std::string::npos);
   EXPECT_NE(line.find("SKIPPED: wte.weight, microbatch 3"), std::string::npos);
+}
+
+// Ten steps of which only the last has sums to send, as in a run with rounds.
+TEST(ProgressLine, SaysWhatIsSentPerStepOfAllThatTheLineStandsFor) {
+  ProgressWindow window;
+  StepRecord record = some_record();
+  for (int step = 0; step < 10; ++step) {
+    record.bytes->activation = step == 9 ? 11'000'000 : 1'000'000;
+    window.add(record);
+  }
+  EXPECT_NE(progress_line(record, window.take(), {600, 0, false}).find("sent 2.0MB"), std::string::npos);
+  record.bytes->activation = 3'000'000;
+  window.add(record);
+  record.bytes.reset();
+  window.add(record);
+  EXPECT_NEAR(window.take().sent_bytes.value(), 3e6, 1) << "those before are told, and nobody knows of the last";
+  EXPECT_NE(progress_legend({600, 0, false}).find("mean of the line"), std::string::npos);
+}
+
+// The first step of the new branch has the pause in it, which the steps to come have not.
+TEST(ProgressLine, ExpectsNoPauseBeforeEveryStepAfterARollBack) {
+  ProgressWindow window;
+  StepRecord record = some_record();
+  for (record.step = 0; record.step < 20; ++record.step) window.add(record);
+  record.branch = 1;
+  record.step = 9;
+  record.step_ms = 43'000;
+  window.add(record);
+  const std::string line = progress_line(record, window.take(), {600, 0, false});
+  EXPECT_NE(line.find("eta 4m55s"), std::string::npos) << line;
+  for (std::size_t step = 0; step < ProgressWindow::kRecentMax; ++step) {
+    record.step_ms = 1000;
+    window.add(record);
+  }
+  EXPECT_NEAR(window.take().usual_step_ms, 1000, 1e-9) << "a pace that lasts is the usual one";
+}
+
+TEST(ProgressLine, OfADivergedRunIsNoLongerThanOthers) {
+  StepRecord record = some_record();
+  record.loss = 5.4871e28;
+  record.grad_norm = 1e30;
+  EXPECT_NE(line_of(record, {600, 100, false}).find("loss 5.5e28  lr 1.00e-03  norm 1.0e30"), std::string::npos);
+  EXPECT_EQ(progress_line(EvalRecord{100, 66.175, 95.47}),
+            "eval at step 100: validation loss 66.1750, perplexity 5.5e28, bits per byte 95.4700");
 }
 
 TEST(ProgressLine, OfAnEvaluationNamesItsMeasures) {

@@ -1,0 +1,63 @@
+// Every key stands in every answer: what there is none of is null.
+#include "launch/commands/inspect/answers.h"
+
+#include <cmath>
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "runtime/base/text/json_text.h"
+#include "runtime/base/text/quantity_words.h"
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+// Nine digits tell every two floats apart; a number that is too large for a person has two.
+std::string digits(double value) {
+  constexpr double kPlainBelow = 1e7;
+  if (!(std::abs(value) < kPlainBelow)) return number_text(value, 0);
+  std::ostringstream out;
+  out << std::setprecision(9) << value;
+  return std::move(out).str();
+}
+
+}  // namespace
+
+std::string evaluation_text(std::uint64_t step, const Evaluation& evaluation) {
+  return compose("step ", step, "\ntokens ", evaluation.token_count, "\nloss ", digits(evaluation.loss),
+                 "\nperplexity ", digits(evaluation.perplexity), "\nbits_per_byte ", digits(evaluation.bits_per_byte),
+                 '\n');
+}
+
+std::string evaluation_json(std::uint64_t step, const Evaluation& evaluation) {
+  return json_text(Json{{"step", step},
+                        {"tokens", evaluation.token_count},
+                        {"loss", number(evaluation.loss)},
+                        {"perplexity", number(evaluation.perplexity)},
+                        {"bits_per_byte", number(evaluation.bits_per_byte)}}) +
+         '\n';
+}
+
+std::string status_json_text(const nlohmann::json& answer) {
+  constexpr double kMsPerSecond = 1000;
+  Json out;
+  for (const char* key : {"run", "summary", "step", "steps", "branch", "view"}) out[key] = answer.at(key);
+  out["rounds"] = answer.value("rounds", nlohmann::json());
+  out["actors"] = Json::array();
+  for (const auto& actor : answer.at("actors")) {
+    Json line;
+    for (const char* key : {"name", "node", "incarnation", "state", "mailbox", "restarts", "last_message"}) {
+      line[key] = actor.at(key);
+    }
+    const bool has_heard = !actor.at("last_message").get<std::string>().empty();
+    line["last_message_s"] = has_heard ? Json(actor.at("last_message_ms").get<double>() / kMsPerSecond) : Json();
+    out["actors"].push_back(std::move(line));
+  }
+  return json_text(out) + '\n';
+}
+
+}  // namespace shoal

@@ -1,0 +1,21 @@
+// What `shoal eval` and `shoal status` print, as text and as JSON. The keys of the JSON are a contract: `--help` of the
+// command has them, and numbers are numbers, in seconds, nats and tokens.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "runtime/device/evaluator.h"
+
+namespace shoal {
+
+// Says the figures of the checkpoint after `step` steps, one a line.
+[[nodiscard]] std::string evaluation_text(std::uint64_t step, const Evaluation& evaluation);
+// Says them as one object, with null for what is no finite number.
+[[nodiscard]] std::string evaluation_json(std::uint64_t step, const Evaluation& evaluation);
+
+// Says what the spawner answered. Throws the library's exception where a key is missing.
+[[nodiscard]] std::string status_json_text(const nlohmann::json& answer);
+
+}  // namespace shoal

@@ -1,0 +1,85 @@
+// A quote is escaped in a JSON string, so what looks like a key is one.
+#include "runtime/trace/metrics/line_facts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace shoal {
+namespace {
+
+template <class T>
+std::optional<T> number_at(std::string_view line, std::string_view key) {
+  const std::size_t at = line.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  T value{};
+  const char* const end = line.data() + line.size();
+  const auto [rest, error] = std::from_chars(line.data() + at + key.size(), end, value);
+  const bool is_number = error == std::errc() && rest != end && (*rest == ',' || *rest == '}');
+  return is_number ? std::optional(value) : std::nullopt;
+}
+
+// Returns a finite number that is not negative, else 0.
+double measured_at(std::string_view line, std::string_view key) {
+  const double value = number_at<double>(line, key).value_or(0);
+  return std::isfinite(value) ? std::max(0.0, value) : 0;
+}
+
+// Returns the text up to the next quote: nothing that is compared has an escaped one.
+std::string_view text_at(std::string_view line, std::string_view key) {
+  const std::size_t at = line.find(key);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = line.substr(at + key.size());
+  return rest.substr(0, rest.find('"'));
+}
+
+// A torn line lacks a brace, also where the next one was written behind it.
+bool is_whole(std::string_view line) { return std::ranges::count(line, '{') == std::ranges::count(line, '}'); }
+
+std::optional<LineBytes> bytes_of(std::string_view line) {
+  static constexpr std::string_view kKeys[] = {
+      "\"activation\":", "\"gradient\":", "\"reduce\":", "\"state\":", "\"control\":"};
+  const std::size_t at = line.find("\"bytes\":{");
+  if (at == std::string_view::npos) return std::nullopt;
+  LineBytes bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto part = number_at<std::uint64_t>(line.substr(at), kKeys[i]);
+    if (!part) return std::nullopt;
+    bytes[i] = *part;
+  }
+  return bytes;
+}
+
+LineFacts step_facts(std::string_view line) {
+  if (!is_whole(line)) return {};
+  const auto step = number_at<std::uint64_t>(line, "\"step\":");
+  const auto tokens = number_at<std::uint64_t>(line, "\"tokens\":");
+  const auto retried = number_at<std::uint64_t>(line, "\"retried\":");
+  if (!step || !tokens || !retried) return {};
+  StepFacts facts;
+  facts.step = *step;
+  facts.tokens = *tokens;
+  facts.retried = *retried;
+  facts.step_ms = measured_at(line, "\"step_ms\":");
+  facts.wait_ms = measured_at(line, "\"wait\":");
+  facts.is_of_one_process = number_at<std::uint64_t>(line, "\"view\":").value_or(0) == 0;
+  facts.bytes = bytes_of(line);
+  facts.at = parse_utc_ms(text_at(line, "\"at\":\""));
+  return facts;
+}
+
+}  // namespace
+
+LineFacts facts_of(std::string_view line) {
+  static constexpr std::string_view kEvent = "{\"event\":\"";
+  if (line.starts_with("{\"branch\":")) return step_facts(line);
+  if (!line.starts_with(kEvent)) return {};
+  EventFacts facts;
+  facts.word = text_at(line, kEvent);
+  facts.subject = text_at(line, "\"subject\":\"");
+  facts.eval_ms = measured_at(line, "\"eval_ms\":");
+  facts.at = parse_utc_ms(text_at(line, "\"at\":\""));
+  return facts;
+}
+
+}  // namespace shoal

@@ -1,0 +1,41 @@
+// The facts in the lines of metrics.jsonl that sums are made of. A file of a month has a million lines: they are
+// searched for the few numbers that count, not parsed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "runtime/base/time/utc_time.h"
+
+namespace shoal {
+
+// The parts of a step line's "bytes" in their order: activation, gradient, reduce, state, control.
+using LineBytes = std::array<std::uint64_t, 5>;
+
+struct StepFacts {
+  std::uint64_t step = 0;
+  std::uint64_t tokens = 0;
+  std::uint64_t retried = 0;
+  double step_ms = 0;              // 0: not known
+  double wait_ms = 0;              // idle; 0 where nobody measured
+  bool is_of_one_process = false;  // no journal has it
+  std::optional<LineBytes> bytes;  // nothing where nobody counted
+  std::optional<WallTime> at;
+};
+
+struct EventFacts {
+  std::string_view word;     // of the line that was read
+  std::string_view subject;  // empty where it has none
+  double eval_ms = 0;        // of an evaluation; 0: not known
+  std::optional<WallTime> at;
+};
+
+// Nothing: the line is torn, or says neither. The texts are parts of the line.
+using LineFacts = std::variant<std::monostate, StepFacts, EventFacts>;
+[[nodiscard]] LineFacts facts_of(std::string_view line);
+
+}  // namespace shoal

@@ -1,0 +1,172 @@
+// Sums over lines (see the header for which line accounts for what).
+#include "runtime/trace/metrics/run_summary.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <variant>
+
+namespace shoal {
+namespace {
+
+constexpr double kMsPerSecond = 1000;
+
+double ms_between(WallTime from, WallTime to) { return std::chrono::duration<double, std::milli>(to - from).count(); }
+
+// Says whether an event belongs to a run that nothing befalls. After any other one a slow step was held up.
+bool is_calm(std::string_view word) {
+  static constexpr std::array<std::string_view, 20> kWords = {
+      "started",      "training",         "resumed",       "joined",
+      "returned",     "trusted",          "draining",      "left",
+      "view",         "replica_starting", "replica_added", "round",
+      "round_closed", "checkpoint",       "eval",          "checkpoint_delayed",
+      "step_skipped", "mixed_kernels",    "stopping",      "summary"};
+  return std::ranges::find(kWords, word) != kWords.end();
+}
+
+void add(ByteCounts& sum, const LineBytes& bytes) {
+  sum.activation += bytes[0];
+  sum.gradient += bytes[1];
+  sum.reduce += bytes[2];
+  sum.state += bytes[3];
+  sum.control += bytes[4];
+}
+
+}  // namespace
+
+void SpanTally::add(const LineFacts& facts) {
+  if (const auto* event = std::get_if<EventFacts>(&facts)) add(*event);
+  if (const auto* step = std::get_if<StepFacts>(&facts)) add(*step);
+  goodput_.add(facts);
+}
+
+void SpanTally::add(const EventFacts& event) {
+  if (event.word == "started") {
+    if (start_.told) end_start(*start_.told);
+    start_ = {event.at, {}, {}};
+    evaluated_ms_ = 0;
+    is_disturbed_ = false;
+  }
+  if (!start_.began) start_.began = event.at;
+  if (event.at) start_.told = event.at;
+  evaluated_ms_ += event.eval_ms;
+  is_disturbed_ = is_disturbed_ || !is_calm(event.word);
+  count(event);
+}
+
+void SpanTally::count(const EventFacts& event) {
+  FaultCounts& faults = sum_.faults;
+  if (event.word == "process_lost") ++faults.processes;
+  if (event.word == "stage_ended" || event.word == "restarted") ++faults.actors;
+  if (event.word == "resumed" && event.subject == "spawner") ++faults.spawners;
+  if (event.word == "rolled_back") ++faults.rollbacks;
+  if (event.word == "microbatch_quarantined") ++faults.quarantined;
+  if (event.word == "round" && event.subject.starts_with("stage 0 ")) ++sum_.rounds;
+}
+
+void SpanTally::add(const StepFacts& step) {
+  const auto before = start_.stepped ? start_.stepped : start_.began;
+  const double since_ms = step.at && before ? ms_between(*before, *step.at) : 0;
+  const double step_ms = step.step_ms > 0 ? step.step_ms : start_.stepped ? std::max(0.0, since_ms) : 0;
+  double left_ms = step_ms;
+  const auto take = [&left_ms](double& sum, double ms) {
+    const double taken = std::clamp(ms, 0.0, left_ms);
+    sum += taken;
+    left_ms -= taken;
+  };
+  const double evaluated_ms = std::exchange(evaluated_ms_, 0);
+  take(evaluation_ms_, evaluated_ms);
+  if (step.is_of_one_process) take(checkpoint_ms_, step.wait_ms - evaluated_ms);
+  const double rate = goodput_.usual_rate();
+  const bool is_held_up = std::exchange(is_disturbed_, false) || step.retried > 0;
+  if (is_held_up && rate > 0) take(stalled_ms_, left_ms - static_cast<double>(step.tokens) / rate);
+  training_ms_ += left_ms;
+  history_.add(step.step, step.tokens, left_ms);
+  if (step.at && before) add_gap(since_ms - step_ms);
+  if (!start_.began && step.at) {
+    start_.began =
+        *step.at - std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double, std::milli>(step_ms));
+  }
+  if (step.at) start_.stepped = start_.told = step.at;
+  if (step.bytes) {
+    shoal::add(sum_.bytes, *step.bytes);
+  } else {
+    ++sum_.uncounted_steps;
+  }
+}
+
+void SpanTally::add_gap(double gap_ms) {
+  if (start_.stepped || gap_ms < 0) {
+    gaps_ms_ += gap_ms;
+  } else {
+    start_ms_ += gap_ms;
+  }
+}
+
+// The time after the last step is that of its evaluation, and of what is waited for besides: the last checkpoint.
+void SpanTally::end_start(WallTime until) {
+  const auto from = start_.stepped ? start_.stepped : start_.began;
+  if (!from) return;
+  const double rest_ms = std::max(0.0, ms_between(*from, until));
+  const double evaluation_ms = std::min(std::exchange(evaluated_ms_, 0), rest_ms);
+  evaluation_ms_ += evaluation_ms;
+  (start_.stepped ? checkpoint_ms_ : start_ms_) += rest_ms - evaluation_ms;
+}
+
+SpanSummary SpanTally::of(std::uint64_t steps, WallTime now) const {
+  SpanTally ended = *this;
+  ended.end_start(now);
+  const HistorySum kept = history_.up_to(steps);
+  const double gaps_ms = ended.gaps_ms_;
+  SpanSummary out = sum_;
+  out.steps = kept.steps;
+  out.tokens = kept.tokens;
+  out.goodput = goodput_.of(steps);
+  out.time.start = ended.start_ms_ / kMsPerSecond;
+  out.time.training = std::max(0.0, kept.ms + std::min(0.0, gaps_ms)) / kMsPerSecond;
+  out.time.evaluation = ended.evaluation_ms_ / kMsPerSecond;
+  out.time.checkpoint = ended.checkpoint_ms_ / kMsPerSecond;
+  out.time.stalled = (ended.stalled_ms_ + std::max(0.0, gaps_ms)) / kMsPerSecond;
+  out.time.repeated = std::max(0.0, training_ms_ - kept.ms) / kMsPerSecond;
+  const TimeParts& time = out.time;
+  out.seconds = time.start + time.training + time.evaluation + time.checkpoint + time.stalled + time.repeated;
+  return out;
+}
+
+void RunSummary::add(std::string_view line) {
+  const LineFacts facts = facts_of(line);
+  const auto* event = std::get_if<EventFacts>(&facts);
+  if (event != nullptr && event->word == "started") {
+    life_ = SpanTally();
+    ++starts_;
+  }
+  life_.add(facts);
+  run_.add(facts);
+}
+
+SummaryRecord RunSummary::of(std::uint64_t steps, WallTime now) const {
+  return {steps, std::max<std::uint64_t>(1, starts_), life_.of(steps, now), run_.of(steps, now)};
+}
+
+bool SummaryReader::read_on(std::size_t bytes) {
+  if (!lines_) {
+    auto file = open_input(path_);
+    if (!file) return false;
+    lines_.emplace(std::move(file->read_at));
+  }
+  for (const std::uint64_t until = lines_->end() + bytes; lines_->end() < until;) {
+    const auto line = lines_->next();
+    if (!line) return false;
+    summary_.add(*line);
+  }
+  return true;
+}
+
+const RunSummary& SummaryReader::read_all() {
+  constexpr std::size_t kPiece = 1 << 20;
+  while (read_on(kPiece)) {
+  }
+  return summary_;
+}
+
+}  // namespace shoal

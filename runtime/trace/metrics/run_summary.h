@@ -1,0 +1,96 @@
+// What a run took, and for what: the summary at its end, by the lines of metrics.jsonl, which outlive whoever wrote
+// them.
+//
+//   started ─ start ─ step, step, ... (evaluations, faults, roll-backs between them) ─ evaluation, checkpoint ─ now
+//
+// The time from a person's start to now is by the lines' "at". In it each step's line accounts for its step_ms: first
+// the evaluation before it; in one process the saving before it; after a fault what is more than its tokens usually
+// take; the rest is training. What lies before the first step is the start, what lies after the last one is evaluation
+// and the last checkpoint, and what lies between two steps and is in neither is a pause without a spawner: stalled.
+// Pauses between an end and a person's next start count nowhere. The parts add up to the whole by construction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runtime/trace/metrics/goodput.h"
+#include "runtime/trace/metrics/line_facts.h"
+#include "runtime/trace/metrics/metrics_lines.h"
+#include "runtime/trace/metrics/step_history.h"
+#include "runtime/trace/metrics/step_record.h"
+
+namespace shoal {
+
+// Adds up successive lines in bounded memory.
+class SpanTally {
+ public:
+  void add(const LineFacts& facts);
+  // Returns the summary of weights after so many steps.
+  [[nodiscard]] SpanSummary of(std::uint64_t steps, WallTime now) const;
+  [[nodiscard]] const Goodput& goodput() const { return goodput_; }
+
+ private:
+  // The moments since the last start by a person.
+  struct Start {
+    std::optional<WallTime> began;    // nothing: no line says
+    std::optional<WallTime> stepped;  // the last step's line
+    std::optional<WallTime> told;     // the last line
+  };
+
+  void add(const StepFacts& step);
+  void add(const EventFacts& event);
+  void count(const EventFacts& event);
+  // Takes what lies before a step and is in no step's time.
+  void add_gap(double gap_ms);
+  void end_start(WallTime until);
+
+  Goodput goodput_;
+  StepHistory history_;  // with the time of training
+  Start start_;
+  SpanSummary sum_;          // bytes, rounds and faults
+  double evaluated_ms_ = 0;  // since the last step's line
+  bool is_disturbed_ = false;
+  double start_ms_ = 0;
+  double training_ms_ = 0;  // also of steps that were thrown away
+  double evaluation_ms_ = 0;
+  double checkpoint_ms_ = 0;
+  double stalled_ms_ = 0;
+  double gaps_ms_ = 0;  // between steps; lines that come late make some negative
+};
+
+class RunSummary {
+ public:
+  // Lines in the order of the file.
+  void add(std::string_view line);
+  [[nodiscard]] SummaryRecord of(std::uint64_t steps, WallTime now) const;
+  // Returns the goodput of the whole run.
+  [[nodiscard]] const Goodput& goodput() const { return run_.goodput(); }
+
+ private:
+  SpanTally life_;
+  SpanTally run_;
+  std::uint64_t starts_ = 0;
+};
+
+// Reads a file that grows bit by bit, because that of a run of months is read for seconds. A file that is not there,
+// or cannot be read, has no lines.
+class SummaryReader {
+ public:
+  explicit SummaryReader(std::string path) : path_(std::move(path)) {}
+
+  // The next whole lines, until about so many bytes are read. False: there are no more now.
+  bool read_on(std::size_t bytes);
+  // Returns the sums after reading all lines there are.
+  [[nodiscard]] const RunSummary& read_all();
+
+ private:
+  std::string path_;
+  std::optional<MetricsLines> lines_;  // of the file, which is opened when it is first read
+  RunSummary summary_;
+};
+
+}  // namespace shoal

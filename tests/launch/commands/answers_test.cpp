@@ -1,0 +1,77 @@
+// The JSON of `shoal eval` and `shoal status`: the keys of their --help, and numbers.
+#include "launch/commands/inspect/answers.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "launch/interface.h"
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kHuge = 5.4871e28;
+
+std::vector<std::string> keys_of(const Json& json) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  return keys;
+}
+
+// The help of a command names every key of its answer.
+void expect_in_help(const char* command, const Json& json) {
+  for (const std::string& key : keys_of(json)) {
+    EXPECT_NE(command_named(command).details.find("\"" + key + "\":"), std::string::npos) << key;
+  }
+}
+
+TEST(EvaluationAnswer, HasEveryDigitAsJsonAndTwoOfAHugeNumberAsText) {
+  const Evaluation evaluation{2.5, kHuge, 3.6067376, 1024};
+  const auto json = Json::parse(evaluation_json(7, evaluation));
+  EXPECT_EQ(keys_of(json), (std::vector<std::string>{"step", "tokens", "loss", "perplexity", "bits_per_byte"}));
+  EXPECT_EQ(json["step"], 7);
+  EXPECT_EQ(json["perplexity"].get<double>(), kHuge);
+  EXPECT_EQ(evaluation_text(7, evaluation),
+            "step 7\ntokens 1024\nloss 2.5\nperplexity 5.5e28\nbits_per_byte 3.6067376\n");
+  expect_in_help("eval", json);
+}
+
+TEST(EvaluationAnswer, IsNullWhereNothingFiniteCanBeSaid) {
+  const auto json = Json::parse(evaluation_json(7, {std::nan(""), INFINITY, 1, 8}));
+  EXPECT_TRUE(json["loss"].is_null());
+  EXPECT_TRUE(json["perplexity"].is_null());
+  EXPECT_TRUE(json["bits_per_byte"].is_number());
+}
+
+nlohmann::json some_answer() {
+  return nlohmann::json::parse(R"({"summary":"training","run":"ab","step":3,"steps":9,"branch":0,"view":12,"actors":[
+    {"name":"storage","node":"storage","incarnation":0,"state":"running","mailbox":0,"restarts":1,
+     "last_message":"RunEvent","last_message_ms":1500},
+    {"name":"control","node":"spawner","incarnation":0,"state":"running","mailbox":0,"restarts":0,
+     "last_message":"","last_message_ms":0}]})");
+}
+
+TEST(StatusAnswer, HasTheKeysOfTheHelpAndSeconds) {
+  const auto json = Json::parse(status_json_text(some_answer()));
+  EXPECT_EQ(keys_of(json),
+            (std::vector<std::string>{"run", "summary", "step", "steps", "branch", "view", "rounds", "actors"}));
+  expect_in_help("status", json);
+  expect_in_help("status", json["actors"][0]);
+  EXPECT_TRUE(json["rounds"].is_null());
+  EXPECT_EQ(json["actors"][0]["last_message_s"], 1.5);
+  EXPECT_TRUE(json["actors"][1]["last_message_s"].is_null()) << "it has heard nothing";
+}
+
+TEST(StatusAnswer, SaysWhatRoundsLost) {
+  auto answer = some_answer();
+  answer["rounds"] = {{"lost_tokens", 64}, {"approximated", 2}};
+  EXPECT_EQ(Json::parse(status_json_text(answer))["rounds"]["lost_tokens"], 64);
+  answer.erase("step");
+  EXPECT_THROW((void)status_json_text(answer), nlohmann::json::exception);
+}
+
+}  // namespace
+}  // namespace shoal

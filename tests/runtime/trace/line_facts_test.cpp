@@ -1,0 +1,74 @@
+// What is read out of the lines of metrics.jsonl.
+#include "runtime/trace/metrics/line_facts.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/trace/metrics/step_record.h"
+
+namespace shoal {
+namespace {
+
+constexpr WallTime kAt{std::chrono::milliseconds(1'764'000'000'345)};
+
+StepRecord some_step() {
+  StepRecord record;
+  record.branch = 1;
+  record.step = 7;
+  record.tokens = 100;
+  record.retried = 2;
+  record.step_ms = 250.5;
+  record.view = 12;
+  record.time.emplace().wait = 40;
+  record.bytes = ByteCounts{1, 2, 3, 4, 5};
+  return record;
+}
+
+StepFacts facts_of_step(const StepRecord& record) {
+  return std::get<StepFacts>(facts_of(with_time(to_json_line(record), kAt)));
+}
+
+TEST(LineFacts, OfAStepAreThoseOfItsRecord) {
+  const StepFacts facts = facts_of_step(some_step());
+  EXPECT_EQ(facts.step, 7U);
+  EXPECT_EQ(facts.tokens, 100U);
+  EXPECT_EQ(facts.retried, 2U);
+  EXPECT_DOUBLE_EQ(facts.step_ms, 250.5);
+  EXPECT_DOUBLE_EQ(facts.wait_ms, 40);
+  EXPECT_FALSE(facts.is_of_one_process);
+  EXPECT_EQ(facts.bytes, (LineBytes{1, 2, 3, 4, 5}));
+  EXPECT_EQ(facts.at, kAt);
+}
+
+TEST(LineFacts, OfAStepThatNobodyMeasuredHaveNoNumberOfIt) {
+  StepRecord record = some_step();
+  record.bytes.reset();
+  record.time.reset();
+  record.view = 0;
+  const StepFacts facts = facts_of_step(record);
+  EXPECT_EQ(facts.bytes, std::nullopt);
+  EXPECT_EQ(facts.wait_ms, 0);
+  EXPECT_TRUE(facts.is_of_one_process);
+  EXPECT_EQ(std::get<StepFacts>(facts_of(to_json_line(record))).at, std::nullopt) << "an older version's line";
+}
+
+TEST(LineFacts, OfAnEventAreItsWordSubjectAndTime) {
+  const std::string line = with_time(to_json_line(RunEvent{"process_lost", "node2", "a \"reason\"", 3}), kAt);
+  const auto event = std::get<EventFacts>(facts_of(line));
+  EXPECT_EQ(event.word, "process_lost");
+  EXPECT_EQ(event.subject, "node2");
+  EXPECT_EQ(event.at, kAt);
+  EvalRecord evaluation;
+  evaluation.eval_ms = 12.5;
+  EXPECT_DOUBLE_EQ(std::get<EventFacts>(facts_of(to_json_line(evaluation))).eval_ms, 12.5);
+}
+
+TEST(LineFacts, OfATornOrForeignLineAreNone) {
+  const std::string step = to_json_line(some_step());
+  for (std::size_t cut = 0; cut < step.size(); ++cut) {
+    ASSERT_TRUE(std::holds_alternative<std::monostate>(facts_of(step.substr(0, cut)))) << step.substr(0, cut);
+  }
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(facts_of("not JSON")));
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,262 @@
+// Where the time of a run went, by its lines. All moments are seconds after one.
+#include "runtime/trace/metrics/run_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "runtime/trace/metrics/summary_text.h"
+
+namespace shoal {
+namespace {
+
+WallTime at(double seconds) {
+  return WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 25)) +
+         std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000 + 0.5));
+}
+
+// A run whose steps have 100 tokens and take a second; it keeps the time.
+class ToldRun {
+ public:
+  void event(const std::string& word, const std::string& subject = "run") {
+    add(to_json_line(RunEvent{word, subject, "a reason", 0}));
+  }
+  void step(std::uint64_t step, double took = 1, std::uint64_t view = 9) {
+    now += took;
+    StepRecord record;
+    record.step = step;
+    record.tokens = 100;
+    record.step_ms = took * 1000;
+    record.view = view;
+    record.time.emplace().wait = wait_ms;
+    if (has_bytes) record.bytes = ByteCounts{10, 20, 30, 40, 50};
+    add(to_json_line(record));
+  }
+  void steps(std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t one = begin; one < end; ++one) step(one);
+  }
+  // The next step has it in its time.
+  void evaluation(double took) {
+    EvalRecord record;
+    record.eval_ms = took * 1000;
+    summary.add(with_time(to_json_line(record), at(now + took)));
+  }
+  [[nodiscard]] SummaryRecord end(std::uint64_t steps) const { return summary.of(steps, at(now)); }
+
+  RunSummary summary;
+  double now = 0;
+  double wait_ms = 0;
+  bool has_bytes = true;
+
+ private:
+  void add(const std::string& line) { summary.add(with_time(line, at(now))); }
+};
+
+void expect_time(const SpanSummary& span, const TimeParts& expected) {
+  EXPECT_NEAR(span.time.start, expected.start, 2e-3);
+  EXPECT_NEAR(span.time.training, expected.training, 2e-3);
+  EXPECT_NEAR(span.time.evaluation, expected.evaluation, 2e-3);
+  EXPECT_NEAR(span.time.checkpoint, expected.checkpoint, 2e-3);
+  EXPECT_NEAR(span.time.stalled, expected.stalled, 2e-3);
+  EXPECT_NEAR(span.time.repeated, expected.repeated, 2e-3);
+}
+
+TEST(RunSummary, PutsEachSecondOfARunWhereItBelongs) {
+  ToldRun run;
+  run.event("started");
+  run.now += 4;
+  run.event("training");
+  run.steps(0, 5);
+  run.evaluation(2);
+  run.step(5, 3);
+  run.event("process_lost", "node2");
+  run.step(6, 6);
+  run.steps(7, 10);
+  run.evaluation(3);
+  run.now += 3.5;
+  const SummaryRecord summary = run.end(10);
+  expect_time(summary.run, {4, 10, 5, 0.5, 5, 0});
+  expect_time(summary.life, {4, 10, 5, 0.5, 5, 0});
+  EXPECT_NEAR(summary.run.seconds, run.now, 2e-3) << "nothing is left over";
+  EXPECT_EQ(summary.run.steps, 10U);
+  EXPECT_EQ(summary.run.tokens, 1000U);
+  EXPECT_NEAR(summary.run.goodput.value(), 10.0 / 15.0, 1e-6) << "ten seconds of use in fifteen of steps";
+  EXPECT_EQ(summary.run.faults.processes, 1U);
+}
+
+TEST(RunSummary, AddsUpTheBytesThatAreKnown) {
+  ToldRun run;
+  run.event("started");
+  run.steps(0, 3);
+  run.has_bytes = false;
+  run.step(3);
+  const SpanSummary span = run.end(4).run;
+  EXPECT_EQ(span.bytes, (ByteCounts{30, 60, 90, 120, 150}));
+  EXPECT_EQ(span.uncounted_steps, 1U);
+}
+
+TEST(RunSummary, StepsThatWereRolledBackAreRepeated) {
+  ToldRun run;
+  run.event("started");
+  run.steps(0, 8);
+  run.event("rolled_back");
+  run.step(4, 6);  // five of them a pause
+  run.steps(5, 10);
+  const SpanSummary span = run.end(10).run;
+  expect_time(span, {0, 10, 0, 0, 5, 4});
+  EXPECT_EQ(span.steps, 10U);
+  EXPECT_EQ(span.faults.rollbacks, 1U);
+}
+
+TEST(RunSummary, ATimeWithoutASpawnerIsStalled) {
+  ToldRun run;
+  run.event("started");
+  run.steps(0, 4);
+  run.now += 7;
+  run.event("resumed", "spawner");
+  run.steps(4, 6);
+  const SpanSummary span = run.end(6).run;
+  expect_time(span, {0, 6, 0, 0, 7, 0});
+  EXPECT_EQ(span.faults.spawners, 1U);
+}
+
+// The pause between them counts nowhere; a resumed run goes on from its newest checkpoint.
+TEST(RunSummary, TellsThisStartAndTheWholeRunApart) {
+  ToldRun run;
+  run.event("started");
+  run.now += 2;
+  run.steps(0, 6);
+  run.now += 1;
+  run.event("stopped");
+  run.now += 1000;
+  run.event("started");
+  run.now += 3;
+  run.event("resumed");
+  run.steps(4, 9);
+  const SummaryRecord summary = run.end(9);
+  EXPECT_EQ(summary.starts, 2U);
+  expect_time(summary.life, {3, 5, 0, 0, 0, 0});
+  EXPECT_EQ(summary.life.steps, 5U);
+  EXPECT_EQ(summary.life.tokens, 500U);
+  expect_time(summary.run, {5, 9, 0, 1, 0, 2});
+  EXPECT_EQ(summary.run.steps, 9U);
+  EXPECT_NEAR(summary.run.seconds, 17, 2e-3);
+}
+
+// A step of one process waits for the evaluation and the saving before it.
+TEST(RunSummary, OfOneProcessKnowsWhatCheckpointsTook) {
+  ToldRun run;
+  run.event("started");
+  run.step(0, 1, 0);
+  run.step(1, 1, 0);
+  run.evaluation(2);
+  run.wait_ms = 2500;
+  run.step(2, 3.5, 0);
+  expect_time(run.end(3).run, {0, 3, 2, 0.5, 0, 0});
+}
+
+TEST(RunSummary, OfLinesWithoutMomentsKnowsTheirSteps) {
+  RunSummary summary;
+  StepRecord record;
+  record.tokens = 100;
+  record.step_ms = 1000;
+  for (record.step = 0; record.step < 5; ++record.step) summary.add(to_json_line(record));
+  const SpanSummary span = summary.of(5, at(0)).run;
+  EXPECT_NEAR(span.time.training, 5, 1e-9);
+  EXPECT_NEAR(span.seconds, 5, 1e-9);
+}
+
+TEST(RunSummary, OfNothingIsNothing) {
+  const SummaryRecord summary = RunSummary().of(0, at(5));
+  EXPECT_EQ(summary.starts, 1U);
+  EXPECT_EQ(summary.run.seconds, 0);
+  EXPECT_EQ(summary.run.goodput, std::nullopt);
+}
+
+// Lines of the same run that come late: what one has too much, the next has too little.
+TEST(RunSummary, LinesThatComeLateChangeNothing) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  RunSummary summary;
+  summary.add(with_time(to_json_line(RunEvent{"started", "run", "", 0}), at(0)));
+  StepRecord record;
+  record.tokens = 100;
+  record.step_ms = 1000;
+  record.view = 3;
+  for (record.step = 0; record.step < 50; ++record.step) {
+    const double late = record.step == 49 ? 0 : 0.3 * static_cast<double>(random() % 1000) / 1000;
+    summary.add(with_time(to_json_line(record), at(2 + static_cast<double>(record.step) + 1 + late)));
+  }
+  const SpanSummary span = summary.of(50, at(52)).run;
+  EXPECT_NEAR(span.seconds, 52, 2e-3);
+  EXPECT_NEAR(span.time.training, 50, 0.31) << "but for the first line's delay";
+}
+
+TEST(StepHistory, AgreesWithABookOfEveryStep) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 100; ++round) {
+    StepHistory history;
+    std::map<std::uint64_t, std::uint64_t> book;
+    std::uint64_t step = 0;
+    for (int line = 0; line < 200; ++line, ++step) {
+      if (random() % 20 == 0) step -= std::min<std::uint64_t>(step, random() % 9);
+      const std::uint64_t tokens = random() % 3 == 0 ? 90 : 100;
+      book.erase(book.lower_bound(step), book.end());
+      book[step] = tokens;
+      history.add(step, tokens, 2.0 * static_cast<double>(tokens));
+    }
+    const std::uint64_t steps = random() % (step + 3);
+    HistorySum expected;
+    for (const auto& [one, tokens] : book) {
+      if (one < steps) ++expected.steps, expected.tokens += tokens;
+    }
+    const HistorySum sum = history.up_to(steps);
+    ASSERT_EQ(sum.steps, expected.steps);
+    ASSERT_EQ(sum.tokens, expected.tokens);
+    ASSERT_NEAR(sum.ms, 2.0 * static_cast<double>(expected.tokens), 1e-6);
+  }
+}
+
+TEST(SummaryRecord, IsOneObjectWithTheSameKeysForBothSpans) {
+  ToldRun run;
+  run.event("started");
+  run.steps(0, 3);
+  const auto json = nlohmann::ordered_json::parse(to_json_line(run.end(3)));
+  EXPECT_EQ(json["event"], "summary");
+  EXPECT_EQ(json["steps"], 3);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json["run"].items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"seconds", "steps", "tokens", "tokens_per_s", "training_tokens_per_s",
+                                            "goodput", "time_s", "bytes", "uncounted_steps", "rounds", "faults"}));
+  EXPECT_EQ(json["run"].dump(), json["life"].dump());
+  double sum = 0;
+  for (const auto& part : json["run"]["time_s"]) sum += part.get<double>();
+  EXPECT_NEAR(sum, json["run"]["seconds"].get<double>(), 4e-3);
+}
+
+TEST(SummaryText, SaysWhatThereIsAndWhatWasResumed) {
+  ToldRun run;
+  run.event("started");
+  run.steps(0, 3);
+  run.event("process_lost");
+  auto lines = summary_lines(run.end(3));
+  ASSERT_EQ(lines.size(), 5U);
+  EXPECT_EQ(lines[0], "[summary] the run: 3 steps, 300 tokens in 3.0s, 100 tok/s; 100 tok/s while it trained");
+  EXPECT_EQ(lines[4], "  faults survived: 1 lost process");
+  run.event("started");
+  run.step(3);
+  lines = summary_lines(run.end(4));
+  ASSERT_EQ(lines.size(), 10U);
+  EXPECT_THAT(lines[0], testing::StartsWith("[summary] this start: 1 step, 100 tokens"));
+  EXPECT_THAT(lines[5], testing::StartsWith("[summary] the whole run, 2 starts: 4 steps, 400 tokens"));
+  EXPECT_EQ(lines[4], "  faults survived: none");
+}
+
+}  // namespace
+}  // namespace shoal

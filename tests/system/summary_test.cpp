@@ -1,0 +1,254 @@
+// The summary at the end of a run says what its lines and its trace say: bytes, times, tokens, goodput, faults. The
+// sums are made again here, by a book of every line; a book that lacks a line disagrees.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/time/utc_time.h"
+#include "runtime/trace/report/run_trace.h"
+#include "runtime/trace/report/traced_journal.h"
+#include "tests/support/process_scene.h"
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double kClockS = 0.01;      // moments are milliseconds, and a few are added up
+constexpr double kFramesShare = 0.2;  // what a letter of this small model has beside its tensors
+constexpr double kTimeShare = 0.05;
+
+std::vector<Json> lines_of(const RunRecords& records) {
+  std::vector<Json> lines;
+  for (const std::string& line : records.lines) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+bool is_step(const Json& line) { return !line.contains("event"); }
+bool is_event(const Json& line, const char* word) { return line.value("event", "") == word; }
+
+double moment(const Json& line) {
+  const auto at = parse_utc_ms(line.at("at").get<std::string>());
+  EXPECT_TRUE(at) << line;
+  return std::chrono::duration<double>(at.value_or(WallTime{}).time_since_epoch()).count();
+}
+
+// A book has what a summary should say of these lines, of which it is the last.
+struct Book {
+  std::map<std::string, std::uint64_t> bytes;
+  std::map<std::uint64_t, std::uint64_t> tokens;  // by step, of those that the weights went through
+  double seconds = 0;
+  double steps_s = 0;
+  double evaluation_s = 0;
+  double evaluation_at_ends_s = 0;  // in no step
+  std::uint64_t rounds = 0;
+  std::uint64_t processes_lost = 0;
+};
+
+Book book_of(const std::vector<Json>& lines) {
+  Book book;
+  double before = 0, evaluated_s = 0;
+  for (const Json& line : lines) {
+    const double now = moment(line);
+    if (is_event(line, "started") || &line == &lines.back()) book.evaluation_at_ends_s += evaluated_s;
+    if (is_event(line, "started") || is_step(line)) evaluated_s = 0;
+    if (!is_event(line, "started")) book.seconds += now - before;
+    before = now;
+    if (is_event(line, "eval")) evaluated_s = line.at("eval_ms").get<double>() / 1000;
+    if (is_event(line, "eval")) book.evaluation_s += evaluated_s;
+    if (is_event(line, "round") && line.at("subject").get<std::string>().starts_with("stage 0 ")) ++book.rounds;
+    if (is_event(line, "process_lost")) ++book.processes_lost;
+    if (!is_step(line)) continue;
+    for (const auto& [kind, count] : line.at("bytes").items()) {
+      book.bytes[kind] += count.is_null() ? 0 : count.get<std::uint64_t>();
+    }
+    const auto step = line.at("step").get<std::uint64_t>();
+    book.tokens.erase(book.tokens.lower_bound(step), book.tokens.end());
+    book.tokens[step] = line.at("tokens").get<std::uint64_t>();
+    book.steps_s += line.at("step_ms").get<double>() / 1000;
+  }
+  return book;
+}
+
+std::uint64_t sum_of(const std::map<std::uint64_t, std::uint64_t>& tokens) {
+  std::uint64_t sum = 0;
+  for (const auto& [step, count] : tokens) sum += count;
+  return sum;
+}
+
+// Computes it of every line, as README.md of runtime/trace/metrics defines it.
+double goodput_of(const std::vector<Json>& lines) {
+  std::vector<double> rates;
+  double wall = 0, evaluated = 0, calm_tokens = 0, calm_ms = 0;
+  bool is_disturbed = false;
+  for (const Json& line : lines) {
+    if (!is_step(line)) {
+      const bool is_calm = is_event(line, "round") || is_event(line, "round_closed") || is_event(line, "started");
+      is_disturbed = is_disturbed || !is_calm;
+      evaluated = is_event(line, "started") || is_event(line, "resumed") ? 0 : evaluated + line.value("eval_ms", 0.0);
+      continue;
+    }
+    const double ms = std::max(0.0, line.at("step_ms").get<double>() - std::exchange(evaluated, 0));
+    const double tokens = line.at("tokens").get<double>();
+    wall += ms;
+    if (std::exchange(is_disturbed, false) || line.at("retried") != 0 || ms <= 0) continue;
+    rates.push_back(tokens / ms);
+    calm_tokens += tokens;
+    calm_ms += ms;
+  }
+  if (rates.empty()) return std::nan("");
+  std::ranges::sort(rates);
+  const double rate = std::max(rates[rates.size() / 2], calm_tokens / calm_ms);
+  return std::min(1.0, static_cast<double>(sum_of(book_of(lines).tokens)) / (rate * wall));
+}
+
+double sum_of_parts(const Json& time) {
+  double sum = 0;
+  for (const auto& part : time) sum += part.get<double>();
+  return sum;
+}
+
+// Returns why a summary is not that of these lines; empty: it is.
+std::vector<std::string> differences(const Json& span, const std::vector<Json>& lines) {
+  const Book book = book_of(lines);
+  std::vector<std::string> found;
+  const auto compare = [&found](const char* what, double told, double expected, double tolerance) {
+    if (!(std::fabs(told - expected) <= tolerance)) found.push_back(compose(what, ": ", told, ", not ", expected));
+  };
+  for (const auto& [kind, count] : book.bytes) {
+    compare(kind.c_str(), span.at("bytes").at(kind).get<double>(), static_cast<double>(count), 0);
+  }
+  compare("steps", span.at("steps").get<double>(), static_cast<double>(book.tokens.size()), 0);
+  compare("tokens", span.at("tokens").get<double>(), static_cast<double>(sum_of(book.tokens)), 0);
+  compare("rounds", span.at("rounds").get<double>(), static_cast<double>(book.rounds), 0);
+  compare("processes", span.at("faults").at("processes").get<double>(), static_cast<double>(book.processes_lost), 0);
+  compare("goodput", span.at("goodput").get<double>(), goodput_of(lines), 1e-6);
+  compare("seconds", span.at("seconds").get<double>(), book.seconds, kClockS);
+  const Json& time = span.at("time_s");
+  compare("the sum of the parts", sum_of_parts(time), book.seconds, kClockS);
+  compare("evaluation", time.at("evaluation").get<double>(), book.evaluation_s, kClockS);
+  const double of_steps = time.at("training").get<double>() + time.at("evaluation").get<double>() +
+                          time.at("stalled").get<double>() + time.at("repeated").get<double>();
+  compare("the parts of steps", of_steps - book.evaluation_at_ends_s, book.steps_s, kTimeShare * book.steps_s);
+  return found;
+}
+
+std::string text_of(const std::vector<std::string>& differences) {
+  std::string text;
+  for (const std::string& one : differences) text += one + "\n";
+  return text;
+}
+
+// Lines before the summary; it stands last.
+void expect_summary_of(std::vector<Json> lines, const char* span) {
+  while (!lines.empty() && !is_event(lines.back(), "summary")) lines.pop_back();
+  ASSERT_FALSE(lines.empty()) << "no summary";
+  const Json summary = lines.back().at(span);
+  EXPECT_EQ(text_of(differences(summary, lines)), "") << summary.dump(1);
+  const auto step = std::ranges::find_if(lines, is_step);
+  ASSERT_NE(step, lines.end());
+  lines.erase(step);
+  EXPECT_GE(differences(summary, lines).size(), 3U) << "a step too few";
+}
+
+// Tensors in letters of this name that workers sent to other processes.
+double traced_bytes(const RunTrace& trace, std::string_view letter) {
+  double bytes = 0;
+  for (const TracedEvent& traced : trace.events) {
+    const bool is_its = traced.event.kind == TraceKind::kSend && traced.event.detail_text() == letter;
+    if (is_its && trace.life_of(traced).name.starts_with("node")) bytes += static_cast<double>(traced.event.bytes);
+  }
+  return bytes;
+}
+
+void expect_bytes_of_the_trace(const Json& span, const RunTrace& trace) {
+  const std::pair<const char*, const char*> kinds[] = {
+      {"activation", "Forward"}, {"gradient", "Backward"}, {"reduce", "Part"}};
+  for (const auto& [kind, letter] : kinds) {
+    const double traced = traced_bytes(trace, letter);
+    const double told = span.at("bytes").at(kind).get<double>();
+    EXPECT_GT(traced, 0) << kind;
+    EXPECT_NEAR(told, traced, kFramesShare * traced) << kind;
+    EXPECT_GT(std::fabs(told - 2 * traced), kFramesShare * traced) << kind << ": the comparison can fail";
+  }
+}
+
+// Compares the time from the first commit to the last, by the spawner's own clock.
+void expect_time_of_the_trace(const std::vector<Json>& lines, const RunTrace& trace) {
+  const TracedJournal journal(trace);
+  const auto commits = journal.commits();
+  ASSERT_GT(commits.size(), 10U);
+  const double traced = static_cast<double>(commits.back()->time_ns - commits.front()->time_ns) / 1e9;
+  const auto first = std::ranges::find_if(lines, is_step);
+  const double of_lines = book_of(lines).steps_s - first->at("step_ms").get<double>() / 1000;
+  EXPECT_NEAR(of_lines, traced, kTimeShare * traced + 0.05);
+}
+
+class Summary : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(Summary, AddsUpToWhatLinesAndTraceSay) {
+  ProcessScene scene;
+  SmallRun small{2, 2, kEndless, {"trace.level=all", "eval.every=10", "checkpoint.every=20"}};
+  small.sets.insert(small.sets.end(), GetParam().begin(), GetParam().end());
+  Program& program = scene.start(train(scene, "run", small));
+  ASSERT_TRUE(wait_until([&] { return scene.worker_of("node2").has_value(); }, kRunLimit));
+  ASSERT_TRUE(scene.wait_for_steps(25));
+  ASSERT_EQ(::kill(scene.worker_of("node2")->pid, SIGKILL), 0);
+  const auto is_lost = [](const EventLine& line) { return line.event == "process_lost"; };
+  ASSERT_TRUE(wait_until([&] { return std::ranges::any_of(scene.records().events, is_lost); }, kRunLimit));
+  ASSERT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 30));
+  (void)scene.stop(program);
+  EXPECT_NE(program.err().find("[summary] the run: "), std::string::npos) << program.err();
+  EXPECT_NE(program.err().find("faults survived: 1 lost process"), std::string::npos) << program.err();
+
+  const auto lines = lines_of(scene.records());
+  expect_summary_of(lines, "run");
+  expect_summary_of(lines, "life");
+  const auto trace = read_run_trace(scene.run().string());
+  ASSERT_TRUE(trace) << trace.failure().message;
+  const Json summary = Json::parse(scene.records().summaries.back());
+  EXPECT_EQ(summary.at("run").at("rounds") == 0, GetParam().empty());
+  expect_bytes_of_the_trace(summary.at("run"), *trace);
+  expect_time_of_the_trace(lines, *trace);
+
+  const std::string target = std::to_string(scene.records().finals.back().steps + 20);
+  Program& resumed = scene.start({"train", "--resume", scene.run().string(), "--steps", target});
+  ASSERT_EQ(resumed.wait(kRunLimit), 0) << resumed.err();
+  EXPECT_NE(resumed.err().find("[summary] this start: "), std::string::npos) << resumed.err();
+  EXPECT_NE(resumed.err().find("[summary] the whole run, 2 starts: "), std::string::npos) << resumed.err();
+  const auto whole = lines_of(scene.records());
+  expect_summary_of(whole, "run");
+  const auto start =
+      std::find_if(whole.rbegin(), whole.rend(), [](const Json& line) { return is_event(line, "started"); });
+  expect_summary_of(std::vector<Json>(start.base() - 1, whole.end()), "life");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, Summary,
+    testing::Values(std::vector<std::string>{}, std::vector<std::string>{"sync.mode=diloco", "sync.H=5"},
+                    std::vector<std::string>{"sync.mode=diloco", "sync.H=5", "sync.outer_update=eager"}),
+    [](const auto& tested) {
+      constexpr const char* kNames[] = {"EveryStep", "Diloco", "Eager"};
+      return std::string(kNames[tested.param.size() == 0 ? 0 : tested.param.size() - 1]);
+    });
+
+TEST(SummaryOfOneProcess, AddsUpToWhatItsLinesSay) {
+  ProcessScene scene;
+  const SmallRun small{1, 1, 60, {"eval.every=10", "checkpoint.every=10"}};
+  Program& program = scene.start(train(scene, "run", small, {"--single"}));
+  ASSERT_EQ(program.wait(kRunLimit), 0) << program.err();
+  EXPECT_NE(program.err().find("[summary] the run: 60 steps"), std::string::npos) << program.err();
+  const auto lines = lines_of(scene.records());
+  expect_summary_of(lines, "run");
+  const Json time = Json::parse(scene.records().summaries.back()).at("run").at("time_s");
+  EXPECT_GT(time.at("checkpoint").get<double>(), 0);
+  EXPECT_EQ(time.at("stalled").get<double>(), 0) << "nothing happened";
+}
+
+}  // namespace
+}  // namespace shoal
