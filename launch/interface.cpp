@@ -310,8 +310,11 @@ std::vector<CommandSpec> make_commands() {
       {"eval",
        "Prints loss, perplexity and bits per byte of a checkpoint.",
        {kRun},
-       {kStep, {"--data", kValue, "FILE", "a text file (default: the run's validation text)"}},
-       ""},
+       {kStep,
+        {"--data", kValue, "FILE", "a text file (default: the run's validation text)"},
+        {"--batches", kValue, "N", "only the first N batches of batch.sequences windows (default: all)"}},
+       "A run's periodic evaluations are of the first eval.batches batches, its final one of eval.final_batches (0: "
+       "all).\nWith the same number of batches this is the same loss, bit for bit in one process."},
       sample(),
       export_model(),
       import(),
