@@ -78,7 +78,17 @@ TEST(Evaluation, TheFinalOneShowsHowFarItIsAndHasANameOfItsOwn) {
     EXPECT_NE(shown.find("\neval at step 5: validation loss "), std::string::npos) << shown;
     EXPECT_NE(shown.find("final eval at step 10: final validation loss "), std::string::npos) << shown;
     EXPECT_NE(shown.find(" of " + std::to_string(lines[1].windows) + " windows\n"), std::string::npos) << shown;
+    EXPECT_NE(shown.find("picture: " + (scene.run(name) / "plot.svg").string()), std::string::npos) << shown;
+    EXPECT_TRUE(std::filesystem::exists(scene.run(name) / "plot.svg"));
   }
+  const std::string file = (scene.run() / "both.svg").string();
+  Program& plot = scene.start({"plot", scene.run().string(), scene.run("single").string(), "--out", file});
+  EXPECT_EQ(plot.wait(kRunLimit), 0) << plot.err();
+  EXPECT_EQ(plot.out(), file + "\n");
+  Program& nowhere = scene.start({"plot", scene.run().string(), scene.run("none").string(), "--out", file + "2"});
+  EXPECT_EQ(nowhere.wait(kRunLimit), 3);
+  EXPECT_NE(nowhere.err().find("none/metrics.jsonl"), std::string::npos) << nowhere.err();
+  EXPECT_FALSE(std::filesystem::exists(file + "2"));
 }
 
 // Eager updates put every replica ahead of what all agreed on, and a checkpoint holds both.

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "launch/commands/inspect/plot.h"
 #include "launch/commands/run/processes.h"
 #include "launch/commands/run/run_entry.h"
 #include "launch/commands/run/single_recorder.h"
@@ -285,6 +286,7 @@ Result<int> run_single(const SingleOptions& options) {
   say("computing with ", kernel_fingerprint(parts->config.run.threads));
   SingleRun run(std::move(*parts), std::move(*writer), std::move(*recorder), steps_target);
   const auto code = run.run();
+  draw_at_end(options.run_directory);
   if (code) say_how_to_go_on("shoal train --single", options.run_directory, *code);
   return code;
 }
