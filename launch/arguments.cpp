@@ -270,7 +270,10 @@ Result<ChaosOptions> chaos_options(const Options& options) {
 Result<EvalOptions> eval_options(const Options& options) {
   const auto step = options.count("--step", 0);
   if (!step) return step.failure();
-  return EvalOptions{*options.positional(0), *step, options.value("--data"), form_of(options)};
+  const auto batches = options.count("--batches", 1, std::numeric_limits<int>::max());
+  if (!batches) return batches.failure();
+  return EvalOptions{*options.positional(0), *step, options.value("--data"), static_cast<int>(batches->value_or(0)),
+                     form_of(options)};
 }
 
 Result<SampleOptions> sample_options(const Options& options) {

@@ -46,6 +46,7 @@ struct Shower {
     show_line(progress_line(record, window.take(), style));
   }
   void operator()(const EvalRecord& record) { show_line(progress_line(record)); }
+  void operator()(const EvalProgress& progress) { show_line(progress_line(progress)); }
   void operator()(const SummaryRecord& record) {
     for (const std::string& line : summary_lines(record)) show_line(line);
   }

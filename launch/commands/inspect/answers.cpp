@@ -28,13 +28,14 @@ std::string digits(double value) {
 }  // namespace
 
 std::string evaluation_text(std::uint64_t step, const Evaluation& evaluation) {
-  return compose("step ", step, "\ntokens ", evaluation.token_count, "\nloss ", digits(evaluation.loss),
+  return compose("step ", step, "\nwindows ", evaluation.windows, "\ntokens ", evaluation.token_count, "\nloss ", digits(evaluation.loss),
                  "\nperplexity ", digits(evaluation.perplexity), "\nbits_per_byte ", digits(evaluation.bits_per_byte),
                  '\n');
 }
 
 std::string evaluation_json(std::uint64_t step, const Evaluation& evaluation) {
   return json_text(Json{{"step", step},
+                        {"windows", evaluation.windows},
                         {"tokens", evaluation.token_count},
                         {"loss", number(evaluation.loss)},
                         {"perplexity", number(evaluation.perplexity)},

@@ -1,4 +1,6 @@
-// `shoal eval`: the loss of a checkpoint over all validation windows of the run's text, or over a whole other file.
+// `shoal eval`: the loss of a checkpoint over the validation windows of the run's text, or over another file. On the
+// same windows it is what the run's own evaluation said: windows are taken from the beginning, in the same
+// microbatches.
 #include "launch/commands/inspect/answers.h"
 #include "launch/commands/inspect/inspect.h"
 #include "launch/processes/saved_run.h"
@@ -8,6 +10,7 @@
 #include "runtime/data/tokens.h"
 #include "runtime/device/evaluator.h"
 #include "runtime/device/executor_factory.h"
+#include "runtime/trace/metrics/progress_line.h"
 
 namespace shoal {
 namespace {
@@ -30,6 +33,18 @@ Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run) {
   return executor;
 }
 
+// Says on stderr how far it is.
+Evaluation evaluate_aloud(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
+                          const Tokenizer& tokenizer) {
+  const SteadyClock clock;
+  ProgressPace pace;
+  const auto tell = [&](std::uint64_t windows) {
+    if (pace.is_due(clock.now())) say("evaluating: ", windows, " of ", plan.window_count(batches), " windows");
+    return false;
+  };
+  return *evaluate_until(tell, executor, plan, batches, tokenizer);
+}
+
 }  // namespace
 
 Result<int> run_eval(const EvalOptions& options) {
@@ -42,7 +57,7 @@ Result<int> run_eval(const EvalOptions& options) {
   auto executor = load_executor(*run);
   if (!executor) return executor.failure();
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(run->config.model.context), run->config.batch);
-  const Evaluation evaluation = evaluate(**executor, plan, plan.batch_count(0), **tokenizer);
+  const Evaluation evaluation = evaluate_aloud(**executor, plan, plan.batch_count(options.batches), **tokenizer);
   const std::uint64_t step = run->checkpoint.manifest().step;
   print(options.form == OutputForm::kJson ? evaluation_json(step, evaluation) : evaluation_text(step, evaluation));
   return 0;

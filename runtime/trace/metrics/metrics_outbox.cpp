@@ -27,8 +27,9 @@ Result<WrittenLines> MetricsOutbox::open() {
 }
 
 std::optional<std::string> MetricsOutbox::write(const MetricsOutput& output, WallTime now) {
-  const bool has_waited = !refusal_.empty();
   std::string line = std::visit([](const auto& record) { return to_json_line(record); }, output);
+  if (line.empty()) return std::nullopt;
+  const bool has_waited = !refusal_.empty();
   keep({with_time(std::move(line), now), std::visit(StepOf{}, output)});
   const Status written = write_waiting(now);
   if (written) return has_waited ? std::optional(all_is_written()) : std::nullopt;

@@ -118,20 +118,25 @@ LineMeans ProgressWindow::take() {
 }
 
 std::string progress_legend(const ProgressStyle& style) {
-  static constexpr std::string_view kEntries[] = {"step: steps applied/target",
-                                                  "loss: nats per token before the update",
-                                                  "lr",
-                                                  "norm: gradient norm before clipping",
-                                                  "tok/s",
-                                                  "peers: replicas per stage",
-                                                  "round: ended/of the run",
-                                                  "sent: bytes per step, mean of the line",
-                                                  "eta: at the pace of the latest steps"};
+  std::vector<std::string_view> entries = {"step: steps applied/target",
+                                           "loss: nats per token before the update",
+                                           "lr",
+                                           "norm: gradient norm before clipping",
+                                           "tok/s",
+                                           "peers: replicas per stage",
+                                           "round: ended/of the run",
+                                           "sent: bytes per step, mean of the line",
+                                           "eta: at the pace of the latest steps"};
+  // Between rounds every replica has weights of its own, with eager updates ahead of all that is agreed.
+  if (style.steps_per_round > 0) {
+    entries[1] = "loss: nats per token before the update, of each replica's own weights";
+    entries.emplace_back("eval: of the agreed weights, which are saved");
+  }
   static constexpr std::string_view kBetween = " | ";
   const std::size_t columns = columns_of(style);
   std::string text;
   std::size_t used = 0;  // of the last line
-  for (std::string_view entry : kEntries) {
+  for (std::string_view entry : entries) {
     entry = entry.substr(0, columns);
     const bool is_first = text.empty();
     const bool fits = used + kBetween.size() + entry.size() <= columns;
@@ -156,8 +161,16 @@ std::string progress_line(const StepRecord& record, const LineMeans& means, cons
 }
 
 std::string progress_line(const EvalRecord& record) {
-  return compose("eval at step ", record.step, ": validation loss ", number_text(record.val_loss, 4), ", perplexity ",
-                 number_text(std::exp(record.val_loss), 3), ", bits per byte ", number_text(record.bits_per_byte, 4));
+  const char* const name = record.is_final ? "final eval at step " : "eval at step ";
+  return compose(name, record.step, record.is_final ? ": final validation loss " : ": validation loss ",
+                 number_text(record.val_loss, 4), ", perplexity ", number_text(std::exp(record.val_loss), 3),
+                 ", bits per byte ", number_text(record.bits_per_byte, 4), " (windows ", record.windows, ", tokens ",
+                 record.tokens, record.is_of_agreed ? ", of the agreed weights)" : ")");
+}
+
+std::string progress_line(const EvalProgress& progress) {
+  return compose("final eval at step ", progress.step, ": ", progress.windows, " of ", progress.windows_planned,
+                 " windows");
 }
 
 }  // namespace shoal

@@ -113,6 +113,9 @@ std::string to_json_line(const StepRecord& record) {
 std::string to_json_line(const EvalRecord& record) {
   Json json{{"event", "eval"},
             {"step", record.step},
+            {"final", record.is_final},
+            {"windows", record.windows},
+            {"tokens", record.tokens},
             {"val_loss", number(record.val_loss)},
             {"perplexity", number(std::exp(record.val_loss))},
             {"bits_per_byte", number(record.bits_per_byte)},
@@ -128,6 +131,7 @@ std::string to_json_line(const SummaryRecord& record) {
                         {"life", to_json(record.life)},
                         {"run", to_json(record.run)}});
 }
+std::string to_json_line(const EvalProgress&) { return {}; }
 
 std::string to_json_line(const FinalRecord& record) {
   return json_text(Json{{"event", record.event},
