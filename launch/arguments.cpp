@@ -40,9 +40,15 @@ const OptionSpec kResumed{"--resumed", kFlag, "", "by a person, with --resume"};
 
 Failure missing(const std::string& what) { return fail(Error::kUsage, what); }
 
-RunChoice run_choice(const Options& options) {
-  return {options.positional(0), options.values("--set"), options.value("--out"), options.has("--resume"),
-          options.value("--resume")};
+Result<RunChoice> run_choice(const Options& options) {
+  const auto from = options.count("--from", 0);
+  if (!from) return from.failure();
+  const auto branch = branch_wish(options.value("--branch"), *from);
+  if (!branch) return branch.failure();
+  RunChoice choice{options.positional(0), options.values("--set"), options.value("--out"), options.has("--resume"),
+                   options.value("--resume")};
+  choice.branch = *branch;
+  return choice;
 }
 
 // @FILE is the text in a file, so that a secret need not stand in a list of processes.
@@ -111,14 +117,17 @@ Result<TrainOptions> train_options(const Options& options) {
     return missing(compose("train: --nodes ", **nodes, ": at most ", kNodesMax, " processes on one machine"));
   }
   if (is_single && *nodes) return missing("train: --single runs in one process; leave --nodes out");
-  RunChoice run = run_choice(options);
-  run.is_single = is_single;
-  return TrainOptions{std::move(run), *steps, *nodes, is_single};
+  auto run = run_choice(options);
+  if (!run) return run.failure();
+  run->is_single = is_single;
+  return TrainOptions{std::move(*run), *steps, *nodes, is_single};
 }
 
 Result<SpawnerOptions> spawner_options(const Options& options) {
   SpawnerOptions spawner;
-  spawner.run = run_choice(options);
+  auto run = run_choice(options);
+  if (!run) return run.failure();
+  spawner.run = std::move(*run);
   if (const auto address = options.value("--listen")) {
     const auto listen = parse_host_port(*address);
     if (!listen) return listen.failure();

@@ -20,6 +20,12 @@ const OptionSpec kJson{"--json", kFlag, "", "print JSON"};
 const OptionSpec kOut{"--out", kValue, "DIR", "the run directory (default: runs/<UTC time>-<corpus>)"};
 const OptionSpec kResume{"--resume", OptionKind::kOptionalValue, "DIR",
                          "go on from the newest checkpoint of DIR (default: --out, else the newest under runs/)"};
+const OptionSpec kBranch{
+    "--branch", kValue, "NAME",
+    "with --resume: go on as a branch of the run, for which --set may also change optim.*, sync.*, "
+    "data.* and, with its schedule, run.steps"};
+const OptionSpec kFrom{"--from", kValue, "N",
+                       "with --branch: from the kept checkpoint after N steps (default: the newest; 0: the beginning)"};
 const OptionSpec kSteps{"--steps", kValue, "N", "stop after step N; neither run.steps nor optim.decay_steps changes"};
 const OptionSpec kStep{"--step", kValue, "N", "the checkpoint after N steps (default: the newest)"};
 
@@ -53,6 +59,8 @@ CommandSpec train() {
           {kSet,
            kOut,
            kResume,
+           kBranch,
+           kFrom,
            kSteps,
            {"--nodes", kValue, "N", "node processes (default: stages x replicas; more are spares)"},
            {"--single", kFlag, "", "the same run in one process without actors: the reference"}},
@@ -67,6 +75,8 @@ CommandSpec spawner() {
            {"--listen", kValue, "HOST:PORT", "where nodes and commands connect (default: 127.0.0.1:0, any free port)"},
            kOut,
            kResume,
+           kBranch,
+           kFrom,
            kSteps,
            {"--wait-timeout", kValue, "S", "exit 4 when training has not begun after S seconds, for want of nodes"}},
           kExitCodes};

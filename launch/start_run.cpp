@@ -7,6 +7,8 @@
 #include <ctime>
 #include <filesystem>
 
+#include "launch/branches/branch_entry.h"
+#include "launch/branches/branch_keys.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/data/text.h"
@@ -150,35 +152,46 @@ Result<std::string> directory_to_resume(const RunChoice& choice, const Surroundi
   return fail(Error::kUsage, compose("--resume ", directory, ": no run there (", reason, ")"));
 }
 
+// What a person is told of a run that goes on with another configuration than it had.
+std::string changes_warning(const Config& saved, const Config& now, const std::optional<BranchWish>& branch) {
+  const std::string costly = quorum_warning(now) == quorum_warning(saved) ? "" : quorum_warning(now);
+  const std::string of_rounds = branch && rounds_warning(now) != rounds_warning(saved) ? rounds_warning(now) : "";
+  return joined(joined(threads_warning(saved, now), of_rounds), costly);
+}
+
+// The run's own configuration with what the person sets; that of a branch goes with its steps.
+Result<LoadedConfig> configuration_of_resumed(const RunChoice& choice, const Surroundings& here,
+                                              const std::string& file, const Config& saved) {
+  auto loaded = load_config_and_idle_keys({file, here.environment, choice.sets, {}, choice.is_single});
+  if (!loaded) return loaded.failure();
+  std::erase_if(loaded->idle, [](const IdleKey& key) { return key.stands_in_file; });  // said when the run began
+  make_paths_absolute(loaded->config, here.folder);
+  if (choice.branch) stretch_schedule(saved, loaded->config, choice.sets);
+  if (auto status = check_can_be_written(loaded->config); !status) return status.failure();
+  return loaded;
+}
+
 Result<ChosenRun> choose_resumed(const RunChoice& choice, const Surroundings& here) {
   if (choice.config)
     return fail(Error::kUsage, compose("--resume goes on with the run's own configuration; leave ", *choice.config,
                                        " out, and change what may change by --set"));
   const auto directory = directory_to_resume(choice, here);
   if (!directory) return directory.failure();
-  const std::string file = *directory + "/config.toml";
+  const std::string file = ruling_config(RunDirectory{*directory});
   const auto saved = load_config({file, {}, {}});
   if (!saved) return saved.failure();
-  auto loaded = load_config_and_idle_keys({file, here.environment, choice.sets, {}, choice.is_single});
+  auto loaded = configuration_of_resumed(choice, here, file, *saved);
   if (!loaded) return loaded.failure();
-  std::erase_if(loaded->idle, [](const IdleKey& key) { return key.stands_in_file; });  // said when the run began
-  Config* now = &loaded->config;
-  make_paths_absolute(*now, here.folder);
-  if (auto status = check_can_be_written(*now); !status) return status.failure();
-  const bool is_elsewhere = !now->run.out.empty() && absolute_in(here.folder, now->run.out) != *directory;
-  now->run.out.clear();
-  auto conflicts = resume_conflicts(*saved, *now);
-  if (is_elsewhere) conflicts.emplace_back("run.out");
-  if (conflicts.empty()) {
-    if (auto status = settle_vocabulary(*now); !status) return status.failure();
-    const std::string costly = quorum_warning(*now) == quorum_warning(*saved) ? "" : quorum_warning(*now);
-    const std::string told = joined(threads_warning(*saved, *now), costly);
-    return ChosenRun{*directory, {}, *now, true, joined(warning_of(std::move(loaded->idle)), told)};
-  }
-  std::string names;
-  for (const auto& key : conflicts) names += (names.empty() ? "" : ", ") + key;
-  return fail(Error::kUsage,
-              compose("a resumed run must keep ", names, " as ", file, " has it; start a new run to change that"));
+  Config& now = loaded->config;
+  const bool is_elsewhere = !now.run.out.empty() && absolute_in(here.folder, now.run.out) != *directory;
+  if (is_elsewhere) return fail(Error::kUsage, compose("run.out must stay: a resumed run goes on in ", *directory));
+  now.run.out.clear();
+  if (auto status = check_changes(*saved, now, choice.branch.has_value(), file); !status) return status.failure();
+  if (auto status = settle_vocabulary(now); !status) return status.failure();
+  ChosenRun chosen{*directory, {}, now, true};
+  if (choice.branch) chosen.branch = BranchPlan{*choice.branch, *saved, changes_between(*saved, now)};
+  chosen.warning = joined(warning_of(std::move(loaded->idle)), changes_warning(*saved, now, choice.branch));
+  return chosen;
 }
 
 }  // namespace
@@ -189,6 +202,9 @@ Surroundings surroundings_here() {
 }
 
 Result<ChosenRun> choose_run(const RunChoice& choice, const Surroundings& here) {
+  if (choice.branch && !choice.is_resumed) {
+    return fail(Error::kUsage, "--branch begins a branch of a run that there is: name the run by --resume DIR");
+  }
   return choice.is_resumed ? choose_resumed(choice, here) : choose_new(choice, here);
 }
 

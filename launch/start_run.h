@@ -1,7 +1,8 @@
 // Which run a command starts or goes on with: its directory and its configuration, before anything is written.
 //
 //   new      CONFIG, environment, --set; directory: --out, run.out, or runs/<UTC time>-<corpus>; must be new or empty
-//   resumed  the directory's own config.toml rules; only keys that say where and how a run runs may be set otherwise
+//   resumed  the directory's own config.toml rules; only keys that say where and how a run runs may be set otherwise,
+//            and on a branch of the run those that say what it computes from a checkpoint on (branches/)
 #pragma once
 
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "launch/branches/branch_plan.h"
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
 
@@ -25,6 +27,7 @@ struct RunChoice {
   std::vector<std::string> defaults{};  // "section.key=value" of the command, for a new run; all others beat them
   std::string out_option = "--out";     // what the person typed before `out`
   bool is_single = false;               // for one process without actors
+  std::optional<BranchWish> branch{};   // of a resumed run
 };
 
 struct ChosenRun {
@@ -32,6 +35,7 @@ struct ChosenRun {
   std::string usual_name{};  // nobody named the directory: it is this one, or this one with a number; else empty
   Config config;             // paths in it absolute, run.out empty: the resolved file repeats the run from anywhere
   bool is_resumed = false;
+  std::optional<BranchPlan> branch{};  // to be begun
   std::string warning{};  // for the person: keys that have no effect, or one that costs much; empty: nothing to say
 };
 

@@ -1,6 +1,7 @@
 // The run directory: where everything of a run lies, and how the pieces are made before its processes start.
 //
-//   config.toml metrics.jsonl journal.db spawner.json spawner.before.json     checkpoints/ trace/ logs/
+//   config.toml config.before-NAME.toml (of a branch, branches/) metrics.jsonl journal.db spawner.json
+//   spawner.before.json     checkpoints/ trace/ logs/
 //   certs/ (0600): ca.* the authority; spawner.* storage.* operator.* credentials; tokens; join_token; issued:
 //     certificates of nodes; revoked.json: whose are refused; who made the spawner's or storage's process crash:
 //     *.peer_note, *.peer_note.crashes

@@ -57,7 +57,15 @@ struct Parts {
   Term term;
   StartPoint start;
   SavedStates saved;
+  bool is_taken_over = false;  // processes of the run may come back to where it was
 };
+
+// Who comes back has the state of the branch before, where the journal has no entry yet of one that a person began.
+Result<bool> may_come_back(const RunDirectory& run, JournalStore& journal) {
+  const auto newest = newest_branch(journal);
+  if (!newest) return newest.failure();
+  return *newest >= branch_begun_in(run);
+}
 
 Result<std::shared_ptr<JournalStore>> open_or_create(const RunDirectory& run, RunId id) {
   const bool is_told_of = newest_entry_told_by(run.metrics()).value > 0;
@@ -83,17 +91,20 @@ Result<Parts> open_parts(const RunDirectory& run, const SpawnerProcessOptions& o
   if (!samples) return samples.failure();
   parts.samples = std::move(samples.value());
   parts.saved = {run, parts.config, id, parts.samples->corpus_sha256()};
-  if (options.is_restarted) {
+  auto journal = open_or_create(run, id);
+  if (!journal) return journal.failure();
+  parts.journal = journal.value();
+  const auto can_return = may_come_back(run, *parts.journal);
+  if (!can_return) return can_return.failure();
+  parts.is_taken_over = options.is_restarted && *can_return;
+  if (parts.is_taken_over) {
     parts.start = newest_start_point(parts.saved);  // read whole only when nobody comes back with more
-  } else if (options.is_resumed) {
+  } else if (options.is_resumed || options.is_restarted) {
     const auto start = find_start_point(parts.saved, {kAnyStep, true});
     if (!start) return start.failure();
     parts.start = start.value();
     if (auto status = check_steps(options.stop_at_step, parts.start.version); !status) return status.failure();
   }
-  auto journal = open_or_create(run, id);
-  if (!journal) return journal.failure();
-  parts.journal = journal.value();
   if (auto status = check_journal(parts.saved, *parts.journal, options.is_restarted); !status) return status.failure();
   const auto term = parts.journal->begin_term();
   if (!term) return term.failure();
@@ -155,7 +166,7 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
   // Dialling, two handshakes and joining again are eight round trips, each of which may take half a second.
   out.detector.relink_within = std::max<Duration>(out.detector.dead_after / 2, 2 * out.detector.expected + kRelinkTime);
   out.detector.relink_within = std::min(out.detector.relink_within, out.detector.dead_after);
-  if (options.is_restarted) out.return_within = out.detector.dead_after;
+  if (parts.is_taken_over) out.return_within = out.detector.dead_after;
   return out;
 }
 

@@ -1,6 +1,7 @@
 // A person is told which checkpoint it is, and which ones were passed over.
 #include "launch/processes/start_points.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "launch/say.h"
@@ -8,6 +9,7 @@
 #include "runtime/base/file.h"
 #include "runtime/storage/checkpoint_claim.h"
 #include "runtime/storage/checkpoint_reader.h"
+#include "runtime/trace/metrics/branch_record.h"
 #include "runtime/trace/metrics/metrics_file.h"
 
 namespace shoal {
@@ -27,10 +29,25 @@ StartPoint start_of(const CheckpointManifest& manifest) {
   return {manifest.step, manifest.optimizer_step, true, manifest.weights_sha256, Branch{manifest.branch}};
 }
 
+// A person's branch has its number before its first step has a line.
+StartPoint on_begun_branch(StartPoint start, const SavedStates& saved) {
+  start.branch = std::max(start.branch, branch_begun_in(saved.run));
+  return start;
+}
+
 StartPoint beyond_told(StartPoint start, const SavedStates& saved) {
   const Reached told = steps_told_by(saved.run);
   start.branch = branch_going_on({start.branch, start.version}, told);
-  return start;
+  return on_begun_branch(start, saved);
+}
+
+// The state that a person's branch on another text goes on from is of the text before.
+bool begins_on_other_text(const CheckpointManifest& manifest, const SavedStates& saved) {
+  const auto told = branches_told_by(saved.run.metrics());
+  if (told.empty()) return false;
+  const BranchRecord& begun = told.front();
+  return manifest.step == begun.step && Branch{manifest.branch} < begun.branch &&
+         begun.corpus_sha256 == saved.corpus_sha256;
 }
 
 std::optional<CheckpointManifest> newest_manifest(const SavedStates& saved) {
@@ -56,6 +73,11 @@ constexpr const char* kRestore = "; restore it from a copy, with its -wal file";
 Reached steps_told_by(const RunDirectory& run) {
   const auto newest = newest_step_told_by(run.metrics());
   return newest ? Reached{newest->branch, newest->step.value + 1} : Reached{};
+}
+
+Branch branch_begun_in(const RunDirectory& run) {
+  const auto begun = branch_without_steps(run.metrics());
+  return begun ? begun->branch : Branch{};
 }
 
 Status check_can_go_on(const RunDirectory& run, const Config& config, std::optional<std::uint64_t> stop_at) {
@@ -108,7 +130,7 @@ Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, const Fin
     return no_checkpoint(saved, *told);
   }
   const CheckpointManifest& manifest = found->checkpoint->manifest();
-  if (manifest.corpus_sha256 != saved.corpus_sha256) {
+  if (manifest.corpus_sha256 != saved.corpus_sha256 && !begins_on_other_text(manifest, saved)) {
     return fail(Error::kInvalidData, compose("the checkpoint after ", manifest.step,
                                              " steps was trained on another text, or with another tokenizer, "
                                              "than [data] names now"));
@@ -129,7 +151,7 @@ Result<StartPoint> find_start_point(const SavedStates& saved, const FindCheckpoi
 
 StartPoint newest_start_point(const SavedStates& saved) {
   const auto manifest = newest_manifest(saved);
-  return manifest ? start_of(*manifest) : StartPoint{};
+  return on_begun_branch(manifest ? start_of(*manifest) : StartPoint{}, saved);
 }
 
 }  // namespace shoal

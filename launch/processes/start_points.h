@@ -34,6 +34,9 @@ struct SavedStates {
 // As far as lines of metrics.jsonl tell of.
 [[nodiscard]] Reached steps_told_by(const RunDirectory& run);
 
+// That of the newest branch that a person began there, where no step's line follows its own; else 0.
+[[nodiscard]] Branch branch_begun_in(const RunDirectory& run);
+
 // What refuses to go on with a run by names alone, before anything of it is changed: no checkpoint where `config` looks
 // for them, though metrics.jsonl tells of one; --steps that are behind the newest. Errors: kInvalidData, kUsage.
 [[nodiscard]] Status check_can_go_on(const RunDirectory& run, const Config& config,

@@ -60,6 +60,10 @@ constexpr const char* kCut =
 // Of a journal that was never cut there may be millions: each time so many go, the rest is not read.
 constexpr std::uint64_t kRemovedAtOnceMax = 2048;
 
+constexpr const char* kBranches =
+    "CREATE TABLE IF NOT EXISTS branches(name TEXT PRIMARY KEY, branch INTEGER NOT NULL, step INTEGER NOT NULL,"
+    " changes TEXT NOT NULL) WITHOUT ROWID;";
+
 constexpr std::uintmax_t kRoomForLog = std::uintmax_t{64} << 20U;
 
 [[nodiscard]] const char* kind_of(const JournalBody& body) {
@@ -142,6 +146,8 @@ class SqliteJournal final : public JournalStore {
   [[nodiscard]] Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) override;
   [[nodiscard]] Result<IncarnationBlock> reserve(IncarnationKind kind, std::uint64_t count) override;
   [[nodiscard]] Result<Term> begin_term() override;
+  [[nodiscard]] Status note(const NamedBranch& branch);
+  [[nodiscard]] Result<std::vector<NamedBranch>> named_branches();
 
  private:
   [[nodiscard]] Failure failure(int code, std::string_view doing) const;
@@ -380,6 +386,29 @@ Result<Term> SqliteJournal::begin_term() {
   return Term{*term};
 }
 
+Status SqliteJournal::note(const NamedBranch& branch) {
+  const std::string doing = compose("record the branch ", branch.name);
+  if (Status made = execute(kBranches, doing); !made) return made;
+  Statement put(database_.get(), "INSERT OR REPLACE INTO branches VALUES(?, ?, ?, ?)");
+  put.bind(branch.name).bind(branch.branch.value).bind(branch.step).bind(branch.changes);
+  return run_once(put, doing);
+}
+
+Result<std::vector<NamedBranch>> SqliteJournal::named_branches() {
+  std::vector<NamedBranch> branches;
+  const auto has_some = has_table("branches");
+  if (!has_some) return has_some.failure();
+  if (!*has_some) return branches;
+  Statement statement(database_.get(), "SELECT name, branch, step, changes FROM branches ORDER BY branch");
+  int code = statement.next();
+  for (; code == SQLITE_ROW; code = statement.next()) {
+    const Branch branch{static_cast<std::uint32_t>(statement.number(1))};
+    branches.push_back({statement.text(0), branch, statement.number(2), statement.text(3)});
+  }
+  if (code != SQLITE_DONE) return failure(code, "be read");
+  return branches;
+}
+
 [[nodiscard]] Result<std::unique_ptr<SqliteJournal>> open_file(const std::filesystem::path& path, int flags) {
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
@@ -435,14 +464,32 @@ Result<std::unique_ptr<JournalStore>> open_or_begin_journal(const std::filesyste
   return go_on(std::move(*journal));
 }
 
-Result<std::unique_ptr<JournalStore>> open_journal(const std::filesystem::path& path) {
+namespace {
+
+Result<std::unique_ptr<SqliteJournal>> open_existing(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) {
-    return fail(Error::kUsage, compose("journal ", path.string(), ": there is none; is this a run directory?"));
-  }
-  auto journal = open_file(path, SQLITE_OPEN_READWRITE);
+  if (std::filesystem::exists(path, ignored)) return open_file(path, SQLITE_OPEN_READWRITE);
+  return fail(Error::kUsage, compose("journal ", path.string(), ": there is none; is this a run directory?"));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JournalStore>> open_journal(const std::filesystem::path& path) {
+  auto journal = open_existing(path);
   if (!journal) return journal.failure();
   return go_on(std::move(*journal));
+}
+
+Status note_branch(const std::filesystem::path& path, const NamedBranch& branch) {
+  const auto journal = open_existing(path);
+  if (!journal) return journal.failure();
+  return (*journal)->note(branch);
+}
+
+Result<std::vector<NamedBranch>> named_branches(const std::filesystem::path& path) {
+  const auto journal = open_existing(path);
+  if (!journal) return journal.failure();
+  return (*journal)->named_branches();
 }
 
 }  // namespace shoal

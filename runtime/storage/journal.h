@@ -8,6 +8,7 @@
 //   meta(key, value)   entries(position, branch, term, kind, sha256, entry)   counters(name, value)
 //   snapshots(position, sha256, snapshot)   at most one, in place of the entries up to its position; from the first on
 //                                           the format is 2: a version that knows of none refuses the file
+//   branches(name, branch, step, changes)     those that a person began, for people: nothing here follows from them
 //
 // Not thread-safe. Errors: kIo (full disk, refused write), kInvalidData (damaged), kUsage (in use, or not there).
 #pragma once
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "messages/journal.h"
@@ -68,6 +70,21 @@ enum class Entries { kUnheardOf, kExpected };
                                                                           Entries entries);
 // That of an earlier start, to read what it says. Errors: kUsage (there is none, or another process has it open).
 [[nodiscard]] Result<std::unique_ptr<JournalStore>> open_journal(const std::filesystem::path& path);
+// The highest branch of its entries; 0: it has none.
+[[nodiscard]] Result<Branch> newest_branch(JournalStore& journal);
+
+// A branch that a person began.
+struct NamedBranch {
+  std::string name;
+  Branch branch;
+  std::uint64_t step = 0;  // steps applied in the state that it goes on from
+  std::string changes;
+  friend bool operator==(const NamedBranch&, const NamedBranch&) = default;
+};
+// Writes it into the journal at the path, durably; one of that name is written over. Errors: as open_journal().
+[[nodiscard]] Status note_branch(const std::filesystem::path& path, const NamedBranch& branch);
+// Those that were written, in the order of their numbers. Errors: as open_journal().
+[[nodiscard]] Result<std::vector<NamedBranch>> named_branches(const std::filesystem::path& path);
 // A snapshot as a journal stores it. Errors: kUsage, as cut() has it.
 [[nodiscard]] Result<std::vector<char>> bytes_to_keep(const JournalSnapshot& snapshot);
 // The same contract without a disk: for the simulation and tests.

@@ -90,6 +90,19 @@ Result<std::vector<char>> bytes_to_keep(const JournalSnapshot& snapshot) {
   return bytes;
 }
 
+Result<Branch> newest_branch(JournalStore& journal) {
+  const JournalPosition last = journal.last_position();
+  if (last == JournalPosition{}) return Branch{};
+  if (last == journal.begins_after()) {
+    const auto snapshot = journal.snapshot();
+    if (!snapshot) return snapshot.failure();
+    return snapshot->highest_branch;
+  }
+  const auto entries = journal.load(JournalPosition{last.value - 1}, 1);
+  if (!entries) return entries.failure();
+  return entries->back().branch;
+}
+
 std::unique_ptr<JournalStore> make_memory_journal(RunId run) { return std::make_unique<MemoryJournal>(run); }
 
 }  // namespace shoal

@@ -88,6 +88,19 @@ TEST(Arguments, ASingleRunHasNoNodes) {
   EXPECT_EQ(train->nodes, 5u);
 }
 
+TEST(Arguments, ABranchHasANameAndMayHaveABeginning) {
+  const auto train = train_options(given(command_named("train"), {"--resume", "d", "--branch", "b", "--from", "0"}));
+  ASSERT_TRUE(train.ok()) << train.failure().message;
+  ASSERT_TRUE(train->run.branch);
+  EXPECT_EQ(train->run.branch->name, "b");
+  EXPECT_EQ(train->run.branch->from, 0U);
+  EXPECT_FALSE(train_options(given(command_named("train"), {"--resume"}))->run.branch);
+  EXPECT_EQ(spawner_options(given(command_named("spawner"), {"--resume", "--branch", "b"}))->run.branch->from,
+            std::nullopt);
+  EXPECT_FALSE(train_options(given(command_named("train"), {"--resume", "--from", "10"})).ok());
+  EXPECT_FALSE(train_options(given(command_named("train"), {"--resume", "--branch", "a/b"})).ok());
+}
+
 TEST(Arguments, TheSpawnerListensOnLoopbackUnlessTold) {
   const auto usual = spawner_options(given(command_named("spawner"), {}));
   EXPECT_EQ(usual->listen, (HostPort{"127.0.0.1", 0}));

@@ -238,6 +238,44 @@ TEST_F(StartRun, WhatAResumedRunComputesMayNotChange) {
   EXPECT_TRUE(choose_run(resumed("old", {"run.out=old"}), here_).ok()) << "where it is";
 }
 
+RunChoice branched(RunChoice choice, const std::string& name) {
+  choice.branch = BranchWish{name, std::nullopt};
+  return choice;
+}
+
+TEST_F(StartRun, ABranchOfAResumedRunMayComputeSomethingElse) {
+  leave_run("old", {"run.steps=20", "optim.warmup_steps=5"});
+  const auto chosen = choose_run(branched(resumed("old", {"optim.lr=0.5", "run.steps=40"}), "b"), here_);
+  ASSERT_TRUE(chosen.ok()) << chosen.failure().message;
+  EXPECT_EQ(chosen->config.optim.lr, 0.5);
+  EXPECT_EQ(chosen->config.optim.decay_steps, 40U) << "the schedule goes with the steps";
+  ASSERT_TRUE(chosen->branch);
+  EXPECT_EQ(chosen->branch->wish.name, "b");
+  EXPECT_EQ(chosen->branch->was.optim.decay_steps, 20U);
+  ASSERT_EQ(chosen->branch->changes.size(), 3U);
+  EXPECT_EQ(chosen->branch->changes[0].key, "run.steps");
+  EXPECT_FALSE(choose_run(resumed("old"), here_)->branch) << "the control";
+}
+
+TEST_F(StartRun, ABranchKeepsWhatItsStateIsMadeOf) {
+  leave_run("old", {});
+  EXPECT_THAT(refusal(resumed("old", {"optim.lr=0.5"})), HasSubstr("--branch NAME"));
+  EXPECT_THAT(refusal(branched(resumed("old", {"model.layers=6"}), "b")),
+              AllOf(HasSubstr("model.layers (the saved weights"), Not(HasSubstr("--branch NAME"))));
+  EXPECT_THAT(refusal(branched({}, "b")), HasSubstr("--resume DIR"));
+}
+
+// A branch whose beginning was cut short rules, also before it is finished.
+TEST_F(StartRun, ABranchThatWasCutShortRules) {
+  const std::string directory = leave_run("old", {});
+  const auto lower = load_config({{}, {}, {"optim.lr=0.5"}});
+  ASSERT_TRUE(replace_file(directory + "/config.next-b.toml", write_config(*lower)).ok());
+  EXPECT_EQ(choose_run(resumed("old"), here_)->config.optim.lr, 0.001) << "it has no line yet";
+  const BranchRecord record{"b", Branch{1}, 0, {}, ""};
+  ASSERT_TRUE(replace_file(directory + "/metrics.jsonl", to_json_line(record) + "\n").ok());
+  EXPECT_EQ(choose_run(resumed("old"), here_)->config.optim.lr, 0.5);
+}
+
 TEST_F(StartRun, WithoutANameTheRunStartedLastIsResumed) {
   EXPECT_THAT(refusal(resumed({})), HasSubstr("no run under"));
   const std::string first = leave_run("runs/b", {});

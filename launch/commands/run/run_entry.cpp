@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <system_error>
 
+#include "launch/branches/branch_entry.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "messages/codec.h"
 #include "model/partition.h"
+#include "runtime/base/config_keys.h"
 #include "runtime/base/text/shell_word.h"
 #include "runtime/data/tokens.h"
 #include "runtime/storage/checkpoint_claim.h"
@@ -45,9 +47,22 @@ Status check_can_write(const std::string& path) {
   return fail(Error::kIo, compose("cannot append to ", path, ": ", std::strerror(errno)));
 }
 
+// A branch may go back behind --steps.
 Status check_is_ours_to_resume(const RunDirectory& run, const ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
-  if (auto status = check_can_go_on(run, chosen.config, stop_at); !status) return status.failure();
+  const auto stop = chosen.branch ? std::nullopt : stop_at;
+  if (auto status = check_can_go_on(run, chosen.config, stop); !status) return status.failure();
   return check_can_write(run.metrics());
+}
+
+// Also what another command could not finish. text: what the run trains on from here.
+Status enter_branch(const RunDirectory& run, const ChosenRun& chosen, std::optional<std::uint64_t> stop_at,
+                    const Tokens& text) {
+  if (auto status = finish_branch(run); !status) return status.failure();
+  if (!chosen.branch) return Done{};
+  const auto record = look_at_branch(run, *chosen.branch, chosen.config, text.corpus_sha256());
+  if (!record) return record.failure();
+  if (auto status = check_steps(stop_at, record->step); !status) return status.failure();
+  return begin_branch(run, *record, chosen.config);
 }
 
 // Also once the directory is held and its identity known; here before anything is made.
@@ -80,8 +95,8 @@ void make_own_directory(ChosenRun& chosen) {
 }  // namespace
 
 Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at) {
-  if (const auto tokens = open_tokens(chosen.config.data, chosen.config.model.context); !tokens)
-    return tokens.failure();
+  const auto tokens = open_tokens(chosen.config.data, chosen.config.model.context);
+  if (!tokens) return tokens.failure();
   if (auto status = check_checkpoints_are_ours(chosen); !status) return status.failure();
   if (!chosen.usual_name.empty()) make_own_directory(chosen);
   const RunDirectory run{chosen.directory};
@@ -89,6 +104,7 @@ Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_a
   if (!hold) return hold.failure();
   if (chosen.is_resumed) {
     if (auto status = check_is_ours_to_resume(run, chosen, stop_at); !status) return status.failure();
+    if (auto status = enter_branch(run, chosen, stop_at, **tokens); !status) return status.failure();
   }
   if (auto status = prepare_run_directory(run, chosen.config); !status) return status.failure();
   if (const auto told = tell_start(run, chosen.is_resumed); !told) say("warning: ", told.failure().message);
@@ -99,8 +115,12 @@ Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_a
 }
 
 void say_how_to_go_on(std::string_view command, const std::string& directory, int code) {
-  if (!is_saved_status(code)) return;
-  say("stopped; go on with: ", command, " --resume ", shell_word(directory));
+  if (is_saved_status(code)) say("stopped; go on with: ", command, " --resume ", shell_word(directory));
+  const auto config = code == exit_code(Error::kDiverged) ? read_run_config(directory) : Result<Config>(Config{});
+  if (code != exit_code(Error::kDiverged) || !config) return;
+  say("training diverged; go on with a lower rate on a branch: ", command, " --resume ", shell_word(directory),
+      " --branch NAME --set optim.lr=", toml_text(config->optim.lr / 2),
+      " (from the newest checkpoint; --from N: from that after N steps)");
 }
 
 }  // namespace shoal

@@ -16,17 +16,17 @@ namespace shoal {
 
 // Looks at the text and, where a run is gone on with, at what it left, so that a command that is refused changes
 // nothing; takes hold of the directory, writes what processes need, and tells the person where. Held as long as the
-// result lives. A directory that nobody named and that another command took since it was chosen becomes the next free
-// one, also in `chosen`. stop_at: --steps. Errors: those of open_tokens(), RunHold::take(), check_can_go_on() and
-// prepare_run_directory().
+// result lives. A branch begins here (branches/). A directory that nobody named and that another command took since it
+// was chosen becomes the next free one, also in `chosen`. stop_at: --steps. Errors: those of open_tokens(),
+// RunHold::take(), check_can_go_on() and prepare_run_directory().
 [[nodiscard]] Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at);
 
 // For a run of several processes, which give each other whole states. Errors: kUsage, a stage's state is larger than
 // what travels or is saved in one piece.
 [[nodiscard]] Status check_states_can_travel(const Config& config);
 
-// Tells the person how to go on with a run, where `code` is the status of one that was stopped and saved. command: the
-// words that began it, as "shoal train".
+// Tells the person how to go on with a run, where `code` is the status of one that was stopped and saved, or of one
+// that diverged. command: the words that began it, as "shoal train".
 void say_how_to_go_on(std::string_view command, const std::string& directory, int code);
 
 }  // namespace shoal

@@ -1,4 +1,5 @@
 // `shoal-worker single`: the reference run. The trainer computes; this file says when to evaluate, save, show and stop.
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -71,6 +72,7 @@ Status resume(const RunDirectory& directory, Parts& parts) {
   }
   parts.told = steps_told_by(directory);
   parts.branch = branch_going_on({parts.branch, parts.progress.steps}, parts.told);
+  parts.branch = std::max(parts.branch, branch_begun_in(directory));
   return Done{};
 }
 

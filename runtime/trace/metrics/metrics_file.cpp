@@ -137,10 +137,15 @@ JournalPosition newest_entry_told_by(const std::string& path) {
 std::optional<std::uint64_t> checkpoint_told_by(const std::string& path, std::uint64_t not_beyond) {
   std::optional<std::uint64_t> told;
   read_back(path, [&](std::string_view line) {
-    if (!line.starts_with("{\"event\":\"checkpoint\",")) return false;
+    const bool is_branch = line.starts_with("{\"event\":\"branch\",");
+    if (!is_branch && !line.starts_with("{\"event\":\"checkpoint\",")) return false;
     const auto json = parse(line);
     const bool has_step = json.is_object() && json.contains("step") && json["step"].is_number_unsigned();
-    if (has_step && json["step"] <= not_beyond) told = json["step"].get<std::uint64_t>();
+    if (!has_step) return false;
+    const auto step = json["step"].get<std::uint64_t>();
+    // What a person's branch left behind is no checkpoint of it.
+    if (is_branch) not_beyond = std::min(not_beyond, step);
+    if (!is_branch && step <= not_beyond) told = step;
     return told.has_value();
   });
   return told;

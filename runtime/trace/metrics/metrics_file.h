@@ -27,8 +27,8 @@ namespace shoal {
 // The newest entry of the journal that a line tells of; 0: none does. Reads from the end.
 [[nodiscard]] JournalPosition newest_entry_told_by(const std::string& path);
 
-// Steps applied of the newest checkpoint of at most so many that a line tells of; nothing: none does. Reads from the
-// end.
+// Steps applied of the newest checkpoint of at most so many that a line tells of; nothing: none does. Those that a
+// person's branch left behind (branch_record.h) do not count. Reads from the end.
 [[nodiscard]] std::optional<std::uint64_t> checkpoint_told_by(const std::string& path, std::uint64_t not_beyond);
 
 class MetricsFile {

@@ -64,6 +64,7 @@ TEST(JournalCut, KeepsASnapshotInPlaceOfTheEntriesUpToIt) {
     append(*journal, 12);
     ASSERT_TRUE(journal->cut(snapshot_at(12)));
     EXPECT_EQ(journal->last_position(), JournalPosition{12}) << "of which none is kept";
+    EXPECT_EQ(*newest_branch(*journal), snapshot_at(12).highest_branch);
     expect_whole(*journal);
     append(*journal, 14);
     expect_whole(*journal);

@@ -36,6 +36,22 @@ TEST(Journal, ReturnsWhatWasAppendedAfterReopening) {
   EXPECT_EQ((*entries)[1], entry_at(4));
 }
 
+TEST(Journal, SaysTheNewestBranchAndKeepsTheNamesOfThoseThatAPersonBegan) {
+  const Folder folder;
+  EXPECT_EQ(*newest_branch(**begin_journal(folder.journal(), RunId{77})), Branch{0});
+  fill(folder.journal(), 5);
+  EXPECT_EQ(*newest_branch(**open_journal(folder.journal())), Branch{2});
+  EXPECT_EQ(*named_branches(folder.journal()), std::vector<NamedBranch>{});
+  const NamedBranch late{"late", Branch{4}, 20, "optim.lr = 0.5 (was 1.0)"};
+  const NamedBranch early{"early", Branch{3}, 10, ""};
+  for (const NamedBranch& branch : {late, early, late}) ASSERT_TRUE(note_branch(folder.journal(), branch));
+  EXPECT_EQ(*named_branches(folder.journal()), (std::vector<NamedBranch>{early, late}));
+  auto journal = open_journal(folder.journal());
+  ASSERT_TRUE(journal) << journal.failure().message;
+  EXPECT_EQ((*journal)->last_position(), JournalPosition{5}) << "entries are as they were";
+  EXPECT_EQ(note_branch(folder.journal(), early).failure().error, Error::kUsage) << "another process has it open";
+}
+
 TEST(Journal, TheMemoryJournalKeepsTheSameContract) {
   auto journal = make_memory_journal(RunId{3});
   ASSERT_TRUE(journal->append(entry_at(1)));

@@ -1,0 +1,54 @@
+// The reasons by section, then those of single keys, which win.
+#include "launch/branches/branch_keys.h"
+
+#include <map>
+#include <string_view>
+
+namespace shoal {
+namespace {
+
+// Sections whose keys stay, except for those that are free everywhere.
+const std::map<std::string_view, std::string>& reasons_of_sections() {
+  static const std::map<std::string_view, std::string> reasons = {
+      {"run", "the run's name and the order of its samples hold from its first step on"},
+      {"model", "the saved weights were trained as this model"},
+      {"batch", "the steps done counted the samples in batches of this size"}};
+  return reasons;
+}
+
+const std::map<std::string_view, std::string>& reasons_of_keys() {
+  static const std::string kOuterParts = "with another value the saved state of the rounds would have other parts";
+  static const std::map<std::string_view, std::string> reasons = {
+      {"data.tokenizer", "the saved embedding is of its vocabulary"},
+      {"optim.kind", "the saved averages are those of this optimiser"},
+      {"sync.mode", "a checkpoint of rounds holds other parts than one of summed steps"},
+      {"sync.outer_update", kOuterParts},
+      {"sync.eager_variant", kOuterParts},
+      {"sync.inner_state", kOuterParts},
+      {"sync.requeue_lost", "the journal has planned what was lost so far by this value"}};
+  return reasons;
+}
+
+}  // namespace
+
+KeyRule rule_of(const ConfigKey& key) {
+  if (key.resume == ResumeRule::kMayChange) return {KeyFreedom::kFree, {}};
+  if (const auto found = reasons_of_keys().find(key.path()); found != reasons_of_keys().end()) {
+    return {KeyFreedom::kNever, found->second};
+  }
+  if (const auto found = reasons_of_sections().find(key.section); found != reasons_of_sections().end()) {
+    return {KeyFreedom::kNever, found->second};
+  }
+  return {KeyFreedom::kOnABranch, {}};
+}
+
+std::vector<KeyChange> changes_between(const Config& was, const Config& now) {
+  std::vector<KeyChange> changes;
+  for (const ConfigKey& key : config_keys()) {
+    if (!key.get || key.get(was) == key.get(now)) continue;
+    changes.push_back({key.path(), toml_text(key.get(was)), toml_text(key.get(now))});
+  }
+  return changes;
+}
+
+}  // namespace shoal

@@ -1,0 +1,131 @@
+// What a branch may set otherwise, and where it may begin.
+#include "launch/branches/branch_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launch/branches/branch_keys.h"
+#include "runtime/base/config_file.h"
+
+namespace shoal {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+Config config_with(const std::vector<std::string>& sets) {
+  const auto config = load_config({{}, {}, sets});
+  EXPECT_TRUE(config.ok()) << config.failure().message;
+  return *config;
+}
+
+std::string refusal(const std::vector<std::string>& sets, bool is_branch) {
+  const auto checked = check_changes(Config(config_with({})), config_with(sets), is_branch, "FILE");
+  if (checked.ok()) return "";
+  EXPECT_EQ(checked.failure().error, Error::kUsage);
+  return checked.failure().message;
+}
+
+TEST(BranchKeys, EveryKeyIsFreeOrOfABranchOrStaysForAReason) {
+  std::vector<std::string> on_branch;
+  for (const ConfigKey& key : config_keys()) {
+    const KeyRule rule = rule_of(key);
+    EXPECT_EQ(rule.why.empty(), rule.freedom != KeyFreedom::kNever) << key.path();
+    EXPECT_EQ(rule.freedom == KeyFreedom::kFree, key.resume == ResumeRule::kMayChange) << key.path();
+    if (rule.freedom == KeyFreedom::kOnABranch) on_branch.push_back(key.path());
+  }
+  EXPECT_THAT(on_branch,
+              testing::ElementsAre("data.corpus", "data.validation_fraction", "pipeline.activations", "optim.lr",
+                                   "optim.min_lr", "optim.warmup_steps", "optim.decay_steps", "optim.schedule",
+                                   "optim.betas", "optim.eps", "optim.weight_decay", "optim.clip_norm",
+                                   "sync.reduction", "sync.allow_mixed_kernels", "sync.H", "sync.outer_lr",
+                                   "sync.outer_momentum", "sync.outer_warmup", "sync.fragments", "sync.pattern",
+                                   "sync.overlap", "sync.mix", "sync.wire", "sync.error_feedback", "sync.backend"));
+}
+
+TEST(BranchKeys, ChangesHaveTheirOldAndNewValues) {
+  const Config was = config_with({});
+  EXPECT_TRUE(changes_between(was, was).empty());
+  const auto changes = changes_between(was, config_with({"optim.lr=0.5", "data.corpus=kjv"}));
+  EXPECT_EQ(changes, (std::vector<KeyChange>{{"data.corpus", "\"austen\"", "\"kjv\""}, {"optim.lr", "0.001", "0.5"}}));
+}
+
+TEST(BranchPlan, WithoutABranchTheRefusalSaysHow) {
+  EXPECT_EQ(refusal({"pipeline.stages=1"}, false), "");
+  EXPECT_THAT(refusal({"optim.lr=0.5"}, false), AllOf(HasSubstr("optim.lr may change on a branch"),
+                                                      HasSubstr("--branch NAME"), Not(HasSubstr("new run"))));
+  EXPECT_EQ(refusal({"optim.lr=0.5", "sync.reduction=exact"}, true), "");
+}
+
+TEST(BranchPlan, WhatStaysSaysWhy) {
+  for (const bool is_branch : {false, true}) {
+    EXPECT_THAT(refusal({"model.layers=6", "optim.lr=0.5"}, is_branch),
+                AllOf(HasSubstr("model.layers (the saved weights"), HasSubstr("FILE"), HasSubstr("start a new run")));
+    EXPECT_THAT(refusal({"optim.kind=sgd"}, is_branch), HasSubstr("optim.kind (the saved averages"));
+    EXPECT_THAT(refusal({"sync.mode=diloco"}, is_branch), HasSubstr("sync.mode (a checkpoint of rounds"));
+  }
+  EXPECT_THAT(refusal({"model.layers=6", "optim.lr=0.5"}, false), HasSubstr("--branch NAME"));
+  EXPECT_THAT(refusal({"model.layers=6", "optim.lr=0.5"}, true), Not(HasSubstr("--branch NAME")));
+}
+
+TEST(BranchPlan, AWishHasANameThatAFileCanHave) {
+  EXPECT_FALSE(branch_wish({}, {})->has_value());
+  EXPECT_EQ((*branch_wish("lower-lr", 10))->from, 10U);
+  EXPECT_THAT(branch_wish({}, 10).failure().message, HasSubstr("--branch NAME"));
+  for (const std::string name : {"", "../a", "a/b", "a b", ".hidden"}) {
+    EXPECT_EQ(branch_wish(name, {}).failure().error, Error::kUsage) << name;
+  }
+}
+
+TEST(BranchPlan, TheScheduleOfALongerRunIsLongerUnlessSomebodySaysOtherwise) {
+  const auto stretched = [](const std::vector<std::string>& sets_before, const std::vector<std::string>& sets) {
+    const Config was = config_with(sets_before);
+    std::vector<std::string> all = sets_before;
+    all.push_back("optim.decay_steps=" + std::to_string(was.optim.decay_steps));  // as the run's file has it
+    all.insert(all.end(), sets.begin(), sets.end());
+    Config now = config_with(all);
+    stretch_schedule(was, now, sets);
+    return now.optim.decay_steps;
+  };
+  EXPECT_EQ(stretched({"run.steps=20", "optim.warmup_steps=5"}, {"run.steps=40"}), 40U);
+  EXPECT_EQ(stretched({"run.steps=20", "optim.warmup_steps=5"}, {"run.steps=40", "optim.decay_steps=20"}), 20U);
+  EXPECT_EQ(stretched({"run.steps=20", "optim.warmup_steps=5"}, {"run.steps=40", "optim.decay_steps=30"}), 30U);
+  EXPECT_EQ(stretched({"run.steps=20", "optim.warmup_steps=5", "optim.decay_steps=15"}, {"run.steps=40"}), 15U);
+}
+
+// How the state after so many steps refuses a change of rounds; empty: it does not.
+std::string refusal_at(std::uint64_t from, std::vector<std::string> before, const std::vector<std::string>& sets) {
+  before.insert(before.end(), {"sync.mode=diloco", "sync.H=10"});
+  const Config was = config_with(before);
+  before.insert(before.end(), sets.begin(), sets.end());
+  const Config now = config_with(before);
+  const auto checked = check_round_end({{"b", from}, was, changes_between(was, now)}, now, from);
+  return checked.ok() ? "" : checked.failure().message;
+}
+
+TEST(BranchPlan, KeysOfRoundsChangeWhereARoundEnds) {
+  EXPECT_EQ(refusal_at(20, {}, {"sync.outer_lr=0.5"}), "");
+  EXPECT_THAT(refusal_at(25, {}, {"sync.outer_lr=0.5"}), HasSubstr("ends are after 20 and 30 steps"));
+  EXPECT_EQ(refusal_at(25, {}, {"optim.lr=0.5"}), "") << "it is none of theirs";
+  EXPECT_EQ(refusal_at(20, {}, {"sync.H=5"}), "");
+  EXPECT_THAT(refusal_at(20, {}, {"sync.H=15"}), HasSubstr("no multiple of sync.H = 15"));
+  EXPECT_EQ(refusal_at(30, {}, {"sync.H=15"}), "");
+  EXPECT_EQ(refusal_at(0, {}, {"sync.H=7"}), "") << "no round has begun";
+}
+
+TEST(BranchPlan, TheTimesOfRoundsStayWhileOneIsUnderWay) {
+  EXPECT_EQ(refusal_at(20, {"sync.overlap=2"}, {"sync.outer_lr=0.5"}), "");
+  EXPECT_THAT(refusal_at(20, {"sync.overlap=2"}, {"sync.H=5"}), HasSubstr("no round is under way"));
+  EXPECT_THAT(refusal_at(20, {}, {"sync.overlap=2"}), HasSubstr("no round is under way"));
+  EXPECT_THAT(refusal_at(20, {"sync.outer_update=delayed"}, {"sync.H=5"}), HasSubstr("no round is under way"));
+  EXPECT_EQ(refusal_at(20, {}, {"sync.fragments=2"}), "");
+}
+
+TEST(BranchPlan, ItsNumberIsNewToEverybody) {
+  EXPECT_EQ(number_after({}), Branch{1});
+  EXPECT_EQ(number_after({Branch{2}, Branch{4}, Branch{0}}), Branch{5});
+}
+
+}  // namespace
+}  // namespace shoal

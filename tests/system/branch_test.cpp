@@ -1,0 +1,181 @@
+// A branch of a run is the run that was started so: same bits, from whatever checkpoint, in whatever wiring.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <fstream>
+
+#include "runtime/base/file.h"
+#include "runtime/storage/checkpoint_reader.h"
+#include "runtime/storage/journal.h"
+#include "runtime/trace/metrics/branch_record.h"
+#include "tests/support/process_scene.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+// The rate rises for ten steps whatever comes later: two schedules that differ after it have the first ten in common.
+SmallRun warming_run(int steps, Words sets = {}) {
+  SmallRun small{2, 2, steps, {"sync.reduction=exact", "optim.warmup_steps=10", "checkpoint.keep=0"}};
+  small.sets.insert(small.sets.end(), sets.begin(), sets.end());
+  return small;
+}
+
+Words resumed(const ProcessScene& scene, const Words& words, const std::string& name = "run") {
+  Words arguments = {"train", "--resume", scene.run(name).string()};
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  return arguments;
+}
+
+// Of a run in one process that was started so.
+std::string weights_of(ProcessScene& scene, const SmallRun& small, const std::string& name = "whole") {
+  EXPECT_EQ(scene.run_to_end(train(scene, name, small, {"--single"})), 0);
+  return scene.records(name).weights();
+}
+
+// The rate explodes after the warm-up, and ten steps are skipped.
+SmallRun diverging_run() {
+  return warming_run(40, {"checkpoint.every=10", "optim.min_lr=1e30", "optim.decay_steps=11"});
+}
+
+void expect_a_lower_rate_saves(const Words& how) {
+  ProcessScene scene;
+  Program& diverged = scene.start(train(scene, "run", diverging_run(), how));
+  ASSERT_EQ(diverged.wait(kRunLimit), 5) << diverged.err();
+  EXPECT_NE(diverged.err().find("--branch NAME --set optim.lr="), std::string::npos) << diverged.err();
+  Words words = {"--branch", "lower", "--from", "10", "--set", "optim.min_lr=1e-4"};
+  words.insert(words.end(), how.begin(), how.end());
+  ASSERT_EQ(scene.run_to_end(resumed(scene, words)), 0);
+  SmallRun lower = diverging_run();
+  lower.sets.emplace_back("optim.min_lr=1e-4");
+  EXPECT_EQ(scene.records().finals.back().steps, 40U);
+  EXPECT_EQ(scene.records().weights(), weights_of(scene, lower));
+}
+
+TEST(Branch, OfADivergedRunTrainsOnWithTheBitsOfALowerRate) { expect_a_lower_rate_saves({}); }
+
+TEST(Branch, OfADivergedRunOfOneProcessTrainsOnWithTheBitsOfALowerRate) { expect_a_lower_rate_saves({"--single"}); }
+
+TEST(Branch, OfARunThatIsLengthenedHasTheScheduleOfALongerOne) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", warming_run(20), {"--steps", "10"})), 0);
+  const Words longer = {"--branch", "longer", "--set", "run.steps=30"};
+  ASSERT_EQ(scene.run_to_end(resumed(scene, longer)), 0);
+  const RunRecords records = scene.records();
+  EXPECT_EQ(records.weights(), weights_of(scene, warming_run(30)));
+  EXPECT_NE(records.weights(), weights_of(scene, warming_run(30, {"optim.decay_steps=20"}), "other"));
+  const auto told = branches_told_by((scene.run() / "metrics.jsonl").string());
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].name, "longer");
+  EXPECT_EQ(told[0].branch, Branch{1});
+  EXPECT_EQ(told[0].step, 10U);
+  EXPECT_EQ(told[0].changes, (std::vector<KeyChange>{{"run.steps", "20", "30"}, {"optim.decay_steps", "20", "30"}}));
+  const auto rows = named_branches(scene.run() / "journal.db");
+  ASSERT_TRUE(rows.ok()) << rows.failure().message;
+  ASSERT_EQ(rows->size(), 1U);
+  EXPECT_EQ(rows->front(), (NamedBranch{"longer", Branch{1}, 10, text_of(told[0].changes)}));
+  EXPECT_NE(read_file((scene.run() / "config.before-longer.toml").string())->find("steps = 20\n"), std::string::npos);
+  EXPECT_NE(read_file((scene.run() / "config.toml").string())->find("steps = 30\n"), std::string::npos);
+  EXPECT_NE(records.steps.back().text.find("{\"branch\":1,\"step\":29,"), std::string::npos);
+  EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
+  EXPECT_EQ(scene.run_to_end(resumed(scene, longer)), 2) << "the name is taken";
+}
+
+// Newer checkpoints are of the line that is abandoned.
+TEST(Branch, FromAnOlderCheckpointLeavesTheNewerOnesBehind) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", warming_run(20, {"checkpoint.every=5"}))), 0);
+  const Words words = {"--branch", "again", "--from", "5", "--set", "run.steps=30", "--steps", "8"};
+  ASSERT_EQ(scene.run_to_end(resumed(scene, words)), 0);
+  const fs::path kept = scene.run() / "checkpoints";
+  EXPECT_EQ(list_checkpoints(kept), (std::vector<std::uint64_t>{8, 5}));
+  EXPECT_EQ(list_checkpoints(kept / "before-again"), (std::vector<std::uint64_t>{20, 15, 10}));
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {})), 0) << "what is on a branch goes on on it";
+  EXPECT_EQ(scene.records().weights(), weights_of(scene, warming_run(30)));
+  EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
+}
+
+// There is no checkpoint of the branch yet, and those of the line before it are not its own.
+TEST(Branch, ThatIsKilledBeforeItsFirstCheckpointBeginsAgain) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", warming_run(20, {"checkpoint.every=5"}))), 0);
+  Program& killed = scene.start(resumed(
+      scene, {"--branch", "again", "--from", "10", "--set", "run.steps=1000000", "--set", "checkpoint.every=0"}));
+  ASSERT_TRUE(scene.wait_for_steps(20 + 4));
+  killed.signal(SIGKILL);
+  (void)killed.wait(kRunLimit);
+  ASSERT_TRUE(scene.wait_until_all_gone(kRunLimit));
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {"--steps", "25"})), 0);
+  SmallRun endless = warming_run(1000000);
+  EXPECT_EQ(scene.run_to_end(train(scene, "whole", endless, {"--single", "--steps", "25"})), 0);
+  EXPECT_EQ(scene.records().weights(), scene.records("whole").weights());
+  EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
+}
+
+// The state is of the text before; a run that goes on on the branch, and a copy of it in one process, read the new one.
+TEST(Branch, MayReadAnotherText) {
+  ProcessScene scene;
+  const auto text = read_file(scene.text().string());
+  ASSERT_TRUE(text.ok());
+  const std::string other = (scene.folder() / "other.txt").string();
+  std::ofstream(other, std::ios::binary) << std::string(text->rbegin(), text->rend());
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", warming_run(20), {"--steps", "10"})), 0);
+  fs::copy(scene.run(), scene.run("copy"), fs::copy_options::recursive);
+  const Words words = {"--branch", "other", "--set", "data.corpus=" + other};
+  ASSERT_EQ(scene.run_to_end(resumed(scene, words)), 0);
+  Words single = words;
+  single.emplace_back("--single");
+  ASSERT_EQ(scene.run_to_end(resumed(scene, single, "copy")), 0);
+  EXPECT_EQ(scene.records().weights(), scene.records("copy").weights());
+  EXPECT_NE(scene.records().weights(), weights_of(scene, warming_run(20)));
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {"--branch", "anew", "--from", "0"})), 0);
+  ASSERT_EQ(scene.run_to_end(train(scene, "fresh", warming_run(20, {"data.corpus=" + other}), {"--single"})), 0);
+  EXPECT_EQ(scene.records().weights(), scene.records("fresh").weights());
+}
+
+TEST(Branch, OfRoundsBeginsWhereOneEnds) {
+  ProcessScene scene;
+  const SmallRun rounds{2, 2, 20, {"sync.mode=diloco", "sync.H=5", "checkpoint.every=0"}};
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", rounds, {"--steps", "12"})), 0);
+  Program& refused = scene.start(resumed(scene, {"--branch", "b", "--set", "sync.outer_lr=0.5"}));
+  EXPECT_EQ(refused.wait(kRunLimit), 2);
+  EXPECT_NE(refused.err().find("ends are after 10 and 15 steps"), std::string::npos) << refused.err();
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {"--steps", "15"})), 0);
+  ASSERT_EQ(scene.run_to_end(resumed(
+                scene, {"--branch", "b", "--set", "sync.outer_lr=0.5", "--set", "sync.H=3", "--set", "run.steps=21"})),
+            0);
+  EXPECT_EQ(scene.records().finals.back().steps, 21U);
+  EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
+}
+
+// Its directory was written by the version before branches (fixtures/README.md).
+TEST(Branch, ARunOfTheVersionBeforeGoesOnWithTheSameBits) {
+  ProcessScene scene;
+  fs::copy(fs::path(SHOAL_SOURCE_DIR) / "tests/system/fixtures/run_before_branches", scene.run(),
+           fs::copy_options::recursive);
+  const std::string config_path = (scene.run() / "config.toml").string();
+  std::string config = *read_file(config_path);
+  config.replace(config.find("TEXT"), 4, (scene.run() / "text.txt").string());
+  ASSERT_TRUE(replace_file(config_path, config).ok());
+  const std::string whole_config = (scene.folder() / "whole.toml").string();
+  ASSERT_TRUE(replace_file(whole_config, config).ok());
+  const auto whole = [&](const std::string& name, const Words& words) {
+    Words arguments = {"train", whole_config, "--single", "--out", scene.run(name).string()};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    EXPECT_EQ(scene.run_to_end(arguments), 0);
+    return scene.records(name).weights();
+  };
+  const bool has_its_kernels = scene.records().weights() == whole("half", {"--steps", "10"});
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {})), 0);
+  EXPECT_EQ(scene.records().steps.size(), 20U);
+  EXPECT_EQ(scene.records().finals.back().steps, 20U);
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {"--branch", "anew", "--from", "0"})), 0);
+  EXPECT_EQ(scene.records().weights(), whole("whole", {}));
+  if (!has_its_kernels) GTEST_SKIP() << "this machine's kernels give other bits than those that made the fixture";
+  EXPECT_EQ(scene.records().finals[1].weights_sha256, scene.records("whole").weights());
+}
+
+}  // namespace
+}  // namespace shoal
