@@ -1,0 +1,114 @@
+// Everything that may happen in a state: one method per kind of move, one source file per actor.
+//
+// A move copies the state, changes the copy as the actor's rule says, and hands it on. Where a rule of the protocol
+// decides, its number stands beside the condition; where the rule can be removed, the condition asks `rules`.
+#pragma once
+
+#include <string>
+
+#include "tests/protocol/step/step_model.h"
+
+namespace shoal::protocol {
+
+class Moves {
+ public:
+  Moves(const StepModel& model, const State& state, Pace pace, Sink<State>& sink)
+      : model_(model), rules_(model.rules), now_(state), pace_(pace), sink_(sink) {}
+
+  // Gives every move of this pace to the sink.
+  void all();
+
+ private:
+  // replica_moves.cpp
+  void replica(int r);
+  void replica_reads(int r);
+  void replica_reads_commit(int r, Entry entry);
+  void replica_reads_ahead(int r);
+  void apply(int r, Entry commit, bool is_in_journal);
+  void receive(int r, Message message);
+  void receive_forward(int r, Message message);
+  void answer_again(int r, Message message);
+  void pass_on(int r, Message message, bool is_stale);
+  void compute(int r, Message message, bool is_stale);
+  void receive_reply(int r, Message message);
+  void obey(int r, Message order);
+
+  // sum_moves.cpp
+  void reduce(int r);
+  void add_up(int r, Message order);
+
+  // router_moves.cpp
+  void router_sends_again(int r);
+  void router_sends_again(int r, int microbatch, bool is_due);
+  [[nodiscard]] bool is_good_target(int replica, int microbatch) const;
+
+  // loader_moves.cpp
+  void loader();
+  void loader_reads();
+  void loader_sends(int step, int microbatch);
+  void loader_hears(int step, Message message);
+
+  // group_moves.cpp
+  void group(int g);
+  void group_reads(int stage);
+  void group_reads_ahead(int stage);
+  void group_prepares(int g);
+  void group_repeats(int g);
+  void group_decides(int g);
+  void group_tells_verdict(int g, int missing, bool is_twice);
+  void group_votes(int g);
+  void group_gives_up(int g);
+  [[nodiscard]] bool is_time_to_prepare(int stage) const;
+  [[nodiscard]] bool begin_epoch(State& next, int g) const;
+
+  // supervisor_moves.cpp
+  void supervisor();
+  void commit(Message vote_a, Message vote_b);
+  void write_what_was_sent();
+  void change_members();
+  void joiners();
+  [[nodiscard]] bool counts(Message message, int stage) const;
+
+  // fault_moves.cpp
+  void faults();
+  void crash_replicas();
+  void crash_groups();
+  void spawn_joiners();
+
+  // Hands on a state: its dead messages are dropped, its answers given. story() is called only if somebody reads it.
+  template <class Story>
+  void move(State& next, Story story) {
+    ++made_;
+    settle(next);
+    sink_.take(next, broken_, sink_.wants_story() ? story() : std::string());
+  }
+  void settle(State& next) const;
+
+  [[nodiscard]] bool is_calm() const { return pace_ != Pace::kAny; }
+  [[nodiscard]] bool is_member(int position, int replica) const { return is_in(now_.members_at(position), replica); }
+  // P-10
+  [[nodiscard]] bool is_believed(int position, int replica) const {
+    return !rules_.fence || is_member(position, replica);
+  }
+  void break_property(const char* property) {
+    if (broken_ == nullptr) broken_ = property;
+  }
+
+  const StepModel& model_;
+  const Rules& rules_;
+  const State& now_;
+  const Pace pace_;
+  Sink<State>& sink_;
+  int made_ = 0;
+  const char* broken_ = nullptr;
+};
+
+// A step and a microbatch, an epoch and its group, for stories.
+[[nodiscard]] std::string told(Message data);
+[[nodiscard]] std::string told_epoch(int epoch);
+
+// A group that begins anew from the journal, as a new incarnation; as_zombie: the old one lives on beside it.
+void restart_group(const StepModel& model, State& next, int stage, bool as_zombie);
+void restart_loader(State& next);
+
+}  // namespace shoal::protocol

@@ -1,0 +1,59 @@
+// The rules of the step protocol that the model can do without: each is one condition in the moves of an actor.
+//
+// A rule is worth its line in the protocol if its removal breaks something. So every rule here has a search that must
+// find what breaks (tests/protocol/searches.h), and a protocol without the rule is the negative control of all others.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace shoal::protocol {
+
+struct Rules {
+  bool freeze = true;
+  bool version_check = true;
+  bool reply_ledger = true;
+  bool part_epoch = true;
+  bool epoch_order = true;
+  bool vote_inst = true;
+  bool vote_view = true;
+  bool commit_epoch = true;
+  bool log_order_replica = true;
+  bool log_order_group = true;
+  bool admit_version = true;
+  bool missing = true;
+  bool keep_inputs = true;
+  bool group_from_log = true;
+  bool inst_durable = true;
+  bool vote_after_reduced = true;
+  bool journal_first = true;
+  bool zero_clears_ledger = true;
+  bool no_abort_after_vote = true;
+  bool open_on_void = true;
+  bool open_on_gap = true;
+  bool add_voids = true;
+  bool manifest_check = true;
+  bool zero_on_twice = true;
+  bool joiner_mute = true;
+  bool send_on_removal = true;
+  bool fence = true;
+  bool donor_in_view = true;
+};
+
+struct Rule {
+  std::string_view name;
+  bool Rules::*flag;
+  std::string_view law;      // the rule of the protocol that it belongs to
+  std::string_view without;  // what the protocol does when the rule is removed
+};
+
+// All of them, in the order of the struct.
+[[nodiscard]] const std::vector<Rule>& all_rules();
+
+// The rules without the one of this name; ends the program if there is none.
+[[nodiscard]] Rules rules_without(std::string_view name);
+
+// The names of the rules that are missing.
+[[nodiscard]] std::vector<std::string_view> removed_rules(const Rules& rules);
+
+}  // namespace shoal::protocol
