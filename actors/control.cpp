@@ -89,9 +89,11 @@ ControlResponse revoke_token(EnrolmentDesk& desk, const ControlRequest& request)
 std::string revoked_text(const RevokedTokens& tokens) {
   std::string text;
   for (const std::string& id : tokens.ids) text += (text.empty() ? "" : ", ") + id;
-  if (text.empty()) return "; it had enrolled with no token that is still good";
-  text = "; revoked, too, because it had enrolled with it: token " + text;
-  return text + (tokens.was_standing ? ", which the run keeps, and has replaced, in certs/join_token" : "");
+  const std::string way_back = "; to let it in again, start it with a token of `shoal token new`";
+  if (text.empty()) return "; no join token that it enrolled with is still good" + way_back;
+  const char* const standing =
+      tokens.was_standing ? " (the run's own is among them: certs/join_token has a new one)" : "";
+  return "; the join tokens it enrolled with are revoked, too: " + text + standing + way_back;
 }
 
 // A name that the run has given certificates to is refused first: who is put out finds no door to come back by.

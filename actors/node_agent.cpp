@@ -82,6 +82,10 @@ void lost_spawner(Self self, const ProcessLost& lost) {
   ask_to_join(self);
 }
 
+void tell_refusals(Self self) {
+  for (const RunEvent& refusal : self->state.settings.refusals) to_supervisor(self, refusal);
+}
+
 // Again: the number must be the same, and the stages must be what the run wants now.
 void accept_again(Self self, const Welcome& welcome) {
   auto& state = self->state;
@@ -98,6 +102,7 @@ void accept_again(Self self, const Welcome& welcome) {
   state.names_taken = 0;
   log_info("node_agent", "welcomed again as process ", welcome.process, " by the spawner of term ", welcome.term);
   self->send(state.settings.router, Identify{welcome.process, welcome.run, welcome.term});
+  tell_refusals(self);
 }
 
 // Said again with every start of a stage: while the supervisor does not know of the crash, nobody believes that this
@@ -129,6 +134,7 @@ void accept(Self self, const Welcome& welcome) {
   log_info("node_agent", "welcomed as process ", welcome.process, " of run ", run_text(welcome.run));
   self->send(state.settings.router, Identify{welcome.process, welcome.run, welcome.term});
   tell_left_behind(self);
+  tell_refusals(self);
 }
 
 void end_stage(Self self, const EndStage& order) {

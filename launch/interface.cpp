@@ -167,15 +167,18 @@ CommandSpec kill() {
 CommandSpec evict() {
   return {
       "evict",
-      "Puts a node out of a run now, whatever it is at; with --revoke, for good.",
-      {{"NAME", true, "a node, as in node2"}},
-      with_locator({{"--revoke", kFlag, "", "refuse its certificate from now on, and the tokens it came with"}}),
-      "Its processes end with 4 and are not started again by their keeper; what only they had computed is computed\n"
-      "again. (`shoal drain` loses nothing.) A person may start the node again, with its certificate or a token.\n"
-      "With --revoke, which also takes a node that is away: every certificate that name has is refused by every\n"
-      "process within 2 s, connections of it are ended, and that stays so after restarts and --resume. The tokens\n"
-      "it had enrolled with are revoked, too, and named. Only a token that `shoal token new` makes afterwards lets\n"
-      "the name in again, with a new certificate.\n"
+      "Puts a node out of a run at once; with --revoke it is refused from then on.",
+      {{"NAME", true, "a node, as `shoal ps` shows it: node2"}},
+      with_locator({{"--revoke", kFlag, "", "refuse its certificates, and the join tokens it enrolled with"}}),
+      "The node's processes end at once, its `shoal node` ends with 4 and does not start them again. The run goes on:\n"
+      "what only this node had computed of the step is computed again by others. Where it was the last to serve a\n"
+      "stage, the run goes back to its newest checkpoint as soon as another node serves that stage; the command says\n"
+      "so. (`shoal drain NAME` lets a node leave without losing work.)\n"
+      "Without --revoke: start the node as it was started before, and it is in again.\n"
+      "With --revoke: within 2 s every process refuses all certificates of that name and ends connections made by\n"
+      "them, also after restarts and --resume. The join tokens that the node enrolled with are revoked, and named. To\n"
+      "let the name in again, make a token with `shoal token new` and start the node with it. A node that is away\n"
+      "can be revoked, too.\n"
       "Exit status: 0 done, 2 no node has or had that name, 4 it is away (without --revoke), the spawner is not\n"
       "reached, or its run is over."};
 }

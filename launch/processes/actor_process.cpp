@@ -8,13 +8,15 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <thread>
+#include <exception>
 
 #include "actors/certificate_renewal.h"
 #include "actors/tracer.h"
+#include "launch/processes/end_limit.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/cluster/watch/refused_peers.h"
 #include "runtime/trace/machine.h"
 #include "runtime/transport/caf_config.h"
 #include "runtime/transport/guard/peer_crashes.h"
@@ -30,7 +32,7 @@ constexpr std::uint64_t kTurnsBetweenTrims = 10;
 constexpr std::uint64_t kTurnsOfComputing = 40;  // between two trims of a process that computes
 constexpr std::uint64_t kStateBytes = 1 << 20;
 
-constexpr auto kShutdownLimit = 5s;
+constexpr std::chrono::seconds kShutdownLimit{5};
 constexpr auto kLastWords = 200ms;
 constexpr auto kOnTheWay = 100ms;  // letters that say why; nobody tells when they are out
 
@@ -47,16 +49,6 @@ std::set<std::string> refused_by(const std::string& note) {
   keep_peer_note(note);
   const auto crashes = read_file(peer_crashes_file(note));
   return crashes ? PeerCrashes(*crashes).refused() : std::set<std::string>();
-}
-
-// Ends the process if an orderly shutdown takes too long: state is safe at any instant anyway.
-void start_watchdog(int status) {
-  std::thread([status] {
-    std::this_thread::sleep_for(kShutdownLimit);
-    log_warn("process", "shutdown took longer than ", kShutdownLimit.count(), " s; ending now");
-    flush_log();
-    _exit(status);
-  }).detach();
 }
 
 }  // namespace
@@ -114,12 +106,21 @@ Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings s
   TransportLimits limits;
   limits.lanes.silence_max = wanted.dead_after;  // as patient as the detector of failures
   process->refused_ = refused_by(wanted.peer_note);
-  for (const std::string& peer : process->refused_) log_warn(wanted.name, "refuses ", peer, ", which made it crash");
+  for (const RunEvent& refusal : process->refusals()) log_warn(wanted.name, refusal.reason);
   const PeerPolicy policy{wanted.run, wanted.peers, {}, process->refused_, wanted.revoked};
   auto transport = TlsTransport::start(*process->system_, wanted.files, policy, limits);
   if (!transport) return transport.failure();
   process->transport_ = std::move(transport.value());
   return process;
+}
+
+std::vector<RunEvent> ActorProcess::refusals() const {
+  std::vector<RunEvent> refusals;
+  const std::string file = peer_crashes_file(settings_.peer_note);
+  for (const std::string& peer : refused_) {
+    refusals.push_back({std::string(kPeerRefused), peer, refusal_text(settings_.name, peer, file), 0});
+  }
+  return refusals;
 }
 
 std::shared_ptr<Tracer> ActorProcess::keep_trace(const std::string& folder, const std::string& file, TraceLevel level) {
@@ -196,6 +197,7 @@ void ActorProcess::give_memory_back(std::uint64_t turn) {
 
 // The first actor is the tracer, if there is one: it writes what the others recorded.
 void ActorProcess::end_at_once(int status) {
+  limit_end(settings_.name, kShutdownLimit, status);
   caf::scoped_actor self{*system_, true};
   if (const auto owned = owned_->take(); !owned.empty()) {
     self->monitor(owned.front());
@@ -219,8 +221,15 @@ void ActorProcess::end_actors() {
 
 ActorProcess::~ActorProcess() {
   const auto result = exit_->result();
-  start_watchdog(result ? result->first : 1);
-  end_actors();
+  const int status = result ? result->first : 1;
+  limit_end(settings_.name, kShutdownLimit, status);
+  try {
+    end_actors();
+  } catch (const std::exception& problem) {  // asking them takes memory
+    log_warn(settings_.name, "cannot end in order: ", problem.what());
+    flush_log();
+    _exit(status);
+  }
   if (transport_) transport_->stop();
   transport_.reset();
   system_.reset();

@@ -75,8 +75,8 @@ class ActorProcess {
   ActorProcess(const ActorProcess&) = delete;
   ActorProcess& operator=(const ActorProcess&) = delete;
 
-  // The certificates that this process does not let in, because it has crashed by what they sent.
-  [[nodiscard]] const std::set<std::string>& refused() const { return refused_; }
+  // For the supervisor: whom this process does not let in because it has crashed by what they sent.
+  [[nodiscard]] std::vector<RunEvent> refusals() const;
 
   [[nodiscard]] caf::actor_system& system() { return *system_; }
   [[nodiscard]] TlsTransport& transport() { return *transport_; }

@@ -337,13 +337,6 @@ void keep_certificates(ActorProcess& process, const RunDirectory& run, const Doo
   process.keep_certificate(credential_files(run.certs(), "operator"), sign_as(PeerRole::kOperator), {});
 }
 
-void tell_refused(const ActorProcess& process, const RouterActor& mail) {
-  for (const std::string& peer : process.refused()) {
-    const RunEvent event{"peer_refused", peer, "what it sent has made the spawner crash more than once", 0};
-    caf::anon_send(mail, Letter{{}, to_metrics(), event});
-  }
-}
-
 Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorConfig& core, Door door) {
   const std::chrono::milliseconds dead_after(parts.config.swarm.dead_after_ms);
   auto started = ActorProcess::start({"spawner",
@@ -383,10 +376,10 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
       {.name = "metrics",
        .start = [&process, records] { return as_actor(process.system().spawn<caf::detached>(metrics, records)); },
        .router = mail});
-  tell_refused(process, mail);
   const auto boss =
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own_vital(boss, "supervisor");
+  for (const RunEvent& refusal : process.refusals()) caf::anon_send(boss, refusal);
   const HostPort address{door.host, door.server->port()};
   ControlSettings desk_of{nullptr, *desk, boss, mail, process.board(), told->rounds};
   process.take_care_of(

@@ -116,6 +116,7 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   agent.router = router_actor;
   agent.tracer = trace;
   agent.board = process.board();
+  agent.refusals = process.refusals();
   agent.start_stage = [](const SpawnStage&, const Config&, const Welcome&) -> StageActor {
     CHECK(false, "a storage process was asked for a stage");
   };

@@ -138,6 +138,7 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   settings.router = router;
   settings.tracer = trace;
   settings.board = process.board();
+  settings.refusals = process.refusals();
   settings.threads = options.threads;
   settings.note = open_note(options);
   settings.start_stage = [&process, router, options, trace, note = settings.note](

@@ -1,4 +1,5 @@
-// Who is in: the processes that joined, the members that the journal names, which of these serve, and who leaves.
+// Who is in: the processes that joined, the members that the journal names, which of these serve, who leaves, and whom
+// some do not let in.
 //
 // A member serves while its process lives and its actor has not ended: it is live. Whoever was told to leave serves on
 // until it may go. The view changes with entries only (P-2), so for a while it names members that are live no more.
@@ -18,6 +19,7 @@
 #include "runtime/cluster/recovery/join_desk.h"
 #include "runtime/cluster/view.h"
 #include "runtime/cluster/watch/complaints.h"
+#include "runtime/cluster/watch/refused_peers.h"
 
 namespace shoal {
 
@@ -34,6 +36,7 @@ struct Roster {
   std::set<Incarnation> ended{};     // replicas whose actor ended though their process lives
   std::set<Incarnation> removing{};  // their RemoveReplica was asked for and is not in the view yet
   std::map<std::pair<StageId, ReplicaId>, SlotPast> slots{};
+  RefusedPeers refused{};  // who is not let in by somebody any more
 
   // The entry that comes next, appended in this term.
   void follow(const JournalEntry& entry);

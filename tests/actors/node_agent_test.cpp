@@ -277,6 +277,19 @@ TEST_F(NodeAgentTest, SaysWhatAReplicaWasComputingWhenItEnded) {
   EXPECT_FALSE(ended[1].computing);
 }
 
+// Also to a spawner that was started again, which has not heard of it.
+TEST_F(NodeAgentTest, SaysWhomItRefusesWheneverItIsWelcomed) {
+  NodeAgentSettings settings = settings_;
+  settings.refusals = {{"peer_refused", "node/guest#3F", "it crashed twice", 0}};
+  agent_ = lone_.spawn(node_agent, std::move(settings));
+  EXPECT_TRUE(lone_.sent<RunEvent>().empty());
+  welcome(Term{1});
+  lose_spawner();
+  welcome(Term{2});
+  ASSERT_EQ(lone_.sent<RunEvent>().size(), 2U);
+  EXPECT_EQ(lone_.sent<RunEvent>()[1].subject, "node/guest#3F");
+}
+
 TEST_F(NodeAgentTest, SaysWhatTheCrashOfItsLastLifeLeftBehind) {
   const std::string path = testing::TempDir() + "node_agent_note";
   { WorkNote(path).begin({RunId{9}, StageId{1}, Incarnation{31}, StepId{4}, MicrobatchId{6}}); }

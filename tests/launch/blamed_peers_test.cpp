@@ -56,6 +56,8 @@ TEST_F(BlamedPeersTest, TwoCrashesCostNothingAndTheirCertificateIsRefused) {
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("while it read what node/guest#3F had sent\n"), std::string::npos) << said;
   EXPECT_NE(said.find("had sent, again: that certificate is refused from now on"), std::string::npos) << said;
+  EXPECT_NE(said.find("worker refuses guest by its certificate 3F"), std::string::npos) << said;
+  EXPECT_NE(said.find("remove " + peer_crashes_file(folder_ + "/note")), std::string::npos) << said;
   EXPECT_EQ(refused(), std::set<std::string>{"node/guest#3F"});
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/note"));
 }

@@ -7,10 +7,9 @@
 #include <random>
 #include <thread>
 
-#include "runtime/transport/certificates.h"
 #include "tests/support/guest/guest.h"
 #include "tests/support/guest/listening_ports.h"
-#include "tests/support/process_scene.h"
+#include "tests/system/admission/admitted_guest.h"
 
 namespace shoal {
 namespace {
@@ -46,30 +45,14 @@ Peaks peaks_of(const ProcessScene& scene, Program& program) {
   return peaks;
 }
 
-// The certificate of a node that the run has admitted.
-TlsFiles certificate_of_guest(const ProcessScene& scene, const std::string& run) {
-  const auto authority = Authority::open((scene.run(run) / "certs").string());
-  CHECK(authority.ok(), "the run has its authority");
-  const auto now = std::chrono::system_clock::now();
-  const auto issued = authority->issue({authority->run(), PeerRole::kNode, "guest"}, usual_validity(now));
-  CHECK(issued.ok(), "it issues certificates");
-  const TlsFiles files = credential_files(scene.make_folder("guest").string(), "node");
-  CHECK(write_credentials(files, *issued).ok(), "they can be written");
-  return files;
-}
-
 // Where the processes listen for each other.
-std::vector<std::uint16_t> doors_of(const ProcessScene& scene, const std::string& run) {
-  const std::string spawner = read_all(scene.run(run) / "spawner.json");
+std::vector<std::uint16_t> all_doors(const ProcessScene& scene, const std::string& run) {
   std::vector<std::uint16_t> doors;
   const auto all = scene.processes();
   for (const auto& [kind, words] : kKinds) {
     const auto alike = named_like(all, words);
     if (alike.empty()) continue;
-    for (const std::uint16_t port : guest::listening_ports(alike.front().pid)) {
-      const bool is_control = spawner.find(":" + std::to_string(port) + "\"") != std::string::npos;
-      if (!is_control) doors.push_back(port);
-    }
+    for (const std::uint16_t port : doors_of(scene, run, alike.front().pid)) doors.push_back(port);
   }
   return doors;
 }
@@ -85,7 +68,7 @@ TEST(BadGuest, ARunUnderAttackTrainsOnWithTheSameBits) {
   Program& attacked = scene.start(train(scene, "attacked", small));
   ASSERT_TRUE(scene.wait_for_steps(3, "attacked")) << attacked.err();
   const TlsFiles files = certificate_of_guest(scene, "attacked");
-  const auto doors = doors_of(scene, "attacked");
+  const auto doors = all_doors(scene, "attacked");
   ASSERT_EQ(doors.size(), kKinds.size());
   std::atomic<bool> is_over = false;
   std::vector<guest::AttackReport> reports(doors.size());

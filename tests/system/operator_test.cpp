@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/process_scene.h"
+#include "tests/system/commanded_run.h"
 
 namespace shoal {
 namespace {
@@ -28,34 +28,14 @@ std::size_t count_of(const RunRecords& records, const std::string& event, const 
 }
 
 // A run that trains, and the commands of a person.
-class Operator : public testing::Test {
+class Operator : public CommandedRun {
  protected:
   void start(const SmallRun& small = endless_run()) {
     small_ = small;
     program_ = &scene.start(train(scene, "run", small));
     ASSERT_TRUE(scene.wait_for_steps(5));
   }
-  // The exit status of a command, and what it said.
-  int order(std::vector<std::string> words) {
-    words.insert(words.end(), {"--run", scene.run().string()});
-    Program& command = scene.start(std::move(words));
-    const int status = command.wait(kRunLimit).value_or(-1);
-    said = command.out() + command.err();
-    out = command.out();
-    return status;
-  }
   int kill(const std::string& name, const std::string& how) { return order({"kill", name, "--how", how}); }
-
-  [[nodiscard]] nlohmann::json actors() {
-    if (order({"ps", "--json"}) != 0) return nlohmann::json::array();
-    return nlohmann::json::parse(out, nullptr, false);
-  }
-  [[nodiscard]] std::string node_of(const std::string& name) {
-    for (const auto& actor : actors()) {
-      if (actor.at("name") == name) return actor.at("node").get<std::string>();
-    }
-    return {};
-  }
   [[nodiscard]] std::size_t serving() {
     std::size_t count = 0;
     for (const auto& actor : actors()) {
@@ -90,10 +70,6 @@ class Operator : public testing::Test {
     ASSERT_EQ(records.steps.size(), steps);
     for (std::size_t at = 0; at < steps; ++at) ASSERT_EQ(records.steps[at].step, at);
   }
-
-  ProcessScene scene;
-  std::string said;
-  std::string out;
 
  private:
   SmallRun small_;

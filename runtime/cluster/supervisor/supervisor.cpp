@@ -31,6 +31,13 @@ constexpr std::string_view kSince = ", since ";
   };
 }
 
+// Steps between the contributions to a round and the commit where the fragment's next one is agreed, at most: that is
+// due at the contributions to the one after it.
+[[nodiscard]] std::uint64_t window_of(const SupervisorConfig& config) {
+  if (!config.contributed_at) return 0;
+  return 2 * (config.contributed_at(RoundId{0, 2}) - config.contributed_at(RoundId{0, 1}));
+}
+
 }  // namespace
 
 SupervisorCore::SupervisorCore(SupervisorConfig config)
@@ -42,7 +49,7 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
       starts_(config_.restart_budget, config_.restart_window, config_.run.value),
       poison_(config_.microbatches),
       lost_samples_(config_.microbatches, config_.requeue_window),
-      contributed_tokens_(contributions_of(config_)),
+      contributed_tokens_(contributions_of(config_), window_of(config_)),
       snapshots_(config_.snapshot_every),
       last_step_(config_.steps_target),
       fallback_(config_.settle_for),
@@ -121,6 +128,10 @@ SupervisorEffects SupervisorCore::hear(const FetchJournal& fetch, Instant /*now*
 }
 
 SupervisorEffects SupervisorCore::hear(const RunEvent& event, Instant /*now*/) {
+  if (event.event == kPeerRefused) {
+    if (roster_.refused.hear(event)) announce(event.event, event.subject, event.reason);
+    return take_effects();
+  }
   effects_.push_back(Letter{kSpawnerProcess, to_metrics(), event});
   return take_effects();
 }
@@ -299,7 +310,7 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
   return compose(last_step_.stopped() ? "stopping after step " : "training step ", view().committed_steps(), " of ",
                  config_.steps_target, "; ", next_commit().reason) +
          since(step_since_, now) + signs_.explain(roster_.parties()) +
-         (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
+         (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out)) + roster_.refused.explain();
 }
 
 }  // namespace shoal

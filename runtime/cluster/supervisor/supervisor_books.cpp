@@ -20,7 +20,7 @@ JournalSnapshot SupervisorCore::snapshot() const {
 void SupervisorCore::replay(const JournalSnapshot& past) {
   roster_.view = View(past.view);
   branches_.see(past.highest_branch);
-  contributed_tokens_.begin_at(past.contributed);
+  contributed_tokens_.begin_at(past);
   snapshots_.begin_at(past);
   for (const auto& [version, by] : past.checkpoints) {
     checkpoints_.order(version, by, CheckpointOrder::Rank::kLast, {});

@@ -85,7 +85,11 @@ OperatorOutcome SupervisorCore::evict(const OperatorOrder& order, Instant now) {
   }
   std::string missed;
   for (const ProcessIncarnation process : processes) missed += put_out(process, order, now);
-  return {{OperatorVerdict::kDone, order.name + " is put out of the run" + missed}, conclude(now), 0};
+  const std::string way_back =
+      order.revoke
+          ? ""
+          : "; start it as before to let it in again, or refuse it with: shoal evict " + order.name + " --revoke";
+  return {{OperatorVerdict::kDone, order.name + " is put out of the run" + missed + way_back}, conclude(now), 0};
 }
 
 // Returns what the run lacks without it, as the rest of a sentence.
@@ -97,8 +101,10 @@ std::string SupervisorCore::put_out(ProcessIncarnation process, const OperatorOr
                       ", and the run goes back to its newest checkpoint as soon as another node serves it");
   }
   const std::string reason =
-      order.revoke ? compose("it was evicted by ", order.reason, "; its certificate is refused from now on")
-                   : compose("it was evicted by ", order.reason, "; a person may start it again");
+      order.revoke ? compose("it was evicted by ", order.reason,
+                             "; its certificate is refused from now on, and only a new join token (shoal token new) "
+                             "lets it in again")
+                   : compose("it was evicted by ", order.reason, "; a person may start it again as before");
   roster_.leavers.gone(process);
   roster_.processes.evict(process);
   send(to_node_agent(process), EndProcess{reason, static_cast<std::uint32_t>(exit_code(Error::kRefused))});

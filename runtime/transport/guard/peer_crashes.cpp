@@ -45,4 +45,16 @@ std::string PeerCrashes::text() const {
 
 std::string peer_crashes_file(const std::string& note) { return note + ".crashes"; }
 
+std::string refusal_text(const std::string& process, const std::string& certificate, const std::string& file) {
+  const std::size_t name_begin = certificate.find('/') + 1;
+  const std::size_t name_end = std::min(certificate.rfind('#'), certificate.size());
+  const std::string name = certificate.substr(name_begin, name_end - std::min(name_begin, name_end));
+  const std::string serial = certificate.substr(std::min(name_end + 1, certificate.size()));
+  return compose(process, " refuses ", name, " by its certificate ", serial, ": ", process, " crashed ",
+                 PeerCrashes::kCrashesMax, " times while it read what ", name, " had sent; to let ", name,
+                 " in again, end it and start it anew with a join token (shoal token new), by which it gets another "
+                 "certificate, or remove ",
+                 file, " and start ", process, " again");
+}
+
 }  // namespace shoal

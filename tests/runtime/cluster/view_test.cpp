@@ -110,6 +110,14 @@ TEST(View, AReplicaBehindTheCommittedStepsIsNotAdmitted) {  // P-27
   EXPECT_THROW(journal.then(added(2, kFirst, 0)), Bug);
 }
 
+TEST(View, S6TakesNoStageThatNoRunHas) {
+  constexpr std::uint32_t kStagesMax = 4096;  // as in view.cpp
+  Journal journal;
+  journal.then(added(1, StageId{kStagesMax - 1}));
+  EXPECT_EQ(journal.view.stage_count(), kStagesMax);
+  EXPECT_THROW(journal.then(added(2, StageId{kStagesMax})), Bug);
+}
+
 TEST(View, AnEntryOfAnOlderBranchIsABug) {  // S-4
   Journal journal;
   journal.then(added(1, kFirst)).then(added(2, kFirst, 0), 2);

@@ -67,6 +67,21 @@ TEST(Authority, RefusesRequestsThatAreNotSound) {
   EXPECT_TRUE(run.authority().sign(sound, node, now()).ok());
 }
 
+// What follows a certificate is passed over; a text that is too long is not read at all.
+TEST(Authority, S6ReadsNoLongerTextThanACertificateMayBe) {
+  constexpr std::size_t kPemBytesMax = 64U << 10U;  // as in certificates.cpp
+  const TestRun run(1);
+  const PeerIdentity node{run.run(), PeerRole::kNode, "node1"};
+  std::string request = make_key_and_csr("node1")->request;
+  request.resize(kPemBytesMax, '\n');
+  auto certificate = run.authority().sign(request, node, now());
+  ASSERT_TRUE(certificate.ok()) << certificate.failure().message;
+  EXPECT_FALSE(run.authority().sign(request + '\n', node, now()).ok());
+  certificate->resize(kPemBytesMax, '\n');
+  EXPECT_TRUE(identity_of(*certificate).ok());
+  EXPECT_FALSE(identity_of(*certificate + '\n').ok());
+}
+
 TEST(Authority, DamagedFilesAreInvalidData) {
   const TestRun run(1);
   const TestRun other(2);

@@ -6,13 +6,14 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <charconv>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <set>
 #include <sstream>
 #include <system_error>
+#include <vector>
 
 #include "runtime/transport/control/http_message.h"
 #include "runtime/transport/sockets.h"
@@ -26,13 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kPatience{10};
 
-// As /proc/net/tcp has it.
-struct TcpLine {
-  std::uint16_t port = 0;
-  std::string state;
-};
-constexpr const char* kListening = "0A";
-constexpr const char* kEstablished = "01";
+constexpr const char* kEstablished = "01";  // as /proc/net/tcp has it
 
 std::set<std::string> sockets_of(pid_t pid) {
   std::set<std::string> inodes;
@@ -45,19 +40,16 @@ std::set<std::string> sockets_of(pid_t pid) {
   return inodes;
 }
 
-std::vector<TcpLine> tcp_of(pid_t pid) {
-  std::vector<TcpLine> found;
+// Of its TCP connections.
+std::vector<std::string> states_of(pid_t pid) {
+  std::vector<std::string> found;
   const auto inodes = sockets_of(pid);
   std::istringstream lines(read_all("/proc/" + std::to_string(pid) + "/net/tcp"));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::vector<std::string> fields;
     for (std::string word; words >> word;) fields.push_back(word);
-    if (fields.size() < 10 || !inodes.contains(fields[9])) continue;
-    const std::string digits = fields[1].substr(fields[1].find(':') + 1);
-    TcpLine one{0, fields[3]};
-    std::from_chars(digits.data(), digits.data() + digits.size(), one.port, 16);
-    found.push_back(one);
+    if (fields.size() >= 10 && inodes.contains(fields[9])) found.push_back(fields[3]);
   }
   return found;
 }
@@ -79,18 +71,9 @@ Socket connect_from(const std::string& source, std::uint16_t port) {
 
 }  // namespace
 
-std::vector<std::uint16_t> listening_ports(pid_t pid) {
-  std::vector<std::uint16_t> ports;
-  for (const TcpLine& line : tcp_of(pid)) {
-    if (line.state == kListening) ports.push_back(line.port);
-  }
-  return ports;
-}
-
 std::size_t live_connections(pid_t pid) {
-  std::size_t count = 0;
-  for (const TcpLine& line : tcp_of(pid)) count += line.state == kEstablished ? 1U : 0U;
-  return count;
+  const auto states = states_of(pid);
+  return static_cast<std::size_t>(std::ranges::count(states, kEstablished));
 }
 
 bool lets_in(const std::string& source, std::uint16_t port, const TlsFiles& files) {

@@ -1,19 +1,16 @@
 // Somebody with a certificate who tries every port of a process, from an address of his own choice; and what the kernel
-// says of a process's ports and connections.
+// says of its connections.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "runtime/transport/certificates.h"
 
 namespace shoal {
 
-// Where a process listens on the loopback.
-[[nodiscard]] std::vector<std::uint16_t> listening_ports(pid_t pid);
 // Connections of a process that neither side has ended.
 [[nodiscard]] std::size_t live_connections(pid_t pid);
 

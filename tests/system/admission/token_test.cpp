@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/process_scene.h"
+#include "tests/system/commanded_run.h"
 
 namespace shoal {
 namespace {
@@ -18,19 +18,11 @@ using Words = std::vector<std::string>;
 
 constexpr Milliseconds kSoon{60'000};
 
-class Tokens : public testing::Test {
+class Tokens : public CommandedRun {
  protected:
   void start() {
     program = &scene.start(train(scene, "run", small));
     ASSERT_TRUE(scene.wait_for_steps(3)) << program->err();
-  }
-  int order(Words words) {
-    words.insert(words.end(), {"--run", scene.run().string()});
-    Program& command = scene.start(std::move(words));
-    const int status = command.wait(kRunLimit).value_or(-1);
-    said = command.out() + command.err();
-    out = command.out();
-    return status;
   }
   // The one line that it prints.
   std::string make_token(const Words& words) {
@@ -77,11 +69,8 @@ class Tokens : public testing::Test {
     EXPECT_EQ(scene.records().weights(), scene.records("single").weights());
   }
 
-  ProcessScene scene;
   SmallRun small{1, 2, kEndless, {"sync.reduction=exact", "checkpoint.every=50"}};
   Program* program = nullptr;
-  std::string said;
-  std::string out;
 };
 
 TEST_F(Tokens, OneThatIsUsedUpAdmitsNobodyElse) {

@@ -2,10 +2,10 @@
 // the run ends well, with the bits of one process that left this microbatch out.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 
 #include "runtime/storage/journal.h"
 #include "tests/support/process_scene.h"
+#include "tests/system/deaths/counted_events.h"
 
 namespace shoal {
 namespace {
@@ -26,11 +26,6 @@ std::vector<Quarantine> quarantines_of(const ProcessScene& scene) {
     if (const auto* quarantine = std::get_if<Quarantine>(&entry.body)) found.push_back(*quarantine);
   }
   return found;
-}
-
-std::size_t count_of(const RunRecords& records, const std::string& event) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(records.events, [&](const EventLine& line) { return line.event == event; }));
 }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

@@ -3,23 +3,18 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <algorithm>
 
 #include "runtime/cluster/view.h"
 #include "runtime/storage/journal.h"
 #include "tests/support/journal_facts.h"
 #include "tests/support/process_scene.h"
+#include "tests/system/deaths/counted_events.h"
 
 namespace shoal {
 namespace {
 
 SmallRun run_to_disturb(const std::string& reduction = "exact") {
   return {2, 2, kEndless, {"sync.reduction=" + reduction, "checkpoint.every=50"}};
-}
-
-std::size_t count_of(const RunRecords& records, const std::string& event) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(records.events, [&](const EventLine& line) { return line.event == event; }));
 }
 
 std::vector<JournalEntry> entries_of(const ProcessScene& scene) {

@@ -9,6 +9,7 @@
 
 #include "runtime/transport/sockets.h"
 #include "tests/support/process_scene.h"
+#include "tests/system/deaths/counted_events.h"
 #include "tests/support/taken_port.h"
 
 namespace shoal {
@@ -36,11 +37,6 @@ double kill_and_wait_for_a_step(const ProcessScene& scene, const std::vector<pid
   for (const pid_t victim : victims) EXPECT_EQ(::kill(victim, SIGKILL), 0) << "it was gone before";
   EXPECT_TRUE(scene.wait_for_steps(before + 4));  // up to three were committed and not yet written
   return std::chrono::duration<double, std::milli>(Clock::now() - begun).count();
-}
-
-std::size_t count_of(const RunRecords& records, const std::string& event) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(records.events, [&](const EventLine& line) { return line.event == event; }));
 }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

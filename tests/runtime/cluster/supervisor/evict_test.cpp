@@ -48,7 +48,9 @@ TEST_F(Evict, ANodeIsOutAtOnceAndTheStepGoesOnWithoutIt) {
   const ReplicaMember victim = bench.core.view().replicas_of(StageId{0})[0];
   const OperatorAnswer answer = order("node1");
   EXPECT_EQ(answer.verdict, OperatorVerdict::kDone);
-  EXPECT_EQ(answer.text, "node1 is put out of the run");
+  EXPECT_EQ(answer.text,
+            "node1 is put out of the run; start it as before to let it in again, or refuse it with: shoal evict node1 "
+            "--revoke");
   EXPECT_EQ(ends(), std::vector<std::uint32_t>{4});
   EXPECT_THAT(bench.all<EndProcess>()[0].reason, HasSubstr("evicted by shoal evict; a person may start it again"));
   EXPECT_TRUE(bench.has_event("evicted"));

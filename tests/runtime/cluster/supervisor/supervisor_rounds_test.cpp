@@ -249,52 +249,42 @@ TEST(LongRounds, AJoinerThatHasToCopyAgainIsNotGivenUp) {
   EXPECT_TRUE(run.bench.core.view().contains(joiner.replica));
 }
 
-// A journal of one replica that follows what a run counted.
-struct Book {
-  View view;
-  ContributedTokens tokens{[](std::uint64_t version) { return version % 4 == 0; }};
-  std::uint64_t numbers = 0;
-
-  void append(JournalBody body, Branch branch) {
-    const JournalEntry entry{JournalPosition{view.position().value + 1}, branch, Term{1}, std::move(body)};
-    view.apply(entry);
-    tokens.follow(entry, view);
-  }
-  void begin(Branch branch, std::uint64_t version) {
-    append(AddReplica{StageId{}, {}, Incarnation{++numbers}, {}, version}, branch);
-  }
-  void step(std::uint64_t token_count, std::vector<Incarnation> checkpoint_by = {}) {
-    Commit commit;
-    commit.step = StepId{view.committed_steps()};
-    commit.token_count = token_count;
-    commit.checkpoint_by = std::move(checkpoint_by);
-    append(commit, view.branch());
-  }
-};
-
-TEST(ContributedTokens, AreThoseOfTheBranchThatGoesOn) {
-  Book book;
-  book.begin(Branch{0}, 0);
-  for (std::uint64_t step = 0; step < 10; ++step) book.step(10, {Incarnation{1}});
-  EXPECT_EQ(book.tokens.after(0), 0U);
-  EXPECT_EQ(book.tokens.after(4), 40U);
-  EXPECT_EQ(book.tokens.after(8), 80U);
-  EXPECT_EQ(book.tokens.after(9), std::nullopt);
-  book.begin(Branch{1}, 6);
-  EXPECT_EQ(book.tokens.after(4), 40U);
-  EXPECT_EQ(book.tokens.after(8), std::nullopt) << "of the branch that was left";
-  for (std::uint64_t step = 6; step < 8; ++step) book.step(7);
-  EXPECT_EQ(book.tokens.after(8), 74U);
-}
-
-TEST(ContributedTokens, AreBounded) {  // S-6
-  Book book;
-  book.begin(Branch{0}, 0);
-  const std::uint64_t steps = 4 * (ContributedTokens::kKeptMax + 2);
-  for (std::uint64_t step = 0; step < steps; ++step) book.step(1);
-  EXPECT_EQ(book.tokens.after(8), std::nullopt);
-  EXPECT_EQ(book.tokens.after(12), 12U);
-  EXPECT_EQ(book.tokens.after(steps), steps);
+// A branch begins so many contributions back, more than are kept of steps without a checkpoint: what nobody's weights
+// have of the steps between the fragment's contributions and the checkpoint is lost.
+TEST(FarRounds, CountWhatARollbackOverManyContributionsLoses) {
+  constexpr std::uint64_t kSaved = 7;  // a step after the contributions of round 3
+  SupervisorConfig config = with_rounds(6000);
+  config.checkpoint_every = kSaved;
+  config.settle_for = Duration::zero();
+  SupervisorBench bench(config);
+  bench.join(99, ProcessRole::kStorage);
+  bench.train();
+  const auto train_to = [&bench](std::uint64_t version) {
+    while (bench.core.view().committed_steps() < version) {
+      bench.step();
+      bench.sent.clear();
+      const std::uint64_t now = bench.core.view().committed_steps();
+      if (now % 2 != 0) continue;
+      for (const std::uint32_t stage : {0U, 1U}) bench.hear(vote_for(bench, stage, {0, now / 2}, now, 20));
+    }
+  };
+  train_to(kSaved);
+  bench.saved(kSaved);
+  bench.sent.clear();
+  train_to(kSaved + 2 * ContributedTokens::kKeptMax + 10);
+  bench.checkpoint = StartPoint{kSaved, kSaved, true, "abc"};
+  bench.sent.clear();
+  while (bench.core.phase() == Phase::kTraining) bench.lose(bench.process_of(1, 0));
+  for (const std::uint64_t number : {7, 8}) bench.join(number);
+  bench.later(std::chrono::seconds(0));
+  bench.ready();
+  ASSERT_EQ(bench.core.view().committed_steps(), kSaved);
+  bench.step();
+  for (const std::uint32_t stage : {0U, 1U}) bench.hear(vote_for(bench, stage, {0, 4}, 8, kTokensPerStep));
+  const auto rounds = rounds_of(bench);
+  ASSERT_EQ(rounds.back().round, (RoundId{0, 4}));
+  EXPECT_EQ(rounds.back().tokens_lost, kTokensPerStep) << "of step 6, before the checkpoint";
+  EXPECT_EQ(rounds.front().tokens_lost, 0U);
 }
 
 }  // namespace

@@ -59,6 +59,18 @@ TEST(RoundMember, IsAtNoBoundaryWhereNothingIsDue) {
   EXPECT_FALSE(member.wanted_contribution());
 }
 
+// Orders of rounds that others are at already: beyond the bound they are not kept, and are said again.
+TEST(RoundMember, S6OpensABoundedNumberOfRoundsThatAreToCome) {
+  Bench bench;
+  const std::uint64_t reached_before = RoundMember::kRoundsMax.times_reached();
+  std::uint64_t number = 1;
+  for (; number <= RoundMember::kRoundsMax; ++number) (void)bench.member.hear(Prepare{order_of(1, number), {}});
+  EXPECT_EQ(RoundMember::kRoundsMax.times_reached(), reached_before);
+  for (int again = 0; again < 3; ++again) (void)bench.member.hear(Prepare{order_of(1, number), {}});
+  EXPECT_EQ(RoundMember::kRoundsMax.times_reached(), reached_before + 3);
+  EXPECT_EQ(bench.member.contributed(values_of({1, 2})).manifests.size(), 1U) << "the round that it is at goes on";
+}
+
 TEST(RoundMember, ContributesFirstAndWeighsWhatItTrainedOn) {
   Bench bench;
   ASSERT_EQ(bench.member.wanted_contribution(), (RoundId{0, 1}));

@@ -75,6 +75,16 @@ TEST(PeerCrashes, S6WhatIsRememberedAndExcusedIsBounded) {
   EXPECT_EQ(PeerCrashes(crashes.text()).refused().size(), PeerCrashes::kPeersMax);
 }
 
+TEST(PeerCrashes, ARefusalNamesWhoWhyAndTheWayBack) {
+  const std::string text = refusal_text("node1", *kGuest, "kept/note-0.peer.crashes");
+  EXPECT_TRUE(text.starts_with("node1 refuses guest by its certificate 3F09: node1 crashed 2 times")) << text;
+  EXPECT_NE(text.find("to let guest in again, end it and start it anew with a join token (shoal token new)"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("or remove kept/note-0.peer.crashes and start node1 again"), std::string::npos) << text;
+  for (const char* odd : {"", "#", "/", "guest", "a/#/#"}) EXPECT_FALSE(refusal_text("x", odd, "f").empty()) << odd;
+}
+
 // What a process that did this has left when it has ended.
 std::optional<std::string> left_by(const std::function<void()>& life) {
   const TemporaryFolder folder;

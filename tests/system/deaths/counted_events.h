@@ -1,0 +1,17 @@
+// How often a run told of something.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "tests/support/process_records.h"
+
+namespace shoal {
+
+[[nodiscard]] inline std::size_t count_of(const RunRecords& records, const std::string& event) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(records.events, [&](const EventLine& line) { return line.event == event; }));
+}
+
+}  // namespace shoal
