@@ -42,6 +42,18 @@ TEST(Arguments, ANodeNeedsAnAddressAndOneAdmission) {
   EXPECT_THAT(node_refusal({"--join", "a", "--token", "t"}), HasSubstr("'a'"));
 }
 
+TEST(Arguments, ANodeListensAnywhereUnlessTold) {
+  const std::vector<std::string> usual = {"--join", "a:1", "--token", "t"};
+  EXPECT_EQ(node_options(given(command_named("node"), usual))->listen, std::nullopt);
+  std::vector<std::string> told = usual;
+  told.insert(told.end(), {"--listen", "10.0.0.2:7100"});
+  EXPECT_EQ(node_options(given(command_named("node"), told))->listen, (HostPort{"10.0.0.2", 7100}));
+  EXPECT_THAT(node_refusal({"--join", "a:1", "--token", "t", "--listen", "7100"}), HasSubstr("'7100'"));
+  EXPECT_THAT(
+      node_refusal({"--join", "a:1", "--token", "t", "--listen", "h:65535", "--device", "cpu", "--device", "cpu"}),
+      HasSubstr("no port 65536"));
+}
+
 TEST(Arguments, DevicesAreCheckedBeforeAWorkerStarts) {
   const std::vector<std::string> rest = {"--join", "a:1", "--token", "t", "--device"};
   for (const std::string device : {"gpu", "paced", "paced:", "paced:x", "paced:1.2.3", "cuda:0"}) {

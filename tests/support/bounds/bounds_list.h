@@ -141,6 +141,8 @@ inline constexpr std::array kNumbersList = {
     ListedNumber{"runtime/transport/tls_stream.cpp:kIoBytesMax", "", "the range of a library's int"},
     ListedNumber{"runtime/transport/tls_stream.h:frame_bytes_max", "FrameGuard.NoAnnouncedLengthIsBelieved", ""},
     ListedNumber{"runtime/transport/assembly.h:kFirstBytesMax", "Assembly.MemoryFollowsWhatHasCome", ""},
+    ListedNumber{"runtime/transport/control/control_server.h:waiting_count_max",
+                 "ControlEndpoint.S6WhatNoThreadHasYetIsBounded", ""},
     ListedNumber{"runtime/transport/control/control_server.h:known_count_max", "",
                  "no test comes to it: 256 nodes that ask at once"},
     ListedNumber{"runtime/transport/guard/basp_frame.h:kApplicationNamesMax", "FrameGuard.NoAnnouncedLengthIsBelieved",
