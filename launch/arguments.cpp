@@ -196,6 +196,16 @@ Result<PsOptions> ps_options(const Options& options) {
   return PsOptions{*where, options.has("--json") ? OutputForm::kJson : OutputForm::kText};
 }
 
+Result<DoctorOptions> doctor_options(const Options& options) {
+  DoctorOptions doctor{options.has("--json") ? OutputForm::kJson : OutputForm::kText, std::nullopt};
+  if (const auto address = options.value("--join")) {
+    const auto join = parse_host_port(*address);
+    if (!join) return join.failure();
+    doctor.join = *join;
+  }
+  return doctor;
+}
+
 Result<LogsOptions> logs_options(const Options& options) {
   const auto named = options.value("--run");
   const auto directory = named ? Result<std::string>(*named) : newest_run(surroundings_here().folder);

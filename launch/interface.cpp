@@ -342,7 +342,12 @@ std::vector<CommandSpec> make_commands() {
        ""},
       simulate_bandwidth(),
       experiment(),
-      {"doctor", "Says what is wrong with this machine, and how to mend it.", {}, {kJson}, ""},
+      {"doctor",
+       "Says what is wrong with this machine, and how to mend it.",
+       {},
+       {kJson,
+        {"--join", kValue, "HOST:PORT", "also try each connection to a run whose spawner has that --listen address"}},
+       "Exit status: 0 nothing is wrong, 1 something is; what --join tries ends with the first that fails."},
       {"version", "Prints versions, features and the kernel fingerprint.", {}, {kJson}, ""},
       completion(),
   };

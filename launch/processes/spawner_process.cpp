@@ -36,6 +36,7 @@
 #include "runtime/storage/journal.h"
 #include "runtime/trace/metrics/metrics_file.h"
 #include "runtime/trace/metrics/round_losses.h"
+#include "runtime/transport/control/reach.h"
 #include "runtime/transport/revocation/revocation_book.h"
 
 namespace shoal {
@@ -106,9 +107,7 @@ std::uint32_t replicas_max(const PipelineConfig& pipeline, const SpawnerProcessO
   return options.has_own_nodes ? static_cast<std::uint32_t>(pipeline.replicas) : kNoLimit;
 }
 
-StopOrder stop_order(int signal) {
-  return {compose("SIG", ::sigabbrev_np(signal)), "stopped", saved_status(signal)};
-}
+StopOrder stop_order(int signal) { return {compose("SIG", ::sigabbrev_np(signal)), "stopped", saved_status(signal)}; }
 
 SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptions& options, RunId id) {
   const Config& config = parts.config;
@@ -389,11 +388,13 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   const auto boss =
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own_vital(boss, "supervisor");
-  ControlSettings desk_of{nullptr, *desk, boss, mail, process.board(), told->rounds};
-  process.take_care_of(
-      {.name = "control",
-       .start = [&process, &door, desk_of] { return start_control(process, door, desk_of); },
-       .router = mail});
+  const auto reach = std::make_shared<ReachDesk>([context = process.transport().context()](const HostPort& address) {
+    return why_not_reached(address, *context);
+  });
+  ControlSettings desk_of{nullptr, *desk, boss, mail, process.board(), told->rounds, reach};
+  process.take_care_of({.name = "control",
+                        .start = [&process, &door, desk_of] { return start_control(process, door, desk_of); },
+                        .router = mail});
   if (auto written = write_spawner_json(run, door.found); !written) return written.failure();
   const auto stop = [&boss](const StopOrder& order) {
     caf::anon_send(boss, StopRequest{order.reason, order.exit_status});

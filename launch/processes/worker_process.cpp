@@ -15,6 +15,7 @@
 #include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
 #include "launch/processes/own_port.h"
+#include "launch/processes/port_check.h"
 #include "launch/processes/spawner_dialler.h"
 #include "runtime/base/log.h"
 #include "runtime/device/decorators/poisoned_stage_executor.h"
@@ -264,7 +265,9 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   process.write_trace(router_actor, sent_files.value());
   const auto port = process.transport().publish(as_actor(router_actor), std::move((*door)->listener));
   if (!port) return port.failure();
-  auto settings = agent_settings(options, process, router_actor, (*door)->announced, trace);
+  const Endpoint& announced = (*door)->announced;
+  spawn_port_check(process, {options.name, options.join, files, {announced.host, announced.port}});
+  auto settings = agent_settings(options, process, router_actor, announced, trace);
   if (*sent_files) settings.storage_waits = [files = *sent_files] { files->are_awaited = true; };
   const auto agent = process.system().spawn(node_agent, std::move(settings));
   process.own_vital(agent, "node_agent");

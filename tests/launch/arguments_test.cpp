@@ -110,6 +110,12 @@ TEST(Arguments, TheSpawnerListensOnLoopbackUnlessTold) {
   EXPECT_FALSE(spawner_options(given(command_named("spawner"), {"--listen", "7800"})).ok());
 }
 
+TEST(Arguments, TheDoctorMayTryToJoin) {
+  EXPECT_EQ(doctor_options(given(command_named("doctor"), {}))->join, std::nullopt);
+  EXPECT_EQ(doctor_options(given(command_named("doctor"), {"--join", "a:7000"}))->join, (HostPort{"a", 7000}));
+  EXPECT_FALSE(doctor_options(given(command_named("doctor"), {"--join", "7000"})).ok());
+}
+
 TEST(Arguments, SampleHasDefaultsAndChecksNumbers) {
   const auto sample = sample_options(given(command_named("sample"), {"runs/a"}));
   EXPECT_EQ(sample->tokens, 200u);

@@ -122,6 +122,7 @@ inline constexpr std::array kNumbersList = {
                  "no test comes to it: a text of that size is no certificate"},
     ListedNumber{"runtime/transport/control/control_client.cpp:kAnswerBytesMax", "",
                  "no test comes to it: of what the own spawner answers"},
+    ListedNumber{"runtime/transport/control/reach.h:kEntriesMax", "ReachBook.S6RemembersNoMoreThanItsBound", ""},
     ListedNumber{"runtime/transport/control/http_message.cpp:kHeadersMax", "HttpReader.RefusesWhatIsTooLarge", ""},
     ListedNumber{"runtime/transport/control/http_message.h:body_bytes_max", "HttpReader.RefusesWhatIsTooLarge", ""},
     ListedNumber{"runtime/transport/control/http_message.h:head_bytes_max", "HttpReader.RefusesWhatIsTooLarge", ""},
