@@ -17,12 +17,14 @@ using Self = ControlActor::stateful_pointer<ControlState>;
 constexpr auto kAnswerWithin = std::chrono::seconds(5);
 constexpr auto kTokenPeriod = std::chrono::minutes(1);
 
-ControlResponse answer_status(caf::actor_system& system, const SupervisorActor& supervisor, const RoundTally* rounds) {
+ControlResponse answer_status(caf::actor_system& system, const ControlSettings& settings) {
+  const RoundTally* rounds = settings.rounds.get();
   caf::scoped_actor self{system};
   ControlResponse response;
-  self->request(supervisor, kAnswerWithin, StatusQuery{})
+  self->request(settings.supervisor, kAnswerWithin, StatusQuery{})
       .receive(
-          [&](const StatusReport& report) {
+          [&](StatusReport& report) {
+            if (settings.reach) report.summary += settings.reach->explain();
             response.body = status_json(report, rounds ? std::optional(rounds->sum()) : std::nullopt);
           },
           [&](const caf::error& error) {
@@ -139,10 +141,14 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
   const auto supervisor = settings.supervisor;
   add_node_routes(server, desk);
   add_token_routes(server, desk);
-  server.handle({"GET", "/v1/status", {PeerRole::kOperator}},
-                [&system, supervisor, rounds = settings.rounds](const ControlRequest&) {
-                  return answer_status(system, supervisor, rounds.get());
-                });
+  server.handle(
+      {"GET", "/v1/status", {PeerRole::kOperator}},
+      [&system, asked = ControlSettings{nullptr, nullptr, supervisor, {}, nullptr, settings.rounds, settings.reach}](
+          const ControlRequest&) { return answer_status(system, asked); });
+  if (settings.reach) {
+    server.handle({"POST", std::string(kReachPath), {PeerRole::kNode}},
+                  [reach = settings.reach](const ControlRequest& request) { return reach->answer(request); });
+  }
   const auto add_order = [&](std::string_view path, Result<OperatorOrder> (*parse)(std::string_view)) {
     server.handle({"POST", std::string(path), {PeerRole::kOperator}},
                   [&system, supervisor, parse](const ControlRequest& request) {

@@ -15,6 +15,7 @@
 #include "runtime/trace/metrics/round_losses.h"
 #include "runtime/transport/control/control_server.h"
 #include "runtime/transport/control/enrolment.h"
+#include "runtime/transport/control/reach.h"
 
 namespace shoal {
 
@@ -25,6 +26,7 @@ struct ControlSettings {
   RouterActor router{};  // where it can be reached; none: nowhere
   std::shared_ptr<ActorBoard> board = nullptr;
   std::shared_ptr<const RoundTally> rounds = nullptr;  // none: the run has no rounds
+  std::shared_ptr<ReachDesk> reach = nullptr;          // none: nodes cannot ask whether they are reached
 };
 
 struct ControlState {

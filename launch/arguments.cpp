@@ -89,6 +89,10 @@ Status check_node(const NodeOptions& node) {
     return missing("node: give --token T or --certs DIR, one of them: what admits this node to the run");
   for (const auto& address : node.join)
     if (const auto parsed = parse_host_port(address); !parsed) return parsed.failure();
+  if (node.listen && !node.devices.empty()) {
+    const auto last = with_port_after(*node.listen, static_cast<std::uint32_t>(node.devices.size() - 1));
+    if (!last) return last.failure();
+  }
   for (const auto& device : node.devices)
     if (auto status = check_device(device); !status) return status;
   if (!is_valid_name(node.name)) {
@@ -147,6 +151,11 @@ Result<NodeOptions> node_options(const Options& options) {
   node.join = options.values("--join");
   node.token = options.value("--token");
   node.certs = options.value("--certs");
+  if (const auto address = options.value("--listen")) {
+    const auto listen = parse_host_port(*address);
+    if (!listen) return listen.failure();
+    node.listen = *listen;
+  }
   node.devices = options.values("--device");
   if (node.devices.empty()) node.devices = {"cpu"};
   node.name = options.value("--name").value_or(usual_node_name());
@@ -196,6 +205,16 @@ Result<PsOptions> ps_options(const Options& options) {
   const auto where = locator_of(options);
   if (!where) return where.failure();
   return PsOptions{*where, form_of(options)};
+}
+
+Result<DoctorOptions> doctor_options(const Options& options) {
+  DoctorOptions doctor{options.has("--json") ? OutputForm::kJson : OutputForm::kText, std::nullopt};
+  if (const auto address = options.value("--join")) {
+    const auto join = parse_host_port(*address);
+    if (!join) return join.failure();
+    doctor.join = *join;
+  }
+  return doctor;
 }
 
 Result<LogsOptions> logs_options(const Options& options) {
@@ -350,6 +369,7 @@ const CommandSpec& spawner_process_command() {
                                     kRestarted,
                                     kResumed,
                                     kStopping,
+                                    {"--announced", kFlag, "", "a person chose the port: storage takes the next one"},
                                     {"--own-nodes", kFlag, "", "its nodes are started with it; more are spares"}},
                                    ""};
   return command;
@@ -368,6 +388,7 @@ const CommandSpec& worker_node_command() {
                                     {"--token", kValue, "T", "the join token, or @FILE"},
                                     {"--certs", kValue, "DIR", "certificates instead of a token"},
                                     {"--keep", kValue, "DIR", "where the certificate that a token brings is kept"},
+                                    {"--listen", kValue, "HOST:PORT", "where it listens"},
                                     {"--device", kValue, "D", "cpu, or paced:MS"},
                                     {"--device-index", kValue, "N", "number of the worker in its node"},
                                     {"--name", kValue, "NAME", "of the node"},
@@ -411,8 +432,8 @@ Result<SpawnerProcessOptions> spawner_process_options(const Options& options) {
   if (!timeout) return timeout.failure();
   const auto stopping = options.count("--stopping", 1);
   if (!stopping) return stopping.failure();
-  SpawnerProcessOptions process{run,      *listen,   options.has("--restarted"), options.has("--resumed"), *steps,
-                                *timeout, *stopping, options.has("--own-nodes")};
+  SpawnerProcessOptions process{run,      *listen,   options.has("--restarted"), options.has("--resumed"),  *steps,
+                                *timeout, *stopping, options.has("--announced"), options.has("--own-nodes")};
   // A restarted spawner listens where the nodes of its run look for it.
   const auto known = read_spawner_json(RunDirectory{run});
   if (process.is_restarted && process.listen.port == 0 && known) process.listen.port = known->control.port;
@@ -435,6 +456,11 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
     const auto token = text_or_file(*word);
     if (!token) return token.failure();
     worker.token = *token;
+  }
+  if (const auto address = options.value("--listen")) {
+    const auto listen = parse_host_port(*address);
+    if (!listen) return listen.failure();
+    worker.listen = *listen;
   }
   worker.certs = options.value("--certs");
   worker.keep = options.value("--keep");

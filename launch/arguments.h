@@ -22,6 +22,7 @@ namespace shoal {
 [[nodiscard]] Result<NodeOptions> node_options(const Options& options);
 [[nodiscard]] Result<StatusOptions> status_options(const Options& options);
 [[nodiscard]] Result<PsOptions> ps_options(const Options& options);
+[[nodiscard]] Result<DoctorOptions> doctor_options(const Options& options);
 [[nodiscard]] Result<LogsOptions> logs_options(const Options& options);
 [[nodiscard]] Result<KillOptions> kill_options(const Options& options);
 [[nodiscard]] Result<DrainOptions> drain_options(const Options& options);

@@ -88,7 +88,7 @@ std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
       {&command_named("init"), in_worker(init_options, words)},
       {&command_named("simulate bandwidth"), bind(simulate_bandwidth_options, run_simulate_bandwidth)},
       {&command_named("experiment"), bind(experiment_options, run_experiment)},
-      {&command_named("doctor"), [](const Options& options) { return run_doctor(form_of(options)); }},
+      {&command_named("doctor"), bind(doctor_options, run_doctor)},
       {&command_named("version"), [](const Options& options) { return run_version(form_of(options)); }},
       {&command_named("completion"), run_completion},
       {&keep_spawner_command(), bind(keep_spawner_options, keep_spawner)},

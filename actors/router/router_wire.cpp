@@ -184,6 +184,7 @@ struct LinkPerformer {
     const auto process = self->state.links->self().process.value_or(ProcessIncarnation{});
     const auto since_ms = static_cast<std::uint64_t>(milliseconds(effect.since));
     log_debug("router", "process ", effect.process, " cannot be reached since ", since_ms, " ms");
+    if (!effect.remedy.empty()) log_warn("router", effect.remedy);
     route(self, Letter{{}, to_supervisor(), PeerUnreachable{process, effect.process, since_ms}});
   }
 };

@@ -15,7 +15,7 @@ RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::s
   if (role == ProcessRole::kSpawner) {
     config.self.process = kSpawnerProcess;
   } else {
-    config.spawner = Endpoint{rendezvous.data.host, rendezvous.data.port};
+    config.spawner = Endpoint{};  // known by config.spawner_dialler alone
     config.lanes = process.transport().lanes();
   }
   config.dialler = [transport = &process.transport()](const Endpoint& endpoint) {

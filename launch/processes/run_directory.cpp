@@ -90,7 +90,12 @@ Result<SpawnerAddress> read_address(const RunDirectory& run, const std::string& 
     const auto json = nlohmann::json::parse(text.value());
     const auto control = parse_host_port(json.at("address").get<std::string>());
     if (!control) return control.failure();
-    return SpawnerAddress{control.value(), json.at("pid").get<std::uint64_t>(), json.at("run").get<std::string>()};
+    SpawnerAddress address{*control, json.at("pid").get<std::uint64_t>(), json.at("run").get<std::string>()};
+    if (!json.contains("storage")) return address;
+    const auto storage = parse_host_port(json["storage"].get<std::string>());
+    if (!storage) return storage.failure();
+    address.storage = *storage;
+    return address;
   } catch (const nlohmann::json::exception& error) {
     return fail(Error::kInvalidData, compose(path, " is damaged: ", error.what()));
   }
@@ -154,8 +159,9 @@ Status check_steps(std::optional<std::uint64_t> stop_at, std::uint64_t steps) {
 
 Status write_spawner_json(const RunDirectory& run, const SpawnerAddress& address) {
   const std::string text = host_port_text(address.control);
-  const nlohmann::ordered_json json{
+  nlohmann::ordered_json json{
       {"address", text}, {"control", "https://" + text}, {"pid", address.pid}, {"run", address.run}};
+  if (address.storage) json["storage"] = host_port_text(*address.storage);
   return replace_file(run.spawner_json(), json.dump(2) + "\n");
 }
 

@@ -53,6 +53,7 @@ struct SpawnerAddress {
   HostPort control;
   std::uint64_t pid = 0;
   std::string run;
+  std::optional<HostPort> storage{};  // where storage has been told to listen; none: at any free port
 };
 
 // Makes folders, authority and credentials that are not there yet, and writes the resolved configuration. Safe to

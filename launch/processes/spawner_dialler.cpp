@@ -24,10 +24,16 @@ struct SearchState {
 using Self = caf::stateful_actor<SearchState>;
 using Dialled = caf::result<caf::node_id, caf::strong_actor_ptr, std::set<std::string>>;
 
-Result<Rendezvous> ask(SearchState& state) {
+struct Found {
+  Rendezvous rendezvous;
+  HostPort address;
+};
+
+Result<Found> ask(SearchState& state) {
   const auto endpoints = state.search.endpoints();
   if (endpoints.empty()) return fail(Error::kUnreachable, "no spawner is named yet");
-  const auto client = ControlClient::create(state.search.files, endpoints[state.next % endpoints.size()], kAskTimeouts);
+  const HostPort& address = endpoints[state.next % endpoints.size()];
+  const auto client = ControlClient::create(state.search.files, address, kAskTimeouts);
   if (!client) return client.failure();
   auto connection = client->connect();
   auto rendezvous = connection ? connection->rendezvous() : connection.failure();
@@ -36,7 +42,8 @@ Result<Rendezvous> ask(SearchState& state) {
   if (connection && connection->has_revoked_us()) {
     state.exit->set(exit_code(Error::kRefused), rendezvous.failure().message);
   }
-  return rendezvous;
+  if (!rendezvous) return rendezvous.failure();
+  return Found{std::move(*rendezvous), address};
 }
 
 Dialled find_and_dial(Self* self, TlsTransport& transport) {
@@ -45,14 +52,14 @@ Dialled find_and_dial(Self* self, TlsTransport& transport) {
     log_debug("spawner_dialler", found.failure().message);
     return caf::make_error(caf::sec::cannot_connect_to_node);
   }
-  self->state.search.revoked->take(found->revoked, std::chrono::steady_clock::now());
+  self->state.search.revoked->take(found->rendezvous.revoked, std::chrono::steady_clock::now());
   // Started again as another version: no link would hold, and the weights here are of no use to it.
-  if (const auto status = check_protocol(*found); !status) {
+  if (const auto status = check_protocol(found->rendezvous); !status) {
     self->state.exit->set(exit_code(status.failure().error), status.failure().message);
     return caf::make_error(caf::sec::cannot_connect_to_node);
   }
-  const HostPort& data = found->data;
-  return self->delegate(transport.dialler(data.host, data.port), caf::connect_atom_v, data.host, data.port);
+  const HostPort& port = found->address;
+  return self->delegate(transport.dialler(port.host, port.port), caf::connect_atom_v, port.host, port.port);
 }
 
 caf::behavior spawner_dialler(Self* self, SpawnerSearch search, std::shared_ptr<ExitLatch> exit,

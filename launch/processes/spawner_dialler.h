@@ -1,7 +1,7 @@
 // Finds the spawner anew at every dial: it listens elsewhere after each start, and may have moved to another machine.
 //
-// Each dial asks one control endpoint where the spawner's router listens, and dials that; the next dial asks the next
-// endpoint when this one gave nothing. The router dials for ever, with back-off, so a lost spawner is looked for as
+// Each dial asks one address whether the spawner of the run is there, and dials it; the next dial asks the next address
+// when this one gave nothing. The router dials for ever, with back-off, so a lost spawner is looked for as
 // long as the process lives, unless the spawner speaks another protocol by now, or says that this process was thrown
 // out of the run: then the process ends (exit 4). Answers within the caller's time-out: a question is never longer than
 // kAskTimeouts.
@@ -16,7 +16,7 @@
 namespace shoal {
 
 struct SpawnerSearch {
-  // Where to ask, in this order; read anew at each dial. Called on the dialler's own thread.
+  // Where to ask and dial, in this order; read anew at each dial. Called on the dialler's own thread.
   std::function<std::vector<HostPort>()> endpoints;
   TlsFiles files;
   std::shared_ptr<RevokedCertificates> revoked = nullptr;  // the process's own; filled in

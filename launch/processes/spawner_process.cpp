@@ -18,6 +18,7 @@
 #include "launch/life_line.h"
 #include "launch/processes/actor_process.h"
 #include "launch/processes/links_of_process.h"
+#include "launch/processes/own_port.h"
 #include "launch/processes/progress.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"
@@ -35,6 +36,7 @@
 #include "runtime/storage/journal.h"
 #include "runtime/trace/metrics/metrics_file.h"
 #include "runtime/trace/metrics/round_losses.h"
+#include "runtime/transport/control/reach.h"
 #include "runtime/transport/revocation/revocation_book.h"
 
 namespace shoal {
@@ -42,8 +44,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kListenAgainMax = 50;
-constexpr auto kListenPause = 200ms;
 constexpr auto kRelinkTime = 500ms;  // to dial and greet again next door; two heartbeats may be missed besides
 constexpr auto kProbeLimit = 1s;
 constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
@@ -310,30 +310,41 @@ Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const 
 // Where others reach this process, and with what it proves who it is.
 struct Door {
   TlsFiles files;
-  std::shared_ptr<TlsContext> context;    // of the control endpoint
-  std::unique_ptr<ControlServer> server;  // until the first control actor has it
-  std::string host;
+  PeerPolicy people;  // of the control endpoint
+  Socket listener;    // until the transport has it
+  SpawnerAddress found;
   std::shared_ptr<RevokedCertificates> revoked;
+  std::shared_ptr<ControlServer> first_control{};  // from the opening of the port on, until the first actor has it
 };
 
-// The first control actor has the server that listens already; a later one listens anew at the same address.
-caf::actor open_door(ActorProcess& process, Door& door, const HostPort& address, ControlSettings settings) {
-  settings.server = std::move(door.server);
+// A control endpoint that has what comes to the port from now on; before it serves, that waits.
+Result<std::shared_ptr<ControlServer>> open_control(ActorProcess& process, const PeerPolicy& people) {
+  auto made = ControlServer::create(people);
+  if (!made) return made.failure();
+  const std::shared_ptr<ControlServer> server = std::move(*made);
+  process.transport().set_control([weak = std::weak_ptr(server)](TlsSocket session) {
+    if (const auto there = weak.lock()) there->take(std::move(session));
+  });
+  return server;
+}
+
+// The first control actor has the endpoint that was opened with the port; a later one opens its own.
+caf::actor start_control(ActorProcess& process, Door& door, ControlSettings settings) {
+  settings.server = std::exchange(door.first_control, nullptr);
   if (!settings.server) {
-    auto server = ControlServer::listen(address, door.context);
+    auto server = open_control(process, door.people);
     if (!server) return log_warn("control", server.failure().message), caf::actor();
-    settings.server = std::move(server.value());
+    settings.server = std::move(*server);
   }
   return as_actor(process.system().spawn<caf::detached>(control, std::move(settings)));
 }
 
-// Those of this process, whose control endpoint shows the same, and of the person who gives orders; storage has its
-// own.
+// Those of this process and of the person who gives orders; storage has its own.
 void keep_certificates(ActorProcess& process, const RunDirectory& run, const Door& door) {
   const auto sign_as = [run](PeerRole role) {
     return [run, role](const std::string& request) { return sign_own(run, role, request); };
   };
-  process.keep_certificate(door.files, sign_as(PeerRole::kSpawner), {process.transport().context(), door.context});
+  process.keep_certificate(door.files, sign_as(PeerRole::kSpawner), {process.transport().context()});
   process.keep_certificate(credential_files(run.certs(), "operator"), sign_as(PeerRole::kOperator), {});
 }
 
@@ -350,7 +361,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   if (!started) return started.failure();
   ActorProcess& process = **started;
   keep_certificates(process, run, door);
-  Rendezvous rendezvous{core.run, core.term, kProtocolVersion, {}, dead_after};
+  Rendezvous rendezvous{core.run, core.term, kProtocolVersion, dead_after};
   const auto trace = process.keep_trace(run.root.string(), "spawner", parts.config.trace.level);
   trace->set_process(kSpawnerProcess, core.term);
   auto mail_config = router_config(process, ProcessRole::kSpawner, "spawner", rendezvous);
@@ -359,9 +370,12 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   const auto mail = spawn_io_router(process.system(), std::move(mail_config));
   process.own_vital(mail, "router");
   process.write_trace(mail);
-  const auto port = process.transport().publish(caf::actor_cast<caf::actor>(mail), {door.host, 0});
-  if (!port) return port.failure();
-  rendezvous.data.port = *port;
+  auto endpoint = open_control(process, door.people);
+  if (!endpoint) return endpoint.failure();
+  door.first_control = std::move(*endpoint);
+  if (const auto port = process.transport().publish(as_actor(mail), std::move(door.listener)); !port) {
+    return port.failure();
+  }
   const auto desk = open_desk(run, rendezvous, door.revoked);
   if (!desk) return desk.failure();
   if (const auto told = tell_untold(run, parts.start, SteadyClock().wall_now()); !told)
@@ -380,14 +394,14 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own_vital(boss, "supervisor");
   for (const RunEvent& refusal : process.refusals()) caf::anon_send(boss, refusal);
-  const HostPort address{door.host, door.server->port()};
-  ControlSettings desk_of{nullptr, *desk, boss, mail, process.board(), told->rounds};
-  process.take_care_of(
-      {.name = "control",
-       .start = [&process, &door, address, desk_of] { return open_door(process, door, address, desk_of); },
-       .router = mail});
-  const SpawnerAddress found{address, static_cast<std::uint64_t>(::getpid()), run_text(core.run)};
-  if (auto written = write_spawner_json(run, found); !written) return written.failure();
+  const auto reach = std::make_shared<ReachDesk>([context = process.transport().context()](const HostPort& address) {
+    return why_not_reached(address, *context);
+  });
+  ControlSettings desk_of{nullptr, *desk, boss, mail, process.board(), told->rounds, reach};
+  process.take_care_of({.name = "control",
+                        .start = [&process, &door, desk_of] { return start_control(process, door, desk_of); },
+                        .router = mail});
+  if (auto written = write_spawner_json(run, door.found); !written) return written.failure();
   const auto stop = [&boss](const StopOrder& order) {
     caf::anon_send(boss, StopRequest{order.reason, order.exit_status});
   };
@@ -395,6 +409,14 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   tell_keeper(LifeReached::kUp);
   const int status = process.run([&stop](int signal) { stop(stop_order(signal)); });
   return tell_end(status, process.exit()->result()->second, told->failure);
+}
+
+// Only where there was a predecessor the port may be free in a moment.
+Result<OwnPort> listen_as_told(const SpawnerProcessOptions& options) {
+  if (options.is_restarted) return listen_patiently(options.listen);
+  auto listener = listen_on(options.listen);
+  if (!listener) return listener.failure();
+  return OwnPort{std::move(*listener), std::nullopt};
 }
 
 }  // namespace
@@ -409,25 +431,27 @@ Result<int> run_spawner_process(const SpawnerProcessOptions& options) {
   const TlsFiles files = credential_files(run.certs(), "spawner");
   const auto revoked = load_revocations(run.revoked());
   if (!revoked) return revoked.failure();
+  if (const auto usable = TlsContext::mutual(files, PeerPolicy{}); !usable) return usable.failure();
   const auto refused = std::make_shared<RevokedCertificates>();
   refused->take(revoked->list(), std::chrono::steady_clock::now());
   const PeerPolicy people{id, {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}, {}, {}, refused};
-  const auto context = TlsContext::optional_client(files, people);
-  if (!context) return context.failure();
-  auto server = ControlServer::listen(options.listen, *context);
-  // Its predecessor's port may still be let go, or be some dial's for a moment.
-  for (int again = 0; !server && options.is_restarted && again < kListenAgainMax; ++again) {
-    if (const auto signal = wait_for_signal(kListenPause)) return stop_order(*signal).exit_status;
-    server = ControlServer::listen(options.listen, *context);
+  auto port = listen_as_told(options);
+  if (!port) return port.failure();
+  if (port->signal) return stop_order(*port->signal).exit_status;
+  const HostPort address{options.listen.host, local_port(port->listener.descriptor())};
+  SpawnerAddress found{address, static_cast<std::uint64_t>(::getpid()), run_text(id)};
+  if (options.is_announced) {
+    const auto storage = with_port_after(address, 1);
+    if (!storage) return storage.failure();
+    found.storage = *storage;
   }
-  if (!server) return server.failure();
   const auto parts = open_parts(run, options, id);
   if (!parts) return parts.failure();
   const LogTarget log{run.log_of("spawner"), log_level_named(parts->config.log.level), false};
   if (auto opened = open_log(log); !opened) return opened.failure();
   say("run ", parts->config.run.name.empty() ? run.root.filename().string() : parts->config.run.name);
   return serve(run, *parts, supervisor_config(*parts, options, id),
-               Door{files, *context, std::move(server.value()), options.listen.host, refused});
+               Door{files, people, std::move(port->listener), std::move(found), refused});
 }
 
 }  // namespace shoal

@@ -12,6 +12,7 @@
 #include "launch/processes/actor_process.h"
 #include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
+#include "launch/processes/own_port.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/spawner_dialler.h"
 #include "runtime/base/config_file.h"
@@ -29,7 +30,7 @@ using namespace std::chrono_literals;
 
 struct Spawner {
   Rendezvous rendezvous;
-  HostPort control;
+  SpawnerAddress address;
 };
 
 // By the newest start of the spawner of this directory.
@@ -47,7 +48,7 @@ Result<std::optional<Spawner>> find_spawner(const RunDirectory& run, const TlsFi
       const auto client = ControlClient::create(files, address->control);
       if (!client) return client.failure();
       const auto rendezvous = client->rendezvous();
-      if (rendezvous) return std::optional(Spawner{*rendezvous, address->control});
+      if (rendezvous) return std::optional(Spawner{*rendezvous, *address});
       const std::string why = rendezvous.failure().message;
       if (why != std::exchange(said, why)) log_warn("storage", why, " Trying again.");
     }
@@ -73,10 +74,20 @@ Result<CheckpointWriterSettings> writer_settings(const RunDirectory& run) {
   return settings;
 }
 
+// Where this process listens. Errors: kUsage (in use), kUnreachable.
+Result<HostPort> own_address(const Spawner& spawner) {
+  if (spawner.address.storage) return *spawner.address.storage;
+  const auto host = local_address_towards(spawner.address.control);
+  return host ? Result<HostPort>(HostPort{*host, 0}) : host.failure();
+}
+
 Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner& spawner,
                   CheckpointWriterSettings writer) {
-  const auto host = local_address_towards(spawner.control);
-  if (!host) return host.failure();
+  const auto address = own_address(spawner);
+  if (!address) return address.failure();
+  auto door = listen_patiently(*address);
+  if (!door) return door.failure();
+  if (door->signal) return 143;
   auto started = ActorProcess::start({"storage",
                                       files,
                                       spawner.rendezvous.run,
@@ -98,7 +109,7 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   const auto router_actor = spawn_io_router(process.system(), std::move(mail));
   process.own_vital(router_actor, "router");
   process.write_trace(router_actor);
-  const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});
+  const auto port = process.transport().publish(as_actor(router_actor), std::move(door->listener));
   if (!port) return port.failure();
   const StorageSettings disk{std::make_shared<CheckpointWriter>(std::move(writer)), router_actor, trace, run.root,
                              process.board()};
@@ -111,7 +122,7 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   agent.join.name = "storage";
   agent.join.role = ProcessRole::kStorage;
   agent.join.nonce = std::random_device{}();
-  agent.join.endpoint = Endpoint{*host, *port};
+  agent.join.endpoint = Endpoint{reachable(*address).host, *port};
   agent.join.pid = static_cast<std::uint64_t>(::getpid());
   agent.router = router_actor;
   agent.tracer = trace;

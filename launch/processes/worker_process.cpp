@@ -14,6 +14,8 @@
 #include "launch/processes/actor_process.h"
 #include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
+#include "launch/processes/own_port.h"
+#include "launch/processes/port_check.h"
 #include "launch/processes/spawner_dialler.h"
 #include "runtime/base/log.h"
 #include "runtime/device/decorators/poisoned_stage_executor.h"
@@ -198,6 +200,25 @@ Result<std::string> ask_for_renewal(const TlsFiles& files, const std::vector<Hos
   return answer;
 }
 
+// Where this process listens, and what it tells others of that.
+struct Door {
+  Socket listener;
+  Endpoint announced;
+};
+
+// Nothing: a signal came first.
+Result<std::optional<Door>> open_door(const WorkerNodeOptions& options, const HostPort& spawner) {
+  const auto host = local_address_towards(spawner);
+  if (!host) return host.failure();
+  const HostPort address = options.listen.value_or(HostPort{*host, 0});
+  auto port = listen_patiently(address);
+  if (!port) return port.failure();
+  if (port->signal) return std::optional<Door>();
+  const std::string announced = is_every_interface(address) ? *host : address.host;
+  const Endpoint endpoint{announced, local_port(port->listener.descriptor())};
+  return std::optional(Door{std::move(port->listener), endpoint});
+}
+
 constexpr Duration kFilesArriveWithin = std::chrono::seconds(2);
 
 // From here on the log goes to stderr and, from another machine, to the run directory.
@@ -217,8 +238,9 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   if (!credentials) return credentials.failure();
   const auto identity = identity_of(credentials->certificate);
   if (!identity) return identity.failure();
-  const auto host = local_address_towards(admission.control);
-  if (!host) return host.failure();
+  auto door = open_door(options, admission.control);
+  if (!door) return door.failure();
+  if (!*door) return 0;
   auto started = ActorProcess::start({options.name,
                                       files,
                                       identity->run,
@@ -242,9 +264,11 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   const auto router_actor = spawn_io_router(process.system(), std::move(config));
   process.own_vital(router_actor, "router");
   process.write_trace(router_actor, sent_files.value());
-  const auto port = process.transport().publish(caf::actor_cast<caf::actor>(router_actor), {*host, 0});
+  const auto port = process.transport().publish(as_actor(router_actor), std::move((*door)->listener));
   if (!port) return port.failure();
-  auto settings = agent_settings(options, process, router_actor, Endpoint{*host, *port}, trace);
+  const Endpoint& announced = (*door)->announced;
+  spawn_port_check(process, {options.name, options.join, files, {announced.host, announced.port}});
+  auto settings = agent_settings(options, process, router_actor, announced, trace);
   if (*sent_files) settings.storage_waits = [files = *sent_files] { files->are_awaited = true; };
   const auto agent = process.system().spawn(node_agent, std::move(settings));
   process.own_vital(agent, "node_agent");

@@ -125,8 +125,9 @@ std::vector<Incarnation> Roster::leaving() const {
 std::vector<Party> Roster::parties() const {
   std::vector<Party> parties;
   for (const ProcessIncarnation process : processes.alive()) {
-    const bool is_storage = processes.find(process)->join.role == ProcessRole::kStorage;
-    parties.push_back({process, processes.name_of(process), is_storage, std::nullopt, 0});
+    const Join& join = processes.find(process)->join;
+    const bool is_storage = join.role == ProcessRole::kStorage;
+    parties.push_back({process, processes.name_of(process), is_storage, std::nullopt, 0, join.endpoint});
   }
   for (std::uint32_t stage = 0; stage < view.stage_count(); ++stage) {
     const auto members = live(StageId{stage});

@@ -53,6 +53,14 @@ void HalfOpenTable::settle(int descriptor) {
   entries_.erase(entry);
 }
 
+std::optional<HalfOpenTable::Entry> HalfOpenTable::take(int descriptor) {
+  const auto found = entries_.find(descriptor);
+  if (found == entries_.end()) return std::nullopt;
+  Entry entry = found->second;
+  settle(descriptor);
+  return entry;
+}
+
 std::vector<int> HalfOpenTable::expired(SteadyTime now) const {
   std::vector<std::pair<SteadyTime, int>> found;
   for (const auto& [descriptor, entry] : entries_) {
@@ -63,6 +71,40 @@ std::vector<int> HalfOpenTable::expired(SteadyTime now) const {
   descriptors.reserve(found.size());
   for (const auto& [since, descriptor] : found) descriptors.push_back(descriptor);
   return descriptors;
+}
+
+PortAdmission::Verdict PortAdmission::arrived(int descriptor, const std::string& address, SteadyTime now,
+                                              const HalfOpenTable::HasSpoken& has_spoken) {
+  settle(descriptor);
+  Verdict verdict;
+  verdict.gives_way = silent_.who_gives_way(address, now, has_spoken);
+  if (verdict.gives_way) silent_.settle(*verdict.gives_way);
+  verdict.admission = silent_.admit(descriptor, address, now);
+  return verdict;
+}
+
+PortAdmission::Verdict PortAdmission::said_hello(int descriptor, PortProtocol protocol, SteadyTime now) {
+  const auto waiting = silent_.take(descriptor);
+  if (!waiting) return {};  // it has given way, and is being closed
+  HalfOpenTable& table = protocol == PortProtocol::kLane ? lanes_ : links_;
+  Verdict verdict;
+  verdict.gives_way = table.who_gives_way(waiting->address, now, [](int) { return true; });
+  if (verdict.gives_way) table.settle(*verdict.gives_way);
+  verdict.admission = table.admit(descriptor, waiting->address, waiting->since);
+  return verdict;
+}
+
+void PortAdmission::settle(int descriptor) {
+  for (HalfOpenTable* table : {&silent_, &links_, &lanes_}) table->settle(descriptor);
+}
+
+std::vector<int> PortAdmission::expired(SteadyTime now) const {
+  std::vector<int> found;
+  for (const HalfOpenTable* table : {&silent_, &links_, &lanes_}) {
+    const auto of_table = table->expired(now);
+    found.insert(found.end(), of_table.begin(), of_table.end());
+  }
+  return found;
 }
 
 RefusalLog::Line RefusalLog::refused(SteadyTime now) {

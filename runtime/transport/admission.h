@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/transport/port_protocol.h"
+
 namespace shoal {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
@@ -47,17 +49,47 @@ class HalfOpenTable {
   [[nodiscard]] std::vector<int> expired(SteadyTime now) const;
   [[nodiscard]] std::size_t incoming_count() const { return incoming_count_; }
 
- private:
   struct Entry {
     std::string address;  // empty: outgoing
     SteadyTime since;
   };
+  // Settles a descriptor, and tells what was known of it.
+  [[nodiscard]] std::optional<Entry> take(int descriptor);
+
+ private:
   [[nodiscard]] std::size_t count_of(const std::string& address) const;
 
   AdmissionLimits limits_;
   std::map<int, Entry> entries_;
   std::map<std::string, std::size_t> count_of_address_;
   std::size_t incoming_count_ = 0;
+};
+
+// The half-open connections of one port, with bounds of their own for each kind, so that strangers of one kind keep
+// nobody of another out: those whose first message has not come, those that asked for a link, those that asked for a
+// lane. Who asked for the control endpoint is counted there.
+class PortAdmission {
+ public:
+  explicit PortAdmission(AdmissionLimits limits) : silent_(limits), links_(limits), lanes_(limits) {}
+
+  struct Verdict {
+    Admission admission = Admission::kAdmitted;
+    std::optional<int> gives_way;  // settled here; the caller closes it
+  };
+  // A connection was accepted; recorded only when admitted.
+  [[nodiscard]] Verdict arrived(int descriptor, const std::string& address, SteadyTime now,
+                                const HalfOpenTable::HasSpoken& has_spoken);
+  // Its first message has come, and asks for a link or a lane; its deadline stays that of its arrival.
+  [[nodiscard]] Verdict said_hello(int descriptor, PortProtocol protocol, SteadyTime now);
+  // As of HalfOpenTable; a connection of our own making is a link.
+  void track_outgoing(int descriptor, SteadyTime now) { links_.track_outgoing(descriptor, now); }
+  void settle(int descriptor);
+  [[nodiscard]] std::vector<int> expired(SteadyTime now) const;
+
+ private:
+  HalfOpenTable silent_;
+  HalfOpenTable links_;
+  HalfOpenTable lanes_;
 };
 
 // Decides which refusals become log lines: the first kLinesPerWindow of each window, then only their count.

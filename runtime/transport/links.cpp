@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/open_port.h"
 #include "runtime/transport/lanes/letter_way.h"
+#include "runtime/transport/sockets.h"
 
 namespace shoal {
 namespace {
@@ -110,6 +112,7 @@ std::vector<LinkEffect> LinkTable::peers(const Peers& peers) {
     Destination& destination = next[peer.process];
     if (const auto known = destinations_.find(peer.process); known != destinations_.end()) destination = known->second;
     destination.role = peer.role;
+    destination.name = peer.name;
     destination.endpoint = peer.endpoint;
   }
   std::vector<LinkId> ended;
@@ -156,6 +159,12 @@ std::vector<LinkEffect> LinkTable::tick(Instant now) {
   return out;
 }
 
+std::string unreachable_text(const std::string& peer, const Endpoint& endpoint, bool we_dial) {
+  if (!we_dial) return compose(peer, " does not reach this process: open the port of --listen for it");
+  return compose("cannot reach ", peer, " at ", host_port_text({endpoint.host, endpoint.port}), ": ",
+                 open_port_text(endpoint.host, endpoint.port), " for this machine");
+}
+
 bool LinkTable::is_settled() const {
   return std::ranges::all_of(destinations_, [this](const auto& at) { return up_.contains(at.first); });
 }
@@ -166,13 +175,16 @@ void LinkTable::complain(std::vector<LinkEffect>& out, Instant now) {
   for (auto& [process, destination] : destinations_) {
     if (!is_heard || up_.contains(process)) {
       destination.unreachable_since.reset();
+      destination.was_told = false;
       continue;
     }
     if (!destination.unreachable_since) destination.unreachable_since = now;
     const Duration since = now - *destination.unreachable_since;
     if (since < limits_.complain_after || now - destination.complained_at < limits_.complain_every) continue;
     destination.complained_at = now;
-    out.emplace_back(ReportUnreachable{process, since});
+    const bool was_told = std::exchange(destination.was_told, true);
+    std::string told = was_told ? "" : unreachable_text(destination.name, destination.endpoint, destination.we_dial);
+    out.emplace_back(ReportUnreachable{process, since, std::move(told)});
   }
 }
 

@@ -70,6 +70,7 @@ struct ReportLost {  // the spawner's router tells its supervisor; any other tel
 struct ReportUnreachable {  // a peer without a link for long, while the spawner has one: it is told
   ProcessIncarnation process;
   Duration since{};
+  std::string remedy{};  // for the log of this process; empty: it was told already
 };
 using LinkEffect = std::variant<DialPeer, SendHello, LinkUp, CloseLink, ReportLost, ReportUnreachable>;
 
@@ -89,6 +90,9 @@ struct LinkLimits {
 // spawner.
 [[nodiscard]] bool dials(ProcessRole self_role, std::optional<ProcessIncarnation> self, ProcessRole peer_role,
                          ProcessIncarnation peer);
+
+// What a person is told where this process and a peer have no link: whose port is to be opened for whom.
+[[nodiscard]] std::string unreachable_text(const std::string& peer, const Endpoint& endpoint, bool we_dial);
 
 // Whether a process of this role may send this body to another process at all; checked on arrival.
 [[nodiscard]] bool may_say(const LinkIdentity& sender, const MessageBody& body);
@@ -131,6 +135,7 @@ class LinkTable {
   enum class DialState : std::uint8_t { kIdle, kDialling, kGreeting, kUp };
   struct Destination {
     ProcessRole role = ProcessRole::kNode;
+    std::string name;
     Endpoint endpoint;
     bool we_dial = false;
     DialState state = DialState::kIdle;
@@ -139,6 +144,7 @@ class LinkTable {
     std::optional<LinkId> greeting;
     std::optional<Instant> unreachable_since;
     Instant complained_at;
+    bool was_told = false;  // to a person, since it was last reached
   };
   struct Link {
     bool greeted = false;   // a good Hello was received

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -120,6 +121,28 @@ Result<HostPort> parse_host_port(std::string_view text) {
 std::string host_port_text(const HostPort& address) {
   const bool is_v6 = address.host.find(':') != std::string::npos;
   return is_v6 ? compose('[', address.host, "]:", address.port) : compose(address.host, ':', address.port);
+}
+
+Result<HostPort> with_port_after(const HostPort& address, std::uint32_t distance) {
+  if (address.port == 0) return address;
+  const std::uint64_t port = std::uint64_t{address.port} + distance;
+  if (port <= std::numeric_limits<std::uint16_t>::max()) {
+    return HostPort{address.host, static_cast<std::uint16_t>(port)};
+  }
+  return fail(Error::kUsage, compose("--listen ", host_port_text(address), ": there is no port ", port,
+                                     ", which is needed, too; choose a lower one."));
+}
+
+bool is_every_interface(const HostPort& address) {
+  return address.host.empty() || address.host == "0.0.0.0" || address.host == "::";
+}
+
+HostPort reachable(HostPort address) {
+  if (!is_every_interface(address)) return address;
+  char host[HOST_NAME_MAX + 1] = {};
+  ::gethostname(host, HOST_NAME_MAX);
+  address.host = host;
+  return address;
 }
 
 Socket::~Socket() {

@@ -3,7 +3,7 @@
 
 #include <openssl/pem.h>
 
-#include <array>
+#include <cstdint>
 #include <utility>
 
 #include "runtime/base/compose.h"
@@ -12,13 +12,6 @@
 
 namespace shoal {
 namespace {
-
-// The protocol as the wire lists it: its length, its letters.
-constexpr auto kLaneList = [] {
-  std::array<unsigned char, kLaneProtocol.size() + 1> list{static_cast<unsigned char>(kLaneProtocol.size())};
-  for (std::size_t i = 0; i < kLaneProtocol.size(); ++i) list[i + 1] = static_cast<unsigned char>(kLaneProtocol[i]);
-  return list;
-}();
 
 Failure bad_file(const std::string& path, std::string_view what) {
   return fail(Error::kInvalidData,
@@ -48,17 +41,39 @@ void set_common_options(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
 }
 
-// A client that asks for a lane gets one; to others no protocol is named.
-void offer_lanes(SSL_CTX* context) {
-  SSL_CTX_set_alpn_select_cb(
-      context,
-      [](SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in, unsigned in_size, void*) {
-        unsigned char* chosen = nullptr;
-        const int found = SSL_select_next_proto(&chosen, out_size, kLaneList.data(), kLaneList.size(), in, in_size);
-        *out = chosen;
-        return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
-      },
-      nullptr);
+// A session's own word carries what was asked for: 0 nothing yet, else one more than the protocol.
+void note_protocol(SSL* session, PortProtocol protocol) {
+  SSL_set_app_data(session, reinterpret_cast<char*>(static_cast<std::uintptr_t>(protocol) + 1));
+}
+
+// Stops the handshake when the first message was read, once: what it asks for decides who goes on with it, and whether
+// it needs a certificate. Another message of the same session, after a retry, changes nothing of that.
+int read_hello(SSL* session, int* alert, void*) {
+  if (asked_for(session)) return SSL_CLIENT_HELLO_SUCCESS;
+  std::optional<PortProtocol> protocol = PortProtocol::kControl;
+  const unsigned char* body = nullptr;
+  std::size_t size = 0;
+  if (SSL_client_hello_get0_ext(session, TLSEXT_TYPE_application_layer_protocol_negotiation, &body, &size) == 1) {
+    protocol = protocol_asked_for({body, size});
+  }
+  if (!protocol) {
+    *alert = SSL_AD_DECODE_ERROR;
+    return SSL_CLIENT_HELLO_ERROR;
+  }
+  note_protocol(session, *protocol);
+  if (*protocol == PortProtocol::kControl) SSL_set_verify(session, SSL_VERIFY_PEER, nullptr);
+  return SSL_CLIENT_HELLO_RETRY;
+}
+
+// A client hears the name of what it gets, if it has named it.
+int name_protocol(SSL* session, const unsigned char** out, unsigned char* out_size, const unsigned char* in,
+                  unsigned in_size, void*) {
+  const auto list = protocol_list(asked_for(session).value_or(PortProtocol::kControl));
+  unsigned char* chosen = nullptr;
+  const int found =
+      SSL_select_next_proto(&chosen, out_size, list.data(), static_cast<unsigned>(list.size()), in, in_size);
+  *out = chosen;
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
 Status use_files(SSL_CTX* context, const TlsFiles& files, const Credentials& credentials) {
@@ -91,30 +106,22 @@ bool is_refused(const PeerPolicy& policy, const PeerIdentity& peer, const std::s
 
 TlsContext::~TlsContext() { SSL_CTX_free(context_); }
 
-Result<ssl_ctx_st*> TlsContext::make(const Settings& settings, const Credentials& credentials) {
+Result<ssl_ctx_st*> TlsContext::make(const TlsFiles& files, const Credentials& credentials) {
   ERR_clear_error();
   Owned<SSL_CTX> context(SSL_CTX_new(TLS_method()));
   if (!context) return fail(Error::kInternal, compose("OpenSSL has no TLS: ", take_openssl_error(), "."));
   set_common_options(context.get());
-  const Status used = use_files(context.get(), settings.files, credentials);
+  const Status used = use_files(context.get(), files, credentials);
   if (!used.ok()) return used.failure();
-  SSL_CTX_set_verify(context.get(), settings.verify_mode, nullptr);
-  offer_lanes(context.get());
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  SSL_CTX_set_client_hello_cb(context.get(), read_hello, nullptr);
+  SSL_CTX_set_alpn_select_cb(context.get(), name_protocol, nullptr);
   SSL_CTX_set_verify_depth(context.get(), 1);
   return context.release();
 }
 
-Result<std::shared_ptr<TlsContext>> TlsContext::with_files(const TlsFiles& files, PeerPolicy policy, int verify_mode) {
-  const auto credentials = read_credentials(files);
-  if (!credentials.ok()) return credentials.failure();
-  Settings settings{files, verify_mode};
-  const auto context = make(settings, *credentials);
-  if (!context.ok()) return context.failure();
-  return std::shared_ptr<TlsContext>(new TlsContext(*context, std::move(policy), std::move(settings)));
-}
-
 Status TlsContext::renew(const Credentials& credentials) {
-  const auto context = make(settings_, credentials);
+  const auto context = make(files_, credentials);
   if (!context.ok()) return context.failure();
   const std::lock_guard guard(mutex_);
   SSL_CTX_free(std::exchange(context_, *context));  // sessions of it keep it until they end
@@ -127,11 +134,11 @@ ssl_st* TlsContext::new_session() const {
 }
 
 Result<std::shared_ptr<TlsContext>> TlsContext::mutual(const TlsFiles& files, PeerPolicy policy) {
-  return with_files(files, std::move(policy), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT);
-}
-
-Result<std::shared_ptr<TlsContext>> TlsContext::optional_client(const TlsFiles& files, PeerPolicy policy) {
-  return with_files(files, std::move(policy), SSL_VERIFY_PEER);
+  const auto credentials = read_credentials(files);
+  if (!credentials.ok()) return credentials.failure();
+  const auto context = make(files, *credentials);
+  if (!context.ok()) return context.failure();
+  return std::shared_ptr<TlsContext>(new TlsContext(*context, std::move(policy), files));
 }
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::newcomer() {
@@ -140,42 +147,50 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::newcomer() {
   if (!context) return fail(Error::kInternal, compose("OpenSSL has no TLS: ", take_openssl_error(), "."));
   set_common_options(context.get());
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
-  return std::shared_ptr<const TlsContext>(new TlsContext(context.release(), PeerPolicy{}, Settings{}));
+  return std::shared_ptr<const TlsContext>(new TlsContext(context.release(), PeerPolicy{}, TlsFiles{}));
 }
 
-void ask_for_lane(ssl_st* session) { SSL_set_alpn_protos(session, kLaneList.data(), kLaneList.size()); }
+void ask_for(ssl_st* session, PortProtocol protocol) {
+  const auto list = protocol_list(protocol);
+  SSL_set_alpn_protos(session, list.data(), static_cast<unsigned>(list.size()));
+}
 
-bool is_lane(ssl_st* session) {
+std::optional<PortProtocol> asked_for(ssl_st* session) {
+  const auto noted = reinterpret_cast<std::uintptr_t>(SSL_get_app_data(session));
+  return noted == 0 ? std::nullopt : std::optional(static_cast<PortProtocol>(noted - 1));
+}
+
+bool is_agreed(ssl_st* session, PortProtocol protocol) {
   const unsigned char* chosen = nullptr;
   unsigned int size = 0;
   SSL_get0_alpn_selected(session, &chosen, &size);
-  return std::string_view(reinterpret_cast<const char*>(chosen), size) == kLaneProtocol;
+  return std::string_view(reinterpret_cast<const char*>(chosen), size) == protocol_name(protocol);
 }
 
-Result<PeerIdentity> TlsContext::check_peer(ssl_st* session) const {
+Result<PeerIdentity> check_peer(const PeerPolicy& policy, ssl_st* session) {
   const X509Ptr certificate(SSL_get1_peer_certificate(session));
   if (!certificate) return fail(Error::kRefused, "The peer showed no certificate; join the run with a token first.");
   if (SSL_get_verify_result(session) != X509_V_OK) return fail(Error::kRefused, handshake_failure_text(session));
   auto identity = identity_of(certificate.get());
   if (!identity.ok()) return identity.failure();
-  const Status allowed = peer_allowed(policy_, *identity);
+  const Status allowed = peer_allowed(policy, *identity);
   if (!allowed.ok()) return allowed.failure();
-  if (is_refused(policy_, *identity, serial_of(certificate.get()))) {
+  if (is_refused(policy, *identity, serial_of(certificate.get()))) {
     return fail(Error::kRefused, compose("The certificate of ", identity->name,
                                          " was revoked: it was thrown out of the run. The run's operator can admit it "
                                          "again with a token of `shoal token new`."));
   }
-  if (const std::string name = certificate_name(certificate.get()); policy_.refused.contains(name)) {
+  if (const std::string name = certificate_name(certificate.get()); policy.refused.contains(name)) {
     return fail(Error::kRefused, compose("What ", name, " sent has made this process crash before: it is refused."));
   }
   return identity;
 }
 
-bool TlsContext::is_revoked(ssl_st* session) const {
+bool is_revoked(const PeerPolicy& policy, ssl_st* session) {
   const X509Ptr certificate(SSL_get1_peer_certificate(session));
   if (!certificate || SSL_get_verify_result(session) != X509_V_OK) return false;
   const auto identity = identity_of(certificate.get());
-  return identity.ok() && is_refused(policy_, *identity, serial_of(certificate.get()));
+  return identity.ok() && is_refused(policy, *identity, serial_of(certificate.get()));
 }
 
 std::string peer_serial(ssl_st* session) {

@@ -7,30 +7,39 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "runtime/base/error.h"
 #include "runtime/transport/certificates.h"
 #include "runtime/transport/identity.h"
+#include "runtime/transport/port_protocol.h"
 
 struct ssl_ctx_st;
 struct ssl_st;
 
 namespace shoal {
 
-// The application protocol (ALPN) of a connection that is to be a lane. Others name none.
-inline constexpr std::string_view kLaneProtocol = "shoal-lane";
-void ask_for_lane(ssl_st* session);           // a client's, before its handshake
-[[nodiscard]] bool is_lane(ssl_st* session);  // after the handshake
+// Names what a client's session is for, before its handshake.
+void ask_for(ssl_st* session, PortProtocol protocol);
+// What a server's session was asked for. The handshake stops once its first message has been read, when this is known
+// for the first time, and goes on when it is called again. Nothing: that message has not come.
+[[nodiscard]] std::optional<PortProtocol> asked_for(ssl_st* session);
+// Whether the server has agreed to it; a client's, after the handshake.
+[[nodiscard]] bool is_agreed(ssl_st* session, PortProtocol protocol);
+
+// After a handshake: who the peer is, if the policy allows its certificate. Errors: kRefused.
+[[nodiscard]] Result<PeerIdentity> check_peer(const PeerPolicy& policy, ssl_st* session);
+// Whether it is for that alone that it was not allowed: a certificate of a node that was thrown out.
+[[nodiscard]] bool is_revoked(const PeerPolicy& policy, ssl_st* session);
 
 class TlsContext {
  public:
-  // Both sides show a certificate of the run: data connections, and clients of the control endpoint.
+  // Both sides show a certificate of the run; of a server's clients, those that ask for the control endpoint need none:
+  // who shows none has no identity, who shows a bad one is refused.
   // Errors: kIo (file missing), kInvalidData (not PEM; key of another certificate; not signed by the authority).
   [[nodiscard]] static Result<std::shared_ptr<TlsContext>> mutual(const TlsFiles& files, PeerPolicy policy);
-  // A server whose clients may be strangers: who shows no certificate has no identity, who shows a bad one is refused.
-  [[nodiscard]] static Result<std::shared_ptr<TlsContext>> optional_client(const TlsFiles& files, PeerPolicy policy);
   // A newcomer without certificate that knows only the authority's fingerprint; see check_pinned().
   [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> newcomer();
 
@@ -45,27 +54,19 @@ class TlsContext {
   [[nodiscard]] const PeerPolicy& policy() const { return policy_; }
 
   // After a handshake: who the peer is, if its certificate is allowed here. Errors: kRefused.
-  [[nodiscard]] Result<PeerIdentity> check_peer(ssl_st* session) const;
-  // Whether it is for that alone that it was not allowed: a certificate of a node that was thrown out.
-  [[nodiscard]] bool is_revoked(ssl_st* session) const;
+  [[nodiscard]] Result<PeerIdentity> check_peer(ssl_st* session) const { return shoal::check_peer(policy_, session); }
   // Its certificate_name(); empty: it showed none.
   [[nodiscard]] static std::string certificate_of(ssl_st* session);
 
  private:
-  struct Settings {
-    TlsFiles files;  // as they are called in messages
-    int verify_mode = 0;
-  };
-  TlsContext(ssl_ctx_st* context, PeerPolicy policy, Settings settings)
-      : context_(context), policy_(std::move(policy)), settings_(std::move(settings)) {}
-  [[nodiscard]] static Result<std::shared_ptr<TlsContext>> with_files(const TlsFiles& files, PeerPolicy policy,
-                                                                      int verify_mode);
-  [[nodiscard]] static Result<ssl_ctx_st*> make(const Settings& settings, const Credentials& credentials);
+  TlsContext(ssl_ctx_st* context, PeerPolicy policy, TlsFiles files)
+      : context_(context), policy_(std::move(policy)), files_(std::move(files)) {}
+  [[nodiscard]] static Result<ssl_ctx_st*> make(const TlsFiles& files, const Credentials& credentials);
 
   mutable std::mutex mutex_;  // guards context_
   ssl_ctx_st* context_;
   PeerPolicy policy_;
-  Settings settings_;
+  TlsFiles files_;  // as they are called in messages
 };
 
 // The serial number of the certificate that the peer of a session has shown; empty: it has shown none.

@@ -252,11 +252,10 @@ class TlsMiddleman : public caf::io::middleman_actor_impl {
     return caf::make_counted<TlsScribe>(multiplexer(), descriptor, door_, TlsStream::Side::kClient);
   }
 
-  caf::expected<caf::io::doorman_ptr> open(std::uint16_t port, const char* address, bool reuse) override {
-    auto descriptor = net::new_tcp_acceptor_impl(port, address, reuse);
-    if (!descriptor) return descriptor.error();
-    net::child_process_inherit(*descriptor, false);
-    return caf::make_counted<TlsDoorman>(multiplexer(), *descriptor, door_);
+  caf::expected<caf::io::doorman_ptr> open(std::uint16_t port, const char*, bool) override {
+    auto listener = door_->take_listener(port);
+    if (!listener) return caf::make_error(caf::sec::cannot_open_port);
+    return caf::make_counted<TlsDoorman>(multiplexer(), listener->release(), door_);
   }
 
  private:

@@ -39,23 +39,26 @@ Result<TlsSocket> TlsSocket::start(Socket socket, const TlsContext& context) {
   return TlsSocket(std::move(socket), session);
 }
 
-Result<TlsSocket> TlsSocket::accept(Socket socket, const TlsContext& context, Deadline deadline) {
-  auto started = start(std::move(socket), context);
-  if (!started.ok()) return started;
-  SSL_set_accept_state(started->session_);
-  const Status shaken = started->shake(deadline);
-  if (!shaken.ok()) {
-    started->close_gracefully(std::min(deadline, std::chrono::steady_clock::now() + std::chrono::milliseconds(200)));
-    return shaken.failure();
-  }
-  return started;
+TlsSocket TlsSocket::adopt(Socket socket, ssl_st* session) {
+  ERR_clear_error();
+  SSL_set_fd(session, socket.descriptor());
+  return TlsSocket(std::move(socket), session);
 }
 
-Result<TlsSocket> TlsSocket::connect(Socket socket, const TlsContext& context, Deadline deadline, Purpose purpose) {
+Status TlsSocket::finish_handshake(Deadline deadline) {
+  const Status shaken = shake(deadline);
+  if (!shaken.ok()) {
+    close_gracefully(std::min(deadline, std::chrono::steady_clock::now() + std::chrono::milliseconds(200)));
+  }
+  return shaken;
+}
+
+Result<TlsSocket> TlsSocket::connect(Socket socket, const TlsContext& context, Deadline deadline,
+                                     PortProtocol protocol) {
   auto started = start(std::move(socket), context);
   if (!started.ok()) return started;
   SSL_set_connect_state(started->session_);
-  if (purpose == Purpose::kLane) ask_for_lane(started->session_);
+  ask_for(started->session_, protocol);
   const Status shaken = started->shake(deadline);
   if (!shaken.ok()) return shaken.failure();
   return started;

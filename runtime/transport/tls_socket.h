@@ -20,10 +20,12 @@ class TlsSocket {
  public:
   // Handshakes. Errors: kRefused (the peer's certificate or ours), kUnreachable (deadline, connection lost, not TLS).
   // The peer's identity is not checked yet: see TlsContext::check_peer and check_pinned.
-  [[nodiscard]] static Result<TlsSocket> accept(Socket socket, const TlsContext& context, Deadline deadline);
-  enum class Purpose { kControl, kLane };
   [[nodiscard]] static Result<TlsSocket> connect(Socket socket, const TlsContext& context, Deadline deadline,
-                                                 Purpose purpose = Purpose::kControl);
+                                                 PortProtocol protocol = PortProtocol::kControl);
+  // Takes over what a port has accepted, in the middle of its handshake; the session becomes this object's.
+  [[nodiscard]] static TlsSocket adopt(Socket socket, ssl_st* session);
+  // Ends the handshake of an adopted one. Errors: as above.
+  [[nodiscard]] Status finish_handshake(Deadline deadline);
 
   TlsSocket(TlsSocket&& other) noexcept;
   TlsSocket& operator=(TlsSocket&&) = delete;

@@ -33,21 +33,60 @@ int io_size(std::size_t size) { return static_cast<int>(std::min(size, kIoBytesM
 
 bool TlsDoor::admit(int descriptor) {
   const std::string address = peer_address(descriptor);
-  Admission admission{};
+  PortAdmission::Verdict verdict;
   {
     const std::lock_guard guard(mutex_);
+    verdict = half_open_.arrived(descriptor, address, now(), has_received);
     // Its stream then ends by itself, as those that a sweep shuts down.
-    if (const auto other = half_open_.who_gives_way(address, now(), has_received)) {
-      ::shutdown(*other, SHUT_RDWR);
-      half_open_.settle(*other);
-    }
-    admission = half_open_.admit(descriptor, address, now());
+    if (verdict.gives_way) ::shutdown(*verdict.gives_way, SHUT_RDWR);
   }
-  if (admission == Admission::kAdmitted) return true;
-  count_refused(address, admission == Admission::kTooMany
+  return decide(verdict, address);
+}
+
+bool TlsDoor::said_hello(int descriptor, const std::string& address, PortProtocol protocol) {
+  PortAdmission::Verdict verdict;
+  {
+    const std::lock_guard guard(mutex_);
+    verdict = half_open_.said_hello(descriptor, protocol, now());
+    if (verdict.gives_way) ::shutdown(*verdict.gives_way, SHUT_RDWR);
+  }
+  return decide(verdict, address);
+}
+
+bool TlsDoor::decide(const PortAdmission::Verdict& verdict, const std::string& address) {
+  if (verdict.admission == Admission::kAdmitted) return true;
+  count_refused(address, verdict.admission == Admission::kTooMany
                              ? "too many connections are waiting for their handshake"
                              : "too many connections of this address are waiting for their handshake");
   return false;
+}
+
+void TlsDoor::set_control(TakeControl take_control) {
+  const std::lock_guard guard(mutex_);
+  take_control_ = std::move(take_control);
+}
+
+bool TlsDoor::hand_to_control(Socket socket, ssl_st* session) const {
+  TakeControl take;
+  {
+    const std::lock_guard guard(mutex_);
+    take = take_control_;
+  }
+  if (!take) return false;
+  take(TlsSocket::adopt(std::move(socket), session));
+  return true;
+}
+
+void TlsDoor::keep_listener(Socket listener) {
+  const std::uint16_t port = local_port(listener.descriptor());
+  const std::lock_guard guard(mutex_);
+  listeners_[port] = std::move(listener);
+}
+
+std::optional<Socket> TlsDoor::take_listener(std::uint16_t port) {
+  const std::lock_guard guard(mutex_);
+  const auto kept = listeners_.extract(port);
+  return kept.empty() ? std::nullopt : std::optional(std::move(kept.mapped()));
 }
 
 int TlsDoor::renumber(int descriptor) {
@@ -189,6 +228,7 @@ TlsStream::TlsStream(std::shared_ptr<TlsDoor> door, Descriptor descriptor, Side 
     SSL_set_accept_state(session_);
   } else {
     SSL_set_connect_state(session_);
+    ask_for(session_, PortProtocol::kLink);
   }
 }
 
@@ -252,13 +292,23 @@ bool TlsStream::must_read_more(Descriptor, std::size_t threshold) {
 TlsStream::State TlsStream::shake(bool is_idle_write) {
   ERR_clear_error();
   const int result = SSL_do_handshake(session_);
-  return result == 1 ? finish_handshake() : verdict(result, is_idle_write);
+  if (result == 1) return finish_handshake();
+  const bool has_hello = SSL_get_error(session_, result) == SSL_ERROR_WANT_CLIENT_HELLO_CB;
+  return has_hello ? answer_hello(is_idle_write) : verdict(result, is_idle_write);
+}
+
+TlsStream::State TlsStream::answer_hello(bool is_idle_write) {
+  const PortProtocol protocol = asked_for(session_).value_or(PortProtocol::kControl);
+  if (protocol == PortProtocol::kControl) return become_control();
+  if (door_->said_hello(descriptor_, address_, protocol)) return shake(is_idle_write);
+  was_refused_ = true;  // and counted
+  return State::failure;
 }
 
 TlsStream::State TlsStream::finish_handshake() {
   const auto peer = door_->context().check_peer(session_);
   if (!peer.ok()) return refuse(peer.failure().message);
-  const bool wants_lane = is_lane(session_);
+  const bool wants_lane = asked_for(session_) == PortProtocol::kLane;
   if (!wants_lane &&
       !door_->identified(descriptor_, *peer, {TlsContext::certificate_of(session_), peer_serial(session_)})) {
     return refuse(compose(peer->name, " has too many connections already"));
@@ -280,6 +330,18 @@ TlsStream::State TlsStream::become_lane() {
   Socket own(::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
   was_refused_ = true;  // not a refusal to tell of
   if (own.is_open()) door_->hand_over(std::move(own), std::exchange(session_, nullptr));
+  return State::failure;
+}
+
+// No alert is said where there is no control endpoint: it would read like a refusal of the client, who is at the wrong
+// port, or too early.
+TlsStream::State TlsStream::become_control() {
+  Socket own(::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
+  if (!own.is_open()) return refuse("the system has no descriptor left");
+  door_->settle(descriptor_);
+  if (!door_->hand_to_control(std::move(own), session_)) return refuse("this process has no control endpoint");
+  session_ = nullptr;
+  was_refused_ = true;  // not a refusal to tell of
   return State::failure;
 }
 

@@ -22,6 +22,7 @@
 #include "runtime/transport/lanes/lane_limits.h"
 #include "runtime/transport/sockets.h"
 #include "runtime/transport/tls_context.h"
+#include "runtime/transport/tls_socket.h"
 
 struct ssl_st;
 
@@ -53,6 +54,8 @@ class TlsDoor {
 
   // An accepted connection. False: close it; the refusal was counted and logged.
   [[nodiscard]] bool admit(int descriptor);
+  // Its first message asks for a link or a lane. False: close it, as above.
+  [[nodiscard]] bool said_hello(int descriptor, const std::string& address, PortProtocol protocol);
   void track_outgoing(int descriptor);
   // The same connection under a number that none had lately: the library forgets a connection by its number, some time
   // after that was closed, and would forget the next one of that number with it.
@@ -90,6 +93,17 @@ class TlsDoor {
   using TakeLane = std::function<void(Socket, ssl_st*)>;
   void set_lanes(TakeLane take_lane) { take_lane_ = std::move(take_lane); }
   void hand_over(Socket socket, ssl_st* session) const { take_lane_(std::move(socket), session); }
+  // Who goes on with sessions that asked for the control endpoint, from their first message on. Any time; it is called
+  // on the library's I/O thread, and never waits.
+  using TakeControl = std::function<void(TlsSocket)>;
+  void set_control(TakeControl take_control);
+  // False: this process has no control endpoint; nothing was taken.
+  [[nodiscard]] bool hand_to_control(Socket socket, ssl_st* session) const;
+
+  // A socket that listens already, for the doorman of its port.
+  void keep_listener(Socket listener);
+  // Nothing: none was kept for that port.
+  [[nodiscard]] std::optional<Socket> take_listener(std::uint16_t port);
 
   [[nodiscard]] const TlsContext& context() const { return *context_; }
   [[nodiscard]] const std::shared_ptr<const TlsContext>& shared_context() const { return context_; }
@@ -104,6 +118,7 @@ class TlsDoor {
   };
 
   [[nodiscard]] bool is_thrown_out(const KnownPeer& peer) const;
+  [[nodiscard]] bool decide(const PortAdmission::Verdict& verdict, const std::string& address);
 
   void count_and_log(std::uint64_t& counter, const char* what, const std::string& whom, const std::string& reason);
   // With the name in the certificate of who is connected there.
@@ -114,7 +129,9 @@ class TlsDoor {
   TakeLane take_lane_;
   std::atomic<int> next_number_ = 0;
   mutable std::mutex mutex_;
-  HalfOpenTable half_open_;
+  TakeControl take_control_;
+  std::map<std::uint16_t, Socket> listeners_;  // by port, until their doormen have them
+  PortAdmission half_open_;
   RefusalLog refusals_;
   std::map<int, KnownPeer> peers_;  // by descriptor
   TransportCounters counters_;
@@ -140,9 +157,12 @@ class TlsStream {
  private:
   // Advances the handshake. An idle write is one that the library asks for without having anything to write.
   State shake(bool is_idle_write);
+  // The first message has come: what it asks for decides who goes on.
+  State answer_hello(bool is_idle_write);
   State finish_handshake();
   // The session goes on without this stream, whose connection then fails for the library and is closed.
   State become_lane();
+  State become_control();
   State verdict(int result, bool is_idle_write);
   State refuse(const std::string& reason);
 

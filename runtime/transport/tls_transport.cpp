@@ -43,17 +43,17 @@ TlsTransport::TlsTransport(caf::actor_system& system, std::shared_ptr<TlsContext
 
 TlsTransport::~TlsTransport() { stop(); }
 
-Result<std::uint16_t> TlsTransport::publish(const caf::actor& actor, const HostPort& address) {
+Result<std::uint16_t> TlsTransport::publish(const caf::actor& actor, Socket listener) {
+  const std::uint16_t port = local_port(listener.descriptor());
+  door_->keep_listener(std::move(listener));
   caf::scoped_actor self{system_, true};
   auto reply =
-      self->request(handle(), kPublishTimeout, caf::publish_atom_v, address.port,
-                    caf::actor_cast<caf::strong_actor_ptr>(actor), system_.message_types(actor), address.host, true);
-  Result<std::uint16_t> result = std::uint16_t{0};
-  reply.receive([&](std::uint16_t port) { result = port; },
+      self->request(handle(), kPublishTimeout, caf::publish_atom_v, port, caf::actor_cast<caf::strong_actor_ptr>(actor),
+                    system_.message_types(actor), std::string(), true);
+  Result<std::uint16_t> result = port;
+  reply.receive([](std::uint16_t) {},
                 [&](caf::error& error) {
-                  result = fail(Error::kUsage,
-                                compose("Cannot listen on ", host_port_text(address), ": ", system_.render(error),
-                                        ". Is the port in use, or the address not of this machine?"));
+                  result = fail(Error::kInternal, compose("Cannot accept at port ", port, ": ", system_.render(error)));
                 });
   return result;
 }

@@ -34,9 +34,9 @@ class TlsTransport {
   TlsTransport(const TlsTransport&) = delete;
   TlsTransport& operator=(const TlsTransport&) = delete;
 
-  // Listens at address.host (empty: every interface) and address.port (0: any) for peers that want `actor`.
-  // Returns the port. Blocks shortly: not for scheduled actors. Errors: kUsage (in use), naming the address.
-  [[nodiscard]] Result<std::uint16_t> publish(const caf::actor& actor, const HostPort& address);
+  // Accepts at a socket that listens (listen_on), for peers that want `actor`, for lanes, and for the control endpoint.
+  // Returns the port. Blocks shortly: not for scheduled actors. Errors: kInternal.
+  [[nodiscard]] Result<std::uint16_t> publish(const caf::actor& actor, Socket listener);
   // Stops listening at `port`; connections live on.
   void close(std::uint16_t port);
 
@@ -59,6 +59,9 @@ class TlsTransport {
   [[nodiscard]] const std::shared_ptr<TlsContext>& context() const { return context_; }
 
   [[nodiscard]] TransportCounters counters() const { return door_->counters(); }
+
+  // Who goes on with sessions that asked for the control endpoint, from now on (TlsDoor::set_control).
+  void set_control(TlsDoor::TakeControl take_control) { door_->set_control(std::move(take_control)); }
 
   // The lanes of this process; they end with this.
   [[nodiscard]] std::shared_ptr<TlsLanes> lanes() const { return lanes_; }

@@ -11,6 +11,7 @@
 #include "runtime/cluster/operate/operator_words.h"
 #include "runtime/transport/control/control_client.h"
 #include "runtime/transport/control/token_words.h"
+#include "tests/runtime/transport/control/control_port.h"
 #include "tests/runtime/transport/control/enrolment_files.h"
 #include "tests/runtime/transport/test_run.h"
 
@@ -61,8 +62,8 @@ class Control : public ::testing::Test {
   Control() {
     const std::vector<PeerRole> peers = {PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator};
     ControlSettings settings;
-    settings.server = std::move(
-        ControlServer::listen({"127.0.0.1", 0}, run.files(PeerRole::kSpawner, "spawner"), run.policy(peers)).value());
+    endpoint = std::make_unique<testing::ControlPort>(run.files(PeerRole::kSpawner, "spawner"), run.policy(peers));
+    settings.server = endpoint->server();
     settings.supervisor = system.spawn(fake_supervisor, orders);
     EnrolmentHooks hooks;
     hooks.rendezvous = [] { return Rendezvous{}; };
@@ -71,7 +72,7 @@ class Control : public ::testing::Test {
     hooks.revoked = revoked;
     desk = std::move(EnrolmentDesk::open(run.authority(), testing::enrolment_files(run), std::move(hooks)).value());
     settings.desk = desk;
-    port = settings.server->port();
+    port = endpoint->port();
     supervisor = settings.supervisor;
     actor = system.spawn<caf::detached>(control, std::move(settings));
   }
@@ -107,6 +108,7 @@ class Control : public ::testing::Test {
   std::shared_ptr<RevokedCertificates> revoked = std::make_shared<RevokedCertificates>();
   std::shared_ptr<EnrolmentDesk> desk;
   std::shared_ptr<std::atomic<int>> orders = std::make_shared<std::atomic<int>>(0);
+  std::unique_ptr<testing::ControlPort> endpoint;
   SupervisorActor supervisor;
   ControlActor actor;
   std::uint16_t port = 0;

@@ -18,9 +18,8 @@ namespace {
 
 enum Kind : std::uint8_t { kRequest, kAnswer, kRendezvous, kKinds };
 constexpr WallTime kNow{std::chrono::hours(24 * 365 * 56)};
-const std::string kControlHost = "10.0.0.1";
 
-Rendezvous rendezvous() { return {RunId{77}, Term{3}, kProtocolVersion, {"", 7000}, std::chrono::milliseconds(9000)}; }
+Rendezvous rendezvous() { return {RunId{77}, Term{3}, kProtocolVersion, std::chrono::milliseconds(9000)}; }
 
 struct Desk {
   std::unique_ptr<EnrolmentDesk> desk;
@@ -61,7 +60,7 @@ bool accepts_request(std::string body) {
     CHECK(!error_sentence(response.body).empty(), "a refusal says why");
     return false;
   }
-  const auto answer = parse_enrolment_answer(response.body, kControlHost);
+  const auto answer = parse_enrolment_answer(response.body);
   CHECK(answer.ok(), "an answer is understood by who gets it");
   const auto identity = identity_of(answer->certificate);
   CHECK(identity.ok() && identity->name == asked->name && identity->role == PeerRole::kNode, "a certificate's name");
@@ -74,10 +73,10 @@ bool accepts(std::string_view input) {
   const std::string body(cursor.rest());
   if (kind == kRequest) return accepts_request(body);
   (void)error_sentence(body);
-  if (kind == kAnswer) return parse_enrolment_answer(body, kControlHost).ok();
-  const auto read = parse_rendezvous(body, kControlHost);
+  if (kind == kAnswer) return parse_enrolment_answer(body).ok();
+  const auto read = parse_rendezvous(body);
   if (!read) return false;
-  const auto again = parse_rendezvous(rendezvous_text(*read), kControlHost);
+  const auto again = parse_rendezvous(rendezvous_text(*read));
   CHECK(again.ok() && rendezvous_text(*again) == rendezvous_text(*read), "a rendezvous comes back as it was");
   return true;
 }

@@ -42,6 +42,18 @@ TEST(Arguments, ANodeNeedsAnAddressAndOneAdmission) {
   EXPECT_THAT(node_refusal({"--join", "a", "--token", "t"}), HasSubstr("'a'"));
 }
 
+TEST(Arguments, ANodeListensAnywhereUnlessTold) {
+  const std::vector<std::string> usual = {"--join", "a:1", "--token", "t"};
+  EXPECT_EQ(node_options(given(command_named("node"), usual))->listen, std::nullopt);
+  std::vector<std::string> told = usual;
+  told.insert(told.end(), {"--listen", "10.0.0.2:7100"});
+  EXPECT_EQ(node_options(given(command_named("node"), told))->listen, (HostPort{"10.0.0.2", 7100}));
+  EXPECT_THAT(node_refusal({"--join", "a:1", "--token", "t", "--listen", "7100"}), HasSubstr("'7100'"));
+  EXPECT_THAT(
+      node_refusal({"--join", "a:1", "--token", "t", "--listen", "h:65535", "--device", "cpu", "--device", "cpu"}),
+      HasSubstr("no port 65536"));
+}
+
 TEST(Arguments, DevicesAreCheckedBeforeAWorkerStarts) {
   const std::vector<std::string> rest = {"--join", "a:1", "--token", "t", "--device"};
   for (const std::string device : {"gpu", "paced", "paced:", "paced:x", "paced:1.2.3", "cuda:0"}) {
@@ -109,6 +121,12 @@ TEST(Arguments, TheSpawnerListensOnLoopbackUnlessTold) {
   EXPECT_EQ(told->listen.port, 7800);
   EXPECT_EQ(told->wait_timeout_s, 1.5);
   EXPECT_FALSE(spawner_options(given(command_named("spawner"), {"--listen", "7800"})).ok());
+}
+
+TEST(Arguments, TheDoctorMayTryToJoin) {
+  EXPECT_EQ(doctor_options(given(command_named("doctor"), {}))->join, std::nullopt);
+  EXPECT_EQ(doctor_options(given(command_named("doctor"), {"--join", "a:7000"}))->join, (HostPort{"a", 7000}));
+  EXPECT_FALSE(doctor_options(given(command_named("doctor"), {"--join", "7000"})).ok());
 }
 
 TEST(Arguments, SampleHasDefaultsAndChecksNumbers) {

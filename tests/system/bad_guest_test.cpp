@@ -45,14 +45,14 @@ Peaks peaks_of(const ProcessScene& scene, Program& program) {
   return peaks;
 }
 
-// Where the processes listen for each other.
-std::vector<std::uint16_t> all_doors(const ProcessScene& scene, const std::string& run) {
+// Where the processes listen, one port each.
+std::vector<std::uint16_t> all_doors(const ProcessScene& scene) {
   std::vector<std::uint16_t> doors;
   const auto all = scene.processes();
   for (const auto& [kind, words] : kKinds) {
     const auto alike = named_like(all, words);
     if (alike.empty()) continue;
-    for (const std::uint16_t port : doors_of(scene, run, alike.front().pid)) doors.push_back(port);
+    for (const std::uint16_t port : guest::listening_ports(alike.front().pid)) doors.push_back(port);
   }
   return doors;
 }
@@ -68,7 +68,7 @@ TEST(BadGuest, ARunUnderAttackTrainsOnWithTheSameBits) {
   Program& attacked = scene.start(train(scene, "attacked", small));
   ASSERT_TRUE(scene.wait_for_steps(3, "attacked")) << attacked.err();
   const TlsFiles files = certificate_of_guest(scene, "attacked");
-  const auto doors = all_doors(scene, "attacked");
+  const auto doors = all_doors(scene);
   ASSERT_EQ(doors.size(), kKinds.size());
   std::atomic<bool> is_over = false;
   std::vector<guest::AttackReport> reports(doors.size());

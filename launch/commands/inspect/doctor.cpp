@@ -16,6 +16,7 @@
 #include "runtime/base/machine/scratch_folder.h"
 #include "runtime/data/command.h"
 #include "runtime/data/fetch.h"
+#include "runtime/transport/control/join_trials.h"
 #include "runtime/transport/sockets.h"
 
 namespace shoal {
@@ -180,6 +181,22 @@ Finding certificates() {
   return {"certificates", Verdict::kGood, *run + "/certs is its owner's alone", ""};
 }
 
+// Whether this machine could join a run as a node; nothing is tried after the first connection that fails.
+std::vector<Finding> joining(const std::vector<JoinTrial>& trials) {
+  std::vector<Finding> findings;
+  for (const JoinTrial& trial : trials) {
+    const Status status = attempt(trial);
+    const std::string address = host_port_text(trial.address);
+    if (status) {
+      findings.push_back({trial.what, Verdict::kGood, address + " answers", ""});
+      continue;
+    }
+    findings.push_back({trial.what, Verdict::kWrong, status.failure().message, trial.remedy});
+    break;
+  }
+  return findings;
+}
+
 void print_text(const std::vector<Finding>& findings) {
   for (const auto& finding : findings) {
     const std::string verdict = verdict_text(finding.verdict);
@@ -201,10 +218,14 @@ void print_json(const std::vector<Finding>& findings) {
 }  // namespace
 
 // Exit status 1 when something is wrong.
-Result<int> run_doctor(OutputForm form) {
-  const std::vector<Finding> findings = {libraries(), worker(),      processor(), memory(),  disk(),  loopback(),
-                                         clock(),     descriptors(), temporary(), corpora(), ranks(), certificates()};
-  form == OutputForm::kJson ? print_json(findings) : print_text(findings);
+Result<int> run_doctor(const DoctorOptions& options) {
+  const auto trials =
+      options.join ? join_trials(*options.join) : Result<std::vector<JoinTrial>>(std::vector<JoinTrial>());
+  if (!trials) return trials.failure();
+  std::vector<Finding> findings = {libraries(), worker(),      processor(), memory(),  disk(),  loopback(),
+                                   clock(),     descriptors(), temporary(), corpora(), ranks(), certificates()};
+  for (Finding& finding : joining(*trials)) findings.push_back(std::move(finding));
+  options.form == OutputForm::kJson ? print_json(findings) : print_text(findings);
   const bool is_well = std::none_of(findings.begin(), findings.end(),
                                     [](const Finding& finding) { return finding.verdict == Verdict::kWrong; });
   return is_well ? 0 : 1;

@@ -67,7 +67,11 @@ struct ExportOptions {
 [[nodiscard]] Result<int> run_export(const ExportOptions& options);
 
 // `shoal doctor`, `shoal version`.
-[[nodiscard]] Result<int> run_doctor(OutputForm form);
+struct DoctorOptions {
+  OutputForm form = OutputForm::kText;
+  std::optional<HostPort> join;  // a spawner that this machine is to join
+};
+[[nodiscard]] Result<int> run_doctor(const DoctorOptions& options);
 [[nodiscard]] Result<int> run_version(OutputForm form);
 
 }  // namespace shoal

@@ -38,6 +38,7 @@ enum class JoinLine { kPrint, kOmit };
 struct KeepSpawnerOptions {
   std::string run_directory;
   HostPort listen;
+  bool is_announced = false;  // as in SpawnerProcessOptions
   bool is_restarted = false;  // nodes may still be there: by its keeper, or by a person with `shoal spawner --resume`
   bool is_resumed = false;    // with nodes of its own, which are not there yet
   JoinLine join_line = JoinLine::kPrint;
@@ -51,6 +52,7 @@ struct NodeOptions {
   std::vector<std::string> join;  // HOST:PORT each
   std::optional<std::string> token;
   std::optional<std::string> certs;
+  std::optional<HostPort> listen;    // device k takes its port + k; none: any ports
   std::vector<std::string> devices;  // one worker each
   std::string name;
   std::optional<std::uint64_t> threads;

@@ -32,7 +32,17 @@ Result<std::string> as_file(const std::string& token, const std::string& folder)
   return "@" + file;
 }
 
-Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t index) {
+// Before anything is started: a port that is in use now is named at once.
+Status check_can_listen(const NodeOptions& node) {
+  for (std::uint32_t index = 0; node.listen && index < node.devices.size(); ++index) {
+    const auto address = with_port_after(*node.listen, index);
+    if (!address) return address.failure();
+    if (const auto tried = listen_on(*address); !tried) return tried.failure();
+  }
+  return Done{};
+}
+
+Result<Ward> worker_ward(const NodeOptions& node, const std::string& kept, std::size_t index) {
   Ward ward;
   ward.name = node.devices.size() == 1 ? node.name : compose(node.name, " device ", index);
   auto& arguments = ward.program.arguments;
@@ -41,6 +51,11 @@ Ward worker_ward(const NodeOptions& node, const std::string& kept, std::size_t i
   if (node.token) arguments.insert(arguments.end(), {"--token", *node.token, "--keep", kept});
   if (node.certs) arguments.insert(arguments.end(), {"--certs", *node.certs});
   arguments.insert(arguments.end(), {"--device", node.devices[index], "--device-index", compose(index)});
+  if (node.listen) {
+    const auto address = with_port_after(*node.listen, static_cast<std::uint32_t>(index));
+    if (!address) return address.failure();
+    arguments.insert(arguments.end(), {"--listen", host_port_text(*address)});
+  }
   if (node.threads) arguments.insert(arguments.end(), {"--threads", compose(*node.threads)});
   if (node.trace) arguments.insert(arguments.end(), {"--trace", *node.trace});
   if (node.streams) arguments.insert(arguments.end(), {"--stream", kept});
@@ -86,6 +101,7 @@ Result<Socket> hold_trace(const NodeOptions& options) {
 Result<int> run_node(const NodeOptions& given) {
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
+  if (const auto free = check_can_listen(given); !free) return free.failure();
   NodeOptions options = given;
   const auto trace_held = hold_trace(options);
   if (!trace_held) return trace_held.failure();
@@ -98,8 +114,11 @@ Result<int> run_node(const NodeOptions& given) {
   }
   const auto grace = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.grace_s));
   Keeper keeper({Duration::zero(), grace});
-  for (std::size_t i = 0; i < options.devices.size(); ++i)
-    if (auto status = keeper.add(worker_ward(options, kept->path().string(), i)); !status) return status.failure();
+  for (std::size_t i = 0; i < options.devices.size(); ++i) {
+    auto ward = worker_ward(options, kept->path().string(), i);
+    if (!ward) return ward.failure();
+    if (auto status = keeper.add(std::move(*ward)); !status) return status.failure();
+  }
   return keeper.run();
 }
 

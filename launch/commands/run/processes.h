@@ -24,6 +24,7 @@ struct SpawnerProcessOptions {
   std::optional<std::uint64_t> stop_at_step;  // --steps
   std::optional<double> wait_timeout_s;       // exit 4 when nodes for the first start are missing for longer
   std::optional<std::uint64_t> stopping;      // the signal that its predecessor was stopping by when it was killed
+  bool is_announced = false;                  // a person chose the port: storage takes the next one
   bool has_own_nodes = false;                 // started with it: beyond those needed they are spares
 };
 [[nodiscard]] Result<int> run_spawner_process(const SpawnerProcessOptions& options);
@@ -41,6 +42,7 @@ struct WorkerNodeOptions {
   std::optional<std::string> token;  // the token's text; else certs
   std::optional<std::string> certs;  // folder with ca.crt, node.crt, node.key
   std::optional<std::string> keep;   // with a token: folder of the keeper's for the certificate that it brings
+  std::optional<HostPort> listen;    // none: any port, at the address that the spawner is reached from
   std::string device = "cpu";        // cpu | paced:MS
   std::uint32_t device_index = 0;    // among the node's workers
   std::string name;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -29,6 +28,7 @@ std::vector<std::string> spawner_arguments(const KeepSpawnerOptions& options) {
   if (options.stop_at_step) arguments.insert(arguments.end(), {"--steps", compose(*options.stop_at_step)});
   if (options.wait_timeout_s) arguments.insert(arguments.end(), {"--wait-timeout", compose(*options.wait_timeout_s)});
   if (options.stopping) arguments.insert(arguments.end(), {"--stopping", compose(*options.stopping)});
+  if (options.is_announced) arguments.push_back("--announced");
   if (options.join_line == JoinLine::kOmit) arguments.push_back("--own-nodes");
   return arguments;
 }
@@ -61,15 +61,6 @@ Ward storage_ward(const RunDirectory& run) {
   ward.limits.final_codes = {0, 2, 3, 4};
   ward.limits.budget = kNoBudget;
   return ward;
-}
-
-// An address that listens everywhere is reached by this machine's name.
-HostPort reachable(HostPort address) {
-  if (address.host != "0.0.0.0" && address.host != "::" && !address.host.empty()) return address;
-  char host[HOST_NAME_MAX + 1] = {};
-  ::gethostname(host, HOST_NAME_MAX);
-  address.host = host;
-  return address;
 }
 
 // The exact line that starts a node elsewhere; nothing while the spawner is not ready.
@@ -140,8 +131,11 @@ class JoinLineShower {
 // Before anything is written: a command that cannot begin leaves nothing behind. A resumed run's port may be let go
 // only in a moment: the spawner process waits for it.
 Status check_can_listen(const ChosenRun& chosen, const HostPort& address) {
+  const auto storage = with_port_after(address, 1);
+  if (!storage) return storage.failure();
   if (chosen.is_resumed) return Done{};
   if (const auto tried = listen_on(address); !tried) return tried.failure();
+  if (const auto tried = listen_on(*storage); !tried) return tried.failure();
   return Done{};
 }
 
@@ -173,11 +167,15 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   KeepSpawnerOptions keep;
   keep.run_directory = chosen->directory;
   keep.listen = options.listen;
+  keep.is_announced = options.listen.port != 0;
   keep.is_restarted = chosen->is_resumed;
   // Where its nodes look for it, unless a person says otherwise.
   const auto known = last_spawner_address(run);
   set_spawner_json_aside(run);  // the line to paste is that of the start to come
-  if (chosen->is_resumed && known && keep.listen == SpawnerOptions{}.listen) keep.listen = known->control;
+  if (chosen->is_resumed && known && keep.listen == SpawnerOptions{}.listen) {
+    keep.listen = known->control;
+    keep.is_announced = known->storage.has_value();
+  }
   keep.stop_at_step = options.stop_at_step;
   keep.wait_timeout_s = options.wait_timeout_s;
   const auto code = keep_spawner(keep);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/open_port.h"
 
 namespace shoal {
 namespace {
@@ -20,6 +21,14 @@ bool must_talk(const Party& a, const Party& b) {
   if (!a.stage || !b.stage) return false;
   const std::uint32_t low = std::min(a.stage->value, b.stage->value);
   return std::max(a.stage->value, b.stage->value) - low <= 1;
+}
+
+// Everybody dials storage; of two nodes the one with the smaller number dials.
+std::string remedy(const Party& a, const Party& b) {
+  const Party& dialled = a.is_storage || (!b.is_storage && a.process > b.process) ? a : b;
+  const Party& dials = &dialled == &a ? b : a;
+  if (dialled.endpoint.port == 0) return std::string();
+  return compose(": ", open_port_text(dialled.endpoint.host, dialled.endpoint.port), " for ", dials.name);
 }
 
 bool can_be_spared(const Party& party) { return !party.is_storage && party.stage_replicas > 1; }
@@ -71,7 +80,7 @@ std::string Complaints::explain(const std::vector<Party>& parties) const {
     const Party* a = find(parties, pair.first);
     const Party* b = find(parties, pair.second);
     if (a == nullptr || b == nullptr) continue;
-    text += compose(text.empty() ? "" : "; ", a->name, " and ", b->name, " cannot reach each other");
+    text += compose(text.empty() ? "" : "; ", a->name, " and ", b->name, " cannot reach each other", remedy(*a, *b));
   }
   return text;
 }

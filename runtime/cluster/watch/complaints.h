@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "messages/ids.h"
+#include "messages/cluster.h"
 #include "runtime/base/clock.h"
 
 namespace shoal {
@@ -29,6 +29,7 @@ struct Party {
   bool is_storage = false;
   std::optional<StageId> stage;    // it serves in the view
   std::size_t stage_replicas = 0;  // live ones of that stage
+  Endpoint endpoint{};             // where others dial it
 };
 
 struct Expulsion {
@@ -44,7 +45,7 @@ class Complaints {
   void forget(ProcessIncarnation process);
   // At most one at a time: the next look sees what its absence leaves of the others.
   [[nodiscard]] std::optional<Expulsion> judge(const std::vector<Party>& parties, Instant now);
-  // "node1 and node3 cannot reach each other"; empty when all is well.
+  // "node1 and node3 cannot reach each other: open TCP port 7103 of 10.0.0.3 for node1"; empty when all is well.
   [[nodiscard]] std::string explain(const std::vector<Party>& parties) const;
 
  private:

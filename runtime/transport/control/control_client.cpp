@@ -81,7 +81,7 @@ Result<Enrolled> enrol(const HostPort& spawner, const JoinToken& token, const st
   const std::string request = request_text("POST", kEnrolPath, host_port_text(spawner), body);
   const auto response = as_asked_for(exchange(*tls, request, in(timeouts.answer)));
   if (!response.ok()) return at(spawner, response.failure());
-  auto answer = parse_enrolment_answer(response->body, spawner.host);
+  auto answer = parse_enrolment_answer(response->body);
   if (!answer.ok()) return at(spawner, answer.failure());
   const auto authority = fingerprint_of(answer->ca);
   if (!authority.ok() || *authority != token.ca) {
@@ -137,7 +137,7 @@ Result<std::string> ControlClient::renew(const std::string& request) const {
 Result<Rendezvous> ControlConnection::rendezvous() {
   const auto response = get(std::string(kRendezvousPath));
   if (!response.ok()) return response.failure();
-  return parse_rendezvous(response->body, spawner_.host);
+  return parse_rendezvous(response->body);
 }
 
 Result<ControlResponse> ControlConnection::ask(const std::string& method, const std::string& target,

@@ -1,5 +1,5 @@
-// One thread accepts; each admitted connection has a thread of its own until its answer was sent. `mutex` guards the
-// table of connections; handlers run without it.
+// One thread starts what the port has handed over; each admitted connection has a thread of its own until its answer
+// was sent. `mutex` guards the table of connections; handlers run without it.
 #include "runtime/transport/control/control_server.h"
 
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <deque>
 #include <list>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -23,14 +23,13 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text/json_text.h"
 #include "runtime/transport/control/exchange.h"
-#include "runtime/transport/tls_socket.h"
+#include "runtime/transport/sockets.h"
 
 namespace shoal {
 namespace {
 
 constexpr std::string_view kWho = "control";
 constexpr std::chrono::milliseconds kGoodbye{500};
-constexpr std::chrono::milliseconds kBreath{50};
 constexpr std::chrono::milliseconds kShortBreath{2};
 
 Deadline in(std::chrono::milliseconds duration) { return std::chrono::steady_clock::now() + duration; }
@@ -72,18 +71,20 @@ ControlResponse control_error(int status, const std::string& sentence) {
 }
 
 struct ControlServer::State {
-  State(Socket listening, std::shared_ptr<const TlsContext> tls, const ControlLimits& bounds)
-      : listener(std::move(listening)),
-        context(std::move(tls)),
+  State(PeerPolicy peers, const ControlLimits& bounds)
+      : policy(std::move(peers)),
         limits(bounds),
         wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         open(bounds.admission) {}
 
-  void accept_until_stopped();
-  void accept_one();
+  void take(TlsSocket session);
+  void wake_up() const;
+  void start_until_stopped();
+  [[nodiscard]] std::optional<TlsSocket> next_waiting();
+  void start(TlsSocket session);
   void make_room(const std::string& address);
-  void serve_connection(Connection& connection, const std::string& address, Socket socket);
-  [[nodiscard]] Status answer(Connection& connection, const std::string& address, Socket socket);
+  void serve_connection(Connection& connection, const std::string& address, TlsSocket session);
+  [[nodiscard]] Status answer(Connection& connection, const std::string& address, TlsSocket& tls);
   [[nodiscard]] Status take_known(Connection& connection, PeerRole role);
   [[nodiscard]] ControlResponse response_to(const HttpMessage& message, const Asker& asker) const;
   void refuse(const std::string& address, const std::string& reason);
@@ -91,14 +92,14 @@ struct ControlServer::State {
   [[nodiscard]] bool are_too_many_ending();
   void stop();
 
-  Socket listener;
-  std::shared_ptr<const TlsContext> context;
+  PeerPolicy policy;
   ControlLimits limits;
   Socket wake;
   std::vector<std::pair<ControlRoute, ControlHandler>> routes;
-  std::thread acceptor;
+  std::thread starter;
 
   mutable std::mutex mutex;  // guards what follows
+  std::deque<TlsSocket> waiting;
   int next_id = 0;
   HalfOpenTable open;  // by id
   std::size_t known_count = 0;
@@ -107,26 +108,53 @@ struct ControlServer::State {
   bool is_stopping = false;
 };
 
-void ControlServer::State::accept_until_stopped() {
+void ControlServer::State::take(TlsSocket session) {
+  {
+    const std::lock_guard guard(mutex);
+    if (is_stopping) return;
+    if (waiting.size() >= limits.waiting_count_max) {
+      return refuse(peer_address(session.descriptor()), "too many connections wait for a thread");
+    }
+    waiting.push_back(std::move(session));
+  }
+  wake_up();
+}
+
+void ControlServer::State::wake_up() const {
+  const std::uint64_t one = 1;
+  const bool was_woken = ::write(wake.descriptor(), &one, sizeof one) == sizeof one;
+  CHECK(was_woken, "an event counter of our own takes a one");
+}
+
+// Waits for the next one. Nothing: the server stops.
+std::optional<TlsSocket> ControlServer::State::next_waiting() {
   for (;;) {
-    pollfd entries[] = {{wake.descriptor(), POLLIN, 0}, {listener.descriptor(), POLLIN, 0}};
-    ::poll(entries, 2, -1);
-    if ((entries[0].revents & POLLIN) != 0) return;
-    if ((entries[1].revents & POLLIN) == 0) continue;
-    join_finished();
-    if (are_too_many_ending()) (void)wait_readable(wake.descriptor(), in(kShortBreath));
-    accept_one();
+    {
+      const std::lock_guard guard(mutex);
+      if (is_stopping) return std::nullopt;
+      if (!waiting.empty()) {
+        std::optional<TlsSocket> next(std::move(waiting.front()));
+        waiting.pop_front();
+        return next;
+      }
+    }
+    pollfd entry{wake.descriptor(), POLLIN, 0};
+    ::poll(&entry, 1, -1);
+    std::uint64_t count = 0;
+    (void)!::read(wake.descriptor(), &count, sizeof count);  // what it counts is looked at above
   }
 }
 
-void ControlServer::State::accept_one() {
-  Socket socket(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!socket.is_open()) {
-    // Out of descriptors the connection stays pending: breathe instead of asking again at once.
-    if (errno == EMFILE || errno == ENFILE) (void)wait_readable(wake.descriptor(), in(kBreath));
-    return;
+void ControlServer::State::start_until_stopped() {
+  while (auto session = next_waiting()) {
+    join_finished();
+    if (are_too_many_ending()) std::this_thread::sleep_for(kShortBreath);
+    start(std::move(*session));
   }
-  const std::string address = peer_address(socket.descriptor());
+}
+
+void ControlServer::State::start(TlsSocket session) {
+  const std::string address = peer_address(session.descriptor());
   const std::lock_guard guard(mutex);
   const int id = next_id++;
   make_room(address);
@@ -137,9 +165,9 @@ void ControlServer::State::accept_one() {
   connections.emplace_back();
   Connection& connection = connections.back();
   connection.id = id;
-  connection.interrupt = Socket(::fcntl(socket.descriptor(), F_DUPFD_CLOEXEC, 0));
+  connection.interrupt = Socket(::fcntl(session.descriptor(), F_DUPFD_CLOEXEC, 0));
   try {
-    connection.thread = std::thread([this, &connection, address, owned = std::move(socket)]() mutable {
+    connection.thread = std::thread([this, &connection, address, owned = std::move(session)]() mutable {
       serve_connection(connection, address, std::move(owned));
     });
   } catch (const std::system_error& error) {
@@ -154,10 +182,7 @@ void ControlServer::State::make_room(const std::string& address) {
   const auto connection_of = [this](int id) {
     return std::find_if(connections.begin(), connections.end(), [id](const auto& one) { return one.id == id; });
   };
-  const auto has_spoken = [&](int id) {
-    const auto one = connection_of(id);
-    return one != connections.end() && has_received(one->interrupt.descriptor());
-  };
+  const auto has_spoken = [](int) { return true; };  // the port has heard each of them
   const auto other = open.who_gives_way(address, std::chrono::steady_clock::now(), has_spoken);
   if (!other) return;
   const auto one = connection_of(*other);
@@ -165,8 +190,10 @@ void ControlServer::State::make_room(const std::string& address) {
   open.settle(*other);
 }
 
-void ControlServer::State::serve_connection(Connection& connection, const std::string& address, Socket socket) {
-  const Status answered = answer(connection, address, std::move(socket));
+void ControlServer::State::serve_connection(Connection& connection, const std::string& address, TlsSocket session) {
+  std::optional<TlsSocket> tls(std::move(session));
+  const Status answered = answer(connection, address, *tls);
+  tls.reset();
   const std::lock_guard guard(mutex);
   if (!answered.ok() && !is_stopping) refuse(address, answered.failure().message);
   open.settle(connection.id);
@@ -187,13 +214,13 @@ Status ControlServer::State::take_known(Connection& connection, PeerRole role) {
   return Done{};
 }
 
-Status ControlServer::State::answer(Connection& connection, const std::string& address, Socket socket) {
-  auto tls = TlsSocket::accept(std::move(socket), *context, in(limits.admission.handshake_timeout));
-  if (!tls.ok()) return tls.failure();
-  Asker asker{std::nullopt, peer_serial(tls->session()), address};
+Status ControlServer::State::answer(Connection& connection, const std::string& address, TlsSocket& tls) {
+  const Status shaken = tls.finish_handshake(in(limits.admission.handshake_timeout));
+  if (!shaken.ok()) return shaken;
+  Asker asker{std::nullopt, peer_serial(tls.session()), address};
   Status verdict = Done{};
-  if (tls->has_peer_certificate()) {
-    auto identity = context->check_peer(tls->session());
+  if (tls.has_peer_certificate()) {
+    auto identity = check_peer(policy, tls.session());
     if (identity.ok()) {
       if (const Status taken = take_known(connection, identity->role); !taken.ok()) return taken;
       asker.peer = std::move(*identity);
@@ -202,11 +229,11 @@ Status ControlServer::State::answer(Connection& connection, const std::string& a
     }
   }
   HttpReader reader(limits.http);
-  const auto progress = read_message(*tls, reader, in(limits.request_timeout));
+  const auto progress = read_message(tls, reader, in(limits.request_timeout));
   if (!progress.ok()) return progress.failure();
   ControlResponse response;
   if (!verdict.ok()) {
-    response = control_error(context->is_revoked(tls->session()) ? kStatusRevoked : 403, verdict.failure().message);
+    response = control_error(is_revoked(policy, tls.session()) ? kStatusRevoked : 403, verdict.failure().message);
   } else if (*progress == HttpReader::Progress::kTooLarge) {
     response = control_error(413, "The request is larger than the control endpoint takes.");
   } else if (*progress != HttpReader::Progress::kComplete) {
@@ -215,9 +242,9 @@ Status ControlServer::State::answer(Connection& connection, const std::string& a
     response = response_to(reader.message(), asker);
   }
   const std::string text = response_text(response.status, response.body, date_now());
-  const Status written = tls->write_all(text, in(limits.response_timeout));
+  const Status written = tls.write_all(text, in(limits.response_timeout));
   if (!written.ok()) return written;
-  tls->close_gracefully(in(kGoodbye));
+  tls.close_gracefully(in(kGoodbye));
   return verdict;
 }
 
@@ -277,11 +304,10 @@ void ControlServer::State::stop() {
   {
     const std::lock_guard guard(mutex);
     if (std::exchange(is_stopping, true)) return;
+    waiting.clear();
   }
-  const std::uint64_t one = 1;
-  const bool was_woken = ::write(wake.descriptor(), &one, sizeof one) == sizeof one;
-  CHECK(was_woken, "an event counter of our own takes a one");
-  if (acceptor.joinable()) acceptor.join();
+  wake_up();
+  if (starter.joinable()) starter.join();
   {
     const std::lock_guard guard(mutex);
     for (Connection& connection : connections) {
@@ -292,20 +318,9 @@ void ControlServer::State::stop() {
   connections.clear();
 }
 
-Result<std::unique_ptr<ControlServer>> ControlServer::listen(const HostPort& address, const TlsFiles& files,
-                                                             PeerPolicy policy, const ControlLimits& limits) {
-  auto context = TlsContext::optional_client(files, std::move(policy));
-  if (!context.ok()) return context.failure();
-  return listen(address, std::move(*context), limits);
-}
-
-Result<std::unique_ptr<ControlServer>> ControlServer::listen(const HostPort& address,
-                                                             std::shared_ptr<const TlsContext> context,
-                                                             const ControlLimits& limits) {
-  auto listener = listen_on(address);
-  if (!listener.ok()) return listener.failure();
+Result<std::unique_ptr<ControlServer>> ControlServer::create(PeerPolicy policy, const ControlLimits& limits) {
   std::signal(SIGPIPE, SIG_IGN);
-  auto state = std::make_unique<State>(std::move(*listener), std::move(context), limits);
+  auto state = std::make_unique<State>(std::move(policy), limits);
   if (!state->wake.is_open()) return fail(Error::kIo, "The system has no descriptors left for the control endpoint.");
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(state)));
 }
@@ -315,18 +330,18 @@ ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(st
 ControlServer::~ControlServer() { stop(); }
 
 void ControlServer::handle(ControlRoute route, ControlHandler handler) {
-  CHECK(!state_->acceptor.joinable(), "routes are registered before serve()");
+  CHECK(!state_->starter.joinable(), "routes are registered before serve()");
   state_->routes.emplace_back(std::move(route), std::move(handler));
 }
 
 void ControlServer::serve() {
-  CHECK(!state_->acceptor.joinable(), "serve() is called once");
-  state_->acceptor = std::thread([state = state_.get()] { state->accept_until_stopped(); });
+  CHECK(!state_->starter.joinable(), "serve() is called once");
+  state_->starter = std::thread([state = state_.get()] { state->start_until_stopped(); });
 }
 
-void ControlServer::stop() { state_->stop(); }
+void ControlServer::take(TlsSocket session) { state_->take(std::move(session)); }
 
-std::uint16_t ControlServer::port() const { return local_port(state_->listener.descriptor()); }
+void ControlServer::stop() { state_->stop(); }
 
 std::uint64_t ControlServer::refused_count() const {
   const std::lock_guard guard(state_->mutex);

@@ -2,8 +2,9 @@
 //
 // Server-authenticated by the spawner's certificate; a client's certificate is optional and decides by its role what
 // it may ask. A stranger reaches exactly the routes registered for strangers (enrolment), everything else answers 403
-// (S-7). Connections are bounded, each ends at a deadline, each has a thread of its own (S-6): those of strangers in
-// all and per address, where who says nothing gives way to who comes; those of the run apart from them.
+// (S-7). Sessions come from the process's port, once their first message has asked for this endpoint. They are bounded,
+// each ends at a deadline, each has a thread of its own (S-6): those of strangers in all and per address, where who is
+// slow gives way to who comes; those of the run apart from them.
 #pragma once
 
 #include <functional>
@@ -16,8 +17,7 @@
 #include "runtime/base/error.h"
 #include "runtime/transport/admission.h"
 #include "runtime/transport/control/http_message.h"
-#include "runtime/transport/sockets.h"
-#include "runtime/transport/tls_context.h"
+#include "runtime/transport/tls_socket.h"
 
 namespace shoal {
 
@@ -51,7 +51,8 @@ struct ControlRoute {
 
 struct ControlLimits {
   AdmissionLimits admission;  // half open here: until the run's certificate was shown, or a stranger's answer was sent
-  std::size_t known_count_max = 256;  // connections of the run's own nodes; operators always get in
+  std::size_t waiting_count_max = 64;  // sessions that no thread has yet
+  std::size_t known_count_max = 256;   // connections of the run's own nodes; operators always get in
   HttpLimits http;
   std::chrono::milliseconds request_timeout{10000};
   std::chrono::milliseconds response_timeout{10000};
@@ -59,15 +60,8 @@ struct ControlLimits {
 
 class ControlServer {
  public:
-  // Listens at once, so that the address is known, but answers only after serve(). The context is one of
-  // TlsContext::optional_client; whoever renews it renews what this endpoint shows. Errors: kUsage (address in use,
-  // naming it), kIo.
-  [[nodiscard]] static Result<std::unique_ptr<ControlServer>> listen(const HostPort& address,
-                                                                     std::shared_ptr<const TlsContext> context,
-                                                                     const ControlLimits& limits = {});
-  // With a context of its own. Errors: kInvalidData (certificates), too.
-  [[nodiscard]] static Result<std::unique_ptr<ControlServer>> listen(const HostPort& address, const TlsFiles& files,
-                                                                     PeerPolicy policy,
+  // Answers only after serve(); who comes earlier waits. `policy` says whose certificates are good. Errors: kIo.
+  [[nodiscard]] static Result<std::unique_ptr<ControlServer>> create(PeerPolicy policy,
                                                                      const ControlLimits& limits = {});
   // Stops.
   ~ControlServer();
@@ -78,10 +72,11 @@ class ControlServer {
   // own. An exception is answered by 500 and logged.
   void handle(ControlRoute route, ControlHandler handler);
   void serve();
-  // Ends listening and every connection; returns when no handler runs any more. Idempotent.
+  // A session in the middle of its handshake. Any thread; never waits. After stop() it is closed.
+  void take(TlsSocket session);
+  // Ends every connection; returns when no handler runs any more. Idempotent.
   void stop();
 
-  [[nodiscard]] std::uint16_t port() const;
   [[nodiscard]] std::uint64_t refused_count() const;
 
  private:

@@ -37,8 +37,8 @@ Json json_of(const Rendezvous& rendezvous) {
   return {{"run", run_text(rendezvous.run)},
           {"term", rendezvous.term.value},
           {"protocol_version", rendezvous.protocol_version},
-          {"data_host", rendezvous.data.host},
-          {"data_port", rendezvous.data.port},
+          {"data_host", ""},  // read by version 7 and before, which see then that this is another one
+          {"data_port", 0},
           {"dead_after_ms", rendezvous.dead_after.count()},
           {"revoked", json_of(rendezvous.revoked)}};
 }
@@ -49,18 +49,15 @@ Revocations revocations_of(const Json& json) {
   return list;
 }
 
-Result<Rendezvous> rendezvous_of(const Json& json, const std::string& control_host) {
+Result<Rendezvous> rendezvous_of(const Json& json) {
   const auto run = parse_run(json.at("run").get<std::string>());
   if (!run.ok()) return fail(Error::kInvalidData, "The spawner's answer names no run.");
   Rendezvous rendezvous;
   rendezvous.run = *run;
   rendezvous.term.value = whole_number<std::uint64_t>(json.at("term"));
   rendezvous.protocol_version = whole_number<std::uint32_t>(json.at("protocol_version"));
-  rendezvous.data.host = json.at("data_host").get<std::string>();
-  rendezvous.data.port = whole_number<std::uint16_t>(json.at("data_port"));
   rendezvous.dead_after = std::chrono::milliseconds(whole_number<std::int64_t>(json.at("dead_after_ms")));
   if (json.contains("revoked")) rendezvous.revoked = revocations_of(json["revoked"]);  // another version may not say
-  if (rendezvous.data.host.empty()) rendezvous.data.host = control_host;
   return rendezvous;
 }
 
@@ -73,9 +70,9 @@ Failure not_understood(const Json::exception& error) {
 
 std::string rendezvous_text(const Rendezvous& rendezvous) { return json_of(rendezvous).dump(); }
 
-Result<Rendezvous> parse_rendezvous(std::string_view body, const std::string& control_host) {
+Result<Rendezvous> parse_rendezvous(std::string_view body) {
   try {
-    return rendezvous_of(Json::parse(body), control_host);
+    return rendezvous_of(Json::parse(body));
   } catch (const Json::exception& error) {
     return not_understood(error);
   }
@@ -110,10 +107,10 @@ std::string enrolment_answer_text(const EnrolmentAnswer& answer) {
       .dump();
 }
 
-Result<EnrolmentAnswer> parse_enrolment_answer(std::string_view body, const std::string& control_host) {
+Result<EnrolmentAnswer> parse_enrolment_answer(std::string_view body) {
   try {
     const Json json = Json::parse(body);
-    auto rendezvous = rendezvous_of(json.at("rendezvous"), control_host);
+    auto rendezvous = rendezvous_of(json.at("rendezvous"));
     if (!rendezvous.ok()) return rendezvous.failure();
     return EnrolmentAnswer{json.at("certificate").get<std::string>(), json.at("ca").get<std::string>(),
                            std::move(*rendezvous)};

@@ -3,7 +3,7 @@
 //
 //   POST /v1/enrol {"secret", "name", "request", "protocol_version"} -> {"certificate", "ca", "rendezvous": {...}}
 //   POST /v1/renew {"request"}, by a node with its certificate       -> {"certificate"}
-//   GET  /v1/rendezvous                                              -> {"run", "term", "data_host", "data_port", ...}
+//   GET  /v1/rendezvous                                              -> {"run", "term", "protocol_version", ...}
 //
 // The desk is the only thing a stranger reaches. It changes nothing but the token's count of uses, and that only when
 // it hands out a certificate (S-7). It also keeps who is refused: a name that a person has revoked gets a certificate
@@ -35,19 +35,18 @@ inline constexpr std::string_view kEnrolPath = "/v1/enrol";
 inline constexpr std::string_view kRenewPath = "/v1/renew";
 inline constexpr std::string_view kRendezvousPath = "/v1/rendezvous";
 
-// Where and who the spawner is, as nodes need it at every connect.
+// Who the spawner is, as nodes need it at every connect. Its links are where it was asked.
 struct Rendezvous {
   RunId run;
   Term term;
   std::uint32_t protocol_version = 0;
-  HostPort data;  // host empty: the host by which the control endpoint was reached
   // swarm.dead_after_ms: both sides of a connection must agree on the silence that ends it.
   std::chrono::milliseconds dead_after{10'000};
   Revocations revoked{};  // as of now: a process refuses from its first connection on
 };
 [[nodiscard]] std::string rendezvous_text(const Rendezvous& rendezvous);
-// Fills an empty data host by `control_host`. Errors: kInvalidData.
-[[nodiscard]] Result<Rendezvous> parse_rendezvous(std::string_view body, const std::string& control_host);
+// Errors: kInvalidData.
+[[nodiscard]] Result<Rendezvous> parse_rendezvous(std::string_view body);
 
 struct EnrolmentRequest {
   TokenSecret secret{};
@@ -65,7 +64,7 @@ struct EnrolmentAnswer {
   Rendezvous rendezvous;
 };
 [[nodiscard]] std::string enrolment_answer_text(const EnrolmentAnswer& answer);
-[[nodiscard]] Result<EnrolmentAnswer> parse_enrolment_answer(std::string_view body, const std::string& control_host);
+[[nodiscard]] Result<EnrolmentAnswer> parse_enrolment_answer(std::string_view body);
 
 [[nodiscard]] std::string renewal_request_text(const std::string& request_pem);
 // Errors: kUsage.

@@ -24,11 +24,11 @@ namespace {
 constexpr std::chrono::milliseconds kLocalPatience{500};
 
 Result<TlsSocket> shake_hands(Socket socket, const TlsContext& context, Deadline deadline) {
-  auto session = TlsSocket::connect(std::move(socket), context, deadline, TlsSocket::Purpose::kLane);
+  auto session = TlsSocket::connect(std::move(socket), context, deadline, PortProtocol::kLane);
   if (!session) return session;
   const auto peer = context.check_peer(session->session());
   if (!peer) return peer.failure();
-  if (!is_lane(session->session())) return fail(Error::kUnreachable, "The peer opens no lanes.");
+  if (!is_agreed(session->session(), PortProtocol::kLane)) return fail(Error::kUnreachable, "The peer opens no lanes.");
   return session;
 }
 

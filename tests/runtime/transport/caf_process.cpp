@@ -63,7 +63,9 @@ CafProcess::~CafProcess() {
   transport_->stop();
 }
 
-std::uint16_t CafProcess::publish() { return transport_->publish(speaker_, {"127.0.0.1", 0}).value(); }
+std::uint16_t CafProcess::publish() {
+  return transport_->publish(speaker_, std::move(listen_on({"127.0.0.1", 0}).value())).value();
+}
 
 caf::strong_actor_ptr CafProcess::connect(std::uint16_t port) {
   caf::scoped_actor self{*system_};

@@ -13,6 +13,7 @@
 #include "runtime/transport/control/control_client.h"
 #include "runtime/transport/control/enrolment.h"
 #include "runtime/transport/tls_socket.h"
+#include "tests/runtime/transport/control/control_port.h"
 #include "tests/runtime/transport/control/enrolment_files.h"
 #include "tests/runtime/transport/stranger.h"
 #include "tests/runtime/transport/test_run.h"
@@ -46,7 +47,7 @@ class ControlEndpoint : public ::testing::Test {
     const EnrolmentHooks hooks{
         .rendezvous =
             [] {
-              return Rendezvous{RunId{0x5eed}, Term{4}, kVersion, {"", 7001}};
+              return Rendezvous{RunId{0x5eed}, Term{4}, kVersion};
             },
         .name_allowed =
             [](const std::string& name) {
@@ -62,14 +63,14 @@ class ControlEndpoint : public ::testing::Test {
     });
     server->handle({"GET", std::string(kRendezvousPath), {PeerRole::kNode, PeerRole::kOperator}},
                    [](const ControlRequest&) {
-                     return ControlResponse{200, rendezvous_text({RunId{0x5eed}, Term{4}, kVersion, {"", 7001}})};
+                     return ControlResponse{200, rendezvous_text({RunId{0x5eed}, Term{4}, kVersion})};
                    });
     server->handle({"POST", "/v1/throw", {PeerRole::kOperator}},
                    [](const ControlRequest&) -> ControlResponse { throw std::runtime_error("broken handler"); });
     server->serve();
   }
 
-  [[nodiscard]] HostPort address() const { return {"127.0.0.1", server->port()}; }
+  [[nodiscard]] HostPort address() const { return {"127.0.0.1", port.port()}; }
   [[nodiscard]] ControlClient client(PeerRole role, const std::string& name) const {
     return ControlClient::create(run.files(role, name), address()).value();
   }
@@ -86,11 +87,10 @@ class ControlEndpoint : public ::testing::Test {
   std::atomic<int> hours_later = 0;
   std::atomic<int> status_asked = 0;
   std::unique_ptr<EnrolmentDesk> desk;
-  std::unique_ptr<ControlServer> server = std::move(
-      ControlServer::listen({"127.0.0.1", 0}, run.files(PeerRole::kSpawner, "spawner"),
+  testing::ControlPort port{run.files(PeerRole::kSpawner, "spawner"),
                             run.policy({PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage, PeerRole::kOperator}),
-                            quick_limits())
-          .value());
+                            quick_limits()};
+  std::shared_ptr<ControlServer> server = port.server();
 };
 
 TEST_F(ControlEndpoint, AJoinTokenBecomesACertificateThatWorks) {
@@ -100,14 +100,13 @@ TEST_F(ControlEndpoint, AJoinTokenBecomesACertificateThatWorks) {
   ASSERT_TRUE(enrolled.ok()) << enrolled.failure().message;
   EXPECT_EQ(identity_of(enrolled->credentials.certificate).value(),
             (PeerIdentity{run.run(), PeerRole::kNode, "node1"}));
-  EXPECT_EQ(enrolled->rendezvous.data, (HostPort{"127.0.0.1", 7001}));
   EXPECT_EQ(enrolled->rendezvous.term, Term{4});
 
   const TlsFiles files = credential_files(run.path("joined"), "node");
   ASSERT_TRUE(write_credentials(files, enrolled->credentials).ok());
   const auto rendezvous = ControlClient::create(files, address())->rendezvous();
   ASSERT_TRUE(rendezvous.ok()) << rendezvous.failure().message;
-  EXPECT_EQ(rendezvous->data, (HostPort{"127.0.0.1", 7001}));
+  EXPECT_EQ(rendezvous->term, Term{4});
 }
 
 TEST_F(ControlEndpoint, RefusesBadTokensEachWithItsReason) {
@@ -186,27 +185,23 @@ TEST_F(ControlEndpoint, ADiskThatRefusesTheTokenListEndsNoNode) {
 
 TEST_F(ControlEndpoint, ANewcomerSaysNothingToAnImpostor) {
   const TestRun foreign(0x5eed);
-  const auto impostor = ControlServer::listen({"127.0.0.1", 0}, foreign.files(PeerRole::kSpawner, "spawner"),
-                                              foreign.policy({PeerRole::kNode}));
-  ASSERT_TRUE(impostor.ok());
+  testing::ControlPort impostor(foreign.files(PeerRole::kSpawner, "spawner"), foreign.policy({PeerRole::kNode}));
   std::atomic<int> heard = 0;
-  (*impostor)->handle({"POST", std::string(kEnrolPath), {}}, [&](const ControlRequest&) {
+  impostor.server()->handle({"POST", std::string(kEnrolPath), {}}, [&](const ControlRequest&) {
     ++heard;
     return ControlResponse{};
   });
-  (*impostor)->serve();
+  impostor.server()->serve();
   const JoinToken token = desk->make_token(hours(24), 0).value();
-  expect_refused(enrol({"127.0.0.1", (*impostor)->port()}, token, "node1", kVersion), "authority differs");
+  expect_refused(enrol({"127.0.0.1", impostor.port()}, token, "node1", kVersion), "authority differs");
   EXPECT_EQ(heard, 0);
 }
 
 TEST_F(ControlEndpoint, ANodeCannotPlayTheSpawnerToANewcomer) {
-  const auto impostor =
-      ControlServer::listen({"127.0.0.1", 0}, run.files(PeerRole::kNode, "node7"), run.policy({PeerRole::kNode}));
-  ASSERT_TRUE(impostor.ok());
-  (*impostor)->serve();
+  testing::ControlPort impostor(run.files(PeerRole::kNode, "node7"), run.policy({PeerRole::kNode}));
+  impostor.server()->serve();
   const JoinToken token = desk->make_token(hours(24), 0).value();
-  expect_refused(enrol({"127.0.0.1", (*impostor)->port()}, token, "node1", kVersion), "role node");
+  expect_refused(enrol({"127.0.0.1", impostor.port()}, token, "node1", kVersion), "role node");
 }
 
 TEST_F(ControlEndpoint, OperatorsAskAndNodesMayNot) {
@@ -222,7 +217,7 @@ TEST_F(ControlEndpoint, OperatorsAskAndNodesMayNot) {
 TEST_F(ControlEndpoint, StrangersReachNothingButEnrolment) {
   const auto context = TlsContext::newcomer();
   for (const char* target : {"/v1/status", "/v1/rendezvous", "/v1/nothing", "/v1/throw"}) {
-    auto tls = TlsSocket::connect(testing::connect_raw(server->port()), **context, within(kPatience));
+    auto tls = TlsSocket::connect(testing::connect_raw(port.port()), **context, within(kPatience));
     ASSERT_TRUE(tls.ok()) << tls.failure().message;
     ASSERT_TRUE(tls->write_all(request_text("GET", target, "x", ""), within(kPatience)).ok());
     char buffer[4096];
@@ -231,6 +226,38 @@ TEST_F(ControlEndpoint, StrangersReachNothingButEnrolment) {
     EXPECT_TRUE(std::string_view(buffer, *count).starts_with("HTTP/1.1 403 ")) << target;
   }
   EXPECT_EQ(status_asked, 0);
+}
+
+// Whatever it names: the other protocols of the port demand a certificate.
+TEST_F(ControlEndpoint, S7ASessionWithoutCertificateReachesEnrolmentOnly) {
+  for (const auto protocol : {PortProtocol::kLink, PortProtocol::kLane}) {
+    EXPECT_EQ(testing::knock(port.port(), {.protocol = protocol}, kPatience), testing::Outcome::kClosed);
+    const auto known = run.files(PeerRole::kNode, "known");
+    const bool speaks_first = protocol == PortProtocol::kLink;
+    const auto control = testing::knock(port.port(), {&known, 0, protocol}, milliseconds(300));
+    EXPECT_EQ(control, speaks_first ? testing::Outcome::kSpokeToUs : testing::Outcome::kWaits) << "the control";
+  }
+  const auto unnamed = testing::knock(port.port(), {.protocol = std::nullopt}, milliseconds(300));
+  EXPECT_EQ(unnamed, testing::Outcome::kWaits) << "who names nothing may ask the control endpoint";
+  EXPECT_EQ(status_asked, 0);
+}
+
+TEST_F(ControlEndpoint, S6WhatNoThreadHasYetIsBounded) {
+  ControlLimits few = quick_limits();
+  few.waiting_count_max = 2;
+  testing::ControlPort slow(run.files(PeerRole::kSpawner, "spawner"), run.policy({PeerRole::kOperator}), few);
+  const TlsFiles me = run.files(PeerRole::kOperator, "me");
+  const auto client = ControlClient::create(me, {"127.0.0.1", slow.port()}, {.connect = kPatience});
+  std::atomic<int> refused = 0;
+  std::atomic<int> connected = 0;
+  std::vector<std::thread> askers;
+  for (int i = 0; i < 3; ++i) {
+    askers.emplace_back([&] { ++(client->connect().ok() ? connected : refused); });
+  }
+  EXPECT_TRUE(eventually([&] { return refused == 1; }));
+  slow.server()->serve();
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_EQ(connected, 2) << "who came before it served has waited";
 }
 
 TEST_F(ControlEndpoint, RefusesForeignExpiredAndRevokedCertificates) {
@@ -242,7 +269,7 @@ TEST_F(ControlEndpoint, RefusesForeignExpiredAndRevokedCertificates) {
   EXPECT_EQ(client_refuses.failure().error, Error::kRefused) << client_refuses.failure().message;
   const TlsFiles spy = foreign.files(PeerRole::kOperator, "spy");
   const std::string request = request_text("GET", "/v1/status", "x", "");
-  EXPECT_NE(testing::knock_and_say(server->port(), {&spy}, request, milliseconds(2000)), testing::Outcome::kSpokeToUs);
+  EXPECT_NE(testing::knock_and_say(port.port(), {&spy}, request, milliseconds(2000)), testing::Outcome::kSpokeToUs);
 
   const WallTime now = std::chrono::system_clock::now();
   const TlsFiles expired = run.files(PeerRole::kOperator, "expired", {now - hours(48), now - hours(1)});
@@ -266,27 +293,24 @@ TEST_F(ControlEndpoint, BadRequestsAreNamed) {
   EXPECT_TRUE(me.get("/v1/status").ok());
 }
 
-TEST_F(ControlEndpoint, APortInUseAndNobodyThereAreNamed) {
-  const auto second =
-      ControlServer::listen(address(), run.files(PeerRole::kSpawner, "spawner"), run.policy({PeerRole::kOperator}));
-  ASSERT_FALSE(second.ok());
-  EXPECT_EQ(second.failure().error, Error::kUsage);
-  EXPECT_NE(second.failure().message.find(host_port_text(address())), std::string::npos);
+TEST_F(ControlEndpoint, NobodyThereIsNamedAlsoWhileThePortListens) {
   const ControlClient me = client(PeerRole::kOperator, "me");
   server.reset();
-  const auto answer = me.get("/v1/status");
-  ASSERT_FALSE(answer.ok());
-  EXPECT_EQ(answer.failure().error, Error::kUnreachable);
+  port.end_server();
+  const auto connection = me.connect();
+  ASSERT_FALSE(connection.ok()) << "nothing was asked: whoever waits for it may ask again";
+  EXPECT_EQ(connection.failure().error, Error::kUnreachable) << connection.failure().message;
+  EXPECT_NE(connection.failure().message.find(host_port_text(address())), std::string::npos);
 }
 
 TEST_F(ControlEndpoint, IdleConnectionsAreBoundedEndAndHarmNobody) {
   const ControlClient me = client(PeerRole::kOperator, "me");
   std::vector<Socket> idle;
-  for (int i = 0; i < 6; ++i) idle.push_back(testing::connect_raw(server->port()));
+  for (int i = 0; i < 6; ++i) idle.push_back(testing::connect_raw(port.port()));
   EXPECT_TRUE(me.get("/v1/status").ok());
-  for (int i = 0; i < 100; ++i) idle.push_back(testing::connect_raw(server->port()));
+  for (int i = 0; i < 100; ++i) idle.push_back(testing::connect_raw(port.port()));
   for (const Socket& socket : idle) EXPECT_TRUE(testing::is_closed_within(socket, kPatience));
-  EXPECT_TRUE(eventually([&] { return server->refused_count() >= 106; }));
+  EXPECT_TRUE(eventually([&] { return port.refused_count() >= 106; }));
   EXPECT_TRUE(eventually([&] { return me.get("/v1/status").ok(); }));
 }
 
@@ -302,9 +326,9 @@ TEST_F(ControlEndpoint, TwoThousandIdleConnectionsKeepNoCommandOut) {
   const ControlClient me = client(PeerRole::kOperator, "me");
   const ControlClient node = client(PeerRole::kNode, "node1");
   std::vector<Socket> idle;
-  for (int i = 0; i < 2000; ++i) idle.push_back(testing::connect_raw(server->port()));
+  for (int i = 0; i < 2000; ++i) idle.push_back(testing::connect_raw(port.port()));
   for (int i = 0; i < 20; ++i) {
-    for (int k = 0; k < 20; ++k) idle.push_back(testing::connect_raw(server->port()));
+    for (int k = 0; k < 20; ++k) idle.push_back(testing::connect_raw(port.port()));
     const auto answer = me.get("/v1/status");
     EXPECT_TRUE(answer.ok()) << answer.failure().message;
     EXPECT_TRUE(node.rendezvous().ok());
@@ -316,7 +340,7 @@ TEST_F(ControlEndpoint, TwoThousandIdleConnectionsKeepNoCommandOut) {
 
 TEST_F(ControlEndpoint, ADribblingRequestEndsAtItsDeadline) {
   const auto context = TlsContext::newcomer();
-  auto tls = TlsSocket::connect(testing::connect_raw(server->port()), **context, within(kPatience));
+  auto tls = TlsSocket::connect(testing::connect_raw(port.port()), **context, within(kPatience));
   ASSERT_TRUE(tls.ok()) << tls.failure().message;
   bool was_closed = false;
   for (const Deadline end = within(kPatience); !was_closed && std::chrono::steady_clock::now() < end;) {
@@ -363,11 +387,21 @@ TEST_F(ControlEndpoint, ASilentSpawnerIsUnreachable) {
 }
 
 TEST_F(ControlEndpoint, StopsWithConnectionsOpen) {
-  std::vector<Socket> idle;
-  for (int i = 0; i < 5; ++i) idle.push_back(testing::connect_raw(server->port()));
+  const auto context = TlsContext::newcomer();
+  std::vector<TlsSocket> idle;
+  for (int i = 0; i < 5; ++i) {
+    auto tls = TlsSocket::connect(testing::connect_raw(port.port()), **context, within(kPatience));
+    ASSERT_TRUE(tls.ok()) << tls.failure().message;
+    idle.push_back(std::move(*tls));
+  }
   EXPECT_TRUE(client(PeerRole::kOperator, "me").get("/v1/status").ok());
   server->stop();
-  for (const Socket& socket : idle) EXPECT_TRUE(testing::is_closed_within(socket, kPatience));
+  for (TlsSocket& socket : idle) {
+    char byte = 0;
+    const auto count = socket.read_some(&byte, 1, within(milliseconds(0)));
+    EXPECT_TRUE(!count.ok() || *count == 0) << "it is closed already";
+    EXPECT_TRUE(wait_readable(socket.descriptor(), within(kPatience)));
+  }
 }
 
 TEST_F(ControlEndpoint, AnswersSeveralAtOnce) {

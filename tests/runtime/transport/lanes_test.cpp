@@ -131,8 +131,7 @@ TEST_P(OpenLanes, S6WhoClaimsNothingIsClosedAndTooManyAreTurnedAway) {
   for (int i = 0; i < 5; ++i) {
     auto socket = dial({"127.0.0.1", careful_port}, within(testing::kPatience));
     ASSERT_TRUE(socket.ok());
-    auto session =
-        TlsSocket::connect(std::move(*socket), **context, within(testing::kPatience), TlsSocket::Purpose::kLane);
+    auto session = TlsSocket::connect(std::move(*socket), **context, within(testing::kPatience), PortProtocol::kLane);
     ASSERT_TRUE(session.ok());
     idle.push_back(std::move(*session));
   }
@@ -226,7 +225,8 @@ TEST_P(OpenLanes, OpeningIsTriedAgainUntilItSucceeds) {
   }();
   b.lanes().open(kDialled, {"127.0.0.1", free_port}, a.lanes().expect(kAccepted));
   ASSERT_TRUE(eventually([&] { return b.lanes().counters().dials_failed >= 1; }));
-  ASSERT_TRUE(a.process.transport().publish(a.process.speaker(), {"127.0.0.1", free_port}).ok());
+  ASSERT_TRUE(
+      a.process.transport().publish(a.process.speaker(), std::move(listen_on({"127.0.0.1", free_port}).value())).ok());
   EXPECT_TRUE(eventually([&] { return b.lanes().counters().opened == 1; }));
 }
 

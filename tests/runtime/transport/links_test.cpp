@@ -259,15 +259,27 @@ TEST(Links, APeerThatCannotBeReachedIsComplainedAboutWhileItLasts) {
     Links links(node(2));
     link_with_spawner(links);
     (void)links.table.peers(peers_of({peer}));
-    int complaints = 0;
-    for (int i = 0; i < 100; ++i) complaints += static_cast<int>(of_type<ReportUnreachable>(links.after(100ms)).size());
-    EXPECT_GE(complaints, 6) << "once a second after three";
-    EXPECT_LE(complaints, 8);
+    std::vector<ReportUnreachable> complaints;
+    for (int i = 0; i < 100; ++i) {
+      for (const auto& complaint : of_type<ReportUnreachable>(links.after(100ms))) complaints.push_back(complaint);
+    }
+    EXPECT_GE(complaints.size(), 6U) << "once a second after three";
+    EXPECT_LE(complaints.size(), 8U);
+    const auto is_told = [](const ReportUnreachable& complaint) { return !complaint.remedy.empty(); };
+    EXPECT_TRUE(is_told(complaints.front()));
+    EXPECT_EQ(std::count_if(complaints.begin(), complaints.end(), is_told), 1) << "a person is told once";
     ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now));
     (void)links.table.hello(LinkId{1}, hello_of(peer, false), links.now);
     ASSERT_TRUE(links.table.link_to(ProcessIncarnation{peer}));
     for (int i = 0; i < 100; ++i) EXPECT_TRUE(of_type<ReportUnreachable>(links.after(100ms)).empty());
   }
+}
+
+TEST(Links, WhoIsNotReachedIsNamedWithWhatToOpen) {
+  EXPECT_EQ(unreachable_text("storage", {"10.0.0.1", 7001}, true),
+            "cannot reach storage at 10.0.0.1:7001: open TCP port 7001 of 10.0.0.1 for this machine");
+  EXPECT_EQ(unreachable_text("node1", {"10.0.0.3", 7100}, false),
+            "node1 does not reach this process: open the port of --listen for it");
 }
 
 TEST(Links, WithoutTheSpawnerNobodyIsComplainedAbout) {

@@ -9,6 +9,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
 #include "runtime/transport/openssl_handles.h"
+#include "runtime/transport/tls_context.h"
 #include "tests/runtime/transport/test_run.h"
 
 namespace shoal::testing {
@@ -63,10 +64,11 @@ Outcome first_word(SSL* session, Deadline deadline) {
   return count == 0 ? Outcome::kWaits : Outcome::kClosed;
 }
 
-Owned<SSL> session_on(SSL_CTX* context, const Socket& socket) {
+Owned<SSL> session_on(SSL_CTX* context, const Socket& socket, std::optional<PortProtocol> protocol) {
   Owned<SSL> session(SSL_new(context));
   SSL_set_fd(session.get(), socket.descriptor());
   SSL_set_connect_state(session.get());
+  if (protocol) ask_for(session.get(), *protocol);
   return session;
 }
 
@@ -101,7 +103,7 @@ bool is_closed_within(const Socket& socket, std::chrono::milliseconds patience) 
 Outcome knock(std::uint16_t port, const StrangerTls& tls, std::chrono::milliseconds patience) {
   const auto context = stranger_context(tls);
   const Socket socket = connect_raw(port);
-  const auto session = session_on(context.get(), socket);
+  const auto session = session_on(context.get(), socket, tls.protocol);
   return first_word(session.get(), within(patience));
 }
 
@@ -109,7 +111,7 @@ Outcome knock_and_say(std::uint16_t port, const StrangerTls& tls, std::string_vi
                       std::chrono::milliseconds patience) {
   const auto context = stranger_context(tls);
   const Socket socket = connect_raw(port);
-  const auto session = session_on(context.get(), socket);
+  const auto session = session_on(context.get(), socket, tls.protocol);
   const Deadline deadline = within(patience);
   const Outcome first = first_word(session.get(), deadline);
   if (first != Outcome::kSpokeToUs) return first;

@@ -3,11 +3,13 @@
 // Being admitted shows in one thing: the other side sends application data (the data door greets first).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/transport/certificates.h"
+#include "runtime/transport/port_protocol.h"
 #include "runtime/transport/sockets.h"
 
 namespace shoal::testing {
@@ -22,6 +24,7 @@ enum class Outcome {
 struct StrangerTls {
   const TlsFiles* files = nullptr;  // null: shows no certificate
   int version_max = 0;              // 0: the newest
+  std::optional<PortProtocol> protocol = PortProtocol::kLink;
 };
 
 [[nodiscard]] Socket connect_raw(std::uint16_t port);

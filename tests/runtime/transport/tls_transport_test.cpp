@@ -392,21 +392,30 @@ TEST_F(TransportDoor, CertificateFilesAreReadOnceAtTheStart) {
 TEST_F(TransportDoor, APortInUseIsNamed) {
   const auto taken = listen_on({"127.0.0.1", 0});
   ASSERT_TRUE(taken.ok());
-  const auto actor = caf::actor_cast<caf::actor>(node_actor);
-  const auto published = node.transport().publish(actor, {"127.0.0.1", local_port(taken->descriptor())});
-  ASSERT_FALSE(published.ok());
-  EXPECT_EQ(published.failure().error, Error::kUsage);
-  EXPECT_NE(published.failure().message.find(std::to_string(local_port(taken->descriptor()))), std::string::npos);
+  const auto again = listen_on({"127.0.0.1", local_port(taken->descriptor())});
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.failure().error, Error::kUsage);
+  EXPECT_NE(again.failure().message.find(std::to_string(local_port(taken->descriptor()))), std::string::npos);
+}
+
+TEST_F(TransportDoor, AProcessWithoutControlEndpointSaysNothingToWhoAsksForOne) {
+  const TlsFiles files = run.files(PeerRole::kNode, "n");
+  EXPECT_EQ(testing::knock(port, {&files, 0, PortProtocol::kControl}, kPatience), Outcome::kClosed);
+  EXPECT_EQ(testing::knock(port, {.protocol = std::nullopt}, kPatience), Outcome::kClosed);
+  EXPECT_TRUE(eventually([&] { return spawner.transport().counters().refused == 2; }));
+  expect_bystanders_are_well();
 }
 
 TEST_F(TransportDoor, ListensWhereverItIsTold) {
   for (const std::string host : {"", "0.0.0.0", "127.0.0.1", "localhost"}) {
     if (host == "localhost" && !local_address_towards({host, 9}).ok()) continue;  // a machine that knows no names
-    const auto published = spawner.transport().publish(spawner.speaker(), {host, 0});
+    auto listener = listen_on({host, 0});
+    ASSERT_TRUE(listener.ok()) << host << ": " << listener.failure().message;
+    const auto published = spawner.transport().publish(spawner.speaker(), std::move(*listener));
     ASSERT_TRUE(published.ok()) << host << ": " << published.failure().message;
     EXPECT_EQ(node.ask(node.connect(*published), host), "heard " + host);
   }
-  EXPECT_FALSE(spawner.transport().publish(spawner.speaker(), {"no-such-host.invalid", 0}).ok());
+  EXPECT_FALSE(listen_on({"no-such-host.invalid", 0}).ok());
 }
 
 TEST_F(TransportDoor, AClosedPortIsOpenNoMoreAndItsConnectionsLiveOn) {
@@ -426,6 +435,18 @@ TEST(HostPort, IsReadAndWritten) {
   EXPECT_EQ(host_port_text({"::1", 7000}), "[::1]:7000");
   for (const char* bad : {"", "host", ":7", "host:", "host:x", "host:70000", "host:7 "}) {
     EXPECT_FALSE(parse_host_port(bad).ok()) << bad;
+  }
+}
+
+TEST(HostPort, HasOnesAfterItAndANameForOthers) {
+  EXPECT_EQ(with_port_after({"h", 7000}, 2).value(), (HostPort{"h", 7002}));
+  EXPECT_EQ(with_port_after({"h", 0}, 2).value(), (HostPort{"h", 0})) << "any stays any";
+  EXPECT_EQ(with_port_after({"h", 65534}, 1).value().port, 65535);
+  EXPECT_EQ(with_port_after({"h", 65534}, 2).failure().error, Error::kUsage);
+  EXPECT_EQ(reachable({"10.0.0.1", 7000}), (HostPort{"10.0.0.1", 7000}));
+  for (const char* everywhere : {"0.0.0.0", "::", ""}) {
+    EXPECT_TRUE(is_every_interface({everywhere, 7000}));
+    EXPECT_FALSE(is_every_interface(reachable({everywhere, 7000})));
   }
 }
 

@@ -95,6 +95,7 @@ std::optional<Guest> Guest::enter(const HostPort& address, const TlsFiles& files
   session->tls = Owned<SSL>(SSL_new(session->context.get()));
   SSL_set_fd(session->tls.get(), session->socket.descriptor());
   SSL_set_connect_state(session->tls.get());
+  ask_for(session->tls.get(), PortProtocol::kLink);
   Session& open = *session;
   if (open.drive(deadline, [&open] { return SSL_do_handshake(open.tls.get()); }) <= 0) return std::nullopt;
   const auto head = open.read(kHeadBytes, deadline);

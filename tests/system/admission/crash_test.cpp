@@ -8,6 +8,7 @@
 
 #include "tests/support/guest/fragile.h"
 #include "tests/support/guest/guest.h"
+#include "tests/support/guest/listening_ports.h"
 #include "tests/system/admission/admitted_guest.h"
 #include "tests/system/commanded_run.h"
 
@@ -37,7 +38,7 @@ class CrashingGuest : public CommandedRun {
   }
   // 0: it does not listen yet.
   [[nodiscard]] std::uint16_t door_of(const std::string& words) const {
-    const auto doors = doors_of(scene, "run", process_of(words));
+    const auto doors = guest::listening_ports(process_of(words));
     return doors.empty() ? std::uint16_t{0} : doors.front();
   }
   [[nodiscard]] bool is_let_in(const std::string& words, const TlsFiles& files) const {

@@ -69,6 +69,21 @@ Socket connect_from(const std::string& source, std::uint16_t port) {
   return is_connected ? std::move(socket) : Socket();
 }
 
+// Whether anything but a refusal is said to who asks for the rendezvous, or for a link's greeting.
+bool is_answered(Socket socket, const TlsContext& context, PortProtocol protocol) {
+  if (!socket.is_open()) return false;
+  const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
+  auto session = TlsSocket::connect(std::move(socket), context, deadline, protocol);
+  if (!session) return false;
+  if (protocol == PortProtocol::kControl) {
+    (void)session->write_all(request_text("GET", "/v1/rendezvous", "127.0.0.1", ""), deadline);
+  }
+  char first[64] = {};
+  const auto count = session->read_some(first, sizeof first, deadline);
+  const std::string_view said(first, count ? *count : 0);
+  return !said.empty() && !said.starts_with("HTTP/1.1 4");
+}
+
 }  // namespace
 
 std::size_t live_connections(pid_t pid) {
@@ -83,16 +98,9 @@ bool lets_in(const std::string& source, std::uint16_t port, const TlsFiles& file
   const RunId run = identity_of(own->certificate)->run;
   const auto context =
       TlsContext::mutual(files, PeerPolicy{run, {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage}, {}});
-  Socket socket = connect_from(source, port);
-  if (!context || !socket.is_open()) return false;
-  const Deadline deadline = std::chrono::steady_clock::now() + kPatience;
-  auto session = TlsSocket::connect(std::move(socket), **context, deadline);
-  if (!session) return false;
-  (void)session->write_all(request_text("GET", "/v1/rendezvous", "127.0.0.1", ""), deadline);
-  char first[64] = {};
-  const auto count = session->read_some(first, sizeof first, deadline);
-  const std::string_view said(first, count ? *count : 0);
-  return !said.empty() && !said.starts_with("HTTP/1.1 4");
+  if (!context) return false;
+  return is_answered(connect_from(source, port), **context, PortProtocol::kLink) ||
+         is_answered(connect_from(source, port), **context, PortProtocol::kControl);
 }
 
 }  // namespace shoal

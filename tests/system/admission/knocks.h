@@ -15,7 +15,7 @@ namespace shoal {
 [[nodiscard]] std::size_t live_connections(pid_t pid);
 
 // Whether whoever listens at 127.0.0.1:port says anything but a refusal to who shows this certificate, comes from the
-// address `source` and asks as nodes do: at a control endpoint for the rendezvous, elsewhere for a greeting.
+// address `source` and asks as nodes do: for a link's greeting, or the control endpoint for the rendezvous.
 [[nodiscard]] bool lets_in(const std::string& source, std::uint16_t port, const TlsFiles& files);
 
 }  // namespace shoal

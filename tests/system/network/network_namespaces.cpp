@@ -37,6 +37,18 @@ void NetworkNamespaces::connect(int host) {
   ip("-n " + here + " link set lo up");
 }
 
+// Rules of routing, which the ip command has everywhere, in place of a packet filter, which has a command of its own:
+// the table of local addresses is looked up for what may pass, and the rest of what comes by the wire is dropped.
+void NetworkNamespaces::close_all_but(int host, const std::string& own, const std::string& others) {
+  const std::string rule = "-n " + name_of(host) + " rule ";
+  const std::string tcp = " iif eth0 ipproto tcp ";
+  ip(rule + "add pref 1" + tcp + "dport " + own + " lookup local");
+  ip(rule + "add pref 2" + tcp + "sport " + others + " lookup local");
+  ip(rule + "add pref 3" + tcp + "blackhole");
+  ip(rule + "add pref 10 lookup local");
+  ip(rule + "del pref 0");
+}
+
 std::string NetworkNamespaces::address_of(int host) const { return "10.99.0." + std::to_string(10 + host); }
 
 std::vector<std::string> NetworkNamespaces::on(int host) const { return {"ip", "netns", "exec", name_of(host)}; }

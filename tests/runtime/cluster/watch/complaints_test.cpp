@@ -46,6 +46,20 @@ TEST(Complaints, AreHeardOnlyWhenTheyLast) {
   EXPECT_EQ(complaints.explain(two_by_two()), "") << "forgotten";
 }
 
+TEST(Complaints, NameThePortThatIsDialledAndWhoDialsIt) {
+  std::vector<Party> parties = two_by_two();
+  for (Party& party : parties) {
+    const auto number = static_cast<std::uint16_t>(party.process.value);
+    party.endpoint = {"10.0.0." + std::to_string(number), static_cast<std::uint16_t>(7100 + number)};
+  }
+  Complaints complaints;
+  complaints.hear(process(3), process(1), kStart);
+  complaints.hear(process(2), process(9), kStart);
+  EXPECT_EQ(complaints.explain(parties),
+            "node1 and node3 cannot reach each other: open TCP port 7103 of 10.0.0.3 for node1; "
+            "node2 and storage cannot reach each other: open TCP port 7109 of 10.0.0.9 for node2");
+}
+
 TEST(Complaints, OfEqualPartiesTheYoungerGoes) {
   Complaints complaints;
   const auto goes = insist(complaints, two_by_two(), {{1, 3}}, 10);

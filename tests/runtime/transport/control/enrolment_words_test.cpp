@@ -36,20 +36,18 @@ TEST(EnrolmentWords, ARequestTakesWholeNumbersAlone) {
 
 TEST(EnrolmentWords, AnAnswerTakesWholeNumbersAlone) {
   Rendezvous rendezvous;
-  rendezvous.data = {"10.0.0.1", 7000};
   const std::string text = rendezvous_text(rendezvous);
-  const auto read = parse_rendezvous(text, "10.0.0.9");
+  const auto read = parse_rendezvous(text);
   ASSERT_TRUE(read.ok()) << read.failure().message;
-  EXPECT_EQ(read->data.port, 7000);
-  EXPECT_FALSE(parse_rendezvous(with(text, "data_port", "65536"), "10.0.0.9").ok());
-  for (const char* const key : {"term", "protocol_version", "data_port"}) {
+  EXPECT_NE(text.find("\"data_port\":0"), std::string::npos) << "version 7 reads it before it looks at the version";
+  for (const char* const key : {"term", "protocol_version"}) {
     for (const char* const value : kNoNumbers) {
-      EXPECT_FALSE(parse_rendezvous(with(text, key, value), "10.0.0.9").ok()) << key << " " << value;
+      EXPECT_FALSE(parse_rendezvous(with(text, key, value)).ok()) << key << " " << value;
     }
   }
   for (const char* const value : {"2e27", "1.5", "18446744073709551616"}) {
-    EXPECT_FALSE(parse_rendezvous(with(text, "dead_after_ms", value), "10.0.0.9").ok()) << value;
-    EXPECT_FALSE(parse_rendezvous(with(text, "version", value), "10.0.0.9").ok()) << value;
+    EXPECT_FALSE(parse_rendezvous(with(text, "dead_after_ms", value)).ok()) << value;
+    EXPECT_FALSE(parse_rendezvous(with(text, "version", value)).ok()) << value;
   }
 }
 

@@ -4,26 +4,29 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/transport/control/control_client.h"
-#include "runtime/transport/control/control_server.h"
+#include "tests/runtime/transport/control/control_port.h"
 #include "tests/runtime/transport/test_run.h"
 
 namespace shoal {
 namespace {
 
+using testing::ControlPort;
 using testing::eventually;
 using testing::TestRun;
 
 constexpr std::size_t kNodesMax = 5;
 constexpr std::size_t kAnswerBytesMax = 64U << 20U;  // as in control_client.cpp
 
+ControlLimits few_nodes() {
+  ControlLimits limits;
+  limits.known_count_max = kNodesMax;
+  return limits;
+}
+
 class KnownLimits : public ::testing::Test {
  protected:
   KnownLimits() {
-    ControlLimits limits;
-    limits.known_count_max = kNodesMax;
-    server = std::move(ControlServer::listen({"127.0.0.1", 0}, run.files(PeerRole::kSpawner, "spawner"),
-                                             run.policy({PeerRole::kNode, PeerRole::kOperator}), limits)
-                           .value());
+    const auto& server = port.server();
     server->handle({"GET", "/v1/brief", {PeerRole::kNode, PeerRole::kOperator}},
                    [](const ControlRequest&) { return ControlResponse{}; });
     server->handle({"GET", "/v1/longest", {PeerRole::kOperator}}, [](const ControlRequest& request) {
@@ -34,11 +37,12 @@ class KnownLimits : public ::testing::Test {
   }
   [[nodiscard]] ControlClient client(PeerRole role) const {
     const std::string name = role == PeerRole::kNode ? "node1" : "me";
-    return ControlClient::create(run.files(role, name), {"127.0.0.1", server->port()}).value();
+    return ControlClient::create(run.files(role, name), {"127.0.0.1", port.port()}).value();
   }
 
   TestRun run{0x5eed};
-  std::unique_ptr<ControlServer> server;
+  ControlPort port{run.files(PeerRole::kSpawner, "spawner"), run.policy({PeerRole::kNode, PeerRole::kOperator}),
+                   few_nodes()};
 };
 
 TEST_F(KnownLimits, S6NodesAreTurnedAwayWhereOperatorsGetIn) {

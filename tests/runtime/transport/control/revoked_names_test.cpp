@@ -8,6 +8,7 @@
 #include "runtime/base/file.h"
 #include "runtime/transport/control/control_client.h"
 #include "runtime/transport/control/enrolment.h"
+#include "tests/runtime/transport/control/control_port.h"
 #include "tests/runtime/transport/control/enrolment_files.h"
 
 namespace shoal {
@@ -21,7 +22,7 @@ class RevokedNames : public ::testing::Test {
  protected:
   RevokedNames() { start(); }
   void start() {
-    server.reset();
+    port.reset();
     desk.reset();
     revoked = std::make_shared<RevokedCertificates>();
     EnrolmentHooks hooks;
@@ -36,8 +37,8 @@ class RevokedNames : public ::testing::Test {
     desk = std::move(EnrolmentDesk::open(run.authority(), testing::enrolment_files(run), std::move(hooks)).value());
     PeerPolicy policy = run.policy({PeerRole::kNode, PeerRole::kOperator});
     policy.revoked = revoked;
-    server = std::move(
-        ControlServer::listen({"127.0.0.1", 0}, run.files(PeerRole::kSpawner, "spawner"), std::move(policy)).value());
+    port = std::make_unique<testing::ControlPort>(run.files(PeerRole::kSpawner, "spawner"), std::move(policy));
+    const auto& server = port->server();
     server->handle({"POST", std::string(kEnrolPath), {}}, [this](const auto& request) { return desk->enrol(request); });
     server->handle({"POST", std::string(kRenewPath), {PeerRole::kNode}},
                    [this](const auto& request) { return desk->renew(request); });
@@ -46,7 +47,7 @@ class RevokedNames : public ::testing::Test {
     });
     server->serve();
   }
-  [[nodiscard]] HostPort address() const { return {"127.0.0.1", server->port()}; }
+  [[nodiscard]] HostPort address() const { return {"127.0.0.1", port->port()}; }
   [[nodiscard]] JoinToken token(std::uint32_t uses = 0) const { return desk->make_token(hours(24), uses).value(); }
   // The files of a node that has enrolled, each time others.
   [[nodiscard]] TlsFiles join(const std::string& name, const JoinToken& with) {
@@ -75,7 +76,7 @@ class RevokedNames : public ::testing::Test {
   TestRun run{0x5eed};
   std::shared_ptr<RevokedCertificates> revoked;
   std::unique_ptr<EnrolmentDesk> desk;
-  std::unique_ptr<ControlServer> server;
+  std::unique_ptr<testing::ControlPort> port;
   int joined = 0;
 };
 

@@ -1,0 +1,28 @@
+// A bounded number of attempts; signals are heard in the pauses between them.
+#include "launch/processes/own_port.h"
+
+#include <utility>
+
+#include "launch/processes/actor_process.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kListenAgainMax = 50;
+constexpr auto kListenPause = 200ms;
+
+}  // namespace
+
+Result<OwnPort> listen_patiently(const HostPort& address) {
+  auto listener = listen_on(address);
+  for (int again = 0; !listener && again < kListenAgainMax; ++again) {
+    if (const auto signal = wait_for_signal(kListenPause)) return OwnPort{Socket(), signal};
+    listener = listen_on(address);
+  }
+  if (!listener) return listener.failure();
+  return OwnPort{std::move(*listener), std::nullopt};
+}
+
+}  // namespace shoal

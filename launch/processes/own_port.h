@@ -1,0 +1,19 @@
+// The one port of a process, to which everything comes (runtime/transport/port_protocol.h).
+#pragma once
+
+#include <optional>
+
+#include "runtime/base/error.h"
+#include "runtime/transport/sockets.h"
+
+namespace shoal {
+
+struct OwnPort {
+  Socket listener;
+  std::optional<int> signal;  // came meanwhile, and was taken: nobody listens
+};
+// Waits for the port for a while: a predecessor may not have let it go, or it is some dial's for a moment.
+// Errors: kUsage, naming the address.
+[[nodiscard]] Result<OwnPort> listen_patiently(const HostPort& address);
+
+}  // namespace shoal

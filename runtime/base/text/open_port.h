@@ -1,0 +1,17 @@
+// What a person is asked to do where a connection does not come about: the same words wherever it is said.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+// "open TCP port 7100 of 10.0.0.2"
+[[nodiscard]] inline std::string open_port_text(std::string_view host, std::uint16_t port) {
+  return compose("open TCP port ", port, " of ", host);
+}
+
+}  // namespace shoal

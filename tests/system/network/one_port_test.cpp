@@ -1,0 +1,170 @@
+// One port per process: hosts on which nothing but the announced ports is open, a node whose port is shut, and
+// strangers who occupy the port.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/transport/sockets.h"
+#include "tests/support/process_scene.h"
+#include "tests/system/network/network_namespaces.h"
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+constexpr Milliseconds kSoon{20'000};
+constexpr std::chrono::seconds kToldWithin{5};
+constexpr int kBoss = 5;  // its host
+const char* const kNodePort = ":7100";
+
+Words operator+(Words left, const Words& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+class OnePort : public testing::Test {
+ protected:
+  Program& start_on(int host, const Words& words) {
+    ProgramStart start;
+    start.arguments = hosts.on(host) + Words{shoal_program()} + words;
+    start.folder = scene.make_folder("of-host" + std::to_string(host));
+    return scene.start_program(std::move(start));
+  }
+  Program& start_spawner(const SmallRun& small) {
+    return start_on(kBoss, Words{"spawner", "--out", scene.run().string(), "--listen",
+                                 hosts.address_of(kBoss) + ":7000"} +
+                               settings_of(scene, small));
+  }
+  Program& start_node(int host, const Words& join) {
+    return start_on(host, join + Words{"--name", name_of(host), "--listen", hosts.address_of(host) + kNodePort});
+  }
+  static std::string name_of(int host) { return "host" + std::to_string(host); }
+  [[nodiscard]] bool has_event(const std::string& event, const std::string& subject) const {
+    const auto records = scene.records();
+    return std::ranges::any_of(
+        records.events, [&](const EventLine& line) { return line.event == event && line.subject == subject; });
+  }
+  [[nodiscard]] bool goes_on() const { return scene.wait_for_steps(scene.records().steps.size() + 3); }
+  std::string ask_on_boss(const Words& words) {
+    Program& command = start_on(kBoss, words + Words{"--run", scene.run().string()});
+    EXPECT_EQ(command.wait(kSoon), 0) << command.err();
+    return command.out();
+  }
+
+  ProcessScene scene;
+  NetworkNamespaces hosts{kBoss};
+};
+
+TEST_F(OnePort, IsAllThatARunNeedsToTrainDieResumeAndDrain) {
+  for (int host = 1; host < kBoss; ++host) hosts.close_all_but(host, "7100", "7000-7100");
+  hosts.close_all_but(kBoss, "7000-7001", "7100");
+  if (!hosts.are_there()) GTEST_SKIP() << hosts.why_not();
+  const SmallRun small{2, 2, kEndless, {"sync.reduction=exact", "checkpoint.every=5"}};
+  Program& first = start_spawner(small);
+  const Words join = wait_for_join_words(first);
+  std::vector<Program*> nodes;
+  for (int host = 1; host < kBoss; ++host) nodes.push_back(&start_node(host, join));
+  ASSERT_TRUE(scene.wait_for_steps(6)) << first.err();
+
+  ASSERT_EQ(::kill(scene.worker_of("host1")->pid, SIGKILL), 0);
+  ASSERT_TRUE(wait_until([&] { return has_event("process_lost", "host1"); }, kRunLimit));
+  ASSERT_TRUE(goes_on()) << first.err();
+
+  first.signal(SIGKILL);
+  ASSERT_EQ(first.wait(kSoon), 128 + SIGKILL);
+  Program& second = start_on(kBoss, {"spawner", "--resume", scene.run().string()});
+  const Words again = wait_for_join_words(second);
+  EXPECT_EQ(again.at(2), hosts.address_of(kBoss) + ":7000") << "it listens where it is open";
+  ASSERT_TRUE(goes_on()) << second.err();
+
+  (void)ask_on_boss({"drain", "host4"});
+  EXPECT_EQ(nodes.back()->wait(kRunLimit), 0) << nodes.back()->err();
+  ASSERT_TRUE(goes_on()) << second.err();
+  second.signal(SIGTERM);
+  EXPECT_EQ(second.wait(kRunLimit), 75) << second.err();
+  for (Program* node : nodes) EXPECT_EQ(node->wait(kSoon), 0) << node->err();
+}
+
+TEST_F(OnePort, ThatIsShutIsNamedWithinSecondsAtTheNodeAndInTheStatus) {
+  hosts.close_all_but(1, "7999", "7000-7100");
+  if (!hosts.are_there()) GTEST_SKIP() << hosts.why_not();
+  Program& boss = start_spawner({2, 1, kEndless, {}});
+  const Words join = wait_for_join_words(boss);
+  Program& shut = start_node(1, join);
+  Program& open = start_node(2, join);
+  ASSERT_TRUE(wait_until([&] { return has_event("joined", "host1"); }, kSoon)) << boss.err();
+  const auto joined = std::chrono::steady_clock::now();
+  const std::string what = "open TCP port 7100 of " + hosts.address_of(1);
+  ASSERT_TRUE(wait_until([&] { return shut.err().find(what) != std::string::npos; }, kSoon)) << shut.err();
+  EXPECT_LT(std::chrono::steady_clock::now() - joined, kToldWithin);
+  EXPECT_THAT(shut.err(), HasSubstr(hosts.address_of(1) + kNodePort));
+  EXPECT_THAT(ask_on_boss({"status"}), HasSubstr("host1 is not reached at " + hosts.address_of(1) + kNodePort));
+  EXPECT_LT(std::chrono::steady_clock::now() - joined, kToldWithin + std::chrono::seconds(1));
+  EXPECT_EQ(open.err().find("does not reach this node"), std::string::npos) << "the control: " << open.err();
+}
+
+TEST_F(OnePort, OfStorageThatIsShutIsNamedAtTheNodeAndByTheDoctor) {
+  hosts.close_all_but(kBoss, "7000", "7100");
+  if (!hosts.are_there()) GTEST_SKIP() << hosts.why_not();
+  Program& boss = start_spawner({1, 1, kEndless, {}});
+  const Words join = wait_for_join_words(boss);
+  Program& node = start_node(1, join);
+  ASSERT_TRUE(wait_until([&] { return has_event("joined", "host1"); }, kSoon)) << boss.err();
+  const auto joined = std::chrono::steady_clock::now();
+  const std::string address = hosts.address_of(kBoss) + ":7001";
+  ASSERT_TRUE(wait_until([&] { return node.err().find(address + ": open TCP port 7001") != std::string::npos; }, kSoon))
+      << node.err();
+  EXPECT_LT(std::chrono::steady_clock::now() - joined, kToldWithin);
+  EXPECT_THAT(ask_on_boss({"status"}), HasSubstr("open TCP port 7001 of " + hosts.address_of(kBoss)));
+  Program& doctor = start_on(1, {"doctor", "--join", hosts.address_of(kBoss) + ":7000"});
+  EXPECT_EQ(doctor.wait(kSoon), 1);
+  EXPECT_THAT(doctor.out(), HasSubstr("good      link with the spawner"));
+  EXPECT_THAT(doctor.out(), HasSubstr("wrong     link with storage"));
+  EXPECT_EQ(doctor.out().find("lane to storage"), std::string::npos) << "the first that fails is named";
+}
+
+TEST(OnePortOfARun, AnswersAndKeepsItsLinksUnderTwoThousandIdleConnections) {
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  if (files.rlim_max < 8192) GTEST_SKIP() << "no more than " << files.rlim_max << " open files are allowed";
+  ProcessScene scene;
+  Program& run = scene.start(train(scene, "run", {2, 2, kEndless, {}}));
+  ASSERT_TRUE(scene.wait_for_steps(5)) << run.err();
+  rlimit more = files;
+  more.rlim_cur = 8192;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &more), 0);
+  const std::string json = read_all(scene.run() / "spawner.json");
+  const auto begin = json.find("127.0.0.1:");
+  const auto port = parse_host_port(json.substr(begin, json.find('"', begin) - begin));
+  ASSERT_TRUE(port.ok()) << json;
+  std::vector<Socket> idle;
+  const auto occupy = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      auto socket = dial(*port, std::chrono::steady_clock::now() + std::chrono::seconds(5));
+      if (socket) idle.push_back(std::move(*socket));
+    }
+  };
+  occupy(2000);
+  EXPECT_GE(idle.size(), 1900U);
+  for (int i = 0; i < 5; ++i) {
+    occupy(64);
+    Program& status = scene.start({"status", "--run", scene.run().string()});
+    EXPECT_EQ(status.wait(kSoon), 0) << status.err();
+    EXPECT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 2));
+  }
+  idle.clear();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  for (const EventLine& event : scene.records().events) {
+    EXPECT_TRUE(event.event != "process_lost" && event.event != "suspected") << event.text;
+  }
+  (void)scene.stop(run);
+}
+
+}  // namespace
+}  // namespace shoal
