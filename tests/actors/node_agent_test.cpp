@@ -166,6 +166,19 @@ TEST_F(NodeAgentTest, StagesThatSpeakInAnotherWireFormatStartAgain) {
   }
 }
 
+TEST_F(NodeAgentTest, StagesOfARunThatGoesOnAsABranchStartAgain) {
+  Config config;
+  welcome(Term{1}, kNumber, config);
+  spawn_stage(31);
+  lose_spawner();
+  welcome(Term{2}, kNumber, config);
+  EXPECT_FALSE(ended_) << "the control";
+  lose_spawner();
+  config.optim.weight_decay = 0.5;
+  welcome(Term{3}, kNumber, config);
+  EXPECT_EQ(ended_, kRejoinStatus);
+}
+
 TEST_F(NodeAgentTest, TakesTheLevelsOfTheRunThatGoesOn) {
   settings_.tracer = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
   agent_ = lone_.spawn(node_agent, settings_);

@@ -114,6 +114,40 @@ TEST(Branch, ThatIsKilledBeforeItsFirstCheckpointBeginsAgain) {
   EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
 }
 
+// They have newer states of the line that is abandoned, and optimisers with its settings.
+TEST(Branch, IsTakenUpByNodesThatLiveThroughIt) {
+  ProcessScene scene;
+  SmallRun endless = warming_run(kEndless, {"checkpoint.every=5"});
+  endless.replicas = 1;
+  Words words = train(scene, "run", endless);
+  words.front() = "spawner";
+  Program& boss = scene.start(words);
+  const Words join = wait_for_join_words(boss);
+  ASSERT_GE(join.size(), 5U);
+  std::vector<Program*> nodes;
+  for (const std::string name : {"one", "other"}) {
+    Words node = join;
+    node.insert(node.end(), {"--name", name});
+    nodes.push_back(&scene.start(node));
+  }
+  ASSERT_TRUE(scene.wait_for_steps(14));
+  boss.signal(SIGKILL);
+  ASSERT_EQ(boss.wait(kRunLimit), 128 + SIGKILL);
+  const auto are_gone = [&scene] { return named_like(scene.processes(), "internal-").empty(); };
+  ASSERT_TRUE(wait_until(are_gone, kRunLimit));
+  fs::copy(scene.run(), scene.run("copy"), fs::copy_options::recursive);
+  const Words branch = {"--branch", "b", "--from", "10", "--set", "optim.weight_decay=0.5", "--set", "run.steps=30"};
+  Words again = {"spawner", "--resume", scene.run().string()};
+  again.insert(again.end(), branch.begin(), branch.end());
+  ASSERT_EQ(scene.run_to_end(again), 0);
+  for (Program* node : nodes) EXPECT_EQ(node->wait(kRunLimit), 0) << node->err();
+  Words single = branch;
+  single.emplace_back("--single");
+  ASSERT_EQ(scene.run_to_end(resumed(scene, single, "copy")), 0);
+  EXPECT_EQ(scene.records().weights(), scene.records("copy").weights());
+  EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
+}
+
 // The state is of the text before; a run that goes on on the branch, and a copy of it in one process, read the new one.
 TEST(Branch, MayReadAnotherText) {
   ProcessScene scene;
