@@ -49,9 +49,9 @@ void begin_trace(Self self) {
   state.trace.record(TraceKind::kSpawn, trace_cause(self), 0, state.settings.join.name);
 }
 
-// What a running stage was made for: of what a resumed run may change, these; the rest changes under it. All replicas of
-// a stage must take each other's parts, so whoever is started later needs the same. On a branch that a person began,
-// what a stage computes is another thing, too.
+// What a running stage was made for, of what a resumed run may change; the rest changes under it. All replicas of a
+// stage must take each other's parts, so whoever is started later needs the same. On a branch that a person began, what
+// a stage computes is another thing, too.
 [[nodiscard]] bool fits_stages(const Config& old, const Config& now) {
   const auto made_for = [](const Config& config) {
     return std::tie(config.run.threads, config.pipeline.stages, config.pipeline.schedule, config.pipeline.recompute,
