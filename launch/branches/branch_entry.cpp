@@ -9,6 +9,7 @@
 
 #include "launch/processes/start_points.h"
 #include "launch/say.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
@@ -125,7 +126,7 @@ Status begin_branch(const RunDirectory& run, const BranchRecord& record, const C
   if (Status kept = replace_file(next_config(run, record.name), write_config(now)); !kept) return kept;
   auto metrics = MetricsFile::open(run.metrics());
   if (!metrics) return metrics.failure();
-  if (Status told = metrics->append(to_json_line(record)); !told) return told;
+  if (Status told = metrics->append(with_time(to_json_line(record), SteadyClock().wall_now())); !told) return told;
   return finish_branch(run);
 }
 

@@ -156,11 +156,12 @@ void expect_summary_of(std::vector<Json> lines, const char* span) {
   EXPECT_GE(differences(summary, lines).size(), 3U) << "a step too few";
 }
 
-// Tensors in letters of this name that workers sent to other processes.
+// Tensors in letters of this name that workers sent to other processes; "Forward evaluate" is one of "Forward".
 double traced_bytes(const RunTrace& trace, std::string_view letter) {
   double bytes = 0;
   for (const TracedEvent& traced : trace.events) {
-    const bool is_its = traced.event.kind == TraceKind::kSend && traced.event.detail_text() == letter;
+    const std::string_view words = traced.event.detail_text();
+    const bool is_its = traced.event.kind == TraceKind::kSend && words.substr(0, words.find(' ')) == letter;
     if (is_its && trace.life_of(traced).name.starts_with("node")) bytes += static_cast<double>(traced.event.bytes);
   }
   return bytes;

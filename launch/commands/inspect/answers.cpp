@@ -28,9 +28,9 @@ std::string digits(double value) {
 }  // namespace
 
 std::string evaluation_text(std::uint64_t step, const Evaluation& evaluation) {
-  return compose("step ", step, "\nwindows ", evaluation.windows, "\ntokens ", evaluation.token_count, "\nloss ", digits(evaluation.loss),
-                 "\nperplexity ", digits(evaluation.perplexity), "\nbits_per_byte ", digits(evaluation.bits_per_byte),
-                 '\n');
+  return compose("step ", step, "\nwindows ", evaluation.windows, "\ntokens ", evaluation.token_count, "\nloss ",
+                 digits(evaluation.loss), "\nperplexity ", digits(evaluation.perplexity), "\nbits_per_byte ",
+                 digits(evaluation.bits_per_byte), '\n');
 }
 
 std::string evaluation_json(std::uint64_t step, const Evaluation& evaluation) {

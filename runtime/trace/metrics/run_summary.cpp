@@ -15,12 +15,13 @@ double ms_between(WallTime from, WallTime to) { return std::chrono::duration<dou
 
 // Says whether an event belongs to a run that nothing befalls. After any other one a slow step was held up.
 bool is_calm(std::string_view word) {
-  static constexpr std::array<std::string_view, 20> kWords = {
+  static constexpr std::array<std::string_view, 21> kWords = {
       "started",      "training",         "resumed",       "joined",
       "returned",     "trusted",          "draining",      "left",
       "view",         "replica_starting", "replica_added", "round",
       "round_closed", "checkpoint",       "eval",          "checkpoint_delayed",
-      "step_skipped", "mixed_kernels",    "stopping",      "summary"};
+      "step_skipped", "mixed_kernels",    "stopping",      "summary",
+      "branch"};
   return std::ranges::find(kWords, word) != kWords.end();
 }
 
@@ -48,7 +49,8 @@ void SpanTally::add(const EventFacts& event) {
     is_disturbed_ = false;
   }
   if (!start_.began) start_.began = event.at;
-  if (event.at) start_.told = event.at;
+  // The line of a branch stands before that of the start which takes it.
+  if (event.at && event.word != "branch") start_.told = event.at;
   evaluated_ms_ += event.eval_ms;
   is_disturbed_ = is_disturbed_ || !is_calm(event.word);
   count(event);

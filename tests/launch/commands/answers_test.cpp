@@ -29,13 +29,13 @@ void expect_in_help(const char* command, const Json& json) {
 }
 
 TEST(EvaluationAnswer, HasEveryDigitAsJsonAndTwoOfAHugeNumberAsText) {
-  const Evaluation evaluation{2.5, kHuge, 3.6067376, 1024};
+  const Evaluation evaluation{2.5, kHuge, 3.6067376, 1024, 8};
   const auto json = Json::parse(evaluation_json(7, evaluation));
-  EXPECT_EQ(keys_of(json), (std::vector<std::string>{"step", "tokens", "loss", "perplexity", "bits_per_byte"}));
+  EXPECT_EQ(keys_of(json), (std::vector<std::string>{"step", "windows", "tokens", "loss", "perplexity", "bits_per_byte"}));
   EXPECT_EQ(json["step"], 7);
   EXPECT_EQ(json["perplexity"].get<double>(), kHuge);
   EXPECT_EQ(evaluation_text(7, evaluation),
-            "step 7\ntokens 1024\nloss 2.5\nperplexity 5.5e28\nbits_per_byte 3.6067376\n");
+            "step 7\nwindows 8\ntokens 1024\nloss 2.5\nperplexity 5.5e28\nbits_per_byte 3.6067376\n");
   expect_in_help("eval", json);
 }
 

@@ -132,6 +132,7 @@ TEST(RunSummary, TellsThisStartAndTheWholeRunApart) {
   run.now += 1;
   run.event("stopped");
   run.now += 1000;
+  run.event("branch", "lower");
   run.event("started");
   run.now += 3;
   run.event("resumed");
