@@ -21,10 +21,15 @@ constexpr std::size_t kLossBins = 400;        // of a curve over 880 pixels: two
 constexpr std::size_t kThroughputBins = 150;  // wide enough for a mean over some steps
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
+// Writes a huge number as a progress line does: 5.5e28.
 std::string short_number(double value, int digits) {
   std::ostringstream out;
   out << std::setprecision(digits) << value;
-  return std::move(out).str();
+  std::string text = std::move(out).str();
+  const std::size_t exponent = text.find("e+");
+  if (exponent == std::string::npos) return text;
+  const std::size_t first = text.find_first_not_of("+0", exponent + 1);
+  return text.erase(exponent + 1, std::min(first, text.size() - 1) - exponent - 1);
 }
 
 // What of a horizontal axis a value is divided by, and what it is called then.

@@ -101,7 +101,7 @@ TEST(LearningChart, SaysWhatItCutsOff) {
   diverged.steps[98].loss = 5.5e28;
   diverged.steps[99].loss = std::numeric_limits<double>::quiet_NaN();
   const StackedPanel panel = learning_chart({diverged}, PlotAxis::kSteps).panels[0];
-  EXPECT_EQ(panel.note, "1 loss above 8.25 (up to 5.5e+28) drawn at the edge; 1 step without a finite loss left out");
+  EXPECT_EQ(panel.note, "1 loss above 8.25 (up to 5.5e28) drawn at the edge; 1 step without a finite loss left out");
   EXPECT_EQ(panel.y.high, 8.25);
 }
 
