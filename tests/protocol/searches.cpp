@@ -10,10 +10,11 @@ namespace shoal::protocol {
 namespace {
 
 // A word that is followed by a number, and what the number sets.
-bool set_number(Search& search, const std::string& word, long number) {
+bool set_number(Search &search, const std::string &word, long number) {
   static constexpr std::array<std::string_view, kFaults> kFaultWords = {
-      "crash", "suspect", "retry", "loader", "group", "spawner", "join", "abort", "zombie"};
-  Scope& scope = search.scope;
+      "crash",   "suspect", "retry", "loader", "group",
+      "spawner", "join",    "abort", "zombie", "early"};
+  Scope &scope = search.scope;
   const auto fault = std::ranges::find(kFaultWords, word);
   if (fault != kFaultWords.end()) {
     scope.budget[fault - kFaultWords.begin()] = byte(static_cast<int>(number));
@@ -21,7 +22,7 @@ bool set_number(Search& search, const std::string& word, long number) {
     scope.microbatches = static_cast<int>(number);
   } else if (word == "steps" && number <= 2) {
     scope.steps = static_cast<int>(number);
-  } else if ((word == "a" || word == "b") && number < kReplicasPerStage) {
+  } else if ((word == "a" || word == "b") && number <= kReplicasPerStage) {
     scope.replicas[word == "b" ? 1 : 0] = static_cast<int>(number);
   } else if (word == "epochs") {
     scope.epochs = static_cast<int>(number);
@@ -39,12 +40,12 @@ bool set_number(Search& search, const std::string& word, long number) {
   return true;
 }
 
-}  // namespace
+} // namespace
 
-std::optional<Search> parse_search(const std::vector<std::string>& words) {
+std::optional<Search> parse_search(const std::vector<std::string> &words) {
   Search search;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
+    const std::string &word = words[i];
     if (word == "lazy") {
       search.scope.is_lazy = true;
       continue;
@@ -53,17 +54,20 @@ std::optional<Search> parse_search(const std::vector<std::string>& words) {
       search.limits.checks_liveness = false;
       continue;
     }
-    if (i + 1 == words.size()) return std::nullopt;
-    const std::string& value = words[++i];
+    if (i + 1 == words.size())
+      return std::nullopt;
+    const std::string &value = words[++i];
     if (word == "without") {
       const auto rule = std::ranges::find(all_rules(), value, &Rule::name);
-      if (rule == all_rules().end()) return std::nullopt;
+      if (rule == all_rules().end())
+        return std::nullopt;
       search.rules.*(rule->flag) = false;
       continue;
     }
-    char* end = nullptr;
+    char *end = nullptr;
     const long number = std::strtol(value.c_str(), &end, 10);
-    if (*end != '\0' || number < 0 || !set_number(search, word, number)) return std::nullopt;
+    if (*end != '\0' || number < 0 || !set_number(search, word, number))
+      return std::nullopt;
   }
   return search;
 }
@@ -71,63 +75,63 @@ std::optional<Search> parse_search(const std::vector<std::string>& words) {
 std::optional<Search> parse_search(std::string_view line) {
   std::istringstream words{std::string(line)};
   std::vector<std::string> all;
-  for (std::string word; words >> word;) all.push_back(word);
+  for (std::string word; words >> word;)
+    all.push_back(word);
   return parse_search(all);
 }
 
 std::string search_usage() {
-  return "usage: protocol_search [WORD NUMBER]... [without RULE]... [lazy] [safety], or --rules, or --long\n"
-         "size:   microbatches 1|2, steps 1|2, a 1|2, b 1|2 (replicas of a stage), epochs N (of a group)\n"
-         "faults: crash, suspect, retry, loader, group, zombie, spawner, join, abort\n"
-         "limits: seconds N, calm N (states of a search for the end), safety (no such search)\n"
-         "walks N, seed N: random walks instead of every state; lazy: nothing is done at once\n";
+  return "usage: protocol_search [WORD NUMBER]... [without RULE]... [lazy] "
+         "[safety], or --rules, or --long\n"
+         "size:   microbatches 1|2, steps 1|2, a 1|2|3, b 1|2|3 (replicas of a "
+         "stage), epochs N (of a group)\n"
+         "faults: crash, suspect, retry, loader, group, zombie, spawner, join, "
+         "abort, early\n"
+         "limits: seconds N, calm N (states of a search for the end), safety "
+         "(no such search)\n"
+         "walks N, seed N: random walks instead of every state; lazy: nothing "
+         "is done at once\n";
 }
 
-const std::vector<FullSearch>& short_searches() {
+const std::vector<FullSearch> &short_searches() {
   static const std::vector<FullSearch> kSearches = {
-      {"crash 1", 140666},
-      {"retry 1", 61611},
-      {"loader 1", 68706},
-      {"group 1", 6499},
-      {"spawner 1", 134876},
-      {"abort 1", 2769},
-      {"zombie 1", 23763},
-      {"retry 2", 183115},
-      {"retry 1 abort 1", 154229},
-      {"a 1 b 1 join 1", 9072},
-      {"microbatches 2 epochs 4", 2802},
-      {"microbatches 2 epochs 4 group 1", 28669},
-      {"microbatches 2 epochs 4 abort 1", 19202},
-      {"microbatches 2 epochs 4 zombie 1", 106016},
-      {"microbatches 2 steps 1 a 1 b 2 crash 1", 6276},
-      {"microbatches 2 steps 1 a 2 b 1 crash 1", 18750},
-      {"microbatches 2 steps 1 a 1 b 2 suspect 1", 35821},
+      {"crash 1", 193087},
+      {"steps 1 epochs 2 retry 1 loader 1", 78374},
+      {"steps 1 epochs 2 spawner 1", 76497},
+      {"steps 1 epochs 2 retry 2", 44282},
+      {"steps 1 early 1", 57274},
+      {"group 1", 6601},
+      {"abort 1", 2803},
+      {"zombie 1", 24075},
+      {"a 1 b 1 join 1", 7644},
+      {"a 1 b 3 steps 1 crash 2", 323126},
+      {"microbatches 2 epochs 4", 3166},
+      {"microbatches 2 epochs 4 group 1", 31725},
+      {"microbatches 2 epochs 4 abort 1", 20256},
+      {"microbatches 2 steps 1 a 1 b 2 crash 1", 9786},
+      {"microbatches 2 steps 1 a 2 b 1 crash 1", 36388},
+      {"microbatches 2 steps 1 a 1 b 2 suspect 1", 72122},
   };
   return kSearches;
 }
 
-const std::vector<FullSearch>& long_searches() {
+const std::vector<FullSearch> &long_searches() {
   static const std::vector<FullSearch> kSearches = {
-      {"suspect 1", 1680701},
-      {"join 1", 1758893},
-      {"crash 2", 1114976},
-      {"crash 1 retry 1", 2369232},
-      {"crash 1 group 1", 1566646},
-      {"crash 1 abort 1", 496881},
-      {"crash 1 loader 1", 2544417},
-      {"crash 1 spawner 1", 6606142},
-      {"retry 1 group 1", 846073},
-      {"epochs 2 group 1 join 1", 1206197},
-      {"microbatches 2 steps 1 epochs 2 crash 1", 514255},
-      {"microbatches 2 steps 1 epochs 2 retry 1", 2600583},
-      {"microbatches 2 steps 1 epochs 2 spawner 1", 693997},
+      {"crash 2", 1679720},
+      {"retry 1", 377737},
+      {"loader 1", 499451},
+      {"spawner 1", 552794},
+      {"steps 1 epochs 2 crash 1 early 1", 175943},
+      {"steps 1 retry 1 abort 1", 817162},
+      {"a 3 b 1 steps 1 epochs 2 crash 2", 435569},
+      {"microbatches 2 epochs 4 zombie 1", 116042},
   };
   return kSearches;
 }
 
-const std::vector<Removal>& short_removals() {
+const std::vector<Removal> &short_removals() {
   static const std::vector<Removal> kRemovals = {
-      {"freeze", "retry 1", "S-1"},
+      {"freeze", "steps 1 retry 1 safety", "S-1"},
       {"version_check", "", "S-1"},
       {"reply_ledger", "", "S-1"},
       {"epoch_order", "", "L-1"},
@@ -135,7 +139,9 @@ const std::vector<Removal>& short_removals() {
       {"vote_view", "crash 1", "S-4"},
       {"log_order_replica", "crash 1", "L-1"},
       {"log_order_group", "crash 1", "L-1"},
-      {"missing", "retry 1", "L-1"},
+      {"missing", "crash 1", "L-1"},
+      {"frozen_next", "steps 1 crash 1", "L-1"},
+      {"keep_answers", "steps 1 crash 1", "L-1"},
       {"keep_inputs", "crash 1", "L-1"},
       {"group_from_log", "group 1", "L-1"},
       {"inst_durable", "spawner 1", "L-1"},
@@ -143,7 +149,7 @@ const std::vector<Removal>& short_removals() {
       {"journal_first", "spawner 1", "L-1"},
       {"zero_clears_ledger", "retry 1", "L-1"},
       {"no_abort_after_vote", "abort 1", "L-1"},
-      {"open_on_void", "crash 1", "L-1"},
+      {"open_on_void", "steps 1 early 1 crash 1", "L-1"},
       {"open_on_gap", "crash 1", "L-1"},
       {"add_voids", "join 1", "L-1"},
       {"manifest_check", "retry 1", "S-1"},
@@ -153,19 +159,24 @@ const std::vector<Removal>& short_removals() {
   return kRemovals;
 }
 
-const std::vector<Removal>& long_removals() {
+const std::vector<Removal> &long_removals() {
   static const std::vector<Removal> kRemovals = {
-      {"part_epoch", "steps 1 crash 1 safety", "S-1"}, {"admit_version", "join 1", "L-1"},
-      {"send_on_removal", "steps 1 crash 1", ""},      {"commit_epoch", "crash 1", ""},
-      {"fence", "steps 1 epochs 2 suspect 1", ""},     {"donor_in_view", "a 1 b 2 join 1 suspect 1 seconds 60", ""},
+      {"part_epoch", "steps 1 crash 1 safety", "S-1"},
+      {"admit_version", "join 1", "L-1"},
+      {"missing_when_open", "steps 1 crash 1", ""},
+      {"zero_forgets", "steps 1 retry 1", ""},
+      {"send_on_removal", "steps 1 crash 1", ""},
+      {"commit_epoch", "crash 1", ""},
+      {"fence", "steps 1 epochs 2 suspect 1 seconds 120", ""},
+      {"donor_in_view", "a 1 b 2 join 1 suspect 1 seconds 60", ""},
   };
   return kRemovals;
 }
 
-Search search_without(const Removal& removal) {
+Search search_without(const Removal &removal) {
   Search search = parse_search(removal.search).value();
   search.rules = rules_without(removal.rule);
   return search;
 }
 
-}  // namespace shoal::protocol
+} // namespace shoal::protocol

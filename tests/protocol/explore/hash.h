@@ -1,4 +1,5 @@
-// Hashes of a state's bytes and of its messages, which are added up: a set has no order.
+// Hashes of a state's bytes and of its messages, which are added up: a set has
+// no order.
 //
 // The mixing steps are those of MurmurHash3's finaliser.
 #pragma once
@@ -17,10 +18,13 @@ namespace shoal::protocol {
   return x ^ x >> 33;
 }
 
-[[nodiscard]] inline std::uint64_t hash_number(std::uint64_t x) { return finish_hash(x * 0x9E3779B97F4A7C15 + 1); }
+[[nodiscard]] inline std::uint64_t hash_number(std::uint64_t x) {
+  return finish_hash(x * 0x9E3779B97F4A7C15 + 1);
+}
 
-[[nodiscard]] inline std::uint64_t hash_bytes(const void* data, std::size_t size) {
-  const auto* at = static_cast<const unsigned char*>(data);
+[[nodiscard]] inline std::uint64_t hash_bytes(const void *data,
+                                              std::size_t size) {
+  const auto *at = static_cast<const unsigned char *>(data);
   std::uint64_t hash = 0x9E3779B97F4A7C15 ^ size;
   for (; size > 0;) {
     const std::size_t taken = size < 8 ? size : 8;
@@ -35,4 +39,4 @@ namespace shoal::protocol {
   return hash;
 }
 
-}  // namespace shoal::protocol
+} // namespace shoal::protocol

@@ -1,7 +1,10 @@
-// The rules of the step protocol that the model can do without: each is one condition in the moves of an actor.
+// The rules of the step protocol that the model can do without: each is one
+// condition in the moves of an actor.
 //
-// A rule is worth its line in the protocol if its removal breaks something. So every rule here has a search that must
-// find what breaks (tests/protocol/searches.h), and a protocol without the rule is the negative control of all others.
+// A rule is worth its line in the protocol if its removal breaks something. So
+// every rule here has a search that must find what breaks
+// (tests/protocol/searches.h), and a protocol without the rule is the negative
+// control of all others.
 #pragma once
 
 #include <string_view>
@@ -22,6 +25,10 @@ struct Rules {
   bool log_order_group = true;
   bool admit_version = true;
   bool missing = true;
+  bool missing_when_open = true;
+  bool zero_forgets = true;
+  bool frozen_next = true;
+  bool keep_answers = true;
   bool keep_inputs = true;
   bool group_from_log = true;
   bool inst_durable = true;
@@ -43,17 +50,17 @@ struct Rules {
 struct Rule {
   std::string_view name;
   bool Rules::*flag;
-  std::string_view law;      // the rule of the protocol that it belongs to
-  std::string_view without;  // what the protocol does when the rule is removed
+  std::string_view law;     // the rule of the protocol that it belongs to
+  std::string_view without; // what the protocol does when the rule is removed
 };
 
 // All of them, in the order of the struct.
-[[nodiscard]] const std::vector<Rule>& all_rules();
+[[nodiscard]] const std::vector<Rule> &all_rules();
 
 // The rules without the one of this name; ends the program if there is none.
 [[nodiscard]] Rules rules_without(std::string_view name);
 
 // The names of the rules that are missing.
-[[nodiscard]] std::vector<std::string_view> removed_rules(const Rules& rules);
+[[nodiscard]] std::vector<std::string_view> removed_rules(const Rules &rules);
 
-}  // namespace shoal::protocol
+} // namespace shoal::protocol
