@@ -69,7 +69,7 @@ const std::vector<Rule> &all_rules() {
        "a group overlooks what two manifests name"},
       {"joiner_mute", &Rules::joiner_mute, "P-25",
        "a replica obeys and answers before its own AddReplica"},
-      {"send_on_removal", &Rules::send_on_removal, "P-12a",
+      {"send_on_removal", &Rules::send_on_removal, "P-12",
        "a router does not send again when a hop is removed"},
       {"fence", &Rules::fence, "P-10",
        "data of a replica outside the view is taken"},
