@@ -82,6 +82,18 @@ TEST_F(MetricsTest, WhoComesAfterARestartKnowsTheGoodputOfAllOfTheRun) {
   lone_.give(second, RunEvent{"stopped", "hash", "signal", 3});
   EXPECT_NEAR(std::get<FinalRecord>(shown_->back()).goodput.value(), 1, 1e-9);
   EXPECT_NE(read_file(path).value().find("\"goodput\":1"), std::string::npos);
+  const auto& summary = std::get<SummaryRecord>((*shown_)[shown_->size() - 2]);
+  EXPECT_EQ(summary.run.steps, 3U);
+  EXPECT_EQ(summary.run.tokens, 30U);
+}
+
+TEST_F(MetricsTest, AFailureHasASummaryBeforeIt) {
+  const std::string path = (scratch_.path() / "metrics.jsonl").string();
+  const MetricsActor actor = start(path);
+  train(actor, 0);
+  lone_.give(actor, RunEvent{"failed", "run", "a reason", 1});
+  EXPECT_EQ(std::get<SummaryRecord>((*shown_)[shown_->size() - 2]).steps, 1U);
+  EXPECT_EQ(std::get<RunEvent>(shown_->back()).event, "failed");
 }
 
 TEST_F(MetricsTest, ADiskThatRefusesStopsNothing) {
