@@ -6,13 +6,13 @@
 #include <poll.h>
 
 #include <csignal>
-
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "runtime/base/check.h"
 #include "runtime/transport/openssl_handles.h"
+#include "runtime/transport/tls_context.h"
 
 namespace shoal::guest {
 namespace {
