@@ -1,4 +1,4 @@
-// The lines of searches.h, and how a line is read.
+// The lines of searches.h, how a line is read, and which model it is about.
 #include "tests/protocol/searches.h"
 
 #include <algorithm>
@@ -6,94 +6,144 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "tests/protocol/explore/walk.h"
+
 namespace shoal::protocol {
 namespace {
 
+constexpr std::string_view kSumWord = "sum";
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::istringstream words{std::string(line)};
+  std::vector<std::string> all;
+  for (std::string word; words >> word;) all.push_back(word);
+  return all;
+}
+
 // A word that is followed by a number, and what the number sets.
-bool set_number(Search &search, const std::string &word, long number) {
-  static constexpr std::array<std::string_view, kFaults> kFaultWords = {
-      "crash",   "suspect", "retry", "loader", "group",
-      "spawner", "join",    "abort", "zombie", "early"};
-  Scope &scope = search.scope;
-  const auto fault = std::ranges::find(kFaultWords, word);
-  if (fault != kFaultWords.end()) {
-    scope.budget[fault - kFaultWords.begin()] = byte(static_cast<int>(number));
-  } else if (word == "microbatches" && number <= kMicrobatchesMax) {
-    scope.microbatches = static_cast<int>(number);
-  } else if (word == "steps" && number <= 2) {
-    scope.steps = static_cast<int>(number);
-  } else if ((word == "a" || word == "b") && number <= kReplicasPerStage) {
-    scope.replicas[word == "b" ? 1 : 0] = static_cast<int>(number);
-  } else if (word == "epochs") {
-    scope.epochs = static_cast<int>(number);
-  } else if (word == "seconds") {
-    search.limits.seconds = static_cast<double>(number);
+bool set_limit(SearchSettings& settings, const std::string& word, long number) {
+  if (word == "seconds") {
+    settings.limits.seconds = static_cast<double>(number);
   } else if (word == "calm") {
-    search.limits.calm_states = static_cast<std::size_t>(number);
+    settings.limits.calm_states = static_cast<std::size_t>(number);
   } else if (word == "walks") {
-    search.walks = static_cast<std::uint64_t>(number);
+    settings.walks = static_cast<std::uint64_t>(number);
   } else if (word == "seed") {
-    search.seed = static_cast<std::uint64_t>(number);
+    settings.seed = static_cast<std::uint64_t>(number);
   } else {
     return false;
   }
   return true;
 }
 
-} // namespace
+template <class Budget, std::size_t kCount>
+bool set_budget(Budget& budget, const std::array<std::string_view, kCount>& names, const std::string& word,
+                long number) {
+  const auto fault = std::ranges::find(names, word);
+  if (fault == names.end()) return false;
+  budget[fault - names.begin()] = static_cast<Byte>(number);
+  return true;
+}
 
-std::optional<Search> parse_search(const std::vector<std::string> &words) {
+bool set_size(Scope& scope, const std::string& word, long number) {
+  const int value = static_cast<int>(number);
+  if (word == "microbatches" && value <= kMicrobatchesMax) {
+    scope.microbatches = value;
+  } else if (word == "steps" && value <= 2) {
+    scope.steps = value;
+  } else if ((word == "a" || word == "b") && value <= kReplicasPerStage) {
+    scope.replicas[word == "b" ? 1 : 0] = value;
+  } else if (word == "epochs") {
+    scope.epochs = value;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool set_number(StepSearch& search, const std::string& word, long number) {
+  static constexpr std::array<std::string_view, kFaults> kNames = {"crash",   "suspect", "retry", "loader", "group",
+                                                                   "spawner", "join",    "abort", "zombie", "early"};
+  return set_budget(search.scope.budget, kNames, word, number) || set_size(search.scope, word, number) ||
+         set_limit(search.settings, word, number);
+}
+
+bool set_number(SumSearch& search, const std::string& word, long number) {
+  static constexpr std::array<std::string_view, sum::kFaults> kNames = {"loss",  "break", "repeat",
+                                                                        "crash", "join",  "abort"};
+  if (word == "members" && number <= sum::kMembersMax) {
+    search.scope.members = static_cast<int>(number);
+    return true;
+  }
+  if (word == "buckets" && number <= sum::kBucketsMax) {
+    search.scope.buckets = static_cast<int>(number);
+    return true;
+  }
+  return set_budget(search.scope.budget, kNames, word, number) || set_limit(search.settings, word, number);
+}
+
+bool set_flag(StepSearch& search, const std::string& word) {
+  if (word == "lazy") search.scope.is_lazy = true;
+  if (word == "safety") search.settings.limits.checks_liveness = false;
+  return word == "lazy" || word == "safety";
+}
+
+bool set_flag(SumSearch&, const std::string& word) { return word == kSumWord; }
+
+template <class Search, class Rule>
+std::optional<Search> parse(std::string_view line, const std::vector<Rule>& rules) {
   Search search;
+  const std::vector<std::string> words = words_of(line);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string &word = words[i];
-    if (word == "lazy") {
-      search.scope.is_lazy = true;
-      continue;
-    }
-    if (word == "safety") {
-      search.limits.checks_liveness = false;
-      continue;
-    }
-    if (i + 1 == words.size())
-      return std::nullopt;
-    const std::string &value = words[++i];
+    const std::string& word = words[i];
+    if (set_flag(search, word)) continue;
+    if (i + 1 == words.size()) return std::nullopt;
+    const std::string& value = words[++i];
     if (word == "without") {
-      const auto rule = std::ranges::find(all_rules(), value, &Rule::name);
-      if (rule == all_rules().end())
-        return std::nullopt;
+      const auto rule = std::ranges::find(rules, value, &Rule::name);
+      if (rule == rules.end()) return std::nullopt;
       search.rules.*(rule->flag) = false;
       continue;
     }
-    char *end = nullptr;
+    char* end = nullptr;
     const long number = std::strtol(value.c_str(), &end, 10);
-    if (*end != '\0' || number < 0 || !set_number(search, word, number))
-      return std::nullopt;
+    if (*end != '\0' || number < 0 || !set_number(search, word, number)) return std::nullopt;
   }
   return search;
 }
 
-std::optional<Search> parse_search(std::string_view line) {
-  std::istringstream words{std::string(line)};
-  std::vector<std::string> all;
-  for (std::string word; words >> word;)
-    all.push_back(word);
-  return parse_search(all);
+template <class M, class Search>
+std::optional<Finding> explore(const std::optional<Search>& search, std::size_t calm_states) {
+  if (!search) return std::nullopt;
+  SearchLimits limits = search->settings.limits;
+  if (calm_states > 0) limits.calm_states = calm_states;
+  const M model(search->scope, search->rules);
+  const SearchSettings& settings = search->settings;
+  if (settings.walks > 0) return Finding{model.name(), Walks(model, limits, settings.seed).run(settings.walks)};
+  return Finding{model.name(), BreadthFirst(model, limits).run()};
+}
+
+}  // namespace
+
+std::optional<StepSearch> parse_step_search(std::string_view line) { return parse<StepSearch>(line, all_rules()); }
+
+std::optional<SumSearch> parse_sum_search(std::string_view line) { return parse<SumSearch>(line, sum::all_rules()); }
+
+std::optional<Finding> run_search(std::string_view line, std::size_t calm_states) {
+  if (line.starts_with(kSumWord)) return explore<sum::SumModel>(parse_sum_search(line), calm_states);
+  return explore<StepModel>(parse_step_search(line), calm_states);
 }
 
 std::string search_usage() {
-  return "usage: protocol_search [WORD NUMBER]... [without RULE]... [lazy] "
-         "[safety], or --rules, or --long\n"
-         "size:   microbatches 1|2, steps 1|2, a 1|2|3, b 1|2|3 (replicas of a "
-         "stage), epochs N (of a group)\n"
-         "faults: crash, suspect, retry, loader, group, zombie, spawner, join, "
-         "abort, early\n"
-         "limits: seconds N, calm N (states of a search for the end), safety "
-         "(no such search)\n"
-         "walks N, seed N: random walks instead of every state; lazy: nothing "
-         "is done at once\n";
+  return "usage: protocol_search [sum] [WORD NUMBER]... [without RULE]... [lazy] [safety], or --rules, or --long\n"
+         "step:   microbatches 1|2, steps 1|2, a 1|2|3, b 1|2|3 (replicas of a stage), epochs N (of a group)\n"
+         "faults: crash, suspect, retry, loader, group, zombie, spawner, join, abort, early\n"
+         "sum:    members 2|3|4, buckets 1|2; faults: loss, break, repeat, crash, join, abort\n"
+         "limits: seconds N, calm N (states of a search for the end), safety (no such search)\n"
+         "walks N, seed N: random walks instead of every state; lazy: nothing is done at once\n";
 }
 
-const std::vector<FullSearch> &short_searches() {
+const std::vector<FullSearch>& short_searches() {
   static const std::vector<FullSearch> kSearches = {
       {"crash 1", 193087},
       {"steps 1 epochs 2 retry 1 loader 1", 78374},
@@ -111,11 +161,17 @@ const std::vector<FullSearch> &short_searches() {
       {"microbatches 2 steps 1 a 1 b 2 crash 1", 9786},
       {"microbatches 2 steps 1 a 2 b 1 crash 1", 36388},
       {"microbatches 2 steps 1 a 1 b 2 suspect 1", 72122},
+      {"sum loss 2 repeat 2", 27376},
+      {"sum loss 2 repeat 1 crash 1", 49858},
+      {"sum break 1 repeat 2", 7399},
+      {"sum loss 2 repeat 1 abort 1", 29309},
+      {"sum members 2 loss 1 join 1", 549},
+      {"sum members 4 buckets 1 loss 2 repeat 2", 5076},
   };
   return kSearches;
 }
 
-const std::vector<FullSearch> &long_searches() {
+const std::vector<FullSearch>& long_searches() {
   static const std::vector<FullSearch> kSearches = {
       {"crash 2", 1679720},
       {"retry 1", 377737},
@@ -125,11 +181,14 @@ const std::vector<FullSearch> &long_searches() {
       {"steps 1 retry 1 abort 1", 817162},
       {"a 3 b 1 steps 1 epochs 2 crash 2", 435569},
       {"microbatches 2 epochs 4 zombie 1", 116042},
+      {"sum loss 1 repeat 1 crash 1 join 1", 3024091},
+      {"sum loss 1 crash 2 join 1", 1441638},
+      {"sum loss 1 break 1 repeat 2 crash 1", 621090},
   };
   return kSearches;
 }
 
-const std::vector<Removal> &short_removals() {
+const std::vector<Removal>& short_removals() {
   static const std::vector<Removal> kRemovals = {
       {"freeze", "steps 1 retry 1 safety", "S-1"},
       {"version_check", "", "S-1"},
@@ -155,11 +214,15 @@ const std::vector<Removal> &short_removals() {
       {"manifest_check", "retry 1", "S-1"},
       {"zero_on_twice", "retry 1", "S-1"},
       {"joiner_mute", "a 1 b 1 join 1 crash 1", "L-1"},
+      {"order_match", "sum crash 1", "P-15"},
+      {"again_asks", "sum loss 1 repeat 1", "L-1"},
+      {"lacks_is_asked", "sum loss 1", "L-1"},
+      {"whole_for_partial", "sum loss 1 repeat 2 without mark_behind", "L-1"},
   };
   return kRemovals;
 }
 
-const std::vector<Removal> &long_removals() {
+const std::vector<Removal>& long_removals() {
   static const std::vector<Removal> kRemovals = {
       {"part_epoch", "steps 1 crash 1 safety", "S-1"},
       {"admit_version", "join 1", "L-1"},
@@ -169,14 +232,16 @@ const std::vector<Removal> &long_removals() {
       {"commit_epoch", "crash 1", ""},
       {"fence", "steps 1 epochs 2 suspect 1 seconds 120", ""},
       {"donor_in_view", "a 1 b 2 join 1 suspect 1 seconds 60", ""},
+      {"part_once", "sum loss 2 repeat 2", ""},
+      {"mark_behind", "sum loss 1 repeat 2", ""},
+      {"mark_checked", "sum loss 1 repeat 2", ""},
+      {"whole_for_partial", "sum loss 2 repeat 2", ""},
   };
   return kRemovals;
 }
 
-Search search_without(const Removal &removal) {
-  Search search = parse_search(removal.search).value();
-  search.rules = rules_without(removal.rule);
-  return search;
+std::string line_of(const Removal& removal) {
+  return std::string(removal.search) + " without " + std::string(removal.rule);
 }
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

@@ -1,9 +1,10 @@
-// The searches that are made of the model, as lines of words: what continuous
+// The searches that are made of the models, as lines of words: what continuous
 // integration runs, what is run by hand.
 //
 // One line is one search: `steps 2 crash 1` with every rule, `steps 2 crash 1
-// without vote_view` without one. What a search of a missing rule must find is
-// said with it: a search that finds nothing would prove nothing.
+// without vote_view` without one, `sum loss 2` of the inside of a sum. What a
+// search of a missing rule must find is said with it: a search that finds
+// nothing would prove nothing.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +15,38 @@
 
 #include "tests/protocol/explore/search.h"
 #include "tests/protocol/step/step_model.h"
+#include "tests/protocol/sum/sum_model.h"
 
 namespace shoal::protocol {
 
-struct Search {
+struct SearchSettings {
+  SearchLimits limits;
+  std::uint64_t walks = 0;  // 0: every state, breadth first
+  std::uint64_t seed = 1;
+};
+struct StepSearch {
   Scope scope;
   Rules rules;
-  SearchLimits limits;
-  std::uint64_t walks = 0; // 0: every state, breadth first
-  std::uint64_t seed = 1;
+  SearchSettings settings;
+};
+struct SumSearch {
+  sum::Scope scope;
+  sum::Rules rules;
+  SearchSettings settings;
 };
 
 // Words and numbers in turn; none if they are no search.
-[[nodiscard]] std::optional<Search>
-parse_search(const std::vector<std::string> &words);
-[[nodiscard]] std::optional<Search> parse_search(std::string_view line);
+[[nodiscard]] std::optional<StepSearch> parse_step_search(std::string_view line);
+[[nodiscard]] std::optional<SumSearch> parse_sum_search(std::string_view line);
 [[nodiscard]] std::string search_usage();
+
+struct Finding {
+  std::string model;  // its size, its faults, what it lacks
+  Outcome outcome;
+};
+// Makes the search of a line; calm_states replaces what the line says about it,
+// unless it is 0.
+[[nodiscard]] std::optional<Finding> run_search(std::string_view line, std::size_t calm_states = 0);
 
 // Every rule holds: nothing is found, and every state was visited. A change of
 // the model changes the number of states; it is written down to be seen.
@@ -38,18 +55,18 @@ struct FullSearch {
   std::uint64_t states;
 };
 // short: seconds, run by continuous integration; long: minutes, run by hand.
-[[nodiscard]] const std::vector<FullSearch> &short_searches();
-[[nodiscard]] const std::vector<FullSearch> &long_searches();
+[[nodiscard]] const std::vector<FullSearch>& short_searches();
+[[nodiscard]] const std::vector<FullSearch>& long_searches();
 
 // One rule is removed.
 struct Removal {
   std::string_view rule;
-  std::string_view search; // with all other rules
-  std::string_view finds; // how the broken property begins; empty: nothing, the
-                          // rule is implied by the others
+  std::string_view search;  // with all other rules
+  std::string_view finds;   // how the broken property begins; empty: nothing, the
+                            // rule is implied by the others
 };
-[[nodiscard]] const std::vector<Removal> &short_removals();
-[[nodiscard]] const std::vector<Removal> &long_removals();
-[[nodiscard]] Search search_without(const Removal &removal);
+[[nodiscard]] const std::vector<Removal>& short_removals();
+[[nodiscard]] const std::vector<Removal>& long_removals();
+[[nodiscard]] std::string line_of(const Removal& removal);
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

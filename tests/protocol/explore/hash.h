@@ -18,13 +18,10 @@ namespace shoal::protocol {
   return x ^ x >> 33;
 }
 
-[[nodiscard]] inline std::uint64_t hash_number(std::uint64_t x) {
-  return finish_hash(x * 0x9E3779B97F4A7C15 + 1);
-}
+[[nodiscard]] inline std::uint64_t hash_number(std::uint64_t x) { return finish_hash(x * 0x9E3779B97F4A7C15 + 1); }
 
-[[nodiscard]] inline std::uint64_t hash_bytes(const void *data,
-                                              std::size_t size) {
-  const auto *at = static_cast<const unsigned char *>(data);
+[[nodiscard]] inline std::uint64_t hash_bytes(const void* data, std::size_t size) {
+  const auto* at = static_cast<const unsigned char*>(data);
   std::uint64_t hash = 0x9E3779B97F4A7C15 ^ size;
   for (; size > 0;) {
     const std::size_t taken = size < 8 ? size : 8;
@@ -39,4 +36,4 @@ namespace shoal::protocol {
   return hash;
 }
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

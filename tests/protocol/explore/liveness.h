@@ -17,24 +17,22 @@
 
 namespace shoal::protocol {
 
-template <Model M> class Liveness {
-public:
+template <Model M>
+class Liveness {
+ public:
   using State = typename M::State;
 
-  Liveness(const M &model, std::size_t states_max)
-      : model_(model), states_max_(states_max) {}
+  Liveness(const M& model, std::size_t states_max) : model_(model), states_max_(states_max) {}
 
-  [[nodiscard]] bool can_finish(const State &state) {
+  [[nodiscard]] bool can_finish(const State& state) {
     const State calm = model_.becalmed(state);
-    if (model_.is_exempt(calm) || is_good_.contains(model_.fingerprint(calm)))
-      return true;
+    if (model_.is_exempt(calm) || is_good_.contains(model_.fingerprint(calm))) return true;
     ++searches_;
-    return search(calm, Pace::kSensible, kSensibleStatesMax) || walk(calm) ||
-           search(calm, Pace::kAnyCalm, states_max_);
+    return search(calm, Pace::kSensible, kSensibleStatesMax) || walk(calm) || search(calm, Pace::kAnyCalm, states_max_);
   }
   [[nodiscard]] std::uint64_t searches() const { return searches_; }
 
-private:
+ private:
   static constexpr std::size_t kSensibleStatesMax = 3000;
   static constexpr int kWalksMax = 300;
   static constexpr int kMovesMax = 400;
@@ -45,7 +43,7 @@ private:
     std::size_t parent;
   };
 
-  bool search(const State &from, Pace pace, std::size_t states_max) {
+  bool search(const State& from, Pace pace, std::size_t states_max) {
     nodes_.clear();
     Fingerprints seen(1 << 12);
     std::priority_queue<std::pair<int, std::size_t>> open;
@@ -57,21 +55,15 @@ private:
       const std::size_t at = open.top().second;
       open.pop();
       const State state = nodes_[at].state;
-      if (model_.is_finished(state))
-        last = at;
-      if (last != kNone)
-        break;
-      for_each_successor(
-          model_, state, pace,
-          [&](const State &next, const char *, const std::string &) {
-            const std::uint64_t fingerprint = model_.fingerprint(next);
-            if (last != kNone || !seen.insert(fingerprint))
-              return;
-            nodes_.push_back({next, at});
-            if (is_good_.contains(fingerprint))
-              last = nodes_.size() - 1;
-            open.push({model_.progress(next), nodes_.size() - 1});
-          });
+      if (model_.is_finished(state)) last = at;
+      if (last != kNone) break;
+      for_each_successor(model_, state, pace, [&](const State& next, const char*, const std::string&) {
+        const std::uint64_t fingerprint = model_.fingerprint(next);
+        if (last != kNone || !seen.insert(fingerprint)) return;
+        nodes_.push_back({next, at});
+        if (is_good_.contains(fingerprint)) last = nodes_.size() - 1;
+        open.push({model_.progress(next), nodes_.size() - 1});
+      });
     }
     for (std::size_t at = last; at != kNone; at = nodes_[at].parent) {
       is_good_.insert(model_.fingerprint(nodes_[at].state));
@@ -79,7 +71,7 @@ private:
     return last != kNone;
   }
 
-  bool walk(const State &from) {
+  bool walk(const State& from) {
     for (int i = 0; i < kWalksMax; ++i) {
       State state = from;
       for (int move = 0; move < kMovesMax; ++move) {
@@ -88,8 +80,7 @@ private:
           is_good_.insert(model_.fingerprint(from));
           return true;
         }
-        if (!step_at_random(state, fingerprint))
-          break;
+        if (!step_at_random(state, fingerprint)) break;
       }
     }
     return false;
@@ -97,26 +88,22 @@ private:
 
   // Takes one of the sensible moves that change the state, each as likely as
   // the others.
-  bool step_at_random(State &state, std::uint64_t fingerprint) {
+  bool step_at_random(State& state, std::uint64_t fingerprint) {
     State picked = state;
     std::uint64_t count = 0;
-    for_each_successor(
-        model_, state, Pace::kSensible,
-        [&](const State &next, const char *, const std::string &) {
-          if (model_.fingerprint(next) != fingerprint &&
-              random_() % ++count == 0)
-            picked = next;
-        });
+    for_each_successor(model_, state, Pace::kSensible, [&](const State& next, const char*, const std::string&) {
+      if (model_.fingerprint(next) != fingerprint && random_() % ++count == 0) picked = next;
+    });
     state = picked;
     return count > 0;
   }
 
-  const M &model_;
+  const M& model_;
   const std::size_t states_max_;
-  Fingerprints is_good_{1 << 20}; // states from which the end was reached
+  Fingerprints is_good_{1 << 20};  // states from which the end was reached
   std::vector<Node> nodes_;
   std::mt19937_64 random_{7};
   std::uint64_t searches_ = 0;
 };
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

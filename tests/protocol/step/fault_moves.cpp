@@ -8,11 +8,11 @@
 namespace shoal::protocol {
 namespace {
 
-constexpr int kIncarnationsMax = 3; // of a group, by faults of groups alone
+constexpr int kIncarnationsMax = 3;  // of a group, by faults of groups alone
 
-} // namespace
+}  // namespace
 
-void restart_loader(State &next) {
+void restart_loader(State& next) {
   next.loader.position = next.log_size;
   next.loader.answered = 0;
   next.loader.requests.clear();
@@ -24,8 +24,7 @@ void Moves::faults() {
     State next = now_;
     --next.budget[kLoaderCrash];
     restart_loader(next);
-    move(next,
-         [] { return std::string("*** the loader ends and starts again"); });
+    move(next, [] { return std::string("*** the loader ends and starts again"); });
   }
   crash_groups();
   if (now_.budget[kSpawner] > 0) {
@@ -33,13 +32,13 @@ void Moves::faults() {
     --next.budget[kSpawner];
     next.has_unwritten = 0;
     next.unwritten = Entry{};
-    next.drop_all(Kind::kAllAnswered); // it never left that process
+    next.drop_all(Kind::kAllAnswered);  // it never left that process
     restart_loader(next);
-    for (int stage = 0; stage < kStages; ++stage)
-      restart_group(model_, next, stage, false);
+    for (int stage = 0; stage < kStages; ++stage) restart_group(model_, next, stage, false);
     move(next, [] {
-      return std::string("*** the spawner ends: supervisor, loader and groups "
-                         "start from the journal");
+      return std::string(
+          "*** the spawner ends: supervisor, loader and groups "
+          "start from the journal");
     });
   }
   spawn_joiners();
@@ -47,8 +46,7 @@ void Moves::faults() {
 
 void Moves::crash_replicas() {
   for (int r = 0; r < kReplicas && now_.budget[kCrash] > 0; ++r) {
-    if (!now_.replicas[r].is_alive)
-      continue;
+    if (!now_.replicas[r].is_alive) continue;
     State next = now_;
     --next.budget[kCrash];
     next.replicas[r].clear();
@@ -59,21 +57,16 @@ void Moves::crash_replicas() {
 // A group that is replaced ends, or lives on and does not know it (P-21a).
 void Moves::crash_groups() {
   for (int stage = 0; stage < kStages; ++stage) {
-    if (now_.incarnations[stage] >= kIncarnationsMax)
-      continue;
+    if (now_.incarnations[stage] >= kIncarnationsMax) continue;
     for (const bool as_zombie : {false, true}) {
       const Fault fault = as_zombie ? kZombie : kGroupCrash;
-      if (now_.budget[fault] == 0 ||
-          (as_zombie && now_.groups[stage + kStages].is_on))
-        continue;
+      if (now_.budget[fault] == 0 || (as_zombie && now_.groups[stage + kStages].is_on)) continue;
       State next = now_;
       --next.budget[fault];
       restart_group(model_, next, stage, as_zombie);
       move(next, [&] {
-        return "*** group " + std::to_string(stage) +
-               " is replaced by incarnation " +
-               std::to_string(next.incarnations[stage]) +
-               (as_zombie ? " and lives on" : "");
+        return "*** group " + std::to_string(stage) + " is replaced by incarnation " +
+               std::to_string(next.incarnations[stage]) + (as_zombie ? " and lives on" : "");
       });
     }
   }
@@ -82,20 +75,17 @@ void Moves::crash_groups() {
 void Moves::spawn_joiners() {
   for (int j = 0; j < kReplicas && now_.budget[kJoin] > 0; ++j) {
     bool was_member = is_in(now_.first_members, j);
-    for (int k = 0; k < now_.log_size; ++k)
-      was_member |= !now_.log[k].is_commit() && now_.log[k].replica() == j;
-    if (!is_joiner(j) || now_.replicas[j].is_alive || was_member)
-      continue;
+    for (int k = 0; k < now_.log_size; ++k) was_member |= !now_.log[k].is_commit() && now_.log[k].replica() == j;
+    if (!is_joiner(j) || now_.replicas[j].is_alive || was_member) continue;
     State next = now_;
     --next.budget[kJoin];
-    Replica &joiner = next.replicas[j];
+    Replica& joiner = next.replicas[j];
     joiner.clear();
     joiner.is_alive = 1;
     joiner.version = kNoVersion;
     joiner.position = next.log_size;
-    move(next,
-         [&] { return std::string("*** ") + name_of(j) + " is started"; });
+    move(next, [&] { return std::string("*** ") + name_of(j) + " is started"; });
   }
 }
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

@@ -10,40 +10,31 @@ void Moves::all() {
   if (pace_ == Pace::kSensible) {
     change_members();
     for (int r = 0; r < kReplicas && made_ == 0; ++r) {
-      if (now_.replicas[r].is_alive)
-        replica_reads(r);
+      if (now_.replicas[r].is_alive) replica_reads(r);
     }
-    if (made_ == 0)
-      loader_reads();
-    for (int stage = 0; stage < kStages && made_ == 0; ++stage)
-      group_reads(stage);
-    if (made_ > 0)
-      return;
+    if (made_ == 0) loader_reads();
+    for (int stage = 0; stage < kStages && made_ == 0; ++stage) group_reads(stage);
+    if (made_ > 0) return;
   }
-  for (int r = 0; r < kReplicas; ++r)
-    replica(r);
+  for (int r = 0; r < kReplicas; ++r) replica(r);
   loader();
-  for (int g = 0; g < 2 * kStages; ++g)
-    group(g);
+  for (int g = 0; g < 2 * kStages; ++g) group(g);
   supervisor();
-  if (!is_calm())
-    faults();
+  if (!is_calm()) faults();
 }
 
-void Moves::settle(State &next) const {
+void Moves::settle(State& next) const {
   drop_dead_messages(model_, next);
   answer_at_once(model_, next);
   drop_dead_messages(model_, next);
 }
 
 std::string told(Message data) {
-  return "step " + std::to_string(data.step()) + " microbatch " +
-         std::to_string(data.microbatch());
+  return "step " + std::to_string(data.step()) + " microbatch " + std::to_string(data.microbatch());
 }
 
 std::string told_epoch(int epoch) {
-  return "epoch " + std::to_string(epoch >> kCounterBits) + "." +
-         std::to_string(epoch & ((1 << kCounterBits) - 1));
+  return "epoch " + std::to_string(epoch >> kCounterBits) + "." + std::to_string(epoch & ((1 << kCounterBits) - 1));
 }
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

@@ -13,16 +13,14 @@
 namespace shoal::protocol {
 
 class Moves {
-public:
-  Moves(const StepModel &model, const State &state, Pace pace,
-        Sink<State> &sink)
-      : model_(model), rules_(model.rules), now_(state), pace_(pace),
-        sink_(sink) {}
+ public:
+  Moves(const StepModel& model, const State& state, Pace pace, Sink<State>& sink)
+      : model_(model), rules_(model.rules), now_(state), pace_(pace), sink_(sink) {}
 
   // Gives every move of this pace to the sink.
   void all();
 
-private:
+ private:
   // replica_moves.cpp
   void replica(int r);
   void replica_reads(int r);
@@ -45,11 +43,11 @@ private:
   // router_moves.cpp
   void router(int requester);
   [[nodiscard]] bool passes_missing_on(int requester, int step, int b) const;
-  void ask_again(State &next, int requester, int b) const;
+  void ask_again(State& next, int requester, int b) const;
   void router_sends_again(int requester, int b);
   void router_picks_another(int requester, int b, bool is_early);
-  void router_reads_removal(State &next, int requester, int removed) const;
-  void note_answer(State &next, int requester, Message answer) const;
+  void router_reads_removal(State& next, int requester, int removed) const;
+  void note_answer(State& next, int requester, Message answer) const;
   [[nodiscard]] bool is_good_target(int replica, int microbatch) const;
 
   // loader_moves.cpp
@@ -69,7 +67,7 @@ private:
   void group_votes(int g);
   void group_gives_up(int g);
   [[nodiscard]] bool is_time_to_prepare(int stage) const;
-  [[nodiscard]] bool begin_epoch(State &next, int g) const;
+  [[nodiscard]] bool begin_epoch(State& next, int g) const;
 
   // supervisor_moves.cpp
   void supervisor();
@@ -87,35 +85,32 @@ private:
 
   // Hands on a state: its dead messages are dropped, its answers given. story()
   // is called only if somebody reads it.
-  template <class Story> void move(State &next, Story story) {
+  template <class Story>
+  void move(State& next, Story story) {
     ++made_;
     settle(next);
-    if (const char *broken = model_.broken_in(next))
-      break_property(broken);
+    if (const char* broken = model_.broken_in(next)) break_property(broken);
     sink_.take(next, broken_, sink_.wants_story() ? story() : std::string());
   }
-  void settle(State &next) const;
+  void settle(State& next) const;
 
   [[nodiscard]] bool is_calm() const { return pace_ != Pace::kAny; }
-  [[nodiscard]] bool is_member(int position, int replica) const {
-    return is_in(now_.members_at(position), replica);
-  }
+  [[nodiscard]] bool is_member(int position, int replica) const { return is_in(now_.members_at(position), replica); }
   // P-10
   [[nodiscard]] bool is_believed(int position, int replica) const {
     return !rules_.fence || is_member(position, replica);
   }
-  void break_property(const char *property) {
-    if (broken_ == nullptr)
-      broken_ = property;
+  void break_property(const char* property) {
+    if (broken_ == nullptr) broken_ = property;
   }
 
-  const StepModel &model_;
-  const Rules &rules_;
-  const State &now_;
+  const StepModel& model_;
+  const Rules& rules_;
+  const State& now_;
   const Pace pace_;
-  Sink<State> &sink_;
+  Sink<State>& sink_;
   int made_ = 0;
-  const char *broken_ = nullptr;
+  const char* broken_ = nullptr;
 };
 
 // A step and a microbatch, an epoch and its group, for stories.
@@ -124,8 +119,7 @@ private:
 
 // A group that begins anew from the journal, as a new incarnation; as_zombie:
 // the old one lives on beside it.
-void restart_group(const StepModel &model, State &next, int stage,
-                   bool as_zombie);
-void restart_loader(State &next);
+void restart_group(const StepModel& model, State& next, int stage, bool as_zombie);
+void restart_loader(State& next);
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

@@ -13,11 +13,11 @@ namespace shoal::protocol {
 
 // Removes the messages that no receiver can act upon in this state or any later
 // one.
-void drop_dead_messages(const StepModel &model, State &state);
+void drop_dead_messages(const StepModel& model, State& state);
 
 // Repeats of orders, votes and hints; replies from a cache; manifests, parts
 // and digests that an order asks for. With an eager model also the entries of
 // the journal that only let their reader do more.
-void answer_at_once(const StepModel &model, State &state);
+void answer_at_once(const StepModel& model, State& state);
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

@@ -7,50 +7,40 @@
 namespace shoal::protocol {
 namespace {
 
-constexpr const char *kNotOnce =
-    "S-1: a committed step counts a microbatch not exactly once";
-constexpr const char *kOtherWeights = "S-1: a committed step holds a gradient "
-                                      "that was computed with other weights";
-constexpr const char *kOtherSum =
-    "S-3: a replica applied another sum than the one that the journal names";
-constexpr const char *kTwoCommits =
-    "S-2: two different commits of one step were acted upon";
+constexpr const char* kNotOnce = "S-1: a committed step counts a microbatch not exactly once";
+constexpr const char* kOtherWeights =
+    "S-1: a committed step holds a gradient "
+    "that was computed with other weights";
+constexpr const char* kOtherSum = "S-3: a replica applied another sum than the one that the journal names";
+constexpr const char* kTwoCommits = "S-2: two different commits of one step were acted upon";
 
-const char *broken_by_sum(const Replica &replica, int microbatches) {
-  if (replica.sum[0] != 1 || replica.sum[1] != int{microbatches == 2})
-    return kNotOnce;
+const char* broken_by_sum(const Replica& replica, int microbatches) {
+  if (replica.sum[0] != 1 || replica.sum[1] != int{microbatches == 2}) return kNotOnce;
   return replica.is_sum_stale ? kOtherWeights : nullptr;
 }
 
-void accumulate(Replica &replica, int microbatch, bool is_stale) {
+void accumulate(Replica& replica, int microbatch, bool is_stale) {
   replica.ledger[microbatch] = kAccumulated;
-  replica.accumulated[microbatch] =
-      byte(std::min(3, replica.accumulated[microbatch] + 1));
+  replica.accumulated[microbatch] = byte(std::min(3, replica.accumulated[microbatch] + 1));
   replica.is_stale = byte(replica.is_stale | int{is_stale});
 }
 
-} // namespace
+}  // namespace
 
 void Moves::replica(int r) {
-  const Replica &replica = now_.replicas[r];
-  if (!replica.is_alive)
-    return;
+  const Replica& replica = now_.replicas[r];
+  if (!replica.is_alive) return;
   replica_reads(r);
-  if (replica.version == kNoVersion)
-    return;
-  if (stage_of(r) == 0)
-    router(r);
-  if (stage_of(r) == 0 && replica.phase == kOpen)
-    use_kept_answers(r);
-  for (int k = 0; k < now_.message_count; ++k)
-    receive(r, now_.message(k));
-  if (replica.phase != kOpen)
-    reduce(r);
+  if (replica.version == kNoVersion) return;
+  if (stage_of(r) == 0) router(r);
+  if (stage_of(r) == 0 && replica.phase == kOpen) use_kept_answers(r);
+  for (int k = 0; k < now_.message_count; ++k) receive(r, now_.message(k));
+  if (replica.phase != kOpen) reduce(r);
 }
 
 // P-3: one entry after the other.
 void Moves::replica_reads(int r) {
-  const Replica &replica = now_.replicas[r];
+  const Replica& replica = now_.replicas[r];
   if (replica.position < now_.log_size) {
     const Entry entry = now_.log[replica.position];
     if (entry.is_commit()) {
@@ -58,164 +48,122 @@ void Moves::replica_reads(int r) {
     } else {
       State next = now_;
       ++next.replicas[r].position;
-      if (entry.is_removal())
-        router_reads_removal(next, r, entry.replica());
-      if (entry.is_removal() && entry.replica() == r)
-        next.replicas[r].clear(); // P-28
+      if (entry.is_removal()) router_reads_removal(next, r, entry.replica());
+      if (entry.is_removal() && entry.replica() == r) next.replicas[r].clear();  // P-28
       move(next, [&] {
-        return std::string(name_of(r)) +
-               " reads: " + (entry.is_removal() ? "remove " : "add ") +
+        return std::string(name_of(r)) + " reads: " + (entry.is_removal() ? "remove " : "add ") +
                name_of(entry.replica());
       });
     }
-    if (!rules_.log_order_replica)
-      replica_reads_ahead(r);
+    if (!rules_.log_order_replica) replica_reads_ahead(r);
   }
-  const bool holds_unwritten =
-      now_.has_unwritten && replica.version == now_.commits() &&
-      replica.position == now_.log_size && replica.phase == kReduced;
-  if (holds_unwritten)
-    apply(r, now_.unwritten, false);
+  const bool holds_unwritten = now_.has_unwritten && replica.version == now_.commits() &&
+                               replica.position == now_.log_size && replica.phase == kReduced;
+  if (holds_unwritten) apply(r, now_.unwritten, false);
 }
 
 // P-23. A joiner may hold a state that is newer than the entry.
 void Moves::replica_reads_commit(int r, Entry entry) {
-  const Replica &replica = now_.replicas[r];
+  const Replica& replica = now_.replicas[r];
   const int step = now_.commits_at(replica.position);
   if (replica.version == kNoVersion || replica.version > step) {
     State next = now_;
     ++next.replicas[r].position;
-    move(next, [&] {
-      return std::string(name_of(r)) + " skips the commit of step " +
-             std::to_string(step);
-    });
+    move(next, [&] { return std::string(name_of(r)) + " skips the commit of step " + std::to_string(step); });
     return;
   }
-  const bool is_named =
-      !rules_.commit_epoch || replica.epoch == entry.epoch_of(stage_of(r));
-  if (replica.version == step && replica.phase == kReduced && is_named)
-    apply(r, entry, true);
+  const bool is_named = !rules_.commit_epoch || replica.epoch == entry.epoch_of(stage_of(r));
+  if (replica.version == step && replica.phase == kReduced && is_named) apply(r, entry, true);
 }
 
 // Without log_order_replica: a removal that stands behind a commit drops the
 // sum that the commit is about.
 void Moves::replica_reads_ahead(int r) {
-  const Replica &replica = now_.replicas[r];
-  if (replica.phase == kOpen || !now_.log[replica.position].is_commit())
-    return;
+  const Replica& replica = now_.replicas[r];
+  if (replica.phase == kOpen || !now_.log[replica.position].is_commit()) return;
   for (int k = replica.position + 1; k < now_.log_size; ++k) {
     const Entry entry = now_.log[k];
-    if (!entry.is_removal() || !entry.changes(stage_of(r)) ||
-        entry.replica() == r)
-      continue;
+    if (!entry.is_removal() || !entry.changes(stage_of(r)) || entry.replica() == r) continue;
     State next = now_;
     next.replicas[r].phase = kOpen;
     next.replicas[r].sum.fill(0);
-    move(next, [&] {
-      return std::string(name_of(r)) +
-             " drops its sum for a removal behind the commit";
-    });
+    move(next, [&] { return std::string(name_of(r)) + " drops its sum for a removal behind the commit"; });
     return;
   }
 }
 
 void Moves::apply(int r, Entry commit, bool is_in_journal) {
   State next = now_;
-  Replica &replica = next.replicas[r];
+  Replica& replica = next.replicas[r];
   const int step = replica.version;
-  const char *broken = broken_by_sum(replica, model_.scope.microbatches);
-  if (broken != nullptr)
-    break_property(broken);
-  if (replica.epoch != commit.epoch_of(stage_of(r)))
-    break_property(kOtherSum);
-  if (next.was_applied[step] && next.applied[step] != commit)
-    break_property(kTwoCommits);
+  const char* broken = broken_by_sum(replica, model_.scope.microbatches);
+  if (broken != nullptr) break_property(broken);
+  if (replica.epoch != commit.epoch_of(stage_of(r))) break_property(kOtherSum);
+  if (next.was_applied[step] && next.applied[step] != commit) break_property(kTwoCommits);
   next.was_applied[step] = byte(int{!rules_.journal_first});
   next.applied[step] = rules_.journal_first ? Entry{} : commit;
   const int epoch = replica.epoch;
   ++replica.version;
-  if (is_in_journal)
-    ++replica.position;
+  if (is_in_journal) ++replica.position;
   replica.begin_step();
   move(next, [&] {
-    const auto &sum = now_.replicas[r].sum;
-    return std::string(name_of(r)) + " applies step " + std::to_string(step) +
-           " of " + told_epoch(epoch) + ", which has the microbatches " +
-           std::to_string(sum[0]) + " and " + std::to_string(sum[1]) + " times";
+    const auto& sum = now_.replicas[r].sum;
+    return std::string(name_of(r)) + " applies step " + std::to_string(step) + " of " + told_epoch(epoch) +
+           ", which has the microbatches " + std::to_string(sum[0]) + " and " + std::to_string(sum[1]) + " times";
   });
 }
 
 void Moves::receive(int r, Message message) {
-  if (rules_.joiner_mute && !is_member(now_.replicas[r].position, r))
-    return; // P-25
+  if (rules_.joiner_mute && !is_member(now_.replicas[r].position, r)) return;  // P-25
   switch (message.kind()) {
-  case Kind::kForward:
-    if (message.to() == r)
-      receive_forward(r, message);
-    break;
-  case Kind::kReply:
-    if (message.to() == r)
-      receive_reply(r, message);
-    break;
-  case Kind::kPrepare:
-  case Kind::kOpen:
-  case Kind::kZero:
-    if (message.stage() == stage_of(r))
-      obey(r, message);
-    break;
-  default:
-    break;
+    case Kind::kForward:
+      if (message.to() == r) receive_forward(r, message);
+      break;
+    case Kind::kReply:
+      if (message.to() == r) receive_reply(r, message);
+      break;
+    case Kind::kPrepare:
+    case Kind::kOpen:
+    case Kind::kZero:
+      if (message.stage() == stage_of(r)) obey(r, message);
+      break;
+    default: break;
   }
 }
 
 // P-5, P-6, P-10. The protocol without version_check looks one step back and no
 // further.
 void Moves::receive_forward(int r, Message message) {
-  const Replica &replica = now_.replicas[r];
-  if (message.from() != kLoader &&
-      !is_believed(replica.position, message.from()))
-    return;
+  const Replica& replica = now_.replicas[r];
+  if (message.from() != kLoader && !is_believed(replica.position, message.from())) return;
   const bool is_late = message.step() != replica.version;
-  if (is_late &&
-      (rules_.version_check || message.step() + 1 != replica.version))
-    return;
+  if (is_late && (rules_.version_check || message.step() + 1 != replica.version)) return;
   const bool is_stale = message.is_stale() || is_late;
   const int state = replica.ledger[message.microbatch()];
-  if (state == kAccumulated)
-    return answer_again(r, message);
-  if (state == kInFlight || (rules_.freeze && replica.phase != kOpen))
-    return; // P-8
-  return stage_of(r) == 0 ? pass_on(r, message, is_stale)
-                          : compute(r, message, is_stale);
+  if (state == kAccumulated) return answer_again(r, message);
+  if (state == kInFlight || (rules_.freeze && replica.phase != kOpen)) return;  // P-8
+  return stage_of(r) == 0 ? pass_on(r, message, is_stale) : compute(r, message, is_stale);
 }
 
 void Moves::answer_again(int r, Message message) {
   State next = now_;
-  const bool is_stale =
-      message.is_stale() || message.step() != now_.replicas[r].version;
-  if (!next.add(reply(r, message.from(),
-                      {message.step(), message.microbatch(), is_stale})))
-    return;
+  const bool is_stale = message.is_stale() || message.step() != now_.replicas[r].version;
+  if (!next.add(reply(r, message.from(), {message.step(), message.microbatch(), is_stale}))) return;
   move(next, [&] {
-    return std::string(name_of(r)) + " answers " + told(message) + " to " +
-           name_of(message.from()) + " again";
+    return std::string(name_of(r)) + " answers " + told(message) + " to " + name_of(message.from()) + " again";
   });
 }
 
 void Moves::pass_on(int r, Message message, bool is_stale) {
   const int b = message.microbatch();
   for (int to = first_of(1); to < kReplicas; ++to) {
-    if (!is_member(now_.replicas[r].position, to) || !is_good_target(to, b))
-      continue;
+    if (!is_member(now_.replicas[r].position, to) || !is_good_target(to, b)) continue;
     State next = now_;
     next.replicas[r].ledger[b] = kInFlight;
     next.replicas[r].requests.state[b] = kAsked;
     next.replicas[r].requests.hop[b] = byte(to);
     next.add(forward(r, to, {message.step(), b, is_stale}));
-    move(next, [&] {
-      return std::string(name_of(r)) + " passes " + told(message) + " on to " +
-             name_of(to);
-    });
+    move(next, [&] { return std::string(name_of(r)) + " passes " + told(message) + " on to " + name_of(to); });
   }
 }
 
@@ -225,8 +173,7 @@ void Moves::compute(int r, Message message, bool is_stale) {
   accumulate(next.replicas[r], b, is_stale);
   next.add(reply(r, message.from(), {message.step(), b, is_stale}));
   move(next, [&] {
-    return std::string(name_of(r)) + " computes and accumulates " +
-           told(message) + " for " + name_of(message.from()) +
+    return std::string(name_of(r)) + " computes and accumulates " + told(message) + " for " + name_of(message.from()) +
            (is_stale ? " with OTHER WEIGHTS" : "");
   });
 }
@@ -234,71 +181,56 @@ void Moves::compute(int r, Message message, bool is_stale) {
 // P-7, P-10. The router notes who answered; the replica takes the first answer
 // to what it has in flight, now or when it is open.
 void Moves::receive_reply(int r, Message message) {
-  const Replica &replica = now_.replicas[r];
+  const Replica& replica = now_.replicas[r];
   const int b = message.microbatch(), from = message.from();
-  if (!is_believed(replica.position, from) || message.step() != replica.version)
-    return;
+  if (!is_believed(replica.position, from) || message.step() != replica.version) return;
   State next = now_;
-  Replica &after = next.replicas[r];
+  Replica& after = next.replicas[r];
   note_answer(next, r, message);
   const bool is_open = replica.phase == kOpen || !rules_.freeze;
-  const bool is_awaited =
-      replica.ledger[b] == kInFlight ||
-      (replica.ledger[b] == kAccumulated && !rules_.reply_ledger);
+  const bool is_awaited = replica.ledger[b] == kInFlight || (replica.ledger[b] == kAccumulated && !rules_.reply_ledger);
   const bool is_used = is_awaited && is_open && replica.kept[b] == 0;
   if (is_used) {
     accumulate(after, b, message.is_stale());
     next.add(reply(r, kLoader, {message.step(), b, message.is_stale()}));
-  } else if (is_awaited && !is_open && replica.kept[b] == 0 &&
-             rules_.keep_answers) {
+  } else if (is_awaited && !is_open && replica.kept[b] == 0 && rules_.keep_answers) {
     after.kept[b] = byte(1 + int{message.is_stale()});
   }
-  if (next == now_)
-    return;
+  if (next == now_) return;
   move(next, [&] {
-    return std::string(name_of(r)) +
-           (is_used ? " accumulates " : " hears of ") + told(message) +
-           " by the answer of " + name_of(from);
+    return std::string(name_of(r)) + (is_used ? " accumulates " : " hears of ") + told(message) + " by the answer of " +
+           name_of(from);
   });
 }
 
 // What came while it was frozen is accumulated after the Open.
 void Moves::use_kept_answers(int r) {
-  const Replica &replica = now_.replicas[r];
+  const Replica& replica = now_.replicas[r];
   for (int b = 0; b < model_.scope.microbatches; ++b) {
-    if (replica.kept[b] == 0)
-      continue;
+    if (replica.kept[b] == 0) continue;
     const bool is_stale = replica.kept[b] == 2;
     State next = now_;
     accumulate(next.replicas[r], b, is_stale);
     next.replicas[r].kept[b] = 0;
     next.add(reply(r, kLoader, {replica.version, b, is_stale}));
     move(next, [&] {
-      return std::string(name_of(r)) +
-             " accumulates the answer that it kept, microbatch " +
-             std::to_string(b);
+      return std::string(name_of(r)) + " accumulates the answer that it kept, microbatch " + std::to_string(b);
     });
   }
 }
 
 // P-15, P-16.
 void Moves::obey(int r, Message order) {
-  const Replica &replica = now_.replicas[r];
+  const Replica& replica = now_.replicas[r];
   const int epoch = order.epoch();
-  if (order.step() != replica.version ||
-      (rules_.epoch_order && epoch < replica.epoch))
-    return;
+  if (order.step() != replica.version || (rules_.epoch_order && epoch < replica.epoch)) return;
   State next = now_;
-  Replica &after = next.replicas[r];
-  const bool is_prepare = order.kind() == Kind::kPrepare,
-             is_zero = order.kind() == Kind::kZero;
+  Replica& after = next.replicas[r];
+  const bool is_prepare = order.kind() == Kind::kPrepare, is_zero = order.kind() == Kind::kZero;
   if (epoch == replica.epoch && rules_.epoch_order) {
-    if (!is_prepare || replica.phase != kFrozen)
-      return;
-    if (!next.add(manifest(r, replica.version, epoch, replica.manifest())))
-      return;
-    move(next,
-         [&] { return std::string(name_of(r)) + " repeats its manifest"; });
+    if (!is_prepare || replica.phase != kFrozen) return;
+    if (!next.add(manifest(r, replica.version, epoch, replica.manifest()))) return;
+    move(next, [&] { return std::string(name_of(r)) + " repeats its manifest"; });
     return;
   }
   after.epoch = byte(epoch);
@@ -311,24 +243,18 @@ void Moves::obey(int r, Message order) {
     if (rules_.zero_clears_ledger) {
       after.ledger.fill(kNone);
       after.kept.fill(0);
-      if (rules_.zero_forgets)
-        after.requests.clear();
+      if (rules_.zero_forgets) after.requests.clear();
     }
   }
-  if (is_prepare)
-    next.add(manifest(r, replica.version, epoch, replica.manifest()));
-  if (next == now_)
-    return;
+  if (is_prepare) next.add(manifest(r, replica.version, epoch, replica.manifest()));
+  if (next == now_) return;
   move(next, [&] {
     return std::string(name_of(r)) + " obeys " +
            (is_prepare ? "Prepare"
             : is_zero  ? "Zero"
                        : "Open") +
-           " of " + told_epoch(epoch) +
-           (is_prepare
-                ? ", its manifest has " + std::to_string(replica.manifest())
-                : "");
+           " of " + told_epoch(epoch) + (is_prepare ? ", its manifest has " + std::to_string(replica.manifest()) : "");
   });
 }
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

@@ -50,17 +50,14 @@ struct Rules {
 struct Rule {
   std::string_view name;
   bool Rules::*flag;
-  std::string_view law;     // the rule of the protocol that it belongs to
-  std::string_view without; // what the protocol does when the rule is removed
+  std::string_view law;      // the rule of the protocol that it belongs to
+  std::string_view without;  // what the protocol does when the rule is removed
 };
 
 // All of them, in the order of the struct.
-[[nodiscard]] const std::vector<Rule> &all_rules();
-
-// The rules without the one of this name; ends the program if there is none.
-[[nodiscard]] Rules rules_without(std::string_view name);
+[[nodiscard]] const std::vector<Rule>& all_rules();
 
 // The names of the rules that are missing.
-[[nodiscard]] std::vector<std::string_view> removed_rules(const Rules &rules);
+[[nodiscard]] std::vector<std::string_view> removed_rules(const Rules& rules);
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

@@ -29,15 +29,13 @@ void Replica::begin_step() {
 }
 
 bool State::has(Message message) const {
-  return std::binary_search(messages.begin(), messages.begin() + message_count,
-                            message.bits());
+  return std::binary_search(messages.begin(), messages.begin() + message_count, message.bits());
 }
 
 bool State::add(Message message) {
   const auto end = messages.begin() + message_count;
   const auto at = std::lower_bound(messages.begin(), end, message.bits());
-  if (at != end && *at == message.bits())
-    return false;
+  if (at != end && *at == message.bits()) return false;
   if (message_count >= kMessagesMax) {
     std::fprintf(stderr, "a state has more than %d messages\n", kMessagesMax);
     std::exit(3);
@@ -49,16 +47,14 @@ bool State::add(Message message) {
 }
 
 void State::drop_all_but(Kind kind) {
-  const auto end = std::remove_if(
-      messages.begin(), messages.begin() + message_count,
-      [kind](std::uint32_t bits) { return Message(bits).kind() != kind; });
+  const auto end = std::remove_if(messages.begin(), messages.begin() + message_count,
+                                  [kind](std::uint32_t bits) { return Message(bits).kind() != kind; });
   message_count = byte(static_cast<int>(end - messages.begin()));
 }
 
 void State::drop_all(Kind kind) {
-  const auto end = std::remove_if(
-      messages.begin(), messages.begin() + message_count,
-      [kind](std::uint32_t bits) { return Message(bits).kind() == kind; });
+  const auto end = std::remove_if(messages.begin(), messages.begin() + message_count,
+                                  [kind](std::uint32_t bits) { return Message(bits).kind() == kind; });
   message_count = byte(static_cast<int>(end - messages.begin()));
 }
 
@@ -66,91 +62,72 @@ int State::members_at(int position) const {
   int mask = first_members;
   for (int i = 0; i < position; ++i) {
     const Entry entry = log[i];
-    if (entry.is_removal())
-      mask &= ~(1 << entry.replica());
-    if (entry.is_addition())
-      mask |= 1 << entry.replica();
+    if (entry.is_removal()) mask &= ~(1 << entry.replica());
+    if (entry.is_addition()) mask |= 1 << entry.replica();
   }
   return mask;
 }
 
 int State::commits_at(int position) const {
-  return static_cast<int>(std::count_if(log.begin(), log.begin() + position,
-                                        [](Entry e) { return e.is_commit(); }));
+  return static_cast<int>(std::count_if(log.begin(), log.begin() + position, [](Entry e) { return e.is_commit(); }));
 }
 
 bool State::was_added(int replica) const {
   return std::any_of(log.begin(), log.begin() + log_size,
-                     [replica](Entry entry) {
-                       return entry.is_addition() && entry.replica() == replica;
-                     });
+                     [replica](Entry entry) { return entry.is_addition() && entry.replica() == replica; });
 }
 
 namespace {
 
 // The members of a group's stage at its position, one bit each.
-int stage_members(const State &state, int group) {
+int stage_members(const State& state, int group) {
   const int stage = group % kStages;
-  return (state.members_at(state.groups[group].position) & mask_of(stage)) >>
-         first_of(stage);
+  return (state.members_at(state.groups[group].position) & mask_of(stage)) >> first_of(stage);
 }
 
-} // namespace
+}  // namespace
 
-std::optional<Message> order_of(const State &state, int group) {
-  const Group &g = state.groups[group];
+std::optional<Message> order_of(const State& state, int group) {
+  const Group& g = state.groups[group];
   const auto say = [&](Kind kind, int payload) {
-    return Message(kind, {group % kStages, 0, state.commits_at(g.position),
-                          g.epoch(), payload});
+    return Message(kind, {group % kStages, 0, state.commits_at(g.position), g.epoch(), payload});
   };
   switch (g.phase) {
-  case kPreparing:
-    return say(Kind::kPrepare, 0);
-  case kReducing:
-    return say(Kind::kReduce, stage_members(state, group));
-  case kOpened:
-    return say(Kind::kOpen, 0);
-  case kZeroed:
-    return say(Kind::kZero, 0);
-  default:
-    return std::nullopt;
+    case kPreparing: return say(Kind::kPrepare, 0);
+    case kReducing: return say(Kind::kReduce, stage_members(state, group));
+    case kOpened: return say(Kind::kOpen, 0);
+    case kZeroed: return say(Kind::kZero, 0);
+    default: return std::nullopt;
   }
 }
 
-Message vote_of(const State &state, int group) {
-  const Group &g = state.groups[group];
+Message vote_of(const State& state, int group) {
+  const Group& g = state.groups[group];
   const int payload = g.began_at | stage_members(state, group) << 4;
-  return {
-      Kind::kVote,
-      {group % kStages, 0, state.commits_at(g.position), g.epoch(), payload}};
+  return {Kind::kVote, {group % kStages, 0, state.commits_at(g.position), g.epoch(), payload}};
 }
 
-Message part_of(const State &state, int replica) {
-  const Replica &r = state.replicas[replica];
-  const int payload =
-      r.accumulated[0] | r.accumulated[1] << 2 | r.is_stale << 4;
+Message part_of(const State& state, int replica) {
+  const Replica& r = state.replicas[replica];
+  const int payload = r.accumulated[0] | r.accumulated[1] << 2 | r.is_stale << 4;
   return {Kind::kPart, {replica, 0, r.version, r.epoch, payload}};
 }
 
-Requests &requests_of(State &state, int requester) {
-  return requester == kLoader ? state.loader.requests
-                              : state.replicas[requester].requests;
+Requests& requests_of(State& state, int requester) {
+  return requester == kLoader ? state.loader.requests : state.replicas[requester].requests;
 }
 
-const Requests &requests_of(const State &state, int requester) {
-  return requester == kLoader ? state.loader.requests
-                              : state.replicas[requester].requests;
+const Requests& requests_of(const State& state, int requester) {
+  return requester == kLoader ? state.loader.requests : state.replicas[requester].requests;
 }
 
-int position_of(const State &state, int requester) {
-  return requester == kLoader ? state.loader.position
-                              : state.replicas[requester].position;
+int position_of(const State& state, int requester) {
+  return requester == kLoader ? state.loader.position : state.replicas[requester].position;
 }
 
-const char *name_of(int replica) {
-  static constexpr std::array<const char *, 8> kNames = {
-      "a0", "a1", "a2", "b0", "b1", "b2", "?", "loader"};
+const char* name_of(int replica) {
+  static constexpr std::array<const char*, 8> kNames = {"a0", "a1", "a2", "b0", "b1", "b2", "?", "loader"};
   return kNames[replica];
 }
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

@@ -20,76 +20,50 @@ namespace shoal::protocol {
 using Byte = std::uint8_t;
 
 inline constexpr int kStages = 2;
-inline constexpr int kReplicasPerStage = 3; // the third one is a joiner
+inline constexpr int kReplicasPerStage = 3;  // the third one is a joiner
 inline constexpr int kReplicas = kStages * kReplicasPerStage;
 inline constexpr int kMicrobatchesMax = 2;
 inline constexpr int kLogMax = 10;
 inline constexpr int kMessagesMax = 120;
-inline constexpr int kLoader = 7; // the data loader, as a sender or receiver
-inline constexpr int kNobody = 7; // no hop
-inline constexpr int kNoVersion = 15; // of a joiner that has copied nothing yet
+inline constexpr int kLoader = 7;      // the data loader, as a sender or receiver
+inline constexpr int kNobody = 7;      // no hop
+inline constexpr int kNoVersion = 15;  // of a joiner that has copied nothing yet
 inline constexpr int kCounterBits = 5;
 
-[[nodiscard]] constexpr int stage_of(int replica) {
-  return replica / kReplicasPerStage;
-}
-[[nodiscard]] constexpr int first_of(int stage) {
-  return stage * kReplicasPerStage;
-}
+[[nodiscard]] constexpr int stage_of(int replica) { return replica / kReplicasPerStage; }
+[[nodiscard]] constexpr int first_of(int stage) { return stage * kReplicasPerStage; }
 [[nodiscard]] constexpr int mask_of(int stage) { return 7 << first_of(stage); }
-[[nodiscard]] constexpr bool is_joiner(int replica) {
-  return replica % kReplicasPerStage == kReplicasPerStage - 1;
-}
-[[nodiscard]] constexpr Byte byte(int value) {
-  return static_cast<Byte>(value);
-}
-[[nodiscard]] constexpr bool is_in(int mask, int index) {
-  return (mask >> index & 1) != 0;
-}
+[[nodiscard]] constexpr bool is_joiner(int replica) { return replica % kReplicasPerStage == kReplicasPerStage - 1; }
+[[nodiscard]] constexpr Byte byte(int value) { return static_cast<Byte>(value); }
+[[nodiscard]] constexpr bool is_in(int mask, int index) { return (mask >> index & 1) != 0; }
 
 // An entry of the journal (P-1), as far as the step needs it.
 class Entry {
-public:
+ public:
   [[nodiscard]] static constexpr Entry commit(int epoch_a, int epoch_b) {
     return Entry(1 << 14 | epoch_a << 7 | epoch_b);
   }
-  [[nodiscard]] static constexpr Entry remove(int replica) {
-    return Entry(2 << 14 | replica);
-  }
-  [[nodiscard]] static constexpr Entry add(int replica) {
-    return Entry(3 << 14 | replica);
-  }
+  [[nodiscard]] static constexpr Entry remove(int replica) { return Entry(2 << 14 | replica); }
+  [[nodiscard]] static constexpr Entry add(int replica) { return Entry(3 << 14 | replica); }
   constexpr Entry() = default;
 
   [[nodiscard]] constexpr bool is_commit() const { return bits_ >> 14 == 1; }
   [[nodiscard]] constexpr bool is_removal() const { return bits_ >> 14 == 2; }
   [[nodiscard]] constexpr bool is_addition() const { return bits_ >> 14 == 3; }
   [[nodiscard]] constexpr int replica() const { return bits_ & 15; }
-  [[nodiscard]] constexpr int epoch_of(int stage) const {
-    return stage == 0 ? bits_ >> 7 & 127 : bits_ & 127;
-  }
+  [[nodiscard]] constexpr int epoch_of(int stage) const { return stage == 0 ? bits_ >> 7 & 127 : bits_ & 127; }
   // Adds or removes a member of this stage.
-  [[nodiscard]] constexpr bool changes(int stage) const {
-    return !is_commit() && stage_of(replica()) == stage;
-  }
-  friend constexpr bool operator==(const Entry &, const Entry &) = default;
+  [[nodiscard]] constexpr bool changes(int stage) const { return !is_commit() && stage_of(replica()) == stage; }
+  friend constexpr bool operator==(const Entry&, const Entry&) = default;
 
-private:
-  explicit constexpr Entry(int bits)
-      : bits_(static_cast<std::uint16_t>(bits)) {}
+ private:
+  explicit constexpr Entry(int bits) : bits_(static_cast<std::uint16_t>(bits)) {}
   std::uint16_t bits_ = 0;
 };
 
 enum Phase : Byte { kOpen, kFrozen, kReduced };
 enum Ledger : Byte { kNone, kInFlight, kAccumulated };
-enum GroupPhase : Byte {
-  kSilent,
-  kPreparing,
-  kReducing,
-  kVoted,
-  kOpened,
-  kZeroed
-};
+enum GroupPhase : Byte { kSilent, kPreparing, kReducing, kVoted, kOpened, kZeroed };
 
 enum Request : Byte { kNotSent, kAsked, kAnswered };
 
@@ -97,10 +71,8 @@ enum Request : Byte { kNotSent, kAsked, kAnswered };
 // loader (P-11 to P-13).
 struct Requests {
   std::array<Byte, kMicrobatchesMax> state;
-  std::array<Byte, kMicrobatchesMax>
-      hop; // kNobody of an asked one: a substitute is to be picked
-  std::array<Byte, kMicrobatchesMax>
-      answered_by; // another one than the hop, if that was changed meanwhile
+  std::array<Byte, kMicrobatchesMax> hop;          // kNobody of an asked one: a substitute is to be picked
+  std::array<Byte, kMicrobatchesMax> answered_by;  // another one than the hop, if that was changed meanwhile
 
   void clear();
 };
@@ -108,36 +80,31 @@ struct Requests {
 struct Replica {
   Byte is_alive, position, version, epoch, phase;
   std::array<Byte, kMicrobatchesMax> ledger,
-      accumulated; // accumulated: how often, at most 3
-  Byte is_stale;   // the accumulators hold a gradient of other weights
+      accumulated;  // accumulated: how often, at most 3
+  Byte is_stale;    // the accumulators hold a gradient of other weights
   std::array<Byte, kMicrobatchesMax> sum;
   Byte is_sum_stale;
-  std::array<Byte, kMicrobatchesMax>
-      kept; // an answer that came while it was not open (P-7): none, one, a
-            // stale one
+  std::array<Byte, kMicrobatchesMax> kept;  // an answer that came while it was not open (P-7): none, one, a
+                                            // stale one
   Requests requests;
 
   void clear();
   void begin_step();
-  [[nodiscard]] int manifest() const {
-    return int{ledger[0] == kAccumulated} | int{ledger[1] == kAccumulated} << 1;
-  }
+  [[nodiscard]] int manifest() const { return int{ledger[0] == kAccumulated} | int{ledger[1] == kAccumulated} << 1; }
 };
 
 struct Group {
   Byte is_on, incarnation, counter, phase, position;
-  Byte began_at; // the position where its epoch began
-  Byte missing;  // what it asks for again while it is open (P-17), one bit per
-                 // microbatch
-  [[nodiscard]] int epoch() const {
-    return incarnation << kCounterBits | counter;
-  }
+  Byte began_at;  // the position where its epoch began
+  Byte missing;   // what it asks for again while it is open (P-17), one bit per
+                  // microbatch
+  [[nodiscard]] int epoch() const { return incarnation << kCounterBits | counter; }
 };
 
 struct Loader {
   Byte position;
   Requests requests;
-  Byte answered; // one bit per microbatch, until the commit (P-14)
+  Byte answered;  // one bit per microbatch, until the commit (P-14)
 };
 
 enum Fault : Byte {
@@ -155,12 +122,11 @@ enum Fault : Byte {
 };
 
 struct State {
-  Byte first_members; // one bit per replica, as the run began
+  Byte first_members;  // one bit per replica, as the run began
   Byte log_size;
   std::array<Entry, kLogMax> log;
-  std::array<Byte, kStages> incarnations; // of the group appointed last
-  std::array<Group, 2 * kStages>
-      groups; // 2 and 3: groups that were replaced, live on and do not know it
+  std::array<Byte, kStages> incarnations;  // of the group appointed last
+  std::array<Group, 2 * kStages> groups;   // 2 and 3: groups that were replaced, live on and do not know it
   Loader loader;
   std::array<Replica, kReplicas> replicas;
   std::array<Byte, kFaults> budget;
@@ -172,13 +138,11 @@ struct State {
   std::array<Entry, 2> applied;
   Byte also_unused;
   Byte message_count;
-  std::array<std::uint32_t, kMessagesMax> messages; // sorted
+  std::array<std::uint32_t, kMessagesMax> messages;  // sorted
 
-  [[nodiscard]] Message message(int index) const {
-    return Message(messages[index]);
-  }
+  [[nodiscard]] Message message(int index) const { return Message(messages[index]); }
   [[nodiscard]] bool has(Message message) const;
-  bool add(Message message); // false: it was there
+  bool add(Message message);  // false: it was there
   void drop_all_but(Kind kind);
   void drop_all(Kind kind);
   void append(Entry entry) { log[log_size++] = entry; }
@@ -190,32 +154,28 @@ struct State {
   [[nodiscard]] int commits() const { return commits_at(log_size); }
   [[nodiscard]] bool was_added(int replica) const;
 
-  friend bool operator==(const State &one, const State &other) {
-    return one.size() == other.size() &&
-           std::memcmp(&one, &other, one.size()) == 0;
+  friend bool operator==(const State& one, const State& other) {
+    return one.size() == other.size() && std::memcmp(&one, &other, one.size()) == 0;
   }
   // The bytes that are in use, from the start of the object.
-  [[nodiscard]] std::size_t size() const {
-    return offsetof(State, messages) + message_count * sizeof(std::uint32_t);
-  }
+  [[nodiscard]] std::size_t size() const { return offsetof(State, messages) + message_count * sizeof(std::uint32_t); }
 };
 
-static_assert(std::has_unique_object_representations_v<State>,
-              "equal states are equal bytes: fill the padding");
+static_assert(std::has_unique_object_representations_v<State>, "equal states are equal bytes: fill the padding");
 
 // The requests of a replica or of the data loader, and the position to which it
 // has read the journal.
-[[nodiscard]] Requests &requests_of(State &state, int requester);
-[[nodiscard]] const Requests &requests_of(const State &state, int requester);
-[[nodiscard]] int position_of(const State &state, int requester);
+[[nodiscard]] Requests& requests_of(State& state, int requester);
+[[nodiscard]] const Requests& requests_of(const State& state, int requester);
+[[nodiscard]] int position_of(const State& state, int requester);
 
 // What an actor says in its state: a group's order in force, its vote, a frozen
 // member's part of the sum.
-[[nodiscard]] std::optional<Message> order_of(const State &state, int group);
-[[nodiscard]] Message vote_of(const State &state, int group);
-[[nodiscard]] Message part_of(const State &state, int replica);
+[[nodiscard]] std::optional<Message> order_of(const State& state, int group);
+[[nodiscard]] Message vote_of(const State& state, int group);
+[[nodiscard]] Message part_of(const State& state, int replica);
 
 // The names of the replicas, of nobody and of the data loader in a story.
-[[nodiscard]] const char *name_of(int replica);
+[[nodiscard]] const char* name_of(int replica);
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

@@ -5,39 +5,30 @@
 namespace shoal::protocol {
 namespace {
 
-constexpr const char *kOutsideTheView =
-    "S-4: a commit counts contributions of a replica outside the view";
+constexpr const char* kOutsideTheView = "S-4: a commit counts contributions of a replica outside the view";
 
-} // namespace
+}  // namespace
 
 // P-22. The last two entries of the journal that a search allows are left to
 // commits.
 void Moves::supervisor() {
-  if (now_.log_size < kLogMax && now_.commits() < model_.scope.steps &&
-      !now_.has_unwritten) {
+  if (now_.log_size < kLogMax && now_.commits() < model_.scope.steps && !now_.has_unwritten) {
     for (int i = 0; i < now_.message_count; ++i) {
-      if (!counts(now_.message(i), 0))
-        continue;
+      if (!counts(now_.message(i), 0)) continue;
       for (int j = 0; j < now_.message_count; ++j) {
-        if (counts(now_.message(j), 1))
-          commit(now_.message(i), now_.message(j));
+        if (counts(now_.message(j), 1)) commit(now_.message(i), now_.message(j));
       }
     }
   }
-  if (now_.has_unwritten)
-    write_what_was_sent();
+  if (now_.has_unwritten) write_what_was_sent();
   change_members();
-  if (pace_ != Pace::kSensible)
-    joiners();
+  if (pace_ != Pace::kSensible) joiners();
 }
 
 bool Moves::counts(Message message, int stage) const {
-  if (message.kind() != Kind::kVote || message.stage() != stage ||
-      message.step() != now_.commits())
-    return false;
+  if (message.kind() != Kind::kVote || message.stage() != stage || message.step() != now_.commits()) return false;
   const int incarnation = message.epoch() >> kCounterBits;
-  if (rules_.vote_inst && incarnation != now_.incarnations[stage])
-    return false;
+  if (rules_.vote_inst && incarnation != now_.incarnations[stage]) return false;
   return !rules_.vote_view || !model_.is_overtaken(now_, message);
 }
 
@@ -50,17 +41,12 @@ void Moves::commit(Message vote_a, Message vote_b) {
     next.has_unwritten = 1;
     next.unwritten = entry;
   }
-  const int counted = vote_a.voting_members() | vote_b.voting_members()
-                                                    << first_of(1);
-  if ((counted & ~now_.members()) != 0)
-    break_property(kOutsideTheView);
+  const int counted = vote_a.voting_members() | vote_b.voting_members() << first_of(1);
+  if ((counted & ~now_.members()) != 0) break_property(kOutsideTheView);
   move(next, [&] {
     return "the supervisor " +
-           std::string(rules_.journal_first
-                           ? "commits"
-                           : "sends, before it writes, the commit of") +
-           " step " + std::to_string(vote_a.step()) + " with " +
-           told_epoch(vote_a.epoch()) + " and " + told_epoch(vote_b.epoch());
+           std::string(rules_.journal_first ? "commits" : "sends, before it writes, the commit of") + " step " +
+           std::to_string(vote_a.step()) + " with " + told_epoch(vote_a.epoch()) + " and " + told_epoch(vote_b.epoch());
   });
 }
 
@@ -70,41 +56,31 @@ void Moves::write_what_was_sent() {
   next.append(now_.unwritten);
   next.has_unwritten = 0;
   next.unwritten = Entry{};
-  for (Replica &replica : next.replicas) {
-    const bool has_applied =
-        replica.is_alive && replica.position + 1 == next.log_size &&
-        replica.version != kNoVersion && replica.version == next.commits();
-    if (has_applied)
-      ++replica.position;
+  for (Replica& replica : next.replicas) {
+    const bool has_applied = replica.is_alive && replica.position + 1 == next.log_size &&
+                             replica.version != kNoVersion && replica.version == next.commits();
+    if (has_applied) ++replica.position;
   }
-  move(next, [] {
-    return std::string("the supervisor writes the commit that it has sent");
-  });
+  move(next, [] { return std::string("the supervisor writes the commit that it has sent"); });
 }
 
 // P-28b, P-29: nobody is removed whose stage has no other living member.
 void Moves::change_members() {
-  if (now_.log_size >= kLogMax - 2)
-    return;
+  if (now_.log_size >= kLogMax - 2) return;
   const int members = now_.members();
   for (int r = 0; r < kReplicas; ++r) {
     bool has_other = false;
-    for (int other = first_of(stage_of(r)); other < first_of(stage_of(r) + 1);
-         ++other) {
-      has_other |=
-          other != r && is_in(members, other) && now_.replicas[other].is_alive;
+    for (int other = first_of(stage_of(r)); other < first_of(stage_of(r) + 1); ++other) {
+      has_other |= other != r && is_in(members, other) && now_.replicas[other].is_alive;
     }
     const bool is_dead = !now_.replicas[r].is_alive;
     const bool may_be_suspected = !is_calm() && now_.budget[kSuspect] > 0;
-    if (!is_in(members, r) || !has_other || (!is_dead && !may_be_suspected))
-      continue;
+    if (!is_in(members, r) || !has_other || (!is_dead && !may_be_suspected)) continue;
     State next = now_;
-    if (!is_dead)
-      --next.budget[kSuspect];
+    if (!is_dead) --next.budget[kSuspect];
     next.append(Entry::remove(r));
     move(next, [&] {
-      return std::string("the supervisor removes ") + name_of(r) +
-             (is_dead ? ", which is dead" : " by mistake");
+      return std::string("the supervisor removes ") + name_of(r) + (is_dead ? ", which is dead" : " by mistake");
     });
   }
 }
@@ -113,36 +89,29 @@ void Moves::change_members() {
 void Moves::joiners() {
   const int members = now_.members();
   for (int j = 0; j < kReplicas; ++j) {
-    const Replica &joiner = now_.replicas[j];
-    if (!is_joiner(j) || !joiner.is_alive || is_in(members, j) ||
-        now_.was_added(j) || is_in(now_.first_members, j))
+    const Replica& joiner = now_.replicas[j];
+    if (!is_joiner(j) || !joiner.is_alive || is_in(members, j) || now_.was_added(j) || is_in(now_.first_members, j))
       continue;
     for (int donor = first_of(stage_of(j)); donor < j; ++donor) {
       const int version = now_.replicas[donor].version;
-      const bool gives = now_.replicas[donor].is_alive &&
-                         version != kNoVersion &&
-                         (!rules_.donor_in_view || is_in(members, donor));
-      if (!gives || (joiner.version != kNoVersion && joiner.version >= version))
-        continue;
+      const bool gives =
+          now_.replicas[donor].is_alive && version != kNoVersion && (!rules_.donor_in_view || is_in(members, donor));
+      if (!gives || (joiner.version != kNoVersion && joiner.version >= version)) continue;
       State next = now_;
       next.replicas[j].version = byte(version);
       move(next, [&] {
-        return std::string(name_of(j)) + " copies version " +
-               std::to_string(version) + " from " + name_of(donor);
+        return std::string(name_of(j)) + " copies version " + std::to_string(version) + " from " + name_of(donor);
       });
     }
     const bool is_current = joiner.version == now_.commits();
-    if (joiner.version == kNoVersion || (rules_.admit_version && !is_current) ||
-        now_.log_size >= kLogMax - 2)
-      continue;
+    if (joiner.version == kNoVersion || (rules_.admit_version && !is_current) || now_.log_size >= kLogMax - 2) continue;
     State next = now_;
     next.append(Entry::add(j));
     next.replicas[j].position = next.log_size;
     move(next, [&] {
-      return std::string("the supervisor adds ") + name_of(j) +
-             " with version " + std::to_string(joiner.version);
+      return std::string("the supervisor adds ") + name_of(j) + " with version " + std::to_string(joiner.version);
     });
   }
 }
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol

@@ -15,123 +15,97 @@ namespace shoal::protocol {
 namespace {
 
 struct Renaming {
-  std::array<bool, kStages> swaps_replicas; // the first two of a stage
+  std::array<bool, kStages> swaps_replicas;  // the first two of a stage
   bool swaps_microbatches;
 
   [[nodiscard]] Byte replica(int r) const {
-    const bool is_swapped =
-        r < kReplicas && !is_joiner(r) && swaps_replicas[stage_of(r)];
+    const bool is_swapped = r < kReplicas && !is_joiner(r) && swaps_replicas[stage_of(r)];
     return byte(is_swapped ? 2 * first_of(stage_of(r)) + 1 - r : r);
   }
   [[nodiscard]] int members(int stage, int mask) const {
-    return swaps_replicas[stage]
-               ? (mask & 4) | (mask & 1) << 1 | (mask >> 1 & 1)
-               : mask;
+    return swaps_replicas[stage] ? (mask & 4) | (mask & 1) << 1 | (mask >> 1 & 1) : mask;
   }
-  template <class Values> void microbatches(Values &values) const {
-    if (swaps_microbatches)
-      std::swap(values[0], values[1]);
+  template <class Values>
+  void microbatches(Values& values) const {
+    if (swaps_microbatches) std::swap(values[0], values[1]);
   }
   [[nodiscard]] int microbatch_bits(int bits) const {
     return swaps_microbatches ? (bits & 1) << 1 | (bits >> 1 & 1) : bits;
   }
-  void requests(Requests &values) const {
-    for (auto *each : {&values.state, &values.hop, &values.answered_by})
-      microbatches(*each);
-    for (Byte &hop : values.hop)
-      hop = replica(hop);
-    for (Byte &answerer : values.answered_by)
-      answerer = replica(answerer);
+  void requests(Requests& values) const {
+    for (auto* each : {&values.state, &values.hop, &values.answered_by}) microbatches(*each);
+    for (Byte& hop : values.hop) hop = replica(hop);
+    for (Byte& answerer : values.answered_by) answerer = replica(answerer);
   }
   [[nodiscard]] Message message(Message m) const;
-  void state(const State &from, State &to) const;
+  void state(const State& from, State& to) const;
 };
 
 Message Renaming::message(Message m) const {
   MessageFields fields{m.from(), m.to(), m.step(), m.epoch(), m.payload()};
   switch (m.kind()) {
-  case Kind::kForward:
-  case Kind::kReply:
-  case Kind::kRefusal:
-    fields.from = replica(fields.from);
-    fields.to = replica(fields.to);
-    [[fallthrough]];
-  case Kind::kMissing:
-    fields.payload ^= int{swaps_microbatches};
-    break;
-  case Kind::kManifest:
-    fields.from = replica(fields.from);
-    fields.payload = microbatch_bits(fields.payload);
-    break;
-  case Kind::kPart:
-    fields.from = replica(fields.from);
-    if (swaps_microbatches)
-      fields.payload = m.count(0) << 2 | m.count(1) | (m.payload() & 16);
-    break;
-  case Kind::kReduced:
-    fields.from = replica(fields.from);
-    break;
-  case Kind::kReduce:
-    fields.payload = members(m.stage(), m.payload());
-    break;
-  case Kind::kVote:
-    fields.payload = m.position() | members(m.stage(), m.voting_members()) << 4;
-    break;
-  default:
-    break;
+    case Kind::kForward:
+    case Kind::kReply:
+    case Kind::kRefusal:
+      fields.from = replica(fields.from);
+      fields.to = replica(fields.to);
+      [[fallthrough]];
+    case Kind::kMissing: fields.payload ^= int{swaps_microbatches}; break;
+    case Kind::kManifest:
+      fields.from = replica(fields.from);
+      fields.payload = microbatch_bits(fields.payload);
+      break;
+    case Kind::kPart:
+      fields.from = replica(fields.from);
+      if (swaps_microbatches) fields.payload = m.count(0) << 2 | m.count(1) | (m.payload() & 16);
+      break;
+    case Kind::kReduced: fields.from = replica(fields.from); break;
+    case Kind::kReduce: fields.payload = members(m.stage(), m.payload()); break;
+    case Kind::kVote: fields.payload = m.position() | members(m.stage(), m.voting_members()) << 4; break;
+    default: break;
   }
   return {m.kind(), fields};
 }
 
 // All but the messages.
-void Renaming::state(const State &from, State &to) const {
-  std::memcpy(static_cast<void *>(&to), static_cast<const void *>(&from),
-              offsetof(State, messages));
+void Renaming::state(const State& from, State& to) const {
+  std::memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), offsetof(State, messages));
   for (int r = 0; r < kReplicas; ++r) {
-    Replica &renamed = to.replicas[replica(r)];
+    Replica& renamed = to.replicas[replica(r)];
     renamed = from.replicas[r];
-    for (auto *values :
-         {&renamed.ledger, &renamed.accumulated, &renamed.sum, &renamed.kept})
-      microbatches(*values);
+    for (auto* values : {&renamed.ledger, &renamed.accumulated, &renamed.sum, &renamed.kept}) microbatches(*values);
     requests(renamed.requests);
   }
   requests(to.loader.requests);
-  for (Group &group : to.groups)
-    group.missing = byte(microbatch_bits(group.missing));
+  for (Group& group : to.groups) group.missing = byte(microbatch_bits(group.missing));
   to.loader.answered = byte(microbatch_bits(to.loader.answered));
   for (int k = 0; k < to.log_size; ++k) {
     const Entry entry = to.log[k];
-    if (entry.is_removal())
-      to.log[k] = Entry::remove(replica(entry.replica()));
-    if (entry.is_addition())
-      to.log[k] = Entry::add(replica(entry.replica()));
+    if (entry.is_removal()) to.log[k] = Entry::remove(replica(entry.replica()));
+    if (entry.is_addition()) to.log[k] = Entry::add(replica(entry.replica()));
   }
 }
 
-std::uint64_t hash_of(const State &state, const Renaming &renaming) {
+std::uint64_t hash_of(const State& state, const Renaming& renaming) {
   State renamed;
   renaming.state(state, renamed);
   std::uint64_t hash = hash_bytes(&renamed, offsetof(State, message_count));
-  for (int k = 0; k < state.message_count; ++k)
-    hash += hash_number(renaming.message(state.message(k)).bits());
+  for (int k = 0; k < state.message_count; ++k) hash += hash_number(renaming.message(state.message(k)).bits());
   return finish_hash(hash);
 }
 
-} // namespace
+}  // namespace
 
-std::uint64_t StepModel::fingerprint(const State &state) const {
+std::uint64_t StepModel::fingerprint(const State& state) const {
   std::uint64_t best = ~std::uint64_t{0};
   for (int swaps = 0; swaps < 8; ++swaps) {
-    const Renaming renaming{{is_in(swaps, 0), is_in(swaps, 1)},
-                            is_in(swaps, 2)};
-    const bool is_allowed =
-        (!renaming.swaps_replicas[0] || scope.replicas[0] >= 2) &&
-        (!renaming.swaps_replicas[1] || scope.replicas[1] >= 2) &&
-        (!renaming.swaps_microbatches || scope.microbatches == 2);
-    if (is_allowed)
-      best = std::min(best, hash_of(state, renaming));
+    const Renaming renaming{{is_in(swaps, 0), is_in(swaps, 1)}, is_in(swaps, 2)};
+    const bool is_allowed = (!renaming.swaps_replicas[0] || scope.replicas[0] >= 2) &&
+                            (!renaming.swaps_replicas[1] || scope.replicas[1] >= 2) &&
+                            (!renaming.swaps_microbatches || scope.microbatches == 2);
+    if (is_allowed) best = std::min(best, hash_of(state, renaming));
   }
   return best;
 }
 
-} // namespace shoal::protocol
+}  // namespace shoal::protocol
