@@ -83,7 +83,7 @@ void Moves::router_picks_another(int requester, int b, bool is_early) {
   }
 }
 
-// P-12a: what the removed replica was sent, or answered, goes again.
+// P-12: what the removed replica was sent, or answered, goes again.
 void Moves::router_reads_removal(State& next, int requester, int removed) const {
   if (!rules_.send_on_removal) return;
   for (int b = 0; b < model_.scope.microbatches; ++b) {

@@ -35,7 +35,7 @@ const std::vector<Rule>& all_rules() {
       {"manifest_check", &Rules::manifest_check, "P-16", "a group does not compare the manifests with the plan"},
       {"zero_on_twice", &Rules::zero_on_twice, "P-16", "a group overlooks what two manifests name"},
       {"joiner_mute", &Rules::joiner_mute, "P-25", "a replica obeys and answers before its own AddReplica"},
-      {"send_on_removal", &Rules::send_on_removal, "P-12a", "a router does not send again when a hop is removed"},
+      {"send_on_removal", &Rules::send_on_removal, "P-12", "a router does not send again when a hop is removed"},
       {"fence", &Rules::fence, "P-10", "data of a replica outside the view is taken"},
       {"donor_in_view", &Rules::donor_in_view, "P-26", "a joiner copies from a replica outside the view"},
   };
