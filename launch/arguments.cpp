@@ -268,7 +268,9 @@ Result<ChaosOptions> chaos_options(const Options& options) {
 Result<EvalOptions> eval_options(const Options& options) {
   const auto step = options.count("--step", 0);
   if (!step) return step.failure();
-  return EvalOptions{*options.positional(0), *step, options.value("--data")};
+  const auto batches = options.count("--batches", 1, std::numeric_limits<int>::max());
+  if (!batches) return batches.failure();
+  return EvalOptions{*options.positional(0), *step, options.value("--data"), static_cast<int>(batches->value_or(0))};
 }
 
 Result<SampleOptions> sample_options(const Options& options) {

@@ -33,6 +33,19 @@ constexpr const char* kExitCodes =
     "5 diverged, 75 saved after SIGTERM, SIGUSR1 or a closed terminal, 130 saved after SIGINT. A second signal\n"
     "exits at once, unless it is SIGHUP or comes together with the first.";
 
+CommandSpec plot() {
+  return {
+      "plot",
+      "Draws how runs learnt: loss, validation, throughput and what happened, as an SVG.",
+      {{"RUN", true, "a run directory; several are drawn into one picture", true}},
+      {{"--out", kValue, "FILE", "the picture (default: RUN/plot.svg, of several runs plot.svg here)"},
+       {"--x", kValue, "AXIS", "what it goes by: steps, tokens or time (default: steps)"}},
+      "A step that was trained again after a roll-back is drawn once, as it was the last time. Periodic and final\n"
+      "evaluations are of different parts of the validation text, and drawn apart. Time is that of the steps, with\n"
+      "every pause while the run went on. Every run draws RUN/plot.svg at its end.\n"
+      "Exit status: 0 drawn, 2 usage, 3 a run's metrics.jsonl is missing, damaged or without a step; it is named."};
+}
+
 CommandSpec train() {
   return {"train",
           "Trains a model on this machine: a spawner, storage and nodes, one process each.",
@@ -310,8 +323,12 @@ std::vector<CommandSpec> make_commands() {
       {"eval",
        "Prints loss, perplexity and bits per byte of a checkpoint.",
        {kRun},
-       {kStep, {"--data", kValue, "FILE", "a text file (default: the run's validation text)"}},
-       ""},
+       {kStep,
+        {"--data", kValue, "FILE", "a text file (default: the run's validation text)"},
+        {"--batches", kValue, "N", "only the first N batches of batch.sequences windows (default: all)"}},
+       "A run's periodic evaluations are of the first eval.batches batches, its final one of eval.final_batches (0: "
+       "all).\nWith the same number of batches this is the same loss, bit for bit in one process."},
+      plot(),
       sample(),
       export_model(),
       import(),

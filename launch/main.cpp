@@ -8,6 +8,7 @@
 #include "launch/arguments.h"
 #include "launch/child_process.h"
 #include "launch/commands/data/data.h"
+#include "launch/commands/inspect/plot.h"
 #include "launch/commands/inspect/trace.h"
 #include "launch/commands/plan/experiment.h"
 #include "launch/commands/plan/simulate.h"
@@ -77,6 +78,7 @@ std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
       {&command_named("sample"), in_worker(sample_options, words)},
       {&command_named("export"), bind(export_options, run_export)},
       {&command_named("import"), bind(import_options, run_import)},
+      {&command_named("plot"), bind(plot_options, run_plot)},
       {&command_named("trace export"), bind(trace_export_options, run_trace_export)},
       {&command_named("trace why"), bind(trace_why_options, run_trace_why)},
       {&command_named("trace check"), bind(trace_check_options, run_trace_check)},

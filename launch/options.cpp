@@ -88,8 +88,11 @@ class OptionReader {
       return Done{};
     }
     if (!only_positionals_ && looks_like_option(word)) return read_option(word);
-    if (options_.positionals_.size() == command_.positionals.size()) return refuse("one word too many: '" + word + "'");
-    if (word.empty()) return refuse(command_.positionals[options_.positionals_.size()].name + " is empty");
+    const auto& specs = command_.positionals;
+    const std::size_t read = options_.positionals_.size();
+    const bool has_room = read < specs.size() || (!specs.empty() && specs.back().is_repeated);
+    if (!has_room) return refuse("one word too many: '" + word + "'");
+    if (word.empty()) return refuse(specs[std::min(read, specs.size() - 1)].name + " is empty");
     options_.positionals_.push_back(word);
     return Done{};
   }
@@ -201,7 +204,8 @@ bool asks_for_help(const std::vector<std::string>& arguments) {
 std::string help_text(const CommandSpec& command) {
   std::string text = "usage: shoal " + command.name;
   for (const auto& positional : command.positionals)
-    text += positional.is_required ? " " + positional.name : " [" + positional.name + "]";
+    text += (positional.is_required ? " " + positional.name : " [" + positional.name + "]") +
+            (positional.is_repeated ? "..." : "");
   for (const auto& option : command.options) {
     const std::string usage = usage_of(option);
     if (!usage.empty()) text += " " + usage;

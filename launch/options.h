@@ -36,6 +36,7 @@ struct PositionalSpec {
   std::string name;  // "CONFIG"
   bool is_required = false;
   std::string meaning;
+  bool is_repeated = false;  // one or more of it; the last one of a command only
 };
 
 struct CommandSpec {

@@ -39,6 +39,8 @@ struct EvaluationResult {
   tokenCount @3 :UInt64;
   targetBytes @4 :UInt64;
   complete @5 :Bool;
+  windows @6 :UInt64;
+  windowsPlanned @7 :UInt64;
 }
 
 struct RunEvent {

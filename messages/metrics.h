@@ -63,7 +63,9 @@ struct EvaluationResult {
   double loss_sum = 0;
   std::uint64_t token_count = 0;
   std::uint64_t target_bytes = 0;
-  bool complete = false;  // the one at the end, over all validation tokens
+  bool complete = false;              // the last one of a run, of all of its windows
+  std::uint64_t windows = 0;          // of the validation text that it is made on, by now
+  std::uint64_t windows_planned = 0;  // fewer are done: it says how far the evaluation is, and is none yet
   friend bool operator==(const EvaluationResult&, const EvaluationResult&) = default;
 };
 

@@ -42,6 +42,7 @@ struct Shower {
     show_line(progress_line(record, style));
   }
   void operator()(const EvalRecord& record) { show_line(progress_line(record)); }
+  void operator()(const EvalProgress& progress) { show_line(progress_line(progress)); }
   void operator()(const FinalRecord& record) {
     show_line(compose(record.event, " after ", record.steps, " steps and ", record.tokens_total, " tokens",
                       record.weights_sha256.empty() ? "" : "; weights ", record.weights_sha256));

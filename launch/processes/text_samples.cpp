@@ -17,7 +17,7 @@ TextSamples::TextSamples(const Config& config, std::shared_ptr<const Tokens> tok
       tokenizer_(std::move(tokenizer)),
       order_(order_config(config, tokens_->split().train)),
       plan_(tokens_, static_cast<std::uint64_t>(config.model.context), config.batch),
-      periodic_batches_(config.eval.batches) {}
+      eval_(config.eval) {}
 
 Sample TextSamples::training(StepId step, MicrobatchId microbatch) const {
   Microbatch made = make_microbatch(*tokens_, order_, step, microbatch);
@@ -25,7 +25,7 @@ Sample TextSamples::training(StepId step, MicrobatchId microbatch) const {
 }
 
 std::uint64_t TextSamples::batches(EvaluationExtent extent) const {
-  return plan_.batch_count(extent == EvaluationExtent::kComplete ? 0 : periodic_batches_);
+  return plan_.batch_count(extent == EvaluationExtent::kLast ? eval_.final_batches : eval_.batches);
 }
 
 std::uint32_t TextSamples::evaluation_count(EvaluationExtent extent) const {
@@ -36,6 +36,10 @@ std::uint32_t TextSamples::evaluation_count(EvaluationExtent extent) const {
 
 std::uint64_t TextSamples::evaluation_target_bytes(EvaluationExtent extent) const {
   return plan_.target_bytes(batches(extent), *tokenizer_);
+}
+
+std::uint64_t TextSamples::evaluation_windows(EvaluationExtent extent) const {
+  return plan_.window_count(batches(extent));
 }
 
 Sample TextSamples::evaluation(MicrobatchId microbatch) const {

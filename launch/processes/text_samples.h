@@ -20,6 +20,7 @@ class TextSamples final : public SampleSource {
   [[nodiscard]] Sample training(StepId step, MicrobatchId microbatch) const override;
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent extent) const override;
   [[nodiscard]] std::uint64_t evaluation_target_bytes(EvaluationExtent extent) const override;
+  [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent extent) const override;
   [[nodiscard]] Sample evaluation(MicrobatchId microbatch) const override;
 
   [[nodiscard]] std::string corpus_sha256() const { return tokens_->corpus_sha256(); }
@@ -32,7 +33,7 @@ class TextSamples final : public SampleSource {
   std::shared_ptr<const Tokenizer> tokenizer_;
   Order order_;
   EvaluationPlan plan_;
-  int periodic_batches_;
+  EvalConfig eval_;
 };
 
 }  // namespace shoal

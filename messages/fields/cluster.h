@@ -120,6 +120,8 @@ SHOAL_FIELDS(EvaluationResult) {
   FIELD(token_count, TokenCount);
   FIELD(target_bytes, TargetBytes);
   FIELD(complete, Complete);
+  FIELD(windows, Windows);
+  FIELD(windows_planned, WindowsPlanned);
 }
 
 SHOAL_FIELDS(RunEvent) {

@@ -110,7 +110,8 @@ struct SwarmConfig {
 
 struct EvalConfig {
   std::uint64_t every = 100;
-  int batches = 20;  // 0: all of the validation tokens
+  int batches = 20;       // 0: all of the validation tokens
+  int final_batches = 0;  // of the last evaluation; 0: all of the validation tokens
 };
 
 struct CheckpointConfig {

@@ -272,6 +272,8 @@ void add_swarm_and_files(std::vector<ConfigKey>& keys) {
   eval.add("every", FIELD(eval.every), "steps", kChange, "steps between evaluations; 0: only the one at the end");
   eval.add("batches", FIELD(eval.batches), "batches", kChange,
            "size of a periodic evaluation in batches of batch.sequences windows; 0: all of the validation tokens");
+  eval.add("final_batches", FIELD(eval.final_batches), "batches", kChange,
+           "size of the last evaluation, in such batches; 0: all of the validation tokens");
 
   Section checkpoint(keys, "checkpoint");
   checkpoint.add("every", FIELD(checkpoint.every), "steps", kChange, "steps between checkpoints; 0: only the last");

@@ -1,6 +1,6 @@
 // Which step is a run's last one, and what the run still waits for after its commit.
 //
-//   training ──a stop, or the target──▶ the last step is committed ──its checkpoint──▶ saved ──a complete evaluation──▶
+//   training ──a stop, or the target──▶ the last step is committed ──its checkpoint──▶ saved ──its evaluation──▶
 //   nothing more; a run that was stopped is not evaluated
 //
 // A failure that was ordered (training diverged: what is good is saved first) is not undone by a stop. Pure.
@@ -36,7 +36,7 @@ class LastStep {
   void begin_from(std::uint64_t version) { is_committed_ = version >= steps_target_; }
   // The run is thrown back: what was done of its end is done again.
   void undo() { is_committed_ = is_evaluated_ = false; }
-  // A complete evaluation of the state after so many steps.
+  // The last evaluation, of the state after so many steps.
   void evaluated(std::uint64_t version) { is_evaluated_ |= version >= steps_target_; }
 
   [[nodiscard]] bool is_committed() const { return is_committed_; }

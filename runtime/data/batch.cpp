@@ -67,6 +67,10 @@ std::uint64_t EvaluationPlan::batch_count(int limit) const {
   return limit <= 0 ? all : std::min(all, static_cast<std::uint64_t>(limit));
 }
 
+std::uint64_t EvaluationPlan::window_count(std::uint64_t batches) const {
+  return std::min(windows_, batches * sequences_);
+}
+
 std::uint32_t EvaluationPlan::microbatch_count(std::uint64_t batch) const {
   CHECK(batch < batch_count(0), "a batch of the evaluation");
   const std::uint64_t windows = std::min(sequences_, windows_ - batch * sequences_);

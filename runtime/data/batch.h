@@ -33,7 +33,9 @@ class EvaluationPlan {
   EvaluationPlan(std::shared_ptr<const Tokens> tokens, std::uint64_t context, const BatchConfig& batch);
 
   [[nodiscard]] std::uint64_t window_count() const { return windows_; }
-  // Batches in all, or `limit` if that is fewer; limit 0: all (eval.batches).
+  // Of the first `batches` batches.
+  [[nodiscard]] std::uint64_t window_count(std::uint64_t batches) const;
+  // Batches in all, or `limit` if that is fewer; limit 0: all (eval.batches, eval.final_batches).
   [[nodiscard]] std::uint64_t batch_count(int limit) const;
   // Microbatches of a batch; the last batch may have fewer.
   [[nodiscard]] std::uint32_t microbatch_count(std::uint64_t batch) const;

@@ -8,7 +8,7 @@ namespace shoal {
 
 Evaluation evaluate(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
                     const Tokenizer& tokenizer) {
-  return *evaluate_until([] { return false; }, executor, plan, batches, tokenizer);
+  return *evaluate_until([](std::uint64_t) { return false; }, executor, plan, batches, tokenizer);
 }
 
 std::optional<Evaluation> evaluate_until(const WantsStop& wants_stop, StageExecutor& executor,
@@ -16,17 +16,20 @@ std::optional<Evaluation> evaluate_until(const WantsStop& wants_stop, StageExecu
                                          const Tokenizer& tokenizer) {
   Evaluation evaluation;
   double loss_sum = 0;
+  std::uint64_t done = 0;
   for (std::uint64_t batch = 0; batch < batches; ++batch) {
     for (std::uint32_t index = 0; index < plan.microbatch_count(batch); ++index) {
-      if (wants_stop()) return std::nullopt;
+      if (wants_stop(done)) return std::nullopt;
       const MicrobatchId microbatch{index};
       Microbatch windows = plan.microbatch(batch, microbatch);
+      done += static_cast<std::uint64_t>(windows.inputs.shape.front());
       const EvaluateResult result =
           executor.evaluate({StepId{0}, microbatch, std::move(windows.inputs), std::move(windows.targets)});
       loss_sum += result.loss_sum;
       evaluation.token_count += result.token_count;
     }
   }
+  evaluation.windows = plan.window_count(batches);
   evaluation.loss = loss_sum / static_cast<double>(evaluation.token_count);
   evaluation.perplexity = std::exp(evaluation.loss);
   evaluation.bits_per_byte =

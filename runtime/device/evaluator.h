@@ -18,6 +18,7 @@ struct Evaluation {
   double perplexity = 0;
   double bits_per_byte = 0;
   std::uint64_t token_count = 0;
+  std::uint64_t windows = 0;
 };
 
 // Over the first `batches` batches of the plan (plan.batch_count(limit) of them). `executor` holds the whole model. The
@@ -25,8 +26,9 @@ struct Evaluation {
 [[nodiscard]] Evaluation evaluate(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
                                   const Tokenizer& tokenizer);
 
-// The same as long as nobody wants it to stop: asked before every microbatch. Nothing when it was stopped.
-using WantsStop = std::function<bool()>;
+// The same as long as nobody wants it to stop: asked before every microbatch, with the windows that are done. Nothing
+// when it was stopped.
+using WantsStop = std::function<bool(std::uint64_t windows)>;
 [[nodiscard]] std::optional<Evaluation> evaluate_until(const WantsStop& wants_stop, StageExecutor& executor,
                                                        const EvaluationPlan& plan, std::uint64_t batches,
                                                        const Tokenizer& tokenizer);

@@ -6,22 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/drawing/axis.h"
+
 namespace shoal {
-
-enum class AxisScale : unsigned char { kLinear, kLogarithmic };
-
-// low < high, and low > 0 where it is logarithmic. Ticks are chosen: powers of ten, or five to ten round numbers.
-struct ChartAxis {
-  std::string label;  // with its unit
-  double low = 0;
-  double high = 1;
-  AxisScale scale = AxisScale::kLinear;
-};
-
-struct ChartPoint {
-  double x = 0;
-  double y = 0;
-};
 
 struct ChartCurve {
   std::string name;  // curves of the same name, in whatever panel, share one entry of the legend and one color

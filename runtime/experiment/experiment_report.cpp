@@ -81,6 +81,7 @@ ChartPanel learning_panel(const ExperimentAnswer& answer) {
   for (std::size_t i = 0; i < answer.outcomes.size(); ++i) {
     ChartCurve curve{answer.experiment.arms[i].meaning, {}, false};
     for (const RunEvaluation& evaluation : answer.outcomes[i].evaluations) {
+      if (evaluation.is_final) continue;
       curve.points.push_back({static_cast<double>(evaluation.step), evaluation.loss});
       losses.push_back(evaluation.loss);
     }

@@ -21,9 +21,21 @@ std::uint64_t count_of(const Json& json, const char* key) {
 
 void take_evaluation(const Json& json, RunOutcome& out) {
   if (!json["val_loss"].is_number() || !json.contains("step")) return;
-  const RunEvaluation read{count_of(json, "step"), number_of(json, "val_loss"), number_of(json, "bits_per_byte")};
-  std::erase_if(out.evaluations, [&read](const RunEvaluation& known) { return known.step >= read.step; });
+  const bool is_final = json.contains("final") && json["final"] == true;
+  const RunEvaluation read{count_of(json, "step"), number_of(json, "val_loss"), number_of(json, "bits_per_byte"),
+                           is_final};
+  std::erase_if(out.evaluations, [&read](const RunEvaluation& known) {
+    return known.step > read.step || (known.step == read.step && known.is_final == read.is_final);
+  });
   out.evaluations.push_back(read);
+}
+
+// What is evaluated after the last step is the final evaluation, also in files of a version that did not say so.
+void take_end(const Json& json, RunOutcome& out) {
+  out.finished_step = count_of(json, "steps");
+  if (out.evaluations.empty()) return;
+  RunEvaluation& last = out.evaluations.back();
+  last.is_final = last.is_final || last.step == *out.finished_step;
 }
 
 using Subjects = std::set<std::string>;  // of events: a resumed run repeats some
@@ -33,7 +45,7 @@ void take_line(std::string_view line, RunOutcome& out, Subjects& rounds) {
   if (!json.is_object()) return;
   const std::string event = json.contains("event") && json["event"].is_string() ? json["event"].get<std::string>() : "";
   out.finished_step.reset();
-  if (event == "finished") out.finished_step = count_of(json, "steps");
+  if (event == "finished") take_end(json, out);
   if (json.contains("val_loss")) take_evaluation(json, out);
   if (json.contains("tokens_total")) out.tokens = count_of(json, "tokens_total");
   if (event != "round" || !json.contains("subject") || !json["subject"].is_string()) return;

@@ -81,7 +81,7 @@ bool DataLoaderCore::leave_out_quarantined() {
 std::optional<EvaluationExtent> DataLoaderCore::evaluation_due() const {
   const std::uint64_t steps = view_.committed_steps();
   if (evaluated_ == std::pair{view_.branch(), steps}) return std::nullopt;
-  if (steps >= config_.target_steps) return EvaluationExtent::kComplete;
+  if (steps >= config_.target_steps) return EvaluationExtent::kLast;
   const bool is_due = config_.evaluate_every > 0 && steps > 0 && steps % config_.evaluate_every == 0;
   return is_due ? std::optional(EvaluationExtent::kPeriodic) : std::nullopt;
 }
@@ -104,7 +104,7 @@ void DataLoaderCore::begin_evaluation(EvaluationExtent extent, Instant now) {
   work.step = StepId{view_.committed_steps()};
   work.items.resize(source_->evaluation_count(extent));
   CHECK(!work.items.empty(), "an evaluation has at least one microbatch");
-  work.silent_since = work.told_at = now;
+  work.silent_since = now;
   work_ = std::move(work);
 }
 
@@ -294,7 +294,9 @@ EvaluationResult DataLoaderCore::evaluation_result() const {
   result.branch = view_.branch();
   result.step = view_.committed_steps();
   result.target_bytes = source_->evaluation_target_bytes(work_->extent);
-  result.complete = work_->extent == EvaluationExtent::kComplete;
+  result.complete = work_->extent == EvaluationExtent::kLast;
+  result.windows_planned = source_->evaluation_windows(work_->extent);
+  result.windows = result.windows_planned * work_->answered / work_->items.size();
   for (const Item& item : work_->items) {
     result.loss_sum += item.loss_sum;
     result.token_count += item.token_count;
@@ -360,16 +362,18 @@ std::vector<Letter> DataLoaderCore::give_up_evaluation(Instant now) {
   return {Letter{{}, to_metrics(), event}};
 }
 
-// The run ends when the complete evaluation is there: the supervisor waits while it comes further.
+// The run ends when the last evaluation is there: the supervisor waits while it comes further, and a person is told by
+// the metrics actor.
 std::vector<Letter> DataLoaderCore::tell_how_far(Instant now) {
-  const bool is_complete =
-      work_ && work_->purpose == Purpose::kEvaluate && work_->extent == EvaluationExtent::kComplete;
-  if (!is_complete || work_->answered == work_->told || now - work_->told_at < config_.tell_every) return {};
+  const bool is_last = work_ && work_->purpose == Purpose::kEvaluate && work_->extent == EvaluationExtent::kLast;
+  if (!is_last) return {};
+  const bool is_due = !work_->told || (work_->answered != *work_->told && now - work_->told_at >= config_.tell_every);
+  if (!is_due) return {};
   work_->told = work_->answered;
   work_->told_at = now;
   EvaluationResult so_far = evaluation_result();
   so_far.complete = false;
-  return {Letter{{}, to_supervisor(), so_far}};
+  return {Letter{{}, to_metrics(), so_far}, Letter{{}, to_supervisor(), so_far}};
 }
 
 void DataLoaderCore::missing(const Missing& missing, Instant now) {

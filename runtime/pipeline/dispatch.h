@@ -35,7 +35,7 @@ struct Sample {
   TensorBlob targets;
 };
 
-enum class EvaluationExtent : std::uint8_t { kPeriodic, kComplete };  // eval.batches of them, or all validation tokens
+enum class EvaluationExtent : std::uint8_t { kPeriodic, kLast };  // eval.batches of them, or eval.final_batches
 
 // Where microbatches come from: pure functions of their arguments.
 class SampleSource {
@@ -44,6 +44,7 @@ class SampleSource {
   [[nodiscard]] virtual Sample training(StepId step, MicrobatchId microbatch) const = 0;
   [[nodiscard]] virtual std::uint32_t evaluation_count(EvaluationExtent extent) const = 0;
   [[nodiscard]] virtual std::uint64_t evaluation_target_bytes(EvaluationExtent extent) const = 0;
+  [[nodiscard]] virtual std::uint64_t evaluation_windows(EvaluationExtent extent) const = 0;
   [[nodiscard]] virtual Sample evaluation(MicrobatchId microbatch) const = 0;
 };
 
@@ -55,14 +56,14 @@ struct DataLoaderConfig {
   std::uint32_t credits = 1;       // schedule.h
   Routing routing = Routing::kIwrr;
   std::uint64_t seed = 1;
-  std::uint64_t target_steps = 1;    // plan no step at or beyond it; the complete evaluation follows its commit
+  std::uint64_t target_steps = 1;    // plan no step at or beyond it; the last evaluation follows its commit
   std::uint64_t evaluate_every = 0;  // steps applied; 0: only the one at the end
   Duration holders_timeout = std::chrono::milliseconds(500);
   Duration repeat_first = std::chrono::milliseconds(200);  // of AllAnswered, until the Commit is read; doubles
   Duration repeat_ceiling = std::chrono::seconds(5);
   Duration send_again = std::chrono::seconds(30);         // a Forward whose router may have lost its memory; doubles
   Duration evaluation_timeout = std::chrono::minutes(2);  // without any answer: the periodic one is given up
-  Duration tell_every = std::chrono::seconds(10);         // how far the complete one is, while it comes further
+  Duration tell_every = std::chrono::seconds(10);         // how far the last one is, while it comes further
   std::optional<RoundSchedule> rounds{};                  // sync.mode = diloco: replicas answer when they are applied
 };
 
@@ -104,11 +105,11 @@ class DataLoaderCore {
     EvaluationExtent extent = EvaluationExtent::kPeriodic;
     StepId step;  // evaluation: steps applied
     std::vector<Item> items;
-    std::size_t answered = 0;  // or left out
-    Instant silent_since;      // evaluation: without an answer that could have come
-    Instant told_at;           // evaluation: how far it is, to the supervisor
-    std::size_t told = 0;
-    Instant announce_due;  // of the next AllAnswered
+    std::size_t answered = 0;         // or left out
+    Instant silent_since;             // evaluation: without an answer that could have come
+    Instant told_at;                  // the last evaluation: when it was said how far it is
+    std::optional<std::size_t> told;  // answered then
+    Instant announce_due;             // of the next AllAnswered
     int announcements = 0;
   };
 

@@ -221,7 +221,8 @@ void add_storage_and_metrics(Random& random, std::vector<MessageBody>& out) {
                     random(),
                     {{id<MicrobatchId>(random), id<Incarnation>(random), id<Incarnation>(random)},
                      {id<MicrobatchId>(random), id<Incarnation>(random), id<Incarnation>(random)}}});
-  out.push_back(EvaluationResult{id<Branch>(random), random(), real(random), random(), random(), true});
+  out.push_back(
+      EvaluationResult{id<Branch>(random), random(), real(random), random(), random(), true, random(), random()});
   out.push_back(RunEvent{text(random), text(random), text(random), random()});
 }
 

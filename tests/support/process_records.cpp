@@ -27,7 +27,9 @@ StepLine step_line(const Json& json, const std::string& text) {
 void add_event(RunRecords& records, const Json& json, const std::string& text) {
   const auto event = json.at("event").get<std::string>();
   if (event == "eval") {
-    records.evaluations.push_back({json.at("step").get<std::uint64_t>(), number(json, "val_loss")});
+    records.evaluations.push_back({json.at("step").get<std::uint64_t>(), number(json, "val_loss"),
+                                   json.at("final").get<bool>(), json.at("windows").get<std::uint64_t>(),
+                                   json.at("tokens").get<std::uint64_t>()});
   } else if (json.contains("weights_sha256")) {
     records.finals.push_back({event, json.at("steps").get<std::uint64_t>(),
                               json.at("tokens_total").get<std::uint64_t>(),

@@ -30,6 +30,9 @@ struct EventLine {
 struct EvalLine {
   std::uint64_t step = 0;
   double val_loss = 0;
+  bool is_final = false;
+  std::uint64_t windows = 0;
+  std::uint64_t tokens = 0;
 };
 
 // "finished" or "stopped".

@@ -1,4 +1,6 @@
-// `shoal eval`: the loss of a checkpoint over all validation windows of the run's text, or over a whole other file.
+// `shoal eval`: the loss of a checkpoint over the validation windows of the run's text, or over another file. On the
+// same windows it is what the run's own evaluation said: windows are taken from the beginning, in the same
+// microbatches.
 #include <iomanip>
 #include <sstream>
 
@@ -10,6 +12,7 @@
 #include "runtime/data/tokens.h"
 #include "runtime/device/evaluator.h"
 #include "runtime/device/executor_factory.h"
+#include "runtime/trace/metrics/progress_line.h"
 
 namespace shoal {
 namespace {
@@ -32,6 +35,18 @@ Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run) {
   return executor;
 }
 
+// Says on stderr how far it is.
+Evaluation evaluate_aloud(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
+                          const Tokenizer& tokenizer) {
+  const SteadyClock clock;
+  ProgressPace pace;
+  const auto tell = [&](std::uint64_t windows) {
+    if (pace.is_due(clock.now())) say("evaluating: ", windows, " of ", plan.window_count(batches), " windows");
+    return false;
+  };
+  return *evaluate_until(tell, executor, plan, batches, tokenizer);
+}
+
 }  // namespace
 
 Result<int> run_eval(const EvalOptions& options) {
@@ -44,11 +59,11 @@ Result<int> run_eval(const EvalOptions& options) {
   auto executor = load_executor(*run);
   if (!executor) return executor.failure();
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(run->config.model.context), run->config.batch);
-  const Evaluation evaluation = evaluate(**executor, plan, plan.batch_count(0), **tokenizer);
+  const Evaluation evaluation = evaluate_aloud(**executor, plan, plan.batch_count(options.batches), **tokenizer);
   std::ostringstream out;
-  out << std::setprecision(9) << "step " << run->checkpoint.manifest().step << "\ntokens " << evaluation.token_count
-      << "\nloss " << evaluation.loss << "\nperplexity " << evaluation.perplexity << "\nbits_per_byte "
-      << evaluation.bits_per_byte << '\n';
+  out << std::setprecision(9) << "step " << run->checkpoint.manifest().step << "\nwindows " << evaluation.windows
+      << "\ntokens " << evaluation.token_count << "\nloss " << evaluation.loss << "\nperplexity "
+      << evaluation.perplexity << "\nbits_per_byte " << evaluation.bits_per_byte << '\n';
   print(out.str());
   return 0;
 }

@@ -40,6 +40,7 @@ struct EvalOptions {
   std::string run_directory;
   std::optional<std::uint64_t> step;  // steps applied; absent: the newest checkpoint
   std::optional<std::string> data;
+  int batches = 0;  // of batch.sequences windows, the first ones; 0: all
 };
 [[nodiscard]] Result<int> run_eval(const EvalOptions& options);
 

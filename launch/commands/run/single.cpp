@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "launch/commands/inspect/plot.h"
 #include "launch/commands/run/processes.h"
 #include "launch/commands/run/run_entry.h"
 #include "launch/commands/run/single_recorder.h"
@@ -24,9 +25,11 @@
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/gemm_choice.h"
 #include "runtime/device/single_trainer.h"
+#include "runtime/pipeline/dispatch.h"
 #include "runtime/pipeline/poison_hook.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/checkpoint_writer.h"
+#include "runtime/trace/metrics/progress_line.h"
 #include "runtime/transport/certificates.h"
 #include "runtime/transport/identity.h"
 
@@ -149,7 +152,7 @@ class SingleRun {
     auto status = trainer_.progress().steps < steps_target_ ? stop_status() : std::nullopt;
     auto saved = save();
     if (!saved) return saved.failure();
-    if (!status && !evaluate_and_record(0)) status = stop_status();
+    if (!status && !evaluate_and_record(EvaluationExtent::kLast)) status = stop_status();
     FinalRecord record;
     record.event = status ? "stopped" : "finished";
     record.steps = trainer_.progress().steps;
@@ -167,10 +170,10 @@ class SingleRun {
     counted_to_ = end;
     if (const auto going_on = trainer_.check_progress(); !going_on) return diverged(going_on.failure(), outcome);
     const std::uint64_t applied = trainer_.progress().steps;
-    if (applied == steps_target_) return Done{};  // the end evaluates everything and saves
+    if (applied == steps_target_) return Done{};  // the end evaluates and saves
     const auto is_due = [applied](std::uint64_t every) { return every > 0 && applied % every == 0; };
     const bool is_evaluated = is_due(parts_.config.eval.every);
-    if (is_evaluated && !evaluate_and_record(parts_.config.eval.batches)) return Done{};
+    if (is_evaluated && !evaluate_and_record(EvaluationExtent::kPeriodic)) return Done{};
     const bool is_useless = outcome.skipped && is_of_no_use(outcome.loss);
     is_owed_ = is_owed_ || is_due(parts_.config.checkpoint.every);
     if (!is_owed_ || is_useless) return Done{};
@@ -218,12 +221,22 @@ class SingleRun {
   }
 
   // False: a signal came meanwhile.
-  [[nodiscard]] bool evaluate_and_record(int limit) {
-    const auto wants_stop = [] { return stop_status().has_value(); };
-    const auto evaluation =
-        evaluate_until(wants_stop, *parts_.executor, plan_, plan_.batch_count(limit), *parts_.tokenizer);
+  [[nodiscard]] bool evaluate_and_record(EvaluationExtent extent) {
+    const bool is_final = extent == EvaluationExtent::kLast;
+    const EvalConfig& eval = parts_.config.eval;
+    const std::uint64_t batches = plan_.batch_count(is_final ? eval.final_batches : eval.batches);
+    const std::uint64_t steps = trainer_.progress().steps;
+    ProgressPace pace;
+    const auto wants_stop = [&](std::uint64_t windows) {
+      if (is_final && pace.is_due(clock_.now())) {
+        recorder_.write(EvalProgress{steps, windows, plan_.window_count(batches)});
+      }
+      return stop_status().has_value();
+    };
+    const auto evaluation = evaluate_until(wants_stop, *parts_.executor, plan_, batches, *parts_.tokenizer);
     if (!evaluation) return false;
-    recorder_.write(EvalRecord{trainer_.progress().steps, evaluation->loss, evaluation->bits_per_byte});
+    recorder_.write(EvalRecord{steps, evaluation->loss, evaluation->bits_per_byte, false, is_final, evaluation->windows,
+                               evaluation->token_count});
     return true;
   }
 
@@ -273,6 +286,7 @@ Result<int> run_single(const SingleOptions& options) {
   say("computing with ", kernel_fingerprint(parts->config.run.threads));
   SingleRun run(std::move(*parts), std::move(*writer), std::move(*recorder), steps_target);
   const auto code = run.run();
+  draw_at_end(options.run_directory);
   if (code) say_how_to_go_on("shoal train --single", options.run_directory, *code);
   return code;
 }

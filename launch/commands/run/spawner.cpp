@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "launch/commands/inspect/plot.h"
 #include "launch/commands/run/blamed_peers.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/run_entry.h"
@@ -180,6 +181,7 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   keep.stop_at_step = options.stop_at_step;
   keep.wait_timeout_s = options.wait_timeout_s;
   const auto code = keep_spawner(keep);
+  draw_at_end(chosen->directory);
   if (code) say_how_to_go_on("shoal spawner", chosen->directory, *code);
   return code;
 }

@@ -1,6 +1,7 @@
 // `shoal train`: a whole run on this machine. Keeps one spawner keeper and the node keepers, which keep the rest.
 #include <filesystem>
 
+#include "launch/commands/inspect/plot.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/run_entry.h"
 #include "launch/keeper.h"
@@ -123,6 +124,7 @@ Result<int> run_train(const TrainOptions& options) {
   }
   block_stop_signals();  // keepers take them; between the two they wait
   const auto code = keep_run(options, *chosen);
+  draw_at_end(chosen->directory);
   if (code && *code == 0) show_sample(*chosen);
   if (code) say_how_to_go_on("shoal train", chosen->directory, *code);
   return code;

@@ -70,7 +70,7 @@ struct SupervisorConfig {
   ComplaintLimits complaints;            // of processes that do not reach each other
   Duration settle_for = std::chrono::seconds(5);        // for a commit or checkpoint under way when a stage is lost
   Duration save_within = std::chrono::minutes(2);       // of a last checkpoint whose saver or storage was lost
-  Duration evaluate_within = std::chrono::minutes(30);  // the complete evaluation, since more of it came
+  Duration evaluate_within = std::chrono::minutes(30);  // the last evaluation, since more of it came
   Duration leave_within = std::chrono::seconds(5);      // processes told to end
   Duration storage_stays = std::chrono::seconds(3);     // of these, for what the others still have to write
   std::vector<std::uint64_t> state_bytes;               // of each stage, for a person; empty: not known

@@ -213,7 +213,7 @@ void SupervisorCore::conclude_if_done(Instant now) {
       return checkpoints_.order_late(view().committed_steps(), roster_.savers(config_.stages), outside_rounds());
     case RunAwaits::kEvaluation:
       if (evaluation_.silence(outside_rounds()) < config_.evaluate_within) return;
-      announce("evaluation_given_up", "data_loader", "no more of the complete evaluation came for long");
+      announce("evaluation_given_up", "data_loader", "no more of the last evaluation came for long");
       break;
     case RunAwaits::kNothing: break;
   }

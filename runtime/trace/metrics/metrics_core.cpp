@@ -268,15 +268,20 @@ void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
   out.emplace_back(std::move(pending.record));
 }
 
-// Whether it was made again after a restart. The complete evaluation is another one than a part of it at the same step.
+// Whether it was made again after a restart. The last evaluation is another one than a periodic one of the same step,
+// and than one of another size.
 bool MetricsCore::is_written(const EvaluationResult& result, double val_loss) const {
   const auto& last = written_ ? written_->evaluation : std::nullopt;
   if (!last || last->branch != result.branch || last->step != result.step) return false;
-  return !result.complete || last->val_loss == val_loss;
+  if (!last->is_final) return !result.complete || last->val_loss == val_loss;
+  return *last->is_final == result.complete && last->windows == result.windows;
 }
 
 std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
   if (is_over_) return {};
+  if (result.windows < result.windows_planned) {
+    return {EvalProgress{result.step, result.windows, result.windows_planned}};
+  }
   const bool is_repeated = evaluated_ && evaluated_->branch == result.branch && evaluated_->step == result.step &&
                            evaluated_->complete == result.complete;
   evaluated_ = result;
@@ -284,6 +289,9 @@ std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result) {
   EvalRecord record;
   record.step = result.step;
   record.is_of_agreed = config_.has_rounds;
+  record.is_final = result.complete;
+  record.windows = result.windows;
+  record.tokens = result.token_count;
   record.val_loss = result.token_count == 0 ? 0 : result.loss_sum / static_cast<double>(result.token_count);
   if (is_written(result, record.val_loss)) return {};
   if (result.target_bytes > 0) {

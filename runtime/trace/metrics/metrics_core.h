@@ -44,6 +44,9 @@ struct WrittenEvaluation {
   Branch branch;
   std::uint64_t step = 0;  // steps applied
   double val_loss = 0;     // nats per token
+  // Nothing: a file of a version that did not say so.
+  std::optional<bool> is_final = std::nullopt;
+  std::uint64_t windows = 0;
   friend bool operator==(const WrittenEvaluation&, const WrittenEvaluation&) = default;
 };
 
@@ -54,7 +57,7 @@ struct WrittenLines {
   JournalPosition view = {};  // up to here, entries that are no commits are written; 0: not known
 };
 
-using MetricsOutput = std::variant<StepRecord, EvalRecord, FinalRecord, ViewRecord, RunEvent>;
+using MetricsOutput = std::variant<StepRecord, EvalRecord, EvalProgress, FinalRecord, ViewRecord, RunEvent>;
 
 class MetricsCore {
  public:

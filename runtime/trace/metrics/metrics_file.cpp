@@ -40,7 +40,10 @@ std::optional<WrittenEvaluation> evaluation_of(const nlohmann::json& json) {
   const auto& step = json["step"];
   const auto& loss = json["val_loss"];
   if (!step.is_number_unsigned()) return std::nullopt;
-  return WrittenEvaluation{Branch{0}, step.get<std::uint64_t>(), loss.is_number() ? loss.get<double>() : 0};
+  WrittenEvaluation read{Branch{0}, step.get<std::uint64_t>(), loss.is_number() ? loss.get<double>() : 0};
+  if (json.contains("final") && json["final"].is_boolean()) read.is_final = json["final"].get<bool>();
+  if (json.contains("windows") && json["windows"].is_number_unsigned()) read.windows = json["windows"];
+  return read;
 }
 
 // Where in the journal a view record or a step's commit stood; 0 in other lines.

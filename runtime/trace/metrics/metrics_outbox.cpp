@@ -25,8 +25,10 @@ Result<WrittenLines> MetricsOutbox::open() {
 }
 
 std::optional<std::string> MetricsOutbox::write(const MetricsOutput& output) {
+  auto text = std::visit([](const auto& record) { return to_json_line(record); }, output);
+  if (text.empty()) return std::nullopt;
   const bool has_waited = !refusal_.empty();
-  keep({std::visit([](const auto& record) { return to_json_line(record); }, output), std::visit(StepOf{}, output)});
+  keep({std::move(text), std::visit(StepOf{}, output)});
   const Status written = write_waiting();
   if (written) return has_waited ? std::optional(all_is_written()) : std::nullopt;
   if (has_waited) return std::nullopt;

@@ -24,6 +24,7 @@ class MetricsOutbox {
 
   // What is in the file. Errors: kIo; write() tries again then.
   [[nodiscard]] Result<WrittenLines> open();
+  // What is no line of the file (EvalProgress) is passed over.
   // What a person has to hear: that lines wait from now on, or how it went with those that did.
   [[nodiscard]] std::optional<std::string> write(const MetricsOutput& output);
   // Lines that are not in the file, lost ones included.

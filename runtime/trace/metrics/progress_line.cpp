@@ -120,20 +120,25 @@ std::size_t columns_of(const ProgressStyle& style) {
 }  // namespace
 
 std::string progress_legend(const ProgressStyle& style) {
-  static constexpr std::string_view kEntries[] = {"step: steps applied/target",
-                                                  "loss: nats per token before the update",
-                                                  "lr",
-                                                  "norm: gradient norm before clipping",
-                                                  "tok/s",
-                                                  "peers: replicas per stage",
-                                                  "round: ended/of the run",
-                                                  "sent: bytes between processes per step",
-                                                  "eta"};
+  std::vector<std::string_view> entries = {"step: steps applied/target",
+                                           "loss: nats per token before the update",
+                                           "lr",
+                                           "norm: gradient norm before clipping",
+                                           "tok/s",
+                                           "peers: replicas per stage",
+                                           "round: ended/of the run",
+                                           "sent: bytes between processes per step",
+                                           "eta"};
+  // Between rounds every replica has weights of its own, with eager updates ahead of all that is agreed.
+  if (style.steps_per_round > 0) {
+    entries[1] = "loss: nats per token before the update, of each replica's own weights";
+    entries.emplace_back("eval: of the agreed weights, which are saved");
+  }
   static constexpr std::string_view kBetween = " | ";
   const std::size_t columns = columns_of(style);
   std::string text;
   std::size_t used = 0;  // of the last line
-  for (std::string_view entry : kEntries) {
+  for (std::string_view entry : entries) {
     entry = entry.substr(0, columns);
     const bool is_first = text.empty();
     const bool fits = used + kBetween.size() + entry.size() <= columns;
@@ -158,11 +163,18 @@ std::string progress_line(const StepRecord& record, const ProgressStyle& style) 
 }
 
 std::string progress_line(const EvalRecord& record) {
+  const char* const name = record.is_final ? "final validation loss " : "validation loss ";
   std::ostringstream out;
-  out << "eval at step " << record.step << ": validation loss " << std::fixed << std::setprecision(4) << record.val_loss
-      << ", perplexity " << std::setprecision(3) << std::exp(record.val_loss) << ", bits per byte "
-      << std::setprecision(4) << record.bits_per_byte;
+  out << (record.is_final ? "final eval" : "eval") << " at step " << record.step << ": " << name << std::fixed
+      << std::setprecision(4) << record.val_loss << ", perplexity " << std::setprecision(3) << std::exp(record.val_loss)
+      << ", bits per byte " << std::setprecision(4) << record.bits_per_byte << " (windows " << record.windows
+      << ", tokens " << record.tokens << (record.is_of_agreed ? ", of the agreed weights)" : ")");
   return out.str();
+}
+
+std::string progress_line(const EvalProgress& progress) {
+  return compose("final eval at step ", progress.step, ": ", progress.windows, " of ", progress.windows_planned,
+                 " windows");
 }
 
 }  // namespace shoal

@@ -5,9 +5,12 @@
 // entries.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "runtime/base/clock.h"
 #include "runtime/trace/metrics/step_record.h"
 
 namespace shoal {
@@ -22,6 +25,21 @@ struct ProgressStyle {
 // One legend before the first line; lines of its own within the columns of a terminal.
 [[nodiscard]] std::string progress_legend(const ProgressStyle& style);
 [[nodiscard]] std::string progress_line(const StepRecord& record, const ProgressStyle& style);
+// The two kinds have names of their own, and each says on how much text it was made.
 [[nodiscard]] std::string progress_line(const EvalRecord& record);
+[[nodiscard]] std::string progress_line(const EvalProgress& progress);
+
+// When to say how far an evaluation is: at its begin, then every ten seconds.
+class ProgressPace {
+ public:
+  [[nodiscard]] bool is_due(Instant now) {
+    const bool is_early = told_ && now - *told_ < std::chrono::seconds(10);
+    if (!is_early) told_ = now;
+    return !is_early;
+  }
+
+ private:
+  std::optional<Instant> told_;
+};
 
 }  // namespace shoal

@@ -72,12 +72,17 @@ std::string to_json_line(const StepRecord& record) {
 std::string to_json_line(const EvalRecord& record) {
   Json json{{"event", "eval"},
             {"step", record.step},
+            {"final", record.is_final},
+            {"windows", record.windows},
+            {"tokens", record.tokens},
             {"val_loss", number(record.val_loss)},
             {"perplexity", number(std::exp(record.val_loss))},
             {"bits_per_byte", number(record.bits_per_byte)}};
   if (record.is_of_agreed) json["weights"] = "agreed";
   return json_text(json);
 }
+
+std::string to_json_line(const EvalProgress&) { return {}; }
 
 std::string to_json_line(const FinalRecord& record) {
   return json_text(Json{{"event", record.event},

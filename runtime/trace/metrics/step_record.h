@@ -36,11 +36,23 @@ struct StepRecord {
   std::optional<std::string> skipped;  // why the step was skipped
 };
 
+// Two kinds, which are compared with their own kind only: periodic ones are of the first eval.batches batches of the
+// validation text, the final one is of eval.final_batches, by default of all of them.
 struct EvalRecord {
   std::uint64_t step = 0;  // steps applied
   double val_loss = 0;     // nats per token
   double bits_per_byte = 0;
   bool is_of_agreed = false;  // of the parameters agreed at the last rounds, not of a step's
+  bool is_final = false;      // after the last step
+  std::uint64_t windows = 0;  // of the validation text, from its beginning
+  std::uint64_t tokens = 0;   // targets in them
+};
+
+// How far the final evaluation is: shown, never written.
+struct EvalProgress {
+  std::uint64_t step = 0;  // steps applied
+  std::uint64_t windows = 0;
+  std::uint64_t windows_planned = 0;
 };
 
 // A membership change, or another entry of the journal that is no commit.
@@ -65,6 +77,8 @@ struct FinalRecord {
 // Without the newline.
 [[nodiscard]] std::string to_json_line(const StepRecord& record);
 [[nodiscard]] std::string to_json_line(const EvalRecord& record);
+// Empty: it is no line of the file.
+[[nodiscard]] std::string to_json_line(const EvalProgress& progress);
 [[nodiscard]] std::string to_json_line(const FinalRecord& record);
 [[nodiscard]] std::string to_json_line(const ViewRecord& record);
 [[nodiscard]] std::string to_json_line(const RunEvent& event);

@@ -81,12 +81,17 @@ class Fates {
   std::set<Errand> lost_;
 };
 
-// Which steps, and what befell them: "steps 2 to 11: node2 is killed, a replica ends".
+// Which steps: those that are committed after the begin. A commit at the very begin is of the step before them.
+std::string steps_of(const Scene& scene) {
+  const auto first = std::ranges::upper_bound(scene.commits, scene.begin_ns, {}, &SceneCommit::time_ns);
+  if (first == scene.commits.end()) return "part of a run";
+  if (first->label == scene.commits.back().label) return "step " + first->label;
+  return "steps " + first->label + " to " + scene.commits.back().label;
+}
+
+// And what befell them: "steps 2 to 11: node2 is killed, a replica ends".
 std::string title_of(const Scene& scene) {
-  std::string title = scene.commits.empty() ? "part of a run"
-                      : scene.commits.size() == 1
-                          ? "step " + scene.commits.front().label
-                          : "steps " + scene.commits.front().label + " to " + scene.commits.back().label;
+  std::string title = steps_of(scene);
   std::size_t told = 0;
   std::size_t more = 0;
   for (const SceneMoment& moment : scene.moments) {

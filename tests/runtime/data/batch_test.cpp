@@ -119,6 +119,8 @@ TEST(Evaluation, CutsWindowsIntoBatches) {
   const EvaluationPlan plan(tokens_of(scratch, counting_text(200), 0.5), 4,
                             BatchConfig{.sequences = 4, .microbatch = 2});
   EXPECT_EQ(plan.window_count(), 25U);
+  EXPECT_EQ(plan.window_count(3), 12U);
+  EXPECT_EQ(plan.window_count(7), 25U);
   EXPECT_EQ(plan.batch_count(0), 7U);
   EXPECT_EQ(plan.batch_count(3), 3U);
   EXPECT_EQ(plan.batch_count(20), 7U);

@@ -45,6 +45,23 @@ TEST(RunOutcome, IsNotFinishedWhenTheRunWentOn) {
   EXPECT_TRUE(outcome_of(step(80) + kFinished).finished_step);  // the control
 }
 
+// Of other text than those before it: a curve through both would bend at its end.
+TEST(RunOutcome, TellsTheFinalEvaluationFromThePeriodicOnes) {
+  const std::string final_at_20 = R"({"event":"eval","step":20,"final":true,"windows":99,"val_loss":2.5})"
+                                  "\n";
+  const std::string periodic_at_20 = R"({"event":"eval","step":20,"final":false,"windows":9,"val_loss":2.25})"
+                                     "\n";
+  const auto kinds = [](const std::string& lines) {
+    std::vector<bool> found;
+    for (const RunEvaluation& known : outcome_of(lines).evaluations) found.push_back(known.is_final);
+    return found;
+  };
+  EXPECT_EQ(kinds(evaluation(10, 3) + final_at_20 + kFinished), (std::vector{false, true}));
+  EXPECT_EQ(kinds(evaluation(10, 3) + evaluation(20, 2) + kFinished), (std::vector{false, true})) << "it did not say";
+  EXPECT_EQ(kinds(evaluation(10, 3) + evaluation(20, 2)), (std::vector{false, false}));
+  EXPECT_EQ(kinds(final_at_20 + kFinished + periodic_at_20), (std::vector{true, false})) << "a run that was lengthened";
+}
+
 TEST(RunOutcome, CountsWhatAResumedRunDidTwiceOnce) {
   const RunOutcome outcome = outcome_of(round(0, 1) + evaluation(10, 3.5) + round(0, 2) + evaluation(20, 9) +
                                         round(0, 2) + round(0, 3) + evaluation(15, 3) + kFinished);

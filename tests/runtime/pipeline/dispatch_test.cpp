@@ -17,10 +17,13 @@ class CountingSamples final : public SampleSource {
     return {};
   }
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent extent) const override {
-    return extent == EvaluationExtent::kComplete ? 5 : 2;
+    return extent == EvaluationExtent::kLast ? 5 : 2;
   }
   [[nodiscard]] std::uint64_t evaluation_target_bytes(EvaluationExtent extent) const override {
-    return extent == EvaluationExtent::kComplete ? 500 : 200;
+    return extent == EvaluationExtent::kLast ? 500 : 200;
+  }
+  [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent extent) const override {
+    return extent == EvaluationExtent::kLast ? 10 : 4;
   }
   [[nodiscard]] Sample evaluation(MicrobatchId) const override { return {}; }
 
@@ -288,7 +291,7 @@ TEST(DataLoaderCore, EvaluatesBetweenStepsAndSendsNoTrainingMeanwhile) {
   for (const Letter& letter : results) {
     if (const auto* result = std::get_if<EvaluationResult>(&letter.body)) {
       ++told;
-      EXPECT_EQ(*result, (EvaluationResult{{}, 1, 4, 2, 200, false}));
+      EXPECT_EQ(*result, (EvaluationResult{{}, 1, 4, 2, 200, false, 4, 4}));
     }
     if (std::holds_alternative<Forward>(letter.body)) ++trained;
   }
@@ -350,28 +353,37 @@ TEST(DataLoaderCore, AtTheTargetEvaluatesCompletelyAndPlansNoMore) {
   const auto results = loader.drain<EvaluationResult>();
   ASSERT_EQ(results.size(), 2U);
   EXPECT_TRUE(results[0].complete);
+  EXPECT_EQ(results[0].windows, 10U);
+  EXPECT_EQ(results[0].windows_planned, 10U);
   for (int i = 0; i < 100; ++i) loader.tick(10s);
   EXPECT_TRUE(loader.out.empty());
 }
 
-// The supervisor waits for the end of it while it comes further.
-TEST(DataLoaderCore, SaysHowFarTheCompleteEvaluationIs) {
+// The supervisor waits for the end of it while it comes further, and a person sees that it does.
+TEST(DataLoaderCore, SaysHowFarTheLastEvaluationIs) {
   Loader loader(1);
   loader.begin();
   (void)loader.answer_all();
   loader.out.clear();
   loader.commit(0);
   const auto sent = loader.drain<Forward>();
+  loader.tick();
+  const auto begun = loader.drain<EvaluationResult>();
+  ASSERT_EQ(begun.size(), 2U) << "metrics and supervisor";
+  EXPECT_EQ(begun[0].windows, 0U);
+  EXPECT_EQ(begun[0].windows_planned, 10U);
   loader.tick(11s);
   EXPECT_TRUE(loader.drain<EvaluationResult>().empty()) << "it is nowhere yet";
   loader.answer(sent[0]);
   loader.answer(sent[1]);
   loader.tick(1s);
-  ASSERT_EQ(loader.out.size(), 1U);
-  EXPECT_EQ(loader.out[0].to, to_supervisor()) << "nobody else needs a part of it";
+  ASSERT_EQ(loader.out.size(), 2U);
+  EXPECT_EQ(loader.out[0].to, to_metrics());
+  EXPECT_EQ(loader.out[1].to, to_supervisor());
   const auto so_far = loader.drain<EvaluationResult>();
   EXPECT_FALSE(so_far[0].complete);
   EXPECT_EQ(so_far[0].token_count, 2U);
+  EXPECT_EQ(so_far[0].windows, 4U);
   loader.tick(11s);
   EXPECT_TRUE(loader.drain<EvaluationResult>().empty()) << "it came no further";
 }

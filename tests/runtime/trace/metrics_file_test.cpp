@@ -32,14 +32,15 @@ TEST(MetricsFile, AppendsLinesAndKnowsTheLastStep) {
   }
   const auto file = MetricsFile::open(path);
   EXPECT_EQ(file->written().step, (WrittenStep{Branch{1}, StepId{41}}));
-  EXPECT_EQ(file->written().evaluation, (WrittenEvaluation{Branch{1}, 42, 1}));
+  EXPECT_EQ(file->written().evaluation, (WrittenEvaluation{Branch{1}, 42, 1, false, 0}));
 }
 
 TEST(MetricsFile, AnEvaluationBelongsToTheBranchOfTheStepBeforeIt) {
   const Scratch scratch;
-  const std::string before = to_json_line(record_of(0, 9)) + "\n" + to_json_line(EvalRecord{10, 1, 1}) + "\n";
+  const std::string before =
+      to_json_line(record_of(0, 9)) + "\n" + to_json_line(EvalRecord{10, 1, 1, false, true, 7}) + "\n";
   EXPECT_EQ(MetricsFile::open(scratch.file("a", before).string())->written().evaluation,
-            (WrittenEvaluation{Branch{0}, 10, 1}));
+            (WrittenEvaluation{Branch{0}, 10, 1, true, 7}));
   const std::string after = before + to_json_line(record_of(1, 9)) + "\n";
   EXPECT_EQ(MetricsFile::open(scratch.file("b", after).string())->written().evaluation, std::nullopt);
 }

@@ -90,8 +90,13 @@ TEST(StepRecord, HasEveryKeyAndNoNumberOfWhatNobodyMeasured) {
 }
 
 TEST(EvalRecord, HasTheKeysOfTheInterface) {
-  const auto json = Json::parse(to_json_line(EvalRecord{100, 2, 2.5}));
-  EXPECT_EQ(keys_of(json), (std::vector<std::string>{"event", "step", "val_loss", "perplexity", "bits_per_byte"}));
+  const auto json = Json::parse(to_json_line(EvalRecord{100, 2, 2.5, false, true, 640, 81919}));
+  EXPECT_EQ(keys_of(json), (std::vector<std::string>{"event", "step", "final", "windows", "tokens", "val_loss",
+                                                     "perplexity", "bits_per_byte"}));
+  EXPECT_EQ(json["final"], true);
+  EXPECT_EQ(json["windows"], 640);
+  EXPECT_EQ(json["tokens"], 81919);
+  EXPECT_EQ(Json::parse(to_json_line(EvalRecord{100, 2, 2.5}))["final"], false);
   EXPECT_EQ(json["event"], "eval");
   EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(2.0), 1e-12);
 }
@@ -186,9 +191,35 @@ TEST(ProgressLine, OfTheLastStepHasNoEtaAndASkipIsLoud) {
   EXPECT_NE(line.find("SKIPPED: wte.weight, microbatch 3"), std::string::npos);
 }
 
+TEST(ProgressLegend, SaysWhoseWeightsAreMeasuredWhereReplicasHaveTheirOwn) {
+  ProgressStyle style{600, 0, false};
+  EXPECT_EQ(progress_legend(style).find("weights"), std::string::npos);
+  style.steps_per_round = 50;
+  EXPECT_THAT(progress_legend(style), testing::HasSubstr("of each replica's own weights"));
+  EXPECT_THAT(progress_legend(style), testing::HasSubstr("eval: of the agreed weights, which are saved"));
+}
+
 TEST(ProgressLine, OfAnEvaluationNamesItsMeasures) {
-  EXPECT_EQ(progress_line(EvalRecord{100, 2, 2.88539}),
-            "eval at step 100: validation loss 2.0000, perplexity 7.389, bits per byte 2.8854");
+  EXPECT_EQ(progress_line(EvalRecord{100, 2, 2.88539, false, false, 1280, 163840}),
+            "eval at step 100: validation loss 2.0000, perplexity 7.389, bits per byte 2.8854 "
+            "(windows 1280, tokens 163840)");
+}
+
+TEST(ProgressLine, OfTheFinalEvaluationHasANameOfItsOwn) {
+  EXPECT_EQ(progress_line(EvalRecord{100, 2, 2.88539, true, true, 5468, 699801}),
+            "final eval at step 100: final validation loss 2.0000, perplexity 7.389, bits per byte 2.8854 "
+            "(windows 5468, tokens 699801, of the agreed weights)");
+  EXPECT_EQ(progress_line(EvalProgress{100, 640, 5468}), "final eval at step 100: 640 of 5468 windows");
+}
+
+TEST(ProgressPace, TellsAtTheBeginAndThenEveryTenSeconds) {
+  ProgressPace pace;
+  const Instant begin{};
+  std::vector<int> told;
+  for (int second = 0; second < 25; ++second) {
+    if (pace.is_due(begin + std::chrono::seconds(second))) told.push_back(second);
+  }
+  EXPECT_EQ(told, (std::vector{0, 10, 20}));
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ class IdentitySamples final : public SampleSource {
   }
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent) const override { return 3; }
   [[nodiscard]] std::uint64_t evaluation_target_bytes(EvaluationExtent) const override { return 30; }
+  [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent) const override { return 3; }
   [[nodiscard]] Sample evaluation(MicrobatchId microbatch) const override { return training(StepId{}, microbatch); }
 };
 

@@ -83,7 +83,7 @@ TEST(Scene, IsWhereAPersonWantsIt) {
   const auto scene = compose_scene(trace, window);
   ASSERT_TRUE(scene.ok());
   EXPECT_EQ(scene->commits.size(), 4U) << "of step 1, where step 2 begins, to step 4";
-  EXPECT_EQ(scene->title, "steps 1 to 4");
+  EXPECT_EQ(scene->title, "steps 2 to 4");
   window.from = *parse_border("1000");
   window.to = *parse_border("1001.5");
   EXPECT_FALSE(compose_scene(trace, window).ok()) << "long after the run";
@@ -105,7 +105,7 @@ TEST(Scene, NamesTheFaultsOfItsWindow) {
   window.to = *parse_border("step5");
   const auto scene = compose_scene(bench.trace(), window);
   ASSERT_TRUE(scene.ok()) << scene.failure().message;
-  EXPECT_EQ(scene->title, "steps 0 to 5: a replica ends, node2 is killed") << "in the order of time";
+  EXPECT_EQ(scene->title, "steps 1 to 5: a replica ends, node2 is killed") << "in the order of time";
   ASSERT_FALSE(scene->moments.empty());
   EXPECT_EQ(scene->moments[0].text, "a replica ends: stage/0");
   EXPECT_TRUE(scene->moments[0].is_fault);

@@ -1,0 +1,120 @@
+// Lines by their keys: an `event`, else a step.
+#include "runtime/trace/curves/run_series.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/file.h"
+#include "runtime/trace/metrics/metrics_lines.h"
+
+namespace shoal {
+namespace {
+
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+
+using KindOfEvent = std::pair<std::string_view, MomentKind>;
+constexpr std::array kKinds = {
+    KindOfEvent{"injected", MomentKind::kFault},        KindOfEvent{"process_lost", MomentKind::kFault},
+    KindOfEvent{"stage_lost", MomentKind::kFault},      KindOfEvent{"stage_ended", MomentKind::kFault},
+    KindOfEvent{"restarted", MomentKind::kFault},       KindOfEvent{"escalated", MomentKind::kFault},
+    KindOfEvent{"step_skipped", MomentKind::kFault},    KindOfEvent{"peer_refused", MomentKind::kFault},
+    KindOfEvent{"digest_mismatch", MomentKind::kFault}, KindOfEvent{"microbatch_quarantined", MomentKind::kFault},
+    KindOfEvent{"failed", MomentKind::kFault},          KindOfEvent{"joined", MomentKind::kJoin},
+    KindOfEvent{"returned", MomentKind::kJoin},         KindOfEvent{"replica_added", MomentKind::kJoin},
+    KindOfEvent{"rolled_back", MomentKind::kReturn},    KindOfEvent{"resumed", MomentKind::kReturn},
+    KindOfEvent{"round", MomentKind::kRound},           KindOfEvent{"checkpoint", MomentKind::kCheckpoint},
+};
+
+}  // namespace
+
+struct RunSeriesReader::Fields {
+  nlohmann::json json;
+
+  [[nodiscard]] std::uint64_t count(const char* key) const {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+  }
+  [[nodiscard]] double number(const char* key) const {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_number() ? found->get<double>() : kNoNumber;
+  }
+  [[nodiscard]] std::string text(const char* key) const {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  }
+};
+
+bool RunSeriesReader::add(std::string_view line) {
+  const Fields fields{nlohmann::json::parse(line, nullptr, false)};
+  if (!fields.json.is_object()) return false;
+  if (fields.json.contains("event")) {
+    add_event(fields);
+  } else if (fields.json.contains("loss") && fields.json.contains("step")) {
+    add_step(fields);
+  }
+  return true;
+}
+
+void RunSeriesReader::go_back_to(std::uint64_t applied) {
+  const auto left = std::ranges::upper_bound(series_.steps, applied, {}, &SeriesStep::applied);
+  series_.trained_again += static_cast<std::uint64_t>(series_.steps.end() - left);
+  series_.steps.erase(left, series_.steps.end());
+  std::erase_if(series_.evaluations, [&](const SeriesEvaluation& known) { return known.applied > applied; });
+}
+
+// An evaluation may stand before the line of the last step that it is of, which waits for reports: only a step that is
+// there already says that the run went back.
+void RunSeriesReader::add_step(const Fields& fields) {
+  const std::uint64_t step = fields.count("step");
+  if (!series_.steps.empty() && step < series_.steps.back().applied) go_back_to(step);
+  const double step_ms = fields.number("step_ms");
+  if (step_ms > 0) elapsed_s_ += step_ms / 1000;
+  series_.steps.push_back({step + 1, fields.count("tokens_total"), fields.count("tokens"), elapsed_s_,
+                           step_ms > 0 ? step_ms : 0, fields.number("loss")});
+}
+
+void RunSeriesReader::add_evaluation(const Fields& fields) {
+  const auto found = fields.json.find("final");
+  const bool is_final = found != fields.json.end() && *found == true;
+  const SeriesEvaluation read{fields.count("step"), fields.number("val_loss"), is_final, fields.count("windows")};
+  std::erase_if(series_.evaluations, [&read](const SeriesEvaluation& known) {
+    return known.applied > read.applied || (known.applied == read.applied && known.is_final == read.is_final);
+  });
+  series_.evaluations.push_back(read);
+}
+
+void RunSeriesReader::add_event(const Fields& fields) {
+  const std::string event = fields.text("event");
+  if (event == "eval") return add_evaluation(fields);
+  const std::uint64_t applied = fields.count("step");
+  const bool is_of_run = fields.text("subject") == "run";
+  if (is_of_run && (event == "rolled_back" || event == "resumed")) go_back_to(applied);
+  if (event == "finished" && !series_.evaluations.empty()) {  // a file of a version that did not say so
+    SeriesEvaluation& last = series_.evaluations.back();
+    last.is_final = last.is_final || last.applied == fields.count("steps");
+  }
+  if (event == "round" && !fields.text("subject").starts_with("stage 0 ")) return;  // one of each is enough
+  const auto kind = std::ranges::find(kKinds, event, &KindOfEvent::first);
+  if (kind != kKinds.end()) series_.moments.push_back({kind->second, applied, elapsed_s_});
+}
+
+Result<RunSeries> read_run_series(const std::string& metrics_path) {
+  auto file = open_input(metrics_path);
+  if (!file) return file.failure();
+  RunSeriesReader reader;
+  MetricsLines lines(std::move(file->read_at));
+  for (std::uint64_t number = 1; const auto line = lines.next(); ++number) {
+    if (reader.add(*line)) continue;
+    return fail(Error::kInvalidData, compose(metrics_path, ": line ", number, " is damaged: it is no JSON object"));
+  }
+  if (reader.series().steps.empty() && reader.series().evaluations.empty()) {
+    return fail(Error::kInvalidData, compose(metrics_path, " tells of no step yet: there is nothing to draw"));
+  }
+  return reader.series();
+}
+
+}  // namespace shoal

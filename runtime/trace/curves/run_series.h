@@ -1,0 +1,72 @@
+// What the lines of a metrics.jsonl say of a run's course, as series over its steps.
+//
+// A roll-back trains steps again: the last life of a step counts, and what the former ones said of it is thrown away,
+// as are evaluations of weights that were left. Moments stay: they happened. A torn last line is that of a run that is
+// being written or was killed; any other line that is no JSON is damage.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+struct SeriesStep {
+  std::uint64_t applied = 0;       // steps, with this one
+  std::uint64_t tokens_total = 0;  // with this step's
+  std::uint64_t tokens = 0;
+  double elapsed_s = 0;  // over all lines so far, those of steps that were trained again included
+  double step_ms = 0;
+  double loss = 0;  // nats per token; not a number where it was not finite
+};
+
+struct SeriesEvaluation {
+  std::uint64_t applied = 0;
+  double loss = 0;
+  bool is_final = false;
+  std::uint64_t windows = 0;  // 0: not known
+};
+
+enum class MomentKind : std::uint8_t { kFault, kJoin, kReturn, kRound, kCheckpoint };
+
+struct SeriesMoment {
+  MomentKind kind = MomentKind::kFault;
+  std::uint64_t applied = 0;
+  double elapsed_s = 0;
+};
+
+struct RunSeries {
+  std::string name;
+  std::vector<SeriesStep> steps;              // ascending
+  std::vector<SeriesEvaluation> evaluations;  // ascending; of a step at most one of each kind
+  std::vector<SeriesMoment> moments;
+  std::uint64_t trained_again = 0;  // steps of former lives
+};
+
+class RunSeriesReader {
+ public:
+  // One line of the file, without its newline. False: it is no JSON object.
+  [[nodiscard]] bool add(std::string_view line);
+  [[nodiscard]] const RunSeries& series() const { return series_; }
+
+ private:
+  struct Fields;
+  void add_step(const Fields& fields);
+  void add_evaluation(const Fields& fields);
+  void add_event(const Fields& fields);
+  // What was said of the state after more steps than these is no longer of this run.
+  void go_back_to(std::uint64_t applied);
+
+  RunSeries series_;
+  double elapsed_s_ = 0;
+};
+
+// Of a whole file. Errors: kIo (it is not there or cannot be read), kInvalidData (a line is damaged, or no step is in
+// it); each names the file.
+[[nodiscard]] Result<RunSeries> read_run_series(const std::string& metrics_path);
+
+}  // namespace shoal

@@ -1,0 +1,126 @@
+// What the lines of metrics.jsonl mean for a picture.
+#include "runtime/trace/curves/run_series.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "runtime/trace/metrics/step_record.h"
+#include "tests/runtime/data/scratch.h"
+
+namespace shoal {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string step(std::uint64_t number, double loss) {
+  StepRecord record;
+  record.step = number;
+  record.loss = loss;
+  record.tokens = 100;
+  record.tokens_total = 100 * (number + 1);
+  record.step_ms = 500;
+  return to_json_line(record) + "\n";
+}
+
+std::string eval(std::uint64_t applied, double loss, bool is_final = false) {
+  return to_json_line(EvalRecord{applied, loss, 1, false, is_final, is_final ? 99U : 9U, 1000}) + "\n";
+}
+
+std::string event(const std::string& word, const std::string& subject, std::uint64_t applied) {
+  return to_json_line(RunEvent{word, subject, "why", applied}) + "\n";
+}
+
+Result<RunSeries> read(const std::string& text) {
+  const Scratch scratch;
+  return read_run_series(scratch.file("metrics.jsonl", text).string());
+}
+
+std::vector<double> losses_of(const RunSeries& run) {
+  std::vector<double> losses;
+  for (const SeriesStep& one : run.steps) losses.push_back(one.loss);
+  return losses;
+}
+
+std::vector<std::uint64_t> evaluated(const RunSeries& run) {
+  std::vector<std::uint64_t> steps;
+  for (const SeriesEvaluation& one : run.evaluations) steps.push_back(one.applied);
+  return steps;
+}
+
+TEST(RunSeries, HasStepsWithTheirTokensAndTheTimeSoFar) {
+  const auto run = read(step(0, 5) + step(1, 4));
+  ASSERT_TRUE(run.ok());
+  ASSERT_EQ(run->steps.size(), 2U);
+  EXPECT_EQ(run->steps[1].applied, 2U);
+  EXPECT_EQ(run->steps[1].tokens_total, 200U);
+  EXPECT_DOUBLE_EQ(run->steps[1].elapsed_s, 1.0);
+  EXPECT_EQ(run->trained_again, 0U);
+}
+
+TEST(RunSeries, OfAStepThatWasTrainedAgainTheLastLifeCounts) {
+  const std::string before = step(0, 5) + step(1, 4) + eval(2, 4.5) + step(2, 3) + step(3, 2) + eval(4, 2.5);
+  const auto run = read(before + event("rolled_back", "run", 2) + step(2, 3.5) + step(3, 2.75) + eval(4, 2.25));
+  ASSERT_TRUE(run.ok());
+  EXPECT_THAT(losses_of(*run), ElementsAre(5, 4, 3.5, 2.75));
+  EXPECT_THAT(evaluated(*run), ElementsAre(2U, 4U));
+  EXPECT_EQ(run->evaluations[1].loss, 2.25);
+  EXPECT_EQ(run->trained_again, 2U);
+  EXPECT_DOUBLE_EQ(run->steps.back().elapsed_s, 3.0) << "the time of the former life was spent";
+  const auto without_event = read(before + step(2, 3.5));
+  EXPECT_THAT(losses_of(*without_event), ElementsAre(5, 4, 3.5));
+  EXPECT_THAT(evaluated(*without_event), ElementsAre(2U));
+}
+
+// The line of the last step waits for reports, the evaluation does not.
+TEST(RunSeries, AnEvaluationMayStandBeforeTheLineOfItsLastStep) {
+  const auto run = read(step(0, 5) + eval(2, 4.5) + step(1, 4) + step(2, 3));
+  EXPECT_THAT(evaluated(*run), ElementsAre(2U));
+}
+
+TEST(RunSeries, TellsTheKindsOfEvaluationsApart) {
+  const auto run = read(step(0, 5) + eval(1, 4, true) + eval(1, 3));
+  ASSERT_EQ(run->evaluations.size(), 2U);
+  EXPECT_TRUE(run->evaluations[0].is_final);
+  EXPECT_EQ(run->evaluations[0].windows, 99U);
+  EXPECT_FALSE(run->evaluations[1].is_final);
+  const std::string old = R"({"event":"eval","step":1,"val_loss":2})"
+                          "\n";
+  EXPECT_FALSE(read(step(0, 5) + old)->evaluations[0].is_final);
+  EXPECT_TRUE(read(step(0, 5) + old + "{\"event\":\"finished\",\"steps\":1}\n")->evaluations[0].is_final);
+}
+
+TEST(RunSeries, HasMomentsOfEachKind) {
+  const auto run =
+      read(step(0, 5) + event("injected", "node2", 1) + event("joined", "node2", 1) + event("resumed", "run", 1) +
+           event("round", "stage 0 fragment 0 round 1", 1) + event("round", "stage 1 fragment 0 round 1", 1) +
+           event("checkpoint", "step_1", 1) + event("stopping", "run", 1));
+  std::vector<MomentKind> kinds;
+  for (const SeriesMoment& moment : run->moments) kinds.push_back(moment.kind);
+  EXPECT_THAT(kinds, ElementsAre(MomentKind::kFault, MomentKind::kJoin, MomentKind::kReturn, MomentKind::kRound,
+                                 MomentKind::kCheckpoint));
+}
+
+TEST(RunSeries, ALossThatIsNotFiniteIsNoNumber) {
+  const auto run = read(step(0, std::numeric_limits<double>::infinity()));
+  EXPECT_TRUE(std::isnan(run->steps.at(0).loss));
+}
+
+TEST(RunSeries, OfADamagedFileThereAreNoneAndItIsNamed) {
+  const auto damaged = read(step(0, 5) + "{\"step\":1,\"lo\n" + step(2, 3));
+  ASSERT_FALSE(damaged.ok());
+  EXPECT_EQ(damaged.failure().error, Error::kInvalidData);
+  EXPECT_THAT(damaged.failure().message, HasSubstr("metrics.jsonl: line 2 is damaged"));
+  EXPECT_TRUE(read(step(0, 5) + "{\"step\":1,\"lo").ok()) << "a line that is being written";
+  const auto empty = read(event("joined", "node1", 0));
+  ASSERT_FALSE(empty.ok());
+  EXPECT_THAT(empty.failure().message, HasSubstr("no step yet"));
+  const auto missing = read_run_series("/nowhere/metrics.jsonl");
+  EXPECT_EQ(missing.failure().error, Error::kIo);
+  EXPECT_THAT(missing.failure().message, HasSubstr("/nowhere/metrics.jsonl"));
+}
+
+}  // namespace
+}  // namespace shoal
