@@ -255,7 +255,7 @@ std::optional<PlotAxis> plot_axis_named(std::string_view word) {
 
 LossRange loss_range(const std::vector<double>& losses, const std::vector<double>& begun) {
   constexpr double kHighestBegin = 20;  // no model that guesses among all tokens of a vocabulary has more
-  constexpr double kBeyond = 1.5;   // of what a run begins with
+  constexpr double kBeyond = 1.5;       // of what a run begins with
   std::vector<double> finite;
   for (const double loss : losses) {
     if (std::isfinite(loss)) finite.push_back(loss);

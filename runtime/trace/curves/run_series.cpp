@@ -73,8 +73,9 @@ void RunSeriesReader::add_step(const Fields& fields) {
   if (!series_.steps.empty() && step < series_.steps.back().applied) go_back_to(step);
   const double step_ms = fields.number("step_ms");
   if (step_ms > 0) elapsed_s_ += step_ms / 1000;
+  const bool is_known = step_ms > 0 && !std::exchange(is_cut_, false);
   series_.steps.push_back({step + 1, fields.count("tokens_total"), fields.count("tokens"), elapsed_s_,
-                           step_ms > 0 ? step_ms : 0, fields.number("loss")});
+                           is_known ? step_ms : 0, fields.number("loss")});
 }
 
 void RunSeriesReader::add_evaluation(const Fields& fields) {
@@ -93,6 +94,7 @@ void RunSeriesReader::add_event(const Fields& fields) {
   const std::uint64_t applied = fields.count("step");
   const bool is_of_run = fields.text("subject") == "run";
   if (is_of_run && (event == "rolled_back" || event == "resumed")) go_back_to(applied);
+  is_cut_ = is_cut_ || (event == "resumed" && fields.text("subject") == "spawner");
   if (event == "finished" && !series_.evaluations.empty()) {  // a file of a version that did not say so
     SeriesEvaluation& last = series_.evaluations.back();
     last.is_final = last.is_final || last.applied == fields.count("steps");

@@ -20,8 +20,8 @@ struct SeriesStep {
   std::uint64_t tokens_total = 0;  // with this step's
   std::uint64_t tokens = 0;
   double elapsed_s = 0;  // over all lines so far, those of steps that were trained again included
-  double step_ms = 0;
-  double loss = 0;  // nats per token; not a number where it was not finite
+  double step_ms = 0;    // 0: not known, or of a part of it alone (the spawner was started again in the middle)
+  double loss = 0;       // nats per token; not a number where it was not finite
 };
 
 struct SeriesEvaluation {
@@ -63,6 +63,7 @@ class RunSeriesReader {
 
   RunSeries series_;
   double elapsed_s_ = 0;
+  bool is_cut_ = false;  // the time of the next step: a spawner counts from its start
 };
 
 // Of a whole file. Errors: kIo (it is not there or cannot be read), kInvalidData (a line is damaged, or no step is in

@@ -103,6 +103,16 @@ TEST(RunSeries, HasMomentsOfEachKind) {
                                  MomentKind::kCheckpoint));
 }
 
+// Its microbatches were computed before: by the time that its line has, it would be the quickest of all.
+TEST(RunSeries, TheTimeOfAStepInWhichTheSpawnerWasStartedAgainIsNotKnown) {
+  const auto run = read(step(0, 5) + event("resumed", "spawner", 1) + step(1, 4) + step(2, 3));
+  ASSERT_EQ(run->steps.size(), 3U);
+  EXPECT_EQ(run->steps[0].step_ms, 500);
+  EXPECT_EQ(run->steps[1].step_ms, 0);
+  EXPECT_EQ(run->steps[2].step_ms, 500);
+  EXPECT_DOUBLE_EQ(run->steps[2].elapsed_s, 1.5);
+}
+
 TEST(RunSeries, ALossThatIsNotFiniteIsNoNumber) {
   const auto run = read(step(0, std::numeric_limits<double>::infinity()));
   EXPECT_TRUE(std::isnan(run->steps.at(0).loss));
