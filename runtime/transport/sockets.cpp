@@ -2,6 +2,7 @@
 #include "runtime/transport/sockets.h"
 
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -16,8 +17,10 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/text/enumerate.h"
 
 namespace shoal {
 namespace {
@@ -100,6 +103,36 @@ std::string numeric_end(int descriptor, int (*ask)(int, sockaddr*, socklen_t*)) 
   if (ask(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return std::string();
   if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return std::string();
   return host_port_text({numeric_host(address, size), port_of(address)});
+}
+
+// Those that others may be told of: without those of one link, which need an interface beside them.
+std::vector<std::string> addresses_of_this_machine() {
+  std::vector<std::string> found;
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return found;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr) continue;
+    const bool is_v4 = entry->ifa_addr->sa_family == AF_INET;
+    if (!is_v4 && entry->ifa_addr->sa_family != AF_INET6) continue;
+    const socklen_t size = is_v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    sockaddr_storage address{};
+    std::memcpy(&address, entry->ifa_addr, size);
+    const std::string host = numeric_host(address, size);
+    if (!host.empty() && host.find('%') == std::string::npos) found.push_back(host);
+  }
+  ::freeifaddrs(list);
+  return found;
+}
+
+// What a person can do where listening at an address fails for a reason (errno).
+std::string remedy_for(int reason, const HostPort& address) {
+  if (reason == EADDRNOTAVAIL) {
+    const auto own = addresses_of_this_machine();
+    return compose("this machine has no address ", address.host, own.empty() ? "" : "; it has ", enumerate(own),
+                   ". Choose one of its own with --listen, or 0.0.0.0 for all.");
+  }
+  if (reason == EACCES) return "this user may not. Choose a port of 1024 or more with --listen.";
+  return compose(std::strerror(reason), ". Choose another port with --listen, or end the program that holds it.");
 }
 
 }  // namespace
@@ -193,8 +226,7 @@ Result<Socket> listen_on(const HostPort& address) {
     }
     reason = errno;
   }
-  return fail(Error::kUsage, compose("Cannot listen on ", host_port_text(address), ": ", std::strerror(reason),
-                                     ". Choose another port with --listen, or end the program that holds it."));
+  return fail(Error::kUsage, compose("Cannot listen on ", host_port_text(address), ": ", remedy_for(reason, address)));
 }
 
 bool wait_readable(int descriptor, Deadline deadline) { return wait_for(descriptor, POLLIN, deadline); }
