@@ -17,7 +17,7 @@ TEST(MetricsEvaluations, OfAnotherKindOrSizeAreNotTheOneThatIsWritten) {
   const auto lines_of = [](bool is_final, std::uint64_t windows, bool is_now_final) {
     const WrittenEvaluation written{Branch{0}, 2, 0.5, is_final, windows};
     MetricsCore core = core_with(WrittenLines{WrittenStep{Branch{0}, StepId{1}}, written});
-    return core.on(EvaluationResult{Branch{0}, 2, 5, 10, 10, is_now_final, 40, 40}).size();
+    return core.on(EvaluationResult{Branch{0}, 2, 5, 10, 10, is_now_final, 40, 40}, Instant{}).size();
   };
   EXPECT_EQ(lines_of(true, 40, true), 0U);
   EXPECT_EQ(lines_of(false, 40, false), 0U);
@@ -28,11 +28,11 @@ TEST(MetricsEvaluations, OfAnotherKindOrSizeAreNotTheOneThatIsWritten) {
 
 TEST(MetricsEvaluations, APartOfTheLastOneIsShownAndNoRecord) {
   MetricsCore core = core_with();
-  const auto shown = core.on(EvaluationResult{Branch{0}, 2, 5, 10, 10, false, 16, 40});
+  const auto shown = core.on(EvaluationResult{Branch{0}, 2, 5, 10, 10, false, 16, 40}, Instant{});
   ASSERT_EQ(shown.size(), 1U);
   EXPECT_EQ(std::get<EvalProgress>(shown[0]).windows, 16U);
   EXPECT_EQ(std::get<EvalProgress>(shown[0]).windows_planned, 40U);
-  const auto whole = core.on(EvaluationResult{Branch{0}, 2, 5, 10, 10, true, 40, 40});
+  const auto whole = core.on(EvaluationResult{Branch{0}, 2, 5, 10, 10, true, 40, 40}, Instant{});
   ASSERT_EQ(whole.size(), 1U);
   const auto& record = std::get<EvalRecord>(whole[0]);
   EXPECT_TRUE(record.is_final);
