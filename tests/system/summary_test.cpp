@@ -229,14 +229,15 @@ TEST_P(Summary, AddsUpToWhatLinesAndTraceSay) {
   expect_summary_of(std::vector<Json>(start.base() - 1, whole.end()), "life");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Ways, Summary,
-    testing::Values(std::vector<std::string>{}, std::vector<std::string>{"sync.mode=diloco", "sync.H=5"},
-                    std::vector<std::string>{"sync.mode=diloco", "sync.H=5", "sync.outer_update=eager"}),
-    [](const auto& tested) {
-      constexpr const char* kNames[] = {"EveryStep", "Diloco", "Eager"};
-      return std::string(kNames[tested.param.size() == 0 ? 0 : tested.param.size() - 1]);
-    });
+const std::vector<std::vector<std::string>> kWays = {
+    {}, {"sync.mode=diloco", "sync.H=5"}, {"sync.mode=diloco", "sync.H=5", "sync.outer_update=eager"}};
+
+std::string way_name(const testing::TestParamInfo<std::vector<std::string>>& tested) {
+  if (tested.param.empty()) return "EveryStep";
+  return tested.param.back() == "sync.outer_update=eager" ? "Eager" : "Diloco";
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Summary, testing::ValuesIn(kWays), way_name);
 
 TEST(SummaryOfOneProcess, AddsUpToWhatItsLinesSay) {
   ProcessScene scene;

@@ -24,8 +24,8 @@ class MetricsOutbox {
 
   // What is in the file. Errors: kIo; write() tries again then.
   [[nodiscard]] Result<WrittenLines> open();
-  // What is no line of the file (EvalProgress) is passed over. The line says that it was given out now. Returned: what a
-  // person has to hear, that lines wait from now on, or how it went with those that did.
+  // What is no line of the file (EvalProgress) is passed over. The line says that it was given out now. Returned: what
+  // a person has to hear, that lines wait from now on, or how it went with those that did.
   [[nodiscard]] std::optional<std::string> write(const MetricsOutput& output, WallTime now);
   // Lines that are not in the file, lost ones included.
   [[nodiscard]] std::uint64_t unwritten() const { return waiting_.size() + lost_; }

@@ -31,7 +31,8 @@ void expect_in_help(const char* command, const Json& json) {
 TEST(EvaluationAnswer, HasEveryDigitAsJsonAndTwoOfAHugeNumberAsText) {
   const Evaluation evaluation{2.5, kHuge, 3.6067376, 1024, 8};
   const auto json = Json::parse(evaluation_json(7, evaluation));
-  EXPECT_EQ(keys_of(json), (std::vector<std::string>{"step", "windows", "tokens", "loss", "perplexity", "bits_per_byte"}));
+  EXPECT_EQ(keys_of(json),
+            (std::vector<std::string>{"step", "windows", "tokens", "loss", "perplexity", "bits_per_byte"}));
   EXPECT_EQ(json["step"], 7);
   EXPECT_EQ(json["perplexity"].get<double>(), kHuge);
   EXPECT_EQ(evaluation_text(7, evaluation),

@@ -250,8 +250,9 @@ TEST(ProgressLine, OfADivergedRunIsNoLongerThanOthers) {
   record.loss = 5.4871e28;
   record.grad_norm = 1e30;
   EXPECT_NE(line_of(record, {600, 100, false}).find("loss 5.5e28  lr 1.00e-03  norm 1.0e30"), std::string::npos);
-  EXPECT_EQ(progress_line(EvalRecord{100, 66.175, 95.47}),
-            "eval at step 100: validation loss 66.1750, perplexity 5.5e28, bits per byte 95.4700 (windows 0, tokens 0)");
+  EXPECT_EQ(
+      progress_line(EvalRecord{100, 66.175, 95.47}),
+      "eval at step 100: validation loss 66.1750, perplexity 5.5e28, bits per byte 95.4700 (windows 0, tokens 0)");
 }
 
 TEST(ProgressLegend, SaysWhoseWeightsAreMeasuredWhereReplicasHaveTheirOwn) {
