@@ -12,7 +12,7 @@
 
 #include "actors/certificate_renewal.h"
 #include "actors/tracer.h"
-#include "launch/processes/end_limit.h"
+#include "launch/end_limit.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"

@@ -1,6 +1,6 @@
 // A process whose end hangs is over after its limit, with its status and a line that says why, also where it can start
 // no thread.
-#include "launch/processes/end_limit.h"
+#include "launch/end_limit.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

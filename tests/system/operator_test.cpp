@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/system/commanded_run.h"
+#include "tests/support/commanded_run.h"
 
 namespace shoal {
 namespace {

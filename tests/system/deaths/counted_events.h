@@ -1,4 +1,5 @@
-// How often a run told of something.
+// How often a run told of something. What is counted are lines of metrics.jsonl, so that a test of deaths sees what a
+// person would.
 #pragma once
 
 #include <algorithm>

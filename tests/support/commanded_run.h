@@ -1,4 +1,5 @@
-// A run, and the commands that a person gives it: what several tests begin with.
+// A run, and the commands that a person gives it: what several tests of whole runs begin with. A command is given as it
+// would be typed, and what it said is kept until the next one.
 #pragma once
 
 #include <gtest/gtest.h>

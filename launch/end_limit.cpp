@@ -1,5 +1,5 @@
 // The handler only writes what was composed before, which is allowed in a signal handler.
-#include "launch/processes/end_limit.h"
+#include "launch/end_limit.h"
 
 #include <unistd.h>
 
