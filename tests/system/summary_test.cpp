@@ -45,22 +45,23 @@ struct Book {
   double seconds = 0;
   double steps_s = 0;
   double evaluation_s = 0;
-  double evaluation_at_ends_s = 0;  // in no step
+  double at_ends_s = 0;  // after the last step of each start: evaluation and checkpoint
   std::uint64_t rounds = 0;
   std::uint64_t processes_lost = 0;
 };
 
 Book book_of(const std::vector<Json>& lines) {
   Book book;
-  double before = 0, evaluated_s = 0;
+  double before = 0, stepped = 0;
   for (const Json& line : lines) {
     const double now = moment(line);
-    if (is_event(line, "started") || &line == &lines.back()) book.evaluation_at_ends_s += evaluated_s;
-    if (is_event(line, "started") || is_step(line)) evaluated_s = 0;
+    const bool is_first = &line == &lines.front();
+    if (is_event(line, "started") && !is_first) book.at_ends_s += before - stepped;
+    if (&line == &lines.back()) book.at_ends_s += now - stepped;
+    if (is_step(line)) stepped = now;
     if (!is_event(line, "started")) book.seconds += now - before;
     before = now;
-    if (is_event(line, "eval")) evaluated_s = line.at("eval_ms").get<double>() / 1000;
-    if (is_event(line, "eval")) book.evaluation_s += evaluated_s;
+    if (is_event(line, "eval")) book.evaluation_s += line.at("eval_ms").get<double>() / 1000;
     if (is_event(line, "round") && line.at("subject").get<std::string>().starts_with("stage 0 ")) ++book.rounds;
     if (is_event(line, "process_lost")) ++book.processes_lost;
     if (!is_step(line)) continue;
@@ -132,9 +133,8 @@ std::vector<std::string> differences(const Json& span, const std::vector<Json>& 
   const Json& time = span.at("time_s");
   compare("the sum of the parts", sum_of_parts(time), book.seconds, kClockS);
   compare("evaluation", time.at("evaluation").get<double>(), book.evaluation_s, kClockS);
-  const double of_steps = time.at("training").get<double>() + time.at("evaluation").get<double>() +
-                          time.at("stalled").get<double>() + time.at("repeated").get<double>();
-  compare("the parts of steps", of_steps - book.evaluation_at_ends_s, book.steps_s, kTimeShare * book.steps_s);
+  const double of_steps = sum_of_parts(time) - time.at("start").get<double>() - book.at_ends_s;
+  compare("the parts of steps", of_steps, book.steps_s, kTimeShare * book.steps_s);
   return found;
 }
 

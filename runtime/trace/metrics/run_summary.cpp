@@ -105,14 +105,16 @@ void SpanTally::add_gap(double gap_ms) {
   }
 }
 
-// The time after the last step is that of its evaluation, and of what is waited for besides: the last checkpoint.
+// The time after the last step is that of its evaluation, and of what is waited for besides: the last checkpoint. An
+// evaluation is timed from the commit: what the last step's line came later is in no pause.
 void SpanTally::end_start(WallTime until) {
   const auto from = start_.stepped ? start_.stepped : start_.began;
   if (!from) return;
   const double rest_ms = std::max(0.0, ms_between(*from, until));
-  const double evaluation_ms = std::min(std::exchange(evaluated_ms_, 0), rest_ms);
+  const double evaluation_ms = std::exchange(evaluated_ms_, 0);
   evaluation_ms_ += evaluation_ms;
-  (start_.stepped ? checkpoint_ms_ : start_ms_) += rest_ms - evaluation_ms;
+  gaps_ms_ += std::min(0.0, rest_ms - evaluation_ms);
+  (start_.stepped ? checkpoint_ms_ : start_ms_) += std::max(0.0, rest_ms - evaluation_ms);
 }
 
 SpanSummary SpanTally::of(std::uint64_t steps, WallTime now) const {

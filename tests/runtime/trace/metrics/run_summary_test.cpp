@@ -197,6 +197,23 @@ TEST(RunSummary, LinesThatComeLateChangeNothing) {
   EXPECT_NEAR(span.time.training, 50, 0.31) << "but for the first line's delay";
 }
 
+// It waited for its reports while the evaluation was under way, which is timed from the commit.
+TEST(RunSummary, AnEvaluationHasItsWholeTimeAlsoWhereTheLastStepsLineCameLate) {
+  RunSummary summary;
+  summary.add(with_time(to_json_line(RunEvent{"started", "run", "", 0}), at(0)));
+  StepRecord record;
+  record.tokens = 100;
+  record.step_ms = 1000;
+  record.view = 3;
+  summary.add(with_time(to_json_line(record), at(1)));
+  record.step = 1;
+  summary.add(with_time(to_json_line(record), at(2.3)));
+  EvalRecord evaluation;
+  evaluation.eval_ms = 2000;
+  summary.add(with_time(to_json_line(evaluation), at(4)));
+  expect_time(summary.of(2, at(4)).run, {0, 2, 2, 0, 0, 0});
+}
+
 TEST(StepHistory, AgreesWithABookOfEveryStep) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
