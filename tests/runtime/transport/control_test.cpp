@@ -417,7 +417,7 @@ TEST_F(ControlEndpoint, AnswersSeveralAtOnce) {
 }
 
 TEST(ControlClient, RefusesASpawnerOfAnotherProtocol) {
-  Rendezvous rendezvous{RunId{1}, Term{1}, kProtocolVersion, {}, std::chrono::milliseconds(1)};
+  Rendezvous rendezvous{RunId{1}, Term{1}, kProtocolVersion, std::chrono::milliseconds(1)};
   EXPECT_TRUE(check_protocol(rendezvous).ok());
   rendezvous.protocol_version = kProtocolVersion + 1;
   const auto status = check_protocol(rendezvous);

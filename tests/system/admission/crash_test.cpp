@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tests/support/commanded_run.h"
 #include "tests/support/guest/fragile.h"
 #include "tests/support/guest/guest.h"
 #include "tests/support/guest/listening_ports.h"
 #include "tests/system/admission/admitted_guest.h"
+#include "tests/system/operate/commanded_run.h"
 
 namespace shoal {
 namespace {

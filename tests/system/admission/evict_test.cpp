@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/commanded_run.h"
 #include "tests/support/guest/listening_ports.h"
 #include "tests/system/admission/knocks.h"
+#include "tests/system/operate/commanded_run.h"
 
 namespace shoal {
 namespace {

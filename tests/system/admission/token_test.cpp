@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/commanded_run.h"
+#include "tests/system/operate/commanded_run.h"
 
 namespace shoal {
 namespace {

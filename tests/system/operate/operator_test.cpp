@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/commanded_run.h"
+#include "tests/system/operate/commanded_run.h"
 
 namespace shoal {
 namespace {
