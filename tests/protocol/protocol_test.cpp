@@ -1,5 +1,4 @@
-// The short searches of the model: with every rule nothing is found, and what
-// each rule prevents is found without it.
+// The short searches of the model: with every rule nothing is found, and what each rule prevents is found without it.
 #include <gtest/gtest.h>
 
 #include <cctype>

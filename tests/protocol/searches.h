@@ -1,10 +1,8 @@
-// The searches that are made of the models, as lines of words: what continuous
-// integration runs, what is run by hand.
+// The searches that are made of the models, as lines of words: what continuous integration runs, what is run by hand.
 //
-// One line is one search: `steps 2 crash 1` with every rule, `steps 2 crash 1
-// without vote_view` without one, `sum loss 2` of the inside of a sum. What a
-// search of a missing rule must find is said with it: a search that finds
-// nothing would prove nothing.
+// One line is one search: `steps 2 crash 1` with every rule, `steps 2 crash 1 without vote_view` without one, `sum loss
+// 2` of the inside of a sum. What a search of a missing rule must find is said with it: a search that finds nothing
+// would prove nothing.
 #pragma once
 
 #include <cstdint>
@@ -44,12 +42,11 @@ struct Finding {
   std::string model;  // its size, its faults, what it lacks
   Outcome outcome;
 };
-// Makes the search of a line; calm_states replaces what the line says about it,
-// unless it is 0.
+// Makes the search of a line; calm_states replaces what the line says about it, unless it is 0.
 [[nodiscard]] std::optional<Finding> run_search(std::string_view line, std::size_t calm_states = 0);
 
-// Every rule holds: nothing is found, and every state was visited. A change of
-// the model changes the number of states; it is written down to be seen.
+// Every rule holds: nothing is found, and every state was visited. A change of the model changes the number of states;
+// it is written down to be seen.
 struct FullSearch {
   std::string_view search;
   std::uint64_t states;
@@ -62,8 +59,7 @@ struct FullSearch {
 struct Removal {
   std::string_view rule;
   std::string_view search;  // with all other rules
-  std::string_view finds;   // how the broken property begins; empty: nothing, the
-                            // rule is implied by the others
+  std::string_view finds;   // how the broken property begins; empty: nothing, the rule is implied by the others
 };
 [[nodiscard]] const std::vector<Removal>& short_removals();
 [[nodiscard]] const std::vector<Removal>& long_removals();

@@ -1,5 +1,4 @@
-// A set of fingerprints: open addressing, eight bytes each, doubled when it is
-// six tenths full.
+// A set of fingerprints: open addressing, eight bytes each, doubled when it is six tenths full.
 //
 // Zero marks a free place, so a fingerprint of zero is kept as one.
 #pragma once

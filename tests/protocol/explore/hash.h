@@ -1,5 +1,4 @@
-// Hashes of a state's bytes and of its messages, which are added up: a set has
-// no order.
+// Hashes of a state's bytes and of its messages, which are added up: a set has no order.
 //
 // The mixing steps are those of MurmurHash3's finaliser.
 #pragma once

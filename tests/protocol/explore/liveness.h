@@ -1,9 +1,7 @@
-// Whether the end can be reached from a state with every message lost and no
-// further fault (weak liveness).
+// Whether the end can be reached from a state with every message lost and no further fault (weak liveness).
 //
-// A run to the end is looked for best first with sensible moves, then in random
-// sensible runs, then best first among all moves. "yes" is exact. "no" means
-// that none was found among all states, or among states_max of them.
+// A run to the end is looked for best first with sensible moves, then in random sensible runs, then best first among
+// all moves. "yes" is exact. "no" means that none was found among all states, or among states_max of them.
 #pragma once
 
 #include <cstdint>
@@ -86,8 +84,7 @@ class Liveness {
     return false;
   }
 
-  // Takes one of the sensible moves that change the state, each as likely as
-  // the others.
+  // Takes one of the sensible moves that change the state, each as likely as the others.
   bool step_at_random(State& state, std::uint64_t fingerprint) {
     State picked = state;
     std::uint64_t count = 0;

@@ -1,9 +1,7 @@
-// What an explorer asks of a model: its states, what may follow each of them,
-// and when a run is at its end.
+// What an explorer asks of a model: its states, what may follow each of them, and when a run is at its end.
 //
-// A model is safe if no move breaks a property. It is live in the weak sense if
-// from every reachable state, with every message in flight lost and no further
-// fault, a state at the end can be reached.
+// A model is safe if no move breaks a property. It is live in the weak sense if from every reachable state, with every
+// message in flight lost and no further fault, a state at the end can be reached.
 #pragma once
 
 #include <concepts>
@@ -24,8 +22,7 @@ template <class State>
 class Sink {
  public:
   virtual ~Sink() = default;
-  // broken: the property that the move breaks, or nullptr. story: what
-  // happened; empty unless wants_story().
+  // broken: the property that the move breaks, or nullptr. story: what happened; empty unless wants_story().
   virtual void take(const State& next, const char* broken, const std::string& story) = 0;
   [[nodiscard]] virtual bool wants_story() const { return false; }
 };

@@ -1,9 +1,7 @@
-// Searches: breadth first through every state, or random walks through deep
-// ones.
+// Searches: breadth first through every state, or random walks through deep ones.
 //
-// A search ends at the first state that breaks a property, or from which no run
-// to the end is found, and tells the shortest run that leads there. Of the
-// states behind it keeps the fingerprints alone, of the frontier the bytes.
+// A search ends at the first state that breaks a property, or from which no run to the end is found, and tells the
+// shortest run that leads there. Of the states behind it keeps the fingerprints alone, of the frontier the bytes.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,7 @@
-// Random walks: many faults in one run, deeper than a search through every
-// state can come.
+// Random walks: many faults in one run, deeper than a search through every state can come.
 //
-// A fault is taken in six of a hundred moves, so that a walk has time to repair
-// what the last one broke. A walk is the same for the same seed.
+// A fault is taken in six of a hundred moves, so that a walk has time to repair what the last one broke. A walk is the
+// same for the same seed.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,6 @@
-// What may go wrong, as often as the search's budget says: ends of actors,
-// restarts, joins.
+// What may go wrong, as often as the search's budget says: ends of actors, restarts, joins.
 //
-// A false suspicion stands with the supervisor's moves, an early repeat with
-// the router's, a time-out with the group's.
+// A false suspicion stands with the supervisor's moves, an early repeat with the router's, a time-out with the group's.
 #include "tests/protocol/step/moves.h"
 
 namespace shoal::protocol {
@@ -12,10 +10,19 @@ constexpr int kIncarnationsMax = 3;  // of a group, by faults of groups alone
 
 }  // namespace
 
-void restart_loader(State& next) {
+void restart_loader(const StepModel& model, State& next) {
+  const bool is_asking = next.commits() < model.scope.steps && model.rules.asks_holders;
   next.loader.position = next.log_size;
   next.loader.answered = 0;
   next.loader.requests.clear();
+  next.loader.held.fill(kNoHolders);
+  next.loader.heard = 0;
+  next.loader.is_asking = byte(int{is_asking});
+  const int step = next.commits();
+  for (int stage = 0; stage < kStages; ++stage) {
+    for (int map = 0; map <= kNoHolders; ++map) next.drop(holders(stage, step, map));  // its own letters end with it
+    if (is_asking) next.add(ask_holders(stage, step));
+  }
 }
 
 void Moves::faults() {
@@ -23,7 +30,7 @@ void Moves::faults() {
   if (now_.budget[kLoaderCrash] > 0) {
     State next = now_;
     --next.budget[kLoaderCrash];
-    restart_loader(next);
+    restart_loader(model_, next);
     move(next, [] { return std::string("*** the loader ends and starts again"); });
   }
   crash_groups();
@@ -32,14 +39,11 @@ void Moves::faults() {
     --next.budget[kSpawner];
     next.has_unwritten = 0;
     next.unwritten = Entry{};
-    next.drop_all(Kind::kAllAnswered);  // it never left that process
-    restart_loader(next);
+    next.drop_local();
+    restart_loader(model_, next);
     for (int stage = 0; stage < kStages; ++stage) restart_group(model_, next, stage, false);
-    move(next, [] {
-      return std::string(
-          "*** the spawner ends: supervisor, loader and groups "
-          "start from the journal");
-    });
+    move(next,
+         [] { return std::string("*** the spawner ends: supervisor, loader and groups start from the journal"); });
   }
   spawn_joiners();
 }

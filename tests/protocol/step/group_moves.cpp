@@ -1,6 +1,5 @@
-// What a sync group does (protocol §4): Prepare, a verdict about the manifests,
-// Reduce, a vote; Open when its stage changes. Groups 2 and 3 were replaced,
-// live on and read no more of the journal.
+// What a sync group does (protocol §4): Prepare, a verdict about the manifests, Reduce, a vote; Open when its stage
+// changes. Groups 2 and 3 were replaced, live on and read no more of the journal.
 #include <algorithm>
 #include <optional>
 
@@ -31,13 +30,14 @@ void Moves::group(int g) {
   if (now_.commits_at(group.position) >= model_.scope.steps) return;
   group_prepares(g);
   group_repeats(g);
+  if (g < kStages) group_is_asked(g);
   if (group.phase == kPreparing) group_decides(g);
+  if (group.phase == kPreparing && group.is_survey) group_ends_survey(g);
   if (group.phase == kReducing) group_votes(g);
   group_gives_up(g);
 }
 
-// P-15. The counter is bounded to keep a search finite; a run to the end may go
-// beyond that bound.
+// P-15. The counter is bounded to keep a search finite; a run to the end may go beyond that bound.
 bool Moves::begin_epoch(State& next, int g) const {
   constexpr int kMore = 12, kMost = (1 << kCounterBits) - 1;
   Group& group = next.groups[g];
@@ -58,10 +58,10 @@ void Moves::group_reads(int stage) {
   ++after.position;
   bool has_epoch = true;
   if (entry.is_commit()) {
-    after.phase = kSilent;
-    after.missing = 0;
+    after.begin_step();
   } else if (entry.changes(stage) && (entry.is_removal() || rules_.add_voids) && group.phase != kSilent) {
     after.phase = rules_.open_on_void ? kOpened : kSilent;
+    after.is_survey = 0;
     if (rules_.open_on_void) has_epoch = begin_epoch(next, stage);
     if (rules_.open_on_void && has_epoch) say_order(next, stage);
   }
@@ -75,8 +75,7 @@ void Moves::group_reads(int stage) {
   if (!rules_.log_order_group && entry.is_commit() && group.phase != kSilent) group_reads_ahead(stage);
 }
 
-// Without log_order_group: a removal that stands behind a commit opens the step
-// that is committed.
+// Without log_order_group: a removal that stands behind a commit opens the step that is committed.
 void Moves::group_reads_ahead(int stage) {
   for (int k = now_.groups[stage].position + 1; k < now_.log_size; ++k) {
     const Entry entry = now_.log[k];
@@ -109,9 +108,8 @@ bool Moves::is_time_to_prepare(int stage) const {
   return true;
 }
 
-// P-14: hints decide when, manifests whether. A group that has opened looks by
-// itself when it has heard nothing for long; while faults come, a prepare
-// without the loader's hint costs one.
+// P-14: hints decide when, manifests whether. A group that has opened looks by itself when it has heard nothing for
+// long; while faults come, a prepare without the loader's hint costs one.
 void Moves::group_prepares(int g) {
   const Group& group = now_.groups[g];
   const int step = now_.commits_at(group.position), stage = g % kStages;
@@ -161,7 +159,8 @@ void Moves::group_decides(int g) {
   }
   State next = now_;
   next.groups[g].phase = kReducing;
-  next.groups[g].missing = 0;
+  next.groups[g].missing = next.groups[g].is_survey = 0;
+  tell_holders(next, g, known_holders(g));
   say_order(next, g);
   if (!rules_.vote_after_reduced) next.add(vote_of(next, g));
   move(next,
@@ -171,14 +170,17 @@ void Moves::group_decides(int g) {
 // P-16, P-17: Open or Zero, and a question for what is missing.
 void Moves::group_tells_verdict(int g, int missing_ones, bool is_twice) {
   const int stage = g % kStages, step = now_.commits_at(now_.groups[g].position);
-  const bool gives_order = is_twice || rules_.open_on_gap;
+  const bool gives_order = is_twice || (now_.groups[g].is_survey ? rules_.survey_opens : rules_.open_on_gap);
   State next = now_;
   if (gives_order && !begin_epoch(next, g)) return;
   next.groups[g].phase = !gives_order ? kSilent : is_twice ? kZeroed : kOpened;
-  next.groups[g].missing = byte(missing_ones);
+  const bool asks_again = !now_.groups[g].is_survey || is_twice || now_.groups[g].missing != 0;
+  next.groups[g].missing = byte(asks_again ? missing_ones : 0);
+  next.groups[g].is_survey = 0;
+  tell_holders(next, g, is_twice ? kNoHolders : known_holders(g));
   if (gives_order) say_order(next, g);
   for (int b = 0; b < model_.scope.microbatches; ++b) {
-    if (is_in(missing_ones, b)) next.add(missing(stage, step, b));
+    if (asks_again && is_in(missing_ones, b)) next.add(missing(stage, step, b));
   }
   move(next, [&] {
     return "group " + std::to_string(stage) + (is_twice ? " finds a microbatch twice" : " finds a gap") +
@@ -202,8 +204,7 @@ void Moves::group_votes(int g) {
   move(next, [&] { return "group " + std::to_string(stage) + " votes for " + told_epoch(group.epoch()); });
 }
 
-// P-19a: a sum that stands still is opened again. While faults come it costs
-// one; in a calm run it is the last resort.
+// P-19a: a sum that stands still is opened again. While faults come it costs one; in a calm run it is the last resort.
 void Moves::group_gives_up(int g) {
   const Group& group = now_.groups[g];
   const bool is_under_way = group.phase == kPreparing || group.phase == kReducing;
@@ -227,7 +228,7 @@ void restart_group(const StepModel& model, State& next, int stage, bool as_zombi
   group.is_on = 1;
   group.incarnation = next.incarnations[stage];
   group.counter = 1;
-  group.missing = 0;
+  group.begin_step();
   group.phase = kOpened;
   group.position = next.log_size;  // P-21
   if (!model.rules.group_from_log) {
@@ -238,6 +239,9 @@ void restart_group(const StepModel& model, State& next, int stage, bool as_zombi
     }
   }
   group.began_at = group.position;
+  const Message question = ask_holders(stage, next.commits_at(next.loader.position));
+  next.drop(question);  // it ends with the group that it was put to
+  if (next.loader.is_asking && !is_in(next.loader.heard, stage)) next.add(question);
   say_order(next, stage);
 }
 

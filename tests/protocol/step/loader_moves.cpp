@@ -1,5 +1,4 @@
-// What the data loader does (P-14): it sends the plan, hears the answers, and
-// says when all are in.
+// What the data loader does (P-14): it sends the plan, hears the answers, and says when all are in.
 #include "tests/protocol/step/moves.h"
 
 namespace shoal::protocol {
@@ -8,6 +7,10 @@ void Moves::loader() {
   loader_reads();
   const int step = now_.commits_at(now_.loader.position);
   if (step >= model_.scope.steps) return;
+  if (now_.loader.is_asking) {
+    for (int k = 0; k < now_.message_count; ++k) loader_hears_holders(now_.message(k));
+    return loader_stops_asking();
+  }
   for (int b = 0; b < model_.scope.microbatches; ++b) loader_sends(step, b);
   router(kLoader);
   for (int k = 0; k < now_.message_count; ++k) loader_hears(step, now_.message(k));
@@ -24,6 +27,7 @@ void Moves::loader_reads() {
   if (entry.is_commit()) {
     next.loader.answered = 0;
     next.loader.requests.clear();
+    next.loader.held.fill(kNoHolders);
   } else if (entry.is_removal()) {
     router_reads_removal(next, kLoader, entry.replica());
   }
@@ -33,12 +37,15 @@ void Moves::loader_reads() {
 // The first time; what follows is its router's matter.
 void Moves::loader_sends(int step, int b) {
   if (now_.loader.requests.state[b] != kNotSent || is_in(now_.loader.answered, b)) return;
+  const int holder = holder_in(now_.loader.held[0], b), next_hop = holder_in(now_.loader.held[1], b);
+  const bool is_held = holder != kNoHolder && is_member(now_.loader.position, holder);
   for (int to = 0; to < first_of(1); ++to) {
+    if (is_held && to != holder) continue;
     if (!is_member(now_.loader.position, to) || !is_good_target(to, b)) continue;
     State next = now_;
     next.loader.requests.state[b] = kAsked;
     next.loader.requests.hop[b] = byte(to);
-    const Message sent = forward(kLoader, to, {step, b, false});
+    const Message sent = forward(kLoader, to, {step, b, false, next_hop});
     next.add(sent);
     move(next, [&] { return "the loader sends " + told(sent) + " to " + name_of(to); });
   }

@@ -1,9 +1,7 @@
-// What actors of the model say to each other: one number per message, so that a
-// state can hold a set of them.
+// What actors of the model say to each other: one number per message, so that a state can hold a set of them.
 //
-// A message names what its rule needs and nothing else: no values, no attempts,
-// no paths. A gradient is one bit: it was computed with the weights of its
-// step, or with others (`is_stale`).
+// A message names what its rule needs and nothing else: no values, no attempts, no paths. A gradient is one bit: it was
+// computed with the weights of its step, or with others (`is_stale`).
 #pragma once
 
 #include <cstdint>
@@ -24,6 +22,8 @@ enum class Kind : std::uint8_t {
   kZero,
   kVote,  // Prepared
   kRefusal,
+  kAskHolders,
+  kHolders,
 };
 
 struct MessageFields {
@@ -55,13 +55,13 @@ class Message {
   // Forward, Reply, Refusal, Missing.
   [[nodiscard]] constexpr int microbatch() const { return payload() & 1; }
   [[nodiscard]] constexpr bool is_stale() const { return (payload() & 2) != 0; }
+  [[nodiscard]] constexpr int next() const { return payload() >> 2 & 3; }
   // Manifest: one bit per microbatch.
   [[nodiscard]] constexpr int microbatches() const { return payload() & 3; }
   // Part: how often each microbatch is in it.
   [[nodiscard]] constexpr int count(int microbatch) const { return payload() >> (2 * microbatch) & 3; }
   [[nodiscard]] constexpr bool is_stale_part() const { return (payload() & 16) != 0; }
-  // Reduce: one bit per replica of the stage. Vote: the same, and the position
-  // where its epoch began.
+  // Reduce: one bit per replica of the stage. Vote: the same, and the position where its epoch began.
   [[nodiscard]] constexpr int reduced_members() const { return payload() & 7; }
   [[nodiscard]] constexpr int voting_members() const { return payload() >> 4 & 7; }
   [[nodiscard]] constexpr int position() const { return payload() & 15; }
@@ -72,20 +72,27 @@ class Message {
   std::uint32_t bits_ = 0;
 };
 
+inline constexpr int kAnyNext = 3;  // a path whose next hop is free
+
 struct Data {
   int step = 0;
   int microbatch = 0;
   bool is_stale = false;
+  int next = kAnyNext;  // of a Forward to the first stage: the replica of the second one that is on its path
 };
 
 [[nodiscard]] constexpr Message forward(int from, int to, const Data& data) {
-  return {Kind::kForward, {from, to, data.step, 0, data.microbatch | int{data.is_stale} << 1}};
+  return {Kind::kForward, {from, to, data.step, 0, data.microbatch | int{data.is_stale} << 1 | data.next << 2}};
 }
 [[nodiscard]] constexpr Message reply(int from, int to, const Data& data) {
   return {Kind::kReply, {from, to, data.step, 0, data.microbatch | int{data.is_stale} << 1}};
 }
 [[nodiscard]] constexpr Message refusal(int from, int to, const Data& data) {
   return {Kind::kRefusal, {from, to, data.step, 0, data.microbatch}};
+}
+[[nodiscard]] constexpr Message ask_holders(int stage, int step) { return {Kind::kAskHolders, {stage, 0, step, 0, 0}}; }
+[[nodiscard]] constexpr Message holders(int stage, int step, int map) {
+  return {Kind::kHolders, {stage, 0, step, 0, map}};
 }
 [[nodiscard]] constexpr Message all_answered(int step) { return {Kind::kAllAnswered, {0, 0, step, 0, 0}}; }
 [[nodiscard]] constexpr Message missing(int stage, int step, int microbatch) {

@@ -1,9 +1,7 @@
-// Everything that may happen in a state: one method per kind of move, one
-// source file per actor.
+// Everything that may happen in a state: one method per kind of move, one source file per actor.
 //
-// A move copies the state, changes the copy as the actor's rule says, and hands
-// it on. Where a rule of the protocol decides, its number stands beside the
-// condition; where the rule can be removed, the condition asks `rules`.
+// A move copies the state, changes the copy as the actor's rule says, and hands it on. Where a rule of the protocol
+// decides, its number stands beside the condition; where the rule can be removed, the condition asks `rules`.
 #pragma once
 
 #include <string>
@@ -35,6 +33,8 @@ class Moves {
   void receive_reply(int r, Message message);
   void use_kept_answers(int r);
   void obey(int r, Message order);
+  void repeat_manifest(int r);
+  void take_order(State& next, int r, Message order) const;
 
   // sum_moves.cpp
   void reduce(int r);
@@ -50,17 +50,23 @@ class Moves {
   void note_answer(State& next, int requester, Message answer) const;
   [[nodiscard]] bool is_good_target(int replica, int microbatch) const;
 
-  // loader_moves.cpp
+  // loader_moves.cpp, survey_moves.cpp
   void loader();
   void loader_reads();
   void loader_sends(int step, int microbatch);
   void loader_hears(int step, Message message);
+  void loader_hears_holders(Message message);
+  void loader_stops_asking();
 
-  // group_moves.cpp
+  // group_moves.cpp, survey_moves.cpp
   void group(int g);
   void group_reads(int stage);
   void group_reads_ahead(int stage);
   void group_prepares(int g);
+  void group_is_asked(int stage);
+  void group_ends_survey(int g);
+  [[nodiscard]] int known_holders(int g) const;
+  void tell_holders(State& next, int g, int map) const;
   void group_repeats(int g);
   void group_decides(int g);
   void group_tells_verdict(int g, int missing, bool is_twice);
@@ -83,8 +89,7 @@ class Moves {
   void crash_groups();
   void spawn_joiners();
 
-  // Hands on a state: its dead messages are dropped, its answers given. story()
-  // is called only if somebody reads it.
+  // Hands on a state: its dead messages are dropped, its answers given. story() is called only if somebody reads it.
   template <class Story>
   void move(State& next, Story story) {
     ++made_;
@@ -117,9 +122,8 @@ class Moves {
 [[nodiscard]] std::string told(Message data);
 [[nodiscard]] std::string told_epoch(int epoch);
 
-// A group that begins anew from the journal, as a new incarnation; as_zombie:
-// the old one lives on beside it.
+// A group that begins anew from the journal, as a new incarnation; as_zombie: the old one lives on beside it.
 void restart_group(const StepModel& model, State& next, int stage, bool as_zombie);
-void restart_loader(State& next);
+void restart_loader(const StepModel& model, State& next);
 
 }  // namespace shoal::protocol

@@ -6,14 +6,12 @@
 namespace shoal::protocol {
 namespace {
 
-// Whether a replica may still act upon a message of this step: it has not
-// applied it yet.
+// Whether a replica may still act upon a message of this step: it has not applied it yet.
 bool awaits(const Replica& replica, int step) {
   return replica.is_alive && (replica.version == kNoVersion || step >= replica.version);
 }
 
-// A joiner may be a member at a later position; a replica of the start that is
-// no member is none for ever.
+// A joiner may be a member at a later position; a replica of the start that is no member is none for ever.
 bool is_cut_off(const StepModel& model, const State& state, int position, int sender) {
   return model.rules.fence && sender != kLoader && !is_joiner(sender) && !is_in(state.members_at(position), sender);
 }
@@ -38,6 +36,10 @@ bool is_hint_dead(const State& state, Message message) {
     if (group.is_on && message.step() >= state.commits_at(group.position)) return false;
   }
   return true;
+}
+
+bool is_answer_dead(const State& state, Message message) {
+  return !state.loader.is_asking || message.step() < state.commits_at(state.loader.position);
 }
 
 bool is_missing_dead(const State& state, Message message) {
@@ -92,6 +94,8 @@ bool is_dead(const StepModel& model, const State& state, Message message) {
     case Kind::kRefusal:
     case Kind::kReply: return is_reply_dead(model, state, message);
     case Kind::kAllAnswered: return is_hint_dead(state, message);
+    case Kind::kAskHolders: return message.step() < state.commits_at(state.groups[message.stage()].position);
+    case Kind::kHolders: return is_answer_dead(state, message);
     case Kind::kMissing: return is_missing_dead(state, message);
     case Kind::kManifest:
     case Kind::kReduced: return is_report_dead(model, state, message);
@@ -105,8 +109,7 @@ bool is_dead(const StepModel& model, const State& state, Message message) {
   return false;
 }
 
-// Entries of the journal that change nothing for their reader, or only let it
-// do more.
+// Entries of the journal that change nothing for their reader, or only let it do more.
 bool read_harmless_entries(State& state) {
   bool has_read = false;
   for (int r = 0; r < kReplicas; ++r) {
@@ -131,8 +134,7 @@ bool read_harmless_entries(State& state) {
     const Entry entry = state.log[group.position];
     if (entry.changes(stage)) continue;
     ++group.position;
-    if (entry.is_commit()) group.phase = kSilent;
-    if (entry.is_commit()) group.missing = 0;
+    if (entry.is_commit()) group.begin_step();
     has_read = true;
   }
   return has_read;

@@ -1,5 +1,4 @@
-// What a replica does (protocol §2): it follows the journal, computes, answers
-// from its ledger and obeys orders.
+// What a replica does (protocol §2): it follows the journal, computes, answers from its ledger and obeys orders.
 #include <algorithm>
 
 #include "tests/protocol/step/moves.h"
@@ -8,9 +7,7 @@ namespace shoal::protocol {
 namespace {
 
 constexpr const char* kNotOnce = "S-1: a committed step counts a microbatch not exactly once";
-constexpr const char* kOtherWeights =
-    "S-1: a committed step holds a gradient "
-    "that was computed with other weights";
+constexpr const char* kOtherWeights = "S-1: a committed step holds a gradient that was computed with other weights";
 constexpr const char* kOtherSum = "S-3: a replica applied another sum than the one that the journal names";
 constexpr const char* kTwoCommits = "S-2: two different commits of one step were acted upon";
 
@@ -76,8 +73,7 @@ void Moves::replica_reads_commit(int r, Entry entry) {
   if (replica.version == step && replica.phase == kReduced && is_named) apply(r, entry, true);
 }
 
-// Without log_order_replica: a removal that stands behind a commit drops the
-// sum that the commit is about.
+// Without log_order_replica: a removal that stands behind a commit drops the sum that the commit is about.
 void Moves::replica_reads_ahead(int r) {
   const Replica& replica = now_.replicas[r];
   if (replica.phase == kOpen || !now_.log[replica.position].is_commit()) return;
@@ -131,8 +127,7 @@ void Moves::receive(int r, Message message) {
   }
 }
 
-// P-5, P-6, P-10. The protocol without version_check looks one step back and no
-// further.
+// P-5, P-6, P-10. The protocol without version_check looks one step back and no further.
 void Moves::receive_forward(int r, Message message) {
   const Replica& replica = now_.replicas[r];
   if (message.from() != kLoader && !is_believed(replica.position, message.from())) return;
@@ -156,8 +151,10 @@ void Moves::answer_again(int r, Message message) {
 
 void Moves::pass_on(int r, Message message, bool is_stale) {
   const int b = message.microbatch();
+  const int position = now_.replicas[r].position, planned = first_of(1) + message.next();
+  const bool is_planned = message.next() != kAnyNext && is_member(position, planned);
   for (int to = first_of(1); to < kReplicas; ++to) {
-    if (!is_member(now_.replicas[r].position, to) || !is_good_target(to, b)) continue;
+    if (is_planned ? to != planned : !is_member(position, to) || !is_good_target(to, b)) continue;
     State next = now_;
     next.replicas[r].ledger[b] = kInFlight;
     next.replicas[r].requests.state[b] = kAsked;
@@ -178,8 +175,8 @@ void Moves::compute(int r, Message message, bool is_stale) {
   });
 }
 
-// P-7, P-10. The router notes who answered; the replica takes the first answer
-// to what it has in flight, now or when it is open.
+// P-7, P-10. The router notes who answered; the replica takes the first answer to what it has in flight, now or when it
+// is open.
 void Moves::receive_reply(int r, Message message) {
   const Replica& replica = now_.replicas[r];
   const int b = message.microbatch(), from = message.from();
@@ -219,42 +216,55 @@ void Moves::use_kept_answers(int r) {
   }
 }
 
-// P-15, P-16.
+// P-15: an equal epoch is answered again and not obeyed again. Without survey_is_order another kind of order is.
 void Moves::obey(int r, Message order) {
   const Replica& replica = now_.replicas[r];
-  const int epoch = order.epoch();
-  if (order.step() != replica.version || (rules_.epoch_order && epoch < replica.epoch)) return;
-  State next = now_;
-  Replica& after = next.replicas[r];
-  const bool is_prepare = order.kind() == Kind::kPrepare, is_zero = order.kind() == Kind::kZero;
-  if (epoch == replica.epoch && rules_.epoch_order) {
-    if (!is_prepare || replica.phase != kFrozen) return;
-    if (!next.add(manifest(r, replica.version, epoch, replica.manifest()))) return;
-    move(next, [&] { return std::string(name_of(r)) + " repeats its manifest"; });
+  const bool is_prepare = order.kind() == Kind::kPrepare;
+  if (order.step() != replica.version || (rules_.epoch_order && order.epoch() < replica.epoch)) return;
+  const bool is_other_kind = is_prepare == (replica.phase == kOpen);
+  const bool is_repeat = order.epoch() == replica.epoch && (rules_.survey_is_order || !is_other_kind);
+  if (is_repeat && rules_.epoch_order) {
+    if (is_prepare && replica.phase == kFrozen) repeat_manifest(r);
     return;
   }
-  after.epoch = byte(epoch);
-  after.phase = is_prepare ? kFrozen : kOpen;
-  after.sum.fill(0);
-  after.is_sum_stale = 0;
-  if (is_zero) {
-    after.accumulated.fill(0);
-    after.is_stale = 0;
-    if (rules_.zero_clears_ledger) {
-      after.ledger.fill(kNone);
-      after.kept.fill(0);
-      if (rules_.zero_forgets) after.requests.clear();
-    }
-  }
-  if (is_prepare) next.add(manifest(r, replica.version, epoch, replica.manifest()));
+  State next = now_;
+  take_order(next, r, order);
   if (next == now_) return;
   move(next, [&] {
     return std::string(name_of(r)) + " obeys " +
-           (is_prepare ? "Prepare"
-            : is_zero  ? "Zero"
-                       : "Open") +
-           " of " + told_epoch(epoch) + (is_prepare ? ", its manifest has " + std::to_string(replica.manifest()) : "");
+           (is_prepare                    ? "Prepare"
+            : order.kind() == Kind::kZero ? "Zero"
+                                          : "Open") +
+           " of " + told_epoch(order.epoch()) +
+           (is_prepare ? ", its manifest has " + std::to_string(replica.manifest()) : "");
   });
+}
+
+void Moves::repeat_manifest(int r) {
+  const Replica& replica = now_.replicas[r];
+  State next = now_;
+  if (!next.add(manifest(r, replica.version, replica.epoch, replica.manifest()))) return;
+  move(next, [&] { return std::string(name_of(r)) + " repeats its manifest"; });
+}
+
+// P-8, P-16: whatever the order, the sum of an older epoch is dropped; a Zero empties the rest, too.
+void Moves::take_order(State& next, int r, Message order) const {
+  Replica& replica = next.replicas[r];
+  const bool is_prepare = order.kind() == Kind::kPrepare;
+  replica.epoch = byte(order.epoch());
+  replica.phase = is_prepare ? kFrozen : kOpen;
+  replica.sum.fill(0);
+  replica.is_sum_stale = 0;
+  if (order.kind() == Kind::kZero) {
+    replica.accumulated.fill(0);
+    replica.is_stale = 0;
+  }
+  if (order.kind() == Kind::kZero && rules_.zero_clears_ledger) {
+    replica.ledger.fill(kNone);
+    replica.kept.fill(0);
+    if (rules_.zero_forgets) replica.requests.clear();
+  }
+  if (is_prepare) next.add(manifest(r, replica.version, replica.epoch, replica.manifest()));
 }
 
 }  // namespace shoal::protocol

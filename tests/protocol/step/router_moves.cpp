@@ -1,15 +1,20 @@
-// What the router of a requester does, which is a replica of the first stage or
-// the data loader: it keeps every Forward and sends it again when a rule says
-// so (P-11 to P-13).
+// What the router of a requester does, which is a replica of the first stage or the data loader: it keeps every Forward
+// and sends it again when a rule says so (P-11 to P-13).
 //
-// An Ask is not a message here. The answer to it makes the router wait, or send
-// the same Forward to the same hop again: while messages may come late and
-// again, that one is in the network already. So an Ask matters only to a run in
-// which everything in flight was lost, and there it is a repeat of that
-// Forward. Whoever picks a substitute may pick any.
+// An Ask is not a message here. The answer to it makes the router wait, or send the same Forward to the same hop again:
+// while messages may come late and again, that one is in the network already. So an Ask matters only to a run in which
+// everything in flight was lost, and there it is a repeat of that Forward. Whoever picks a substitute may pick any.
 #include "tests/protocol/step/moves.h"
 
 namespace shoal::protocol {
+namespace {
+
+// The second hop of a path that the data loader made of what it knows about holders.
+int next_hop_of(const State& state, int requester, int microbatch) {
+  return requester == kLoader ? holder_in(state.loader.held[1], microbatch) : kAnyNext;
+}
+
+}  // namespace
 
 void Moves::router(int requester) {
   const Requests& requests = requests_of(now_, requester);
@@ -30,8 +35,8 @@ void Moves::router(int requester) {
   }
 }
 
-// P-17a. The data loader's router always sends again; a replica passes on what
-// it has answered, and while it is open what it has in flight.
+// P-17a. The data loader's router always sends again; a replica passes on what it has answered, and while it is open
+// what it has in flight.
 bool Moves::passes_missing_on(int requester, int step, int b) const {
   if (!rules_.missing || !now_.has(missing(requester == kLoader ? 0 : 1, step, b))) return false;
   if (requester == kLoader) return true;
@@ -51,7 +56,8 @@ void Moves::ask_again(State& next, int requester, int b) const {
   if (!is_in(next.members_at(position), requests.hop[b])) {
     requests.hop[b] = kNobody;
   } else {
-    next.add(forward(requester, requests.hop[b], {next.commits_at(position), b, false}));
+    next.add(
+        forward(requester, requests.hop[b], {next.commits_at(position), b, false, next_hop_of(next, requester, b)}));
   }
 }
 
@@ -65,8 +71,7 @@ void Moves::router_sends_again(int requester, int b) {
   });
 }
 
-// P-13. A change that no rule asks for costs a fault: a hop that seems to be
-// away.
+// P-13. A change that no rule asks for costs a fault: a hop that seems to be away.
 void Moves::router_picks_another(int requester, int b, bool is_early) {
   const int position = position_of(now_, requester), first = requester == kLoader ? 0 : first_of(1);
   for (int to = first; to < first + kReplicasPerStage; ++to) {
@@ -75,7 +80,7 @@ void Moves::router_picks_another(int requester, int b, bool is_early) {
     State next = now_;
     if (is_early) --next.budget[kRetry];
     requests_of(next, requester).hop[b] = byte(to);
-    next.add(forward(requester, to, {now_.commits_at(position), b, false}));
+    next.add(forward(requester, to, {now_.commits_at(position), b, false, next_hop_of(now_, requester, b)}));
     move(next, [&] {
       return std::string(name_of(requester)) + " sends microbatch " + std::to_string(b) + " to another, " +
              name_of(to) + (is_early ? ", too early" : "");
@@ -93,8 +98,7 @@ void Moves::router_reads_removal(State& next, int requester, int removed) const 
   }
 }
 
-// P-10: an answer of a removed replica is none. Without keep_inputs what is
-// answered is kept no longer.
+// P-10: an answer of a removed replica is none. Without keep_inputs what is answered is kept no longer.
 void Moves::note_answer(State& next, int requester, Message answer) const {
   Requests& requests = requests_of(next, requester);
   const int b = answer.microbatch();
@@ -103,8 +107,7 @@ void Moves::note_answer(State& next, int requester, Message answer) const {
   requests.answered_by[b] = byte(answer.from());
 }
 
-// A sensible run asks whoever has the microbatch, else the first member that
-// lives.
+// A sensible run asks whoever has the microbatch, else the first member that lives.
 bool Moves::is_good_target(int replica, int microbatch) const {
   if (pace_ != Pace::kSensible) return true;
   const int stage = stage_of(replica), members = now_.members();

@@ -1,5 +1,4 @@
-// The table of the rules: the law that each belongs to, and the protocol that
-// is left without it.
+// The table of the rules: the law that each belongs to, and the protocol that is left without it.
 #include "tests/protocol/step/rules.h"
 
 namespace shoal::protocol {
@@ -36,6 +35,10 @@ const std::vector<Rule>& all_rules() {
       {"zero_on_twice", &Rules::zero_on_twice, "P-16", "a group overlooks what two manifests name"},
       {"joiner_mute", &Rules::joiner_mute, "P-25", "a replica obeys and answers before its own AddReplica"},
       {"send_on_removal", &Rules::send_on_removal, "P-12", "a router does not send again when a hop is removed"},
+      {"survey_opens", &Rules::survey_opens, "P-14a", "a survey with a gap ends without an Open"},
+      {"survey_is_order", &Rules::survey_is_order, "P-14a, P-15", "a survey has the epoch of the order before it"},
+      {"loader_goes_on", &Rules::loader_goes_on, "P-14", "a new data loader waits for its answers without end"},
+      {"asks_holders", &Rules::asks_holders, "P-14a", "a new data loader asks nobody"},
       {"fence", &Rules::fence, "P-10", "data of a replica outside the view is taken"},
       {"donor_in_view", &Rules::donor_in_view, "P-26", "a joiner copies from a replica outside the view"},
   };

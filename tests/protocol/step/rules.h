@@ -1,10 +1,7 @@
-// The rules of the step protocol that the model can do without: each is one
-// condition in the moves of an actor.
+// The rules of the step protocol that the model can do without: each is one condition in the moves of an actor.
 //
-// A rule is worth its line in the protocol if its removal breaks something. So
-// every rule here has a search that must find what breaks
-// (tests/protocol/searches.h), and a protocol without the rule is the negative
-// control of all others.
+// A rule is worth its line in the protocol if its removal breaks something. So every rule here has a search that must
+// find what breaks (tests/protocol/searches.h), and a protocol without the rule is the negative control of all others.
 #pragma once
 
 #include <string_view>
@@ -43,6 +40,10 @@ struct Rules {
   bool zero_on_twice = true;
   bool joiner_mute = true;
   bool send_on_removal = true;
+  bool survey_opens = true;
+  bool survey_is_order = true;
+  bool loader_goes_on = true;
+  bool asks_holders = true;
   bool fence = true;
   bool donor_in_view = true;
 };

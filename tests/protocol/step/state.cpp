@@ -18,6 +18,11 @@ void Replica::clear() {
   requests.clear();
 }
 
+void Group::begin_step() {
+  phase = kSilent;
+  missing = is_survey = was_asked = 0;
+}
+
 void Replica::begin_step() {
   ledger.fill(kNone);
   accumulated.fill(0);
@@ -46,17 +51,32 @@ bool State::add(Message message) {
   return true;
 }
 
-void State::drop_all_but(Kind kind) {
-  const auto end = std::remove_if(messages.begin(), messages.begin() + message_count,
-                                  [kind](std::uint32_t bits) { return Message(bits).kind() != kind; });
-  message_count = byte(static_cast<int>(end - messages.begin()));
+namespace {
+
+bool is_local(Message message) {
+  return message.kind() == Kind::kAllAnswered || message.kind() == Kind::kAskHolders ||
+         message.kind() == Kind::kHolders;
 }
 
-void State::drop_all(Kind kind) {
-  const auto end = std::remove_if(messages.begin(), messages.begin() + message_count,
-                                  [kind](std::uint32_t bits) { return Message(bits).kind() == kind; });
-  message_count = byte(static_cast<int>(end - messages.begin()));
+template <class Predicate>
+void drop_if(State& state, Predicate is_dropped) {
+  const auto begin = state.messages.begin();
+  const auto end =
+      std::remove_if(begin, begin + state.message_count, [&](std::uint32_t bits) { return is_dropped(Message(bits)); });
+  state.message_count = byte(static_cast<int>(end - begin));
 }
+
+}  // namespace
+
+void State::drop(Message message) {
+  drop_if(*this, [message](Message other) { return other == message; });
+}
+
+void State::drop_all_but_local() {
+  drop_if(*this, [](Message message) { return !is_local(message); });
+}
+
+void State::drop_local() { drop_if(*this, is_local); }
 
 int State::members_at(int position) const {
   int mask = first_members;

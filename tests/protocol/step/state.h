@@ -1,9 +1,7 @@
-// One state of the model: every actor, the journal, the messages that may still
-// arrive, the faults that may still come.
+// One state of the model: every actor, the journal, the messages that may still arrive, the faults that may still come.
 //
-// The network is a set of messages that only grows: what was sent may be
-// delivered late, again, out of order or never. A state is plain bytes, so that
-// it can be copied, stored and hashed as such; unused bytes are zero.
+// The network is a set of messages that only grows: what was sent may be delivered late, again, out of order or never.
+// A state is plain bytes, so that it can be copied, stored and hashed as such; unused bytes are zero.
 #pragma once
 
 #include <array>
@@ -67,8 +65,7 @@ enum GroupPhase : Byte { kSilent, kPreparing, kReducing, kVoted, kOpened, kZeroe
 
 enum Request : Byte { kNotSent, kAsked, kAnswered };
 
-// What a router keeps of the Forwards of one requester: a replica, or the data
-// loader (P-11 to P-13).
+// What a router keeps of the Forwards of one requester: a replica, or the data loader (P-11 to P-13).
 struct Requests {
   std::array<Byte, kMicrobatchesMax> state;
   std::array<Byte, kMicrobatchesMax> hop;          // kNobody of an asked one: a substitute is to be picked
@@ -84,8 +81,7 @@ struct Replica {
   Byte is_stale;    // the accumulators hold a gradient of other weights
   std::array<Byte, kMicrobatchesMax> sum;
   Byte is_sum_stale;
-  std::array<Byte, kMicrobatchesMax> kept;  // an answer that came while it was not open (P-7): none, one, a
-                                            // stale one
+  std::array<Byte, kMicrobatchesMax> kept;  // an answer that came while it was not open (P-7): none, one, a stale one
   Requests requests;
 
   void clear();
@@ -93,18 +89,30 @@ struct Replica {
   [[nodiscard]] int manifest() const { return int{ledger[0] == kAccumulated} | int{ledger[1] == kAccumulated} << 1; }
 };
 
+// Who holds which microbatch: two bits for each, the replica within its stage or kNoHolder (P-14a).
+inline constexpr int kNoHolder = 3;
+inline constexpr int kNoHolders = 15;
+[[nodiscard]] constexpr int holder_in(int map, int microbatch) { return map >> (2 * microbatch) & 3; }
+[[nodiscard]] constexpr int with_holder(int map, int microbatch, int replica) {
+  return (map & ~(3 << (2 * microbatch))) | replica << (2 * microbatch);
+}
+
 struct Group {
   Byte is_on, incarnation, counter, phase, position;
-  Byte began_at;  // the position where its epoch began
-  Byte missing;   // what it asks for again while it is open (P-17), one bit per
-                  // microbatch
+  Byte began_at;              // the position where its epoch began
+  Byte missing;               // what it asks for again while it is open (P-17), one bit per microbatch
+  Byte is_survey, was_asked;  // its Prepare is a survey; the data loader waits for its answer (P-14a)
   [[nodiscard]] int epoch() const { return incarnation << kCounterBits | counter; }
+  void begin_step();
 };
 
 struct Loader {
   Byte position;
   Requests requests;
-  Byte answered;  // one bit per microbatch, until the commit (P-14)
+  Byte answered;   // one bit per microbatch, until the commit (P-14)
+  Byte is_asking;  // after a start it asks who holds what, and sends nothing
+  Byte heard;      // which stages have answered
+  std::array<Byte, kStages> held;
 };
 
 enum Fault : Byte {
@@ -130,8 +138,7 @@ struct State {
   Loader loader;
   std::array<Replica, kReplicas> replicas;
   std::array<Byte, kFaults> budget;
-  // Of the protocol without journal_first: a commit that was sent and is not in
-  // the journal, and what was acted upon.
+  // Of the protocol without journal_first: a commit that was sent and is not in the journal, and what was acted upon.
   Byte has_unwritten, unused;
   Entry unwritten;
   std::array<Byte, 2> was_applied;
@@ -143,8 +150,10 @@ struct State {
   [[nodiscard]] Message message(int index) const { return Message(messages[index]); }
   [[nodiscard]] bool has(Message message) const;
   bool add(Message message);  // false: it was there
-  void drop_all_but(Kind kind);
-  void drop_all(Kind kind);
+  void drop(Message message);
+  // What data loader and groups tell each other: they live in one process. It is delivered, unless a receiver ends.
+  void drop_all_but_local();
+  void drop_local();
   void append(Entry entry) { log[log_size++] = entry; }
 
   // What the first `position` entries of the journal say.
@@ -163,14 +172,12 @@ struct State {
 
 static_assert(std::has_unique_object_representations_v<State>, "equal states are equal bytes: fill the padding");
 
-// The requests of a replica or of the data loader, and the position to which it
-// has read the journal.
+// The requests of a replica or of the data loader, and the position to which it has read the journal.
 [[nodiscard]] Requests& requests_of(State& state, int requester);
 [[nodiscard]] const Requests& requests_of(const State& state, int requester);
 [[nodiscard]] int position_of(const State& state, int requester);
 
-// What an actor says in its state: a group's order in force, its vote, a frozen
-// member's part of the sum.
+// What an actor says in its state: a group's order in force, its vote, a frozen member's part of the sum.
 [[nodiscard]] std::optional<Message> order_of(const State& state, int group);
 [[nodiscard]] Message vote_of(const State& state, int group);
 [[nodiscard]] Message part_of(const State& state, int replica);

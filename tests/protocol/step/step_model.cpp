@@ -18,8 +18,7 @@ std::string hex(int value) {
   return text.data();
 }
 
-// What lets a replica be near the end: what it applied, read and accumulated
-// once.
+// What lets a replica be near the end: what it applied, read and accumulated once.
 int progress_of(const Replica& replica, int microbatches) {
   int value = replica.version * 60 + replica.phase * 8 + replica.position * 6 - (replica.epoch & 31);
   for (int b = 0; b < microbatches; ++b) value += replica.ledger[b] * 4 - 30 * int{replica.accumulated[b] > 1};
@@ -39,6 +38,7 @@ State StepModel::initial() const {
     state.first_members = byte(state.first_members | 1 << r);
   }
   state.loader.requests.clear();
+  state.loader.held.fill(kNoHolders);
   for (int stage = 0; stage < kStages; ++stage) state.groups[stage].is_on = 1;
   state.budget = scope.budget;
   return state;
@@ -70,11 +70,10 @@ bool StepModel::is_exempt(const State& state) const {
   return false;
 }
 
-// Data loader and groups live in one process: what the one has said to the
-// others is not lost.
+// Data loader and groups live in one process: what the one has said to the others is not lost.
 State StepModel::becalmed(const State& state) const {
   State calm = state;
-  calm.drop_all_but(Kind::kAllAnswered);
+  calm.drop_all_but_local();
   calm.budget.fill(0);
   for (int g = kStages; g < 2 * kStages; ++g) calm.groups[g] = Group{};
   return calm;

@@ -1,9 +1,8 @@
-// The step protocol as an explorer sees it: where a run begins, what may happen
-// next, what must never be, where it ends.
+// The step protocol as an explorer sees it: where a run begins, what may happen next, what must never be, where it
+// ends.
 //
-// Two stages of up to two replicas and a joiner each, their routers, one sync
-// group per stage, the data loader and the supervisor with its journal. The
-// moves of each actor stand in a file of its own.
+// Two stages of up to two replicas and a joiner each, their routers, one sync group per stage, the data loader and the
+// supervisor with its journal. The moves of each actor stand in a file of its own.
 #pragma once
 
 #include <array>
@@ -16,16 +15,14 @@
 
 namespace shoal::protocol {
 
-// What a search covers: the size of the run and the faults that may come, in
-// any order and at any moment.
+// What a search covers: the size of the run and the faults that may come, in any order and at any moment.
 struct Scope {
   int microbatches = 1;
   int steps = 2;
   std::array<int, kStages> replicas = {2, 2};
   int epochs = 3;  // that an incarnation of a group may begin in all
   std::array<Byte, kFaults> budget{};
-  bool is_lazy = false;  // moves that only enable others are moves too, and not
-                         // made at once
+  bool is_lazy = false;  // moves that only enable others are moves too, and not made at once
 };
 
 class StepModel {
@@ -37,39 +34,34 @@ class StepModel {
 
   [[nodiscard]] State initial() const;
   void successors(const State& state, Pace pace, Sink<State>& sink) const;
-  // One number for all states that differ by the names of replicas or
-  // microbatches only.
+  // One number for all states that differ by the names of replicas or microbatches only.
   [[nodiscard]] std::uint64_t fingerprint(const State& state) const;
 
   // All steps are committed, and every living member has applied them.
   [[nodiscard]] bool is_finished(const State& state) const;
-  // A stage has nobody left: the run rolls back (P-29), which is not a matter
-  // of the step.
+  // A stage has nobody left: the run rolls back (P-29), which is not a matter of the step.
   [[nodiscard]] bool is_exempt(const State& state) const;
   // The same state with every message lost and no fault to come.
   [[nodiscard]] State becalmed(const State& state) const;
   // Whether a move spent one of the faults that may come.
   [[nodiscard]] bool is_fault(const State& before, const State& after) const { return before.budget != after.budget; }
-  // Grows towards the end of a run: the order in which a search for the end
-  // looks at states.
+  // Grows towards the end of a run: the order in which a search for the end looks at states.
   [[nodiscard]] int progress(const State& state) const;
 
   [[nodiscard]] std::string describe(const State& state) const;
   [[nodiscard]] std::string name() const;
 
   [[nodiscard]] int plan() const { return (1 << scope.microbatches) - 1; }
-  // The property that this state breaks, or nullptr: whatever is in flight or
-  // answered has somebody who would send it again. Safety is looked at where a
-  // replica applies and where the supervisor commits.
+  // The property that this state breaks, or nullptr: whatever is in flight or answered has somebody who would send it
+  // again. Safety is looked at where a replica applies and where the supervisor commits.
   [[nodiscard]] const char* broken_in(const State& state) const;
-  // A vote that the journal has overtaken: an entry behind its position changed
-  // the stage (P-22).
+  // A vote that the journal has overtaken: an entry behind its position changed the stage (P-22).
   [[nodiscard]] bool is_overtaken(const State& state, Message vote) const;
 
   const Scope scope;
   const Rules rules;
-  // Whether moves that only enable others are made at once: sound with all
-  // rules in force, because the set of messages only grows.
+  // Whether moves that only enable others are made at once: sound with all rules in force, because the set of messages
+  // only grows.
   const bool is_eager;
 };
 

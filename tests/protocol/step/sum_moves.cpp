@@ -1,8 +1,6 @@
-// How a frozen replica comes to the sum of its stage (P-18): every member's
-// part, once, of one epoch.
+// How a frozen replica comes to the sum of its stage (P-18): every member's part, once, of one epoch.
 //
-// A part is a member's whole contribution in one message; the ring inside a sum
-// is another model's matter.
+// A part is a member's whole contribution in one message; the ring inside a sum is another model's matter.
 #include <algorithm>
 #include <optional>
 
@@ -11,8 +9,7 @@
 namespace shoal::protocol {
 namespace {
 
-// A part of this member for this step; with an epoch, of that epoch alone
-// (P-15).
+// A part of this member for this step; with an epoch, of that epoch alone (P-15).
 std::optional<Message> find_part(const State& state, int member, int step, std::optional<int> epoch) {
   for (int k = 0; k < state.message_count; ++k) {
     const Message part = state.message(k);

@@ -1,5 +1,4 @@
-// What the supervisor does (protocol §5, §6): the journal is its alone. It
-// commits, removes and adds.
+// What the supervisor does (protocol §5, §6): the journal is its alone. It commits, removes and adds.
 #include "tests/protocol/step/moves.h"
 
 namespace shoal::protocol {
@@ -9,8 +8,7 @@ constexpr const char* kOutsideTheView = "S-4: a commit counts contributions of a
 
 }  // namespace
 
-// P-22. The last two entries of the journal that a search allows are left to
-// commits.
+// P-22. The last two entries of the journal that a search allows are left to commits.
 void Moves::supervisor() {
   if (now_.log_size < kLogMax && now_.commits() < model_.scope.steps && !now_.has_unwritten) {
     for (int i = 0; i < now_.message_count; ++i) {

@@ -1,9 +1,7 @@
-// One fingerprint for all renamings of a state: the replicas that a run begins
-// with are alike, and so are microbatches.
+// One fingerprint for all renamings of a state: the replicas that a run begins with are alike, and so are microbatches.
 //
-// Of the states that a renaming gives, the smallest hash is taken. Hashes have
-// 64 bits: in a search of ten million states the chance that two of them
-// collide is about 3 in a million.
+// Of the states that a renaming gives, the smallest hash is taken. Hashes have 64 bits: in a search of ten million
+// states the chance that two of them collide is about 3 in a million.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -24,6 +22,11 @@ struct Renaming {
   }
   [[nodiscard]] int members(int stage, int mask) const {
     return swaps_replicas[stage] ? (mask & 4) | (mask & 1) << 1 | (mask >> 1 & 1) : mask;
+  }
+  [[nodiscard]] int place(int stage, int index) const { return swaps_replicas[stage] && index < 2 ? 1 - index : index; }
+  [[nodiscard]] int holders(int stage, int map) const {
+    const int first = place(stage, holder_in(map, 0)), second = place(stage, holder_in(map, 1));
+    return swaps_microbatches ? second | first << 2 : first | second << 2;
   }
   template <class Values>
   void microbatches(Values& values) const {
@@ -49,6 +52,7 @@ Message Renaming::message(Message m) const {
     case Kind::kRefusal:
       fields.from = replica(fields.from);
       fields.to = replica(fields.to);
+      if (m.kind() == Kind::kForward) fields.payload = (m.payload() & 3) | place(1, m.next()) << 2;
       [[fallthrough]];
     case Kind::kMissing: fields.payload ^= int{swaps_microbatches}; break;
     case Kind::kManifest:
@@ -59,6 +63,7 @@ Message Renaming::message(Message m) const {
       fields.from = replica(fields.from);
       if (swaps_microbatches) fields.payload = m.count(0) << 2 | m.count(1) | (m.payload() & 16);
       break;
+    case Kind::kHolders: fields.payload = holders(m.stage(), fields.payload); break;
     case Kind::kReduced: fields.from = replica(fields.from); break;
     case Kind::kReduce: fields.payload = members(m.stage(), m.payload()); break;
     case Kind::kVote: fields.payload = m.position() | members(m.stage(), m.voting_members()) << 4; break;
@@ -78,6 +83,7 @@ void Renaming::state(const State& from, State& to) const {
   }
   requests(to.loader.requests);
   for (Group& group : to.groups) group.missing = byte(microbatch_bits(group.missing));
+  for (int stage = 0; stage < kStages; ++stage) to.loader.held[stage] = byte(holders(stage, to.loader.held[stage]));
   to.loader.answered = byte(microbatch_bits(to.loader.answered));
   for (int k = 0; k < to.log_size; ++k) {
     const Entry entry = to.log[k];

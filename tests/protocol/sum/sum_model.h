@@ -1,12 +1,9 @@
-// The inside of a sum (P-18a): a ring of members, parts that are lost, the
-// marks and questions that find them, and a group that orders a new sum
-// whenever the members change.
+// The inside of a sum (P-18a): a ring of members, parts that are lost, the marks and questions that find them, and a
+// group that orders a new sum whenever the members change.
 //
-// In the model of the step a part is one message that is there or not. Here
-// each bucket goes round the ring by itself: lap 0 adds, lap 1 copies. What two
-// members send each other keeps its order and may be lost from its head, or all
-// of it with the link. A value is the set of contributions that it has, and
-// whether one is in it twice.
+// In the model of the step a part is one message that is there or not. Here each bucket goes round the ring by itself:
+// lap 0 adds, lap 1 copies. What two members send each other keeps its order and may be lost from its head, or all of
+// it with the link. A value is the set of contributions that it has, and whether one is in it twice.
 #pragma once
 
 #include <array>
@@ -63,8 +60,7 @@ struct Letter {
   Kind kind;
   Byte epoch;
   Byte bucket, hop;
-  Byte value;  // part: contributions, and kTwice; mark, question: the number of
-               // the mark
+  Byte value;  // part: contributions, and kTwice; mark, question: the number of the mark
   [[nodiscard]] bool is_on_lane() const { return kind != Kind::kLack; }
   [[nodiscard]] bool is_of_way(const Letter& other) const {
     return from == other.from && to == other.to && is_on_lane() == other.is_on_lane();
@@ -81,8 +77,7 @@ struct Member {
   std::array<Byte, kBucketsMax> passage,
       whole;  // whole: the sum's contributions, 0 while it is not there
   std::array<Byte, kBucketsMax> partial_mark,
-      whole_mark;  // marks that went before the part that was sent, 0: before
-                   // all
+      whole_mark;  // marks that went before the part that was sent, 0: before all
 };
 
 struct State {

@@ -41,8 +41,7 @@ void SumMoves::all() {
 
 void SumMoves::move(const State& next, const std::string& story) { sink_.take(next, broken_, story); }
 
-// P-15: a higher order, and whatever was summed before is dropped. Prepare,
-// manifests and Reduce are one move here.
+// P-15: a higher order, and whatever was summed before is dropped. Prepare, manifests and Reduce are one move here.
 void SumMoves::obey_orders(int m) {
   for (int epoch = now_.members[m].epoch + 1; epoch <= now_.epoch; ++epoch) {
     if ((now_.members_of[epoch] >> m & 1) == 0) continue;
@@ -73,8 +72,7 @@ bool SumMoves::is_head(int index) const {
   return index == 0 || !now_.letters[index].is_of_way(now_.letters[index - 1]);
 }
 
-// A letter of a higher order waits for that order, as held parts do. Without
-// mark_behind a mark need not be the first.
+// A letter of a higher order waits for that order, as held parts do. Without mark_behind a mark need not be the first.
 void SumMoves::take_letters() {
   for (int i = 0; i < now_.letter_count; ++i) {
     const Letter letter = now_.letters[i];
@@ -149,8 +147,7 @@ void SumMoves::pass_on(State& next, int m, const Letter& like, bool is_whole) co
   next.send({byte(m), byte(place.successor), Kind::kPart, member.epoch, like.bucket, byte(like.hop + 1), like.value});
 }
 
-// P-18a: on a repeated Reduce a mark goes behind all parts so far. In a calm
-// run that is as often as one likes.
+// P-18a: on a repeated Reduce a mark goes behind all parts so far. In a calm run that is as often as one likes.
 void SumMoves::repeat_reduce(int m) {
   const Member& member = now_.members[m];
   const bool is_in_force = member.epoch == now_.epoch && (now_.members_of[now_.epoch] >> m & 1) != 0;
@@ -189,8 +186,7 @@ void SumMoves::receive_question(State& next, const Letter& question) const {
   if (!is_on_its_way || !rules_.mark_checked) give_again(next, question.to, question);
 }
 
-// Who is whole gives the whole, whatever was asked for. A partial sum is not
-// kept: the one before is asked for it.
+// Who is whole gives the whole, whatever was asked for. A partial sum is not kept: the one before is asked for it.
 void SumMoves::give_again(State& next, int m, const Letter& question) const {
   Member& member = next.members[m];
   const Place place = place_of(next, m, member.epoch);

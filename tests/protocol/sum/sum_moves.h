@@ -1,9 +1,8 @@
-// What may happen inside a sum: a member obeys an order, takes a letter, is
-// told its Reduce again; letters are lost, members end and join.
+// What may happen inside a sum: a member obeys an order, takes a letter, is told its Reduce again; letters are lost,
+// members end and join.
 //
-// The arithmetic of hops is that of the product's ring: a member at distance d
-// from a bucket's start adds what comes with hop d - 1 and copies what comes
-// with hop R - 1 + d; the one at distance R - 1 completes the sum.
+// The arithmetic of hops is that of the product's ring: a member at distance d from a bucket's start adds what comes
+// with hop d - 1 and copies what comes with hop R - 1 + d; the one at distance R - 1 completes the sum.
 #pragma once
 
 #include <string>
