@@ -5,6 +5,7 @@
 
 #include "actors/injected.h"
 #include "runtime/base/log.h"
+#include "runtime/base/text/json_text.h"
 #include "runtime/cluster/operate/operator_words.h"
 #include "runtime/transport/control/token_words.h"
 #include "runtime/transport/error_words.h"
@@ -197,7 +198,7 @@ std::string status_json(const StatusReport& report, const std::optional<RoundLos
                               {"last_message", health.last_message},
                               {"last_message_ms", health.last_message_ms}});
   }
-  return json.dump();
+  return json_text(json);
 }
 
 ControlActor::behavior_type control(Self self, ControlSettings settings) {

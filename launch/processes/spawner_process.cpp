@@ -18,7 +18,7 @@
 #include "launch/life_line.h"
 #include "launch/processes/actor_process.h"
 #include "launch/processes/links_of_process.h"
-#include "launch/processes/own_port.h"
+#include "launch/processes/ports/own_port.h"
 #include "launch/processes/progress.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"

@@ -12,7 +12,7 @@
 #include "launch/processes/actor_process.h"
 #include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
-#include "launch/processes/own_port.h"
+#include "launch/processes/ports/own_port.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/spawner_dialler.h"
 #include "runtime/base/config_file.h"

@@ -65,17 +65,6 @@ int read_hello(SSL* session, int* alert, void*) {
   return SSL_CLIENT_HELLO_RETRY;
 }
 
-// A client hears the name of what it gets, if it has named it.
-int name_protocol(SSL* session, const unsigned char** out, unsigned char* out_size, const unsigned char* in,
-                  unsigned in_size, void*) {
-  const auto list = protocol_list(asked_for(session).value_or(PortProtocol::kControl));
-  unsigned char* chosen = nullptr;
-  const int found =
-      SSL_select_next_proto(&chosen, out_size, list.data(), static_cast<unsigned>(list.size()), in, in_size);
-  *out = chosen;
-  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
-}
-
 Status use_files(SSL_CTX* context, const TlsFiles& files, const Credentials& credentials) {
   const X509Ptr ca = parse_certificate(credentials.ca);
   if (!ca) return bad_file(files.ca, "is not a certificate");
@@ -115,6 +104,16 @@ Result<ssl_ctx_st*> TlsContext::make(const TlsFiles& files, const Credentials& c
   if (!used.ok()) return used.failure();
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   SSL_CTX_set_client_hello_cb(context.get(), read_hello, nullptr);
+  // A client hears the name of what it gets, if it has named it.
+  const auto name_protocol = [](SSL* session, const unsigned char** out, unsigned char* out_size,
+                                const unsigned char* in, unsigned in_size, void*) {
+    const auto list = protocol_list(asked_for(session).value_or(PortProtocol::kControl));
+    unsigned char* chosen = nullptr;
+    const int found =
+        SSL_select_next_proto(&chosen, out_size, list.data(), static_cast<unsigned>(list.size()), in, in_size);
+    *out = chosen;
+    return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+  };
   SSL_CTX_set_alpn_select_cb(context.get(), name_protocol, nullptr);
   SSL_CTX_set_verify_depth(context.get(), 1);
   return context.release();

@@ -102,6 +102,9 @@ TEST(Resume, RefusesFewerStepsThanThereAre) {
 }
 
 // Nothing is trained any more, and the last line says the same again.
+// Of a line, all but the moment at which it was given out.
+std::string without_time(const std::string& line) { return line.substr(0, line.rfind(",\"at\":")); }
+
 TEST(Resume, OfAFinishedRunSaysTheSameAgain) {
   ProcessScene scene;
   ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 2), {"--single"})), 0);
@@ -111,7 +114,7 @@ TEST(Resume, OfAFinishedRunSaysTheSameAgain) {
     EXPECT_EQ(finals.back().steps, 20U);
     EXPECT_EQ(finals.back().tokens_total, finals.front().tokens_total);
     EXPECT_EQ(finals.back().weights_sha256, finals.front().weights_sha256);
-    EXPECT_EQ(finals.back().text, finals.front().text);
+    EXPECT_EQ(without_time(finals.back().text), without_time(finals.front().text));
   }
   EXPECT_EQ(scene.records().steps.size(), 20U);
 }

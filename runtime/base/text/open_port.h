@@ -1,4 +1,5 @@
-// What a person is asked to do where a connection does not come about: the same words wherever it is said.
+// Asks a person to open a port where a connection does not come about: the same words wherever it is said, with the
+// address and the port in them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The one port of a process, to which everything comes (runtime/transport/port_protocol.h).
+// The one port of a process, to which everything comes (runtime/transport/port_protocol.h): opened once, with patience
+// where a predecessor may still hold it.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // A bounded number of attempts; signals are heard in the pauses between them.
-#include "launch/processes/own_port.h"
+#include "launch/processes/ports/own_port.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // One question at a time; a spawner that does not answer is asked again, and nothing is concluded from its silence.
-#include "launch/processes/port_check.h"
+#include "launch/processes/ports/port_check.h"
 
 #include <utility>
 
