@@ -101,10 +101,10 @@ TEST(Resume, RefusesFewerStepsThanThereAre) {
   }
 }
 
-// Nothing is trained any more, and the last line says the same again.
 // Of a line, all but the moment at which it was given out.
 std::string without_time(const std::string& line) { return line.substr(0, line.rfind(",\"at\":")); }
 
+// Nothing is trained any more, and the last line says the same again.
 TEST(Resume, OfAFinishedRunSaysTheSameAgain) {
   ProcessScene scene;
   ASSERT_EQ(scene.run_to_end(train(scene, "run", whole_run(2, 2), {"--single"})), 0);
