@@ -22,6 +22,7 @@ using Json = nlohmann::json;
 constexpr double kClockS = 0.01;      // moments are milliseconds, and a few are added up
 constexpr double kFramesShare = 0.2;  // what a letter of this small model has beside its tensors
 constexpr double kTimeShare = 0.05;
+constexpr double kReportsS = 0.25;  // how late a line may be that waits for reports, on a machine that is busy
 
 std::vector<Json> lines_of(const RunRecords& records) {
   std::vector<Json> lines;
@@ -134,7 +135,7 @@ std::vector<std::string> differences(const Json& span, const std::vector<Json>& 
   compare("the sum of the parts", sum_of_parts(time), book.seconds, kClockS);
   compare("evaluation", time.at("evaluation").get<double>(), book.evaluation_s, kClockS);
   const double of_steps = sum_of_parts(time) - time.at("start").get<double>() - book.at_ends_s;
-  compare("the parts of steps", of_steps, book.steps_s, kTimeShare * book.steps_s);
+  compare("the parts of steps", of_steps, book.steps_s, kTimeShare * book.steps_s + kReportsS);
   return found;
 }
 
@@ -187,7 +188,7 @@ void expect_time_of_the_trace(const std::vector<Json>& lines, const RunTrace& tr
   const double traced = static_cast<double>(commits.back()->time_ns - commits.front()->time_ns) / 1e9;
   const auto first = std::ranges::find_if(lines, is_step);
   const double of_lines = book_of(lines).steps_s - first->at("step_ms").get<double>() / 1000;
-  EXPECT_NEAR(of_lines, traced, kTimeShare * traced + 0.05);
+  EXPECT_NEAR(of_lines, traced, kTimeShare * traced + 0.05) << "by commits alone";
 }
 
 class Summary : public testing::TestWithParam<std::vector<std::string>> {};
