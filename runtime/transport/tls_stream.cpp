@@ -289,7 +289,9 @@ bool TlsStream::must_read_more(Descriptor, std::size_t threshold) {
   return session_ != nullptr && static_cast<std::size_t>(SSL_pending(session_)) >= threshold;
 }
 
+// Whoever was refused, or handed over, may still be asked to read or write: its handshake goes no further here.
 TlsStream::State TlsStream::shake(bool is_idle_write) {
+  if (was_refused_) return State::failure;
   ERR_clear_error();
   const int result = SSL_do_handshake(session_);
   if (result == 1) return finish_handshake();
