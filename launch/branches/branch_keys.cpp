@@ -44,9 +44,8 @@ KeyRule rule_of(const ConfigKey& key) {
 
 std::vector<KeyChange> changes_between(const Config& was, const Config& now) {
   std::vector<KeyChange> changes;
-  for (const ConfigKey& key : config_keys()) {
-    if (!key.get || key.get(was) == key.get(now)) continue;
-    changes.push_back({key.path(), toml_text(key.get(was)), toml_text(key.get(now))});
+  for (const ConfigKey* key : keys_that_differ(was, now)) {
+    changes.push_back({key->path(), toml_text(key->get(was)), toml_text(key->get(now))});
   }
   return changes;
 }

@@ -364,4 +364,12 @@ const ConfigKey* find_config_key(std::string_view path) {
   return found == keys.end() ? nullptr : &*found;
 }
 
+std::vector<const ConfigKey*> keys_that_differ(const Config& one, const Config& other) {
+  std::vector<const ConfigKey*> differing;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.get && key.get(one) != key.get(other)) differing.push_back(&key);
+  }
+  return differing;
+}
+
 }  // namespace shoal

@@ -64,6 +64,8 @@ struct ConfigKey {
 // In the order of the interface: sections and keys as they are written to files.
 [[nodiscard]] const std::vector<ConfigKey>& config_keys();
 [[nodiscard]] const ConfigKey* find_config_key(std::string_view path);
+// The keys of this version whose values differ, in the same order.
+[[nodiscard]] std::vector<const ConfigKey*> keys_that_differ(const Config& one, const Config& other);
 
 // What a value of the key looks like: "an integer of at least 1 (steps)".
 [[nodiscard]] std::string describe_expected(const ConfigKey& key);

@@ -71,9 +71,8 @@ std::string write_config(const Config& config) {
 
 std::vector<std::string> resume_conflicts(const Config& saved, const Config& now) {
   std::vector<std::string> conflicts;
-  for (const auto& key : config_keys()) {
-    if (!key.get || key.resume == ResumeRule::kMayChange) continue;
-    if (key.get(saved) != key.get(now)) conflicts.push_back(key.path());
+  for (const ConfigKey* key : keys_that_differ(saved, now)) {
+    if (key->resume != ResumeRule::kMayChange) conflicts.push_back(key->path());
   }
   return conflicts;
 }

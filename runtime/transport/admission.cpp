@@ -32,6 +32,19 @@ std::optional<int> HalfOpenTable::who_gives_way(const std::string& address, Stea
   return is_slow ? std::optional(oldest_first.front().second) : std::nullopt;
 }
 
+HalfOpenTable::Verdict HalfOpenTable::enter(int descriptor, const Entry& incoming, SteadyTime now,
+                                            const HasSpoken& has_spoken) {
+  Verdict verdict;
+  verdict.gives_way = who_gives_way(incoming.address, now, has_spoken);
+  if (verdict.gives_way) settle(*verdict.gives_way);
+  verdict.admission = admit(descriptor, incoming.address, incoming.since);
+  return verdict;
+}
+
+HalfOpenTable::Verdict HalfOpenTable::enter(int descriptor, const Entry& incoming, SteadyTime now) {
+  return enter(descriptor, incoming, now, [](int) { return true; });
+}
+
 std::size_t HalfOpenTable::count_of(const std::string& address) const {
   const auto counted = count_of_address_.find(address);
   return counted == count_of_address_.end() ? 0 : counted->second;
@@ -76,22 +89,14 @@ std::vector<int> HalfOpenTable::expired(SteadyTime now) const {
 PortAdmission::Verdict PortAdmission::arrived(int descriptor, const std::string& address, SteadyTime now,
                                               const HalfOpenTable::HasSpoken& has_spoken) {
   settle(descriptor);
-  Verdict verdict;
-  verdict.gives_way = silent_.who_gives_way(address, now, has_spoken);
-  if (verdict.gives_way) silent_.settle(*verdict.gives_way);
-  verdict.admission = silent_.admit(descriptor, address, now);
-  return verdict;
+  return silent_.enter(descriptor, {address, now}, now, has_spoken);
 }
 
 PortAdmission::Verdict PortAdmission::said_hello(int descriptor, PortProtocol protocol, SteadyTime now) {
   const auto waiting = silent_.take(descriptor);
   if (!waiting) return {};  // it has given way, and is being closed
   HalfOpenTable& table = protocol == PortProtocol::kLane ? lanes_ : links_;
-  Verdict verdict;
-  verdict.gives_way = table.who_gives_way(waiting->address, now, [](int) { return true; });
-  if (verdict.gives_way) table.settle(*verdict.gives_way);
-  verdict.admission = table.admit(descriptor, waiting->address, waiting->since);
-  return verdict;
+  return table.enter(descriptor, *waiting, now);
 }
 
 void PortAdmission::settle(int descriptor) {

@@ -34,13 +34,26 @@ class HalfOpenTable {
  public:
   explicit HalfOpenTable(AdmissionLimits limits) : limits_(limits) {}
 
-  // Which of them an incoming connection is admitted in place of; it is to be closed and settled first. Nothing: there
-  // is room, or nobody is to give way: all have spoken, and none so long ago that an honest one would be done.
+  struct Entry {
+    std::string address;  // empty: outgoing
+    SteadyTime since;
+  };
+  struct Verdict {
+    Admission admission = Admission::kAdmitted;
+    std::optional<int> gives_way;  // settled here; the caller closes it
+  };
   using HasSpoken = std::function<bool(int descriptor)>;
+
+  // Finds the one that an incoming connection is admitted in place of; it is to be closed and settled first. Nothing:
+  // there is room, or nobody is to give way: all have spoken, and none so long ago that an honest one would be done.
   [[nodiscard]] std::optional<int> who_gives_way(const std::string& address, SteadyTime now,
                                                  const HasSpoken& has_spoken) const;
   // An incoming connection; recorded only when admitted.
   [[nodiscard]] Admission admit(int descriptor, const std::string& address, SteadyTime now);
+  // Admits an incoming connection, where there is no room in place of another one.
+  [[nodiscard]] Verdict enter(int descriptor, const Entry& incoming, SteadyTime now, const HasSpoken& has_spoken);
+  // Does the same where everybody in the table is known to have spoken.
+  [[nodiscard]] Verdict enter(int descriptor, const Entry& incoming, SteadyTime now);
   // A connection of our own making: has a deadline, is not counted against strangers.
   void track_outgoing(int descriptor, SteadyTime now);
   // Handshake finished or connection closed. Unknown descriptors are ignored.
@@ -49,10 +62,6 @@ class HalfOpenTable {
   [[nodiscard]] std::vector<int> expired(SteadyTime now) const;
   [[nodiscard]] std::size_t incoming_count() const { return incoming_count_; }
 
-  struct Entry {
-    std::string address;  // empty: outgoing
-    SteadyTime since;
-  };
   // Settles a descriptor, and tells what was known of it.
   [[nodiscard]] std::optional<Entry> take(int descriptor);
 
@@ -72,10 +81,8 @@ class PortAdmission {
  public:
   explicit PortAdmission(AdmissionLimits limits) : silent_(limits), links_(limits), lanes_(limits) {}
 
-  struct Verdict {
-    Admission admission = Admission::kAdmitted;
-    std::optional<int> gives_way;  // settled here; the caller closes it
-  };
+  using Verdict = HalfOpenTable::Verdict;
+
   // A connection was accepted; recorded only when admitted.
   [[nodiscard]] Verdict arrived(int descriptor, const std::string& address, SteadyTime now,
                                 const HalfOpenTable::HasSpoken& has_spoken);

@@ -82,7 +82,7 @@ struct ControlServer::State {
   void start_until_stopped();
   [[nodiscard]] std::optional<TlsSocket> next_waiting();
   void start(TlsSocket session);
-  void make_room(const std::string& address);
+  void interrupt(int id);
   void serve_connection(Connection& connection, const std::string& address, TlsSocket session);
   [[nodiscard]] Status answer(Connection& connection, const std::string& address, TlsSocket& tls);
   [[nodiscard]] Status take_known(Connection& connection, PeerRole role);
@@ -157,8 +157,10 @@ void ControlServer::State::start(TlsSocket session) {
   const std::string address = peer_address(session.descriptor());
   const std::lock_guard guard(mutex);
   const int id = next_id++;
-  make_room(address);
-  if (open.admit(id, address, std::chrono::steady_clock::now()) != Admission::kAdmitted) {
+  const SteadyTime now = std::chrono::steady_clock::now();
+  const auto verdict = open.enter(id, {address, now}, now);  // the port has heard each of them
+  if (verdict.gives_way) interrupt(*verdict.gives_way);
+  if (verdict.admission != Admission::kAdmitted) {
     refuse(address, "too many connections are open");
     return;
   }
@@ -178,16 +180,9 @@ void ControlServer::State::start(TlsSocket session) {
 }
 
 // The caller holds the mutex.
-void ControlServer::State::make_room(const std::string& address) {
-  const auto connection_of = [this](int id) {
-    return std::find_if(connections.begin(), connections.end(), [id](const auto& one) { return one.id == id; });
-  };
-  const auto has_spoken = [](int) { return true; };  // the port has heard each of them
-  const auto other = open.who_gives_way(address, std::chrono::steady_clock::now(), has_spoken);
-  if (!other) return;
-  const auto one = connection_of(*other);
+void ControlServer::State::interrupt(int id) {
+  const auto one = std::ranges::find(connections, id, &Connection::id);
   if (one != connections.end()) ::shutdown(one->interrupt.descriptor(), SHUT_RDWR);
-  open.settle(*other);
 }
 
 void ControlServer::State::serve_connection(Connection& connection, const std::string& address, TlsSocket session) {
