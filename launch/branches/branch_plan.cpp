@@ -25,13 +25,12 @@ struct Refused {
 
 Refused refused_of(const Config& was, const Config& now) {
   Refused refused;
-  for (const ConfigKey& key : config_keys()) {
-    if (!key.get || key.get(was) == key.get(now)) continue;
-    const KeyRule rule = rule_of(key);
+  for (const ConfigKey* key : keys_that_differ(was, now)) {
+    const KeyRule rule = rule_of(*key);
     if (rule.freedom == KeyFreedom::kNever) {
-      refused.never += compose(refused.never.empty() ? "" : "; ", key.path(), " (", rule.why, ")");
+      refused.never += compose(refused.never.empty() ? "" : "; ", key->path(), " (", rule.why, ")");
     }
-    if (rule.freedom == KeyFreedom::kOnABranch) add_name(refused.on_branch, key.path());
+    if (rule.freedom == KeyFreedom::kOnABranch) add_name(refused.on_branch, key->path());
   }
   return refused;
 }
