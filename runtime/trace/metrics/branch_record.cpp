@@ -16,7 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kBegin = "{\"event\":\"branch\",";
-constexpr std::string_view kStepBegin = "{\"branch\":";
 
 std::optional<BranchRecord> record_in(std::string_view line) {
   if (!line.starts_with(kBegin)) return std::nullopt;
@@ -81,7 +80,7 @@ std::optional<BranchRecord> branch_without_steps(const std::string& path) {
   if (!file) return newest;
   (void)read_lines_back(*file, [&newest](std::string_view line) {
     newest = record_in(line);
-    return newest.has_value() || line.starts_with(kStepBegin);
+    return newest.has_value() || line.starts_with(kStepLineBegin);
   });
   return newest;
 }

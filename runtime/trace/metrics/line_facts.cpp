@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "runtime/trace/metrics/metrics_lines.h"
+
 namespace shoal {
 namespace {
 
@@ -72,7 +74,7 @@ LineFacts step_facts(std::string_view line) {
 
 LineFacts facts_of(std::string_view line) {
   static constexpr std::string_view kEvent = "{\"event\":\"";
-  if (line.starts_with("{\"branch\":")) return step_facts(line);
+  if (line.starts_with(kStepLineBegin)) return step_facts(line);
   if (!line.starts_with(kEvent)) return {};
   EventFacts facts;
   facts.word = text_at(line, kEvent);

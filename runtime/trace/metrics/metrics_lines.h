@@ -17,6 +17,9 @@
 
 namespace shoal {
 
+// Begins the line of a step, and no other.
+inline constexpr std::string_view kStepLineBegin = "{\"branch\":";
+
 inline constexpr std::size_t kLineBytesMax = std::size_t{1} << 20U;
 
 // First to last, of a file that may grow meanwhile.
