@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
+#include <ostream>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,6 +13,11 @@
 #include "tests/protocol/step/step_model.h"
 
 namespace shoal::protocol {
+
+// The names of tests in lists say what is searched.
+void PrintTo(const FullSearch& full, std::ostream* out) { *out << full.search; }
+void PrintTo(const Removal& removal, std::ostream* out) { *out << removal.rule; }
+
 namespace {
 
 std::string as_test_name(std::string text) {

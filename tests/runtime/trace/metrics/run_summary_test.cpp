@@ -177,6 +177,14 @@ TEST(RunSummary, OfNothingIsNothing) {
   EXPECT_EQ(summary.run.goodput, std::nullopt);
 }
 
+StepRecord second_long_step() {
+  StepRecord record;
+  record.tokens = 100;
+  record.step_ms = 1000;
+  record.view = 3;
+  return record;
+}
+
 // Lines of the same run that come late: what one has too much, the next has too little.
 TEST(RunSummary, LinesThatComeLateChangeNothing) {
   const std::uint64_t seed = std::random_device{}();
@@ -184,10 +192,7 @@ TEST(RunSummary, LinesThatComeLateChangeNothing) {
   std::mt19937_64 random(seed);
   RunSummary summary;
   summary.add(with_time(to_json_line(RunEvent{"started", "run", "", 0}), at(0)));
-  StepRecord record;
-  record.tokens = 100;
-  record.step_ms = 1000;
-  record.view = 3;
+  StepRecord record = second_long_step();
   for (record.step = 0; record.step < 50; ++record.step) {
     const double late = record.step == 49 ? 0 : 0.3 * static_cast<double>(random() % 1000) / 1000;
     summary.add(with_time(to_json_line(record), at(2 + static_cast<double>(record.step) + 1 + late)));
@@ -201,10 +206,7 @@ TEST(RunSummary, LinesThatComeLateChangeNothing) {
 TEST(RunSummary, AnEvaluationHasItsWholeTimeAlsoWhereTheLastStepsLineCameLate) {
   RunSummary summary;
   summary.add(with_time(to_json_line(RunEvent{"started", "run", "", 0}), at(0)));
-  StepRecord record;
-  record.tokens = 100;
-  record.step_ms = 1000;
-  record.view = 3;
+  StepRecord record = second_long_step();
   summary.add(with_time(to_json_line(record), at(1)));
   record.step = 1;
   summary.add(with_time(to_json_line(record), at(2.3)));

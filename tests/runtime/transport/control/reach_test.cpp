@@ -99,6 +99,7 @@ TEST(ReachDesk, ADialTellsAListenerFromNobody) {
   const auto context = TlsContext::mutual(run.files(PeerRole::kSpawner, "spawner"), run.policy(roles));
   const std::uint16_t port = node.publish();
   EXPECT_EQ(why_not_reached({"127.0.0.1", port}, **context), "");
+  ASSERT_TRUE(testing::eventually([&] { return node.transport().counters().admitted == 1; })) << "it is judged";
   EXPECT_EQ(node.transport().counters().refused, 0U) << "it leaves no line in the node's log";
   node.transport().close(port);
   EXPECT_TRUE(testing::eventually([&] { return !why_not_reached({"127.0.0.1", port}, **context).empty(); }));
