@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-// From here on this process has so long to end, at least a second. who: begins the line.
+// Gives this process so long to end from here on, at least a second. who: begins the line.
 void limit_end(const std::string& who, std::chrono::seconds limit, int status);
 
 }  // namespace shoal

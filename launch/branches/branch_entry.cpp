@@ -68,7 +68,7 @@ Result<Branch> newest_in_journal(const RunDirectory& run) {
   return newest_branch(**journal);
 }
 
-// What would be taken for newer than the state that the branch goes on from. The order of the list is theirs: the
+// Returns the checkpoints that would be taken for newer than the state that the branch goes on from. The list has the
 // newest first, damaged ones last.
 std::vector<std::uint64_t> left_behind(const fs::path& checkpoints, const std::string& run, std::uint64_t from) {
   std::vector<std::uint64_t> behind;

@@ -1,4 +1,4 @@
-// What a person's branch is to be, before anything of it is written. Pure.
+// Decides what a person's branch is to be, before anything of it is written. Pure.
 //
 // A branch goes on from a saved state under another configuration and a number of its own. Its steps are those of a run
 // that had the new configuration from there on: data order and learning rate follow from the step, the rest from the
@@ -36,12 +36,12 @@ struct BranchPlan {
 // no one of `sets` names it.
 void stretch_schedule(const Config& was, Config& now, const std::vector<std::string>& sets);
 
-// Whether a run that is gone on with may be set so. file: the run's configuration. Errors: kUsage, naming every key
-// that may not, why it stays, and those that only a branch may set otherwise.
+// Checks that a run that is gone on with may be set so. file: the run's configuration. Errors: kUsage, naming every
+// key that may not, why it stays, and those that only a branch may set otherwise.
 [[nodiscard]] Status check_changes(const Config& was, const Config& now, bool is_branch, const std::string& file);
 
-// Whether the keys of rounds may change in the state after `from` steps. Errors: kUsage: it is no round's end, by the
-// configuration before or the one to come, or rounds are under way.
+// Checks that the keys of rounds may change in the state after `from` steps. Errors: kUsage: it is no round's end, by
+// the configuration before or the one to come, or rounds are under way.
 [[nodiscard]] Status check_round_end(const BranchPlan& plan, const Config& now, std::uint64_t from);
 
 // One above every branch that a line, a checkpoint or the journal tells of.

@@ -16,7 +16,7 @@
 namespace shoal {
 
 struct SpawnerSearch {
-  // Where to ask and dial, in this order; read anew at each dial. Called on the dialler's own thread.
+  // Names the addresses to ask and dial, in this order, anew at each dial. Called on the dialler's own thread.
   std::function<std::vector<HostPort>()> endpoints;
   TlsFiles files;
   std::shared_ptr<RevokedCertificates> revoked = nullptr;  // the process's own; filled in

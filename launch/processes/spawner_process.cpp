@@ -60,7 +60,8 @@ struct Parts {
   bool is_taken_over = false;  // processes of the run may come back to where it was
 };
 
-// Who comes back has the state of the branch before, where the journal has no entry yet of one that a person began.
+// Processes that come back have the state of the branch before, where the journal has no entry yet of one that a person
+// began.
 Result<bool> may_come_back(const RunDirectory& run, JournalStore& journal) {
   const auto newest = newest_branch(journal);
   if (!newest) return newest.failure();

@@ -34,7 +34,7 @@ struct SavedStates {
 // As far as lines of metrics.jsonl tell of.
 [[nodiscard]] Reached steps_told_by(const RunDirectory& run);
 
-// That of the newest branch that a person began there, where no step's line follows its own; else 0.
+// Returns the newest branch that a person began there, where no step's line follows its own; else 0.
 [[nodiscard]] Branch branch_begun_in(const RunDirectory& run);
 
 // What refuses to go on with a run by names alone, before anything of it is changed: no checkpoint where `config` looks

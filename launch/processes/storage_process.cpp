@@ -74,7 +74,7 @@ Result<CheckpointWriterSettings> writer_settings(const RunDirectory& run) {
   return settings;
 }
 
-// Where this process listens. Errors: kUsage (in use), kUnreachable.
+// Chooses the address at which this process listens. Errors: kUsage (in use), kUnreachable.
 Result<HostPort> own_address(const Spawner& spawner) {
   if (spawner.address.storage) return *spawner.address.storage;
   const auto host = local_address_towards(spawner.address.control);

@@ -200,7 +200,7 @@ Result<std::string> ask_for_renewal(const TlsFiles& files, const std::vector<Hos
   return answer;
 }
 
-// Where this process listens, and what it tells others of that.
+// Names the address at which this process listens, and the one that it tells others.
 struct Door {
   Socket listener;
   Endpoint announced;

@@ -33,7 +33,7 @@ class EvaluationPlan {
   EvaluationPlan(std::shared_ptr<const Tokens> tokens, std::uint64_t context, const BatchConfig& batch);
 
   [[nodiscard]] std::uint64_t window_count() const { return windows_; }
-  // Of the first `batches` batches.
+  // Counts those of the first `batches` batches.
   [[nodiscard]] std::uint64_t window_count(std::uint64_t batches) const;
   // Batches in all, or `limit` if that is fewer; limit 0: all (eval.batches, eval.final_batches).
   [[nodiscard]] std::uint64_t batch_count(int limit) const;

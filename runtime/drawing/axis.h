@@ -22,7 +22,7 @@ struct ChartPoint {
   double y = 0;
 };
 
-// Where a value lies: 0 at the low end, 1 at the high one, at an end what lies beyond it.
+// Places a value: 0 is the low end, 1 the high one; what lies beyond an end is placed at it.
 [[nodiscard]] double placed(const ChartAxis& axis, double value);
 
 // Ascending, within the axis.

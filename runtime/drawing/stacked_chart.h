@@ -46,7 +46,7 @@ struct StackedRow {
   std::vector<StackedMoments> moments;
 };
 
-// What a look stands for, in the legend.
+// An entry of the legend: a look, and what it stands for.
 struct StackedKey {
   CurveLook look = CurveLook::kLine;
   std::string meaning;

@@ -83,7 +83,7 @@ struct NamedBranch {
 };
 // Writes it into the journal at the path, durably; one of that name is written over. Errors: as open_journal().
 [[nodiscard]] Status note_branch(const std::filesystem::path& path, const NamedBranch& branch);
-// Those that were written, in the order of their numbers. Errors: as open_journal().
+// Reads those that were written, in the order of their numbers. Errors: as open_journal().
 [[nodiscard]] Result<std::vector<NamedBranch>> named_branches(const std::filesystem::path& path);
 // A snapshot as a journal stores it. Errors: kUsage, as cut() has it.
 [[nodiscard]] Result<std::vector<char>> bytes_to_keep(const JournalSnapshot& snapshot);

@@ -91,7 +91,7 @@ struct LinkLimits {
 [[nodiscard]] bool dials(ProcessRole self_role, std::optional<ProcessIncarnation> self, ProcessRole peer_role,
                          ProcessIncarnation peer);
 
-// What a person is told where this process and a peer have no link: whose port is to be opened for whom.
+// Tells a person, where this process and a peer have no link, whose port is to be opened for whom.
 [[nodiscard]] std::string unreachable_text(const std::string& peer, const Endpoint& endpoint, bool we_dial);
 
 // Whether a process of this role may send this body to another process at all; checked on arrival.

@@ -105,7 +105,7 @@ std::string numeric_end(int descriptor, int (*ask)(int, sockaddr*, socklen_t*)) 
   return host_port_text({numeric_host(address, size), port_of(address)});
 }
 
-// Those that others may be told of: without those of one link, which need an interface beside them.
+// Lists those that others may be told of: without those of one link, which need an interface beside them.
 std::vector<std::string> addresses_of_this_machine() {
   std::vector<std::string> found;
   ifaddrs* list = nullptr;
@@ -124,7 +124,7 @@ std::vector<std::string> addresses_of_this_machine() {
   return found;
 }
 
-// What a person can do where listening at an address fails for a reason (errno).
+// Says what a person can do where listening at an address fails for a reason (errno).
 std::string remedy_for(int reason, const HostPort& address) {
   if (reason == EADDRNOTAVAIL) {
     const auto own = addresses_of_this_machine();

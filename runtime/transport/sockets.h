@@ -26,9 +26,9 @@ struct HostPort {
 [[nodiscard]] std::string host_port_text(const HostPort& address);
 // The address with a later port. Port 0 stays 0: any. Errors: kUsage, there is no port of that number.
 [[nodiscard]] Result<HostPort> with_port_after(const HostPort& address, std::uint32_t distance);
-// Whether it stands for every interface of this machine, and is no address for others.
+// Tells whether it stands for every interface of this machine, and is no address for others.
 [[nodiscard]] bool is_every_interface(const HostPort& address);
-// What others are told of it: an address that listens everywhere is reached by this machine's name.
+// Returns what others are told of it: an address that listens everywhere is reached by this machine's name.
 [[nodiscard]] HostPort reachable(HostPort address);
 
 // Owns a descriptor.

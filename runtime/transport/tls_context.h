@@ -26,7 +26,7 @@ void ask_for(ssl_st* session, PortProtocol protocol);
 // What a server's session was asked for. The handshake stops once its first message has been read, when this is known
 // for the first time, and goes on when it is called again. Nothing: that message has not come.
 [[nodiscard]] std::optional<PortProtocol> asked_for(ssl_st* session);
-// Whether the server has agreed to it; a client's, after the handshake.
+// Tells whether the server has agreed to it; of a client's session, after the handshake.
 [[nodiscard]] bool is_agreed(ssl_st* session, PortProtocol protocol);
 
 // After a handshake: who the peer is, if the policy allows its certificate. Errors: kRefused.

@@ -101,7 +101,7 @@ TEST(Resume, RefusesFewerStepsThanThereAre) {
   }
 }
 
-// Of a line, all but the moment at which it was given out.
+// Returns a line without the moment at which it was given out.
 std::string without_time(const std::string& line) { return line.substr(0, line.rfind(",\"at\":")); }
 
 // Nothing is trained any more, and the last line says the same again.

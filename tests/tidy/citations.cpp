@@ -45,7 +45,7 @@ constexpr std::string_view kNoRule = "P-256";
   return rules;
 }
 
-// What of a line speaks to people: of a source, its comment.
+// Returns what of a line speaks to people: of a source, its comment.
 [[nodiscard]] std::string_view words_of(const std::string& path, std::string_view line) {
   if (!path.ends_with(".h") && !path.ends_with(".cpp")) return line;
   const std::size_t at = line.find("//");

@@ -1,4 +1,4 @@
-// What `shoal eval` and `shoal status` print, as text and as JSON. The keys of the JSON are a contract: `--help` of the
+// Writes the answers of `shoal eval` and `shoal status` as text and as JSON. The keys are a contract: `--help` of the
 // command has them, and numbers are numbers, in seconds, nats and tokens.
 #pragma once
 

@@ -181,7 +181,7 @@ Finding certificates() {
   return {"certificates", Verdict::kGood, *run + "/certs is its owner's alone", ""};
 }
 
-// Whether this machine could join a run as a node; nothing is tried after the first connection that fails.
+// Tries whether this machine could join a run as a node; nothing is tried after the first connection that fails.
 std::vector<Finding> joining(const std::vector<JoinTrial>& trials) {
   std::vector<Finding> findings;
   for (const JoinTrial& trial : trials) {

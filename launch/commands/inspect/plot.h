@@ -23,8 +23,8 @@ struct PlotOptions {
 // The name of each run in a picture: its directory's, or the whole path where two directories have one name.
 [[nodiscard]] std::vector<std::string> names_in_picture(const std::vector<std::string>& run_directories);
 
-// At the end of a run: draws RUN/plot.svg and says where it lies, or why not and which command draws it. Says nothing
-// of a run that has not made a step.
+// Draws RUN/plot.svg at the end of a run and says where it lies, or why it cannot be written and which command draws
+// it. Says nothing of a run whose lines tell of no step, or cannot be read.
 void draw_at_end(const std::string& run_directory);
 
 }  // namespace shoal

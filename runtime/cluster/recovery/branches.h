@@ -1,4 +1,5 @@
-// Which branch of a run its next entries are of: one number for each history of steps (README: Branches).
+// Chooses the branch of a run that its next entries are of: one number for each history of steps
+// (runtime/cluster/README.md, Branches).
 //
 // An interrupted roll-back has a number already, which its RemoveReplica entries have; an older checkpoint than the
 // newest step is another history. A newer one was written by `train --single`, whose steps no journal has, and which

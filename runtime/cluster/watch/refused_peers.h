@@ -1,4 +1,4 @@
-// Whom processes of the run do not let in any more, because they crashed by what that peer had sent: for `shoal
+// Lists whom processes of the run do not let in any more, because they crashed by what that peer had sent: for `shoal
 // status`.
 //
 // Each process tells it whenever it is welcomed, so that a spawner that was started again knows it, too. Bounded (S-6):

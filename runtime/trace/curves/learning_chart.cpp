@@ -32,7 +32,7 @@ std::string short_number(double value, int digits) {
   return text.erase(exponent + 1, std::min(first, text.size() - 1) - exponent - 1);
 }
 
-// What of a horizontal axis a value is divided by, and what it is called then.
+// The unit of a horizontal axis: what its values are divided by, and how it is called.
 struct Unit {
   double size = 1;
   const char* name = "";
@@ -54,7 +54,7 @@ double position_of(const SeriesStep& step, PlotAxis axis) {
   return static_cast<double>(axis == PlotAxis::kTokens ? step.tokens_total : step.applied);
 }
 
-// Where the state after so many steps lies: with the last step that it has.
+// Places the state after so many steps: with the last step that it has.
 double position_of(const RunSeries& run, std::uint64_t applied, PlotAxis axis) {
   if (axis == PlotAxis::kSteps) return static_cast<double>(applied);
   const auto after = std::ranges::upper_bound(run.steps, applied, {}, &SeriesStep::applied);

@@ -1,4 +1,4 @@
-// What the lines of a metrics.jsonl say of a run's course, as series over its steps.
+// Reads the lines of a metrics.jsonl as series over a run's steps.
 //
 // A roll-back trains steps again: the last life of a step counts, and what the former ones said of it is thrown away,
 // as are evaluations of weights that were left. Moments stay: they happened. A torn last line is that of a run that is
@@ -49,7 +49,7 @@ struct RunSeries {
 
 class RunSeriesReader {
  public:
-  // One line of the file, without its newline. False: it is no JSON object.
+  // Takes one line of the file, without its newline. False: it is no JSON object.
   [[nodiscard]] bool add(std::string_view line);
   [[nodiscard]] const RunSeries& series() const { return series_; }
 
@@ -58,7 +58,7 @@ class RunSeriesReader {
   void add_step(const Fields& fields);
   void add_evaluation(const Fields& fields);
   void add_event(const Fields& fields);
-  // What was said of the state after more steps than these is no longer of this run.
+  // Drops what was said of the state after more steps than these: it is no longer of this run.
   void go_back_to(std::uint64_t applied);
 
   RunSeries series_;

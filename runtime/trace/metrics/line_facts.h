@@ -34,7 +34,7 @@ struct EventFacts {
   std::optional<WallTime> at;
 };
 
-// Nothing: the line is torn, or says neither. The texts are parts of the line.
+// Holds nothing where the line is torn, or says neither. The texts are parts of the line.
 using LineFacts = std::variant<std::monostate, StepFacts, EventFacts>;
 [[nodiscard]] LineFacts facts_of(std::string_view line);
 

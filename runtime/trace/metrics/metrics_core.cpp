@@ -277,8 +277,8 @@ void MetricsCore::close(Pending&& pending, std::vector<MetricsOutput>& out) {
   out.emplace_back(std::move(pending.record));
 }
 
-// Whether it was made again after a restart. The last evaluation is another one than a periodic one of the same step,
-// and than one of another size.
+// Finds whether it was made again after a restart. The last evaluation is another one than a periodic one of the same
+// step, and than one of another size.
 bool MetricsCore::is_written(const EvaluationResult& result, double val_loss) const {
   const auto& last = written_ ? written_->evaluation : std::nullopt;
   if (!last || last->branch != result.branch || last->step != result.step) return false;

@@ -1,5 +1,5 @@
-// What a run took, and for what: the summary at its end, by the lines of metrics.jsonl, which outlive whoever wrote
-// them.
+// Sums up what a run took, and for what: the summary at its end, by the lines of metrics.jsonl, which outlive whoever
+// wrote them.
 //
 //   started ─ start ─ step, step, ... (evaluations, faults, roll-backs between them) ─ evaluation, checkpoint ─ now
 //

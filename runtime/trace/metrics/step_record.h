@@ -122,7 +122,7 @@ struct SummaryRecord {
 [[nodiscard]] std::string to_json_line(const StepRecord& record);
 [[nodiscard]] std::string to_json_line(const EvalRecord& record);
 [[nodiscard]] std::string to_json_line(const SummaryRecord& record);
-// Empty: it is no line of the file.
+// Returns no text: it is no line of the file.
 [[nodiscard]] std::string to_json_line(const EvalProgress& progress);
 [[nodiscard]] std::string to_json_line(const FinalRecord& record);
 [[nodiscard]] std::string to_json_line(const ViewRecord& record);

@@ -17,8 +17,8 @@ struct JoinTrial {
   PortProtocol protocol = PortProtocol::kControl;
   std::string remedy;
 };
-// In the order of a node's start, of a spawner that was told where to listen. Pure. Errors: kUsage (its port is the
-// last one: storage could have none).
+// Lists them in the order of a node's start, of a spawner that was told where to listen. Pure. Errors: kUsage (its port
+// is the last one: storage could have none).
 [[nodiscard]] Result<std::vector<JoinTrial>> join_trials(const HostPort& spawner);
 // Dials and shakes hands as that protocol; nothing is said after that. Errors: kUnreachable.
 [[nodiscard]] Status attempt(const JoinTrial& trial);

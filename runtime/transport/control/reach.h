@@ -1,4 +1,4 @@
-// Whether others reach a node: it asks the spawner, which dials the address that the node announces to all.
+// Finds whether others reach a node: it asks the spawner, which dials the address that the node announces to all.
 //
 //   POST /v1/reach {"address": "10.0.0.2:7100"}, by a node  -> {"why": ""}, or why it is not reached
 //
@@ -33,11 +33,11 @@ inline constexpr std::chrono::milliseconds kReachWithin{2000};  // for the spawn
 // Errors: kInvalidData.
 [[nodiscard]] Result<std::string> parse_reach_answer(std::string_view body);
 
-// What the node says of itself, and what the run says of it.
+// The sentence of the node about itself, and that of the run about it.
 [[nodiscard]] std::string not_reached_text(const HostPort& own, const std::string& why);
 [[nodiscard]] std::string not_reached_text(const std::string& name, const HostPort& address);
 
-// Who is not reached now, by the name in its certificate and its address. Pure: time comes in.
+// Remembers who is not reached now, by the name in its certificate and its address. Pure: time comes in.
 class ReachBook {
  public:
   static constexpr Duration kForgetAfter = std::chrono::seconds(15);
@@ -60,7 +60,7 @@ class ReachDesk {
 
   // 200; 400 malformed.
   [[nodiscard]] ControlResponse answer(const ControlRequest& request);
-  // As of ReachBook, now.
+  // Explains as ReachBook does, now.
   [[nodiscard]] std::string explain() const;
 
  private:

@@ -40,7 +40,7 @@ class PeerCrashes {
 // Beside the note of a process.
 [[nodiscard]] std::string peer_crashes_file(const std::string& note);
 
-// For a person: whom the process refuses, by which certificate ("role/name#serial"), why, and what lets it in again.
+// Tells a person whom the process refuses, by which certificate ("role/name#serial"), why, and what lets it in again.
 // file: where the process's keeper counts its crashes.
 [[nodiscard]] std::string refusal_text(const std::string& process, const std::string& certificate,
                                        const std::string& file);
