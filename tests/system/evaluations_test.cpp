@@ -63,12 +63,14 @@ TEST_P(Evaluations, OfOneCheckpointOnTheSameWindowsAreEqualToTheBit) {
 INSTANTIATE_TEST_SUITE_P(Pipeline, Evaluations, testing::Values(std::vector<std::string>{}));
 INSTANTIATE_TEST_SUITE_P(OneProcess, Evaluations, testing::Values(std::vector<std::string>{"--single"}));
 
+// A data loader says every tenth of a second how far it is: the text and its pieces are such that it takes longer.
 TEST(Evaluation, TheFinalOneShowsHowFarItIsAndHasANameOfItsOwn) {
   ProcessScene scene;
-  const std::uint64_t validation = std::filesystem::file_size(scene.text()) / 10;
+  const std::uint64_t validation = std::filesystem::file_size(scene.text()) / 2;
+  const SmallRun run = small_run({"data.validation_fraction=0.5", "batch.microbatch=1"});
   for (const std::vector<std::string>& words : {std::vector<std::string>{}, std::vector<std::string>{"--single"}}) {
     const std::string name = words.empty() ? "run" : "single";
-    Program& program = scene.start(train(scene, name, small_run({}), words));
+    Program& program = scene.start(train(scene, name, run, words));
     ASSERT_EQ(program.wait(kRunLimit), 0);
     const auto lines = scene.records(name).evaluations;
     ASSERT_EQ(lines.size(), 2U);
