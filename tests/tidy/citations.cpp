@@ -2,6 +2,7 @@
 #include "tests/tidy/citations.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <initializer_list>
 #include <regex>
 #include <utility>
@@ -52,7 +53,8 @@ constexpr std::string_view kNoRule = "P-256";
   return at == std::string_view::npos ? std::string_view() : line.substr(at);
 }
 
-[[nodiscard]] bool is_there(const std::string& document, const Law& law) {
+[[nodiscard]] bool is_there(std::string document, const Law& law) {
+  while (document.starts_with("../")) document.erase(0, 3);
   return std::ranges::any_of(
       law.documents, [&](const std::string& path) { return path == document || path.ends_with("/" + document); });
 }
@@ -127,6 +129,25 @@ Findings check_citations(const std::string& path, std::string_view text, const L
       if (!law.rules.contains(rule)) findings.push_back({path, number, "cites " + rule + ": there is no such rule"});
     }
     check_words(path, number, words_of(path, line), law, findings);
+  }
+  return findings;
+}
+
+Findings check_links(const std::string& path, std::string_view text, const std::vector<std::string>& files) {
+  static const std::regex kLink(R"re(\]\(([^)#\s]+)[^)]*\))re");
+  Findings findings;
+  std::size_t number = 0;
+  for (const std::string_view line : lines_of(text)) {
+    ++number;
+    for (const Match& match : matches_in(line, kLink)) {
+      const std::string target = match[1].str();
+      if (target.find("://") != std::string::npos) continue;
+      const std::string file = (std::filesystem::path(folder_of(path)) / target).lexically_normal().generic_string();
+      const std::string folder = file.ends_with('/') ? file : file + "/";
+      const bool is_there = std::ranges::any_of(
+          files, [&](const std::string& known) { return known == file || known.starts_with(folder); });
+      if (!is_there) findings.push_back({path, number, "links to " + target + ": there is no such file"});
+    }
   }
   return findings;
 }

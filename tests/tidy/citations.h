@@ -4,6 +4,7 @@
 //   rule      = "* **P-17a ..." in PROTOCOL.md, "| S-3 | ..." in DESIGN.md      cited as P-17a, S-3
 //   section   = "## 4. ..."; an item "9. ..." of it                             cited as DESIGN.md §4, DESIGN.md §4.9
 //   document  = a file whose name ends with .md                                 cited by its path or the end of it
+//   link      = "[text](path)" in a document: a path from the folder of the document, or an address
 #pragma once
 
 #include <map>
@@ -31,6 +32,9 @@ struct Law {
 
 // Of sources the comments alone cite documents and sections; rules are cited in words for people, too.
 [[nodiscard]] Findings check_citations(const std::string& path, std::string_view text, const Law& law);
+// Links of the document at `path` whose target is neither one of `files` nor a folder of one.
+[[nodiscard]] Findings check_links(const std::string& path, std::string_view text,
+                                   const std::vector<std::string>& files);
 // `stated`: the rules of the document at `path`. Each is stated once, and `cited` has it.
 [[nodiscard]] Findings check_rules_are_cited(const std::string& path, const std::vector<std::string>& stated,
                                              const std::set<std::string>& cited);

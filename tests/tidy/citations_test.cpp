@@ -17,7 +17,8 @@ namespace {
 const std::filesystem::path kRoot = SHOAL_SOURCE_DIR;
 
 // Documents whose rules and numbered sections are cited.
-constexpr std::array kLaws = {"runtime/DESIGN.md", "runtime/PROTOCOL.md", "runtime/transport/CAF.md"};
+constexpr std::array kLaws = {"runtime/DESIGN.md", "runtime/PROTOCOL.md", "runtime/GUARANTEES.md",
+                              "runtime/transport/CAF.md"};
 
 // Texts that cite, by their names' ends; others are data.
 constexpr std::array kTexts = {".md", ".h", ".cpp", ".capnp", ".patch", ".txt", ".cmake", ".toml"};
@@ -55,6 +56,14 @@ TEST(Tidy, WhatIsCitedIsThere) {
   const Law law = law_of_the_house();
   ASSERT_GT(law.rules.size(), 60U) << "the rules of PROTOCOL.md and DESIGN.md";
   for (const std::string& path : texts()) expect_none(check_citations(path, read_text(kRoot / path), law));
+}
+
+TEST(Tidy, LinksOfDocumentsLeadSomewhere) {
+  std::vector<std::string> files = house_files(kRoot);
+  files.emplace_back("README.md");
+  for (const std::string& path : files) {
+    if (path.ends_with(".md")) expect_none(check_links(path, read_text(kRoot / path), files));
+  }
 }
 
 TEST(Tidy, EveryRuleIsCitedWhereItIsKept) {
@@ -128,6 +137,16 @@ TEST(CitationsRule, FindsDocumentsAndSectionsThatAreNotThere) {
       << "no comment";
   EXPECT_EQ(count("runtime/DESIGN.md", "(§4.9; `PROTOCOL.md` §4)\n"), 0U) << "its own";
   EXPECT_EQ(count("runtime/DESIGN.md", "(§4.8; `PROTOCOL.md` §5)\n"), 2U);
+}
+
+TEST(CitationsRule, FindsLinksThatLeadNowhere) {
+  const std::vector<std::string> files = {"README.md", "launch/RUNS.md", "runtime/DESIGN.md"};
+  const auto find = [&](const char* path, const std::string& text) { return check_links(path, text, files).size(); };
+  EXPECT_EQ(find("README.md", "[a](launch/RUNS.md) [b](launch/RUNS.md#resume) [c](#here) [d](launch) [e](launch/)\n"),
+            0U);
+  EXPECT_EQ(find("launch/RUNS.md", "[a](RUNS.md), [b](../runtime/DESIGN.md) ![c](https://example.org/c.svg)\n"), 0U);
+  EXPECT_EQ(find("launch/RUNS.md", "[a](launch/RUNS.md)\n"), 1U) << "from its own folder";
+  EXPECT_EQ(find("README.md", "[a](RUNS.md) ![b](launch/plot.svg)\n"), 2U);
 }
 
 TEST(CitationsRule, FindsRulesThatNobodyCites) {

@@ -142,6 +142,8 @@ TEST(TidyRules, CatchNamesOfFilesThatAreGone) {
 TEST(TidyRules, CatchLongReadmes) {
   EXPECT_EQ(check_readme_length("model/README.md", repeated("a\n", 40)).size(), 0U);
   EXPECT_EQ(check_readme_length("model/README.md", repeated("a\n", 41)).size(), 1U);
+  EXPECT_EQ(check_readme_length("README.md", repeated("a\n", 180)).size(), 0U);
+  EXPECT_EQ(check_readme_length("README.md", repeated("a\n", 181)).size(), 1U);
 }
 
 }  // namespace
