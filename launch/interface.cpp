@@ -42,13 +42,13 @@ constexpr const char* kExitCodes =
 CommandSpec plot() {
   return {
       "plot",
-      "Draws how runs learnt: loss, validation, throughput and what happened, as an SVG.",
+      "Draws loss, validation, throughput and faults of one or several runs as an SVG.",
       {{"RUN", true, "a run directory; several are drawn into one picture", true}},
       {{"--out", kValue, "FILE", "the picture (default: RUN/plot.svg, of several runs plot.svg here)"},
-       {"--x", kValue, "AXIS", "what it goes by: steps, tokens or time (default: steps)"}},
-      "A step that was trained again after a roll-back is drawn once, as it was the last time. Periodic and final\n"
-      "evaluations are of different parts of the validation text, and drawn apart. Time is that of the steps, with\n"
-      "every pause while the run went on. Every run draws RUN/plot.svg at its end.\n"
+       {"--x", kValue, "AXIS", "the horizontal axis: steps, tokens or time (default: steps)"}},
+      "Every run draws RUN/plot.svg at its end. Of a step that was trained twice, because of a roll-back, the picture\n"
+      "shows the second time. Periodic and final evaluations take different parts of the validation text, so they are\n"
+      "drawn apart. Time is the time of the steps, with the pauses between them while the run went on.\n"
       "Exit status: 0 drawn, 2 usage, 3 a run's metrics.jsonl is missing, damaged or without a step; it is named."};
 }
 
@@ -146,22 +146,22 @@ CommandSpec eval() {
        {"--data", kValue, "FILE", "a text file (default: the run's validation text)"},
        {"--batches", kValue, "N", "only the first N batches of batch.sequences windows (default: all)"},
        kJson},
-      "A run's periodic evaluations are of the first eval.batches batches, its final one of eval.final_batches (0: "
-      "all).\nWith the same number of batches this is the same loss, bit for bit in one process.\n"
+      "The periodic evaluations of a run take the first eval.batches batches, the final one eval.final_batches (0:\n"
+      "all). With the same number of batches this command gives the same loss, in one process bit for bit.\n"
       "--json prints {\"step\":N,\"windows\":N,\"tokens\":N,\"loss\":nats per token,\"perplexity\":X,"
-      "\"bits_per_byte\":X};\nnull for what is no finite number."};
+      "\"bits_per_byte\":X},\nwith null for a number that is not finite."};
 }
 
 CommandSpec kill() {
   return {
       "kill",
-      "Makes one actor or process of a run fail, on purpose.",
-      {{"NAME", true, "as `shoal ps` shows it, or a node, as in node2"}},
+      "Injects a failure: one actor or process of a run ends, throws or freezes.",
+      {{"NAME", true, "an actor, as `shoal ps` shows it, or a node, as in node2"}},
       with_locator({{"--how", kValue, "KIND",
-                     "exit, kill (cannot be trapped; of a node: SIGKILL), throw, freeze=S (default: exit)"}}),
+                     "exit, kill (cannot be trapped; for a node SIGKILL), throw, freeze=S (default: exit)"}}),
       "Names: stage/1/0, router/node2, node_agent/node2, tracer/node2, data_loader, sync_group/0, metrics,\n"
       "control, storage, supervisor (ends the spawner process), node2 (its whole process).\n"
-      "Who is being started again, the spawner too, is waited for, 10 s at most, by a command on its machine.\n"
+      "While NAME or the spawner is being started again, a command on the spawner's machine waits up to 10 s for it.\n"
       "Exit status: 0 done, 2 nothing had that name since the spawner began, 4 it does not come back, the spawner is\n"
       "not reached, or its run is over."};
 }
@@ -169,14 +169,14 @@ CommandSpec kill() {
 CommandSpec evict() {
   return {
       "evict",
-      "Puts a node out of a run at once; with --revoke it is refused from then on.",
+      "Removes a node from a run at once; with --revoke it is refused from then on.",
       {{"NAME", true, "a node, as `shoal ps` shows it: node2"}},
       with_locator({{"--revoke", kFlag, "", "refuse its certificates, and the join tokens it enrolled with"}}),
       "The node's processes end at once, its `shoal node` ends with 4 and does not start them again. The run goes on:\n"
-      "what only this node had computed of the step is computed again by others. Where it was the last to serve a\n"
-      "stage, the run goes back to its newest checkpoint as soon as another node serves that stage; the command says\n"
+      "other nodes compute again what only this one had computed of the step. If it was the last to serve a stage,\n"
+      "the run goes back to its newest checkpoint as soon as another node serves that stage, and the command says\n"
       "so. (`shoal drain NAME` lets a node leave without losing work.)\n"
-      "Without --revoke: start the node as it was started before, and it is in again.\n"
+      "Without --revoke the node may be started again as before.\n"
       "With --revoke: within 2 s every process refuses all certificates of that name and ends connections made by\n"
       "them, also after restarts and --resume. The join tokens that the node enrolled with are revoked, and named. To\n"
       "let the name in again, make a token with `shoal token new` and start the node with it. A node that is away\n"
@@ -259,9 +259,8 @@ CommandSpec export_model() {
       {kRun},
       {{"--to", kRequired, "DIR", "a folder for the model's and the tokenizer's files"}, kStep},
       "Writes config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as transformers reads them:\n"
-      "pipeline(\"text-generation\", model=DIR). The tokens of a text are those of the run, but for <|endoftext|> "
-      "written\n"
-      "out in a text, which is one token there."};
+      "pipeline(\"text-generation\", model=DIR) works offline. A text has the same tokens as in the run, with one\n"
+      "exception: <|endoftext|> written out in a text is one token there."};
 }
 
 CommandSpec import() {
@@ -270,20 +269,19 @@ CommandSpec import() {
       "Makes a run directory from a GPT-2 checkpoint in the Hugging Face layout.",
       {{"DIR", true, "a folder with config.json and model.safetensors"}, kConfig},
       {{"--to", kRequired, "RUN", "the run directory to make; new or empty"}, kSet},
-      "config.json says what the [model] keys are, and by its vocabulary which tokenizer: bytes (256), gpt2 (50257);\n"
-      "any other needs --set data.tokenizer=FILE; rows that pad a vocabulary are not taken, nor checkpoints of "
-      "several\n"
-      "files. A tied head is copied. The weights are the checkpoint after 0 steps: `shoal eval RUN`, `shoal sample "
-      "RUN` and `shoal train --resume RUN` go on from there.\n"
+      "config.json gives the [model] keys. The size of its vocabulary gives the tokenizer: 256 is bytes, 50257 is\n"
+      "gpt2, any other needs --set data.tokenizer=FILE. A padded vocabulary is refused, and so is a checkpoint of\n"
+      "several files. A tied head is copied. The weights become the checkpoint after 0 steps: `shoal eval RUN`,\n"
+      "`shoal sample RUN` and `shoal train --resume RUN` go on from there.\n"
       "Exit status: 0 imported, 2 usage or configuration, 3 a file that cannot be used, 4 no mirror for the corpus."};
 }
 
 CommandSpec chaos() {
   return {"chaos",
-          "Makes one actor or process after the other fail, at random, until the run is over.",
+          "Injects random failures, one after the other, until the run is over.",
           {},
           with_locator({{"--every", kValue, "S", "seconds between failures (default: 10)"},
-                        {"--kinds", kRepeated, "KIND", "who may fail, with commas or spaces between (default: all)"},
+                        {"--kinds", kRepeated, "KIND", "what may fail, with commas or spaces between (default: all)"},
                         {"--seed", kValue, "N", "seed of the choices; it is printed (default: another each time)"},
                         {"--for", kValue, "S", "end after S seconds (default: with the run)"}}),
           "Kinds: stage router node_agent tracer data_loader sync_group metrics control storage supervisor, node\n"
@@ -322,14 +320,15 @@ CommandSpec simulate_bandwidth() {
 CommandSpec experiment() {
   return {
       "experiment",
-      "Trains the arms of an experiment one after the other; table and picture beside what was published.",
+      "Trains the arms of an experiment one after the other; draws and tabulates them beside the published figures.",
       {{"NAME", true, "exp1 (one worker, SWARM, DiLoCo-SWARM), exp2 (H = 10 to 200), exp3 (sizes of the model)"}},
       {{"--preset", kValue, "P", "cpu: scaled to two cores; gpu: the published sizes, --dry-run only (default: cpu)"},
        {"--steps", kValue, "N", "steps of each arm, schedules included (default: 8000; gpu 2000)"},
        {"--set", kRepeated, "KEY=VALUE", "set a key of every arm"},
        {"--out", kValue, "DIR", "where runs, table and picture go (default: experiments/NAME-PRESET)"},
        {"--dry-run", kFlag, "", "print the arms' commands and start nothing"}},
-      "The table goes to stdout and DIR/NAME.md, the picture to DIR/NAME.svg. An arm is a run of its own in DIR/ARM.\n"
+      "The table goes to stdout; DIR gets the table and the picture, named as the experiment. Each arm is\n"
+      "a run of its own in DIR/ARM.\n"
       "When interrupted, the same command goes on: arms that are finished are not trained again. The environment's\n"
       "SHOAL_SECTION_KEY reach every arm; give what matters by --set, which is kept in DIR/commands.txt.\n"
       "Exit status: 0 all arms finished, otherwise that of the arm which did not."};
@@ -351,12 +350,12 @@ std::vector<CommandSpec> make_commands() {
       chaos(),
       {"drain",
        "Lets a node leave a run without losing a microbatch; it is not started again.",
-       {{"NAME", true, "a node, as in node2, or the stage it serves, as in stage/1/0"}},
+       {{"NAME", true, "a node, as in node2, or the replica it serves, as in stage/1/0"}},
        with_locator({}),
-       "It finishes the step and is in no plan of the next one. The last one of a stage saves its state first: the "
-       "run\n"
-       "goes on from there when another node serves the stage.\n"
-       "Who is being started again, the spawner too, is waited for, 10 s at most, by a command on its machine.\n"
+       "The node finishes the step and gets no work of the next one. The last replica of a stage saves its state\n"
+       "first, and the run goes on from there when another node serves the stage. SIGTERM to `shoal node` does the\n"
+       "same. While NAME or the spawner is being started again, a command on the spawner's machine waits up to 10 s\n"
+       "for it.\n"
        "Exit status: 0 it leaves, 2 no node and no stage has that name, 4 the spawner is not reached, or its run is "
        "over."},
       evict(),

@@ -1,4 +1,4 @@
-// The configuration of a run as values. Keys, units and defaults are the contract of README.md's table.
+// The configuration of a run as values. Keys, units and defaults are the contract of launch/KEYS.md.
 //
 // A Config that came out of config_file.h is valid: ranges were checked and unknown keys refused with line, what was
 // expected and the nearest name. 0 means "off" for every, keep (keep all), clip_norm, dropout.
@@ -58,7 +58,7 @@ struct PipelineConfig {
   int replicas = 2;
   int replicas_max = 0;  // that later nodes may bring a stage to; 0: no limit
   Schedule schedule = Schedule::k1f1b;
-  int credits = 0;  // microbatches in flight per path; 0: by schedule
+  int credits = 0;  // microbatches in flight per replica of stage 0; 0: by schedule
   bool recompute = false;
   WireFormat activations = WireFormat::kFp32;  // of activations and their gradients between stages; never kE3m0
   Routing routing = Routing::kIwrr;

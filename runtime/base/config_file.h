@@ -60,7 +60,7 @@ struct LoadedConfig {
 // Keys ("section.key") whose values differ though a resumed run must keep them, in the table's order.
 [[nodiscard]] std::vector<std::string> resume_conflicts(const Config& saved, const Config& now);
 
-// The README's table: key, type, unit, default, meaning. Markdown, one line per key.
+// The table of launch/KEYS.md: key, type, unit, default, meaning. Markdown, one line per key.
 [[nodiscard]] std::string config_table_markdown();
 
 // launch/configs/default.toml: every key with its default and its meaning.

@@ -1,4 +1,4 @@
-// The one table of configuration keys. Parsing, validation, the resolved file, default.toml and the README's table are
+// The one table of configuration keys. Parsing, validation, the resolved file, default.toml and launch/KEYS.md are
 // all driven by it: a key that is not here does not exist, and a key that is here is documented.
 //
 // A key of the interface that this version does not carry out has no place in Config: it is accepted only with the

@@ -1,4 +1,4 @@
-// The texts made from the table of keys: the resolved file, the README's table, default.toml; and the resume rule.
+// The texts made from the table of keys: the resolved file, launch/KEYS.md, default.toml; and the resume rule.
 #include <algorithm>
 #include <cctype>
 

@@ -1,4 +1,4 @@
-// What a person gets wrong: a clear sentence on stderr and the exit code of README.md, soon, and nothing left
+// Mistakes of a person: a clear sentence on stderr and the exit code of launch/COMMANDS.md, soon, and nothing left
 // behind.
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-// What a run leaves behind is the contract of README.md: keys of metrics.jsonl, the last line, times that add up, a
-// configuration that repeats the run, checkpoints as they are described, and the commands that read all this.
+// The directory of a run keeps the contract of launch/RUNS.md: keys of metrics.jsonl, the last line, times that add up,
+// a configuration that repeats the run, checkpoints as they are described, and the commands that read all this.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,10 +22,10 @@ std::vector<std::string> keys_of(const Json& json) {
   return keys;
 }
 
-const std::vector<std::string> kStepKeys = {
-    "branch",          "step",    "loss",         "perplexity", "grad_norm", "lr",       "tokens",       "tokens_total",
-    "sequences_total", "step_ms", "tokens_per_s", "mfu",        "view",      "replicas", "microbatches", "retried",
-    "lost_tokens",     "time",    "bytes",        "skipped",    "at"};
+const std::vector<std::string> kStepKeys = {"branch",       "step",   "loss",         "perplexity",      "grad_norm",
+                                            "lr",           "tokens", "tokens_total", "sequences_total", "step_ms",
+                                            "tokens_per_s", "view",   "replicas",     "microbatches",    "retried",
+                                            "lost_tokens",  "time",   "bytes",        "skipped",         "at"};
 const std::vector<std::string> kTimeKeys = {"forward", "backward", "wire", "wait", "reduce", "commit", "apply"};
 const std::vector<std::string> kByteKeys = {"activation", "gradient", "reduce", "state", "control"};
 const std::vector<std::string> kFinishedKeys = {"event",          "steps", "tokens_total", "goodput", "lost_tokens",

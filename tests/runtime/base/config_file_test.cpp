@@ -214,6 +214,9 @@ TEST(ConfigFile, RoundsAreReadAndMustGoTogether) {
   for (const char* other : {"outer_update = \"eager\"\n", "overlap = 1\n", "wire = \"int8\"\n"}) {
     EXPECT_THAT(refusal(std::string("[sync]\ninner_state = \"average\"\n") + other), HasSubstr("run.toml:3"));
   }
+  EXPECT_THAT(refusal("[sync]\nwire = \"e3m0\"\n"),
+              AllOf(HasSubstr("sync.wire = \"e3m0\" (run.toml:2)"), HasSubstr("sync.backend = \"ring\" (default)")));
+  EXPECT_TRUE(parse_config("[sync]\nwire = \"e3m0\"\nbackend = \"owner\"\n", "").ok());
   EXPECT_THAT(refusal("[pipeline]\nreplicas_max = 2\n[sync]\nquorum = 3\n"), HasSubstr("pipeline.replicas_max = 2"));
   EXPECT_TRUE(parse_config("[pipeline]\nreplicas_max = 2\n[sync]\nquorum = 2\n", "").ok());
   EXPECT_TRUE(parse_config("[sync]\nquorum = 3\n", "").ok()) << "nodes may still come";
@@ -299,6 +302,7 @@ void make_agree(Config& config) {
     config.sync.overlap = 0;
     config.sync.wire = WireFormat::kBf16;
   }
+  if (config.sync.wire == WireFormat::kE3m0) config.sync.backend = SyncBackend::kOwner;
 }
 
 TEST(ConfigFile, WhatIsWrittenReadsBackEqual) {
@@ -369,19 +373,19 @@ TEST(ConfigFile, TheTableDocumentsEveryKey) {
 
 // With this variable set, the two tests below write what they compare with.
 bool writes_anew() { return std::getenv("SHOAL_WRITE_CONFIG_TEXTS") != nullptr; }
-constexpr const char* kHowToMend = "run this test once with SHOAL_WRITE_CONFIG_TEXTS=1 to write it anew";
+constexpr const char* kHowToMend =
+    "write it anew by SHOAL_WRITE_CONFIG_TEXTS=1 build/bin/tests_runtime_base --gtest_filter='ConfigFile.*'";
 
-TEST(ConfigFile, TheReadmeHasTheTable) {
-  const std::string path = std::string(SHOAL_SOURCE_DIR) + "/README.md";
-  const auto readme = read_file(path);
-  ASSERT_TRUE(readme.ok()) << readme.failure().message;
-  const auto begin = readme->find("| key | type |");
+TEST(ConfigFile, ThePageOfKeysEndsWithTheTable) {
+  const std::string path = std::string(SHOAL_SOURCE_DIR) + "/launch/KEYS.md";
+  const auto page = read_file(path);
+  ASSERT_TRUE(page.ok()) << page.failure().message;
+  const auto begin = page->find("| key | type |");
   ASSERT_NE(begin, std::string::npos) << path << " has no table of keys";
-  const auto end = readme->find("\n\n", begin) + 1;
   if (writes_anew()) {
-    ASSERT_TRUE(replace_file(path, readme->substr(0, begin) + config_table_markdown() + readme->substr(end)).ok());
+    ASSERT_TRUE(replace_file(path, page->substr(0, begin) + config_table_markdown()).ok());
   } else {
-    EXPECT_EQ(readme->substr(begin, end - begin), config_table_markdown()) << kHowToMend;
+    EXPECT_EQ(page->substr(begin), config_table_markdown()) << kHowToMend;
   }
 }
 
