@@ -12,8 +12,8 @@
 
 #include "messages/actor_types.h"
 #include "runtime/base/config.h"
+#include "runtime/executor/stage_executor.h"
 #include "runtime/pipeline/replica/replica.h"
-#include "runtime/pipeline/stage_executor.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/high_water.h"
 #include "runtime/trace/tracer.h"

@@ -17,7 +17,7 @@
 #include "messages/actor_types.h"
 #include "runtime/cluster/supervisor/supervisor.h"
 #include "runtime/cluster/watch/child_watch.h"
-#include "runtime/storage/journal.h"
+#include "runtime/journal/store.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/tracer.h"
 

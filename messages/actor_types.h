@@ -30,7 +30,7 @@ struct TransferTimed {
 };
 
 class ActorPulse;  // runtime/trace/actor_board.h
-class View;        // runtime/cluster/view.h
+class View;        // runtime/journal/view.h
 
 // Router to an actor that is attached late: what the journal says up to where its next entry follows.
 struct JournalSoFar {

@@ -87,7 +87,7 @@ struct CommitRound {
   std::vector<RoundShare> shares;  // ascending by member; a member without one drops out of the mean
   std::uint64_t tokens_lost = 0;
   // With sync.requeue_lost: what was lost here first, ascending. Its samples are trained again, in this order, at the
-  // places from `trained_again_from` on, of steps that are not begun (runtime/cluster/recovery/requeued_samples.h).
+  // places from `trained_again_from` on, of steps that are not begun (runtime/journal/requeued_samples.h).
   std::vector<PlaceId> lost = {};
   PlaceId trained_again_from = {};
   friend bool operator==(const CommitRound&, const CommitRound&) = default;
@@ -184,7 +184,7 @@ struct AgreedRound {
   friend bool operator==(const AgreedRound&, const AgreedRound&) = default;
 };
 
-// All that a View (runtime/cluster/view.h) knows after the entries up to `position`, in place of these.
+// All that a View (runtime/journal/view.h) knows after the entries up to `position`, in place of these.
 struct ViewState {
   JournalPosition position;
   Branch branch;

@@ -17,7 +17,7 @@
 #include "messages/actor_types.h"
 #include "runtime/base/bound.h"
 #include "runtime/base/time/next_look.h"
-#include "runtime/pipeline/journal_follower.h"
+#include "runtime/journal/follower.h"
 #include "runtime/pipeline/request_table.h"
 #include "runtime/pipeline/state_on_its_way.h"
 #include "runtime/pipeline/undelivered.h"

@@ -13,8 +13,8 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
+#include "runtime/journal/store.h"
 #include "runtime/storage/checkpoint_reader.h"
-#include "runtime/storage/journal.h"
 #include "runtime/trace/metrics/metrics_file.h"
 
 namespace shoal {

@@ -7,7 +7,7 @@
 
 #include "launch/branches/branch_keys.h"
 #include "runtime/base/compose.h"
-#include "runtime/sync/round_plan.h"
+#include "runtime/journal/round_plan.h"
 #include "runtime/transport/identity.h"
 
 namespace shoal {

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "launch/processes/run_directory.h"
-#include "runtime/cluster/recovery/branches.h"
 #include "runtime/cluster/supervisor/supervisor.h"
+#include "runtime/journal/branches.h"
+#include "runtime/journal/store.h"
 #include "runtime/storage/checkpoint_reader.h"
-#include "runtime/storage/journal.h"
 
 namespace shoal {
 

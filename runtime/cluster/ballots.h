@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "messages/sync.h"
-#include "runtime/cluster/commit.h"
+#include "runtime/journal/commit.h"
 
 namespace shoal {
 

@@ -17,9 +17,9 @@
 #include "runtime/cluster/operate/leavers.h"
 #include "runtime/cluster/process_directory.h"
 #include "runtime/cluster/recovery/join_desk.h"
-#include "runtime/cluster/view.h"
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/refused_peers.h"
+#include "runtime/journal/view.h"
 
 namespace shoal {
 

@@ -20,7 +20,7 @@
 #include "runtime/device/flat_layout.h"
 #include "runtime/device/gradient_sums.h"
 #include "runtime/device/stage_state.h"
-#include "runtime/pipeline/stage_executor.h"
+#include "runtime/executor/stage_executor.h"
 
 namespace shoal {
 

@@ -9,7 +9,7 @@
 #include "runtime/base/config.h"
 #include "runtime/data/batch.h"
 #include "runtime/data/tokenizer.h"
-#include "runtime/pipeline/stage_executor.h"
+#include "runtime/executor/stage_executor.h"
 
 namespace shoal {
 

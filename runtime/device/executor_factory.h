@@ -11,7 +11,7 @@
 #include "messages/ids.h"
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
-#include "runtime/pipeline/stage_executor.h"
+#include "runtime/executor/stage_executor.h"
 
 namespace shoal {
 

@@ -14,7 +14,7 @@
 #include "messages/tensor_blob.h"
 #include "runtime/base/config.h"
 #include "runtime/device/flat_layout.h"
-#include "runtime/pipeline/stage_executor.h"
+#include "runtime/executor/stage_executor.h"
 
 namespace shoal {
 

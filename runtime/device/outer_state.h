@@ -30,8 +30,8 @@
 #include "runtime/base/config.h"
 #include "runtime/device/flat_layout.h"
 #include "runtime/device/state_image.h"
-#include "runtime/pipeline/stage_executor.h"
-#include "runtime/sync/round_plan.h"
+#include "runtime/executor/stage_executor.h"
+#include "runtime/journal/round_plan.h"
 
 namespace shoal {
 

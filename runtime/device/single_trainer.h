@@ -18,7 +18,7 @@
 #include "runtime/base/error.h"
 #include "runtime/data/order.h"
 #include "runtime/data/tokens.h"
-#include "runtime/pipeline/stage_executor.h"
+#include "runtime/executor/stage_executor.h"
 
 namespace shoal {
 

@@ -23,9 +23,9 @@
 
 #include "messages/letter.h"
 #include "runtime/base/clock.h"
-#include "runtime/cluster/view.h"
+#include "runtime/journal/round_plan.h"
+#include "runtime/journal/view.h"
 #include "runtime/pipeline/path_planner.h"
-#include "runtime/sync/round_plan.h"
 
 namespace shoal {
 

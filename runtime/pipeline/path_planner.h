@@ -20,7 +20,7 @@
 #include "messages/pipeline.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/config.h"
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 
 namespace shoal {
 

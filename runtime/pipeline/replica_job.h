@@ -12,7 +12,7 @@
 
 #include "messages/ids.h"
 #include "messages/tensor_blob.h"
-#include "runtime/pipeline/stage_executor.h"
+#include "runtime/executor/stage_executor.h"
 
 namespace shoal {
 

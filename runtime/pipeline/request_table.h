@@ -26,7 +26,7 @@
 #include "messages/letter.h"
 #include "runtime/base/bound.h"
 #include "runtime/base/clock.h"
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 
 namespace shoal {
 

@@ -26,7 +26,7 @@
 #include "messages/storage.h"
 #include "runtime/base/bound.h"
 #include "runtime/base/clock.h"
-#include "runtime/sync/round_plan.h"
+#include "runtime/journal/round_plan.h"
 
 namespace shoal {
 

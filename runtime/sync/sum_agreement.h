@@ -25,8 +25,8 @@
 #include "messages/journal.h"
 #include "messages/sync.h"
 #include "runtime/base/clock.h"
-#include "runtime/cluster/view.h"
 #include "runtime/base/time/watched_time.h"
+#include "runtime/journal/view.h"
 
 namespace shoal {
 

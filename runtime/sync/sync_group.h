@@ -23,7 +23,7 @@
 
 #include "messages/letter.h"
 #include "runtime/base/clock.h"
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 #include "runtime/sync/patience.h"
 #include "runtime/sync/sum_agreement.h"
 

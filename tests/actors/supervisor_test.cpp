@@ -1,7 +1,7 @@
 // The supervisor's shell: entries are in the journal before letters leave (P-2), children are restarted, a journal that
 // refuses halts the run, and status says why it waits.
 #include "actors/supervisor.h"
-#include "runtime/pipeline/journal_follower.h"
+#include "runtime/journal/follower.h"
 #include "tests/support/sent_letters.h"
 #include "tests/support/whole_journal.h"
 

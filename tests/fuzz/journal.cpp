@@ -5,7 +5,7 @@
 //   entry, snapshot = be64 position  u8 size of run  run  bytes
 //
 // A damaged journal is refused with a sentence, at the start or at the entry in question; one that opens goes on.
-#include "runtime/storage/journal.h"
+#include "runtime/journal/store.h"
 
 #include <sqlite3.h>
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "runtime/base/config.h"
-#include "runtime/pipeline/stage_executor.h"
+#include "runtime/executor/stage_executor.h"
 #include "tests/reference/plain_diloco.h"
 #include "tests/reference/worker_group.h"
 

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "runtime/base/compose.h"
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 #include "runtime/trace/trace_words.h"
 
 namespace shoal {

@@ -2,7 +2,7 @@
 // negative control doctors the manifests too, and then the weights do differ: it is the manifests that catch it.
 #include <gmock/gmock.h>
 
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 #include "tests/simulation/seeds.h"
 #include "tests/support/fake_executor.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/sync/round_plan.h"
+#include "runtime/journal/round_plan.h"
 #include "runtime/sync/rounds/kept_means.h"
 #include "tests/simulation/faults.h"
 

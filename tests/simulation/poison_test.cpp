@@ -2,7 +2,7 @@
 // those of one process that leaves this microbatch out.
 #include <gmock/gmock.h>
 
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 #include "tests/simulation/seeds.h"
 
 namespace shoal {

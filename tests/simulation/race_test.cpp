@@ -2,7 +2,7 @@
 // that has changed since. Slow ways make them come late; they are three of the planted bugs.
 #include <gtest/gtest.h>
 
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 #include "tests/simulation/faults.h"
 
 namespace shoal {

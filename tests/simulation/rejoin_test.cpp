@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 #include "tests/simulation/seeds.h"
 #include "tests/support/journal_facts.h"
 

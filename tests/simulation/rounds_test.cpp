@@ -7,7 +7,7 @@
 #include <set>
 
 #include "runtime/base/compose.h"
-#include "runtime/sync/round_plan.h"
+#include "runtime/journal/round_plan.h"
 #include "runtime/trace/metrics/approximated.h"
 #include "tests/simulation/faults.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/storage/journal.h"
+#include "runtime/journal/store.h"
 
 namespace shoal {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "runtime/base/config.h"
-#include "runtime/pipeline/stage_executor.h"
+#include "runtime/executor/stage_executor.h"
 
 namespace shoal {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 
 namespace shoal {
 

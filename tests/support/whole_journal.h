@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/storage/journal.h"
+#include "runtime/journal/store.h"
 
 namespace shoal {
 

@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "runtime/base/file.h"
+#include "runtime/journal/store.h"
 #include "runtime/storage/checkpoint_reader.h"
-#include "runtime/storage/journal.h"
 #include "runtime/trace/metrics/branch_record.h"
 #include "tests/support/process_scene.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "runtime/storage/journal.h"
+#include "runtime/journal/store.h"
 #include "tests/support/process_scene.h"
 
 namespace shoal {

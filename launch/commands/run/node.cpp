@@ -17,7 +17,7 @@
 #include "launch/say.h"
 #include "runtime/base/file.h"
 #include "runtime/base/machine/scratch_folder.h"
-#include "runtime/pipeline/poison_hook.h"
+#include "runtime/executor/poison_hook.h"
 #include "runtime/transport/guard/peer_note.h"
 #include "runtime/transport/sockets.h"
 

@@ -15,7 +15,7 @@
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
-#include "runtime/pipeline/poison_hook.h"
+#include "runtime/executor/poison_hook.h"
 #include "runtime/transport/control/control_client.h"
 
 namespace shoal {

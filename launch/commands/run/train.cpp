@@ -10,7 +10,7 @@
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "runtime/base/text/quantity_words.h"
-#include "runtime/pipeline/poison_hook.h"
+#include "runtime/executor/poison_hook.h"
 #include "runtime/transport/revocation/revocation_book.h"
 
 namespace shoal {

@@ -20,7 +20,7 @@
 
 #include "messages/supervision.h"
 #include "runtime/base/bound.h"
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 
 namespace shoal {
 

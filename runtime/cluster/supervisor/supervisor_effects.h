@@ -11,13 +11,13 @@
 
 #include "messages/letter.h"
 #include "runtime/base/clock.h"
-#include "runtime/cluster/commit.h"
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/process_directory.h"
-#include "runtime/cluster/recovery/snapshot_desk.h"
 #include "runtime/cluster/start_search.h"
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/failure_detector.h"
+#include "runtime/journal/commit.h"
+#include "runtime/journal/snapshot_desk.h"
 
 namespace shoal {
 

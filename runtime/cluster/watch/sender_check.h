@@ -5,7 +5,7 @@
 #pragma once
 
 #include "messages/letter.h"
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 
 namespace shoal {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/pipeline/stage_executor.h"
+#include "runtime/executor/stage_executor.h"
 
 namespace shoal {
 

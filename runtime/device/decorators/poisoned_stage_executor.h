@@ -1,12 +1,12 @@
 // A device that fails at one microbatch, whoever computes it: how tests make the fault that a quarantine is for.
-// Which one, and how: `runtime/pipeline/poison_hook.h`. Torch-free.
+// Which one, and how: `runtime/executor/poison_hook.h`. Torch-free.
 #pragma once
 
 #include <memory>
 #include <utility>
 
 #include "runtime/device/decorators/forwarding_stage_executor.h"
-#include "runtime/pipeline/poison_hook.h"
+#include "runtime/executor/poison_hook.h"
 
 namespace shoal {
 

@@ -21,7 +21,7 @@
 #include "messages/letter.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/config.h"
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 #include "runtime/pipeline/compute_queue.h"
 #include "runtime/pipeline/ledger.h"
 #include "runtime/pipeline/replica/replica_setup.h"

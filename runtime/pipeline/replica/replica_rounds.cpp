@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/cluster/commit.h"
+#include "runtime/journal/commit.h"
 #include "runtime/pipeline/replica/replica.h"
 
 namespace shoal {

@@ -20,7 +20,7 @@
 
 #include "runtime/base/config.h"
 #include "runtime/base/time/watched_time.h"
-#include "runtime/sync/round_plan.h"
+#include "runtime/journal/round_plan.h"
 #include "runtime/sync/sync_group.h"
 
 namespace shoal {

@@ -24,9 +24,9 @@
 
 #include "messages/journal.h"
 #include "runtime/base/bound.h"
-#include "runtime/pipeline/stage_executor.h"
+#include "runtime/executor/stage_executor.h"
+#include "runtime/journal/round_plan.h"
 #include "runtime/sync/reduction.h"
-#include "runtime/sync/round_plan.h"
 #include "runtime/sync/rounds/kept_means.h"
 #include "runtime/sync/rounds/missed_rounds.h"
 #include "runtime/sync/sum_news.h"

@@ -20,7 +20,7 @@
 #include "messages/journal.h"
 #include "messages/metrics.h"
 #include "runtime/base/clock.h"
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 #include "runtime/trace/metrics/step_record.h"
 
 namespace shoal {

@@ -8,7 +8,7 @@
 #include "launch/processes/start_points.h"
 #include "runtime/base/config_file.h"
 #include "runtime/base/file.h"
-#include "runtime/storage/journal.h"
+#include "runtime/journal/store.h"
 #include "runtime/trace/metrics/step_record.h"
 #include "tests/runtime/data/scratch.h"
 

@@ -14,9 +14,9 @@
 
 #include "model/learning_rate.h"
 #include "runtime/base/check.h"
-#include "runtime/cluster/commit.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/single_trainer.h"
+#include "runtime/journal/commit.h"
 #include "runtime/storage/safetensors.h"
 
 namespace shoal {

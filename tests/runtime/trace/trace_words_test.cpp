@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 #include "tests/runtime/data/scratch.h"
 #include "tests/support/manual_clock.h"
 

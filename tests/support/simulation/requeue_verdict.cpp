@@ -1,7 +1,7 @@
 // The oracle of sync.requeue_lost: what the fakes were given against what a model with all the memory in the world
 // reads out of the journal's manifests.
-#include "runtime/cluster/view.h"
-#include "runtime/sync/round_plan.h"
+#include "runtime/journal/round_plan.h"
+#include "runtime/journal/view.h"
 #include "tests/support/requeue_model.h"
 #include "tests/support/simulation/verdict.h"
 

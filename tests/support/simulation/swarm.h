@@ -21,7 +21,7 @@
 #include "actors/router/router.h"
 #include "runtime/base/config.h"
 #include "runtime/cluster/supervisor/supervisor.h"
-#include "runtime/storage/journal.h"
+#include "runtime/journal/store.h"
 #include "runtime/trace/metrics/step_record.h"
 #include "runtime/trace/work_note.h"
 #include "tests/support/bounds/knobs.h"

@@ -9,8 +9,8 @@
 #include <tuple>
 
 #include "runtime/base/compose.h"
-#include "runtime/cluster/view.h"
-#include "runtime/sync/round_plan.h"
+#include "runtime/journal/round_plan.h"
+#include "runtime/journal/view.h"
 #include "tests/support/fake_executor.h"
 
 namespace shoal {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cluster/view.h"
+#include "runtime/journal/view.h"
 #include "tests/support/simulation/swarm.h"
 
 namespace shoal {

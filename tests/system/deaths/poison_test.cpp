@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 
-#include "runtime/storage/journal.h"
+#include "runtime/journal/store.h"
 #include "tests/support/process_scene.h"
 #include "tests/system/deaths/counted_events.h"
 

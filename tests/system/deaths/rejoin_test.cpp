@@ -4,8 +4,8 @@
 #include <signal.h>
 
 
-#include "runtime/cluster/view.h"
-#include "runtime/storage/journal.h"
+#include "runtime/journal/store.h"
+#include "runtime/journal/view.h"
 #include "tests/support/journal_facts.h"
 #include "tests/support/process_scene.h"
 #include "tests/system/deaths/counted_events.h"

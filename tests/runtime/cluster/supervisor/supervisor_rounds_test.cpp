@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/cluster/recovery/contributed_tokens.h"
+#include "runtime/journal/contributed_tokens.h"
 #include "tests/support/supervisor_bench.h"
 
 namespace shoal {

@@ -1,0 +1,56 @@
+// A total for each contribution, those of steps that do not count any more dropped.
+#include "runtime/journal/contributed_tokens.h"
+
+#include <algorithm>
+
+namespace shoal {
+
+void ContributedTokens::begin_at(const JournalSnapshot& past) {
+  for (const auto& [version, tokens] : past.contributed) totals_[version] = {tokens, false};
+  for (const StepTotals& step : past.view.totals) {
+    if (step.is_saved) keep_window_before(step.version);
+  }
+}
+
+void ContributedTokens::follow(const JournalEntry& entry, const View& view) {
+  const std::uint64_t version = view.committed_steps();
+  totals_.erase(totals_.upper_bound(version), totals_.end());
+  const auto* commit = std::get_if<Commit>(&entry.body);
+  if (commit == nullptr) return;
+  if (are_taken_after(version)) {
+    totals_[version] = {view.tokens_total(), false};
+    if (kKeptMax.is_exceeded_by(totals_.size())) forget_one(version);
+  }
+  // Also one that storage does not come to save: then a few are kept in vain.
+  if (!commit->checkpoint_by.empty()) keep_window_before(version);
+}
+
+void ContributedTokens::keep_window_before(std::uint64_t saved) {
+  const auto end = totals_.upper_bound(saved);
+  std::for_each(window_before(saved), end, [](auto& total) { total.second.is_before_saved = true; });
+}
+
+ContributedTokens::Totals::iterator ContributedTokens::window_before(std::uint64_t version) {
+  return totals_.lower_bound(version - std::min(version, window_));
+}
+
+void ContributedTokens::forget_one(std::uint64_t version) {
+  const auto end = window_before(version);
+  const auto plain =
+      std::find_if(totals_.begin(), end, [](const auto& total) { return !total.second.is_before_saved; });
+  totals_.erase(plain == end ? totals_.begin() : plain);
+}
+
+std::vector<ContributedTotal> ContributedTokens::totals() const {
+  std::vector<ContributedTotal> totals;
+  for (const auto& [version, total] : totals_) totals.push_back({version, total.tokens});
+  return totals;
+}
+
+std::optional<std::uint64_t> ContributedTokens::after(std::uint64_t version) const {
+  if (version == 0) return 0;
+  const auto found = totals_.find(version);
+  return found == totals_.end() ? std::nullopt : std::optional(found->second.tokens);
+}
+
+}  // namespace shoal
