@@ -45,7 +45,7 @@ std::shared_ptr<spdlog::logger> make_logger(std::vector<spdlog::sink_ptr> sinks,
   auto logger = std::make_shared<spdlog::logger>("shoal", sinks.begin(), sinks.end());
   logger->set_pattern(kPattern, spdlog::pattern_time_type::utc);
   logger->set_level(spdlog_level(level));
-  logger->flush_on(spdlog::level::info);
+  logger->flush_on(spdlog::level::trace);  // an end may come at any line, and ask nobody (launch/end_limit.h)
   return logger;
 }
 

@@ -13,6 +13,9 @@
 #include <string>
 #include <thread>
 
+#include "runtime/base/file.h"
+#include "runtime/base/log.h"
+
 namespace shoal {
 namespace {
 
@@ -52,6 +55,25 @@ TEST(EndLimit, EndsAProcessThatCanStartNoThreadAndHangs) {
   EXPECT_LT(took, std::chrono::seconds(10));
   EXPECT_EQ(said.find("node1: its end took longer than 1 s"), 0U) << said;
   EXPECT_NE(said.find("no more memory or threads (see `ulimit -a`); ending now\n"), std::string::npos) << said;
+}
+
+// Its handler may not ask the log to write what it has kept, so the log keeps nothing.
+TEST(EndLimit, LosesNoLineOfTheLog) {
+  const std::string path = ::testing::TempDir() + "end_limit." + std::to_string(::getpid()) + ".log";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!open_log({path, LogLevel::kDebug, false})) ::_exit(1);
+    log_debug("node1", "the last word");
+    limit_end("node1", std::chrono::seconds(1), kStatus);
+    for (;;) ::pause();
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), kStatus);
+  const auto text = read_file(path);
+  ::unlink(path.c_str());
+  ASSERT_TRUE(text.ok());
+  EXPECT_NE(text->find("node1: the last word\n"), std::string::npos) << *text;
 }
 
 }  // namespace
