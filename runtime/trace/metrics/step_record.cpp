@@ -97,7 +97,6 @@ std::string to_json_line(const StepRecord& record) {
   json["step_ms"] = number(record.step_ms);
   json["tokens_per_s"] =
       record.step_ms > 0 ? number(1000.0 * static_cast<double>(record.tokens) / record.step_ms) : Json();
-  json["mfu"] = nullptr;  // no peak rate of a CPU is known; a device that states one fills it
   json["view"] = record.view;
   json["replicas"] = record.replicas;
   json["microbatches"] = record.microbatches;

@@ -46,10 +46,9 @@ StepRecord some_record() {
 TEST(StepRecord, HasTheKeysOfTheInterfaceInTheirOrder) {
   const auto json = Json::parse(to_json_line(some_record()));
   EXPECT_EQ(keys_of(json),
-            (std::vector<std::string>{"branch",       "step",        "loss",         "perplexity",      "grad_norm",
-                                      "lr",           "tokens",      "tokens_total", "sequences_total", "step_ms",
-                                      "tokens_per_s", "mfu",         "view",         "replicas",        "microbatches",
-                                      "retried",      "lost_tokens", "time",         "bytes",           "skipped"}));
+            (std::vector<std::string>{"branch", "step", "loss", "perplexity", "grad_norm", "lr", "tokens",
+                                      "tokens_total", "sequences_total", "step_ms", "tokens_per_s", "view", "replicas",
+                                      "microbatches", "retried", "lost_tokens", "time", "bytes", "skipped"}));
   EXPECT_EQ(keys_of(json["time"]),
             (std::vector<std::string>{"forward", "backward", "wire", "wait", "reduce", "commit", "apply"}));
   EXPECT_EQ(keys_of(json["bytes"]), (std::vector<std::string>{"activation", "gradient", "reduce", "state", "control"}));
