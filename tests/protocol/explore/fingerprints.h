@@ -26,7 +26,7 @@ class Fingerprints {
   [[nodiscard]] std::size_t size() const { return count_; }
 
  private:
-  // Where it is, or where it would be.
+  // Finds its place, or the place where it would be.
   [[nodiscard]] std::size_t place_of(std::uint64_t fingerprint) const {
     if (fingerprint == 0) fingerprint = 1;
     const std::size_t last = places_.size() - 1;

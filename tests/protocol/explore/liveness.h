@@ -1,4 +1,4 @@
-// Whether the end can be reached from a state with every message lost and no further fault (weak liveness).
+// Looks for a way to the end from a state with every message lost and no further fault (weak liveness).
 //
 // A run to the end is looked for best first with sensible moves, then in random sensible runs, then best first among
 // all moves. "yes" is exact. "no" means that none was found among all states, or among states_max of them.

@@ -1,4 +1,4 @@
-// What an explorer asks of a model: its states, what may follow each of them, and when a run is at its end.
+// The questions of an explorer to a model: its states, what may follow each of them, and when a run is at its end.
 //
 // A model is safe if no move breaks a property. It is live in the weak sense if from every reachable state, with every
 // message in flight lost and no further fault, a state at the end can be reached.

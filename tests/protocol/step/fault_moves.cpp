@@ -1,4 +1,4 @@
-// What may go wrong, as often as the search's budget says: ends of actors, restarts, joins.
+// Faults, as many as the search's budget says: ends of actors, restarts, joins.
 //
 // A false suspicion stands with the supervisor's moves, an early repeat with the router's, a time-out with the group's.
 #include "tests/protocol/step/moves.h"

@@ -1,4 +1,4 @@
-// What a sync group does (protocol §4): Prepare, a verdict about the manifests, Reduce, a vote; Open when its stage
+// A sync group's moves (protocol §4): Prepare, a verdict about the manifests, Reduce, a vote; Open when its stage
 // changes. Groups 2 and 3 were replaced, live on and read no more of the journal.
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-// What the data loader does (P-14): it sends the plan, hears the answers, and says when all are in.
+// The data loader's moves (P-14): it sends the plan, hears the answers, and says when all are in.
 #include "tests/protocol/step/moves.h"
 
 namespace shoal::protocol {

@@ -1,4 +1,4 @@
-// What actors of the model say to each other: one number per message, so that a state can hold a set of them.
+// The messages between actors of the model: one number per message, so that a state can hold a set of them.
 //
 // A message names what its rule needs and nothing else: no values, no attempts, no paths. A gradient is one bit: it was
 // computed with the weights of its step, or with others (`is_stale`).

@@ -6,7 +6,7 @@
 namespace shoal::protocol {
 namespace {
 
-// Whether a replica may still act upon a message of this step: it has not applied it yet.
+// Tells if a replica may still act upon a message of this step: it has not applied it yet.
 bool awaits(const Replica& replica, int step) {
   return replica.is_alive && (replica.version == kNoVersion || step >= replica.version);
 }

@@ -1,5 +1,5 @@
-// What happens to messages without anybody's decision: those that nobody can act upon any more are dropped, and answers
-// that change nothing but the set of messages are given at once.
+// Changes of the set of messages without anybody's decision: those that nobody can act upon any more are dropped, and
+// answers that change nothing but the set are given at once.
 //
 // Both keep a search small and hide no run: a dropped message could only be ignored, and an answer that is in the set
 // may still be delivered as late as one likes.

@@ -1,4 +1,4 @@
-// What a replica does (protocol §2): it follows the journal, computes, answers from its ledger and obeys orders.
+// A replica's moves (protocol §2): it follows the journal, computes, answers from its ledger and obeys orders.
 #include <algorithm>
 
 #include "tests/protocol/step/moves.h"
@@ -200,7 +200,7 @@ void Moves::receive_reply(int r, Message message) {
   });
 }
 
-// What came while it was frozen is accumulated after the Open.
+// Accumulates after the Open what came while it was frozen.
 void Moves::use_kept_answers(int r) {
   const Replica& replica = now_.replicas[r];
   for (int b = 0; b < model_.scope.microbatches; ++b) {

@@ -1,5 +1,5 @@
-// What the router of a requester does, which is a replica of the first stage or the data loader: it keeps every Forward
-// and sends it again when a rule says so (P-11 to P-13).
+// The router of a requester, which is a replica of the first stage or the data loader, keeps every Forward and sends it
+// again when a rule says so (P-11 to P-13).
 //
 // An Ask is not a message here. The answer to it makes the router wait, or send the same Forward to the same hop again:
 // while messages may come late and again, that one is in the network already. So an Ask matters only to a run in which

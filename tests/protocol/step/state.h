@@ -65,7 +65,7 @@ enum GroupPhase : Byte { kSilent, kPreparing, kReducing, kVoted, kOpened, kZeroe
 
 enum Request : Byte { kNotSent, kAsked, kAnswered };
 
-// What a router keeps of the Forwards of one requester: a replica, or the data loader (P-11 to P-13).
+// Forwards that a router keeps for one requester: a replica, or the data loader (P-11 to P-13).
 struct Requests {
   std::array<Byte, kMicrobatchesMax> state;
   std::array<Byte, kMicrobatchesMax> hop;          // kNobody of an asked one: a substitute is to be picked
@@ -89,7 +89,7 @@ struct Replica {
   [[nodiscard]] int manifest() const { return int{ledger[0] == kAccumulated} | int{ledger[1] == kAccumulated} << 1; }
 };
 
-// Who holds which microbatch: two bits for each, the replica within its stage or kNoHolder (P-14a).
+// A map of holders: two bits per microbatch, the replica within its stage or kNoHolder (P-14a).
 inline constexpr int kNoHolder = 3;
 inline constexpr int kNoHolders = 15;
 [[nodiscard]] constexpr int holder_in(int map, int microbatch) { return map >> (2 * microbatch) & 3; }
@@ -138,7 +138,7 @@ struct State {
   Loader loader;
   std::array<Replica, kReplicas> replicas;
   std::array<Byte, kFaults> budget;
-  // Of the protocol without journal_first: a commit that was sent and is not in the journal, and what was acted upon.
+  // Used without journal_first: a commit that was sent and is not in the journal, and what was acted upon.
   Byte has_unwritten, unused;
   Entry unwritten;
   std::array<Byte, 2> was_applied;
@@ -151,12 +151,12 @@ struct State {
   [[nodiscard]] bool has(Message message) const;
   bool add(Message message);  // false: it was there
   void drop(Message message);
-  // What data loader and groups tell each other: they live in one process. It is delivered, unless a receiver ends.
+  // Data loader and groups live in one process: what they tell each other is delivered, unless a receiver ends.
   void drop_all_but_local();
   void drop_local();
   void append(Entry entry) { log[log_size++] = entry; }
 
-  // What the first `position` entries of the journal say.
+  // Reads the first `position` entries of the journal.
   [[nodiscard]] int members_at(int position) const;
   [[nodiscard]] int commits_at(int position) const;
   [[nodiscard]] int members() const { return members_at(log_size); }
@@ -177,7 +177,7 @@ static_assert(std::has_unique_object_representations_v<State>, "equal states are
 [[nodiscard]] const Requests& requests_of(const State& state, int requester);
 [[nodiscard]] int position_of(const State& state, int requester);
 
-// What an actor says in its state: a group's order in force, its vote, a frozen member's part of the sum.
+// The message that an actor repeats in its state: a group's order in force, its vote, a frozen member's part.
 [[nodiscard]] std::optional<Message> order_of(const State& state, int group);
 [[nodiscard]] Message vote_of(const State& state, int group);
 [[nodiscard]] Message part_of(const State& state, int replica);

@@ -1,4 +1,4 @@
-// Where a run begins and ends; the moves are those of moves.h.
+// The beginning and the end of a run; the moves are those of moves.h.
 #include "tests/protocol/step/step_model.h"
 
 #include <bit>
@@ -18,7 +18,7 @@ std::string hex(int value) {
   return text.data();
 }
 
-// What lets a replica be near the end: what it applied, read and accumulated once.
+// Counts what brings a replica near the end: what it applied, read and accumulated once.
 int progress_of(const Replica& replica, int microbatches) {
   int value = replica.version * 60 + replica.phase * 8 + replica.position * 6 - (replica.epoch & 31);
   for (int b = 0; b < microbatches; ++b) value += replica.ledger[b] * 4 - 30 * int{replica.accumulated[b] > 1};

@@ -15,7 +15,7 @@
 
 namespace shoal::protocol {
 
-// What a search covers: the size of the run and the faults that may come, in any order and at any moment.
+// The extent of a search: the size of the run and the faults that may come, in any order and at any moment.
 struct Scope {
   int microbatches = 1;
   int steps = 2;
@@ -43,7 +43,7 @@ class StepModel {
   [[nodiscard]] bool is_exempt(const State& state) const;
   // The same state with every message lost and no fault to come.
   [[nodiscard]] State becalmed(const State& state) const;
-  // Whether a move spent one of the faults that may come.
+  // Tells if a move spent one of the faults that may come.
   [[nodiscard]] bool is_fault(const State& before, const State& after) const { return before.budget != after.budget; }
   // Grows towards the end of a run: the order in which a search for the end looks at states.
   [[nodiscard]] int progress(const State& state) const;
@@ -60,8 +60,7 @@ class StepModel {
 
   const Scope scope;
   const Rules rules;
-  // Whether moves that only enable others are made at once: sound with all rules in force, because the set of messages
-  // only grows.
+  // Makes moves that only enable others at once: sound with all rules in force, because the set of messages only grows.
   const bool is_eager;
 };
 

@@ -1,4 +1,4 @@
-// What the supervisor does (protocol §5, §6): the journal is its alone. It commits, removes and adds.
+// The supervisor's moves (protocol §5, §6): the journal is its alone. It commits, removes and adds.
 #include "tests/protocol/step/moves.h"
 
 namespace shoal::protocol {

@@ -27,7 +27,7 @@ void Moves::loader_stops_asking() {
   move(next, [] { return std::string("the loader goes on without an answer"); });
 }
 
-// What the manifests of the epoch say so far; once they are complete a frozen ledger says the same.
+// Reads the manifests of the epoch so far; once they are complete a frozen ledger says the same.
 int Moves::known_holders(int g) const {
   const Group& group = now_.groups[g];
   const int stage = g % kStages, members = now_.members_at(group.position);

@@ -1,6 +1,6 @@
 // One fingerprint for all renamings of a state: the replicas that a run begins with are alike, and so are microbatches.
 //
-// Of the states that a renaming gives, the smallest hash is taken. Hashes have 64 bits: in a search of ten million
+// The smallest hash of the states that a renaming gives is taken. Hashes have 64 bits: in a search of ten million
 // states the chance that two of them collide is about 3 in a million.
 #include <algorithm>
 #include <cstring>

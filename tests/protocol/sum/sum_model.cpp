@@ -1,4 +1,4 @@
-// Where a sum begins and ends, and the letters between members; what members do stands in sum_moves.h.
+// The beginning and the end of a sum, and the letters between members; their moves stand in sum_moves.h.
 #include "tests/protocol/sum/sum_model.h"
 
 #include <algorithm>

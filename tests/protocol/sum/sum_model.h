@@ -120,7 +120,7 @@ class SumModel {
   const Rules rules;
 };
 
-// Where a member stands in the ring of an epoch.
+// The place of a member in the ring of an epoch.
 struct Place {
   int size = 0, index = 0;
   int successor = 0, predecessor = 0;

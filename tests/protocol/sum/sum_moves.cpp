@@ -161,7 +161,7 @@ void SumMoves::repeat_reduce(int m) {
   move(next, named(m) + " is told to reduce again, sends mark " + std::to_string(number));
 }
 
-// What is not there when the mark comes is asked for.
+// Asks for what is not there when the mark comes.
 void SumMoves::receive_mark(State& next, const Letter& mark) const {
   const Member& member = next.members[mark.to];
   const Place place = place_of(next, mark.to, member.epoch);
@@ -175,7 +175,7 @@ void SumMoves::receive_mark(State& next, const Letter& mark) const {
   }
 }
 
-// What was sent behind the mark is on its way.
+// Sends nothing again that was sent behind the mark: it is on its way.
 void SumMoves::receive_question(State& next, const Letter& question) const {
   const Member& member = next.members[question.to];
   const Place place = place_of(next, question.to, member.epoch);
@@ -186,7 +186,7 @@ void SumMoves::receive_question(State& next, const Letter& question) const {
   if (!is_on_its_way || !rules_.mark_checked) give_again(next, question.to, question);
 }
 
-// Who is whole gives the whole, whatever was asked for. A partial sum is not kept: the one before is asked for it.
+// Gives the whole if it has it, whatever was asked for. A partial sum is not kept: the predecessor is asked for it.
 void SumMoves::give_again(State& next, int m, const Letter& question) const {
   Member& member = next.members[m];
   const Place place = place_of(next, m, member.epoch);

@@ -1,4 +1,4 @@
-// What may happen inside a sum: a member obeys an order, takes a letter, is told its Reduce again; letters are lost,
+// Moves inside a sum: a member obeys an order, takes a letter, is told its Reduce again; letters are lost,
 // members end and join.
 //
 // The arithmetic of hops is that of the product's ring: a member at distance d from a bucket's start adds what comes
