@@ -137,7 +137,7 @@ TEST(DataLoaderCore, AsksAGroupAnewThatIsAppointedWhileItAwaitsItsAnswer) {
   EXPECT_EQ(questions[0].stage, StageId{1});
 }
 
-TEST(DataLoaderCore, NeverExceedsTheCreditsOfAPath) {
+TEST(DataLoaderCore, NeverExceedsTheCreditsOfAReplicaOfTheFirstStage) {
   Loader loader;
   loader.begin();
   const auto first = loader.drain<Forward>();

@@ -281,7 +281,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
     loader.core.term = term_;
     loader.core.stages = shape_.stages;
     loader.core.microbatches = shape_.microbatches;
-    loader.core.credits = credits_per_path(config_);
+    loader.core.credits = credits_per_first_replica(config_);
     loader.core.routing = shape_.routing;
     loader.core.seed = seed_;
     loader.core.target_steps = shape_.steps;
