@@ -49,6 +49,7 @@ struct Commit {
   checkpointBy @12 :List(UInt64);
   isLast @13 :Bool;
   stepMs @14 :Float64;
+  isPartlyTimed @15 :Bool;
 }
 
 struct FinishRun { reason @0 :Text; }

@@ -70,6 +70,7 @@ struct Commit {
   // By the supervisor's clock: since the commit before it (also one of a branch that was left), or since training could
   // begin, or since the spawner was started again. Finite, not negative; 0: not known. No decision depends on it.
   double step_ms = 0;
+  bool is_partly_timed = false;  // the spawner was started again in the middle of the step: step_ms is of its rest
   friend bool operator==(const Commit&, const Commit&) = default;
 };
 

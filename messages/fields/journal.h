@@ -52,6 +52,7 @@ SHOAL_FIELDS(Commit) {
   SCALARS(checkpoint_by, CheckpointBy);
   FIELD(is_last, IsLast);
   FIELD(step_ms, StepMs);
+  FIELD(is_partly_timed, IsPartlyTimed);
   if constexpr (!Io::kWrites) {
     if (!std::isfinite(m.step_ms) || m.step_ms < 0) throw Malformed{"a step's time that is no time"};
   }

@@ -91,6 +91,7 @@ Commit commit(Random& random) {
   out.checkpoint_by = {id<Incarnation>(random), id<Incarnation>(random)};
   out.is_last = true;
   out.step_ms = small(random) / 8.0;
+  out.is_partly_timed = true;
   return out;
 }
 

@@ -61,7 +61,8 @@ SupervisorCore::SupervisorCore(SupervisorConfig config)
 SupervisorEffects SupervisorCore::begin(Instant now) {
   time_.look(now);
   phase_since_ = peers_at_ = now;
-  if (view().position().value > 0 && !view().is_finished()) timed_since_ = now;  // in the middle of training
+  const bool is_under_way = view().position().value > 0 && !view().is_finished();
+  if (is_under_way && config_.return_within > Duration::zero()) step_timer_.taken_over(now);
   branches_.go_on(view());
   effects_.push_back(SendJournal{kSpawnerProcess, {}});
   if (config_.return_within == Duration::zero()) {

@@ -34,6 +34,7 @@
 #include "runtime/cluster/restart_budget.h"
 #include "runtime/cluster/roster.h"
 #include "runtime/cluster/starting_replicas.h"
+#include "runtime/cluster/step_timer.h"
 #include "runtime/cluster/supervisor/supervisor_effects.h"
 #include "runtime/cluster/watch/signs_of_life.h"
 #include "runtime/cluster/watch/waiting_notice.h"
@@ -154,8 +155,7 @@ class SupervisorCore {
   void suspect(const StageEnded& ended, Instant now);  // supervisor_poison.cpp
   [[nodiscard]] bool may_join() const;
   [[nodiscard]] ReplacementQuestion who_is_lacking(Instant now) const;
-  // supervisor_watch.cpp
-  void watch(Instant now);
+  void watch(Instant now);  // supervisor_watch.cpp, from here
   void end_lost(ProcessIncarnation process);
   void link_again(const Join& join, ProcessIncarnation process, Instant now);
   void order_again(ProcessIncarnation process);
@@ -220,7 +220,7 @@ class SupervisorCore {
   Duration in_rounds_{};                       // of what we watched
   Instant step_begun_{};                       // as step_since_, outside rounds
   ProgressWatch evaluation_{Instant{}};        // of the state after the newest commit
-  std::optional<Instant> timed_since_;  // what the next commit's step_ms counts from; none: training has not begun
+  StepTimer step_timer_;
   SignsOfLife signs_;
   WaitingNotice notice_;
   std::uint64_t peers_serial_ = 0;

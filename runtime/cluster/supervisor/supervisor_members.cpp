@@ -144,7 +144,7 @@ void SupervisorCore::begin_training(Instant now) {
   phase_ = Phase::kTraining;
   phase_since_ = now;
   begin_step(now);
-  timed_since_ = timed_since_.value_or(now);  // a roll-back is of the step after it
+  step_timer_.ready(now);
 }
 
 void SupervisorCore::send_peers() {

@@ -104,6 +104,7 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
   config_.policy.optimizer_step_at_start = start.optimizer_step;
   checkpoints_.begin_from(start.from_checkpoint ? start.version : 0, start.weights_sha256);
   ballots_.forget_step();
+  step_timer_.begun_again();
   fallback_.begin_again();
   last_step_.undo();
   failed_starts_ = FailedStarts();

@@ -72,9 +72,9 @@ void SupervisorCore::commit_if_possible(Instant now) {
   } else if (is_wanted && checkpoints_.owe()) {
     announce("checkpoint_delayed", compose("step_", version), *why_not);
   }
-  const Instant since = timed_since_.value_or(now);
-  commit.step_ms = milliseconds(now - since);
-  timed_since_ = now;
+  const StepTimer::Taken taken = step_timer_.committed(now);
+  commit.step_ms = taken.ms;
+  commit.is_partly_timed = taken.is_part;
   append(std::move(commit));
 }
 

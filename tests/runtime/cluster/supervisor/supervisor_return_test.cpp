@@ -95,6 +95,24 @@ TEST(SupervisorReturn, TheFirstStepTookTheTimeSinceTheSpawnerIsThere) {
   bench.now += seconds(1);
   bench.step();
   EXPECT_DOUBLE_EQ(bench.last_commit().step_ms, 3000);
+  EXPECT_TRUE(bench.last_commit().is_partly_timed) << "it began before this spawner";
+  bench.step();
+  EXPECT_FALSE(bench.last_commit().is_partly_timed);
+}
+
+TEST(SupervisorReturn, AStepThatIsBegunAgainIsTimedAsAWhole) {
+  const Killed killed;
+  SupervisorConfig config = of_term(2);
+  config.start = {2, 2, true, "sha"};
+  auto second = killed.start_again(config);
+  SupervisorBench& bench = *second;
+  bench.later(seconds(1));
+  bench.train();  // four that were never in the run: nobody else is coming back
+  ASSERT_EQ(bench.core.phase(), Phase::kTraining);
+  bench.step();
+  EXPECT_EQ(bench.core.view().committed_steps(), 3U);
+  EXPECT_DOUBLE_EQ(bench.last_commit().step_ms, 1000) << "with the pause";
+  EXPECT_FALSE(bench.last_commit().is_partly_timed);
 }
 
 // Of what lives in this process one ends again and again: the process ends alone, and its keeper starts the next term.

@@ -508,6 +508,7 @@ TEST(Supervisor, ResumesOnTheSameBranchFromTheNewestStepAndOnANewOneFromAnOlderO
     Bench second(config, first.entries);
     second.next_number = 1000;
     EXPECT_EQ(second.core.view().replica_count(), 0U);
+    second.later(minutes(5));
     second.train();
     EXPECT_EQ(second.core.view().branch(), Branch{version == 2 ? 0U : 1U});
     EXPECT_EQ(second.core.view().committed_steps(), version);
@@ -515,6 +516,8 @@ TEST(Supervisor, ResumesOnTheSameBranchFromTheNewestStepAndOnANewOneFromAnOlderO
     second.step();
     EXPECT_EQ(second.core.view().committed_steps(), version + 1);
     EXPECT_EQ(second.core.view().optimizer_step(), version + 1);
+    EXPECT_DOUBLE_EQ(second.last_commit().step_ms, 3000) << "the start is in no step's time";
+    EXPECT_FALSE(second.last_commit().is_partly_timed);
   }
 }
 
