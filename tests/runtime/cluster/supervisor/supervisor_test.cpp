@@ -513,6 +513,7 @@ TEST(Supervisor, ResumesOnTheSameBranchFromTheNewestStepAndOnANewOneFromAnOlderO
     EXPECT_EQ(second.core.view().branch(), Branch{version == 2 ? 0U : 1U});
     EXPECT_EQ(second.core.view().committed_steps(), version);
     EXPECT_TRUE(second.all<SpawnStage>().at(0).from_checkpoint);
+    second.now += seconds(3);
     second.step();
     EXPECT_EQ(second.core.view().committed_steps(), version + 1);
     EXPECT_EQ(second.core.view().optimizer_step(), version + 1);
