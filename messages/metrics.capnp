@@ -30,6 +30,7 @@ struct ReplicaReport {
   retried @17 :UInt32;
   stateDigest @18 :UInt64;
   passes @19 :List(MicrobatchPass);
+  checkpointBytes @20 :UInt64;
 }
 
 struct EvaluationResult {

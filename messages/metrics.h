@@ -28,8 +28,9 @@ struct ByteCounts {
   std::uint64_t activation = 0;
   std::uint64_t gradient = 0;
   std::uint64_t reduce = 0;
-  std::uint64_t state = 0;
+  std::uint64_t state = 0;  // copies for other replicas
   std::uint64_t control = 0;
+  std::uint64_t checkpoint = 0;  // shards on their way to storage
   friend bool operator==(const ByteCounts&, const ByteCounts&) = default;
 };
 

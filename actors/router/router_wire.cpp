@@ -28,8 +28,10 @@ void count_bytes(ByteCounts& counts, const MessageBody& body, std::size_t size) 
     counts.gradient += size;
   } else if (std::holds_alternative<Part>(body)) {
     counts.reduce += size;
-  } else if (std::holds_alternative<SaveShard>(body) || std::holds_alternative<StateImage>(body)) {
+  } else if (std::holds_alternative<StateImage>(body) || std::holds_alternative<StepSum>(body)) {
     counts.state += size;
+  } else if (std::holds_alternative<SaveShard>(body)) {
+    counts.checkpoint += size;
   } else {
     counts.control += size;
   }

@@ -107,6 +107,7 @@ SHOAL_FIELDS(ReplicaReport) {
   FIELD(bytes.reduce, ReduceBytes);
   FIELD(bytes.state, StateBytes);
   FIELD(bytes.control, ControlBytes);
+  FIELD(bytes.checkpoint, CheckpointBytes);
   FIELD(microbatches, Microbatches);
   FIELD(retried, Retried);
   FIELD(state_digest, StateDigest);

@@ -216,7 +216,7 @@ void add_storage_and_metrics(Random& random, std::vector<MessageBody>& out) {
                     id<StageId>(random),
                     id<Incarnation>(random),
                     {real(random), real(random), real(random), real(random), real(random), real(random), real(random)},
-                    {random(), random(), random(), random(), random()},
+                    {random(), random(), random(), random(), random(), random()},
                     small(random),
                     small(random),
                     random(),

@@ -47,7 +47,7 @@ caf::behavior hears(std::shared_ptr<Heard> heard) {
 
 inline caf::behavior recorder(caf::event_based_actor*, std::shared_ptr<Heard> heard) {
   return hears<Join, Welcome, Heartbeat, FetchJournal, ProcessLost, Forward, Backward, Ask, SpawnStage, Inject,
-               RunEvent, SaveShard, StateProgress, StateUnavailable>(heard);
+               RunEvent, SaveShard, StateProgress, StateUnavailable, ReplicaReport>(heard);
 }
 
 struct Network {

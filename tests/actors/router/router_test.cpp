@@ -430,6 +430,24 @@ TEST(Router, AShardThatABrokenLinkMayHaveLostIsToldToTheSupervisor) {
   }
 }
 
+TEST(Router, CountsTheBytesOfCopiesAndOfCheckpointsApart) {
+  NetworkWithStorage net;
+  const auto metrics = net.attach(1, Role::kMetrics);
+  net.save();
+  net.say(2, to_stage({}, kSecond), StateImage{kSecond, {}, 4, {}, tensor_of(10'000), kFirst});
+  net.say(2, to_stage({}, kSecond), StepSum{kSecond, kFirst, {}, StepId{4}, 1, tensor_of(10'000)});
+  net.say(2, to_metrics(), ReplicaReport{});
+  net.advance(10ms);
+  const auto reports = metrics->all<ReplicaReport>();
+  ASSERT_EQ(reports.size(), 1U);
+  const ByteCounts& sent = reports[0].bytes;
+  EXPECT_GT(sent.checkpoint, 400U);
+  EXPECT_LT(sent.checkpoint, 2 * 400U);
+  EXPECT_GT(sent.state, 80'000U) << "the state, and the sums that it lacks";
+  EXPECT_LT(sent.state, 81'000U);
+  EXPECT_LT(sent.control, 10'000U);
+}
+
 TEST(Router, ASumThatABrokenLinkMayHaveLostIsToldToTheReplicaThatGaveIt) {
   for (const bool has_sent : {true, false}) {
     Network net;
