@@ -70,7 +70,7 @@ MetricsActor::behavior_type metrics(Self self, MetricsSettings settings) {
       [](const Inject& order) { suffer(order); },
       [self](const ReplicaReport& report) { take(self, report); },
       [self](const EvaluationResult& result) { take(self, result, self->clock().now()); },
-      [self](const RunEvent& event) { take(self, event); },
+      [self](const RunEvent& event) { take(self, event, self->clock().now()); },
       [self](const JournalSoFar& past) { self->state.core.begin_at(*past.view); },
       [self](const JournalEntry& entry) { perform(self, self->state.core.on(entry, self->clock().now())); },
   };

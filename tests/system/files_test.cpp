@@ -25,9 +25,10 @@ std::vector<std::string> keys_of(const Json& json) {
 const std::vector<std::string> kStepKeys = {"branch",       "step",   "loss",         "perplexity",      "grad_norm",
                                             "lr",           "tokens", "tokens_total", "sequences_total", "step_ms",
                                             "tokens_per_s", "view",   "replicas",     "microbatches",    "retried",
-                                            "lost_tokens",  "time",   "bytes",        "skipped",         "at"};
+                                            "lost_tokens",  "time",   "bytes",        "skipped",         "filled",
+                                            "at"};
 const std::vector<std::string> kTimeKeys = {"forward", "backward", "wire", "wait", "reduce", "commit", "apply"};
-const std::vector<std::string> kByteKeys = {"activation", "gradient", "reduce", "state", "control"};
+const std::vector<std::string> kByteKeys = {"activation", "gradient", "reduce", "state", "checkpoint", "control"};
 const std::vector<std::string> kFinishedKeys = {"event",          "steps", "tokens_total", "goodput", "lost_tokens",
                                                 "weights_sha256", "at"};
 

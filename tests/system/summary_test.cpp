@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/compose.h"
+#include "runtime/base/file.h"
 #include "runtime/base/time/utc_time.h"
 #include "runtime/trace/report/run_trace.h"
 #include "runtime/trace/report/traced_journal.h"
@@ -39,6 +40,24 @@ double moment(const Json& line) {
   return std::chrono::duration<double>(at.value_or(WallTime{}).time_since_epoch()).count();
 }
 
+std::ptrdiff_t starts_in(const std::vector<Json>& lines) {
+  return std::ranges::count_if(lines, [](const Json& line) { return is_event(line, "started"); });
+}
+
+// Lines between "started" and the first training tell what the start before it left in the journal.
+std::vector<bool> are_of_former(const std::vector<Json>& lines) {
+  std::vector<bool> are;
+  bool trains = true;
+  for (const Json& line : lines) {
+    if (is_event(line, "started")) trains = false;
+    const bool is_taken_over = is_event(line, "resumed") && line.at("subject") == "spawner";
+    if (is_event(line, "training") || is_taken_over) trains = true;
+    const bool is_found = is_step(line) || is_event(line, "round") || is_event(line, "checkpoint");
+    are.push_back(!trains && is_found);
+  }
+  return are;
+}
+
 // A book has what a summary should say of these lines, of which it is the last.
 struct Book {
   std::map<std::string, std::uint64_t> bytes;
@@ -47,33 +66,58 @@ struct Book {
   double steps_s = 0;
   double evaluation_s = 0;
   double at_ends_s = 0;  // after the last step of each start: evaluation and checkpoint
+  double paused_s = 0;   // without a spawner
   std::uint64_t rounds = 0;
+  std::uint64_t checkpoints = 0;
   std::uint64_t processes_lost = 0;
+
+  void add_step(const Json& line) {
+    for (const auto& [kind, count] : line.at("bytes").items()) {
+      bytes[kind] += count.is_null() ? 0 : count.get<std::uint64_t>();
+    }
+    const auto step = line.at("step").get<std::uint64_t>();
+    tokens.erase(tokens.lower_bound(step), tokens.end());
+    tokens[step] = line.at("tokens").get<std::uint64_t>();
+    steps_s += line.at("step_ms").get<double>() / 1000;
+  }
 };
 
 Book book_of(const std::vector<Json>& lines) {
   Book book;
-  double before = 0, stepped = 0;
+  const auto are_former = are_of_former(lines);
+  const bool has_former = starts_in(lines) > 1;
+  double before = 0, stepped = 0, evaluated = 0;
+  double rest = 0;  // of the start before, after its last step that was told
   for (const Json& line : lines) {
+    const bool is_former = are_former[static_cast<std::size_t>(&line - lines.data())];
     const double now = moment(line);
-    const bool is_first = &line == &lines.front();
-    if (is_event(line, "started") && !is_first) book.at_ends_s += before - stepped;
-    if (&line == &lines.back()) book.at_ends_s += now - stepped;
-    if (is_step(line)) stepped = now;
-    if (!is_event(line, "started")) book.seconds += now - before;
-    before = now;
-    if (is_event(line, "eval")) book.evaluation_s += line.at("eval_ms").get<double>() / 1000;
-    if (is_event(line, "round") && line.at("subject").get<std::string>().starts_with("stage 0 ")) ++book.rounds;
-    if (is_event(line, "process_lost")) ++book.processes_lost;
-    if (!is_step(line)) continue;
-    for (const auto& [kind, count] : line.at("bytes").items()) {
-      book.bytes[kind] += count.is_null() ? 0 : count.get<std::uint64_t>();
+    if (is_event(line, "started")) {
+      rest = before > 0 ? before - stepped : 0;
+      book.at_ends_s += rest;
+      stepped = now;
+    } else {
+      book.seconds += now - before;
     }
-    const auto step = line.at("step").get<std::uint64_t>();
-    book.tokens.erase(book.tokens.lower_bound(step), book.tokens.end());
-    book.tokens[step] = line.at("tokens").get<std::uint64_t>();
-    book.steps_s += line.at("step_ms").get<double>() / 1000;
+    before = now;
+    if (is_former && !has_former) continue;
+    if (is_former && is_step(line)) {
+      const double took = line.at("step_ms").get<double>() / 1000;
+      book.seconds += std::max(0.0, took - rest);
+      book.at_ends_s -= std::min(took, rest);
+      rest -= std::min(took, rest);
+    }
+    if (is_event(line, "eval")) evaluated += line.at("eval_ms").get<double>() / 1000;
+    if (is_event(line, "round") && line.at("subject").get<std::string>().starts_with("stage 0 ")) ++book.rounds;
+    if (is_event(line, "checkpoint")) ++book.checkpoints;
+    if (is_event(line, "process_lost")) ++book.processes_lost;
+    if (&line == &lines.back()) book.at_ends_s += now - stepped;
+    if (!is_step(line)) continue;
+    book.add_step(line);
+    const bool is_cut = line.at("tokens_per_s").is_null();
+    if (is_cut) book.paused_s += std::max(0.0, now - stepped - line.at("step_ms").get<double>() / 1000);
+    if (!is_former) stepped = now;
   }
+  book.evaluation_s = evaluated;
   return book;
 }
 
@@ -86,18 +130,26 @@ std::uint64_t sum_of(const std::map<std::uint64_t, std::uint64_t>& tokens) {
 // Computes it of every line, as README.md of runtime/trace/metrics defines it.
 double goodput_of(const std::vector<Json>& lines) {
   std::vector<double> rates;
+  std::map<std::uint64_t, std::uint64_t> history;
   double wall = 0, evaluated = 0, calm_tokens = 0, calm_ms = 0;
   bool is_disturbed = false;
+  const auto are_former = are_of_former(lines);
+  const bool has_former = starts_in(lines) > 1;
   for (const Json& line : lines) {
+    if (are_former[static_cast<std::size_t>(&line - lines.data())] && !has_former) continue;
     if (!is_step(line)) {
       const bool is_calm = is_event(line, "round") || is_event(line, "round_closed") || is_event(line, "started");
       is_disturbed = is_disturbed || !is_calm;
       evaluated = is_event(line, "started") || is_event(line, "resumed") ? 0 : evaluated + line.value("eval_ms", 0.0);
       continue;
     }
-    const double ms = std::max(0.0, line.at("step_ms").get<double>() - std::exchange(evaluated, 0));
+    const bool is_cut = line.at("tokens_per_s").is_null();
     const double tokens = line.at("tokens").get<double>();
+    const double timed_ms = is_cut ? 0 : line.at("step_ms").get<double>();
+    const double ms = std::max(0.0, timed_ms - std::exchange(evaluated, 0));
     wall += ms;
+    history.erase(history.lower_bound(line.at("step").get<std::uint64_t>()), history.end());
+    history[line.at("step").get<std::uint64_t>()] = is_cut ? 0 : line.at("tokens").get<std::uint64_t>();
     if (std::exchange(is_disturbed, false) || line.at("retried") != 0 || ms <= 0) continue;
     rates.push_back(tokens / ms);
     calm_tokens += tokens;
@@ -106,7 +158,7 @@ double goodput_of(const std::vector<Json>& lines) {
   if (rates.empty()) return std::nan("");
   std::ranges::sort(rates);
   const double rate = std::max(rates[rates.size() / 2], calm_tokens / calm_ms);
-  return std::min(1.0, static_cast<double>(sum_of(book_of(lines).tokens)) / (rate * wall));
+  return std::min(1.0, static_cast<double>(sum_of(history)) / (rate * wall));
 }
 
 double sum_of_parts(const Json& time) {
@@ -128,13 +180,14 @@ std::vector<std::string> differences(const Json& span, const std::vector<Json>& 
   compare("steps", span.at("steps").get<double>(), static_cast<double>(book.tokens.size()), 0);
   compare("tokens", span.at("tokens").get<double>(), static_cast<double>(sum_of(book.tokens)), 0);
   compare("rounds", span.at("rounds").get<double>(), static_cast<double>(book.rounds), 0);
+  compare("checkpoints", span.at("checkpoints").at("count").get<double>(), static_cast<double>(book.checkpoints), 0);
   compare("processes", span.at("faults").at("processes").get<double>(), static_cast<double>(book.processes_lost), 0);
   compare("goodput", span.at("goodput").get<double>(), goodput_of(lines), 1e-6);
   compare("seconds", span.at("seconds").get<double>(), book.seconds, kClockS);
   const Json& time = span.at("time_s");
   compare("the sum of the parts", sum_of_parts(time), book.seconds, kClockS);
   compare("evaluation", time.at("evaluation").get<double>(), book.evaluation_s, kClockS);
-  const double of_steps = sum_of_parts(time) - time.at("start").get<double>() - book.at_ends_s;
+  const double of_steps = sum_of_parts(time) - time.at("start").get<double>() - book.at_ends_s - book.paused_s;
   compare("the parts of steps", of_steps, book.steps_s, kTimeShare * book.steps_s + kReportsS);
   return found;
 }
@@ -228,6 +281,59 @@ TEST_P(Summary, AddsUpToWhatLinesAndTraceSay) {
   const auto start =
       std::find_if(whole.rbegin(), whole.rend(), [](const Json& line) { return is_event(line, "started"); });
   expect_summary_of(std::vector<Json>(start.base() - 1, whole.end()), "life");
+}
+
+// Returns the first line of that event from `from` on.
+std::size_t place_of(const std::vector<Json>& lines, const char* word, const char* subject, std::size_t from = 0) {
+  const auto is_it = [&](const Json& line) { return is_event(line, word) && line.at("subject") == subject; };
+  return static_cast<std::size_t>(std::find_if(lines.begin() + static_cast<std::ptrdiff_t>(from), lines.end(), is_it) -
+                                  lines.begin());
+}
+
+std::size_t step_after(const std::vector<Json>& lines, std::size_t from) {
+  const auto step = std::find_if(lines.begin() + static_cast<std::ptrdiff_t>(from), lines.end(), is_step);
+  return static_cast<std::size_t>(step - lines.begin());
+}
+
+// Its keeper starts the spawner again; then all processes die, and a person goes on with what the journal has.
+TEST_P(Summary, AddsUpAlsoAfterTheDeathOfTheSpawnerAndThatOfAll) {
+  ProcessScene scene;
+  SmallRun small{2, 2, kEndless, {"eval.every=10", "checkpoint.every=20"}};
+  small.sets.insert(small.sets.end(), GetParam().begin(), GetParam().end());
+  (void)scene.start(train(scene, "run", small));
+  ASSERT_TRUE(scene.wait_for_steps(25));
+  const Json found = Json::parse(read_file((scene.run() / "spawner.json").string()).value());
+  ASSERT_EQ(::kill(found.at("pid").get<pid_t>(), SIGKILL), 0);
+  const auto is_back = [&] {
+    const auto lines = lines_of(scene.records());
+    return place_of(lines, "resumed", "spawner") < lines.size();
+  };
+  ASSERT_TRUE(wait_until(is_back, kRunLimit));
+  ASSERT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 20));
+  const auto all_are_killed = [&] {
+    for (const ProcessEntry& process : scene.processes()) ::kill(process.pid, SIGKILL);
+    return scene.processes().empty();
+  };
+  ASSERT_TRUE(wait_until(all_are_killed, kRunLimit));
+  const std::size_t died = scene.records().lines.size();
+  const auto newest = Json::parse(scene.records().steps.back().text).at("step").get<std::uint64_t>();
+  const std::string target = std::to_string(newest + 30);
+  Program& resumed = scene.start({"train", "--resume", scene.run().string(), "--steps", target});
+  ASSERT_EQ(resumed.wait(kRunLimit), 0) << resumed.err();
+
+  const auto lines = lines_of(scene.records());
+  const std::size_t cut = step_after(lines, place_of(lines, "resumed", "spawner"));
+  EXPECT_TRUE(lines.at(cut).at("tokens_per_s").is_null()) << lines[cut];
+  EXPECT_TRUE(lines.at(step_after(lines, cut + 1)).at("tokens_per_s").is_number());
+  expect_summary_of(lines, "run");
+  const std::size_t start = place_of(lines, "started", "run", died);
+  const std::size_t training = place_of(lines, "training", "run", start);
+  ASSERT_LT(training, lines.size());
+  const std::vector<Json> life(lines.begin() + static_cast<std::ptrdiff_t>(start), lines.end());
+  expect_summary_of(life, "life");
+  const Json summary = Json::parse(scene.records().summaries.back()).at("life");
+  const double began_s = moment(lines[training]) - moment(lines[start]);
+  EXPECT_NEAR(summary.at("time_s").at("start").get<double>(), began_s, kReportsS) << "in no step's time";
 }
 
 const std::vector<std::vector<std::string>> kWays = {

@@ -259,11 +259,16 @@ class SingleRun {
     shard.tokens_total = progress.tokens_total;
     shard.stages = 1;
     shard.image = parts_.executor->state_image();
+    const Instant begun = clock_.now();
     auto manifest = writer_.add(shard);
     if (!manifest) return manifest.failure();
     CHECK(manifest->has_value(), "one shard completes the checkpoint of one stage");
     has_checkpoint_ = true;
-    recorder_.write(RunEvent{"checkpoint", compose("step_", progress.steps), "saved", progress.steps});
+    std::uint64_t bytes = 0;
+    for (const auto& [name, file] : (*manifest)->files) bytes += file.bytes;
+    const double seconds = milliseconds(clock_.now() - begun) / 1000.0;
+    recorder_.write(RunEvent{"checkpoint", compose("step_", progress.steps),
+                             compose(bytes, " bytes in ", seconds, " s"), progress.steps});
     return (*manifest)->weights_sha256;
   }
 

@@ -30,11 +30,12 @@ void Goodput::add(const LineFacts& facts) {
 }
 
 void Goodput::add(const StepFacts& step) {
-  const double step_ms = std::max(0.0, step.step_ms - std::exchange(evaluation_ms_, 0));
+  const double timed_ms = step.is_partly_timed ? 0 : step.step_ms;
+  const double step_ms = std::max(0.0, timed_ms - std::exchange(evaluation_ms_, 0));
   const bool is_yardstick = !is_disturbed_ && step.retried == 0 && step_ms > 0;
   is_disturbed_ = false;
   wall_ms_ += step_ms;
-  const std::uint64_t tokens = step.step_ms > 0 ? step.tokens : 0;
+  const std::uint64_t tokens = timed_ms > 0 ? step.tokens : 0;
   tokens_ += tokens;
   history_.add(step.step, tokens);
   if (is_yardstick) add_undisturbed(static_cast<double>(step.tokens), step_ms);

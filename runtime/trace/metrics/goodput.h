@@ -10,8 +10,8 @@
 // At most 1: where steps with an event in them were the quicker ones, they are what is measured by.
 //
 // Time that is in no step's line is no wall time: the start, while no spawner ran, between a stop and a resume, and
-// what comes after the last step. A step whose time is not known counts neither its time nor its tokens. Memory is
-// bounded.
+// what comes after the last step. A step whose time is not known, or only that of a part of it, counts neither its time
+// nor its tokens. Memory is bounded.
 #pragma once
 
 #include <cstddef>

@@ -40,16 +40,28 @@ bool is_whole(std::string_view line) { return std::ranges::count(line, '{') == s
 
 std::optional<LineBytes> bytes_of(std::string_view line) {
   static constexpr std::string_view kKeys[] = {
-      "\"activation\":", "\"gradient\":", "\"reduce\":", "\"state\":", "\"control\":"};
+      "\"activation\":", "\"gradient\":", "\"reduce\":", "\"state\":", "\"control\":", "\"checkpoint\":"};
+  constexpr std::size_t kOldParts = 5;
   const std::size_t at = line.find("\"bytes\":{");
   if (at == std::string_view::npos) return std::nullopt;
   LineBytes bytes{};
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto part = number_at<std::uint64_t>(line.substr(at), kKeys[i]);
-    if (!part) return std::nullopt;
-    bytes[i] = *part;
+    if (!part && i < kOldParts) return std::nullopt;
+    bytes[i] = part.value_or(0);
   }
   return bytes;
+}
+
+// Reads the words of a checkpoint's event: "1024 bytes in 0.5 s".
+void read_saved(std::string_view reason, EventFacts& facts) {
+  constexpr std::string_view kBetween = " bytes in ";
+  const std::size_t at = reason.find(kBetween);
+  if (at == std::string_view::npos) return;
+  const std::string_view seconds = reason.substr(at + kBetween.size());
+  (void)std::from_chars(reason.data(), reason.data() + at, facts.saved_bytes);
+  (void)std::from_chars(seconds.data(), seconds.data() + seconds.size(), facts.saved_s);
+  if (!std::isfinite(facts.saved_s) || facts.saved_s < 0) facts.saved_s = 0;
 }
 
 LineFacts step_facts(std::string_view line) {
@@ -63,8 +75,10 @@ LineFacts step_facts(std::string_view line) {
   facts.tokens = *tokens;
   facts.retried = *retried;
   facts.step_ms = measured_at(line, "\"step_ms\":");
+  facts.is_partly_timed = facts.step_ms > 0 && line.find("\"tokens_per_s\":null") != std::string_view::npos;
   facts.wait_ms = measured_at(line, "\"wait\":");
   facts.is_of_one_process = number_at<std::uint64_t>(line, "\"view\":").value_or(0) == 0;
+  facts.is_filled = line.find("\"filled\":true") != std::string_view::npos;
   facts.bytes = bytes_of(line);
   facts.at = parse_utc_ms(text_at(line, "\"at\":\""));
   return facts;
@@ -80,6 +94,7 @@ LineFacts facts_of(std::string_view line) {
   facts.word = text_at(line, kEvent);
   facts.subject = text_at(line, "\"subject\":\"");
   facts.eval_ms = measured_at(line, "\"eval_ms\":");
+  if (facts.word == "checkpoint") read_saved(text_at(line, "\"reason\":\""), facts);
   facts.at = parse_utc_ms(text_at(line, "\"at\":\""));
   return facts;
 }

@@ -13,24 +13,29 @@
 
 namespace shoal {
 
-// The parts of a step line's "bytes" in their order: activation, gradient, reduce, state, control.
-using LineBytes = std::array<std::uint64_t, 5>;
+// The parts of a step line's "bytes": activation, gradient, reduce, state, control, checkpoint (0 in lines of a version
+// that counted it as state).
+using LineBytes = std::array<std::uint64_t, 6>;
 
 struct StepFacts {
   std::uint64_t step = 0;
   std::uint64_t tokens = 0;
   std::uint64_t retried = 0;
   double step_ms = 0;              // 0: not known
+  bool is_partly_timed = false;    // step_ms is of the rest of it
   double wait_ms = 0;              // idle; 0 where nobody measured
   bool is_of_one_process = false;  // no journal has it
+  bool is_filled = false;          // told from the journal after the step's own metrics actor had died
   std::optional<LineBytes> bytes;  // nothing where nobody counted
   std::optional<WallTime> at;
 };
 
 struct EventFacts {
-  std::string_view word;     // of the line that was read
-  std::string_view subject;  // empty where it has none
-  double eval_ms = 0;        // of an evaluation; 0: not known
+  std::string_view word;          // of the line that was read
+  std::string_view subject;       // empty where it has none
+  double eval_ms = 0;             // of an evaluation; 0: not known
+  std::uint64_t saved_bytes = 0;  // of a checkpoint; 0: not known
+  double saved_s = 0;             // how long it took
   std::optional<WallTime> at;
 };
 

@@ -53,6 +53,7 @@ void add(ByteCounts& sum, const ByteCounts& part) {
   sum.reduce += part.reduce;
   sum.state += part.state;
   sum.control += part.control;
+  sum.checkpoint += part.checkpoint;
 }
 
 }  // namespace
@@ -75,6 +76,11 @@ namespace {
           round.step.value, "round",
           compose("the mean of ", counted(round.shares.size(), "replica"), " over ", counted(tokens, "token"), ", ",
                   counted(round.tokens_lost, "token"), " lost", trained_again(round, microbatches))};
+}
+
+// All replicas are there, at a start, after a roll-back, or back with a spawner that was started again.
+[[nodiscard]] bool begins_training(const RunEvent& event) {
+  return event.event == "training" || (event.event == "resumed" && event.subject == "spawner");
 }
 
 }  // namespace
@@ -111,6 +117,7 @@ std::vector<MetricsOutput> MetricsCore::on(const JournalEntry& entry, Instant no
     const std::uint64_t lost = take_untold_losses();  // its line says so, or will
     if (is_unwritten(entry, *commit)) filled = record_of(entry, *commit);
     if (filled) {
+      filled->is_filled = true;
       filled->lost_tokens = lost;
       if (config_.has_rounds) filled->approximated = static_cast<std::uint32_t>(approximated(*commit, {}).size());
     }
@@ -177,6 +184,7 @@ StepRecord MetricsCore::record_of(const JournalEntry& entry, const Commit& commi
   record.lr = commit.learning_rate;
   record.tokens = commit.token_count;
   record.step_ms = commit.step_ms;
+  record.is_partly_timed = commit.is_partly_timed;
   record.sequences_total = (commit.step.value + 1) * config_.sequences_per_step;
   record.view = entry.position.value;
   for (std::uint32_t stage = 0; stage < view_.stage_count(); ++stage) {
@@ -310,8 +318,9 @@ std::vector<MetricsOutput> MetricsCore::on(const EvaluationResult& result, Insta
   return given({record});
 }
 
-std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event) {
+std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event, Instant now) {
   if (is_over_) return {};
+  if (begins_training(event)) work_ended_ = now;
   const bool is_end = event.event == "finished" || event.event == "stopped" || event.event == "failed";
   if (is_end) return end(event);
   RunEvent told = event;

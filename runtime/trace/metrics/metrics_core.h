@@ -79,7 +79,7 @@ class MetricsCore {
   [[nodiscard]] std::vector<MetricsOutput> on(const EvaluationResult& result, Instant now);
   // "finished", "stopped" and "failed" end the run: nothing is given out afterwards. The first two carry the weights'
   // SHA-256 in their subject and become a FinalRecord, without its goodput.
-  [[nodiscard]] std::vector<MetricsOutput> on(const RunEvent& event);
+  [[nodiscard]] std::vector<MetricsOutput> on(const RunEvent& event, Instant now);
 
   // Before the first entry. written: none where the file cannot be read, which is then not filled either.
   void begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now);
@@ -119,7 +119,7 @@ class MetricsCore {
   bool is_over_ = false;                       // the end was given out: nothing comes after it
   std::optional<EvaluationResult> evaluated_;  // the last one: a data loader that was started again may repeat it
   Instant last_commit_{};      // or when the last of the first members came: for commits that do not say
-  Instant work_ended_{};       // the last commit or round: an evaluation goes on from there
+  Instant work_ended_{};       // the last commit or round, or when training went on after it: an evaluation begins here
   bool is_first_step_ = true;  // of this process
   std::deque<Pending> pending_;
   std::vector<ReplicaReport> early_;    // of steps whose commit has not come yet, at most kEarlyMax

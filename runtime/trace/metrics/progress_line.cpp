@@ -26,7 +26,13 @@ std::string bar(double fraction, int width) {
 std::string speed_of(const StepRecord& record) {
   std::ostringstream out;
   const double per_s = record.step_ms > 0 ? 1000.0 * static_cast<double>(record.tokens) / record.step_ms : 0.0;
-  out << std::fixed << std::setw(6) << std::setprecision(0) << per_s << " tok/s";
+  out << std::fixed << std::setw(6) << std::setprecision(0);
+  if (record.is_partly_timed) {
+    out << '-';
+  } else {
+    out << per_s;
+  }
+  out << " tok/s";
   return out.str();
 }
 
@@ -97,10 +103,11 @@ std::size_t columns_of(const ProgressStyle& style) {
 void ProgressWindow::add(const StepRecord& record) {
   if (record.bytes) {
     const ByteCounts& sent = *record.bytes;
-    sent_bytes_ += static_cast<double>(sent.activation + sent.gradient + sent.reduce + sent.state + sent.control);
+    sent_bytes_ += static_cast<double>(sent.activation + sent.gradient + sent.reduce + sent.state + sent.control +
+                                       sent.checkpoint);
     ++sent_steps_;
   }
-  if (!(record.step_ms > 0)) return;
+  if (!(record.step_ms > 0) || record.is_partly_timed) return;
   if (recent_ms_.size() == kRecentMax) recent_ms_.pop_front();
   recent_ms_.push_back(record.step_ms);
 }

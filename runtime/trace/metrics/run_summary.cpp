@@ -31,28 +31,68 @@ void add(ByteCounts& sum, const LineBytes& bytes) {
   sum.reduce += bytes[2];
   sum.state += bytes[3];
   sum.control += bytes[4];
+  sum.checkpoint += bytes[5];
+}
+
+WallTime::duration wall_time_of(double ms) {
+  return std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double, std::milli>(ms));
 }
 
 }  // namespace
 
 void SpanTally::add(const LineFacts& facts) {
+  const bool is_former = is_of_former(facts);
+  if (is_former && !former_) return;
   if (const auto* event = std::get_if<EventFacts>(&facts)) add(*event);
-  if (const auto* step = std::get_if<StepFacts>(&facts)) add(*step);
+  if (const auto* step = std::get_if<StepFacts>(&facts)) {
+    if (is_former) {
+      add(placed_in(*former_, *step), *former_);
+    } else {
+      begin_training();
+      add(*step, start_);
+    }
+  }
   goodput_.add(facts);
+}
+
+// Moves a step whose line came after its start had died to where it ended there, as far as is known.
+StepFacts SpanTally::placed_in(const Start& start, StepFacts step) {
+  if (const auto before = start.stepped ? start.stepped : start.began) step.at = *before + wall_time_of(step.step_ms);
+  if (!start.stepped) step.at = std::max(start.told, step.at);
+  return step;
+}
+
+bool SpanTally::is_of_former(const LineFacts& facts) const {
+  if (start_.has_trained) return false;
+  if (const auto* step = std::get_if<StepFacts>(&facts)) return step->is_filled;
+  const auto* event = std::get_if<EventFacts>(&facts);
+  return event != nullptr && (event->word == "round" || event->word == "checkpoint");
+}
+
+void SpanTally::begin_training() {
+  start_.has_trained = true;
+  end_former();
 }
 
 void SpanTally::add(const EventFacts& event) {
   if (event.word == "started") {
-    if (start_.told) end_start(*start_.told);
-    start_ = {event.at, {}, {}};
-    evaluated_ms_ = 0;
-    is_disturbed_ = false;
+    end_former();
+    if (start_.told) former_ = start_;
+    start_ = Start();
+    start_.began = event.at;
   }
   if (!start_.began) start_.began = event.at;
   // The line of a branch stands before that of the start which takes it.
   if (event.at && event.word != "branch") start_.told = event.at;
-  evaluated_ms_ += event.eval_ms;
-  is_disturbed_ = is_disturbed_ || !is_calm(event.word);
+  const bool is_taken_over = event.word == "resumed" && event.subject == "spawner";
+  if (is_taken_over || event.word == "training") begin_training();
+  if (is_taken_over) {  // the next step is timed from this spawner's start: no evaluation before it is in its time
+    const double evaluated_ms = std::exchange(start_.evaluated_ms, 0);
+    evaluation_ms_ += evaluated_ms;
+    (start_.stepped ? gaps_ms_ : start_ms_) -= evaluated_ms;
+  }
+  start_.evaluated_ms += event.eval_ms;
+  start_.is_disturbed = start_.is_disturbed || !is_calm(event.word);
   count(event);
 }
 
@@ -64,32 +104,34 @@ void SpanTally::count(const EventFacts& event) {
   if (event.word == "rolled_back") ++faults.rollbacks;
   if (event.word == "microbatch_quarantined") ++faults.quarantined;
   if (event.word == "round" && event.subject.starts_with("stage 0 ")) ++sum_.rounds;
+  if (event.word != "checkpoint") return;
+  ++sum_.checkpoints.count;
+  sum_.checkpoints.bytes += event.saved_bytes;
+  sum_.checkpoints.seconds += event.saved_s;
 }
 
-void SpanTally::add(const StepFacts& step) {
-  const auto before = start_.stepped ? start_.stepped : start_.began;
+void SpanTally::add(const StepFacts& step, Start& start) {
+  const auto before = start.stepped ? start.stepped : start.began;
   const double since_ms = step.at && before ? ms_between(*before, *step.at) : 0;
-  const double step_ms = step.step_ms > 0 ? step.step_ms : start_.stepped ? std::max(0.0, since_ms) : 0;
+  const double step_ms = step.step_ms > 0 ? step.step_ms : start.stepped ? std::max(0.0, since_ms) : 0;
   double left_ms = step_ms;
   const auto take = [&left_ms](double& sum, double ms) {
     const double taken = std::clamp(ms, 0.0, left_ms);
     sum += taken;
     left_ms -= taken;
   };
-  const double evaluated_ms = std::exchange(evaluated_ms_, 0);
+  const double evaluated_ms = std::exchange(start.evaluated_ms, 0);
   take(evaluation_ms_, evaluated_ms);
   if (step.is_of_one_process) take(checkpoint_ms_, step.wait_ms - evaluated_ms);
   const double rate = goodput_.usual_rate();
-  const bool is_held_up = std::exchange(is_disturbed_, false) || step.retried > 0;
+  const bool is_held_up = std::exchange(start.is_disturbed, false) || step.retried > 0;
   if (is_held_up && rate > 0) take(stalled_ms_, left_ms - static_cast<double>(step.tokens) / rate);
   training_ms_ += left_ms;
   history_.add(step.step, step.tokens, left_ms);
-  if (step.at && before) add_gap(since_ms - step_ms);
-  if (!start_.began && step.at) {
-    start_.began =
-        *step.at - std::chrono::duration_cast<WallTime::duration>(std::chrono::duration<double, std::milli>(step_ms));
-  }
-  if (step.at) start_.stepped = start_.told = step.at;
+  if (step.at && before) add_gap(since_ms - step_ms, start);
+  if (!start.began && step.at) start.began = *step.at - wall_time_of(step_ms);
+  if (step.at) start.stepped = step.at;
+  start.told = std::max(start.told, step.at);
   if (step.bytes) {
     shoal::add(sum_.bytes, *step.bytes);
   } else {
@@ -97,8 +139,8 @@ void SpanTally::add(const StepFacts& step) {
   }
 }
 
-void SpanTally::add_gap(double gap_ms) {
-  if (start_.stepped || gap_ms < 0) {
+void SpanTally::add_gap(double gap_ms, const Start& start) {
+  if (start.stepped || gap_ms < 0) {
     gaps_ms_ += gap_ms;
   } else {
     start_ms_ += gap_ms;
@@ -107,19 +149,24 @@ void SpanTally::add_gap(double gap_ms) {
 
 // The time after the last step is that of its evaluation, and of what is waited for besides: the last checkpoint. An
 // evaluation is timed from the commit: what the last step's line came later is in no pause.
-void SpanTally::end_start(WallTime until) {
-  const auto from = start_.stepped ? start_.stepped : start_.began;
+void SpanTally::end(Start start, WallTime until) {
+  const auto from = start.stepped ? start.stepped : start.began;
   if (!from) return;
   const double rest_ms = std::max(0.0, ms_between(*from, until));
-  const double evaluation_ms = std::exchange(evaluated_ms_, 0);
-  evaluation_ms_ += evaluation_ms;
-  gaps_ms_ += std::min(0.0, rest_ms - evaluation_ms);
-  (start_.stepped ? checkpoint_ms_ : start_ms_) += std::max(0.0, rest_ms - evaluation_ms);
+  evaluation_ms_ += start.evaluated_ms;
+  gaps_ms_ += std::min(0.0, rest_ms - start.evaluated_ms);
+  (start.stepped ? checkpoint_ms_ : start_ms_) += std::max(0.0, rest_ms - start.evaluated_ms);
+}
+
+void SpanTally::end_former() {
+  if (former_ && former_->told) end(*former_, *former_->told);
+  former_.reset();
 }
 
 SpanSummary SpanTally::of(std::uint64_t steps, WallTime now) const {
   SpanTally ended = *this;
-  ended.end_start(now);
+  ended.end_former();
+  ended.end(start_, now);
   const HistorySum kept = history_.up_to(steps);
   const double gaps_ms = ended.gaps_ms_;
   SpanSummary out = sum_;

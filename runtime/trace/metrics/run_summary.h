@@ -8,6 +8,9 @@
 // take; the rest is training. What lies before the first step is the start, what lies after the last one is evaluation
 // and the last checkpoint, and what lies between two steps and is in neither is a pause without a spawner: stalled.
 // Pauses between an end and a person's next start count nowhere. The parts add up to the whole by construction.
+//
+// A start finds steps, rounds and checkpoints in the journal and on the disk that the one before it had not told when
+// it died. Their lines stand behind its own "started", before anybody trains, and count as that former one's.
 #pragma once
 
 #include <cstddef>
@@ -34,26 +37,33 @@ class SpanTally {
   [[nodiscard]] const Goodput& goodput() const { return goodput_; }
 
  private:
-  // The moments since the last start by a person.
+  // A start by a person.
   struct Start {
     std::optional<WallTime> began;    // nothing: no line says
     std::optional<WallTime> stepped;  // the last step's line
     std::optional<WallTime> told;     // the last line
+    double evaluated_ms = 0;          // since the last step's line
+    bool is_disturbed = false;        // since then
+    bool has_trained = false;         // or trains now
   };
 
-  void add(const StepFacts& step);
+  void add(const StepFacts& step, Start& start);
   void add(const EventFacts& event);
   void count(const EventFacts& event);
+  [[nodiscard]] static StepFacts placed_in(const Start& start, StepFacts step);
+  // Says whether what such a line tells was done before this start.
+  [[nodiscard]] bool is_of_former(const LineFacts& facts) const;
+  void begin_training();
   // Takes what lies before a step and is in no step's time.
-  void add_gap(double gap_ms);
-  void end_start(WallTime until);
+  void add_gap(double gap_ms, const Start& start);
+  void end(Start start, WallTime until);
+  void end_former();
 
   Goodput goodput_;
   StepHistory history_;  // with the time of training
   Start start_;
-  SpanSummary sum_;          // bytes, rounds and faults
-  double evaluated_ms_ = 0;  // since the last step's line
-  bool is_disturbed_ = false;
+  std::optional<Start> former_;  // until this one trains
+  SpanSummary sum_;              // bytes, rounds, checkpoints and faults
   double start_ms_ = 0;
   double training_ms_ = 0;  // also of steps that were thrown away
   double evaluation_ms_ = 0;

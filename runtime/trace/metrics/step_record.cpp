@@ -33,6 +33,7 @@ constexpr BytePart kBytes[] = {{"activation", &ByteCounts::activation},
                                {"gradient", &ByteCounts::gradient},
                                {"reduce", &ByteCounts::reduce},
                                {"state", &ByteCounts::state},
+                               {"checkpoint", &ByteCounts::checkpoint},
                                {"control", &ByteCounts::control}};
 
 Json to_json(const std::optional<ByteCounts>& bytes) {
@@ -66,6 +67,10 @@ Json to_json(const SpanSummary& span) {
             {"repeated", seconds(time.repeated)}}},
           {"bytes", to_json(std::optional(span.bytes))},
           {"uncounted_steps", span.uncounted_steps},
+          {"checkpoints",
+           {{"count", span.checkpoints.count},
+            {"bytes", span.checkpoints.bytes},
+            {"seconds", seconds(span.checkpoints.seconds)}}},
           {"rounds", span.rounds},
           {"faults",
            {{"processes", faults.processes},
@@ -95,8 +100,8 @@ std::string to_json_line(const StepRecord& record) {
   json["tokens_total"] = record.tokens_total;
   json["sequences_total"] = record.sequences_total;
   json["step_ms"] = number(record.step_ms);
-  json["tokens_per_s"] =
-      record.step_ms > 0 ? number(1000.0 * static_cast<double>(record.tokens) / record.step_ms) : Json();
+  const bool has_rate = record.step_ms > 0 && !record.is_partly_timed;
+  json["tokens_per_s"] = has_rate ? number(1000.0 * static_cast<double>(record.tokens) / record.step_ms) : Json();
   json["view"] = record.view;
   json["replicas"] = record.replicas;
   json["microbatches"] = record.microbatches;
@@ -106,6 +111,7 @@ std::string to_json_line(const StepRecord& record) {
   json["time"] = to_json(record.time);
   json["bytes"] = to_json(record.bytes);
   json["skipped"] = record.skipped ? Json(*record.skipped) : Json(false);
+  json["filled"] = record.is_filled;
   return json_text(json);
 }
 

@@ -1,4 +1,4 @@
-// One object of metrics.jsonl, as values and as a line of JSON. The names are the contract of README.md.
+// One object of metrics.jsonl, as values and as a line of JSON. The names are the contract of launch/RUNS.md.
 //
 // Written by the metrics actor and by `train --single` alike, so that both runs read the same.
 #pragma once
@@ -23,6 +23,7 @@ struct StepRecord {
   std::uint64_t tokens_total = 0;
   std::uint64_t sequences_total = 0;
   double step_ms = 0;
+  bool is_partly_timed = false;         // step_ms is of a part of the step, and no rate of it is known
   std::uint64_t view = 0;               // journal position of the commit; 0 in a single process
   std::vector<std::uint32_t> replicas;  // per stage
   std::uint32_t microbatches = 0;
@@ -35,6 +36,8 @@ struct StepRecord {
   std::optional<TimeBreakdown> time;   // mean over replicas
   std::optional<ByteCounts> bytes;     // sum over replicas
   std::optional<std::string> skipped;  // why the step was skipped
+  // From the journal, by a metrics actor that came after the step: the one that died had not written its line.
+  bool is_filled = false;
 };
 
 // Two kinds, which are compared with their own kind only: periodic ones are of the first eval.batches batches of the
@@ -47,7 +50,7 @@ struct EvalRecord {
   bool is_final = false;      // after the last step
   std::uint64_t windows = 0;  // of the validation text, from its beginning
   std::uint64_t tokens = 0;   // targets in them
-  double eval_ms = 0;         // since the commit or the round before it
+  double eval_ms = 0;         // since the commit or the round before it, or since training went on with it
 };
 
 // How far the final evaluation is: shown, never written.
@@ -81,7 +84,7 @@ struct TimeParts {
   double start = 0;       // until the first step began
   double training = 0;    // of steps that the weights went through, rounds and checkpoints beside them included
   double evaluation = 0;  // nothing is trained meanwhile
-  double checkpoint = 0;  // nothing is trained meanwhile: in one process, and the last one of every run
+  double checkpoint = 0;  // nothing is trained meanwhile: all in one process, of pipelines the last one
   double stalled = 0;     // more than steps usually take, after a fault, and while no spawner ran
   double repeated = 0;    // of steps that a roll-back threw away
 };
@@ -94,6 +97,13 @@ struct FaultCounts {
   std::uint64_t quarantined = 0;  // microbatches
 };
 
+// As their events say: also those that pipelines save while they train.
+struct CheckpointSum {
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;  // of their files; 0 for one whose event does not say
+  double seconds = 0;       // of writing them
+};
+
 // A run, or one start of it.
 struct SpanSummary {
   double seconds = 0;        // without the pauses between an end and a start
@@ -101,8 +111,9 @@ struct SpanSummary {
   std::uint64_t tokens = 0;  // in them
   std::optional<double> goodput;
   TimeParts time;
-  ByteCounts bytes;                   // that replicas report
+  ByteCounts bytes;                   // that replicas report; those of lines of an older version count shards as state
   std::uint64_t uncounted_steps = 0;  // whose bytes nobody reported
+  CheckpointSum checkpoints;
   std::uint64_t rounds = 0;           // of all fragments, as stage 0 has them
   FaultCounts faults;
 };

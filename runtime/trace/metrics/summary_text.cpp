@@ -51,8 +51,13 @@ void add_span(const std::string& whose, const SpanSummary& span, std::vector<std
                           "are not in it"));
   lines.push_back(compose(
       "  sent: activations ", bytes(sent.activation), ", gradients ", bytes(sent.gradient), ", sums ",
-      bytes(sent.reduce), ", copies and checkpoints ", bytes(sent.state), ", control ", bytes(sent.control),
+      bytes(sent.reduce), ", copies of states ", bytes(sent.state), ", checkpoints ", bytes(sent.checkpoint),
+      ", control ", bytes(sent.control),
       span.uncounted_steps == 0 ? std::string() : compose("; not known of ", counted(span.uncounted_steps, "step"))));
+  if (const CheckpointSum& saved = span.checkpoints; saved.count > 0) {
+    lines.push_back(compose("  saved: ", counted(saved.count, "checkpoint"), ", ", bytes(saved.bytes), " in ",
+                            time_text(saved.seconds), " (pipelines train meanwhile)"));
+  }
   if (span.rounds > 0) lines.push_back(compose("  rounds: ", span.rounds));
   lines.push_back(compose("  faults survived: ", faults_text(span.faults)));
 }

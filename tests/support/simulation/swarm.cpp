@@ -110,7 +110,7 @@ caf::behavior keep_metrics(caf::stateful_actor<KeptMetrics>* self, std::shared_p
           [](const EvaluationResult&) {},
           [self, record](const RunEvent& event) {
             record->events.push_back(event);
-            keep_lines(*record, self->state.core.on(event));
+            keep_lines(*record, self->state.core.on(event, self->clock().now()));
           },
           [self](const JournalSoFar& past) { self->state.core.begin_at(*past.view); },
           [self, record](const JournalEntry& entry) {

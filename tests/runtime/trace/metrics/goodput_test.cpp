@@ -162,6 +162,23 @@ TEST(Goodput, AStepThatNobodyTimedCountsNeitherWay) {
   EXPECT_NEAR(run.goodput.of(10).value(), 1, 1e-9);
 }
 
+// Its microbatches were computed before the spawner died: by the time of its rest alone it would be free.
+TEST(Goodput, AStepOfWhichAPartWasTimedCountsNeitherWay) {
+  Told run;
+  run.steps(0, 5, 1000);
+  run.goodput.add(facts_of(event_line("resumed")));
+  StepRecord record;
+  record.step = 5;
+  record.tokens = 100;
+  record.step_ms = 34;
+  record.is_partly_timed = true;
+  run.goodput.add(facts_of(to_json_line(record)));
+  run.goodput.add(facts_of(event_line("process_lost")));
+  run.steps(6, 7, 6000);
+  run.steps(7, 11, 1000);
+  EXPECT_NEAR(run.goodput.of(11).value(), 10.0 / 15.0, 1e-9);
+}
+
 TEST(Goodput, TornAndForeignLinesChangeNothing) {
   const std::string step = step_line(3, 50000);
   for (std::size_t cut = 0; cut < step.size(); ++cut) {

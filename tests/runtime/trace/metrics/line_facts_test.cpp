@@ -19,7 +19,7 @@ StepRecord some_step() {
   record.step_ms = 250.5;
   record.view = 12;
   record.time.emplace().wait = 40;
-  record.bytes = ByteCounts{1, 2, 3, 4, 5};
+  record.bytes = ByteCounts{1, 2, 3, 4, 5, 6};
   return record;
 }
 
@@ -35,8 +35,38 @@ TEST(LineFacts, OfAStepAreThoseOfItsRecord) {
   EXPECT_DOUBLE_EQ(facts.step_ms, 250.5);
   EXPECT_DOUBLE_EQ(facts.wait_ms, 40);
   EXPECT_FALSE(facts.is_of_one_process);
-  EXPECT_EQ(facts.bytes, (LineBytes{1, 2, 3, 4, 5}));
+  EXPECT_EQ(facts.bytes, (LineBytes{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(facts.at, kAt);
+  EXPECT_FALSE(facts.is_filled);
+  StepRecord filled = some_step();
+  filled.is_filled = true;
+  EXPECT_TRUE(facts_of_step(filled).is_filled);
+  EXPECT_FALSE(facts_of_step(filled).is_partly_timed);
+  filled.is_partly_timed = true;
+  EXPECT_TRUE(facts_of_step(filled).is_partly_timed);
+}
+
+TEST(LineFacts, OfAnOlderVersionsStepHaveItsShardsAmongTheState) {
+  std::string line = to_json_line(some_step());
+  for (const std::string& later : {std::string("\"checkpoint\":6,"), std::string(",\"filled\":false")}) {
+    ASSERT_NE(line.find(later), std::string::npos);
+    line.erase(line.find(later), later.size());
+  }
+  const auto facts = std::get<StepFacts>(facts_of(line));
+  EXPECT_EQ(facts.bytes, (LineBytes{1, 2, 3, 4, 5, 0}));
+  EXPECT_FALSE(facts.is_filled);
+}
+
+TEST(LineFacts, OfACheckpointAreItsBytesAndSecondsWhereItSaysThem) {
+  const auto facts_of_checkpoint = [](const std::string& reason) {
+    const std::string line = to_json_line(RunEvent{"checkpoint", "step_3", reason, 3});
+    return std::get<EventFacts>(facts_of(line));
+  };
+  const EventFacts facts = facts_of_checkpoint("1024 bytes in 0.5 s");
+  EXPECT_EQ(facts.saved_bytes, 1024U);
+  EXPECT_DOUBLE_EQ(facts.saved_s, 0.5);
+  EXPECT_EQ(facts_of_checkpoint("saved").saved_bytes, 0U);
+  EXPECT_EQ(facts_of_checkpoint("some bytes in a while").saved_s, 0);
 }
 
 TEST(LineFacts, OfAStepThatNobodyMeasuredHaveNoNumberOfIt) {

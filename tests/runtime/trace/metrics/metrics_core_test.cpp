@@ -78,7 +78,7 @@ class TrackedRun {
   }
   // A finished run's last record.
   FinalRecord finish(const std::string& how = "finished") {
-    return all_of<FinalRecord>(core.on(RunEvent{how, "hash", "all steps", steps_at_end})).at(0);
+    return all_of<FinalRecord>(core.on(RunEvent{how, "hash", "all steps", steps_at_end}, {})).at(0);
   }
 
   ManualClock clock;
@@ -258,7 +258,7 @@ TEST(Metrics, AStepTookWhatTheJournalSaysWhenEverItIsHeardOf) {
 TEST(Metrics, AStepThatNobodyMeasuredHasNoTimes) {
   TrackedRun run;
   run.commit(0);
-  const auto records = all_of<StepRecord>(run.core.on(RunEvent{"stopped", "hash", "signal", 1}));
+  const auto records = all_of<StepRecord>(run.core.on(RunEvent{"stopped", "hash", "signal", 1}, {}));
   ASSERT_EQ(records.size(), 1U);
   EXPECT_FALSE(records[0].time);
   EXPECT_FALSE(records[0].bytes);
@@ -319,6 +319,7 @@ TEST(Metrics, CommitsThatWereNotWrittenBeforeAKillAreFilledIn) {
     EXPECT_EQ(filled[0].tokens_total, 100 * (step + 1));
     EXPECT_EQ(filled[0].step_ms, 700) << "as the journal says";
     EXPECT_FALSE(filled[0].time || filled[0].bytes) << "it does not say what for";
+    EXPECT_TRUE(filled[0].is_filled);
   }
   EXPECT_TRUE(run.report_all(3).empty());
   run.commit(4);
@@ -459,9 +460,9 @@ TEST(Metrics, ACompleteEvaluationIsNotThePartThatIsWritten) {
 
 TEST(Metrics, TheEndIsSaidAgainOnlyAfterSomethingElse) {
   WrittenLines ended{WrittenStep{Branch{0}, StepId{1}}, {}, true, JournalPosition{4}};
-  EXPECT_TRUE(TrackedRun(0, ended).core.on(RunEvent{"finished", "hash", "all steps", 2}).empty());
+  EXPECT_TRUE(TrackedRun(0, ended).core.on(RunEvent{"finished", "hash", "all steps", 2}, {}).empty());
   TrackedRun run(0, ended);
-  EXPECT_EQ(run.core.on(RunEvent{"resumed", "run", "more steps", 2}).size(), 1U);
+  EXPECT_EQ(run.core.on(RunEvent{"resumed", "run", "more steps", 2}, {}).size(), 1U);
   EXPECT_EQ(run.finish().event, "finished");
   ended.is_final = false;
   EXPECT_EQ(TrackedRun(0, ended).finish().event, "finished") << "the line was lost with its writer";
@@ -506,14 +507,14 @@ TEST(Metrics, WhatARollBackTrainsAgainIsLost) {
 TEST(Metrics, AnEventThatKnowsNoStepIsOfTheOneInProgress) {
   const RunEvent restarted{"restarted", "storage", "killed", 0};
   TrackedRun run;
-  EXPECT_EQ(all_of<RunEvent>(run.core.on(restarted)).at(0).step, 0U);
+  EXPECT_EQ(all_of<RunEvent>(run.core.on(restarted, {})).at(0).step, 0U);
   run.commit(0);
   run.commit(1);
-  EXPECT_EQ(all_of<RunEvent>(run.core.on(restarted)).at(0).step, 2U);
-  EXPECT_EQ(all_of<RunEvent>(run.core.on(RunEvent{"checkpoint", "step_1", "saved", 1})).at(0).step, 1U);
+  EXPECT_EQ(all_of<RunEvent>(run.core.on(restarted, {})).at(0).step, 2U);
+  EXPECT_EQ(all_of<RunEvent>(run.core.on(RunEvent{"checkpoint", "step_1", "saved", 1}, {})).at(0).step, 1U);
   MetricsCore again({4, 100});
   again.begin({}, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, {}}, run.clock.now());
-  EXPECT_EQ(all_of<RunEvent>(again.on(restarted)).at(0).step, 2U) << "it has not heard the journal yet";
+  EXPECT_EQ(all_of<RunEvent>(again.on(restarted, {})).at(0).step, 2U) << "it has not heard the journal yet";
 }
 
 // It waits for the rounds that are due after the step before it.
@@ -551,7 +552,7 @@ TEST(Metrics, TheLastRecordFollowsEverythingThatWaits) {
   TrackedRun run;
   run.commit(0);
   run.commit(1);
-  const auto out = run.core.on(RunEvent{"stopped", "abc", "signal", 2});
+  const auto out = run.core.on(RunEvent{"stopped", "abc", "signal", 2}, {});
   ASSERT_EQ(out.size(), 3U);
   EXPECT_EQ(std::get<StepRecord>(out[1]).step, 1U);
   const auto& last = std::get<FinalRecord>(out[2]);
@@ -565,20 +566,20 @@ TEST(Metrics, NothingComesAfterTheEnd) {
   for (const std::string end : {"finished", "stopped", "failed"}) {
     TrackedRun run;
     run.commit(0);
-    const auto last = run.core.on(RunEvent{end, "hash", "why", 1});
+    const auto last = run.core.on(RunEvent{end, "hash", "why", 1}, {});
     EXPECT_EQ(all_of<StepRecord>(last).size(), 1U) << "what waits for reports comes before it";
     EXPECT_FALSE(std::holds_alternative<StepRecord>(last.back()));
     EXPECT_TRUE(run.report_all(0).empty());
-    EXPECT_TRUE(run.core.on(RunEvent{"node_lost", "node2", "it left", 1}).empty()) << end;
+    EXPECT_TRUE(run.core.on(RunEvent{"node_lost", "node2", "it left", 1}, {}).empty()) << end;
     EXPECT_TRUE(run.core.on(EvaluationResult{Branch{0}, 1, 5, 10, 10, true}, Instant{}).empty());
     EXPECT_TRUE(run.journal(RemoveReplica{StageId{1}, Incarnation{4}, "lost"}).empty());
-    EXPECT_TRUE(run.core.on(RunEvent{"finished", "hash", "again", 1}).empty());
+    EXPECT_TRUE(run.core.on(RunEvent{"finished", "hash", "again", 1}, {}).empty());
   }
 }
 
 TEST(Metrics, AFailureIsTheLastLineWithItsReason) {
   TrackedRun run;
-  const auto out = run.core.on(RunEvent{"failed", "run", "training diverged", 0});
+  const auto out = run.core.on(RunEvent{"failed", "run", "training diverged", 0}, {});
   ASSERT_EQ(out.size(), 1U);
   EXPECT_EQ(std::get<RunEvent>(out[0]).reason, "training diverged");
 }
@@ -590,7 +591,7 @@ TEST(Metrics, StepsThatNoJournalHasCountAsPlanned) {
   core.begin({}, {}, clock.now());
   const AddReplica added{StageId{0}, ReplicaId{}, Incarnation{1}, ProcessIncarnation{1}, 5};
   (void)core.on(JournalEntry{JournalPosition{1}, Branch{0}, Term{1}, added}, clock.now());
-  const auto last = all_of<FinalRecord>(core.on(RunEvent{"finished", "hash", "all steps", 5})).at(0);
+  const auto last = all_of<FinalRecord>(core.on(RunEvent{"finished", "hash", "all steps", 5}, {})).at(0);
   EXPECT_EQ(last.steps, 5U);
   EXPECT_EQ(last.tokens_total, 500U);
 }

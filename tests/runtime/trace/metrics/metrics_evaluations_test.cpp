@@ -6,6 +6,8 @@
 namespace shoal {
 namespace {
 
+using namespace std::chrono_literals;
+
 MetricsCore core_with(const std::optional<WrittenLines>& written = WrittenLines{}) {
   MetricsCore core({4, 100});
   core.begin({}, written, Instant{});
@@ -38,6 +40,44 @@ TEST(MetricsEvaluations, APartOfTheLastOneIsShownAndNoRecord) {
   EXPECT_TRUE(record.is_final);
   EXPECT_EQ(record.windows, 40U);
   EXPECT_EQ(record.tokens, 10U);
+}
+
+JournalEntry entry(std::uint64_t position, JournalBody body) {
+  return {JournalPosition{position}, Branch{0}, Term{1}, std::move(body)};
+}
+
+double eval_ms_of(MetricsCore& core, Instant now) {
+  const auto out = core.on(EvaluationResult{Branch{0}, 1, 5, 10, 10, false, 40, 40}, now);
+  return out.size() == 1 ? std::get<EvalRecord>(out[0]).eval_ms : -1;
+}
+
+// A resumed run evaluates what its checkpoint has before it trains: the start is no part of that.
+TEST(MetricsEvaluations, ThatComeFirstAreTimedFromWhenTrainingGoesOn) {
+  const Instant start{};
+  MetricsCore core({4, 100});
+  core.begin(JournalPosition{2}, {}, start);
+  Commit commit;
+  commit.token_count = 100;
+  (void)core.on(entry(1, AddReplica{StageId{0}, {}, Incarnation{1}, {}, 0}), start + 1s);
+  (void)core.on(entry(2, commit), start + 1s);
+  (void)core.on(RunEvent{"resumed", "run", "from step 1", 1}, start + 2s);
+  (void)core.on(entry(3, AddReplica{StageId{0}, {}, Incarnation{9}, {}, 1}), start + 20s);
+  (void)core.on(RunEvent{"training", "run", "all are ready", 1}, start + 21s);
+  (void)core.on(entry(4, AddReplica{StageId{0}, {}, Incarnation{10}, {}, 1}), start + 22s);
+  EXPECT_DOUBLE_EQ(eval_ms_of(core, start + 24s), 3000) << "whoever joins meanwhile begins no evaluation";
+}
+
+TEST(MetricsEvaluations, ThatASpawnersDeathEndedAreTimedFromWhenTheyBeginAgain) {
+  const Instant start{};
+  MetricsCore core({4, 100});
+  core.begin(JournalPosition{2}, {}, start);
+  Commit commit;
+  commit.token_count = 100;
+  (void)core.on(entry(1, AddReplica{StageId{0}, {}, Incarnation{1}, {}, 0}), start);
+  (void)core.on(entry(2, commit), start);
+  (void)core.on(RunEvent{"returned", "node1", "with 1 replica", 1}, start + 1s);
+  (void)core.on(RunEvent{"resumed", "spawner", "1 of 1 came back", 1}, start + 4s);
+  EXPECT_DOUBLE_EQ(eval_ms_of(core, start + 6s), 2000);
 }
 
 }  // namespace

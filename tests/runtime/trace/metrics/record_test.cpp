@@ -48,15 +48,32 @@ TEST(StepRecord, HasTheKeysOfTheInterfaceInTheirOrder) {
   EXPECT_EQ(keys_of(json),
             (std::vector<std::string>{"branch", "step", "loss", "perplexity", "grad_norm", "lr", "tokens",
                                       "tokens_total", "sequences_total", "step_ms", "tokens_per_s", "view", "replicas",
-                                      "microbatches", "retried", "lost_tokens", "time", "bytes", "skipped"}));
+                                      "microbatches", "retried", "lost_tokens", "time", "bytes", "skipped",
+                                      "filled"}));
   EXPECT_EQ(keys_of(json["time"]),
             (std::vector<std::string>{"forward", "backward", "wire", "wait", "reduce", "commit", "apply"}));
-  EXPECT_EQ(keys_of(json["bytes"]), (std::vector<std::string>{"activation", "gradient", "reduce", "state", "control"}));
+  EXPECT_EQ(keys_of(json["bytes"]),
+            (std::vector<std::string>{"activation", "gradient", "reduce", "state", "checkpoint", "control"}));
   EXPECT_NEAR(json["perplexity"].get<double>(), std::exp(2.0), 1e-12);
   EXPECT_NEAR(json["tokens_per_s"].get<double>(), 16384, 1e-9);
   EXPECT_EQ(json["replicas"], Json::array({2, 1}));
   EXPECT_EQ(json["skipped"], false);
   EXPECT_EQ(to_json_line(some_record()).find('\n'), std::string::npos);
+}
+
+// A spawner that was started again timed the rest of a step alone: 34 ms of one that took 400.
+TEST(StepRecord, HasNoRateWhereAPartOfTheStepWasTimed) {
+  StepRecord record = some_record();
+  record.is_partly_timed = true;
+  const auto json = Json::parse(to_json_line(record));
+  EXPECT_TRUE(json["tokens_per_s"].is_null());
+  EXPECT_EQ(json["step_ms"], 500) << "what was timed";
+  EXPECT_NE(line_of(record, {600, 100, false}).find("     - tok/s"), std::string::npos);
+  ProgressWindow window;
+  window.add(some_record());
+  record.step_ms = 34;
+  for (int i = 0; i < 3; ++i) window.add(record);
+  EXPECT_DOUBLE_EQ(window.take().usual_step_ms, 500);
 }
 
 TEST(StepRecord, SaysWithRoundsHowManyMicrobatchesAreApproximated) {

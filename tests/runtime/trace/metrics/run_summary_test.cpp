@@ -21,8 +21,8 @@ WallTime at(double seconds) {
 // A run whose steps have 100 tokens and take a second; it keeps the time.
 class ToldRun {
  public:
-  void event(const std::string& word, const std::string& subject = "run") {
-    add(to_json_line(RunEvent{word, subject, "a reason", 0}));
+  void event(const std::string& word, const std::string& subject = "run", const std::string& reason = "a reason") {
+    add(to_json_line(RunEvent{word, subject, reason, 0}));
   }
   void step(std::uint64_t step, double took = 1, std::uint64_t view = 9) {
     now += took;
@@ -32,7 +32,17 @@ class ToldRun {
     record.step_ms = took * 1000;
     record.view = view;
     record.time.emplace().wait = wait_ms;
-    if (has_bytes) record.bytes = ByteCounts{10, 20, 30, 40, 50};
+    if (has_bytes) record.bytes = ByteCounts{10, 20, 30, 40, 50, 60};
+    add(to_json_line(record));
+  }
+  // Its line comes from the journal: nobody wrote it when the step was made.
+  void filled_step(std::uint64_t step, double took = 1) {
+    StepRecord record;
+    record.step = step;
+    record.tokens = 100;
+    record.step_ms = took * 1000;
+    record.view = 9;
+    record.is_filled = true;
     add(to_json_line(record));
   }
   void steps(std::uint64_t begin, std::uint64_t end) {
@@ -94,8 +104,23 @@ TEST(RunSummary, AddsUpTheBytesThatAreKnown) {
   run.has_bytes = false;
   run.step(3);
   const SpanSummary span = run.end(4).run;
-  EXPECT_EQ(span.bytes, (ByteCounts{30, 60, 90, 120, 150}));
+  EXPECT_EQ(span.bytes, (ByteCounts{30, 60, 90, 120, 150, 180}));
   EXPECT_EQ(span.uncounted_steps, 1U);
+}
+
+TEST(RunSummary, AddsUpAllCheckpoints) {
+  ToldRun run;
+  run.event("started");
+  run.event("training");
+  for (const std::uint64_t step : {0U, 1U}) {
+    run.step(step);
+    run.event("checkpoint", "step", "1500 bytes in 0.25 s");
+  }
+  run.event("checkpoint", "step", "complete on the disk; the spawner ended before it said so");
+  const CheckpointSum saved = run.end(2).run.checkpoints;
+  EXPECT_EQ(saved.count, 3U);
+  EXPECT_EQ(saved.bytes, 3000U);
+  EXPECT_NEAR(saved.seconds, 0.5, 1e-9);
 }
 
 TEST(RunSummary, StepsThatWereRolledBackAreRepeated) {
@@ -121,6 +146,69 @@ TEST(RunSummary, ATimeWithoutASpawnerIsStalled) {
   const SpanSummary span = run.end(6).run;
   expect_time(span, {0, 6, 0, 0, 7, 0});
   EXPECT_EQ(span.faults.spawners, 1U);
+}
+
+// The evaluation was before the spawner died, and the next step is timed from the new one's start.
+TEST(RunSummary, AnEvaluationBeforeASpawnersDeathIsNotInTheStepAfterIt) {
+  ToldRun run;
+  run.event("started");
+  run.event("training");
+  run.steps(0, 4);
+  run.evaluation(2);
+  run.now += 2 + 5;
+  run.event("resumed", "spawner");
+  run.step(4, 0.5);
+  run.step(5);
+  expect_time(run.end(6).run, {0, 5.5, 2, 0, 5, 0});
+}
+
+// Steps 4 and 5 were committed, and the writer of their lines died; a person goes on after a while. They took two of
+// the seconds before the death, one of which the last line before it knows of.
+TEST(RunSummary, StepsThatAStartFindsInTheJournalAreTheFormerOnes) {
+  ToldRun run;
+  run.event("started");
+  run.now += 2;
+  run.event("training");
+  run.steps(0, 4);
+  run.now += 1;
+  run.event("joined", "node5");
+  run.now += 1000;
+  run.event("started");
+  run.event("round", "stage 0 fragment 0 round 1");
+  run.event("checkpoint", "step_4");
+  run.filled_step(4);
+  run.filled_step(5);
+  run.now += 3;
+  run.event("training");
+  run.event("round", "stage 0 fragment 0 round 2");
+  run.steps(6, 10);
+  const SummaryRecord summary = run.end(10);
+  expect_time(summary.life, {3, 4, 0, 0, 0, 0});
+  EXPECT_EQ(summary.life.steps, 4U);
+  EXPECT_EQ(summary.life.tokens, 400U);
+  EXPECT_EQ(summary.life.rounds, 1U);
+  EXPECT_EQ(summary.life.checkpoints.count, 0U);
+  EXPECT_EQ(summary.life.uncounted_steps, 0U);
+  expect_time(summary.run, {5, 10, 0, 0, 0, 0});
+  EXPECT_EQ(summary.run.steps, 10U);
+  EXPECT_EQ(summary.run.rounds, 2U);
+  EXPECT_EQ(summary.run.checkpoints.count, 1U);
+  EXPECT_EQ(summary.run.uncounted_steps, 2U);
+  EXPECT_NEAR(summary.run.seconds, 15, 2e-3);
+}
+
+TEST(RunSummary, StepsThatASpawnersSuccessorFindsAreOfTheSameStart) {
+  ToldRun run;
+  run.event("started");
+  run.event("training");
+  run.steps(0, 4);
+  run.now += 4;
+  run.filled_step(4);
+  run.event("resumed", "spawner");
+  run.steps(5, 7);
+  const SpanSummary span = run.end(7).life;
+  expect_time(span, {0, 7, 0, 0, 3, 0});
+  EXPECT_EQ(span.steps, 7U);
 }
 
 // The pause between them counts nowhere; a resumed run goes on from its newest checkpoint.
@@ -253,7 +341,8 @@ TEST(SummaryRecord, IsOneObjectWithTheSameKeysForBothSpans) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : json["run"].items()) keys.push_back(key);
   EXPECT_EQ(keys, (std::vector<std::string>{"seconds", "steps", "tokens", "tokens_per_s", "training_tokens_per_s",
-                                            "goodput", "time_s", "bytes", "uncounted_steps", "rounds", "faults"}));
+                                            "goodput", "time_s", "bytes", "uncounted_steps", "checkpoints", "rounds",
+                                            "faults"}));
   EXPECT_EQ(json["run"].dump(), json["life"].dump());
   double sum = 0;
   for (const auto& part : json["run"]["time_s"]) sum += part.get<double>();
@@ -276,6 +365,17 @@ TEST(SummaryText, SaysWhatThereIsAndWhatWasResumed) {
   EXPECT_THAT(lines[0], testing::StartsWith("[summary] this start: 1 step, 100 tokens"));
   EXPECT_THAT(lines[5], testing::StartsWith("[summary] the whole run, 2 starts: 4 steps, 400 tokens"));
   EXPECT_EQ(lines[4], "  faults survived: none");
+}
+
+TEST(SummaryText, TellsCopiesAndCheckpointsApart) {
+  ToldRun run;
+  run.event("started");
+  run.steps(0, 2);
+  run.event("checkpoint", "step_2", "2500000 bytes in 1.5 s");
+  const auto lines = summary_lines(run.end(2));
+  ASSERT_EQ(lines.size(), 6U);
+  EXPECT_THAT(lines[3], testing::HasSubstr("copies of states 80B, checkpoints 120B, control 100B"));
+  EXPECT_EQ(lines[4], "  saved: 1 checkpoint, 2.5MB in 1.5s (pipelines train meanwhile)");
 }
 
 }  // namespace
