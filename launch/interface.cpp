@@ -49,7 +49,9 @@ CommandSpec plot() {
       "Every run draws RUN/plot.svg at its end. Of a step that was trained twice, because of a roll-back, the picture\n"
       "shows the second time. Periodic and final evaluations take different parts of the validation text, so they are\n"
       "drawn apart. Time is the time of the steps, with the pauses between them while the run went on.\n"
-      "Exit status: 0 drawn, 2 usage, 3 a run's metrics.jsonl is missing, damaged or without a step; it is named."};
+      "A damaged line of metrics.jsonl is left out: a warning and a note in the picture say so. A row shows where\n"
+      "branches (--branch) begin.\n"
+      "Exit status: 0 drawn, 2 usage, 3 a run's metrics.jsonl is missing or without a step; it is named."};
 }
 
 CommandSpec train() {

@@ -22,6 +22,16 @@ std::string last_name(const std::string& directory) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
+// A run as it is drawn; a person hears of lines that are left out. Errors: those of read_run_series().
+Result<RunSeries> read_run(const std::string& directory, const std::string& name) {
+  const std::string lines = RunDirectory{directory}.metrics();
+  auto run = read_run_series(lines);
+  if (!run) return run.failure();
+  run->name = name;
+  if (run->damaged.count > 0) say("warning: ", lines, ": ", text_of(run->damaged));
+  return run;
+}
+
 Status draw_into(const std::string& file, const std::vector<RunSeries>& runs, PlotAxis axis) {
   return replace_file(file, draw(learning_chart(runs, axis)));
 }
@@ -54,9 +64,8 @@ Result<int> run_plot(const PlotOptions& options) {
   std::vector<RunSeries> runs;
   const auto names = names_in_picture(options.run_directories);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    auto run = read_run_series(RunDirectory{options.run_directories[i]}.metrics());
+    auto run = read_run(options.run_directories[i], names[i]);
     if (!run) return run.failure();
-    run->name = names[i];
     runs.push_back(std::move(*run));
   }
   if (auto drawn = draw_into(options.out, runs, options.axis); !drawn) return drawn.failure();
@@ -65,9 +74,8 @@ Result<int> run_plot(const PlotOptions& options) {
 }
 
 void draw_at_end(const std::string& run_directory) {
-  auto run = read_run_series(RunDirectory{run_directory}.metrics());
+  const auto run = read_run(run_directory, last_name(run_directory));
   if (!run || run->steps.empty()) return;
-  run->name = last_name(run_directory);
   const std::string file = picture_of(run_directory);
   const auto drawn = draw_into(file, {*run}, PlotAxis::kSteps);
   if (drawn) return say("picture: ", file);

@@ -12,6 +12,7 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
 #include "runtime/trace/curves/thinned.h"
 
 namespace shoal {
@@ -92,8 +93,8 @@ class ChartOfRuns {
  private:
   using Row = std::pair<MomentKind, const char*>;
   static constexpr std::array kRows = {Row{MomentKind::kFault, "faults"}, Row{MomentKind::kJoin, "joins"},
-                                       Row{MomentKind::kReturn, "resumed at"}, Row{MomentKind::kRound, "rounds"},
-                                       Row{MomentKind::kCheckpoint, "checkpoints"}};
+                                       Row{MomentKind::kReturn, "resumed at"}, Row{MomentKind::kBranch, "branches"},
+                                       Row{MomentKind::kRound, "rounds"}, Row{MomentKind::kCheckpoint, "checkpoints"}};
 
   static std::string story_of(const RunSeries& run) {
     std::string text = compose(run.steps.empty() ? 0 : run.steps.back().applied, " steps");
@@ -174,13 +175,18 @@ class ChartOfRuns {
                      " (up to ", short_number(range.largest, 2), ") drawn at the edge");
     }
     std::uint64_t missing = 0;
+    std::uint64_t damaged = 0;
     for (const RunSeries& run : runs_) {
+      damaged += run.damaged.count;
       missing += static_cast<std::uint64_t>(
           std::ranges::count_if(run.steps, [](const SeriesStep& step) { return !std::isfinite(step.loss); }));
     }
-    if (missing == 0) return note;
-    return note + compose(note.empty() ? "" : "; ", missing, missing == 1 ? " step" : " steps",
-                          " without a finite loss left out");
+    const auto add = [&note](std::uint64_t count, const char* one, const char* what) {
+      if (count > 0) note += compose(note.empty() ? "" : "; ", counted(count, one), what);
+    };
+    add(missing, "step", " without a finite loss left out");
+    add(damaged, "damaged line", " left out");
+    return note;
   }
 
   // Means over parts of equally many steps; a step whose time is not known counts nothing.

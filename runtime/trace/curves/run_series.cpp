@@ -27,6 +27,7 @@ constexpr std::array kKinds = {
     KindOfEvent{"returned", MomentKind::kJoin},         KindOfEvent{"replica_added", MomentKind::kJoin},
     KindOfEvent{"rolled_back", MomentKind::kReturn},    KindOfEvent{"resumed", MomentKind::kReturn},
     KindOfEvent{"round", MomentKind::kRound},           KindOfEvent{"checkpoint", MomentKind::kCheckpoint},
+    KindOfEvent{"branch", MomentKind::kBranch},
 };
 
 }  // namespace
@@ -48,15 +49,23 @@ struct RunSeriesReader::Fields {
   }
 };
 
-bool RunSeriesReader::add(std::string_view line) {
+std::string text_of(const DamagedLines& damaged) {
+  if (damaged.count == 1) return compose("line ", damaged.first, " is damaged and left out");
+  return compose(damaged.count, " damaged lines are left out, the first is line ", damaged.first);
+}
+
+void RunSeriesReader::add(std::string_view line, std::uint64_t number) {
   const Fields fields{nlohmann::json::parse(line, nullptr, false)};
-  if (!fields.json.is_object()) return false;
+  if (!fields.json.is_object()) return add_damaged(number);
   if (fields.json.contains("event")) {
     add_event(fields);
   } else if (fields.json.contains("loss") && fields.json.contains("step")) {
     add_step(fields);
   }
-  return true;
+}
+
+void RunSeriesReader::add_damaged(std::uint64_t number) {
+  if (++series_.damaged.count == 1) series_.damaged.first = number;
 }
 
 void RunSeriesReader::go_back_to(std::uint64_t applied) {
@@ -73,7 +82,9 @@ void RunSeriesReader::add_step(const Fields& fields) {
   if (!series_.steps.empty() && step < series_.steps.back().applied) go_back_to(step);
   const double step_ms = fields.number("step_ms");
   if (step_ms > 0) elapsed_s_ += step_ms / 1000;
-  const bool is_known = step_ms > 0 && !std::exchange(is_cut_, false);
+  const auto rate = fields.json.find("tokens_per_s");
+  const bool is_cut = std::exchange(is_cut_, false) || (rate != fields.json.end() && rate->is_null());
+  const bool is_known = step_ms > 0 && !is_cut;
   series_.steps.push_back({step + 1, fields.count("tokens_total"), fields.count("tokens"), elapsed_s_,
                            is_known ? step_ms : 0, fields.number("loss")});
 }
@@ -93,7 +104,8 @@ void RunSeriesReader::add_event(const Fields& fields) {
   if (event == "eval") return add_evaluation(fields);
   const std::uint64_t applied = fields.count("step");
   const bool is_of_run = fields.text("subject") == "run";
-  if (is_of_run && (event == "rolled_back" || event == "resumed")) go_back_to(applied);
+  const bool goes_back = is_of_run && (event == "rolled_back" || event == "resumed");
+  if (goes_back || event == "branch") go_back_to(applied);
   is_cut_ = is_cut_ || (event == "resumed" && fields.text("subject") == "spawner");
   if (event == "finished" && !series_.evaluations.empty()) {  // a file of a version that did not say so
     SeriesEvaluation& last = series_.evaluations.back();
@@ -109,14 +121,17 @@ Result<RunSeries> read_run_series(const std::string& metrics_path) {
   if (!file) return file.failure();
   RunSeriesReader reader;
   MetricsLines lines(std::move(file->read_at));
-  for (std::uint64_t number = 1; const auto line = lines.next(); ++number) {
-    if (reader.add(*line)) continue;
-    return fail(Error::kInvalidData, compose(metrics_path, ": line ", number, " is damaged: it is no JSON object"));
+  for (std::uint64_t expected = 1; const auto line = lines.next(); ++expected) {
+    for (; expected < lines.number(); ++expected) reader.add_damaged(expected);
+    reader.add(*line, expected);
   }
-  if (reader.series().steps.empty() && reader.series().evaluations.empty()) {
-    return fail(Error::kInvalidData, compose(metrics_path, " tells of no step yet: there is nothing to draw"));
+  const RunSeries& series = reader.series();
+  if (series.steps.empty() && series.evaluations.empty()) {
+    return fail(Error::kInvalidData,
+                compose(metrics_path, " tells of no step yet: there is nothing to draw",
+                        series.damaged.count == 0 ? std::string() : compose("; ", text_of(series.damaged))));
   }
-  return reader.series();
+  return series;
 }
 
 }  // namespace shoal

@@ -2,7 +2,7 @@
 //
 // A roll-back trains steps again: the last life of a step counts, and what the former ones said of it is thrown away,
 // as are evaluations of weights that were left. Moments stay: they happened. A torn last line is that of a run that is
-// being written or was killed; any other line that is no JSON is damage.
+// being written or was killed; any other line that is no JSON object is damage: it is counted and left out.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct SeriesEvaluation {
   std::uint64_t windows = 0;  // 0: not known
 };
 
-enum class MomentKind : std::uint8_t { kFault, kJoin, kReturn, kRound, kCheckpoint };
+enum class MomentKind : std::uint8_t { kFault, kJoin, kReturn, kBranch, kRound, kCheckpoint };
 
 struct SeriesMoment {
   MomentKind kind = MomentKind::kFault;
@@ -39,18 +39,30 @@ struct SeriesMoment {
   double elapsed_s = 0;
 };
 
+// Lines that were left out.
+struct DamagedLines {
+  std::uint64_t count = 0;
+  std::uint64_t first = 0;  // its number in the file, from 1 on; 0: there is none
+};
+
+// "line 7 is damaged and left out"; "3 damaged lines are left out, the first is line 7". Of at least one.
+[[nodiscard]] std::string text_of(const DamagedLines& damaged);
+
 struct RunSeries {
   std::string name;
   std::vector<SeriesStep> steps;              // ascending
   std::vector<SeriesEvaluation> evaluations;  // ascending; of a step at most one of each kind
   std::vector<SeriesMoment> moments;
   std::uint64_t trained_again = 0;  // steps of former lives
+  DamagedLines damaged;
 };
 
 class RunSeriesReader {
  public:
-  // Takes one line of the file, without its newline. False: it is no JSON object.
-  [[nodiscard]] bool add(std::string_view line);
+  // Takes one line of the file, without its newline, and its number. One that is no JSON object is damaged.
+  void add(std::string_view line, std::uint64_t number);
+  // Takes a line that was too long to be read.
+  void add_damaged(std::uint64_t number);
   [[nodiscard]] const RunSeries& series() const { return series_; }
 
  private:
@@ -66,8 +78,8 @@ class RunSeriesReader {
   bool is_cut_ = false;  // the time of the next step: a spawner counts from its start
 };
 
-// Of a whole file. Errors: kIo (it is not there or cannot be read), kInvalidData (a line is damaged, or no step is in
-// it); each names the file.
+// Of a whole file. Errors: kIo (it is not there or cannot be read), kInvalidData (no step is in it, whether or not lines
+// are damaged); each names the file.
 [[nodiscard]] Result<RunSeries> read_run_series(const std::string& metrics_path);
 
 }  // namespace shoal

@@ -35,6 +35,7 @@ std::optional<std::string_view> MetricsLines::next() {
     const std::string_view line = std::string_view(piece_).substr(given_, newline - given_);
     given_ = searched = newline + 1;
     end_ += passed_over_ + line.size() + 1;
+    ++number_;
     if (std::exchange(passed_over_, 0) == 0) return line;
   }
 }

@@ -31,6 +31,8 @@ class MetricsLines {
   [[nodiscard]] std::optional<std::string_view> next();
   // Where the last line that was given ends.
   [[nodiscard]] std::uint64_t end() const { return end_; }
+  // Returns its number in the file, from 1 on; those that were left out have one, too.
+  [[nodiscard]] std::uint64_t number() const { return number_; }
 
  private:
   // Where in the piece it begins; nothing: there is no more now.
@@ -38,6 +40,7 @@ class MetricsLines {
 
   ReadAt read_at_;
   std::uint64_t end_ = 0;
+  std::uint64_t number_ = 0;
   std::uint64_t passed_over_ = 0;  // of a line that is too long
   std::string piece_;              // what follows
   std::size_t given_ = 0;          // of the piece

@@ -88,6 +88,25 @@ TEST(PlotCommand, NamesTheFileThatItCannotUse) {
   }
 }
 
+TEST(PlotCommand, DrawsTheRestOfADamagedFileAndSaysSoOnce) {
+  const Scratch scratch;
+  const std::string a = run_with(scratch, "a", 5);
+  std::string lines = *read_file(a + "/metrics.jsonl");
+  lines.insert(lines.find('\n') + 1, "{\"step\":1,\"lo\n");
+  (void)scratch.file("a/metrics.jsonl", lines);
+  const auto said = [&a](const auto& draw_it) {
+    std::filesystem::remove(a + "/plot.svg");
+    testing::internal::CaptureStderr();
+    draw_it();
+    EXPECT_TRUE(std::filesystem::exists(a + "/plot.svg"));
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string warning = "warning: " + a + "/metrics.jsonl: line 2 is damaged and left out";
+  EXPECT_THAT(said([&a] { EXPECT_EQ(*run_plot(*parse({a})), 0); }), HasSubstr(warning));
+  EXPECT_THAT(said([&a] { draw_at_end(a); }), HasSubstr(warning));
+  EXPECT_THAT(*read_file(a + "/plot.svg"), HasSubstr("1 damaged line left out"));
+}
+
 TEST(PlotCommand, ARunDrawsItselfAtItsEndIfItHasAStep) {
   const Scratch scratch;
   draw_at_end(run_with(scratch, "a", 5));

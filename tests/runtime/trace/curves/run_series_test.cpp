@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "runtime/trace/metrics/metrics_lines.h"
 #include "runtime/trace/metrics/step_record.h"
 #include "tests/runtime/data/scratch.h"
 
@@ -96,11 +97,20 @@ TEST(RunSeries, HasMomentsOfEachKind) {
   const auto run =
       read(step(0, 5) + event("injected", "node2", 1) + event("joined", "node2", 1) + event("resumed", "run", 1) +
            event("round", "stage 0 fragment 0 round 1", 1) + event("round", "stage 1 fragment 0 round 1", 1) +
-           event("checkpoint", "step_1", 1) + event("stopping", "run", 1));
+           event("checkpoint", "step_1", 1) + event("branch", "lower", 1) + event("stopping", "run", 1));
   std::vector<MomentKind> kinds;
   for (const SeriesMoment& moment : run->moments) kinds.push_back(moment.kind);
   EXPECT_THAT(kinds, ElementsAre(MomentKind::kFault, MomentKind::kJoin, MomentKind::kReturn, MomentKind::kRound,
-                                 MomentKind::kCheckpoint));
+                                 MomentKind::kCheckpoint, MomentKind::kBranch));
+}
+
+// From its line on the run is on the branch, also before it has a step.
+TEST(RunSeries, WhatABranchLeavesBehindIsNotOfTheRun) {
+  const auto run = read(step(0, 5) + step(1, 4) + step(2, 9) + eval(3, 9) + event("branch", "lower", 2));
+  EXPECT_THAT(losses_of(*run), ElementsAre(5, 4));
+  EXPECT_THAT(evaluated(*run), ElementsAre());
+  ASSERT_EQ(run->moments.size(), 1U);
+  EXPECT_EQ(run->moments[0].applied, 2U);
 }
 
 // Its microbatches were computed before: by the time that its line has, it would be the quickest of all.
@@ -113,17 +123,41 @@ TEST(RunSeries, TheTimeOfAStepInWhichTheSpawnerWasStartedAgainIsNotKnown) {
   EXPECT_DOUBLE_EQ(run->steps[2].elapsed_s, 1.5);
 }
 
+TEST(RunSeries, TheTimeOfAStepWhoseLineHasNoRateIsNotKnown) {
+  StepRecord record;
+  record.step = 1;
+  record.tokens = 100;
+  record.step_ms = 34;
+  record.is_partly_timed = true;
+  const auto run = read(step(0, 5) + to_json_line(record) + "\n" + step(2, 3));
+  ASSERT_EQ(run->steps.size(), 3U);
+  EXPECT_EQ(run->steps[1].step_ms, 0);
+  EXPECT_EQ(run->steps[2].step_ms, 500);
+}
+
 TEST(RunSeries, ALossThatIsNotFiniteIsNoNumber) {
   const auto run = read(step(0, std::numeric_limits<double>::infinity()));
   EXPECT_TRUE(std::isnan(run->steps.at(0).loss));
 }
 
-TEST(RunSeries, OfADamagedFileThereAreNoneAndItIsNamed) {
+TEST(RunSeries, ADamagedLineIsLeftOutAndCounted) {
   const auto damaged = read(step(0, 5) + "{\"step\":1,\"lo\n" + step(2, 3));
-  ASSERT_FALSE(damaged.ok());
-  EXPECT_EQ(damaged.failure().error, Error::kInvalidData);
-  EXPECT_THAT(damaged.failure().message, HasSubstr("metrics.jsonl: line 2 is damaged"));
-  EXPECT_TRUE(read(step(0, 5) + "{\"step\":1,\"lo").ok()) << "a line that is being written";
+  ASSERT_TRUE(damaged.ok());
+  EXPECT_THAT(losses_of(*damaged), ElementsAre(5, 3));
+  EXPECT_EQ(text_of(damaged->damaged), "line 2 is damaged and left out");
+  const std::string too_long(kLineBytesMax + 100, 'x');
+  const auto more = read(step(0, 5) + too_long + "\n" + step(1, 4) + "7\n" + step(2, 3));
+  EXPECT_THAT(losses_of(*more), ElementsAre(5, 4, 3));
+  EXPECT_EQ(text_of(more->damaged), "2 damaged lines are left out, the first is line 2");
+  EXPECT_EQ(read(step(0, 5) + "{\"step\":1,\"lo")->damaged.count, 0U) << "a line that is being written";
+}
+
+TEST(RunSeries, OfAFileWithoutAStepThereAreNoneAndItIsNamed) {
+  const auto nothing = read("{\"step\":1,\"lo\n");
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_EQ(nothing.failure().error, Error::kInvalidData);
+  EXPECT_THAT(nothing.failure().message, HasSubstr("metrics.jsonl tells of no step yet"));
+  EXPECT_THAT(nothing.failure().message, HasSubstr("line 1 is damaged"));
   const auto empty = read(event("joined", "node1", 0));
   ASSERT_FALSE(empty.ok());
   EXPECT_THAT(empty.failure().message, HasSubstr("no step yet"));
