@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/simulation/digest.h"
 #include "tests/support/simulation/verdict.h"
 
 namespace shoal {
@@ -19,6 +20,16 @@ namespace shoal {
 [[nodiscard]] inline std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text != nullptr && *text != '\0' ? std::stoull(text) : otherwise;
+}
+
+// Writes down what tests/simulate --digest reads: the runs of the test with this seed as one number.
+inline void write_digest(std::uint64_t seed) {
+  const std::uint64_t digest = DigestOfRuns::take();
+  const char* file = std::getenv("SIMULATION_DIGEST");
+  if (file == nullptr) return;
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  std::ofstream(file, std::ios::app) << test.test_suite_name() << '.' << test.name() << ' ' << seed << ' ' << std::hex
+                                     << digest << '\n';
 }
 
 // Calls `run` with each seed; stops at the first one that fails, so that its story is the last thing printed. How many
@@ -30,6 +41,7 @@ inline std::uint64_t for_each_seed(std::uint64_t usual_count, const std::functio
   for (; seed < first + count && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("see it again: tests/simulate --seeds 1 --seed " + std::to_string(seed));
     run(seed);
+    write_digest(seed);
   }
   const char* tally = std::getenv("SIMULATION_TALLY");  // tests/simulate adds them up
   if (tally != nullptr) std::ofstream(tally, std::ios::app) << seed - first << '\n';

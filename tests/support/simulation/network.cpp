@@ -145,7 +145,14 @@ bool SimulationNetwork::inject(const SimulatedHop& hop, const Letter& letter) {
   return false;
 }
 
+void SimulationNetwork::note(const SimulatedHop& hop) {
+  sent_.add(hop.from);
+  sent_.add(hop.to);
+}
+
 std::vector<WireFrame> SimulationNetwork::carry(const SimulatedHop& hop, WireFrame frame) {
+  note(hop);
+  sent_.add(frame.bytes);
   std::vector<WireFrame> frames;
   if (!fault_) {
     frames.push_back(std::move(frame));
@@ -160,6 +167,11 @@ std::vector<WireFrame> SimulationNetwork::carry(const SimulatedHop& hop, WireFra
 }
 
 std::vector<EncodedLetter> SimulationNetwork::carry(const SimulatedHop& hop, const EncodedLetter& letter) {
+  note(hop);
+  sent_.add(letter.bytes);
+  for (const SharedBuffer& buffer : letter.buffers) {
+    sent_.add({reinterpret_cast<const char*>(buffer->data()), buffer->size()});
+  }
   if (!fault_) return {letter};
   const auto decoded = decode(letter.bytes, letter.buffers);
   CHECK(decoded.value.has_value(), decoded.malformed);

@@ -16,6 +16,7 @@
 
 #include "messages/actor_types.h"
 #include "tests/support/simulation/clockwork.h"
+#include "tests/support/simulation/digest.h"
 #include "tests/support/simulation/lanes.h"
 
 namespace shoal {
@@ -84,12 +85,15 @@ class SimulationNetwork {
   [[nodiscard]] std::vector<WireFrame> carry(const SimulatedHop& hop, WireFrame frame);
   [[nodiscard]] std::vector<EncodedLetter> carry(const SimulatedHop& hop, const EncodedLetter& letter);
   [[nodiscard]] WireFrame frame_of(const Letter& letter);
+  // Every letter that was sent over a link or a lane so far, in its order.
+  [[nodiscard]] std::uint64_t letters_sent() const { return sent_.value(); }
   // When a frame arrives that is sent this way.
   [[nodiscard]] Instant arrival(const SimulatedHop& hop);
 
  private:
   void end(const std::shared_ptr<SimulatedLink>& link);
   void break_those(const std::function<bool(SimulatedPort, SimulatedPort)>& is_meant);
+  void note(const SimulatedHop& hop);
 
   SimulationClockwork* clockwork_;
   SimulationLanes lanes_;
@@ -104,6 +108,7 @@ class SimulationNetwork {
   Duration pass_takes_{};
   std::map<SimulatedHop, Duration> slow_;
   std::map<SimulatedHop, Instant> stalled_;
+  Digest sent_;
   std::uint64_t transfers_ = std::uint64_t{1} << 40;  // beyond those of any router
 };
 

@@ -201,6 +201,7 @@ void SimulatedSwarm::resume(std::uint64_t steps) {
 }
 
 SimulatedSwarm::~SimulatedSwarm() {
+  DigestOfRuns::add(fingerprint());
   while (!processes_.empty()) end_process(processes_.begin()->first);
   for (const auto& [name, note] : notes_) std::filesystem::remove(note_path(name));
 }
@@ -426,13 +427,15 @@ void SimulatedSwarm::run() {
 }
 
 std::uint64_t SimulatedSwarm::fingerprint() const {
-  std::uint64_t mixed = clockwork_.messages();
-  const auto mix = [&mixed](std::uint64_t value) { mixed = (mixed ^ value) * 0x9E3779B97F4A7C15ULL; };
-  mix(static_cast<std::uint64_t>(clockwork_.elapsed().count()));
-  for (const JournalEntry& entry : journal()) {
-    for (const char byte : encode(entry)) mix(static_cast<unsigned char>(byte));
+  Digest digest;
+  digest.add(clockwork_.messages());
+  digest.add(static_cast<std::uint64_t>(clockwork_.elapsed().count()));
+  digest.add(network_.letters_sent());
+  for (const JournalEntry& entry : journal()) digest.add(encode(entry));
+  for (const RunEvent& event : record_->events) {
+    for (const std::string& word : {event.event, event.subject, event.reason}) digest.add(word);
   }
-  return mixed;
+  return digest.value();
 }
 
 std::vector<std::string> SimulatedSwarm::processes() const {
