@@ -23,7 +23,7 @@ constexpr auto kTickPeriod = 500ms;
 [[nodiscard]] Instant now(Self self) { return self->clock().now(); }
 
 // In the order of Job's alternatives: what a span is called.
-constexpr std::array<std::string_view, std::variant_size_v<Job>> kJobWords = {
+constexpr std::array<std::string_view, std::variant_size_v<Job::Variant>> kJobWords = {
     "forward", "loss",  "backward", "accumulate", "evaluate",         "zero",        "contribute",        "adopt",
     "apply",   "image", "load",     "follow",     "contribute_round", "apply_round", "restart_from_outer"};
 

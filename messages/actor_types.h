@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <caf/all.hpp>
 
+#include "messages/catalogue/facts.h"
 #include "messages/letter.h"
 #include "messages/local/presence.h"
 #include "messages/local/wire.h"
@@ -97,69 +99,85 @@ struct StatusReport {
 }  // namespace shoal
 
 // clang-format off
+// What actors hear beside the bodies of letters.
 #define SHOAL_LOCAL_MESSAGES(X)                                                                              \
-  X(Forward) X(Backward) X(Refusal) X(Ask) X(AskAnswer)                                                      \
-  X(Open) X(Zero) X(Prepare) X(Reduce) X(Manifest) X(Reduced) X(Part) X(Prepared) X(Missing) X(Progress)     \
-  X(PartsSent) X(MissingParts)                                                                               \
-  X(AllAnswered) X(AskHolders) X(Holders) X(JournalEntry) X(JournalEntries) X(FetchJournal)                  \
-  X(Hello) X(Join) X(Welcome) X(JoinRefused) X(Peers) X(Revocations) X(SpawnStage) X(StageReady)             \
-  X(StageEnded) X(Heartbeat) X(EndProcess) X(Leaving) X(ProcessLost)                                         \
-  X(SaveShard) X(CheckpointSaved) X(CheckpointFailed) X(FetchState) X(StateImage) X(StateUnavailable)        \
-  X(SaveState) X(StepSum) X(StateProgress) X(FileChunk) X(FileKept)                                          \
-  X(ReplicaReport) X(EvaluationResult) X(RunEvent)                                                           \
-  X(EndStage) X(HeartbeatEcho) X(PeerUnreachable) X(Inject) X(OperatorOrder) X(OperatorAnswer) \
-  X(AvoidReplicas)                                                                                           \
+  X(JournalEntry) X(OperatorOrder) X(OperatorAnswer) X(AvoidReplicas)                                        \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
-  X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneProgress) X(LaneChange) \
+  X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneProgress) X(LaneChange)  \
   X(Ping) X(WorkSoFar)
 
 CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(shoal, (shoal::WireFrame))
-#define SHOAL_ADD_TYPE_ID(type) CAF_ADD_TYPE_ID(shoal, (shoal::type))
+#define SHOAL_ADD_TYPE_ID(type, ...) CAF_ADD_TYPE_ID(shoal, (shoal::type))
+  SHOAL_MESSAGES(SHOAL_ADD_TYPE_ID)
   SHOAL_LOCAL_MESSAGES(SHOAL_ADD_TYPE_ID)
 #undef SHOAL_ADD_TYPE_ID
 CAF_END_TYPE_ID_BLOCK(shoal)
 
-#define SHOAL_LOCAL_ONLY(type) CAF_ALLOW_UNSAFE_MESSAGE_TYPE(shoal::type)
+#define SHOAL_LOCAL_ONLY(type, ...) CAF_ALLOW_UNSAFE_MESSAGE_TYPE(shoal::type)
+SHOAL_MESSAGES(SHOAL_LOCAL_ONLY)
 SHOAL_LOCAL_MESSAGES(SHOAL_LOCAL_ONLY)
 #undef SHOAL_LOCAL_ONLY
 // clang-format on
 
 namespace shoal {
 
-// Every actor can be told to fail (actors/injected.h).
+namespace hearing {
+
+template <class... Types>
+struct List {};
+template <class... One, class... Other>
+List<One..., Other...> operator+(List<One...>, List<Other...>);
+
+template <Hearer actor, class Message>
+using IfHeard = std::conditional_t<includes(kHearers<Message>, actor), List<caf::reacts_to<Message>>, List<>>;
+
+template <Hearer actor, class Body>
+struct Bodies;
+template <Hearer actor, class... Messages>
+struct Bodies<actor, OneOf<Messages...>> {
+  using Heard = decltype((List<>{} + ... + IfHeard<actor, Messages>{}));
+};
+
+template <class Signatures>
+struct Actor;
+template <class... Signatures>
+struct Actor<List<Signatures...>> {
+  using Type = caf::typed_actor<Signatures...>;
+};
+
+}  // namespace hearing
+
+// Hears the bodies that the catalogue says it hears, which its behaviour must have handlers for, and these messages.
+template <Hearer actor, class... Messages>
+using HearsAs = typename hearing::Actor<decltype(typename hearing::Bodies<actor, MessageBody>::Heard{} +
+                                                 hearing::List<caf::reacts_to<Messages>...>{})>::Type;
+
+// Hears no bodies, but an order to fail: every actor does (actors/injected.h).
 template <class... Messages>
 using Hears = caf::typed_actor<caf::reacts_to<Inject>, caf::reacts_to<Messages>...>;
 
 using RouterActor =
     Hears<Letter, WireFrame, LaneLetter, LaneProgress, LaneChange, Attach, Detach, Dialled, Identify, Ping, Tick>;
 
-using StageActor =
-    Hears<Forward, Backward, Ask, Open, Zero, Prepare, Reduce, Part, PartsSent, MissingParts, Progress, Missing,
-          JournalSoFar, JournalEntry, StateImage, StateUnavailable, FetchState, StepSum, StateProgress, SaveState,
-          TransferTimed, RunNextJob, Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
+using StageActor = HearsAs<Hearer::kStage, JournalSoFar, JournalEntry, TransferTimed, RunNextJob,
+                           Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
 
-using DataLoaderActor = Hears<Backward, Missing, Holders, JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;
+using DataLoaderActor = HearsAs<Hearer::kDataLoader, JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;
 
-using SyncGroupActor =
-    Hears<Manifest, Reduced, Progress, AllAnswered, AskHolders, JournalSoFar, JournalEntry, Ping, Tick>;
+using SyncGroupActor = HearsAs<Hearer::kSyncGroup, JournalSoFar, JournalEntry, Ping, Tick>;
 
-using SupervisorActor = caf::typed_actor<
-    caf::reacts_to<Inject>, caf::reacts_to<Join>, caf::reacts_to<StageReady>, caf::reacts_to<StageEnded>,
-    caf::reacts_to<ProcessLost>, caf::reacts_to<Leaving>, caf::reacts_to<Heartbeat>, caf::reacts_to<Prepared>,
-    caf::reacts_to<FetchJournal>, caf::reacts_to<CheckpointSaved>, caf::reacts_to<CheckpointFailed>,
-    caf::reacts_to<EvaluationResult>, caf::reacts_to<RunEvent>, caf::reacts_to<PeerUnreachable>,
-    caf::reacts_to<StateProgress>, caf::reacts_to<StateUnavailable>, caf::reacts_to<StopRequest>, caf::reacts_to<Tick>,
-    caf::replies_to<OperatorOrder>::with<OperatorAnswer>, caf::replies_to<StatusQuery>::with<StatusReport>>;
+using SupervisorActor =
+    HearsAs<Hearer::kSupervisor, StopRequest, Tick>::extend<caf::replies_to<OperatorOrder>::with<OperatorAnswer>,
+                                                            caf::replies_to<StatusQuery>::with<StatusReport>>;
 
-using MetricsActor = Hears<ReplicaReport, EvaluationResult, RunEvent, JournalSoFar, JournalEntry>;
+using MetricsActor = HearsAs<Hearer::kMetrics, JournalSoFar, JournalEntry>;
 
-using NodeAgentActor =
-    Hears<Welcome, JoinRefused, SpawnStage, EndStage, HeartbeatEcho, EndProcess, ProcessLost, StopRequest, Tick>;
+using NodeAgentActor = HearsAs<Hearer::kNodeAgent, StopRequest, Tick>;
 
-using StorageActor = Hears<SaveShard, FetchState, StateProgress, FileChunk>;
+using StorageActor = HearsAs<Hearer::kStorage>;
 
-using TracerActor = Hears<FileKept, Tick>;
+using TracerActor = HearsAs<Hearer::kTracer, Tick>;
 
 using ControlActor = Hears<Tick>;
 

@@ -1,4 +1,4 @@
-// encode and decode: one switch over the bodies; the fields themselves are listed in fields/*.h.
+// encode and decode: one case for each row of the catalogue; the fields themselves are listed in fields/*.h.
 #include "messages/codec.h"
 
 #include <kj/exception.h>
@@ -20,86 +20,34 @@
 #include "messages/supervision.capnp.h"
 #include "messages/sync.capnp.h"
 
-// Every body: its C++ name (also the name in the schema's accessors) and its discriminant.
-#define SHOAL_BODIES(X)                  \
-  X(Forward, FORWARD)                    \
-  X(Backward, BACKWARD)                  \
-  X(Refusal, REFUSAL)                    \
-  X(Ask, ASK)                            \
-  X(AskAnswer, ASK_ANSWER)               \
-  X(Open, OPEN)                          \
-  X(Zero, ZERO)                          \
-  X(Prepare, PREPARE)                    \
-  X(Reduce, REDUCE)                      \
-  X(Manifest, MANIFEST)                  \
-  X(Reduced, REDUCED)                    \
-  X(Part, PART)                          \
-  X(Prepared, PREPARED)                  \
-  X(Missing, MISSING)                    \
-  X(Progress, PROGRESS)                  \
-  X(AllAnswered, ALL_ANSWERED)           \
-  X(AskHolders, ASK_HOLDERS)             \
-  X(Holders, HOLDERS)                    \
-  X(JournalEntries, JOURNAL_ENTRIES)     \
-  X(FetchJournal, FETCH_JOURNAL)         \
-  X(Hello, HELLO)                        \
-  X(Join, JOIN)                          \
-  X(Welcome, WELCOME)                    \
-  X(JoinRefused, JOIN_REFUSED)           \
-  X(Peers, PEERS)                        \
-  X(SpawnStage, SPAWN_STAGE)             \
-  X(StageReady, STAGE_READY)             \
-  X(StageEnded, STAGE_ENDED)             \
-  X(Heartbeat, HEARTBEAT)                \
-  X(EndProcess, END_PROCESS)             \
-  X(Leaving, LEAVING)                    \
-  X(ProcessLost, PROCESS_LOST)           \
-  X(SaveShard, SAVE_SHARD)               \
-  X(CheckpointSaved, CHECKPOINT_SAVED)   \
-  X(CheckpointFailed, CHECKPOINT_FAILED) \
-  X(FetchState, FETCH_STATE)             \
-  X(StateImage, STATE_IMAGE)             \
-  X(StateUnavailable, STATE_UNAVAILABLE) \
-  X(ReplicaReport, REPLICA_REPORT)       \
-  X(EvaluationResult, EVALUATION_RESULT) \
-  X(RunEvent, RUN_EVENT)                 \
-  X(EndStage, END_STAGE)                 \
-  X(HeartbeatEcho, HEARTBEAT_ECHO)       \
-  X(PeerUnreachable, PEER_UNREACHABLE)   \
-  X(Inject, INJECT)                      \
-  X(SaveState, SAVE_STATE)               \
-  X(StepSum, STEP_SUM)                   \
-  X(FileChunk, FILE_CHUNK)               \
-  X(FileKept, FILE_KEPT)                 \
-  X(StateProgress, STATE_PROGRESS)       \
-  X(PartsSent, PARTS_SENT)               \
-  X(MissingParts, MISSING_PARTS)         \
-  X(Revocations, REVOCATIONS)
-
 namespace shoal {
 namespace codec {
 
 namespace {
 
+// The schema's union names its members like the types.
 void write_letter_body(Writer& io, wire::Letter::Body::Builder body, const MessageBody& value) {
   std::visit(
       [&](const auto& m) {
         using T = std::decay_t<decltype(m)>;
-#define WRITE(Type, DISCRIMINANT) \
+#define WRITE(Type, ...) \
   if constexpr (std::is_same_v<T, Type>) fields(io, body.init##Type(), m);
-        SHOAL_BODIES(WRITE)
+        SHOAL_MESSAGES(WRITE)
 #undef WRITE
       },
       value);
 }
 
 void read_letter_body(Reader& io, wire::Letter::Body::Reader body, MessageBody& value) {
-  switch (body.which()) {
-#define READ(Type, DISCRIMINANT) \
-  case wire::Letter::Body::DISCRIMINANT: return fields(io, body.get##Type(), value.emplace<Type>());
-    SHOAL_BODIES(READ)
-#undef READ
+#define READ(Type, ...)                    \
+  if (body.is##Type()) {                   \
+    Type message;                          \
+    fields(io, body.get##Type(), message); \
+    value = std::move(message);            \
+    return;                                \
   }
+  SHOAL_MESSAGES(READ)
+#undef READ
   throw Malformed{"a message of a kind this version does not know"};
 }
 

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "messages/ids.h"
+#include "messages/values/one_of.h"
 #include "messages/sync.h"
 
 namespace shoal {
@@ -108,7 +108,7 @@ struct Quarantine {
   friend bool operator==(const Quarantine&, const Quarantine&) = default;
 };
 
-using JournalBody = std::variant<AddReplica, RemoveReplica, AppointGroup, Commit, FinishRun, Quarantine, CommitRound>;
+using JournalBody = OneOf<AddReplica, RemoveReplica, AppointGroup, Commit, FinishRun, Quarantine, CommitRound>;
 
 struct JournalEntry {
   JournalPosition position;  // 1, 2, ...

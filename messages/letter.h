@@ -5,9 +5,8 @@
 // receive plain structs.
 #pragma once
 
-#include <variant>
-
 #include "messages/address.h"
+#include "messages/catalogue/rows.h"
 #include "messages/cluster.h"
 #include "messages/journal.h"
 #include "messages/metrics.h"
@@ -16,20 +15,18 @@
 #include "messages/storage.h"
 #include "messages/supervision.h"
 #include "messages/sync.h"
+#include "messages/values/one_of.h"
 
 namespace shoal {
 
-using MessageBody =
-    std::variant<Forward, Backward, Refusal, Ask, AskAnswer,                                                 //
-                 Open, Zero, Prepare, Reduce, Manifest, Reduced, Part, Prepared, Missing, Progress,          //
-                 AllAnswered, AskHolders, Holders,                                                           //
-                 JournalEntries, FetchJournal,                                                               //
-                 Hello, Join, Welcome, JoinRefused, Peers, SpawnStage, StageReady, StageEnded, Heartbeat,    //
-                 EndProcess, Leaving, ProcessLost,                                                           //
-                 SaveShard, CheckpointSaved, CheckpointFailed, FetchState, StateImage, StateUnavailable,     //
-                 ReplicaReport, EvaluationResult, RunEvent,                                                  //
-                 EndStage, HeartbeatEcho, PeerUnreachable, Inject, SaveState, StepSum, FileChunk, FileKept,  //
-                 StateProgress, PartsSent, MissingParts, Revocations>;
+// One alternative for each row of the catalogue.
+template <class Nothing, class... Types>
+struct MessageTypes {
+  using Body = OneOf<Types...>;
+};
+#define SHOAL_TYPE(Type, ...) , Type
+using MessageBody = MessageTypes<void SHOAL_MESSAGES(SHOAL_TYPE)>::Body;
+#undef SHOAL_TYPE
 
 struct Letter {
   ProcessIncarnation from;

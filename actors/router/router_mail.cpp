@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/router/router_wire.h"
+#include "messages/catalogue/facts.h"
 #include "runtime/base/log.h"
 #include "runtime/trace/trace_words.h"
 
@@ -196,8 +197,9 @@ struct Reader {
     perform(self, self->state.links->identify(welcome.process, welcome.run, welcome.term, now_of(self)));
     return Reading::kDeliver;
   }
+  // What the catalogue lets a router hear has an overload above.
   template <class Other>
-  Reading operator()(const Other&) const {
+  requires(!includes(kHearers<Other>, Hearer::kRouter)) Reading operator()(const Other&) const {
     return Reading::kDeliver;
   }
 };

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "messages/catalogue/facts.h"
 #include "messages/codec.h"
 #include "runtime/base/log.h"
 #include "runtime/cluster/watch/sender_check.h"
@@ -20,22 +21,6 @@ using namespace std::chrono_literals;
 
 constexpr auto kDialTimeout = 6s;
 constexpr std::size_t kLinkFrameBytes = std::size_t{128} << 10;  // on a slow way each is seen to come
-
-void count_bytes(ByteCounts& counts, const MessageBody& body, std::size_t size) {
-  if (std::holds_alternative<Forward>(body)) {
-    counts.activation += size;
-  } else if (std::holds_alternative<Backward>(body)) {
-    counts.gradient += size;
-  } else if (std::holds_alternative<Part>(body)) {
-    counts.reduce += size;
-  } else if (std::holds_alternative<StateImage>(body) || std::holds_alternative<StepSum>(body)) {
-    counts.state += size;
-  } else if (std::holds_alternative<SaveShard>(body)) {
-    counts.checkpoint += size;
-  } else {
-    counts.control += size;
-  }
-}
 
 // A link's numbers are never given twice within a process.
 [[nodiscard]] LinkId open_connection(RouterSelf self, const caf::strong_actor_ptr& peer,
@@ -109,7 +94,7 @@ void reset_link(RouterSelf self, LinkId link, const std::string& reason, Farewel
   if (outcome == LaneOutcome::kFull) return false;
   if (outcome == LaneOutcome::kNone) send_frames(self, found->second, encoded);
   found->second.state_sent.add(letter);
-  count_bytes(self->state.record.since_report.sent, letter.body, byte_count(encoded));
+  self->state.record.since_report.sent.*facts_of(letter.body).counts_as += byte_count(encoded);
   trace_letter(trace, TraceKind::kSend, letter, sent_ns);
   return true;
 }

@@ -68,7 +68,7 @@ constexpr std::uintmax_t kRoomForLog = std::uintmax_t{64} << 20U;
 
 [[nodiscard]] const char* kind_of(const JournalBody& body) {
   constexpr const char* kKinds[] = {"add", "remove", "appoint", "commit", "finish", "quarantine", "round"};
-  static_assert(std::size(kKinds) == std::variant_size_v<JournalBody>);
+  static_assert(std::size(kKinds) == std::variant_size_v<JournalBody::Variant>);
   return kKinds[body.index()];
 }
 

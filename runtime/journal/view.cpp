@@ -38,6 +38,14 @@ std::string text_of(const CommitRound& commit) {
 
 }  // namespace
 
+// Here and not in the header: many files copy views, and few need to be compiled for it.
+View::View() = default;
+View::View(const View& other) = default;
+View::View(View&& other) noexcept = default;
+View& View::operator=(const View& other) = default;
+View& View::operator=(View&& other) noexcept = default;
+View::~View() = default;
+
 View::View(const ViewState& state)
     : position_(state.position),
       branch_(state.branch),

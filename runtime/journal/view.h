@@ -36,9 +36,14 @@ class View {
   // branch that begins where they are forgotten takes every step before it for as large as its first.
   static inline const Bound kTotalsMax{"journal.totals_kept", 1024};
 
-  View() = default;
+  View();
   // As another view was at that position: what the entries up to there say, without them.
   explicit View(const ViewState& state);
+  View(const View& other);
+  View(View&& other) noexcept;
+  View& operator=(const View& other);
+  View& operator=(View&& other) noexcept;
+  ~View();
   [[nodiscard]] ViewState state() const;
 
   // `entry.position` must be position() + 1 (CHECK).

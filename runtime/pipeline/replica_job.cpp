@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "messages/values/one_of_members.h"
+
 namespace shoal {
 namespace {
 
@@ -73,6 +75,9 @@ struct Runner {
 };
 
 }  // namespace
+
+SHOAL_INSTANTIATE_ONE_OF(Job);
+SHOAL_INSTANTIATE_ONE_OF(JobResult);
 
 JobResult run_job(StageExecutor& executor, const Job& job) { return std::visit(Runner{executor}, job); }
 

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "messages/ids.h"
+#include "messages/values/one_of.h"
 #include "messages/tensor_blob.h"
 #include "runtime/executor/stage_executor.h"
 
@@ -63,9 +63,8 @@ struct ApplyRoundJob {
 };
 struct RestartFromOuterJob {};
 
-using Job =
-    std::variant<ForwardJob, LossJob, BackwardJob, AccumulateJob, EvaluateJob, ZeroJob, ContributeJob, AdoptJob,
-                 ApplyJob, ImageJob, LoadJob, FollowJob, ContributeRoundJob, ApplyRoundJob, RestartFromOuterJob>;
+using Job = OneOf<ForwardJob, LossJob, BackwardJob, AccumulateJob, EvaluateJob, ZeroJob, ContributeJob, AdoptJob,
+                  ApplyJob, ImageJob, LoadJob, FollowJob, ContributeRoundJob, ApplyRoundJob, RestartFromOuterJob>;
 
 struct Forwarded {
   MicrobatchId microbatch;
@@ -118,9 +117,8 @@ struct RestartedFromOuter {
   std::uint64_t state_digest = 0;
 };
 
-using JobResult =
-    std::variant<Forwarded, Differentiated, Accumulated, Evaluated, Zeroed, Contributed, Adopted, Applied, Imaged,
-                 Loaded, LoadRefused, Followed, RoundContributed, RoundApplied, RestartedFromOuter>;
+using JobResult = OneOf<Forwarded, Differentiated, Accumulated, Evaluated, Zeroed, Contributed, Adopted, Applied,
+                        Imaged, Loaded, LoadRefused, Followed, RoundContributed, RoundApplied, RestartedFromOuter>;
 
 // Runs to the end on the calling thread. A bug in the executor throws and ends the actor.
 [[nodiscard]] JobResult run_job(StageExecutor& executor, const Job& job);

@@ -2,76 +2,15 @@
 #include "runtime/trace/trace_words.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <iterator>
 #include <span>
 #include <type_traits>
 
+#include "messages/catalogue/facts.h"
+
 namespace shoal {
 namespace {
-
-// In the order of MessageBody's alternatives.
-constexpr std::array<std::string_view, 53> kWords = {"Forward",
-                                                     "Backward",
-                                                     "Refusal",
-                                                     "Ask",
-                                                     "AskAnswer",
-                                                     "Open",
-                                                     "Zero",
-                                                     "Prepare",
-                                                     "Reduce",
-                                                     "Manifest",
-                                                     "Reduced",
-                                                     "Part",
-                                                     "Prepared",
-                                                     "Missing",
-                                                     "Progress",
-                                                     "AllAnswered",
-                                                     "AskHolders",
-                                                     "Holders",
-                                                     "JournalEntries",
-                                                     "FetchJournal",
-                                                     "Hello",
-                                                     "Join",
-                                                     "Welcome",
-                                                     "JoinRefused",
-                                                     "Peers",
-                                                     "SpawnStage",
-                                                     "StageReady",
-                                                     "StageEnded",
-                                                     "Heartbeat",
-                                                     "EndProcess",
-                                                     "Leaving",
-                                                     "ProcessLost",
-                                                     "SaveShard",
-                                                     "CheckpointSaved",
-                                                     "CheckpointFailed",
-                                                     "FetchState",
-                                                     "StateImage",
-                                                     "StateUnavailable",
-                                                     "ReplicaReport",
-                                                     "EvaluationResult",
-                                                     "RunEvent",
-                                                     "EndStage",
-                                                     "HeartbeatEcho",
-                                                     "PeerUnreachable",
-                                                     "Inject",
-                                                     "SaveState",
-                                                     "StepSum",
-                                                     "FileChunk",
-                                                     "FileKept",
-                                                     "StateProgress",
-                                                     "PartsSent",
-                                                     "MissingParts",
-                                                     "Revocations"};
-static_assert(kWords.size() == std::variant_size_v<MessageBody>);
-static_assert(std::is_same_v<std::variant_alternative_t<7, MessageBody>, Prepare>);
-static_assert(std::is_same_v<std::variant_alternative_t<20, MessageBody>, Hello>);
-static_assert(std::is_same_v<std::variant_alternative_t<48, MessageBody>, FileKept>);
-static_assert(std::is_same_v<std::variant_alternative_t<49, MessageBody>, StateProgress>);
-static_assert(std::is_same_v<std::variant_alternative_t<51, MessageBody>, MissingParts>);
-static_assert(std::is_same_v<std::variant_alternative_t<52, MessageBody>, Revocations>);
 
 template <class Body>
 Cause cause_in(const Body& body) {
@@ -91,17 +30,6 @@ Cause cause_in(const Body& body) {
   if constexpr (requires { cause.term = body.term; }) cause.term = body.term;
   if constexpr (requires { cause.step = body.step; }) cause.step = body.step;
   return cause;
-}
-
-template <class Body>
-std::uint64_t bytes_in(const Body& body) {
-  std::uint64_t bytes = 0;
-  if constexpr (requires { body.input.byte_count(); }) bytes += body.input.byte_count();
-  if constexpr (requires { body.targets.byte_count(); }) bytes += body.targets.byte_count();
-  if constexpr (requires { body.input_gradient.byte_count(); }) bytes += body.input_gradient.byte_count();
-  if constexpr (requires { body.values.byte_count(); }) bytes += body.values.byte_count();
-  if constexpr (requires { body.image.byte_count(); }) bytes += body.image.byte_count();
-  return bytes;
 }
 
 template <class Body>
@@ -258,14 +186,10 @@ std::uint64_t content_number(const Commit& commit) {
   return content.number;
 }
 
-std::string_view word_of(const MessageBody& body) { return kWords[body.index()]; }
+std::string_view word_of(const MessageBody& body) { return facts_of(body).name; }
 
 Cause cause_of(const MessageBody& body) {
   return std::visit([](const auto& one) { return cause_in(one); }, body);
-}
-
-std::uint64_t tensor_bytes(const MessageBody& body) {
-  return std::visit([](const auto& one) { return bytes_in(one); }, body);
 }
 
 void trace_letter(const ActorTrace& trace, TraceKind kind, const Letter& letter, std::int64_t time_ns) {

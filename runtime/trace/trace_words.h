@@ -19,8 +19,6 @@ namespace shoal {
 // What the message says of its cause: all of it in the pipeline's conversation, run, branch, term and step of an order,
 // branch and step elsewhere.
 [[nodiscard]] Cause cause_of(const MessageBody& body);
-// Bytes of the tensors in it.
-[[nodiscard]] std::uint64_t tensor_bytes(const MessageBody& body);
 
 // Whom it is for where that is a replica; else whom it is from or about where it says so; else 0.
 [[nodiscard]] Incarnation subject_of(const Letter& letter);

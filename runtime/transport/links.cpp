@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "messages/catalogue/facts.h"
+#include "messages/values/one_of_members.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/text/open_port.h"
 #include "runtime/transport/lanes/letter_way.h"
@@ -17,12 +19,9 @@ void append(std::vector<LinkEffect>& to, std::vector<LinkEffect> more) {
   to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-template <class... Types>
-[[nodiscard]] bool is_one_of(const MessageBody& body) {
-  return (std::holds_alternative<Types>(body) || ...);
-}
-
 }  // namespace
+
+SHOAL_INSTANTIATE_ONE_OF(LinkEffect);
 
 bool dials(ProcessRole self_role, std::optional<ProcessIncarnation> self, ProcessRole peer_role,
            ProcessIncarnation peer) {
@@ -34,35 +33,14 @@ bool dials(ProcessRole self_role, std::optional<ProcessIncarnation> self, Proces
 }
 
 bool may_say(const LinkIdentity& sender, const MessageBody& body) {
-  if (is_one_of<Hello>(body)) return true;
-  if (sender.role == ProcessRole::kSpawner) {
-    return is_one_of<Forward, Ask, Open, Zero, Prepare, Reduce, Missing, JournalEntries, Welcome, JoinRefused, Peers,
-                     Revocations, SpawnStage, EndStage, EndProcess, HeartbeatEcho, Inject, SaveState>(body);
-  }
-  if (is_one_of<Join>(body)) return true;
-  if (!sender.process) return false;
-  if (sender.role == ProcessRole::kStorage) {
-    return is_one_of<CheckpointSaved, CheckpointFailed, StateImage, StateUnavailable, FileKept, Refusal, FetchJournal,
-                     Heartbeat, Leaving, RunEvent, PeerUnreachable, StateProgress>(body);
-  }
-  return is_one_of<Forward, Backward, Refusal, Ask, AskAnswer, Manifest, Reduced, Part, PartsSent, MissingParts,
-                   Progress, FetchJournal, StageReady, StageEnded, Heartbeat, Leaving, SaveShard, FetchState,
-                   StateImage, StateUnavailable, StepSum, StateProgress, FileChunk, PeerUnreachable, ReplicaReport,
-                   RunEvent>(body);
+  const Sayer sayers = facts_of(body).said_by;
+  if (sender.role == ProcessRole::kSpawner) return includes(sayers, Sayer::kSpawner);
+  if (!sender.process) return includes(sayers, Sayer::kNewcomer);
+  return includes(sayers, sender.role == ProcessRole::kStorage ? Sayer::kStorage : Sayer::kNode);
 }
 
 bool speaks_for_itself(ProcessIncarnation from, const MessageBody& body) {
-  return std::visit(
-      [from](const auto& message) {
-        using Message = std::decay_t<decltype(message)>;
-        constexpr bool names_its_sender =
-            std::is_same_v<Message, Leaving> || std::is_same_v<Message, Heartbeat> ||
-            std::is_same_v<Message, StageReady> || std::is_same_v<Message, FetchJournal> ||
-            std::is_same_v<Message, PeerUnreachable> || std::is_same_v<Message, FileChunk>;
-        if constexpr (names_its_sender) return message.process == from;
-        return true;
-      },
-      body);
+  return sending_process(body).value_or(from) == from;
 }
 
 LinkTable::LinkTable(LinkSelf self, LinkLimits limits, std::uint64_t jitter_seed)
@@ -334,36 +312,17 @@ bool LinkTable::is_expected(ProcessIncarnation process) const {
 std::size_t memory_of(const Letter& letter) {
   constexpr std::size_t kEnvelope = 1024;
   constexpr std::size_t kPastBytes = std::size_t{128} << 10U;  // most of it totals (view.h); lost samples are more
-  const auto tensors = [](const auto& body) -> std::size_t {
-    using Body = std::decay_t<decltype(body)>;
-    if constexpr (std::is_same_v<Body, Forward>) return body.input.byte_count() + body.targets.byte_count();
-    if constexpr (std::is_same_v<Body, Backward>) return body.input_gradient.byte_count();
-    if constexpr (std::is_same_v<Body, Part> || std::is_same_v<Body, StepSum>) return body.values.byte_count();
-    if constexpr (std::is_same_v<Body, FileChunk>) return body.bytes.byte_count();
-    if constexpr (std::is_same_v<Body, JournalEntries>) {
-      return body.entries.size() * sizeof(JournalEntry) + (body.past ? kPastBytes : 0);
-    }
-    if constexpr (std::is_same_v<Body, SaveShard> || std::is_same_v<Body, StateImage>) return body.image.byte_count();
-    return 0;
-  };
-  return kEnvelope + std::visit(tensors, letter.body);
+  std::size_t memory = kEnvelope + tensor_bytes(letter.body);
+  if (const auto* entries = std::get_if<JournalEntries>(&letter.body)) {
+    memory += entries->entries.size() * sizeof(JournalEntry) + (entries->past ? kPastBytes : 0);
+  }
+  return memory;
 }
-
-namespace {
-
-// Of one replica, process, checkpoint or order of a person: they are few, however many letters are lost.
-[[nodiscard]] bool is_said_once(const MessageBody& body) {
-  return is_one_of<SpawnStage, EndStage, EndProcess, StageEnded>(body) ||
-         is_one_of<Welcome, JoinRefused, Leaving, Inject>(body) ||
-         is_one_of<SaveState, CheckpointSaved, CheckpointFailed, StateUnavailable>(body);
-}
-
-}  // namespace
 
 bool WaitingLetters::add(ProcessIncarnation process, Letter letter) {
-  if (is_one_of<Heartbeat>(letter.body)) return true;
-  if (is_one_of<Join>(letter.body)) drop_joins(process);
-  if (bytes_ >= bytes_max_ && !is_said_once(letter.body)) return false;
+  if (std::holds_alternative<Heartbeat>(letter.body)) return true;
+  if (std::holds_alternative<Join>(letter.body)) drop_joins(process);
+  if (bytes_ >= bytes_max_ && facts_of(letter.body).when_lost == WhenLost::kAgain) return false;
   bytes_ += memory_of(letter);
   waiting_[process].push_back(std::move(letter));
   return true;
@@ -372,8 +331,9 @@ bool WaitingLetters::add(ProcessIncarnation process, Letter letter) {
 void WaitingLetters::drop_joins(ProcessIncarnation process) {
   const auto found = waiting_.find(process);
   if (found == waiting_.end()) return;
-  bytes_ -= std::erase_if(found->second, [](const Letter& letter) { return is_one_of<Join>(letter.body); }) *
-            memory_of(Letter{{}, {}, Join{}});
+  bytes_ -=
+      std::erase_if(found->second, [](const Letter& letter) { return std::holds_alternative<Join>(letter.body); }) *
+      memory_of(Letter{{}, {}, Join{}});
   if (found->second.empty()) waiting_.erase(found);
 }
 

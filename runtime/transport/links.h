@@ -14,10 +14,10 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "messages/letter.h"
+#include "messages/values/one_of.h"
 #include "runtime/base/arithmetic/jitter.h"
 #include "runtime/base/bound.h"
 #include "runtime/base/clock.h"
@@ -72,7 +72,7 @@ struct ReportUnreachable {  // a peer without a link for long, while the spawner
   Duration since{};
   std::string remedy{};  // for the log of this process; empty: it was told already
 };
-using LinkEffect = std::variant<DialPeer, SendHello, LinkUp, CloseLink, ReportLost, ReportUnreachable>;
+using LinkEffect = OneOf<DialPeer, SendHello, LinkUp, CloseLink, ReportLost, ReportUnreachable>;
 
 inline const Bound kStrangersMax{"links.strangers", 256};
 

@@ -6,10 +6,10 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "messages/letter.h"
+#include "messages/values/one_of.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/process_directory.h"
@@ -136,8 +136,8 @@ struct InjectHere {
 };
 
 using SupervisorEffect =
-    std::variant<Letter, AppendEntry, KeepSnapshot, SendJournal, ReserveNumbers, StartGroup, StartDataLoader,
-                 FindCheckpoint, ProbeProcess, EndRun, Note, TellPerson, InjectHere, AvoidReplicas>;
+    OneOf<Letter, AppendEntry, KeepSnapshot, SendJournal, ReserveNumbers, StartGroup, StartDataLoader, FindCheckpoint,
+          ProbeProcess, EndRun, Note, TellPerson, InjectHere, AvoidReplicas>;
 using SupervisorEffects = std::vector<SupervisorEffect>;
 
 struct OperatorOutcome {

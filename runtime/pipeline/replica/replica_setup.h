@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "messages/letter.h"
+#include "messages/values/one_of.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/config.h"
 #include "runtime/pipeline/replica_job.h"
@@ -53,7 +53,7 @@ struct RunJob {
 struct End {
   std::string reason;
 };
-using Effect = std::variant<SendLetter, RunJob, End>;
+using Effect = OneOf<SendLetter, RunJob, End>;
 using Effects = std::vector<Effect>;
 
 struct ReplicaCounters {

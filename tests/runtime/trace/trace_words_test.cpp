@@ -12,19 +12,12 @@
 namespace shoal {
 namespace {
 
-TensorBlob blob_of(std::int64_t bytes) {
-  return {DType::kUint8, {bytes}, std::make_shared<AlignedBuffer>(static_cast<std::size_t>(bytes))};
-}
-
 TEST(TraceWords, SayWhatALetterIsAbout) {
   Forward forward;
   forward.cause.step = StepId{7};
   forward.cause.microbatch = MicrobatchId{3};
-  forward.input = blob_of(100);
-  forward.targets = blob_of(20);
   EXPECT_EQ(word_of(forward), "Forward");
   EXPECT_EQ(cause_of(forward), forward.cause);
-  EXPECT_EQ(tensor_bytes(forward), 120U);
   Prepare prepare;
   prepare.order.run = RunId{5};
   prepare.order.term = Term{2};
@@ -38,10 +31,7 @@ TEST(TraceWords, SayWhatALetterIsAbout) {
   report.step = StepId{4};
   EXPECT_EQ(cause_of(report).branch, Branch{1});
   EXPECT_EQ(cause_of(report).step, StepId{4});
-  SaveShard shard;
-  shard.image = blob_of(8);
-  EXPECT_EQ(word_of(shard), "SaveShard");
-  EXPECT_EQ(tensor_bytes(shard), 8U);
+  EXPECT_EQ(word_of(SaveShard{}), "SaveShard");
   EXPECT_EQ(word_of(RunEvent{}), "RunEvent");
 }
 

@@ -1,4 +1,4 @@
-// Texts of enumerations that logs and traces show.
+// Texts of the refusals, which logs and traces show.
 #include "messages/pipeline.h"
 
 namespace shoal {

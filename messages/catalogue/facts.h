@@ -1,0 +1,93 @@
+// What the catalogue (rows.h) says of a message.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "messages/letter.h"
+
+namespace shoal {
+
+// Roles of processes, as a set.
+enum class Sayer : std::uint8_t {
+  kNobody = 0,  // it never leaves its process
+  kSpawner = 1,
+  kNode = 2,
+  kStorage = 4,
+  kNewcomer = 8 | kNode | kStorage,  // also one that has no number yet
+  kAnybody = kNewcomer | kSpawner,
+};
+
+enum class MessageWay : std::uint8_t { kLink, kLane, kTensors };
+
+enum class SenderField : std::uint8_t {
+  kNobody,
+  kProcess,   // `process`
+  kSender,    // `sender`, a replica or the data loader
+  kMember,    // `member`, a replica
+  kReplica,   // `replica`
+  kBoth,      // `process` and `replica`
+  kReceiver,  // `replica`, which gets a state and says how far it has come; of a shard it is storage that says so
+};
+
+enum class WhenLost : std::uint8_t { kAgain, kOnce };
+
+// Actors, as a set.
+enum class Hearer : std::uint16_t {
+  kLink = 0,  // nobody: it is read where it arrives
+  kRouter = 1,
+  kSupervisor = 2,
+  kDataLoader = 4,
+  kSyncGroup = 8,
+  kMetrics = 16,
+  kNodeAgent = 32,
+  kStage = 64,
+  kStorage = 128,
+  kTracer = 256,
+  kEveryActor = 511,
+};
+
+template <class Set>
+requires std::is_same_v<Set, Sayer> || std::is_same_v<Set, Hearer>
+[[nodiscard]] constexpr Set operator|(Set one, Set other) {
+  return static_cast<Set>(static_cast<unsigned>(one) | static_cast<unsigned>(other));
+}
+
+// Whether the set holds all of `some`.
+template <class Set>
+requires std::is_same_v<Set, Sayer> || std::is_same_v<Set, Hearer>
+[[nodiscard]] constexpr bool includes(Set set, Set some) { return (set | some) == set; }
+
+// Of one type; for who must know when it is compiled.
+template <class Message>
+inline constexpr Hearer kHearers = Hearer::kLink;
+#define SHOAL_HEARERS(Type, said_by, way, sender, lost, counts_as, heard_by) \
+  template <>                                                                \
+  inline constexpr Hearer kHearers<Type> = [] {                              \
+    using enum Hearer;                                                       \
+    return heard_by;                                                         \
+  }();
+SHOAL_MESSAGES(SHOAL_HEARERS)
+#undef SHOAL_HEARERS
+
+struct MessageFacts {
+  std::string_view name;  // of its type
+  Sayer said_by = Sayer::kNobody;
+  MessageWay way = MessageWay::kLink;
+  WhenLost when_lost = WhenLost::kAgain;
+  std::uint64_t ByteCounts::*counts_as = nullptr;
+  Hearer heard_by = Hearer::kLink;
+};
+
+[[nodiscard]] const MessageFacts& facts_of(const MessageBody& body);
+
+// Whom it names as its sender; none: no process, no replica. The data loader is Incarnation{} there.
+[[nodiscard]] std::optional<ProcessIncarnation> sending_process(const MessageBody& body);
+[[nodiscard]] std::optional<Incarnation> sending_replica(const MessageBody& body);
+
+// Bytes of the tensors in it.
+[[nodiscard]] std::uint64_t tensor_bytes(const MessageBody& body);
+[[nodiscard]] bool has_tensor(const MessageBody& body);
+
+}  // namespace shoal

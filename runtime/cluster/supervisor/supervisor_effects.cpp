@@ -1,0 +1,10 @@
+// What copies, moves and destroys an effect.
+#include "runtime/cluster/supervisor/supervisor_effects.h"
+
+#include "messages/values/one_of_members.h"
+
+namespace shoal {
+
+SHOAL_INSTANTIATE_ONE_OF(SupervisorEffect);
+
+}  // namespace shoal
