@@ -265,10 +265,15 @@ std::function<void(const MetricsOutput&)> watched_progress(const SupervisorConfi
   };
 }
 
-// A person reads of a failure that no line of metrics told: a journal that cannot be read, say.
-int tell_end(int status, const std::string& reason, bool has_told_failure) {
+// A person reads of a failure that no line of metrics told, because its actor was being started again, say; the line is
+// left for the next start.
+int tell_end(const RunDirectory& run, int status, const std::string& reason, bool has_told_failure) {
   const bool is_failure = status != 0 && !is_saved_status(status);
-  if (is_failure && !has_told_failure) say("error: ", reason);
+  if (!is_failure || has_told_failure) return status;
+  say("error: ", reason);
+  const RunEvent failed{"failed", "run", reason, steps_told_by(run).steps};
+  const auto left = leave_untold(run, failed, SteadyClock().wall_now());
+  if (!left) say("warning: ", left.failure().message);
   return status;
 }
 
@@ -409,7 +414,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   if (core.stopping) stop(*core.stopping);
   tell_keeper(LifeReached::kUp);
   const int status = process.run([&stop](int signal) { stop(stop_order(signal)); });
-  return tell_end(status, process.exit()->result()->second, told->failure);
+  return tell_end(run, status, process.exit()->result()->second, told->failure);
 }
 
 // Only where there was a predecessor the port may be free in a moment.

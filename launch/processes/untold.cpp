@@ -2,15 +2,22 @@
 #include "launch/processes/untold.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
+#include <variant>
 #include <vector>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
+#include "runtime/trace/metrics/line_facts.h"
 #include "runtime/trace/metrics/metrics_file.h"
+#include "runtime/trace/metrics/run_summary.h"
 
 namespace shoal {
 namespace {
+
+constexpr const char* kFailed = "failed";
 
 std::string path_in(const RunDirectory& run) { return (run.root / "untold.jsonl").string(); }
 
@@ -19,6 +26,23 @@ std::vector<std::string> whole_lines(const std::string& text) {
   std::istringstream rest(text);
   for (std::string line; std::getline(rest, line) && !rest.eof();) lines.push_back(line);
   return lines;
+}
+
+Status append_to(const RunDirectory& run, const std::string& line) {
+  auto metrics = MetricsFile::open(run.metrics());
+  return metrics ? metrics->append(line) : Status(metrics.failure());
+}
+
+// Returns the line of the summary that goes before this one; nothing: it ends no run.
+std::optional<std::string> summary_before(const RunDirectory& run, const std::string& line) {
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  const bool is_failure = json.is_object() && json.contains("event") && json["event"] == kFailed;
+  if (!is_failure || !json.contains("step") || !json["step"].is_number_unsigned()) return std::nullopt;
+  const auto facts = facts_of(line);
+  const auto* event = std::get_if<EventFacts>(&facts);
+  if (event == nullptr || !event->at) return std::nullopt;
+  SummaryReader lines(run.metrics());
+  return with_time(to_json_line(lines.read_all().of(json["step"].get<std::uint64_t>(), *event->at)), *event->at);
 }
 
 bool is_untold(const RunDirectory& run, const StartPoint& start) {
@@ -34,24 +58,27 @@ Status leave_untold(const RunDirectory& run, const RunEvent& event, WallTime now
   return file->append(with_time(to_json_line(event), now));
 }
 
-Status tell_untold(const RunDirectory& run, const StartPoint& start, WallTime now) {
+Status tell_left(const RunDirectory& run) {
   const auto left = read_file(path_in(run));
-  std::vector<std::string> lines = whole_lines(left ? *left : std::string());
-  if (is_untold(run, start)) {
-    const RunEvent saved{"checkpoint", compose("step_", start.version),
-                         "complete on the disk; the spawner ended before it said so", start.version};
-    lines.push_back(with_time(to_json_line(saved), now));
-  }
-  if (!lines.empty()) {
-    auto metrics = MetricsFile::open(run.metrics());
-    if (!metrics) return metrics.failure();
-    for (const std::string& line : lines) {
-      if (Status told = metrics->append(line); !told) return told;
+  for (const std::string& line : whole_lines(left ? *left : std::string())) {
+    const auto summary = summary_before(run, line);
+    if (summary && end_told_by(run.metrics()) == kFailed) continue;
+    if (summary) {
+      if (Status told = append_to(run, *summary); !told) return told;
     }
+    if (Status told = append_to(run, line); !told) return told;
   }
   std::error_code ignored;
   std::filesystem::remove(path_in(run), ignored);
   return Done{};
+}
+
+Status tell_untold(const RunDirectory& run, const StartPoint& start, WallTime now) {
+  if (Status told = tell_left(run); !told) return told;
+  if (!is_untold(run, start)) return Done{};
+  const RunEvent saved{"checkpoint", compose("step_", start.version),
+                       "complete on the disk; the spawner ended before it said so", start.version};
+  return append_to(run, with_time(to_json_line(saved), now));
 }
 
 }  // namespace shoal

@@ -1,7 +1,9 @@
-// What a spawner's process knew and could not get into metrics.jsonl before it ended, told by the one that goes on with
-// the run: why it gave itself up when nobody in it could be told, and a checkpoint that was complete on the disk.
+// What a spawner's process knew and could not get into metrics.jsonl before it ended, told by who goes on with the run:
+// why it gave itself up when nobody in it could be told, how the run failed where no metrics actor was alive to say so,
+// and a checkpoint that was complete on the disk.
 //
-// metrics.jsonl has one writer at a time. So the words wait in a file of their own until the next start.
+// metrics.jsonl has one writer at a time. So the words wait in a file of their own until the next start, whose own words
+// come after them.
 #pragma once
 
 #include "launch/processes/run_directory.h"
@@ -13,7 +15,11 @@ namespace shoal {
 // For the next start. What is left already stays. Errors: kIo.
 [[nodiscard]] Status leave_untold(const RunDirectory& run, const RunEvent& event, WallTime now);
 
-// Before metrics starts. `start`: where the run goes on from. Twice is as good as once. Errors: kIo.
+// Before the lines of the next start. A "failed" gets the summary of the lines before it, and is passed over where they
+// end with one. Twice is as good as once. Errors: kIo.
+[[nodiscard]] Status tell_left(const RunDirectory& run);
+
+// The same, and a checkpoint; before metrics starts. `start`: where the run goes on from.
 [[nodiscard]] Status tell_untold(const RunDirectory& run, const StartPoint& start, WallTime now);
 
 }  // namespace shoal

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "launch/processes/run_directory.h"
+#include "launch/processes/untold.h"
+#include "runtime/base/file.h"
 #include "runtime/transport/certificates.h"
 #include "tests/runtime/data/scratch.h"
 
@@ -85,6 +87,22 @@ TEST_F(RunEntry, OfAnOldRunRenewsWhatItsProcessesShow) {
   EXPECT_FALSE(needs_renewal(files, std::chrono::system_clock::now()));
   EXPECT_EQ(identity_of(read_credentials(files)->certificate)->run, authority->run());
   EXPECT_EQ(read_credentials(credential_files(certs, "storage"))->certificate, storage) << "the others stay";
+}
+
+TEST_F(RunEntry, WhatTheFormerStartLeftIsToldBeforeThisOneBegins) {
+  ChosenRun run = chosen("run");
+  ASSERT_TRUE(enter_run(run, {}).ok());
+  const RunDirectory directory{run.directory};
+  ASSERT_TRUE(leave_untold(directory, RunEvent{"failed", "run", "why", 0}, std::chrono::system_clock::now()).ok());
+  run.is_resumed = true;
+  ASSERT_TRUE(enter_run(run, {}).ok());
+  const auto lines = read_file(directory.metrics());
+  ASSERT_TRUE(lines.ok());
+  std::vector<std::string> words;
+  for (std::size_t at = 0; (at = lines->find("{\"event\":\"", at)) != std::string::npos; at += 10) {
+    words.push_back(lines->substr(at + 10, lines->find('"', at + 10) - at - 10));
+  }
+  EXPECT_THAT(words, testing::ElementsAre("started", "summary", "failed", "started"));
 }
 
 TEST_F(RunEntry, APlaceWhereNothingCanBeMadeIsNamed) {

@@ -69,6 +69,26 @@ TEST_F(Untold, ACheckpointThatWasToldOrThatIsTheBeginningIsNot) {
   EXPECT_THAT(lines(), ElementsAre(told));
 }
 
+// As where a metrics actor tells it. 100 tokens a second, and a failure two seconds later.
+TEST_F(Untold, AFailureIsToldWithTheSummaryOfTheLinesBeforeIt) {
+  StepRecord step;
+  step.tokens = 100;
+  step.step_ms = 1000;
+  const std::string started = with_time(to_json_line(RunEvent{"started", "run", "a person begins it", 0}), kNow);
+  const std::string trained = with_time(to_json_line(step), kNow + std::chrono::seconds(1));
+  (void)scratch_.file("metrics.jsonl", started + "\n" + trained + "\n");
+  const RunEvent failed{"failed", "run", "the journal cannot be read", 1};
+  ASSERT_TRUE(leave_untold(run_, failed, kNow + std::chrono::seconds(3)).ok());
+  ASSERT_TRUE(tell_left(run_).ok());
+  const auto told = lines();
+  ASSERT_EQ(told.size(), 4U);
+  EXPECT_THAT(told[2], HasSubstr(R"({"event":"summary","steps":1,"starts":1,"life":{"seconds":3.0,"steps":1,)"));
+  EXPECT_THAT(told[3], HasSubstr(R"({"event":"failed","subject":"run","reason":"the journal cannot be read")"));
+  ASSERT_TRUE(leave_untold(run_, failed, kNow + std::chrono::seconds(3)).ok());
+  go_on({});
+  EXPECT_EQ(lines(), told) << "its metrics actor had said it meanwhile";
+}
+
 TEST_F(Untold, AWordThatWasCutShortIsLeftOut) {
   (void)scratch_.file("untold.jsonl", deaf_ + "\n" + deaf_.substr(0, 20));
   go_on({});

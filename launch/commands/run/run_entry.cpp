@@ -11,6 +11,7 @@
 #include "launch/branches/branch_entry.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"
+#include "launch/processes/untold.h"
 #include "launch/say.h"
 #include "launch/stop_signals.h"
 #include "messages/codec.h"
@@ -104,6 +105,7 @@ Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_a
   if (!hold) return hold.failure();
   if (chosen.is_resumed) {
     if (auto status = check_is_ours_to_resume(run, chosen, stop_at); !status) return status.failure();
+    if (const auto told = tell_left(run); !told) say("warning: ", told.failure().message);
     if (auto status = enter_branch(run, chosen, stop_at, **tokens); !status) return status.failure();
   }
   if (auto status = prepare_run_directory(run, chosen.config); !status) return status.failure();
