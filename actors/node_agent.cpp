@@ -84,7 +84,10 @@ void lost_spawner(Self self, const ProcessLost& lost) {
 }
 
 void tell_refusals(Self self) {
-  for (const RunEvent& refusal : self->state.settings.refusals) to_supervisor(self, refusal);
+  for (PeerRefused refusal : self->state.settings.refusals) {
+    refusal.process = self->state.welcome.process;
+    to_supervisor(self, std::move(refusal));
+  }
 }
 
 // Again: the number must be the same, and the stages must be what the run wants now.

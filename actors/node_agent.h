@@ -44,7 +44,7 @@ struct NodeAgentSettings {
   // Told the process and the level of the trace by the Welcome. None: this process keeps no trace.
   std::shared_ptr<Tracer> tracer = nullptr;
   std::shared_ptr<ActorBoard> board = nullptr;  // of this process: what its heartbeats tell
-  std::vector<RunEvent> refusals = {};          // told to the supervisor whenever it welcomes this process
+  std::vector<PeerRefused> refusals = {};       // told to the supervisor whenever it welcomes this process
   // What this process's replicas are at, and what those of its last life were at when it crashed.
   std::shared_ptr<WorkNote> note = std::make_shared<WorkNote>();
 };

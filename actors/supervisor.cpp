@@ -407,6 +407,7 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorSettings settings
       [self](const Leaving& message) { take(self, message); },
       [self](const Heartbeat& message) { take(self, message); },
       [self](const PeerUnreachable& message) { take(self, message); },
+      [self](const PeerRefused& message) { take(self, message); },
       [self](const Prepared& message) { take(self, message); },
       [self](const FetchJournal& message) { take(self, message); },
       [self](const CheckpointSaved& message) { take(self, message); },

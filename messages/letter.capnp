@@ -70,6 +70,7 @@ struct Letter {
     partsSent @53 :S.PartsSent;
     missingParts @54 :S.MissingParts;
     revocations @55 :C.Revocations;
+    peerRefused @56 :V.PeerRefused;
   }
   span @50 :UInt64;
 }

@@ -69,6 +69,12 @@ struct PeerUnreachable {
   silentMs @2 :UInt64;
 }
 
+struct PeerRefused {
+  process @0 :UInt64;
+  role @1 :UInt8;
+  name @2 :Text;
+}
+
 struct EndProcess {
   reason @0 :Text;
   exitStatus @1 :UInt32;

@@ -4,6 +4,7 @@
 //   node_agent ──Heartbeat──▶ supervisor ──HeartbeatEcho──▶ node_agent
 //   supervisor ──EndProcess──▶ node_agent ──Leaving──▶ supervisor
 //   router ──ProcessLost | PeerUnreachable──▶ its supervisor
+//   node_agent ──PeerRefused──▶ supervisor
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "messages/cluster.h"
 #include "messages/ids.h"
 
 namespace shoal {
@@ -117,6 +119,15 @@ struct PeerUnreachable {
   ProcessIncarnation peer;
   std::uint64_t silent_ms = 0;
   friend bool operator==(const PeerUnreachable&, const PeerUnreachable&) = default;
+};
+
+// A process does not let a peer in any more, because it has crashed by what that peer sent (P-10a). No words of it:
+// what a person reads is the supervisor's own.
+struct PeerRefused {
+  ProcessIncarnation process;  // who says so
+  ProcessRole role = ProcessRole::kNode;
+  std::string name;  // with the role, what the peer's certificates say
+  friend bool operator==(const PeerRefused&, const PeerRefused&) = default;
 };
 
 }  // namespace shoal

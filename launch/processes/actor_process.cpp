@@ -16,7 +16,6 @@
 #include "launch/stop_signals.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
-#include "runtime/cluster/watch/refused_peers.h"
 #include "runtime/trace/machine.h"
 #include "runtime/transport/caf_config.h"
 #include "runtime/transport/guard/peer_crashes.h"
@@ -106,7 +105,9 @@ Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings s
   TransportLimits limits;
   limits.lanes.silence_max = wanted.dead_after;  // as patient as the detector of failures
   process->refused_ = refused_by(wanted.peer_note);
-  for (const RunEvent& refusal : process->refusals()) log_warn(wanted.name, refusal.reason);
+  const std::string crashes_file = peer_crashes_file(wanted.peer_note);
+  for (const std::string& peer : process->refused_)
+    log_warn(wanted.name, refusal_text(wanted.name, peer, crashes_file));
   const PeerPolicy policy{wanted.run, wanted.peers, {}, process->refused_, wanted.revoked};
   auto transport = TlsTransport::start(*process->system_, wanted.files, policy, limits);
   if (!transport) return transport.failure();
@@ -114,11 +115,13 @@ Result<std::unique_ptr<ActorProcess>> ActorProcess::start(ActorProcessSettings s
   return process;
 }
 
-std::vector<RunEvent> ActorProcess::refusals() const {
-  std::vector<RunEvent> refusals;
-  const std::string file = peer_crashes_file(settings_.peer_note);
+std::vector<PeerRefused> ActorProcess::refusals() const {
+  std::vector<PeerRefused> refusals;
   for (const std::string& peer : refused_) {
-    refusals.push_back({std::string(kPeerRefused), peer, refusal_text(settings_.name, peer, file), 0});
+    const std::size_t slash = peer.find('/');
+    if (slash == std::string::npos) continue;
+    const bool is_storage = peer.substr(0, slash) == role_text(PeerRole::kStorage);
+    refusals.push_back({{}, is_storage ? ProcessRole::kStorage : ProcessRole::kNode, peer.substr(slash + 1)});
   }
   return refusals;
 }

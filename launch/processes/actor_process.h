@@ -75,8 +75,10 @@ class ActorProcess {
   ActorProcess(const ActorProcess&) = delete;
   ActorProcess& operator=(const ActorProcess&) = delete;
 
-  // For the supervisor: whom this process does not let in because it has crashed by what they sent.
-  [[nodiscard]] std::vector<RunEvent> refusals() const;
+  // Returns whom this process does not let in because it has crashed by what they sent: for its policies, by
+  // peer_name(), and for the supervisor, from a process whose number is filled in later.
+  [[nodiscard]] const std::set<std::string>& refused() const { return refused_; }
+  [[nodiscard]] std::vector<PeerRefused> refusals() const;
 
   [[nodiscard]] caf::actor_system& system() { return *system_; }
   [[nodiscard]] TlsTransport& transport() { return *transport_; }

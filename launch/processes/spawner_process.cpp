@@ -289,8 +289,13 @@ MetricsSettings metrics_settings(const RunDirectory& run, const Parts& parts, co
   return settings;
 }
 
-// Names of live nodes are refused at the join; these belong to the run's own processes.
-Status name_allowed(const std::string& name) {
+// Names of live nodes are refused at the join; these belong to the run's own processes, or to peers that this process
+// refuses, whom a new certificate would not help. refused: by peer_name().
+Status name_allowed(const std::string& name, const std::set<std::string>& refused) {
+  if (refused.contains(peer_name({{}, PeerRole::kNode, name}))) {
+    return fail(Error::kRefused, compose("the name '", name, "' is refused: what its node sent has made the spawner ",
+                                         "crash twice; choose another with --name"));
+  }
   if (name != "spawner" && name != "storage" && name != "operator") return Done{};
   return fail(Error::kRefused,
               "the name '" + name + "' is kept for the run's own processes; choose another with --name");
@@ -298,14 +303,14 @@ Status name_allowed(const std::string& name) {
 
 // The desk that admits newcomers, and the token of the line to paste.
 Result<std::shared_ptr<EnrolmentDesk>> open_desk(const RunDirectory& run, const Rendezvous& rendezvous,
-                                                 const std::shared_ptr<RevokedCertificates>& revoked) {
+                                                 const ActorProcess& process) {
   auto authority = Authority::open(run.certs());
   if (!authority) return authority.failure();
   EnrolmentHooks hooks;
   hooks.rendezvous = [rendezvous] { return rendezvous; };
-  hooks.name_allowed = name_allowed;
+  hooks.name_allowed = [refused = process.refused()](const std::string& name) { return name_allowed(name, refused); };
   hooks.now = [] { return std::chrono::system_clock::now(); };
-  hooks.revoked = revoked;
+  hooks.revoked = process.revoked();
   EnrolmentFiles files{run.tokens(), run.revoked(), run.issued(), run.join_token()};
   auto desk = EnrolmentDesk::open(std::move(authority.value()), std::move(files), std::move(hooks));
   if (!desk) return desk.failure();
@@ -366,6 +371,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
                                       door.revoked});
   if (!started) return started.failure();
   ActorProcess& process = **started;
+  door.people.refused = process.refused();
   keep_certificates(process, run, door);
   Rendezvous rendezvous{core.run, core.term, kProtocolVersion, dead_after};
   const auto trace = process.keep_trace(run.root.string(), "spawner", parts.config.trace.level);
@@ -382,7 +388,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   if (const auto port = process.transport().publish(as_actor(mail), std::move(door.listener)); !port) {
     return port.failure();
   }
-  const auto desk = open_desk(run, rendezvous, door.revoked);
+  const auto desk = open_desk(run, rendezvous, process);
   if (!desk) return desk.failure();
   if (const auto told = tell_untold(run, parts.start, SteadyClock().wall_now()); !told)
     log_warn("metrics", told.failure().message);
@@ -399,7 +405,7 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
   const auto boss =
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own_vital(boss, "supervisor");
-  for (const RunEvent& refusal : process.refusals()) caf::anon_send(boss, refusal);
+  for (const PeerRefused& refusal : process.refusals()) caf::anon_send(boss, refusal);
   const auto reach = std::make_shared<ReachDesk>([context = process.transport().context()](const HostPort& address) {
     return why_not_reached(address, *context);
   });

@@ -54,6 +54,7 @@
   ROW(Leaving,          kNode | kStorage, kLink,    kProcess,  kOnce,  control,    kSupervisor) \
   ROW(ProcessLost,      kNobody,          kLink,    kNobody,   kAgain, control,    kSupervisor | kNodeAgent) \
   ROW(PeerUnreachable,  kNode | kStorage, kLink,    kProcess,  kAgain, control,    kSupervisor) \
+  ROW(PeerRefused,      kNode | kStorage, kLink,    kProcess,  kAgain, control,    kSupervisor) \
   ROW(SaveShard,        kNode,            kTensors, kReplica,  kAgain, checkpoint,     kStorage) \
   ROW(CheckpointSaved,  kStorage,         kLink,    kNobody,   kOnce,  control,    kSupervisor) \
   ROW(CheckpointFailed, kStorage,         kLink,    kNobody,   kOnce,  control,    kSupervisor) \

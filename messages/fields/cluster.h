@@ -51,7 +51,7 @@ SHOAL_FIELDS(Welcome) {
   FIELD(branch, Branch);
   FIELD(term, Term);
   FIELD(position, Position);
-  FIELD(config_toml, ConfigToml);
+  LINES(config_toml, ConfigToml);
 }
 
 SHOAL_FIELDS(JoinRefused) {

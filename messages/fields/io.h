@@ -2,7 +2,7 @@
 //
 // A message's fields are named once, in fields/*.h; FIELD, LIST, PART and TENSOR write them into a Cap'n Proto
 // builder or read them from a reader, depending on Io. Reading validates: whatever is out of range throws Malformed,
-// which decode() catches.
+// which decode() catches. A text is made printable; one of several lines is read by LINES.
 #pragma once
 
 #include <capnp/message.h>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "messages/codec.h"
+#include "messages/printable.h"
 
 namespace shoal::codec {
 
@@ -78,7 +79,7 @@ void from_wire(W wire, T& value) {
   } else if constexpr (IsId<T>) {
     value.value = wire;
   } else if constexpr (std::is_same_v<T, std::string>) {
-    value.assign(wire.begin(), wire.size());
+    value = printable({wire.begin(), wire.size()});
   } else {
     value = wire;
   }
@@ -147,6 +148,16 @@ void read_scalars(Reader& io, List list, std::vector<T>& out) {
     } else {                                 \
       from_wire(wire.get##Name(), m.member); \
     }                                        \
+  } while (false)
+
+#define LINES(member, Name)                                                 \
+  do {                                                                      \
+    if constexpr (Io::kWrites) {                                            \
+      wire.set##Name(to_wire(m.member));                                    \
+    } else {                                                                \
+      const capnp::Text::Reader text = wire.get##Name();                    \
+      m.member = printable({text.begin(), text.size()}, TextShape::kLines); \
+    }                                                                       \
   } while (false)
 
 #define PART(member, Name)                     \

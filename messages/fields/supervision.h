@@ -93,6 +93,12 @@ SHOAL_FIELDS(PeerUnreachable) {
   FIELD(silent_ms, SilentMs);
 }
 
+SHOAL_FIELDS(PeerRefused) {
+  FIELD(process, Process);
+  FIELD(role, Role);
+  FIELD(name, Name);
+}
+
 SHOAL_FIELDS(EndProcess) {
   FIELD(reason, Reason);
   FIELD(exit_status, ExitStatus);

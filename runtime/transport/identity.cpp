@@ -57,6 +57,8 @@ bool is_valid_name(std::string_view name) {
                      [](char c) { return is_letter_or_digit(c) || c == '.' || c == '_' || c == '-'; });
 }
 
+std::string peer_name(const PeerIdentity& identity) { return compose(role_text(identity.role), '/', identity.name); }
+
 std::string identity_uri(const PeerIdentity& identity) {
   return compose(kScheme, run_text(identity.run), '/', role_text(identity.role), '/', identity.name);
 }

@@ -37,6 +37,8 @@ struct PeerIdentity {
 // 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit: safe in a path, a URI and a log line.
 [[nodiscard]] bool is_valid_name(std::string_view name);
 
+// "node/guest": what all certificates of a holder have in common.
+[[nodiscard]] std::string peer_name(const PeerIdentity& identity);
 [[nodiscard]] std::string identity_uri(const PeerIdentity& identity);
 // Errors: kRefused, naming the part that is not as the grammar says.
 [[nodiscard]] Result<PeerIdentity> parse_identity(std::string_view uri);
@@ -47,7 +49,7 @@ struct PeerPolicy {
   RunId run;
   std::vector<PeerRole> roles;
   std::function<bool(const PeerIdentity&)> admit;
-  std::set<std::string> refused{};  // certificates (certificate_name()) that have made this process crash
+  std::set<std::string> refused{};  // by peer_name(): who has made this process crash (guard/peer_crashes.h)
   std::shared_ptr<const RevokedCertificates> revoked = nullptr;  // of nodes; asked by who knows serial numbers
 };
 

@@ -179,8 +179,9 @@ Result<PeerIdentity> check_peer(const PeerPolicy& policy, ssl_st* session) {
                                          " was revoked: it was thrown out of the run. The run's operator can admit it "
                                          "again with a token of `shoal token new`."));
   }
-  if (const std::string name = certificate_name(certificate.get()); policy.refused.contains(name)) {
-    return fail(Error::kRefused, compose("What ", name, " sent has made this process crash before: it is refused."));
+  if (policy.refused.contains(peer_name(*identity))) {
+    return fail(Error::kRefused, compose("What ", identity->name, " sent has made this process crash twice: every ",
+                                         "certificate of that name is refused here. Start it under another --name."));
   }
   return identity;
 }

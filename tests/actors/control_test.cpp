@@ -43,6 +43,7 @@ SupervisorActor::behavior_type fake_supervisor(SupervisorActor::pointer, std::sh
           ignores<EvaluationResult>(),
           ignores<RunEvent>(),
           ignores<PeerUnreachable>(),
+          ignores<PeerRefused>(),
           ignores<StateProgress>(),
           ignores<StateUnavailable>(),
           ignores<StopRequest>(),

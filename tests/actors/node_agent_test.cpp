@@ -293,14 +293,16 @@ TEST_F(NodeAgentTest, SaysWhatAReplicaWasComputingWhenItEnded) {
 // Also to a spawner that was started again, which has not heard of it.
 TEST_F(NodeAgentTest, SaysWhomItRefusesWheneverItIsWelcomed) {
   NodeAgentSettings settings = settings_;
-  settings.refusals = {{"peer_refused", "node/guest#3F", "it crashed twice", 0}};
+  settings.refusals = {{{}, ProcessRole::kNode, "guest"}};
   agent_ = lone_.spawn(node_agent, std::move(settings));
-  EXPECT_TRUE(lone_.sent<RunEvent>().empty());
+  EXPECT_TRUE(lone_.sent<PeerRefused>().empty());
   welcome(Term{1});
   lose_spawner();
   welcome(Term{2});
-  ASSERT_EQ(lone_.sent<RunEvent>().size(), 2U);
-  EXPECT_EQ(lone_.sent<RunEvent>()[1].subject, "node/guest#3F");
+  const auto told = lone_.sent<PeerRefused>();
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[1].name, "guest");
+  EXPECT_NE(told[1].process, ProcessIncarnation{}) << "it says who says so";
 }
 
 TEST_F(NodeAgentTest, SaysWhatTheCrashOfItsLastLifeLeftBehind) {

@@ -182,6 +182,7 @@ void add_cluster(Random& random, std::vector<MessageBody>& out) {
                 {{text(random), random(), text(random), small(random), small(random), text(random), random()}}});
   out.push_back(HeartbeatEcho{process, random(), -5, static_cast<std::int64_t>(random()), 7});
   out.push_back(PeerUnreachable{process, id<ProcessIncarnation>(random), random()});
+  out.push_back(PeerRefused{process, ProcessRole::kStorage, text(random)});
   out.push_back(Inject{random(),
                        {process, Role::kControl, id<StageId>(random), id<Incarnation>(random)},
                        true,

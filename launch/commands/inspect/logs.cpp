@@ -11,6 +11,7 @@
 #include "launch/processes/live_run.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
+#include "messages/printable.h"
 #include "runtime/base/arithmetic/nearest.h"
 #include "runtime/cluster/operate/log_names.h"
 
@@ -82,7 +83,9 @@ Result<int> run_logs(const LogsOptions& options) {
     std::map<std::string, std::vector<std::string>> lines;
     for (auto& [file, tail] : tails) lines[file] = tail.new_lines(place.who);
     const auto merged = in_order_of_time(lines);
-    for (const LogLine& line : merged) print(tails.size() == 1 ? "" : line.file + "  ", line.text, "\n");
+    for (const LogLine& line : merged) {
+      print(tails.size() == 1 ? "" : line.file + "  ", printable(line.text, TextShape::kLines), "\n");
+    }
     std::fflush(stdout);
     return merged.size();
   };

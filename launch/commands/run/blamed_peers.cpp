@@ -25,8 +25,8 @@ Ward::Excuse blame_peers(std::string ward, std::string note) {
       say(ward, ": ", kept.failure().message);
     }
     say(ward, " ended (", describe(status), ") while it read what ", *certificate, " had sent",
-        verdict.is_refused ? ", again: that certificate is refused from now on" : "");
-    if (verdict.is_refused) say(refusal_text(ward, *certificate, file));
+        verdict.is_refused ? ", again: every certificate of that name is refused from now on" : "");
+    if (verdict.is_refused) say(refusal_text(ward, certificate->substr(0, certificate->find('#')), file));
     if (!verdict.is_excused) return std::nullopt;
     return compose(describe(status), ", brought about by a peer");
   };

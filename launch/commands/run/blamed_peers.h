@@ -8,7 +8,7 @@
 
 namespace shoal {
 
-// Takes the ward's note, counts the crash for the certificate that it names, and leaves to the ward's next life, beside
+// Takes the ward's note, counts the crash for the peer that it names, and leaves to the ward's next life, beside
 // the note, whom to refuse. What the ward is excused by says so, too.
 [[nodiscard]] Ward::Excuse blame_peers(std::string ward, std::string note);
 

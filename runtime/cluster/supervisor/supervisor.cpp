@@ -128,11 +128,16 @@ SupervisorEffects SupervisorCore::hear(const FetchJournal& fetch, Instant /*now*
   return take_effects();
 }
 
-SupervisorEffects SupervisorCore::hear(const RunEvent& event, Instant /*now*/) {
-  if (event.event == kPeerRefused) {
-    if (roster_.refused.hear(event)) announce(event.event, event.subject, event.reason);
-    return take_effects();
+SupervisorEffects SupervisorCore::hear(const PeerRefused& refusal, Instant /*now*/) {
+  const bool is_in = refusal.process == kSpawnerProcess || roster_.processes.is_alive(refusal.process);
+  const std::string who = refusal.process == kSpawnerProcess ? "spawner" : roster_.processes.name_of(refusal.process);
+  if (is_in && roster_.refused.hear(refusal, who)) {
+    announce(std::string(kPeerRefused), peer_text(refusal), RefusedPeers::reason(refusal, who));
   }
+  return take_effects();
+}
+
+SupervisorEffects SupervisorCore::hear(const RunEvent& event, Instant /*now*/) {
   effects_.push_back(Letter{kSpawnerProcess, to_metrics(), event});
   return take_effects();
 }
@@ -264,6 +269,10 @@ std::string waiting_for(const std::map<std::size_t, int>& lacking) {
 }  // namespace
 
 std::string SupervisorCore::explain_waiting(Instant now) const {
+  return explain_phase(now) + (phase_ < Phase::kEnding ? roster_.refused.explain() : std::string());
+}
+
+std::string SupervisorCore::explain_phase(Instant now) const {
   const std::size_t wanted = std::size_t{config_.stages} * config_.replicas;
   switch (phase_) {
     case Phase::kReturning: {
@@ -311,7 +320,7 @@ std::string SupervisorCore::explain_waiting(Instant now) const {
   return compose(last_step_.stopped() ? "stopping after step " : "training step ", view().committed_steps(), " of ",
                  config_.steps_target, "; ", next_commit().reason) +
          since(step_since_, now) + signs_.explain(roster_.parties()) +
-         (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out)) + roster_.refused.explain();
+         (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }
 
 }  // namespace shoal

@@ -71,6 +71,7 @@ class SupervisorCore {
   [[nodiscard]] SupervisorEffects hear(const Leaving& leaving, Instant now);
   [[nodiscard]] SupervisorEffects hear(const Heartbeat& heartbeat, Instant now);
   [[nodiscard]] SupervisorEffects hear(const PeerUnreachable& complaint, Instant now);
+  [[nodiscard]] SupervisorEffects hear(const PeerRefused& refusal, Instant now);
   // A process that certainly does not run any more.
   [[nodiscard]] SupervisorEffects gone(ProcessIncarnation process, const std::string& reason, Instant now);
   [[nodiscard]] SupervisorEffects hear(const Prepared& vote, Instant now);
@@ -105,8 +106,8 @@ class SupervisorCore {
   [[nodiscard]] std::uint64_t votes_refused() const { return ballots_.refused(); }
 
  private:
-  // supervisor_books.cpp
-  void keep_books(const JournalEntry& entry);
+  [[nodiscard]] std::string explain_phase(Instant now) const;
+  void keep_books(const JournalEntry& entry);  // supervisor_books.cpp
   // supervisor_return.cpp
   void come_back(Instant now);
   void end_again(Instant now);

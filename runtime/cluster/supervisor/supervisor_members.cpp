@@ -103,6 +103,7 @@ void SupervisorCore::lose_process(ProcessIncarnation process, const std::string&
   const bool is_storage = roster_.processes.find(process)->join.role == ProcessRole::kStorage;
   roster_.processes.lose(process);
   signs_.forget(process);
+  roster_.refused.forget(process);
   roster_.leavers.died(process, now);
   if (phase_ >= Phase::kEnding) return;
   announce(how.event, name, reason);

@@ -114,6 +114,7 @@ std::string SupervisorCore::put_out(ProcessIncarnation process, const OperatorOr
 
 SupervisorEffects SupervisorCore::hear(const Revocations& list, Instant /*now*/) {
   revoked_ = list;
+  for (const RevokedName& one : list.names) roster_.refused.forget_node(one.name);
   for (const ProcessIncarnation process : roster_.processes.alive()) send_revoked(process);
   return take_effects();
 }

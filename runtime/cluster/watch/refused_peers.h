@@ -1,52 +1,83 @@
 // Lists whom processes of the run do not let in any more, because they crashed by what that peer had sent: for `shoal
 // status`.
 //
-// Each process tells it whenever it is welcomed, so that a spawner that was started again knows it, too. Bounded (S-6):
-// the newest kKeptMax certificates. Pure.
+// A process speaks of its own connections alone: whom it refuses, in no words of its own. What it said lasts as long as
+// it is in: its next life says anew whom it still refuses, and so does every process to a spawner that was started
+// again. A name that was thrown out of the run (`shoal evict --revoke`) is listed no longer: nobody lets it in. Bounded
+// (S-6) in all and for each process, so that one that lies fills neither the list nor the metrics. Pure.
 #pragma once
 
 #include <algorithm>
-#include <deque>
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "messages/metrics.h"
+#include "messages/address.h"
+#include "messages/supervision.h"
 #include "runtime/base/bound.h"
+#include "runtime/base/compose.h"
 
 namespace shoal {
 
-// The event by which a process tells it: its subject is the certificate.
+// The event by which a person hears of it; its subject is the peer.
 inline constexpr std::string_view kPeerRefused = "peer_refused";
+
+// "node/guest": whose certificates are refused.
+[[nodiscard]] inline std::string peer_text(const PeerRefused& refusal) {
+  return compose(refusal.role == ProcessRole::kStorage ? "storage/" : "node/", refusal.name);
+}
 
 class RefusedPeers {
  public:
   static inline const Bound kKeptMax{"supervision.refused_peers", 64};
+  static inline const Bound kOfOneMax{"supervision.refused_peers_of_a_process", 16};
+  static constexpr std::size_t kNameBytesMax = 64;  // no certificate has a longer one
 
-  // Whether it is news to a person: a refusal, or one more process that refuses. Any other event is not looked at.
-  bool hear(const RunEvent& event) {
-    if (event.event != kPeerRefused) return false;
-    const auto is_same = [&event](const RunEvent& known) {
-      return known.subject == event.subject && known.reason == event.reason;
-    };
-    if (std::ranges::any_of(told_, is_same)) return false;
-    told_.push_back(event);
-    if (kKeptMax.is_exceeded_by(told_.size())) told_.pop_front();
+  // who: the name of the process that says so. Whether it is news to a person.
+  bool hear(const PeerRefused& refusal, const std::string& who) {
+    // Without the spawner nobody is in, and no peer is called nothing.
+    const bool is_a_peer = refusal.role != ProcessRole::kSpawner && !refusal.name.empty();
+    const auto is_same = [&refusal](const Told& told) { return told.refusal == refusal; };
+    const auto is_of_it = [&refusal](const Told& told) { return told.refusal.process == refusal.process; };
+    if (!is_a_peer || refusal.name.size() > kNameBytesMax || std::ranges::any_of(told_, is_same)) return false;
+    const auto of_it = static_cast<std::size_t>(std::ranges::count_if(told_, is_of_it));
+    if (kOfOneMax.is_reached_by(of_it) || kKeptMax.is_reached_by(told_.size())) return false;
+    told_.push_back({refusal, who});
     return true;
   }
-  // "; refused by certificate: ..."; empty: nobody is.
+  // The process is in no longer.
+  void forget(ProcessIncarnation process) {
+    std::erase_if(told_, [process](const Told& told) { return told.refusal.process == process; });
+  }
+  // A node of that name was thrown out of the run.
+  void forget_node(std::string_view name) {
+    std::erase_if(told_, [name](const Told& told) {
+      return told.refusal.role == ProcessRole::kNode && told.refusal.name == name;
+    });
+  }
+  // "; refused for crashes: node/guest by node1, ..."; empty: nobody is.
   [[nodiscard]] std::string explain() const {
-    std::string names;
-    for (auto one = told_.begin(); one != told_.end(); ++one) {
-      const auto is_it = [one](const RunEvent& other) { return other.subject == one->subject; };
-      if (std::find_if(told_.begin(), one, is_it) != one) continue;
-      names += (names.empty() ? "" : ", ") + one->subject;
+    std::string text;
+    for (const Told& told : told_) {
+      text += compose(text.empty() ? "; refused for crashes: " : ", ", peer_text(told.refusal), " by ", told.who);
     }
-    if (names.empty()) return names;
-    return "; refused by certificate: " + names + " (the event peer_refused says by whom, why, and what lets it in)";
+    return text.empty() ? text : text + " (the event peer_refused says what lets it in again)";
+  }
+  // Tells a person why, and what lets the peer in again.
+  [[nodiscard]] static std::string reason(const PeerRefused& refusal, const std::string& who) {
+    return compose(who, " crashed twice while it read what ", refusal.name,
+                   " had sent, and refuses every certificate of ",
+                   "that name; to let it in again, start it under another --name, or remove the file that the log of ",
+                   who, " names and start ", who, " again");
   }
 
  private:
-  std::deque<RunEvent> told_;  // one for each certificate and process
+  struct Told {
+    PeerRefused refusal;
+    std::string who;
+  };
+  std::vector<Told> told_;
 };
 
 }  // namespace shoal

@@ -1,10 +1,15 @@
-// Which certificates have made this process crash, and which of them it does not let in again (P-10a). Pure.
+// Counts which peers have made this process crash, and says which it does not let in again (P-10a). Pure.
 //
-//   line = count " " certificate "\n"            the keeper writes it, the next life of the process reads it
+//   line = count " " role "/" name "\n"           the keeper writes it, the next life of the process reads it
 //
-// Who makes a process crash twice is refused from then on. Until then a crash costs nothing of the process's budget of
-// restarts: one peer must not end a run by it (S-6). What can come so of all peers together is bounded, and a crash by
-// one that is refused already counts as any other: then it was not the peer.
+// Who makes a process crash twice is refused from then on, by every use of its port. Until then a crash costs nothing
+// of the process's budget of restarts: one peer must not end a run by it (S-6). What can come so of all peers together
+// is bounded, and a crash by one that is refused already counts as any other: then it was not the peer.
+//
+// A peer is its role and name, which the run's authority vouches for, and not one certificate: a renewal, or the token
+// that it came with, gives its holder another certificate at any time. Nor is it the token, which honest nodes share.
+// So whoever holds a token of several uses can come again under another name, and can use up the name of another node:
+// a name is what a person sees, and can put out together with its tokens (`shoal evict --revoke`).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +22,7 @@ namespace shoal {
 
 class PeerCrashes {
  public:
-  static constexpr int kCrashesMax = 2;         // of one certificate
+  static constexpr int kCrashesMax = 2;         // of one peer
   static constexpr std::size_t kPeersMax = 64;  // that are remembered
 
   PeerCrashes() = default;
@@ -25,11 +30,13 @@ class PeerCrashes {
   explicit PeerCrashes(std::string_view text);
 
   struct Verdict {
-    int crashes = 0;          // of this certificate so far
+    int crashes = 0;          // of this peer so far
     bool is_refused = false;  // from now on
     bool is_excused = false;  // costs nothing of the budget
   };
+  // certificate: whose bytes were read, as the note of a process has it: "role/name#serial".
   [[nodiscard]] Verdict crashed_by(const std::string& certificate);
+  // "role/name" of each (peer_name()).
   [[nodiscard]] std::set<std::string> refused() const;
   [[nodiscard]] std::string text() const;
 
@@ -40,9 +47,8 @@ class PeerCrashes {
 // Beside the note of a process.
 [[nodiscard]] std::string peer_crashes_file(const std::string& note);
 
-// Tells a person whom the process refuses, by which certificate ("role/name#serial"), why, and what lets it in again.
-// file: where the process's keeper counts its crashes.
-[[nodiscard]] std::string refusal_text(const std::string& process, const std::string& certificate,
-                                       const std::string& file);
+// Tells a person whom the process refuses ("role/name"), why, and what lets it in again. file: where the process's
+// keeper counts its crashes.
+[[nodiscard]] std::string refusal_text(const std::string& process, const std::string& peer, const std::string& file);
 
 }  // namespace shoal
