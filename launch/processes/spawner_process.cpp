@@ -406,9 +406,10 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
       process.system().spawn<caf::detached>(supervisor, supervisor_settings(process, parts, core, mail, trace));
   process.own_vital(boss, "supervisor");
   for (const PeerRefused& refusal : process.refusals()) caf::anon_send(boss, refusal);
-  const auto reach = std::make_shared<ReachDesk>([context = process.transport().context()](const HostPort& address) {
-    return why_not_reached(address, *context);
-  });
+  const auto reach = std::make_shared<ReachDesk>(
+      [context = process.transport().context()](const HostPort& address, const std::string& name) {
+        return try_to_reach(address, name, *context);
+      });
   ControlSettings desk_of{nullptr, *desk, boss, mail, process.board(), told->rounds, reach};
   process.take_care_of({.name = "control",
                         .start = [&process, &door, desk_of] { return start_control(process, door, desk_of); },

@@ -214,8 +214,10 @@ Result<std::optional<Door>> open_door(const WorkerNodeOptions& options, const Ho
   auto port = listen_patiently(address);
   if (!port) return port.failure();
   if (port->signal) return std::optional<Door>();
-  const std::string announced = is_every_interface(address) ? *host : address.host;
-  const Endpoint endpoint{announced, local_port(port->listener.descriptor())};
+  // A name may mean something else to others, and the spawner dials numbers alone (control/reach.h).
+  const auto bound = parse_host_port(local_end(port->listener.descriptor()));
+  const bool is_own = bound && !is_every_interface(*bound);
+  const Endpoint endpoint{is_own ? bound->host : *host, local_port(port->listener.descriptor())};
   return std::optional(Door{std::move(port->listener), endpoint});
 }
 

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kAgainAfter = 1s;
-constexpr ControlTimeouts kAskTimeouts{1500ms, kReachWithin + 1000ms};
+constexpr ControlTimeouts kAskTimeouts{1500ms, kReachAnswerWithin};
 
 struct PortCheckState {
   static inline const char* name = "port_check";
@@ -22,9 +22,9 @@ struct PortCheckState {
 };
 using Self = caf::stateful_actor<PortCheckState>;
 
-// Why the port is not reached; empty: it is. Errors: nobody answers.
-Result<std::string> ask(const PortQuestion& question) {
-  Result<std::string> answer = fail(Error::kUnreachable, "no spawner is named");
+// Asks each spawner in turn. Errors: kUnreachable, none answers; kUsage, the question is none that it takes.
+Result<ReachAnswer> ask(const PortQuestion& question) {
+  Result<ReachAnswer> answer = fail(Error::kUnreachable, "no spawner is named");
   for (const HostPort& address : question.join) {
     const auto client = ControlClient::create(question.files, address, kAskTimeouts);
     if (!client) return client.failure();
@@ -37,13 +37,17 @@ Result<std::string> ask(const PortQuestion& question) {
 
 void check(Self* self) {
   PortCheckState& state = self->state;
-  const auto why = ask(state.question);
-  if (why && why->empty()) {
+  const auto answer = ask(state.question);
+  if (!answer && answer.failure().error == Error::kUsage) {
+    log_warn(state.question.name, "whether the run reaches this node is not known: ", answer.failure().message);
+    return self->quit();
+  }
+  if (answer && answer->why.empty()) {
     if (!state.said.empty()) log_info(state.question.name, "the run reaches this node now");
     return self->quit();
   }
-  if (why && *why != std::exchange(state.said, *why)) {
-    log_warn(state.question.name, not_reached_text(state.question.own, *why));
+  if (answer && answer->why != std::exchange(state.said, answer->why)) {
+    log_warn(state.question.name, not_reached_text(state.question.own, *answer));
   }
   self->delayed_send(self, kAgainAfter, Tick{});
 }

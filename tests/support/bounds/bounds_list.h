@@ -125,6 +125,8 @@ inline constexpr std::array kNumbersList = {
                  "Authority.S6ReadsNoLongerTextThanACertificateMayBe", ""},
     ListedNumber{"runtime/transport/control/control_client.cpp:kAnswerBytesMax",
                  "KnownLimits.S6AnAnswerHasABoundedLength", ""},
+    ListedNumber{"runtime/transport/control/reach.h:kDialsMax", "ReachDesk.S6DialsSoManyAtOnceAndOneForACertificate",
+                 ""},
     ListedNumber{"runtime/transport/control/reach.h:kEntriesMax", "ReachBook.S6RemembersNoMoreThanItsBound", ""},
     ListedNumber{"runtime/transport/control/http_message.cpp:kHeadersMax", "HttpReader.RefusesWhatIsTooLarge", ""},
     ListedNumber{"runtime/transport/control/http_message.h:body_bytes_max", "HttpReader.RefusesWhatIsTooLarge", ""},
