@@ -36,7 +36,7 @@ struct StepRecord {
   std::optional<TimeBreakdown> time;   // mean over replicas
   std::optional<ByteCounts> bytes;     // sum over replicas
   std::optional<std::string> skipped;  // why the step was skipped
-  // From the journal, by a metrics actor that came after the step: the one that died had not written its line.
+  // Says that the line comes from the journal: the metrics actor of the step died before it wrote one.
   bool is_filled = false;
 };
 
@@ -97,7 +97,7 @@ struct FaultCounts {
   std::uint64_t quarantined = 0;  // microbatches
 };
 
-// As their events say: also those that pipelines save while they train.
+// Adds up the events of checkpoints: also those that pipelines save while they train.
 struct CheckpointSum {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;  // of their files; 0 for one whose event does not say
