@@ -12,6 +12,7 @@
 #include "launch/processes/actor_process.h"
 #include "launch/processes/injected_process.h"
 #include "launch/processes/links_of_process.h"
+#include "launch/processes/ports/free_ports.h"
 #include "launch/processes/ports/own_port.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/spawner_dialler.h"
@@ -74,16 +75,9 @@ Result<CheckpointWriterSettings> writer_settings(const RunDirectory& run) {
   return settings;
 }
 
-// Chooses the address at which this process listens. Errors: kUsage (in use), kUnreachable.
-Result<HostPort> own_address(const Spawner& spawner) {
-  if (spawner.address.storage) return *spawner.address.storage;
-  const auto host = local_address_towards(spawner.address.control);
-  return host ? Result<HostPort>(HostPort{*host, 0}) : host.failure();
-}
-
 Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner& spawner,
                   CheckpointWriterSettings writer) {
-  const auto address = own_address(spawner);
+  const auto address = storage_listens_at(spawner.address);
   if (!address) return address.failure();
   auto door = listen_patiently(*address);
   if (!door) return door.failure();
@@ -111,6 +105,7 @@ Result<int> serve(const RunDirectory& run, const TlsFiles& files, const Spawner&
   process.write_trace(router_actor);
   const auto port = process.transport().publish(as_actor(router_actor), std::move(door->listener));
   if (!port) return port.failure();
+  log_info("storage", "listens at ", host_port_text({address->host, *port}));
   const StorageSettings disk{std::make_shared<CheckpointWriter>(std::move(writer)), router_actor, trace, run.root,
                              process.board()};
   process.take_care_of(

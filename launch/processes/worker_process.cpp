@@ -206,12 +206,14 @@ struct Door {
   Endpoint announced;
 };
 
+constexpr auto kPortPatience = 2s;  // whoever needs longer is started again, by its keeper's budget of short lives
+
 // Nothing: a signal came first.
 Result<std::optional<Door>> open_door(const WorkerNodeOptions& options, const HostPort& spawner) {
   const auto host = local_address_towards(spawner);
   if (!host) return host.failure();
   const HostPort address = options.listen.value_or(HostPort{*host, 0});
-  auto port = listen_patiently(address);
+  auto port = listen_patiently(address, kPortPatience);
   if (!port) return port.failure();
   if (port->signal) return std::optional<Door>();
   // A name may mean something else to others, and the spawner dials numbers alone (control/reach.h).

@@ -30,8 +30,10 @@ RestartPolicy::RestartPolicy(RestartLimits limits, std::uint64_t seed) : limits_
 
 RestartDecision RestartPolicy::decide(const ExitStatus& status, Instant now, LifeReached reached) {
   if (status.is_code(kGivenUpStatus)) return GiveUp{told_status(status.number), "it was given up"};
-  if (is_final(status)) return GiveUp{status.number, describe(status)};
+  const bool is_passing = may_pass(status);
+  if (is_final(status) && !is_passing) return GiveUp{status.number, describe(status)};
   pay_back(now, reached);
+  if (is_passing) return decide(describe(status), status.number, now);
   if (status.is_code(kRejoinStatus)) {
     return RestartAfter{next_delay(now), "it has lost its place in the run and comes back"};
   }
@@ -48,14 +50,18 @@ RestartAfter RestartPolicy::come_back(const std::string& how, Instant now) {
 
 RestartDecision RestartPolicy::decide(const std::string& how, Instant now) {
   pay_back(now, LifeReached::kNothing);
+  return decide(how, 1, now);
+}
+
+RestartDecision RestartPolicy::decide(const std::string& how, int exit_code, Instant now) {
   if (limits_.budget == kNoBudget) return RestartAfter{next_delay(now), how + "; it is started again"};
   forget_old(now);
-  if (limits_.budget == 0) return GiveUp{1, how};
+  if (limits_.budget == 0) return GiveUp{exit_code, how};
   const auto recent = static_cast<int>(restarts_.size());
   const double window_s = std::chrono::duration<double>(limits_.window).count();
   if (recent >= limits_.budget)
-    return GiveUp{1, compose(how, ", and it was restarted ", recent, " times within ", window_s,
-                             " s, each time in vain: it is not started again")};
+    return GiveUp{exit_code, compose(how, ", and it was restarted ", recent, " times within ", window_s,
+                                     " s, each time in vain: it is not started again")};
   restarts_.push_back(now);
   return RestartAfter{next_delay(now), compose(how, "; restart ", recent + 1, " of at most ", limits_.budget,
                                                " within ", window_s, " s")};
@@ -82,6 +88,12 @@ Duration RestartPolicy::next_delay(Instant now, Duration longest) {
   was_restarted_ = true;
   started_ = now + delay;
   return delay;
+}
+
+bool RestartPolicy::may_pass(const ExitStatus& status) const {
+  const auto& codes = limits_.passing_codes;
+  return was_restarted_ && status.kind == ExitStatus::Kind::kCode &&
+         std::find(codes.begin(), codes.end(), status.number) != codes.end();
 }
 
 bool RestartPolicy::is_final(const ExitStatus& status) const {

@@ -64,6 +64,9 @@ struct RestartLimits {
   Duration first_delay = std::chrono::milliseconds(100);
   Duration longest_delay = std::chrono::seconds(10);
   Duration settled_after = std::chrono::seconds(6);  // window / budget: what lives longer never gets past the budget
+  // Final codes that may pass where the process has come up before, such as a port that somebody else has just taken:
+  // from its first restart on they cost the budget, and are its result once that is spent.
+  std::vector<int> passing_codes = {};
 };
 
 // How far a life got, as far as anybody told (launch/life_line.h).
@@ -99,6 +102,8 @@ class RestartPolicy {
 
  private:
   [[nodiscard]] bool is_final(const ExitStatus& status) const;
+  [[nodiscard]] bool may_pass(const ExitStatus& status) const;
+  [[nodiscard]] RestartDecision decide(const std::string& how, int exit_code, Instant now);
   void pay_back(Instant now, LifeReached reached);
   void forget_old(Instant now);
   [[nodiscard]] Duration next_delay(Instant now, Duration longest = Duration::max());

@@ -124,6 +124,22 @@ std::vector<std::string> addresses_of_this_machine() {
   return found;
 }
 
+// Listens at the first address where that is possible. On failure errno says why.
+Socket listen_at_any(const addrinfo& list) {
+  int reason = EADDRNOTAVAIL;
+  for (const addrinfo* target = &list; target != nullptr; target = target->ai_next) {
+    Socket socket(::socket(target->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, target->ai_protocol));
+    if (socket.is_open()) {
+      set_option(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR);
+      const bool is_bound = ::bind(socket.descriptor(), target->ai_addr, target->ai_addrlen) == 0;
+      if (is_bound && ::listen(socket.descriptor(), kBacklog) == 0) return socket;
+    }
+    reason = errno;
+  }
+  errno = reason;
+  return Socket();
+}
+
 // Says what a person can do where listening at an address fails for a reason (errno).
 std::string remedy_for(int reason, const HostPort& address) {
   if (reason == EADDRNOTAVAIL) {
@@ -214,19 +230,15 @@ bool refuses(const HostPort& address, Deadline deadline) {
 Result<Socket> listen_on(const HostPort& address) {
   auto list = resolve(address, SOCK_STREAM, AI_PASSIVE);
   if (!list.ok()) return fail(Error::kUsage, list.failure().message);
-  int reason = EADDRNOTAVAIL;
-  for (const addrinfo* target = list->get(); target != nullptr; target = target->ai_next) {
-    Socket socket(::socket(target->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, target->ai_protocol));
-    if (socket.is_open()) {
-      set_option(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR);
-      if (::bind(socket.descriptor(), target->ai_addr, target->ai_addrlen) == 0 &&
-          ::listen(socket.descriptor(), kBacklog) == 0) {
-        return socket;
-      }
-    }
-    reason = errno;
-  }
-  return fail(Error::kUsage, compose("Cannot listen on ", host_port_text(address), ": ", remedy_for(reason, address)));
+  Socket socket = listen_at_any(**list);
+  if (socket.is_open()) return socket;
+  const std::string remedy = remedy_for(errno, address);
+  return fail(Error::kUsage, compose("Cannot listen on ", host_port_text(address), ": ", remedy));
+}
+
+bool is_taken(const HostPort& address) {
+  const auto list = resolve(address, SOCK_STREAM, AI_PASSIVE);
+  return list.ok() && !listen_at_any(**list).is_open() && errno == EADDRINUSE;
 }
 
 bool wait_readable(int descriptor, Deadline deadline) { return wait_for(descriptor, POLLIN, deadline); }

@@ -13,6 +13,7 @@
 #include "launch/commands/run/keepers.h"
 #include "launch/keeper.h"
 #include "launch/open_files.h"
+#include "launch/processes/ports/free_ports.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
@@ -32,14 +33,15 @@ Result<std::string> as_file(const std::string& token, const std::string& folder)
   return "@" + file;
 }
 
-// Before anything is started: a port that is in use now is named at once.
+// Asked before anything is started.
 Status check_can_listen(const NodeOptions& node) {
+  std::vector<HostPort> ports;
   for (std::uint32_t index = 0; node.listen && index < node.devices.size(); ++index) {
     const auto address = with_port_after(*node.listen, index);
     if (!address) return address.failure();
-    if (const auto tried = listen_on(*address); !tried) return tried.failure();
+    ports.push_back(*address);
   }
-  return Done{};
+  return wait_until_free(ports);
 }
 
 Result<Ward> worker_ward(const NodeOptions& node, const std::string& kept, std::size_t index) {
@@ -63,6 +65,7 @@ Result<Ward> worker_ward(const NodeOptions& node, const std::string& kept, std::
   arguments.insert(arguments.end(), {"--note", ward.crash_note});
   ward.excuse = blame_peers(ward.name, peer_note_beside(ward.crash_note));
   ward.limits.final_codes = {0, 2, 3, 4, 5};  // 3 to 5 also when the run has ended so
+  ward.limits.passing_codes = {2};            // its port may be taken while it is down
   ward.limits.longest_delay = std::chrono::seconds(2);
   return ward;
 }

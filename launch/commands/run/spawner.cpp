@@ -12,6 +12,7 @@
 #include "launch/commands/run/run_entry.h"
 #include "launch/keeper.h"
 #include "launch/open_files.h"
+#include "launch/processes/ports/free_ports.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
@@ -133,10 +134,7 @@ class JoinLineShower {
 Status check_can_listen(const ChosenRun& chosen, const HostPort& address) {
   const auto storage = with_port_after(address, 1);
   if (!storage) return storage.failure();
-  if (chosen.is_resumed) return Done{};
-  if (const auto tried = listen_on(address); !tried) return tried.failure();
-  if (const auto tried = listen_on(*storage); !tried) return tried.failure();
-  return Done{};
+  return chosen.is_resumed ? Status(Done{}) : wait_until_free({address, *storage});
 }
 
 }  // namespace
@@ -174,7 +172,9 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   set_spawner_json_aside(run);  // the line to paste is that of the start to come
   if (chosen->is_resumed && known && keep.listen == SpawnerOptions{}.listen) {
     keep.listen = known->control;
-    keep.is_announced = known->storage.has_value();
+    keep.is_announced = takes_next_port(*known);
+    if (!keep.is_announced)
+      say("storage takes any port, for the one after the spawner's is in use: ", run.log_of("storage"), " says which");
   }
   keep.stop_at_step = options.stop_at_step;
   keep.wait_timeout_s = options.wait_timeout_s;

@@ -1,4 +1,4 @@
-// A bounded number of attempts; signals are heard in the pauses between them.
+// Attempts until the time is over; signals are heard in the pauses between them.
 #include "launch/processes/ports/own_port.h"
 
 #include <utility>
@@ -10,14 +10,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kListenAgainMax = 50;
 constexpr auto kListenPause = 200ms;
 
 }  // namespace
 
-Result<OwnPort> listen_patiently(const HostPort& address) {
+Result<OwnPort> listen_patiently(const HostPort& address, std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   auto listener = listen_on(address);
-  for (int again = 0; !listener && again < kListenAgainMax; ++again) {
+  while (!listener && is_taken(address) && std::chrono::steady_clock::now() < deadline) {
     if (const auto signal = wait_for_signal(kListenPause)) return OwnPort{Socket(), signal};
     listener = listen_on(address);
   }

@@ -2,6 +2,7 @@
 // where a predecessor may still hold it.
 #pragma once
 
+#include <chrono>
 #include <optional>
 
 #include "runtime/base/error.h"
@@ -13,8 +14,9 @@ struct OwnPort {
   Socket listener;
   std::optional<int> signal;  // came meanwhile, and was taken: nobody listens
 };
-// Waits for the port for a while: a predecessor may not have let it go, or it is some dial's for a moment.
-// Errors: kUsage, naming the address.
-[[nodiscard]] Result<OwnPort> listen_patiently(const HostPort& address);
+// Waits for a port that somebody else has: a predecessor may not have let it go, or it is some dial's for a moment.
+// Errors: kUsage, naming the address, after `patience`.
+[[nodiscard]] Result<OwnPort> listen_patiently(const HostPort& address,
+                                               std::chrono::milliseconds patience = std::chrono::seconds(10));
 
 }  // namespace shoal

@@ -64,6 +64,25 @@ TEST(RestartPolicy, WhatHasStartedOnceIsStartedAgainWhateverItsCode) {
   EXPECT_EQ(std::get<GiveUp>(killed.decide(code(0), Instant{} + seconds(2))).exit_code, 0);
 }
 
+// A worker that has served and finds its port taken: somebody may have it for a moment.
+TEST(RestartPolicy, ACodeThatMayPassIsFinalAtFirstAndCostsTheBudgetLater) {
+  RestartLimits limits;
+  limits.final_codes = {0, 2, 4};
+  limits.passing_codes = {2};
+  limits.budget = 3;
+  EXPECT_EQ(std::get<GiveUp>(RestartPolicy(limits, 1).decide(code(2), Instant{})).exit_code, 2) << "it never came up";
+  RestartPolicy policy(limits, 1);
+  EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(kKilled, Instant{})));
+  for (int i = 1; i < 3; ++i) {
+    EXPECT_TRUE(std::holds_alternative<RestartAfter>(policy.decide(code(2), Instant{} + seconds(i)))) << i;
+  }
+  const auto decision = policy.decide(code(2), Instant{} + seconds(3));
+  ASSERT_TRUE(std::holds_alternative<GiveUp>(decision));
+  EXPECT_EQ(std::get<GiveUp>(decision).exit_code, 2) << "what it is for a person";
+  EXPECT_THAT(std::get<GiveUp>(decision).reason, HasSubstr("exit status 2, and it was restarted 3 times"));
+  EXPECT_EQ(std::get<GiveUp>(policy.decide(code(4), Instant{} + seconds(3))).exit_code, 4) << "others are as before";
+}
+
 TEST(RestartPolicy, WithoutABudgetItIsTriedForEverWithGrowingDelays) {
   RestartLimits limits;
   limits.budget = kNoBudget;

@@ -1,0 +1,42 @@
+// Listening is the only proof that a port is free; each is let go at once for the process that is to have it.
+#include "launch/processes/ports/free_ports.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "launch/say.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{100};
+
+}  // namespace
+
+Status wait_until_free(const std::vector<HostPort>& ports, std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  bool was_said = false;
+  for (const HostPort& port : ports) {
+    for (auto tried = listen_on(port); !tried; tried = listen_on(port)) {
+      if (!is_taken(port) || std::chrono::steady_clock::now() >= deadline) return tried.failure();
+      if (!was_said) say(host_port_text(port), " is in use; trying for ", limit.count() / 1000, " s");
+      was_said = true;
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  return Done{};
+}
+
+Result<HostPort> storage_listens_at(const SpawnerAddress& spawner) {
+  if (spawner.storage) return *spawner.storage;
+  if (is_every_interface(spawner.control)) return HostPort{spawner.control.host, 0};
+  const auto host = local_address_towards(spawner.control);
+  return host ? Result<HostPort>(HostPort{*host, 0}) : host.failure();
+}
+
+bool takes_next_port(const SpawnerAddress& known) {
+  const auto next = with_port_after(known.control, 1);
+  return next && (known.storage || !is_taken(*next));
+}
+
+}  // namespace shoal
