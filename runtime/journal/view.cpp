@@ -55,7 +55,7 @@ View::View(const ViewState& state)
       is_at_last_commit_(state.is_at_last_commit),
       skips_in_a_row_(static_cast<int>(state.skips_in_a_row)),
       stages_(state.stages),
-      lost_(state.lost),
+      lost_(state.lost, state.start),
       totals_(state.totals.begin(), state.totals.end()),
       quarantines_(state.quarantined),
       requeued_(state.requeued),
@@ -121,6 +121,7 @@ void View::change(const JournalEntry& entry, const AddReplica& added) {
   CHECK(added.stage.value < kStagesMax && !contains(added.replica), "a replica is added once, to a stage that exists");
   if (stage_of_.empty()) {  // all begin with a checkpoint, on this branch or on the same one again
     start_ = committed_steps_;
+    lost_.begin(start_);
     held_until_ = ends_.newest();
     is_at_last_commit_ = false;
   }

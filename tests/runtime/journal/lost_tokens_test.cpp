@@ -68,6 +68,50 @@ TEST(LostTokens, OfARoundThatOnlyALaterStageLostAreCountedToo) {
   EXPECT_EQ(lost.count(), 110U) << "that is of a round which the state lacks";
 }
 
+// A branch that changes the length of rounds gives their numbers again, to rounds of other steps.
+TEST(LostTokens, OfRoundsOfTwoSchedulesAreKeptApartWhateverTheirNumbers) {
+  LostTokens lost;
+  for (const std::uint64_t number : {1U, 2U, 3U}) lost.follow(round_of(0, number, 10 * number), 5 * number);
+  lost.begin(15);  // rounds of five steps until then, of fifteen from there on
+  LostTokens restored{lost.state(), 15};
+  for (LostTokens* one : {&lost, &restored}) {
+    one->follow(round_of(0, 2, 25), 30);
+    EXPECT_EQ(one->count(), 10U + 20U + 30U + 25U);
+    one->follow(round_of(1, 2, 40), 30);
+    EXPECT_EQ(one->count(), 10U + 20U + 30U + 40U) << "another stage says it of the same round";
+    one->go_back_to(15, 100);
+    EXPECT_EQ(one->count(), 10U + 20U + 30U + 100U);
+  }
+  EXPECT_EQ(restored.state(), lost.state());
+}
+
+TEST(LostTokens, OfMoreRoundsThanAreKnownApartAreStillLostOnce) {  // S-6
+  const std::uint64_t rounds = LostTokens::kRoundsMax + 10;
+  LostTokens lost;
+  for (std::uint64_t number = 1; number <= rounds; ++number) lost.follow(round_of(0, number, 10), 5 * number);
+  EXPECT_EQ(lost.count(), 10 * rounds);
+  EXPECT_EQ(lost.state().rounds.size(), LostTokens::kRoundsMax);
+  lost.follow(round_of(1, 1, 10), 5 * rounds);
+  EXPECT_EQ(lost.count(), 10 * rounds) << "a later stage says the same of a round that is not known apart";
+  LostTokens restored{lost.state()};
+  for (LostTokens* one : {&lost, &restored}) {
+    one->go_back_to(5 * 20, 1000);
+    EXPECT_EQ(one->count(), 10U * 20 + 1000) << "each of those is known apart";
+    one->go_back_to(0, 200);
+    EXPECT_EQ(one->count(), 1000U + 200U) << "all of the rounds are thrown away";
+  }
+}
+
+// A version before this one forgot the oldest rounds, and kept what they lost.
+TEST(LostTokens, OfAnOldSnapshotGoWithTheOldestRoundThatItKnows) {
+  LostTokens lost{LostTokensState{{{50, 10, 5}, {55, 11, 5}}, 30, 7}};
+  EXPECT_EQ(lost.count(), 37U);
+  lost.go_back_to(50, 0);
+  EXPECT_EQ(lost.count(), 32U);
+  lost.go_back_to(0, 100);
+  EXPECT_EQ(lost.count(), 107U);
+}
+
 // Rounds of one step each, as far as the journal agrees on them two steps later (of the second stage: three, and so
 // after the first stage's next one), with losses of two stages, roll-backs and snapshots; never more is lost than was
 // trained. The control: the sum over all entries is more, in all.

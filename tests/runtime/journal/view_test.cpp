@@ -223,6 +223,20 @@ TEST(View, TheLastCommitOfThoseWhoServeLeavesItsRoundsOpen) {
 }
 
 // S-6: a long run keeps the totals of its newest steps and of its checkpoints, and goes back to either.
+// Nothing is thrown away, as the branch begins with the newest state: rounds before it and its own count.
+TEST(View, CountsTheLossesOfABranchWhoseRoundsHaveTheNumbersOfEarlierOnes) {
+  const auto lost_of = [](std::uint64_t contributed, std::uint64_t number, std::uint64_t lost) {
+    CommitRound round = round_of(kFirst, contributed, number);
+    round.tokens_lost = lost;
+    return round;
+  };
+  Journal journal;
+  journal.then(added(1, kFirst)).then(commit_of(0)).then(lost_of(1, 1, 30)).then(commit_of(1)).then(lost_of(2, 2, 50));
+  journal.then(RemoveReplica{kFirst, Incarnation{1}, "a branch whose rounds have two steps"}, 1);
+  journal.then(added(2, kFirst, 2), 1).then(commit_of(2), 1).then(commit_of(3), 1).then(lost_of(4, 2, 40), 1);
+  EXPECT_EQ(journal.view.tokens_lost(), 30U + 50U + 40U);
+}
+
 TEST(View, RemembersTheTotalsOfBoundedlyManySteps) {
   const std::uint64_t kSteps = 4 * View::kTotalsMax;
   constexpr std::uint64_t kSaved = 100;
