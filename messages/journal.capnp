@@ -165,6 +165,7 @@ struct ViewState {
 struct ContributedTotal {
   version @0 :UInt64;
   tokens @1 :UInt64;
+  isBeforeSaved @2 :Bool;
 }
 
 struct OrderedCheckpoint {

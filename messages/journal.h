@@ -150,8 +150,8 @@ struct RoundLoss {
 };
 
 struct LostTokensState {
-  std::vector<RoundLoss> rounds;  // with losses, ascending by number
-  std::uint64_t in_rounds = 0;    // in those and in the forgotten ones before them
+  std::vector<RoundLoss> rounds;  // with losses: those in the state that all began with, then ascending by number
+  std::uint64_t in_rounds = 0;    // in all of them; in a snapshot of an earlier version also in forgotten ones
   std::uint64_t thrown_away = 0;
   friend bool operator==(const LostTokensState&, const LostTokensState&) = default;
 };
@@ -210,6 +210,7 @@ struct ViewState {
 struct ContributedTotal {
   std::uint64_t version = 0;
   std::uint64_t tokens = 0;
+  bool is_before_saved = false;  // the first rounds after a checkpoint ask for it: remembered longer
   friend bool operator==(const ContributedTotal&, const ContributedTotal&) = default;
 };
 

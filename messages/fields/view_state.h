@@ -186,6 +186,7 @@ SHOAL_FIELDS(ViewState) {
 SHOAL_FIELDS(ContributedTotal) {
   FIELD(version, Version);
   FIELD(tokens, Tokens);
+  FIELD(is_before_saved, IsBeforeSaved);
 }
 
 SHOAL_FIELDS(OrderedCheckpoint) {

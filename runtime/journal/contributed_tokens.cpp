@@ -6,7 +6,8 @@
 namespace shoal {
 
 void ContributedTokens::begin_at(const JournalSnapshot& past) {
-  for (const auto& [version, tokens] : past.contributed) totals_[version] = {tokens, false};
+  for (const ContributedTotal& total : past.contributed) totals_[total.version] = {total.tokens, total.is_before_saved};
+  // A snapshot of an earlier version does not say it of any; the view knows the newest checkpoints.
   for (const StepTotals& step : past.view.totals) {
     if (step.is_saved) keep_window_before(step.version);
   }
@@ -43,7 +44,7 @@ void ContributedTokens::forget_one(std::uint64_t version) {
 
 std::vector<ContributedTotal> ContributedTokens::totals() const {
   std::vector<ContributedTotal> totals;
-  for (const auto& [version, total] : totals_) totals.push_back({version, total.tokens});
+  for (const auto& [version, total] : totals_) totals.push_back({version, total.tokens, total.is_before_saved});
   return totals;
 }
 

@@ -280,7 +280,7 @@ JournalSnapshot snapshot(Random& random) {
   view.finished = text(random);
   return {view,
           Branch{view.branch.value + 1},
-          {{3, random()}, {8, random()}},
+          {{3, random(), true}, {8, random(), false}},
           {{6, {id<Incarnation>(random), id<Incarnation>(random)}}, {9, {id<Incarnation>(random)}}}};
 }
 

@@ -91,6 +91,21 @@ TEST(ContributedTokens, AreBounded) {  // S-6
   EXPECT_EQ(saved.tokens.after(steps), steps);
 }
 
+// The totals that a view keeps of its steps are those of the newest 1024 checkpoints.
+TEST(ContributedTokens, AreTheSameAfterAStartOfTheSpawnerHoweverManyCheckpointsThereWere) {
+  Book book;
+  book.begin(Branch{0}, 0);
+  book.steps(9);
+  for (std::uint64_t step = 0; step < View::kTotalsMax + 100; ++step) book.save();
+  Book restarted = book;
+  restarted.tokens = restarted.books();
+  restarted.tokens.begin_at({book.view.state(), {}, book.tokens.totals(), {}});
+  for (Book* one : {&book, &restarted}) one->steps(4 * ContributedTokens::kKeptMax);
+  EXPECT_EQ(book.tokens.after(8), 8U);
+  EXPECT_EQ(restarted.tokens.after(8), 8U);
+  EXPECT_EQ(restarted.tokens.totals(), book.tokens.totals());
+}
+
 // Against books that forget nothing: whatever a round of the head, or of a checkpoint gone back to, may ask for.
 TEST(ContributedTokens, AreAllThatARoundMayAskFor) {
   const std::uint64_t seed = std::random_device{}();
