@@ -124,6 +124,14 @@ bool ProcessDirectory::has_lost(std::string_view name) const {
   return has_joined;
 }
 
+bool ProcessDirectory::is_evicted(std::string_view node) const {
+  bool is_out = false;  // numbers ascend
+  for (const auto& [process, record] : processes_) {
+    if (record.join.role == ProcessRole::kNode && record.join.name == node) is_out = record.is_evicted;
+  }
+  return is_out;
+}
+
 std::vector<ProcessIncarnation> ProcessDirectory::alive() const {
   std::vector<ProcessIncarnation> found;
   for (const auto& [process, record] : processes_) {

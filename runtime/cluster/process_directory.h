@@ -70,6 +70,8 @@ class ProcessDirectory {
   [[nodiscard]] std::uint32_t lives_before(ProcessIncarnation process) const;
   // Whether processes of that name have joined, as far as they are remembered, and none of them is alive.
   [[nodiscard]] bool has_lost(std::string_view name) const;
+  // Says whether the newest of a node's processes, as far as they are remembered, was evicted.
+  [[nodiscard]] bool is_evicted(std::string_view node) const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive() const;
   [[nodiscard]] std::vector<ProcessIncarnation> alive(ProcessRole role) const;
   // Those of a node: one per device.

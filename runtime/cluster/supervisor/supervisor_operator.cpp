@@ -73,6 +73,16 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
   return {{OperatorVerdict::kDone, answer}, take_effects(), inject.id};
 }
 
+namespace {
+
+// How a node that was put out comes in again, or never, as the rest of a sentence.
+std::string way_back(const OperatorOrder& order) {
+  if (order.revoke) return "";
+  return compose("; start it as before to let it in again, or refuse it with: shoal evict ", order.name, " --revoke");
+}
+
+}  // namespace
+
 // By the name of a node: all of its processes are put out now, whatever they are at.
 OperatorOutcome SupervisorCore::evict(const OperatorOrder& order, Instant now) {
   const auto processes = roster_.processes.alive(order.name);
@@ -80,16 +90,16 @@ OperatorOutcome SupervisorCore::evict(const OperatorOrder& order, Instant now) {
     std::vector<Target> nodes = targets();
     std::erase_if(nodes, [](const Target& target) { return !target.whole_process; });
     const bool may_come = phase_ == Phase::kReturning || roster_.processes.has_lost(order.name);
+    if (roster_.processes.is_evicted(order.name)) {
+      return {
+          {OperatorVerdict::kDone, order.name + " is out of the run already: it was evicted" + way_back(order)}, {}, 0};
+    }
     if (may_come) return {{OperatorVerdict::kAbsent, absence_text(order.name, nodes)}, {}, 0};
     return {{OperatorVerdict::kUnknownName, resolve_target(order.name, nodes).failure().message}, {}, 0};
   }
   std::string missed;
   for (const ProcessIncarnation process : processes) missed += put_out(process, order, now);
-  const std::string way_back =
-      order.revoke
-          ? ""
-          : "; start it as before to let it in again, or refuse it with: shoal evict " + order.name + " --revoke";
-  return {{OperatorVerdict::kDone, order.name + " is put out of the run" + missed + way_back}, conclude(now), 0};
+  return {{OperatorVerdict::kDone, order.name + " is put out of the run" + missed + way_back(order)}, conclude(now), 0};
 }
 
 // Returns what the run lacks without it, as the rest of a sentence.

@@ -101,6 +101,20 @@ TEST_F(Evict, APersonMayStartItAgain) {
   EXPECT_NE(process_of("node1"), ProcessIncarnation{});
 }
 
+TEST_F(Evict, WhoIsOutAlreadyIsSaidToBeOut) {
+  ASSERT_EQ(order("node1").verdict, OperatorVerdict::kDone);
+  const std::size_t told = ends().size();
+  const OperatorAnswer again = order("node1");
+  EXPECT_EQ(again.verdict, OperatorVerdict::kDone);
+  EXPECT_EQ(again.text,
+            "node1 is out of the run already: it was evicted; start it as before to let it in again, or refuse it with: "
+            "shoal evict node1 --revoke");
+  EXPECT_EQ(order("node1", true).text, "node1 is out of the run already: it was evicted");
+  EXPECT_EQ(ends().size(), told) << "nobody is left to be told";
+  bench.join(1);
+  EXPECT_THAT(order("node1").text, HasSubstr("node1 is put out of the run")) << "it was started again";
+}
+
 TEST_F(Evict, OnlyNodesCanBeEvicted) {
   for (const std::string name : {"storage99", "storage", "spawner", "stage/0/0", "node9"}) {
     const OperatorAnswer answer = order(name);
