@@ -28,6 +28,7 @@ struct StartPoint {
   bool from_checkpoint = false;
   std::string weights_sha256;  // of the checkpoint
   Branch branch = {};          // at least: lines tell of no step from here on with it (branch_going_on())
+  bool is_wanted = false;      // a person's branch begins with it (`--branch`): to go back to it is no roll-back
 };
 
 // The same state, whatever lines tell of what came after it.
@@ -60,6 +61,7 @@ struct SupervisorConfig {
   // due later; the end of a run agrees on these, too. Empty: there are no rounds.
   std::function<std::vector<RoundId>(std::uint64_t)> rounds_due, rounds_in_flight;
   std::function<std::uint64_t(const RoundId&)> contributed_at;  // steps committed at a round's contributions
+  std::uint64_t rounds_from = 0;  // steps committed where a branch changed the schedule of rounds; all were agreed there
   std::uint32_t quorum = 0;  // sync.quorum: replicas of each stage that contributions wait for; 0: none
   std::uint64_t snapshot_every = SnapshotDesk::kEveryDefault;  // entries of the journal; 0: all of them are kept
   std::uint64_t requeue_window = 0;      // sync.requeue_lost: RoundSchedule::window_max(); 0: lost samples stay lost

@@ -129,9 +129,11 @@ void SupervisorCore::start_over(const StartPoint& start, Instant now) {
     note("resumed run: " + how);
     return send(to_metrics(), RunEvent{"resumed", "run", how, start.version});
   }
-  announce(is_thrown_back || start.version < committed ? "rolled_back" : "resumed", "run",
-           compose(is_thrown_back ? *fallback_.why() + ": " : std::string(), "from step ", start.version, " of ",
-                   committed, " committed, as branch ", branches_.current()));
+  const bool goes_back = is_thrown_back || (start.version < committed && !start.is_wanted);
+  announce(
+      goes_back ? "rolled_back" : "resumed", "run",
+      compose(is_thrown_back ? *fallback_.why() + ": " : std::string(), "from step ", start.version, " of ", committed,
+              " committed, as branch ", branches_.current(), start.is_wanted ? ", which a person began" : ""));
   send_peers();
   // What can be saved is the checkpoint.
   if (const auto& stop = last_step_.stopped()) return finish(stop->exit_status, stop->reason, stop->event, now);

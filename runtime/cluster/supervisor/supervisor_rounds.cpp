@@ -60,10 +60,11 @@ void SupervisorCore::commit_rounds() {
   for (const Prepared& vote : ballots_.take_rounds(open_rounds(), view())) append(round_of(vote));
 }
 
-// Steps committed at the fragment's contributions before these.
+// Returns the steps committed at the fragment's contributions before these. Those of another schedule were contributed
+// to its own rounds, up to where it ended.
 StepId SupervisorCore::contributed_before(const RoundId& round) const {
   const RoundId before{round.fragment, round.number - 1};
-  return StepId{before.number == 0 ? 0 : config_.contributed_at(before)};
+  return StepId{std::max(config_.rounds_from, before.number == 0 ? 0 : config_.contributed_at(before))};
 }
 
 // What the stage was trained on since the fragment's contributions before these, and no share names, is lost: the steps

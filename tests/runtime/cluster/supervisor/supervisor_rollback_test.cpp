@@ -99,6 +99,19 @@ TEST(SupervisorRollback, TheLastReplicaOfAStageSendsAllStagesBack) {  // P-29
 }
 
 // The pause was nobody else's: what a roll-back costs can be added up from the times of steps.
+// `--branch`: the run goes back because a person wants it, and nothing was survived.
+TEST(SupervisorRollback, WhatAPersonBranchesOffIsNone) {
+  const Trained first;
+  for (const bool is_wanted : {true, false}) {  // the control: a resumed run that lost a step
+    SupervisorConfig config = Trained::long_run();
+    config.term = Term{2};
+    config.start = StartPoint{2, 2, true, "sha", Branch{1}, is_wanted};
+    const SupervisorBench second(config, first.entries);
+    EXPECT_EQ(second.has_event("resumed"), is_wanted);
+    EXPECT_EQ(second.has_event("rolled_back"), !is_wanted);
+  }
+}
+
 TEST(SupervisorRollback, TheFirstStepOfABranchTookAllTheTimeSinceTheLastCommit) {
   Trained bench;
   bench.later(seconds(1));

@@ -249,6 +249,35 @@ TEST(LongRounds, AJoinerThatHasToCopyAgainIsNotGivenUp) {
   EXPECT_TRUE(run.bench.core.view().contains(joiner.replica));
 }
 
+// Rounds of one fragment and two steps until a branch after four, then of two fragments and four steps: the first one's
+// contributions before its next ones would have been after two, by the schedule that it has now.
+TEST(FarRounds, OfANewScheduleLoseNothingThatOneBeforeItHasMerged) {
+  SupervisorConfig config = with_rounds(100);
+  SupervisorBench first(config);
+  first.join(99, ProcessRole::kStorage);
+  first.train();
+  for (const std::uint64_t version : {2U, 4U}) {
+    while (first.core.view().committed_steps() < version) first.step();
+    for (const std::uint32_t stage : {0U, 1U}) first.hear(vote_for(first, stage, {0, version / 2}, version, 20));
+  }
+  config.term = Term{2};
+  config.start = StartPoint{4, 4, true, "abc", Branch{1}, true};
+  config.rounds_from = 4;
+  config.rounds_due = [](std::uint64_t version) {
+    const std::uint32_t fragment = version % 4 == 0 ? 1 : 0;
+    return version % 2 == 0 ? std::vector{RoundId{fragment, (version + 2) / 4}} : std::vector<RoundId>{};
+  };
+  config.contributed_at = [](const RoundId& round) { return 4 * round.number - (round.fragment == 0 ? 2 : 0); };
+  SupervisorBench second(config, first.entries);
+  second.join(99, ProcessRole::kStorage);
+  second.train();
+  while (second.core.view().committed_steps() < 6) second.step();
+  for (const std::uint32_t stage : {0U, 1U}) second.hear(vote_for(second, stage, {0, 2}, 6, 20));
+  ASSERT_EQ(rounds_of(second).back().round, (RoundId{0, 2}));
+  EXPECT_EQ(rounds_of(second).back().tokens_lost, 0U);
+  EXPECT_EQ(second.core.view().tokens_lost(), 0U);
+}
+
 // A branch begins so many contributions back, more than are kept of steps without a checkpoint: what nobody's weights
 // have of the steps between the fragment's contributions and the checkpoint is lost.
 TEST(FarRounds, CountWhatARollbackOverManyContributionsLoses) {
