@@ -26,7 +26,7 @@ ControlResponse answer_status(caf::actor_system& system, const ControlSettings& 
       .receive(
           [&](StatusReport& report) {
             if (settings.reach) report.summary += settings.reach->explain();
-            response.body = status_json(report, rounds ? std::optional(rounds->sum()) : std::nullopt);
+            response.body = status_json(report, rounds ? std::optional(rounds->sum()) : std::nullopt, settings.branch);
           },
           [&](const caf::error& error) {
             response = control_error(503, "the supervisor does not answer: " + words_of(error));
@@ -144,7 +144,9 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
   add_token_routes(server, desk);
   server.handle(
       {"GET", "/v1/status", {PeerRole::kOperator}},
-      [&system, asked = ControlSettings{nullptr, nullptr, supervisor, {}, nullptr, settings.rounds, settings.reach}](
+      [&system, asked =
+                    ControlSettings{
+                        nullptr, nullptr, supervisor, {}, nullptr, settings.rounds, settings.reach, settings.branch}](
           const ControlRequest&) { return answer_status(system, asked); });
   if (settings.reach) {
     server.handle({"POST", std::string(kReachPath), {PeerRole::kNode}},
@@ -182,9 +184,11 @@ ControlState::~ControlState() {
   if (settings.server) settings.server->stop();
 }
 
-std::string status_json(const StatusReport& report, const std::optional<RoundLosses>& rounds) {
+std::string status_json(const StatusReport& report, const std::optional<RoundLosses>& rounds,
+                        const std::optional<BranchRecord>& branch) {
   nlohmann::ordered_json json{{"summary", report.summary},    {"run", report.run},       {"step", report.step},
                               {"steps", report.steps_target}, {"branch", report.branch}, {"view", report.view}};
+  if (branch) json["begun"] = {{"name", branch->name}, {"from", branch->step}};
   if (rounds) json["rounds"] = {{"lost_tokens", rounds->lost()}, {"approximated", rounds->approximated}};
   json["actors"] = nlohmann::ordered_json::array();
   for (const auto& actor : report.actors) {

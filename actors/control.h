@@ -12,6 +12,7 @@
 
 #include "messages/actor_types.h"
 #include "runtime/trace/actor_board.h"
+#include "runtime/trace/metrics/branch_record.h"
 #include "runtime/trace/metrics/round_losses.h"
 #include "runtime/transport/control/control_server.h"
 #include "runtime/transport/control/enrolment.h"
@@ -27,6 +28,7 @@ struct ControlSettings {
   std::shared_ptr<ActorBoard> board = nullptr;
   std::shared_ptr<const RoundTally> rounds = nullptr;  // none: the run has no rounds
   std::shared_ptr<ReachDesk> reach = nullptr;          // none: nodes cannot ask whether they are reached
+  std::optional<BranchRecord> branch{};                // that a person began last; none: nobody began one
 };
 
 struct ControlState {
@@ -38,7 +40,8 @@ struct ControlState {
 
 ControlActor::behavior_type control(ControlActor::stateful_pointer<ControlState> self, ControlSettings settings);
 
-// The body of GET /v1/status. rounds: what they have lost, of a run that has them.
-[[nodiscard]] std::string status_json(const StatusReport& report, const std::optional<RoundLosses>& rounds = {});
+// The body of GET /v1/status. rounds: what they have lost, of a run that has them. branch: as in the settings.
+[[nodiscard]] std::string status_json(const StatusReport& report, const std::optional<RoundLosses>& rounds = {},
+                                      const std::optional<BranchRecord>& branch = {});
 
 }  // namespace shoal

@@ -133,9 +133,11 @@ CommandSpec status() {
       {},
       with_locator({kJson}),
       "--json prints {\"run\":text,\"summary\":text,\"step\":N,\"steps\":N,\"branch\":N,\"view\":N,\n"
-      "\"rounds\":{\"lost_tokens\":N,\"approximated\":N},\"actors\":[{\"name\":text,\"node\":text,\n"
+      "\"begun\":{\"name\":text,\"from\":N},\"rounds\":{\"lost_tokens\":N,\"approximated\":N},\n"
+      "\"actors\":[{\"name\":text,\"node\":text,\n"
       "\"incarnation\":N,\"state\":text,\"mailbox\":N,\"restarts\":N,\"last_message\":text,\n"
-      "\"last_message_s\":seconds ago}]}. rounds is null in a run without rounds, last_message_s without a message.\n"
+      "\"last_message_s\":seconds ago}]}. begun is the newest branch that a person\n"
+      "began (--branch), null without one; rounds is null in a run without rounds, last_message_s without a message.\n"
       "Exit status: 0 done, 2 usage, 4 the spawner is not reached, or its run is over."};
 }
 

@@ -236,5 +236,11 @@ TEST(StatusJson, SaysWhatRoundsLostWhereThereAreRounds) {
               HasSubstr(R"("rounds":{"lost_tokens":2048,"approximated":3},"actors":[])"));
 }
 
+TEST(StatusJson, NamesTheBranchThatAPersonBegan) {
+  EXPECT_THAT(status_json(StatusReport{}), Not(HasSubstr("begun")));
+  EXPECT_THAT(status_json(StatusReport{}, {}, BranchRecord{"lower", Branch{1}, 5, {}, ""}),
+              HasSubstr(R"("begun":{"name":"lower","from":5},"actors":[])"));
+}
+
 }  // namespace
 }  // namespace shoal

@@ -43,10 +43,22 @@ std::string evaluation_json(std::uint64_t step, const Evaluation& evaluation) {
          '\n';
 }
 
+std::string progress_text(const nlohmann::json& answer) {
+  const auto count = [](const nlohmann::json& of, const char* key) { return of.at(key).get<std::uint64_t>(); };
+  const auto begun = answer.find("begun");  // of a branch that a person began; roll-backs on it have numbers of their own
+  const std::string name = begun == answer.end() || begun->is_null()
+                               ? ""
+                               : compose(" (", begun->at("name").get<std::string>(), ", from step ",
+                                         count(*begun, "from"), ")");
+  return compose("step ", count(answer, "step"), " of ", count(answer, "steps"), ", branch ", count(answer, "branch"),
+                 name, ", view ", count(answer, "view"));
+}
+
 std::string status_json_text(const nlohmann::json& answer) {
   constexpr double kMsPerSecond = 1000;
   Json out;
   for (const char* key : {"run", "summary", "step", "steps", "branch", "view"}) out[key] = answer.at(key);
+  out["begun"] = answer.value("begun", nlohmann::json());
   out["rounds"] = answer.value("rounds", nlohmann::json());
   out["actors"] = Json::array();
   for (const auto& actor : answer.at("actors")) {

@@ -31,8 +31,7 @@ std::string rounds_of(const nlohmann::json& status) {
 std::string describe(const nlohmann::json& status) {
   std::ostringstream out;
   out << "run " << status.at("run").get<std::string>() << ": " << status.at("summary").get<std::string>() << '\n'
-      << "step " << status.at("step") << " of " << status.at("steps") << ", branch " << status.at("branch") << ", view "
-      << status.at("view") << '\n'
+      << progress_text(status) << '\n'
       << rounds_of(status) << '\n'
       << std::left << std::setw(20) << "ACTOR" << std::setw(16) << "NODE" << std::setw(13) << "INCARNATION"
       << "STATE\n";

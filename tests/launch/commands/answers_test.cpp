@@ -58,12 +58,25 @@ nlohmann::json some_answer() {
 TEST(StatusAnswer, HasTheKeysOfTheHelpAndSeconds) {
   const auto json = Json::parse(status_json_text(some_answer()));
   EXPECT_EQ(keys_of(json),
-            (std::vector<std::string>{"run", "summary", "step", "steps", "branch", "view", "rounds", "actors"}));
+            (std::vector<std::string>{"run", "summary", "step", "steps", "branch", "view", "begun", "rounds", "actors"}));
   expect_in_help("status", json);
   expect_in_help("status", json["actors"][0]);
   EXPECT_TRUE(json["rounds"].is_null());
   EXPECT_EQ(json["actors"][0]["last_message_s"], 1.5);
   EXPECT_TRUE(json["actors"][1]["last_message_s"].is_null()) << "it has heard nothing";
+}
+
+TEST(StatusAnswer, NamesTheBranchThatAPersonBegan) {
+  auto answer = some_answer();
+  EXPECT_EQ(progress_text(answer), "step 3 of 9, branch 0, view 12");
+  EXPECT_TRUE(Json::parse(status_json_text(answer))["begun"].is_null());
+  answer["branch"] = 2;
+  answer["begun"] = {{"name", "lower"}, {"from", 1}};
+  EXPECT_EQ(progress_text(answer), "step 3 of 9, branch 2 (lower, from step 1), view 12");
+  const auto json = Json::parse(status_json_text(answer));
+  EXPECT_EQ(json["begun"]["name"], "lower");
+  EXPECT_EQ(json["begun"]["from"], 1);
+  expect_in_help("status", json["begun"]);
 }
 
 TEST(StatusAnswer, SaysWhatRoundsLost) {
