@@ -37,9 +37,8 @@ bool is_there(const fs::path& path) {
 
 // A branch that has its line, and not yet its configuration.
 std::optional<BranchRecord> unfinished(const RunDirectory& run) {
-  auto newest = branch_without_steps(run.metrics());
-  if (!newest || !is_there(next_config(run, newest->name))) return std::nullopt;
-  return newest;
+  const auto begun = begun_branch(run);
+  return begun && begun->is_half_made ? std::optional(begun->record) : std::nullopt;
 }
 
 Status check_name_is_free(const RunDirectory& run, const std::string& name) {
@@ -47,18 +46,40 @@ Status check_name_is_free(const RunDirectory& run, const std::string& name) {
   const bool is_told = std::ranges::any_of(told, [&name](const BranchRecord& one) { return one.name == name; });
   if (!is_told && !is_there(config_before(run, name))) return Done{};
   return fail(Error::kUsage, compose("--branch ", name, ": the run in ", run.root.string(),
-                                     " had a branch of this name already; choose another"));
+                                     " had a branch of this name already; choose another, or go on with the run by "
+                                     "--resume without --branch"));
 }
 
-// The state that the branch goes on from: steps applied, and the branch that made it.
+// Refuses to go on from a checkpoint that cannot be used for this reason, and says which one can.
+Failure damaged_base(const fs::path& checkpoints, const std::string& run, const std::string& reason) {
+  const auto other = find_checkpoint(checkpoints, run);
+  const std::uint64_t good = other && other->checkpoint ? other->checkpoint->manifest().step : 0;
+  return fail(Error::kInvalidData,
+              compose("the checkpoint that the branch would go on from cannot be used: ", reason,
+                      "; restore it from a copy, or begin the branch ",
+                      good == 0 ? "at the beginning" : compose("at that after ", good, " steps"), " by --from ", good));
+}
+
+// The state that the branch goes on from: steps applied, and the branch that made it. A damaged one is not passed over.
 Result<Reached> base_of(const RunDirectory& run, const Config& now, const std::optional<std::uint64_t>& from) {
   if (from == 0U) return Reached{};
-  auto found = find_checkpoint(run.checkpoints(now), id_of(run), from);
-  if (!found) return found.failure();
+  const fs::path checkpoints = run.checkpoints(now);
+  const std::string id = id_of(run);
+  auto found = find_checkpoint(checkpoints, id, from);
+  if (!found) {
+    const bool is_there_at_all = !from || is_there(checkpoint_folder(checkpoints, *from));
+    const bool is_damaged = found.failure().error == Error::kInvalidData && is_there_at_all;
+    return is_damaged ? damaged_base(checkpoints, id, found.failure().message) : found.failure();
+  }
   if (found->unreadable) return fail(Error::kIo, *found->unreadable);
-  for (const std::string& reason : found->skipped) say("passed over a checkpoint: ", reason);
+  if (!found->skipped.empty()) return damaged_base(checkpoints, id, found->skipped.front());
   if (!found->checkpoint) return Reached{};
-  return Reached{Branch{found->checkpoint->manifest().branch}, found->checkpoint->manifest().step};
+  const Reached base{Branch{found->checkpoint->manifest().branch}, found->checkpoint->manifest().step};
+  const auto told = from ? std::nullopt : checkpoint_told_by(run.metrics(), kAnyStep);
+  if (told.value_or(0) <= base.steps) return base;
+  return damaged_base(
+      checkpoints, id,
+      compose(checkpoint_folder(checkpoints, *told).string(), ", of which ", run.metrics(), " tells, is not there"));
 }
 
 Result<Branch> newest_in_journal(const RunDirectory& run) {
@@ -105,6 +126,13 @@ Status keep_config_before(const RunDirectory& run, const BranchRecord& record) {
 
 }  // namespace
 
+std::optional<BegunBranch> begun_branch(const RunDirectory& run) {
+  auto newest = branch_without_steps(run.metrics());
+  if (!newest) return std::nullopt;
+  const bool is_half_made = is_there(next_config(run, newest->name));
+  return BegunBranch{std::move(*newest), is_half_made};
+}
+
 std::string ruling_config(const RunDirectory& run) {
   const auto begun = unfinished(run);
   return begun ? next_config(run, begun->name) : run.config();
@@ -115,7 +143,8 @@ Result<BranchRecord> look_at_branch(const RunDirectory& run, const BranchPlan& p
   if (Status free = check_name_is_free(run, plan.wish.name); !free) return free.failure();
   const auto base = base_of(run, now, plan.wish.from);
   if (!base) return base.failure();
-  if (Status end = check_round_end(plan, now, base->steps); !end) return end.failure();
+  const Config was = config_of(base->branch, plan.was, branches_told_by(run.metrics()));
+  if (Status end = check_round_end(was, now, base->steps); !end) return end.failure();
   const auto in_journal = newest_in_journal(run);
   if (!in_journal) return in_journal.failure();
   const std::vector<Branch> known = {base->branch, *in_journal, steps_told_by(run).branch, branch_begun_in(run)};
@@ -127,6 +156,9 @@ Status begin_branch(const RunDirectory& run, const BranchRecord& record, const C
   auto metrics = MetricsFile::open(run.metrics());
   if (!metrics) return metrics.failure();
   if (Status told = metrics->append(with_time(to_json_line(record), SteadyClock().wall_now())); !told) return told;
+  // Whatever follows from the line is on the disk after it.
+  if (Status kept = metrics->sync(); !kept) return kept;
+  if (Status kept = sync_folder(run.root.string()); !kept) return kept;
   return finish_branch(run);
 }
 

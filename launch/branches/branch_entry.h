@@ -11,6 +11,7 @@
 // Whoever enters the run finishes what is not done.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "launch/branches/branch_plan.h"
@@ -21,11 +22,15 @@
 
 namespace shoal {
 
+// Returns the newest branch of the run where no step's line follows its own.
+[[nodiscard]] std::optional<BegunBranch> begun_branch(const RunDirectory& run);
+
 // The configuration that rules in the run: config.toml, or that of a branch whose beginning was cut short.
 [[nodiscard]] std::string ruling_config(const RunDirectory& run);
 
 // The line of the branch, from what the run has left. Reads the checkpoint whole and writes nothing. Errors: kUsage (a
-// name that was taken, or as check_round_end()), kInvalidData (no such checkpoint, or damaged), kIo.
+// name that was taken, or as check_round_end()), kInvalidData (no such checkpoint, or the one that was wanted, by
+// --from or as the newest, is damaged: the sentence names it, its file and one that can be taken), kIo.
 [[nodiscard]] Result<BranchRecord> look_at_branch(const RunDirectory& run, const BranchPlan& plan, const Config& now,
                                                   const std::string& corpus_sha256);
 

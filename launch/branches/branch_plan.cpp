@@ -35,6 +35,38 @@ Refused refused_of(const Config& was, const Config& now) {
   return refused;
 }
 
+struct RoundChanges {
+  std::vector<KeyChange> all;       // of [sync]
+  std::vector<KeyChange> schedule;  // of those
+};
+
+RoundChanges round_changes(const Config& was, const Config& now) {
+  RoundChanges found;
+  for (const KeyChange& change : changes_between(was, now)) {
+    const ConfigKey* key = find_config_key(change.key);
+    if (key == nullptr || key->section != "sync" || rule_of(*key).freedom != KeyFreedom::kOnABranch) continue;
+    found.all.push_back(change);
+    if (std::ranges::find(kSchedule, change.key) != kSchedule.end()) found.schedule.push_back(change);
+  }
+  return found;
+}
+
+// "--set sync.H=5 --set ...", with the values before.
+std::string sets_of(const std::vector<KeyChange>& changes) {
+  std::string text;
+  for (const KeyChange& change : changes) {
+    text += compose(text.empty() ? "" : " ", "--set ", change.key, "=", change.was);
+  }
+  return text;
+}
+
+// A key or value that this version does not know stays as it is.
+void take_back(const KeyChange& change, Config& config) {
+  const ConfigKey* key = find_config_key(change.key);
+  if (key == nullptr || !key->set) return;
+  if (const auto value = parse_value(*key, change.was)) key->set(config, *value);
+}
+
 // The step of the last end of a round at or before `from`, and the first one after it.
 std::string ends_around(std::uint64_t from, std::uint64_t period) {
   return compose("ends are after ", from / period * period, " and ", (from / period + 1) * period, " steps");
@@ -72,33 +104,72 @@ Status check_changes(const Config& was, const Config& now, bool is_branch, const
   return text.empty() ? Status(Done{}) : fail(Error::kUsage, text);
 }
 
-Status check_round_end(const BranchPlan& plan, const Config& now, std::uint64_t from) {
-  if (plan.was.sync.mode != SyncMode::kDiloco || from == 0) return Done{};
-  std::string rounds;    // changed keys of [sync]
-  std::string schedule;  // of them
-  for (const KeyChange& change : plan.changes) {
-    const ConfigKey* key = find_config_key(change.key);
-    if (key == nullptr || key->section != "sync" || rule_of(*key).freedom != KeyFreedom::kOnABranch) continue;
-    add_name(rounds, change.key);
-    const bool is_schedule = std::ranges::any_of(kSchedule, [&](std::string_view name) { return name == change.key; });
-    if (is_schedule) add_name(schedule, change.key);
+Config config_of(Branch branch, const Config& newest, const std::vector<BranchRecord>& told) {
+  Config config = newest;
+  for (const BranchRecord& above : told) {
+    if (above.branch <= branch) break;
+    for (const KeyChange& change : above.changes) take_back(change, config);
   }
-  const std::uint64_t was_H = plan.was.sync.H;
-  if (!rounds.empty() && from % was_H != 0) {
-    return fail(Error::kUsage, compose(rounds, " may change at a round's end only, and the state after ", from,
-                                       " steps is in the middle of one: ", ends_around(from, was_H), " (--from N)"));
+  return config;
+}
+
+std::uint64_t rounds_from(const Config& newest, const std::vector<BranchRecord>& told) {
+  Config config = newest;
+  std::optional<std::uint64_t> from;  // of the newest state that was made with this configuration's branch
+  for (const BranchRecord& record : told) {
+    const bool is_on_the_way = !from || record.step <= *from;  // others were left
+    if (is_on_the_way && !round_changes(config, newest).schedule.empty()) break;
+    if (is_on_the_way) from = record.step;
+    for (const KeyChange& change : record.changes) take_back(change, config);
   }
-  if (schedule.empty()) return Done{};
+  return round_changes(config, newest).schedule.empty() ? 0 : from.value_or(0);
+}
+
+Status check_round_end(const Config& was, const Config& now, std::uint64_t from) {
+  if (was.sync.mode != SyncMode::kDiloco || from == 0) return Done{};
+  const RoundChanges changes = round_changes(was, now);
+  const std::string keep = compose("; what the state was made with stays by ", sets_of(changes.all));
+  const std::uint64_t was_H = was.sync.H;
+  if (!changes.all.empty() && from % was_H != 0) {
+    return fail(Error::kUsage,
+                compose(text_of(changes.all), ": may change at a round's end only, and the state after ", from,
+                        " steps is in the middle of one: ", ends_around(from, was_H), " (--from N)", keep));
+  }
+  if (changes.schedule.empty()) return Done{};
   if (from % now.sync.H != 0) {
-    return fail(Error::kUsage, compose(schedule, " may change where a round of the new length ends, too, and ", from,
-                                       " steps are no multiple of sync.H = ", now.sync.H));
+    return fail(Error::kUsage,
+                compose(text_of(changes.schedule), ": may change where a round of the new length ends, too, and ", from,
+                        " steps are no multiple of sync.H = ", now.sync.H, keep));
   }
-  const bool is_under_way = !RoundSchedule(plan.was.sync).in_flight_after(from).empty() ||
-                            !RoundSchedule(now.sync).in_flight_after(from).empty();
+  const bool is_under_way =
+      !RoundSchedule(was.sync).in_flight_after(from).empty() || !RoundSchedule(now.sync).in_flight_after(from).empty();
+  if (!is_under_way && was.sync.fragments > 1) {
+    return fail(Error::kUsage,
+                compose(text_of(changes.schedule), ": may change only where all fragments end their ",
+                        "rounds at once, and those of sync.fragments = ", was.sync.fragments, " take turns", keep));
+  }
   if (!is_under_way) return Done{};
   return fail(Error::kUsage,
-              compose(schedule, " may change only where no round is under way, and with sync.overlap, or ",
-                      "a delayed or eager sync.outer_update, one is after ", from, " steps"));
+              compose(text_of(changes.schedule), ": may change only where no round is under way, and with ",
+                      "sync.overlap, or a delayed or eager sync.outer_update, one is after ", from, " steps", keep));
+}
+
+Result<BranchTurn> turn_of(const BranchPlan& plan, const BegunBranch& begun) {
+  const BranchRecord& record = begun.record;
+  const bool is_other = plan.wish.name != record.name;
+  if (is_other && !begun.is_half_made) return BranchTurn::kBegin;
+  const bool sets_otherwise = std::ranges::any_of(plan.changes, [](const KeyChange& change) {
+    const ConfigKey* key = find_config_key(change.key);
+    return key != nullptr && rule_of(*key).freedom != KeyFreedom::kFree;
+  });
+  const bool is_elsewhere = plan.wish.from.value_or(record.step) != record.step;
+  if (!is_other && !sets_otherwise && !is_elsewhere) return BranchTurn::kGoOn;
+  const char* const state = begun.is_half_made ? " stands half-made, as a command was ended while it made it"
+                                               : " has begun, and has no steps yet";
+  return fail(Error::kUsage, compose("--branch ", plan.wish.name, ": branch ", record.name, state, " (from step ",
+                                     record.step, ": ", text_of(record.changes),
+                                     "); go on with it by --resume without --branch, which finishes it, or by the "
+                                     "command that began it; another branch may begin then, by another name"));
 }
 
 Branch number_after(const std::vector<Branch>& known) {

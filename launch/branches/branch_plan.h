@@ -24,9 +24,16 @@ struct BranchWish {
 
 struct BranchPlan {
   BranchWish wish;
-  Config was;
+  Config was;  // the run's newest configuration
   std::vector<KeyChange> changes;
 };
+
+// The newest branch of a run, which has no steps yet.
+struct BegunBranch {
+  BranchRecord record;
+  bool is_half_made = false;  // a command was killed while it made it
+};
+enum class BranchTurn { kBegin, kGoOn };
 
 // Errors: kUsage, a name that no file can be called by, or --from without --branch.
 [[nodiscard]] Result<std::optional<BranchWish>> branch_wish(const std::optional<std::string>& name,
@@ -40,9 +47,21 @@ void stretch_schedule(const Config& was, Config& now, const std::vector<std::str
 // key that may not, why it stays, and those that only a branch may set otherwise.
 [[nodiscard]] Status check_changes(const Config& was, const Config& now, bool is_branch, const std::string& file);
 
-// Checks that the keys of rounds may change in the state after `from` steps. Errors: kUsage: it is no round's end, by
-// the configuration before or the one to come, or rounds are under way.
-[[nodiscard]] Status check_round_end(const BranchPlan& plan, const Config& now, std::uint64_t from);
+// Returns the configuration of a state of this branch: the run's newest one without what the branches above it changed.
+// told: those that lines tell of, the newest first.
+[[nodiscard]] Config config_of(Branch branch, const Config& newest, const std::vector<BranchRecord>& told);
+
+// Returns the steps applied where the schedule of rounds became that of `newest`; 0: where the run began. told: as above.
+[[nodiscard]] std::uint64_t rounds_from(const Config& newest, const std::vector<BranchRecord>& told);
+
+// Checks that the keys of rounds may change in the state after `from` steps, from the configuration of that state to
+// the one to come. Errors: kUsage: it is no round's end by either of them, rounds are under way, or fragments are in the
+// middle of theirs.
+[[nodiscard]] Status check_round_end(const Config& was, const Config& now, std::uint64_t from);
+
+// Decides whether the wish is for a branch of its own, or is the command once more that began the newest one. Errors:
+// kUsage, saying what stands half-made and how to go on.
+[[nodiscard]] Result<BranchTurn> turn_of(const BranchPlan& plan, const BegunBranch& begun);
 
 // One above every branch that a line, a checkpoint or the journal tells of.
 [[nodiscard]] Branch number_after(const std::vector<Branch>& known);

@@ -14,6 +14,7 @@
 #include "actors/router/io_router.h"
 #include "actors/supervisor.h"
 #include "actors/sync_group.h"
+#include "launch/branches/branch_plan.h"
 #include "launch/commands/run/processes.h"
 #include "launch/life_line.h"
 #include "launch/processes/actor_process.h"
@@ -34,6 +35,7 @@
 #include "runtime/base/text/shell_word.h"
 #include "runtime/journal/store.h"
 #include "runtime/pipeline/schedule.h"
+#include "runtime/trace/metrics/branch_record.h"
 #include "runtime/trace/metrics/metrics_file.h"
 #include "runtime/trace/metrics/round_losses.h"
 #include "runtime/transport/control/reach.h"
@@ -151,6 +153,7 @@ SupervisorConfig supervisor_config(const Parts& parts, const SpawnerProcessOptio
     out.rounds_due = [schedule](std::uint64_t version) { return schedule.due_at(version); };
     out.rounds_in_flight = [schedule](std::uint64_t version) { return schedule.in_flight_after(version); };
     out.contributed_at = [schedule](const RoundId& round) { return schedule.contribution_version(round); };
+    out.rounds_from = rounds_from(config, branches_told_by(parts.saved.run.metrics()));
     out.quorum = static_cast<std::uint32_t>(config.sync.quorum);
     if (config.sync.requeue_lost) out.requeue_window = schedule.window_max();
   }
@@ -251,6 +254,12 @@ std::shared_ptr<Told> told_before(const RunDirectory& run, const Config& config)
   const auto losses = round_losses_in(run.metrics());
   told->rounds = std::make_shared<RoundTally>(losses ? *losses : RoundLosses{});
   return told;
+}
+
+// The branch that a person began last, and that the run is on.
+std::optional<BranchRecord> newest_told(const RunDirectory& run) {
+  auto told = branches_told_by(run.metrics());
+  return told.empty() ? std::nullopt : std::optional(std::move(told.front()));
 }
 
 // Shows what metrics gives out.
@@ -410,7 +419,8 @@ Result<int> serve(const RunDirectory& run, const Parts& parts, const SupervisorC
       [context = process.transport().context()](const HostPort& address, const std::string& name) {
         return try_to_reach(address, name, *context);
       });
-  ControlSettings desk_of{nullptr, *desk, boss, mail, process.board(), told->rounds, reach};
+  ControlSettings desk_of{nullptr, *desk, boss, mail, process.board(), told->rounds, reach,
+                          newest_told(run)};
   process.take_care_of({.name = "control",
                         .start = [&process, &door, desk_of] { return start_control(process, door, desk_of); },
                         .router = mail});

@@ -31,7 +31,9 @@ StartPoint start_of(const CheckpointManifest& manifest) {
 
 // A person's branch has its number before its first step has a line.
 StartPoint on_begun_branch(StartPoint start, const SavedStates& saved) {
-  start.branch = std::max(start.branch, branch_begun_in(saved.run));
+  const Branch begun = branch_begun_in(saved.run);
+  start.is_wanted = begun.value > 0 && start.branch <= begun;
+  start.branch = std::max(start.branch, begun);
   return start;
 }
 
@@ -66,6 +68,35 @@ Failure no_checkpoint(const SavedStates& saved, std::uint64_t told) {
                       " steps; bring the folder back, say where it is (checkpoint.dir), or begin a run of its own"));
 }
 
+// Refuses a state from before the newest branch that a person began: what is trained from it would have the branch's
+// configuration, and be neither the branch nor what it goes on from.
+Status check_is_not_before_branch(const SavedStates& saved, const FoundCheckpoint& found) {
+  const auto told = branches_told_by(saved.run.metrics());
+  if (told.empty()) return Done{};
+  const BranchRecord& begun = told.front();
+  const Reached state = found.checkpoint
+                            ? Reached{Branch{found.checkpoint->manifest().branch}, found.checkpoint->manifest().step}
+                            : Reached{};
+  if (state.branch >= begun.branch || state.steps >= begun.step) return Done{};
+  const auto base = checkpoint_folder(saved.run.checkpoints(saved.config), begun.step);
+  const std::string reason = found.skipped.empty() ? base.string() + " is not there" : found.skipped.front();
+  return fail(Error::kInvalidData, compose("branch ", begun.name, " goes on from the checkpoint after ", begun.step,
+                                           " steps, and neither that nor one of its own can be used: ", reason,
+                                           "; restore it from a copy, or begin another branch at the one after ",
+                                           state.steps, " steps by --resume --branch NAME --from ", state.steps));
+}
+
+// Checks --steps of a run that goes on; `saved` are those in the newest checkpoint that can be read.
+Status check_target(std::optional<std::uint64_t> stop_at, const std::optional<CheckpointManifest>& saved,
+                    const std::optional<BranchRecord>& begun) {
+  const bool is_at_its_begin = begun && (!saved || Branch{saved->branch} < begun->branch);
+  if (!is_at_its_begin) return check_steps(stop_at, saved ? saved->step : 0);
+  if (!stop_at || *stop_at >= begun->step) return Done{};
+  return fail(Error::kUsage, compose("--steps ", *stop_at, ": branch ", begun->name,
+                                     ", which has begun and has no steps of its own yet, ", "goes on after ",
+                                     begun->step, " steps; they are counted from the run's beginning"));
+}
+
 constexpr const char* kRestore = "; restore it from a copy, with its -wal file";
 
 }  // namespace
@@ -83,7 +114,7 @@ Branch branch_begun_in(const RunDirectory& run) {
 Status check_can_go_on(const RunDirectory& run, const Config& config, std::optional<std::uint64_t> stop_at) {
   const SavedStates saved{run, config, {}, {}};
   const auto newest = newest_manifest(saved);
-  if (newest) return check_steps(stop_at, newest->step);
+  if (newest) return check_target(stop_at, newest, branch_without_steps(run.metrics()));
   const auto told = checkpoint_told_by(run.metrics(), std::numeric_limits<std::uint64_t>::max());
   if (told) return no_checkpoint(saved, *told);
   return Done{};
@@ -122,6 +153,8 @@ Result<std::optional<Checkpoint>> find_start(const SavedStates& saved, const Fin
   if (found->unreadable && !wanted.passes_unreadable) return fail(Error::kIo, *found->unreadable);
   for (const auto& reason : found->skipped) say("passed over a checkpoint: ", reason);
   const auto told = checkpoint_told_by(saved.run.metrics(), wanted.not_beyond);
+  const Status is_of_branch = check_is_not_before_branch(saved, *found);
+  if (!is_of_branch && (found->checkpoint || !told)) return is_of_branch.failure();
   if (!found->checkpoint) {
     if (!told) {
       say("no checkpoint yet: starting from the beginning");

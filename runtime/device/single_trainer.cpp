@@ -34,7 +34,7 @@ StepOutcome SingleTrainer::step() {
 Status SingleTrainer::check_progress() const {
   if (progress_.skipped_in_a_row < kSkipsMax) return Done{};
   return fail(Error::kDiverged, compose("training diverged: ", kSkipsMax, " steps in a row were skipped, the last, ",
-                                        progress_.steps - 1, ", because ", last_skip_, "; lower optim.lr"));
+                                        progress_.steps - 1, ", because ", last_skip_));
 }
 
 StepOutcome SingleTrainer::run_microbatches() {

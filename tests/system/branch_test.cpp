@@ -44,7 +44,10 @@ void expect_a_lower_rate_saves(const Words& how) {
   ProcessScene scene;
   Program& diverged = scene.start(train(scene, "run", diverging_run(), how));
   ASSERT_EQ(diverged.wait(kRunLimit), 5) << diverged.err();
-  EXPECT_NE(diverged.err().find("--branch NAME --set optim.lr="), std::string::npos) << diverged.err();
+  EXPECT_NE(diverged.err().find("go on from the checkpoint after 10 steps with optim.min_lr = 3e-04 instead of 1e+30"),
+            std::string::npos)
+      << diverged.err();
+  EXPECT_NE(diverged.err().find("--branch NAME --from 10 --set optim.min_lr=3e-04"), std::string::npos);
   Words words = {"--branch", "lower", "--from", "10", "--set", "optim.min_lr=1e-4"};
   words.insert(words.end(), how.begin(), how.end());
   ASSERT_EQ(scene.run_to_end(resumed(scene, words)), 0);
@@ -92,6 +95,9 @@ TEST(Branch, FromAnOlderCheckpointLeavesTheNewerOnesBehind) {
   const fs::path kept = scene.run() / "checkpoints";
   EXPECT_EQ(list_checkpoints(kept), (std::vector<std::uint64_t>{8, 5}));
   EXPECT_EQ(list_checkpoints(kept / "before-again"), (std::vector<std::uint64_t>{20, 15, 10}));
+  const auto lines = read_file((scene.run() / "metrics.jsonl").string());
+  EXPECT_EQ(lines->find("\"event\":\"rolled_back\""), std::string::npos) << "a person wanted it";
+  EXPECT_NE(lines->find("\"event\":\"resumed\""), std::string::npos);
   ASSERT_EQ(scene.run_to_end(resumed(scene, {})), 0) << "what is on a branch goes on on it";
   EXPECT_EQ(scene.records().weights(), weights_of(scene, warming_run(30)));
   EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
@@ -104,6 +110,9 @@ TEST(Branch, ThatIsKilledBeforeItsFirstCheckpointBeginsAgain) {
   Program& killed = scene.start(resumed(
       scene, {"--branch", "again", "--from", "10", "--set", "run.steps=1000000", "--set", "checkpoint.every=0"}));
   ASSERT_TRUE(scene.wait_for_steps(20 + 4));
+  Program& asked = scene.start({"status", "--run", scene.run().string()});
+  ASSERT_EQ(asked.wait(kRunLimit), 0) << asked.err();
+  EXPECT_NE(asked.out().find("branch 1 (again, from step 10)"), std::string::npos) << asked.out();
   killed.signal(SIGKILL);
   (void)killed.wait(kRunLimit);
   ASSERT_TRUE(scene.wait_until_all_gone(kRunLimit));
@@ -112,6 +121,61 @@ TEST(Branch, ThatIsKilledBeforeItsFirstCheckpointBeginsAgain) {
   EXPECT_EQ(scene.run_to_end(train(scene, "whole", endless, {"--single", "--steps", "25"})), 0);
   EXPECT_EQ(scene.records().weights(), scene.records("whole").weights());
   EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
+}
+
+// Nobody trains on from an older one in its place unless a person says so.
+TEST(Branch, FromADamagedCheckpointIsRefusedBeforeAnythingIsWritten) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", warming_run(20, {"checkpoint.every=5"}))), 0);
+  const std::string metrics = (scene.run() / "metrics.jsonl").string();
+  const std::string config = (scene.run() / "config.toml").string();
+  const auto lines = read_file(metrics), set = read_file(config);
+  fs::resize_file(scene.run() / "checkpoints" / "step_20" / "stage_1.safetensors", 1000);
+  Words words = {"--branch", "b", "--set", "run.steps=30"};
+  for (const Words& from : {Words{}, Words{"--from", "20"}}) {
+    Words all = words;
+    all.insert(all.end(), from.begin(), from.end());
+    Program& refused = scene.start(resumed(scene, all));
+    EXPECT_EQ(refused.wait(kRunLimit), 3);
+    for (const char* text : {"step_20", "stage_1.safetensors", "--from 15"}) {
+      EXPECT_NE(refused.err().find(text), std::string::npos) << refused.err();
+    }
+    EXPECT_EQ(*read_file(metrics), *lines);
+    EXPECT_EQ(*read_file(config), *set);
+  }
+  words.insert(words.end(), {"--from", "15"});
+  ASSERT_EQ(scene.run_to_end(resumed(scene, words)), 0);
+  EXPECT_EQ(scene.records().weights(), weights_of(scene, warming_run(30)));
+}
+
+// The command was killed after the line: whatever goes on with the run finishes the branch, and has the bits of one that
+// was made at once.
+TEST(Branch, ThatStandsHalfMadeIsFinishedByWhatComesNext) {
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", warming_run(20, {"checkpoint.every=5"}))), 0);
+  fs::copy(scene.run(), scene.run("whole"), fs::copy_options::recursive);
+  const Words branch = {"--branch", "b", "--from", "5", "--set", "optim.weight_decay=0.5"};
+  Words at_once = branch;
+  at_once.insert(at_once.end(), {"--steps", "8", "--single"});
+  ASSERT_EQ(scene.run_to_end(resumed(scene, at_once, "whole")), 0);
+  const fs::path next = scene.run() / "config.next-b.toml";
+  fs::copy_file(scene.run("whole") / "config.toml", next);
+  const BranchRecord record{"b", Branch{1}, 5, {{"optim.weight_decay", "0.1", "0.5"}}, ""};
+  std::ofstream(scene.run() / "metrics.jsonl", std::ios::app) << to_json_line(record) << '\n';
+  fs::copy(scene.run(), scene.run("again"), fs::copy_options::recursive);
+  Program& other = scene.start(resumed(scene, {"--branch", "c", "--set", "optim.lr=1e-4"}));
+  EXPECT_EQ(other.wait(kRunLimit), 2);
+  EXPECT_NE(other.err().find("branch b stands half-made"), std::string::npos) << other.err();
+  ASSERT_TRUE(fs::exists(next));
+  ASSERT_EQ(scene.run_to_end(resumed(scene, {"--steps", "8"})), 0);
+  Words again = branch;
+  again.insert(again.end(), {"--steps", "8"});
+  ASSERT_EQ(scene.run_to_end(resumed(scene, again, "again")), 0);
+  for (const char* name : {"run", "again"}) {
+    EXPECT_EQ(scene.records(name).weights(), scene.records("whole").weights()) << name;
+    EXPECT_EQ(branches_told_by((scene.run(name) / "metrics.jsonl").string()).size(), 1U);
+    EXPECT_FALSE(fs::exists(scene.run(name) / "config.next-b.toml"));
+  }
 }
 
 // They have newer states of the line that is abandoned, and optimisers with its settings.
@@ -181,6 +245,24 @@ TEST(Branch, OfRoundsBeginsWhereOneEnds) {
                 scene, {"--branch", "b", "--set", "sync.outer_lr=0.5", "--set", "sync.H=3", "--set", "run.steps=21"})),
             0);
   EXPECT_EQ(scene.records().finals.back().steps, 21U);
+  EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
+}
+
+// The state after 10 steps was made with rounds of five, whatever rounds a branch from a later state has.
+TEST(Branch, FromBehindAChangeOfRoundsIsHeldToTheRoundsOfItsState) {
+  ProcessScene scene;
+  const SmallRun rounds{2, 2, 30, {"sync.mode=diloco", "sync.H=5", "checkpoint.every=1", "checkpoint.keep=0"}};
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", rounds, {"--steps", "15"})), 0);
+  const Words shorter = {"--branch", "shorter", "--set", "sync.H=3", "--steps", "18"};
+  ASSERT_EQ(scene.run_to_end(resumed(scene, shorter)), 0);
+  EXPECT_NE(scene.records().last_line.find("\"lost_tokens\":0,"), std::string::npos) << scene.records().last_line;
+  Program& refused = scene.start(resumed(scene, {"--branch", "b", "--from", "12", "--set", "optim.lr=1e-4"}));
+  EXPECT_EQ(refused.wait(kRunLimit), 2);
+  EXPECT_NE(refused.err().find("sync.H = 3 (was 5)"), std::string::npos) << refused.err();
+  EXPECT_NE(refused.err().find("ends are after 10 and 15 steps"), std::string::npos) << refused.err();
+  const Words kept = {"--branch", "b", "--from", "12", "--set", "optim.lr=1e-4", "--set", "sync.H=5", "--steps", "20"};
+  ASSERT_EQ(scene.run_to_end(resumed(scene, kept)), 0);
+  EXPECT_EQ(scene.records().finals.back().steps, 20U);
   EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
 }
 

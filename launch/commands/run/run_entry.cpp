@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "launch/branches/branch_advice.h"
 #include "launch/branches/branch_entry.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/start_points.h"
@@ -16,10 +17,10 @@
 #include "launch/stop_signals.h"
 #include "messages/codec.h"
 #include "model/partition.h"
-#include "runtime/base/config_keys.h"
 #include "runtime/base/text/shell_word.h"
 #include "runtime/data/tokens.h"
 #include "runtime/storage/checkpoint_claim.h"
+#include "runtime/storage/checkpoint_reader.h"
 #include "runtime/trace/metrics/metrics_file.h"
 #include "runtime/transport/control/enrolment.h"
 
@@ -55,11 +56,25 @@ Status check_is_ours_to_resume(const RunDirectory& run, const ChosenRun& chosen,
   return check_can_write(run.metrics());
 }
 
+// Says what becomes of the branch that another command could not make whole, where this one would begin one.
+Result<BranchTurn> look_at_begun(const std::optional<BegunBranch>& begun, const ChosenRun& chosen) {
+  if (!begun || !chosen.branch) return BranchTurn::kBegin;
+  return turn_of(*chosen.branch, *begun);
+}
+
 // Also what another command could not finish. text: what the run trains on from here.
 Status enter_branch(const RunDirectory& run, const ChosenRun& chosen, std::optional<std::uint64_t> stop_at,
                     const Tokens& text) {
+  const auto begun = begun_branch(run);
+  const auto turn = look_at_begun(begun, chosen);
+  if (!turn) return turn.failure();
+  const bool goes_on = chosen.branch && *turn == BranchTurn::kGoOn;
+  if (goes_on) {
+    if (auto status = check_steps(stop_at, begun->record.step); !status) return status.failure();
+  }
+  if (begun && begun->is_half_made) say("branch ", begun->record.name, " stands half-made: it is finished first");
   if (auto status = finish_branch(run); !status) return status.failure();
-  if (!chosen.branch) return Done{};
+  if (!chosen.branch || goes_on) return Done{};
   const auto record = look_at_branch(run, *chosen.branch, chosen.config, text.corpus_sha256());
   if (!record) return record.failure();
   if (auto status = check_steps(stop_at, record->step); !status) return status.failure();
@@ -116,13 +131,28 @@ Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_a
   return hold;
 }
 
+namespace {
+
+// Looks for the newest checkpoint there is, whole or not.
+StateLeft newest_state(const RunDirectory& run, const Config& now, const std::vector<BranchRecord>& told) {
+  const auto checkpoints = run.checkpoints(now);
+  for (const std::uint64_t step : list_checkpoints(checkpoints, id_of(run), Damaged::kLeftOut)) {
+    const auto manifest = read_manifest(checkpoint_folder(checkpoints, step));
+    if (manifest) return {step, config_of(Branch{manifest->branch}, now, told)};
+  }
+  return {0, config_of(Branch{}, now, told)};
+}
+
+}  // namespace
+
 void say_how_to_go_on(std::string_view command, const std::string& directory, int code) {
   if (is_saved_status(code)) say("stopped; go on with: ", command, " --resume ", shell_word(directory));
-  const auto config = code == exit_code(Error::kDiverged) ? read_run_config(directory) : Result<Config>(Config{});
-  if (code != exit_code(Error::kDiverged) || !config) return;
-  say("training diverged; go on with a lower rate on a branch: ", command, " --resume ", shell_word(directory),
-      " --branch NAME --set optim.lr=", toml_text(config->optim.lr / 2),
-      " (from the newest checkpoint; --from N: from that after N steps)");
+  const auto now = code == exit_code(Error::kDiverged) ? read_run_config(directory) : Result<Config>(Config{});
+  if (code != exit_code(Error::kDiverged) || !now) return;
+  const RunDirectory run{directory};
+  const auto told = branches_told_by(run.metrics());
+  const StateLeft state = newest_state(run, *now, told);
+  say(advice_text(command, directory, state, advised_changes(state.config, *now, told), *now));
 }
 
 }  // namespace shoal

@@ -48,6 +48,7 @@ struct Parts {
   Branch branch;
   Reached told;             // by lines of an earlier start
   bool is_resumed = false;  // from a checkpoint
+  bool is_wanted = false;   // a person's branch begins with it
   std::string corpus_sha256;
   std::optional<Poison> poison;  // left out
 };
@@ -72,7 +73,9 @@ Status resume(const RunDirectory& directory, Parts& parts) {
   }
   parts.told = steps_told_by(directory);
   parts.branch = branch_going_on({parts.branch, parts.progress.steps}, parts.told);
-  parts.branch = std::max(parts.branch, branch_begun_in(directory));
+  const Branch begun = branch_begun_in(directory);
+  parts.is_wanted = begun.value > 0 && parts.branch <= begun;
+  parts.branch = std::max(parts.branch, begun);
   return Done{};
 }
 
@@ -142,8 +145,10 @@ class SingleRun {
     const std::uint64_t told = parts_.told.steps;
     if (!parts_.is_resumed && told == 0) return;
     const std::string of = told > steps ? compose(" of ", told, " committed") : std::string();
-    recorder_.write(RunEvent{told > steps ? "rolled_back" : "resumed", "run",
-                             compose("from step ", steps, of, ", by one process, as branch ", parts_.branch), steps});
+    const char* const wanted = parts_.is_wanted ? ", which a person began" : "";
+    recorder_.write(RunEvent{told > steps && !parts_.is_wanted ? "rolled_back" : "resumed", "run",
+                             compose("from step ", steps, of, ", by one process, as branch ", parts_.branch, wanted),
+                             steps});
   }
 
   [[nodiscard]] Result<int> train() {

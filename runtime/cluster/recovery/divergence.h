@@ -57,7 +57,7 @@ struct Divergence {
   Divergence found;
   found.is_saved = !is_useless && !would_replace && !kept.has_rounds;
   found.reason = compose(
-      "training diverged: ", kSkipsMax, " steps in a row were skipped; lower optim.lr; ",
+      "training diverged: ", kSkipsMax, " steps in a row were skipped; ",
       found.is_saved ? "the state before them is saved" : newest_good(kept, commit.step.value - skipped, is_useless));
   return found;
 }

@@ -201,4 +201,6 @@ Status MetricsFile::append(const std::string& line) {
   return Done{};
 }
 
+Status MetricsFile::sync() { return ::fdatasync(descriptor_) == 0 ? Status(Done{}) : refused("sync", path_); }
+
 }  // namespace shoal

@@ -44,6 +44,8 @@ class MetricsFile {
   [[nodiscard]] const WrittenLines& written() const { return written_; }
   // Adds the newline; returns after the system has taken the line. Errors: kIo.
   [[nodiscard]] Status append(const std::string& line);
+  // Returns once the disk has all lines so far, which a loss of power leaves then. Errors: kIo.
+  [[nodiscard]] Status sync();
 
  private:
   MetricsFile(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}

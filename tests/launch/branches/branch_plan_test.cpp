@@ -100,7 +100,7 @@ std::string refusal_at(std::uint64_t from, std::vector<std::string> before, cons
   const Config was = config_with(before);
   before.insert(before.end(), sets.begin(), sets.end());
   const Config now = config_with(before);
-  const auto checked = check_round_end({{"b", from}, was, changes_between(was, now)}, now, from);
+  const auto checked = check_round_end(was, now, from);
   return checked.ok() ? "" : checked.failure().message;
 }
 
@@ -120,6 +120,66 @@ TEST(BranchPlan, TheTimesOfRoundsStayWhileOneIsUnderWay) {
   EXPECT_THAT(refusal_at(20, {}, {"sync.overlap=2"}), HasSubstr("no round is under way"));
   EXPECT_THAT(refusal_at(20, {"sync.outer_update=delayed"}, {"sync.H=5"}), HasSubstr("no round is under way"));
   EXPECT_EQ(refusal_at(20, {}, {"sync.fragments=2"}), "");
+  EXPECT_THAT(refusal_at(20, {"sync.fragments=2"}, {"sync.H=5"}), HasSubstr("sync.fragments = 2 take turns"));
+  EXPECT_EQ(refusal_at(20, {"sync.fragments=2"}, {"sync.outer_lr=0.5"}), "");
+}
+
+TEST(BranchPlan, AStateHasTheConfigurationOfItsOwnBranch) {
+  const std::vector<std::string> rounds = {"sync.mode=diloco", "optim.lr=0.5"};
+  std::vector<std::string> first = rounds, second = rounds, third = rounds;
+  first.emplace_back("sync.H=5");
+  second.emplace_back("sync.H=3");
+  third.insert(third.end(), {"sync.H=3", "sync.wire=int8", "optim.betas=[0.8, 0.9]"});
+  const Config oldest = config_with(first), middle = config_with(second), newest = config_with(third);
+  const std::vector<BranchRecord> told = {{"c", Branch{6}, 10, changes_between(middle, newest), ""},
+                                          {"b", Branch{4}, 15, changes_between(oldest, middle), ""}};
+  for (const std::uint32_t branch : {0U, 3U})
+    EXPECT_EQ(write_config(config_of(Branch{branch}, newest, told)), write_config(oldest));
+  for (const std::uint32_t branch : {4U, 5U})
+    EXPECT_EQ(write_config(config_of(Branch{branch}, newest, told)), write_config(middle));
+  EXPECT_EQ(write_config(config_of(Branch{6}, newest, told)), write_config(newest));
+}
+
+TEST(BranchPlan, AScheduleOfRoundsHoldsFromTheBranchThatChangedIt) {
+  const auto config = [](const std::string& set) { return config_with({"sync.mode=diloco", set}); };
+  const Config five = config("sync.H=5"), three = config("sync.H=3");
+  const BranchRecord shorter{"shorter", Branch{1}, 15, changes_between(five, three), ""};
+  const BranchRecord lower{"lower", Branch{2}, 20, {{"optim.lr", "0.001", "0.5"}}, ""};
+  EXPECT_EQ(rounds_from(five, {}), 0U);
+  EXPECT_EQ(rounds_from(three, {shorter}), 15U);
+  EXPECT_EQ(rounds_from(three, {lower, shorter}), 15U);
+  BranchRecord older = lower;
+  older.step = 5;
+  EXPECT_EQ(rounds_from(three, {older, shorter}), 5U) << "the state after five steps has rounds of five";
+  const BranchRecord back{"back", Branch{2}, 10, changes_between(three, five), ""};
+  EXPECT_EQ(rounds_from(five, {back, shorter}), 0U) << "it has left the shorter ones";
+}
+
+TEST(BranchPlan, TheRefusalOfRoundsSaysWhatStaysHow) {
+  EXPECT_THAT(refusal_at(25, {}, {"sync.outer_lr=0.5"}),
+              AllOf(HasSubstr("sync.outer_lr = 0.5 (was 0.7)"), HasSubstr("stays by --set sync.outer_lr=0.7")));
+}
+
+TEST(BranchPlan, TheSameCommandGoesOnWithWhatItBegan) {
+  const Config was = config_with({"optim.lr=0.5"});
+  const BegunBranch begun{{"b", Branch{1}, 10, {{"optim.lr", "0.001", "0.5"}}, ""}, true};
+  const auto turn = [&](const BranchWish& wish, const std::vector<std::string>& sets, bool is_half_made = true) {
+    return turn_of({wish, was, changes_between(was, config_with(sets))}, {begun.record, is_half_made});
+  };
+  EXPECT_EQ(*turn({"b", {}}, {"optim.lr=0.5"}), BranchTurn::kGoOn);
+  EXPECT_EQ(*turn({"b", 10}, {"optim.lr=0.5", "pipeline.stages=1"}), BranchTurn::kGoOn);
+  EXPECT_EQ(*turn({"b", {}}, {"optim.lr=0.5"}, false), BranchTurn::kGoOn);
+  EXPECT_EQ(*turn({"c", 5}, {"optim.lr=0.1"}, false), BranchTurn::kBegin) << "that is made, and another one follows it";
+  const std::vector<std::pair<BranchWish, std::string>> others = {
+      {{"b", {}}, "optim.lr=0.1"}, {{"b", 5}, "optim.lr=0.5"}, {{"c", {}}, "optim.lr=0.5"}};
+  for (const auto& [wish, set] : others) {
+    const auto refused = turn(wish, {set});
+    ASSERT_FALSE(refused.ok()) << wish.name;
+    EXPECT_EQ(refused.failure().error, Error::kUsage);
+    EXPECT_THAT(refused.failure().message,
+                AllOf(HasSubstr("branch b stands half-made"), HasSubstr("from step 10: optim.lr = 0.5 (was 0.001)"),
+                      HasSubstr("go on with it by --resume without --branch")));
+  }
 }
 
 TEST(BranchPlan, ItsNumberIsNewToEverybody) {

@@ -1,0 +1,32 @@
+// Advises a person what to set otherwise where training diverged, with the command for it. Pure.
+//
+// The first of these that is so: the rate rises to a floor above it; nobody clips the gradients; the rate is too high,
+// of which half is advised, or a tenth where a branch has lowered it already.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/config.h"
+#include "runtime/trace/metrics/branch_record.h"
+
+namespace shoal {
+
+// The state that a diverged run can go on from.
+struct StateLeft {
+  std::uint64_t steps = 0;  // of its checkpoint; 0: the beginning
+  Config config;            // that it was trained with
+};
+
+// Returns the keys to change, with their values in the state's configuration and the advised ones: a floor goes with
+// its rate. now: what diverged. told: the branches of the run, the newest first.
+[[nodiscard]] std::vector<KeyChange> advised_changes(const Config& state, const Config& now,
+                                                     const std::vector<BranchRecord>& told);
+
+// Says it in one sentence, with a command. command: the words that began the run, as "shoal train".
+[[nodiscard]] std::string advice_text(std::string_view command, const std::string& directory, const StateLeft& state,
+                                      const std::vector<KeyChange>& changes, const Config& now);
+
+}  // namespace shoal
