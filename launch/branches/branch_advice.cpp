@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <iomanip>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/config_keys.h"
+#include "runtime/base/file.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/base/text/shell_word.h"
+#include "runtime/cluster/recovery/divergence.h"
+#include "runtime/trace/metrics/metrics_lines.h"
 
 namespace shoal {
 namespace {
@@ -40,6 +44,23 @@ std::string text_in(const Config& config, const std::string& key) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> useless_from(const std::string& metrics) {
+  std::optional<std::uint64_t> from;
+  const auto file = open_input(metrics);
+  if (!file) return from;
+  (void)read_lines_back(*file, [&from](std::string_view line) {
+    if (!line.starts_with(kStepLineBegin)) return false;
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    const bool is_skipped = json.is_object() && json.contains("skipped") && json["skipped"].is_string();
+    if (!is_skipped || !json.contains("step") || !json["step"].is_number_unsigned()) return true;
+    const auto loss = json.value("loss", nlohmann::json());
+    if (!from && loss.is_number() && !is_of_no_use(loss.get<double>())) return true;
+    from = json["step"].get<std::uint64_t>();
+    return false;
+  });
+  return from;
+}
 
 std::vector<KeyChange> advised_changes(const Config& state, const Config& now, const std::vector<BranchRecord>& told) {
   const auto change = [&state](const std::string& key, double value) {

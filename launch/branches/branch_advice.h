@@ -1,10 +1,11 @@
-// Advises a person what to set otherwise where training diverged, with the command for it. Pure.
+// Advises a person what to set otherwise where training diverged, with the command for it.
 //
 // The first of these that is so: the rate rises to a floor above it; nobody clips the gradients; the rate is too high,
 // of which half is advised, or a tenth where a branch has lowered it already.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,10 @@ struct StateLeft {
   std::uint64_t steps = 0;  // of its checkpoint; 0: the beginning
   Config config;            // that it was trained with
 };
+
+// Returns the steps applied in a state of which nothing can be made, as the skipped steps that end this metrics.jsonl
+// say of it; nothing: it ends otherwise. Checkpoints after as many steps or more have that state.
+[[nodiscard]] std::optional<std::uint64_t> useless_from(const std::string& metrics);
 
 // Returns the keys to change, with their values in the state's configuration and the advised ones: a floor goes with
 // its rate. now: what diverged. told: the branches of the run, the newest first.

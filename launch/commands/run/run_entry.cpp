@@ -133,12 +133,15 @@ Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_a
 
 namespace {
 
-// Looks for the newest checkpoint there is, whole or not.
+// Looks for the newest checkpoint of a state that something can be made of; whether its files are whole is not looked
+// at.
 StateLeft newest_state(const RunDirectory& run, const Config& now, const std::vector<BranchRecord>& told) {
   const auto checkpoints = run.checkpoints(now);
+  const bool has_rounds = now.sync.mode == SyncMode::kDiloco;  // they go on, and change what skipped steps do not
+  const std::uint64_t good_below = (has_rounds ? std::nullopt : useless_from(run.metrics())).value_or(kAnyStep);
   for (const std::uint64_t step : list_checkpoints(checkpoints, id_of(run), Damaged::kLeftOut)) {
     const auto manifest = read_manifest(checkpoint_folder(checkpoints, step));
-    if (manifest) return {step, config_of(Branch{manifest->branch}, now, told)};
+    if (manifest && step < good_below) return {step, config_of(Branch{manifest->branch}, now, told)};
   }
   return {0, config_of(Branch{}, now, told)};
 }

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "launch/branches/branch_keys.h"
 #include "runtime/base/config_file.h"
+#include "runtime/trace/metrics/step_record.h"
+#include "tests/runtime/data/scratch.h"
 
 namespace shoal {
 namespace {
@@ -53,6 +57,30 @@ TEST(BranchAdvice, LowersAFloorWithItsRate) {
   EXPECT_EQ(changes[1].key, "optim.min_lr");
   EXPECT_EQ(std::stod(changes[0].now), 7.5e-5);
   EXPECT_EQ(std::stod(changes[1].now), 7.5e-6);
+}
+
+TEST(BranchAdvice, KnowsFromWhichStepOnAStateIsUseless) {
+  const auto lines_of = [](double loss, std::uint64_t skipped_from) {
+    std::string lines;
+    for (std::uint64_t step = 18; step < 24; ++step) {
+      StepRecord record;
+      record.step = step;
+      record.loss = step < skipped_from ? 2.5 : loss;
+      if (step >= skipped_from) record.skipped = "the loss is not finite";
+      lines += to_json_line(record) + "\n";
+    }
+    return lines + to_json_line(RunEvent{"failed", "run", "training diverged", 24}) + "\n";
+  };
+  const Scratch scratch;
+  const auto useless = [&](double loss, std::uint64_t skipped_from) {
+    return useless_from(scratch.file("metrics.jsonl", lines_of(loss, skipped_from)).string());
+  };
+  constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(useless(kNotANumber, 20), 20U);
+  EXPECT_EQ(useless(1000, 20), 20U) << "nats per token: its perplexity is beyond all numbers";
+  EXPECT_EQ(useless(2.5, 20), std::nullopt);
+  EXPECT_EQ(useless(kNotANumber, 24), std::nullopt) << "none was skipped";
+  EXPECT_EQ(useless_from("/nowhere"), std::nullopt);
 }
 
 TEST(BranchAdvice, IsOneSentenceWithBothValuesAndTheCommand) {
