@@ -6,43 +6,31 @@
 
 namespace shoal {
 
-Admission HalfOpenTable::admit(int descriptor, const std::string& address, SteadyTime now) {
+std::optional<int> HalfOpenTable::enter(int descriptor, const Entry& incoming) {
   settle(descriptor);
-  if (incoming_count_ >= limits_.half_open_count_max) return Admission::kTooMany;
-  if (count_of(address) >= limits_.half_open_per_address_max) return Admission::kTooManyOfAddress;
-  entries_[descriptor] = Entry{address, now};
-  ++count_of_address_[address];
+  const auto gives_way = who_gives_way(incoming.address);
+  if (gives_way) settle(*gives_way);
+  entries_[descriptor] = incoming;
+  ++count_of_address_[incoming.address];
   ++incoming_count_;
-  return Admission::kAdmitted;
+  return gives_way;
 }
 
-std::optional<int> HalfOpenTable::who_gives_way(const std::string& address, SteadyTime now,
-                                                const HasSpoken& has_spoken) const {
+std::optional<int> HalfOpenTable::who_gives_way(const std::string& address) const {
   const bool is_full_of_address = count_of(address) >= limits_.half_open_per_address_max;
   if (!is_full_of_address && incoming_count_ < limits_.half_open_count_max) return std::nullopt;
-  std::vector<std::pair<SteadyTime, int>> oldest_first;
+  std::size_t most = 0;
+  for (const auto& [each, count] : count_of_address_) most = std::max(most, count);
+  const auto may_be = [&](const Entry& entry) {
+    if (is_full_of_address) return entry.address == address;
+    return !entry.address.empty() && count_of(entry.address) == most;
+  };
+  std::optional<std::pair<SteadyTime, int>> oldest;
   for (const auto& [descriptor, entry] : entries_) {
-    const bool may_be = is_full_of_address ? entry.address == address : !entry.address.empty();
-    if (may_be) oldest_first.emplace_back(entry.since, descriptor);
+    const std::pair one(entry.since, descriptor);
+    if (may_be(entry) && (!oldest || one < *oldest)) oldest = one;
   }
-  std::sort(oldest_first.begin(), oldest_first.end());
-  for (const auto& [since, descriptor] : oldest_first)
-    if (!has_spoken(descriptor)) return descriptor;
-  const bool is_slow = !oldest_first.empty() && now - oldest_first.front().first >= limits_.handshake_timeout / 4;
-  return is_slow ? std::optional(oldest_first.front().second) : std::nullopt;
-}
-
-HalfOpenTable::Verdict HalfOpenTable::enter(int descriptor, const Entry& incoming, SteadyTime now,
-                                            const HasSpoken& has_spoken) {
-  Verdict verdict;
-  verdict.gives_way = who_gives_way(incoming.address, now, has_spoken);
-  if (verdict.gives_way) settle(*verdict.gives_way);
-  verdict.admission = admit(descriptor, incoming.address, incoming.since);
-  return verdict;
-}
-
-HalfOpenTable::Verdict HalfOpenTable::enter(int descriptor, const Entry& incoming, SteadyTime now) {
-  return enter(descriptor, incoming, now, [](int) { return true; });
+  return oldest ? std::optional(oldest->second) : std::nullopt;
 }
 
 std::size_t HalfOpenTable::count_of(const std::string& address) const {
@@ -86,17 +74,16 @@ std::vector<int> HalfOpenTable::expired(SteadyTime now) const {
   return descriptors;
 }
 
-PortAdmission::Verdict PortAdmission::arrived(int descriptor, const std::string& address, SteadyTime now,
-                                              const HalfOpenTable::HasSpoken& has_spoken) {
+std::optional<int> PortAdmission::arrived(int descriptor, const std::string& address, SteadyTime now) {
   settle(descriptor);
-  return silent_.enter(descriptor, {address, now}, now, has_spoken);
+  return silent_.enter(descriptor, {address, now});
 }
 
-PortAdmission::Verdict PortAdmission::said_hello(int descriptor, PortProtocol protocol, SteadyTime now) {
+std::optional<int> PortAdmission::said_hello(int descriptor, PortProtocol protocol) {
   const auto waiting = silent_.take(descriptor);
-  if (!waiting) return {};  // it has given way, and is being closed
+  if (!waiting) return std::nullopt;  // it has given way, and is being closed
   HalfOpenTable& table = protocol == PortProtocol::kLane ? lanes_ : links_;
-  return table.enter(descriptor, *waiting, now);
+  return table.enter(descriptor, *waiting);
 }
 
 void PortAdmission::settle(int descriptor) {

@@ -1,15 +1,14 @@
 // Who may wait at a door: bounds on connections that have not shown who they are, and on what we write about refusals.
 //
 // A stranger can open as many sockets as it likes; what they cost here is bounded in all and per address, and ends at
-// a deadline (S-6, S-7). Nor do they keep others out: where the bound is reached, who has said nothing yet gives way to
-// who comes, the oldest first; an honest peer speaks first, as soon as it is connected. Pure: time comes in. Not
+// a deadline (S-6, S-7). Nor do they keep others out: where a bound is reached, the oldest gives way to who comes.
+// An honest peer is done with its handshake long before as many others have come. Pure: time comes in. Not
 // thread-safe; owners lock.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,8 +26,6 @@ struct AdmissionLimits {
   std::chrono::milliseconds handshake_timeout{5000};
 };
 
-enum class Admission { kAdmitted, kTooMany, kTooManyOfAddress };
-
 // Connections between accept (or dial) and the end of their handshake. Keys are descriptors.
 class HalfOpenTable {
  public:
@@ -38,34 +35,23 @@ class HalfOpenTable {
     std::string address;  // empty: outgoing
     SteadyTime since;
   };
-  struct Verdict {
-    Admission admission = Admission::kAdmitted;
-    std::optional<int> gives_way;  // settled here; the caller closes it
-  };
-  using HasSpoken = std::function<bool(int descriptor)>;
 
-  // Finds the one that an incoming connection is admitted in place of; it is to be closed and settled first. Nothing:
-  // there is room, or nobody is to give way: all have spoken, and none so long ago that an honest one would be done.
-  [[nodiscard]] std::optional<int> who_gives_way(const std::string& address, SteadyTime now,
-                                                 const HasSpoken& has_spoken) const;
-  // An incoming connection; recorded only when admitted.
-  [[nodiscard]] Admission admit(int descriptor, const std::string& address, SteadyTime now);
-  // Admits an incoming connection, where there is no room in place of another one.
-  [[nodiscard]] Verdict enter(int descriptor, const Entry& incoming, SteadyTime now, const HasSpoken& has_spoken);
-  // Does the same where everybody in the table is known to have spoken.
-  [[nodiscard]] Verdict enter(int descriptor, const Entry& incoming, SteadyTime now);
+  // Records an incoming connection. Returns the one that has given way to it, for the caller to close: where its own
+  // address has as many as it may, the oldest of them; else, where all have, the oldest of the address that has most.
+  // So a stranger with few addresses takes places from itself alone.
+  [[nodiscard]] std::optional<int> enter(int descriptor, const Entry& incoming);
   // A connection of our own making: has a deadline, is not counted against strangers.
   void track_outgoing(int descriptor, SteadyTime now);
   // Handshake finished or connection closed. Unknown descriptors are ignored.
   void settle(int descriptor);
+  // Settles a descriptor, and tells what was known of it.
+  [[nodiscard]] std::optional<Entry> take(int descriptor);
   // Descriptors whose handshake has outlived its deadline, oldest first. They stay until settled.
   [[nodiscard]] std::vector<int> expired(SteadyTime now) const;
   [[nodiscard]] std::size_t incoming_count() const { return incoming_count_; }
 
-  // Settles a descriptor, and tells what was known of it.
-  [[nodiscard]] std::optional<Entry> take(int descriptor);
-
  private:
+  [[nodiscard]] std::optional<int> who_gives_way(const std::string& address) const;
   [[nodiscard]] std::size_t count_of(const std::string& address) const;
 
   AdmissionLimits limits_;
@@ -75,19 +61,17 @@ class HalfOpenTable {
 };
 
 // The half-open connections of one port, with bounds of their own for each kind, so that strangers of one kind keep
-// nobody of another out: those whose first message has not come, those that asked for a link, those that asked for a
-// lane. Who asked for the control endpoint is counted there.
+// nobody of another out: those whose first message has not come as a whole, those that asked for a link, those that
+// asked for a lane. Who asked for the control endpoint is counted there.
 class PortAdmission {
  public:
   explicit PortAdmission(AdmissionLimits limits) : silent_(limits), links_(limits), lanes_(limits) {}
 
-  using Verdict = HalfOpenTable::Verdict;
-
-  // A connection was accepted; recorded only when admitted.
-  [[nodiscard]] Verdict arrived(int descriptor, const std::string& address, SteadyTime now,
-                                const HalfOpenTable::HasSpoken& has_spoken);
-  // Its first message has come, and asks for a link or a lane; its deadline stays that of its arrival.
-  [[nodiscard]] Verdict said_hello(int descriptor, PortProtocol protocol, SteadyTime now);
+  // A connection was accepted. Returns who has given way to it, as HalfOpenTable does.
+  [[nodiscard]] std::optional<int> arrived(int descriptor, const std::string& address, SteadyTime now);
+  // Its first message has come, and asks for a link or a lane; its deadline stays that of its arrival. Returns who has
+  // given way to it. One that has itself given way is not recorded again.
+  [[nodiscard]] std::optional<int> said_hello(int descriptor, PortProtocol protocol);
   // As of HalfOpenTable; a connection of our own making is a link.
   void track_outgoing(int descriptor, SteadyTime now) { links_.track_outgoing(descriptor, now); }
   void settle(int descriptor);

@@ -211,13 +211,6 @@ Result<Socket> dial(const HostPort& address, Deadline deadline) {
               compose("Nobody answers at ", host_port_text(address), ": ", std::strerror(reason), "."));
 }
 
-bool has_received(int descriptor) {
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  if (::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
-  return info.tcpi_bytes_received > 0;
-}
-
 bool refuses(const HostPort& address, Deadline deadline) {
   auto list = resolve(address, SOCK_STREAM, AI_NUMERICHOST);
   if (!list.ok()) return false;

@@ -54,9 +54,6 @@ class Socket {
 // Tries every address of the name, within the deadline in all. Errors: kUnreachable, naming address and reason.
 [[nodiscard]] Result<Socket> dial(const HostPort& address, Deadline deadline);
 
-// Whether anything came through a TCP connection since it was made, read or not.
-[[nodiscard]] bool has_received(int descriptor);
-
 // Whether nobody listens there, for certain: the machine answers and refuses. Silence and unknown names are no answer.
 [[nodiscard]] bool refuses(const HostPort& address, Deadline deadline);
 

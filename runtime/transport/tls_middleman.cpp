@@ -220,7 +220,7 @@ class TlsDoorman : public net::doorman_impl {
     if (detached()) return false;
     const net::native_socket descriptor = door_->renumber(acceptor_.accepted_socket());
     caf::detail::socket_guard owner{descriptor};
-    if (!door_->admit(descriptor)) return false;
+    door_->admit(descriptor);
     net::nonblocking(descriptor, true);
     net::tcp_nodelay(descriptor, true);
     net::child_process_inherit(descriptor, false);

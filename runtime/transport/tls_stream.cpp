@@ -23,6 +23,7 @@ constexpr int kNumbers = 256;
 constexpr std::size_t kEarlyBytesMax = 64u << 10;
 constexpr std::size_t kIoBytesMax = 1u << 30;
 constexpr std::string_view kWho = "transport";
+constexpr std::string_view kNoDescriptor = "the system has no descriptor left";
 constexpr std::chrono::milliseconds kLastWords{500};  // in which who is thrown out is told why
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
@@ -31,34 +32,17 @@ int io_size(std::size_t size) { return static_cast<int>(std::min(size, kIoBytesM
 
 }  // namespace
 
-bool TlsDoor::admit(int descriptor) {
+void TlsDoor::admit(int descriptor) {
   const std::string address = peer_address(descriptor);
-  PortAdmission::Verdict verdict;
-  {
-    const std::lock_guard guard(mutex_);
-    verdict = half_open_.arrived(descriptor, address, now(), has_received);
-    // Its stream then ends by itself, as those that a sweep shuts down.
-    if (verdict.gives_way) ::shutdown(*verdict.gives_way, SHUT_RDWR);
-  }
-  return decide(verdict, address);
+  const std::lock_guard guard(mutex_);
+  const auto gives_way = half_open_.arrived(descriptor, address, now());
+  if (gives_way) ::shutdown(*gives_way, SHUT_RDWR);
 }
 
-bool TlsDoor::said_hello(int descriptor, const std::string& address, PortProtocol protocol) {
-  PortAdmission::Verdict verdict;
-  {
-    const std::lock_guard guard(mutex_);
-    verdict = half_open_.said_hello(descriptor, protocol, now());
-    if (verdict.gives_way) ::shutdown(*verdict.gives_way, SHUT_RDWR);
-  }
-  return decide(verdict, address);
-}
-
-bool TlsDoor::decide(const PortAdmission::Verdict& verdict, const std::string& address) {
-  if (verdict.admission == Admission::kAdmitted) return true;
-  count_refused(address, verdict.admission == Admission::kTooMany
-                             ? "too many connections are waiting for their handshake"
-                             : "too many connections of this address are waiting for their handshake");
-  return false;
+void TlsDoor::said_hello(int descriptor, PortProtocol protocol) {
+  const std::lock_guard guard(mutex_);
+  const auto gives_way = half_open_.said_hello(descriptor, protocol);
+  if (gives_way) ::shutdown(*gives_way, SHUT_RDWR);
 }
 
 void TlsDoor::set_control(TakeControl take_control) {
@@ -66,15 +50,9 @@ void TlsDoor::set_control(TakeControl take_control) {
   take_control_ = std::move(take_control);
 }
 
-bool TlsDoor::hand_to_control(Socket socket, ssl_st* session) const {
-  TakeControl take;
-  {
-    const std::lock_guard guard(mutex_);
-    take = take_control_;
-  }
-  if (!take) return false;
-  take(TlsSocket::adopt(std::move(socket), session));
-  return true;
+TlsDoor::TakeControl TlsDoor::control() const {
+  const std::lock_guard guard(mutex_);
+  return take_control_;
 }
 
 void TlsDoor::keep_listener(Socket listener) {
@@ -302,9 +280,8 @@ TlsStream::State TlsStream::shake(bool is_idle_write) {
 TlsStream::State TlsStream::answer_hello(bool is_idle_write) {
   const PortProtocol protocol = asked_for(session_).value_or(PortProtocol::kControl);
   if (protocol == PortProtocol::kControl) return become_control();
-  if (door_->said_hello(descriptor_, address_, protocol)) return shake(is_idle_write);
-  was_refused_ = true;  // and counted
-  return State::failure;
+  door_->said_hello(descriptor_, protocol);
+  return shake(is_idle_write);
 }
 
 TlsStream::State TlsStream::finish_handshake() {
@@ -328,10 +305,12 @@ TlsStream::State TlsStream::finish_handshake() {
   return State::success;
 }
 
+// Either's new owner may end the session at once: this stream lets go of it first.
 TlsStream::State TlsStream::become_lane() {
   Socket own(::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
+  if (!own.is_open()) return refuse(std::string(kNoDescriptor));
   was_refused_ = true;  // not a refusal to tell of
-  if (own.is_open()) door_->hand_over(std::move(own), std::exchange(session_, nullptr));
+  door_->hand_over(std::move(own), std::exchange(session_, nullptr));
   return State::failure;
 }
 
@@ -339,11 +318,12 @@ TlsStream::State TlsStream::become_lane() {
 // port, or too early.
 TlsStream::State TlsStream::become_control() {
   Socket own(::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
-  if (!own.is_open()) return refuse("the system has no descriptor left");
+  if (!own.is_open()) return refuse(std::string(kNoDescriptor));
+  const auto take = door_->control();
+  if (!take) return refuse("this process has no control endpoint");
   door_->settle(descriptor_);
-  if (!door_->hand_to_control(std::move(own), session_)) return refuse("this process has no control endpoint");
-  session_ = nullptr;
   was_refused_ = true;  // not a refusal to tell of
+  take(TlsSocket::adopt(std::move(own), std::exchange(session_, nullptr)));
   return State::failure;
 }
 

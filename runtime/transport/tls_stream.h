@@ -52,10 +52,10 @@ class TlsDoor {
   TlsDoor(std::shared_ptr<const TlsContext> context, const TransportLimits& limits)
       : context_(std::move(context)), limits_(limits), half_open_(limits.admission) {}
 
-  // An accepted connection. False: close it; the refusal was counted and logged.
-  [[nodiscard]] bool admit(int descriptor);
-  // Its first message asks for a link or a lane. False: close it, as above.
-  [[nodiscard]] bool said_hello(int descriptor, const std::string& address, PortProtocol protocol);
+  // An accepted connection. Another one may give way to it, and is shut down: its stream then ends by itself.
+  void admit(int descriptor);
+  // Its first message asks for a link or a lane; the same holds.
+  void said_hello(int descriptor, PortProtocol protocol);
   void track_outgoing(int descriptor);
   // The same connection under a number that none had lately: the library forgets a connection by its number, some time
   // after that was closed, and would forget the next one of that number with it.
@@ -97,8 +97,8 @@ class TlsDoor {
   // on the library's I/O thread, and never waits.
   using TakeControl = std::function<void(TlsSocket)>;
   void set_control(TakeControl take_control);
-  // False: this process has no control endpoint; nothing was taken.
-  [[nodiscard]] bool hand_to_control(Socket socket, ssl_st* session) const;
+  // Empty: this process has no control endpoint.
+  [[nodiscard]] TakeControl control() const;
 
   // A socket that listens already, for the doorman of its port.
   void keep_listener(Socket listener);
@@ -118,8 +118,6 @@ class TlsDoor {
   };
 
   [[nodiscard]] bool is_thrown_out(const KnownPeer& peer) const;
-  [[nodiscard]] bool decide(const PortAdmission::Verdict& verdict, const std::string& address);
-
   void count_and_log(std::uint64_t& counter, const char* what, const std::string& whom, const std::string& reason);
   // With the name in the certificate of who is connected there.
   [[nodiscard]] std::string named(int descriptor, const std::string& address) const;
@@ -133,7 +131,7 @@ class TlsDoor {
   std::map<std::uint16_t, Socket> listeners_;  // by port, until their doormen have them
   PortAdmission half_open_;
   RefusalLog refusals_;
-  std::map<int, KnownPeer> peers_;  // by descriptor
+  std::map<int, KnownPeer> peers_;             // by descriptor
   TransportCounters counters_;
 };
 

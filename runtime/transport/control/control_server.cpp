@@ -1,17 +1,16 @@
-// One thread starts what the port has handed over; each admitted connection has a thread of its own until its answer
-// was sent. `mutex` guards the table of connections; handlers run without it.
+// One thread starts what the port has handed over, the newest first; each connection then has a thread of its own until
+// its answer was sent. `mutex` guards the table of connections. The port's thread takes it, too: so no handler runs, no
+// thread is made and no line of the log is written under it.
 #include "runtime/transport/control/control_server.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <csignal>
 #include <ctime>
-#include <deque>
 #include <list>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -35,12 +34,24 @@ constexpr std::chrono::milliseconds kShortBreath{2};
 Deadline in(std::chrono::milliseconds duration) { return std::chrono::steady_clock::now() + duration; }
 
 struct Connection {
-  std::thread thread;
-  int id = 0;
-  Socket interrupt;       // a second descriptor of the connection: stop() shuts it down; closed when the thread is done
+  Connection(int number, std::string from, TlsSocket of_it)
+      : id(number), address(std::move(from)), session(std::move(of_it)) {}
+
+  const int id;
+  const std::string address;         // of the client
+  std::optional<TlsSocket> session;  // its thread's alone, once that runs
+  std::thread thread;                // the starter's
+  Socket interrupt;       // a second descriptor of the connection: to shut it down; closed when the thread is done
   bool is_known = false;  // its peer is of the run, and it counts as such
+  bool has_given_way = false;
   bool is_finished = false;
 };
+
+// Tells whether the other side has closed its end.
+bool has_left(const TlsSocket& session) {
+  pollfd entry{session.descriptor(), POLLRDHUP, 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
 
 // By which a client learns whose clock is wrong (clock_check.h).
 std::string date_now() {
@@ -57,6 +68,8 @@ struct Asker {
   std::optional<PeerIdentity> peer;  // empty: a stranger
   std::string serial;
   std::string address;
+  Status verdict = Done{};  // why its certificate is refused
+  bool is_revoked = false;
 };
 
 bool may_ask(const ControlRoute& route, const std::optional<PeerIdentity>& peer) {
@@ -72,20 +85,20 @@ ControlResponse control_error(int status, const std::string& sentence) {
 
 struct ControlServer::State {
   State(PeerPolicy peers, const ControlLimits& bounds)
-      : policy(std::move(peers)),
-        limits(bounds),
-        wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        open(bounds.admission) {}
+      : policy(std::move(peers)), limits(bounds), open(bounds.admission) {}
 
   void take(TlsSocket session);
-  void wake_up() const;
+  [[nodiscard]] std::list<Connection> end(int id);
   void start_until_stopped();
-  [[nodiscard]] std::optional<TlsSocket> next_waiting();
-  void start(TlsSocket session);
-  void interrupt(int id);
-  void serve_connection(Connection& connection, const std::string& address, TlsSocket session);
-  [[nodiscard]] Status answer(Connection& connection, const std::string& address, TlsSocket& tls);
+  [[nodiscard]] Connection* next_waiting();
+  void start(Connection& connection);
+  void serve_connection(Connection& connection);
+  [[nodiscard]] Status answer(Connection& connection);
+  [[nodiscard]] Result<Asker> identify(Connection& connection);
   [[nodiscard]] Status take_known(Connection& connection, PeerRole role);
+  [[nodiscard]] Result<bool> wait_until_serving(const Connection& connection);
+  [[nodiscard]] ControlResponse response_to(HttpReader::Progress progress, const HttpMessage& message,
+                                            const Asker& asker) const;
   [[nodiscard]] ControlResponse response_to(const HttpMessage& message, const Asker& asker) const;
   void refuse(const std::string& address, const std::string& reason);
   void join_finished();
@@ -94,106 +107,101 @@ struct ControlServer::State {
 
   PeerPolicy policy;
   ControlLimits limits;
-  Socket wake;
-  std::vector<std::pair<ControlRoute, ControlHandler>> routes;
+  std::vector<std::pair<ControlRoute, ControlHandler>> routes;  // from serve() on as they are
   std::thread starter;
 
   mutable std::mutex mutex;  // guards what follows
-  std::deque<TlsSocket> waiting;
+  std::condition_variable has_come;
+  std::condition_variable has_changed;  // for connections that wait until it serves
+  std::list<Connection> waiting;        // without a thread, the newest last
+  std::list<Connection> connections;
   int next_id = 0;
-  HalfOpenTable open;  // by id
+  HalfOpenTable open;  // by id, of both
   std::size_t known_count = 0;
   RefusalLog refusals;
-  std::list<Connection> connections;
+  bool is_serving = false;
   bool is_stopping = false;
 };
 
 void ControlServer::State::take(TlsSocket session) {
+  std::list<Connection> come;
+  std::list<Connection> given_up;
+  std::string address = peer_address(session.descriptor());
+  bool is_one_too_many = false;
   {
     const std::lock_guard guard(mutex);
     if (is_stopping) return;
-    if (waiting.size() >= limits.waiting_count_max) {
-      return refuse(peer_address(session.descriptor()), "too many connections wait for a thread");
-    }
-    waiting.push_back(std::move(session));
+    come.emplace_back(next_id++, std::move(address), std::move(session));
+    const Connection& incoming = come.back();
+    const auto gives_way = open.enter(incoming.id, {incoming.address, std::chrono::steady_clock::now()});
+    is_one_too_many = gives_way.has_value();
+    if (gives_way) given_up = end(*gives_way);
+    waiting.splice(waiting.end(), come);
   }
-  wake_up();
+  has_come.notify_one();
+  if (is_one_too_many) has_changed.notify_all();
+  for (const Connection& each : given_up) refuse(each.address, "others came before it had a thread");
 }
 
-void ControlServer::State::wake_up() const {
-  const std::uint64_t one = 1;
-  const bool was_woken = ::write(wake.descriptor(), &one, sizeof one) == sizeof one;
-  CHECK(was_woken, "an event counter of our own takes a one");
+// The caller holds the mutex, and destroys what is returned without it. Who has a thread already is interrupted.
+std::list<Connection> ControlServer::State::end(int id) {
+  std::list<Connection> ended;
+  const auto waits = std::ranges::find(waiting, id, &Connection::id);
+  if (waits != waiting.end()) ended.splice(ended.end(), waiting, waits);
+  const auto runs = std::ranges::find(connections, id, &Connection::id);
+  if (runs != connections.end()) {
+    runs->has_given_way = true;
+    ::shutdown(runs->interrupt.descriptor(), SHUT_RDWR);
+  }
+  return ended;
 }
 
-// Waits for the next one. Nothing: the server stops.
-std::optional<TlsSocket> ControlServer::State::next_waiting() {
-  for (;;) {
-    {
-      const std::lock_guard guard(mutex);
-      if (is_stopping) return std::nullopt;
-      if (!waiting.empty()) {
-        std::optional<TlsSocket> next(std::move(waiting.front()));
-        waiting.pop_front();
-        return next;
-      }
-    }
-    pollfd entry{wake.descriptor(), POLLIN, 0};
-    ::poll(&entry, 1, -1);
-    std::uint64_t count = 0;
-    (void)!::read(wake.descriptor(), &count, sizeof count);  // what it counts is looked at above
-  }
+// Waits for one. Nothing: the server stops.
+Connection* ControlServer::State::next_waiting() {
+  std::unique_lock lock(mutex);
+  has_come.wait(lock, [this] { return is_stopping || !waiting.empty(); });
+  if (is_stopping) return nullptr;
+  connections.splice(connections.end(), waiting, std::prev(waiting.end()));
+  Connection& next = connections.back();
+  next.interrupt = Socket(::fcntl(next.session->descriptor(), F_DUPFD_CLOEXEC, 0));
+  return &next;
 }
 
 void ControlServer::State::start_until_stopped() {
-  while (auto session = next_waiting()) {
+  while (Connection* next = next_waiting()) {
     join_finished();
     if (are_too_many_ending()) std::this_thread::sleep_for(kShortBreath);
-    start(std::move(*session));
+    start(*next);
   }
 }
 
-void ControlServer::State::start(TlsSocket session) {
-  const std::string address = peer_address(session.descriptor());
-  const std::lock_guard guard(mutex);
-  const int id = next_id++;
-  const SteadyTime now = std::chrono::steady_clock::now();
-  const auto verdict = open.enter(id, {address, now}, now);  // the port has heard each of them
-  if (verdict.gives_way) interrupt(*verdict.gives_way);
-  if (verdict.admission != Admission::kAdmitted) {
-    refuse(address, "too many connections are open");
-    return;
-  }
-  connections.emplace_back();
-  Connection& connection = connections.back();
-  connection.id = id;
-  connection.interrupt = Socket(::fcntl(session.descriptor(), F_DUPFD_CLOEXEC, 0));
+void ControlServer::State::start(Connection& connection) {
   try {
-    connection.thread = std::thread([this, &connection, address, owned = std::move(session)]() mutable {
-      serve_connection(connection, address, std::move(owned));
-    });
+    connection.thread = std::thread([this, &connection] { serve_connection(connection); });
   } catch (const std::system_error& error) {
-    refuse(address, compose("the system gives no thread: ", error.what()));
-    open.settle(id);
-    connections.pop_back();
+    refuse(connection.address, compose("the system gives no thread: ", error.what()));
+    std::list<Connection> ended;
+    const std::lock_guard guard(mutex);
+    open.settle(connection.id);
+    ended.splice(ended.end(), connections, std::ranges::find(connections, connection.id, &Connection::id));
   }
 }
 
-// The caller holds the mutex.
-void ControlServer::State::interrupt(int id) {
-  const auto one = std::ranges::find(connections, id, &Connection::id);
-  if (one != connections.end()) ::shutdown(one->interrupt.descriptor(), SHUT_RDWR);
-}
-
-void ControlServer::State::serve_connection(Connection& connection, const std::string& address, TlsSocket session) {
-  std::optional<TlsSocket> tls(std::move(session));
-  const Status answered = answer(connection, address, *tls);
-  tls.reset();
+void ControlServer::State::serve_connection(Connection& connection) {
+  const Status answered = answer(connection);
+  connection.session.reset();
+  std::string refused;
+  {
+    const std::lock_guard guard(mutex);
+    if (!answered.ok() && !is_stopping) {
+      refused = connection.has_given_way ? "it was slow, and others came" : answered.failure().message;
+    }
+    open.settle(connection.id);
+    if (connection.is_known) --known_count;
+    connection.interrupt = Socket();
+  }
+  if (!refused.empty()) refuse(connection.address, refused);
   const std::lock_guard guard(mutex);
-  if (!answered.ok() && !is_stopping) refuse(address, answered.failure().message);
-  open.settle(connection.id);
-  if (connection.is_known) --known_count;
-  connection.interrupt = Socket();
   connection.is_finished = true;
 }
 
@@ -209,38 +217,67 @@ Status ControlServer::State::take_known(Connection& connection, PeerRole role) {
   return Done{};
 }
 
-Status ControlServer::State::answer(Connection& connection, const std::string& address, TlsSocket& tls) {
+// Returns whether it serves; else it is to be said that it does not yet. Errors: kUnreachable, there is nobody to tell:
+// whoever has left while waiting did so unanswered, and may have asked again.
+Result<bool> ControlServer::State::wait_until_serving(const Connection& connection) {
+  std::unique_lock lock(mutex);
+  if (is_serving) return true;
+  const auto is_over = [&] { return is_serving || is_stopping || connection.has_given_way; };
+  has_changed.wait_until(lock, in(limits.serve_timeout), is_over);
+  if (is_stopping || connection.has_given_way || has_left(*connection.session)) {
+    return fail(Error::kUnreachable, "it left before this endpoint served");
+  }
+  return is_serving;
+}
+
+// Errors: kUnreachable, it is one too many of the run's nodes. A bad certificate is told when the request was read.
+Result<Asker> ControlServer::State::identify(Connection& connection) {
+  const TlsSocket& tls = *connection.session;
+  Asker asker{std::nullopt, peer_serial(tls.session()), connection.address};
+  if (!tls.has_peer_certificate()) return asker;
+  auto identity = check_peer(policy, tls.session());
+  if (!identity.ok()) {
+    asker.verdict = identity.failure();
+    asker.is_revoked = is_revoked(policy, tls.session());
+    return asker;
+  }
+  if (const Status taken = take_known(connection, identity->role); !taken.ok()) return taken.failure();
+  asker.peer = std::move(*identity);
+  return asker;
+}
+
+Status ControlServer::State::answer(Connection& connection) {
+  TlsSocket& tls = *connection.session;
   const Status shaken = tls.finish_handshake(in(limits.admission.handshake_timeout));
   if (!shaken.ok()) return shaken;
-  Asker asker{std::nullopt, peer_serial(tls.session()), address};
-  Status verdict = Done{};
-  if (tls.has_peer_certificate()) {
-    auto identity = check_peer(policy, tls.session());
-    if (identity.ok()) {
-      if (const Status taken = take_known(connection, identity->role); !taken.ok()) return taken;
-      asker.peer = std::move(*identity);
-    } else {
-      verdict = identity.failure();
-    }
-  }
+  const auto asker = identify(connection);
+  if (!asker.ok()) return asker.failure();
+  const auto serves = wait_until_serving(connection);
+  if (!serves.ok()) return serves.failure();
   HttpReader reader(limits.http);
   const auto progress = read_message(tls, reader, in(limits.request_timeout));
   if (!progress.ok()) return progress.failure();
-  ControlResponse response;
-  if (!verdict.ok()) {
-    response = control_error(is_revoked(policy, tls.session()) ? kStatusRevoked : 403, verdict.failure().message);
-  } else if (*progress == HttpReader::Progress::kTooLarge) {
-    response = control_error(413, "The request is larger than the control endpoint takes.");
-  } else if (*progress != HttpReader::Progress::kComplete) {
-    response = control_error(400, "The request is not HTTP/1.1 with a Content-Length.");
-  } else {
-    response = response_to(reader.message(), asker);
-  }
+  const ControlResponse response = *serves ? response_to(*progress, reader.message(), *asker)
+                                           : control_error(503, "The spawner is still starting; ask again.");
   const std::string text = response_text(response.status, response.body, date_now());
   const Status written = tls.write_all(text, in(limits.response_timeout));
   if (!written.ok()) return written;
   tls.close_gracefully(in(kGoodbye));
-  return verdict;
+  return asker->verdict;
+}
+
+ControlResponse ControlServer::State::response_to(HttpReader::Progress progress, const HttpMessage& message,
+                                                  const Asker& asker) const {
+  if (!asker.verdict.ok()) {
+    return control_error(asker.is_revoked ? kStatusRevoked : 403, asker.verdict.failure().message);
+  }
+  if (progress == HttpReader::Progress::kTooLarge) {
+    return control_error(413, "The request is larger than the control endpoint takes.");
+  }
+  if (progress != HttpReader::Progress::kComplete) {
+    return control_error(400, "The request is not HTTP/1.1 with a Content-Length.");
+  }
+  return response_to(message, asker);
 }
 
 ControlResponse ControlServer::State::response_to(const HttpMessage& message, const Asker& asker) const {
@@ -270,9 +307,12 @@ ControlResponse ControlServer::State::response_to(const HttpMessage& message, co
   }
 }
 
-// The caller holds the mutex.
 void ControlServer::State::refuse(const std::string& address, const std::string& reason) {
-  const RefusalLog::Line line = refusals.refused(std::chrono::steady_clock::now());
+  RefusalLog::Line line;
+  {
+    const std::lock_guard guard(mutex);
+    line = refusals.refused(std::chrono::steady_clock::now());
+  }
   if (line.left_out > 0) log_warn(kWho, line.left_out, " more refusals were not logged");
   if (line.write) log_warn(kWho, "refused a connection of ", address, ": ", reason);
 }
@@ -296,13 +336,15 @@ bool ControlServer::State::are_too_many_ending() {
 }
 
 void ControlServer::State::stop() {
+  std::list<Connection> given_up;
   {
     const std::lock_guard guard(mutex);
     if (std::exchange(is_stopping, true)) return;
-    waiting.clear();
+    given_up.swap(waiting);
   }
-  wake_up();
-  if (starter.joinable()) starter.join();
+  has_come.notify_all();
+  has_changed.notify_all();
+  starter.join();
   {
     const std::lock_guard guard(mutex);
     for (Connection& connection : connections) {
@@ -316,7 +358,11 @@ void ControlServer::State::stop() {
 Result<std::unique_ptr<ControlServer>> ControlServer::create(PeerPolicy policy, const ControlLimits& limits) {
   std::signal(SIGPIPE, SIG_IGN);
   auto state = std::make_unique<State>(std::move(policy), limits);
-  if (!state->wake.is_open()) return fail(Error::kIo, "The system has no descriptors left for the control endpoint.");
+  try {
+    state->starter = std::thread([of = state.get()] { of->start_until_stopped(); });
+  } catch (const std::system_error& error) {
+    return fail(Error::kIo, compose("The system gives no thread for the control endpoint: ", error.what(), "."));
+  }
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(state)));
 }
 
@@ -325,13 +371,17 @@ ControlServer::ControlServer(std::unique_ptr<State> state) : state_(std::move(st
 ControlServer::~ControlServer() { stop(); }
 
 void ControlServer::handle(ControlRoute route, ControlHandler handler) {
-  CHECK(!state_->starter.joinable(), "routes are registered before serve()");
+  const std::lock_guard guard(state_->mutex);
+  CHECK(!state_->is_serving, "routes are registered before serve()");
   state_->routes.emplace_back(std::move(route), std::move(handler));
 }
 
 void ControlServer::serve() {
-  CHECK(!state_->starter.joinable(), "serve() is called once");
-  state_->starter = std::thread([state = state_.get()] { state->start_until_stopped(); });
+  {
+    const std::lock_guard guard(state_->mutex);
+    CHECK(!std::exchange(state_->is_serving, true), "serve() is called once");
+  }
+  state_->has_changed.notify_all();
 }
 
 void ControlServer::take(TlsSocket session) { state_->take(std::move(session)); }
@@ -341,6 +391,11 @@ void ControlServer::stop() { state_->stop(); }
 std::uint64_t ControlServer::refused_count() const {
   const std::lock_guard guard(state_->mutex);
   return state_->refusals.total();
+}
+
+std::size_t ControlServer::known_count() const {
+  const std::lock_guard guard(state_->mutex);
+  return state_->known_count;
 }
 
 }  // namespace shoal

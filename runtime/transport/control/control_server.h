@@ -3,8 +3,8 @@
 // Server-authenticated by the spawner's certificate; a client's certificate is optional and decides by its role what
 // it may ask. A stranger reaches exactly the routes registered for strangers (enrolment), everything else answers 403
 // (S-7). Sessions come from the process's port, once their first message has asked for this endpoint. They are bounded,
-// each ends at a deadline, each has a thread of its own (S-6): those of strangers in all and per address, where who is
-// slow gives way to who comes; those of the run apart from them.
+// each ends at a deadline, each has a thread of its own (S-6): those of strangers in all and per address, where the
+// oldest gives way to who comes; those of the run, from the end of their handshake on, apart from them.
 #pragma once
 
 #include <functional>
@@ -51,16 +51,17 @@ struct ControlRoute {
 
 struct ControlLimits {
   AdmissionLimits admission;  // half open here: until the run's certificate was shown, or a stranger's answer was sent
-  std::size_t waiting_count_max = 64;  // sessions that no thread has yet
-  std::size_t known_count_max = 256;   // connections of the run's own nodes; operators always get in
+  std::size_t known_count_max = 256;  // connections of the run's own nodes; operators always get in
   HttpLimits http;
+  std::chrono::milliseconds serve_timeout{10000};  // for who comes before serve(); afterwards 503 is answered
   std::chrono::milliseconds request_timeout{10000};
   std::chrono::milliseconds response_timeout{10000};
 };
 
 class ControlServer {
  public:
-  // Answers only after serve(); who comes earlier waits. `policy` says whose certificates are good. Errors: kIo.
+  // Shakes hands from now on, but answers only after serve(): who comes earlier waits for that. `policy` says whose
+  // certificates are good. Errors: kIo (the system gives no thread).
   [[nodiscard]] static Result<std::unique_ptr<ControlServer>> create(PeerPolicy policy,
                                                                      const ControlLimits& limits = {});
   // Stops.
@@ -78,6 +79,8 @@ class ControlServer {
   void stop();
 
   [[nodiscard]] std::uint64_t refused_count() const;
+  // Connections of the run's own that are open: nodes and operators.
+  [[nodiscard]] std::size_t known_count() const;
 
  private:
   struct State;

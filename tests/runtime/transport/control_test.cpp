@@ -242,24 +242,6 @@ TEST_F(ControlEndpoint, S7ASessionWithoutCertificateReachesEnrolmentOnly) {
   EXPECT_EQ(status_asked, 0);
 }
 
-TEST_F(ControlEndpoint, S6WhatNoThreadHasYetIsBounded) {
-  ControlLimits few = quick_limits();
-  few.waiting_count_max = 2;
-  testing::ControlPort slow(run.files(PeerRole::kSpawner, "spawner"), run.policy({PeerRole::kOperator}), few);
-  const TlsFiles me = run.files(PeerRole::kOperator, "me");
-  const auto client = ControlClient::create(me, {"127.0.0.1", slow.port()}, {.connect = kPatience});
-  std::atomic<int> refused = 0;
-  std::atomic<int> connected = 0;
-  std::vector<std::thread> askers;
-  for (int i = 0; i < 3; ++i) {
-    askers.emplace_back([&] { ++(client->connect().ok() ? connected : refused); });
-  }
-  EXPECT_TRUE(eventually([&] { return refused == 1; }));
-  slow.server()->serve();
-  for (std::thread& asker : askers) asker.join();
-  EXPECT_EQ(connected, 2) << "who came before it served has waited";
-}
-
 TEST_F(ControlEndpoint, RefusesForeignExpiredAndRevokedCertificates) {
   const TestRun foreign(0x5eed);
   // Both sides refuse: a foreign client our server, and, when it looks away, our server that client.
@@ -303,6 +285,7 @@ TEST_F(ControlEndpoint, NobodyThereIsNamedAlsoWhileThePortListens) {
   EXPECT_NE(connection.failure().message.find(host_port_text(address())), std::string::npos);
 }
 
+// These end in the port's own table; those that ask for the endpoint and then say nothing are of strangers_test.cpp.
 TEST_F(ControlEndpoint, IdleConnectionsAreBoundedEndAndHarmNobody) {
   const ControlClient me = client(PeerRole::kOperator, "me");
   std::vector<Socket> idle;

@@ -59,59 +59,46 @@ TEST(PeerPolicy, AdmitsByRunRoleAndRevocation) {
   EXPECT_TRUE(peer_allowed(policy, {RunId{7}, PeerRole::kNode, "node2"}).ok());
 }
 
-TEST(HalfOpenTable, BoundsStrangersInAllAndPerAddress) {
-  HalfOpenTable table({.half_open_count_max = 3, .half_open_per_address_max = 2, .handshake_timeout = seconds(5)});
+TEST(HalfOpenTable, S6OfAFullAddressTheOldestGivesWay) {
+  HalfOpenTable table({.half_open_count_max = 9, .half_open_per_address_max = 2, .handshake_timeout = seconds(5)});
   const SteadyTime start{};
-  EXPECT_EQ(table.admit(1, "a", start), Admission::kAdmitted);
-  EXPECT_EQ(table.admit(2, "a", start), Admission::kAdmitted);
-  EXPECT_EQ(table.admit(3, "a", start), Admission::kTooManyOfAddress);
-  EXPECT_EQ(table.admit(4, "b", start), Admission::kAdmitted);
-  EXPECT_EQ(table.admit(5, "c", start), Admission::kTooMany);
-  table.track_outgoing(6, start);
-  table.settle(1);
-  EXPECT_EQ(table.admit(7, "a", start), Admission::kAdmitted);
-  EXPECT_EQ(table.incoming_count(), 3u);
+  EXPECT_EQ(table.enter(1, {"a", start + seconds(2)}), std::nullopt);
+  EXPECT_EQ(table.enter(2, {"b", start}), std::nullopt);
+  EXPECT_EQ(table.enter(3, {"a", start + seconds(1)}), std::nullopt);
+  EXPECT_EQ(table.enter(4, {"a", start + seconds(3)}), 3) << "by the time of arrival";
+  EXPECT_EQ(table.enter(5, {"a", start + seconds(4)}), 1);
+  EXPECT_EQ(table.incoming_count(), 3U);
+  table.settle(4);
+  EXPECT_EQ(table.enter(6, {"a", start + seconds(5)}), std::nullopt) << "there is room again";
 }
 
-TEST(HalfOpenTable, WhoSaysNothingGivesWayTheOldestFirst) {
-  HalfOpenTable table({.half_open_count_max = 4, .half_open_per_address_max = 3, .handshake_timeout = seconds(4)});
+TEST(HalfOpenTable, S6OfAllTheOldestOfTheAddressWithMostGivesWay) {
+  HalfOpenTable table({.half_open_count_max = 4, .half_open_per_address_max = 3, .handshake_timeout = seconds(5)});
   const SteadyTime start{};
-  std::set<int> spoken;
-  const auto has_spoken = [&](int descriptor) { return spoken.contains(descriptor); };
-  for (int i = 1; i <= 3; ++i) {
-    EXPECT_EQ(table.who_gives_way("a", start, has_spoken), std::nullopt) << "there is room";
-    ASSERT_EQ(table.admit(i, "a", start + milliseconds(i)), Admission::kAdmitted);
-  }
   table.track_outgoing(9, start);
-  EXPECT_EQ(table.who_gives_way("a", start, has_spoken), 1);
-  EXPECT_EQ(table.who_gives_way("b", start, has_spoken), std::nullopt);
-  spoken = {1};
-  EXPECT_EQ(table.who_gives_way("a", start, has_spoken), 2);
-  ASSERT_EQ(table.admit(4, "b", start), Admission::kAdmitted);
-  EXPECT_EQ(table.who_gives_way("c", start, has_spoken), 4) << "of all, the oldest that is silent";
-  spoken = {1, 2, 3, 4, 9};
-  EXPECT_EQ(table.who_gives_way("a", start + milliseconds(1000), has_spoken), std::nullopt);
-  EXPECT_EQ(table.who_gives_way("a", start + milliseconds(1001), has_spoken), 1) << "an honest one would be done";
+  EXPECT_EQ(table.enter(1, {"honest", start}), std::nullopt);
+  for (int i = 2; i <= 4; ++i) EXPECT_EQ(table.enter(i, {"a", start + seconds(i)}), std::nullopt);
+  EXPECT_EQ(table.enter(5, {"b", start + seconds(5)}), 2);
+  EXPECT_EQ(table.enter(6, {"c", start + seconds(6)}), 3);
+  EXPECT_EQ(table.enter(7, {"d", start + seconds(7)}), 1) << "each address has one: the oldest of all";
+  EXPECT_EQ(table.incoming_count(), 4U);
 }
 
-// Whatever strangers do that say nothing, an honest peer that speaks at once is never turned away nor closed.
-TEST(HalfOpenTable, SilentStrangersKeepNobodyOut) {
+// One that has an address of its own stays until it is done, whatever strangers of few addresses do.
+TEST(HalfOpenTable, StrangersOfFewAddressesTakePlacesFromThemselvesAlone) {
   const std::uint64_t seed = std::random_device{}();
   std::mt19937_64 random(seed);
   HalfOpenTable table({.half_open_count_max = 16, .half_open_per_address_max = 5, .handshake_timeout = seconds(5)});
   std::set<int> honest;
-  const auto has_spoken = [&](int descriptor) { return honest.contains(descriptor); };
+  std::uint64_t gave_way = 0;
   SteadyTime now{};
   for (int i = 0; i < 20000; ++i) {
     now += milliseconds(random() % 20);
-    const std::string address(1, static_cast<char>('a' + random() % 6));
     const bool is_honest = honest.size() < 3 && random() % 10 == 0;
-    const auto other = table.who_gives_way(address, now, has_spoken);
-    if (other) {
-      ASSERT_FALSE(honest.contains(*other)) << "seed " << seed;
-      table.settle(*other);
-    }
-    ASSERT_EQ(table.admit(i, address, now), Admission::kAdmitted) << "seed " << seed;
+    const std::string address = is_honest ? std::to_string(i) : std::string(1, static_cast<char>('a' + random() % 6));
+    const auto other = table.enter(i, {address, now});
+    ASSERT_FALSE(other && honest.contains(*other)) << "seed " << seed;
+    gave_way += other ? 1 : 0;
     if (is_honest) honest.insert(i);
     if (!honest.empty() && random() % 10 == 0) {
       table.settle(*honest.begin());
@@ -119,13 +106,14 @@ TEST(HalfOpenTable, SilentStrangersKeepNobodyOut) {
     }
     ASSERT_LE(table.incoming_count(), 16U) << "seed " << seed;
   }
+  EXPECT_GT(gave_way, 10'000U) << "the control: it was full, seed " << seed;
 }
 
 TEST(HalfOpenTable, ExpiresBothDirectionsAtTheDeadline) {
   HalfOpenTable table({.half_open_count_max = 3, .half_open_per_address_max = 3, .handshake_timeout = seconds(5)});
   const SteadyTime start{};
   table.track_outgoing(9, start);
-  ASSERT_EQ(table.admit(4, "a", start + seconds(1)), Admission::kAdmitted);
+  ASSERT_EQ(table.enter(4, {"a", start + seconds(1)}), std::nullopt);
   EXPECT_TRUE(table.expired(start + milliseconds(4999)).empty());
   EXPECT_EQ(table.expired(start + seconds(5)), std::vector<int>({9}));
   EXPECT_EQ(table.expired(start + seconds(6)), std::vector<int>({9, 4}));
@@ -149,8 +137,11 @@ TEST(HalfOpenTable, CountsStayTrueUnderRandomUse) {
     model.erase(key);
     const auto same = [&](const auto& entry) { return entry.second == address; };
     const bool fits = model.size() < 16 && std::count_if(model.begin(), model.end(), same) < 5;
-    ASSERT_EQ(table.admit(key, address, {}) == Admission::kAdmitted, fits) << "seed " << seed;
-    if (fits) model[key] = address;
+    const auto other = table.enter(key, {address, {}});
+    ASSERT_EQ(other.has_value(), !fits) << "seed " << seed;
+    const std::size_t gone = other ? model.erase(*other) : 1;
+    ASSERT_EQ(gone, 1U) << "seed " << seed;
+    model[key] = address;
     ASSERT_EQ(table.incoming_count(), model.size()) << "seed " << seed;
   }
 }

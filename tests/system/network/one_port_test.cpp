@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "runtime/transport/sockets.h"
+#include "tests/support/guest/first_bytes.h"
 #include "tests/support/process_scene.h"
 #include "tests/system/network/network_namespaces.h"
 
@@ -37,9 +39,9 @@ class OnePort : public testing::Test {
     return scene.start_program(std::move(start));
   }
   Program& start_spawner(const SmallRun& small) {
-    return start_on(kBoss, Words{"spawner", "--out", scene.run().string(), "--listen",
-                                 hosts.address_of(kBoss) + ":7000"} +
-                               settings_of(scene, small));
+    return start_on(kBoss,
+                    Words{"spawner", "--out", scene.run().string(), "--listen", hosts.address_of(kBoss) + ":7000"} +
+                        settings_of(scene, small));
   }
   Program& start_node(int host, const Words& join) {
     return start_on(host, join + Words{"--name", name_of(host), "--listen", hosts.address_of(host) + kNodePort});
@@ -47,8 +49,8 @@ class OnePort : public testing::Test {
   static std::string name_of(int host) { return "host" + std::to_string(host); }
   [[nodiscard]] bool has_event(const std::string& event, const std::string& subject) const {
     const auto records = scene.records();
-    return std::ranges::any_of(
-        records.events, [&](const EventLine& line) { return line.event == event && line.subject == subject; });
+    return std::ranges::any_of(records.events,
+                               [&](const EventLine& line) { return line.event == event && line.subject == subject; });
   }
   [[nodiscard]] bool goes_on() const { return scene.wait_for_steps(scene.records().steps.size() + 3); }
   std::string ask_on_boss(const Words& words) {
@@ -129,42 +131,75 @@ TEST_F(OnePort, OfStorageThatIsShutIsNamedAtTheNodeAndByTheDoctor) {
   EXPECT_EQ(doctor.out().find("lane to storage"), std::string::npos) << "the first that fails is named";
 }
 
-TEST(OnePortOfARun, AnswersAndKeepsItsLinksUnderTwoThousandIdleConnections) {
-  rlimit files{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
-  if (files.rlim_max < 8192) GTEST_SKIP() << "no more than " << files.rlim_max << " open files are allowed";
-  ProcessScene scene;
-  Program& run = scene.start(train(scene, "run", {2, 2, kEndless, {}}));
-  ASSERT_TRUE(scene.wait_for_steps(5)) << run.err();
-  rlimit more = files;
-  more.rlim_cur = 8192;
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &more), 0);
-  const std::string json = read_all(scene.run() / "spawner.json");
-  const auto begin = json.find("127.0.0.1:");
-  const auto port = parse_host_port(json.substr(begin, json.find('"', begin) - begin));
-  ASSERT_TRUE(port.ok()) << json;
-  std::vector<Socket> idle;
-  const auto occupy = [&](int count) {
+// A run whose spawner's port strangers occupy, by connections that say one thing first and then nothing.
+class OnePortOfARun : public testing::TestWithParam<guest::FirstBytes> {
+ protected:
+  OnePortOfARun() {
+    is_allowed = ::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max >= kFiles;
+    rlimit more = files;
+    more.rlim_cur = kFiles;
+    is_allowed = is_allowed && ::setrlimit(RLIMIT_NOFILE, &more) == 0;
+  }
+  ~OnePortOfARun() override {
+    strangers.clear();
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
+  void occupy(int count) {
+    const std::string json = read_all(scene.run() / "spawner.json");
+    const auto begin = json.find("127.0.0.1:");
+    const auto port = parse_host_port(json.substr(begin, json.find('"', begin) - begin));
+    ASSERT_TRUE(port.ok()) << json;
+    const std::string bytes = guest::bytes_of(GetParam());
     for (int i = 0; i < count; ++i) {
       auto socket = dial(*port, std::chrono::steady_clock::now() + std::chrono::seconds(5));
-      if (socket) idle.push_back(std::move(*socket));
+      if (!socket) continue;
+      (void)::send(socket->descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      strangers.push_back(std::move(*socket));
     }
-  };
-  occupy(2000);
-  EXPECT_GE(idle.size(), 1900U);
-  for (int i = 0; i < 5; ++i) {
-    occupy(64);
+  }
+  void expect_answers() {
     Program& status = scene.start({"status", "--run", scene.run().string()});
     EXPECT_EQ(status.wait(kSoon), 0) << status.err();
+  }
+  [[nodiscard]] std::size_t count_of(const std::string& event) const {
+    const auto records = scene.records();
+    return static_cast<std::size_t>(std::ranges::count(records.events, event, &EventLine::event));
+  }
+
+  static constexpr rlim_t kFiles = 8192;
+  rlimit files{};
+  bool is_allowed = false;
+  ProcessScene scene;
+  std::vector<Socket> strangers;
+};
+
+TEST_P(OnePortOfARun, AnswersKeepsItsLinksAndMakesNewOnesUnderTwoThousandStrangers) {
+  if (!is_allowed) GTEST_SKIP() << "no more than " << files.rlim_max << " open files are allowed";
+  Program& run = scene.start(train(scene, "run", {2, 2, kEndless, {}}));
+  ASSERT_TRUE(scene.wait_for_steps(5)) << run.err();
+  occupy(2000);
+  EXPECT_GE(strangers.size(), 1900U);
+  for (int i = 0; i < 3; ++i) {
+    occupy(64);
+    expect_answers();
     EXPECT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 2));
   }
-  idle.clear();
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
-  for (const EventLine& event : scene.records().events) {
-    EXPECT_TRUE(event.event != "process_lost" && event.event != "suspected") << event.text;
-  }
+  EXPECT_EQ(count_of("process_lost") + count_of("suspected"), 0U);
+  const auto victim = scene.worker_of("node2");
+  ASSERT_TRUE(victim.has_value());
+  occupy(64);
+  const std::size_t joined = count_of("joined");
+  ASSERT_EQ(::kill(victim->pid, SIGKILL), 0);
+  EXPECT_TRUE(wait_until([&] { return count_of("process_lost") == 1; }, kRunLimit));
+  occupy(64);
+  EXPECT_TRUE(wait_until([&] { return count_of("joined") == joined + 1; }, kRunLimit)) << "by new links and lanes";
+  EXPECT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 5));
+  expect_answers();
   (void)scene.stop(run);
 }
+
+INSTANTIATE_TEST_SUITE_P(Strangers, OnePortOfARun, testing::ValuesIn(guest::kEveryFirstBytes),
+                         [](const auto& sort) { return std::string(guest::name_of(sort.param)); });
 
 }  // namespace
 }  // namespace shoal

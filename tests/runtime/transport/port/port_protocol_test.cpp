@@ -76,56 +76,44 @@ TEST(PortProtocol, RandomBytesAreReadOrRefused) {
 constexpr AdmissionLimits kFew{
     .half_open_count_max = 3, .half_open_per_address_max = 3, .handshake_timeout = seconds(4)};
 constexpr SteadyTime kStart{};
-const auto kSilent = [](int) { return false; };
 
-TEST(PortAdmission, StrangersOfOneKindKeepNobodyOfAnotherOut) {
+TEST(PortAdmission, StrangersOfOneKindTakeNoPlaceOfAnother) {
   PortAdmission port(kFew);
   int next = 0;
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(port.arrived(++next, "a", kStart, kSilent).admission, Admission::kAdmitted);
-    ASSERT_EQ(port.said_hello(next, PortProtocol::kLane, kStart).admission, Admission::kAdmitted);
+  for (const PortProtocol protocol : {PortProtocol::kLane, PortProtocol::kLink}) {
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_EQ(port.arrived(++next, "a", kStart), std::nullopt);
+      ASSERT_EQ(port.said_hello(next, protocol), std::nullopt);
+    }
   }
-  ASSERT_EQ(port.arrived(++next, "a", kStart, kSilent).admission, Admission::kAdmitted);
-  EXPECT_EQ(port.said_hello(next, PortProtocol::kLane, kStart).admission, Admission::kTooMany) << "lanes are full";
-  ASSERT_EQ(port.arrived(++next, "a", kStart, kSilent).admission, Admission::kAdmitted);
-  EXPECT_EQ(port.said_hello(next, PortProtocol::kLink, kStart).admission, Admission::kAdmitted) << "links are not";
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(port.arrived(++next, "a", kStart), std::nullopt);
+  EXPECT_EQ(port.arrived(++next, "a", kStart), 7) << "the oldest that has said nothing";
+  EXPECT_EQ(port.said_hello(next, PortProtocol::kLink), 4) << "the oldest link";
+  EXPECT_EQ(port.arrived(++next, "a", kStart), std::nullopt);
+  EXPECT_EQ(port.said_hello(next, PortProtocol::kLane), 1) << "the oldest lane";
+  EXPECT_EQ(port.expired(kStart + seconds(4)).size(), 8U);
 }
 
-TEST(PortAdmission, WhoSaysNothingGivesWayAndWhoSaidHelloDoesNot) {
+TEST(PortAdmission, WhoSaysNoWholeHelloGivesWayAndWhoSaidOneDoesNot) {
   PortAdmission port(kFew);
-  ASSERT_EQ(port.arrived(1, "a", kStart, kSilent).admission, Admission::kAdmitted);
-  ASSERT_EQ(port.said_hello(1, PortProtocol::kLink, kStart).admission, Admission::kAdmitted);
+  ASSERT_EQ(port.arrived(1, "a", kStart), std::nullopt);
+  ASSERT_EQ(port.said_hello(1, PortProtocol::kLink), std::nullopt);
   for (int i = 2; i < 100; ++i) {
-    const auto verdict = port.arrived(i, "a", kStart, kSilent);
-    EXPECT_EQ(verdict.admission, Admission::kAdmitted);
-    EXPECT_EQ(verdict.gives_way, i < 5 ? std::nullopt : std::optional(i - 3));
+    EXPECT_EQ(port.arrived(i, "a", kStart), i < 5 ? std::nullopt : std::optional(i - 3));
   }
   EXPECT_EQ(port.expired(kStart + seconds(4)).size(), 4U) << "the link that waits, and three that are silent";
 }
 
 TEST(PortAdmission, AHelloMovesNoDeadlineAndOneThatGaveWayIsForgotten) {
   PortAdmission port(kFew);
-  ASSERT_EQ(port.arrived(1, "a", kStart, kSilent).admission, Admission::kAdmitted);
-  ASSERT_EQ(port.said_hello(1, PortProtocol::kLink, kStart + seconds(3)).admission, Admission::kAdmitted);
+  ASSERT_EQ(port.arrived(1, "a", kStart), std::nullopt);
+  ASSERT_EQ(port.said_hello(1, PortProtocol::kLink), std::nullopt);
   EXPECT_TRUE(port.expired(kStart + milliseconds(3999)).empty());
   EXPECT_EQ(port.expired(kStart + seconds(4)), std::vector<int>{1});
   port.settle(1);
   EXPECT_TRUE(port.expired(kStart + seconds(9)).empty());
-  EXPECT_EQ(port.said_hello(1, PortProtocol::kLink, kStart).gives_way, std::nullopt);
+  EXPECT_EQ(port.said_hello(1, PortProtocol::kLink), std::nullopt);
   EXPECT_TRUE(port.expired(kStart + seconds(9)).empty()) << "it was not recorded again";
-}
-
-TEST(PortAdmission, ASlowHandshakeGivesWayWhereItsKindIsFull) {
-  PortAdmission port(kFew);
-  const auto arrive = [&](int descriptor, SteadyTime now) {
-    (void)port.arrived(descriptor, "a", now, kSilent);
-    return port.said_hello(descriptor, PortProtocol::kLink, now);
-  };
-  for (int i = 1; i <= 3; ++i) ASSERT_EQ(arrive(i, kStart).admission, Admission::kAdmitted);
-  EXPECT_EQ(arrive(4, kStart + milliseconds(999)).admission, Admission::kTooMany);
-  const auto late = arrive(5, kStart + seconds(1));
-  EXPECT_EQ(late.admission, Admission::kAdmitted);
-  EXPECT_EQ(late.gives_way, 1);
 }
 
 }  // namespace
