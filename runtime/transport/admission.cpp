@@ -112,4 +112,10 @@ RefusalLog::Line RefusalLog::refused(SteadyTime now) {
   return line;
 }
 
+bool LackLog::met(SteadyTime now) {
+  const bool is_new = !last_ || now - *last_ >= kQuiet;
+  last_ = now;
+  return is_new;
+}
+
 }  // namespace shoal

@@ -103,4 +103,16 @@ class RefusalLog {
   std::uint64_t total_ = 0;
 };
 
+// Decides when a lack that is met again and again is told: when it begins, after a while without it.
+class LackLog {
+ public:
+  static constexpr std::chrono::seconds kQuiet{60};
+
+  // Returns whether it is to be told.
+  [[nodiscard]] bool met(SteadyTime now);
+
+ private:
+  std::optional<SteadyTime> last_;
+};
+
 }  // namespace shoal

@@ -2,6 +2,8 @@
 // All but the middleman's dials run on the library's one I/O thread and never block it.
 #include "runtime/transport/tls_middleman.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <caf/actor_system.hpp>
 #include <caf/binary_deserializer.hpp>
@@ -10,12 +12,14 @@
 #include <caf/io/basp_broker.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/io/middleman_actor_impl.hpp>
+#include <caf/io/network/acceptor.hpp>
 #include <caf/io/network/default_multiplexer.hpp>
-#include <caf/io/network/doorman_impl.hpp>
 #include <caf/io/network/interfaces.hpp>
 #include <caf/io/network/stream_impl.hpp>
 #include <caf/io/scribe.hpp>
 #include <caf/send.hpp>
+#include <cerrno>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -210,20 +214,44 @@ class TlsScribe : public caf::io::scribe {
   net::stream_impl<TlsStream> stream_;
 };
 
+bool is_lack_of_descriptors(int reason) {
+  return reason == EMFILE || reason == ENFILE || reason == ENOBUFS || reason == ENOMEM;
+}
+
+// The library's acceptor, but for one thing: where the system has no descriptor left, the library would be told of who
+// waits again and again.
+class TlsAcceptor : public net::acceptor {
+ public:
+  TlsAcceptor(net::default_multiplexer& multiplexer, net::native_socket descriptor, std::function<void(int)> lack)
+      : acceptor(multiplexer, descriptor), lack_(std::move(lack)) {}
+
+  void handle_event(net::operation operation) override { handle_event_impl(operation, *this); }
+
+  bool try_accept(net::native_socket& accepted, net::native_socket listener) const {
+    accepted = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (accepted >= 0) return true;
+    if (is_lack_of_descriptors(errno)) lack_(errno);
+    return false;
+  }
+
+ private:
+  std::function<void(int)> lack_;
+};
+
 // One listening socket.
-class TlsDoorman : public net::doorman_impl {
+class TlsDoorman : public caf::io::doorman {
  public:
   TlsDoorman(net::default_multiplexer& multiplexer, net::native_socket descriptor, std::shared_ptr<TlsDoor> door)
-      : doorman_impl(multiplexer, descriptor), door_(std::move(door)) {}
+      : doorman(net::accept_hdl_from_socket(descriptor)),
+        door_(std::move(door)),
+        acceptor_(multiplexer, descriptor, [this](int reason) { pause(reason); }) {}
 
   bool new_connection() override {
     if (detached()) return false;
     const net::native_socket descriptor = door_->renumber(acceptor_.accepted_socket());
     caf::detail::socket_guard owner{descriptor};
     door_->admit(descriptor);
-    net::nonblocking(descriptor, true);
     net::tcp_nodelay(descriptor, true);
-    net::child_process_inherit(descriptor, false);
     auto scribe = caf::make_counted<TlsScribe>(acceptor_.backend(), descriptor, door_, TlsStream::Side::kServer);
     owner.release();
     const auto handle = scribe->hdl();
@@ -231,8 +259,32 @@ class TlsDoorman : public net::doorman_impl {
     return doorman::new_connection(&acceptor_.backend(), handle);
   }
 
+  void launch() override { acceptor_.start(this); }
+  void graceful_shutdown() override {
+    acceptor_.graceful_shutdown();
+    detach(&acceptor_.backend(), false);
+  }
+  void add_to_loop() override { acceptor_.activate(this); }
+  void remove_from_loop() override { acceptor_.passivate(); }
+  std::string addr() const override {
+    const auto address = net::local_addr_of_fd(acceptor_.fd());
+    return address ? *address : std::string();
+  }
+  std::uint16_t port() const override { return local_port(acceptor_.fd()); }
+
  private:
+  // Who comes waits meanwhile, as the kernel keeps them.
+  void pause(int reason) {
+    remove_from_loop();
+    door_->pause_accepting(reason, [self = caf::intrusive_ptr<TlsDoorman>(this)] {
+      self->acceptor_.backend().post([self] {
+        if (!self->detached()) self->add_to_loop();
+      });
+    });
+  }
+
   std::shared_ptr<TlsDoor> door_;
+  TlsAcceptor acceptor_;
 };
 
 class TlsMiddleman : public caf::io::middleman_actor_impl {

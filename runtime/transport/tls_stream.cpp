@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "runtime/base/compose.h"
@@ -43,6 +44,25 @@ void TlsDoor::said_hello(int descriptor, PortProtocol protocol) {
   const std::lock_guard guard(mutex_);
   const auto gives_way = half_open_.said_hello(descriptor, protocol);
   if (gives_way) ::shutdown(*gives_way, SHUT_RDWR);
+}
+
+void TlsDoor::pause_accepting(int reason, std::function<void()> go_on) {
+  bool is_told = false;
+  {
+    const std::lock_guard guard(mutex_);
+    ++counters_.accept_pauses;
+    is_told = lacks_.met(now());
+    paused_.push_back(std::move(go_on));
+  }
+  if (!is_told) return;
+  log_warn(kWho, "no descriptor is left for who comes (", std::strerror(reason),
+           "): they wait, and are let in when there is one. Raise this process's limit of open files (ulimit -n).");
+}
+
+void TlsDoor::end_pauses() {
+  std::vector<std::function<void()>> given_up;
+  const std::lock_guard guard(mutex_);
+  given_up.swap(paused_);
 }
 
 void TlsDoor::set_control(TakeControl take_control) {
@@ -86,11 +106,16 @@ void TlsDoor::settle(int descriptor) {
 }
 
 void TlsDoor::sweep() {
-  const std::lock_guard guard(mutex_);
-  for (const int descriptor : half_open_.expired(now())) ::shutdown(descriptor, SHUT_RDWR);
-  for (const auto& [descriptor, peer] : peers_) {
-    if (is_thrown_out(peer)) ::shutdown(descriptor, SHUT_RDWR);
+  std::vector<std::function<void()>> paused;
+  {
+    const std::lock_guard guard(mutex_);
+    for (const int descriptor : half_open_.expired(now())) ::shutdown(descriptor, SHUT_RDWR);
+    for (const auto& [descriptor, peer] : peers_) {
+      if (is_thrown_out(peer)) ::shutdown(descriptor, SHUT_RDWR);
+    }
+    paused.swap(paused_);
   }
+  for (const auto& go_on : paused) go_on();
 }
 
 bool TlsDoor::is_thrown_out(const KnownPeer& peer) const {

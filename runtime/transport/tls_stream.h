@@ -17,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/transport/admission.h"
 #include "runtime/transport/lanes/lane_limits.h"
@@ -44,6 +45,7 @@ struct TransportCounters {
   std::uint64_t bad_frames = 0;      // connections of admitted peers ended by the frame guard
   std::uint64_t dropped_frames = 0;  // frames of honest peers that are not for the library to read
   std::uint64_t given_back = 0;      // bytes of connections' buffers that nothing large used any more
+  std::uint64_t accept_pauses = 0;   // times that the system had no descriptor for who came
 };
 
 // Shared by all streams, doormen and middlemen of one transport. Thread-safe.
@@ -56,6 +58,11 @@ class TlsDoor {
   void admit(int descriptor);
   // Its first message asks for a link or a lane; the same holds.
   void said_hello(int descriptor, PortProtocol protocol);
+  // The system has no descriptor for who comes, for a reason (errno). `go_on` is called at the next sweep, by its
+  // thread.
+  void pause_accepting(int reason, std::function<void()> go_on);
+  // Gives up what would go on: the end of the transport.
+  void end_pauses();
   void track_outgoing(int descriptor);
   // The same connection under a number that none had lately: the library forgets a connection by its number, some time
   // after that was closed, and would forget the next one of that number with it.
@@ -63,7 +70,7 @@ class TlsDoor {
   // The handshake of this descriptor ended, or it is about to be closed.
   void settle(int descriptor);
   // Shuts down what is half open past its deadline, and connections whose certificate was revoked meanwhile; their
-  // streams then end by themselves. Called several times a second.
+  // streams then end by themselves. Goes on with accepting. Called several times a second.
   void sweep();
 
   struct Certified {
@@ -131,6 +138,8 @@ class TlsDoor {
   std::map<std::uint16_t, Socket> listeners_;  // by port, until their doormen have them
   PortAdmission half_open_;
   RefusalLog refusals_;
+  LackLog lacks_;                              // of descriptors
+  std::vector<std::function<void()>> paused_;  // until the next sweep
   std::map<int, KnownPeer> peers_;             // by descriptor
   TransportCounters counters_;
 };

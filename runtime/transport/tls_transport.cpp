@@ -74,6 +74,7 @@ void TlsTransport::stop() {
   }
   wake_.notify_all();
   sweeper_.join();
+  door_->end_pauses();
   lanes_->stop();
   caf::scoped_actor self{system_, true};
   for (const auto& dialler : diallers_) {

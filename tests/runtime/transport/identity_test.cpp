@@ -157,6 +157,16 @@ TEST(RefusalLog, WritesTheFirstOfAWindowAndCountsTheRest) {
   EXPECT_EQ(log.total(), RefusalLog::kLinesPerWindow + 6);
 }
 
+TEST(LackLog, TellsOfALackWhenItBegins) {
+  LackLog log;
+  const SteadyTime start{};
+  EXPECT_TRUE(log.met(start));
+  for (int i = 1; i <= 1000; ++i) EXPECT_FALSE(log.met(start + milliseconds(250) * i)) << "it goes on";
+  const SteadyTime last = start + milliseconds(250) * 1000;
+  EXPECT_FALSE(log.met(last + LackLog::kQuiet - milliseconds(1)));
+  EXPECT_TRUE(log.met(last + 2 * LackLog::kQuiet)) << "it had ended";
+}
+
 // A buffer of the library's: it never shrinks by itself.
 TEST(BufferBound, S6GivesBackWhatNothingLargeHasUsedForAWhile) {
   BufferBound bound;
