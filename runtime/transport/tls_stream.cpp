@@ -21,7 +21,8 @@ namespace {
 
 constexpr int kNumberFirst = 64;  // of descriptors of connections, in turn
 constexpr int kNumbers = 256;
-constexpr std::size_t kEarlyBytesMax = 64u << 10;
+// One record of TLS, which is sent as a whole or not at all.
+constexpr std::size_t kEarlyBytesMax = 16u << 10;
 constexpr std::size_t kIoBytesMax = 1u << 30;
 constexpr std::string_view kWho = "transport";
 constexpr std::string_view kNoDescriptor = "the system has no descriptor left";

@@ -3,7 +3,7 @@
 //
 // Included by the TLS middleman only. A stream says nothing of its peer's to the actors, and lets nothing of theirs
 // out, before the handshake is done and the peer's certificate was found allowed (S-7); what actors write earlier is
-// kept, up to 64 KiB.
+// kept, up to 16 KiB.
 #pragma once
 
 #include <atomic>
