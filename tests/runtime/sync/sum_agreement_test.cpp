@@ -70,6 +70,12 @@ class Bench {
   OrderId order_{RunId{9}, {}, Term{1}, StageId{1}, StepId{3}, Epoch{Incarnation{50}, 0}};
 };
 
+TEST(Patience, ATryDoublesItsTimeoutUpToSixTimes) {
+  EXPECT_EQ(doubled_per_try(1s, 0), 1s);
+  for (std::uint32_t tries = 1; tries <= 7; ++tries) EXPECT_EQ(doubled_per_try(1s, tries), 1s * (1 << (tries - 1)));
+  for (const std::uint32_t tries : {8U, 40U, UINT32_MAX}) EXPECT_EQ(doubled_per_try(1s, tries), 64s) << tries;
+}
+
 TEST(SumAgreement, P15TakesOnlyHigherEpochs) {
   Bench bench;
   const OrderId order = bench.sum.order();

@@ -81,6 +81,22 @@ TEST_P(OpenLanes, LettersPassBothWaysWholeAndInOrder) {
   EXPECT_EQ(misaligned, 0) << "equal bits need equal alignment";
 }
 
+// One wait brings 64 events at most: the others come with the next one.
+TEST_P(OpenLanes, MoreThanAreLookedAtInOneTurnAllPass) {
+  constexpr std::uint64_t kLanes = 70;
+  for (std::uint64_t i = 0; i < kLanes; ++i) {
+    b.lanes().open(LinkId{100 + i}, {"127.0.0.1", port}, a.lanes().expect(LinkId{200 + i}));
+    ASSERT_TRUE(eventually([&] { return b.ears.count(LaneChange::Kind::kUp) == i + 1; }));
+  }
+  ASSERT_TRUE(eventually([&] { return a.ears.count(LaneChange::Kind::kUp) == kLanes; }));
+  for (int round = 0; round < 5; ++round) {
+    for (std::uint64_t i = 0; i < kLanes; ++i) {
+      ASSERT_EQ(b.lanes().send(LinkId{100 + i}, random_letter(random, 100'000)), LaneOutcome::kTaken);
+    }
+  }
+  EXPECT_TRUE(eventually([&] { return a.ears.heard() == 5 * kLanes; }));
+}
+
 TEST_P(OpenLanes, TheActorsConnectionIsAnother) {
   const auto speaker = b.process.connect(port);
   EXPECT_EQ(b.process.ask(speaker, "before"), "heard before");
