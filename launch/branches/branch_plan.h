@@ -51,12 +51,13 @@ void stretch_schedule(const Config& was, Config& now, const std::vector<std::str
 // told: those that lines tell of, the newest first.
 [[nodiscard]] Config config_of(Branch branch, const Config& newest, const std::vector<BranchRecord>& told);
 
-// Returns the steps applied where the schedule of rounds became that of `newest`; 0: where the run began. told: as above.
+// Returns the steps applied where the schedule of rounds became that of `newest`; 0: where the run began. told: as
+// above.
 [[nodiscard]] std::uint64_t rounds_from(const Config& newest, const std::vector<BranchRecord>& told);
 
 // Checks that the keys of rounds may change in the state after `from` steps, from the configuration of that state to
-// the one to come. Errors: kUsage: it is no round's end by either of them, rounds are under way, or fragments are in the
-// middle of theirs.
+// the one to come. Errors: kUsage: it is no round's end by either of them, rounds are under way, or fragments are in
+// the middle of theirs.
 [[nodiscard]] Status check_round_end(const Config& was, const Config& now, std::uint64_t from);
 
 // Decides whether the wish is for a branch of its own, or is the command once more that began the newest one. Errors:

@@ -45,11 +45,11 @@ std::string evaluation_json(std::uint64_t step, const Evaluation& evaluation) {
 
 std::string progress_text(const nlohmann::json& answer) {
   const auto count = [](const nlohmann::json& of, const char* key) { return of.at(key).get<std::uint64_t>(); };
-  const auto begun = answer.find("begun");  // of a branch that a person began; roll-backs on it have numbers of their own
-  const std::string name = begun == answer.end() || begun->is_null()
-                               ? ""
-                               : compose(" (", begun->at("name").get<std::string>(), ", from step ",
-                                         count(*begun, "from"), ")");
+  const auto begun = answer.find("begun");  // roll-backs on the branch that a person began have numbers of their own
+  const std::string name =
+      begun == answer.end() || begun->is_null()
+          ? ""
+          : compose(" (", begun->at("name").get<std::string>(), ", from step ", count(*begun, "from"), ")");
   return compose("step ", count(answer, "step"), " of ", count(answer, "steps"), ", branch ", count(answer, "branch"),
                  name, ", view ", count(answer, "view"));
 }

@@ -15,8 +15,8 @@ namespace shoal {
 // Says them as one object, with null for what is no finite number.
 [[nodiscard]] std::string evaluation_json(std::uint64_t step, const Evaluation& evaluation);
 
-// Says in one line how far the run has come, and on which branch: "step 7 of 30, branch 1 (lower, from step 5), view 12".
-// Throws the library's exception where a key is missing.
+// Says how far the run has come, and on which branch: "step 7 of 30, branch 1 (lower, from step 5), view 12". Throws
+// the library's exception where a key is missing.
 [[nodiscard]] std::string progress_text(const nlohmann::json& answer);
 
 // Says what the spawner answered. Throws the library's exception where a key is missing.

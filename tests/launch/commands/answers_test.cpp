@@ -57,8 +57,9 @@ nlohmann::json some_answer() {
 
 TEST(StatusAnswer, HasTheKeysOfTheHelpAndSeconds) {
   const auto json = Json::parse(status_json_text(some_answer()));
-  EXPECT_EQ(keys_of(json),
-            (std::vector<std::string>{"run", "summary", "step", "steps", "branch", "view", "begun", "rounds", "actors"}));
+  const std::vector<std::string> keys = {"run",  "summary", "step",   "steps", "branch",
+                                         "view", "begun",   "rounds", "actors"};
+  EXPECT_EQ(keys_of(json), keys);
   expect_in_help("status", json);
   expect_in_help("status", json["actors"][0]);
   EXPECT_TRUE(json["rounds"].is_null());

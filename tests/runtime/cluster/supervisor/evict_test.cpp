@@ -107,8 +107,8 @@ TEST_F(Evict, WhoIsOutAlreadyIsSaidToBeOut) {
   const OperatorAnswer again = order("node1");
   EXPECT_EQ(again.verdict, OperatorVerdict::kDone);
   EXPECT_EQ(again.text,
-            "node1 is out of the run already: it was evicted; start it as before to let it in again, or refuse it with: "
-            "shoal evict node1 --revoke");
+            "node1 is out of the run already: it was evicted; start it as before to let it in again, or refuse it "
+            "with: shoal evict node1 --revoke");
   EXPECT_EQ(order("node1", true).text, "node1 is out of the run already: it was evicted");
   EXPECT_EQ(ends().size(), told) << "nobody is left to be told";
   bench.join(1);
