@@ -8,8 +8,7 @@
 //
 // Pure: messages and the time come in, effects come out, in the order they are to be performed. A RunJob effect is the
 // last of its list; its result is given to completed() before any other call, so no order meets a running job.
-// Bounded (S-6): ledger, replies and inputs by the microbatches of a step; the waiting room, evaluations and held parts
-// by the constants below.
+// Bounded (S-6): ledger, replies and inputs by a step's microbatches; all else by the Bounds of replica_fill.h.
 #pragma once
 
 #include <map>
@@ -215,6 +214,7 @@ class ReplicaCore {
   Phase phase_ = Phase::kOpen;
   Epoch epoch_;
   OrderKind epoch_kind_ = OrderKind::kNone;
+  Epoch emptied_;  // no Zero of it or of one before it concerns what is in the ledger (P-16b)
   Ledger ledger_;
   ComputeQueue queue_;
   std::map<MicrobatchId, Evaluation> evaluations_;

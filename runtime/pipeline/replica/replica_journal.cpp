@@ -120,6 +120,7 @@ void ReplicaCore::finish_step() {
   setup_.tokens_total += applying_->token_count;
   phase_ = Phase::kOpen;
   epoch_kind_ = OrderKind::kNone;
+  emptied_ = epoch_;
   ledger_.clear();
   queue_.clear();
   evaluations_.clear();

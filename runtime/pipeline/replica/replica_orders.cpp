@@ -35,6 +35,7 @@ ReplicaCore::Verdict ReplicaCore::judge(const Order& order, OrderKind kind) {
 // From here on nothing of an older epoch counts: its ring, its parts and its sum are dropped.
 void ReplicaCore::adopt_epoch(const OrderId& id, OrderKind kind, Phase phase) {
   setup_.term = std::max(setup_.term, id.term);
+  if (epoch_ == Epoch{}) emptied_ = id.epoch;  // a Zero follows manifests of all members: none came to a joiner yet
   epoch_ = id.epoch;
   epoch_kind_ = kind;
   phase_ = phase;
@@ -50,6 +51,7 @@ void ReplicaCore::empty_step(const OrderId& zeroed_by) {
   ledger_.clear();
   queue_.drop_training();
   send(own_router(), Zero{zeroed_by});
+  emptied_ = zeroed_by.epoch;
 }
 
 Effects ReplicaCore::receive(const Open& message, Instant now) {
@@ -90,7 +92,7 @@ void ReplicaCore::take_order(const Prepare& message) {
   const Verdict verdict = judge(message, OrderKind::kPrepare);
   if (verdict == Verdict::kRepeat) send_manifest();
   if (verdict != Verdict::kObey) return;
-  const bool missed_a_zero = epoch_ < message.last_zero;
+  const bool missed_a_zero = emptied_ < message.last_zero;  // whatever it has obeyed since
   if (missed_a_zero) empty_step(message.order);
   if (const auto microbatch = queue_.take_accumulation()) {  // it belongs to the manifest (P-16a)
     preparing_ = message;

@@ -271,6 +271,41 @@ TEST(Replica, AMemberThatMissedAZeroZeroesBeforeItAnswers) {
   EXPECT_EQ(b0->manifest(), Numbers{1});
 }
 
+TEST(Replica, P16bNoticesAMissedZeroBehindAnOpenThatItObeyed) {
+  auto b0 = make_member(kB0);
+  b0->open(1);
+  b0->give(forward_to(kB0, 0));
+  b0->run_all();
+  b0->open(5);  // Zero(4) was lost
+  b0->give(Prepare{b0->order(6), Epoch{kGroup, 4}});
+  EXPECT_EQ(b0->manifest(), Numbers{});
+  EXPECT_EQ(b0->executor.accumulators()[0], 0);
+  EXPECT_EQ(b0->take<Zero>().size(), 1U) << "its router forgets too";
+  b0->open(7);
+  b0->give(forward_to(kB0, 1));
+  b0->run_all();
+  b0->give(Prepare{b0->order(8), Epoch{kGroup, 4}});
+  EXPECT_EQ(b0->manifest(), Numbers{1}) << "once is enough";
+}
+
+// A Zero follows the manifests of all members: none concerns a joiner before its first order, or an earlier step.
+TEST(Replica, P16bEmptiesNobodyForAZeroFromBeforeItsWork) {
+  auto joined = make_member(kB0);
+  joined->open(5);
+  joined->give(forward_to(kB0, 0));
+  joined->run_all();
+  joined->give(Prepare{joined->order(6), Epoch{kGroup, 4}});
+  EXPECT_EQ(joined->manifest(), Numbers{0});
+  auto zeroed = make_member(kB0);
+  zeroed->open(1);
+  zeroed->give(Zero{zeroed->order(4)});
+  zeroed->open(5);
+  zeroed->give(forward_to(kB0, 0));
+  zeroed->run_all();
+  zeroed->give(Prepare{zeroed->order(6), Epoch{kGroup, 4}});
+  EXPECT_EQ(zeroed->manifest(), Numbers{0});
+}
+
 TEST(Replica, P17GivesAgainWhatItsLedgerHoldsAndNothingAfterAZero) {
   auto a0 = make_member(kA0);
   a0->give(forward_to(kA0, 0));
