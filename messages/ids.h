@@ -29,7 +29,8 @@ using Incarnation = Id<struct IncarnationTag>;                 // of an actor; 0
 using ProcessIncarnation = Id<struct ProcessIncarnationTag>;   // of a process; 0 is the spawner, whatever its term
 using StepId = Id<struct StepTag>;                             // t = 0, 1, ...
 using MicrobatchId = Id<struct MicrobatchTag, std::uint32_t>;  // index in the step
-// Number of an order of a sync group: (its incarnation, counter), compared in this order; never reused (P-15).
+// Number of an order of a sync group: (its incarnation, counter), compared in this order. A group counts its orders of
+// steps and those of rounds apart (P-31): within a kind none is given twice (P-15), so RoundId tells the kinds apart.
 struct Epoch {
   Incarnation group;
   std::uint32_t counter = 0;
