@@ -9,7 +9,6 @@ const char* to_text(RefusalReason reason) {
     case RefusalReason::kStepCommitted: return "step_committed";
     case RefusalReason::kStepNotReached: return "step_not_reached";
     case RefusalReason::kFrozen: return "frozen";
-    case RefusalReason::kStaleEpoch: return "stale_epoch";
     case RefusalReason::kNotMember: return "not_member";
     case RefusalReason::kBusy: return "busy";
     case RefusalReason::kUnknownReplica: return "unknown_replica";

@@ -58,7 +58,6 @@ enum class RefusalReason : std::uint8_t {
   kStepCommitted,   // the step is lower than my version
   kStepNotReached,  // higher, and my waiting room is full
   kFrozen,          // I have given my manifest
-  kStaleEpoch,
   kNotMember,       // I am no member yet, or no longer
   kBusy,            // not in the plan, or beyond my evaluations
   kUnknownReplica,  // no such replica in this process

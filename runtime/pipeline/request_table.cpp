@@ -197,7 +197,6 @@ std::vector<Letter> RequestTable::refused(Incarnation requester, const Refusal& 
       if (kFrozenMax.is_exceeded_by(static_cast<std::uint64_t>(++entry->frozen))) look_for_holder(*entry);
       [[fallthrough]];
     case RefusalReason::kStepNotReached:
-    case RefusalReason::kStaleEpoch:
     case RefusalReason::kBusy:
       entry->measurable = false;
       retry_later(*entry, now);

@@ -3,7 +3,7 @@
 //              Backward                                                 Commit of the step (P-11: not before)
 //   asked ──────────────────────────▶ answered ───────────────────────────────────────────────────────▶ dropped
 //    │ ▲ time-out: Ask to the same hop; working: wait on, unknown: the same Forward again (P-13)
-//    │ │ frozen, step_not_reached, busy, stale_epoch: the same Forward to the same hop, later
+//    │ │ frozen, step_not_reached, busy: the same Forward to the same hop, later
 //    │ │ three unanswered Asks of a hop without a link, or none for `patience`; fenced, not_member, unknown_replica;
 //    hop │ │ removed: only this hop is replaced └─┘ Missing{upstream, mbs}: those entries again, answered or not (P-12,
 //    P-17)
