@@ -1,6 +1,7 @@
 // What every message of the step protocol says about itself: the run it belongs to and what brought it about.
 //
-// Nothing of an older term or branch changes state (S-4); `attempt` and `parent_span` decide nothing that counts (P-9).
+// Nothing of an older term or branch changes state (S-4). `attempt` tells a router which of its questions an answer or
+// a refusal is about (P-13); a replica decides nothing by it (P-9). `parent_span` serves the trace alone.
 #pragma once
 
 #include <cstdint>

@@ -190,6 +190,8 @@ std::vector<Letter> RequestTable::refused(Incarnation requester, const Refusal& 
   Entry* entry = find(requester, refusal.cause, refusal.purpose);
   if (entry == nullptr || entry->answered_by || refusal.sender != entry->hop()) return out;
   heard_[refusal.sender] = now;
+  const bool is_of_last = refusal.cause.attempt == entry->forward.cause.attempt;  // whose repeat may have been taken
+  if (!is_of_last) return out;
   entry->unanswered_asks = 0;
   switch (refusal.reason) {
     case RefusalReason::kStepCommitted: entry->waiting = Waiting::kForNothing; break;  // its Commit will drop it

@@ -231,6 +231,20 @@ TEST(RequestTable, TypedRefusalsReplaceTheHopAndPassingOnesWaitForIt) {
   }
 }
 
+TEST(RequestTable, ARefusalOfAnEarlierAttemptChangesNothing) {  // P-13
+  for (const auto reason : {RefusalReason::kFenced, RefusalReason::kNotMember, RefusalReason::kUnknownReplica,
+                            RefusalReason::kFrozen, RefusalReason::kStepCommitted}) {
+    Table t;
+    const Forward first = only_forward(t.add(forward_of(0)));
+    const Forward repeated = only_forward(t.table.missing(missing_of({MicrobatchId{0}}), t.now));
+    EXPECT_TRUE(t.table.refused(kSender, refusal_of(first, reason), t.now).empty()) << to_text(reason);
+    EXPECT_FALSE(t.table.has_retries()) << to_text(reason);
+    EXPECT_TRUE(std::holds_alternative<Ask>(t.after(40s).at(0).body)) << "the repeat waits for its answer";
+    (void)t.table.refused(kSender, refusal_of(repeated, RefusalReason::kBusy), t.now);
+    EXPECT_TRUE(t.table.has_retries()) << "the control: its own refusal counts";
+  }
+}
+
 TEST(RequestTable, InAStageThatStaysFrozenTheHolderIsLookedFor) {  // P-6
   Table t;
   (void)t.add(forward_of(0));
