@@ -92,4 +92,5 @@ struct StateUnavailable {
   replica @0 :UInt64;
   step @1 :UInt64;
   reason @2 :Text;
+  donor @3 :UInt64;
 }

@@ -120,9 +120,10 @@ struct FileKept {
 };
 
 struct StateUnavailable {
-  Incarnation replica;
+  Incarnation replica;  // who waits for it; of a shard, whose it is
   std::uint64_t step = 0;
   std::string reason;
+  Incarnation donor{};  // who cannot give it, or gave it; 0: storage; of a shard, whose it is
   friend bool operator==(const StateUnavailable&, const StateUnavailable&) = default;
 };
 

@@ -69,9 +69,18 @@ std::optional<Incarnation> replica_in([[maybe_unused]] const Message& message) {
   if constexpr (field == SenderField::kSender) return message.sender;
   if constexpr (field == SenderField::kMember) return message.member;
   if constexpr (field == SenderField::kReplica || field == SenderField::kBoth) return message.replica;
+  if constexpr (field == SenderField::kDonor) {
+    return message.donor == Incarnation{} ? std::nullopt : std::optional(message.donor);
+  }
   if constexpr (field == SenderField::kReceiver) {
     return message.is_shard ? std::nullopt : std::optional(message.replica);
   }
+  return std::nullopt;
+}
+
+template <class Message>
+std::optional<bool> is_storage_donor_of([[maybe_unused]] const Message& message) {
+  if constexpr (kSenderField<Message> == SenderField::kDonor) return message.donor == Incarnation{};
   return std::nullopt;
 }
 
@@ -85,6 +94,10 @@ std::optional<ProcessIncarnation> sending_process(const MessageBody& body) {
 
 std::optional<Incarnation> sending_replica(const MessageBody& body) {
   return std::visit([](const auto& message) { return replica_in(message); }, body);
+}
+
+std::optional<bool> is_given_by_storage(const MessageBody& body) {
+  return std::visit([](const auto& message) { return is_storage_donor_of(message); }, body);
 }
 
 std::uint64_t tensor_bytes(const MessageBody& body) {

@@ -28,6 +28,7 @@ enum class SenderField : std::uint8_t {
   kMember,    // `member`, a replica
   kReplica,   // `replica`
   kBoth,      // `process` and `replica`
+  kDonor,     // `donor`, a replica that gives a state, or cannot; 0: storage
   kReceiver,  // `replica`, which gets a state and says how far it has come; of a shard it is storage that says so
 };
 
@@ -85,6 +86,8 @@ struct MessageFacts {
 // Whom it names as its sender; none: no process, no replica. The data loader is Incarnation{} there.
 [[nodiscard]] std::optional<ProcessIncarnation> sending_process(const MessageBody& body);
 [[nodiscard]] std::optional<Incarnation> sending_replica(const MessageBody& body);
+// Whether it names storage, and no replica, as who gives a state; none: no message about a state that is given.
+[[nodiscard]] std::optional<bool> is_given_by_storage(const MessageBody& body);
 
 // Bytes of the tensors in it.
 [[nodiscard]] std::uint64_t tensor_bytes(const MessageBody& body);

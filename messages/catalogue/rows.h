@@ -60,10 +60,10 @@
   ROW(CheckpointFailed, kStorage,         kLink,    kNobody,   kOnce,  control,    kSupervisor) \
   ROW(SaveState,        kSpawner,         kLink,    kNobody,   kOnce,  control,    kStage) \
   ROW(FetchState,       kNode,            kLink,    kReplica,  kAgain, control,    kStage | kStorage) \
-  ROW(StateImage,       kNode | kStorage, kTensors, kNobody,   kAgain, state,      kStage) \
-  ROW(StateUnavailable, kNode | kStorage, kLink,    kNobody,   kOnce,  control,    kStage | kSupervisor) \
+  ROW(StateImage,       kNode | kStorage, kTensors, kDonor,    kAgain, state,      kStage) \
+  ROW(StateUnavailable, kNode | kStorage, kLink,    kDonor,    kOnce,  control,    kStage | kSupervisor) \
   ROW(StateProgress,    kNode | kStorage, kLink,    kReceiver, kAgain, control,    kStage | kStorage | kSupervisor) \
-  ROW(StepSum,          kNode,            kTensors, kNobody,   kAgain, state,      kStage) \
+  ROW(StepSum,          kNode,            kTensors, kDonor,    kAgain, state,      kStage) \
   ROW(FileChunk,        kNode,            kTensors, kProcess,  kAgain, control,    kStorage) \
   ROW(FileKept,         kStorage,         kLink,    kNobody,   kAgain, control,    kTracer) \
   ROW(ReplicaReport,    kNode,            kLink,    kReplica,  kAgain, control,    kMetrics) \

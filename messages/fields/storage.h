@@ -95,6 +95,7 @@ SHOAL_FIELDS(StateUnavailable) {
   FIELD(replica, Replica);
   FIELD(step, Step);
   FIELD(reason, Reason);
+  FIELD(donor, Donor);
 }
 
 }  // namespace shoal::codec

@@ -77,12 +77,12 @@ std::vector<Letter> StateSent::lost() const {
   std::vector<Letter> letters;
   for (const auto& [replica, step] : shards_) {
     letters.push_back(
-        {{}, to_supervisor(), StateUnavailable{replica, step, "the link that its shard was sent over broke"}});
+        {{}, to_supervisor(), StateUnavailable{replica, step, "the link that its shard was sent over broke", replica}});
   }
   for (const auto& [replica, sum] : sums_) {
     letters.push_back({{},
                        to_stage({}, sum.donor),
-                       StateUnavailable{replica, sum.step, "the link that its sum was sent over broke"}});
+                       StateUnavailable{replica, sum.step, "the link that its sum was sent over broke", sum.donor}});
   }
   return letters;
 }

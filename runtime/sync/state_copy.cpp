@@ -137,7 +137,7 @@ void StateCopy::hold(const StepSum& sum, Instant now) {
 }
 
 void StateCopy::refused(const StateUnavailable& refusal) {
-  if (refusal.replica == setup_.self) is_refused_ = true;
+  if (refusal.replica == setup_.self && refusal.donor == donor_) is_refused_ = true;
 }
 
 std::optional<FollowedStep> StateCopy::next() {

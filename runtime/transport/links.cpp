@@ -36,7 +36,9 @@ bool may_say(const LinkIdentity& sender, const MessageBody& body) {
   const Sayer sayers = facts_of(body).said_by;
   if (sender.role == ProcessRole::kSpawner) return includes(sayers, Sayer::kSpawner);
   if (!sender.process) return includes(sayers, Sayer::kNewcomer);
-  return includes(sayers, sender.role == ProcessRole::kStorage ? Sayer::kStorage : Sayer::kNode);
+  const bool is_storage = sender.role == ProcessRole::kStorage;
+  if (is_given_by_storage(body).value_or(is_storage) != is_storage) return false;  // neither gives for the other (P-10)
+  return includes(sayers, is_storage ? Sayer::kStorage : Sayer::kNode);
 }
 
 bool speaks_for_itself(ProcessIncarnation from, const MessageBody& body) {

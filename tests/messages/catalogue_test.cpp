@@ -63,6 +63,13 @@ TEST(Catalogue, KnowsWhomAMessageNamesAsItsSender) {
   EXPECT_EQ(sending_replica(progress), Incarnation{8});
   progress.is_shard = true;
   EXPECT_EQ(sending_replica(progress), std::nullopt) << "storage says it, in the name of no replica";
+  StepSum sum;
+  sum.donor = Incarnation{9};
+  EXPECT_EQ(sending_replica(sum), Incarnation{9});
+  EXPECT_EQ(is_given_by_storage(sum), false);
+  EXPECT_EQ(sending_replica(StateImage{}), std::nullopt);
+  EXPECT_EQ(is_given_by_storage(StateImage{}), true);
+  EXPECT_EQ(is_given_by_storage(progress), std::nullopt) << "it is given nothing";
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ void ReplicaCore::fetch_state() {
 Effects ReplicaCore::receive(const StateImage& message, Instant now) {
   begin_turn(now);
   const bool is_stored = membership_ == Membership::kLoading && setup_.from_checkpoint && !copy_ &&
-                         message.replica == setup_.self && message.step == setup_.version;
+                         message.donor == Incarnation{} && message.replica == setup_.self &&
+                         message.step == setup_.version;
   const bool is_copied = membership_ != Membership::kEnded && copy_ && copy_->accepts(message, now);
   if (is_copied) {
     version_ = message.step;
@@ -51,7 +52,8 @@ Effects ReplicaCore::receive(const StateUnavailable& message, Instant now) {
     return end_turn();
   }
   if (rounds_ && message.replica != setup_.self) rounds_->lost_on_its_way(message);
-  const bool is_awaited = membership_ == Membership::kLoading && message.replica == setup_.self;
+  const bool is_awaited =
+      membership_ == Membership::kLoading && message.replica == setup_.self && message.donor == Incarnation{};
   if (is_awaited) end(compose("storage cannot give the state after step ", message.step, ": ", message.reason));
   return end_turn();
 }
@@ -168,7 +170,7 @@ void ReplicaCore::give_image(Incarnation joiner, TensorBlob image) {
 }
 
 void ReplicaCore::refuse_state(Incarnation joiner, const std::string& reason) {
-  send(Address{{}, Role::kStage, setup_.stage, joiner}, StateUnavailable{joiner, version_, reason});
+  send(Address{{}, Role::kStage, setup_.stage, joiner}, StateUnavailable{joiner, version_, reason, setup_.self});
 }
 
 // Before its own apply: the step is committed, and the joiner can apply it at the same time.

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 
+#include "actors/router/router_mail.h"
 #include "tests/actors/router/router_network.h"
 
 namespace shoal {
@@ -87,7 +88,7 @@ TEST(RouterWire, WhatGoesOverTheLinkDoesNotWaitForAFullLane) {
   const auto second = net.attach(3, Role::kStage, StageId{1}, kSecond);
   net.held->outcomes = {LaneOutcome::kFull};
   net.send(0);
-  net.say(2, to_stage({}, kSecond), StateUnavailable{kSecond, 1, "said over the link"});
+  net.say(2, to_stage({}, kSecond), StateUnavailable{kSecond, 1, "said over the link", kFirst});
   EXPECT_EQ(second->all<StateUnavailable>().size(), 1U);
   EXPECT_TRUE(net.held->taken.empty());
 }
@@ -118,11 +119,28 @@ TEST(RouterWire, ALinkWhoseLaneIsLostIsDialledAgainByWhoKnewNothingOfIt) {
     const auto first = net.attach(2, Role::kStage, StageId{0}, kFirst);
     caf::anon_send(net.published.at(3), LaneChange{accepting->expected.value, kind, "a test"});
     net.advance(2s);
-    net.say(3, to_stage({}, kFirst), StateUnavailable{kFirst, 1, "said over the link"});
+    net.say(3, to_stage({}, kFirst), StateUnavailable{kFirst, 1, "said over the link", kSecond});
     net.advance(1s);
     const bool is_told = kind == LaneChange::Kind::kLost;  // the control: nobody dials who is not told
     EXPECT_EQ(first->all<StateUnavailable>().size(), is_told ? 1U : 0U);
   }
+}
+
+TEST(RouterWire, S7WhatADonorOfAnotherProcessGivesIsDroppedAndCounted) {  // P-10
+  Network net;
+  net.two_stages();
+  constexpr Incarnation kJoiner{13};
+  const auto joiner = net.attach(2, Role::kStage, StageId{1}, kJoiner);
+  const Address to{ProcessIncarnation{2}, Role::kStage, StageId{1}, kJoiner};
+  const auto* at = dynamic_cast<RouterSelf>(caf::actor_cast<caf::abstract_actor*>(net.published.at(2)));
+  const Undelivered& undelivered = at->state.record.undelivered;
+  net.say(3, to, StateUnavailable{kJoiner, 1, "forged", kFirst});
+  net.say(3, to, StateUnavailable{kJoiner, 1, "forged", {}});
+  EXPECT_TRUE(joiner->all<StateUnavailable>().empty());
+  EXPECT_EQ(undelivered.count(Undelivered::Why::kForged), 1U);
+  EXPECT_EQ(undelivered.count(Undelivered::Why::kNotAllowed), 1U) << "only storage speaks for storage";
+  net.say(3, to, StateUnavailable{kJoiner, 1, "its own", kSecond});
+  EXPECT_EQ(joiner->all<StateUnavailable>().size(), 1U) << "the control";
 }
 
 }  // namespace

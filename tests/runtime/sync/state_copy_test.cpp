@@ -176,9 +176,11 @@ TEST(StateCopy, TurnsToTheNextMemberWhenItsDonorRefusesOrLeaves) {
   refused.add(kFirst);
   refused.add(kSecond);
   EXPECT_EQ(refused.due()->donor, kFirst);
-  refused.copy.refused({kSelf, 0, "busy"});
+  refused.copy.refused({kSelf, 0, "busy", kFirst});
   EXPECT_EQ(refused.due()->donor, kSecond);
-  refused.copy.refused({kSelf, 0, "busy"});
+  refused.copy.refused({kSelf, 0, "busy", kFirst});
+  EXPECT_FALSE(refused.due()) << "it is the other one's";
+  refused.copy.refused({kSelf, 0, "busy", kSecond});
   EXPECT_EQ(refused.due()->donor, kFirst);
 
   Bench left = copied();
@@ -186,7 +188,7 @@ TEST(StateCopy, TurnsToTheNextMemberWhenItsDonorRefusesOrLeaves) {
   const auto ask = left.due();
   ASSERT_TRUE(ask) << "at once";
   EXPECT_EQ(*ask, (FetchState{kSelf, 3, {}, kSecond, {}})) << "what it holds may do for the other one";
-  left.copy.refused({kSelf, 4, "it does not feed this joiner"});
+  left.copy.refused({kSelf, 4, "it does not feed this joiner", kSecond});
   left.commit(3);
   EXPECT_EQ(left.due()->names, kNames) << "it does not";
 }
@@ -195,7 +197,7 @@ TEST(StateCopy, AsksTheOnlyMemberAgainButNotAtOnce) {
   Bench bench;
   bench.add(kFirst);
   EXPECT_TRUE(bench.due());
-  bench.copy.refused({kSelf, 0, "busy"});
+  bench.copy.refused({kSelf, 0, "busy", kFirst});
   EXPECT_FALSE(bench.due());
   bench.now += StateCopy::kAskAgain;
   EXPECT_TRUE(bench.due());
@@ -276,7 +278,8 @@ TEST(StateCopy, ComesThereOverAnyLink) {
       const auto found = donors.find(wish->donor);
       const auto answer =
           found == donors.end() ? StateFeeds::Answer::kNothing : found->second.hear(*wish, version, bench.now);
-      if (answer == StateFeeds::Answer::kRefuse) put([&] { bench.copy.refused({kSelf, 0, ""}); }, is_lossy);
+      const auto refuse = [&bench, who = wish->donor] { bench.copy.refused({kSelf, 0, "", who}); };
+      if (answer == StateFeeds::Answer::kRefuse) put(refuse, is_lossy);
       if (answer != StateFeeds::Answer::kImage) return;
       const auto load = [&, at = version, who = wish->donor] {
         if (bench.image(at, who)) held = at;

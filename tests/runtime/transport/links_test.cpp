@@ -302,7 +302,12 @@ TEST(Links, S7RolesSayOnlyWhatIsTheirs) {
     EXPECT_FALSE(may_say(stranger, body));
   }
   EXPECT_TRUE(may_say(storage, StateImage{}));
-  EXPECT_TRUE(may_say(worker, StateImage{}));  // to who joins its stage
+  EXPECT_FALSE(may_say(worker, StateImage{})) << "in the name of storage";
+  EXPECT_FALSE(may_say(worker, StateUnavailable{})) << "in the name of storage";
+  StateImage copy;
+  copy.donor = Incarnation{7};
+  EXPECT_TRUE(may_say(worker, copy)) << "to a joiner of its stage";
+  EXPECT_FALSE(may_say(storage, copy)) << "in the name of a replica";
   EXPECT_TRUE(may_say(stranger, Join{}));
   EXPECT_FALSE(may_say(stranger, Backward{}));
   for (const auto& who : {spawner, worker, storage}) {

@@ -47,8 +47,14 @@ std::vector<MessageBody> words_of(Incarnation replica) {
   report.replica = replica;
   StateProgress arriving;
   arriving.replica = replica;
-  return {forward, backward, refusal,  ask,   answer, manifest, reduced, part,
-          mark,    missing,  progress, ended, shard,  report,   arriving};
+  StateImage image;
+  image.donor = replica;
+  StepSum sum;
+  sum.donor = replica;
+  StateUnavailable refused;
+  refused.donor = replica;
+  return {forward, backward, refusal, ask,   answer, manifest, reduced, part, mark,
+          missing, progress, ended,   shard, report, arriving, image,   sum,  refused};
 }
 
 TEST(SenderCheck, AReplicaSpeaksFromItsOwnProcessAlone) {
@@ -81,7 +87,7 @@ TEST(SenderCheck, OnlyTheSpawnerSpeaksForNobody) {
 TEST(SenderCheck, WordsWithoutASenderAreNotItsBusiness) {
   EXPECT_TRUE(is_replica_its_own(view_of_one(), kElsewhere, Heartbeat{kHome, 1, 0, {}}));
   StateImage image;
-  image.replica = kMember;  // whom it is for
+  image.replica = kMember;  // whom it is for; storage gave it
   EXPECT_TRUE(is_replica_its_own(view_of_one(), kElsewhere, image));
 }
 
