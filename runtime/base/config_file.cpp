@@ -208,6 +208,10 @@ Status check_rounds(const Draft& draft) {
   if (sync.fragments > draft.config.model.layers)
     return conflict(draft, "sync.fragments", "model.layers",
                     "fragments are made of whole layers; take at most as many as there are");
+  if (sync.wire == WireFormat::kE3m0 && sync.backend == SyncBackend::kRing)
+    return conflict(draft, "sync.wire", "sync.backend",
+                    "a ring encodes each partial sum again, which four bits do not bear (a relative error of 0.42 with "
+                    "eight members); take the owner backend, or int8");
   const int replicas_max = draft.config.pipeline.replicas_max;
   if (replicas_max > 0 && sync.quorum > replicas_max)
     return conflict(draft, "sync.quorum", "pipeline.replicas_max",

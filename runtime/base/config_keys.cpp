@@ -233,7 +233,7 @@ void add_sync(std::vector<ConfigKey>& keys) {
   sync.add("mix", FIELD(sync.mix), "", kStay, "share of the local parameters that an outer update keeps").range =
       between(0, 1);
   sync.choose("wire", FIELD(sync.wire), {"fp32", "bf16", "int8", "e3m0"}, kStay,
-              "form of a round's numbers on the wire; a step's sums travel as they are");
+              "form of a round's numbers on the wire, e3m0 with backend owner alone; a step's sums travel as they are");
   sync.add("error_feedback", FIELD(sync.error_feedback), "", kStay, "add what encoding lost to the next round");
   sync.choose(
       "inner_state", FIELD(sync.inner_state), {"keep", "average", "reset"}, kStay,
