@@ -35,6 +35,17 @@ TEST(TraceWords, SayWhatALetterIsAbout) {
   EXPECT_EQ(word_of(RunEvent{}), "RunEvent");
 }
 
+TEST(TraceWords, CountTheBytesOfAFilesPiece) {
+  const Scratch scratch;
+  const std::string path = trace_path(scratch.path().string(), "node1");
+  const auto tracer = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
+  FileChunk chunk;
+  chunk.bytes = blob_of(16);
+  trace_letter(ActorTrace(tracer, "tracer"), TraceKind::kDrop, Letter{{}, {}, chunk});
+  { TraceDrain drain(tracer, path, "node1"); }
+  EXPECT_EQ(read_trace_file(path)->at(0).events.at(0).bytes, 16U);
+}
+
 TEST(TraceWords, RecordLettersAndEntriesInOneLine) {
   const Scratch scratch;
   const std::string path = trace_path(scratch.path().string(), "spawner");
