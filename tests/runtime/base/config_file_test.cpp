@@ -217,9 +217,6 @@ TEST(ConfigFile, RoundsAreReadAndMustGoTogether) {
   EXPECT_THAT(refusal("[sync]\nwire = \"e3m0\"\n"),
               AllOf(HasSubstr("sync.wire = \"e3m0\" (run.toml:2)"), HasSubstr("sync.backend = \"ring\" (default)")));
   EXPECT_TRUE(parse_config("[sync]\nwire = \"e3m0\"\nbackend = \"owner\"\n", "").ok());
-  EXPECT_THAT(refusal("[sync]\nwire = \"e3m0\"\n"),
-              AllOf(HasSubstr("sync.wire = \"e3m0\" (run.toml:2)"), HasSubstr("sync.backend = \"ring\" (default)")));
-  EXPECT_TRUE(parse_config("[sync]\nwire = \"e3m0\"\nbackend = \"owner\"\n", "").ok());
   EXPECT_THAT(refusal("[pipeline]\nreplicas_max = 2\n[sync]\nquorum = 3\n"), HasSubstr("pipeline.replicas_max = 2"));
   EXPECT_TRUE(parse_config("[pipeline]\nreplicas_max = 2\n[sync]\nquorum = 2\n", "").ok());
   EXPECT_TRUE(parse_config("[sync]\nquorum = 3\n", "").ok()) << "nodes may still come";
@@ -305,7 +302,6 @@ void make_agree(Config& config) {
     config.sync.overlap = 0;
     config.sync.wire = WireFormat::kBf16;
   }
-  if (config.sync.wire == WireFormat::kE3m0) config.sync.backend = SyncBackend::kOwner;
   if (config.sync.wire == WireFormat::kE3m0) config.sync.backend = SyncBackend::kOwner;
 }
 

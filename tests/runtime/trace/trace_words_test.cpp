@@ -40,7 +40,7 @@ TEST(TraceWords, CountTheBytesOfAFilesPiece) {
   const std::string path = trace_path(scratch.path().string(), "node1");
   const auto tracer = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
   FileChunk chunk;
-  chunk.bytes = blob_of(16);
+  chunk.bytes = {DType::kUint8, {16}, std::make_shared<AlignedBuffer>(16)};
   trace_letter(ActorTrace(tracer, "tracer"), TraceKind::kDrop, Letter{{}, {}, chunk});
   { TraceDrain drain(tracer, path, "node1"); }
   EXPECT_EQ(read_trace_file(path)->at(0).events.at(0).bytes, 16U);
