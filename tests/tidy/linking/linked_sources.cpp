@@ -1,5 +1,5 @@
 // Follows includes from file to file, each once.
-#include "tests/tidy/linked_sources.h"
+#include "tests/tidy/linking/linked_sources.h"
 
 #include <algorithm>
 #include <map>

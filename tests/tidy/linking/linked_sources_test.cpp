@@ -1,5 +1,5 @@
 // A program's list of sources: what the rule finds, and what it lets pass; and the fuzzers' own list.
-#include "tests/tidy/linked_sources.h"
+#include "tests/tidy/linking/linked_sources.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace shoal::tidy {
 namespace {
 
-// A tree in memory: main.cpp includes a.h, which includes b.h; both have sources.
+// A tree in memory: the program includes one header, which includes another; both have sources.
 class LinkedSourcesRule : public ::testing::Test {
  protected:
   LinkedSourcesRule() {
