@@ -43,6 +43,10 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
     hint_not_before_ = now;
   }
   if (view_.last_change_of(config_.stage) != change_before) {
+    if (std::holds_alternative<RemoveReplica>(entry.body)) {  // what it had accumulated is sent again first (P-12)
+      hints_.all_answered = false;
+      hint_not_before_ = now + first_interval();
+    }
     std::erase_if(holders_, [&](const auto& holder) { return !is_member(holder.second); });
     std::erase_if(missing_, [&](MicrobatchId microbatch) { return view_.quarantined().contains(microbatch); });
     if (order_) open(now, what_changed(entry));  // P-20
@@ -293,10 +297,14 @@ void SyncGroupCore::join_sums(Prepared& vote) const {
   for (const auto& [tensor, squared_norm] : norms) vote.norms.push_back({tensor, squared_norm});
 }
 
+Duration SyncGroupCore::first_interval() const {
+  return std::min(sum_.doubled(config_.repeat_after), config_.ask_again_within);
+}
+
 // P-17, repeated until the next complete manifests.
 void SyncGroupCore::ask_again(Instant now, std::vector<MicrobatchId> microbatches) {
   missing_ = std::move(microbatches);
-  missing_interval_ = std::min(sum_.doubled(config_.repeat_after), config_.ask_again_within);
+  missing_interval_ = first_interval();
   hint_not_before_ = now + missing_interval_;
   is_zero_awaited_ = last_zero_ == epoch_;
   if (!is_zero_awaited_) return ask_for_missing(now);

@@ -93,6 +93,8 @@ class SyncGroupCore {
   [[nodiscard]] const std::vector<ReplicaMember>& members() const { return view_.replicas_of(config_.stage); }
   [[nodiscard]] bool is_member(Incarnation replica) const { return view_.stage_of(replica) == config_.stage; }
   [[nodiscard]] bool hints_cover_plan(Instant now) const;
+  // How long AllAnswered is no hint once something is known to be missing: its sender does not know that.
+  [[nodiscard]] Duration first_interval() const;
 
   [[nodiscard]] SumAgreement make_agreement() const;
   void begin_step();

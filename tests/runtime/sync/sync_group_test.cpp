@@ -360,6 +360,30 @@ TEST(SyncGroup, AMembershipChangeVoidsAVoteAndIsOpenedAtOnce) {  // P-20, both h
   }
 }
 
+// What the lost member had accumulated is sent again first; the data loader's hint does not know that.
+TEST(SyncGroup, ALossMakesItPrepareWhenTheRestCoversThePlan) {  // P-16
+  Bench bench;
+  bench.answered();
+  bench.manifest(11, {0, 1});
+  bench.manifest(12, {2, 3});
+  bench.read(RemoveReplica{kStage, Incarnation{12}, "lost"});
+  EXPECT_TRUE(bench.all<Prepare>().empty()) << "in vain: half of the plan is in no manifest";
+  bench.answered();
+  EXPECT_TRUE(bench.all<Prepare>().empty());
+  Bench silent = bench;
+  bench.hear(Progress{bench.order(), Incarnation{11}, 4});
+  EXPECT_EQ(bench.all<Prepare>().size(), 1U);
+  silent.tick(seconds(3));
+  EXPECT_EQ(silent.all<Prepare>().size(), 1U) << "its Progress may have been lost";
+}
+
+TEST(SyncGroup, ALossOfNothingIsFollowedByAPrepareAtOnce) {
+  Bench bench;
+  bench.hear(Progress{bench.order(), Incarnation{11}, 4});
+  bench.read(RemoveReplica{kStage, Incarnation{12}, "lost"});
+  EXPECT_EQ(bench.all<Prepare>().size(), 1U);
+}
+
 TEST(SyncGroup, AChangeOfAnotherStageVoidsNothing) {  // P-20, control
   Bench bench;
   bench.answered();
@@ -471,6 +495,7 @@ TEST(SyncGroup, OnlyWhatWasTriedInVainMakesTimeOutsLonger) {
       bench.add(kStage, joiner);
       bench.read(RemoveReplica{kStage, Incarnation{joiner}, "lost"});
     }
+    bench.tick(seconds(2));  // from here on AllAnswered counts again
     const auto reduce = [&bench] {
       bench.answered();
       bench.manifest(11, {0, 1});
