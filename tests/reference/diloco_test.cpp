@@ -1,7 +1,4 @@
 // The DiLoCo family: executors driven as replicas are, against plain_diloco.h; its mistakes must be told apart.
-//
-// The optimiser's eps is larger than the default. The gradient of the key biases is zero but for rounding; with 1e-8
-// Adam makes steps of it that no two computations share, and nothing could be compared to 1e-6.
 #include <algorithm>
 #include <functional>
 #include <random>
@@ -11,10 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "runtime/base/config_file.h"
+#include "tests/reference/diloco_config.h"
 #include "tests/reference/plain_bridge.h"
 #include "tests/reference/plain_diloco.h"
 #include "tests/reference/worker_group.h"
-#include "tests/runtime/device/local_pipeline.h"
 
 namespace shoal {
 namespace {
@@ -23,25 +20,8 @@ using plain::Mistake;
 using plain::relative_distance;
 using plain::Tensors;
 
-constexpr int kPeriod = 5;
+constexpr int kPeriod = 5;  // of diloco_config()
 constexpr int kRounds = 5;
-
-Config diloco_config() {
-  Config config = small_config(Reduction::kFast);
-  config.model.width = 16;
-  config.model.context = 8;
-  config.batch = {.sequences = 10, .microbatch = 2};  // five microbatches: workers have unequal tokens
-  config.optim.lr = 3e-3;
-  config.optim.eps = 1e-5;
-  config.optim.decay_steps = 30;
-  config.sync.mode = SyncMode::kDiloco;
-  config.sync.H = kPeriod;
-  return config;
-}
-
-WorkOf works(const Config& config) {
-  return [config](StepId step, MicrobatchId microbatch) { return random_work(config, step.value, microbatch.value); };
-}
 
 // Of the three blocks: two fragments. All that is no block goes to the fragment with one block.
 int fragment_of(const std::string& name, FragmentPattern pattern) {

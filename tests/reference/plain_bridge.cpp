@@ -57,6 +57,7 @@ plain::Recipe recipe_of(const Config& config, std::size_t workers) {
   }
   recipe.first_steps = {recipe.period};
   recipe.fragment_of = [](const std::string&) { return 0; };
+  recipe.stage_of = [](const std::string&) { return 0; };
   recipe.uses_adamw = config.optim.kind == OptimizerKind::kAdamw;
   recipe.learning_rate = [optim = config.optim](int step) { return rate_of(optim, step); };
   recipe.beta1 = config.optim.beta1;

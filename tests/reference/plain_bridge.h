@@ -13,7 +13,7 @@ namespace shoal {
 
 [[nodiscard]] plain::Tensors as_doubles(const NamedTensors& tensors);
 
-// The numbers of [optim] and [sync], one fragment, no mistake.
+// The numbers of [optim] and [sync], one stage, one fragment, no mistake.
 [[nodiscard]] plain::Recipe recipe_of(const Config& config, std::size_t workers);
 
 // The gradient of the sum of the loss of one microbatch, by torch's autograd, at these weights rounded to float32: all

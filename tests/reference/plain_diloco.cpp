@@ -81,15 +81,21 @@ void Diloco::train(Worker& worker, int index) {
   for (auto& [name, values] : gradient) {
     for (double& value : values) value /= tokens;
   }
-  if (recipe_.clip_norm > 0) {
-    const double scale = std::min(1.0, recipe_.clip_norm / (norm_of(gradient) + 1e-6));
-    for (auto& [name, values] : gradient) {
-      for (double& value : values) value *= scale;
-    }
-  }
+  if (recipe_.clip_norm > 0) clip(gradient);
   update(worker, gradient);
   for (std::size_t fragment = 0; fragment < recipe_.first_steps.size(); ++fragment) {
     worker.tokens[static_cast<int>(fragment)] += tokens;
+  }
+}
+
+void Diloco::clip(Tensors& gradient) const {
+  std::map<int, Tensors> parts;
+  for (const auto& [name, values] : gradient) parts[recipe_.stage_of(name)][name] = values;
+  for (const auto& [stage, part] : parts) {
+    const double scale = std::min(1.0, recipe_.clip_norm / (norm_of(part) + 1e-6));
+    for (const auto& [name, values] : part) {
+      for (double& value : gradient[name]) value *= scale;
+    }
   }
 }
 

@@ -45,6 +45,7 @@ struct Recipe {
   bool averages_averages = false;
   std::vector<int> first_steps = {1};                       // by fragment: versions at which it contributes first
   std::function<int(const std::string& name)> fragment_of;  // of a tensor
+  std::function<int(const std::string& name)> stage_of;     // of a tensor: a worker's part there is clipped by itself
 
   bool uses_adamw = true;
   std::function<double(int step)> learning_rate;
@@ -81,6 +82,7 @@ class Diloco {
   };
 
   void train(Worker& worker, int index);
+  void clip(Tensors& gradient) const;
   void update(Worker& worker, const Tensors& gradient);
   [[nodiscard]] Round contribute(int fragment, int number);
   [[nodiscard]] Tensors mean_of(const Round& round) const;

@@ -47,20 +47,25 @@ void quieten_log() {
   CHECK(is_open, "the log of the simulation can be opened");
 }
 
-Config config_of(const SwarmShape& shape) {
+Config fake_config(const SwarmShape& shape) {
   Config config;
-  config.run.steps = shape.steps;
   config.model.layers = std::max(static_cast<int>(shape.stages), shape.sync.fragments);
   config.batch.sequences = static_cast<int>(shape.microbatches);
   config.batch.microbatch = 1;
-  config.pipeline.stages = static_cast<int>(shape.stages);
-  config.pipeline.replicas = static_cast<int>(shape.replicas);
-  config.pipeline.schedule = shape.schedule;
-  config.pipeline.routing = shape.routing;
   config.optim.warmup_steps = 0;
   config.optim.decay_steps = shape.steps;
   config.sync = shape.sync;
   config.sync.reduction = Reduction::kExact;
+  return config;
+}
+
+Config config_of(const SwarmShape& shape) {
+  Config config = shape.work ? shape.work->config : fake_config(shape);
+  config.run.steps = shape.steps;
+  config.pipeline.stages = static_cast<int>(shape.stages);
+  config.pipeline.replicas = static_cast<int>(shape.replicas);
+  config.pipeline.schedule = shape.schedule;
+  config.pipeline.routing = shape.routing;
   config.checkpoint.every = shape.checkpoint_every;
   return config;
 }
@@ -119,9 +124,12 @@ caf::behavior keep_metrics(caf::stateful_actor<KeptMetrics>* self, std::shared_p
 }
 
 void keep_shard(SwarmRecord& record, const RouterActor& mail, const SaveShard& shard) {
-  record.saved[{shard.step, shard.stage}] = values_of(shard.image);
+  const bool is_fake = shard.image.dtype == DType::kInt64;
+  if (is_fake) record.saved[{shard.step, shard.stage}] = values_of(shard.image);
+  if (!is_fake) record.shards[{shard.step, shard.stage}] = shard;
   for (std::uint32_t stage = 0; stage < shard.stages; ++stage) {
-    if (!record.saved.contains({shard.step, StageId{stage}})) return;
+    const std::pair shard_of{shard.step, StageId{stage}};
+    if (!record.saved.contains(shard_of) && !record.shards.contains(shard_of)) return;
   }
   caf::anon_send(mail, Letter{{}, to_supervisor(), CheckpointSaved{shard.branch, shard.step, "kept", 1, 0}});
 }
@@ -252,6 +260,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
     core.return_within = core.detector.dead_after;
   }
   core.policy = CommitPolicy{0, [](std::uint64_t) { return 0.5; }};
+  if (shape_.work) core.policy = CommitPolicy{config_.optim.clip_norm, shape_.work->learning_rate};
   if (shape_.sync.mode == SyncMode::kDiloco) {
     const RoundSchedule plan(shape_.sync);
     core.rounds_due = [plan](std::uint64_t version) { return plan.due_at(version); };
@@ -278,6 +287,7 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   };
   settings.start_data_loader = [this, mail](const StartDataLoader&) {
     DataLoaderSettings loader{{}, std::make_shared<IdentitySamples>(), mail};
+    if (shape_.work) loader.samples = shape_.work->samples;
     loader.core.run = kRunOfSimulation;
     loader.core.term = term_;
     loader.core.stages = shape_.stages;
@@ -342,7 +352,8 @@ StageActor SimulatedSwarm::start_stage(const std::string& name, const RouterActo
   settings.process = welcome.process;
   settings.router = mail;
   settings.note = notes_.at(name);
-  settings.make_executor = [this, name, order] {
+  settings.make_executor = [this, name, order]() -> std::unique_ptr<StageExecutor> {
+    if (shape_.work) return shape_.work->make_executor(order.stage);
     FakeShape shape{order.stage.value, shape_.stages, shape_.microbatches, DType::kInt64,
                     shape_.sync,       order.replica, record_->passes};
     if (shape_.sync.mode == SyncMode::kDiloco) shape.samples = record_->samples;

@@ -1,6 +1,7 @@
 // A whole swarm in one process and one thread: the real router, supervisor, sync groups, data loader, node agents and
-// stages, over simulated links, on fake executors whose gradients record identity. Only the disk is a fake: storage
-// keeps images in memory, so the simulation reads the weights there; metrics are kept, not written.
+// stages, over simulated links, on fake executors whose gradients record identity, or on others that a test brings.
+// Only the disk is a fake: storage keeps images in memory, so the simulation reads the weights there; metrics are kept,
+// not written.
 //
 //   spawner:   router, supervisor (memory journal) and its children, metrics
 //   storage:   router, node_agent, storage        node1 .. nodeN: router, node_agent, stages
@@ -21,7 +22,9 @@
 #include "actors/router/router.h"
 #include "runtime/base/config.h"
 #include "runtime/cluster/supervisor/supervisor.h"
+#include "runtime/executor/stage_executor.h"
 #include "runtime/journal/store.h"
+#include "runtime/pipeline/dispatch.h"
 #include "runtime/trace/metrics/step_record.h"
 #include "runtime/trace/work_note.h"
 #include "tests/support/bounds/knobs.h"
@@ -43,6 +46,14 @@ struct SwarmPoison {
   int times_max = 1000;
 };
 
+// What is trained in place of identities: nobody checks it, and no replica begins with a saved state of it.
+struct SwarmWork {
+  Config config;  // pipeline, steps and checkpoints are those of the shape
+  std::function<std::unique_ptr<StageExecutor>(StageId)> make_executor;
+  std::shared_ptr<const SampleSource> samples;
+  std::function<double(std::uint64_t)> learning_rate;  // of step t
+};
+
 struct SwarmShape {
   std::uint32_t stages = 2;
   std::uint32_t replicas = 2;
@@ -53,6 +64,7 @@ struct SwarmShape {
   Routing routing = Routing::kIwrr;
   LetterFilter filter;  // of every router
   std::optional<SwarmPoison> poison{};
+  std::optional<SwarmWork> work{};
   SyncConfig sync{};                              // rounds, with mode = diloco
   std::optional<std::uint64_t> snapshot_every{};  // entries of the journal; 0: never; none: as drawn
   bool draws_bounds = true;                       // small ones, from the seed (bounds/knobs.h)
@@ -72,6 +84,7 @@ struct SwarmRecord {
   std::vector<ReplicaReport> reports;
   std::vector<StepRecord> lines;                                                 // of metrics.jsonl
   std::map<std::pair<std::uint64_t, StageId>, std::vector<std::int64_t>> saved;  // (steps applied, stage) -> weights
+  std::map<std::pair<std::uint64_t, StageId>, SaveShard> shards;                 // the same, of a SwarmWork
   std::map<Incarnation, StageId> stage_of;                                       // of every replica that was started
   std::shared_ptr<FakePasses> passes = std::make_shared<FakePasses>();
   std::shared_ptr<FakeSamples> samples = std::make_shared<FakeSamples>();  // with rounds: what stage 0 was given
