@@ -434,9 +434,12 @@ TEST(Router, CountsTheBytesOfCopiesAndOfCheckpointsApart) {
   NetworkWithStorage net;
   const auto metrics = net.attach(1, Role::kMetrics);
   net.save();
-  net.say(2, to_stage({}, kSecond), StateImage{kSecond, {}, 4, {}, tensor_of(10'000), kFirst});
-  net.say(2, to_stage({}, kSecond), StepSum{kSecond, kFirst, {}, StepId{4}, 1, tensor_of(10'000)});
-  net.say(2, to_metrics(), ReplicaReport{});
+  const Address joiner = to_stage(ProcessIncarnation{4}, Incarnation{13});  // nobody there: bytes are counted here
+  net.say(2, joiner, StateImage{Incarnation{13}, 4, tensor_of(10'000), kFirst});
+  net.say(2, joiner, StepSum{Incarnation{13}, kFirst, {}, StepId{4}, 1, tensor_of(10'000)});
+  ReplicaReport report;
+  report.replica = kFirst;
+  net.say(2, to_metrics(), report);
   net.advance(10ms);
   const auto reports = metrics->all<ReplicaReport>();
   ASSERT_EQ(reports.size(), 1U);
