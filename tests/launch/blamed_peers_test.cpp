@@ -55,7 +55,8 @@ TEST_F(BlamedPeersTest, TwoCrashesCostNothingAndTheirCertificateIsRefused) {
   EXPECT_EQ(run(ward(2, "kill -SEGV $$")), 0);
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("while it read what node/guest#3F had sent\n"), std::string::npos) << said;
-  EXPECT_NE(said.find("had sent, again: every certificate of that name is refused from now on"), std::string::npos) << said;
+  EXPECT_NE(said.find("had sent, again: every certificate of that name is refused from now on"), std::string::npos)
+      << said;
   EXPECT_NE(said.find("worker refuses guest: worker crashed 2 times"), std::string::npos) << said;
   EXPECT_NE(said.find("remove " + peer_crashes_file(folder_ + "/note")), std::string::npos) << said;
   EXPECT_EQ(refused(), std::set<std::string>{"node/guest"});

@@ -23,9 +23,9 @@ inline constexpr std::chrono::milliseconds kPortsFreeWithin{10'000};  // of all 
 // Errors: kUnreachable.
 [[nodiscard]] Result<HostPort> storage_listens_at(const SpawnerAddress& spawner);
 
-// Tells whether storage of a run that goes on takes the port after its spawner's, which a person may have opened for it:
-// a run of an earlier version does not say so. False where somebody else has that port, and the run is not known to have
-// had it.
+// Tells whether storage of a run that goes on takes the port after its spawner's, which a person may have opened for
+// it: a run of an earlier version does not say so. False where somebody else has that port, and the run is not known to
+// have had it.
 [[nodiscard]] bool takes_next_port(const SpawnerAddress& known);
 
 }  // namespace shoal

@@ -108,8 +108,7 @@ class SupervisorCore {
  private:
   [[nodiscard]] std::string explain_phase(Instant now) const;
   void keep_books(const JournalEntry& entry);  // supervisor_books.cpp
-  // supervisor_return.cpp
-  void come_back(Instant now);
+  void come_back(Instant now);  // supervisor_return.cpp, from here
   void end_again(Instant now);
   void begin_return();
   [[nodiscard]] bool is_return(const Join& join) const;
