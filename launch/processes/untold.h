@@ -1,6 +1,6 @@
 // Words that a spawner's process could not get into metrics.jsonl before it ended, told by the start that goes on with
-// the run: why the process gave itself up when nobody in it could be told, how the run failed where no metrics actor was
-// alive to say so, and a checkpoint that was complete on the disk.
+// the run: why the process gave itself up when nobody in it could be told, how the run failed where no metrics actor
+// was alive to say so, and a checkpoint that was complete on the disk.
 //
 // metrics.jsonl has one writer at a time. So the words wait in a file of their own until the next start, and stand
 // before what that start says.

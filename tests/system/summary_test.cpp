@@ -51,7 +51,8 @@ std::vector<bool> are_of_former(const std::vector<Json>& lines) {
   for (const Json& line : lines) {
     if (is_event(line, "started")) trains = false;
     const bool is_taken_over = is_event(line, "resumed") && line.at("subject") == "spawner";
-    if (is_event(line, "training") || is_taken_over) trains = true;
+    const bool is_own_step = is_step(line) && line.at("filled") == false;
+    if (is_event(line, "training") || is_taken_over || is_own_step) trains = true;
     const bool is_found = is_step(line) || is_event(line, "round") || is_event(line, "checkpoint");
     are.push_back(!trains && is_found);
   }

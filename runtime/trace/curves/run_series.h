@@ -78,8 +78,8 @@ class RunSeriesReader {
   bool is_cut_ = false;  // the time of the next step: a spawner counts from its start
 };
 
-// Reads a whole file. Errors: kIo (it is not there or cannot be read), kInvalidData (no line tells of a step); each names
-// the file.
+// Reads a whole file. Errors: kIo (it is not there or cannot be read), kInvalidData (no line tells of a step); each
+// names the file.
 [[nodiscard]] Result<RunSeries> read_run_series(const std::string& metrics_path);
 
 }  // namespace shoal

@@ -102,12 +102,12 @@ TEST(SupervisorReturn, TheFirstStepTookTheTimeSinceTheSpawnerIsThere) {
 
 TEST(SupervisorReturn, AStepThatIsBegunAgainIsTimedAsAWhole) {
   const Killed killed;
-  SupervisorConfig config = of_term(2);
-  config.start = {2, 2, true, "sha"};
-  auto second = killed.start_again(config);
+  auto second = killed.start_again();
   SupervisorBench& bench = *second;
-  bench.later(seconds(1));
-  bench.train();  // four that were never in the run: nobody else is coming back
+  bench.checkpoint = StartPoint{2, 2, true, "sha"};
+  for (std::uint64_t number = 1; number <= 4; ++number) bench.join(number);
+  bench.later(seconds(1));  // none of them was in the run: nobody else is coming back
+  bench.ready();
   ASSERT_EQ(bench.core.phase(), Phase::kTraining);
   bench.step();
   EXPECT_EQ(bench.core.view().committed_steps(), 3U);
