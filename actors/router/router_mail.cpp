@@ -96,7 +96,8 @@ void inflict_on_local(RouterSelf self, const Inject& order) {
 }
 
 void give(const caf::actor& actor, MessageBody body) {
-  std::visit([&](auto& message) { caf::anon_send(actor, std::move(message)); }, body);
+  const auto wrap = [](auto& message) { return caf::make_message(std::move(message)); };
+  caf::anon_send(actor, std::visit(wrap, body));
 }
 
 void hand_over(RouterSelf self, Letter letter, Duration transfer) {
@@ -197,7 +198,7 @@ struct Reader {
     perform(self, self->state.links->identify(welcome.process, welcome.run, welcome.term, now_of(self)));
     return Reading::kDeliver;
   }
-  // What the catalogue lets a router hear has an overload above.
+  // Messages that the catalogue lets a router hear have overloads above.
   template <class Other>
   requires(!includes(kHearers<Other>, Hearer::kRouter)) Reading operator()(const Other&) const {
     return Reading::kDeliver;
