@@ -99,7 +99,7 @@ struct StatusReport {
 }  // namespace shoal
 
 // clang-format off
-// What actors hear beside the bodies of letters.
+// Messages beside the bodies of letters.
 #define SHOAL_LOCAL_MESSAGES(X)                                                                              \
   X(JournalEntry) X(OperatorOrder) X(OperatorAnswer) X(AvoidReplicas)                                        \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \

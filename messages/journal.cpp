@@ -1,4 +1,4 @@
-// What copies, moves, compares and destroys an entry's body.
+// Compiles the copying, moving, comparing and destroying of an entry's body.
 #include "messages/journal.h"
 
 #include "messages/values/one_of_members.h"

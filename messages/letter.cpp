@@ -1,4 +1,4 @@
-// What copies, moves, compares and destroys a letter's body.
+// Compiles the copying, moving, comparing and destroying of a letter's body.
 #include "messages/letter.h"
 
 #include "messages/values/one_of_members.h"

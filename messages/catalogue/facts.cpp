@@ -6,7 +6,7 @@
 namespace shoal {
 namespace {
 
-// In the order of MessageBody's alternatives, which are made of the same rows.
+// MessageBody has its alternatives from the same rows, so that its index is that of the row.
 #define SHOAL_FACTS(Type, said, way, sender, lost, counts, heard) \
   MessageFacts{#Type,                                             \
                [] {                                               \
@@ -49,7 +49,7 @@ constexpr bool kHoldsTensors = requires(const Message& message) {
 || requires(const Message& message) { message.image.bytes; }
 || requires(const Message& message) { message.bytes.bytes; };
 
-// Tensors go by the lane, and what goes by it only with tensors may have some.
+// The column agrees with the struct: a message with tensors never takes the link alone.
 #define SHOAL_WAY(Type, said, way, sender, lost, counts, heard)                       \
   static_assert(!kHoldsTensors<Type> || MessageWay::way != MessageWay::kLink, #Type); \
   static_assert(kHoldsTensors<Type> || MessageWay::way != MessageWay::kTensors, #Type);

@@ -1,4 +1,4 @@
-// What the catalogue (rows.h) says of a message.
+// Reads the catalogue (rows.h): the facts of a message, by its type or by a body that holds it.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace shoal {
 
 // Roles of processes, as a set.
 enum class Sayer : std::uint8_t {
-  kNobody = 0,  // it never leaves its process
+  kNobody = 0,  // the message never leaves its process
   kSpawner = 1,
   kNode = 2,
   kStorage = 4,
-  kNewcomer = 8 | kNode | kStorage,  // also one that has no number yet
+  kNewcomer = 8 | kNode | kStorage,  // also a process that has no number yet
   kAnybody = kNewcomer | kSpawner,
 };
 
@@ -29,14 +29,14 @@ enum class SenderField : std::uint8_t {
   kReplica,   // `replica`
   kBoth,      // `process` and `replica`
   kDonor,     // `donor`, a replica that gives a state, or cannot; 0: storage
-  kReceiver,  // `replica`, which gets a state and says how far it has come; of a shard it is storage that says so
+  kReceiver,  // `replica`, which says how much of a state it has got; storage says it of shards, in no replica's name
 };
 
 enum class WhenLost : std::uint8_t { kAgain, kOnce };
 
 // Actors, as a set.
 enum class Hearer : std::uint16_t {
-  kLink = 0,  // nobody: it is read where it arrives
+  kLink = 0,  // no actor: the link that it comes over reads it
   kRouter = 1,
   kSupervisor = 2,
   kDataLoader = 4,
@@ -55,12 +55,12 @@ requires std::is_same_v<Set, Sayer> || std::is_same_v<Set, Hearer>
   return static_cast<Set>(static_cast<unsigned>(one) | static_cast<unsigned>(other));
 }
 
-// Whether the set holds all of `some`.
+// Says if the set holds all of `some`.
 template <class Set>
 requires std::is_same_v<Set, Sayer> || std::is_same_v<Set, Hearer>
 [[nodiscard]] constexpr bool includes(Set set, Set some) { return (set | some) == set; }
 
-// Of one type; for who must know when it is compiled.
+// The column by type, for what is decided when it is compiled: actors' interfaces and handlers.
 template <class Message>
 inline constexpr Hearer kHearers = Hearer::kLink;
 #define SHOAL_HEARERS(Type, said_by, way, sender, lost, counts_as, heard_by) \
@@ -83,13 +83,14 @@ struct MessageFacts {
 
 [[nodiscard]] const MessageFacts& facts_of(const MessageBody& body);
 
-// Whom it names as its sender; none: no process, no replica. The data loader is Incarnation{} there.
+// Returns the sender that the body names; none: the message names no process, or no replica. Incarnation{} is the data
+// loader.
 [[nodiscard]] std::optional<ProcessIncarnation> sending_process(const MessageBody& body);
 [[nodiscard]] std::optional<Incarnation> sending_replica(const MessageBody& body);
 // Whether it names storage, and no replica, as who gives a state; none: no message about a state that is given.
 [[nodiscard]] std::optional<bool> is_given_by_storage(const MessageBody& body);
 
-// Bytes of the tensors in it.
+// Bytes of all tensors in the body.
 [[nodiscard]] std::uint64_t tensor_bytes(const MessageBody& body);
 [[nodiscard]] bool has_tensor(const MessageBody& body);
 

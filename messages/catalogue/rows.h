@@ -2,15 +2,15 @@
 // letter may hold (letter.h), the codec's cases, what facts.h says of a body, and what an actor must hear
 // (actor_types.h). A message without a fact, and an actor without a handler for what it hears, do not compile.
 //
-//   type       the struct, in its conversation's header; so it is called in letter.capnp and in traces
-//   said by    roles of processes that may say it to another process
-//   way        kLink; kLane: also without tensors, because it must not overtake what went there; kTensors: by the lane
-//              with its tensors, by the link without
-//   sender     the field that names whom it is from, and is checked: see facts.h
-//   lost       kOnce: nobody says it again, and there are few of it, so that it waits for an absent peer however much
-//              waits already; kAgain: said again where it matters
+//   type       the struct, in its conversation's header; letter.capnp and traces call it the same
+//   said by    the roles of processes that may say it to another process
+//   way        kLink; kLane: by the lane even without tensors, because it must not overtake what went there;
+//              kTensors: by the lane with its tensors, by the link without
+//   sender     the field that names its sender, which the receiving router checks (facts.h)
+//   lost       kOnce: nobody says it again, and there are few of it: it waits for an absent peer however much waits
+//              already; kAgain: said again where that matters
 //   counts as  its field of ByteCounts
-//   heard by   actors that it is delivered to; kRouter: read by the router of their process, too or alone
+//   heard by   the actors that it is delivered to; kRouter: the router of their process reads it, alone or before them
 #pragma once
 
 // clang-format off

@@ -13,7 +13,7 @@ namespace shoal {
 
 namespace one_of {
 
-// Whose bases say what a OneOf may hold: asking that takes one look, however many there are.
+// Alternatives are bases here, so that a question for one takes the compiler one look, however many there are.
 template <class T>
 struct Alternative {};
 template <class... Types>
@@ -52,7 +52,7 @@ class OneOf : public std::variant<Types...> {
   }
 };
 
-// By content. Where it is not instantiated, the alternatives need not be comparable.
+// Compares by content. Alternatives need not be comparable where it is not instantiated.
 template <class... Types>
 bool operator==(const OneOf<Types...>& one, const OneOf<Types...>& other);
 

@@ -1,4 +1,6 @@
-// What OneOf only declares. Included by the files that instantiate one: SHOAL_INSTANTIATE_ONE_OF(MessageBody).
+// Defines the members that OneOf only declares. A file includes this to instantiate one:
+//
+//   SHOAL_INSTANTIATE_ONE_OF(MessageBody);  SHOAL_INSTANTIATE_COMPARISON(MessageBody);
 #pragma once
 
 #include <array>
@@ -53,7 +55,7 @@ bool operator==(const OneOf<Types...>& one, const OneOf<Types...>& other) {
 
 }  // namespace shoal
 
-// In namespace shoal. The comparison is apart, because not all have one.
+// Used in namespace shoal. The comparison stands apart, because not all alternatives have one.
 #define SHOAL_INSTANTIATE_ONE_OF(Name)         \
   template Name::OneOf();                      \
   template Name::OneOf(const Name&);           \

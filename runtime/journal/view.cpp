@@ -38,7 +38,7 @@ std::string text_of(const CommitRound& commit) {
 
 }  // namespace
 
-// Here and not in the header: many files copy views, and few need to be compiled for it.
+// Defined here and not in the header, because many files copy views.
 View::View() = default;
 View::View(const View& other) = default;
 View::View(View&& other) noexcept = default;

@@ -1,4 +1,4 @@
-// What copies, moves and destroys an effect.
+// Compiles the copying, moving and destroying of an effect.
 #include "runtime/cluster/supervisor/supervisor_effects.h"
 
 #include "messages/values/one_of_members.h"

@@ -1,4 +1,4 @@
-// By the catalogue's column.
+// Reads the catalogue's column.
 #include "runtime/transport/lanes/letter_way.h"
 
 #include "messages/catalogue/facts.h"
