@@ -2,12 +2,19 @@
 #include "runtime/sync/bucket_reduction.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <utility>
 
 namespace shoal {
 namespace {
 
-[[nodiscard]] TensorBlob one_byte() { return {DType::kUint8, {1}, std::make_shared<AlignedBuffer>(1)}; }
+// Returns one byte, zero: a mark goes the way of parts because it has a tensor.
+[[nodiscard]] TensorBlob one_byte() {
+  auto bytes = std::make_shared<AlignedBuffer>(1);
+  *bytes->data() = std::byte{0};
+  return {DType::kUint8, {1}, std::move(bytes)};
+}
 
 }  // namespace
 

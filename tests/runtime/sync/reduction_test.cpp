@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <deque>
 #include <limits>
 
 #include "runtime/sync/wire/wire_codec.h"
@@ -172,6 +173,18 @@ TEST(Reductions, SendNothingAgainThatIsOnItsWay) {
     }
     EXPECT_TRUE(swarm.is_complete());
     EXPECT_EQ(swarm.bytes(), undisturbed.bytes());
+  });
+}
+
+// Freed memory is given out again, and its last contents would travel to every other member.
+TEST(Reductions, SendNothingOfTheirMemoryWithAMark) {
+  for_all_plans([](const ReductionPlan& plan) {
+    ReductionSwarm swarm(plan, blobs_of(random_vectors(91, plan.members, 3000)));
+    {
+      std::deque<AlignedBuffer> used;
+      for (int count = 0; count < 64; ++count) *used.emplace_back(1).data() = std::byte{0xFF};
+    }
+    for (const AddressedMark& mark : swarm.mark()) EXPECT_EQ(*mark.mark.values.bytes->data(), std::byte{0});
   });
 }
 
