@@ -4,8 +4,8 @@
 // Everybody follows the same entries in the same order, none skipped (P-3), so equal positions mean equal views: a view
 // that is made from the state of another one goes on as that one does. An entry out of order is a bug of the caller
 // (CHECK); fetch the gap first. Pure values; copies are independent. Bounded
-// (S-6) by the members, kTotalsMax steps' totals, the quarantines (recovery/poison.h) and the lost samples that are
-// trained again (recovery/requeued_samples.h).
+// (S-6) by the members, kTotalsMax steps' totals, the quarantines (quarantines.h) and the lost samples that are
+// trained again (requeued_samples.h).
 //
 // A new branch begins with AddReplica entries under a higher branch number: they empty the membership and their
 // `version` says how many steps the branch starts with. FinishRun ends a run until an AddReplica after it resumes it:
@@ -56,7 +56,7 @@ class View {
   // Updates applied and target tokens counted in those steps.
   [[nodiscard]] std::uint64_t optimizer_step() const;
   [[nodiscard]] std::uint64_t tokens_total() const;
-  // Trained, and not in the model, as of the rounds agreed so far; each token at most once (recovery/lost_tokens.h).
+  // Trained, and not in the model, as of the rounds agreed so far; each token at most once (lost_tokens.h).
   [[nodiscard]] std::uint64_t tokens_lost() const { return lost_.count(); }
   [[nodiscard]] const LostTokens& lost() const { return lost_; }
   // Steps committed in the state that all members began with, at the start of this branch or of a resumed run.

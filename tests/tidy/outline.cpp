@@ -143,6 +143,9 @@ class Reader {
   void step() {
     switch (code_[at_]) {
       case '(':
+        at_ = matching_bracket(code_, at_);
+        if (is_macro_line()) head_begin_ = at_ + 1;
+        break;
       case '[': at_ = matching_bracket(code_, at_); break;
       case ';': end_declaration(); break;
       case '{': open_brace(); break;
@@ -152,6 +155,16 @@ class Reader {
         break;
       default: break;
     }
+  }
+
+  // Says if the head is `NAME(...)` in capitals, outside of types and without a body: a macro that ends by itself.
+  [[nodiscard]] bool is_macro_line() const {
+    const std::string_view name = first_word(head());
+    const std::size_t next = code_.find_first_not_of(" \t\r\n", std::min(at_ + 1, code_.size()));
+    const bool has_more = next != std::string_view::npos && (code_[next] == '{' || code_[next] == ';');
+    const bool is_alone = trimmed(head().substr(0, head().find('('))) == name;
+    return scope() == Scope::kNamespace && is_alone && !has_more && !name.empty() &&
+           std::ranges::none_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
   }
 
   [[nodiscard]] std::string_view head() const { return code_.substr(head_begin_, at_ - head_begin_); }

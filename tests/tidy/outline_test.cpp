@@ -57,6 +57,14 @@ TEST(Outline, CountsFieldsOfATypeOnly) {
   EXPECT_TRUE(seen.types[1].is_nested);
 }
 
+TEST(Outline, EndsAMacroThatStandsOnALineOfItsOwn) {
+  const auto seen = outline("BEGIN_BLOCK(a, b)\n  ADD(c)\nEND_BLOCK(a)\nvoid f() {\n}\nTEST(A, B) {\n  f();\n}");
+  ASSERT_EQ(seen.functions.size(), 2U);
+  EXPECT_EQ(seen.functions[0].name, "f");
+  EXPECT_EQ(seen.functions[0].first_line, 4U);
+  EXPECT_EQ(seen.functions[1].name, "TEST");
+}
+
 TEST(Outline, IsNotFooledByInitialisers) {
   const auto seen = outline(
       "constexpr std::array kA = {1, 2};\nstd::atomic<int> b{0};\nconst int c = f({1, 2}, 3);\n"

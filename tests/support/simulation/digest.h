@@ -1,5 +1,5 @@
-// A number for a sequence of bytes and numbers: equal for equal sequences, and for others hardly ever. Two programs that
-// print equal ones for a seed have sent the same letters and written the same entries.
+// A number for a sequence of bytes and numbers: equal for equal sequences, and for others hardly ever. Two programs
+// that print equal ones for a seed have sent the same letters and written the same entries.
 #pragma once
 
 #include <cstdint>

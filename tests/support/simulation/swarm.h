@@ -115,7 +115,7 @@ class SimulatedSwarm {
   [[nodiscard]] const std::vector<JournalEntry>& journal() const { return journal_->all(); }
   // How often its oldest entries gave way to a snapshot.
   [[nodiscard]] std::uint64_t cuts() const { return journal_->cuts(); }
-  // A number that two runs share only if they were the same run: their letters, entries and events, and the virtual time.
+  // A number that two runs share only if they had the same letters, entries and events at the same virtual times.
   [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
   // Bounds that are other than usual in this run.
