@@ -1,4 +1,5 @@
-// Reads the catalogue (rows.h): the facts of a message, by its type or by a body that holds it.
+// Reads the catalogue (rows.h): the facts of a message, by its type or by a body that holds it. All of them are
+// constants; only the sender and the tensors are read off the message itself.
 #pragma once
 
 #include <cstdint>
