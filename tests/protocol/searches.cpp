@@ -11,7 +11,7 @@
 namespace shoal::protocol {
 namespace {
 
-constexpr std::string_view kSumWord = "sum";
+constexpr std::string_view kSumWord = "sum", kJournalWord = "journal";
 
 std::vector<std::string> words_of(std::string_view line) {
   std::istringstream words{std::string(line)};
@@ -62,8 +62,8 @@ bool set_size(Scope& scope, const std::string& word, long number) {
 }
 
 bool set_number(StepSearch& search, const std::string& word, long number) {
-  static constexpr std::array<std::string_view, kFaults> kNames = {"crash",   "suspect", "retry", "loader", "group",
-                                                                   "spawner", "join",    "abort", "zombie", "early"};
+  static constexpr std::array<std::string_view, kFaults> kNames = {
+      "crash", "suspect", "retry", "loader", "group", "spawner", "join", "abort", "zombie", "early", "quarantine"};
   return set_budget(search.scope.budget, kNames, word, number) || set_size(search.scope, word, number) ||
          set_limit(search.settings, word, number);
 }
@@ -82,6 +82,21 @@ bool set_number(SumSearch& search, const std::string& word, long number) {
   return set_budget(search.scope.budget, kNames, word, number) || set_limit(search.settings, word, number);
 }
 
+bool set_number(JournalSearch& search, const std::string& word, long number) {
+  static constexpr std::array<std::string_view, journal::kFaults> kNames = {"crash", "spawner", "truncate", "snapshot"};
+  const int value = static_cast<int>(number);
+  if (word == "replicas" && value <= 2) {
+    search.scope.replicas = value;
+  } else if (word == "steps" && value <= 2) {
+    search.scope.steps = value;
+  } else if (word == "counters") {
+    search.scope.counters = value;
+  } else {
+    return set_budget(search.scope.budget, kNames, word, number) || set_limit(search.settings, word, number);
+  }
+  return true;
+}
+
 bool set_flag(StepSearch& search, const std::string& word) {
   if (word == "lazy") search.scope.is_lazy = true;
   if (word == "safety") search.settings.limits.checks_liveness = false;
@@ -89,6 +104,11 @@ bool set_flag(StepSearch& search, const std::string& word) {
 }
 
 bool set_flag(SumSearch&, const std::string& word) { return word == kSumWord; }
+
+bool set_flag(JournalSearch& search, const std::string& word) {
+  if (word == "safety") search.settings.limits.checks_liveness = false;
+  return word == kJournalWord || word == "safety";
+}
 
 template <class Search, class Rule>
 std::optional<Search> parse(std::string_view line, const std::vector<Rule>& rules) {
@@ -129,16 +149,24 @@ std::optional<StepSearch> parse_step_search(std::string_view line) { return pars
 
 std::optional<SumSearch> parse_sum_search(std::string_view line) { return parse<SumSearch>(line, sum::all_rules()); }
 
+std::optional<JournalSearch> parse_journal_search(std::string_view line) {
+  return parse<JournalSearch>(line, journal::all_rules());
+}
+
 std::optional<Finding> run_search(std::string_view line, std::size_t calm_states) {
+  if (line.starts_with(kJournalWord)) return explore<journal::JournalModel>(parse_journal_search(line), calm_states);
   if (line.starts_with(kSumWord)) return explore<sum::SumModel>(parse_sum_search(line), calm_states);
   return explore<StepModel>(parse_step_search(line), calm_states);
 }
 
 std::string search_usage() {
-  return "usage: protocol_search [sum] [WORD NUMBER]... [without RULE]... [lazy] [safety], or --rules, or --long\n"
+  return "usage: protocol_search [sum | journal] [WORD NUMBER]... [without RULE]... [lazy] [safety], or --rules, or "
+         "--long\n"
          "step:   microbatches 1|2, steps 1|2, a 1|2|3, b 1|2|3 (replicas of a stage), epochs N (of a group)\n"
-         "faults: crash, suspect, retry, loader, group, zombie, spawner, join, abort, early\n"
+         "faults: crash, suspect, retry, loader, group, zombie, spawner, join, abort, early, quarantine\n"
          "sum:    members 2|3|4, buckets 1|2; faults: loss, break, repeat, crash, join, abort\n"
+         "journal: replicas 1|2 (of the first of two stages), steps 1|2, counters N (orders of a group);\n"
+         "        faults: crash, spawner, truncate (its newest entry is gone), snapshot\n"
          "limits: seconds N, calm N (states of a search for the end), safety (no such search)\n"
          "walks N, seed N: random walks instead of every state; lazy: nothing is done at once\n";
 }
@@ -164,12 +192,18 @@ const std::vector<FullSearch>& short_searches() {
       {"microbatches 2 steps 1 a 1 b 2 crash 1", 9786},
       {"microbatches 2 steps 1 a 2 b 1 crash 1", 36388},
       {"microbatches 2 steps 1 a 1 b 2 suspect 1", 72122},
+      {"microbatches 2 epochs 3 a 1 b 1 quarantine 1", 122417},
       {"sum loss 2 repeat 2", 27376},
       {"sum loss 2 repeat 1 crash 1", 49858},
       {"sum break 1 repeat 2", 7399},
       {"sum loss 2 repeat 1 abort 1", 29309},
       {"sum members 2 loss 1 join 1", 549},
       {"sum members 4 buckets 1 loss 2 repeat 2", 5076},
+      {"journal steps 2 crash 1", 12575},
+      {"journal crash 1 spawner 1", 50063},
+      {"journal replicas 2 crash 1", 14541},
+      {"journal spawner 1 truncate 1", 26518},
+      {"journal steps 2 spawner 1 snapshot 1", 189216},
   };
   return kSearches;
 }
@@ -193,9 +227,12 @@ const std::vector<FullSearch>& long_searches() {
       {"steps 1 retry 1 abort 1", 817162},
       {"a 3 b 1 steps 1 epochs 2 crash 2", 435569},
       {"microbatches 2 epochs 4 zombie 1", 116042},
+      {"microbatches 2 steps 1 epochs 4 a 1 b 1 quarantine 1", 341568},
+      {"microbatches 2 steps 1 epochs 3 a 1 b 1 group 1 quarantine 1", 1136479},
       {"sum loss 1 repeat 1 crash 1 join 1", 3024091},
       {"sum loss 1 crash 2 join 1", 1441638},
       {"sum loss 1 break 1 repeat 2 crash 1", 621090},
+      {"journal steps 2 crash 2", 521858},
   };
   return kSearches;
 }
@@ -229,10 +266,16 @@ const std::vector<Removal>& short_removals() {
       {"survey_opens", "steps 1 epochs 2 a 1 b 2 loader 1", "L-1"},
       {"survey_is_order", "steps 1 epochs 2 a 1 b 2 spawner 1", "L-1"},
       {"loader_goes_on", "a 1 b 1 loader 1", "L-1"},
+      {"quarantine_voids", "microbatches 2 steps 1 epochs 4 a 1 b 1 quarantine 1", "S-1"},
+      {"quarantine_unknown", "microbatches 2 steps 1 epochs 4 a 1 b 1 quarantine 1", "S-1"},
       {"order_match", "sum crash 1", "P-15"},
       {"again_asks", "sum loss 1 repeat 1", "L-1"},
       {"lacks_is_asked", "sum loss 1", "L-1"},
       {"whole_for_partial", "sum loss 1 repeat 2 without mark_behind", "L-1"},
+      {"vote_fence", "journal crash 1", "S-4"},
+      {"new_branch", "journal crash 1", "L-1"},
+      {"compares_terms", "journal spawner 1 truncate 1 without ahead_ends", "L-1"},
+      {"left_behind_ends", "journal steps 2 spawner 1 snapshot 1", "L-1"},
   };
   return kRemovals;
 }
@@ -248,10 +291,15 @@ const std::vector<Removal>& long_removals() {
       {"commit_epoch", "crash 1", ""},
       {"fence", "steps 1 epochs 2 suspect 1 seconds 120", ""},
       {"donor_in_view", "a 1 b 2 join 1 suspect 1 seconds 60", ""},
+      {"quarantine_withdraws", "microbatches 2 steps 1 epochs 4 a 1 b 1 quarantine 1", ""},
       {"part_once", "sum loss 2 repeat 2", ""},
       {"mark_behind", "sum loss 1 repeat 2", ""},
       {"mark_checked", "sum loss 1 repeat 2", ""},
       {"whole_for_partial", "sum loss 2 repeat 2", ""},
+      {"order_branch", "journal crash 1", ""},
+      {"ahead_ends", "journal steps 2 spawner 1 truncate 1", ""},
+      {"compares_terms", "journal steps 2 spawner 1 truncate 1", ""},
+      {"lineage", "journal crash 3 spawner 1 seconds 60", ""},
   };
   return kRemovals;
 }

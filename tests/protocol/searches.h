@@ -1,8 +1,8 @@
 // The searches that are made of the models, as lines of words: what continuous integration runs, what is run by hand.
 //
 // One line is one search: `steps 2 crash 1` with every rule, `steps 2 crash 1 without vote_view` without one, `sum loss
-// 2` of the inside of a sum. What a search of a missing rule must find is said with it: a search that finds nothing
-// would prove nothing.
+// 2` of the inside of a sum, `journal crash 1` of the life of the journal. What a search of a missing rule must find is
+// said with it: a search that finds nothing would prove nothing.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/protocol/explore/search.h"
+#include "tests/protocol/journal/journal_model.h"
 #include "tests/protocol/step/step_model.h"
 #include "tests/protocol/sum/sum_model.h"
 
@@ -32,10 +33,16 @@ struct SumSearch {
   sum::Rules rules;
   SearchSettings settings;
 };
+struct JournalSearch {
+  journal::Scope scope;
+  journal::Rules rules;
+  SearchSettings settings;
+};
 
 // Words and numbers in turn; none if they are no search.
 [[nodiscard]] std::optional<StepSearch> parse_step_search(std::string_view line);
 [[nodiscard]] std::optional<SumSearch> parse_sum_search(std::string_view line);
+[[nodiscard]] std::optional<JournalSearch> parse_journal_search(std::string_view line);
 [[nodiscard]] std::string search_usage();
 
 struct Finding {

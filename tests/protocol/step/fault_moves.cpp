@@ -79,7 +79,8 @@ void Moves::crash_groups() {
 void Moves::spawn_joiners() {
   for (int j = 0; j < kReplicas && now_.budget[kJoin] > 0; ++j) {
     bool was_member = is_in(now_.first_members, j);
-    for (int k = 0; k < now_.log_size; ++k) was_member |= !now_.log[k].is_commit() && now_.log[k].replica() == j;
+    for (int k = 0; k < now_.log_size; ++k)
+      was_member |= (now_.log[k].is_removal() || now_.log[k].is_addition()) && now_.log[k].replica() == j;
     if (!is_joiner(j) || now_.replicas[j].is_alive || was_member) continue;
     State next = now_;
     --next.budget[kJoin];

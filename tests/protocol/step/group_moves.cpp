@@ -48,29 +48,30 @@ bool Moves::begin_epoch(State& next, int g) const {
   return true;
 }
 
-// P-20, P-27: a change of the stage voids the epoch in force.
+// P-20, P-20a, P-27: a change of the stage or of its plan voids the epoch in force.
 void Moves::group_reads(int stage) {
   const Group& group = now_.groups[stage];
   if (group.position >= now_.log_size) return;
   const Entry entry = now_.log[group.position];
+  const auto is_void = [this](Entry change) {
+    return change.is_removal() || (change.is_quarantine() ? rules_.quarantine_voids : rules_.add_voids);
+  };
   State next = now_;
   Group& after = next.groups[stage];
   ++after.position;
   bool has_epoch = true;
   if (entry.is_commit()) {
     after.begin_step();
-  } else if (entry.changes(stage) && (entry.is_removal() || rules_.add_voids) && group.phase != kSilent) {
+  } else if (entry.changes(stage) && is_void(entry) && group.phase != kSilent) {
+    after.missing = byte(after.missing & model_.plan_at(now_, after.position));
     after.phase = rules_.open_on_void ? kOpened : kSilent;
     after.is_survey = 0;
     if (rules_.open_on_void) has_epoch = begin_epoch(next, stage);
     if (rules_.open_on_void && has_epoch) say_order(next, stage);
   }
   if (has_epoch) {
-    move(next, [&] {
-      return "group " + std::to_string(stage) + " reads: " +
-             (entry.is_commit() ? "commit"
-                                : std::string(entry.is_removal() ? "remove " : "add ") + name_of(entry.replica()));
-    });
+    move(next,
+         [&] { return "group " + std::to_string(stage) + " reads: " + (entry.is_commit() ? "commit" : told(entry)); });
   }
   if (!rules_.log_order_group && entry.is_commit() && group.phase != kSilent) group_reads_ahead(stage);
 }
@@ -99,7 +100,7 @@ bool Moves::is_time_to_prepare(int stage) const {
     twice |= seen & now_.replicas[r].manifest();
     seen |= now_.replicas[r].manifest();
   }
-  if (seen == model_.plan() && twice == 0) return true;
+  if (seen == model_.plan_at(now_, now_.groups[stage].position) && twice == 0) return true;
   for (int r = 0; r < first_of(1); ++r) {
     const Replica& replica = now_.replicas[r];
     const bool is_busy = replica.ledger[0] == kInFlight || replica.ledger[1] == kInFlight;
@@ -144,6 +145,7 @@ void Moves::group_repeats(int g) {
 void Moves::group_decides(int g) {
   const Group& group = now_.groups[g];
   const int stage = g % kStages, members = now_.members_at(group.position) & mask_of(stage);
+  const int plan = model_.plan_at(now_, group.position);
   int seen = 0, twice = 0;
   for (int r = first_of(stage); r < first_of(stage + 1); ++r) {
     if (!is_in(members, r)) continue;
@@ -152,11 +154,11 @@ void Moves::group_decides(int g) {
     twice |= seen & report->microbatches();
     seen |= report->microbatches();
   }
-  if (!rules_.manifest_check) seen = model_.plan();
+  const bool has_unknown = (seen & ~plan) != 0 && rules_.manifest_check && rules_.quarantine_unknown;
+  if (!rules_.manifest_check) seen = plan;
   if (!rules_.manifest_check || !rules_.zero_on_twice) twice = 0;
-  if (twice != 0 || seen != model_.plan()) {
-    return group_tells_verdict(g, twice != 0 ? model_.plan() : model_.plan() & ~seen, twice != 0);
-  }
+  const bool is_emptied = twice != 0 || has_unknown;
+  if (is_emptied || (seen & plan) != plan) return group_tells_verdict(g, is_emptied ? plan : plan & ~seen, is_emptied);
   State next = now_;
   next.groups[g].phase = kReducing;
   next.groups[g].missing = next.groups[g].is_survey = 0;

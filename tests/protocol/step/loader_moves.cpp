@@ -11,11 +11,14 @@ void Moves::loader() {
     for (int k = 0; k < now_.message_count; ++k) loader_hears_holders(now_.message(k));
     return loader_stops_asking();
   }
-  for (int b = 0; b < model_.scope.microbatches; ++b) loader_sends(step, b);
+  for (int b = 0; b < model_.scope.microbatches; ++b) {
+    if (is_in(model_.plan_at(now_, now_.loader.position), b)) loader_sends(step, b);
+  }
   router(kLoader);
   for (int k = 0; k < now_.message_count; ++k) loader_hears(step, now_.message(k));
   State next = now_;
-  if (now_.loader.answered == model_.plan() && next.add(all_answered(step))) {
+  const int plan = model_.plan_at(now_, now_.loader.position);
+  if ((now_.loader.answered & plan) == plan && next.add(all_answered(step))) {
     move(next, [&] { return "the loader says that all of step " + std::to_string(step) + " is answered"; });
   }
 }
@@ -28,6 +31,8 @@ void Moves::loader_reads() {
     next.loader.answered = 0;
     next.loader.requests.clear();
     next.loader.held.fill(kNoHolders);
+  } else if (entry.is_quarantine()) {
+    next.loader.requests.forget(entry.microbatch());
   } else if (entry.is_removal()) {
     router_reads_removal(next, kLoader, entry.replica());
   }

@@ -33,6 +33,11 @@ std::string told(Message data) {
   return "step " + std::to_string(data.step()) + " microbatch " + std::to_string(data.microbatch());
 }
 
+std::string told(Entry change) {
+  if (change.is_quarantine()) return "quarantine " + std::to_string(change.microbatch());
+  return std::string(change.is_removal() ? "remove " : "add ") + name_of(change.replica());
+}
+
 std::string told_epoch(int epoch) {
   return "epoch " + std::to_string(epoch >> kCounterBits) + "." + std::to_string(epoch & ((1 << kCounterBits) - 1));
 }

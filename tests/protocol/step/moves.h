@@ -23,6 +23,7 @@ class Moves {
   void replica(int r);
   void replica_reads(int r);
   void replica_reads_commit(int r, Entry entry);
+  void replica_reads_quarantine(State& next, int r, int b) const;
   void replica_reads_ahead(int r);
   void apply(int r, Entry commit, bool is_in_journal);
   void receive(int r, Message message);
@@ -80,6 +81,7 @@ class Moves {
   void commit(Message vote_a, Message vote_b);
   void write_what_was_sent();
   void change_members();
+  void quarantine();
   void joiners();
   [[nodiscard]] bool counts(Message message, int stage) const;
 
@@ -120,6 +122,7 @@ class Moves {
 
 // A step and a microbatch, an epoch and its group, for stories.
 [[nodiscard]] std::string told(Message data);
+[[nodiscard]] std::string told(Entry change);
 [[nodiscard]] std::string told_epoch(int epoch);
 
 // A group that begins anew from the journal, as a new incarnation; as_zombie: the old one lives on beside it.

@@ -149,6 +149,7 @@ bool answer_forward(const StepModel& model, State& state, Message message) {
   if (model.rules.fence && is_fenced) return false;
   const bool is_late = step != replica.version;
   if (is_late && (model.rules.version_check || step + 1 != replica.version)) return false;
+  if (is_in(state.left_out_at(replica.position), b)) return false;
   if (replica.ledger[b] == kAccumulated) {
     return state.add(reply(message.to(), message.from(), {step, b, message.is_stale() || is_late}));
   }
@@ -196,7 +197,8 @@ bool ask_for_missing(const StepModel& model, State& state, int g) {
 bool repeat_hints_and_orders(const StepModel& model, State& state) {
   bool has_added = false;
   const int loader_step = state.commits_at(state.loader.position);
-  if (state.loader.answered == model.plan() && loader_step < model.scope.steps) {
+  const int plan = model.plan_at(state, state.loader.position);
+  if ((state.loader.answered & plan) == plan && loader_step < model.scope.steps) {
     has_added = state.add(all_answered(loader_step));
   }
   for (int g = 0; g < 2 * kStages; ++g) {

@@ -11,8 +11,8 @@ constexpr const char* kOtherWeights = "S-1: a committed step holds a gradient th
 constexpr const char* kOtherSum = "S-3: a replica applied another sum than the one that the journal names";
 constexpr const char* kTwoCommits = "S-2: two different commits of one step were acted upon";
 
-const char* broken_by_sum(const Replica& replica, int microbatches) {
-  if (replica.sum[0] != 1 || replica.sum[1] != int{microbatches == 2}) return kNotOnce;
+const char* broken_by_sum(const Replica& replica, int plan) {
+  if (replica.sum[0] != int{is_in(plan, 0)} || replica.sum[1] != int{is_in(plan, 1)}) return kNotOnce;
   return replica.is_sum_stale ? kOtherWeights : nullptr;
 }
 
@@ -45,18 +45,26 @@ void Moves::replica_reads(int r) {
     } else {
       State next = now_;
       ++next.replicas[r].position;
+      if (entry.is_quarantine()) replica_reads_quarantine(next, r, entry.microbatch());
       if (entry.is_removal()) router_reads_removal(next, r, entry.replica());
       if (entry.is_removal() && entry.replica() == r) next.replicas[r].clear();  // P-28
-      move(next, [&] {
-        return std::string(name_of(r)) + " reads: " + (entry.is_removal() ? "remove " : "add ") +
-               name_of(entry.replica());
-      });
+      move(next, [&] { return std::string(name_of(r)) + " reads: " + told(entry); });
     }
     if (!rules_.log_order_replica) replica_reads_ahead(r);
   }
   const bool holds_unwritten = now_.has_unwritten && replica.version == now_.commits() &&
                                replica.position == now_.log_size && replica.phase == kReduced;
   if (holds_unwritten) apply(r, now_.unwritten, false);
+}
+
+// P-20a: what is in flight is withdrawn; what is accumulated stays until the group finds it in a manifest.
+void Moves::replica_reads_quarantine(State& next, int r, int b) const {
+  Replica& replica = next.replicas[r];
+  if (!rules_.quarantine_withdraws || replica.version != now_.commits_at(now_.replicas[r].position)) return;
+  replica.requests.forget(b);
+  if (replica.ledger[b] != kInFlight) return;
+  replica.ledger[b] = kNone;
+  replica.kept[b] = 0;
 }
 
 // P-23. A joiner may hold a state that is newer than the entry.
@@ -92,7 +100,8 @@ void Moves::apply(int r, Entry commit, bool is_in_journal) {
   State next = now_;
   Replica& replica = next.replicas[r];
   const int step = replica.version;
-  const char* broken = broken_by_sum(replica, model_.scope.microbatches);
+  const int place = is_in_journal ? now_.replicas[r].position : now_.log_size;
+  const char* broken = broken_by_sum(replica, model_.plan_at(now_, place));
   if (broken != nullptr) break_property(broken);
   if (replica.epoch != commit.epoch_of(stage_of(r))) break_property(kOtherSum);
   if (next.was_applied[step] && next.applied[step] != commit) break_property(kTwoCommits);
@@ -133,6 +142,7 @@ void Moves::receive_forward(int r, Message message) {
   if (message.from() != kLoader && !is_believed(replica.position, message.from())) return;
   const bool is_late = message.step() != replica.version;
   if (is_late && (rules_.version_check || message.step() + 1 != replica.version)) return;
+  if (rules_.quarantine_withdraws && is_in(now_.left_out_at(replica.position), message.microbatch())) return;
   const bool is_stale = message.is_stale() || is_late;
   const int state = replica.ledger[message.microbatch()];
   if (state == kAccumulated) return answer_again(r, message);

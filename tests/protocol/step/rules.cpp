@@ -41,6 +41,9 @@ const std::vector<Rule>& all_rules() {
       {"asks_holders", &Rules::asks_holders, "P-14a", "a new data loader asks nobody"},
       {"fence", &Rules::fence, "P-10", "data of a replica outside the view is taken"},
       {"donor_in_view", &Rules::donor_in_view, "P-26", "a joiner copies from a replica outside the view"},
+      {"quarantine_voids", &Rules::quarantine_voids, "P-20a", "a microbatch that is taken out of a step voids no vote"},
+      {"quarantine_unknown", &Rules::quarantine_unknown, "P-16", "a group overlooks what is not in the plan"},
+      {"quarantine_withdraws", &Rules::quarantine_withdraws, "P-20a", "work on what was taken out goes on"},
   };
   return kRules;
 }

@@ -46,6 +46,9 @@ struct Rules {
   bool asks_holders = true;
   bool fence = true;
   bool donor_in_view = true;
+  bool quarantine_voids = true;
+  bool quarantine_unknown = true;
+  bool quarantine_withdraws = true;
 };
 
 struct Rule {

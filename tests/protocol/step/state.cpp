@@ -13,6 +13,11 @@ void Requests::clear() {
   answered_by.fill(kNobody);
 }
 
+void Requests::forget(int microbatch) {
+  state[microbatch] = kNotSent;
+  hop[microbatch] = answered_by[microbatch] = kNobody;
+}
+
 void Replica::clear() {
   *this = Replica{};
   requests.clear();
@@ -90,6 +95,15 @@ int State::members_at(int position) const {
 
 int State::commits_at(int position) const {
   return static_cast<int>(std::count_if(log.begin(), log.begin() + position, [](Entry e) { return e.is_commit(); }));
+}
+
+int State::left_out_at(int position) const {
+  int mask = 0;
+  for (int i = 0; i < position; ++i) {
+    if (log[i].is_commit()) mask = 0;
+    if (log[i].is_quarantine()) mask |= 1 << log[i].microbatch();
+  }
+  return mask;
 }
 
 bool State::was_added(int replica) const {

@@ -43,15 +43,20 @@ class Entry {
   }
   [[nodiscard]] static constexpr Entry remove(int replica) { return Entry(2 << 14 | replica); }
   [[nodiscard]] static constexpr Entry add(int replica) { return Entry(3 << 14 | replica); }
+  [[nodiscard]] static constexpr Entry quarantine(int microbatch) { return Entry(2 << 14 | 1 << 8 | microbatch); }
   constexpr Entry() = default;
 
   [[nodiscard]] constexpr bool is_commit() const { return bits_ >> 14 == 1; }
-  [[nodiscard]] constexpr bool is_removal() const { return bits_ >> 14 == 2; }
+  [[nodiscard]] constexpr bool is_removal() const { return bits_ >> 14 == 2 && !is_quarantine(); }
+  [[nodiscard]] constexpr bool is_quarantine() const { return bits_ >> 8 == (2 << 6 | 1); }
   [[nodiscard]] constexpr bool is_addition() const { return bits_ >> 14 == 3; }
   [[nodiscard]] constexpr int replica() const { return bits_ & 15; }
+  [[nodiscard]] constexpr int microbatch() const { return bits_ & 1; }
   [[nodiscard]] constexpr int epoch_of(int stage) const { return stage == 0 ? bits_ >> 7 & 127 : bits_ & 127; }
-  // Adds or removes a member of this stage.
-  [[nodiscard]] constexpr bool changes(int stage) const { return !is_commit() && stage_of(replica()) == stage; }
+  // Adds or removes a member of this stage, or changes the plan of all.
+  [[nodiscard]] constexpr bool changes(int stage) const {
+    return is_quarantine() || (!is_commit() && stage_of(replica()) == stage);
+  }
   friend constexpr bool operator==(const Entry&, const Entry&) = default;
 
  private:
@@ -72,6 +77,7 @@ struct Requests {
   std::array<Byte, kMicrobatchesMax> answered_by;  // another one than the hop, if that was changed meanwhile
 
   void clear();
+  void forget(int microbatch);
 };
 
 struct Replica {
@@ -126,6 +132,7 @@ enum Fault : Byte {
   kAbort,
   kZombie,
   kEarly,
+  kQuarantine,
   kFaults
 };
 
@@ -139,7 +146,7 @@ struct State {
   std::array<Replica, kReplicas> replicas;
   std::array<Byte, kFaults> budget;
   // Used without journal_first: a commit that was sent and is not in the journal, and what was acted upon.
-  Byte has_unwritten, unused;
+  Byte has_unwritten;
   Entry unwritten;
   std::array<Byte, 2> was_applied;
   std::array<Entry, 2> applied;
@@ -159,6 +166,8 @@ struct State {
   // Reads the first `position` entries of the journal.
   [[nodiscard]] int members_at(int position) const;
   [[nodiscard]] int commits_at(int position) const;
+  // The microbatches that are quarantined in the step in progress, one bit each (P-20a).
+  [[nodiscard]] int left_out_at(int position) const;
   [[nodiscard]] int members() const { return members_at(log_size); }
   [[nodiscard]] int commits() const { return commits_at(log_size); }
   [[nodiscard]] bool was_added(int replica) const;

@@ -9,8 +9,8 @@
 namespace shoal::protocol {
 namespace {
 
-constexpr std::array<const char*, kFaults> kFaultNames = {"crash",   "suspect", "retry", "loader", "group",
-                                                          "spawner", "join",    "abort", "zombie", "early"};
+constexpr std::array<const char*, kFaults> kFaultNames = {
+    "crash", "suspect", "retry", "loader", "group", "spawner", "join", "abort", "zombie", "early", "quarantine"};
 
 std::string hex(int value) {
   std::array<char, 16> text{};
@@ -93,7 +93,8 @@ int StepModel::progress(const State& state) const {
       for (int r = first_of(stage); r < first_of(stage + 1); ++r) {
         holders += int{is_in(members, r) && state.replicas[r].ledger[b] == kAccumulated};
       }
-      value += holders == 0 ? -5 : holders == 1 ? 10 : -20;
+      const bool is_planned = is_in(plan_at(state, state.log_size), b);
+      value += !is_planned ? -20 * holders : holders == 0 ? -5 : holders == 1 ? 10 : -20;
     }
   }
   static constexpr std::array<int, 6> kOfPhase = {0, 8, 24, 40, 0, 0};
@@ -109,14 +110,18 @@ const char* StepModel::broken_in(const State& state) const {
   static constexpr const char* kLonely = "L-1: a microbatch is left that nobody would ever send again";
   for (int r = 0; r < first_of(1); ++r) {
     const Replica& replica = state.replicas[r];
+    const int plan = plan_at(state, replica.position);
     for (int b = 0; b < scope.microbatches; ++b) {
       const int request = replica.requests.state[b];
+      if (!is_in(plan, b)) continue;
       if (replica.ledger[b] == kInFlight && request != kAsked && replica.kept[b] == 0) return kLonely;
       if (replica.ledger[b] == kAccumulated && request == kNotSent) return kLonely;
     }
   }
   for (int b = 0; b < scope.microbatches; ++b) {
-    if (state.loader.requests.state[b] == kAnswered && !is_in(state.loader.answered, b)) return kLonely;
+    const bool is_planned = is_in(plan_at(state, state.loader.position), b);
+    const bool is_answered = state.loader.requests.state[b] == kAnswered;
+    if (is_planned && is_answered && !is_in(state.loader.answered, b)) return kLonely;
   }
   return nullptr;
 }
@@ -124,7 +129,8 @@ const char* StepModel::broken_in(const State& state) const {
 bool StepModel::is_overtaken(const State& state, Message vote) const {
   for (int k = vote.position(); k < state.log_size; ++k) {
     const Entry entry = state.log[k];
-    if (entry.changes(vote.stage()) && (entry.is_removal() || rules.add_voids)) return true;
+    const bool voids = entry.is_removal() || (entry.is_quarantine() ? rules.quarantine_voids : rules.add_voids);
+    if (entry.changes(vote.stage()) && voids) return true;
   }
   return false;
 }
@@ -136,7 +142,8 @@ std::string StepModel::describe(const State& state) const {
     if (entry.is_commit()) {
       text += " commit{" + hex(entry.epoch_of(0)) + "," + hex(entry.epoch_of(1)) + "}";
     } else {
-      text += std::string(entry.is_removal() ? " -" : " +") + name_of(entry.replica());
+      text += entry.is_quarantine() ? " without " + std::to_string(entry.microbatch())
+                                    : std::string(entry.is_removal() ? " -" : " +") + name_of(entry.replica());
     }
   }
   const auto pair = [](const auto& values) { return std::to_string(values[0]) + std::to_string(values[1]); };

@@ -51,7 +51,10 @@ class StepModel {
   [[nodiscard]] std::string describe(const State& state) const;
   [[nodiscard]] std::string name() const;
 
-  [[nodiscard]] int plan() const { return (1 << scope.microbatches) - 1; }
+  // What the step at a position of the journal counts, one bit per microbatch.
+  [[nodiscard]] int plan_at(const State& state, int position) const {
+    return ((1 << scope.microbatches) - 1) & ~state.left_out_at(position);
+  }
   // The property that this state breaks, or nullptr: whatever is in flight or answered has somebody who would send it
   // again. Safety is looked at where a replica applies and where the supervisor commits.
   [[nodiscard]] const char* broken_in(const State& state) const;

@@ -20,6 +20,7 @@ void Moves::supervisor() {
   }
   if (now_.has_unwritten) write_what_was_sent();
   change_members();
+  if (!is_calm() && now_.budget[kQuarantine] > 0) quarantine();
   if (pace_ != Pace::kSensible) joiners();
 }
 
@@ -60,6 +61,19 @@ void Moves::write_what_was_sent() {
     if (has_applied) ++replica.position;
   }
   move(next, [] { return std::string("the supervisor writes the commit that it has sent"); });
+}
+
+// P-20a: a step keeps at least one microbatch. Which one ends replicas is not the model's matter: any may.
+void Moves::quarantine() {
+  const int plan = model_.plan_at(now_, now_.log_size);
+  if (now_.log_size >= kLogMax - 2 || now_.commits() >= model_.scope.steps) return;
+  for (int b = 0; b < model_.scope.microbatches; ++b) {
+    if (!is_in(plan, b) || plan == 1 << b) continue;
+    State next = now_;
+    --next.budget[kQuarantine];
+    next.append(Entry::quarantine(b));
+    move(next, [&] { return "the supervisor takes microbatch " + std::to_string(b) + " out of its step"; });
+  }
 }
 
 // P-28b, P-29: nobody is removed whose stage has no other living member.

@@ -87,6 +87,7 @@ void Renaming::state(const State& from, State& to) const {
   to.loader.answered = byte(microbatch_bits(to.loader.answered));
   for (int k = 0; k < to.log_size; ++k) {
     const Entry entry = to.log[k];
+    if (entry.is_quarantine()) to.log[k] = Entry::quarantine(entry.microbatch() ^ int{swaps_microbatches});
     if (entry.is_removal()) to.log[k] = Entry::remove(replica(entry.replica()));
     if (entry.is_addition()) to.log[k] = Entry::add(replica(entry.replica()));
   }
