@@ -1,0 +1,256 @@
+// Traces that are paths of the model, and the first event that is none of one that was tampered with.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "tests/protocol/observed/run.h"
+#include "tests/protocol/observed/script.h"
+
+namespace shoal::observed {
+namespace {
+
+constexpr std::uint64_t kA0 = 10, kA1 = 11, kB0 = 20, kB1 = 21;
+
+// The first event of an actor's incarnation that is of a kind and has these words, from `from` on.
+std::size_t find(const RunTrace& trace, TraceKind kind, std::uint64_t incarnation, std::string_view words,
+                 std::size_t from = 0) {
+  for (std::size_t i = from; i < trace.events.size(); ++i) {
+    const TraceEvent& event = trace.events[i].event;
+    if (event.kind == kind && event.incarnation.value == incarnation && event.detail_text() == words) return i;
+  }
+  ADD_FAILURE() << "no such event: " << words;
+  return 0;
+}
+
+// The first letter of a kind about a replica, as its receiver's router took it or as its sender's sent it.
+std::size_t find_letter(const RunTrace& trace, TraceKind kind, std::string_view word, std::uint64_t subject,
+                        std::size_t from = 0) {
+  for (std::size_t i = from; i < trace.events.size(); ++i) {
+    const TraceEvent& event = trace.events[i].event;
+    if (event.kind == kind && event.detail_text() == word && event.subject == subject) return i;
+  }
+  ADD_FAILURE() << "no such letter: " << word;
+  return 0;
+}
+
+void erase(RunTrace& trace, std::size_t event) { trace.events.erase(trace.events.begin() + static_cast<long>(event)); }
+
+void expect_path(const RunTrace& trace) {
+  const Verdict verdict = judge(trace);
+  EXPECT_FALSE(verdict.unknown) << *verdict.unknown;
+  if (verdict.objection) {
+    ADD_FAILURE() << verdict.objection->rule << ": " << verdict.objection->text << "\n"
+                  << (verdict.event ? text_of(trace, *verdict.event) : "");
+  }
+}
+
+void expect_refused(const RunTrace& trace, std::string_view rule, std::string_view words) {
+  const Verdict verdict = judge(trace);
+  ASSERT_TRUE(verdict.objection) << "it is accepted";
+  EXPECT_EQ(verdict.objection->rule, rule) << verdict.objection->text;
+  EXPECT_NE(verdict.objection->text.find(words), std::string::npos) << verdict.objection->text;
+}
+
+Script two_steps(Shape shape = {}) {
+  Script script(shape);
+  script.begin();
+  script.step();
+  script.step();
+  return script;
+}
+
+TEST(Observed, UndisturbedRunsArePaths) {
+  for (const Shape shape : {Shape{1, 1, 1}, Shape{1, 2, 3}, Shape{2, 1, 2}, Shape{2, 2, 4}, Shape{3, 2, 4}}) {
+    expect_path(two_steps(shape).trace());
+  }
+}
+
+// The other member computes again what the removed one had accumulated.
+TEST(Observed, ARunThatLosesAReplicaIsAPath) {
+  Script script({});
+  script.begin();
+  script.step();
+  script.compute(0, 0);
+  script.compute(1, 1);
+  script.remove(1, 1);
+  script.say(1, "Open");
+  script.letter(kA1, kB0, "Forward", script.about(1, 1), kB0);
+  script.work(kB0, "loss", 1);
+  script.accumulate(kB0, 1);
+  expect_path(script.trace());
+}
+
+TEST(Observed, AnAnswerThatIsCountedTwiceIsRefused) {
+  Script script = two_steps();
+  RunTrace& trace = script.trace();
+  const std::size_t first = find(trace, TraceKind::kAccumulate, kB0, "");
+  trace.events.insert(trace.events.begin() + static_cast<long>(first), trace.events[first]);
+  expect_refused(trace, "P-7", "has accumulated before");
+}
+
+TEST(Observed, ACommitWithoutAllContributionsIsRefused) {
+  Script script = two_steps();
+  RunTrace& trace = script.trace();
+  auto listed = std::ranges::find_if(trace.events, [](const TracedEvent& traced) {
+    return traced.event.kind == TraceKind::kManifest && traced.event.subject == kB1;
+  });
+  listed->event.detail.fill('\0');
+  listed->event.bytes = 0;
+  expect_refused(trace, "P-8", "did not name in epoch");
+}
+
+TEST(Observed, ASumWithoutAManifestOfEachMemberIsRefused) {
+  Script script = two_steps();
+  erase(script.trace(), find_letter(script.trace(), TraceKind::kReceive, "Manifest", kA1));
+  expect_refused(script.trace(), "P-16", "without the manifests of all members");
+}
+
+TEST(Observed, AVoteBeforeAllMembersHoldTheSumIsRefused) {
+  Script script = two_steps();
+  erase(script.trace(), find_letter(script.trace(), TraceKind::kReceive, "Reduced", kA0));
+  expect_refused(script.trace(), "P-19", "before all members hold the sum");
+}
+
+// The replica obeys a Prepare whose epoch is older than that of the Open behind which it comes.
+TEST(Observed, AnOrderOfAnOlderEpochThatIsObeyedIsRefused) {
+  Script script({1, 1, 1});
+  script.begin();
+  script.compute(0, 0);
+  script.say(0, "Prepare");
+  script.say(0, "Open");
+  expect_path(script.trace());
+  RunTrace& trace = script.trace();
+  const std::size_t prepare = find_letter(trace, TraceKind::kReceive, "Prepare", kA0);
+  const TracedEvent late = trace.events[prepare];
+  erase(trace, prepare);
+  trace.events.push_back(late);
+  trace.events.back().time_ns = trace.events[trace.events.size() - 2].time_ns + 1;
+  Cause of_prepare = late.event.cause;
+  script.letter(kA0, 0, "Manifest", of_prepare, kA0);
+  expect_refused(trace, "P-15", "gives a manifest for an order that it has not obeyed");
+}
+
+TEST(Observed, AnEntryThatIsMissingAtAFollowerIsRefused) {
+  Script script = two_steps();
+  erase(script.trace(), find(script.trace(), TraceKind::kView, kB0, "AppointGroup"));
+  expect_refused(script.trace(), "P-3", "reads entry");
+}
+
+TEST(Observed, AnEntryThatIsMissingInTheJournalIsRefused) {
+  Script script = two_steps();
+  std::erase_if(script.trace().events, [](const TracedEvent& traced) {
+    return traced.event.kind == TraceKind::kView && traced.event.detail_text() == "AppointGroup";
+  });
+  expect_refused(script.trace(), "P-3", "is in no trace");
+}
+
+TEST(Observed, AForwardThatTheDataLoaderDidNotSendIsRefused) {
+  Script script({});
+  script.begin();
+  script.letter(0, kA1, "Forward", script.about(0, 1), kA1);
+  expect_refused(script.trace(), "P-14", "sends what the data loader has not");
+}
+
+// b1 has left, and a1 has read that, when its answer comes: a1 turns it away.
+Script answer_of_a_removed_replica() {
+  Script script({});
+  script.begin();
+  script.plan(1);
+  script.letter(0, kA1, "Forward", script.about(0, 1), kA1);
+  script.work(kA1, "forward", 1);
+  script.letter(kA1, kB1, "Forward", script.about(1, 1), kB1);
+  script.work(kB1, "loss", 1);
+  script.accumulate(kB1, 1);
+  Cause answer = script.about(1, 1);
+  script.remove(1, 1);
+  script.letter(kB1, kA1, "Backward", answer, kA1);
+  return script;
+}
+
+TEST(Observed, AnAnswerOfARemovedReplicaIsTurnedAway) {
+  Script script = answer_of_a_removed_replica();
+  script.drop(kA1, "Backward", 1);
+  expect_path(script.trace());
+}
+
+TEST(Observed, AnAnswerOfARemovedReplicaThatIsUsedIsRefused) {
+  Script script = answer_of_a_removed_replica();
+  script.work(kA1, "backward", 1);
+  script.accumulate(kA1, 1);
+  expect_refused(script.trace(), "P-7", "that it cannot have");
+}
+
+TEST(Observed, ALetterThatNobodySentIsRefused) {
+  Script script = two_steps();
+  erase(script.trace(), find_letter(script.trace(), TraceKind::kSend, "Prepare", kB1));
+  expect_refused(script.trace(), "P-10", "that nobody sent");
+}
+
+TEST(Observed, TheLastWordsOfAKilledProcessNeedNoRecord) {
+  Script script({1, 2, 2});
+  script.begin();
+  script.step();
+  script.compute(0, 0);
+  script.compute(1, 1);
+  script.say(0, "Prepare");
+  script.answer_prepare(0);
+  RunTrace& trace = script.trace();
+  const std::size_t end = trace.events.size();
+  script.letter(kA1, 0, "Progress", script.about(0, 0), kA1);
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    const TraceEvent& event = trace.events[i].event;
+    if (event.kind == TraceKind::kSend && event.detail_text() == "Manifest" && event.subject == kA1) last = i;
+  }
+  erase(trace, last);
+  expect_refused(trace, "P-10", "that nobody sent");
+  trace.lives[2].is_whole = false;
+  expect_refused(trace, "P-10", "that nobody sent");
+  trace.events.resize(end - 1);
+  expect_path(trace);
+}
+
+TEST(Observed, AMicrobatchThatIsSentElsewhereWithoutAReasonIsRefused) {
+  Script script({});
+  script.begin();
+  script.compute(0, 0);
+  script.letter(kA0, kB1, "Forward", script.about(1, 0), kB1);
+  expect_refused(script.trace(), "P-13", "has neither refused it nor left");
+}
+
+TEST(Observed, ACommitOfAVoteThatTheJournalHasOvertakenIsRefused) {
+  Script script({});
+  script.begin();
+  script.step();
+  script.compute(0, 0);
+  script.compute(1, 0);
+  script.agree();
+  script.remove(1, 1);
+  script.commit();
+  expect_refused(script.trace(), "P-22", "has changed at position");
+}
+
+TEST(Observed, WorkOnAMicrobatchWhileFrozenIsRefused) {
+  Script script({1, 1, 2});
+  script.begin();
+  script.compute(0, 0);
+  script.say(0, "Prepare");
+  script.answer_prepare(0);
+  script.compute(1, 0);
+  expect_refused(script.trace(), "P-8", "while it is not open");
+}
+
+TEST(Observed, ATraceThatLacksEventsIsNotJudged) {
+  Script script = two_steps();
+  script.trace().lives[1].dropped = 1;
+  EXPECT_TRUE(judge(script.trace()).unknown);
+  script.trace().lives[1].dropped = 0;
+  expect_path(script.trace());
+  script.trace().lives[1].level = TraceLevel::kLifecycle;
+  EXPECT_TRUE(judge(script.trace()).unknown);
+}
+
+}  // namespace
+}  // namespace shoal::observed
