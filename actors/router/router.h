@@ -2,8 +2,8 @@
 //
 // Local actors give it letters; it delivers them here or sends them to the router of another process, remembers every
 // Forward until its step is committed (request_table.h), follows the journal for everybody here
-// (runtime/journal/follower.h) and keeps the links (links.h). It is the one actor a process publishes. What arrives over
-// a link is believed only if the certificate, the link's Hello, its role and the letter agree; everything else is
+// (runtime/journal/follower.h) and keeps the links (links.h). It is the one actor a process publishes. What arrives
+// over a link is believed only if the certificate, the link's Hello, its role and the letter agree; everything else is
 // counted and dropped (S-7).
 // Frames that do not add up, and a Hello in another role than the certificate's, reset their link.
 #pragma once
