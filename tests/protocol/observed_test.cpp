@@ -132,6 +132,53 @@ TEST(Observed, AnOrderOfAnOlderEpochThatIsObeyedIsRefused) {
   expect_refused(trace, "P-15", "gives a manifest for an order that it has not obeyed");
 }
 
+// Takes a microbatch through the slot's replica of stage 0 to that of stage 1, which accumulates it.
+void reach_stage_1(Script& script, std::uint32_t slot) {
+  const std::uint64_t a = Script::replica(0, slot), b = Script::replica(1, slot);
+  script.plan(0);
+  script.letter(0, a, "Forward", script.about(0, 0), a);
+  script.work(a, "forward", 0);
+  script.letter(a, b, "Forward", script.about(1, 0), b);
+  script.work(b, "loss", 0);
+  script.accumulate(b, 0);
+}
+
+// Both replicas of stage 1 accumulate one microbatch, as the first of stage 0 is lost before it answers; their group
+// gives a Zero.
+Script doubled_and_emptied() {
+  Script script({2, 2, 1});
+  script.begin();
+  reach_stage_1(script, 0);
+  script.remove(0, 0);
+  script.say(0, "Open");
+  reach_stage_1(script, 1);
+  script.say(1, "Prepare");
+  script.answer_prepare(1);
+  script.say(1, "Zero");
+  script.work(kB1, "zero", 0);
+  return script;
+}
+
+TEST(Observed, AReplicaThatMissedAZeroEmptiesItselfWhateverItHasObeyedSince) {  // P-16b
+  Script script = doubled_and_emptied();
+  erase(script.trace(), find_letter(script.trace(), TraceKind::kReceive, "Zero", kB0));
+  script.say(1, "Open");
+  script.say(1, "Prepare");
+  script.work(kB0, "zero", 0);
+  script.answer_prepare(1);
+  expect_path(script.trace());
+}
+
+TEST(Observed, AReplicaThatObeyedTheZeroDoesNotEmptyItselfAgain) {
+  Script script = doubled_and_emptied();
+  script.work(kB0, "zero", 0);
+  script.say(1, "Open");
+  script.say(1, "Prepare");
+  expect_path(script.trace());
+  script.work(kB0, "zero", 0);
+  expect_refused(script.trace(), "P-16b", "empties itself without a Zero");
+}
+
 TEST(Observed, AnEntryThatIsMissingAtAFollowerIsRefused) {
   Script script = two_steps();
   erase(script.trace(), find(script.trace(), TraceKind::kView, kB0, "AppointGroup"));

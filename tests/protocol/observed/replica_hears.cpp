@@ -96,6 +96,7 @@ void adopt(ReplicaState& state, const Order& order, Phase phase) {
   SumState& sum = state.sum;
   state.term = std::max(state.term, order.term);
   const bool has_held = sum.held_epoch == order.name.epoch;
+  if (sum.epoch == Epoch{}) sum.emptied = order.name.epoch;
   sum.epoch = order.name.epoch;
   sum.order = order.kind;
   sum.phase = phase;
@@ -104,14 +105,19 @@ void adopt(ReplicaState& state, const Order& order, Phase phase) {
   sum.parts = has_held ? sum.held_parts : 0;
 }
 
+void empty(ReplicaState& state, const Order& order) {
+  state.ledger = {};
+  state.sum.emptied = order.name.epoch;
+}
+
 void give_manifest(ReplicaState& state) {
   add_once(state.said.manifests, Given{StepId{state.version}, state.sum.epoch, state.ledger.answered});
 }
 
 // P-8, P-16a, P-16b: a manifest names what is in the accumulators, all of it and nothing from before the last Zero.
 std::vector<Heard> obey_prepare(ReplicaState state, const Order& order) {
-  const bool missed_zero = state.sum.epoch < order.name.last_zero;
-  if (missed_zero) state.ledger = {};
+  const bool missed_zero = state.sum.emptied < order.name.last_zero;
+  if (missed_zero) empty(state, order);
   if (state.ledger.owed != 0) return {};
   adopt(state, order, Phase::kFrozen);
   give_manifest(state);
@@ -122,7 +128,7 @@ std::vector<Heard> obey(ReplicaState state, const Order& order) {
   if (order.kind == OrderKind::kPrepare) return obey_prepare(std::move(state), order);
   adopt(state, order, Phase::kOpen);
   if (order.kind == OrderKind::kOpen) return {{std::move(state), Shows::kNothing}};
-  state.ledger = {};
+  empty(state, order);
   return {{std::move(state), Shows::kZeroing}};
 }
 

@@ -42,6 +42,7 @@ void finish_step(const Setting& setting, ReplicaState& state) {
   const Epoch epoch = state.sum.epoch;
   state.sum = {};
   state.sum.epoch = epoch;
+  state.sum.emptied = epoch;
   readmit_waiting(setting, state);
 }
 

@@ -40,6 +40,7 @@ struct LedgerState {
 // The order in force and the sum that it led to (P-15, P-18).
 struct SumState {
   Epoch epoch;
+  Epoch emptied;  // no Zero of it or of one before it concerns the ledger (P-16b)
   OrderKind order = OrderKind::kNone;
   Phase phase = Phase::kOpen;
   bool has_reduce = false;
