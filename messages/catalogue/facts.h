@@ -88,7 +88,7 @@ struct MessageFacts {
 // loader.
 [[nodiscard]] std::optional<ProcessIncarnation> sending_process(const MessageBody& body);
 [[nodiscard]] std::optional<Incarnation> sending_replica(const MessageBody& body);
-// Whether it names storage, and no replica, as who gives a state; none: no message about a state that is given.
+// Says if storage, and no replica, is named as the giver of a state; none: the message is about no state that is given.
 [[nodiscard]] std::optional<bool> is_given_by_storage(const MessageBody& body);
 
 // Bytes of all tensors in the body.

@@ -273,7 +273,7 @@ class TlsDoorman : public caf::io::doorman {
   std::uint16_t port() const override { return local_port(acceptor_.fd()); }
 
  private:
-  // Who comes waits meanwhile, as the kernel keeps them.
+  // New connections wait meanwhile in the kernel's queue.
   void pause(int reason) {
     remove_from_loop();
     door_->pause_accepting(reason, [self = caf::intrusive_ptr<TlsDoorman>(this)] {

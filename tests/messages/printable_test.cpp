@@ -1,4 +1,4 @@
-// What a peer's words may hold when a person reads them.
+// Texts of a peer are printable when a person reads them.
 #include "messages/printable.h"
 
 #include <gtest/gtest.h>

@@ -119,7 +119,7 @@ ReachAnswer try_to_reach(const HostPort& address, const std::string& name, const
   const auto peer = context.check_peer(tls->session());
   if (!peer) return somebody_else("no node of this run answers there: " + peer.failure().message);
   if (peer->name != name) return somebody_else(compose(peer->name, " answers there, and not ", name, "."));
-  // Whether it admits us shows only now: in TLS 1.3 a client is done before its certificate was looked at.
+  // Reading shows if the node admits us: in TLS 1.3 a client is done before its certificate was looked at.
   char first = 0;
   const auto heard = tls->read_some(&first, 1, deadline);
   const bool is_late = std::chrono::steady_clock::now() >= deadline;

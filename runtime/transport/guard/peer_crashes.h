@@ -2,7 +2,7 @@
 //
 //   line = count " " role "/" name "\n"           the keeper writes it, the next life of the process reads it
 //
-// Who makes a process crash twice is refused from then on, by every use of its port. Until then a crash costs nothing
+// A peer that makes a process crash twice is refused from then on, by every use of its port. One crash costs nothing
 // of the process's budget of restarts: one peer must not end a run by it (S-6). What can come so of all peers together
 // is bounded, and a crash by one that is refused already counts as any other: then it was not the peer.
 //

@@ -58,7 +58,7 @@ void Replica::hear_prompt(const ReplicaState& state, std::vector<Heard>& all) co
   }
 }
 
-// Of two letters that the router held, the one with the higher position does not come before an earlier one.
+// Reads a letter that the router held; one with a higher position does not come before one with a lower.
 void Replica::hear_late(const ReplicaState& state, std::vector<Heard>& all) const {
   std::optional<JournalPosition> lowest;
   for (std::size_t i = 0; i < state.late.size(); ++i) {

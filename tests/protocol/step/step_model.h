@@ -51,7 +51,7 @@ class StepModel {
   [[nodiscard]] std::string describe(const State& state) const;
   [[nodiscard]] std::string name() const;
 
-  // What the step at a position of the journal counts, one bit per microbatch.
+  // Returns the microbatches that the step at a position of the journal counts, one bit each.
   [[nodiscard]] int plan_at(const State& state, int position) const {
     return ((1 << scope.microbatches) - 1) & ~state.left_out_at(position);
   }

@@ -360,7 +360,7 @@ TEST(SyncGroup, AMembershipChangeVoidsAVoteAndIsOpenedAtOnce) {  // P-20, both h
   }
 }
 
-// What the lost member had accumulated is sent again first; the data loader's hint does not know that.
+// Routers send again what the lost member had accumulated; the data loader's hint does not know that.
 TEST(SyncGroup, ALossMakesItPrepareWhenTheRestCoversThePlan) {  // P-16
   Bench bench;
   bench.answered();

@@ -46,7 +46,7 @@ struct SwarmPoison {
   int times_max = 1000;
 };
 
-// What is trained in place of identities: nobody checks it, and no replica begins with a saved state of it.
+// Real work in place of identities: nobody checks it, and no replica begins with a saved state of it.
 struct SwarmWork {
   Config config;  // pipeline, steps and checkpoints are those of the shape
   std::function<std::unique_ptr<StageExecutor>(StageId)> make_executor;

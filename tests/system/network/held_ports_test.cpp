@@ -36,7 +36,7 @@ class HeldPorts : public testing::Test {
   Program& start_node(const Words& join, const std::string& listen) {
     return scene.start(join + Words{"--name", "host1", "--listen", listen});
   }
-  // What stands behind a name in the run's spawner.json; empty: nothing.
+  // Returns the value of a name in the run's spawner.json; empty: there is none.
   [[nodiscard]] std::string told(const std::string& key) const {
     const std::string json = read_all(scene.run() / "spawner.json");
     const auto found = json.find('"' + key + "\": \"");
