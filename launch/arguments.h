@@ -1,5 +1,5 @@
-// From parsed options to what each command takes. One place decides defaults and what goes together.
-// What comes out of here is checked: addresses parse, devices exist, numbers are in range.
+// Turns parsed options into what each command takes. One place decides defaults and what goes together.
+// The results are checked: addresses parse, devices exist, numbers are in range.
 #pragma once
 
 #include "launch/commands/inspect/inspect.h"

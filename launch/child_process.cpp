@@ -1,4 +1,4 @@
-// What a child is given differs; how it is started is runtime/base/machine/child_start.h.
+// Prepares what each child is given; runtime/base/machine/child_start.h starts it.
 #include "launch/child_process.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ std::vector<char*> as_argv(const std::vector<std::string>& arguments) {
   return argv;
 }
 
-// Of a child that is about to be a program: a group of its own, signals as a shell gives them, nothing on stdin.
+// Prepares a child before its program begins: a process group of its own, default signals, an empty stdin.
 void settle_child() {
   ::setpgid(0, 0);
   sigset_t none;

@@ -22,7 +22,7 @@ struct ChildProgram {
 // system's reason; also when the program cannot be executed.
 [[nodiscard]] Result<pid_t> start_child(const ChildProgram& program, int life_line = -1);
 
-// To the child's whole group; a child that has ended is no error.
+// Signals the child's whole group; a child that has ended is no error.
 void signal_child(pid_t pid, int signal);
 
 // Runs a short program to its end; what it wrote to stdout. Its stderr is dropped.

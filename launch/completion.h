@@ -13,7 +13,7 @@ namespace shoal {
 
 struct CompletedWords {
   std::vector<CommandSpec> commands;  // names of one word or two
-  std::vector<std::string> keys;      // of the configuration: what may follow --set
+  std::vector<std::string> keys;      // keys of the configuration, which may follow --set
 };
 
 // The script that makes a shell complete `shoal`. shell: bash, zsh, fish. Errors: kUsage for any other.

@@ -1,5 +1,5 @@
 // A limit on the time that the end of a process takes, which needs neither a thread nor memory: where a machine gives
-// no more of either, an orderly end may wait for ever for somebody who could not be started.
+// no more of either, an orderly end may wait for ever for a thread that could not be started.
 //
 //   limit_end ──▶ the process ends by itself
 //       └─ after the limit: a signal of the kernel's timer; its handler writes one line to stderr, and the process ends

@@ -1,5 +1,5 @@
-// What a program is started with and must not take as it comes: streams that were closed, signals that are ignored.
-// Both main functions settle them first; what they start inherits it.
+// Settles what a program inherits and must not keep: streams that were closed, signals that are ignored.
+// Both main functions call these first; the processes that they start inherit the result.
 #pragma once
 
 namespace shoal {

@@ -37,7 +37,7 @@ bool is_crash(const ExitStatus& status) {
   return false;
 }
 
-// As a shell says it, of who died by the very signal that asked it to end.
+// Returns the status of an ended ward. For one that died by the very signal that asked it to end, it is a shell's.
 int code_of(const ExitStatus& status, int asked_by) {
   if (status.kind == ExitStatus::Kind::kCode) return told_status(status.number);
   return status.number == asked_by ? 128 + asked_by : 1;
@@ -58,7 +58,7 @@ Keeper::Keeper(KeeperTimes times) : times_(times), signals_(stop_signal_set()) {
 Keeper::~Keeper() {
   kill_everything();
   std::signal(SIGPIPE, pipe_before_);
-  // Who was asked to end is on the way out with the status of that: another signal would end it with its own.
+  // After a signal to stop, this process exits with the status of that one: a further signal must not change it.
   if (first_signal_ == 0) ::sigprocmask(SIG_SETMASK, &signals_before_, nullptr);
 }
 
@@ -81,7 +81,7 @@ Result<pid_t> Keeper::start(const ChildProgram& program, LifeLine& life) {
   return started;
 }
 
-// Whoever keeps this keeper judges its life by what its wards did.
+// Tells this keeper's own keeper what the wards did: its life is judged by that.
 void Keeper::listen() {
   for (auto& kept : kept_) tell_keeper(kept.life.reached());
 }
@@ -114,7 +114,7 @@ void Keeper::take_signal(int signal) {
   }
   first_signal_ = signal;
   first_signal_at_ = now_is();
-  (void)take_stop_signal();  // what came meanwhile is the same wish
+  (void)take_stop_signal();  // drops signals that came meanwhile: they ask for the same
   question_ = nullptr;
   stop_politely(signal);
 }

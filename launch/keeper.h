@@ -40,16 +40,16 @@ struct Ward {
   WardRole role = WardRole::kEqual;
   ChildProgram program;
   std::optional<ChildProgram> again;  // how it is started after the first time, where that differs
-  // Of a leader that is killed while it stops: given with the signal's number to the start that stops in its place.
-  // Empty: it is not started again then.
+  // Option for a leader that is killed while it stops: with the signal's number, it goes to the start that stops in its
+  // place. Empty: the leader is not started again then.
   std::string stop_option;
   RestartLimits limits;
   // A file of the ward's that only a crash leaves to its next start: after any other end it is removed, and after
   // one that is excused. A crash is a signal that the program itself brought about; SIGKILL comes from outside, also
   // when memory ran out.
   std::string crash_note;
-  // Says how somebody who is dealt with brought about an end, or a crash; nothing: nobody did. It stands in the message
-  // that the process is started again, and such an end costs nothing of the budget. Asked once per end. Empty: never.
+  // Says how another process, already dealt with, brought about an end or a crash; nothing: none did. Its words are in
+  // the message of the next start, and such an end costs nothing of the budget. Called once per end. Empty: never.
   using Excuse = std::function<std::optional<std::string>(const ExitStatus& status, bool is_crash)>;
   Excuse excuse;
 };
@@ -74,11 +74,11 @@ class Keeper {
   // Asked every few milliseconds until it returns true: what waits for the wards to get ready (and may add() more).
   void poll(std::function<Result<bool>(Keeper&)> question) { question_ = std::move(question); }
 
-  // Until all wards have ended; the exit status of this process.
+  // Runs until all wards have ended. Returns the exit status of this process.
   [[nodiscard]] Result<int> run();
   // The first signal that run() took, 0 for none: its leader may have come to its own end all the same.
   [[nodiscard]] int first_signal() const { return first_signal_; }
-  // Whether a second one killed everything.
+  // True when a second signal killed everything.
   [[nodiscard]] bool was_pressed() const { return killed_with_.has_value(); }
 
  private:
@@ -88,7 +88,7 @@ class Keeper {
     pid_t pid = 0;                      // 0: not running
     std::optional<Instant> restart_at;  // set: will run again
     std::optional<int> final_code;      // set: will not
-    LifeLine life;                      // of its newest start
+    LifeLine life;                      // of the newest start
   };
   enum class Phase { kRunning, kStopping, kEnding };
 
@@ -121,7 +121,7 @@ class Keeper {
   Phase phase_ = Phase::kRunning;
   int first_signal_ = 0;  // 0: none yet
   Instant first_signal_at_;
-  int stop_signal_ = 0;                  // what the leader was asked to stop by
+  int stop_signal_ = 0;                  // the signal that asked the leader to stop
   std::optional<int> killed_with_;       // exit status after a second signal
   std::optional<int> follower_code_;     // why the leader was asked to stop
   std::optional<Instant> terminate_at_;  // SIGTERM to what still runs

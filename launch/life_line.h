@@ -38,7 +38,7 @@ class LifeLine {
 // The name that tells a child the number of its end.
 inline constexpr const char* kLifeLineName = "SHOAL_KEEPER";
 
-// Before anything else, with one thread: takes the end that the keeper left, so that no child of ours inherits it.
+// Takes the end that the keeper left, so that no child of ours inherits it. Call it first, with one thread.
 void take_life_line();
 
 // Each is told once; any thread.

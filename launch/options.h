@@ -28,7 +28,7 @@ enum class OptionKind {
 struct OptionSpec {
   std::string name;  // with its dashes
   OptionKind kind = OptionKind::kFlag;
-  std::string value;  // what stands for it in --help: "DIR"
+  std::string value;  // stands for the value in --help: "DIR"
   std::string meaning;
 };
 
@@ -47,7 +47,7 @@ struct CommandSpec {
   std::string details;  // paragraphs at the end of --help
 };
 
-// What was given. Asking for an option that the command does not have is a bug.
+// Options as they were given. Asking for an option that the command does not have is a bug.
 class Options {
  public:
   [[nodiscard]] bool has(std::string_view name) const { return given_.contains(name); }

@@ -25,7 +25,7 @@ void print(const Parts&... parts) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-// Whether all that was printed has left this program: a full disk or a closed pipe is told only now.
+// Returns true when all that was printed has left this program: a full disk or a closed pipe shows only now.
 [[nodiscard]] inline bool output_was_taken() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 // False: stdout is a pipe that nobody reads any more (`| head -1`).

@@ -96,7 +96,7 @@ std::string rounds_warning(const Config& config) {
                  " come after the last round (sync.H = ", period, ") and will be in no model");
 }
 
-// As legal, and as seldom meant: healthy replicas are never late by nothing at all. Empty: there is nothing to say.
+// Warns of a legal setting that is seldom meant: healthy replicas are never late by nothing at all. Empty: no warning.
 std::string quorum_warning(const Config& config) {
   const int quorum = config.sync.quorum;
   const bool has_rounds = config.sync.mode == SyncMode::kDiloco;
@@ -152,7 +152,7 @@ Result<std::string> directory_to_resume(const RunChoice& choice, const Surroundi
   return fail(Error::kUsage, compose("--resume ", directory, ": no run there (", reason, ")"));
 }
 
-// What a person is told of a run that goes on with another configuration than it had.
+// Warns a person whose run goes on with another configuration than it had; empty: nothing to say.
 std::string changes_warning(const Config& saved, const Config& now, const std::optional<BranchWish>& branch) {
   const std::string costly = quorum_warning(now) == quorum_warning(saved) ? "" : quorum_warning(now);
   const std::string of_rounds = branch && rounds_warning(now) != rounds_warning(saved) ? rounds_warning(now) : "";

@@ -1,4 +1,4 @@
-// Which run a command starts or goes on with: its directory and its configuration, before anything is written.
+// Chooses the run that a command starts or goes on with: its directory and configuration, before anything is written.
 //
 //   new      CONFIG, environment, --set; directory: --out, run.out, or runs/<UTC time>-<corpus>; must be new or empty
 //   resumed  the directory's own config.toml rules; only keys that say where and how a run runs may be set otherwise,
@@ -25,9 +25,9 @@ struct RunChoice {
   bool is_resumed = false;
   std::optional<std::string> resume_directory;
   std::vector<std::string> defaults{};  // "section.key=value" of the command, for a new run; all others beat them
-  std::string out_option = "--out";     // what the person typed before `out`
+  std::string out_option = "--out";     // the option that gave `out`, for messages
   bool is_single = false;               // for one process without actors
-  std::optional<BranchWish> branch{};   // of a resumed run
+  std::optional<BranchWish> branch{};   // for a resumed run that becomes a branch
 };
 
 struct ChosenRun {

@@ -1,5 +1,5 @@
-// Which signals ask a process to stop, and which of them press one that is stopping already.
-// A closed terminal (SIGHUP) is one of them, except for who was told to outlive it: nohup leaves it ignored.
+// Signals that ask a process to stop, and those that press a process that is stopping already.
+// A closed terminal (SIGHUP) asks too, except where this process ignores it: nohup starts programs so.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@ namespace shoal {
 // Signals so close together are one wish: timeout(1) and others signal a process, and then its group.
 inline constexpr std::chrono::milliseconds kOneWish{50};
 
-// Whether another signal, so long after the first, ends the process at once. The shell and the kernel each tell of a
-// terminal that closes: that is not a person who says it twice.
+// Returns true when another signal, so long after the first, ends the process at once. For a closed terminal both the
+// shell and the kernel send SIGHUP: that is not a person who insists.
 [[nodiscard]] constexpr bool is_pressing(int signal, std::chrono::nanoseconds since_first) {
   return signal != SIGHUP && since_first >= kOneWish;
 }
@@ -24,10 +24,10 @@ inline constexpr std::chrono::milliseconds kOneWish{50};
 [[nodiscard]] constexpr int saved_status(int signal) { return signal == SIGINT ? 130 : 75; }
 [[nodiscard]] constexpr bool is_saved_status(int status) { return status == 130 || status == 75; }
 
-// As the set that sigprocmask() and sigtimedwait() take.
+// The same as the set that sigprocmask() and sigtimedwait() take.
 [[nodiscard]] sigset_t stop_signal_set();
 
-// From here on they wait for whoever takes them.
+// Blocks them: from here on they wait until they are taken.
 void block_stop_signals();
 // Takes one that waits, and whatever waits with it: the same wish. 0: none does.
 int take_stop_signal();

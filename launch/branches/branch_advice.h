@@ -17,8 +17,8 @@ namespace shoal {
 
 // The state that a diverged run can go on from.
 struct StateLeft {
-  std::uint64_t steps = 0;  // of its checkpoint; 0: the beginning
-  Config config;            // that it was trained with
+  std::uint64_t steps = 0;  // steps applied in its checkpoint; 0: the beginning
+  Config config;            // the configuration that trained it
 };
 
 // Returns the steps applied in a state of which nothing can be made, as the skipped steps that end this metrics.jsonl

@@ -156,7 +156,7 @@ Status begin_branch(const RunDirectory& run, const BranchRecord& record, const C
   auto metrics = MetricsFile::open(run.metrics());
   if (!metrics) return metrics.failure();
   if (Status told = metrics->append(with_time(to_json_line(record), SteadyClock().wall_now())); !told) return told;
-  // Whatever follows from the line is on the disk after it.
+  // The line is on the disk before anything that follows from it.
   if (Status kept = metrics->sync(); !kept) return kept;
   if (Status kept = sync_folder(run.root.string()); !kept) return kept;
   return finish_branch(run);

@@ -1,4 +1,4 @@
-// How a person's branch begins on the disk: looked at first, then written so that a command that is killed in the
+// Begins a person's branch on the disk: looked at first, then written so that a command that is killed in the
 // middle of it leaves the run before the branch, or on it.
 //
 //   config.next-NAME.toml   the configuration to come
@@ -8,7 +8,7 @@
 //   journal.db              a row for people; only where there is a journal
 //   config.toml             config.next-NAME.toml takes its place: the branch has begun
 //
-// Whoever enters the run finishes what is not done.
+// The next command that enters the run finishes what is not done.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Which keys of the configuration a run that goes on may have otherwise, and why the others stay. Pure.
+// Keys of the configuration that a run that goes on may have otherwise, and why the others stay. Pure.
 //
 //   free        where and how a run runs; what it computes stays
 //   on a branch what it computes from a saved state on, of the same parts (--branch)
@@ -17,7 +17,7 @@ enum class KeyFreedom { kFree, kOnABranch, kNever };
 
 struct KeyRule {
   KeyFreedom freedom = KeyFreedom::kFree;
-  std::string why;  // of kNever: a sentence without its first capital and stop
+  std::string why;  // reason of kNever: a sentence without its first capital and full stop
 };
 
 [[nodiscard]] KeyRule rule_of(const ConfigKey& key);

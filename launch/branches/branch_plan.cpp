@@ -36,8 +36,8 @@ Refused refused_of(const Config& was, const Config& now) {
 }
 
 struct RoundChanges {
-  std::vector<KeyChange> all;       // of [sync]
-  std::vector<KeyChange> schedule;  // of those
+  std::vector<KeyChange> all;       // every changed key of [sync] that asks for a branch
+  std::vector<KeyChange> schedule;  // those among them that kSchedule names
 };
 
 RoundChanges round_changes(const Config& was, const Config& now) {
@@ -115,7 +115,7 @@ Config config_of(Branch branch, const Config& newest, const std::vector<BranchRe
 
 std::uint64_t rounds_from(const Config& newest, const std::vector<BranchRecord>& told) {
   Config config = newest;
-  std::optional<std::uint64_t> from;  // of the newest state that was made with this configuration's branch
+  std::optional<std::uint64_t> from;  // steps applied in the newest state that a branch with this configuration made
   for (const BranchRecord& record : told) {
     const bool is_on_the_way = !from || record.step <= *from;  // others were left
     if (is_on_the_way && !round_changes(config, newest).schedule.empty()) break;

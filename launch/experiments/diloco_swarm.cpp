@@ -12,7 +12,7 @@ namespace {
 
 using Settings = std::vector<std::string>;
 
-constexpr int kWorkers = 4;  // of each of two stages
+constexpr int kWorkers = 4;  // replicas of each of the two stages
 
 struct Scale {
   std::uint64_t steps = 0;
@@ -51,7 +51,7 @@ struct ModelSize {
   double single_perplexity;  // and of the weak baseline
 };
 
-constexpr std::size_t kSmall = 1;  // of the sizes: the one that the other experiments train
+constexpr std::size_t kSmall = 1;  // index of the size that the other experiments train
 constexpr std::array<ModelSize, 4> kPublishedSizes = {{{"tiny", 4, 4, 128, 109.55, 133.20},
                                                        {"small", 12, 12, 768, 30.15, 37.16},
                                                        {"medium", 24, 16, 1024, 25.66, 31.57},

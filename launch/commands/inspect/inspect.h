@@ -41,7 +41,7 @@ struct EvalOptions {
   std::string run_directory;
   std::optional<std::uint64_t> step;  // steps applied; absent: the newest checkpoint
   std::optional<std::string> data;
-  int batches = 0;  // of batch.sequences windows, the first ones; 0: all
+  int batches = 0;  // the first batches, of batch.sequences windows each; 0: all
   OutputForm form = OutputForm::kText;
 };
 [[nodiscard]] Result<int> run_eval(const EvalOptions& options);

@@ -81,7 +81,7 @@ Result<bool> print_comparison(const TraceCheckOptions& options) {
   return is_equal;
 }
 
-// What no trace has, but metrics.jsonl: nothing for a run without rounds.
+// Prints the losses of rounds, which metrics.jsonl has and no trace; prints nothing for a run without rounds.
 void print_rounds(const RunDirectory& run) {
   const auto text = read_file(run.config());
   if (!text) return;

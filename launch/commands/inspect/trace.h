@@ -15,7 +15,7 @@ namespace shoal {
 // `trace export`: a file for Perfetto, or a picture.
 struct TraceExportOptions {
   std::string run_directory;
-  std::optional<std::string> out;  // of the JSON; absent with a picture alone: none is written
+  std::optional<std::string> out;  // path of the JSON; absent: a picture alone is written
   std::optional<std::string> svg;
   PictureWindow window;
 };

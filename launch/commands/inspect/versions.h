@@ -1,5 +1,5 @@
-// What this program was built with, and what it finds: shared by `shoal version` and `shoal doctor`.
-// The worker holds LibTorch, so it is asked by starting it.
+// Lists what this program was built with, and what it finds: for `shoal version` and `shoal doctor`.
+// LibTorch's version and the kernel fingerprint come from the worker, which is started and asked.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace shoal {
 // Name and version of each library, as loaded where that can be asked, else as compiled against.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> library_versions();
 
-// What decides the bits of the arithmetic on this machine, as shoal-worker states it (it holds LibTorch).
+// Returns what decides the bits of this machine's arithmetic, as shoal-worker states it (it holds LibTorch).
 // Errors: kIo, kInternal when the worker is missing or cannot run here.
 [[nodiscard]] Result<std::string> worker_fingerprint();
 

@@ -43,8 +43,8 @@ Result<std::vector<std::string>> ask_names(const RunLocator& where) {
   }
 }
 
-// Of a run whose directory is here: its last record says that it ended. After a failure its keeper has a while to start
-// it again.
+// Returns true when the run's directory is here and its last record says that it ended. A failed run counts only after
+// kKeeperPatience: its keeper may start it again.
 bool has_ended(const RunLocator& where, Steady::duration waited) {
   if (where.run_directory.empty()) return false;
   const auto end = end_told_by(RunDirectory{where.run_directory}.metrics());
@@ -68,7 +68,7 @@ Result<std::optional<std::vector<std::string>>> wait_for_names(const RunLocator&
 
 bool is_left(const RunLocator& where) { return !where.run_directory.empty() && is_run_over(where.run_directory); }
 
-// Until then, or until the run is over: whether it is not.
+// Waits until then, or until the run is over. False: it is over.
 bool sleep_until(Steady::time_point due, const RunLocator& where) {
   while (Steady::now() < due) {
     std::this_thread::sleep_until(std::min(due, Steady::now() + kLook));

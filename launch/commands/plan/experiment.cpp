@@ -52,7 +52,7 @@ Status prepare_folder(const std::string& folder, const std::string& commands) {
   return there ? Status(Done{}) : replace_file(file, commands);
 }
 
-// Until it has ended; its exit status, or that of a signal that came while it ended by itself, or had not begun.
+// Runs it to its end. Returns its exit status, or that of a signal that came while it ended by itself or had not begun.
 Result<int> train(const PlannedRun& run, RunState state) {
   const auto program = [&run](RunState as) {
     ChildProgram child{{program_folder() + "/shoal"}, run.directory + ".log"};

@@ -45,7 +45,7 @@ Result<Described> read_description(const fs::path& folder) {
   return Described{*description, path};
 }
 
-// What config.json says, as a configuration that CONFIG, environment and --set may add to.
+// Returns the settings that config.json gives; CONFIG, the environment and --set are applied after them.
 std::vector<std::string> defaults_of(const ModelConfig& model) {
   std::vector<std::string> defaults = {
       compose("model.layers=", model.layers),   compose("model.heads=", model.heads),

@@ -31,10 +31,10 @@ struct SpawnerOptions {
 // Keeper of the spawner process and storage; prints the line that starts a node.
 [[nodiscard]] Result<int> run_spawner(const SpawnerOptions& options);
 
-// Who tells the person that nodes may join: `shoal spawner` itself, or nobody because `shoal train` starts them.
+// Says whether `shoal spawner` prints the line that nodes join by; `shoal train` starts its nodes itself and omits it.
 enum class JoinLine { kPrint, kOmit };
 
-// What run_spawner does once the run directory is prepared.
+// Input of keep_spawner(), for a run directory that is prepared.
 struct KeepSpawnerOptions {
   std::string run_directory;
   HostPort listen;
@@ -57,7 +57,7 @@ struct NodeOptions {
   std::string name;
   std::optional<std::uint64_t> threads;
   double grace_s = 30;
-  std::optional<std::string> keep_in;  // where this keeper's own folder is made; none: for temporary files
+  std::optional<std::string> keep_in;  // parent folder of this keeper's own; none: the one for temporary files
   std::optional<std::string> trace;    // folder; the workers' files go to FOLDER/trace
   bool streams = true;                 // the workers' logs and traces go to the run directory
 };

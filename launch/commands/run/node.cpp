@@ -1,7 +1,7 @@
 // `shoal node`: keeps one worker per device. It lives as long as one of them may come back.
-// What admits them lies in a folder of its own for that time: the token, which a worker's command line would show to
-// every user, and the certificate it brought, so that a worker comes back after the token has expired. So do traces on
-// their way to the run directory, and the note of what a worker was computing when it crashed.
+// A folder of its own holds for that time what admits them: the token, which a worker's command line would show to
+// every user, and the certificate that it brought, so that a worker comes back after the token has expired. The same
+// folder holds traces on their way to the run directory, and the note of what a worker was computing when it crashed.
 #include <fcntl.h>
 #include <sys/file.h>
 

@@ -62,7 +62,7 @@ Result<BranchTurn> look_at_begun(const std::optional<BegunBranch>& begun, const 
   return turn_of(*chosen.branch, *begun);
 }
 
-// Also what another command could not finish. text: what the run trains on from here.
+// Begins or finishes the branch, also one that another command left unfinished. text: what the run trains on from here.
 Status enter_branch(const RunDirectory& run, const ChosenRun& chosen, std::optional<std::uint64_t> stop_at,
                     const Tokens& text) {
   const auto begun = begun_branch(run);
@@ -81,7 +81,7 @@ Status enter_branch(const RunDirectory& run, const ChosenRun& chosen, std::optio
   return begin_branch(run, *record, chosen.config);
 }
 
-// Also once the directory is held and its identity known; here before anything is made.
+// Checks before anything is made; checked again once the directory is held and its identity known.
 Status check_checkpoints_are_ours(const ChosenRun& chosen) {
   const RunDirectory run{chosen.directory};
   if (!run.has_checkpoints_elsewhere(chosen.config)) return Done{};
@@ -98,7 +98,7 @@ Status tell_start(const RunDirectory& run, bool is_resumed) {
   return metrics->append(with_time(to_json_line(started), SteadyClock().wall_now()));
 }
 
-// Whoever makes the directory has it. One that cannot be made is told by who takes hold of it.
+// Makes the directory; one that exists stays. A failure is told when the directory is locked.
 void make_own_directory(ChosenRun& chosen) {
   namespace fs = std::filesystem;
   std::error_code ignored;

@@ -1,4 +1,4 @@
-// How a command enters the run that was chosen, new or resumed.
+// Enters the run that was chosen, new or resumed.
 //
 // Everything before it only looks; from here on something is written, and by one command at a time.
 #pragma once

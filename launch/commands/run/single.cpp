@@ -64,7 +64,7 @@ Status load(const Checkpoint& checkpoint, Parts& parts) {
   return Done{};
 }
 
-// As in a pipeline, steps that are trained again are of another branch.
+// Steps that are trained again are of another branch, as in a pipeline.
 Status resume(const RunDirectory& directory, Parts& parts) {
   const auto found = find_start({directory, parts.config, parts.run, parts.corpus_sha256}, {kAnyStep, true});
   if (!found) return found.failure();
@@ -202,7 +202,7 @@ class SingleRun {
     return failure;
   }
 
-  // As in a pipeline, an evaluation or a checkpoint is time that the step after it waited.
+  // An evaluation or a checkpoint is time that the step after it waited, as in a pipeline.
   void record(const StepOutcome& outcome, double waited_ms, double trained_ms) {
     StepRecord record;
     record.branch = parts_.branch.value;
@@ -283,7 +283,7 @@ class SingleRun {
   CheckpointWriter writer_;
   SingleRecorder recorder_;
   std::uint64_t steps_target_;
-  bool has_checkpoint_;   // that the next one could push out
+  bool has_checkpoint_;   // a checkpoint exists, which the next one could push out
   bool is_owed_ = false;  // a checkpoint fell due at a step that left nothing worth keeping
   EvaluationPlan plan_;
   SingleTrainer trainer_;

@@ -1,4 +1,4 @@
-// Whoever goes on with the run, this process or a pipeline, has all of its lines before it when it says the goodput.
+// The next part of the run, by this process or a pipeline, has all of these lines before it when it says the goodput.
 #include "launch/commands/run/single_recorder.h"
 
 #include <utility>

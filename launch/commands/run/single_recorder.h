@@ -1,5 +1,5 @@
-// What `shoal train --single` leaves and shows: metrics.jsonl, and the lines a person watches.
-// The file has the lines of every other run; a person sees the same progress.
+// Records what `shoal train --single` leaves and shows: metrics.jsonl, and the progress lines that a person watches.
+// Both have the form that they have in every other run.
 #pragma once
 
 #include <functional>

@@ -129,8 +129,8 @@ class JoinLineShower {
   bool is_complete_ = false;
 };
 
-// Before anything is written: a command that cannot begin leaves nothing behind. A resumed run's port may be let go
-// only in a moment: the spawner process waits for it.
+// Checks the port before anything is written: a command that cannot begin leaves nothing behind. A resumed run's port
+// may be let go only in a moment: the spawner process waits for it.
 Status check_can_listen(const ChosenRun& chosen, const HostPort& address) {
   const auto storage = with_port_after(address, 1);
   if (!storage) return storage.failure();
@@ -167,7 +167,7 @@ Result<int> run_spawner(const SpawnerOptions& options) {
   keep.listen = options.listen;
   keep.is_announced = options.listen.port != 0;
   keep.is_restarted = chosen->is_resumed;
-  // Where its nodes look for it, unless a person says otherwise.
+  // Takes the address at which this run's nodes look for it, unless a person gives another.
   const auto known = last_spawner_address(run);
   set_spawner_json_aside(run);  // the line to paste is that of the start to come
   if (chosen->is_resumed && known && keep.listen == SpawnerOptions{}.listen) {
