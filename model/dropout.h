@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// Where a mask is used. Part of the stream's definition: never renumber.
+// Place where a mask is used. The numbers are part of the stream's definition: never renumber.
 enum class DropoutSite : std::uint32_t { kEmbedding = 0, kAttention = 1, kMlp = 2 };
 
 // One microbatch's dropout. Samples are numbered over the whole step: first_sample + row.

@@ -6,7 +6,7 @@
 
 namespace shoal {
 
-// Of x's shape.
+// Returns a tensor of x's shape and dtype.
 [[nodiscard]] at::Tensor tanh_gelu(const at::Tensor& x);
 
 }  // namespace shoal

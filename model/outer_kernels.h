@@ -34,14 +34,14 @@ void blend(float mix, std::span<const float> outer, std::span<float> local);
 
 // Weights in tokens (whole numbers below 2^29, so that products with a float32 are exact in double).
 struct EagerWeights {
-  double newest = 0;       // of this worker's delta of the round that just ended
-  double stale_own = 0;    // of its own share in the mean; 0: it was not merged
-  double stale_total = 0;  // of the mean
+  double newest = 0;       // this worker's delta of the round that just ended
+  double stale_own = 0;    // its own share in the mean; 0: it was not merged
+  double stale_total = 0;  // all of the mean
 };
 
 struct EagerTensor {
   std::span<const float> base, local;  // the newest delta is base - local
-  std::span<const float> mean;         // of the round before; zeros while there is none
+  std::span<const float> mean;         // the mean of the round before; zeros while there is none
   std::span<float> contribution;       // in: this worker's delta in that mean; out: the newest one
   std::span<float> gradient;           // out
 };

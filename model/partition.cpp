@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-// What a table look-up, a normalisation or an exponential costs next to a multiply-add of a matrix product: they are
+// Cost of a table look-up, a normalisation or an exponential, if a multiply-add of a matrix product costs 1: they are
 // bound by memory and by transcendental functions. Measured roughly; the cut needs proportions only.
 constexpr double kElementCost = 12;
 
@@ -131,7 +131,7 @@ std::uint64_t state_bytes(const StagePlan& plan, const Config& config) {
   std::uint64_t copies = config.optim.kind == OptimizerKind::kAdamw ? 3 : 1;
   if (sync.mode == SyncMode::kDiloco) {
     copies += 2;  // outer parameters and momentum
-    // What goes ahead, and the last contribution.
+    // Eager updates keep the parameters (`paper`: and the momentum) that go ahead, and the last contribution.
     if (sync.outer_update == OuterUpdate::kEager) copies += sync.eager_variant == EagerVariant::kPaper ? 3 : 2;
   }
   return copies * plan.parameter_count * sizeof(float);

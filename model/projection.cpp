@@ -14,7 +14,7 @@ namespace {
 
 thread_local LaterGradients* leaving_to = nullptr;
 
-// What autograd derives for addmm.
+// Gradients as autograd derives them for addmm.
 at::Tensor weight_gradient(const LaterGradients::Left& left) { return at::mm(left.x_NI.t(), left.dy_NO); }
 at::Tensor bias_gradient(const LaterGradients::Left& left) { return left.dy_NO.sum(0); }
 

@@ -16,7 +16,7 @@ namespace shoal {
 // x_BTI: float32 [B,T,I]; weight_IO: float32 [I,O], as in GPT-2's checkpoints; bias_O: float32 [O]. Returns [B,T,O].
 [[nodiscard]] at::Tensor project(const at::Tensor& x_BTI, const at::Tensor& weight_IO, const at::Tensor& bias_O);
 
-// What one backward pass has left. It holds the inputs and the gradients of the projections, until it is destroyed.
+// Holds what one backward pass has left, the inputs and gradients of the projections, until it is destroyed.
 class LaterGradients {
  public:
   struct Left {

@@ -47,7 +47,7 @@ struct AdamwRule {
   double beta1 = 0;
   double beta2 = 0;
   double eps = 0;
-  double weight_decay = 0;  // of this tensor: 0 where it does not decay
+  double weight_decay = 0;  // this tensor's decay; 0 where it does not decay
   std::uint64_t optimizer_step = 1;
 };
 
