@@ -1,4 +1,4 @@
-// Who hears what: every actor's interface in one place, and the local messages that never leave a process.
+// Interfaces of all actors in one place, and the local messages that never leave a process.
 //
 // Bodies of letters reach actors as plain structs, by reference and copy-on-write; they are "unsafe" for CAF because
 // only codec.h may put them on a wire (local/wire.h).
@@ -61,19 +61,19 @@ struct Detach {
 // Router to itself: the outcome of a dial; `peer` is empty when it failed.
 struct Dialled {
   ProcessIncarnation process;
-  Endpoint endpoint;  // where its router was dialled; no host: wherever the spawner was found
+  Endpoint endpoint;  // the address that was dialled; no host: wherever the spawner was found
   caf::strong_actor_ptr peer;
   std::string reason;
 };
 
-// To a router: this process has been welcomed under this name.
+// Sent to a router: this process has been welcomed under this name.
 struct Identify {
   ProcessIncarnation process;
   RunId run;
   Term term;
 };
 
-// To a supervisor: end the run politely after the step in progress (a signal), with this exit status.
+// Sent to a supervisor: end the run politely after the step in progress (a signal), with this exit status.
 struct StopRequest {
   std::string reason;
   int exit_status = 0;

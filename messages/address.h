@@ -1,4 +1,4 @@
-// Where a letter goes: a process, and who there. Routers find what an address leaves open: the process of a replica by
+// Address of a letter: a process, and an actor there. Routers find what an address leaves open: a replica's process by
 // the journal, that of storage by its peers.
 #pragma once
 
@@ -21,7 +21,7 @@ enum class Role : std::uint8_t {
   kControl,
 };
 
-// Where a letter goes. Stages are found by incarnation, sync groups by stage; all others are one per process.
+// Names a receiver. Stages are found by incarnation, sync groups by stage; all others are one per process.
 struct Address {
   ProcessIncarnation process;
   Role role = Role::kRouter;

@@ -1,4 +1,4 @@
-// What every message of the step protocol says about itself: the run it belongs to and what brought it about.
+// Cause, which every message of the step protocol carries: the run it belongs to, and what brought it about.
 //
 // Nothing of an older term or branch changes state (S-4). `attempt` tells a router which of its questions an answer or
 // a refusal is about (P-13); a replica decides nothing by it (P-9). `parent_span` serves the trace alone.
@@ -17,7 +17,7 @@ struct Cause {
   RunId run;
   Branch branch;
   Term term;
-  JournalPosition position;  // where in the journal the sender stood
+  JournalPosition position;  // the sender's position in the journal
   StepId step;
   MicrobatchId microbatch;
   std::uint32_t attempt = 0;

@@ -1,4 +1,4 @@
-// How processes meet.
+// Letters by which processes meet.
 //
 //   router ──Hello──▶ router (first on every link, both ways)
 //   node_agent ──Join──▶ supervisor ──Welcome | JoinRefused──▶ node_agent
@@ -34,7 +34,7 @@ struct Hello {
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
-// What decides the bits of a device's arithmetic (DESIGN.md §4.11); equal text = equal bits for equal work.
+// Describes what decides the bits of a device's arithmetic (DESIGN.md §4.11); equal text = equal bits for equal work.
 struct KernelFingerprint {
   std::string text;
   friend bool operator==(const KernelFingerprint&, const KernelFingerprint&) = default;
@@ -51,16 +51,16 @@ struct ServedReplica {
 };
 
 struct Join {
-  std::string name;    // of the node; unique in the run
+  std::string name;    // the node's name; unique in the run
   std::string device;  // "cpu", "paced:50"
   std::uint32_t device_index = 0;
-  std::uint64_t nonce = 0;      // of this process, so that a repeated Join gets the same Welcome
-  ProcessIncarnation previous;  // what it was before a lost link; 0: new
+  std::uint64_t nonce = 0;      // chosen by this process, so that a repeated Join gets the same Welcome
+  ProcessIncarnation previous;  // its incarnation before a lost link; 0: new
   ProcessRole role = ProcessRole::kNode;
-  Endpoint endpoint;  // where its own router listens
+  Endpoint endpoint;  // the address at which its own router listens
   std::uint64_t pid = 0;
   KernelFingerprint fingerprint;
-  std::vector<ServedReplica> serves{};  // of the run it was in; empty: nothing
+  std::vector<ServedReplica> serves{};  // replicas of the run that it was in; empty: none
   friend bool operator==(const Join&, const Join&) = default;
 };
 
@@ -75,7 +75,7 @@ struct Welcome {
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
-// Who is of another run or version does not come so far: Hello and the control endpoint refuse it.
+// A process of another run or version does not come so far: Hello and the control endpoint refuse it.
 enum class JoinRefusal : std::uint8_t { kNameTaken, kMixedKernels, kRunIsOver };
 
 struct JoinRefused {
@@ -93,8 +93,8 @@ struct Peer {
   friend bool operator==(const Peer&, const Peer&) = default;
 };
 
-// Everybody who is in, storage included. The smaller process incarnation dials, but nobody waits for storage: nodes
-// dial it.
+// Lists every process of the run, storage included. The smaller process incarnation dials, but none waits for storage:
+// nodes dial it.
 struct Peers {
   RunId run;
   Term term;

@@ -90,7 +90,7 @@ Decoded<T> guarded(std::span<const char> bytes, Read read) {
   return out;
 }
 
-// What holds no tensors and is not sent as it is.
+// Encodes a value that holds no tensors and is not sent as it is.
 template <class Wire, class T>
 std::vector<char> encode_alone(const T& value) {
   std::vector<SharedBuffer> none;

@@ -25,8 +25,8 @@ using Term = Id<struct TermTag>;                               // +1, durable, a
 using JournalPosition = Id<struct JournalPositionTag>;         // number of entries before and including this one
 using StageId = Id<struct StageTag, std::uint32_t>;            // 0 .. stages-1
 using ReplicaId = Id<struct ReplicaTag, std::uint32_t>;        // slot in a stage, for names: stage/<stage>/<replica>
-using Incarnation = Id<struct IncarnationTag>;                 // of an actor; 0 is nobody
-using ProcessIncarnation = Id<struct ProcessIncarnationTag>;   // of a process; 0 is the spawner, whatever its term
+using Incarnation = Id<struct IncarnationTag>;                 // an actor's life; 0 is nobody
+using ProcessIncarnation = Id<struct ProcessIncarnationTag>;   // a process's life; 0 is the spawner, whatever its term
 using StepId = Id<struct StepTag>;                             // t = 0, 1, ...
 using MicrobatchId = Id<struct MicrobatchTag, std::uint32_t>;  // index in the step
 // Number of an order of a sync group: (its incarnation, counter), compared in this order. A group counts its orders of

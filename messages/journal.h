@@ -1,9 +1,9 @@
 // The one durable order of membership changes and commits (P-1), and how everybody follows it (P-3).
 //
 //   supervisor ──JournalEntries──▶ the router of every process ──▶ its actors, one entry at a time, none skipped
-//   who sees a later position: FetchJournal ──▶ supervisor
+//   a process that sees a later position: FetchJournal ──▶ supervisor
 //
-// Of a long journal the oldest entries are kept no more: a ViewState says what they said, to whoever asks for them.
+// The oldest entries of a long journal are kept no more: a ViewState says what they said, to a process that asks.
 #pragma once
 
 #include <cstdint>
@@ -66,15 +66,15 @@ struct Commit {
   std::uint64_t optimizer_step = 0;        // updates applied, this one included unless skipped
   std::optional<SkipStep> skip;            // set: nobody applies, version still advances
   std::vector<Incarnation> checkpoint_by;  // one replica per stage that saves the state after this step; empty: none
-  bool is_last = false;                    // of the run, as far as is known: rounds in flight are due after it
-  // By the supervisor's clock: since the commit before it (also one of a branch that was left), or since training could
-  // begin, or since the spawner was started again. Finite, not negative; 0: not known. No decision depends on it.
+  bool is_last = false;                    // the run's last one, as far as is known: rounds in flight are due after it
+  // Measured by the supervisor's clock: since the commit before it (also of a branch that was left), or since training
+  // could begin, or since the spawner was started again. Finite, not negative; 0: not known. No decision depends on it.
   double step_ms = 0;
   bool is_partly_timed = false;  // the spawner was started again in the middle of the step: step_ms is of its rest
   friend bool operator==(const Commit&, const Commit&) = default;
 };
 
-// Of a microbatch in the plan of the whole run: step * microbatches of a step + its index in the step.
+// Place of a microbatch in the plan of the whole run: step * microbatches of a step + its index in the step.
 using PlaceId = Id<struct PlaceTag>;
 
 // A fragment's round is agreed: everybody applies its mean here, between the steps that the journal shows before and
@@ -87,8 +87,8 @@ struct CommitRound {
   std::uint64_t digest = 0;        // XXH3-64 of the mean's bytes
   std::vector<RoundShare> shares;  // ascending by member; a member without one drops out of the mean
   std::uint64_t tokens_lost = 0;
-  // With sync.requeue_lost: what was lost here first, ascending. Its samples are trained again, in this order, at the
-  // places from `trained_again_from` on, of steps that are not begun (runtime/journal/requeued_samples.h).
+  // Microbatches that were lost here first, ascending; only with sync.requeue_lost. Their samples are trained again, in
+  // this order, at places from `trained_again_from` on, of steps not begun (runtime/journal/requeued_samples.h).
   std::vector<PlaceId> lost = {};
   PlaceId trained_again_from = {};
   friend bool operator==(const CommitRound&, const CommitRound&) = default;
@@ -100,7 +100,7 @@ struct FinishRun {
   friend bool operator==(const FinishRun&, const FinishRun&) = default;
 };
 
-// From here on the step is planned without this microbatch: it ended the replicas that computed it.
+// Leaves a microbatch out of the plan of its step from here on: it ended the replicas that computed it.
 struct Quarantine {
   StepId step;
   MicrobatchId microbatch;
@@ -128,11 +128,11 @@ struct ReplicaMember {
 
 struct StageMembers {
   std::vector<ReplicaMember> replicas;  // ascending by incarnation
-  JournalPosition last_change;          // of what the stage's sum is made of; 0: none
+  JournalPosition last_change;          // newest change of what the stage's sum is made of; 0: none
   friend bool operator==(const StageMembers&, const StageMembers&) = default;
 };
 
-// After a committed step that a branch may begin with again.
+// Totals after a committed step that a branch may begin with again.
 struct StepTotals {
   std::uint64_t version = 0;  // steps committed
   std::uint64_t optimizer_step = 0;
@@ -162,7 +162,7 @@ struct TakenPlaces {
   PlaceId first;
   std::uint64_t before = 0;      // places taken by the entries before it
   std::vector<PlaceId> lost;     // ascending
-  std::vector<PlaceId> samples;  // of the places from `first` on; as many
+  std::vector<PlaceId> samples;  // those that stood at the places from `first` on; as many
   friend bool operator==(const TakenPlaces&, const TakenPlaces&) = default;
 };
 
@@ -191,7 +191,7 @@ struct ViewState {
   Branch branch;
   std::uint64_t committed_steps = 0;
   std::uint64_t start = 0;       // steps committed in the state that all members began with
-  std::uint64_t held_until = 0;  // that state holds every round with contributions of this version or before
+  std::uint64_t held_until = 0;  // the state above holds every round with contributions of this version or before
   bool is_at_last_commit = false;
   std::uint32_t skips_in_a_row = 0;
   std::vector<StageMembers> stages;  // by number
@@ -220,10 +220,10 @@ struct OrderedCheckpoint {
   friend bool operator==(const OrderedCheckpoint&, const OrderedCheckpoint&) = default;
 };
 
-// What a journal keeps in place of its oldest entries: all that a start of the spawner reads from them.
+// Snapshot, which a journal keeps in place of its oldest entries: all that a start of the spawner reads from them.
 struct JournalSnapshot {
   ViewState view;
-  Branch highest_branch;                       // of any entry
+  Branch highest_branch;                       // the highest of any entry
   std::vector<ContributedTotal> contributed;   // ascending by version
   std::vector<OrderedCheckpoint> checkpoints;  // by commits of the branch, the newest last
   friend bool operator==(const JournalSnapshot&, const JournalSnapshot&) = default;
@@ -231,9 +231,9 @@ struct JournalSnapshot {
 
 struct JournalEntries {
   RunId run;
-  Term term;                           // of the spawner that sends; lower ones are refused
+  Term term;                           // the sending spawner's term; lower ones are refused
   std::vector<JournalEntry> entries;   // contiguous, ascending
-  std::optional<ViewState> past = {};  // set: they follow this; who has not come so far begins with it
+  std::optional<ViewState> past = {};  // set: they follow this; a follower that is not so far begins with it
   friend bool operator==(const JournalEntries&, const JournalEntries&) = default;
 };
 

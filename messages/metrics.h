@@ -1,4 +1,4 @@
-// What actors tell the metrics actor. It never answers and never blocks training.
+// Reports to the metrics actor, which never answers and never blocks training.
 //
 //   stage ──ReplicaReport──▶ metrics    data loader ──EvaluationResult──▶ metrics    anybody ──RunEvent──▶ metrics
 #pragma once
@@ -34,11 +34,11 @@ struct ByteCounts {
   friend bool operator==(const ByteCounts&, const ByteCounts&) = default;
 };
 
-// Which pass over a microbatch a replica accumulated.
+// Names the pass over a microbatch that a replica accumulated.
 struct MicrobatchPass {
   MicrobatchId microbatch;
-  Incarnation input_from;     // of the stage before, on whose activation it was computed; first stage: nobody
-  Incarnation gradient_from;  // of the stage after, whose gradient it was; last stage: nobody
+  Incarnation input_from;     // the replica of the stage before that gave the activation; first stage: nobody
+  Incarnation gradient_from;  // the replica of the stage after that gave the gradient; last stage: nobody
   friend bool operator==(const MicrobatchPass&, const MicrobatchPass&) = default;
 };
 
@@ -52,7 +52,7 @@ struct ReplicaReport {
   std::uint32_t microbatches = 0;
   std::uint32_t retried = 0;
   std::uint64_t state_digest = 0;  // after the apply (S-3)
-  // What it accumulated in the step, ascending; with rounds (sync.mode = diloco) only: there, a replica that is
+  // Passes that it accumulated in the step, ascending. Only with rounds (sync.mode = diloco): there, a replica that is
   // replaced in the middle of a step has a successor with other weights.
   std::vector<MicrobatchPass> passes;
   friend bool operator==(const ReplicaReport&, const ReplicaReport&) = default;
@@ -65,8 +65,8 @@ struct EvaluationResult {
   std::uint64_t token_count = 0;
   std::uint64_t target_bytes = 0;
   bool complete = false;              // the last one of a run, of all of its windows
-  std::uint64_t windows = 0;          // of the validation text that it is made on, by now
-  std::uint64_t windows_planned = 0;  // fewer are done: it says how far the evaluation is, and is none yet
+  std::uint64_t windows = 0;          // windows of the validation text that are evaluated by now
+  std::uint64_t windows_planned = 0;  // while `windows` is lower, this tells progress, and is no result yet
   friend bool operator==(const EvaluationResult&, const EvaluationResult&) = default;
 };
 

@@ -32,7 +32,7 @@ struct Forward {
   friend bool operator==(const Forward&, const Forward&) = default;
 };
 
-// What one replica of the path spent on one microbatch, milliseconds.
+// Times that one replica of the path spent on one microbatch, in milliseconds.
 struct Hop {
   Incarnation replica;
   float queue_ms = 0;
@@ -95,7 +95,7 @@ struct AllAnswered {
   friend bool operator==(const AllAnswered&, const AllAnswered&) = default;
 };
 
-// After a restart: who holds which microbatch of the step (P-14)?
+// Asks after a restart who holds which microbatch of the step (P-14).
 struct AskHolders {
   StageId stage;
   Branch branch;

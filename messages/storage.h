@@ -75,25 +75,25 @@ struct StateImage {
   friend bool operator==(const StateImage&, const StateImage&) = default;
 };
 
-// What the members of a stage hold: a step's sum, int64 (exact) or float32 [n], as in Part; a round's mean, float32.
+// Sum that the members of a stage hold: a step's, int64 (exact) or float32 [n], as in Part; or a round's mean, float32.
 struct StepSum {
-  Incarnation replica;  // who gets it
+  Incarnation replica;  // the receiver
   Incarnation donor;
   Branch branch;
-  StepId step;  // of a round: as in OrderId
+  StepId step;  // for a round: as in OrderId
   std::uint64_t token_count = 0;
   TensorBlob values;  // none: the step was skipped
   friend bool operator==(const StepSum&, const StepSum&) = default;
 };
 
-// How much of a state that is on its way has arrived; said about once a second, so that slow is not taken for lost. Of
+// Progress of a state that is on its way; said about once a second, so that slow is not taken for lost. Of
 // a shard also how much of it is written.
 struct StateProgress {
   Branch branch;
   std::uint64_t step = 0;  // steps applied of that state; of a StepSum, its step
   StageId stage;
-  Incarnation replica;    // who joins or starts with it; of a shard, whose it is
-  Incarnation donor{};    // who gave it; 0: storage, or it is a shard
+  Incarnation replica;    // the replica that joins or starts with it; for a shard, its owner
+  Incarnation donor{};    // the replica that gave it; 0: storage, or it is a shard
   bool is_shard = false;  // for a checkpoint
   std::uint64_t bytes = 0;
   std::uint64_t bytes_total = 0;
@@ -104,26 +104,26 @@ enum class FileKind : std::uint8_t { kLog, kTrace };
 
 // A piece of a node's file for the run directory. Without bytes: how far does the file go?
 struct FileChunk {
-  std::string name;  // of the file: the node's, or that of its second, third device: node2-1
+  std::string name;  // the node's name; for its second or third device node2-1 and so on
   FileKind kind = FileKind::kLog;
   std::uint64_t offset = 0;      // in the run directory's file; its end, or before it
   std::uint64_t dropped = 0;     // bytes that the sender gave up so far: they are not in the file
   TensorBlob bytes;              // uint8 [n]
-  ProcessIncarnation process{};  // who sends it; its router fills it in
+  ProcessIncarnation process{};  // the sender; its router fills it in
   friend bool operator==(const FileChunk&, const FileChunk&) = default;
 };
 
 struct FileKept {
   FileKind kind = FileKind::kLog;
-  std::uint64_t size = 0;  // of the file, that piece included
+  std::uint64_t size = 0;  // size of the file, that piece included
   friend bool operator==(const FileKept&, const FileKept&) = default;
 };
 
 struct StateUnavailable {
-  Incarnation replica;  // who waits for it; of a shard, whose it is
+  Incarnation replica;  // the replica that waits for it; for a shard, its owner
   std::uint64_t step = 0;
   std::string reason;
-  Incarnation donor{};  // who cannot give it, or gave it; 0: storage; of a shard, whose it is
+  Incarnation donor{};  // the replica that cannot give it, or gave it; 0: storage; for a shard, its owner
   friend bool operator==(const StateUnavailable&, const StateUnavailable&) = default;
 };
 

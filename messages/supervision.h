@@ -1,4 +1,4 @@
-// How the supervisor starts, watches and ends what runs on other processes.
+// Letters by which the supervisor starts, watches and ends what runs on other processes.
 //
 //   supervisor ──SpawnStage | EndStage──▶ node_agent ──StageReady (by the stage) | StageEnded──▶ supervisor
 //   node_agent ──Heartbeat──▶ supervisor ──HeartbeatEcho──▶ node_agent
@@ -26,8 +26,8 @@ struct SpawnStage {
   std::uint64_t version = 0;         // steps applied of the state to start with
   std::uint64_t optimizer_step = 0;  // updates applied of that state
   bool from_checkpoint = false;
-  Incarnation donor{};         // of the view: copy its state instead, whatever its version; 0: nobody
-  JournalPosition position{};  // of that view: who is in no later one has left
+  Incarnation donor{};         // replica of the view whose state is copied instead, whatever its version; 0: nobody
+  JournalPosition position{};  // position of that view: a process in no later one has left
   friend bool operator==(const SpawnStage&, const SpawnStage&) = default;
 };
 
@@ -59,11 +59,11 @@ struct StageEnded {
   StageId stage;
   Incarnation replica;
   std::string reason;
-  std::optional<ComputedMicrobatch> computing{};  // what it was at when it ended
+  std::optional<ComputedMicrobatch> computing{};  // the work that it had begun when it ended
   friend bool operator==(const StageEnded&, const StageEnded&) = default;
 };
 
-// How an actor does, as `shoal ps` shows it.
+// State of an actor, as `shoal ps` shows it.
 struct ActorHealth {
   std::string name;  // stage/1/0, router/node2
   std::uint64_t incarnation = 0;
@@ -106,7 +106,7 @@ struct Leaving {
   friend bool operator==(const Leaving&, const Leaving&) = default;
 };
 
-// From a router to its supervisor: the link to this process is gone (socket loss or CAF's heartbeats).
+// Sent by a router to its supervisor: the link to this process is gone (socket loss or CAF's heartbeats).
 struct ProcessLost {
   ProcessIncarnation process;
   std::string reason;
@@ -115,7 +115,7 @@ struct ProcessLost {
 
 // A process that is linked with the spawner cannot reach another one that the spawner still lists.
 struct PeerUnreachable {
-  ProcessIncarnation process;  // who says so
+  ProcessIncarnation process;  // the sender
   ProcessIncarnation peer;
   std::uint64_t silent_ms = 0;
   friend bool operator==(const PeerUnreachable&, const PeerUnreachable&) = default;
@@ -124,7 +124,7 @@ struct PeerUnreachable {
 // A process does not let a peer in any more, because it has crashed by what that peer sent (P-10a). No words of it:
 // what a person reads is the supervisor's own.
 struct PeerRefused {
-  ProcessIncarnation process;  // who says so
+  ProcessIncarnation process;  // the sender
   ProcessRole role = ProcessRole::kNode;
   std::string name;  // with the role, what the peer's certificates say
   friend bool operator==(const PeerRefused&, const PeerRefused&) = default;

@@ -33,7 +33,7 @@ struct OrderId {
   Branch branch;
   Term term;
   StageId stage;
-  StepId step;  // of a round: the steps that were applied when its contributions were taken
+  StepId step;  // for a round: the steps that were applied when its contributions were taken
   Epoch epoch;
   RoundId round = {};
   friend bool operator==(const OrderId&, const OrderId&) = default;
@@ -51,14 +51,14 @@ struct Zero {
 
 struct Prepare {
   OrderId order;
-  Epoch last_zero;  // of this step; a replica whose epoch is older zeroes first, then answers (P-16b)
+  Epoch last_zero;  // the step's newest Zero; a replica whose epoch is older zeroes first, then answers (P-16b)
   friend bool operator==(const Prepare&, const Prepare&) = default;
 };
 
 struct Reduce {
   OrderId order;
   std::vector<Incarnation> members;  // ring order
-  std::uint64_t token_count = 0;     // of the whole step, from the manifests; of a round: of its members' shares
+  std::uint64_t token_count = 0;     // tokens of the step, from the manifests; for a round: of its members' shares
   friend bool operator==(const Reduce&, const Reduce&) = default;
 };
 
@@ -74,13 +74,13 @@ struct Manifest {
   OrderId order;
   Incarnation member;
   std::vector<ManifestEntry> entries;  // ascending by microbatch; of a round: none
-  std::uint64_t share_tokens = 0;      // of a round: trained on since the member's last contribution
+  std::uint64_t share_tokens = 0;      // for a round: tokens trained on since the member's last contribution
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 
 struct TensorNorm {
   std::string name;
-  double squared_norm = 0;  // of the mean gradient, in fixed blocks (DESIGN.md §4.8)
+  double squared_norm = 0;  // squared norm of the mean gradient, in fixed blocks (DESIGN.md §4.8)
   friend bool operator==(const TensorNorm&, const TensorNorm&) = default;
 };
 
@@ -95,7 +95,7 @@ struct Reduced {
 // One bucket on its way round the ring. lap 0: partial sums; lap 1: the whole sum.
 struct Part {
   OrderId order;
-  Incarnation member;  // who sends it
+  Incarnation member;  // the sender
   std::uint32_t bucket = 0;
   std::uint32_t hop = 0;  // 0 .. 2(R-1)-1; below R-1: add and pass on, then: copy and pass on
   TensorBlob values;      // int64 or float32 [n]; uint8: encoded
@@ -109,8 +109,8 @@ struct PartId {
   friend auto operator<=>(const PartId&, const PartId&) = default;
 };
 
-// A mark behind all parts that `member` has sent to its receiver so far. The order of what goes one way is kept, so
-// whatever of them has not come when the mark comes is lost.
+// Marks the end of all parts that `member` has sent to its receiver so far. Parts keep their order on the way, so those
+// that have not come when the mark comes are lost.
 struct PartsSent {
   OrderId order;
   Incarnation member;
@@ -123,7 +123,7 @@ struct PartsSent {
 // its way.
 struct MissingParts {
   OrderId order;
-  Incarnation member;  // who lacks them
+  Incarnation member;  // the member that lacks them
   Incarnation holder;
   std::uint32_t mark = 0;
   std::vector<PartId> parts;  // ascending by bucket, each bucket once
@@ -136,7 +136,7 @@ struct MemberManifest {
   friend bool operator==(const MemberManifest&, const MemberManifest&) = default;
 };
 
-// What a member's contribution to a round weighs: the tokens it was trained on.
+// Weight of a member's contribution to a round: the tokens it was trained on.
 struct RoundShare {
   Incarnation member;
   std::uint64_t token_count = 0;
@@ -145,15 +145,15 @@ struct RoundShare {
 
 struct Prepared {
   OrderId order;
-  JournalPosition position;  // where the group stood when it began the epoch
+  JournalPosition position;  // the group's position when it began the epoch
   std::uint64_t digest = 0;
   std::vector<MemberManifest> manifests;
   std::vector<TensorNorm> norms;
-  std::vector<RoundShare> shares = {};  // of a round: what was summed, ascending by member
+  std::vector<RoundShare> shares = {};  // for a round: the shares that were summed, ascending by member
   friend bool operator==(const Prepared&, const Prepared&) = default;
 };
 
-// To the replica `upstream` (0: the data loader): send these microbatches to the order's stage again, answered or not.
+// Asks `upstream` (0: the data loader) to send these microbatches to the order's stage again, answered or not.
 struct Missing {
   OrderId order;
   Incarnation upstream;
@@ -165,8 +165,8 @@ struct Progress {
   OrderId order;  // epoch: the highest this replica has obeyed
   Incarnation member;
   std::uint32_t count = 0;  // microbatches answered; of a round: none
-  // Of its sum: parts that came so far, and pieces of those that take long. Said about twice a second while it rises,
-  // so that what is slow is not taken for what stands still. 0: it says nothing of a sum.
+  // Counts what came of its sum: parts, and pieces of those that take long. Said about twice a second while it rises: a
+  // slow member must not be taken for one that stands still. 0: it says nothing of a sum.
   std::uint64_t parts = 0;
   friend bool operator==(const Progress&, const Progress&) = default;
 };

@@ -62,7 +62,7 @@ struct TensorBlob {
     return reinterpret_cast<const T*>(bytes->data());
   }
 
-  // By content: for tests and for repeated messages.
+  // Compares contents: for tests and for repeated messages.
   friend bool operator==(const TensorBlob& a, const TensorBlob& b) {
     return a.dtype == b.dtype && a.shape == b.shape && a.byte_count() == b.byte_count() &&
            (a.byte_count() == 0 || std::memcmp(a.bytes->data(), b.bytes->data(), a.byte_count()) == 0);

@@ -74,7 +74,7 @@ SHOAL_MESSAGES(SHOAL_HEARERS)
 #undef SHOAL_HEARERS
 
 struct MessageFacts {
-  std::string_view name;  // of its type
+  std::string_view name;  // its type's name
   Sayer said_by = Sayer::kNobody;
   MessageWay way = MessageWay::kLink;
   WhenLost when_lost = WhenLost::kAgain;

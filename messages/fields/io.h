@@ -1,4 +1,4 @@
-// How one list of fields serves both directions of the codec. Private to codec.cpp.
+// Lets one list of fields serve both directions of the codec. Private to codec.cpp.
 //
 // A message's fields are named once, in fields/*.h; FIELD, LIST, PART and TENSOR write them into a Cap'n Proto
 // builder or read them from a reader, depending on Io. Reading validates: whatever is out of range throws Malformed,

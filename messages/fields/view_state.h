@@ -12,14 +12,14 @@
 
 namespace shoal::codec {
 
-// As View and its parts bound what they keep, with room for a version that keeps more.
+// Bounds as View and its parts keep them, with room for a version that keeps more.
 inline constexpr std::size_t kPastStagesMax = 4096;
 inline constexpr std::size_t kPastReplicasMax = 65536;
 inline constexpr std::size_t kPastListMax = 65536;
 inline constexpr std::size_t kPastPlacesMax = std::size_t{1} << 18;
 inline constexpr std::uint32_t kPastSkipsMax = 1U << 30;
 
-// Before anything of it is held.
+// Checks the size of a list before any of it is held.
 template <class List>
 void check_count(const List& list, std::size_t count_max, const char* what) {
   if (list.size() > count_max) throw Malformed{std::string("too many ") + what};

@@ -1,4 +1,4 @@
-// What routers hear of letters as bytes: from each other, and from their lanes.
+// Letters as bytes, as routers get them from each other and from their lanes.
 //
 // WireFrame is the single type that CAF itself serialises. What comes over a lane never passes through CAF's wire.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace shoal {
 
-// What travels between routers: one frame of a lane (runtime/transport/assembly.h).
+// Carries one frame of a lane between routers (runtime/transport/assembly.h).
 struct WireFrame {
   std::vector<char> bytes;
 };
@@ -24,7 +24,7 @@ typename Inspector::result_type inspect(Inspector& inspector, WireFrame& frame) 
   return inspector(caf::meta::type_name("WireFrame"), frame.bytes);
 }
 
-// To a router from its lanes (runtime/transport/lanes): a letter that came over a link's lane.
+// Sent by the lanes to their router (runtime/transport/lanes): a letter that came over a link's lane.
 struct LaneLetter {
   std::uint64_t link = 0;
   EncodedLetter letter;
@@ -42,9 +42,9 @@ struct LaneProgress {
 struct LaneChange {
   enum class Kind : std::uint8_t {
     kUp,
-    kRoom,  // what it did not take may be offered again
+    kRoom,  // frames that it did not take may be offered again
     kLost,
-    kEndedByPeer,  // in order: it knows
+    kEndedByPeer,  // in order: the peer knows
   };
   std::uint64_t link = 0;
   Kind kind = Kind::kUp;
