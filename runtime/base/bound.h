@@ -27,7 +27,7 @@ class Bound {
 
   // There is no room for one more beside so many; counted.
   [[nodiscard]] bool is_reached_by(std::uint64_t count) const { return reached_if(count >= *this); }
-  // So many are more than there may be; counted.
+  // Tells whether so many are more than there may be; counted.
   [[nodiscard]] bool is_exceeded_by(std::uint64_t count) const { return reached_if(count > *this); }
   // Counts where the comparison is of another kind. Returns it.
   bool reached_if(bool is_reached) const {
@@ -43,7 +43,7 @@ class Bound {
   [[nodiscard]] static std::vector<const Bound*> all();
 
  private:
-  friend class Knobs;  // of the tests' library
+  friend class Knobs;  // lives in the tests' library
 
   std::string_view name_;
   std::uint64_t usual_;

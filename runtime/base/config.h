@@ -56,11 +56,11 @@ struct BatchConfig {
 struct PipelineConfig {
   int stages = 2;
   int replicas = 2;
-  int replicas_max = 0;  // that later nodes may bring a stage to; 0: no limit
+  int replicas_max = 0;  // the most that later nodes may bring a stage to; 0: no limit
   Schedule schedule = Schedule::k1f1b;
   int credits = 0;  // microbatches in flight per replica of stage 0; 0: by schedule
   bool recompute = false;
-  WireFormat activations = WireFormat::kFp32;  // of activations and their gradients between stages; never kE3m0
+  WireFormat activations = WireFormat::kFp32;  // encodes activations and their gradients between stages; never kE3m0
   Routing routing = Routing::kIwrr;
 };
 
@@ -88,7 +88,7 @@ struct SyncConfig {
   OuterUpdate outer_update = OuterUpdate::kWait;
   EagerVariant eager_variant = EagerVariant::kAgreed;
   std::uint64_t outer_warmup = 0;  // rounds that are averaged plainly
-  int fragments = 1;               // of a stage, that are synchronised apart
+  int fragments = 1;               // parts of a stage that are synchronised apart
   FragmentPattern pattern = FragmentPattern::kStrided;
   std::uint64_t overlap = 0;  // inner steps between a contribution and its round's update
   double mix = 0;             // share of the local parameters that a round's update keeps
@@ -111,7 +111,7 @@ struct SwarmConfig {
 struct EvalConfig {
   std::uint64_t every = 100;
   int batches = 20;       // 0: all of the validation tokens
-  int final_batches = 0;  // of the last evaluation; 0: all of the validation tokens
+  int final_batches = 0;  // batches of the last evaluation; 0: all of the validation tokens
 };
 
 struct CheckpointConfig {

@@ -114,7 +114,7 @@ std::string variable_of(const ConfigKey& key) {
   return name;
 }
 
-// As Kubernetes tells every container of a service that is named shoal...: SHOAL_SERVICE_HOST, SHOAL_PORT_7000_TCP.
+// True for what Kubernetes sets for a service that is named shoal...: SHOAL_SERVICE_HOST, SHOAL_PORT_7000_TCP.
 bool tells_of_a_service(std::string_view name) {
   constexpr std::string_view kPort = "_PORT_";
   const auto port = name.find(kPort);
@@ -123,7 +123,7 @@ bool tells_of_a_service(std::string_view name) {
   return has_number || names_service || name.ends_with("_PORT");
 }
 
-// What has the form SHOAL_SECTION_KEY and is no configuration.
+// True for a name that has the form SHOAL_SECTION_KEY and is no configuration.
 bool is_for_others(std::string_view name) {
   constexpr std::string_view kOfTests[] = {"SHOAL_BUILD_DIR", "SHOAL_LONG_TESTS", "SHOAL_WRITE_CONFIG_TEXTS"};
   return std::ranges::find(kOfTests, name) != std::end(kOfTests) || tells_of_a_service(name);
@@ -255,7 +255,7 @@ Status check_together(const Draft& draft) {
   return check_rounds(draft);
 }
 
-// Nobody chooses a vocabulary; a file may repeat what the tokenizer says.
+// A vocabulary cannot be chosen; a file may repeat what the tokenizer says.
 Status resolve_vocabulary(Draft& draft) {
   const auto named = named_vocabulary(draft.config.data.tokenizer);
   const bool is_set = draft.origins.contains("model.vocabulary");

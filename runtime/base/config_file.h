@@ -1,4 +1,4 @@
-// From a TOML file, the environment and --set to a valid Config, and back to text.
+// Reads a valid Config from a TOML file, the environment and --set, and writes it as text.
 //
 // Flags beat the environment beats the file beats the defaults. A Config that load_config() or parse_config() returned
 // has every value in range and every cross-check done; a refusal names the place, what was expected and the nearest
@@ -38,8 +38,8 @@ struct ConfigSources {
 // A key that a person has set and that has no effect with the others as they are.
 struct IdleKey {
   std::string path;
-  std::string because;          // what makes it so: "sync.mode = \"every_step\""
-  bool stands_in_file = false;  // and neither flag nor environment says it
+  std::string because;          // the setting that makes it idle: "sync.mode = \"every_step\""
+  bool stands_in_file = false;  // true: neither flag nor environment says it
   friend bool operator==(const IdleKey&, const IdleKey&) = default;
 };
 struct LoadedConfig {

@@ -240,7 +240,7 @@ void add_sync(std::vector<ConfigKey>& keys) {
       "the inner optimiser's averages after a round: each replica's own, the mean (three times the bytes), none");
   sync.add("requeue_lost", FIELD(sync.requeue_lost), "", kStay,
            "train what was lost with a replica again, as microbatches of later steps");
-  // Whom a round waits for goes with pipeline.replicas: fewer machines could not go on with more than they are.
+  // `quorum` may change because pipeline.replicas may: a run on fewer machines could not reach the quorum it had.
   sync.add("quorum", FIELD(sync.quorum), "members", kChange,
            "members that no round is closed without: the run waits for nodes; 0: all there are; fewer than that: give "
            "grace_s, too");
@@ -292,7 +292,7 @@ void add_swarm_and_files(std::vector<ConfigKey>& keys) {
 
 #undef FIELD
 
-// Of these keys. Only what is certain: a wrong warning is worse than none.
+// Adds the rule to these keys. Rules say only what is certain: a wrong warning is worse than none.
 void idle_while(std::vector<ConfigKey>& keys, const std::vector<std::string>& paths, const IdleRule& rule) {
   for (ConfigKey& key : keys) {
     if (std::find(paths.begin(), paths.end(), key.path()) != paths.end()) key.idle.push_back(rule);

@@ -22,8 +22,8 @@ namespace shoal {
 enum class KeyType { kBoolean, kInteger, kReal, kRealPair, kText, kChoice };
 using KeyValue = std::variant<bool, std::int64_t, double, std::vector<double>, std::string>;
 
-// Whether a resumed run may take another value than the run had: where and how it runs may change, what it computes may
-// not.
+// Says whether a resumed run may take another value than the run had: where and how it runs may change, its results
+// may not.
 enum class ResumeRule { kMustStay, kMayChange };
 
 struct KeyRange {
@@ -61,13 +61,13 @@ struct ConfigKey {
   [[nodiscard]] std::string path() const { return section + "." + name; }
 };
 
-// In the order of the interface: sections and keys as they are written to files.
+// All keys in the order of the interface: sections and keys as they are written to files.
 [[nodiscard]] const std::vector<ConfigKey>& config_keys();
 [[nodiscard]] const ConfigKey* find_config_key(std::string_view path);
 // The keys of this version whose values differ, in the same order.
 [[nodiscard]] std::vector<const ConfigKey*> keys_that_differ(const Config& one, const Config& other);
 
-// What a value of the key looks like: "an integer of at least 1 (steps)".
+// Describes the values that the key takes: "an integer of at least 1 (steps)".
 [[nodiscard]] std::string describe_expected(const ConfigKey& key);
 
 // The value as the key's type (an integer where a real is wanted becomes one), in range and among the choices.

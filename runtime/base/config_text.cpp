@@ -36,7 +36,7 @@ std::string value_text(const ConfigKey& key, const Config& config) {
   return toml_text(key.get ? key.get(config) : *key.accepted);
 }
 
-// What the file does not hold: decay_steps before it is resolved, and a vocabulary that the tokenizer's name says.
+// True for what the file leaves out: an unresolved decay_steps, and a vocabulary that the tokenizer's name gives.
 bool is_unset(const ConfigKey& key, const Config& config) {
   if (key.path() == "model.vocabulary") {
     return config.model.vocabulary == 0 || named_vocabulary(config.data.tokenizer).has_value();

@@ -14,7 +14,7 @@
 
 namespace shoal {
 
-// What went wrong, as far as callers decide by it. exit_code() maps it to the process's exit status.
+// Kinds of failure, as far as callers decide by them. exit_code() maps each to the process's exit status.
 enum class Error {
   kInternal,     // 1: a bug or a library that failed without a reason we know
   kUsage,        // 2: a bad option, key, value or address already in use

@@ -33,10 +33,10 @@ enum class FileAccess { kEverybodyReads, kOwnerOnly };
 [[nodiscard]] Status replace_file(const std::string& path, std::string_view text,
                                   FileAccess access = FileAccess::kEverybodyReads);
 
-// How much of a large file is on the disk, again and again while it is written.
+// Reports how much of a large file is on the disk, again and again while it is written.
 using Written = std::function<void(std::uint64_t bytes)>;
 inline constexpr std::size_t kPieceWritten = std::size_t{16} << 20;  // from one telling to the next
-// As replace_file(), in pieces, each on the disk before `told` hears of it.
+// Does what replace_file() does in pieces, each on the disk before `told` hears of it.
 [[nodiscard]] Status replace_large_file(const std::string& path, std::string_view text, const Written& told);
 
 // Makes the names in a folder durable, after a rename. Errors: kIo.

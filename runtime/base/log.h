@@ -31,7 +31,7 @@ struct LogTarget {
 void write_log(LogLevel level, std::string_view who, std::string_view text);
 void flush_log();
 
-// who: the actor's or module's name as `shoal ps` shows it, e.g. "stage/1/0".
+// Writes a line of `who`: the actor's or module's name as `shoal ps` shows it, e.g. "stage/1/0".
 template <class... Parts>
 void log_debug(std::string_view who, const Parts&... parts) {
   write_log(LogLevel::kDebug, who, compose(parts...));

@@ -1,15 +1,15 @@
-// Whether and when a keeper starts a process again, or a process one of its side actors. Pure: time and how it ended
-// come in, a decision with its reason comes out.
+// Decides whether and when a keeper starts a process again, or a process one of its side actors. Pure: the time and the
+// way it ended come in, a decision with its reason comes out.
 //
 // Invariant: at most `budget` restarts begin within any `window` after lives of no use; past it the failure escalates
 // to whoever watches the keeper. A life that lasted `settled_after`, or in which work was done, pays back what was
-// spent: a machine that is shaken, and gets on with its work between two blows, is never given up; what dies at its
-// start again and again is. A process that ends to come back, because it has lost its place in the run, has not failed,
-// and SIGKILL of one that had come up tells nothing of it: both cost nothing of the budget, however often they happen.
+// spent: a process that fails often, but works in between, is never given up; one that dies at each start is. A process
+// that ends to come back, because it has lost its place in the run, has not failed, and SIGKILL of one that had come up
+// tells nothing of it: both cost nothing of the budget, however often they happen.
 // Delays double from `first_delay` with each life that was shorter than `settled_after` and without work, up to
-// `longest_delay`: what has served comes back at once, what crashes at its start does not. They vary by a quarter
-// either way so that processes felled together do not return together. What others can do without has no budget: it is
-// tried as long as they go on.
+// `longest_delay`: a process that has worked comes back at once, one that crashes at its start does not. They vary by a
+// quarter either way, so that processes that ended together do not return together. One that others can do without has
+// no budget: it is started again as long as they go on.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@
 
 namespace shoal {
 
-// How a process ended: by returning a code, or by a signal.
+// End of a process: by returning a code, or by a signal.
 struct ExitStatus {
   enum class Kind { kCode, kSignal };
   Kind kind = Kind::kCode;
@@ -37,14 +37,14 @@ struct ExitStatus {
 // "exit status 3", "signal 9 (Killed)".
 [[nodiscard]] std::string describe(const ExitStatus& status);
 
-// From waitpid's status word.
+// Reads waitpid's status word.
 [[nodiscard]] ExitStatus exit_status_of(int wait_status);
 
 // A worker or storage ends with it to be started again: it lost the spawner, or was given up as lost.
 inline constexpr int kRejoinStatus = 69;
 
-// A process ends with it when there is nothing that another start would do better: that is final for every keeper. It
-// is between a process and its keeper; whoever started the keeper is told 1, which by itself is a crash.
+// A process ends with this when another start would do no better: it is final for every keeper. It is between a process
+// and its keeper; the process that started the keeper is told 1, which by itself is a crash.
 inline constexpr int kGivenUpStatus = 70;
 [[nodiscard]] constexpr int told_status(int status) { return status == kGivenUpStatus ? 1 : status; }
 
@@ -69,7 +69,7 @@ struct RestartLimits {
   std::vector<int> passing_codes = {};
 };
 
-// How far a life got, as far as anybody told (launch/life_line.h).
+// Says how far a life got, as far as anybody told (launch/life_line.h).
 enum class LifeReached {
   kNothing,  // or nobody told
   kUp,       // its start is over
@@ -97,7 +97,7 @@ class RestartPolicy {
                                        LifeReached reached = LifeReached::kNothing);
   // The same for what has no exit status, such as an actor: `how` it ended, for the reason.
   [[nodiscard]] RestartDecision decide(const std::string& how, Instant now);
-  // Of an end that somebody else is to blame for: it costs nothing of the budget.
+  // Restarts after an end that somebody else is to blame for: it costs nothing of the budget.
   [[nodiscard]] RestartAfter come_back(const std::string& how, Instant now);
 
  private:
@@ -110,7 +110,7 @@ class RestartPolicy {
 
   RestartLimits limits_;
   Jitter jitter_;
-  std::deque<Instant> restarts_;  // of the window, oldest first; none from before the newest life of use
+  std::deque<Instant> restarts_;  // those of the window, oldest first; none from before the newest life of use
   bool was_restarted_ = false;
   int short_lives_ = 0;  // one after the other, up to now
   Instant started_{};    // when the present life began

@@ -34,7 +34,7 @@ class Sha256 {
 [[nodiscard]] std::string sha256_hex(std::span<const std::byte> bytes);
 [[nodiscard]] std::string sha256_hex(std::string_view text);
 
-// Of a whole file, read in pieces. kIo when it cannot be read.
+// Reads a whole file in pieces. kIo when it cannot be read.
 [[nodiscard]] Result<std::string> sha256_file(const std::filesystem::path& path);
 
 }  // namespace shoal

@@ -1,8 +1,8 @@
-// A hook of tests: the microbatch at which whoever computes it fails, which is the fault that a quarantine is for.
+// A hook of tests: the microbatch at which every replica that computes it fails, the fault that a quarantine is for.
 //
-// Asked for by the environment variable SHOAL_POISON = HOW:STEP/MB/STAGE, which workers inherit from whoever starts a
-// run; nobody but a test sets it. HOW is `throw` (the stage's actor ends) or `abort` (its process does). In a run of
-// one process (`--single`) the microbatch is left out instead: what is left of a run that quarantined it is that run,
+// Set by the environment variable SHOAL_POISON = HOW:STEP/MB/STAGE, which workers inherit from the command that starts
+// a run; only tests set it. HOW is `throw` (the stage's actor ends) or `abort` (its process does). In a run of
+// one process (`--single`) the microbatch is left out instead: a run that quarantined it has the same result,
 // bit for bit in exact mode. The command that starts a run or a node refuses words that it cannot read: every worker
 // would refuse them, again at each start.
 #pragma once

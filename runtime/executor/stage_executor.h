@@ -1,4 +1,4 @@
-// What a stage actor needs of a device: one copy of a stage's weights, its optimiser state and its accumulators.
+// Interface of a device for a stage actor: one copy of a stage's weights, its optimiser state and its accumulators.
 //
 // Pure interface without torch, so that the stage actor, its tests and the simulation build without it; runtime/device
 // implements it. Not thread-safe: one thread calls it. Values between calls are host tensors, 64-byte aligned; with
@@ -27,7 +27,7 @@ struct MicrobatchWork {
   TensorBlob targets;  // int32 [B,T]; -1 = not counted. Read by the last stage; all count their tokens by it.
 };
 
-// When a backward computes the gradients of the weights: with the input's, while what they are made of is in the
+// Says when a backward computes the gradients of the weights: with the input's, while what they are made of is in the
 // caches, or in accumulate(), so that a neighbour is answered first. The bits are the same.
 enum class WeightGradients : std::uint8_t { kAtOnce, kLater };
 
@@ -38,7 +38,7 @@ struct BackwardResult {
 };
 
 struct AccumulateResult {
-  std::uint64_t token_count = 0;          // of the microbatch
+  std::uint64_t token_count = 0;          // tokens of the microbatch
   std::optional<std::string> bad_tensor;  // set: nothing was accumulated for this tensor; the step must be skipped
 };
 
@@ -59,15 +59,15 @@ struct UpdateOrder {
   std::uint64_t optimizer_step = 1;  // 1 for the first update: the t of the bias corrections
 };
 
-// What one fragment's outer update takes at a boundary between steps (DESIGN.md §6). Weights are tokens.
+// Input of one fragment's outer update at a boundary between steps (DESIGN.md §6). Weights are tokens.
 struct RoundUpdate {
   std::uint32_t fragment = 0;
-  std::uint64_t round = 0;   // that is due, from 1; 0: there is none yet (first boundary of `delayed` and `eager`)
+  std::uint64_t round = 0;   // the one due, from 1; 0: there is none yet (first boundary of `delayed` and `eager`)
   TensorBlob mean;           // float32 [n], sum(weight * delta) / sum(weight); none: there is nothing to take over
   TensorBlob own = {};       // eager: this replica's delta as that mean holds it, where encoding changed it; else none
-  double own_weight = 0;     // of this replica's delta in that mean; 0: it was not merged
-  double total_weight = 0;   // of the mean; without one, of the others' contributions just taken, which count as zeros
-  double newest_weight = 0;  // of the contribution taken last (`eager`); 0: it has none
+  double own_weight = 0;     // weight of this replica's delta in that mean; 0: it was not merged
+  double total_weight = 0;   // all of it; without a mean, the others' contributions just taken, which count as zeros
+  double newest_weight = 0;  // weight of the contribution taken last (`eager`); 0: it has none
   bool is_closing = false;   // nothing of the fragment is in flight after it: nobody goes ahead of the agreed values
 };
 

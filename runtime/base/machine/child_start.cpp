@@ -22,7 +22,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// What the child does between fork and exec. Writes errno to `report` on failure.
+// Runs in the child between fork and exec. Writes errno to `report` on failure.
 [[noreturn]] void become(char* const* arguments, char* const* environment, const std::function<bool()>& prepare,
                          pid_t parent, int report) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,4 +1,4 @@
-// What the kernel allows the process, and what it has: the two figures by which a person sees which one is short.
+// Reads what the kernel allows the process, and what it has: the two figures that show a person which one is short.
 #include "runtime/base/machine/memory_lack.h"
 
 #include <sys/resource.h>
@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// Of a line "NAME:   123 kB" of a file of /proc; 0 where there is none.
+// Reads a line "NAME:   123 kB" of a file of /proc, in MiB; 0 where there is none.
 std::uint64_t mebibytes_of(const char* path, std::string_view name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

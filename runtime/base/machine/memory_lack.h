@@ -1,5 +1,5 @@
-// Whether an exception tells of a machine without memory or threads to give, and nothing of what was being done.
-// LibTorch's allocator of host memory throws an error of a type for everything; its words are all that tells.
+// Recognises exceptions that tell of a machine without memory or threads to give, and not of what was being done.
+// LibTorch's allocator of host memory throws an error of a type for everything; only its text says more.
 #pragma once
 
 #include <exception>
@@ -19,7 +19,7 @@ namespace shoal {
   return std::string_view(problem.what()).find("DefaultCPUAllocator: ") != std::string_view::npos;
 }
 
-// The error in the words by which others, of other processes too, know it again, with what the process has and may
+// Text of the error, by which other code, in other processes too, recognises it, with what the process has and may
 // have.
 inline constexpr std::string_view kNoMoreMemory = "its machine gives no more memory";
 [[nodiscard]] std::string memory_lack_text(const std::exception& problem);

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr const char* kUnlocked = "new-";
 constexpr std::time_t kYoungSeconds = 60;  // whoever made it may be about to lock it
 
-// Of a folder of this user, and of that age in seconds, locked; -1: another one's, a younger one, or in use.
+// Locks a folder of this user that is at least so many seconds old; -1: not this user's, younger, or in use.
 [[nodiscard]] int lock_if_left(const fs::path& folder, std::time_t least_age) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return -1;
@@ -45,7 +45,7 @@ Result<ScratchFolder> ScratchFolder::make(const fs::path& parent, const std::str
   std::error_code error;
   std::string unlocked = (fs::absolute(parent, error) / (prefix + kUnlocked + "XXXXXX")).string();
   if (::mkdtemp(unlocked.data()) == nullptr) return cannot_make(unlocked);
-  // Where there are no locks, nobody removes what has none.
+  // A folder without a lock is never removed, which is right where the file system has no locks.
   const int lock = ::open(unlocked.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock >= 0) (void)::flock(lock, LOCK_EX | LOCK_NB);
   ScratchFolder made(unlocked, lock);

@@ -14,7 +14,7 @@ namespace shoal {
 
 class ScratchFolder {
  public:
-  // In `parent`, which must be there; removes what was left there first. Errors: kIo with the system's reason.
+  // Makes one in `parent`, which must exist; removes what was left there first. Errors: kIo with the system's reason.
   [[nodiscard]] static Result<ScratchFolder> make(const std::filesystem::path& parent, const std::string& prefix);
   ScratchFolder(ScratchFolder&& other) noexcept;
   ScratchFolder(const ScratchFolder&) = delete;

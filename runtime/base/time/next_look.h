@@ -1,4 +1,4 @@
-// When an actor looks again at what may be due: soon while something is about to be, else seldom.
+// Decides when an actor looks again at what may be due: soon while something is about to be, else seldom.
 //
 // Every look wakes three threads, and on a machine whose cores all compute each waking takes one from a computing
 // thread (launch/experiments/speed.md). Pure: time comes in; the actor sends itself a Tick after each pause that is
@@ -17,10 +17,10 @@ class NextLook {
   static constexpr Duration kSoon = std::chrono::milliseconds(20);
   static constexpr Duration kSeldom = std::chrono::milliseconds(200);
 
-  // Whether the Tick that came is the awaited one; one that an earlier look has overtaken is not, and is left alone.
+  // True when the Tick that came is the awaited one; one that an earlier look has overtaken is not, and is ignored.
   [[nodiscard]] bool is_awaited(Instant now) const { return at_ - now < kSlack; }
 
-  // After a look: the pause until the next.
+  // Returns the pause from this look to the next.
   [[nodiscard]] Duration after_look(bool is_something_near, Instant now) {
     const Duration pause = is_something_near ? kSoon : kSeldom;
     at_ = now + pause;

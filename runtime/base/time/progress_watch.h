@@ -18,7 +18,7 @@ class ProgressWatch {
 
   explicit ProgressWatch(Instant begun) : moved_at_(begun) {}
 
-  // So many bytes are there now; fewer than before: it has begun again. Whether that is progress.
+  // Takes the bytes that are there now; fewer than before: it has begun again. Returns whether that is progress.
   bool seen(std::uint64_t bytes, Instant now) {
     if (bytes == bytes_) return false;
     if (bytes < bytes_) ++restarts_;
@@ -38,13 +38,13 @@ class ProgressWatch {
   int restarts_ = 0;
 };
 
-// It was given to somebody who asks for it until it is there: once is enough, and again when it is taken for lost,
-// which is when nothing more of it has arrived for so long, doubled with each repeat.
+// Decides when something is given again to a receiver that asks until it has it: when it counts as lost, which is when
+// nothing more of it has arrived for so long, doubled with each repeat.
 class GivenOnce {
  public:
   GivenOnce(Duration lost_after, Instant now) : lost_after_(lost_after), watch_(now) {}
 
-  // So many bytes of it are there.
+  // Takes note that so many bytes of it are there.
   void arriving(std::uint64_t bytes, Instant now) { (void)watch_.seen(bytes, now); }
   // Silence counts from `since` on at the earliest.
   [[nodiscard]] bool is_lost(Instant now, Instant since = {}) const {

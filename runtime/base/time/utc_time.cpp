@@ -1,4 +1,4 @@
-// By the calendar of the standard library, which knows no time zones here.
+// Uses the calendar of the standard library, which knows no time zones here.
 #include "runtime/base/time/utc_time.h"
 
 #include <charconv>

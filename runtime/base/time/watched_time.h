@@ -1,5 +1,5 @@
-// A clock that stands still while nobody looks: after a pause of our own (stopped, starved, a clock that jumps) nobody
-// is to blame for the silence meanwhile. Pure: time comes in.
+// A clock that stands still while the process does not look: after a pause of our own (stopped, starved, a clock that
+// jumps) no peer is blamed for the silence meanwhile. Pure: time comes in.
 #pragma once
 
 #include <algorithm>
