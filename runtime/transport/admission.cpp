@@ -81,7 +81,7 @@ std::optional<int> PortAdmission::arrived(int descriptor, const std::string& add
 
 std::optional<int> PortAdmission::said_hello(int descriptor, PortProtocol protocol) {
   const auto waiting = silent_.take(descriptor);
-  if (!waiting) return std::nullopt;  // it has given way, and is being closed
+  if (!waiting) return std::nullopt;  // the connection has given way, and is being closed
   HalfOpenTable& table = protocol == PortProtocol::kLane ? lanes_ : links_;
   return table.enter(descriptor, *waiting);
 }

@@ -1,7 +1,7 @@
-// Who may wait at a door: bounds on connections that have not shown who they are, and on what we write about refusals.
+// Admission to a port: bounds on connections that have not shown who they are, and on what we write about refusals.
 //
 // A stranger can open as many sockets as it likes; what they cost here is bounded in all and per address, and ends at
-// a deadline (S-6, S-7). Nor do they keep others out: where a bound is reached, the oldest gives way to who comes.
+// a deadline (S-6, S-7). Nor do they keep others out: where a bound is reached, the oldest gives way to the newcomer.
 // An honest peer is done with its handshake long before as many others have come. Pure: time comes in. Not
 // thread-safe; owners lock.
 #pragma once
@@ -62,17 +62,17 @@ class HalfOpenTable {
 
 // The half-open connections of one port, with bounds of their own for each kind, so that strangers of one kind keep
 // nobody of another out: those whose first message has not come as a whole, those that asked for a link, those that
-// asked for a lane. Who asked for the control endpoint is counted there.
+// asked for a lane. Connections to the control endpoint are counted there.
 class PortAdmission {
  public:
   explicit PortAdmission(AdmissionLimits limits) : silent_(limits), links_(limits), lanes_(limits) {}
 
   // A connection was accepted. Returns who has given way to it, as HalfOpenTable does.
   [[nodiscard]] std::optional<int> arrived(int descriptor, const std::string& address, SteadyTime now);
-  // Its first message has come, and asks for a link or a lane; its deadline stays that of its arrival. Returns who has
-  // given way to it. One that has itself given way is not recorded again.
+  // The first message of a connection has come, and asks for a link or a lane; its deadline stays that of its arrival.
+  // Returns who has given way to it. A connection that has itself given way is not recorded again.
   [[nodiscard]] std::optional<int> said_hello(int descriptor, PortProtocol protocol);
-  // As of HalfOpenTable; a connection of our own making is a link.
+  // Works as in HalfOpenTable; a connection of our own making is a link.
   void track_outgoing(int descriptor, SteadyTime now) { links_.track_outgoing(descriptor, now); }
   void settle(int descriptor);
   [[nodiscard]] std::vector<int> expired(SteadyTime now) const;

@@ -160,8 +160,8 @@ Status Assembler::place(Transfer& transfer, std::span<const char> payload) {
   return Done{};
 }
 
-// Whoever reads the letter meanwhile sees its tensors by their sizes alone. What stands for them is never touched, so
-// it costs no memory; where the system refuses even that, nothing is told.
+// Shows a letter under way, with its tensors by their sizes alone. The memory in their place is never touched, so it
+// costs nothing; where the system refuses even that, nothing is told.
 void Assembler::note_news(Transfer& transfer, Instant now) {
   const std::uint64_t before_tensors = transfer.preamble + transfer.letter_size;
   if (transfer.received < before_tensors || now - transfer.told < kNewsEvery) return;

@@ -28,7 +28,7 @@ namespace shoal {
 inline constexpr std::size_t kFrameBytesMax = std::size_t{1} << 20;  // header included
 inline constexpr std::size_t kFrameHeaderBytes = 32;
 
-// What a frame's header says of the size of the rest. `header` is whole.
+// Returns the number of bytes that a frame's header says will follow it. `header` is whole.
 [[nodiscard]] std::uint64_t payload_size_in(std::span<const char> header);
 
 struct AssemblyLimits {
@@ -36,7 +36,7 @@ struct AssemblyLimits {
   std::size_t buffer_bytes_max = kTensorBytesMax;
   std::size_t buffers_max = 16;                                    // tensors in one letter
   std::size_t transfers_max = 4;                                   // open at once, per peer
-  std::size_t open_bytes_max = kTensorBytesMax + kLetterBytesMax;  // of all open transfers, per peer
+  std::size_t open_bytes_max = kTensorBytesMax + kLetterBytesMax;  // all open transfers together, per peer
 };
 
 // For a peer that has no number yet: it says who it is and asks to join, without tensors.
@@ -72,7 +72,7 @@ void cut(const EncodedLetter& letter, std::uint64_t transfer, const std::functio
 
 [[nodiscard]] std::size_t byte_count(const EncodedLetter& letter);
 
-// What came out of a transfer's last frame.
+// Result of a transfer whose last frame has come.
 struct Assembled {
   std::vector<char> letter;
   std::vector<SharedBuffer> buffers;
@@ -120,14 +120,14 @@ class Assembler {
   // One frame. A value without content: more is to come. Errors: kInvalidData, what is wrong with the frame.
   [[nodiscard]] Result<std::optional<Assembled>> accept(std::span<const char> frame, Instant now);
 
-  // After an accept(): how far its transfer is, if it began or was told of kNewsEvery ago.
+  // Returns, after an accept(), how far its transfer is, if it began or was told of kNewsEvery ago.
   [[nodiscard]] std::optional<Arriving> take_news() { return std::exchange(news_, std::nullopt); }
 
   [[nodiscard]] std::size_t open_transfers() const { return open_.size(); }
   [[nodiscard]] std::size_t open_bytes() const { return open_bytes_; }  // announced
   // Taken for what has come of them.
   [[nodiscard]] std::uint64_t memory() const;
-  // From the next transfer on: who has shown more of itself may send more.
+  // Sets limits from the next transfer on: a peer that has shown more of itself may send more.
   void allow(const AssemblyLimits& limits) { limits_ = limits; }
 
  private:
@@ -138,7 +138,7 @@ class Assembler {
   };
   struct Transfer {
     std::uint64_t total = 0;
-    std::uint64_t received = 0;  // of total, preamble included
+    std::uint64_t received = 0;  // bytes so far, preamble included
     std::uint64_t preamble = 0;  // its size
     std::uint64_t letter_size = 0;
     std::vector<char> letter;  // as much of it as has come

@@ -25,7 +25,7 @@ namespace shoal {
 using Fingerprint = std::array<std::uint8_t, 32>;
 [[nodiscard]] std::string fingerprint_text(const Fingerprint& fingerprint);
 
-// Where the three files of one process lie.
+// Paths of the three files of one process.
 struct TlsFiles {
   std::string ca;
   std::string certificate;
@@ -87,19 +87,19 @@ class Authority {
 // Writes all three with mode 0600, each by rename. Errors: kIo.
 [[nodiscard]] Status write_credentials(const TlsFiles& files, const Credentials& credentials);
 [[nodiscard]] Result<Credentials> read_credentials(const TlsFiles& files);
-// Whether there is no certificate, or it is due for renewal, or not valid yet: whoever can have a new one should. A
-// damaged one is told by who reads it.
+// Returns true when there is no certificate, or it is due for renewal, or not valid yet: time to ask for a new one. A
+// damaged one is reported by the function that reads it.
 [[nodiscard]] bool needs_renewal(const TlsFiles& files, WallTime now);
 
-// From when until when a certificate is valid. Errors: kInvalidData (not a certificate).
+// Returns from when until when a certificate is valid. Errors: kInvalidData (not a certificate).
 [[nodiscard]] Result<Validity> validity_of(const std::string& certificate_pem);
 [[nodiscard]] Result<Validity> validity_of(x509_st* certificate);
-// What the certificate says about its holder. Errors: kRefused (none, several, or not ours), kInvalidData (not PEM).
+// Returns the certificate's holder. Errors: kRefused (no identity, several, or not ours), kInvalidData (not PEM).
 [[nodiscard]] Result<PeerIdentity> identity_of(const std::string& certificate_pem);
 [[nodiscard]] Result<PeerIdentity> identity_of(x509_st* certificate);
 // The serial number in lower-case hex; empty: it has none.
 [[nodiscard]] std::string serial_of(x509_st* certificate);
-// What tells one certificate of a run from all others: its role, name and serial number, "node/node2#3F09".
+// Returns role, name and serial number, which tell one certificate of a run from all others: "node/node2#3F09".
 [[nodiscard]] std::string certificate_name(x509_st* certificate);
 // Errors: kInvalidData (not a certificate).
 [[nodiscard]] Result<std::string> serial_of(const std::string& certificate_pem);

@@ -14,7 +14,7 @@
 namespace shoal {
 namespace {
 
-// What is longer is a stack: its first line says what, the rest is for the log.
+// Longest first line that is shown whole. A longer text is a stack: its first line says what, the rest is for the log.
 constexpr std::size_t kLengthMax = 300;
 
 std::string first_line(std::string_view text) {

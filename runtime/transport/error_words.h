@@ -1,5 +1,5 @@
-// What an error of the actor library means, for people: why an actor ended, a link was lost, an answer did not come.
-// Its own rendering is names of enumerators, and what an exception said is not in it.
+// Words for errors of the actor library: why an actor ended, a link was lost, an answer did not come.
+// The library's own rendering is names of enumerators, and leaves out what an exception said.
 #pragma once
 
 #include <exception>
@@ -10,10 +10,10 @@
 
 namespace shoal {
 
-// As part of a sentence: "killed", "told to end", "exception: bad_alloc".
+// Returns part of a sentence: "killed", "told to end", "exception: bad_alloc".
 [[nodiscard]] std::string words_of(const caf::error& reason);
 
-// Why a connection is lost: "closed" by whoever ended it.
+// Says why a connection is lost: "closed" by the side that ended it.
 [[nodiscard]] std::string words_of_lost_link(const caf::error& reason);
 
 // For `set_exception_handler`: the actor ends with what the exception said, which the library would tell nobody; all of

@@ -1,4 +1,4 @@
-// Who a process is: the three words that its certificate's subject alternative name carries.
+// Identity of a process: the three words that its certificate's subject alternative name carries.
 //
 //   shoal://<run: 16 hex digits>/<role: spawner|node|storage|operator>/<name: [A-Za-z0-9._-]{1,64}>
 //
@@ -43,14 +43,14 @@ struct PeerIdentity {
 // Errors: kRefused, naming the part that is not as the grammar says.
 [[nodiscard]] Result<PeerIdentity> parse_identity(std::string_view uri);
 
-// Whom a process talks with. `admit`, where set, is asked last: it holds what changes while a run lives (revocation).
-// It is called on I/O threads: it must be thread-safe and must not block.
+// Peers that a process talks with. `admit`, where set, is asked last: it holds what changes while a run lives
+// (revocation). It is called on I/O threads: it must be thread-safe and must not block.
 struct PeerPolicy {
   RunId run;
   std::vector<PeerRole> roles;
   std::function<bool(const PeerIdentity&)> admit;
-  std::set<std::string> refused{};  // by peer_name(): who has made this process crash (guard/peer_crashes.h)
-  std::shared_ptr<const RevokedCertificates> revoked = nullptr;  // of nodes; asked by who knows serial numbers
+  std::set<std::string> refused{};  // by peer_name(): peers that made this process crash (guard/peer_crashes.h)
+  std::shared_ptr<const RevokedCertificates> revoked = nullptr;  // nodes' revoked certificates; asked by serial number
 };
 
 // Errors: kRefused, naming run, role or revocation.

@@ -260,7 +260,7 @@ Result<TokenLedger> TokenLedger::from_text(std::string_view text) {
                          whole_number<std::uint32_t>(json.at("uses_max")),
                          whole_number<std::uint32_t>(json.at("uses")),
                          json.at("revoked")};
-      // Before people could make tokens, all were the run's.
+      // Tokens of old files were all the run's own: people could not make any.
       record.origin = json.value("by_run", true) ? TokenOrigin::kRun : TokenOrigin::kPerson;
       if (record.secret_hash.size() != 2 * std::tuple_size_v<Fingerprint>) {
         return fail(Error::kInvalidData, compose("Line ", line_number, " of the token list has no SHA-256."));

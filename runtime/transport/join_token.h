@@ -1,4 +1,4 @@
-// What an operator pastes on another machine, and the list of those still good.
+// Join token, which an operator pastes on another machine, and the list of those still good.
 //
 //   text   = "shoal1." base64url(run:be64 ‖ expiry:be64 ‖ uses:be32 ‖ ca:32 ‖ secret:16 ‖ check:4), without padding
 //   expiry = seconds since 1970; uses 0 = any number; check = first bytes of SHA-256 over what stands before it
@@ -40,7 +40,7 @@ struct JoinToken {
 [[nodiscard]] std::string secret_text(const TokenSecret& secret);  // 32 hex digits, for the enrolment request
 [[nodiscard]] std::optional<TokenSecret> parse_secret(std::string_view text);
 
-// Who made a token: a person for somebody, or the run itself for who comes on its machine (RUN/certs/join_token).
+// Says who made a token: a person for somebody, or the run itself for nodes on its machine (RUN/certs/join_token).
 enum class TokenOrigin { kPerson, kRun };
 
 struct TokenRecord {
@@ -71,7 +71,7 @@ class TokenLedger {
   [[nodiscard]] std::optional<TokenRecord> record_of(const TokenSecret& secret) const;
   // False if no token has this id.
   [[nodiscard]] bool revoke(std::string_view id);
-  // So that the list does not grow with every restart of a spawner.
+  // Keeps the list from growing with every restart of a spawner.
   void forget_expired_before(WallTime time);
   [[nodiscard]] const std::vector<TokenRecord>& records() const { return records_; }
 

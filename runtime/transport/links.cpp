@@ -149,7 +149,7 @@ bool LinkTable::is_settled() const {
   return std::ranges::all_of(destinations_, [this](const auto& at) { return up_.contains(at.first); });
 }
 
-// Without the spawner there is nobody to complain to, and it may be this process that nobody reaches.
+// Without the spawner there is no process to complain to, and this process may be the one that is not reached.
 void LinkTable::complain(std::vector<LinkEffect>& out, Instant now) {
   const bool is_heard = up_.contains(kSpawnerProcess);
   for (auto& [process, destination] : destinations_) {

@@ -1,4 +1,4 @@
-// Which processes this one is linked with, who dials whom, and who may say what over a link.
+// Links of a process: with which processes it is linked, who dials whom, and who may say what over a link.
 //
 //   down ──dial (20 ms .. 500 ms apart)──▶ dialling ──handle──▶ greeting ──answering Hello──▶ up ──DOWN──▶ down
 //   the other side: a stranger's frame ──▶ strange ──Hello──▶ up (anonymous until welcomed)
@@ -39,7 +39,7 @@ struct LinkSelf {
   Term term;  // highest known; the spawner's own
 };
 
-// Who is at the other end. No number: a node before its welcome.
+// Identity of the other end. Without a number: a node before its welcome.
 struct LinkIdentity {
   ProcessRole role = ProcessRole::kNode;
   std::optional<ProcessIncarnation> process;
@@ -94,17 +94,17 @@ struct LinkLimits {
 // Tells a person, where this process and a peer have no link, whose port is to be opened for whom.
 [[nodiscard]] std::string unreachable_text(const std::string& peer, const Endpoint& endpoint, bool we_dial);
 
-// Whether a process of this role may send this body to another process at all; checked on arrival.
+// Returns true when a process of this role may send this body to another process at all; checked on arrival.
 [[nodiscard]] bool may_say(const LinkIdentity& sender, const MessageBody& body);
 
-// Whether a body that names a process names the one it came from: nobody leaves, beats or gets ready for another.
+// Returns false when a body names another process than it came from: nobody leaves, beats or gets ready for another.
 [[nodiscard]] bool speaks_for_itself(ProcessIncarnation from, const MessageBody& body);
 
 class LinkTable {
  public:
   LinkTable(LinkSelf self, LinkLimits limits, std::uint64_t jitter_seed);
 
-  // Where the spawner listens: dialled from the first tick on.
+  // Sets the address at which the spawner listens: it is dialled from the first tick on.
   void set_spawner(const Endpoint& endpoint);
   // This process has been welcomed: every link is told.
   [[nodiscard]] std::vector<LinkEffect> identify(ProcessIncarnation process, RunId run, Term term, Instant now);
@@ -123,7 +123,7 @@ class LinkTable {
 
   // The good link to a process.
   [[nodiscard]] std::optional<LinkId> link_to(ProcessIncarnation process) const;
-  // Whoever said a good Hello on this link.
+  // Returns who said a good Hello on this link.
   [[nodiscard]] std::optional<LinkIdentity> identity(LinkId link) const;
   [[nodiscard]] std::optional<ProcessIncarnation> storage() const;
   [[nodiscard]] bool is_expected(ProcessIncarnation process) const;  // in Peers, or the spawner
@@ -172,10 +172,10 @@ class LinkTable {
   std::map<ProcessIncarnation, LinkId> up_;
 };
 
-// Letters to processes without a link, until it is up, or whose lane is full. They go in their order, and what follows
-// on the way of one that waits (lanes/letter_way.h) waits behind it. Bounded in bytes over all of them, and one letter
-// more, however large: what comes then is lost; the protocol's retries make that safe. What nobody says again, such as
-// the order to start a replica, is kept all the same: else who is to start would be waited for without end. What a
+// Letters to processes without a link, until it is up, or whose lane is full. They go in their order: letters on the
+// way of one that waits (lanes/letter_way.h) wait behind it. Bounded in bytes over all of them, and one letter more,
+// however large: letters beyond that are lost; the protocol's retries make that safe. Letters that are never repeated,
+// such as the order to start a replica, are kept all the same: else the replica would be waited for without end. What a
 // process says of itself now is not kept for later: of its Joins only the newest waits, its heartbeats not at all.
 class WaitingLetters {
  public:
@@ -183,8 +183,8 @@ class WaitingLetters {
   // False: there is no room, and it is lost.
   [[nodiscard]] bool add(ProcessIncarnation process, Letter letter);
   [[nodiscard]] bool has_any(ProcessIncarnation process) const { return waiting_.contains(process); }
-  // Those for this process, in order, for `take` to say whether it took one; of a way that it did not take one of, none
-  // is offered after that one.
+  // Offers those for this process, in order, to `take`, which says whether it took one; once it refuses one of a way,
+  // nothing later of that way is offered.
   void offer(ProcessIncarnation process, const std::function<bool(Letter&)>& take);
   // Gives up those for this process. How many there were.
   std::size_t drop(ProcessIncarnation process);

@@ -54,7 +54,7 @@ class Socket {
 // Tries every address of the name, within the deadline in all. Errors: kUnreachable, naming address and reason.
 [[nodiscard]] Result<Socket> dial(const HostPort& address, Deadline deadline);
 
-// Whether nobody listens there, for certain: the machine answers and refuses. Silence and unknown names are no answer.
+// True when certainly nobody listens there: the machine answers and refuses. Silence and unknown names are no answer.
 [[nodiscard]] bool refuses(const HostPort& address, Deadline deadline);
 
 // Listens; port 0 takes any. An empty host is every interface. Errors: kUsage (in use, not ours), naming the address.

@@ -31,7 +31,7 @@ KeyPtr parse_key(const std::string& pem) {
   return KeyPtr(PEM_read_bio_PrivateKey(in.get(), nullptr, no_passphrase, nullptr));
 }
 
-// What every session of ours has: TLS 1.3, no resumption (a ticket would outlive a revocation), small idle buffers.
+// Sets options of every session: TLS 1.3, no resumption (a ticket would outlive a revocation), small idle buffers.
 void set_common_options(SSL_CTX* context) {
   SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
   SSL_CTX_set_mode(context,
@@ -41,7 +41,7 @@ void set_common_options(SSL_CTX* context) {
   SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION);
 }
 
-// A session's own word carries what was asked for: 0 nothing yet, else one more than the protocol.
+// A session's own data field records what was asked for: 0 nothing yet, else one more than the protocol.
 void note_protocol(SSL* session, PortProtocol protocol) {
   SSL_set_app_data(session, reinterpret_cast<char*>(static_cast<std::uintptr_t>(protocol) + 1));
 }
@@ -104,7 +104,7 @@ Result<ssl_ctx_st*> TlsContext::make(const TlsFiles& files, const Credentials& c
   if (!used.ok()) return used.failure();
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   SSL_CTX_set_client_hello_cb(context.get(), read_hello, nullptr);
-  // A client hears the name of what it gets, if it has named it.
+  // A client is told the name of what it gets, if it has named it.
   const auto name_protocol = [](SSL* session, const unsigned char** out, unsigned char* out_size,
                                 const unsigned char* in, unsigned in_size, void*) {
     const auto list = protocol_list(asked_for(session).value_or(PortProtocol::kControl));

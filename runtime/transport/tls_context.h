@@ -1,7 +1,7 @@
-// The TLS settings of a process: TLS 1.3 only, our own chain, the run's authority, who may come.
+// TLS settings of a process: TLS 1.3 only, our own chain, the run's authority, the peers that may come.
 //
-// Certificate files are read once, when a context is made: what happens to them later neither ends the process nor
-// admits anybody. A certificate that this process has renewed is put in its place while it runs: sessions
+// Certificate files are read once, when a context is made: later changes to them neither end the process nor
+// admit a peer. A certificate that this process has renewed is put in its place while it runs: sessions
 // that are there keep the old one. Thread-safe.
 #pragma once
 
@@ -23,21 +23,21 @@ namespace shoal {
 
 // Names what a client's session is for, before its handshake.
 void ask_for(ssl_st* session, PortProtocol protocol);
-// What a server's session was asked for. The handshake stops once its first message has been read, when this is known
-// for the first time, and goes on when it is called again. Nothing: that message has not come.
+// Returns what a server's session was asked for. The handshake stops once its first message has been read, when this is
+// known for the first time, and goes on when it is called again. Nothing: that message has not come.
 [[nodiscard]] std::optional<PortProtocol> asked_for(ssl_st* session);
 // Tells whether the server has agreed to it; of a client's session, after the handshake.
 [[nodiscard]] bool is_agreed(ssl_st* session, PortProtocol protocol);
 
-// After a handshake: who the peer is, if the policy allows its certificate. Errors: kRefused.
+// Returns who the peer is after a handshake, if the policy allows its certificate. Errors: kRefused.
 [[nodiscard]] Result<PeerIdentity> check_peer(const PeerPolicy& policy, ssl_st* session);
-// Whether it is for that alone that it was not allowed: a certificate of a node that was thrown out.
+// True when a revoked certificate is the only reason why check_peer() refused the peer.
 [[nodiscard]] bool is_revoked(const PeerPolicy& policy, ssl_st* session);
 
 class TlsContext {
  public:
-  // Both sides show a certificate of the run; of a server's clients, those that ask for the control endpoint need none:
-  // who shows none has no identity, who shows a bad one is refused.
+  // Both sides show a certificate of the run; a server's clients that ask for the control endpoint need none: one that
+  // shows none has no identity, one that shows a bad one is refused.
   // Errors: kIo (file missing), kInvalidData (not PEM; key of another certificate; not signed by the authority).
   [[nodiscard]] static Result<std::shared_ptr<TlsContext>> mutual(const TlsFiles& files, PeerPolicy policy);
   // A newcomer without certificate that knows only the authority's fingerprint; see check_pinned().
@@ -49,13 +49,13 @@ class TlsContext {
 
   // The caller's, with the certificate of now. Null: out of memory.
   [[nodiscard]] ssl_st* new_session() const;
-  // From the next session on. Errors: kInvalidData, as above; then everything stays as it is.
+  // Renews from the next session on. Errors: kInvalidData, as above; then everything stays as it is.
   [[nodiscard]] Status renew(const Credentials& credentials);
   [[nodiscard]] const PeerPolicy& policy() const { return policy_; }
 
-  // After a handshake: who the peer is, if its certificate is allowed here. Errors: kRefused.
+  // Returns who the peer is after a handshake, if its certificate is allowed here. Errors: kRefused.
   [[nodiscard]] Result<PeerIdentity> check_peer(ssl_st* session) const { return shoal::check_peer(policy_, session); }
-  // Its certificate_name(); empty: it showed none.
+  // Returns the peer's certificate_name(); empty: it showed none.
   [[nodiscard]] static std::string certificate_of(ssl_st* session);
 
  private:
@@ -72,11 +72,11 @@ class TlsContext {
 // The serial number of the certificate that the peer of a session has shown; empty: it has shown none.
 [[nodiscard]] std::string peer_serial(ssl_st* session);
 
-// After a newcomer's handshake, before it says anything: the presented chain holds the authority with this fingerprint,
-// which signed the leaf, whose identity is the spawner of this run. Errors: kRefused.
+// Checks after a newcomer's handshake, before it says anything: the presented chain holds the authority with this
+// fingerprint, which signed the leaf, whose identity is the spawner of this run. Errors: kRefused.
 [[nodiscard]] Status check_pinned(ssl_st* session, const Fingerprint& authority, RunId run);
 
-// Why a session failed, for a log line: the verification's result, or the newest OpenSSL error of this thread, which
+// Says why a session failed, for a log: the verification's result, or the newest OpenSSL error of this thread, which
 // is taken from the queue.
 [[nodiscard]] std::string handshake_failure_text(ssl_st* session);
 

@@ -151,7 +151,7 @@ class TlsScribe : public caf::io::scribe {
     return false;
   }
 
-  // Before the library reads of a process, its certificate must be the one that goes by that name.
+  // Lets the library read of a process only when its certificate is the one that goes by that name.
   bool deliver(caf::execution_unit* context) {
     if (!is_introduced_ && !introduce())
       return end(context, "it goes by the name of a process with another certificate");
@@ -164,7 +164,7 @@ class TlsScribe : public caf::io::scribe {
     return true;
   }
 
-  // The library takes what lies in the stream's buffer, which is sized anew for what is read next.
+  // The library takes the bytes in the stream's buffer, whose size is then set anew for the next read.
   bool hand_over(caf::execution_unit* context, std::vector<char>& bytes) {
     std::vector<char>& buffer = stream_.rd_buf();
     buffer.swap(bytes);
@@ -187,8 +187,8 @@ class TlsScribe : public caf::io::scribe {
     return is_introduced_;
   }
 
-  // Of each new peer the library asks whom it can have spawn actors, and keeps an actor for the answer, which the
-  // other side's guard has dropped: peers that come and go would leave one each.
+  // Ends the library's question whom a new peer can have spawn actors. The library keeps an actor for the answer, which
+  // the other side's guard has dropped: peers that come and go would leave one each.
   void end_question() {
     if (detached()) return;
     auto* broker = static_cast<caf::io::basp_broker*>(parent());
@@ -201,8 +201,8 @@ class TlsScribe : public caf::io::scribe {
   std::shared_ptr<TlsDoor> door_;
   caf::actor_system& system_;
   FrameGuard guard_;
-  std::vector<char> payload_;  // of the frame that is being read, as far as it has come
-  std::size_t unread_ = 0;     // of it
+  std::vector<char> payload_;  // the part that has come of the frame that is being read
+  std::size_t unread_ = 0;     // bytes of it that are to come
   std::size_t used_ = 0;       // by the last one
   bool was_launched_ = false;
   bool is_introduced_ = false;

@@ -48,7 +48,7 @@ class TlsSocket {
   TlsSocket(Socket socket, ssl_st* session) : socket_(std::move(socket)), session_(session) {}
   [[nodiscard]] static Result<TlsSocket> start(Socket socket, const TlsContext& context);
   [[nodiscard]] Status shake(Deadline deadline);
-  // After a call that did not finish: waits for what TLS wants. Errors as above.
+  // Waits for what TLS wants, after a call that did not finish. Errors as above.
   [[nodiscard]] Status wait(int result, Deadline deadline);
 
   Socket socket_;

@@ -19,14 +19,14 @@
 namespace shoal {
 namespace {
 
-constexpr int kNumberFirst = 64;  // of descriptors of connections, in turn
+constexpr int kNumberFirst = 64;  // numbers for descriptors of connections, used in turn
 constexpr int kNumbers = 256;
 // One record of TLS, which is sent as a whole or not at all.
 constexpr std::size_t kEarlyBytesMax = 16u << 10;
 constexpr std::size_t kIoBytesMax = 1u << 30;
 constexpr std::string_view kWho = "transport";
 constexpr std::string_view kNoDescriptor = "the system has no descriptor left";
-constexpr std::chrono::milliseconds kLastWords{500};  // in which who is thrown out is told why
+constexpr std::chrono::milliseconds kLastWords{500};  // time in which a peer that is thrown out is told why
 
 SteadyTime now() { return std::chrono::steady_clock::now(); }
 
@@ -293,7 +293,7 @@ bool TlsStream::must_read_more(Descriptor, std::size_t threshold) {
   return session_ != nullptr && static_cast<std::size_t>(SSL_pending(session_)) >= threshold;
 }
 
-// Whoever was refused, or handed over, may still be asked to read or write: its handshake goes no further here.
+// A session that was refused, or handed over, may still be asked to read or write: its handshake goes no further here.
 TlsStream::State TlsStream::shake(bool is_idle_write) {
   if (was_refused_) return State::failure;
   ERR_clear_error();

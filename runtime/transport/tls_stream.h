@@ -36,7 +36,7 @@ struct TransportLimits {
   // A longer frame of the library's ends its connection: senders cut letters at kFrameBytesMax, and the rest names
   // types.
   std::uint32_t frame_bytes_max = std::uint32_t{kFrameBytesMax} + 1024;
-  std::size_t connections_per_peer_max = 64;  // of one certificate, lanes apart: a node has a process for each device
+  std::size_t connections_per_peer_max = 64;  // for one certificate, lanes apart: a node has a process for each device
 };
 
 struct TransportCounters {
@@ -56,7 +56,7 @@ class TlsDoor {
 
   // An accepted connection. Another one may give way to it, and is shut down: its stream then ends by itself.
   void admit(int descriptor);
-  // Its first message asks for a link or a lane; the same holds.
+  // The connection's first message asks for a link or a lane; the same holds.
   void said_hello(int descriptor, PortProtocol protocol);
   // The system has no descriptor for who comes, for a reason (errno). `go_on` is called at the next sweep, by its
   // thread.
@@ -69,7 +69,7 @@ class TlsDoor {
   [[nodiscard]] int renumber(int descriptor);
   // The handshake of this descriptor ended, or it is about to be closed.
   void settle(int descriptor);
-  // Shuts down what is half open past its deadline, and connections whose certificate was revoked meanwhile; their
+  // Shuts down half-open connections past their deadline, and those whose certificate was revoked meanwhile; their
   // streams then end by themselves. Goes on with accepting. Called several times a second.
   void sweep();
 
@@ -80,12 +80,12 @@ class TlsDoor {
   // The certificate of the peer at a descriptor whose handshake is done; known until the descriptor closes. False: it
   // has too many connections.
   [[nodiscard]] bool identified(int descriptor, PeerIdentity peer, Certified certified);
-  // What the library calls the process there. False: it calls another live connection with another certificate so.
+  // Records what the library calls the process there. False: another live connection with another certificate has it.
   [[nodiscard]] bool introduce(int descriptor, const caf::node_id& node);
   void forget(int descriptor);
   // Nothing: no such process is connected.
   [[nodiscard]] std::optional<PeerIdentity> identity_of(const caf::node_id& node) const;
-  // The certificate_name() of who is connected there, or as that process; none: nobody is.
+  // Returns the certificate_name() of the peer that is connected there, or as that process; none: there is no peer.
   [[nodiscard]] std::shared_ptr<const std::string> certificate_at(int descriptor) const;
   [[nodiscard]] std::shared_ptr<const std::string> certificate_of(const caf::node_id& node) const;
 
@@ -96,11 +96,11 @@ class TlsDoor {
   void count_given_back(std::size_t bytes);
   [[nodiscard]] TransportCounters counters() const;
 
-  // Who takes over sessions that asked for a lane, with a descriptor of their own. Before the first connection.
+  // Sets the receiver of sessions that asked for a lane, with a descriptor of their own. Before the first connection.
   using TakeLane = std::function<void(Socket, ssl_st*)>;
   void set_lanes(TakeLane take_lane) { take_lane_ = std::move(take_lane); }
   void hand_over(Socket socket, ssl_st* session) const { take_lane_(std::move(socket), session); }
-  // Who goes on with sessions that asked for the control endpoint, from their first message on. Any time; it is called
+  // Sets the receiver of sessions that asked for the control endpoint, from their first message on. Any time; it runs
   // on the library's I/O thread, and never waits.
   using TakeControl = std::function<void(TlsSocket)>;
   void set_control(TakeControl take_control);
@@ -126,7 +126,7 @@ class TlsDoor {
 
   [[nodiscard]] bool is_thrown_out(const KnownPeer& peer) const;
   void count_and_log(std::uint64_t& counter, const char* what, const std::string& whom, const std::string& reason);
-  // With the name in the certificate of who is connected there.
+  // Returns the address with the name in the certificate of the peer that is connected there.
   [[nodiscard]] std::string named(int descriptor, const std::string& address) const;
 
   std::shared_ptr<const TlsContext> context_;
@@ -138,7 +138,7 @@ class TlsDoor {
   std::map<std::uint16_t, Socket> listeners_;  // by port, until their doormen have them
   PortAdmission half_open_;
   RefusalLog refusals_;
-  LackLog lacks_;                              // of descriptors
+  LackLog lacks_;                              // shortages of descriptors
   std::vector<std::function<void()>> paused_;  // until the next sweep
   std::map<int, KnownPeer> peers_;             // by descriptor
   TransportCounters counters_;
@@ -176,7 +176,7 @@ class TlsStream {
   std::shared_ptr<TlsDoor> door_;
   ssl_st* session_;
   Descriptor descriptor_;
-  std::string address_;  // of the peer; the descriptor no longer knows it after a reset
+  std::string address_;  // the peer's; after a reset the descriptor no longer knows it
   bool is_done_ = false;
   bool was_refused_ = false;
   std::string early_;

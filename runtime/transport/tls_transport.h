@@ -40,27 +40,27 @@ class TlsTransport {
   // Stops listening at `port`; connections live on.
   void close(std::uint16_t port);
 
-  // Whom to send (connect_atom, host, port) to; answers (node_id, strong_actor_ptr, set<string>) or an error within
-  // dial + handshake time-outs. A black hole delays only peers that share its dialler: ask with the peer's address.
+  // Returns the actor for (connect_atom, host, port). It answers (node_id, strong_actor_ptr, set<string>) or an error
+  // in dial + handshake time-outs. A black hole delays only peers that share its dialler: ask with the peer's address.
   [[nodiscard]] caf::io::middleman_actor dialler(const std::string& host, std::uint16_t port) const;
   // The one that published; good for connects too.
   [[nodiscard]] caf::io::middleman_actor handle() const { return diallers_.front(); }
 
-  // Who a connected process is by its certificate; nothing: no such process is connected. Any thread.
+  // Returns who a connected process is by its certificate; nothing: no such process is connected. Any thread.
   [[nodiscard]] std::optional<PeerIdentity> identity_of(const caf::node_id& node) const {
     return door_->identity_of(node);
   }
-  // Its certificate's name (certificate_name()), for whoever reads what it sends (peer_note.h).
+  // Returns that certificate's name (certificate_name()), for the reader of what the process sends (peer_note.h).
   [[nodiscard]] std::shared_ptr<const std::string> certificate_of(const caf::node_id& node) const {
     return door_->certificate_of(node);
   }
 
-  // What new connections and lanes show, in both directions; those that are there stay as they are when it is renewed.
+  // Holds what new connections and lanes show, in both directions; a renewal leaves those that are there as they are.
   [[nodiscard]] const std::shared_ptr<TlsContext>& context() const { return context_; }
 
   [[nodiscard]] TransportCounters counters() const { return door_->counters(); }
 
-  // Who goes on with sessions that asked for the control endpoint, from now on (TlsDoor::set_control).
+  // Sets the receiver of sessions that ask for the control endpoint from now on (TlsDoor::set_control).
   void set_control(TlsDoor::TakeControl take_control) { door_->set_control(std::move(take_control)); }
 
   // The lanes of this process; they end with this.

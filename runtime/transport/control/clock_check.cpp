@@ -53,7 +53,7 @@ TimeVerdict judge(const Validity& validity, const std::string& whose, const Cloc
                                       : "it has expired; the spawner gets a new one by --resume")};
 }
 
-// From "Tue, 15 Nov 1994 08:12:31 GMT".
+// Reads a date like "Tue, 15 Nov 1994 08:12:31 GMT".
 std::optional<WallTime> time_of_date(const std::string& date) {
   std::tm parts{};
   const char* end = ::strptime(date.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);

@@ -30,7 +30,7 @@ struct Enrolled {
 [[nodiscard]] Result<Enrolled> enrol(const HostPort& spawner, const JoinToken& token, const std::string& name,
                                      std::uint32_t protocol_version, const ControlTimeouts& timeouts = {});
 
-// Whether we speak what the spawner speaks. Errors: kRefused, naming both versions and what to do.
+// Compares the spawner's protocol version with ours. Errors: kRefused, naming both versions and what to do.
 [[nodiscard]] Status check_protocol(const Rendezvous& rendezvous);
 
 // A connection to the control endpoint of our run: one question may be asked by it.
@@ -57,7 +57,7 @@ class ControlConnection {
   TlsSocket socket_;
   HostPort spawner_;
   std::chrono::milliseconds answer_within_;
-  int status_ = 0;  // of the answer; 0: none came
+  int status_ = 0;  // the answer's; 0: none came
 };
 
 class ControlClient {
@@ -69,7 +69,7 @@ class ControlClient {
 
   // Errors: kUnreachable (nobody is there; nothing was asked), kRefused (not the spawner of our run).
   [[nodiscard]] Result<ControlConnection> connect() const;
-  // By a connection of its own. Errors: as of both.
+  // Asks by a connection of its own. Errors: as of both.
   [[nodiscard]] Result<ControlResponse> get(const std::string& target) const;
   [[nodiscard]] Result<ControlResponse> post(const std::string& target, const std::string& body) const;
   [[nodiscard]] Result<Rendezvous> rendezvous() const;

@@ -38,7 +38,7 @@ struct Connection {
       : id(number), address(std::move(from)), session(std::move(of_it)) {}
 
   const int id;
-  const std::string address;         // of the client
+  const std::string address;         // the client's
   std::optional<TlsSocket> session;  // its thread's alone, once that runs
   std::thread thread;                // the starter's
   Socket interrupt;       // a second descriptor of the connection: to shut it down; closed when the thread is done
@@ -53,7 +53,7 @@ bool has_left(const TlsSocket& session) {
   return ::poll(&entry, 1, 0) > 0;
 }
 
-// By which a client learns whose clock is wrong (clock_check.h).
+// Returns the date by which a client learns whose clock is wrong (clock_check.h).
 std::string date_now() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -63,7 +63,7 @@ std::string date_now() {
   return text;
 }
 
-// Who is at the other end.
+// Client at the other end.
 struct Asker {
   std::optional<PeerIdentity> peer;  // empty: a stranger
   std::string serial;
@@ -143,7 +143,7 @@ void ControlServer::State::take(TlsSocket session) {
   for (const Connection& each : given_up) refuse(each.address, "others came before it had a thread");
 }
 
-// The caller holds the mutex, and destroys what is returned without it. Who has a thread already is interrupted.
+// The caller holds the mutex, and destroys the result without it. Connections that have a thread are interrupted.
 std::list<Connection> ControlServer::State::end(int id) {
   std::list<Connection> ended;
   const auto waits = std::ranges::find(waiting, id, &Connection::id);
@@ -205,7 +205,7 @@ void ControlServer::State::serve_connection(Connection& connection) {
   connection.is_finished = true;
 }
 
-// From here on strangers are none of its concern.
+// Counts the connection as a known one: from here on the bounds on strangers do not apply to it.
 Status ControlServer::State::take_known(Connection& connection, PeerRole role) {
   const std::lock_guard guard(mutex);
   if (role != PeerRole::kOperator && known_count >= limits.known_count_max) {
@@ -217,8 +217,8 @@ Status ControlServer::State::take_known(Connection& connection, PeerRole role) {
   return Done{};
 }
 
-// Returns whether it serves; else it is to be said that it does not yet. Errors: kUnreachable, there is nobody to tell:
-// whoever has left while waiting did so unanswered, and may have asked again.
+// Returns true when it serves, false when the client is to be told that it does not yet. Errors: kUnreachable, the
+// client is gone: it left without an answer while it waited, and may have asked again.
 Result<bool> ControlServer::State::wait_until_serving(const Connection& connection) {
   std::unique_lock lock(mutex);
   if (is_serving) return true;
@@ -329,7 +329,7 @@ void ControlServer::State::join_finished() {
   for (Connection& connection : finished) connection.thread.join();
 }
 
-// Who gave way has a thread until it notices.
+// A connection that has given way keeps its thread until the thread notices.
 bool ControlServer::State::are_too_many_ending() {
   const std::lock_guard guard(mutex);
   return connections.size() > open.incoming_count() + known_count + limits.admission.half_open_count_max;

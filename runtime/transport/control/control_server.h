@@ -27,22 +27,22 @@ struct ControlRequest {
   std::map<std::string, std::string> query;
   std::string body;
   std::optional<PeerIdentity> peer;  // empty: a stranger
-  std::string serial;                // of the peer's certificate
-  std::string address;               // numeric, of the client
+  std::string serial;                // the peer certificate's
+  std::string address;               // the client's, numeric
 };
 
 struct ControlResponse {
   int status = 200;
   std::string body = "{}";  // JSON
 };
-// The answer to everything that somebody asks whose certificate was revoked.
+// Status of every answer to a client whose certificate was revoked.
 inline constexpr int kStatusRevoked = 410;
 // {"error": <sentence>}, the form of every answer that is not 200.
 [[nodiscard]] ControlResponse control_error(int status, const std::string& sentence);
 
 using ControlHandler = std::function<ControlResponse(const ControlRequest&)>;
 
-// Who may ask. An empty list of roles is everybody, strangers included.
+// Lists who may ask. An empty list of roles is everybody, strangers included.
 struct ControlRoute {
   std::string method;
   std::string path;
@@ -60,7 +60,7 @@ struct ControlLimits {
 
 class ControlServer {
  public:
-  // Shakes hands from now on, but answers only after serve(): who comes earlier waits for that. `policy` says whose
+  // Shakes hands from now on, but answers only after serve(): earlier clients wait for that. `policy` says which
   // certificates are good. Errors: kIo (the system gives no thread).
   [[nodiscard]] static Result<std::unique_ptr<ControlServer>> create(PeerPolicy policy,
                                                                      const ControlLimits& limits = {});
@@ -69,8 +69,8 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  // Before serve() only. Handlers run on connection threads, several at once; they may wait, with a time-out of their
-  // own. An exception is answered by 500 and logged.
+  // Adds a handler, before serve() only. Handlers run on connection threads, several at once; they may wait, with a
+  // time-out of their own. An exception is answered by 500 and logged.
   void handle(ControlRoute route, ControlHandler handler);
   void serve();
   // A session in the middle of its handshake. Any thread; never waits. After stop() it is closed.

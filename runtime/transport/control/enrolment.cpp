@@ -22,7 +22,7 @@ constexpr std::chrono::hours kRememberExpired{24 * 7};
 
 namespace fs = std::filesystem;
 
-// That a person has revoked the standing token: a file beside it, which the next spawner process sees, too.
+// Returns the file that exists once a person has revoked the standing token; the next spawner process sees it, too.
 std::string mark_of_revoked(const std::string& join_token_path) { return join_token_path + ".revoked"; }
 
 Json json_of(const Revocations& list) {
@@ -208,7 +208,7 @@ Status EnrolmentDesk::renew_standing_token() {
   return Done{};
 }
 
-// Where the standing token is meant, the mark comes first: it must not be followed by another, whatever ends between.
+// Writes the mark first where the standing token is meant: no other may follow it, whatever ends in between.
 Status EnrolmentDesk::revoke_token(std::string_view id) {
   const std::lock_guard guard(mutex_);
   const auto& records = kept_.tokens.records();
@@ -224,7 +224,7 @@ Status EnrolmentDesk::revoke_token(std::string_view id) {
   const Status revoked = revoke_locked({std::string(id)});
   if (!revoked.ok()) return revoked;
   std::error_code ignored;
-  fs::remove(files_.join_token, ignored);  // what stays is worth nothing
+  fs::remove(files_.join_token, ignored);  // a file that stays is worth nothing
   standing_ = {};
   return Done{};
 }

@@ -1,4 +1,4 @@
-// How a machine becomes a node: the desk that takes a join token with a certificate request, and the words of both
+// Enrols machines as nodes: the desk that takes a join token with a certificate request, and the words of both
 // sides.
 //
 //   POST /v1/enrol {"secret", "name", "request", "protocol_version"} -> {"certificate", "ca", "rendezvous": {...}}
@@ -35,7 +35,7 @@ inline constexpr std::string_view kEnrolPath = "/v1/enrol";
 inline constexpr std::string_view kRenewPath = "/v1/renew";
 inline constexpr std::string_view kRendezvousPath = "/v1/rendezvous";
 
-// Who the spawner is, as nodes need it at every connect. Its links are where it was asked.
+// Identity of the spawner, as nodes need it at every connect. Its links are where it was asked.
 struct Rendezvous {
   RunId run;
   Term term;
@@ -76,17 +76,17 @@ struct EnrolmentAnswer {
 // The sentence of a control_error(), or the body itself where it is none.
 [[nodiscard]] std::string error_sentence(std::string_view body);
 
-// What the desk asks its surroundings. All are called on connection threads: thread-safe, and quick.
+// Questions of the desk to its surroundings. All are called on connection threads: thread-safe, and quick.
 struct EnrolmentHooks {
   std::function<Rendezvous()> rendezvous;
   // kRefused with the sentence: taken. Asked one request at a time; a name allowed may soon be a node's.
   std::function<Status(const std::string& name)> name_allowed;
   std::function<WallTime()> now;
-  std::function<Validity(WallTime)> validity = usual_validity;  // of the certificates of nodes
+  std::function<Validity(WallTime)> validity = usual_validity;  // for the certificates of nodes
   std::shared_ptr<RevokedCertificates> revoked = nullptr;       // is given every new list; none: nobody looks
 };
 
-// Where the desk keeps what must outlive it. Each is made when there is something to keep.
+// Paths of what must outlive the desk. Each file is made when there is something to keep.
 struct EnrolmentFiles {
   std::string tokens;
   std::string revoked;
@@ -94,9 +94,9 @@ struct EnrolmentFiles {
   std::string join_token;  // the standing token; empty: none is kept
 };
 
-// What `shoal evict --revoke` has done.
+// Result of `shoal evict --revoke`.
 struct RevokedTokens {
-  std::vector<std::string> ids;  // of tokens that the name had enrolled with, and that were good until now
+  std::vector<std::string> ids;  // tokens that the name had enrolled with, and that were good until now
   bool was_standing = false;     // the run's own was one of them, and has been replaced
 };
 
@@ -106,17 +106,17 @@ class EnrolmentDesk {
   [[nodiscard]] static Result<std::unique_ptr<EnrolmentDesk>> open(Authority authority, EnrolmentFiles files,
                                                                    EnrolmentHooks hooks);
 
-  // With the list of who is refused.
+  // Returns the rendezvous with the list of who is refused.
   [[nodiscard]] Rendezvous rendezvous() const;
 
   // A new token, recorded durably before it is returned. uses 0: any number. Errors: kIo, kInternal.
   [[nodiscard]] Result<JoinToken> make_token(std::chrono::seconds lifetime, std::uint32_t uses);
-  // Keeps the standing token, of any number of uses, in its file (0600), for who comes on this machine or is told of it
-  // by a person: writes a new one where less than half of the last one's lifetime is left. To be asked again and again:
-  // a run lasts longer than a token. After a person has revoked it there is none, until permit_standing_token().
+  // Keeps the standing token, of any number of uses, in its file (0600), for nodes on this machine or people who know
+  // of it: writes a new one where less than half of the last one's lifetime is left. Call it again and again: a run
+  // lasts longer than a token. After a person has revoked it there is none, until permit_standing_token().
   // Errors: kIo, kInternal.
   [[nodiscard]] Status keep_standing_token();
-  // At once, and durably. Errors: kUsage (no such token), kIo.
+  // Revokes a token at once, and durably. Errors: kUsage (no such token), kIo.
   [[nodiscard]] Status revoke_token(std::string_view id);
   [[nodiscard]] std::vector<TokenRecord> tokens() const;
   [[nodiscard]] bool is_standing(std::string_view id) const;
@@ -125,7 +125,7 @@ class EnrolmentDesk {
   // Refuses every certificate that the name has, from now on, and the tokens it had enrolled with. Repeating it is
   // harmless. Errors: kIo; what was refused by then stays refused.
   [[nodiscard]] Result<RevokedTokens> revoke_name(const std::string& name);
-  // Whether a certificate of that name may be good.
+  // True when a certificate of that name may be good.
   [[nodiscard]] bool has_issued(std::string_view name) const;
 
   // 200; 400 malformed; 403 token, or a revoked name; 409 name; 426 protocol version; 503 what must be recorded first

@@ -1,4 +1,4 @@
-// Which certificates the run has given to nodes, and by which token: what `shoal evict --revoke` must know of a name
+// Certificates that the run has given to nodes, and by which token: what `shoal evict --revoke` must know of a name
 // that may be away.
 //
 //   certs/issued, one JSON object per line: {"name": "node2", "serial": HEX, "token": ID, "until": SECONDS}

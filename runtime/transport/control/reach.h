@@ -2,10 +2,10 @@
 //
 //   POST /v1/reach {"address": "10.0.0.2:7100"}, by a node  -> {"why": "", "is_open": true}, or why it is not reached
 //
-// A node whose port is shut would be dialled in vain and put out of the run after a while; so it hears the reason
-// within seconds of its start, and so does who asks for the status of the run. A node asks again while it is not
-// reached: what is not repeated is forgotten. A dial is work that a node has the spawner do: only numeric addresses are
-// dialled, so that nobody waits for a resolver, a certificate has one question at a time, and so many are under way.
+// A node whose port is shut would be dialled in vain and put out of the run after a while; so it learns the reason
+// within seconds of its start, and so does a person who asks for the status of the run. A node asks again while it is
+// not reached: a verdict that is not repeated is forgotten. A dial is work that a node has the spawner do: only numeric
+// addresses are dialled (no resolver to wait for), a certificate has one question at a time, and few are under way.
 #pragma once
 
 #include <chrono>

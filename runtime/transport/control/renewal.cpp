@@ -1,4 +1,4 @@
-// Whether certificate and key belong together is checked by who uses them (TlsContext::renew).
+// Renews a certificate; TlsContext::renew() checks that certificate and key belong together.
 #include "runtime/transport/control/renewal.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// When a process looks after its own certificate, and how it gets the next one for the same key: one file changes, so
+// Decides when a process renews its certificate, and gets the next one for the same key: one file changes, so
 // that a process that is killed in between finds a pair that belongs together. Pure.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace shoal {
 
-// How long until the next look at a certificate: until it is due, an hour at most, because clocks jump; while it is due
-// and no other was to be had, a tenth of what is left of it.
+// Returns the time to the next look at a certificate: until it is due, an hour at most, because clocks jump; while it
+// is due and no other was to be had, a tenth of what is left of it.
 [[nodiscard]] std::chrono::milliseconds until_next_look(const Validity& validity, WallTime now);
 
 // Signs a request: the run's authority, or the spawner that is asked. May wait.

@@ -1,4 +1,4 @@
-// What an operator says about join tokens to the control endpoint, and what it answers.
+// Requests of an operator about join tokens to the control endpoint, and the answers.
 //
 //   POST /v1/tokens {"seconds": 86400, "uses": 0}  -> {"token": "shoal1..."}
 //   GET  /v1/tokens                                -> {"tokens": [{"id", "uses", "uses_max", "uses_left", "expiry",

@@ -8,7 +8,7 @@ namespace shoal::basp {
 namespace {
 
 constexpr std::uint64_t kVersion = 3;
-constexpr std::uint64_t kAsynchronous = 0x1000000000000000;  // of normal priority; no question, no answer
+constexpr std::uint64_t kAsynchronous = 0x1000000000000000;  // normal priority; no question, no answer
 constexpr std::string_view kLetterTypes = "@<>+shoal::WireFrame";
 constexpr std::string_view kInfoQuestionTypes = "@<>+@atom+@atom+@str";
 constexpr std::string_view kInfoAnswerTypes = "@<>+@atom+@str+@strong_actor_ptr+@str";
@@ -41,7 +41,7 @@ class Cursor {
     left_ = left_.subspan(count);
     return taken;
   }
-  // In network byte order.
+  // Reads a number in network byte order.
   [[nodiscard]] std::optional<std::uint64_t> number(std::size_t width) {
     const auto taken = bytes(width);
     if (!taken) return std::nullopt;
@@ -49,7 +49,7 @@ class Cursor {
     for (const unsigned char byte : *taken) value = value << 8U | byte;
     return value;
   }
-  // Of at most 32 bits. One that could be written in fewer bytes is none: the library shifts by 7 for each of them.
+  // Reads at most 32 bits. A length that would fit into fewer bytes is refused: the library shifts by 7 for each byte.
   [[nodiscard]] std::optional<std::uint32_t> length() {
     std::uint64_t value = 0;
     for (unsigned shift = 0; shift < 35; shift += 7) {
@@ -67,7 +67,7 @@ class Cursor {
     const auto size = length();
     return size && *size <= size_max && bytes(*size).has_value();
   }
-  // So many strings, however few bytes each has.
+  // Skips so many strings, however few bytes each has.
   [[nodiscard]] bool skip_strings(std::size_t count_min, std::size_t count_max) {
     const auto count = length();
     if (!count || *count < count_min || *count > count_max) return false;

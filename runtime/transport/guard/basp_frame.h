@@ -40,15 +40,15 @@ enum class Operation : std::uint8_t {
   kHeartbeat = 6,
 };
 
-// What a header's flags may be.
-inline constexpr std::uint8_t kNamedReceiver = 1;     // of a direct message: `destination` is a name
-inline constexpr std::uint8_t kSelectConnection = 2;  // of a client's second handshake
+// Values of a header's flags.
+inline constexpr std::uint8_t kNamedReceiver = 1;     // a direct message whose `destination` is a name
+inline constexpr std::uint8_t kSelectConnection = 2;  // a client's second handshake
 
 struct Header {
   std::uint8_t operation = 0;
   std::uint16_t padding = 0;
   std::uint8_t flags = 0;
-  std::uint32_t length = 0;  // of the payload
+  std::uint32_t length = 0;  // bytes of the payload
   std::uint64_t data = 0;
   std::uint64_t source = 0;
   std::uint64_t destination = 0;
@@ -59,11 +59,11 @@ inline constexpr std::size_t kServerHandshakeBytesMax = 64u << 10;
 inline constexpr std::size_t kApplicationNamesMax = 4;
 inline constexpr std::size_t kMessageNamesMax = 128;
 inline constexpr std::size_t kNameBytesMax = 1024;
-inline constexpr std::size_t kInfoBytesMax = 1024;  // of the library's questions and answers about spawn servers
+inline constexpr std::size_t kInfoBytesMax = 1024;  // the library's questions and answers about spawn servers
 inline constexpr std::size_t kDownBytesMax = 4096;  // with a text as its context
 
 [[nodiscard]] Header header_in(std::span<const unsigned char, kHeaderBytes> bytes);
-// Whether some honest peer may send such a header, whatever its connection has seen so far. The bound on letters is
+// True when some honest peer may send such a header, whatever its connection has seen so far. The bound on letters is
 // their frames'.
 [[nodiscard]] bool is_header_of_ours(const Header& header, std::uint32_t letter_bytes_max);
 // The longest payload of a frame with such a header; 0: it has none.
@@ -76,14 +76,14 @@ inline constexpr std::size_t kDownBytesMax = 4096;  // with a text as its contex
 [[nodiscard]] std::optional<Node> greeting_of_client(Bytes payload);
 
 enum class Message { kLetter, kInfo, kOther };
-// What a direct message with this header carries.
+// Tells what a direct message with this header carries.
 [[nodiscard]] Message message_in(const Header& header, Bytes payload);
 
-// Whether it says that `watcher` watches an actor of `watched`.
+// True when it says that `watcher` watches an actor of `watched`.
 [[nodiscard]] bool is_monitor(Bytes payload, const Node& watcher, const Node& watched);
 
 enum class Down { kWithoutContext, kWithContext, kOther };
-// Whether it says to `watcher` that an actor of `owner` has ended. A context is anything at all: only the library could
+// Tells whether it says to `watcher` that an actor of `owner` has ended. A context is anything: only the library could
 // read it, and must not.
 [[nodiscard]] Down down_in(Bytes payload, const Node& owner, const Node& watcher);
 

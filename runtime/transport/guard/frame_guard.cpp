@@ -80,8 +80,8 @@ FrameGuard::Verdict FrameGuard::judge_message(basp::Bytes payload) {
   return Verdict::kDeliver;
 }
 
-// The end of an actor that threw says with what words; whoever reads them by the library's means reads anything. Its
-// process is about to end, which says the same.
+// The end of an actor that threw carries words, which the library could read only by reading anything at all. The
+// actor's process is about to end, which says the same.
 FrameGuard::Verdict FrameGuard::judge_down(basp::Bytes payload) {
   switch (basp::down_in(payload, *peer_, self_)) {
     case basp::Down::kWithoutContext: return Verdict::kDeliver;

@@ -43,12 +43,12 @@ class FrameGuard {
   };
   // `data` holds exactly what was asked for: a header, or the whole payload that its header announced.
   [[nodiscard]] Verdict inspect(const void* data, std::size_t size);
-  // Of a payload that will be dropped whatever it says: it need not be kept, and the next inspect() may be given none.
+  // True for a payload that is dropped whatever it says: it need not be kept; the next inspect() may be given none.
   [[nodiscard]] bool drops_payload() const { return state_ == State::kDroppedPayload; }
   [[nodiscard]] std::size_t next_read_bytes() const { return next_read_bytes_; }
-  // As it came, of the payload that was judged last.
+  // Header of the payload that was judged last, as it came.
   [[nodiscard]] basp::Bytes header() const { return header_bytes_; }
-  // What the process at the other end calls itself; nothing before its handshake was judged good.
+  // Returns what the process at the other end calls itself; nothing before its handshake was judged good.
   [[nodiscard]] const std::optional<basp::Node>& peer() const { return peer_; }
   [[nodiscard]] std::string_view reason() const { return reason_; }
 
@@ -78,8 +78,8 @@ class FrameGuard {
   std::string_view reason_;
 };
 
-// What a connection's buffer keeps once nothing large has gone through it for a while: the library's buffers never
-// shrink, and whoever has once sent a checkpoint to a peer would keep its size for as long as the peer lives (S-6).
+// Bounds what a connection's buffer keeps once nothing large has gone through it for a while: the library's never
+// shrink, and after one checkpoint sent to a peer would keep its size for as long as the peer lives (S-6).
 class BufferBound {
  public:
   static constexpr std::size_t kKeptBytes = 64u << 10;

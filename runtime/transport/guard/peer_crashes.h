@@ -22,15 +22,15 @@ namespace shoal {
 
 class PeerCrashes {
  public:
-  static constexpr int kCrashesMax = 2;         // of one peer
-  static constexpr std::size_t kPeersMax = 64;  // that are remembered
+  static constexpr int kCrashesMax = 2;         // by one peer
+  static constexpr std::size_t kPeersMax = 64;  // peers that are remembered
 
   PeerCrashes() = default;
   // Lines that are not as above are passed over: they cost a peer nothing.
   explicit PeerCrashes(std::string_view text);
 
   struct Verdict {
-    int crashes = 0;          // of this peer so far
+    int crashes = 0;          // by this peer so far
     bool is_refused = false;  // from now on
     bool is_excused = false;  // costs nothing of the budget
   };

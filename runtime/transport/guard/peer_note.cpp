@@ -24,8 +24,8 @@ constexpr std::array kOwnSignals = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SI
 constexpr std::string_view kMagic = "SHPN";
 
 char* g_page = nullptr;                                     // none: nothing is noted
-std::array<struct sigaction, kOwnSignals.size()> g_before;  // what each signal did
-thread_local const std::string* t_certificate = nullptr;    // whose bytes this thread reads
+std::array<struct sigaction, kOwnSignals.size()> g_before;  // actions of each signal before
+thread_local const std::string* t_certificate = nullptr;    // the peer whose bytes this thread reads
 
 void note() {
   if (g_page == nullptr || t_certificate == nullptr) return;

@@ -1,5 +1,5 @@
-// Whose bytes this process was reading when it crashed, where its death does not reach: in a mapped file, for its
-// keeper.
+// Notes the peer whose bytes this process was reading when it crashed, in a mapped file that outlives the process, for
+// its keeper.
 //
 //   reading(certificate) ─▶ the library, the router ─▶ read
 //            │
@@ -20,7 +20,7 @@ namespace shoal {
 
 inline constexpr std::size_t kPeerNoteBytes = 256;
 
-// From here on crashes are noted there. Once in the life of a process; where the file cannot be had, none is noted.
+// Notes crashes there from here on. Once in the life of a process; where the file cannot be had, none is noted.
 void keep_peer_note(const std::string& path);
 
 // Around everything that is done with bytes of a peer, on the thread that does it.
@@ -38,10 +38,10 @@ class PeerReading {
   int exceptions_;
 };
 
-// Of a worker, beside the note of what it computes.
+// Returns the path for a worker, beside the note of what it computes.
 [[nodiscard]] inline std::string peer_note_beside(const std::string& work_note) { return work_note + ".peer"; }
 
-// What a process that has ended left behind, once.
+// Returns, once, what a process that has ended left behind.
 [[nodiscard]] std::optional<std::string> take_peer_note(const std::string& path);
 
 }  // namespace shoal

@@ -21,7 +21,7 @@ class FrameReader {
 
   // For what is still missing of the header, or for the next piece of the frame. Never empty.
   [[nodiscard]] std::span<char> room();
-  // So many bytes of the room were filled. True: frame() is whole, until next(). Errors: kInvalidData, its length.
+  // Takes so many bytes of the room as filled. True: frame() is whole, until next(). Errors: kInvalidData, its length.
   [[nodiscard]] Result<bool> filled(std::size_t count);
   [[nodiscard]] std::span<const char> frame() const { return std::span(memory_).first(size_); }
   void next();

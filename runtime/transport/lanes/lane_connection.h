@@ -1,5 +1,5 @@
 // One lane as its thread sees it: a claim first (lane_greeting.h), then frames in and frames out, a little at a time.
-// Whoever asks it to go on hears what came and why it ended; it tells nobody by itself.
+// Its caller makes it go on and gets what came and why it ended; it tells nobody by itself.
 #pragma once
 
 #include <array>
@@ -27,12 +27,12 @@ class LaneConnection {
         unread_bytes_max_(limits.unread_bytes_max),
         assembler_(limits.assembly) {}
 
-  // From here on it is this link's, and sends what is put into the box. Whoever has shown a key is told so first.
+  // Makes it this link's: it sends what is put into the box. A peer that has shown a key is told so first.
   void bind(LinkId link, std::shared_ptr<Outbox> outbox);
-  // Whoever has shown a key is told to come to the local door of this name, or to claim again.
+  // Tells a peer that has shown a key to come to the local door of this name, or to claim again.
   void refer_to(const std::string& door);
   [[nodiscard]] bool was_referred() const { return was_referred_; }
-  // What its two ends are, of an accepted connection; 0: of no matter.
+  // Tells an accepted connection's two ends apart (LaneSocket::way()); 0: of no matter.
   [[nodiscard]] std::uint64_t way() const { return socket_->way(); }
   [[nodiscard]] bool is_local() const { return socket_->is_local(); }
   [[nodiscard]] const std::optional<LinkId>& link() const { return link_; }
@@ -46,13 +46,13 @@ class LaneConnection {
   [[nodiscard]] bool can_go_on() const { return (may_read_ && !is_ahead()) || (may_write_ && has_output_); }
   // More was delivered than its user has looked at: it is not read until that has changed. Nobody tells when.
   [[nodiscard]] bool is_ahead() const { return *unread_bytes_ >= unread_bytes_max_; }
-  // Of a letter that is delivered now; it counts as unread until the receipt goes.
+  // Makes the receipt of a letter that is delivered now: the letter counts as unread until the receipt is destroyed.
   [[nodiscard]] std::shared_ptr<const void> receipt_for(std::size_t bytes);
-  // In order, by a peer that knew of this lane. Who claimed one may have given up before it read the answer; its first
-  // frame shows that it has read it.
+  // True after an orderly end by a peer that knew of this lane. A peer that claimed it may give up before it reads the
+  // answer; its first frame shows that it has read it.
   [[nodiscard]] bool was_ended_by_peer() const { return socket_->was_closed_by_peer() && is_known_to_peer_; }
 
-  // What a turn of reading has brought; a turn ends early with each.
+  // Result of a turn of reading; a turn ends early with each.
   struct Heard {
     std::optional<LaneClaim> claim;
     std::optional<Assembled> letter;
@@ -95,7 +95,7 @@ class LaneConnection {
   std::optional<Cutter> cutter_;
   std::uint64_t transfers_ = 0;
   std::vector<char> frame_;
-  std::span<const char> unsent_;  // of frame_
+  std::span<const char> unsent_;  // the rest of frame_
 };
 
 }  // namespace shoal

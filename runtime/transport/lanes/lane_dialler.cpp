@@ -20,7 +20,7 @@
 namespace shoal {
 namespace {
 
-// Of a process of this machine. A dialler that is stopped meanwhile waits as long.
+// Patience with a process of this machine. A dialler that is stopped meanwhile waits as long.
 constexpr std::chrono::milliseconds kLocalPatience{500};
 
 Result<TlsSocket> shake_hands(Socket socket, const TlsContext& context, Deadline deadline) {

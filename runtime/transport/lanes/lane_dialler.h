@@ -35,7 +35,7 @@ class LaneDialler {
   void forget(LinkId link);
   // Ends the thread, in the middle of a handshake too. Idempotent.
   void stop();
-  // How often opening failed so far.
+  // Counts how often opening failed so far.
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
 
  private:

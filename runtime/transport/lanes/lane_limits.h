@@ -21,7 +21,7 @@ struct LaneLimits {
   std::size_t unread_bytes_max = std::size_t{64} << 20;  // delivered, not yet looked at, per lane; one letter more
   std::size_t unclaimed_max = 64;                        // accepted, without a key so far
   std::chrono::milliseconds claim_timeout{5000};
-  std::chrono::milliseconds silence_max{10000};  // what was sent stays unacknowledged: broken
+  std::chrono::milliseconds silence_max{10000};  // sent bytes stay unacknowledged for so long: broken
   LaneDialTimes dial;
   AssemblyLimits assembly;
   bool takes_local_ways = true;  // within one machine, past TLS (local_door.h)

@@ -1,5 +1,5 @@
-// What a lane's bytes go through, past every handshake: TLS, or a socket within this machine. For the lanes' thread: no
-// call waits, and whoever asks it to go on hears why it could not.
+// Carries a lane's bytes, past every handshake: TLS, or a socket within this machine. For the lanes' thread: no call
+// waits, and a call that cannot go on says why.
 #pragma once
 
 #include <cstddef>
@@ -28,14 +28,14 @@ class LaneSocket {
   [[nodiscard]] virtual Outcome write(std::span<const char>& bytes) = 0;
   // Sends what writes have left together. kDone: all of it is the system's.
   [[nodiscard]] virtual Outcome flush() = 0;
-  // Of a connection that was accepted: what its two ends are to be told apart by (lane_greeting.h). 0: nothing.
+  // Tells an accepted connection's two ends apart (lane_greeting.h). 0: nothing does.
   [[nodiscard]] virtual std::uint64_t way() const = 0;
   // Within this machine, past TLS.
   [[nodiscard]] virtual bool is_local() const = 0;
 
-  // Why the last call said kClosed.
+  // Says why the last call said kClosed.
   [[nodiscard]] const std::string& reason() const { return reason_; }
-  // Whether the peer has closed it in order, rather than something has broken it.
+  // True when the peer has closed it in order, rather than something has broken it.
   [[nodiscard]] bool was_closed_by_peer() const { return was_closed_by_peer_; }
 
  protected:

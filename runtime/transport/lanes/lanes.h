@@ -22,7 +22,7 @@ enum class LaneOutcome : std::uint8_t {
   kNone,  // the link has no lane (yet)
 };
 
-// What the user hears, as messages of its process (messages/local/wire.h): LaneLetter, LaneProgress, LaneChange.
+// Lanes of a process, which tell its user by messages (messages/local/wire.h): LaneLetter, LaneProgress, LaneChange.
 // Thread-safe.
 class Lanes {
  public:
@@ -31,7 +31,7 @@ class Lanes {
   Lanes& operator=(const Lanes&) = delete;
   virtual ~Lanes() = default;
 
-  // Whom to tell, from now on.
+  // Sets the actor that is told, from now on.
   virtual void tell(const caf::actor& user) = 0;
   // The key with which the other side may open this link's lane; the same one for as long as the link lives. Never 0.
   [[nodiscard]] virtual std::uint64_t expect(LinkId link) = 0;

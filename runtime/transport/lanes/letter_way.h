@@ -1,4 +1,4 @@
-// Which of the two ways between a pair of processes a letter goes: with tensors over the lane, all else over the link.
+// Chooses the way of a letter between a pair of processes: with tensors over the lane, all else over the link.
 // Where there is no lane, all go over the link.
 //
 // Each way keeps its order, and between the two there is none (P-9a). So what asks after letters with tensors goes

@@ -1,7 +1,7 @@
-// Where processes of the same machine and user come for their lanes: a socket of the system's own, in no network.
+// Local door, where processes of this machine and user come for their lanes: a socket of the system, in no network.
 //
-// What passes is copied by the kernel and seen by nobody else, so it needs no cipher. The kernel says whose process is
-// at the other end: both sides turn other users away, and who comes must show a link's key all the same (S-7). The name
+// The kernel copies the bytes and no other process sees them, so they need no cipher. The kernel says whose process is
+// at the other end: both sides turn other users away, and a visitor must show a link's key all the same (S-7). The name
 // is unguessable and abstract: no file, gone with its process, unknown in other network namespaces.
 #pragma once
 
@@ -22,7 +22,7 @@ class LocalDoor {
   [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
   // kLocalDoorNameBytes long.
   [[nodiscard]] const std::string& name() const { return name_; }
-  // Somebody who came, and is of our user. Nothing: nobody is left; `was_refused`: somebody came whom nobody wants.
+  // A visitor of our user. Nothing: none is left; `was_refused`: another user's process came.
   struct Visit {
     std::optional<Socket> socket;
     bool was_refused = false;

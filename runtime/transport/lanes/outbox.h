@@ -1,5 +1,5 @@
-// What one lane is to send: whole letters, bounded in bytes, taken out by the lanes' thread.
-// Thread-safe. Its thread sleeps while the box is idle: who puts the first letter into an idle box must wake it.
+// Letters that one lane is to send: whole, bounded in bytes, taken out by the lanes' thread.
+// Thread-safe. Its thread sleeps while the box is idle: a caller that puts the first letter into an idle box wakes it.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class Outbox {
     LaneOutcome outcome = LaneOutcome::kFull;
     bool was_idle = false;  // the lanes' thread is not at it: wake it
   };
-  // Whatever its size, a letter is taken while less than the bound is there: large ones wait no longer than others.
+  // Takes a letter of any size while less than the bound is there: large ones wait no longer than others.
   [[nodiscard]] Put put(EncodedLetter letter);
 
   struct Taken {

@@ -14,7 +14,7 @@ namespace shoal {
 
 class TlsLaneSocket final : public LaneSocket {
  public:
-  // Takes over the session, which is told of the descriptor. What was sent and is not acknowledged for so long breaks
+  // Takes over the session, which is told of the descriptor. Sent bytes that stay unacknowledged for so long break
   // the connection.
   TlsLaneSocket(Socket socket, ssl_st* session, std::chrono::milliseconds silence_max);
   ~TlsLaneSocket() override;

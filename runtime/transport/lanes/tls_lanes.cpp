@@ -187,7 +187,7 @@ void TlsLanes::wait_for_events() {
   }
 }
 
-// All there are: whoever cannot be taken in, for want of descriptors, brings no event again, and goes by TLS.
+// Accepts all there are: a visitor that cannot be taken in, for want of descriptors, brings no event again, uses TLS.
 void TlsLanes::accept_locally() {
   for (auto visit = door_->accept(); visit.socket || visit.was_refused; visit = door_->accept()) {
     if (visit.socket) {
@@ -224,7 +224,7 @@ void TlsLanes::do_task(NewConnection& task) {
   connections_[descriptor] = std::move(connection);
 }
 
-// Who comes in good faith shows its key at once: of too many that do not, the one that has taken longest goes.
+// Ends the oldest of too many connections that have shown no key: an honest peer shows its key at once.
 void TlsLanes::make_room_for_newcomer() {
   std::size_t unclaimed = 0;
   auto oldest = connections_.end();

@@ -30,7 +30,7 @@ namespace shoal {
 
 struct LaneCounters {
   std::uint64_t opened = 0;
-  std::uint64_t opened_locally = 0;  // of those, at a local door: ours or the other side's
+  std::uint64_t opened_locally = 0;  // those at a local door: ours or the other side's
   std::uint64_t refused = 0;         // accepted connections that showed no good key, or came when too many waited
   std::uint64_t broken = 0;
   std::uint64_t dials_failed = 0;
@@ -56,7 +56,7 @@ class TlsLanes final : public Lanes {
   void stop();
 
  private:
-  // From other threads to that of the lanes.
+  // Tasks from other threads for that of the lanes.
   struct NewConnection {
     std::optional<LinkId> link;  // none: it must show a key
     std::unique_ptr<LaneSocket> socket;
@@ -98,13 +98,13 @@ class TlsLanes final : public Lanes {
   int wake_ = -1;
   std::optional<LocalDoor> door_;
 
-  mutable std::mutex mutex_;  // what other threads see
+  mutable std::mutex mutex_;  // guards what other threads see
   caf::actor user_;
   struct LinkLane {
     std::uint64_t key = 0;  // 0: we open it
     std::shared_ptr<Outbox> outbox;
   };
-  std::map<LinkId, LinkLane> links_;  // that may have a lane
+  std::map<LinkId, LinkLane> links_;  // links that may have a lane
   std::vector<Task> tasks_;
   LaneCounters counters_;
   bool is_stopping_ = false;

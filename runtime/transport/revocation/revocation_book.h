@@ -1,4 +1,4 @@
-// What the spawner knows of revoked names, and keeps: who is refused, what was readmitted since, and by which tokens it
+// Record of revoked names, which the spawner keeps: who is refused, what was readmitted since, and by which tokens it
 // cannot come back.
 //
 //   {"version": 3, "names": [{"name": "node2", "readmitted": [SERIAL...], "tokens_before": [ID...]}]}
@@ -21,14 +21,14 @@ namespace shoal {
 
 class RevocationBook {
  public:
-  // From now on every certificate of that name is refused. tokens_before: ids of all tokens there are.
+  // Refuses every certificate of that name from now on. tokens_before: ids of all tokens there are.
   void revoke(const std::string& name, std::vector<std::string> tokens_before, WallTime now);
   // A certificate that a revoked name was given since.
   void readmit(const std::string& name, const std::string& serial, WallTime now);
 
   [[nodiscard]] bool is_revoked(std::string_view name) const;
   [[nodiscard]] bool is_readmitted(std::string_view name, std::string_view serial) const;
-  // Whether the name was revoked when there was such a token already.
+  // True when the name was revoked while there was such a token already.
   [[nodiscard]] bool is_barred(std::string_view name, std::string_view token) const;
   [[nodiscard]] const Revocations& list() const { return list_; }
 
@@ -45,8 +45,8 @@ class RevocationBook {
   std::map<std::string, std::vector<std::string>, std::less<>> tokens_before_;  // by name
 };
 
-// The book's file (mode 0600, replaced by rename). A missing file is an empty book. Errors: kIo, kInvalidData: who is
-// refused is not known then, and nobody may be let in.
+// Reads the book's file (mode 0600, replaced by rename). A missing file is an empty book. Errors: kIo, kInvalidData:
+// the refused names are not known then, and no node may be let in.
 [[nodiscard]] Result<RevocationBook> load_revocations(const std::string& path);
 [[nodiscard]] Status save_revocations(const std::string& path, const RevocationBook& book);
 

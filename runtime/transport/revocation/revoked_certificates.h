@@ -1,4 +1,4 @@
-// Which certificates of the run are refused, as every process knows it: those of revoked names, but for the ones that
+// Certificates of the run that are refused, as every process knows it: those of revoked names, but for the ones that
 // were given out since (`shoal evict --revoke`; P-10a).
 //
 // The spawner decides, writes it down and sends the whole list to everybody (messages/cluster.h). Every check of a
@@ -23,9 +23,9 @@ class RevokedCertificates {
 
   [[nodiscard]] Revocations list() const;
   [[nodiscard]] std::uint64_t version() const;
-  // Of a node's certificate, by its name and serial number.
+  // True for a node's certificate with this name and serial number that is refused.
   [[nodiscard]] bool refuses(std::string_view name, std::string_view serial) const;
-  // The same, and the name has been in the list for so long: what its holder is told last may still be on its way.
+  // True when, besides, the name has been in the list for so long: the last words to its holder may still be under way.
   [[nodiscard]] bool has_refused_for(Duration duration, std::string_view name, std::string_view serial,
                                      Instant now) const;
 
