@@ -1,7 +1,7 @@
-// Chooses the branch of a run that its next entries are of: one number for each history of steps
+// Chooses the branch of a run's next entries: one number for each history of steps
 // (runtime/cluster/README.md, Branches).
 //
-// An interrupted roll-back has a number already, which its RemoveReplica entries have; an older checkpoint than the
+// An interrupted roll-back has a number already, which its RemoveReplica entries have; a checkpoint older than the
 // newest step is another history. A newer one was written by `train --single`, whose steps no journal has, and which
 // begins a branch where it goes back (branch_going_on()). Pure.
 #pragma once
@@ -12,14 +12,14 @@
 
 namespace shoal {
 
-// How far a history of steps has come.
+// Says how far a history of steps has come.
 struct Reached {
   Branch branch;
   std::uint64_t steps = 0;  // applied
 };
 
-// Of what is trained from a saved state on, where `told` is as far as lines tell of: what they tell of beyond that
-// state is another history, whose steps nobody may tell of again on the same branch.
+// Returns the branch of what is trained from a saved state on. `told` is as far as lines tell of: where they go beyond
+// that state, they tell another history, and nobody may tell its steps again on the same branch.
 [[nodiscard]] inline Branch branch_going_on(const Reached& saved, const Reached& told) {
   const bool is_untold = told.branch < saved.branch || (told.branch == saved.branch && told.steps <= saved.steps);
   return is_untold ? saved.branch : Branch{told.branch.value + 1};
@@ -27,7 +27,7 @@ struct Reached {
 
 class Branches {
  public:
-  // Of any entry of the journal.
+  // Takes note of the branch of any entry of the journal.
   void see(Branch branch) { highest_ = std::max(highest_, branch); }
   void go_on(const View& view) { current_ = view.branch(); }
   // All start from the state after so many steps; its branch is that of branch_going_on(), or 0.
@@ -35,7 +35,7 @@ class Branches {
     current_ = std::max(start.branch, next(view, start.steps, is_thrown_back));
   }
   [[nodiscard]] Branch current() const { return current_; }
-  // Of any entry so far.
+  // The highest branch of all entries so far.
   [[nodiscard]] Branch highest() const { return highest_; }
 
  private:

@@ -1,4 +1,4 @@
-// Which vote counts, and what a commit says of what the votes say (protocol P-22, DESIGN.md §4.6, §4.8, §4.9).
+// Judges which vote counts, and makes the commit of the votes (protocol P-22, DESIGN.md §4.6, §4.8, §4.9).
 //
 // Every figure is computed in one stated order, so that it does not depend on the cut, the replicas or the order of
 // votes: losses in the order of the microbatches, squared norms in the order of the tensors' names. The run in one
@@ -18,22 +18,22 @@ namespace shoal {
 
 struct CommitPolicy {
   double clip_norm = 0;                                // 0: off
-  std::function<double(std::uint64_t)> learning_rate;  // of step t
+  std::function<double(std::uint64_t)> learning_rate;  // as a function of the step t
   // Updates applied of the state the run starts with: counts where the journal lacks the steps before it, because
   // they were trained by one process.
   std::uint64_t optimizer_step_at_start = 0;
 };
 
-// What a step came to, before the decision to apply or skip it.
+// Sums of a step, before the decision to apply or skip it.
 struct StepSums {
   StepId step;
   std::uint64_t optimizer_step_before = 0;
-  std::vector<ManifestEntry> entries;       // of all stages, in any order: token counts and bad tensors
-  std::vector<ManifestEntry> loss_entries;  // of the last stage: each microbatch once, in any order
-  std::vector<TensorNorm> norms;            // of all stages, in any order
+  std::vector<ManifestEntry> entries;       // those of all stages, in any order: token counts and bad tensors
+  std::vector<ManifestEntry> loss_entries;  // those of the last stage: each microbatch once, in any order
+  std::vector<TensorNorm> norms;            // those of all stages, in any order
 };
 
-// What a mean gradient is multiplied by, so that its norm is at most clip_norm: min(1, clip_norm / (norm + 1e-6)); 1
+// Returns the factor for a mean gradient that keeps its norm at most clip_norm: min(1, clip_norm / (norm + 1e-6)); 1
 // when clip_norm is 0 (off).
 [[nodiscard]] double clip_scale_of(double clip_norm, double gradient_norm);
 

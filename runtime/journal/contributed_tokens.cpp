@@ -22,7 +22,7 @@ void ContributedTokens::follow(const JournalEntry& entry, const View& view) {
     totals_[version] = {view.tokens_total(), false};
     if (kKeptMax.is_exceeded_by(totals_.size())) forget_one(version);
   }
-  // Also one that storage does not come to save: then a few are kept in vain.
+  // Keeps it also for a checkpoint that storage does not come to save: then a few are kept in vain.
   if (!commit->checkpoint_by.empty()) keep_window_before(version);
 }
 

@@ -1,14 +1,14 @@
-// What a run had counted at the contributions of its rounds: the books of a round that is agreed long after them (P-33:
-// tokens merged + tokens reported lost = tokens committed).
+// Tokens that a run had counted at the contributions of its rounds: accounts for a round that is agreed long after them
+// (P-33: tokens merged + tokens reported lost = tokens committed).
 //
 // A round asks for the total at its own contributions and at those of the fragment's round before it: both at most one
 // window before the step where it is agreed.
 //
 //   steps    ......|-- window --|saved.....................|-- window --|newest
-//   kept           all, for who goes back to it     may go, the oldest first      all, for the rounds under way
+//   kept           all, for a roll-back to it       may go, the oldest first      all, for the rounds under way
 //
 // A branch that begins at a checkpoint so finds what its first rounds ask for, however many contributions it goes back
-// over. Of a branch that was left only what its checkpoint has stays. Bounded (S-6): kKeptMax contributions in all,
+// over. A branch that was left keeps only what its checkpoint has. Bounded (S-6): kKeptMax contributions in all,
 // several times the two per fragment of one window; where those of checkpoints alone are more, the oldest of them go,
 // and what a roll-back to so old a checkpoint loses in its first rounds is counted as nothing. Pure: a function of the
 // journal.
@@ -38,10 +38,10 @@ class ContributedTokens {
   [[nodiscard]] bool are_taken_after(std::uint64_t version) const {
     return takes_contributions_ && takes_contributions_(version);
   }
-  // What is read first at a start, in place of the entries before it.
+  // Starts from a snapshot, which is read in place of the entries before it.
   void begin_at(const JournalSnapshot& past);
   [[nodiscard]] std::vector<ContributedTotal> totals() const;
-  // In the order of the journal; the view has read the entry.
+  // Follows the journal in its order; the view has read the entry.
   void follow(const JournalEntry& entry, const View& view);
   // Counted in the first `version` steps. Nothing: they took no contributions, or that is forgotten.
   [[nodiscard]] std::optional<std::uint64_t> after(std::uint64_t version) const;

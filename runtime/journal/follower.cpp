@@ -27,7 +27,7 @@ JournalNews JournalFollower::accept(const JournalEntries& message, Instant now) 
   return news;
 }
 
-// What is kept up to there can be compared with nothing.
+// Starts over from a state sent by the supervisor. No entry up to there is kept, so none can be compared any more.
 std::shared_ptr<const View> JournalFollower::adopt(const ViewState& past) {
   saw(past.position);
   if (past.position < position()) return nullptr;
@@ -39,7 +39,7 @@ std::shared_ptr<const View> JournalFollower::adopt(const ViewState& past) {
   return std::make_shared<const View>(past_);
 }
 
-// One that is kept is compared.
+// Compares an entry that is kept.
 bool JournalFollower::is_next(const JournalEntry& entry) {
   saw(entry.position);
   const bool is_kept = entry.position > past_.position() && entry.position <= position();

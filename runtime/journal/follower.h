@@ -1,15 +1,15 @@
-// How a process follows the journal: by position, none skipped, none twice (P-3), for itself and for its actors.
+// Follows the journal in a process: by position, none skipped, none twice (P-3), for itself and for its actors.
 //
-// accept() takes what the supervisor sends and gives back the entries that come next; whatever lies beyond a gap is
+// accept() takes what the supervisor sends and gives back the entries that come next; entries beyond a gap are
 // thrown away and asked for again, after kAskAgain, then twice as long, and so on up to kPoll. A long journal comes in
 // letters of many entries, each asked for when the one before is here: what is on its way is bounded. When nothing came
 // for kPoll we ask too, because the last entry before a silence may have been lost on the way. A message that shows a
 // later position than ours says so with saw(). For an actor attached later the newest entries are kept, at most
 // kEntriesMax (S-6), all but the newest commit without manifests and norms; what those before them said is the view
-// past(). Who is further behind than the journal keeps entries is given such a view in place of those it lacks, and
+// past(). A follower that lacks entries which the journal keeps no more is given such a view in place of them, and
 // begins with it (P-3a): JournalNews::past. Nothing of an older term is read (S-4). A later term writes the entries
 // after those that its spawner read, so the kept ones are asked for once more: one that we have otherwise is of another
-// journal, and no one can follow both (P-3b); among those that are no longer kept nobody can tell.
+// journal, and no one can follow both (P-3b); entries that are no longer kept cannot be compared.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 
 namespace shoal {
 
-// What one letter of the supervisor adds, for whoever follows here.
+// News for a follower from one letter of the supervisor.
 struct JournalNews {
   // The view that the entries follow, in place of all that was followed before; none: they follow what was. Not
   // JournalFollower::past(): that has moved on already where there are more entries than are kept.
@@ -39,12 +39,12 @@ class JournalFollower {
   static constexpr Duration kPoll = std::chrono::seconds(2);
   static inline const Bound kEntriesMax{"journal.entries_kept", 128};
 
-  // What comes next; nothing when the sender's term is over.
+  // Returns what is new; nothing when the sender's term is over.
   [[nodiscard]] JournalNews accept(const JournalEntries& message, Instant now);
   void saw(JournalPosition position) { known_ = std::max(known_, position); }
   // Our link with the spawner is new: what was on its way is lost.
   void ask_at_once() { asked_at_.reset(); }
-  // After which position to fetch, when it is time to.
+  // Returns the position after which to fetch, when it is time to.
   [[nodiscard]] std::optional<JournalPosition> gap(Instant now);
 
   [[nodiscard]] JournalPosition position() const { return JournalPosition{past_.position().value + entries_.size()}; }
@@ -52,7 +52,7 @@ class JournalFollower {
   [[nodiscard]] Term term() const { return term_; }
   // The spawner's journal lacks entries that we have followed: it was copied before they were written.
   [[nodiscard]] bool has_diverged() const { return has_diverged_; }
-  // Those after past().
+  // Entries after past().
   [[nodiscard]] const std::deque<JournalEntry>& entries() const { return entries_; }
   [[nodiscard]] const View& past() const { return past_; }
 
@@ -67,7 +67,7 @@ class JournalFollower {
   JournalPosition known_;
   std::optional<Instant> asked_at_;  // or got an answer
   int asked_in_vain_ = 0;            // since one came
-  bool must_compare_ = false;        // what is kept, with a later term's journal
+  bool must_compare_ = false;        // true: kept entries are to be compared with a later term's journal
   std::optional<JournalPosition> newest_commit_;
   View past_;
   std::deque<JournalEntry> entries_;

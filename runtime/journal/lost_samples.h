@@ -1,9 +1,9 @@
-// Which microbatches a round loses, and where in the plan they are trained again (sync.requeue_lost, P-33).
+// Finds the microbatches that a round loses, and where in the plan they are trained again (sync.requeue_lost, P-33).
 //
-// Lost is what the round's stage was trained on since the fragment's contributions before, and no share is made of: all
-// of who has no share, the earliest of who has less than it trained on. Manifests say who trained on what. Those of
-// steps before the members began need not be known: who trained on them is gone, so all of them is lost. Together they
-// have as many tokens as the entry says are lost.
+// A microbatch is lost when the round's stage was trained on it since the fragment's contributions before, and no share
+// is made of it: for a member without a share, all of its microbatches; for one whose share has fewer tokens than it
+// trained on, the earliest. Manifests say who trained on what. Those of steps before the members began need not be
+// known: their members are gone, so all of them is lost. Together the lost ones have the entry's number of lost tokens.
 //
 // A microbatch that several stages or fragments lose is trained again once, everywhere, under the first free places
 // after the step in progress, which the data loader may have begun already. Quarantined ones were never planned.
@@ -25,14 +25,14 @@ class LostSamples {
   // window: the most steps from a contribution to the end of the fragment's next round; 0: nothing is trained again.
   LostSamples(std::uint32_t microbatches, std::uint64_t window) : microbatches_(microbatches), window_(window) {}
 
-  // In the order of the journal.
+  // Follows the journal in its order.
   void follow(const JournalEntry& entry);
 
   // The oldest entry whose manifests may still be asked for. None: nothing is trained again.
   [[nodiscard]] std::optional<JournalPosition> needed_from() const {
     return trained_.empty() ? std::nullopt : std::optional(trained_.begin()->second.position);
   }
-  // Of the stage's steps from `since` to the entry's, ascending.
+  // Returns what was lost in the stage's steps from `since` to the entry's, ascending.
   [[nodiscard]] std::vector<PlaceId> lost_in(const CommitRound& entry, StepId since, const View& view) const;
   // The entry, which is about to be the next one, says what of it is trained again, and where.
   void name_lost(CommitRound& entry, StepId since, const View& view) const;

@@ -1,5 +1,5 @@
-// Tokens that were trained and are not in the model: of every round of the first fragment the most that one stage lost,
-// and of the steps that a roll-back threw away all of them, whatever of theirs was counted as lost before.
+// Tokens that were trained and are not in the model: for each round of the first fragment the most that one stage lost,
+// and for the steps that a roll-back threw away all of them, whatever of theirs was counted as lost before.
 //
 // So no token is lost twice: rounds of a fragment are of different steps, and a round that the state lacks which a
 // branch begins with is forgotten, as its tokens were thrown away or will be counted by the round that takes its place.
@@ -58,7 +58,7 @@ class LostTokens {
   }
   // All members begin with the state after so many steps: a number that comes again is that of another round.
   void begin(std::uint64_t version) { start_ = version; }
-  // A branch begins with so many steps; those after them had so many tokens.
+  // Begins a branch with so many steps; the steps after them had so many tokens.
   void go_back_to(std::uint64_t version, std::uint64_t thrown_away) {
     thrown_away_ += thrown_away;
     for (const RoundLoss& round : rounds_) in_rounds_ -= round.version > version ? round.lost : 0;

@@ -1,8 +1,8 @@
-// Which microbatches are planned no more, by step: what the Quarantine entries of a journal say together.
+// Microbatches that are planned no more, by step: what the Quarantine entries of a journal say together.
 //
-// The samples of a microbatch are a function of (seed, step, index), so whatever ended the replicas that computed it is
+// The samples of a microbatch are a function of (seed, step, index), so the cause of its replicas' ends is
 // there again on every branch: a quarantine is of (step, index), and holds for the run. (With sync.requeue_lost another
-// branch may have other samples there, and leaves those out.) Bounded by whoever appends the entries (poison.h).
+// branch may have other samples there, and leaves those out.) Bounded by the code that appends the entries (poison.h).
 #pragma once
 
 #include <map>
@@ -34,7 +34,7 @@ class Quarantines {
     return found == of_step_.end() ? kNone : found->second;
   }
   [[nodiscard]] bool contains(StepId step, MicrobatchId microbatch) const { return of(step).contains(microbatch); }
-  // Of all steps.
+  // Counts the microbatches of all steps.
   [[nodiscard]] std::size_t count() const {
     std::size_t count = 0;
     for (const auto& [step, microbatches] : of_step_) count += microbatches.size();

@@ -1,14 +1,14 @@
-// Which places of the plan train a lost sample again, and so what every other place trains (sync.requeue_lost,
+// Places of the plan that train a lost sample again, and so what every other place trains (sync.requeue_lost,
 // DESIGN.md §6): what the CommitRound entries of a journal say together.
 //
 //   place    0    1    2    3    4    5    6    7    8   ...
 //   trains   0    1    2    3   (1)  (3)   4    5    6   ...   the samples of 1 and 3 are lost, 4 is the first place
 //
-// A place that no entry takes trains what comes next in the order of the data: that order moves on by as many places as
+// A place that no entry takes trains the next sample in the order of the data: that order moves on by as many places as
 // are taken, so no sample is left out and none but the lost ones is trained twice. An entry takes places of steps that
-// nobody has begun when it is read, after all those that are taken already. A sample that is lost where it was trained
+// have not begun when it is read, after all those that are taken already. A sample that is lost where it was trained
 // again is lost at that place, and trained once more. A branch that begins at an earlier step forgets what was read
-// after it: what was planned up to there is what it was.
+// after it: the plan up to there stays as it was.
 //
 // Bounded (S-6): kKeptMax lost places, of which kWaitingMax may still have to be trained again; the oldest are
 // forgotten, but for their number. A branch that begins before what is remembered takes all that is forgotten for
@@ -49,7 +49,7 @@ class RequeuedSamples {
   // A branch begins with so many committed steps.
   void go_back_to(std::uint64_t version);
 
-  // Whose sample is trained at this place: the place that trains it in a run that loses nothing.
+  // Returns the place whose sample is trained at this place, as numbered in a run that loses nothing.
   [[nodiscard]] PlaceId sample_at(PlaceId place) const;
   // The first place after all that are taken.
   [[nodiscard]] PlaceId end() const;

@@ -1,4 +1,4 @@
-// What a round carries and when: the fragments of a stage and their schedule (DESIGN.md §6).
+// Plan of rounds: the fragments of a stage, and when each is synchronised (DESIGN.md §6).
 //
 // Pure functions of the configuration and of the stage's tensors: every replica of a stage and its sync group come to
 // the same answer without a word between them. A version is a number of applied steps; rounds of a fragment count from
@@ -49,13 +49,13 @@ class RoundSchedule {
   // Rounds whose contribution was taken at `version` or before, and that are due later.
   [[nodiscard]] std::vector<RoundId> in_flight_after(std::uint64_t version) const;
 
-  // Where the contribution of a round (>= 1) is taken, and where the round is due.
+  // Versions at which the contribution of a round (>= 1) is taken, and at which the round is due.
   [[nodiscard]] std::uint64_t contribution_version(const RoundId& round) const;
   [[nodiscard]] std::uint64_t due_version(const RoundId& round) const;
-  // What encoding left out of a round enters the next round of its chain, the first one that is contributed to after
-  // the round's mean is applied: with wait the fragment's next one, otherwise the one after it. So it never depends on
-  // what comes first, the entry of a round or the order to sum the next. Chains are of one fragment each, numbered from
-  // 0.
+  // Returns the chain of a round. What encoding left out of a round enters the next one of its chain: the first one to
+  // take contributions after the round's mean is applied (with wait the fragment's next, otherwise the one after it).
+  // So nothing depends on whether the entry of a round or the order to sum the next comes first. Each fragment has its
+  // own chains, numbered from 0.
   [[nodiscard]] std::uint64_t feedback_chain(const RoundId& round) const;
   // The most versions between a contribution and the end of the fragment's next round.
   [[nodiscard]] std::uint64_t window_max() const { return period_ + delay(); }

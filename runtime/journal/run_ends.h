@@ -1,4 +1,4 @@
-// After which steps the run was to end: what the is_last commits of a journal say together.
+// Steps after which the run was to end: what the is_last commits of a journal say together.
 //
 // All rounds that were contributed to by then are agreed before anything is saved or trained after such a commit
 // (P-35), also those that would be due later. So a state of that version, or of a later one that was trained on from
@@ -26,7 +26,7 @@ class RunEnds {
   explicit RunEnds(const std::vector<std::uint64_t>& versions) : versions_(versions.begin(), versions.end()) {}
   [[nodiscard]] std::vector<std::uint64_t> versions() const { return {versions_.begin(), versions_.end()}; }
 
-  // In the order of the journal.
+  // Follows the journal in its order.
   void follow(const JournalEntry& entry) {
     if (const auto* added = std::get_if<AddReplica>(&entry.body)) go_back_to(added->version);
     if (const auto* commit = std::get_if<Commit>(&entry.body); commit != nullptr && commit->is_last) {

@@ -1,10 +1,10 @@
-// When the oldest entries of a journal give way to what they say, and to what (P-3a: JournalSnapshot).
+// Decides when the oldest entries of a journal give way to what they say, and to what (P-3a: JournalSnapshot).
 //
 //   position   0 ... every ... 2 x every ... 3 x every          at 3 x every what was taken at 2 x every is due: the
 //                      taken       taken     here, taken        entries up to there go, those after it stay
 //
-// So at least `every` entries stay, at most twice as many: for who follows by entries and has not read all of them yet,
-// for whose books are no part of a snapshot, and so that a start that lacks the newest words of the one before it (a
+// So at least `every` entries stay, at most twice as many. Followers that have not read all of them need them; so does
+// state that is no part of a snapshot; and a start that lacks the newest words of the one before it (a
 // trace, a metrics file) finds the entries they were made of. A function of the journal, so that a spawner that is
 // started again and again takes them all the same. Pure.
 #pragma once
@@ -30,12 +30,12 @@ class SnapshotDesk {
   // every: entries; 0: never.
   explicit SnapshotDesk(std::uint64_t every) : every_(every) {}
 
-  // What is read first at a start, in place of the entries before it.
+  // Starts from a snapshot, which is read in place of the entries before it.
   void begin_at(const JournalSnapshot& past) {
     branch_ = past.highest_branch;
     orders_.assign(past.checkpoints.begin(), past.checkpoints.end());
   }
-  // In the order of the journal.
+  // Follows the journal in its order.
   void follow(const JournalEntry& entry) {
     if (entry.branch > branch_) orders_.clear();
     branch_ = std::max(branch_, entry.branch);
@@ -47,7 +47,7 @@ class SnapshotDesk {
   // Checkpoints that commits of the branch ordered, the newest last.
   [[nodiscard]] std::vector<OrderedCheckpoint> orders() const { return {orders_.begin(), orders_.end()}; }
 
-  // Whether one is to be taken after the entry at this position, and given to take().
+  // True when a snapshot is to be taken after the entry at this position, and given to take().
   [[nodiscard]] bool is_time(JournalPosition position) const {
     return every_ != 0 && kEveryDefault.reached_if(position.value % every_ == 0);
   }

@@ -57,7 +57,7 @@ constexpr const char* kCut =
     "CREATE TABLE IF NOT EXISTS snapshots(position INTEGER PRIMARY KEY, sha256 TEXT NOT NULL, snapshot BLOB NOT NULL);"
     "DELETE FROM snapshots;";
 
-// Of a journal that was never cut there may be millions: each time so many go, the rest is not read.
+// Most entries that are removed at once; the rest is not read. A journal that was never cut may have millions.
 constexpr std::uint64_t kRemovedAtOnceMax = 2048;
 
 constexpr const char* kBranches =
@@ -153,7 +153,7 @@ class SqliteJournal final : public JournalStore {
   [[nodiscard]] Failure failure(int code, std::string_view doing) const;
   [[nodiscard]] Status execute(const std::string& sql, std::string_view doing);
   [[nodiscard]] Status run_once(Statement& statement, std::string_view doing);
-  // Where the entries begin, of a journal of this format.
+  // Reads where the entries begin, which depends on the journal's format.
   [[nodiscard]] Status read_beginning(std::string_view format);
   [[nodiscard]] Status count_entries();
   [[nodiscard]] Status put_in_place(JournalPosition position, std::span<const char> snapshot);
@@ -258,7 +258,7 @@ Status SqliteJournal::read_beginning(std::string_view format) {
                                            "is missing; restore it from a copy"));
 }
 
-// Those that have a snapshot in their place and are still there are not looked at.
+// Counts without the entries that a snapshot replaces and that are still there.
 Status SqliteJournal::count_entries() {
   Statement statement(database_.get(), "SELECT max(position), count(*) FROM entries WHERE position > ?");
   statement.bind(begins_after_.value);

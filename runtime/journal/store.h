@@ -61,14 +61,14 @@ class JournalStore {
   [[nodiscard]] virtual Result<Term> begin_term() = 0;
 };
 
-// Whether something beside the journal tells of entries: then one without any was lost.
+// Says whether something beside the journal tells of entries: then a journal without any was lost.
 enum class Entries { kUnheardOf, kExpected };
-// The journal at the path, begun where there is none yet, and in a file whose maker died before it was one. Errors:
+// Opens the journal at the path; begins it where there is none yet, or where its maker died while making it. Errors:
 // kInvalidData (something else is there, or what was there is lost: nothing is begun then), kUsage (another process has
 // it open), kIo.
 [[nodiscard]] Result<std::unique_ptr<JournalStore>> open_or_begin_journal(const std::filesystem::path& path, RunId run,
                                                                           Entries entries);
-// That of an earlier start, to read what it says. Errors: kUsage (there is none, or another process has it open).
+// Opens the journal of an earlier start, to read it. Errors: kUsage (there is none, or another process has it open).
 [[nodiscard]] Result<std::unique_ptr<JournalStore>> open_journal(const std::filesystem::path& path);
 // The highest branch of its entries; 0: it has none.
 [[nodiscard]] Result<Branch> newest_branch(JournalStore& journal);

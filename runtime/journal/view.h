@@ -1,7 +1,7 @@
-// View: what the journal says after its first `position()` entries: who serves which stage, where, under which sync
-// group, and how many steps are committed.
+// View: what the journal says after its first `position()` entries: which replica serves which stage, where, in which
+// sync group, and how many steps are committed.
 //
-// Everybody follows the same entries in the same order, none skipped (P-3), so equal positions mean equal views: a view
+// All processes follow the same entries in the same order, none skipped (P-3), so equal positions mean equal views: one
 // that is made from the state of another one goes on as that one does. An entry out of order is a bug of the caller
 // (CHECK); fetch the gap first. Pure values; copies are independent. Bounded
 // (S-6) by the members, kTotalsMax steps' totals, the quarantines (quarantines.h) and the lost samples that are
@@ -37,7 +37,7 @@ class View {
   static inline const Bound kTotalsMax{"journal.totals_kept", 1024};
 
   View();
-  // As another view was at that position: what the entries up to there say, without them.
+  // Continues another view from its state: what the entries up to that position say, without them.
   explicit View(const ViewState& state);
   View(const View& other);
   View(View&& other) noexcept;
@@ -75,18 +75,18 @@ class View {
   [[nodiscard]] bool contains(Incarnation replica) const { return stage_of_.contains(replica); }
   [[nodiscard]] std::optional<StageId> stage_of(Incarnation replica) const;
   [[nodiscard]] std::optional<ReplicaMember> find(Incarnation replica) const;
-  // Of a replica in the view (CHECK).
+  // Returns the process of a replica in the view (CHECK).
   [[nodiscard]] ProcessIncarnation process_of(Incarnation replica) const;
 
   // Position of the last entry that changed what the stage's sum is made of: its AddReplica or RemoveReplica, or a
   // Quarantine in the step in progress; 0: none. A vote begun before it is void (P-22).
   [[nodiscard]] JournalPosition last_change_of(StageId stage) const;
-  // Whether a round is agreed whose contributions were taken after `contributed` steps and that is due after `due`:
+  // True when a round is agreed whose contributions were taken after `contributed` steps and that is due after `due`:
   // here, or in the state that all members began with.
   [[nodiscard]] bool has_round(StageId stage, const RoundId& round, StepId contributed, std::uint64_t due) const;
   // The newest round of a stage's fragment that was agreed on this branch.
   [[nodiscard]] std::optional<RoundId> newest_round(StageId stage, std::uint32_t fragment) const;
-  // Of every fragment that has one.
+  // Returns the newest round of every fragment that has one.
   [[nodiscard]] std::vector<RoundId> newest_rounds(StageId stage) const;
   // The sync group appointed last for the stage; 0: none.
   [[nodiscard]] Incarnation group_of(StageId stage) const;
@@ -94,11 +94,11 @@ class View {
   // Microbatches that are planned no more: of the step in progress, and of all steps on any branch.
   [[nodiscard]] const std::set<MicrobatchId>& quarantined() const { return quarantines_.of(StepId{committed_steps_}); }
   [[nodiscard]] const Quarantines& quarantines() const { return quarantines_; }
-  // What is planned where on this branch, when lost samples are trained again.
+  // Tells what is planned where on this branch, when lost samples are trained again.
   [[nodiscard]] const RequeuedSamples& requeued() const { return requeued_; }
 
   [[nodiscard]] bool is_finished() const { return finished_.has_value(); }
-  // Of a finished run; empty otherwise.
+  // Says why a run is finished; empty while it is not.
   [[nodiscard]] std::string finish_reason() const { return finished_.value_or(std::string()); }
 
  private:
