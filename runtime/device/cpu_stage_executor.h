@@ -62,7 +62,7 @@ class CpuStageExecutor final : public StageExecutor {
     LaterGradients later;
     AccumulateResult result;
   };
-  // What autograd starts from: d(sum of the loss)/d(root) is `gradient` (undefined: 1).
+  // Start of autograd: d(sum of the loss)/d(root) is `gradient` (undefined: 1).
   struct Root {
     at::Tensor value;
     at::Tensor gradient;
@@ -81,7 +81,7 @@ class CpuStageExecutor final : public StageExecutor {
   GradientSums sums_;
   std::vector<at::Tensor> weights_;  // in the order of the layout
   std::unique_ptr<Transformer> model_;
-  std::unique_ptr<Transformer> agreed_model_;  // of what all replicas hold alike: evaluated, never trained
+  std::unique_ptr<Transformer> agreed_model_;  // holds what all replicas agree on: evaluated, never trained
   std::map<MicrobatchId, Kept> kept_;
   std::map<MicrobatchId, HalfDone> half_done_;
 };

@@ -58,7 +58,7 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
     return fail(Error::kUsage, compose("stage ", config.stage, " of a pipeline of ", config.stages, " stages"));
   }
   prepare_process_for_compute();
-  give_memory_back();  // of the stage that was here before, on another thread
+  give_memory_back();  // frees that of the stage that was here before, on another thread
   std::unique_ptr<StageExecutor> executor =
       std::make_unique<CpuStageExecutor>(config.config, (*plans)[config.stage.value]);
   const bool has_borders = config.stages > 1;

@@ -18,7 +18,7 @@ namespace shoal {
 struct ExecutorConfig {
   Config config;
   StageId stage;
-  int stages = 1;  // of the whole pipeline; may differ from config.pipeline.stages (--single: 1)
+  int stages = 1;  // those of the whole pipeline; may differ from config.pipeline.stages (--single: 1)
   std::string device = "cpu";
 };
 

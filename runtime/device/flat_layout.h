@@ -1,4 +1,4 @@
-// Where each tensor of a stage lies in its flat buffers: weights, averages, accumulators, mean.
+// Layout of a stage's tensors in its flat buffers: weights, averages, accumulators, mean.
 //
 // Tensors are in the order of their names; each starts at a multiple of 16 elements, so that in every buffer it starts
 // at a multiple of 64 bytes whatever the cut (equal bits of vectorised kernels need equal alignment). The elements

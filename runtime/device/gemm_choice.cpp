@@ -44,7 +44,7 @@ bool forces_fast_path() {
   return forced;
 }
 
-// Whether torch asks our answer: the linker must have put it into the program's dynamic table.
+// True when torch asks our answer: the linker must have put it into the program's dynamic table.
 bool is_our_answer_heard() {
   return ::dlsym(RTLD_DEFAULT, "mkl_serv_intel_cpu_true") == reinterpret_cast<void*>(&mkl_serv_intel_cpu_true);
 }

@@ -1,4 +1,4 @@
-// Which matrix products this process computes with, and the name of that choice. Torch-free header.
+// Chooses the matrix products that this process computes with, and names that choice. Torch-free header.
 //
 // Torch's BLAS takes a slow path on processors of other makers than its own (measured: less than half the speed).
 // Where the processor has the vector instructions its fast path needs, that path is taken by default. Environment
@@ -14,11 +14,11 @@ namespace shoal {
 void prepare_process_for_compute();
 
 // Torch's BLAS keeps the buffers of a thread's products for its next ones, some megabytes, also when the thread has
-// ended. Gives back those that no product uses at the moment, and to the system whatever nobody has now: for whoever
-// begins to compute where another has.
+// ended. Gives back those that no product uses at the moment, and returns free memory to the system, for a thread
+// that begins to compute where another has.
 void give_memory_back();
 
-// What must be equal for two processes to compute equal bits: library, chosen kernels, instruction set, threads.
+// Returns what must be equal for two processes to have equal bits: library, chosen kernels, instruction set, threads.
 // E.g. "torch 2.11.0; gemm mkl fast path (forced), avx512; vector AVX512; threads 1".
 [[nodiscard]] std::string kernel_fingerprint(int threads);
 

@@ -49,17 +49,17 @@ class OuterState {
   std::vector<std::uint64_t> restart(FlatBuffer<float>& weights);
 
   [[nodiscard]] std::uint64_t digest(std::uint32_t fragment) const;
-  // Of all fragments: what the members of a stage agree on.
+  // Digest over all fragments: what the members of a stage agree on.
   [[nodiscard]] std::uint64_t digest() const;
   // G, where it lies for as long as this does.
   [[nodiscard]] std::span<float> agreed_of(const FlatTensor& tensor) { return outer_.of(tensor); }
   [[nodiscard]] const Fragment& fragment(std::uint32_t index) const { return fragments_.at(index); }
 
-  // What an image holds of this, under "outer.<name>" (G), "outer.momentum.<name>" (B) and further names.
+  // Adds what an image holds of this, under "outer.<name>" (G), "outer.momentum.<name>" (B) and further names.
   void add_fields(StateFields& fields);
   void add_fields(ConstStateFields& fields) const;
-  // After an image was read into the fields, of which it may lack any part: those start anew, G at `weights`, the
-  // others as they follow from G.
+  // Starts parts anew that an image lacked when it was read into the fields: G at `weights`, the others as they follow
+  // from G. parts() are those that it may lack.
   [[nodiscard]] std::set<std::string> parts() const;
   void start_missing(const std::set<std::string>& missing, const FlatBuffer<float>& weights);
 
@@ -84,10 +84,10 @@ class OuterState {
   FlatBuffer<float> own_outer_;  // eager, paper: this worker's pair; its outer part is P
   FlatBuffer<float> own_momentum_;
   FlatBuffer<float> contribution_;  // eager: the delta that was the newest at the last update
-  // By fragment, of what changes only with a round: it is asked for after every step.
+  // Kept by fragment, for it changes only with a round and is asked for after every step.
   mutable std::vector<std::optional<std::uint64_t>> digests_;
   std::vector<float> gradient_;  // scratch of one tensor
-  std::vector<float> scratch_;   // of one tensor: a mean of zeros, then a copy of its momentum
+  std::vector<float> scratch_;   // scratch of one tensor: a mean of zeros, then a copy of its momentum
 };
 
 }  // namespace shoal

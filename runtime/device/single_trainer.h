@@ -22,7 +22,7 @@
 
 namespace shoal {
 
-// Where a run stands between two steps: what a checkpoint's manifest holds.
+// Progress of a run between two steps: what a checkpoint's manifest holds.
 struct TrainerProgress {
   std::uint64_t steps = 0;            // applied or skipped: the t of the next step
   std::uint64_t optimizer_steps = 0;  // updates: skips do not count

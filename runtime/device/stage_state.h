@@ -29,7 +29,7 @@ class StageState {
   // Writes over the weights in place, one pass per tensor.
   void update(const GradientSums& sums, const UpdateOrder& order);
 
-  // What every replica of the stage holds alike: weights and averages; with rounds, the agreed outer state.
+  // Digest of what every replica of the stage holds alike: weights and averages; with rounds, the agreed outer state.
   [[nodiscard]] std::uint64_t digest() const;
   [[nodiscard]] TensorBlob image() const;
   // Takes this stage's tensors out of an image that may hold others too. kInvalidData: nothing was changed.
@@ -37,7 +37,7 @@ class StageState {
 
   [[nodiscard]] std::span<float> weights_of(const FlatTensor& tensor) { return weights_.of(tensor); }
 
-  // What all replicas of the stage agree on: with rounds the outer parameters, otherwise the weights.
+  // Returns what all replicas of the stage agree on: with rounds the outer parameters, otherwise the weights.
   [[nodiscard]] std::span<float> agreed_of(const FlatTensor& tensor) {
     return outer_ ? outer_->agreed_of(tensor) : weights_.of(tensor);
   }

@@ -24,7 +24,7 @@ Result<std::span<const std::byte>> bytes_of(const std::vector<StoredTensor>& sto
   return tensor->bytes;
 }
 
-// Those of `optional` that the image has nothing of.
+// Returns those of `optional` of which the image has nothing.
 std::set<std::string> missing_parts(const std::vector<StoredTensor>& stored, const StateFields& fields,
                                     std::set<std::string> optional) {
   for (const auto& field : fields) {

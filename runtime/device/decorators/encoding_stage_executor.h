@@ -2,11 +2,11 @@
 //
 // In front of it, what comes from a neighbour or goes to one is an encoded vector (runtime/sync/wire/wire_codec.h),
 // uint8 [n]; behind it, float32 [B,T,C]. Ledgers, routers and caches hold the encoded bytes and send those again, and
-// the same values always give the same bytes: who computes a microbatch, and how often, changes no bit. Each border
+// the same values always give the same bytes: another replica, or a second computation, changes no bit. Each border
 // rounds, so another number of stages gives other bits. Tokens and targets stay int32.
 //
 // A tensor with a value that no format carries (NaN, infinities, magnitudes above 2^100) goes as it is, float32: a run
-// that diverges is seen to, as without encoding. What is not uint8 goes on to the device, which judges it as ever.
+// that diverges is noticed, as without encoding. A tensor that is not uint8 goes on to the device, which judges it.
 // Bytes that are no encoded vector of this form and count are a bug (CHECKed), as a tensor of a wrong shape is.
 // Torch-free.
 #pragma once
@@ -39,7 +39,7 @@ class EncodingStageExecutor final : public ForwardingStageExecutor {
 
   WireFormat format_;
   std::vector<std::int64_t> shape_;
-  std::size_t count_ = 1;  // of the values of that shape
+  std::size_t count_ = 1;  // number of values in that shape
 };
 
 }  // namespace shoal

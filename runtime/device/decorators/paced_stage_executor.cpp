@@ -19,7 +19,7 @@ TensorBlob PacedStageExecutor::forward(const MicrobatchWork& work) {
   return activation;
 }
 
-// Of a backward that are computed at once.
+// Returns how many halves of a backward are computed at once.
 int PacedStageExecutor::halves(MicrobatchId microbatch, WeightGradients when) {
   if (when == WeightGradients::kAtOnce) return 2;
   left_.insert(microbatch);

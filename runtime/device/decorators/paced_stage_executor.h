@@ -33,7 +33,7 @@ class PacedStageExecutor final : public ForwardingStageExecutor {
  private:
   [[nodiscard]] int halves(MicrobatchId microbatch, WeightGradients when);
 
-  std::set<MicrobatchId> left_;  // whose weights' gradients are not computed yet
+  std::set<MicrobatchId> left_;  // microbatches whose weights' gradients are not computed yet
   Duration pace_;
   std::shared_ptr<const Clock> clock_;
   WaitUntil wait_until_;
