@@ -1,4 +1,4 @@
-// How the actors of a process do: what `shoal ps` shows of them.
+// State of the actors of a process: what `shoal ps` shows of them.
 //
 //   actor: mailbox size, in its ticks ──▶ ActorPulse ◀── router: which message it handed over, and when
 //                                             │
@@ -40,7 +40,7 @@ class ActorPulse {
 
 class ActorBoard {
  public:
-  // Goes with the actor: whose pulse nobody holds any more is down.
+  // Adds a line for an actor; the actor is down once nobody holds its pulse any more.
   [[nodiscard]] std::shared_ptr<ActorPulse> enter(const std::string& name, std::uint64_t incarnation = 0);
   void forget(const std::string& name);
   // "running" or "down", by name.
@@ -56,7 +56,7 @@ class ActorBoard {
   std::map<std::string, Line> lines_;
 };
 
-// Where there is no board (a test, a simulation) the pulse is nobody's.
+// Returns the pulse of a new line; without a board (a test, a simulation) the pulse is nobody's.
 [[nodiscard]] std::shared_ptr<ActorPulse> enter(const std::shared_ptr<ActorBoard>& board, const std::string& name,
                                                 std::uint64_t incarnation = 0);
 

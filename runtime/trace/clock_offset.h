@@ -1,4 +1,4 @@
-// How far another process's steady clock is ahead of this one's, from the four times of a round trip.
+// Computes how far another process's steady clock is ahead of this one's, from the four times of a round trip.
 //
 //   here:  sent ─────────────────────────▶ heard        ahead = ((received - sent) + (replied - heard)) / 2
 //   there:        received ──▶ replied                  round trip = (heard - sent) - (replied - received)

@@ -48,13 +48,13 @@ enum class TraceKind : std::uint8_t {
   kRollBack = 13,     // a new branch began
   kPath = 14,         // a microbatch left the data loader: one event per replica it is to visit
   kPlan = 15,         // a step was planned
-  kStageCommit = 16,  // what a commit says of one stage
-  kManifest = 17,     // and of one of its members
-  kDigest = 18,       // of what a replica holds
+  kStageCommit = 16,  // the part of a commit about one stage
+  kManifest = 17,     // the part of a commit about one of its members
+  kDigest = 18,       // a replica's state
   kClock = 19,        // how far the spawner's clock is from this process's
   kMark = 20,         // a queue was fuller than ever before (S-6)
   kLink = 21,         // to another process
-  kNote = 22,         // what people are told: joined, training, checkpoint, ...
+  kNote = 22,         // news for people: joined, training, checkpoint, ...
 };
 inline constexpr TraceKind kTraceKindLast = TraceKind::kNote;
 
@@ -76,9 +76,9 @@ struct TraceEvent {
   ActorName actor;
   Incarnation incarnation;
   Cause cause;             // parent_span: the span in which it was brought about
-  std::uint64_t span = 0;  // of kStart and kEnd, and of kSend with its kReceive elsewhere; 0: none
+  std::uint64_t span = 0;  // for kStart and kEnd, and for kSend with its kReceive elsewhere; 0: none
   std::uint64_t bytes = 0;
-  std::uint64_t subject = 0;                     // whom it is about
+  std::uint64_t subject = 0;                     // the actor or process that it is about
   std::array<char, kTraceDetailBytes> detail{};  // zero-padded text, cut to its first bytes
   friend bool operator==(const TraceEvent&, const TraceEvent&) = default;
 
@@ -86,7 +86,7 @@ struct TraceEvent {
     detail.fill('\0');
     std::copy_n(text.begin(), std::min(text.size(), detail.size()), detail.begin());
   }
-  // After a space, as far as there is room.
+  // Appends after a space, as far as there is room.
   void add_detail(std::string_view text) {
     const std::size_t used = detail_text().size();
     if (text.empty() || used + 1 >= detail.size()) return;

@@ -1,5 +1,5 @@
-// Where a ring's slots lie: in a file that is mapped, RUN/trace/<process>.ring, so that what a killed process recorded
-// and nobody had written yet is still there for the reader and for the next life.
+// Memory of a ring's slots: a file that is mapped, RUN/trace/<process>.ring, so that what a killed process recorded and
+// nobody had written yet is still there for the reader and for the next life.
 //
 //   file = header (kRingHeaderBytes: "SHRG", version, bytes of a slot, slots, wall and steady clock of the life's
 //   begin)
@@ -57,7 +57,7 @@ class RingMemory {
   std::span<RingSlot> slots_;
 };
 
-// What lies in the ring of a process that was killed, or that still runs.
+// Events in the ring of a process that was killed, or that still runs.
 struct LeftBehind {
   RingOwner owner;
   std::vector<TraceEvent> events;  // in the order of their recording

@@ -27,8 +27,8 @@ inline constexpr std::size_t kEventBytes =
 enum class BlockKind : std::uint32_t { kBegin = 1, kName = 2, kEvents = 3, kDropped = 4, kProcess = 5, kEnd = 6 };
 
 struct BlockPlace {
-  BlockKind kind = BlockKind::kBegin;  // as it stands there: of a damaged file it may be any number
-  std::uint64_t body = 0;              // where it begins in the file
+  BlockKind kind = BlockKind::kBegin;  // as it stands there: in a damaged file it may be any number
+  std::uint64_t body = 0;              // offset in the file
   std::uint32_t bytes = 0;
 };
 
@@ -38,9 +38,9 @@ class BlockWalk {
 
   // The next block; nothing: no whole one follows. Errors: kIo.
   [[nodiscard]] Result<std::optional<BlockPlace>> next();
-  // Where the blocks given so far end.
+  // Offset at which the blocks given so far end.
   [[nodiscard]] std::uint64_t end() const { return end_; }
-  // Its bytes, good until the next call of anything. Errors: kIo.
+  // Returns the block's bytes, good until the next call of anything. Errors: kIo.
   [[nodiscard]] Result<std::string_view> body_of(const BlockPlace& block);
 
  private:
@@ -52,10 +52,10 @@ class BlockWalk {
   std::uint64_t piece_begin_ = 0;
 };
 
-// Where a file ends and what stands there.
+// End of a file and the blocks that stand there.
 struct TraceFileEnd {
-  std::uint64_t bytes = 0;          // of the whole blocks
-  std::optional<BlockPlace> begin;  // of the last life
+  std::uint64_t bytes = 0;          // size of the whole blocks
+  std::optional<BlockPlace> begin;  // begins the last life
   std::deque<BlockPlace> events;    // its last ones: no more blocks than hold as many events as were asked for
 };
 // Errors: kIo.

@@ -161,7 +161,7 @@ Result<std::vector<TraceLife>> newest_of(const InputFile& file, const TraceFileE
   return lives;
 }
 
-// What is in the ring of this life and not in its file: the ring's oldest events may have been written already.
+// Returns what is in the ring of this life and not in its file: the ring's oldest events may have been written already.
 std::vector<TraceEvent> not_written(const TraceLife& life, const LeftBehind& left) {
   const bool is_its = left.owner == RingOwner{life.begin.wall_ns, life.begin.steady_ns};
   if (!is_its || left.events.empty()) return {};

@@ -36,7 +36,7 @@ enum class BlockKind : std::uint32_t;
 struct TraceBegin {
   ProcessIncarnation process;
   std::int64_t wall_ns = 0;    // since the Unix epoch
-  std::int64_t steady_ns = 0;  // of the machine's steady clock
+  std::int64_t steady_ns = 0;  // the machine's steady clock
   std::uint64_t machine = 0;   // processes with the same number share that clock; 0: not known
   TraceLevel level = TraceLevel::kOff;
   std::string process_name;
@@ -50,7 +50,7 @@ struct TraceLife {
   std::map<ActorName, std::string> names;
   std::vector<TraceEvent> events;
   std::uint64_t dropped = 0;
-  bool is_whole = false;  // it ended in order; otherwise its last events are missing
+  bool is_whole = false;  // the process ended in order; otherwise the last events are missing
 };
 
 class TraceFile {
@@ -79,7 +79,7 @@ class TraceFile {
 
   int descriptor_ = -1;
   std::string path_;
-  std::uint64_t size_ = 0;  // of the whole blocks
+  std::uint64_t size_ = 0;  // size of the whole blocks
 };
 
 // The lives in a file, oldest first, the last one with what lies in its ring; a torn last block is left out. Errors:

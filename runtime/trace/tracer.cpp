@@ -182,7 +182,7 @@ Status TraceDrain::write_names() {
   return Done{};
 }
 
-// At most one ring's worth per call, so that a flush ends whatever is recorded meanwhile.
+// Writes at most one ring's worth per call, so that a flush ends whatever is recorded meanwhile.
 Status TraceDrain::write_events() {
   TraceRing& ring = *tracer_->ring_;
   for (std::size_t left = ring.capacity(); left > 0;) {

@@ -1,4 +1,4 @@
-// Where the actors of a process record what happens to them, and how it reaches a file.
+// Records what happens to the actors of a process, and brings it to a file.
 //
 //   actor ──record──▶ Tracer: ring ──▶ TraceDrain::flush (the tracer actor, every 100 ms) ──▶ RUN/trace/<process>.trace
 //
@@ -33,7 +33,7 @@ class Tracer {
  public:
   Tracer(TracerSettings settings, std::shared_ptr<const Clock> clock);
 
-  // Whether events of this kind are kept at all: ask before computing what only an event needs.
+  // True when events of this kind are kept at all: ask before computing what only an event needs.
   [[nodiscard]] bool wants(TraceKind kind) const { return is_traced(kind, level()); }
   // Keeps the event if its kind is wanted; stamps the time unless it is set. Any thread.
   void record(TraceEvent event);
@@ -64,7 +64,7 @@ class Tracer {
   std::atomic<std::uint64_t> span_origin_{0};
   std::atomic<std::uint64_t> spans_{0};
   std::mutex drain_mutex_;          // one consumer at a time; guards the next, and the making of the ring
-  std::uint64_t dropped_told_ = 0;  // of the ring's count, what is in the file
+  std::uint64_t dropped_told_ = 0;  // the part of the ring's count that is in the file
   std::mutex names_mutex_;
   std::vector<std::string> names_;
 };
@@ -78,7 +78,7 @@ class ActorTrace {
 
   [[nodiscard]] bool wants(TraceKind kind) const { return tracer_ && tracer_->wants(kind); }
   void record(TraceKind kind, const Cause& cause, std::uint64_t bytes = 0, std::string_view detail = {}) const;
-  // Of this actor, whatever the event says.
+  // Records an event as this actor's, whatever the event says.
   void record(TraceEvent event) const;
   // kStart, and the number of its span for end(); 0 when nothing is recorded.
   [[nodiscard]] std::uint64_t start(const Cause& cause, std::string_view detail = {}) const;

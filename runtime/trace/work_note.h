@@ -1,5 +1,5 @@
-// What the replicas of a process compute at this moment, where their death does not reach: in a file that is mapped,
-// for the next life of the process, or in memory, for whoever outlives an actor.
+// Note of what the replicas of a process compute at this moment, which outlives them: in a file that is mapped, for the
+// next life of the process, or in memory, for whoever outlives an actor.
 //
 //   stage: begin(work) ─▶ computes ─▶ end()          its actor throws: the node agent take()s what it was at
 //                            │
@@ -39,9 +39,9 @@ class WorkNote {
  public:
   static constexpr std::size_t kSlots = 16;
 
-  // In memory.
+  // Keeps the note in memory.
   WorkNote();
-  // In that file; where it cannot be had, in memory. What the file held before is in left_behind().
+  // Keeps it in that file; where it cannot be had, in memory. What the file held before is in left_behind().
   explicit WorkNote(const std::string& path);
   ~WorkNote();
   WorkNote(const WorkNote&) = delete;
@@ -49,7 +49,7 @@ class WorkNote {
 
   void begin(const NotedWork& work);
   void end(Incarnation replica);
-  // What the replica was at when it ended, once.
+  // Returns, once, what the replica computed when it ended.
   [[nodiscard]] std::optional<NotedWork> take(Incarnation replica);
   // Nothing of this life is worth a note any more.
   void close();

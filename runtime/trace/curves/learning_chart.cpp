@@ -1,4 +1,4 @@
-// Which series go into which panel, in which units, and what the notes say.
+// Says which series go into which panel, in which units, and writes the notes.
 #include "runtime/trace/curves/learning_chart.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kLossBins = 400;        // of a curve over 880 pixels: two or three points in each
+constexpr std::size_t kLossBins = 400;        // parts of a curve over 880 pixels: two or three points in each
 constexpr std::size_t kThroughputBins = 150;  // wide enough for a mean over some steps
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
@@ -261,7 +261,7 @@ std::optional<PlotAxis> plot_axis_named(std::string_view word) {
 
 LossRange loss_range(const std::vector<double>& losses, const std::vector<double>& begun) {
   constexpr double kHighestBegin = 20;  // no model that guesses among all tokens of a vocabulary has more
-  constexpr double kBeyond = 1.5;       // of what a run begins with
+  constexpr double kBeyond = 1.5;       // times what a run begins with
   std::vector<double> finite;
   for (const double loss : losses) {
     if (std::isfinite(loss)) finite.push_back(loss);

@@ -25,7 +25,7 @@ struct LossRange {
   double low = 0;
   double high = 1;
   std::uint64_t beyond = 0;  // losses above it
-  double largest = 0;        // of them
+  double largest = 0;        // the largest of them
 };
 // `begun`: the first losses of the runs. What is not finite counts nothing.
 [[nodiscard]] LossRange loss_range(const std::vector<double>& losses, const std::vector<double>& begun);

@@ -9,8 +9,8 @@
 
 namespace shoal {
 
-// Of each of `bins` equal parts of the points (in order) the lowest and the highest, in their order, so that no extreme
-// is lost; a gap (a value that is no number) stays one. At most 3 x bins points; fewer than that are given as they are.
+// Returns the lowest and the highest of each of `bins` equal parts of the points, in their order, so that no extreme is
+// lost; a gap (a value that is no number) stays one. At most 3 x bins points; fewer than that are given as they are.
 [[nodiscard]] std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, std::size_t bins);
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// Who holds a microbatch at each stage, and whose input and gradient they say they used.
+// Compares who holds a microbatch at each stage with whose input and gradient the reports name.
 #include "runtime/trace/metrics/approximated.h"
 
 #include <map>

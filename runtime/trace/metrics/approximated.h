@@ -1,4 +1,4 @@
-// Which microbatches of a step are no exact gradient: their stages computed different passes over them.
+// Finds the microbatches of a step that are no exact gradient: their stages computed different passes over them.
 //
 // A pass runs through one replica per stage: each computes on the activation of the one before and goes back with the
 // gradient of the one after. Where a replica is replaced in the middle of a step, its successor computes again what the

@@ -26,10 +26,10 @@ struct KeyChange {
 
 struct BranchRecord {
   std::string name;
-  Branch branch;           // of its first step
+  Branch branch;           // the branch of its first step
   std::uint64_t step = 0;  // steps applied in the state that it goes on from
   std::vector<KeyChange> changes;
-  std::string corpus_sha256;  // of the text that it trains on
+  std::string corpus_sha256;  // the text that it trains on
   friend bool operator==(const BranchRecord&, const BranchRecord&) = default;
 };
 

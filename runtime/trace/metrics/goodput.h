@@ -1,4 +1,4 @@
-// How much of a run's time was useful, by the lines of metrics.jsonl, which outlive whoever wrote them.
+// Computes how much of a run's time was useful, by the lines of metrics.jsonl, which outlive their writers.
 //
 //   goodput = committed tokens / (tokens/s of undisturbed steps x wall time)
 //   wall time: step_ms of all step lines, those of branches that were left included, without the evaluations in them
@@ -29,7 +29,7 @@ class Goodput {
   // Lines in the order of the file. What is torn or no line of a run changes nothing.
   void add(const LineFacts& facts);
 
-  // Of weights after this many steps. Nothing where no undisturbed step is known.
+  // Goodput of weights after this many steps. Nothing where no undisturbed step is known.
   [[nodiscard]] std::optional<double> of(std::uint64_t steps) const;
   // Tokens of the lines' steps that weights after this many steps did not go through.
   [[nodiscard]] std::uint64_t thrown_away(std::uint64_t steps) const;
@@ -41,7 +41,7 @@ class Goodput {
   void add_undisturbed(double tokens, double ms);
 
   StepHistory history_;
-  std::uint64_t tokens_ = 0;  // of all lines
+  std::uint64_t tokens_ = 0;  // those of all lines
   double wall_ms_ = 0;
   double evaluation_ms_ = 0;  // since the last step's line
   double undisturbed_tokens_ = 0;

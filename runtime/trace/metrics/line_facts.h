@@ -31,10 +31,10 @@ struct StepFacts {
 };
 
 struct EventFacts {
-  std::string_view word;          // of the line that was read
+  std::string_view word;          // the event of the line that was read
   std::string_view subject;       // empty where it has none
-  double eval_ms = 0;             // of an evaluation; 0: not known
-  std::uint64_t saved_bytes = 0;  // of a checkpoint; 0: not known
+  double eval_ms = 0;             // for an evaluation; 0: not known
+  std::uint64_t saved_bytes = 0;  // for a checkpoint; 0: not known
   double saved_s = 0;             // how long it took
   std::optional<WallTime> at;
 };

@@ -60,7 +60,7 @@ void add(ByteCounts& sum, const ByteCounts& part) {
 
 namespace {
 
-// Where places of later steps are given to what was lost: nothing without sync.requeue_lost.
+// Says from which step on lost microbatches are trained again: nothing without sync.requeue_lost.
 [[nodiscard]] std::string trained_again(const CommitRound& round, std::uint32_t microbatches) {
   if (round.lost.empty()) return {};
   return compose("; ", counted(round.lost.size(), "microbatch"), " trained again from step ",
@@ -99,7 +99,7 @@ void MetricsCore::begin(JournalPosition live_after, std::optional<WrittenLines> 
   work_ended_ = now;
 }
 
-// Whatever is given out comes after the line that ended the run before.
+// Output comes after the line that ended the run before.
 std::vector<MetricsOutput> MetricsCore::given(std::vector<MetricsOutput> out) {
   is_end_written_ = is_end_written_ && out.empty();
   return out;
@@ -150,7 +150,7 @@ bool MetricsCore::is_live(const JournalEntry& entry) const {
   const bool is_commit = std::holds_alternative<Commit>(entry.body);
   if (!is_commit && written_ && written_->view.value > 0) return entry.position > written_->view;
   if (entry.position <= live_after_) return false;
-  if (!is_commit) return true;  // what is written has no journal: it is another process's, or there is no step yet
+  if (!is_commit) return true;  // lines without a journal: another process wrote them, or there is no step yet
   const auto& last = written_ ? written_->step : std::nullopt;
   const bool is_later_branch = !last || entry.branch > last->branch;
   return is_later_branch || view_.committed_steps() > last->step.value;
@@ -160,7 +160,7 @@ bool MetricsCore::is_unwritten(const JournalEntry& entry, const Commit& commit) 
   return written_ && (!written_->step || WrittenStep{entry.branch, commit.step} > *written_->step);
 }
 
-// After a roll-back the journal may say less for a while, until the rounds are agreed again that it took back.
+// The journal may say less for a while after a roll-back, until the rounds are agreed again that it took back.
 std::uint64_t MetricsCore::take_untold_losses() {
   const std::uint64_t told = std::exchange(tokens_lost_told_, std::max(tokens_lost_told_, view_.tokens_lost()));
   return tokens_lost_told_ - told;
@@ -324,7 +324,7 @@ std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event, Instant now) {
   const bool is_end = event.event == "finished" || event.event == "stopped" || event.event == "failed";
   if (is_end) return end(event);
   RunEvent told = event;
-  if (told.step == 0) {  // of somebody who knows no steps; before the journal is heard again, the lines do
+  if (told.step == 0) {  // the sender knows no steps; before the journal is heard again, the lines do
     const std::uint64_t in_lines = written_ && written_->step ? written_->step->step.value + 1 : 0;
     told.step = view_.position().value > 0 ? view_.committed_steps() : in_lines;
   }

@@ -1,4 +1,4 @@
-// What the metrics actor makes of commits and reports: records of steps in order, and events.
+// Makes records of commits and reports, one per step and in order, and events.
 //
 // A step's record waits for the reports of the replicas that were in the view at its commit. It is given out without
 // those that leave the view meanwhile, and in any case once two later steps are committed, so that a dead replica
@@ -70,7 +70,7 @@ class MetricsCore {
 
   explicit MetricsCore(MetricsConfig config) : config_(config) {}
 
-  // After begin() and before the first entry: those up to the view's position are not given, and not recorded.
+  // Call it after begin() and before the first entry: entries up to the view's position are not given, nor recorded.
   void begin_at(const View& past) { view_ = past, tokens_lost_told_ = past.tokens_lost(); }
   // Entries up to begin()'s live_after (what a resumed journal already held) change the view and give no events; their
   // commits give records where they are not written yet.
@@ -81,7 +81,7 @@ class MetricsCore {
   // SHA-256 in their subject and become a FinalRecord, without its goodput.
   [[nodiscard]] std::vector<MetricsOutput> on(const RunEvent& event, Instant now);
 
-  // Before the first entry. written: none where the file cannot be read, which is then not filled either.
+  // Call it before the first entry. written: none where the file cannot be read, which is then not filled either.
   void begin(JournalPosition live_after, std::optional<WrittenLines> written, Instant now);
 
  private:
@@ -120,10 +120,10 @@ class MetricsCore {
   std::optional<EvaluationResult> evaluated_;  // the last one: a data loader that was started again may repeat it
   Instant last_commit_{};      // or when the last of the first members came: for commits that do not say
   Instant work_ended_{};       // the last commit or round, or when training went on after it: an evaluation begins here
-  bool is_first_step_ = true;  // of this process
+  bool is_first_step_ = true;  // the first that this process sees
   std::deque<Pending> pending_;
-  std::vector<ReplicaReport> early_;    // of steps whose commit has not come yet, at most kEarlyMax
-  std::uint64_t tokens_lost_told_ = 0;  // of all that the journal says are lost, those that records name
+  std::vector<ReplicaReport> early_;    // for steps whose commit has not come yet, at most kEarlyMax
+  std::uint64_t tokens_lost_told_ = 0;  // the part of what the journal says is lost that records name
 };
 
 }  // namespace shoal

@@ -34,7 +34,7 @@ std::optional<WrittenStep> step_of(const nlohmann::json& json) {
   return WrittenStep{Branch{branch.get<std::uint32_t>()}, StepId{step.get<std::uint64_t>()}};
 }
 
-// Of branch 0, until the branch is known.
+// Reads an evaluation, as of branch 0 until the branch is known.
 std::optional<WrittenEvaluation> evaluation_of(const nlohmann::json& json) {
   if (!json.is_object() || !json.contains("val_loss") || !json.contains("step")) return std::nullopt;
   const auto& step = json["step"];
@@ -46,7 +46,7 @@ std::optional<WrittenEvaluation> evaluation_of(const nlohmann::json& json) {
   return read;
 }
 
-// Where in the journal a view record or a step's commit stood; 0 in other lines.
+// Returns the journal position of a view record or a step's commit; 0 in other lines.
 JournalPosition position_of(const nlohmann::json& json) {
   for (const char* key : {"position", "view"}) {
     if (json.is_object() && json.contains(key) && json[key].is_number_unsigned()) {
@@ -63,8 +63,8 @@ void read_back(const std::string& path, const std::function<bool(std::string_vie
   if (const auto file = open_input(path)) (void)read_lines_back(*file, is_it);
 }
 
-// Of lines from the last one back. An evaluation belongs to the branch of the last step before it. A step's line waits:
-// before it stand lines of later entries, with those of as many steps between them as wait at most.
+// Reads lines from the last one back. An evaluation belongs to the branch of the last step before it. A step's line
+// waits: before it stand lines of later entries, with those of as many steps between them as wait at most.
 class LastLines {
  public:
   // False: more has to be read.
@@ -143,7 +143,7 @@ std::optional<std::uint64_t> checkpoint_told_by(const std::string& path, std::ui
     const bool has_step = json.is_object() && json.contains("step") && json["step"].is_number_unsigned();
     if (!has_step) return false;
     const auto step = json["step"].get<std::uint64_t>();
-    // What a person's branch left behind is no checkpoint of it.
+    // A person's branch does not have the checkpoints that it left behind.
     if (is_branch) not_beyond = std::min(not_beyond, step);
     if (!is_branch && step <= not_beyond) told = step;
     return told.has_value();

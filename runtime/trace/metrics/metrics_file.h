@@ -20,7 +20,7 @@ namespace shoal {
 // The newest step that a line tells of; nothing: none does. Reads from the end.
 [[nodiscard]] std::optional<WrittenStep> newest_step_told_by(const std::string& path);
 
-// Where in the journal the commit of this step stood, by the step's line; 0: no line tells, or one process trained it
+// Returns the journal position of this step's commit, by the step's line; 0: no line tells, or one process trained it
 // without a journal. Reads from the end, no further back than that line.
 [[nodiscard]] JournalPosition commit_told_by(const std::string& path, const WrittenStep& step);
 
@@ -52,7 +52,7 @@ class MetricsFile {
 
   int descriptor_ = -1;
   std::string path_;
-  std::uint64_t size_ = 0;  // of the whole lines
+  std::uint64_t size_ = 0;  // size of the whole lines
   WrittenLines written_;
 };
 

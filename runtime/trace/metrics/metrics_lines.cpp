@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 64 << 10;
 
-// What comes in the file before `text` is put before it.
+// Reads the piece of the file before `text`, and puts it before the text.
 Status read_before(const InputFile& file, std::uint64_t& begin, std::string& text) {
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(begin, kPieceBytes));
   text.insert(0, wanted, '\0');
@@ -40,7 +40,7 @@ std::optional<std::string_view> MetricsLines::next() {
   }
 }
 
-// Where there is no more now, what is not whole is read again later: its writer may have begun it anew.
+// At the end of the file an unfinished line is dropped and read again later: its writer may have begun it anew.
 std::optional<std::size_t> MetricsLines::read_more() {
   piece_.erase(0, given_);
   given_ = 0;

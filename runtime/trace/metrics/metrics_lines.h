@@ -29,21 +29,21 @@ class MetricsLines {
 
   // The next line, good until the next call. Nothing: there is none by now, or it cannot be read.
   [[nodiscard]] std::optional<std::string_view> next();
-  // Where the last line that was given ends.
+  // Offset at which the last line that was given ends.
   [[nodiscard]] std::uint64_t end() const { return end_; }
   // Returns its number in the file, from 1 on; those that were left out have one, too.
   [[nodiscard]] std::uint64_t number() const { return number_; }
 
  private:
-  // Where in the piece it begins; nothing: there is no more now.
+  // Returns where the new bytes begin in the piece; nothing: there is no more now.
   [[nodiscard]] std::optional<std::size_t> read_more();
 
   ReadAt read_at_;
   std::uint64_t end_ = 0;
   std::uint64_t number_ = 0;
-  std::uint64_t passed_over_ = 0;  // of a line that is too long
-  std::string piece_;              // what follows
-  std::size_t given_ = 0;          // of the piece
+  std::uint64_t passed_over_ = 0;  // bytes of a line that is too long
+  std::string piece_;              // the bytes that follow
+  std::size_t given_ = 0;          // bytes of the piece
 };
 
 // Last to first, until is_it(line) says true. Gives where the last whole line ends. Errors: kIo.

@@ -22,10 +22,10 @@ class MetricsOutbox {
 
   explicit MetricsOutbox(std::string path) : path_(std::move(path)) {}
 
-  // What is in the file. Errors: kIo; write() tries again then.
+  // Opens the file and returns what is in it. Errors: kIo; write() tries again then.
   [[nodiscard]] Result<WrittenLines> open();
-  // What is no line of the file (EvalProgress) is passed over. The line says that it was given out now. Returned: what
-  // a person has to hear, that lines wait from now on, or how it went with those that did.
+  // Writes a line, with the present as its time; EvalProgress is no line and is passed over. Returns what a person must
+  // hear: that lines wait from now on, or how it went with those that did.
   [[nodiscard]] std::optional<std::string> write(const MetricsOutput& output, WallTime now);
   // Lines that are not in the file, lost ones included.
   [[nodiscard]] std::uint64_t unwritten() const { return waiting_.size() + lost_; }
@@ -47,7 +47,7 @@ class MetricsOutbox {
   std::deque<Line> waiting_;
   std::size_t waiting_bytes_ = 0;
   std::uint64_t lost_ = 0;       // before the first that waits
-  std::uint64_t lost_step_ = 0;  // of the last lost one
+  std::uint64_t lost_step_ = 0;  // step of the last lost one
   std::string refusal_;          // why the oldest could not be written; empty: none waits
   std::uint64_t late_ = 0;       // since then, that were written after all
   std::uint64_t told_lost_ = 0;  // and those that a line says are lost

@@ -48,7 +48,7 @@ std::string scientific_text(double value) {
   return out.str();
 }
 
-// In the order in which a narrow terminal goes without them; the last rank stays.
+// Ranks in the order in which a narrow terminal goes without them; the last rank stays.
 enum class Rank { kRate, kBytes, kNorm, kPeers, kBar, kRound, kSpeed, kEta, kStays };
 
 struct Field {
@@ -56,7 +56,7 @@ struct Field {
   std::string text;
 };
 
-// From left to right.
+// Returns the fields from left to right.
 std::vector<Field> fields_of(const StepRecord& record, const LineMeans& means, const ProgressStyle& style) {
   const std::uint64_t applied = record.step + 1;
   const std::uint64_t target = style.steps_target;
@@ -92,7 +92,7 @@ std::string joined(const std::vector<Field>& fields) {
   return line;
 }
 
-// Of a line; without a terminal nothing wraps.
+// Columns of a line; without a terminal nothing wraps.
 std::size_t columns_of(const ProgressStyle& style) {
   if (!style.is_terminal || style.columns <= 0) return std::string::npos;
   return static_cast<std::size_t>(style.columns);
@@ -142,7 +142,7 @@ std::string progress_legend(const ProgressStyle& style) {
   static constexpr std::string_view kBetween = " | ";
   const std::size_t columns = columns_of(style);
   std::string text;
-  std::size_t used = 0;  // of the last line
+  std::size_t used = 0;  // columns of the last line
   for (std::string_view entry : entries) {
     entry = entry.substr(0, columns);
     const bool is_first = text.empty();

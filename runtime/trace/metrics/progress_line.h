@@ -19,7 +19,7 @@ namespace shoal {
 
 struct ProgressStyle {
   std::uint64_t steps_target = 0;
-  int columns = 100;                  // of the terminal
+  int columns = 100;                  // the terminal's
   bool is_terminal = false;           // a bar only there
   std::uint64_t steps_per_round = 0;  // sync.H; 0: replicas agree at every step
 };
@@ -42,7 +42,7 @@ class ProgressWindow {
 
  private:
   double sent_bytes_ = 0;
-  std::uint64_t sent_steps_ = 0;  // whose bytes are known
+  std::uint64_t sent_steps_ = 0;  // steps whose bytes are known
   std::deque<double> recent_ms_;
 };
 
@@ -53,7 +53,7 @@ class ProgressWindow {
 [[nodiscard]] std::string progress_line(const EvalRecord& record);
 [[nodiscard]] std::string progress_line(const EvalProgress& progress);
 
-// When to say how far an evaluation is: at its begin, then every ten seconds.
+// Decides when to say how far an evaluation is: at its begin, then every ten seconds.
 class ProgressPace {
  public:
   [[nodiscard]] bool is_due(Instant now) {

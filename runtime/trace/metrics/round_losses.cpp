@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-// Of nearly every line: it need not be parsed.
+// Part of nearly every line, which then need not be parsed.
 constexpr std::string_view kNothing = "\"lost_tokens\":0,\"approximated\":0,";
 
 std::uint64_t count_in(const nlohmann::json& json, const char* key) {

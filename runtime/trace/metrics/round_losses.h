@@ -1,4 +1,4 @@
-// What deaths cost a run with rounds (sync.mode = diloco): tokens that no mean has, and microbatches that are not of
+// Losses of a run with rounds (sync.mode = diloco) by deaths: tokens that no mean has, and microbatches that are not of
 // one set of weights. The sums of `lost_tokens` and `approximated` over the lines of metrics.jsonl, on all branches.
 #pragma once
 
@@ -23,7 +23,7 @@ struct RoundLosses {
 // For people: "1024 tokens lost, 1 microbatch approximated".
 [[nodiscard]] std::string text_of(const RoundLosses& losses);
 
-// Of the whole lines of a metrics.jsonl, whatever its size; those that are no JSON count nothing. Errors: kIo.
+// Adds up the whole lines of a metrics.jsonl of any size; lines that are no JSON count nothing. Errors: kIo.
 [[nodiscard]] Result<RoundLosses> round_losses_in(const std::string& metrics_path);
 
 // Goes on from there, line by line. One thread adds, any may ask.

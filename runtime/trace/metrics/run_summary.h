@@ -1,5 +1,5 @@
-// Sums up what a run took, and for what: the summary at its end, by the lines of metrics.jsonl, which outlive whoever
-// wrote them.
+// Sums up what a run took, and for what: the summary at its end, by the lines of metrics.jsonl, which outlive their
+// writers.
 //
 //   started ─ start ─ step, step, ... (evaluations, faults, roll-backs between them) ─ evaluation, checkpoint ─ now
 //
@@ -99,7 +99,7 @@ class SummaryReader {
 
  private:
   std::string path_;
-  std::optional<MetricsLines> lines_;  // of the file, which is opened when it is first read
+  std::optional<MetricsLines> lines_;  // reads the file, which is opened when it is first read
   RunSummary summary_;
 };
 

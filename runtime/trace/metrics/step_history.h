@@ -26,8 +26,8 @@ class StepHistory {
   struct Stretch {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;     // the first step beyond
-    std::uint64_t tokens = 0;  // of each
-    double ms = 0;             // of all
+    std::uint64_t tokens = 0;  // per step
+    double ms = 0;             // for all steps
     // Returns the part without the steps from `step` on.
     [[nodiscard]] Stretch before(std::uint64_t step) const;
   };

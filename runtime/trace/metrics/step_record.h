@@ -29,8 +29,8 @@ struct StepRecord {
   std::uint32_t microbatches = 0;
   std::uint32_t retried = 0;
   std::uint64_t lost_tokens = 0;
-  // With rounds: microbatches whose passes at different stages are not of one set of weights, because a replica was
-  // replaced in the middle of the step.
+  // Microbatches whose passes at different stages are not of one set of weights, because a replica was replaced in the
+  // middle of the step; only with rounds.
   std::optional<std::uint32_t> approximated;
   // Nothing where no replica's report was there: filled in from the journal, or all of them were lost.
   std::optional<TimeBreakdown> time;   // mean over replicas
@@ -40,20 +40,20 @@ struct StepRecord {
   bool is_filled = false;
 };
 
-// Two kinds, which are compared with their own kind only: periodic ones are of the first eval.batches batches of the
-// validation text, the final one is of eval.final_batches, by default of all of them.
+// Evaluation of one of two kinds, compared with its own kind only: a periodic one is of the first eval.batches batches
+// of the validation text, the final one of eval.final_batches, by default of all of them.
 struct EvalRecord {
   std::uint64_t step = 0;  // steps applied
   double val_loss = 0;     // nats per token
   double bits_per_byte = 0;
-  bool is_of_agreed = false;  // of the parameters agreed at the last rounds, not of a step's
+  bool is_of_agreed = false;  // the parameters agreed at the last rounds were evaluated, not a step's
   bool is_final = false;      // after the last step
-  std::uint64_t windows = 0;  // of the validation text, from its beginning
+  std::uint64_t windows = 0;  // windows of the validation text, from its beginning
   std::uint64_t tokens = 0;   // targets in them
   double eval_ms = 0;         // since the commit or the round before it, or since training went on with it
 };
 
-// How far the final evaluation is: shown, never written.
+// Progress of the final evaluation: shown, never written.
 struct EvalProgress {
   std::uint64_t step = 0;  // steps applied
   std::uint64_t windows = 0;
@@ -82,16 +82,16 @@ struct FinalRecord {
 // The parts, in seconds, that the time between a start and an end went to; disjoint, and they add up to it.
 struct TimeParts {
   double start = 0;       // until the first step began
-  double training = 0;    // of steps that the weights went through, rounds and checkpoints beside them included
+  double training = 0;    // steps that the weights went through, rounds and checkpoints beside them included
   double evaluation = 0;  // nothing is trained meanwhile
   double checkpoint = 0;  // nothing is trained meanwhile: all in one process, of pipelines the last one
   double stalled = 0;     // more than steps usually take, after a fault, and while no spawner ran
-  double repeated = 0;    // of steps that a roll-back threw away
+  double repeated = 0;    // steps that a roll-back threw away
 };
 
 struct FaultCounts {
-  std::uint64_t processes = 0;  // of nodes and storage, lost
-  std::uint64_t actors = 0;     // that ended or hung, and were replaced
+  std::uint64_t processes = 0;  // nodes and storage, lost
+  std::uint64_t actors = 0;     // those that ended or hung, and were replaced
   std::uint64_t spawners = 0;   // processes that took over from one that died
   std::uint64_t rollbacks = 0;
   std::uint64_t quarantined = 0;  // microbatches
@@ -100,27 +100,27 @@ struct FaultCounts {
 // Adds up the events of checkpoints: also those that pipelines save while they train.
 struct CheckpointSum {
   std::uint64_t count = 0;
-  std::uint64_t bytes = 0;  // of their files; 0 for one whose event does not say
-  double seconds = 0;       // of writing them
+  std::uint64_t bytes = 0;  // size of their files; 0 for one whose event does not say
+  double seconds = 0;       // time to write them
 };
 
 // A run, or one start of it.
 struct SpanSummary {
   double seconds = 0;        // without the pauses between an end and a start
-  std::uint64_t steps = 0;   // that the weights went through
+  std::uint64_t steps = 0;   // those that the weights went through
   std::uint64_t tokens = 0;  // in them
   std::optional<double> goodput;
   TimeParts time;
-  ByteCounts bytes;                   // that replicas report; those of lines of an older version count shards as state
-  std::uint64_t uncounted_steps = 0;  // whose bytes nobody reported
+  ByteCounts bytes;                   // as replicas report them; lines of an older version count shards as state
+  std::uint64_t uncounted_steps = 0;  // steps whose bytes nobody reported
   CheckpointSum checkpoints;
-  std::uint64_t rounds = 0;           // of all fragments, as stage 0 has them
+  std::uint64_t rounds = 0;           // those of all fragments, as stage 0 has them
   FaultCounts faults;
 };
 
 // A line at the end of a run, before its last one.
 struct SummaryRecord {
-  std::uint64_t steps = 0;   // of the weights
+  std::uint64_t steps = 0;   // those of the weights
   std::uint64_t starts = 1;  // by a person
   SpanSummary life;          // since the last of them
   SpanSummary run;

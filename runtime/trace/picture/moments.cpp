@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMomentsMax = 12;
 
-// What the supervisor and the sync groups tell people, in the words of a caption; others are left out.
+// Returns a caption for what the supervisor and the sync groups tell people; empty for what is left out.
 std::string sentence_of(std::string_view told) {
   static const std::map<std::string_view, std::string> kSentences = {
       {"process_lost", "the spawner notices that a process is gone:"},
@@ -59,7 +59,7 @@ class Moments {
       const std::string_view told = event.detail_text();
       std::string text = sentence_of(told);
       if (text.ends_with("stage")) text += compose(" ", event.cause.hop);
-      const bool is_fault = told.starts_with("stage_ended");  // of its own; with its process, the process is lost
+      const bool is_fault = told.starts_with("stage_ended");  // ended by itself; with its process, the process is lost
       if (is_fault) faults_.push_back(traced.time_ns);
       if (!text.empty()) add(traced.time_ns, text, is_fault);
     }
@@ -88,7 +88,7 @@ class Moments {
     }
   }
   [[nodiscard]] std::vector<SceneMoment> take(std::int64_t begin_ns, std::int64_t end_ns) && {
-    // How a run begins is not its story, unless nothing befell it.
+    // The begin of a run is not its story, unless nothing happened to it.
     if (!faults_.empty()) begin_ns = std::max(begin_ns, *std::ranges::min_element(faults_));
     std::erase_if(moments_,
                   [&](const SceneMoment& moment) { return moment.time_ns < begin_ns || moment.time_ns > end_ns; });

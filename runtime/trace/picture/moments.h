@@ -1,5 +1,5 @@
-// What happened to a run in a window, in sentences: deaths, views, restarts, the first commit after each fault. They
-// are numbered on the picture and told below it.
+// Moments of a run in a window, as sentences: deaths, views, restarts, the first commit after each fault. They are
+// numbered on the picture and told below it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// In time order; at most a dozen: the first ones.
+// Returns the moments in time order; at most a dozen: the first ones.
 [[nodiscard]] std::vector<SceneMoment> moments_of(const RunTrace& trace, const TracedJournal& journal,
                                                   std::int64_t begin_ns, std::int64_t end_ns);
 

@@ -1,4 +1,4 @@
-// Where things stand on the page, and how they look.
+// Places things on the page, and gives them their looks.
 #include "runtime/trace/picture/picture.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace shoal {
 namespace {
 
 constexpr double kWidth = 1600;
-constexpr double kLeft = 190;    // where time begins
-constexpr double kRight = 1576;  // and ends
+constexpr double kLeft = 190;    // the beginning of time
+constexpr double kRight = 1576;  // the end of time
 constexpr double kHeadBottom = 108;
 constexpr double kMomentsHeight = 26;
 constexpr double kStepsHeight = 24;

@@ -46,7 +46,7 @@ auto rank_of(const std::string& process) {
 
 using Errand = std::tuple<Branch, StepId, MicrobatchId, std::uint32_t>;  // and the stage
 
-// Which replica each commit counts for which microbatch; and since when a replica is gone.
+// Tells which replica each commit counts for which microbatch; and since when a replica is gone.
 class Fates {
  public:
   explicit Fates(const TracedJournal& journal) {
@@ -81,7 +81,7 @@ class Fates {
   std::set<Errand> lost_;
 };
 
-// Which steps: those that are committed after the begin. A commit at the very begin is of the step before them.
+// Chooses the steps that are committed after the begin. A commit at the very begin is of the step before them.
 std::string steps_of(const Scene& scene) {
   const auto first = std::ranges::upper_bound(scene.commits, scene.begin_ns, {}, &SceneCommit::time_ns);
   if (first == scene.commits.end()) return "part of a run";
@@ -152,7 +152,7 @@ class Composer {
   const RunTrace& trace_;
   const TracedJournal& journal_;
   Scene scene_;
-  bool has_work_ = false;  // of microbatches, anywhere in the trace
+  bool has_work_ = false;  // true: work of microbatches is somewhere in the trace
 };
 
 void Composer::add_processes() {

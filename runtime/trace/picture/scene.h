@@ -1,5 +1,5 @@
-// What is on a picture of a run, before anything is drawn: which part of the run, which lanes, which pieces of work on
-// them, and what is marked.
+// Scene of a run's picture, before anything is drawn: which part of the run, which lanes, which pieces of work on them,
+// and what is marked.
 //
 // Lanes are grouped by process: the spawner's sync groups, storage where it works, and each node's replicas, one lane
 // per replica. Work that a dead replica had accumulated for a step which then was committed without it is `lost`; the
@@ -20,7 +20,7 @@ struct WindowBorder {
   std::optional<double> seconds;
   std::optional<StepId> step;
 };
-// What is not said is chosen: around the first death of a process, else the middle of the run.
+// Part of the run that is shown. A border not given is chosen: around the first death of a process, else the middle.
 struct PictureWindow {
   WindowBorder from;
   WindowBorder to;
@@ -45,7 +45,7 @@ struct SceneLane {
   std::vector<ScenePiece> pieces;
 };
 
-// Where a process was not there: from its death to its next start, or to the end of the window.
+// Absence of a process: from its death to its next start, or to the end of the window.
 struct SceneGap {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
@@ -71,7 +71,7 @@ struct SceneMoment {
   bool is_fault = false;
 };
 
-// From a piece to the piece that its letter led to.
+// Links a piece to the piece that its letter led to.
 struct SceneLink {
   std::size_t from_process = 0, from_lane = 0;
   std::int64_t from_ns = 0;
@@ -82,7 +82,7 @@ struct SceneLink {
 
 struct Scene {
   std::string title;
-  std::string story;  // what was lost and who did it again, in one sentence; or nothing
+  std::string story;  // one sentence on what was lost and who did it again; or nothing
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   std::vector<SceneProcess> processes;

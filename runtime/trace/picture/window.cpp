@@ -13,7 +13,7 @@ namespace shoal {
 namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr std::int64_t kEndOfRunNs = 300 * kMillisecond;  // who goes so close to the end goes with the run
+constexpr std::int64_t kEndOfRunNs = 300 * kMillisecond;  // a process that ends so close to the end goes with the run
 constexpr std::size_t kStepsBefore = 1;                   // whole steps shown before the one that is disturbed
 constexpr std::size_t kStepsAfter = 2;
 constexpr std::size_t kStepsMax = 7;
@@ -37,7 +37,7 @@ const ProcessLife* first_death(const RunTrace& trace) {
   return first;
 }
 
-// When the same process was there again.
+// Returns when the same process was there again.
 std::int64_t back_ns(const RunTrace& trace, const ProcessLife& dead) {
   for (const ProcessLife& life : trace.lives) {
     if (life.name == dead.name && life.begin_ns > dead.end_ns) return life.begin_ns;

@@ -1,4 +1,4 @@
-// Which part of a run is worth a picture: a few steps, in which something happens if anything ever did.
+// Chooses the part of a run that is worth a picture: a few steps, in which something happens if anything ever did.
 // Pure; a step begins where the one before it was committed.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What each replica accumulated for each step, by its own record, against what commits count for it (S-1).
+// Compares what each replica accumulated for each step, by its own record, with what commits count for it (S-1).
 //
 // A replica that was zeroed begins its step again. What a process had not written when it was killed is missing here;
 // compare() says which of it can be excused.
@@ -17,8 +17,8 @@ namespace shoal {
 
 class Accumulations {
  public:
-  // What needs no commit goes into the report: a microbatch accumulated twice between two zeroings, or by a replica of
-  // another branch or of none.
+  // Reports what needs no commit: a microbatch accumulated twice between two zeroings, or by a replica of another
+  // branch or of none.
   Accumulations(const RunTrace& trace, const TracedJournal& journal, CheckReport& report);
 
   struct Comparison {
@@ -43,7 +43,7 @@ class Accumulations {
   const TracedJournal& journal_;
   std::map<Key, std::map<std::uint32_t, std::int64_t>> found_;  // microbatch -> when
   std::map<Key, std::int64_t> manifest_heard_ns_;               // by the spawner: the last one
-  std::vector<std::int64_t> last_sign_ns_;                      // of each life: own events, letters that came from it
+  std::vector<std::int64_t> last_sign_ns_;                      // by life: own events, letters that came from it
   std::map<ProcessIncarnation, std::uint32_t> life_of_;
 };
 

@@ -20,7 +20,7 @@ std::string list(const std::set<std::uint32_t>& microbatches) {
   return "microbatch" + std::move(out).str();
 }
 
-// How many microbatches a step has, and which of them are left out.
+// Tells how many microbatches a step has, and which of them are left out.
 class Plans {
  public:
   Plans(const RunTrace& trace, const TracedJournal& journal) {
@@ -50,7 +50,7 @@ class Plans {
   std::multimap<StepId, const TracedEntry*> quarantines_;
 };
 
-// Where in the journal each sync group stood when it began the epoch that it voted for.
+// Returns the journal position of each sync group when it began the epoch that it voted for.
 std::map<std::pair<StageId, Epoch>, JournalPosition> votes_of(const RunTrace& trace) {
   std::map<std::pair<StageId, Epoch>, JournalPosition> votes;
   for (const TracedEvent& traced : trace.events) {
@@ -205,7 +205,7 @@ class CommitCheck {
   void add(Rule rule, std::string text) { report_.violations.push_back({rule, std::move(text)}); }
   [[nodiscard]] std::string name(Incarnation replica) const { return journal_.name_of(replica); }
 
-  // What a spawner's trace says of a commit proves nothing by what it leaves out, where events are missing in it.
+  // Reports that a commit lacks something; only as a note where the spawner's trace lacks events and so proves nothing.
   void add_absence(Rule rule, std::string text) {
     if (!lacks_events_) return add(rule, std::move(text));
     report_.notes.push_back(std::move(text) + ", in a trace that lacks events");
@@ -214,7 +214,7 @@ class CommitCheck {
   const RunTrace& trace_;
   const TracedJournal& journal_;
   CheckReport& report_;
-  bool lacks_events_;  // of a spawner
+  bool lacks_events_;  // true: a spawner's trace does
   Plans plans_;
   std::map<std::pair<StageId, Epoch>, JournalPosition> votes_;
   Accumulations accumulations_;

@@ -11,7 +11,7 @@ namespace shoal {
 namespace {
 
 struct Measurement {
-  std::int64_t ahead_ns = 0;  // of the spawner's clock
+  std::int64_t ahead_ns = 0;  // how far the spawner's clock is ahead
   std::uint64_t round_trip_ns = 0;
 };
 
@@ -29,7 +29,7 @@ std::optional<Measurement> best_of(const TraceLife& life) {
   return best;
 }
 
-// By machine; those whose machine is not known stand for themselves, by what no machine has.
+// Keys by machine; lives whose machine is not known stand for themselves, under numbers that no machine has.
 std::map<std::uint64_t, Measurement> best_by_machine(const std::vector<TraceLife>& lives) {
   std::map<std::uint64_t, Measurement> best;
   for (const TraceLife& life : lives) {

@@ -1,4 +1,4 @@
-// How the clocks of a run's processes lie to each other, from what their traces say.
+// Relates the clocks of a run's processes to each other, from what their traces say.
 //
 // A life's events count from an instant of its machine's steady clock. Processes of one machine share that clock, so
 // between them nothing is estimated. Between machines the node agents measured: each kClock event says how far the
@@ -19,8 +19,8 @@ namespace shoal {
 enum class ClockSource : std::uint8_t { kSameMachine, kMeasured, kWallClock };
 
 struct ClockReading {
-  std::int64_t ahead_ns = 0;             // of the reference's steady clock, before this one's: to be added
-  std::optional<std::int64_t> bound_ns;  // of the error; none for kWallClock
+  std::int64_t ahead_ns = 0;             // lead of the reference's steady clock over this one: to be added
+  std::optional<std::int64_t> bound_ns;  // largest error; none for kWallClock
   ClockSource source = ClockSource::kSameMachine;
   friend bool operator==(const ClockReading&, const ClockReading&) = default;
 };

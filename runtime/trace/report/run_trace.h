@@ -19,14 +19,14 @@ namespace shoal {
 
 // One start of a process, to its end. A tracer that was replaced in mid-life does not end it.
 struct ProcessLife {
-  std::string name;                           // of the process: spawner, storage, node1, ...
+  std::string name;                           // the process's: spawner, storage, node1, ...
   std::vector<ProcessIncarnation> processes;  // the numbers it was given; 0 before the first and of the spawner
   TraceLevel level = TraceLevel::kOff;
   ClockReading clock;
   std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;    // of its last event
+  std::int64_t end_ns = 0;    // time of its last event
   std::uint64_t dropped = 0;  // events that are not in the file
-  bool is_whole = false;      // it ended in order
+  bool is_whole = false;      // the process ended in order
 };
 
 struct TracedEvent {
@@ -50,7 +50,7 @@ struct RunTrace {
 
   [[nodiscard]] const ProcessLife& life_of(const TracedEvent& event) const { return lives[event.life]; }
   [[nodiscard]] const std::string& actor_of(const TracedEvent& event) const { return actors[event.actor].name; }
-  // Whether all processes kept everything they did: level `all` throughout.
+  // True when all processes kept everything they did: level `all` throughout.
   [[nodiscard]] bool is_full() const;
 };
 

@@ -1,4 +1,4 @@
-// What lasts without being work: steps, and the phases of sync groups, as spans that follow one another.
+// Spans of what lasts without being work, one after another: steps, and the phases of sync groups.
 // Pure, from the trace and the journal in it.
 #pragma once
 
@@ -30,7 +30,7 @@ struct StateSpan {
 struct StepTimes {
   Branch branch;
   StepId step;
-  std::uint32_t life = 0;         // of the spawner that committed it
+  std::uint32_t life = 0;         // the spawner's that committed it
   std::int64_t planned_ns = 0;    // the data loader sent its first microbatch
   std::int64_t answered_ns = 0;   // and had the last answer
   std::int64_t reducing_ns = 0;   // the last stage was told to reduce
@@ -42,7 +42,7 @@ struct StepTimes {
   bool is_skipped = false;
 };
 
-// In the order of the journal. A step that was trained again after a roll-back is there once per branch.
+// Returns steps in the order of the journal. One that was trained again after a roll-back is there once per branch.
 [[nodiscard]] std::vector<StepTimes> step_times(const RunTrace& trace, const TracedJournal& journal);
 
 }  // namespace shoal

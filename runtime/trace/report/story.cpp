@@ -1,4 +1,4 @@
-// Picks the events of one microbatch, and of what touched everybody meanwhile, and puts them into words.
+// Picks the events of one microbatch, and of what touched all processes meanwhile, and puts them into words.
 #include "runtime/trace/report/story.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ bool is_word_of_microbatch(std::string_view word) {
 
 bool is_work_of_microbatch(std::string_view word) { return word == "forward" || word == "loss" || word == "backward"; }
 
-// Whether the event is one of a microbatch's own (its cause names one).
+// True for an event of a microbatch's own (its cause names one).
 bool names_microbatch(const TraceEvent& event) {
   switch (event.kind) {
     case TraceKind::kSend:
@@ -113,7 +113,7 @@ class Story {
   std::map<std::uint64_t, std::int64_t> sent_at_;                           // by the letter's span
   std::map<std::uint64_t, std::int64_t> started_at_;                        // by the work's span
   std::map<std::uint64_t, std::string> work_;                               // by the work's span
-  std::map<Incarnation, std::int64_t> arrived_at_;                          // what it is to compute next
+  std::map<Incarnation, std::int64_t> arrived_at_;                          // when what it computes next arrived
   std::map<std::pair<std::uint32_t, std::string>, Incarnation> sender_of_;  // unused names are not kept
   std::set<std::string> told_orders_;
   std::set<JournalPosition> told_entries_;
@@ -203,7 +203,7 @@ void Story::tell_letter(const TracedEvent& traced) {
   }
 }
 
-// What befell everybody.
+// Tells the events that are not the microbatch's own.
 void Story::tell_other(const TracedEvent& traced) {
   const TraceEvent& event = traced.event;
   if (event.kind == TraceKind::kPhase && is_of_step(event)) return tell_group(traced);

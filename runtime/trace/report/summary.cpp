@@ -69,7 +69,7 @@ struct Amount {
   }
 };
 
-// Returns the lives that ended because somebody had asked the process to leave: the spawner's word, "left node2",
+// Returns the lives that ended because a person had asked the process to leave: the spawner's word, "left node2",
 // comes first.
 std::set<std::size_t> polite_ends(const RunTrace& trace) {
   std::set<std::size_t> polite;
@@ -164,7 +164,7 @@ std::string letters_text(const RunTrace& trace) {
   return table.is_empty() ? "  (letters are traced with trace.level=all)\n" : table.text();
 }
 
-// From one commit to the next, in parts that follow one another.
+// Time from one commit to the next, in parts that follow one another.
 struct Anatomy {
   std::uint64_t steps = 0;
   std::int64_t plan_ns = 0;      // commit before -> first microbatch sent: apply, evaluation, checkpoint

@@ -1,4 +1,4 @@
-// What a run spent its time on, as tables: per actor and kind of work, per kind of letter, per part of a step; and what
+// Tables of what a run spent its time on: per actor and kind of work, per kind of letter, per part of a step; and what
 // happened to its processes, with how their clocks lie to each other.
 #pragma once
 

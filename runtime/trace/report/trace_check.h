@@ -1,4 +1,4 @@
-// Whether a run kept its invariants, from its trace alone (DESIGN.md §10: S-1, S-2, S-3, S-4, S-6).
+// Checks from a run's trace alone that it kept its invariants (DESIGN.md §10: S-1, S-2, S-3, S-4, S-6).
 //
 // Manifests in commit records are authoritative: what a commit counted is what they say. What the replicas recorded
 // must agree with them; an accumulation may be missing only for a replica whose process was cut off, and only when it
@@ -38,7 +38,7 @@ struct CheckCounts {
 
 struct CheckReport {
   std::vector<Violation> violations;
-  std::vector<std::string> notes;  // what could not be checked, and why
+  std::vector<std::string> notes;  // say what could not be checked, and why
   CheckCounts counts;
   [[nodiscard]] bool is_good() const { return violations.empty(); }
 };

@@ -18,7 +18,7 @@ namespace shoal {
 
 enum class EntryKind : std::uint8_t { kAdd, kRemove, kAppoint, kCommit, kFinish, kQuarantine, kRound, kOther };
 
-// What one member brought into a commit.
+// Share of one member in a commit.
 struct TracedShare {
   Incarnation member;
   std::set<std::uint32_t> microbatches;
@@ -39,19 +39,19 @@ struct TracedEntry {
   StageId stage;
   ReplicaId slot;
   std::uint64_t subject = 0;                // replica, sync group, or tokens of a commit
-  ProcessIncarnation process;               // of an added replica
-  MicrobatchId microbatch;                  // of a quarantine
-  StepId step;                              // of a commit; steps applied of an added replica
-  std::uint64_t content = 0;                // of a commit
+  ProcessIncarnation process;               // for an added replica
+  MicrobatchId microbatch;                  // for a quarantine
+  StepId step;                              // for a commit; for an added replica: steps applied
+  std::uint64_t content = 0;                // for a commit
   bool is_skipped = false;                  // a commit that nobody applied
-  std::map<StageId, TracedStage> stages;    // of a commit that the spawner recorded
+  std::map<StageId, TracedStage> stages;    // for a commit that the spawner recorded
   std::optional<std::uint32_t> parts_life;  // the spawner's life that recorded the stages
   bool is_from_spawner = false;
-  std::size_t event = 0;  // index in RunTrace::events, of its first record
+  std::size_t event = 0;  // index in RunTrace::events of its first record
   std::int64_t time_ns = 0;
 };
 
-// Who serves which stage, after an entry.
+// View after an entry: which replica serves which stage.
 struct TracedView {
   bool is_known = false;  // false: entries before it are in no trace
   Branch branch;
@@ -76,7 +76,7 @@ class TracedJournal {
   [[nodiscard]] const TracedEntry* added(Incarnation replica) const;
   // "stage/1/0 (replica 12)"; "replica 12" where it was never added.
   [[nodiscard]] std::string name_of(Incarnation replica) const;
-  // How many stages the model was cut into among the members that the replica joined; nothing where it was never added.
+  // Returns how many stages the model was cut into among the members that the replica joined; nothing: it never did.
   // A stage is the same part of the model only in cuts of the same count.
   [[nodiscard]] std::optional<std::size_t> stage_count_of(Incarnation replica) const;
 

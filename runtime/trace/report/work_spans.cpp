@@ -50,14 +50,14 @@ class Joining {
   std::map<Track, std::vector<std::size_t>> open_;
 };
 
-// What a replica computes when a letter of this name has come.
+// Tells whether a replica does this work when a letter of this name has come.
 bool is_work_for(std::string_view letter, std::string_view work) {
   if (letter == "Forward") return work == "forward" || work == "loss";
   if (letter == "Forward evaluate") return work == "evaluate";
   return letter == "Backward" && work == "backward";
 }
 
-// Of one microbatch at one replica, in one step.
+// Names the work on one microbatch at one replica, in one step.
 using Errand = std::tuple<Incarnation, Branch, StepId, MicrobatchId>;
 
 Errand errand_of(Incarnation replica, const Cause& cause) {

@@ -40,7 +40,7 @@ struct TracedLetter {
 // Ascending by sending. Letters whose sending is in no trace are left out.
 [[nodiscard]] std::vector<TracedLetter> letters_of(const RunTrace& trace);
 
-// Which piece of work brought which about: the letter that one sent is what the other was for.
+// Links the piece of work that sent a letter to the piece that the letter was for.
 struct WorkLink {
   std::size_t from = 0;  // indices in the list of spans
   std::size_t to = 0;
