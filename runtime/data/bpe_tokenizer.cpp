@@ -14,15 +14,15 @@ namespace {
 
 using Ranks = std::unordered_map<std::string_view, std::int32_t>;
 
-// What is remembered of one text's words; words come again, long ones hardly ever.
+// Bounds what is remembered of one text's words; words come again, long ones hardly ever.
 constexpr std::size_t kRememberedMax = 1U << 16U;
 constexpr std::size_t kRememberedLength = 64;
 
 // Two neighbours that are a token together. The least is merged first.
 struct Pair {
   std::int32_t rank = 0;
-  std::uint32_t begin = 0;   // of the left part, in bytes of the piece
-  std::uint32_t middle = 0;  // of the right part
+  std::uint32_t begin = 0;   // begin of the left part, in bytes of the piece
+  std::uint32_t middle = 0;  // begin of the right part
   std::uint32_t end = 0;
   friend bool operator>(const Pair& a, const Pair& b) { return std::tie(a.rank, a.begin) > std::tie(b.rank, b.begin); }
 };
@@ -75,7 +75,7 @@ class Merging {
   std::string_view piece_;
   const Ranks& ranks_;
   std::vector<std::uint32_t> end_;     // by the part's begin; kGone where no part begins
-  std::vector<std::uint32_t> before_;  // where the part before begins; kGone: none
+  std::vector<std::uint32_t> before_;  // begin of the part before; kGone: none
   std::priority_queue<Pair, std::vector<Pair>, std::greater<>> pairs_;
 };
 

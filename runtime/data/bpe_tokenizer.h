@@ -26,7 +26,7 @@ class BpeTokenizer final : public Tokenizer {
 
   [[nodiscard]] int vocabulary_size() const override { return static_cast<int>(tokens_.size()) + 1; }
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const override;
-  // Of the end of text: "<|endoftext|>".
+  // The end of text has the bytes "<|endoftext|>".
   [[nodiscard]] std::string bytes_of(std::int32_t token) const override;
   [[nodiscard]] std::optional<std::int32_t> end_of_text() const override {
     return static_cast<std::int32_t>(tokens_.size());

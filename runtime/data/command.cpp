@@ -39,7 +39,7 @@ bool opens(const char* path, int flags, int stream) {
   return is_there;
 }
 
-// Where the words of a command go.
+// Sets the folder and the streams of a command.
 bool redirect(const Command& command) {
   constexpr int kReplace = O_WRONLY | O_CREAT | O_TRUNC;
   const bool has_own_errors = command.errors != command.output;

@@ -14,7 +14,7 @@ namespace shoal {
 
 struct Command {
   std::vector<std::string> arguments;    // the program first; searched in PATH unless it holds a '/'
-  std::filesystem::path folder;          // where it runs; redirections are relative to it
+  std::filesystem::path folder;          // its working folder; redirections are relative to it
   std::filesystem::path output;          // stdout, replaced
   std::filesystem::path errors;          // stderr, replaced; may be the same file as output
   std::vector<std::string> environment;  // NAME=VALUE on top of ours; LC_ALL=C always

@@ -1,5 +1,5 @@
-// What fetching anything has in common: a folder to work in, programs whose words are kept, and a finished file that is
-// either there whole or not at all. And where finished files are kept from one run to the next.
+// Tools for fetching anything: a folder to work in, programs whose words are kept, and a finished file that is either
+// there whole or not at all. Also the place where finished files are kept from one run to the next.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@ namespace shoal {
 // The value of an environment variable; empty when it is not set.
 [[nodiscard]] std::string environment_value(const char* name);
 
-// Where finished files are kept: $SHOAL_DATA, or shoal/corpora below $XDG_CACHE_HOME, or ~/.cache/shoal/corpora. It may
-// not exist yet. kUsage when neither variable nor HOME is set.
+// Returns the folder of finished files: $SHOAL_DATA, or shoal/corpora below $XDG_CACHE_HOME, or ~/.cache/shoal/corpora.
+// The folder may not exist yet. kUsage when neither variable nor HOME is set.
 [[nodiscard]] Result<std::filesystem::path> corpora_folder();
 
 // A file in the folder that SHOAL_CORPORA names, where it is set and has it; otherwise an empty path. Errors:

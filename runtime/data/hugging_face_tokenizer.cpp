@@ -56,7 +56,7 @@ class ByteLevelBpe {
   }
 
  private:
-  // In its written form a part has no space, which stands between the two.
+  // Returns the merges. In their written form a part has no space, which stands between the two.
   [[nodiscard]] Json merges() const {
     Json merges = Json::array();
     for (const std::string_view token : tokens_) {

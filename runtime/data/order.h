@@ -1,4 +1,4 @@
-// Which sequences a microbatch holds: a pure function of (seed, step, microbatch), without state.
+// Order of the data: the sequences of a microbatch, a pure function of (seed, step, microbatch) without state.
 //
 // Definition, for C = context and N = training tokens (changing it changes every run; golden values are pinned):
 //   * An epoch has W = floor((N - C) / C) windows. Its shift s in [0, C) depends on (seed, epoch); window j is the
@@ -39,7 +39,7 @@ class KeyedPermutation {
 struct OrderConfig {
   std::uint64_t seed = 1;
   std::uint64_t context = 0;       // tokens of a sequence
-  std::uint64_t sequences = 0;     // of a step
+  std::uint64_t sequences = 0;     // sequences of a step
   std::uint64_t microbatch = 0;    // sequences of a microbatch; divides `sequences`
   std::uint64_t train_tokens = 0;  // at least 2 x context
 };
@@ -53,7 +53,7 @@ class Order {
 
   // Start positions in the training tokens of the microbatch's sequences. microbatch < microbatches_per_step().
   [[nodiscard]] std::vector<std::uint64_t> offsets(StepId step, MicrobatchId microbatch) const;
-  // Of the n-th sequence of the whole run.
+  // Start position of the n-th sequence of the whole run.
   [[nodiscard]] std::uint64_t offset(std::uint64_t sequence_number) const;
   [[nodiscard]] std::uint64_t shift(std::uint64_t epoch) const;
   [[nodiscard]] std::uint64_t windows_per_epoch() const { return windows_; }

@@ -58,7 +58,7 @@ class Matcher {
     CHECK(data_ != nullptr, "there is memory for a match");
   }
 
-  // How many bytes at the beginning are UTF-8.
+  // Returns how many bytes at the beginning are UTF-8.
   [[nodiscard]] std::size_t valid_length(std::string_view text) const {
     const int result = match(text, 0);
     return says_not_utf8(result) ? pcre2_get_startchar(data_.get()) : text.size();
@@ -88,7 +88,7 @@ Pretokenizer::Pretokenizer() : pattern_(std::make_unique<Pattern>()) {
   constexpr std::uint32_t kOptions = PCRE2_UTF | PCRE2_ANCHORED;
   pattern_->code = pcre2_compile(units(kPattern), kPattern.size(), kOptions, &error, &at, nullptr);
   CHECK(pattern_->code != nullptr, compose("PCRE2 takes the pattern up to ", at, ": ", words_of(error)));
-  pcre2_jit_compile(pattern_->code, PCRE2_JIT_COMPLETE);  // where it cannot, matching is slower and the same
+  pcre2_jit_compile(pattern_->code, PCRE2_JIT_COMPLETE);  // on failure, matching is slower and the same
 }
 
 Pretokenizer::~Pretokenizer() = default;

@@ -36,9 +36,9 @@ class Pretokenizer {
 // ASCII mark and a blank or newline. The text's size where there is none. For texts too large to cut at once.
 [[nodiscard]] std::size_t seam_after(std::string_view text, std::size_t wanted);
 
-// Of the library's tables: "14.0.0".
+// Version of the library's tables: "14.0.0".
 [[nodiscard]] std::string unicode_version();
-// Of the library: "10.42 2022-12-11".
+// Version of the library: "10.42 2022-12-11".
 [[nodiscard]] std::string pcre2_version();
 
 }  // namespace shoal

@@ -70,7 +70,7 @@ std::optional<Line> parse_line(std::string_view text) {
   return line;
 }
 
-// What is missing among tokens by rank, where every rank below their number is there once.
+// Says what is wrong among tokens by rank, where every rank below their number is there once; empty: nothing.
 std::string what_is_missing(const std::vector<std::string>& tokens) {
   const std::unordered_set<std::string_view> known(tokens.begin(), tokens.end());
   if (known.size() != tokens.size()) return "it has a token twice";

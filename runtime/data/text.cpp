@@ -98,7 +98,7 @@ Result<std::string> print_bible(const fs::path& folder, const fs::path& local) {
       .environment = {}};
   auto status = run_command(bible);
   if (status.ok() && *status == kLibraryMissing) {
-    // It is linked with readline, which small installations lack.
+    // The program is linked with readline, which small installations lack.
     if (const Status done = unpack("libreadline8", folder, local); !done) return done.failure();
     bible.environment = {compose("LD_LIBRARY_PATH=", library_folders(root))};
     status = run_command(bible);
@@ -185,7 +185,7 @@ Result<fs::path> fetch_corpus(const std::string& name, const fs::path& folder) {
   const auto text = make_text(*corpus, scratch->path());
   if (!text) return text.failure();
   if (const Status right = check_text(*corpus, *text); !right) return right.failure();
-  const fs::path finished = scratch->path() / "finished";  // of this process alone; the rename below is atomic
+  const fs::path finished = scratch->path() / "finished";  // used by this process alone; the rename below is atomic
   if (const Status written = replace_file(finished.string(), *text); !written) return written.failure();
   if (const Status placed = take_its_place(finished, path); !placed) return placed.failure();
   return path;

@@ -38,10 +38,10 @@ struct Corpus {
 // (Tokens::open says what is wrong with it). A file called like a corpus is written ./austen.
 [[nodiscard]] Result<std::filesystem::path> obtain_corpus(const std::string& corpus);
 
-// What fetch_corpus does with unpacked packages; apart for tests.
+// Steps of fetch_corpus on unpacked packages, declared for tests.
 // The novels of an Rdata.rdb: lines joined by one newline, novels by two, ordered by title whatever the case.
 [[nodiscard]] Result<std::string> join_novels(std::string_view rdb);
-// That a text is the corpus: kInvalidData with both lengths and digests.
+// Checks that a text is the corpus: kInvalidData with both lengths and digests.
 [[nodiscard]] Status check_text(const Corpus& corpus, std::string_view text);
 
 }  // namespace shoal

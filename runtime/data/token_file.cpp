@@ -15,9 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPieceBytes = 4U << 20U;  // of text, encoded at once
+constexpr std::size_t kPieceBytes = 4U << 20U;  // bytes of text that are encoded at once
 
-// What the tokens depend on; the tables of letters are the library's.
+// Names all that the tokens depend on; the tables of letters are the library's.
 std::string key_of(const std::string& text_sha256, const Tokenizer& tokenizer) {
   return sha256_hex(
       std::string_view(compose("tokens 1\n", text_sha256, "\n", tokenizer.fingerprint(), "\n", unicode_version())));

@@ -1,4 +1,4 @@
-// Which file is mapped, and how its bytes are read as tokens.
+// Chooses the file that is mapped, and reads its bytes as tokens.
 #include "runtime/data/tokens.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Result<MappedFile> map_text(const std::filesystem::path& path) {
   return file;
 }
 
-// Of a text and what its tokens are made by.
+// Digest of a text and of what its tokens are made by.
 std::string identity_of(const std::string& text_sha256, const Tokenizer& tokenizer) {
   if (tokenizer.fingerprint() == kGpt2RanksSha256) return text_sha256;
   return sha256_hex(std::string_view(compose(text_sha256, " ", tokenizer.fingerprint(), "\n")));

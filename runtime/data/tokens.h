@@ -34,7 +34,7 @@ class Tokens {
   // Maps a file of byte tokens. Errors: kInvalidData when it is missing, not a file, unreadable or empty.
   [[nodiscard]] static Result<std::shared_ptr<const Tokens>> open(const std::filesystem::path& path,
                                                                   double validation_fraction);
-  // Of a text with this tokenizer; they are kept in `folder`. Errors: those of open(), and kIo.
+  // Encodes a text with this tokenizer; the tokens are kept in `folder`. Errors: those of open(), and kIo.
   [[nodiscard]] static Result<std::shared_ptr<const Tokens>> encode(const std::filesystem::path& path,
                                                                     double validation_fraction,
                                                                     const Tokenizer& tokenizer,
@@ -47,8 +47,8 @@ class Tokens {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   // Copies tokens [offset, offset + out.size()). CHECKs that they exist.
   void read(std::uint64_t offset, std::span<std::int32_t> out) const;
-  // Of the text's bytes: goes into checkpoints, so that a run never resumes on another text. With ranks other than
-  // GPT-2's it is of both digests: the path of a tokenizer does not say what is in it. May read everything.
+  // Digest of the text's bytes: goes into checkpoints, so that a run never resumes on another text. Where the ranks are
+  // not GPT-2's it covers both digests: the path of a tokenizer does not say what is in it. May read everything.
   [[nodiscard]] std::string corpus_sha256() const;
 
  private:
@@ -62,7 +62,7 @@ class Tokens {
   TokenSplit split_;
 };
 
-// That both parts are long enough: 2 x context training tokens (a window at any shift, order.h) and context + 1
+// Checks that both parts are long enough: 2 x context training tokens (a window at any shift, order.h) and context + 1
 // validation tokens. Errors: kInvalidData with both lengths and what to change.
 [[nodiscard]] Status check_length(const Tokens& tokens, int context);
 

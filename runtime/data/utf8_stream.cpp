@@ -75,7 +75,7 @@ std::string without_controls(std::string_view text) {
   std::string plain;
   for (std::size_t at = 0; at < text.size(); ++at) {
     const auto byte = static_cast<std::uint8_t>(text[at]);
-    if (byte == '\r') continue;  // of a line's end
+    if (byte == '\r') continue;  // part of a line's end
     const auto next = static_cast<std::uint8_t>(at + 1 < text.size() ? text[at + 1] : 0);
     const bool is_short = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
     const bool is_long = byte == 0xC2 && next >= 0x80 && next < 0xA0;  // U+0080 to U+009F

@@ -13,7 +13,7 @@ class Utf8Stream {
  public:
   // The characters that these bytes complete.
   [[nodiscard]] std::string add(std::string_view bytes);
-  // What is left at the end: a part of a character, as U+FFFD, or nothing.
+  // Returns what is left at the end: a part of a character, as U+FFFD, or nothing.
   [[nodiscard]] std::string finish();
 
  private:

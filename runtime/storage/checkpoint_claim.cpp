@@ -69,7 +69,7 @@ Status claim_checkpoints(const fs::path& folder, const CheckpointOwner& asking) 
     fs::remove(own, error);
     return check_claim(folder, asking);
   }
-  fs::rename(own, claim, error);  // where there are no links
+  fs::rename(own, claim, error);  // the file system has no links
   if (error) return fail(Error::kIo, compose("cannot make ", claim.string(), ": ", error.message()));
   return Done{};
 }

@@ -1,6 +1,6 @@
-// Whose a folder of checkpoints is that lies outside of its run's directory (checkpoint.dir): one run's at a time.
+// Claims a folder of checkpoints outside of a run's directory (checkpoint.dir) for one run at a time.
 //
-//   FOLDER/.run   two lines: the run, and its directory; made by whoever comes first
+//   FOLDER/.run   two lines: the run, and its directory; made by the run that comes first
 //
 // Two runs with one configuration would otherwise name their checkpoints alike. A folder without that file belongs to
 // the run whose checkpoints are in it.
@@ -17,10 +17,10 @@ namespace shoal {
 
 struct CheckpointOwner {
   std::string run;        // as in manifests; empty: a run that is to be begun
-  std::string directory;  // where it lies, for people
+  std::string directory;  // the run's directory, for people
 };
 
-// Of the newest checkpoint there that is not of `run`; none: all are.
+// Returns the manifest of the newest checkpoint there that is not of `run`; none: all are.
 [[nodiscard]] std::optional<CheckpointManifest> others_manifest(const std::filesystem::path& folder,
                                                                 const std::string& run);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kHexDigits = 64;
 
-// Whether the text is the one that `recorded`, its last value, was computed for.
+// True when the text is the one that `recorded`, its last value, was computed for.
 bool is_unchanged(std::string text, const std::string& recorded) {
   const std::size_t place = text.rfind(recorded);
   if (recorded.size() != kHexDigits || place == std::string::npos) return false;

@@ -75,7 +75,7 @@ Result<std::vector<StoredTensor>> all_tensors(const std::map<std::string, std::s
 
 bool is_weight(const StoredTensor& tensor) { return is_weight_name(tensor.name); }
 
-// What orders checkpoints: a later branch is newer whatever its step; one without a readable manifest comes last.
+// Orders checkpoints: a later branch is newer whatever its step; one without a readable manifest comes last.
 struct Age {
   bool is_readable = false;
   std::uint32_t branch = 0;
@@ -83,18 +83,18 @@ struct Age {
   friend auto operator<=>(const Age&, const Age&) = default;
 };
 
-// Whether it is certainly not there, as when it was pruned meanwhile.
+// True when the path certainly does not exist, as when it was pruned meanwhile.
 bool is_gone(const std::filesystem::path& path) {
   std::error_code refused;
   return !std::filesystem::exists(path, refused) && !refused;
 }
 
-// Whether a checkpoint is refused by the system, which may read it another time, not by what is written in it.
+// True when the system refuses a checkpoint, and may read it another time; false when its content is at fault.
 bool is_unreadable(const Failure& failure, const std::filesystem::path& folder) {
   return failure.error == Error::kIo && !is_gone(folder / kManifest);
 }
 
-// What a folder of checkpoints holds, newest first.
+// Content of a folder of checkpoints, newest first.
 struct Listed {
   std::vector<Age> ages;
   std::optional<std::string> unreadable{};  // why not all could be read

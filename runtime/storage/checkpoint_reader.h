@@ -21,9 +21,9 @@ namespace shoal {
 
 // checkpoints/step_N
 [[nodiscard]] std::filesystem::path checkpoint_folder(const std::filesystem::path& checkpoints, std::uint64_t step);
-// What the manifest of such a folder says; no other byte is read. Errors: kIo (there is none), kInvalidData.
+// Reads the manifest of such a folder and no other byte. Errors: kIo (there is none), kInvalidData.
 [[nodiscard]] Result<CheckpointManifest> read_manifest(const std::filesystem::path& folder);
-// Which of a folder's checkpoints are listed. Nobody can say whose a damaged manifest is.
+// Says which of a folder's checkpoints are listed. A damaged manifest does not tell whose it is.
 enum class Damaged { kIncluded, kLeftOut };
 // Steps of the finished checkpoints of a run there (folders with a manifest; `run` empty: of any), newest first: by
 // branch, then by step, because a roll-back leaves higher steps of a dead branch behind. Those whose manifest is
@@ -42,7 +42,7 @@ class Checkpoint {
   // A safetensors image, uint8 [n], of these weights and of their optimizer.* tensors where there are any. Errors:
   // kInvalidData naming a tensor the checkpoint lacks.
   [[nodiscard]] Result<TensorBlob> image_of(const std::vector<std::string>& names) const;
-  // Of every weight, without optimiser state.
+  // Image of every weight, without optimiser state.
   [[nodiscard]] TensorBlob weights_image() const;
   [[nodiscard]] std::vector<std::string> weight_names() const;
 
@@ -59,7 +59,7 @@ inline constexpr std::uint64_t kAnyStep = ~std::uint64_t{0};
 struct FoundCheckpoint {
   std::optional<Checkpoint> checkpoint;  // empty: there is none at all
   std::vector<std::string> skipped;
-  // Why one was passed over that may be good and newer: the system refused to read it now. Nothing: there is none.
+  // Says why one was passed over that may be good and newer: the system refused to read it now. Nothing: there is none.
   std::optional<std::string> unreadable{};
 };
 [[nodiscard]] Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints, const std::string& run,

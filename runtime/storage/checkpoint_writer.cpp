@@ -97,7 +97,7 @@ Status CheckpointWriter::write_shard(const SaveShard& shard, Partial& partial, c
   if (!tensors) return tensors.failure();
   std::error_code error;
   const auto folder = partial_folder({shard.branch.value, shard.step});
-  // Whoever made room by removing all checkpoints left what they were in.
+  // A person who made room by removing all checkpoints left the folder around them.
   const fs::path around = (fs::absolute(settings_.folder) / "..").lexically_normal();
   if (!fs::is_directory(around, error)) {
     return fail(Error::kIo, compose(around.string(), " is gone: was the run's directory moved?"));
@@ -176,7 +176,7 @@ void CheckpointWriter::give_up_older_than(Key key) {
   }
 }
 
-// What a writer that was killed left behind: unfinished folders go; a checkpoint that had stepped aside returns.
+// Clears what a killed writer left behind: unfinished folders go; a checkpoint that had stepped aside returns.
 void CheckpointWriter::clear_leftovers() {
   leftovers_cleared_ = true;
   std::error_code error;

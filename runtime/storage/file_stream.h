@@ -1,4 +1,4 @@
-// How a growing text or file reaches another machine: one piece at a time, the next when the last is known to be there.
+// Brings a growing text or file to another machine: one piece at a time, the next when the last is known to be there.
 //
 //   asking ──the other file's size──▶ streaming: piece ──its size again──▶ next piece
 //     ▲                                             │ no answer for four times as long as answers take
@@ -28,18 +28,18 @@ class FileStream {
   static constexpr Duration kLeastPatience = std::chrono::milliseconds(500);
   static constexpr Duration kMostPatience = std::chrono::seconds(20);
 
-  // Before the first answer: ours begins there, as a process before this one knew. Not believed of a file that is not
-  // as long, or longer than it would be.
+  // Sets, before the first answer, where ours begins, as a process before this one knew. Not believed of a file that is
+  // not as long, or longer than it would be.
   void set_begin(std::uint64_t there) { begin_ = there; }
   // Known from the first answer on, which comes before the first piece is sent.
   [[nodiscard]] std::optional<std::uint64_t> begin() const { return knows_where_ ? begin_ : std::nullopt; }
 
-  // What to send now, if there is anything and the last piece was answered or lost. `size` of what is here.
+  // Returns what to send now, if there is anything and the last piece was answered or lost. `size` of what is here.
   [[nodiscard]] std::optional<Piece> next(std::uint64_t size, Instant now);
   // The other file has this many bytes. Returns how much of ours has arrived.
   std::uint64_t arrived(std::uint64_t there, std::uint64_t size, Instant now);
   [[nodiscard]] std::uint64_t arrived() const { return here_; }
-  // Whoever asked is no more, and its answer with it.
+  // Asks again: the process that asked is no more, and its answer with it.
   void ask_again() { asked_.reset(), sent_.reset(), is_question_due_ = true; }
 
  private:

@@ -1,4 +1,4 @@
-// Which replicas were given the state they start with: they ask until they have it, and one image is enough.
+// Remembers which replicas were given the state they start with: they ask until they have it; one image is enough.
 //
 // It is given again when it is taken for lost: nothing of it has arrived for kLost, doubled with each repeat. While one
 // image is read, for whomever, questions wait; those that were asked meanwhile are answered by what came of it. Bounded
@@ -19,13 +19,13 @@ class GivenImages {
   static constexpr Duration kLost = std::chrono::seconds(4);  // before a replica asks for the second time
   static inline const Bound kReplicasMax{"storage.images_given", 256};
 
-  // Whether what this one asks for is to be read and sent.
+  // True when the image that this replica asks for is to be read and sent.
   [[nodiscard]] bool is_due(Incarnation replica, Instant now) const {
     const auto found = given_.find(replica);
     if (found == given_.end()) return true;
     return found->second.is_lost(now, last_given_);
   }
-  // It was sent. `now`: after the work.
+  // Takes note that it was sent. `now`: after the work.
   void given(Incarnation replica, Instant now) {
     last_given_ = now;
     const auto found = given_.find(replica);
@@ -33,7 +33,7 @@ class GivenImages {
     if (kReplicasMax.is_reached_by(given_.size())) given_.erase(given_.begin());
     given_.emplace(replica, GivenOnce(kLost, now));
   }
-  // So many bytes of it have arrived there.
+  // Takes note that so many bytes of it have arrived there.
   void arriving(Incarnation replica, std::uint64_t bytes, Instant now) {
     const auto found = given_.find(replica);
     if (found != given_.end()) found->second.arriving(bytes, now);

@@ -22,7 +22,7 @@ namespace shoal {
 
 struct Gpt2Description {
   ModelConfig model;
-  bool head_is_tied = true;  // what transformers assumes where config.json is silent
+  bool head_is_tied = true;  // the default of transformers where config.json is silent
 };
 
 // config.json. Errors: kInvalidData naming the key, its value and what this model has; `where` is the path for the
@@ -32,7 +32,7 @@ struct Gpt2Description {
 // Every weight of the model, float32, ascending by name.
 struct Gpt2Weights {
   std::vector<StoredTensor> tensors;                      // they point into the file or into `converted`
-  std::vector<std::unique_ptr<AlignedBuffer>> converted;  // what the file has in another type
+  std::vector<std::unique_ptr<AlignedBuffer>> converted;  // tensors that the file has in another type
 
   // Ascending by name: those of the names given. CHECKs that they exist.
   [[nodiscard]] std::vector<StoredTensor> of(const std::vector<std::string>& names) const;

@@ -1,5 +1,5 @@
-// What a checkpoint holds of the inner optimiser, by configuration: one truth for whoever writes its state and for
-// whoever makes the state of one that has made no step, in which every part is zero.
+// Parts of the inner optimiser in a checkpoint, by configuration: one truth for writing its state, and for making the
+// state of an optimiser that has made no step, in which every part is zero.
 #pragma once
 
 #include <string_view>
@@ -20,7 +20,7 @@ struct InnerPart {
   PartSize size = PartSize::kOfTheWeight;
 };
 
-// What becomes of averages after a round; keep where there are no rounds or no averages.
+// Returns what becomes of averages after a round; keep where there are no rounds or no averages.
 [[nodiscard]] inline InnerState inner_state_of(const Config& config) {
   const bool has_choice = config.sync.mode == SyncMode::kDiloco && config.optim.kind == OptimizerKind::kAdamw;
   return has_choice ? config.sync.inner_state : InnerState::kKeep;

@@ -15,13 +15,13 @@ class LogOutbox {
  public:
   explicit LogOutbox(std::size_t bytes_max = std::size_t{1} << 20) : bytes_max_(bytes_max) {}
 
-  // With its newline.
+  // Adds a line, with its newline.
   void add(std::string_view line);
 
-  // Of the whole stream: how many bytes were added so far, and those from `offset` on that are still here.
+  // The whole stream: how many bytes were added so far, and those from `offset` on that are still here.
   [[nodiscard]] std::uint64_t size() const;
   [[nodiscard]] std::string bytes(std::uint64_t offset, std::size_t count_max) const;
-  // What is before this offset has arrived.
+  // Bytes before this offset have arrived.
   void arrived(std::uint64_t offset);
   [[nodiscard]] std::uint64_t dropped_bytes() const;
 

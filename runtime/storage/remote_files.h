@@ -25,8 +25,8 @@ class RemoteFiles {
   // The file's size afterwards. A piece beyond its end is not written: the size says where to go on. Errors: kRefused
   // (name, kind of data, bound), kIo.
   [[nodiscard]] Result<std::uint64_t> keep(const FileChunk& chunk);
-  // Whether somebody is to hear of this refusal: its sender tries again for ever, and it is said once per file, until
-  // a piece of that file is written again. Of too many files all are forgotten (S-6).
+  // True when somebody is to hear of this refusal: its sender tries again for ever, and it is said once per file, until
+  // a piece of that file is written again. Where too many files were refused, all are forgotten (S-6).
   [[nodiscard]] bool is_news(const FileChunk& chunk, const Failure& refusal);
 
  private:

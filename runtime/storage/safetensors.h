@@ -24,7 +24,7 @@ struct StoredTensor {
   std::string name;
   DType dtype = DType::kFloat32;
   std::vector<std::int64_t> shape;
-  std::span<const std::byte> bytes;  // of the image it was parsed from, or of whoever builds one
+  std::span<const std::byte> bytes;  // part of the parsed image, or of the caller's memory when one is built
 };
 
 // The tensors of an image, ascending by name. The spans point into `image`. Errors: kInvalidData saying what is wrong
@@ -39,7 +39,7 @@ struct ForeignTensor {
   std::vector<std::int64_t> shape;
   std::span<const std::byte> bytes;
 };
-// As parse_safetensors, with every type that the format has.
+// Parses as parse_safetensors does, with every type that the format has.
 [[nodiscard]] Result<std::vector<ForeignTensor>> parse_foreign_safetensors(std::span<const std::byte> image,
                                                                            const std::string& where);
 

@@ -13,7 +13,7 @@
 namespace shoal {
 
 inline constexpr std::string_view kAgreedPrefix = "outer.";
-// Of everything that belongs to a weight.
+// Prefixes of everything that belongs to a weight.
 inline constexpr std::array<std::string_view, 9> kStatePrefixes = {
     "optimizer.exp_avg.", "optimizer.exp_avg_sq.", "optimizer.updates.", "outer.", "outer.momentum.", "outer.start.",
     "outer.own.",         "outer.own_momentum.",   "outer.contribution."};
