@@ -1,5 +1,5 @@
 // An axis of a chart: where a value lies on it, and which round numbers are written beside it.
-// Pure; whoever draws says how many pixels it has.
+// Pure; the caller says how many pixels it has.
 #pragma once
 
 #include <string>

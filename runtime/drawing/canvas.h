@@ -45,7 +45,7 @@ class Canvas {
 // "12.3": at most two digits behind the point, none that say nothing.
 [[nodiscard]] std::string pixel_text(double value);
 
-// How wide a text of that size is, about: the picture has no fonts to ask.
+// Estimates the width of a text of that size: the picture has no fonts to ask.
 [[nodiscard]] double width_of(std::string_view text, double size);
 
 }  // namespace shoal

@@ -16,7 +16,7 @@ namespace {
 constexpr double kMargin = 24;
 constexpr double kPanelWidth = 380;  // at least
 constexpr double kPanelHeight = 260;
-constexpr double kLeft = 56;  // of a panel's field: room for the labels of its axis
+constexpr double kLeft = 56;  // begin of a panel's field: room for the labels of its axis
 constexpr double kTop = 128;
 constexpr double kBelow = 56;
 constexpr double kTitleSize = 20;

@@ -12,23 +12,23 @@
 namespace shoal {
 
 struct ExperimentArm {
-  std::string name;                   // of its folder: lower case, digits, dashes
-  std::string meaning;                // what a reader of the table calls it
+  std::string name;                   // names its folder: lower case, digits, dashes
+  std::string meaning;                // names it for a reader of the table
   std::vector<std::string> settings;  // KEY=VALUE, after the experiment's own
   std::string against;                // the arm that it is compared with; empty: others are compared with it
   double published_perplexity = 0;
-  double at = 0;  // what it varies, as a number: the x axis of the second picture
+  double at = 0;  // value of what it varies: the x axis of the second picture
 };
 
 struct Experiment {
   std::string name;
   std::string question;
-  std::vector<std::string> settings;  // of every arm
+  std::vector<std::string> settings;  // shared by every arm
   std::uint64_t steps = 0;
   std::vector<ExperimentArm> arms;       // in the order in which they run
   std::optional<std::string> varied;     // label of the second picture's x axis; without it there is one picture
-  std::string published;                 // where the published figures are from
-  std::vector<std::string> differences;  // from what was published, a sentence each
+  std::string published;                 // source of the published figures
+  std::vector<std::string> differences;  // differences from what was published, a sentence each
 };
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// Which runs an experiment needs, in which order, and which of them are already there.
+// Plans the runs of an experiment: which it needs, in which order, and which of them are already there.
 //
 // The commands of a plan are also a file in its folder: an experiment that was interrupted goes on when the same
 // commands are asked for again, and a folder with other commands is left alone. Otherwise a table could compare runs
@@ -31,7 +31,7 @@ struct PlannedRun {
   std::uint64_t steps = 0;
 };
 
-// In the experiment's order.
+// Returns the runs in the experiment's order.
 [[nodiscard]] std::vector<PlannedRun> planned_runs(const ExperimentOrder& order);
 
 // "shoal train --set 'k=v' ... --out DIR", one line each: what a person would type.
@@ -49,7 +49,7 @@ enum class RunState { kToStart, kToResume, kFinished };
 // has_config: the run's directory holds a configuration, so that a run was started there.
 [[nodiscard]] RunState state_of(const PlannedRun& run, bool has_config, std::string_view metrics_lines);
 
-// Of `shoal`, after the program's own name.
+// Returns the arguments of `shoal`, after the program's own name.
 [[nodiscard]] std::vector<std::string> arguments_of(const PlannedRun& run, RunState state);
 
 }  // namespace shoal

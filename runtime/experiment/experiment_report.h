@@ -16,8 +16,8 @@ namespace shoal {
 
 struct ExperimentAnswer {
   Experiment experiment;
-  std::uint64_t steps = 0;           // of each arm
-  std::string command;               // that was given
+  std::uint64_t steps = 0;           // steps of each arm
+  std::string command;               // the command that was given
   std::vector<RunOutcome> outcomes;  // one per arm, in their order
 };
 

@@ -30,7 +30,7 @@ void take_evaluation(const Json& json, RunOutcome& out) {
   out.evaluations.push_back(read);
 }
 
-// What is evaluated after the last step is the final evaluation, also in files of a version that did not say so.
+// Takes the last evaluation for the final one when it is of the last step, as old files do not say which is final.
 void take_end(const Json& json, RunOutcome& out) {
   out.finished_step = count_of(json, "steps");
   if (out.evaluations.empty()) return;
@@ -38,7 +38,7 @@ void take_end(const Json& json, RunOutcome& out) {
   last.is_final = last.is_final || last.step == *out.finished_step;
 }
 
-using Subjects = std::set<std::string>;  // of events: a resumed run repeats some
+using Subjects = std::set<std::string>;  // subjects of events: a resumed run repeats some
 
 void take_line(std::string_view line, RunOutcome& out, Subjects& rounds) {
   const Json json = Json::parse(line, nullptr, false);

@@ -1,4 +1,4 @@
-// What a run's metrics.jsonl says about how it ended: its evaluations, and whether it finished.
+// Reads from a run's metrics.jsonl how it ended: its evaluations, and whether it finished.
 //
 // Broken lines and lines of other kinds are skipped: the file of a run that was killed reads as far as it got.
 #pragma once
@@ -14,14 +14,14 @@ struct RunEvaluation {
   std::uint64_t step = 0;  // steps applied
   double loss = 0;         // nats per token, of the validation text
   double bits_per_byte = 0;
-  bool is_final = false;  // of other text than the periodic ones: no point of their curve
+  bool is_final = false;  // made on other text than the periodic ones: no point of their curve
 };
 
 struct RunOutcome {
   std::vector<RunEvaluation> evaluations;      // by step; of a step evaluated twice in one way the later one
   std::optional<std::uint64_t> finished_step;  // set when the last line says `finished`
   std::uint64_t tokens = 0;                    // trained on and kept
-  std::uint64_t rounds = 0;                    // of sync.mode = diloco that the first stage has had
+  std::uint64_t rounds = 0;                    // rounds (sync.mode = diloco) that the first stage has had
 };
 
 [[nodiscard]] RunOutcome outcome_of(std::string_view metrics_lines);

@@ -62,7 +62,7 @@ std::string row_text(const BandwidthRow& row, std::string& deviations) {
   return line_of(name_of(row.method), row.model, cells);
 }
 
-// What any overlap has to carry in the long run, at full utilisation.
+// Rate that any overlap has to carry in the long run, at full utilisation.
 double conserved_gbit_s(const PublishedModel& model) {
   const Scenario scenario = published_scenario(Method::kEagerOverlapFp4, model);
   const double computing_s = static_cast<double>(scenario.schedule.period_steps) * scenario.workload.step_s;

@@ -21,7 +21,7 @@ struct BandwidthGrid {
 };
 [[nodiscard]] double gbit_s_at(const BandwidthGrid& grid, std::size_t k);
 [[nodiscard]] std::string with_decimals(double value, int digits);
-// As the papers print it: rounded to two decimals, and what that gives in binary to one.
+// Formats as the papers print: rounded to two decimals, and what that gives in binary to one.
 [[nodiscard]] std::string printed_gbit_s(double gbit_s);
 
 // A point of the grid per utilisation; nothing where even its last one does not do.
@@ -29,7 +29,7 @@ using GridCells = std::array<std::optional<std::size_t>, kUtilisations.size()>;
 
 // utilisation: of a point of the grid; does not fall with bandwidth.
 [[nodiscard]] GridCells needed_bandwidth(std::size_t points, const std::function<double(std::size_t)>& utilisation);
-// In the steady state of that scenario, whatever bandwidth it states.
+// Returns the least bandwidths in the steady state of that scenario, whatever bandwidth it states.
 [[nodiscard]] GridCells needed_bandwidth(const Scenario& scenario, const BandwidthGrid& grid);
 [[nodiscard]] Scenario with_bandwidth(Scenario scenario, double gbit_s);
 
@@ -46,7 +46,7 @@ struct BandwidthRow {
 // The eager rows of a start from nothing that ends after two rounds: so the published ones come about.
 [[nodiscard]] std::vector<BandwidthRow> cold_eager_rows();
 
-// How many cells are printed as published, or would be with a neighbour on the grid.
+// Counts cells that are printed as published, or would be with a neighbour on the grid.
 struct Agreement {
   std::size_t cells = 0;
   std::size_t exact = 0;
@@ -54,7 +54,7 @@ struct Agreement {
 };
 [[nodiscard]] Agreement agreement_with_published(const std::vector<BandwidthRow>& rows, const BandwidthGrid& grid = {});
 
-// What the table prints for a cell: one decimal, two for eager rows, which one would not tell apart.
+// Returns the table's text for a cell: one decimal, two for eager rows, which one would not tell apart.
 [[nodiscard]] std::string cell_text(const BandwidthRow& row, std::size_t i);
 
 }  // namespace shoal

@@ -35,7 +35,7 @@ struct Comparison {
 // Errors: kUsage for a scenario that cannot be simulated.
 [[nodiscard]] Result<Comparison> compare(const ComparisonOrder& order);
 
-// Of the published table's models and network, over its whole grid: what its picture needs.
+// Compares the published table's models and network, over its whole grid: what its picture needs.
 [[nodiscard]] Comparison published_comparison(const PublishedModel& model);
 
 }  // namespace shoal

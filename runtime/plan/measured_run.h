@@ -1,4 +1,4 @@
-// What a step takes on this system's own machines, from a run's metrics.jsonl.
+// Measures what a step takes on this system's own machines, from a run's metrics.jsonl.
 //
 // Medians, so that evaluations, checkpoints and faults do not count. The time without synchronisation is step_ms less
 // time.reduce: what the pipeline itself waits for stays in it.
@@ -15,7 +15,7 @@ struct MeasuredStep {
   double step_s = 0;         // without time.reduce
   double forward_share = 0;  // forward / (forward + backward)
   double reduce_s = 0;
-  std::size_t steps = 0;  // that were measured
+  std::size_t steps = 0;  // measured ones
 };
 
 // The first tenth of the steps is left out. Errors: kInvalidData when no step has times.

@@ -34,17 +34,17 @@ inline constexpr std::array kMethods = {Method::kDataParallel,        Method::kD
 
 struct MethodSettings {
   std::uint64_t H = 100;
-  std::size_t fragments = 1;        // of the streaming ones
-  std::uint64_t overlap_steps = 1;  // of the overlapped ones
+  std::size_t fragments = 1;        // for the streaming methods
+  std::uint64_t overlap_steps = 1;  // for the overlapped methods
   double bits = 16;                 // per value
-  double narrow_bits = 4;           // of the fp4 ones
+  double narrow_bits = 4;           // per value, for the fp4 methods
   FragmentPattern pattern = FragmentPattern::kStrided;
   SyncGrain grain = SyncGrain::kLayer;  // kLayer: fragments at intervals, as published; kStep: within rounds, as here
 };
 
 [[nodiscard]] SyncSchedule schedule_of(Method method, const MethodSettings& settings);
 
-// Why that cannot be simulated, as a sentence; nothing when it can.
+// Says why that cannot be simulated, as a sentence; nothing when it can.
 [[nodiscard]] std::optional<std::string> problem_of(const Scenario& scenario);
 
 }  // namespace shoal

@@ -19,7 +19,7 @@ struct PublishedModel {
   double values = 0;
   double step_s = 0;
   std::size_t layers = 0;
-  std::size_t fragments = 0;  // of three layers
+  std::size_t fragments = 0;  // fragments of three layers
 };
 
 inline constexpr std::array kPublishedModels = {PublishedModel{"1B", 1e9, 0.1, 24, 8},

@@ -1,4 +1,4 @@
-// Which layer goes when, and how much that is.
+// Tells which layer goes when, and how much that is.
 #include "runtime/plan/scenario.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What is simulated: what a worker computes and sends (Workload), when it sends and needs it (SyncSchedule), and the
-// links between the workers (Network). Plain values; times in seconds, sizes in bits.
+// Scenario of a simulation: what a worker computes and sends (Workload), when it sends and needs it (SyncSchedule), and
+// the links between the workers (Network). Plain values; times in seconds, sizes in bits.
 //
 // Steps count from 0. A fragment that contributes after v steps sends what it has after step v - 1, and is needed
 // merged before step v + overlap_steps.
@@ -18,11 +18,11 @@ struct Workload {
   std::string name;
   std::size_t layers = 1;
   double step_s = 1;               // forward and backward, while nothing is waited for
-  double forward_share = 1.0 / 3;  // of step_s
+  double forward_share = 1.0 / 3;  // part of step_s
   double values_per_layer = 0;     // numbers that are synchronised
 };
 
-// When a fragment's payload is sent and needed.
+// Says when a fragment's payload is sent and needed.
 enum class SyncGrain : std::uint8_t {
   kLayer,  // each layer is sent when its backward ends, and needed by its forward
   kStep,   // everything is sent when the step is over, and needed before the next one begins: what this system does
@@ -37,7 +37,7 @@ struct SyncSchedule {
   SyncGrain grain = SyncGrain::kLayer;
 };
 
-// How every worker comes to hold everybody's contribution.
+// Says how every worker comes to hold everybody's contribution.
 enum class Exchange : std::uint8_t {
   kGather,  // each sends its whole payload to each other one: one hop; with two workers a plain exchange
   kRing,    // reduce-scatter, then all-gather, from neighbour to neighbour: 2 (M - 1) hops
@@ -48,11 +48,11 @@ enum class Exchange : std::uint8_t {
 struct Network {
   std::size_t workers = 2;
   Exchange exchange = Exchange::kGather;
-  double bits_per_s = 1e9;           // of a link with factor 1, each way
+  double bits_per_s = 1e9;           // rate of a link with factor 1, each way
   std::vector<double> link_factors;  // per worker; empty: all 1
-  double latency_s = 0;              // of a hop: the time that the last bit is on its way; links are free meanwhile
+  double latency_s = 0;              // per hop: the time that the last bit is on its way; links are free meanwhile
   double jitter = 0;                 // relative standard deviation of each step's and each transfer's time
-  std::uint64_t seed = 1;            // of the jitter
+  std::uint64_t seed = 1;            // seed of the jitter
 };
 
 struct Scenario {
@@ -63,7 +63,7 @@ struct Scenario {
 
 [[nodiscard]] std::size_t fragment_of(const SyncSchedule& schedule, std::size_t layers, std::size_t layer);
 [[nodiscard]] bool contributes_after(const SyncSchedule& schedule, std::size_t fragment, std::uint64_t steps);
-[[nodiscard]] double payload_bits(const Scenario& scenario);                               // of one layer and worker
+[[nodiscard]] double payload_bits(const Scenario& scenario);                               // one layer of one worker
 [[nodiscard]] double link_rate(const Network& network, std::size_t from, std::size_t to);  // bits per second
 
 // Bits that a worker sends in a period when it sends each layer once: what any bandwidth has to carry in the long run.
@@ -72,7 +72,7 @@ struct Scenario {
 // The fragments' offsets at equal distances of round(H / fragments) steps, as published (a half to the even one); the
 // period is what `fragments` of them take, which need not be H.
 [[nodiscard]] SyncSchedule at_intervals(std::uint64_t H, std::size_t fragments);
-// As this system does it: a period of H, fragment p after round((p + 1) H / fragments) steps of it.
+// Schedules as this system does: a period of H, fragment p after round((p + 1) H / fragments) steps of it.
 [[nodiscard]] SyncSchedule within_rounds(std::uint64_t H, std::size_t fragments);
 
 }  // namespace shoal

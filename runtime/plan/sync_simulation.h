@@ -16,7 +16,7 @@
 
 namespace shoal {
 
-// When a worker began a period, and how long it had computed by then.
+// Time at which a worker began a period, and how long it had computed by then.
 struct PeriodBegin {
   double time_s = 0;
   double busy_s = 0;
@@ -24,7 +24,7 @@ struct PeriodBegin {
 
 // Bits of all workers together, when the last one began a period.
 struct PeriodTraffic {
-  double contributed_bits = 0;  // what they had to send by then
+  double contributed_bits = 0;  // bits that they had to send by then
   double sent_bits = 0;
 };
 
@@ -44,16 +44,16 @@ class SyncSimulation {
  private:
   enum class PointKind : std::uint8_t { kWait, kSend };
   struct Point {
-    double offset_s = 0;  // of undisturbed computing since the step's begin
+    double offset_s = 0;  // seconds of undisturbed computing since the step's begin
     PointKind kind = PointKind::kWait;
-    std::size_t rank = 0;  // of the layer, in the order of backward
+    std::size_t rank = 0;  // rank of the layer, in the order of backward
   };
   struct Worker {
     std::uint64_t step = 0;
     std::size_t point = 0;  // the next one of its step
-    double done_s = 0;      // of the step, undisturbed
-    double goal_s = 0;      // what done_s is at its next event
-    double factor = 1;      // of the step's time
+    double done_s = 0;      // part of the step, in undisturbed time
+    double goal_s = 0;      // value of done_s at its next event
+    double factor = 1;      // multiplies the step's time
     double busy_s = 0;
     bool is_waiting = false;
     std::vector<PeriodBegin> begins;
@@ -61,7 +61,7 @@ class SyncSimulation {
   enum class EventKind : std::uint8_t { kComputed, kSent, kArrived };
   struct Event {
     double time_s = 0;
-    std::uint64_t order = 0;  // of events at one time: as they were planned
+    std::uint64_t order = 0;  // orders events at one time as they were planned
     EventKind kind = EventKind::kComputed;
     std::size_t worker = 0;
     TransferId transfer;

@@ -47,12 +47,12 @@ class TransferNetwork {
   void arrive(const TransferId& id, double now_s);
 
   [[nodiscard]] std::size_t receiver(const TransferId& id) const { return hops_[id.hop].to; }
-  // Of all workers by `now_s`, with the sent part of what is being sent; and what they have to send in all.
+  // Bits of all workers by `now_s`, with the sent part of what is being sent; and what they have to send in all.
   [[nodiscard]] double sent_bits(double now_s) const;
   [[nodiscard]] double contributed_bits() const { return contributed_bits_; }
-  // Whether all payloads that were contributed after steps up to `step` are merged everywhere.
+  // True when all payloads that were contributed after steps up to `step` are merged everywhere.
   [[nodiscard]] bool is_settled(std::uint64_t step) const;
-  // When the last of those arrived.
+  // Time at which the last of those arrived.
   [[nodiscard]] double settled_s(std::uint64_t step) const;
 
  private:

@@ -1,4 +1,4 @@
-// Which periods are measured.
+// Chooses the periods that are measured.
 #include "runtime/plan/utilisation.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kPeriodsMax = 400;        // of a drift that does not end
+constexpr std::uint64_t kPeriodsMax = 400;        // ends a drift that would not end
 constexpr std::uint64_t kJitteredStepsMin = 600;  // measured ones
 constexpr std::uint64_t kJitteredPeriodsMin = 12;
 constexpr double kSame = 1e-9;  // relative

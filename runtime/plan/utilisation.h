@@ -9,18 +9,18 @@
 namespace shoal {
 
 struct Utilisation {
-  double share = 0;       // of the time, 0..1
+  double share = 0;       // part of the time that is spent computing, 0..1
   double period_s = 0;    // mean time of a period
-  double lost_s = 0;      // of a period: not computing
+  double lost_s = 0;      // time of a period without computing
   double sent_bits = 0;   // mean per worker and period
   bool is_steady = true;  // false: still drifting when the simulation gave up, or with jitter
 };
 
-// After the first periods have passed: when two periods in a row take the same time and leave as much unsent. With
+// Utilisation after the first periods: when two periods in a row take the same time and leave as much unsent. With
 // jitter, the mean over some hundred steps.
 [[nodiscard]] Utilisation steady_utilisation(const Scenario& scenario);
 
-// Of so many periods from the first step on, until all is merged that is needed before the next one.
+// Utilisation over so many periods from the first step on, until all is merged that is needed before the next one.
 [[nodiscard]] Utilisation cold_utilisation(const Scenario& scenario, std::uint64_t periods);
 
 }  // namespace shoal
