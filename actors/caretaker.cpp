@@ -22,7 +22,7 @@ void announce(Self self, TraceKind kind, const std::string& event, const std::st
   if (settings.router) self->send(settings.router, Letter{{}, to_metrics(), RunEvent{event, settings.name, reason, 0}});
 }
 
-// In short pieces: a message that is due much later keeps its actor system from ending.
+// Waits in short pieces: a message that is due much later keeps its actor system from ending.
 void wait_until(Self self, Instant due) {
   self->state.due = due;
   self->delayed_send(self, std::min<Duration>(due - self->clock().now(), kPause), Tick{});

@@ -20,7 +20,7 @@
 
 namespace shoal {
 
-// What becomes of a side actor that ends too often.
+// Says what becomes of a side actor that ends too often.
 enum class AfterBudget { kRest, kEndProcess };
 
 struct CaretakerSettings {
@@ -40,7 +40,7 @@ struct CaretakerState {
   std::optional<RestartPolicy> policy;
   caf::actor ward;     // empty: it is down
   std::string reason;  // why it is down
-  Instant due{};       // of its next start
+  Instant due{};       // time of its next start
   bool is_ending = false;
   ActorTrace trace;
   ~CaretakerState();  // ends the ward

@@ -170,7 +170,7 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
                 });
 }
 
-// What cannot be written now is tried again long before the token expires.
+// Keeps the token good. A renewal that fails is tried again long before the token expires.
 void tick(Self self) {
   if (auto kept = self->state.settings.desk->keep_standing_token(); !kept) {
     log_warn("control", "the join token cannot be renewed: ", kept.failure().message);

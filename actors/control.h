@@ -24,11 +24,11 @@ struct ControlSettings {
   std::shared_ptr<ControlServer> server;  // listening, not yet serving
   std::shared_ptr<EnrolmentDesk> desk;    // keeps a token good while the actor lives
   SupervisorActor supervisor;
-  RouterActor router{};  // where it can be reached; none: nowhere
+  RouterActor router{};  // the router that it can be reached by; none: nowhere
   std::shared_ptr<ActorBoard> board = nullptr;
   std::shared_ptr<const RoundTally> rounds = nullptr;  // none: the run has no rounds
   std::shared_ptr<ReachDesk> reach = nullptr;          // none: nodes cannot ask whether they are reached
-  std::optional<BranchRecord> branch{};                // that a person began last; none: nobody began one
+  std::optional<BranchRecord> branch{};                // the branch that a person began last; none: nobody began one
 };
 
 struct ControlState {

@@ -38,7 +38,7 @@ void trace_path(Self self, const Forward& forward) {
   }
 }
 
-// To the sync groups of this process, and paths; what goes to other processes is in the router's trace.
+// Traces paths and letters to sync groups of this process; the router's trace has what goes to other processes.
 void trace(Self self, const Letter& letter) {
   const bool stays_here = std::holds_alternative<AllAnswered>(letter.body);
   if (stays_here) trace_letter(self->state.trace, TraceKind::kSend, letter);

@@ -1,4 +1,4 @@
-// How an actor fails on purpose in the middle of its work (`shoal kill --how throw | freeze`).
+// Makes an actor fail on purpose in the middle of its work (`shoal kill --how throw | freeze`).
 //
 // The two other kinds need no handler: whoever injects sends an exit message.
 #pragma once

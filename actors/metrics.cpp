@@ -11,7 +11,7 @@ namespace {
 
 using Self = MetricsActor::stateful_pointer<MetricsState>;
 
-// Nobody comes after the last one to write what waits.
+// Logs lines that nobody comes to write after this actor's end.
 void note_unwritten(const MetricsOutbox& outbox) {
   if (outbox.unwritten() > 0) log_error("metrics", counted(outbox.unwritten(), "line"), " not in ", outbox.path());
 }

@@ -22,7 +22,7 @@ struct MetricsSettings {
   std::function<void(const MetricsOutput&)> show;  // for a person; called on an actor's thread
   RouterActor router;
   std::shared_ptr<ActorBoard> board = nullptr;
-  // What this actor has written, over all its lives: no line is lost or written twice when it is started again.
+  // Counts what this actor has written, over all its lives: no line is lost or written twice when it is started again.
   std::shared_ptr<std::atomic<std::uint64_t>> taken = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
@@ -31,7 +31,7 @@ struct MetricsState {
   MetricsCore core{MetricsConfig{}};
   MetricsSettings settings;
   std::optional<MetricsOutbox> outbox;   // from the actor's start on
-  std::optional<SummaryReader> summary;  // of all lines in it, a piece with every new one
+  std::optional<SummaryReader> summary;  // sums up all its lines, a piece with every new one
   std::shared_ptr<ActorPulse> pulse;
 };
 

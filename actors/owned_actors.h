@@ -1,5 +1,5 @@
-// The actors of a process that end with it. Who comes when they have been taken to be ended is ended at once: nobody
-// would end it, and the process would wait for it.
+// The actors of a process that end with it. One that comes when they have been taken to be ended is ended at once:
+// nothing else would end it, and the process would wait for it.
 #pragma once
 
 #include <mutex>
@@ -10,13 +10,13 @@
 
 namespace shoal {
 
-// In the order they were added. Thread-safe.
+// Actors in the order they were added. Thread-safe.
 class OwnedActors {
  public:
   void add(caf::actor actor);
   void add_first(caf::actor actor);
   void remove(const caf::actor_addr& address);
-  // To be ended by the caller. None are kept from here on.
+  // Hands them over to be ended by the caller. None are kept from here on.
   [[nodiscard]] std::vector<caf::actor> take();
 
  private:

@@ -27,7 +27,7 @@ void post(Self self, Address to, MessageBody body) {
   return cause;
 }
 
-// Of a shard that is being written: after what came over the link.
+// Tells how far a shard's bytes are written, which counts after those that came over the link.
 void tell_written(Self self, const SaveShard& shard, std::uint64_t bytes) {
   StateProgress progress{shard.branch, shard.step, shard.stage, shard.replica, {}, true, 0, 0};
   progress.bytes = shard.image.byte_count() + bytes;

@@ -25,7 +25,7 @@ struct StorageSettings {
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
   std::filesystem::path run_directory;       // for logs and traces of other machines
   std::shared_ptr<ActorBoard> board = nullptr;
-  // What this actor has taken, over all its lives: no shard is lost when it is started again.
+  // Counts what this actor has taken, over all its lives: no shard is lost when it is started again.
   std::shared_ptr<std::atomic<std::uint64_t>> taken = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 

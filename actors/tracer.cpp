@@ -17,7 +17,7 @@ namespace {
 
 using Self = TracerActor::stateful_pointer<TracerState>;
 
-// What has not been written when the machine dies is lost: at most the last 200 ms, also where threads wait for a core.
+// Limits what a dying machine has not written: at most the last 200 ms, also where threads wait for a core.
 constexpr std::chrono::milliseconds kFlushInterval{100};
 
 constexpr std::size_t kPieceBytes = 256 << 10;
@@ -69,7 +69,7 @@ void recall_begin(Self self) {
   if (file >> begin) self->state.files->trace_stream.set_begin(begin);
 }
 
-// Of what cannot be written, the next process sends all once more.
+// Notes where this file begins in the run directory. If that fails, the next process sends everything once more.
 void keep_begin(Self self) {
   const auto written = replace_file(begin_path(self), compose(*self->state.files->trace_stream.begin(), "\n"));
   if (!written) log_warn("tracer", written.failure().message);

@@ -19,15 +19,15 @@
 
 namespace shoal {
 
-// What a process on another machine sends to the run directory. Outlives the actor, which alone uses the streams.
+// Files that a process on another machine sends to the run directory. Outlives the actor, which alone uses the streams.
 struct NodeFiles {
-  std::string name;  // of its files there
+  std::string name;  // names its files there
   LogOutbox log;
   FileStream log_stream;
-  FileStream trace_stream;  // of a file that lives as long as this process's keeper: begin() lies beside it
+  FileStream trace_stream;  // for a file that lives as long as this process's keeper: begin() lies beside it
 
-  std::atomic<Instant> arrived_until{};   // what was said and done before it is there
-  std::atomic<bool> are_awaited = false;  // there, by whoever ends this process
+  std::atomic<Instant> arrived_until{};   // everything said and done before this is there
+  std::atomic<bool> are_awaited = false;  // by the thread that ends this process
 
   void ask_again() { log_stream.ask_again(), trace_stream.ask_again(); }
 };
@@ -36,7 +36,7 @@ struct TracerActorSettings {
   std::shared_ptr<Tracer> tracer;
   std::string path;          // trace_path(RUN, process name)
   std::string process_name;  // node1, spawner, storage, ...
-  RouterActor router{};      // where it can be reached; none: nowhere
+  RouterActor router{};      // the router that it can be reached by; none: nowhere
   std::shared_ptr<ActorBoard> board = nullptr;
   std::shared_ptr<NodeFiles> files = nullptr;  // none: this process writes into the run directory itself
 };
