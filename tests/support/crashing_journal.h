@@ -62,7 +62,7 @@ class CrashingJournal final : public JournalStore {
 
   std::shared_ptr<JournalStore> inner_;
   std::shared_ptr<CrashPlan> plan_;
-  std::vector<JournalEntry> imagined_;  // what the dying process believes it has written
+  std::vector<JournalEntry> imagined_;  // entries that the dying process believes it has written
 };
 
 }  // namespace shoal

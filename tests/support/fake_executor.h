@@ -40,7 +40,7 @@ struct FakeShape {
   std::uint32_t stage = 0;
   std::uint32_t stage_count = 1;
   std::uint32_t microbatch_count = 1;
-  DType dtype = DType::kInt64;  // of contributions: kInt64 or kFloat32
+  DType dtype = DType::kInt64;  // type of contributions: kInt64 or kFloat32
   SyncConfig sync = {};         // rounds, with mode = diloco
   Incarnation self = {};        // with passes: what it computes says who did, and on whose input
   std::shared_ptr<FakePasses> passes = nullptr;
@@ -52,9 +52,9 @@ class FakeExecutor final : public StageExecutor {
  public:
   explicit FakeExecutor(FakeShape shape);
 
-  static constexpr std::uint64_t kTokens = 10;  // of every microbatch
+  static constexpr std::uint64_t kTokens = 10;  // tokens of every microbatch
   [[nodiscard]] static std::int64_t gradient_of(StepId step) { return 1 + 100 * static_cast<std::int64_t>(step.value); }
-  // What a stage takes for this microbatch: stage 0 its tokens, later ones the activation of the stage before.
+  // Returns a stage's input for this microbatch: stage 0 its tokens, later ones the activation of the stage before.
   [[nodiscard]] static TensorBlob input_of(std::uint32_t stage, StepId step, MicrobatchId microbatch);
 
   [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override;
@@ -109,7 +109,7 @@ class FakeExecutor final : public StageExecutor {
   struct Outer {
     double agreed = 0;
     double momentum = 0;
-    double base = 0;          // what the next contribution is measured from
+    double base = 0;          // value that the next contribution is measured from
     double contribution = 0;  // eager: the last one that was sent
   };
 

@@ -1,4 +1,4 @@
-// What tests read off a whole journal, of a simulated run or of a real one.
+// Facts that tests read off a whole journal, of a simulated run or of a real one.
 //
 // Entries are given in order, from the first one.
 #pragma once

@@ -19,10 +19,10 @@ namespace shoal {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// Until `is_true` or the limit is over; whether it became true.
+// Waits until `is_true` or the limit is over. Returns whether it became true.
 [[nodiscard]] bool wait_until(const std::function<bool()>& is_true, Milliseconds limit);
 
-// What can be read of a file; of /proc, too, whose processes may be gone meanwhile.
+// Reads what can be read of a file; of /proc, too, whose processes may be gone meanwhile.
 [[nodiscard]] std::string read_all(const std::filesystem::path& path);
 
 struct ProgramStart {
@@ -41,9 +41,9 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Its exit status, or 128 + the signal that ended it; nothing when it still runs after `limit`.
+  // Returns its exit status, or 128 + the signal that ended it; nothing when it still runs after `limit`.
   std::optional<int> wait(Milliseconds limit);
-  // What wait() has found, without waiting.
+  // Returns what wait() has found, without waiting.
   [[nodiscard]] std::optional<int> status() const { return status_; }
   void signal(int number) const;
   [[nodiscard]] std::string out() const;

@@ -59,7 +59,7 @@ struct RunRecords {
   [[nodiscard]] std::string weights() const;
 };
 
-// What is there of the file by now; a line without its newline is not there yet.
+// Reads what is there of the file by now; a line without its newline is not there yet.
 [[nodiscard]] RunRecords read_records(const std::filesystem::path& metrics_jsonl);
 
 }  // namespace shoal

@@ -21,7 +21,7 @@
 
 namespace shoal {
 
-// How long anything may take before a test calls it hung, on a machine that does other things as well.
+// Longest time that anything may take before a test calls it hung, on a machine that does other things as well.
 inline constexpr Milliseconds kRunLimit{120'000};
 
 // Steps of a run that lasts until it is stopped: no machine is too fast to disturb it.
@@ -45,13 +45,13 @@ class ProcessScene {
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
   [[nodiscard]] std::filesystem::path text() const { return folder_ / "text.txt"; }
-  // Where the run of that name lies; it is made by the program.
+  // Directory of the run of that name; the program makes it.
   [[nodiscard]] std::filesystem::path run(const std::string& name = "run") const { return folder_ / name; }
   [[nodiscard]] RunRecords records(const std::string& name = "run") const {
     return read_records(run(name) / "metrics.jsonl");
   }
 
-  // What every program started from here on has in its environment as well.
+  // Adds variables to the environment of every program started from here on.
   void set_environment(std::map<std::string, std::string> environment) { environment_ = std::move(environment); }
   // `shoal` with these arguments, in the folder. It lives until the scene ends.
   Program& start(std::vector<std::string> arguments);
@@ -64,9 +64,9 @@ class ProcessScene {
   [[nodiscard]] std::vector<ProcessEntry> processes() const;
   // The worker of the node of that name, which has one device; absent while it is not there.
   [[nodiscard]] std::optional<ProcessEntry> worker_of(const std::string& node) const;
-  // Until no process of the scene is alive; whether that came true.
+  // Waits until no process of the scene is alive. Returns whether that came true.
   [[nodiscard]] bool wait_until_all_gone(Milliseconds limit) const;
-  // Until the run has recorded that many steps.
+  // Waits until the run has recorded that many steps.
   [[nodiscard]] bool wait_for_steps(std::size_t count, const std::string& name = "run") const;
   // SIGKILL to a process of the run, which has not recorded that many steps yet. A failure: nothing was disturbed,
   // because the process was gone or the run as far.
@@ -99,7 +99,7 @@ class ProcessScene {
 // The words after `shoal` of the line that this spawner prints to start nodes by, once it is there (20 s at most).
 [[nodiscard]] std::vector<std::string> wait_for_join_words(const Program& spawner);
 
-// Where build/bin/shoal is.
+// Path of build/bin/shoal.
 [[nodiscard]] std::string shoal_program();
 
 }  // namespace shoal

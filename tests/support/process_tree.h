@@ -1,4 +1,4 @@
-// What /proc says about the processes of a test.
+// Reads from /proc which processes a test has.
 //
 // Every program that a ProcessScene starts carries a marker in its environment, and so does everything that is started
 // by it, however deep and whoever its parent is by now. So "nothing is left behind" can be asked of the kernel.
@@ -20,13 +20,13 @@ struct ProcessEntry {
 // All live processes (zombies are not) that have `marker`, an entry like "NAME=value", in their environment.
 [[nodiscard]] std::vector<ProcessEntry> processes_marked(const std::string& marker);
 
-// Those of `all` whose command line contains `text`.
+// Returns those of `all` whose command line contains `text`.
 [[nodiscard]] std::vector<ProcessEntry> named_like(const std::vector<ProcessEntry>& all, const std::string& text);
 
-// Those of `all` that descend from `ancestor`, itself left out.
+// Returns those of `all` that descend from `ancestor`, itself left out.
 [[nodiscard]] std::vector<ProcessEntry> descendants_of(const std::vector<ProcessEntry>& all, pid_t ancestor);
 
-// Whether a signal that was sent to the process still waits to be taken.
+// True when a signal that was sent to the process still waits to be taken.
 [[nodiscard]] bool is_signal_pending(pid_t pid, int signal);
 
 // Tells whether the process has such signals wait until it takes them. While it is in sigtimedwait() the kernel does

@@ -41,7 +41,7 @@ class RequeueModel {
     after_[state_.commits.size()] = state_;
   }
 
-  // Of the steps of this branch and the one in progress.
+  // Plan of the steps of this branch and the one in progress.
   [[nodiscard]] const Plan& plan() const { return state_.plan; }
   [[nodiscard]] std::uint64_t fresh() const { return state_.fresh; }
   // On this branch, in order; the last of them may not be in the plan yet.

@@ -1,5 +1,5 @@
-// What a core under test has sent, by kind.
-// In the order it was sent.
+// Filters the letters that a core under test has sent, by kind.
+// They stay in the order in which they were sent.
 #pragma once
 
 #include <variant>

@@ -92,7 +92,7 @@ class SupervisorBench {
       later(std::chrono::seconds(1));
     }
   }
-  // Of all that were welcomed.
+  // Beats for all processes that were welcomed.
   void beat(int count) {
     std::vector<ProcessIncarnation> processes;
     for (const Welcome& welcome : all<Welcome>()) processes.push_back(welcome.process);
@@ -177,9 +177,9 @@ class SupervisorBench {
   bool is_disk_full = false;
   std::optional<StartPoint> checkpoint = StartPoint{};  // the newest; nothing: none is good
   bool is_unreadable = false;                           // the newest, now
-  std::optional<StartPoint> older{};                    // which is found instead
-  std::optional<std::uint64_t> not_beyond;              // of the last search
-  std::vector<Instant> looks;                           // of all searches
+  std::optional<StartPoint> older{};                    // the one that is found instead
+  std::optional<std::uint64_t> not_beyond;              // as given to the last search
+  std::vector<Instant> looks;                           // times of all searches
 };
 
 }  // namespace shoal

@@ -37,7 +37,7 @@ class WholeJournal final : public JournalStore {
   }
   [[nodiscard]] Result<Term> begin_term() override { return inner_->begin_term(); }
 
-  // From the first one on, whatever is kept of them.
+  // Returns all entries from the first one on, whatever is kept of them.
   [[nodiscard]] const std::vector<JournalEntry>& all() const { return all_; }
   [[nodiscard]] std::uint64_t cuts() const { return cuts_; }
   // Entries read since the last call.

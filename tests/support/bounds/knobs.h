@@ -21,7 +21,7 @@ class Knobs {
 
   // A bound of this program (CHECK).
   void set(std::string_view name, std::uint64_t value);
-  // From the seed; or, to see which of them a run needs to fail, those that SIMULATION_KNOBS="name=value ..." says.
+  // Draws from the seed; to see which of them a run needs to fail, takes those of SIMULATION_KNOBS="name=value ...".
   void draw(std::uint64_t seed);
   // "journal.entries_kept=2 sync.joiners_fed=1": for the story of a run that failed. Empty: all are as usual.
   [[nodiscard]] std::string text() const;

@@ -50,7 +50,7 @@ struct Guest::Session {
   Socket socket;
   Owned<SSL> tls;
 
-  // Of one call of OpenSSL's: more than 0, 0 when the deadline has passed, -1 when the connection is over.
+  // Repeats one call of OpenSSL's. Returns more than 0; 0 when the deadline has passed; -1 when the connection is over.
   template <class Call>
   int drive(Deadline deadline, Call call) {
     for (;;) {

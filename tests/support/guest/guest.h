@@ -29,10 +29,10 @@ class Guest {
   [[nodiscard]] const Conversation& who() const { return who_; }
   // Under which name, from now on.
   void call_itself(std::string node) { who_.self = std::move(node); }
-  // As an honest client does. False: the connection is over.
+  // Greets as an honest client does. False: the connection is over.
   bool greet();
   bool say(std::string_view bytes);
-  // Whether the other side ends the connection within this time, whatever it says before that.
+  // True when the other side ends the connection within this time, whatever it says before that.
   [[nodiscard]] bool is_turned_out(std::chrono::milliseconds patience);
 
  private:
@@ -43,7 +43,7 @@ class Guest {
   Conversation who_;
 };
 
-// So many bad frames with this certificate, most of them after a good greeting: a connection is used until it is ended,
+// Orders so many bad frames with this certificate, most after a good greeting: a connection is used until it is ended,
 // or for a few frames. Paced, where a rate is given.
 struct AttackOrder {
   HostPort address;
@@ -58,7 +58,7 @@ struct AttackReport {
   std::uint64_t connections = 0;
   std::uint64_t turned_away = 0;  // connections that did not come about
 };
-// Until they are said, or `is_over` says so.
+// Attacks until they are said, or `is_over` says so.
 [[nodiscard]] AttackReport attack(const AttackOrder& order, const std::function<bool()>& is_over);
 
 }  // namespace shoal::guest

@@ -145,7 +145,7 @@ std::string BadFrames::flipped(std::string frame) {
   return frame;
 }
 
-// What the library can read and this program never says.
+// Frame that the library can read and this program never sends.
 std::string BadFrames::relabelled(const Conversation& who) {
   constexpr std::array<std::string_view, 14> kTypes = {"@<>",
                                                        "@<>+",

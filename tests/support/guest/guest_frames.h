@@ -11,7 +11,7 @@
 
 namespace shoal::guest {
 
-// How such a frame begins: 32 bytes, network byte order.
+// Header of such a frame: 32 bytes, network byte order.
 struct FrameHead {
   std::uint8_t operation = 0;
   std::uint8_t flags = 0;
@@ -21,10 +21,10 @@ struct FrameHead {
 };
 [[nodiscard]] std::string frame_of(const FrameHead& head, std::string_view payload);
 [[nodiscard]] std::string big_endian(std::uint64_t value, std::size_t width);
-// As the library writes lengths: 7 bits a byte, lowest first.
+// Writes a length as the library does: 7 bits a byte, lowest first.
 [[nodiscard]] std::string length_of(std::uint64_t value);
 
-// Who talks with whom, as both call themselves.
+// Names both sides of a conversation, as they call themselves.
 struct Conversation {
   std::string self;  // 32 bytes
   std::string peer;

@@ -1,5 +1,5 @@
-// Where a process can be reached, and how large it has been: what an attack needs to know, and what it may not change.
-// From /proc: the process need not help.
+// Ports of a process, and how large it has been: what an attack needs to know, and what it may not change.
+// Read from /proc: the process need not help.
 #pragma once
 
 #include <sys/types.h>

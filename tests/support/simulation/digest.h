@@ -13,7 +13,7 @@ class Digest {
  public:
   void add(std::uint64_t number) { value_ = (value_ ^ number ^ value_ >> 29) * 0x9E3779B97F4A7C15ULL; }
 
-  // With their count, so that two spans are told from one that holds both.
+  // Adds bytes with their count, so that two spans are told from one that holds both.
   void add(std::span<const char> bytes) {
     add(bytes.size());
     for (; bytes.size() >= sizeof(std::uint64_t); bytes = bytes.subspan(sizeof(std::uint64_t))) add(word_of(bytes));

@@ -32,7 +32,7 @@ using LaneRelay = caf::stateful_actor<LaneRelayState>;
   return {state.lane->ports[state.side], state.lane->ports[1 - state.side]};
 }
 
-// What the other side sees of a letter that takes so long.
+// Shows the other side the progress of a letter that takes so long.
 void show_pieces(LaneRelay* self, const EncodedLetter& letter, Duration begins, Duration takes) {
   const std::uint64_t bytes = byte_count({{}, letter.buffers});
   for (Duration at = Assembler::kNewsEvery; at < takes; at += Assembler::kNewsEvery) {

@@ -38,7 +38,7 @@ class SimulationLanes {
   SimulationLanes(const SimulationLanes&) = delete;
   SimulationLanes& operator=(const SimulationLanes&) = delete;
 
-  // What the router at this port uses.
+  // Returns the lanes for the router at this port.
   [[nodiscard]] std::shared_ptr<Lanes> of(SimulatedPort port);
   // The lanes that are meant break: both routers hear of it. How many there were.
   std::size_t break_those(const std::function<bool(SimulatedPort, SimulatedPort)>& is_meant);

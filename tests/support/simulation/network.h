@@ -21,14 +21,14 @@
 
 namespace shoal {
 
-// From one process of the simulation to another; both as the network knows them, by the port of their router.
+// Way from one process of the simulation to another; both as the network knows them, by the port of their router.
 struct SimulatedHop {
   SimulatedPort from = 0;
   SimulatedPort to = 0;
   friend auto operator<=>(const SimulatedHop&, const SimulatedHop&) = default;
 };
 
-// What arrives instead of a letter: itself, nothing, several.
+// Returns what arrives instead of a letter: itself, nothing, several.
 using LinkFault = std::function<std::vector<Letter>(const SimulatedHop&, const Letter&)>;
 
 // One connection. Relay 0 takes what the dialling side sends, relay 1 what the other does.
@@ -48,7 +48,7 @@ class SimulationNetwork {
   // The actor a router at this port dials with.
   [[nodiscard]] caf::actor make_dialler(SimulatedPort port);
   void listen(SimulatedPort port, const caf::actor& router);
-  // Where the host "spawner" is from here on, as its control endpoint would say.
+  // Sets where the host "spawner" is from here on, as its control endpoint would say.
   void set_spawner(SimulatedPort port) { spawner_ = port; }
   [[nodiscard]] SimulatedPort spawner() const { return spawner_; }
   // The lanes beside the links. They go where the links go.
@@ -75,7 +75,7 @@ class SimulationNetwork {
   [[nodiscard]] bool is_crawling() const {
     return std::max({state_takes_, part_takes_, pass_takes_}) > Duration::zero();
   }
-  // How long this one takes beside its delay.
+  // Returns how long this one takes beside its delay.
   [[nodiscard]] Duration crawl_of(const EncodedLetter& letter) const;
   // A letter that `hop.from` never sent arrives at `hop.to` in its name. False: they have no link.
   bool inject(const SimulatedHop& hop, const Letter& letter);
@@ -87,7 +87,7 @@ class SimulationNetwork {
   [[nodiscard]] WireFrame frame_of(const Letter& letter);
   // Every letter that was sent over a link or a lane so far, in its order.
   [[nodiscard]] std::uint64_t letters_sent() const { return sent_.value(); }
-  // When a frame arrives that is sent this way.
+  // Returns when a frame arrives that is sent this way.
   [[nodiscard]] Instant arrival(const SimulatedHop& hop);
 
  private:

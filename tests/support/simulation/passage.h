@@ -1,5 +1,5 @@
-// What is on its way through a relay, link's or lane's: each thing arrives at its own time, but never before what
-// entered earlier. A Tick to the relay says that the next one is there.
+// Passage through a relay, a link's or a lane's: each thing arrives at its own time, but never before what entered
+// earlier. A Tick to the relay says that the next one is there.
 #pragma once
 
 #include <algorithm>

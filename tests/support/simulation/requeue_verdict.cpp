@@ -22,7 +22,7 @@ void check_samples(const SimulatedSwarm& swarm, const Commit& commit, const std:
   }
 }
 
-// What is to be trained again, where there is an entry for it.
+// Checks that the entry names what is to be trained again.
 void check_named(const CommitRound& round, std::size_t newly_lost, bool requeues, std::vector<std::string>& found) {
   if (round.lost.size() == (requeues ? newly_lost : 0)) return;
   found.push_back(compose("round ", round.round.number, " of fragment ", round.round.fragment, " of stage ",

@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 
 constexpr RunId kRunOfSimulation{77};
 constexpr auto kKeeperPause = 500ms;
-constexpr Duration kSilenceMax = DetectorLimits{}.dead_after;  // of a link, as the transport does it
+constexpr Duration kSilenceMax = DetectorLimits{}.dead_after;  // longest silence of a link, as the transport does it
 constexpr std::uint64_t kMessagesMax = 3'000'000;
 constexpr int kAborted = 134;
 const char* const kSpawner = "spawner";

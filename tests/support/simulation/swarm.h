@@ -51,7 +51,7 @@ struct SwarmWork {
   Config config;  // pipeline, steps and checkpoints are those of the shape
   std::function<std::unique_ptr<StageExecutor>(StageId)> make_executor;
   std::shared_ptr<const SampleSource> samples;
-  std::function<double(std::uint64_t)> learning_rate;  // of step t
+  std::function<double(std::uint64_t)> learning_rate;  // as a function of the step t
 };
 
 struct SwarmShape {
@@ -62,7 +62,7 @@ struct SwarmShape {
   std::uint64_t checkpoint_every = 0;
   Schedule schedule = Schedule::k1f1b;
   Routing routing = Routing::kIwrr;
-  LetterFilter filter;  // of every router
+  LetterFilter filter;  // used by every router
   std::optional<SwarmPoison> poison{};
   std::optional<SwarmWork> work{};
   SyncConfig sync{};                              // rounds, with mode = diloco
@@ -82,10 +82,10 @@ struct SwarmRecord {
   std::optional<SwarmEnd> end;  // none: the run hangs
   std::vector<RunEvent> events;
   std::vector<ReplicaReport> reports;
-  std::vector<StepRecord> lines;                                                 // of metrics.jsonl
+  std::vector<StepRecord> lines;                                                 // lines of metrics.jsonl
   std::map<std::pair<std::uint64_t, StageId>, std::vector<std::int64_t>> saved;  // (steps applied, stage) -> weights
   std::map<std::pair<std::uint64_t, StageId>, SaveShard> shards;                 // the same, of a SwarmWork
-  std::map<Incarnation, StageId> stage_of;                                       // of every replica that was started
+  std::map<Incarnation, StageId> stage_of;                                       // every replica that was started
   std::shared_ptr<FakePasses> passes = std::make_shared<FakePasses>();
   std::shared_ptr<FakeSamples> samples = std::make_shared<FakeSamples>();  // with rounds: what stage 0 was given
 
@@ -113,7 +113,7 @@ class SimulatedSwarm {
   [[nodiscard]] const SwarmRecord& record() const { return *record_; }
   // All that were ever durable.
   [[nodiscard]] const std::vector<JournalEntry>& journal() const { return journal_->all(); }
-  // How often its oldest entries gave way to a snapshot.
+  // Counts how often its oldest entries gave way to a snapshot.
   [[nodiscard]] std::uint64_t cuts() const { return journal_->cuts(); }
   // A number that two runs share only if they had the same letters, entries and events at the same virtual times.
   [[nodiscard]] std::uint64_t fingerprint() const;
@@ -130,7 +130,7 @@ class SimulatedSwarm {
   void kill_at_write(std::uint64_t write, WriteFate fate);
   // The links of a process break; it lives and dials again.
   void cut(const std::string& process);
-  // Those between two processes.
+  // Cuts the links between two processes.
   void cut(const std::string& one, const std::string& other);
   // SIGSTOP, and SIGCONT after that time. Its links break when it was silent for as long as the transport allows.
   void pause(const std::string& process, Duration time);
@@ -138,12 +138,12 @@ class SimulatedSwarm {
   void stall(const std::string& from, const std::string& to, Duration time);
   // Ends one actor of the spawner: "data_loader" or "sync_group/N". False: there is none now.
   bool kill_child(const std::string& actor);
-  // It takes no message for so long; a successor may have its place before that time is over. False: there is none now.
+  // Freezes a child for so long; a successor may have its place before that time is over. False: there is none now.
   bool freeze_child(const std::string& actor, Duration time);
   // Ends one stage actor of a process. False: it has none now.
   bool kill_stage(const std::string& process);
   [[nodiscard]] SimulatedPort port_of(const std::string& process) const { return processes_.at(process).port; }
-  // Where a process with this number lives; nothing: it is no more.
+  // Port of the process with this number; nothing: it is no more.
   [[nodiscard]] std::optional<SimulatedPort> port_of(ProcessIncarnation process) const;
 
  private:
@@ -155,7 +155,7 @@ class SimulatedSwarm {
   };
   struct Ending {
     std::string process;
-    SimulatedPort port = 0;  // of that life of it
+    SimulatedPort port = 0;  // the port in that life
     int exit_status = 0;
   };
 
@@ -187,11 +187,11 @@ class SimulatedSwarm {
   std::map<std::string, Process> processes_;
   std::map<std::string, caf::actor> children_;
   std::vector<caf::actor> frozen_;                          // children, maybe some that others have succeeded
-  std::map<std::string, std::shared_ptr<WorkNote>> notes_;  // of each process, on its way to the next life
+  std::map<std::string, std::shared_ptr<WorkNote>> notes_;  // by process, on its way to the next life
   int poisonings_ = 0;
   std::vector<Ending> endings_;                           // said by actors during the current message
   std::map<std::string, Instant> start_due_;              // by their keepers
-  std::multimap<Instant, std::function<void()>> agenda_;  // what faults bring about later
+  std::multimap<Instant, std::function<void()>> agenda_;  // later effects of faults
 };
 
 }  // namespace shoal

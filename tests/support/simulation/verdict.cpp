@@ -40,7 +40,7 @@ void check_stage(const StageCommit& stage, const Commit& commit, const View& vie
   }
 }
 
-// Whether this is the commit of a step that began before the rounds due at its start were agreed.
+// True when this is the commit of a step that began before the rounds due at its start were agreed.
 [[nodiscard]] bool commit_needs_rounds(const JournalEntry& entry, const View& after, const RoundSchedule& schedule,
                                        std::uint32_t stages) {
   if (!std::holds_alternative<Commit>(entry.body)) return false;
@@ -165,7 +165,7 @@ class TokenBook {
       }
     }
   }
-  // In the steps from..to-1 that the member was there for.
+  // Tokens in the steps from..to-1 that the member was there for.
   [[nodiscard]] std::uint64_t of(StageId stage, Incarnation member, std::uint64_t from, std::uint64_t to) const {
     const auto found = tokens_.find({stage, member});
     if (found == tokens_.end()) return 0;
@@ -233,7 +233,7 @@ void check_round(const CommitRound& round, const TokenBook& book, const RoundSch
   found.push_back(compose(where, merged, " tokens merged, ", round.tokens_lost, " lost, ", committed, " committed"));
 }
 
-// At the end every contribution is agreed on, and what is saved goes ahead of nothing: the start of a next round is the
+// Every contribution is agreed on at the end, and what is saved goes ahead of nothing: the start of a next round is the
 // agreed value.
 void check_round_end(const SimulatedSwarm& swarm, const View& view, Violations& found) {
   const SwarmShape& shape = swarm.shape();

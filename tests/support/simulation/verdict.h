@@ -1,4 +1,4 @@
-// Whether a simulated run was right: the invariants of DESIGN.md §10 read from its journal, its reports and its
+// Judges whether a simulated run was right: the invariants of DESIGN.md §10 read from its journal, its reports and its
 // weights.
 //
 // The reference is one fake executor that computed every step by itself: a microbatch lost or doubled anywhere gives
@@ -15,7 +15,7 @@
 
 namespace shoal {
 
-// What the whole journal says together.
+// Returns the view after the whole journal.
 [[nodiscard]] View view_of(const SimulatedSwarm& swarm);
 
 // State digests after 0, 1, ... steps of the single-process run, and its final weights.
@@ -42,11 +42,11 @@ struct SimulationReference {
 // one, and with the lost ones they are the stage's; members report equal agreed states.
 [[nodiscard]] std::vector<std::string> round_violations(const SimulatedSwarm& swarm);
 
-// What stage 0 was given in each committed step is what the whole journal says: with `requeues`, lost samples again and
-// the others after them; without, every microbatch its own. requeue_verdict.cpp.
+// Compares the samples of stage 0 in each committed step with what the whole journal says: with `requeues`, lost ones
+// again and the others after them; without, every microbatch its own. requeue_verdict.cpp.
 [[nodiscard]] std::vector<std::string> sample_violations(const SimulatedSwarm& swarm, bool requeues);
 
-// Of a committed step: the microbatches whose passes at two neighbouring stages are not one, as the executors saw it.
+// Returns a committed step's microbatches whose passes at two neighbouring stages are not one, as the executors saw it.
 [[nodiscard]] std::set<MicrobatchId> mixed_passes(const SimulatedSwarm& swarm, const Commit& commit);
 
 // No number of an actor, a step of a branch or a term is given twice (P-4).
@@ -57,7 +57,7 @@ struct SimulationReference {
 // All of that, and that the run ended well (L-1). Empty: it was right. Otherwise it begins with how to see it again.
 [[nodiscard]] std::string violations(const SimulatedSwarm& swarm);
 
-// What a hanging or failing run looked like: its last entries and events.
+// Describes a hanging or failing run: its last entries and events.
 [[nodiscard]] std::string describe_run(const SimulatedSwarm& swarm);
 
 }  // namespace shoal
