@@ -1,4 +1,4 @@
-// From options to what commands take: defaults, and what goes together.
+// Tests how options become what commands take: defaults, and what goes together.
 #include "launch/arguments.h"
 
 #include <gmock/gmock.h>

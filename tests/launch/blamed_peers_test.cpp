@@ -68,7 +68,7 @@ TEST_F(BlamedPeersTest, OneCrashIsForgiven) {
   EXPECT_TRUE(refused().empty());
 }
 
-// What cannot be the refused peer's doing any more counts as any other crash, and the budget is one.
+// A crash that the refused peer cannot have caused any more counts as any other crash, and the budget is one.
 TEST_F(BlamedPeersTest, FurtherCrashesCountAgain) {
   EXPECT_EQ(run(ward(3, "kill -SEGV $$")), 0);
   std::filesystem::remove(folder_ + "/lives");

@@ -22,7 +22,7 @@ namespace {
 constexpr int kStatus = 7;
 constexpr int kCouldStartAThread = 8;
 
-// In a child: nothing more is given to it, and its end hangs.
+// Hangs at the end of a child that is given no more memory.
 [[noreturn]] void hang(int errors) {
   ::dup2(errors, STDERR_FILENO);
   const rlimit none{0, 0};
@@ -57,7 +57,7 @@ TEST(EndLimit, EndsAProcessThatCanStartNoThreadAndHangs) {
   EXPECT_NE(said.find("no more memory or threads (see `ulimit -a`); ending now\n"), std::string::npos) << said;
 }
 
-// Its handler may not ask the log to write what it has kept, so the log keeps nothing.
+// The child's handler may not ask the log to write what it has kept, so the log keeps nothing.
 TEST(EndLimit, LosesNoLineOfTheLog) {
   const std::string path = ::testing::TempDir() + "end_limit." + std::to_string(::getpid()) + ".log";
   const pid_t child = ::fork();

@@ -38,7 +38,7 @@ TEST(FreePorts, AreTakenAtOnceWithoutAWord) {
   EXPECT_EQ(waited.said, "");
 }
 
-// As the processes of a keeper that was killed, which end a moment after it.
+// The processes of a killed keeper hold ports so: they end a moment after it.
 TEST(FreePorts, ThatAreInUseAreWaitedForAndNamedOnce) {
   Socket taken = take_port();
   Socket other = take_port();

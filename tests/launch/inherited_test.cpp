@@ -14,7 +14,7 @@
 namespace shoal {
 namespace {
 
-// What a process of its own ends with.
+// Returns the exit status of a process of its own.
 int status_of(const std::function<int()>& work) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(work());
@@ -56,7 +56,7 @@ TEST(StandardStreams, ThatAreThereAreLeftAlone) {
             0);
 }
 
-// Whether the end of a child is told in a process that inherited `action` for SIGCHLD.
+// Returns 1 when the end of a child is told in a process that inherited SIG_IGN for SIGCHLD.
 int tells_of_children(bool is_settled) {
   ::signal(SIGCHLD, SIG_IGN);
   if (is_settled) settle_inherited_signals();

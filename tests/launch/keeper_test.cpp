@@ -97,7 +97,7 @@ TEST_F(KeeperTest, RestartsWhatDiesByASignalOrACodeThatIsNotFinal) {
   EXPECT_EQ(log("worker"), "start\nstart\nstart\n");
 }
 
-// Also while it stops: the number is between the two.
+// The keeper says so also while it stops: the number is between the two.
 TEST_F(KeeperTest, TellsOneOfWhoWasGivenUp) {
   const std::string code = std::to_string(kGivenUpStatus);
   Keeper keeper({});
@@ -200,7 +200,7 @@ TEST_F(KeeperTest, EqualsGetSigtermWhateverTheSignalWas) {
   EXPECT_EQ(log("worker"), "left\n");
 }
 
-// As a worker does that still loads its libraries. Whoever dies of something else meanwhile has failed.
+// A worker that still loads its libraries ends so. One that dies of something else meanwhile has failed.
 TEST_F(KeeperTest, WhoEndsByTheSignalThatAskedItToHasLeftPolitely) {
   for (const auto& [how, code] : {std::pair{": > ready; while :; do :; done", 0},
                                   {"trap 'kill -KILL $$' TERM; : > ready; while :; do :; done", 1}}) {
@@ -295,7 +295,7 @@ TEST_F(KeeperTest, AClosedTerminalIsTheFirstSignalAndNeverTheSecond) {
   }
 }
 
-// As nohup does: a signal that is ignored, and waited for all the same, would be taken.
+// A process under nohup ignores SIGHUP; a signal that is ignored, and waited for all the same, would be taken.
 TEST_F(KeeperTest, WhoWasToldToOutliveItsTerminalDoes) {
   for (const bool is_told : {true, false}) {
     ::signal(SIGHUP, is_told ? SIG_IGN : SIG_DFL);
@@ -371,7 +371,7 @@ TEST_F(KeeperTest, AProgramThatCannotBeStartedIsNamed) {
   EXPECT_THAT(added.failure().message, HasSubstr("/nowhere/shoal-worker: No such file"));
 }
 
-// What lies in its note is of a crash of the program itself, whenever a start finds it.
+// A start that finds a note so knows of a crash of the program itself.
 TEST_F(KeeperTest, ANoteOutlivesOnlyACrash) {
   for (const bool crashes : {true, false}) {
     const std::string folder = crashes ? "crashed" : "killed";

@@ -1,4 +1,4 @@
-// When an order that nobody answered is given again: it may wait for a spawner, and is never carried out twice.
+// Tests when an order that nobody answered is given again: it may wait for a spawner, and is never carried out twice.
 #include "launch/processes/live_run.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Nobody was connected; the spawner is gone, and its keeper is there.
+// The spawner is gone, and its keeper is there: no connection was made.
 Silence while_it_starts_again() { return {seconds(1), milliseconds(2), false, false, true}; }
 
 TEST(LiveRun, ASpawnerThatIsBeingStartedAgainIsWaitedFor) {

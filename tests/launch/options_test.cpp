@@ -83,7 +83,7 @@ TEST(Options, ATimeAndACountHaveTheirMost) {
   EXPECT_EQ(*parse_options(command_named("node"), {"--grace", "1e8"})->seconds("--grace", 0), 1e8);
 }
 
-// It is a variable of a script that was not set, and would mean the working directory.
+// An empty word comes from a variable of a script that was not set, and would mean the working directory.
 TEST(Options, AnEmptyWordNamesNothing) {
   EXPECT_THAT(refusal("import", {"", "--to", "run"}), HasSubstr("DIR is empty"));
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kNotAsked = 1;
 
-// What a process of its own ends with; 128 and the signal that ended it.
+// Returns the exit status of a process of its own; 128 + the signal that ended it.
 int status_of(const std::function<int()>& work) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(work());

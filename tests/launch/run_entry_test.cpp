@@ -57,7 +57,7 @@ TEST_F(RunEntry, OneDirectoryThatTwoNamedIsTheFirstOnes) {
   EXPECT_THAT(second.failure().message, HasSubstr("another command owns"));
 }
 
-// Also before either of them has a checkpoint.
+// They are kept apart also before either of them has a checkpoint.
 TEST_F(RunEntry, RunsThatWouldShareTheirCheckpointsAreKeptApart) {
   const std::vector<std::string> sets{"checkpoint.dir=kept"};
   ChosenRun one = chosen("one", sets), other = chosen("other", sets);

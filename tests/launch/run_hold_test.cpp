@@ -1,4 +1,4 @@
-// Who may write into a run directory.
+// Tests who may write into a run directory.
 #include "launch/processes/run_hold.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Which run a command starts or goes on with.
+// Tests which run a command starts or goes on with.
 #include "launch/start_run.h"
 
 #include <gmock/gmock.h>

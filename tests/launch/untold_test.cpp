@@ -1,4 +1,4 @@
-// What one spawner leaves the next one to say.
+// Tests what one spawner leaves the next one to say.
 #include "launch/processes/untold.h"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ TEST_F(Untold, ACheckpointThatWasToldOrThatIsTheBeginningIsNot) {
   EXPECT_THAT(lines(), ElementsAre(told));
 }
 
-// As where a metrics actor tells it. 100 tokens a second, and a failure two seconds later.
+// A metrics actor tells it so. 100 tokens a second, and a failure two seconds later.
 TEST_F(Untold, AFailureIsToldWithTheSummaryOfTheLinesBeforeIt) {
   StepRecord step;
   step.tokens = 100;

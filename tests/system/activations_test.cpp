@@ -23,7 +23,7 @@ struct StepBytes {
   std::uint64_t gradient = 0;
 };
 
-// Of a step in which nothing was sent twice: of the one with the fewest.
+// Bytes of a step in which nothing was sent twice: those of the step with the fewest.
 StepBytes step_bytes(const RunRecords& records) {
   StepBytes fewest{UINT64_MAX, UINT64_MAX};
   for (const StepLine& line : records.steps) {

@@ -123,7 +123,7 @@ TEST(BadInput, ANumberThatIsNone) {
   }
 }
 
-// By the command that starts: its workers would each refuse it, again at every start.
+// The command that starts refuses it: its workers would each refuse it, again at every start.
 TEST(BadInput, AFaultHookThatCannotBeRead) {
   ProcessScene scene;
   scene.set_environment({{"SHOAL_POISON", "throw:7/3"}});

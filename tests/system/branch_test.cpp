@@ -29,7 +29,7 @@ Words resumed(const ProcessScene& scene, const Words& words, const std::string& 
   return arguments;
 }
 
-// Of a run in one process that was started so.
+// Trains in one process with these settings, and returns its weights.
 std::string weights_of(ProcessScene& scene, const SmallRun& small, const std::string& name = "whole") {
   EXPECT_EQ(scene.run_to_end(train(scene, name, small, {"--single"})), 0);
   return scene.records(name).weights();
@@ -123,7 +123,7 @@ TEST(Branch, ThatIsKilledBeforeItsFirstCheckpointBeginsAgain) {
   EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
 }
 
-// Nobody trains on from an older one in its place unless a person says so.
+// An older checkpoint is not taken in its place unless a person says so.
 TEST(Branch, FromADamagedCheckpointIsRefusedBeforeAnythingIsWritten) {
   ProcessScene scene;
   ASSERT_EQ(scene.run_to_end(train(scene, "run", warming_run(20, {"checkpoint.every=5"}))), 0);
@@ -266,7 +266,7 @@ TEST(Branch, FromBehindAChangeOfRoundsIsHeldToTheRoundsOfItsState) {
   EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
 }
 
-// Its directory was written by the version before branches (fixtures/README.md).
+// The run's directory was written by the version before branches (fixtures/README.md).
 TEST(Branch, ARunOfTheVersionBeforeGoesOnWithTheSameBits) {
   ProcessScene scene;
   fs::copy(fs::path(SHOAL_SOURCE_DIR) / "tests/system/fixtures/run_before_branches", scene.run(),

@@ -88,7 +88,7 @@ TEST(Damage, NoGoodCheckpointEndsTheResumedRun) {
   expect_nobody_resumes(scene, "checkpoint");
 }
 
-// As when the volume that checkpoint.dir names is not mounted: months would be thrown away without a word.
+// The volume that checkpoint.dir names may not be mounted: months would be thrown away without a word.
 TEST(Damage, CheckpointsThatAreGoneEndTheResumedRun) {
   ProcessScene scene;
   ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "10"})), 0);
@@ -179,7 +179,7 @@ TEST(Damage, AJournalThatIsGoneIsNamedWithWhatToDo) {
   EXPECT_EQ(scene.run_to_end({"train", "--resume", scene.run().string()}), 0);
 }
 
-// Of a copy that lacks the newest entries: its steps and numbers would be given a second time.
+// A copy lacks the newest entries: their steps and numbers would be given a second time.
 TEST(Damage, AJournalThatEndsBeforeTheNewestCheckpointIsNamedWithWhatToDo) {
   ProcessScene scene;
   ASSERT_EQ(scene.run_to_end(train(scene, "run", with_checkpoints(), {"--steps", "6"})), 0);
@@ -192,7 +192,7 @@ TEST(Damage, AJournalThatEndsBeforeTheNewestCheckpointIsNamedWithWhatToDo) {
   EXPECT_EQ(scene.run_to_end({"train", "--resume", scene.run().string()}), 0);
 }
 
-// Its entries would be taken for this run's: what was lost, left out and counted is in them.
+// The other journal's entries would be taken for this run's: what was lost, left out and counted is in them.
 TEST(Damage, AJournalOfAnotherRunIsNamedWithWhatToDo) {
   ProcessScene scene;
   for (const char* run : {"other", "run"}) {
@@ -279,7 +279,7 @@ TEST(FullDisk, AtTheLastCheckpointEndsTheRunWithThree) {
   EXPECT_EQ(program.wait(kRunLimit), 3) << program.err();
   EXPECT_NE(program.err().find("space"), std::string::npos) << program.err();
   EXPECT_EQ(scene.records().steps.size(), 20U);
-  // What is called a checkpoint is a whole one.
+  // The folder that is called a checkpoint is a whole one.
   Program& good = scene.start({"eval", scene.run().string()});
   EXPECT_EQ(good.wait(kRunLimit), 0) << good.err();
 }
@@ -323,7 +323,7 @@ TEST(Damage, OfTheAuthorityItselfEndsTheResumedRun) {
   expect_nobody_resumes(scene, (scene.run() / "certs").string() + " is damaged");
 }
 
-// In a run that goes on: nobody waits for storage without a word.
+// A run that goes on does not wait for storage without a word.
 TEST(Damage, OfStoragesFilesEndsItsProcessWithTheReason) {
   ProcessScene scene;
   const fs::path certs = scene.run() / "certs";

@@ -12,9 +12,9 @@
 namespace shoal {
 namespace {
 
-constexpr std::uint64_t kSequences = 16;  // of a batch of the small run
+constexpr std::uint64_t kSequences = 16;  // those of a batch of the small run
 
-// What `shoal eval` prints after this word.
+// Returns the number that `shoal eval` prints after this word.
 double number_of(const std::string& printed, const std::string& word) {
   const auto at = printed.find(word + " ");
   EXPECT_NE(at, std::string::npos) << printed;

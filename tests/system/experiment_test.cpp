@@ -63,7 +63,7 @@ TEST(Experiment, TrainsItsArmsOnceAndGoesOnWhenItWasStopped) {
   EXPECT_EQ(third.out(), table);
   EXPECT_EQ(lines_with(third.err(), "finished before"), 3);
   EXPECT_EQ(lines_with(first.err(), "single: starts"), 1);
-  EXPECT_EQ(lines_with(second.err(), "single: starts"), 0);    // it went on, or had come to its end
+  EXPECT_EQ(lines_with(second.err(), "single: starts"), 0);    // the run went on, or had come to its end
   EXPECT_EQ(scene.run_to_end(small_experiment(scene, 7)), 2);  // other commands
 }
 

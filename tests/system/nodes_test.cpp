@@ -279,7 +279,7 @@ TEST(Refused, ACertificateThatHasExpired) {
   busy.end();
 }
 
-// As where the clock of either machine was wrong for a while.
+// The clock of either machine may be wrong for a while.
 TEST(Nodes, WhoseCertificateIsNotYetValidWaitUntilItIs) {
   BusyRun busy;
   const auto now = std::chrono::system_clock::now();

@@ -33,7 +33,7 @@ void expect_twenty_steps(const RunRecords& records) {
   EXPECT_EQ(records.finals.back().steps, 20U);
 }
 
-// Who reads the lines sees where the second start began.
+// A reader of the lines sees where the second start began.
 void expect_resumed_after(const RunRecords& records, const std::string& steps) {
   std::size_t count = 0;
   for (const EventLine& line : records.events) {

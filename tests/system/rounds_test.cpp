@@ -48,7 +48,7 @@ std::uint64_t merged_tokens(const std::vector<CommitRound>& rounds, StageId stag
   return tokens;
 }
 
-// Of the first round, in which nobody was killed: its five steps.
+// Returns the tokens of one of the first round's five steps; nobody was killed in it.
 std::uint64_t tokens_of_a_step(const std::vector<CommitRound>& rounds) {
   std::uint64_t tokens = 0;
   for (const RoundShare& share : rounds.front().shares) tokens += share.token_count;
@@ -82,7 +82,7 @@ std::string said(ProcessScene& scene, std::vector<std::string> words) {
   return command.out();
 }
 
-// How many rounds of both replicas of a stage are recorded.
+// Counts the recorded rounds of both replicas of a stage.
 std::ptrdiff_t whole_rounds(const ProcessScene& scene, const std::string& stage) {
   const auto events = scene.records().events;
   return std::ranges::count_if(events, [&](const EventLine& event) {
@@ -91,7 +91,7 @@ std::ptrdiff_t whole_rounds(const ProcessScene& scene, const std::string& stage)
   });
 }
 
-// Until each stage agrees on rounds of both replicas again.
+// Waits until each stage agrees on rounds of both replicas again.
 bool wait_until_whole(const ProcessScene& scene) {
   const std::map<std::string, std::ptrdiff_t> before{{"0", whole_rounds(scene, "0")}, {"1", whole_rounds(scene, "1")}};
   return wait_until(
@@ -187,7 +187,7 @@ TEST(Rounds, WithRequeueLostWhatDiedWithAWorkerIsTrainedAgain) {
   EXPECT_EQ(scene.run_to_end({"trace", "check", scene.run().string()}), 0);
 }
 
-// What `shoal eval` prints after this word.
+// Returns the number that `shoal eval` prints after this word.
 double number_of(const std::string& printed, const std::string& word) {
   const auto at = printed.find(word + " ");
   EXPECT_NE(at, std::string::npos) << printed;
@@ -220,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(Rounds, Ending,
                                          std::vector<std::string>{"sync.outer_update=delayed"},
                                          std::vector<std::string>{"sync.outer_update=eager"}));
 
-// With a quorum of one, whoever comes first closes a round. The other one misses it, and stays the member it was.
+// The first to come closes a round where the quorum is one. The other one misses it, and stays the member it was.
 class Late : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(Late, ForARoundStaysAndOnlyItsTokensAreLost) {

@@ -67,7 +67,7 @@ void send_twice(Program& program, int signal) {
       kRunLimit));
 }
 
-// It cannot be saved before the second: storage stands still.
+// The run cannot be saved before the second signal: storage stands still.
 TEST_P(Signals, TheSecondEndsAtOnce) {
   ProcessScene scene;
   const Case& tested = GetParam();
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(OfEachKind, Signals,
                                          Case{"User1", SIGUSR1, 75, 143}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
-// As it comes when a terminal closes: from the shell and from the kernel.
+// A terminal that closes sends it twice: from the shell and from the kernel.
 TEST(Signals, ATerminalThatClosesIsTheFirstSignal) {
   for (const auto& words : {std::vector<std::string>{}, {"--single"}}) {
     ProcessScene scene;
@@ -184,7 +184,7 @@ TEST(Signals, KilledKeeperTakesEverythingWithIt) {
   program.signal(SIGKILL);
   ASSERT_EQ(program.wait(kAtOnce), 128 + SIGKILL);
   EXPECT_TRUE(scene.wait_until_all_gone(kGoneSoon)) << describe(scene.processes());
-  // What admitted its nodes was left, and is removed by who goes on.
+  // The folders that admitted its nodes were left; the start that goes on removes them.
   EXPECT_EQ(folders_of_nodes(scene), 4);
   const std::size_t steps = scene.records().steps.size() + 2;
   ASSERT_EQ(scene.run_to_end({"train", "--resume", scene.run().string(), "--steps", std::to_string(steps)}), 0);

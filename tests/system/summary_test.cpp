@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr double kClockS = 0.01;      // moments are milliseconds, and a few are added up
-constexpr double kFramesShare = 0.2;  // what a letter of this small model has beside its tensors
+constexpr double kFramesShare = 0.2;  // share of a letter of this small model that is beside its tensors
 constexpr double kTimeShare = 0.05;
 constexpr double kReportsS = 0.25;  // how late a line may be that waits for reports, on a machine that is busy
 
@@ -88,7 +88,7 @@ Book book_of(const std::vector<Json>& lines) {
   const auto are_former = are_of_former(lines);
   const bool has_former = starts_in(lines) > 1;
   double before = 0, stepped = 0, evaluated = 0;
-  double rest = 0;  // of the start before, after its last step that was told
+  double rest = 0;  // time of the start before, after its last step that was told
   for (const Json& line : lines) {
     const bool is_former = are_former[static_cast<std::size_t>(&line - lines.data())];
     const double now = moment(line);
@@ -296,7 +296,7 @@ std::size_t step_after(const std::vector<Json>& lines, std::size_t from) {
   return static_cast<std::size_t>(step - lines.begin());
 }
 
-// Its keeper starts the spawner again; then all processes die, and a person goes on with what the journal has.
+// The keeper starts the spawner again; then all processes die, and a person goes on with what the journal has.
 TEST_P(Summary, AddsUpAlsoAfterTheDeathOfTheSpawnerAndThatOfAll) {
   ProcessScene scene;
   SmallRun small{2, 2, kEndless, {"eval.every=10", "checkpoint.every=20"}};

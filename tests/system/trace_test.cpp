@@ -21,7 +21,7 @@ constexpr Milliseconds kSoon{60'000};
 
 SmallRun traced_run(int steps = kEndless) { return {2, 2, steps, {"sync.reduction=exact", "trace.level=all"}}; }
 
-// What a command says; its exit status must be as expected.
+// Returns what a command says; its exit status must be as expected.
 std::string said(ProcessScene& scene, std::vector<std::string> arguments, int expected) {
   Program& program = scene.start(std::move(arguments));
   const auto status = program.wait(kSoon);
@@ -62,7 +62,7 @@ std::ptrdiff_t replicas_added(const ProcessScene& scene) {
   return std::ranges::count(scene.records().events, "replica_added", &EventLine::event);
 }
 
-// It is back when the run ends: a replica that had its state and was not added yet would be worth a note.
+// The worker is back when the run ends: a replica that had its state and was not added yet would be worth a note.
 TEST(Trace, OfARunWhoseWorkerWasKilledIsItsProof) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", traced_run()));

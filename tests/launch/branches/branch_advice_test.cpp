@@ -1,4 +1,4 @@
-// After a divergence a person reads what to change, from which value to which, and where to go on from.
+// Advice after a divergence says what to change, from which value to which, and where to go on from.
 #include "launch/branches/branch_advice.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What a branch may set otherwise, and where it may begin.
+// Tests what a branch may set otherwise, and where it may begin.
 #include "launch/branches/branch_plan.h"
 
 #include <gmock/gmock.h>
@@ -94,7 +94,7 @@ TEST(BranchPlan, TheScheduleOfALongerRunIsLongerUnlessSomebodySaysOtherwise) {
   EXPECT_EQ(stretched({"run.steps=20", "optim.warmup_steps=5", "optim.decay_steps=15"}, {"run.steps=40"}), 15U);
 }
 
-// How the state after so many steps refuses a change of rounds; empty: it does not.
+// Says how the state after so many steps refuses a change of rounds; empty: it does not.
 std::string refusal_at(std::uint64_t from, std::vector<std::string> before, const std::vector<std::string>& sets) {
   before.insert(before.end(), {"sync.mode=diloco", "sync.H=10"});
   const Config was = config_with(before);

@@ -1,4 +1,4 @@
-// What `shoal logs` says of names and runs that are not there, and of actors that have written nothing.
+// Tests what `shoal logs` says of names and runs that are not there, and of actors that have written nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

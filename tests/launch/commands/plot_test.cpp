@@ -1,4 +1,4 @@
-// What `shoal plot` is asked for, what it leaves, and what it says of runs that it cannot draw.
+// Tests the options of `shoal plot`, what it leaves, and what it says of runs that it cannot draw.
 #include "launch/commands/inspect/plot.h"
 
 #include <gmock/gmock.h>

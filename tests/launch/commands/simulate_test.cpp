@@ -1,4 +1,4 @@
-// What `shoal simulate bandwidth` is asked for: models, networks and runs.
+// Tests the options of `shoal simulate bandwidth`: models, networks and runs.
 #include "launch/commands/plan/simulate.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What `shoal trace` is asked for, and the weights that it compares.
+// Tests the options of `shoal trace`, and the weights that it compares.
 #include "launch/commands/inspect/trace.h"
 
 #include <gmock/gmock.h>

@@ -45,7 +45,7 @@ Peaks peaks_of(const ProcessScene& scene, Program& program) {
   return peaks;
 }
 
-// Where the processes listen, one port each.
+// Returns the ports at which the processes listen, one each.
 std::vector<std::uint16_t> all_doors(const ProcessScene& scene) {
   std::vector<std::uint16_t> doors;
   const auto all = scene.processes();

@@ -50,7 +50,7 @@ class CrashingGuest : public CommandedRun {
     const auto begin = json.find("127.0.0.1:");
     return json.substr(begin, json.find('"', begin) - begin);
   }
-  // Why the control endpoint does not answer who has these certificates; empty: it does.
+  // Says why the control endpoint does not answer a holder of these certificates; empty: it does.
   [[nodiscard]] std::string control_says(const TlsFiles& files) const {
     const auto client = ControlClient::create(files, parse_host_port(control_address()).value());
     const auto answer = client ? client->rendezvous() : Result<Rendezvous>(client.failure());

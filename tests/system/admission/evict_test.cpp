@@ -50,7 +50,7 @@ class Evicted : public CommandedRun {
     const fs::path kept = scene.make_folder("of-" + name);
     return scene.start(Words(join) + Words{"--name", name, "--keep-in", kept.string()});
   }
-  // What a thief of a node's files has: a copy of its certificate and key.
+  // Returns what a thief of a node's files has: a copy of its certificate and key.
   [[nodiscard]] TlsFiles stolen(const std::string& node, const fs::path& kept_in) {
     const TlsFiles copy = credential_files(scene.make_folder("stolen-" + node).string(), "node");
     for (const auto& folder : fs::directory_iterator(kept_in)) {
@@ -168,8 +168,8 @@ TEST_F(Evicted, ForGoodItIsRefusedAtEveryPortAndAfterEveryRestart) {
   stop_and_expect_equal_bits();
 }
 
-// It neither ends nor hears that it is out: others end what it has, and it learns when it is back. So does one that was
-// away when it was to refuse.
+// A frozen node neither ends nor hears that it is out: others end its connections, and it learns when it is back. One
+// that was frozen when it had to refuse another node also learns it later.
 TEST_F(Evicted, WhoIsFrozenMeanwhileLearnsItWhenItIsBack) {
   start_train({"--nodes", "5"});
   const std::string victim = node_of("stage/0/1");
@@ -215,7 +215,7 @@ TEST_F(Evicted, WhoWasLostMeanwhileIsTurnedAwayWhenItLooksForTheSpawner) {
   stop_and_expect_equal_bits();
 }
 
-// With all that it had: its certificate at every port, the token it came with, other names, from three addresses.
+// The node has all that it had: its certificate at every port, its token, other names, three addresses.
 TEST_F(Evicted, ForAMinuteItTriesFromThreeAddressesAndGetsNowhere) {
   constexpr std::chrono::seconds kTries{60};
   start_by_hand({"one", "two", "three", "four"});

@@ -40,7 +40,7 @@ std::set<std::string> sockets_of(pid_t pid) {
   return inodes;
 }
 
-// Of its TCP connections.
+// Returns the states of the process's TCP connections.
 std::vector<std::string> states_of(pid_t pid) {
   std::vector<std::string> found;
   const auto inodes = sockets_of(pid);
@@ -69,7 +69,7 @@ Socket connect_from(const std::string& source, std::uint16_t port) {
   return is_connected ? std::move(socket) : Socket();
 }
 
-// Whether anything but a refusal is said to who asks for the rendezvous, or for a link's greeting.
+// True when a connection that asks for the rendezvous, or for a link's greeting, hears anything but a refusal.
 bool is_answered(Socket socket, const TlsContext& context, PortProtocol protocol) {
   if (!socket.is_open()) return false;
   const Deadline deadline = std::chrono::steady_clock::now() + kPatience;

@@ -14,8 +14,8 @@ namespace shoal {
 // Connections of a process that neither side has ended.
 [[nodiscard]] std::size_t live_connections(pid_t pid);
 
-// Whether whoever listens at 127.0.0.1:port says anything but a refusal to who shows this certificate, comes from the
-// address `source` and asks as nodes do: for a link's greeting, or the control endpoint for the rendezvous.
+// True when the process at 127.0.0.1:port says anything but a refusal to a peer that shows this certificate, comes from
+// the address `source` and asks as nodes do: for a link's greeting, or the control endpoint for the rendezvous.
 [[nodiscard]] bool lets_in(const std::string& source, std::uint16_t port, const TlsFiles& files);
 
 }  // namespace shoal

@@ -30,7 +30,7 @@ class Renewed : public testing::Test {
  protected:
   [[nodiscard]] std::string certs() const { return (scene.run() / "certs").string(); }
   [[nodiscard]] TlsFiles own(const std::string& name) const { return credential_files(certs(), name); }
-  // As if it had been issued long ago: the lifetime is another one, what becomes of it is the same.
+  // Issues a certificate with another lifetime, as if long ago: what becomes of it is the same.
   void issue(const TlsFiles& files, PeerRole role, const std::string& name, std::chrono::seconds lifetime) const {
     const auto authority = Authority::open(certs());
     ASSERT_TRUE(authority.ok());
@@ -84,7 +84,7 @@ TEST_F(Renewed, ARunOutlivesTheCertificatesOfAllItsProcesses) {
   EXPECT_LT(now(), last) << "before any of them ended";
   ASSERT_TRUE(wait_until([&] { return now() > last + std::chrono::seconds(1); }, kSoon));
   ASSERT_TRUE(goes_on());
-  // Nobody was started again so far: what listens and what dials shows the new ones.
+  // No process was started again so far: what listens and what dials shows the new ones.
   Program& status = scene.start({"status", "--run", scene.run().string()});
   EXPECT_EQ(status.wait(kSoon), 0) << status.err();
   Program& late = scene.start({"node", "--join", join.at(2), "--token", join.at(4), "--name", "late"});

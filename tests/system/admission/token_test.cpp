@@ -37,7 +37,7 @@ class Tokens : public CommandedRun {
     EXPECT_EQ(order({"token", "ls", "--json"}), 0) << said;
     return nlohmann::json::parse(out, nullptr, false);
   }
-  // Of those that no run keeps for itself, the newest.
+  // Returns the newest of the tokens that no run keeps for itself.
   nlohmann::json newest() {
     nlohmann::json found;
     for (const auto& one : list()) {

@@ -22,14 +22,14 @@ namespace {
 namespace fs = std::filesystem;
 using Ids = std::vector<std::int32_t>;
 
-// Where the machine keeps such files, so that they are fetched once for all tests.
+// Uses the machine's folder for such files, so that they are fetched once for all tests.
 Result<std::shared_ptr<const Tokenizer>> gpt2() { return make_tokenizer("gpt2"); }
 
 #define SKIP_WHERE_UNREACHABLE(result)                                                                               \
   if (!(result).ok() && (result).failure().error == Error::kUnreachable) GTEST_SKIP() << (result).failure().message; \
   ASSERT_TRUE((result).ok()) << (result).failure().message
 
-// Of the tokens as little-endian 16-bit numbers.
+// Digest of the tokens as little-endian 16-bit numbers.
 std::string digest_of(const Ids& ids) {
   std::string bytes;
   for (const std::int32_t id : ids) {
@@ -75,7 +75,7 @@ TEST(Gpt2Tokenizer, EncodesAsTiktokenDoes) {
                  136,  223,   30325, 222,   41840, 235,  8582,  237, 121, 220,   197,  197,   437, 220,   220}));
 }
 
-// What the shortcut for pieces that are tokens rests on.
+// The shortcut for pieces that are tokens rests on this.
 TEST(Gpt2Tokenizer, MergesEveryTokenFromItsBytes) {
   const auto tokenizer = gpt2();
   SKIP_WHERE_UNREACHABLE(tokenizer);

@@ -67,7 +67,7 @@ std::string tensors_in(const fs::path& path) {
   return text;
 }
 
-// How many names beside it begin as its own.
+// Counts the names beside it that begin as its own.
 int count_beside(const fs::path& run) {
   int count = 0;
   for (const auto& entry : fs::directory_iterator(run.parent_path())) {

@@ -75,7 +75,7 @@ TEST_F(OwnTokenizer, IsKeptByARunThatGoesOn) {
   Program& other = scene_.start({"train", "--resume", scene_.run().string(), "--set", "data.tokenizer=bytes"});
   EXPECT_EQ(other.wait(kRunLimit), 2);
   EXPECT_NE(other.err().find("data.tokenizer"), std::string::npos) << other.err();
-  // As many ranks, but others: the weights were trained on what they do not mean.
+  // The ranks are as many, but others: the weights were trained on what they do not mean.
   std::vector<std::string> tokens = own_tokens();
   tokens.back() = "zz";
   std::ofstream(path(), std::ios::binary) << ranks_text(tokens);

@@ -1,4 +1,4 @@
-// How often a run told of something. What is counted are lines of metrics.jsonl, so that a test of deaths sees what a
+// Counts how often a run told of something: lines of metrics.jsonl, so that a test of deaths sees what a
 // person would.
 #pragma once
 

@@ -73,7 +73,7 @@ class Endurance : public testing::Test {
       if (status && *status != 0) start_node(name);
     }
   }
-  // Until the run is over, at most so long; whether it is.
+  // Waits until the run is over, at most so long. Returns whether it is.
   bool pass(Milliseconds limit) {
     return wait_until([&] { return keep_nodes(), spawner_->wait(Milliseconds(0)).has_value(); }, limit);
   }
@@ -85,7 +85,7 @@ class Endurance : public testing::Test {
   [[nodiscard]] std::optional<pid_t> worker(const std::string& node) const {
     return pid_of("shoal-worker node", "--name " + node + " ");
   }
-  // By `shoal kill`; whoever is on its way back is waited for.
+  // Injects by `shoal kill`; a target on its way back is waited for.
   void inject(const std::string& target, const std::string& how) {
     const auto is_done = [&] {
       keep_nodes();
@@ -137,11 +137,11 @@ class Endurance : public testing::Test {
   SmallRun run_;
   ProcessScene scene_;
   Program* spawner_ = nullptr;
-  Words join_;  // what starts a node
+  Words join_;  // words that start a node
   std::map<std::string, Program*> nodes_;
 };
 
-// How often each kind of actor was made to fail between the plan of a step and its commit, by the trace.
+// Counts how often each kind of actor was made to fail between the plan of a step and its commit, by the trace.
 std::map<std::string, int> faults_in_steps(const RunTrace& trace) {
   std::map<std::string, int> found;
   bool is_in_step = false;
@@ -236,7 +236,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Storm, testing::ValuesIn(storms()), [](const aut
 
 class Silence : public Endurance, public testing::WithParamInterface<Shape> {};
 
-// Of a second each, which costs nobody its place, and of three times as long as it takes to be given up.
+// Silences of a second each cost nobody its place; others are three times as long as it takes to be given up.
 TEST_P(Silence, MovesNoBit) {
   if (!is_long()) GTEST_SKIP() << "takes minutes: SHOAL_LONG_TESTS=1 runs it";
   ASSERT_NO_FATAL_FAILURE(start(GetParam(), 100));

@@ -17,7 +17,7 @@ SmallRun run_to_disturb(const std::vector<std::string>& more = {}) {
   return run;
 }
 
-// When it has gone on for a while, it has the bits of one process that went as far.
+// The run that has gone on for a while has the bits of one process that went as far.
 void expect_equal_bits(ProcessScene& scene, Program& program, const SmallRun& run) {
   ASSERT_TRUE(scene.wait_for_steps(scene.records().steps.size() + 10));
   ASSERT_TRUE(scene.stop_and_repeat_single(program, run));
@@ -53,7 +53,7 @@ TEST_P(Kill, OfAWorkerInMidStepLeavesTheBitsAsTheyAre) {
 INSTANTIATE_TEST_SUITE_P(Nodes, Kill, testing::Values("node1", "node2", "node3", "node4"),
                          [](const auto& tested) { return std::string(tested.param); });
 
-// It would be silent until long after the end of this test.
+// A frozen actor would be silent until long after the end of this test.
 TEST(Kill, ASyncGroupAndADataLoaderThatDoNotAnswerAreReplacedAndTheBitsAreAsTheyAre) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", run_to_disturb()));
@@ -70,7 +70,7 @@ TEST(Kill, ASyncGroupAndADataLoaderThatDoNotAnswerAreReplacedAndTheBitsAreAsThey
   EXPECT_EQ(count_of(scene, "process_lost"), 0);
 }
 
-// Its own process is deaf then, and all others are well: it is the one that starts again.
+// The deaf router's own process is at fault, and all others are well: that process starts again.
 TEST(Kill, ARouterOfTheSpawnerThatDoesNotAnswerMakesNobodyElseGuilty) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", run_to_disturb()));
@@ -89,8 +89,8 @@ TEST(Kill, ARouterOfTheSpawnerThatDoesNotAnswerMakesNobodyElseGuilty) {
   }
 }
 
-// As if a kernel never came back: the others have long finished the step. Its patience is a multiple of the longest
-// piece of work that it saw, which is long where the machine itself stood still.
+// The stage hangs as if a kernel never came back: the others have long finished the step. The patience with it is a
+// multiple of the longest piece of work that it saw, which is long where the machine itself stood still.
 TEST(Kill, AStageThatHangsIsFoundByHowLongItWorkedBefore) {
   const SmallRun run = run_to_disturb({"swarm.dead_after_ms=3000", "swarm.heartbeat_ms=100"});
   ProcessScene scene;

@@ -29,7 +29,7 @@ constexpr std::size_t kFurther = 12;  // steps by which a disturbed run is seen 
 
 bool is_long() { return std::getenv("SHOAL_LONG_TESTS") != nullptr; }
 
-// As little as a step can be: it is the number of steps that counts.
+// Steps as small as they can be: their number is what counts.
 SmallRun tiny(int stages, int replicas, int steps, Words more = {}) {
   Words sets = {"model.layers=2",    "model.width=8",      "model.heads=1",  "model.context=8",
                 "batch.sequences=4", "batch.microbatch=1", "log.every=1000", "checkpoint.every=150"};
@@ -86,14 +86,14 @@ class LongRun : public testing::Test {
     ASSERT_TRUE(scene_.wait_until_all_gone(kSoon));
     resume();
   }
-  // How long it took to serve, in s.
+  // Returns how long it took to serve, in s.
   double join_late() {
     const std::size_t added = count_of("replica_added");
     const auto begun = Clock::now();
     Program& late = start_node("late" + std::to_string(late_++));
     EXPECT_TRUE(wait_until([&] { return count_of("replica_added") > added; }, kSoon)) << late.err();
     const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
-    late.signal(SIGTERM);  // it leaves between two steps
+    late.signal(SIGTERM);  // the node leaves between two steps
     EXPECT_EQ(late.wait(kSoon), 0) << late.err();
     return seconds;
   }
@@ -164,7 +164,7 @@ class LongRun : public testing::Test {
     return nodes;
   }
 
-  Words join_;  // what starts a node
+  Words join_;  // words that start a node
   std::map<std::string, Program*> nodes_;
   int late_ = 1;
 };
@@ -187,7 +187,7 @@ TEST_F(LongRun, MovesNoBitBehindTheCutsOfItsJournal) {
   expect_bits_of_one_process();
 }
 
-// Who dies between rounds loses its own steps: every token is merged or counted as lost (trace check).
+// A member that dies between rounds loses its own steps: every token is merged or counted as lost (trace check).
 TEST_F(LongRun, KeepsTheBooksOfRoundsBehindTheCutsOfItsJournal) {
   ASSERT_NO_FATAL_FAILURE(start(tiny(1, 2, 1500, {"sync.mode=diloco", "sync.H=10"})));
   ASSERT_NO_FATAL_FAILURE(reach(1100));

@@ -19,7 +19,7 @@ SmallRun large_microbatches() {
            "swarm.restart_window_s=5"}};
 }
 
-// What was said at the terminal, and by the nodes in their logs.
+// Returns what was said at the terminal, and by the nodes in their logs.
 std::string all_words(const ProcessScene& scene, const Program& program) {
   std::string words = program.err();
   for (const char* node : {"node1.log", "node2.log"}) words += read_all(scene.run() / "logs" / node);

@@ -1,5 +1,5 @@
-// Who is killed comes back while the others train, with the state of its peers: at the end the view is whole again, who
-// came back has worked, and the bits are those of one process.
+// A worker that is killed comes back while the others train, with the state of its peers: at the end the view is whole,
+// the worker has worked again, and the bits are those of one process.
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -110,7 +110,7 @@ TEST(KilledStorage, CostsNoStep) {
   expect_undisturbed(scene.records(), weights);
 }
 
-// It cannot start without the text, which nobody else reads again: the others train on, and it saves when it is back.
+// Storage cannot start without the text, which nobody else reads again: the others train on; it saves when it is back.
 TEST(KilledStorage, IsTriedAgainForAsLongAsTheRunGoesOn) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", {2, 1, kEndless, {"checkpoint.every=20"}}));
@@ -187,7 +187,7 @@ TEST(KilledSpawner, WithItsKeeperAndStorageLosesNothing) {
   EXPECT_EQ(count_of(records, "returned"), 4U) << "storage died with its keeper";
 }
 
-// Whatever of its journal is there by then, the run begins.
+// The run begins, whatever of its journal is there by then.
 TEST(KilledSpawner, WhileItMakesItsJournalBeginsAgain) {
   for (const char* file : {"journal.db", "journal.db-wal", "journal.db", "journal.db-wal", "spawner.json"}) {
     ProcessScene scene;
@@ -293,7 +293,7 @@ TEST(KilledSpawner, IsResumedByHandAndItsNodesFindIt) {
   expect_nothing_lost(scene.records(), weights);
 }
 
-// What was in the way of a first try has gone at the second: nodes still look where the spawner was before both.
+// The obstacle of a first try has gone at the second: nodes still look where the spawner was before both.
 TEST(KilledSpawner, IsFoundByItsNodesAfterAStartInVain) {
   ProcessScene scene;
   LeftNodes left;
@@ -317,7 +317,7 @@ std::string free_address(const std::string& host) {
   return host_port_text({host, local_port(listening->descriptor())});
 }
 
-// Its machine is gone for good: a copy of the run directory goes on at another address, which the nodes were told of.
+// The spawner's machine is gone for good: a copy of the run directory goes on at another address, told to the nodes.
 TEST(KilledSpawner, GoesOnElsewhereFromACopyOfItsDirectory) {
   ProcessScene scene;
   const std::string weights = undisturbed_weights(scene);

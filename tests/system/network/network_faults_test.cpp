@@ -72,7 +72,7 @@ class NetworkFaults : public testing::Test {
     EXPECT_EQ(records.weights(), scene_.records("single").weights());
   }
 
-  // What was done to the network bites: after what is on its way, no step more.
+  // Checks that the fault of the network bites: after what is on its way, no step more.
   void expect_stop() const {
     std::size_t before = steps();
     const auto goes_on = [&] { return wait_until([&] { return steps() > before; }, Milliseconds(1'000)); };
@@ -194,7 +194,7 @@ TEST_F(NetworkFaults, NodesOnLongWaysJoin) {
   expect_equal_bits(program, run);
 }
 
-// How often letters of this kind were sent, as the trace tells.
+// Counts the letters of this kind that were sent, as the trace tells.
 std::uint64_t letters_sent(ProcessScene& scene, const std::string& kind) {
   Program& program = scene.start({"trace", "summary", scene.run().string()});
   EXPECT_EQ(program.wait(kRunLimit), 0) << program.err();
@@ -254,7 +254,7 @@ TEST_P(DamagedLink, OfALinkWithTheSpawnerIsSurvived) {
 INSTANTIATE_TEST_SUITE_P(Kinds, DamagedLink, testing::ValuesIn(some_of({"corrupt", "duplicate", "reset"})),
                          [](const auto& tested) { return std::string(tested.param); });
 
-// It wakes, finds itself fenced, ends, and its keeper starts it again.
+// A frozen worker wakes, finds itself fenced, ends, and its keeper starts it again.
 TEST_F(NetworkFaults, AFrozenWorkerIsFencedAndComesBackWhenItWakes) {
   const SmallRun run = run_of({kHasty});
   Program& program = start_and_train(run);

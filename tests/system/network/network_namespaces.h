@@ -22,11 +22,11 @@ class NetworkNamespaces {
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
 
   [[nodiscard]] std::string address_of(int host) const;
-  // From now on the host hears TCP from elsewhere only at its ports `own`, and answers from others' ports `others`;
+  // Lets the host hear TCP from elsewhere only at its ports `own`, and answers only from others' ports `others`;
   // both as "7000-7001". Inside the host everything passes.
   void close_all_but(int host, const std::string& own, const std::string& others);
 
-  // What stands before a program's arguments so that it runs on the host.
+  // Returns the words before a program's arguments that make it run on the host.
   [[nodiscard]] std::vector<std::string> on(int host) const;
 
  private:

@@ -24,7 +24,7 @@ class CommandedRun : public testing::Test {
     out = command.out();
     return status;
   }
-  // As `shoal ps --json` lists them; none: it failed.
+  // Lists the actors as `shoal ps --json` does; none: it failed.
   [[nodiscard]] nlohmann::json actors() {
     if (order({"ps", "--json"}) != 0) return nlohmann::json::array();
     return nlohmann::json::parse(out, nullptr, false);

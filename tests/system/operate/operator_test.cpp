@@ -1,4 +1,4 @@
-// What a person does to a run that goes on: each kind of actor and process is made to fail by `shoal kill`, and the run
+// Orders of a person to a run that goes on: each kind of actor and process is made to fail by `shoal kill`, and the run
 // ends as if nobody had touched it: same bits, nothing missing in its records, nothing left behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -158,7 +158,7 @@ TEST_F(Operator, ProcessesListsEveryActor) {
   stop_and_expect_equal_bits();
 }
 
-// Its keeper starts it again meanwhile.
+// The target's keeper starts it again meanwhile.
 TEST_F(Operator, WhoIsBeingStartedAgainIsWaitedFor) {
   start();
   ASSERT_EQ(kill("node2", "kill"), 0) << said;
@@ -168,7 +168,7 @@ TEST_F(Operator, WhoIsBeingStartedAgainIsWaitedFor) {
   stop_and_expect_equal_bits();
 }
 
-// How often a spawner took the run over from the one before it.
+// Counts how often a spawner took the run over from the one before it.
 std::size_t returns_in(const std::filesystem::path& log) {
   std::ifstream lines(log);
   std::size_t count = 0;
@@ -268,7 +268,7 @@ TEST_F(Operator, ADrainedNodeLeavesBetweenTwoSteps) {
   stop_and_expect_equal_bits();
 }
 
-// Its keeper starts the worker again, and that one is told to leave at once.
+// The keeper starts the worker again, and that one is told to leave at once.
 TEST_F(Operator, ANodeThatIsKilledWhileItLeavesDoesNotStay) {
   start();
   const std::string leaver = node_of("stage/0/1");
