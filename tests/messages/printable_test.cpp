@@ -38,7 +38,7 @@ TEST(Printable, ReplacesBytesThatAreNoCharacter) {
   EXPECT_EQ(printable("\xF4\x90\x80\x80"), "????") << "beyond the last character";
 }
 
-// Whatever bytes come: it is stable, not longer, and has no byte below a space.
+// Any bytes become a text that is stable, not longer, and has no byte below a space.
 TEST(Printable, RandomBytesBecomeText) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);

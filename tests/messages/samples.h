@@ -15,7 +15,7 @@ namespace shoal::samples {
 // Every alternative of MessageBody at least once, with random contents.
 [[nodiscard]] std::vector<MessageBody> every_body(std::mt19937_64& random);
 
-// Of what stands for the oldest entries of a journal, with every list filled.
+// Makes a snapshot in place of a journal's oldest entries, with every list filled.
 [[nodiscard]] JournalSnapshot snapshot(std::mt19937_64& random);
 
 // Every kind of journal entry.

@@ -108,7 +108,7 @@ TEST(OuterKernels, TheEagerGradientPutsTheNewestDeltaInPlaceOfTheOwnStaleOne) {
 TEST(OuterKernels, TheEagerGradientOfOneWorkerIsItsDeltaExactly) {
   std::mt19937 random(6);
   Eager eager = Eager::random(random, 300);
-  eager.contribution = eager.mean;  // of one worker the mean is what it contributed
+  eager.contribution = eager.mean;  // one worker's mean is what it contributed
   eager.run({80'000, 120'000, 120'000}, 0, 300);
   for (std::size_t i = 0; i < 300; ++i) EXPECT_EQ(eager.gradient[i], eager.base[i] - eager.local[i]);
 }

@@ -18,7 +18,7 @@ struct Case {
 
   [[nodiscard]] at::Tensor projected() const { return project(x, weight, bias); }
   [[nodiscard]] at::Tensor expected() const { return at::linear(x, weight.t(), bias); }
-  // Of sum(y * y) / 2, by input, weight and bias.
+  // Gradients of sum(y * y) / 2, by input, weight and bias.
   [[nodiscard]] torch::autograd::variable_list gradients(const at::Tensor& y) const {
     return torch::autograd::grad({y}, {x, weight, bias}, {y.detach()}, std::nullopt, false, true);
   }

@@ -1,4 +1,4 @@
-// What is drawn: greedy, top-k, and frequencies that follow the temperature.
+// Tests what is drawn: greedy, top-k, and frequencies that follow the temperature.
 #include "model/sampler.h"
 
 #include <array>

@@ -112,7 +112,7 @@ TEST(Log, WritesLinesOfItsLevelAndAboveFromManyThreads) {
 TEST(Log, TakesLinesWhileStaticObjectsEnd) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto end = [] {
-    ::mallopt(M_PERTURB, 0x5a);                                 // what was freed is not what it was
+    ::mallopt(M_PERTURB, 0x5a);                                 // overwrites freed memory
     std::atexit([] { log_warn("process", "the last word"); });  // after whatever the next line makes
     flush_log();
     std::exit(0);

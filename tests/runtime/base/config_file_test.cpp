@@ -1,4 +1,4 @@
-// From sources to a valid Config: precedence, refusals with their place, and the way back to text.
+// Tests the way from sources to a valid Config: precedence, refusals with their place, and the way back to text.
 #include "runtime/base/config_file.h"
 
 #include <gmock/gmock.h>
@@ -349,7 +349,7 @@ TEST(ConfigFile, AResumedRunMayChangeHowItRunsAndNotWhatItComputes) {
                                                         "optim.betas", "sync.reduction", "sync.requeue_lost"));
 }
 
-// What a run computes stays, whatever becomes of the table.
+// A run's results stay the same, whatever becomes of the table.
 TEST(ConfigFile, ResumingMayChangeTheseKeysAndNoOthers) {
   const std::set<std::string> whole = {"eval", "checkpoint", "trace", "log", "swarm"};
   const std::set<std::string> single = {"run.steps",        "run.threads",        "run.out",
@@ -371,7 +371,7 @@ TEST(ConfigFile, TheTableDocumentsEveryKey) {
   }
 }
 
-// With this variable set, the two tests below write what they compare with.
+// Says whether the two tests below write what they compare with.
 bool writes_anew() { return std::getenv("SHOAL_WRITE_CONFIG_TEXTS") != nullptr; }
 constexpr const char* kHowToMend =
     "write it anew by SHOAL_WRITE_CONFIG_TEXTS=1 build/bin/tests_runtime_base --gtest_filter='ConfigFile.*'";
@@ -443,7 +443,7 @@ TEST(ConfigFile, KeysOfRoundsThatHaveNoEffectAreFound) {
               ElementsAre(IdleKey{"pipeline.recompute", "pipeline.stages = 1"}));
 }
 
-// What is computed otherwise than the reference does is told wherever it stands.
+// Every key that changes the results is told wherever it stands.
 TEST(ConfigFile, OneProcessHasNoPipeline) {
   const auto idle = [](const std::vector<std::string>& sets, const std::optional<std::string>& path, bool is_single) {
     const auto loaded = load_config_and_idle_keys({path, {}, sets, {}, is_single});

@@ -1,4 +1,4 @@
-// What a shell makes of a word is that word: asked of the machine's own shell.
+// Asks the machine's own shell whether it makes of a word that word.
 #include "runtime/base/text/shell_word.h"
 
 #include <gtest/gtest.h>

@@ -61,7 +61,7 @@ struct Shape {
   int microbatch;
 };
 
-// How often each validation token is a target; checks on the way that inputs precede their targets.
+// Counts how often each validation token is a target; checks on the way that inputs precede their targets.
 std::map<std::uint64_t, int> targets_of(const Shape& shape, const std::vector<Microbatch>& microbatches,
                                         const std::string& text) {
   std::map<std::uint64_t, int> seen;

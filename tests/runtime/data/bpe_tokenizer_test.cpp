@@ -16,10 +16,10 @@ namespace {
 using testing::ElementsAre;
 using Ids = std::vector<std::int32_t>;
 
-// Which of the pairs that could be merged is: the definition's, or a wrong one.
+// Says which of the pairs that could be merged is: the definition's, or a wrong one.
 enum class Choice { kLeastRank, kLeftmost };
 
-// By the definition, in quadratic time.
+// Merges by the definition, in quadratic time.
 Ids merge_slowly(std::string_view piece, const std::vector<std::string>& tokens, Choice choice) {
   std::map<std::string, std::int32_t> ranks;
   for (std::size_t rank = 0; rank < tokens.size(); ++rank) ranks[tokens[rank]] = static_cast<std::int32_t>(rank);
@@ -112,7 +112,7 @@ TEST(BpeTokenizer, GivesBackEveryText) {
   }
 }
 
-// In quadratic time this would take minutes.
+// An algorithm in quadratic time would take minutes.
 TEST(BpeTokenizer, IsNotSlowedByAPieceWithoutEnd) {
   const BpeTokenizer tokenizer = tokenizer_with({"aa", "aaaa", "aaaaaaaa"});
   const std::string text(1U << 18U, 'a');

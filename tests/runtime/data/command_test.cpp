@@ -67,7 +67,7 @@ TEST(RunCommand, StartsWithoutBlockedSignals) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// Whoever asks may be killed: what it started goes with it.
+// The caller may be killed: what it started goes with it.
 TEST(RunCommand, DoesNotOutliveWhoRunsIt) {
   const Scratch scratch;
   const pid_t asker = ::fork();

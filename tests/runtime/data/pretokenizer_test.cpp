@@ -26,7 +26,7 @@ std::string join(const Pieces& pieces) {
   return text;
 }
 
-// Whether a piece of white space leaves its last blank to what follows it: GPT-2's look-ahead.
+// Says whether a piece of white space leaves its last blank to what follows it: GPT-2's look-ahead.
 enum class LookAhead { kYes, kNo };
 
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }

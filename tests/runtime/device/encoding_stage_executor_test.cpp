@@ -65,7 +65,7 @@ double relative_error(const std::vector<float>& values, const std::vector<float>
   return std::sqrt(error / all);
 }
 
-// To eight significant bits, ties to even: by the value, where the codec goes by its bits.
+// Rounds to eight significant bits, ties to even: by the value, where the codec goes by its bits.
 float rounded_to_bf16(float value) {
   int exponent = 0;
   std::frexp(value, &exponent);
@@ -285,7 +285,7 @@ TEST(EncodedBorders, WhatNoFormatCarriesGoesAsItIs) {
   }
 }
 
-// As with plain borders: the loss, then the gradients of the stages before are no numbers, and the step is skipped.
+// The loss, then the gradients of the stages before are no numbers, as with plain borders, and the step is skipped.
 TEST(EncodedBorders, ADivergedMicrobatchIsReportedByEveryStage) {
   for (const WireFormat format : kFewer) {
     const Config config = config_of(format);

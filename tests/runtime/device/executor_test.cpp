@@ -1,4 +1,4 @@
-// What the device contract promises beyond equal bits: state in and out, skipped steps, evaluation, refusals.
+// Tests what the device contract promises beyond equal bits: state in and out, skipped steps, evaluation, refusals.
 #include <cmath>
 #include <limits>
 

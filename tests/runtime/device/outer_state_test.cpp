@@ -332,7 +332,7 @@ bool are_finite(const std::map<std::string, std::vector<float>>& tensors) {
   });
 }
 
-// Its local parameters are no numbers: what it contributes has no weight, and the agreed values bring it back.
+// The member's local parameters are no numbers: its contribution has no weight, and the agreed values bring it back.
 TEST(OuterState, AnEagerMemberThatWentAstrayStartsAgainFromWhatIsAgreed) {
   for (const EagerVariant variant : {EagerVariant::kAgreed, EagerVariant::kPaper}) {
     Config config = round_config(OuterUpdate::kEager);
@@ -361,7 +361,7 @@ TEST(OuterState, AnEagerMemberThatWentAstrayStartsAgainFromWhatIsAgreed) {
   }
 }
 
-// Who makes the state of an optimiser that has made no step relies on it.
+// The code that makes the state of an optimiser without a step relies on it.
 TEST(StageState, HasOfTheInnerOptimiserWhatIsSaidOfIt) {
   for (const SyncMode mode : {SyncMode::kEveryStep, SyncMode::kDiloco}) {
     for (const OptimizerKind kind : {OptimizerKind::kAdamw, OptimizerKind::kSgd}) {

@@ -1,4 +1,4 @@
-// What of a chart is drawn, and that it is an SVG whatever the values are.
+// Tests what of a chart is drawn, and that it is an SVG whatever the values are.
 #include "runtime/drawing/chart.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What of a stacked chart is drawn, and that it is an SVG whatever the values are.
+// Tests what of a stacked chart is drawn, and that it is an SVG whatever the values are.
 #include "runtime/drawing/stacked_chart.h"
 
 #include <gmock/gmock.h>

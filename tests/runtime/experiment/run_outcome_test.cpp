@@ -1,4 +1,4 @@
-// What of a metrics.jsonl is a run's outcome.
+// Tests which part of a metrics.jsonl is a run's outcome.
 #include "runtime/experiment/run_outcome.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(RunOutcome, IsNotFinishedWhenTheRunWentOn) {
   EXPECT_TRUE(outcome_of(step(80) + kFinished).finished_step);  // the control
 }
 
-// Of other text than those before it: a curve through both would bend at its end.
+// The final evaluation is on other text than those before it: a curve through both would bend at its end.
 TEST(RunOutcome, TellsTheFinalEvaluationFromThePeriodicOnes) {
   const std::string final_at_20 = R"({"event":"eval","step":20,"final":true,"windows":99,"val_loss":2.5})"
                                   "\n";

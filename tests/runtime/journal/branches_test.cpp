@@ -1,4 +1,4 @@
-// Which number the next history of a run has.
+// Tests which number the next history of a run has.
 #include "runtime/journal/branches.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a run had counted at its contributions is known for as long as a round may ask for it, also after a roll-back.
+// Totals at a run's contributions are known for as long as a round may ask for them, also after a roll-back.
 #include "runtime/journal/contributed_tokens.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// How a process follows the journal: nothing skipped, nothing twice, boundedly much kept, and whoever is attached late
+// Tests how a process follows the journal: nothing skipped, nothing twice, a bounded part kept, and a late actor
 // comes to the same view.
 #include "runtime/journal/follower.h"
 
@@ -35,7 +35,7 @@ std::vector<JournalEntry> accept(JournalFollower& follower, std::vector<JournalE
   return follower.accept({RunId{9}, term, std::move(entries)}, kNow).entries;
 }
 
-// What an actor that is attached now is given, as a view.
+// Returns the view that an actor attached now is given.
 View view_of_a_latecomer(const JournalFollower& follower) {
   View view = follower.past();
   for (const JournalEntry& entry : follower.entries()) view.apply(entry);
@@ -163,7 +163,7 @@ TEST(JournalFollower, ALatecomerHasTheViewOfTheWholeJournal) {
   EXPECT_GT(follower.past().position().value, 0U);
 }
 
-// What a journal whose oldest entries are kept no more says to who lacks them.
+// Returns what a journal without its oldest entries says to a follower that lacks them.
 JournalEntries past_and_rest(const std::vector<JournalEntry>& journal, std::size_t cut, Term term = Term{1}) {
   View past;
   for (std::size_t at = 0; at < cut; ++at) past.apply(journal[at]);

@@ -1,4 +1,4 @@
-// What a round loses is what no share is made of; over a whole run every lost sample is trained again, once per loss.
+// A round loses what no share is made of; over a whole run every lost sample is trained again, once per loss.
 #include "runtime/journal/lost_samples.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ constexpr std::uint32_t kMicrobatches = 4;
 constexpr std::uint32_t kStages = 2;
 constexpr std::uint32_t kFragments = 2;
 constexpr std::uint64_t kPeriod = 3;
-constexpr std::uint64_t kTokens = 10;  // of every microbatch
+constexpr std::uint64_t kTokens = 10;  // those of every microbatch
 
 // Fragment 0 contributes at versions 2, 5, 8, .., fragment 1 at 3, 6, 9, ..
 std::uint64_t contributed_at(const RoundId& round) { return 2 + round.fragment + (round.number - 1) * kPeriod; }
@@ -96,7 +96,7 @@ class LossyRun {
     return entry;
   }
   static std::uint64_t since(const RoundId& round) { return contributed_before(round); }
-  // In the newest commits of these steps.
+  // Sums up the newest commits of these steps.
   std::uint64_t committed(std::uint64_t from, std::uint64_t to) const {
     std::map<StepId, std::uint64_t> tokens;
     for (const JournalEntry& entry : journal) {
@@ -107,7 +107,7 @@ class LossyRun {
     for (std::uint64_t step = from; step < to; ++step) sum += tokens[StepId{step}];
     return sum;
   }
-  // Of the newest commits of the steps that the round is of.
+  // Sums up the newest commits of the steps that the round covers.
   std::uint64_t trained(const CommitRound& round, Incarnation member) const {
     std::map<StepId, std::uint64_t> tokens;
     for (const JournalEntry& entry : journal) {
@@ -181,7 +181,7 @@ TEST(LostSamples, NobodyDiedSoNothingIsLost) {
 TEST(LostSamples, WhatADeadMemberTrainedOnComesAgainAfterTheStepInProgress) {
   LossyRun run;
   run.step();
-  run.replace(0, 1);  // it had trained on 1 and 3 of step 0
+  run.replace(0, 1);  // the old one had trained on 1 and 3 of step 0
   run.step();         // fragment 0 is agreed; step 2 is under way
   EXPECT_EQ(run.samples_of(2), (Numbers{8, 9, 10, 11}));
   EXPECT_EQ(run.samples_of(3), (Numbers{1, 3, 12, 13}));

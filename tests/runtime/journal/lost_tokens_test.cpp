@@ -39,7 +39,7 @@ TEST(LostTokens, OfStepsThatAreThrownAwayTakeThePlaceOfTheirRounds) {
   EXPECT_EQ(lost.count(), 217U) << "the state after six steps has that round";
 }
 
-// At the end of a run, where a round in flight is due with the one before it: one stage has agreed on both before
+// A round in flight at the end of a run is due with the one before it: one stage has agreed on both before
 // another has on the first.
 TEST(LostTokens, OfTwoRoundsInAnyOrderOfTheStagesAreCountedOnce) {
   LostTokens lost;

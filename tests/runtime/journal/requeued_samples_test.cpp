@@ -1,4 +1,4 @@
-// Who takes which place: lost samples first, the order of the data around them, and back again.
+// Tests which sample takes which place: lost ones first, the order of the data around them, and back again.
 #include "runtime/journal/requeued_samples.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ CommitRound losing(const std::vector<std::uint64_t>& places, std::uint64_t from)
   return round;
 }
 
-// What is trained at the first places.
+// Returns the samples trained at the first places.
 std::vector<std::uint64_t> trained(const RequeuedSamples& samples, std::uint64_t count) {
   std::vector<std::uint64_t> all;
   for (std::uint64_t place = 0; place < count; ++place) all.push_back(samples.sample_at(PlaceId{place}).value);

@@ -36,7 +36,7 @@ std::set<std::string> names_of(const std::vector<StageTensor>& tensors, const Fr
   return names;
 }
 
-// Which fragments hold tensors of a layer, by layer.
+// Returns the fragments that hold tensors of a layer, by layer.
 std::map<std::string, std::set<std::size_t>> fragments_by_layer(const std::vector<StageTensor>& tensors,
                                                                 const std::vector<Fragment>& fragments) {
   std::map<std::string, std::set<std::size_t>> layers;
@@ -174,14 +174,14 @@ TEST(RoundSchedule, EachRoundIsContributedToOnceAndDueOnceInTurn) {
     const RoundSchedule schedule(sync);
     std::map<std::uint32_t, std::uint64_t> contributed;
     std::map<std::uint32_t, std::uint64_t> applied;
-    std::map<std::uint32_t, std::uint64_t> applied_before;  // of earlier versions
+    std::map<std::uint32_t, std::uint64_t> applied_before;  // at earlier versions
     std::map<std::uint64_t, std::uint64_t> fed_back;        // newest round of each chain
     for (std::uint64_t version = 0; version < 5 * period; ++version) {
       for (const auto& [fragment, round] : schedule.contributions_at(version)) {
         ASSERT_EQ(round, ++contributed[fragment]);
         ASSERT_EQ(schedule.contribution_version({fragment, round}), version);
         ASSERT_GE(version, 1U);
-        // Its chain's round before it is applied, and this is the first contribution since.
+        // The chain's round before is applied, and this is the first contribution since.
         const std::uint64_t chain = schedule.feedback_chain({fragment, round});
         ASSERT_EQ(fed_back[chain], applied_before[fragment]);
         fed_back[chain] = round;

@@ -13,7 +13,7 @@ JournalSnapshot at(std::uint64_t position) {
   return snapshot;
 }
 
-// What is due after each of so many entries, as the position it was taken at; 0: nothing.
+// Returns the snapshot due after each of so many entries, as the position it was taken at; 0: none.
 std::vector<std::uint64_t> due_after(SnapshotDesk& desk, std::uint64_t first, std::uint64_t last,
                                      std::optional<JournalPosition> needed_from = std::nullopt) {
   std::vector<std::uint64_t> due;
@@ -30,7 +30,7 @@ TEST(SnapshotDesk, GivesWhatItTookBeforeTheNewestEntries) {
   EXPECT_EQ(due_after(desk, 1, 12), (std::vector<std::uint64_t>{0, 0, 0, 0, 0, 3, 0, 0, 6, 0, 0, 9}));
 }
 
-TEST(SnapshotDesk, IsAFunctionOfTheJournal) {  // who starts at a snapshot goes on with the same ones
+TEST(SnapshotDesk, IsAFunctionOfTheJournal) {  // a start at a snapshot goes on with the same ones
   SnapshotDesk whole(3);
   SnapshotDesk late(3);
   const auto all = due_after(whole, 1, 12);

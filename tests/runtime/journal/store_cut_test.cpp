@@ -87,7 +87,7 @@ TEST(JournalCut, IsThereAfterReopening) {
   expect_whole(**journal);
 }
 
-// What the machine had written when it lost power, anywhere between two statements or in the middle of one.
+// The machine may lose power anywhere between two statements, or in the middle of one.
 TEST(JournalCut, ATornLogHasTheEntriesOrTheSnapshot) {
   const Folder folder;
   auto journal = begin_journal(folder.journal(), RunId{77});

@@ -233,8 +233,8 @@ TEST(Journal, AFolderThatCannotBeWrittenIsAnIoError) {
   EXPECT_EQ(journal.failure().error, Error::kIo);
 }
 
-// What a machine that lost power in the middle of a write may leave: the log ends anywhere. Whatever is read is a
-// beginning of what was written, and goes on.
+// A machine that loses power in the middle of a write leaves a log that ends anywhere. Whatever is read is a beginning
+// of what was written, and goes on.
 TEST(Journal, ATornTailOfItsLogCostsTheLastEntriesAlone) {
   constexpr std::uint64_t kFrameBytes = 4120;  // a page in SQLite's log; an entry takes one or more
   const Folder folder;

@@ -143,7 +143,7 @@ TEST(View, AQuarantineChangesTheStepInProgressOfEveryStageAndHoldsOnEveryBranch)
   EXPECT_EQ(journal.view.quarantined(), std::set<MicrobatchId>{MicrobatchId{3}});
   EXPECT_EQ(journal.view.last_change_of(kFirst), JournalPosition{4});
   EXPECT_EQ(journal.view.last_change_of(kSecond), JournalPosition{4});
-  // Of a later step, before the branch that will come to it has begun.
+  // Quarantines a microbatch of a later step, before the branch that will come to it has begun.
   journal.then(Quarantine{StepId{5}, MicrobatchId{0}, "likewise"}, 1);
   EXPECT_EQ(journal.view.last_change_of(kFirst), JournalPosition{4});
   journal.then(added(3, kFirst), 1);

@@ -30,7 +30,7 @@ std::vector<double> printed_there(std::string_view method, std::string_view mode
   return {};
 }
 
-// What the table says of itself, counted here once more from the fixture: equal as printed, or a neighbour is.
+// Counts the table's agreement once more, from the fixture: equal as printed, or a neighbour is.
 Agreement counted(const std::vector<BandwidthRow>& rows, const BandwidthGrid& grid = {}) {
   Agreement agreement;
   for (const BandwidthRow& row : rows) {

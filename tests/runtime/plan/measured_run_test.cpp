@@ -1,4 +1,4 @@
-// Which lines of a metrics.jsonl count, and how.
+// Tests which lines of a metrics.jsonl count, and how.
 #include "runtime/plan/measured_run.h"
 
 #include <gtest/gtest.h>

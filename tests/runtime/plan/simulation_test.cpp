@@ -37,7 +37,7 @@ TEST(SyncSimulation, SendsBetweenStepsWhereThatIsTheGrain) {
   EXPECT_NEAR(period_s(between), 3 + 4, 1e-12);
 }
 
-// With one fragment of layer 1 alone, forward 0 goes on while layer 1 is still on its way: sent from 2 to 6, needed at
+// Forward 0 goes on while layer 1, the one fragment, is still on its way: sent from 2 to 6, needed at
 // 3 + 0.5.
 TEST(SyncSimulation, WaitsWhereALayerIsNeeded) {
   Scenario one = scenario(2);
@@ -101,7 +101,7 @@ TEST(SyncSimulation, IsAsSlowAsItsSlowestLink) {
   EXPECT_NEAR(period_s(unequal), 3 + 1, 1e-12);
 }
 
-// Of a ring only the hops from and to the slow one take longer, and who has everything goes on.
+// Only the hops from and to the slow one take longer in a ring, and a worker that has everything goes on.
 TEST(SyncSimulation, AOneSidedRingIsSlowerButNotAsIfAllWereSlow) {
   Scenario ring = scenario(1);
   ring.network.workers = 3;

@@ -87,7 +87,7 @@ TEST(FileStream, DoesNotFillASlowLineWithTheSameAgain) {
   EXPECT_LE(sent, kPieces + 5);
 }
 
-// Whoever had sent a piece has ended, and the answer came to nobody.
+// The process that had sent a piece has ended, and the answer came to nobody.
 TEST(FileStream, AsksAtOnceForItsNextUser) {
   FileStream stream;
   stream.set_begin(0);
@@ -120,7 +120,7 @@ TEST(FileStream, AFileGoesOnWhereItBeganInALifeBefore) {
 }
 
 TEST(FileStream, BelievesNoBeginningThatCannotBe) {
-  for (const std::uint64_t there : {70U, 131U}) {  // it was lost, or somebody else added to it
+  for (const std::uint64_t there : {70U, 131U}) {  // the file was lost, or somebody else added to it
     FileStream stream;
     stream.set_begin(80);
     (void)stream.next(50, kNow);

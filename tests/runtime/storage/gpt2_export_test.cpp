@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// What each weight is called here and there, and its shape, for small_gpt().
+// Names of each weight here and there, and its shape, for small_gpt().
 std::vector<std::pair<std::string, std::vector<std::int64_t>>> expected_weights() {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> weights = {
       {"wte.weight", {5, 4}}, {"wpe.weight", {3, 4}}, {"ln_f.weight", {4}}, {"ln_f.bias", {4}}};

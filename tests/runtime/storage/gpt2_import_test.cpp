@@ -235,7 +235,7 @@ TEST(Gpt2Config, IsReadWithItsDefaults) {
   json["resid_pdrop"] = 0;
   json["activation_function"] = "gelu_new";
   json["layer_norm_epsilon"] = 1e-05;
-  json["summary_type"] = "cls_index";  // of no meaning here
+  json["summary_type"] = "cls_index";  // without a meaning here
   const auto more = parse_gpt2_config(json.dump(), "");
   ASSERT_TRUE(more.ok()) << more.failure().message;
   EXPECT_EQ(more->model.dropout, 0);

@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-constexpr std::int64_t kAhead = 5'000'000'000;  // of the other clock
+constexpr std::int64_t kAhead = 5'000'000'000;  // lead of the other clock
 
 // A question sent at `sent` whose ways took so long.
 HeartbeatEcho echo_of(std::int64_t sent, std::int64_t there, std::int64_t pause) {

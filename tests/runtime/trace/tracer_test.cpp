@@ -256,7 +256,7 @@ TEST(TraceFile, ARingThatIsBeingWrittenIsReadWithoutRepeats) {
       const auto numbers = i < 3 ? first_numbers(i + 1) : numbers_of(process.lives().at(0));
       EXPECT_EQ(numbers, first_numbers(i + 1));
     }
-    // As if the process had been killed between writing and making room.
+    // The copies look as if the process had been killed between writing and making room.
     const std::string before = read_file(ring_path_of(process.path())).value();
     ASSERT_TRUE(drain.flush().ok());
     ASSERT_TRUE(replace_file(process.scratch.path() / "trace" / "copy.ring", before).ok());

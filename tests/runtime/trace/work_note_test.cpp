@@ -1,4 +1,4 @@
-// What lies in a note: exactly what was begun and not ended, in this life or, in a file, in the last one.
+// A note holds exactly what was begun and not ended, in this life or, in a file, in the last one.
 #include "runtime/trace/work_note.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(WorkNote, KeepsReplicasApart) {
   EXPECT_FALSE(note.take(Incarnation{11}));
 }
 
-// In a child that dies of it, as a worker does.
+// The child dies of its work, as a worker does.
 TEST(WorkNote, ACrashedProcessLeavesItToItsNextLife) {
   const std::string path = fresh_path();
   const pid_t child = ::fork();

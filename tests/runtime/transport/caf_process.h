@@ -29,9 +29,9 @@ class CafProcess {
   [[nodiscard]] std::uint16_t publish();
   // The published actor of another process; null when the connection is refused or does not come about.
   [[nodiscard]] caf::strong_actor_ptr connect(std::uint16_t port);
-  // What `actor` makes of a text, or "<no answer>".
+  // Returns what `actor` makes of a text, or "<no answer>".
   [[nodiscard]] std::string ask(const caf::strong_actor_ptr& actor, const std::string& text);
-  // Whether a down message of `actor` comes, after `cause` was run.
+  // True when a down message of `actor` comes after `cause` was run.
   template <class Cause>
   [[nodiscard]] bool sees_down_after(const caf::strong_actor_ptr& actor, Cause cause);
 

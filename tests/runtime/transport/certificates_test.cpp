@@ -67,7 +67,7 @@ TEST(Authority, RefusesRequestsThatAreNotSound) {
   EXPECT_TRUE(run.authority().sign(sound, node, now()).ok());
 }
 
-// What follows a certificate is passed over; a text that is too long is not read at all.
+// Text after a certificate is passed over; a text that is too long is not read at all.
 TEST(Authority, S6ReadsNoLongerTextThanACertificateMayBe) {
   constexpr std::size_t kPemBytesMax = 64U << 10U;  // as in certificates.cpp
   const TestRun run(1);

@@ -228,7 +228,7 @@ TEST_F(ControlEndpoint, StrangersReachNothingButEnrolment) {
   EXPECT_EQ(status_asked, 0);
 }
 
-// Whatever it names: the other protocols of the port demand a certificate.
+// The other protocols of the port demand a certificate, whatever the session names.
 TEST_F(ControlEndpoint, S7ASessionWithoutCertificateReachesEnrolmentOnly) {
   for (const auto protocol : {PortProtocol::kLink, PortProtocol::kLane}) {
     EXPECT_EQ(testing::knock(port.port(), {.protocol = protocol}, kPatience), testing::Outcome::kClosed);
@@ -297,7 +297,7 @@ TEST_F(ControlEndpoint, IdleConnectionsAreBoundedEndAndHarmNobody) {
   EXPECT_TRUE(eventually([&] { return me.get("/v1/status").ok(); }));
 }
 
-// From the address of the commands, too, and however long they last: with each command the door is full once more.
+// The connections come from the address of the commands, too, and last: each command meets a full door once more.
 TEST_F(ControlEndpoint, TwoThousandIdleConnectionsKeepNoCommandOut) {
   rlimit files{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);

@@ -1,4 +1,4 @@
-// What people are told about errors of the actor library.
+// Tests what people are told about errors of the actor library.
 #include "runtime/transport/error_words.h"
 
 #include <gmock/gmock.h>

@@ -20,7 +20,7 @@ inline const std::vector<PeerRole> kDataRoles = {PeerRole::kSpawner, PeerRole::k
 inline constexpr LinkId kDialled{7};   // as the side numbers it that opens the lane
 inline constexpr LinkId kAccepted{3};  // as the other does
 
-// What a router would hear.
+// Keeps what a router would hear.
 class Ears {
  public:
   std::vector<LaneLetter> letters() {
@@ -31,7 +31,7 @@ class Ears {
     const std::lock_guard guard(mutex_);
     return heard_;
   }
-  // From now on no letter counts as looked at before look_at_all().
+  // Counts no letter as looked at from now on, before look_at_all().
   void keep_receipts() {
     const std::lock_guard guard(mutex_);
     keeps_receipts_ = true;

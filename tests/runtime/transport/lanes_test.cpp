@@ -46,7 +46,7 @@ class OpenLanes : public ::testing::TestWithParam<LaneWay> {
     EXPECT_EQ(a.lanes().counters().opened_locally, local);
     EXPECT_EQ(b.lanes().counters().opened_locally, local);
   }
-  // What it says must arrive at the other side, whole and in order.
+  // Checks that letters of one side arrive at the other, whole and in order.
   void expect_passes(Side& from, LinkId link, Side& to, std::vector<std::size_t> sizes) {
     std::vector<EncodedLetter> sent;
     const std::size_t before = to.ears.letters().size();

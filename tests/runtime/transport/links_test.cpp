@@ -1,4 +1,4 @@
-// Who dials whom, when a link is good, who may say what.
+// Tests who dials whom, when a link is good, who may say what.
 #include "runtime/transport/links.h"
 
 #include <random>
@@ -255,7 +255,7 @@ void link_with_spawner(Links& links) {
 }
 
 TEST(Links, APeerThatCannotBeReachedIsComplainedAboutWhileItLasts) {
-  for (const std::uint64_t peer : {1U, 5U}) {  // who is dialled, and who should dial us
+  for (const std::uint64_t peer : {1U, 5U}) {  // one that is dialled, and one that should dial us
     Links links(node(2));
     link_with_spawner(links);
     (void)links.table.peers(peers_of({peer}));
@@ -316,7 +316,7 @@ TEST(Links, S7RolesSayOnlyWhatIsTheirs) {
   }
 }
 
-// Nobody but the spawner's process ends, fails or removes anything (DESIGN.md §8).
+// Only the spawner's process ends, fails or removes anything (DESIGN.md §8).
 TEST(Links, S7NothingThatKillsIsHeardFromANode) {
   const LinkIdentity spawner{ProcessRole::kSpawner, kSpawnerProcess, ""};
   const std::vector<LinkIdentity> others = {{ProcessRole::kNode, ProcessIncarnation{4}, ""},
@@ -381,7 +381,7 @@ TEST(Links, WhatNobodySaysAgainWaitsAlsoBehindAFullBuffer) {
   EXPECT_EQ(take_all(waiting, ProcessIncarnation{2}).size(), 2U);
 }
 
-// Of each way only what stands first may be refused: nothing of its way overtakes it, and the other way goes on.
+// Only the first letter of each way may be refused: nothing of its way overtakes it, and the other way goes on.
 TEST(Links, WaitingLettersKeepTheOrderOfTheirWay) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -163,7 +163,7 @@ TEST(LocalLanes, S7TheDoorsNameOpensNothingWithoutAKey) {
   EXPECT_TRUE(eventually([&] { return pair.a.lanes().counters().refused == 1; }));
 }
 
-// Its patience was over before it read the answer: it goes back to TLS, with the same key.
+// The dialler's patience was over before it read the answer: it goes back to TLS, with the same key.
 TEST(LocalLanes, AreLostWhenWhoCameWentAwayBeforeItSaidAnything) {
   const TestRun run(0x1a9e);
   Side a(run, "a");

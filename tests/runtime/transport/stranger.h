@@ -14,10 +14,10 @@
 
 namespace shoal::testing {
 
-// What the other side did with a connection, within the time given.
+// Reaction of the other side to a connection, within the time given.
 enum class Outcome {
-  kSpokeToUs,  // it sent application data: we were admitted
-  kClosed,     // it ended the connection without any
+  kSpokeToUs,  // application data came: we were admitted
+  kClosed,     // the other side ended the connection without any
   kWaits,      // neither
 };
 

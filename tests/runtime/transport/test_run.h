@@ -49,7 +49,7 @@ class TestRun {
   return std::chrono::steady_clock::now() + duration;
 }
 
-// What every test allows for the machine being busy.
+// Time that every test allows for the machine being busy.
 inline constexpr std::chrono::seconds kPatience{20};
 
 // Asks until the condition holds or kPatience has passed.

@@ -1,4 +1,4 @@
-// What a picture of runs shows: its axes, which curves, and the notes on what it does not.
+// Tests what a picture of runs shows: its axes, which curves, and the notes on what it does not.
 #include "runtime/trace/curves/learning_chart.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ TEST(LearningChart, ShowsLossValidationThroughputAndWhatHappened) {
   EXPECT_EQ(chart.rows[0].moments[0].at.at(0), 50);
 }
 
-// Of different windows, they are no one curve.
+// Evaluations of different windows make no single curve.
 TEST(LearningChart, NoCurveMixesTwoKindsOfEvaluation) {
   const StackedChart chart = learning_chart({run_of(100)}, PlotAxis::kSteps);
   EXPECT_EQ(curves_of(chart, CurveLook::kCircles), 1U);
@@ -114,7 +114,7 @@ TEST(LossRange, HoldsEverythingOfARunThatLearns) {
   EXPECT_LT(loss_range({2, 2}, {2}).low, loss_range({2, 2}, {2}).high);
 }
 
-// Also where most of a run is divergence.
+// This holds also where most of a run is divergence.
 TEST(LossRange, EndsAboveWhatARunBeganWith) {
   const LossRange range = loss_range({5, 4, 1e9, 1e10, 1e30}, {5});
   EXPECT_EQ(range.beyond, 3U);

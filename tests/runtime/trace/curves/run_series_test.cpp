@@ -1,4 +1,4 @@
-// What the lines of metrics.jsonl mean for a picture.
+// Tests what the lines of metrics.jsonl mean for a picture.
 #include "runtime/trace/curves/run_series.h"
 
 #include <gmock/gmock.h>
@@ -104,7 +104,7 @@ TEST(RunSeries, HasMomentsOfEachKind) {
                                  MomentKind::kCheckpoint, MomentKind::kBranch));
 }
 
-// From its line on the run is on the branch, also before it has a step.
+// The run is on the branch from the branch's line on, also before it has a step.
 TEST(RunSeries, WhatABranchLeavesBehindIsNotOfTheRun) {
   const auto run = read(step(0, 5) + step(1, 4) + step(2, 9) + eval(3, 9) + event("branch", "lower", 2));
   EXPECT_THAT(losses_of(*run), ElementsAre(5, 4));
@@ -113,7 +113,7 @@ TEST(RunSeries, WhatABranchLeavesBehindIsNotOfTheRun) {
   EXPECT_EQ(run->moments[0].applied, 2U);
 }
 
-// Its microbatches were computed before: by the time that its line has, it would be the quickest of all.
+// The step's microbatches were computed before: by the time that its line has, it would be the quickest of all.
 TEST(RunSeries, TheTimeOfAStepInWhichTheSpawnerWasStartedAgainIsNotKnown) {
   const auto run = read(step(0, 5) + event("resumed", "spawner", 1) + step(1, 4) + step(2, 3));
   ASSERT_EQ(run->steps.size(), 3U);

@@ -19,7 +19,7 @@ TEST(Thinned, AFewPointsStayAsTheyAre) {
   EXPECT_TRUE(thinned({}, 4).empty());
 }
 
-// Whatever the values: no extreme is lost, the order stays, and there are no more points than are allowed.
+// No extreme is lost, the order stays, and there are no more points than allowed, whatever the values are.
 TEST(Thinned, KeepsTheExtremesTheGapsAndTheOrder) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));

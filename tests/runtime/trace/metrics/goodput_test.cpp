@@ -102,7 +102,7 @@ TEST(Goodput, AnEvaluationBeforeAStartIsInNoStepAfterIt) {
   EXPECT_NEAR(run.goodput.of(10).value(), 1, 1e-9);
 }
 
-// It ends with the checkpoint it would have gone on from.
+// The run ends with the checkpoint that it would have gone on from.
 TEST(Goodput, StepsBeyondTheWeightsAreOfNoUse) {
   Told run;
   run.steps(0, 8, 1000);
@@ -162,7 +162,7 @@ TEST(Goodput, AStepThatNobodyTimedCountsNeitherWay) {
   EXPECT_NEAR(run.goodput.of(10).value(), 1, 1e-9);
 }
 
-// Its microbatches were computed before the spawner died: by the time of its rest alone it would be free.
+// The step's microbatches were computed before the spawner died: by the time of its rest alone it would be free.
 TEST(Goodput, AStepOfWhichAPartWasTimedCountsNeitherWay) {
   Told run;
   run.steps(0, 5, 1000);
@@ -226,7 +226,7 @@ TEST(SummaryReader, ReadsPieceByPieceWhatIsAddedMeanwhile) {
   EXPECT_NEAR(reader.read_all().goodput().of(21).value(), 21.0 / 40.0, 1e-9) << "each line once";
 }
 
-// As they come where steps are short and something else now and then takes the cores, or leaves them.
+// Steps are short here, and something else now and then takes the cores, or leaves them.
 TEST(Goodput, IsNeverMoreThanOne) {
   Told unsteady;
   for (std::uint64_t step = 0; step < 10; ++step) unsteady.goodput.add(facts_of(step_line(step, step == 6 ? 3 : 19.5)));

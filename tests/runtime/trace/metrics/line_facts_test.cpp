@@ -1,4 +1,4 @@
-// What is read out of the lines of metrics.jsonl.
+// Tests what is read out of the lines of metrics.jsonl.
 #include "runtime/trace/metrics/line_facts.h"
 
 #include <gtest/gtest.h>

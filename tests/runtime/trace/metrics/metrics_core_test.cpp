@@ -1,4 +1,4 @@
-// What becomes of commits and reports: one record per step, in order, whatever dies.
+// Tests what becomes of commits and reports: one record per step, in order, whatever dies.
 #include "runtime/trace/metrics/metrics_core.h"
 
 #include <gtest/gtest.h>
@@ -292,7 +292,7 @@ TEST(Metrics, ACoreThatReplacesOneThatDiedRepeatsNothing) {
   EXPECT_EQ(all_of<StepRecord>(other.report(0, 11)).size(), 1U) << "the same step of a later branch is another one";
 }
 
-// What one process without a journal has written says nothing about the journal that goes on from it.
+// Lines of one process without a journal say nothing about the journal that goes on from them.
 TEST(Metrics, TheFirstEntriesAfterARunWithoutAJournalAreWritten) {
   WrittenLines written;
   written.step = WrittenStep{Branch{0}, StepId{12}};
@@ -330,7 +330,7 @@ TEST(Metrics, CommitsThatWereNotWrittenBeforeAKillAreFilledIn) {
   EXPECT_TRUE(unknown.commit(0).empty()) << "who cannot read the file does not know what it lacks";
 }
 
-// What a written line has said is not said again by the core that replaces its writer; what was not, is.
+// Losses in a written line are not said again by the core that replaces its writer; others are.
 TEST(Metrics, TokensLostAreCountedByOneStepEach) {
   const auto round = [](std::uint64_t step, std::uint64_t number) {
     return CommitRound{StageId{1}, StepId{step}, {0, number}, {}, 0, {{Incarnation{3}, 60}}, 10 * number};
@@ -468,7 +468,7 @@ TEST(Metrics, TheEndIsSaidAgainOnlyAfterSomethingElse) {
   EXPECT_EQ(TrackedRun(0, ended).finish().event, "finished") << "the line was lost with its writer";
 }
 
-// It ends with the checkpoint it would have gone on from: what lies beyond is in no weights.
+// The run ends with the checkpoint that it would have gone on from: what lies beyond is in no weights.
 TEST(Metrics, AnEndAfterARollBackIsThatOfItsWeights) {
   TrackedRun run;
   for (std::uint64_t step = 0; step < 5; ++step) run.commit(step);
@@ -503,7 +503,7 @@ TEST(Metrics, WhatARollBackTrainsAgainIsLost) {
   EXPECT_EQ(last.lost_tokens, 300U);
 }
 
-// Those of who looks after an actor of some process.
+// Events of an actor that looks after others know no step.
 TEST(Metrics, AnEventThatKnowsNoStepIsOfTheOneInProgress) {
   const RunEvent restarted{"restarted", "storage", "killed", 0};
   TrackedRun run;
@@ -517,7 +517,7 @@ TEST(Metrics, AnEventThatKnowsNoStepIsOfTheOneInProgress) {
   EXPECT_EQ(all_of<RunEvent>(again.on(restarted, {})).at(0).step, 2U) << "it has not heard the journal yet";
 }
 
-// It waits for the rounds that are due after the step before it.
+// An evaluation waits for the rounds that are due after the step before it.
 TEST(Metrics, AnEvaluationTakesTheTimeSinceTheStepOrTheRoundBeforeIt) {
   TrackedRun run;
   run.commit(0);

@@ -1,4 +1,4 @@
-// Which evaluations are records: the two kinds are told apart, and a part of the last one is shown only.
+// Tests which evaluations are records: the two kinds are told apart, and a part of the last one is shown only.
 #include <gtest/gtest.h>
 
 #include "runtime/trace/metrics/metrics_core.h"

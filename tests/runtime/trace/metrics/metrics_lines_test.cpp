@@ -115,7 +115,7 @@ TEST(MetricsLines, OneThatNoWriterMakesIsLeftOut) {
   EXPECT_EQ(backward(long_line).size(), 3U);
 }
 
-// As the writer of metrics.jsonl does: it cuts off the torn end before its first line.
+// The writer of metrics.jsonl may do this: it cuts off the torn end before its first line.
 TEST(MetricsLines, ATornEndMayBecomeAnotherLine) {
   CountedText file{"one\ntor"};
   MetricsLines lines(file.input().read_at);

@@ -1,4 +1,4 @@
-// What rounds lost: the same sum from a file and line by line.
+// Tests the losses of rounds: the same sum from a file and line by line.
 #include "runtime/trace/metrics/round_losses.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(RoundLosses, AreTheSameLineByLineAndAfterARestart) {
     RoundTally tally(losses_in(text_of_lines({lines.begin(), lines.begin() + before})));
     for (auto line = lines.begin() + before; line != lines.end(); ++line) tally.add(*line);
     EXPECT_EQ(tally.sum(), (RoundLosses{130, 150, 3})) << before;
-    tally.add(step(4, 25, 0));  // of a run that goes on: 20 of them are the last line's
+    tally.add(step(4, 25, 0));  // from a run that goes on: 20 of them are the last line's
     EXPECT_EQ(tally.sum().lost(), 155U) << before;
   }
 }

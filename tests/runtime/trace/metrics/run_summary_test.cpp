@@ -1,4 +1,4 @@
-// Where the time of a run went, by its lines. All moments are seconds after one.
+// Tests where the time of a run went, by its lines. All moments are seconds after one.
 #include "runtime/trace/metrics/run_summary.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ class ToldRun {
     if (has_bytes) record.bytes = ByteCounts{10, 20, 30, 40, 50, 60};
     add(to_json_line(record));
   }
-  // Its line comes from the journal: nobody wrote it when the step was made.
+  // The step's line comes from the journal: nobody wrote it when the step was made.
   void filled_step(std::uint64_t step, double took = 1) {
     StepRecord record;
     record.step = step;
@@ -290,7 +290,7 @@ TEST(RunSummary, LinesThatComeLateChangeNothing) {
   EXPECT_NEAR(span.time.training, 50, 0.31) << "but for the first line's delay";
 }
 
-// It waited for its reports while the evaluation was under way, which is timed from the commit.
+// The step's line waited for its reports while the evaluation was under way, which is timed from the commit.
 TEST(RunSummary, AnEvaluationHasItsWholeTimeAlsoWhereTheLastStepsLineCameLate) {
   RunSummary summary;
   summary.add(with_time(to_json_line(RunEvent{"started", "run", "", 0}), at(0)));

@@ -240,7 +240,7 @@ TEST(Summary, CallsALeaveByItsName) {
   EXPECT_THAT(text, Not(HasSubstr("the peer closed it")));
 }
 
-// Whatever is missing, nothing crashes and nothing loops.
+// Nothing crashes and nothing loops, whatever is missing.
 TEST(Reports, StandAnyTrace) {
   const unsigned seed = std::random_device{}();
   std::cout << "seed " << seed << '\n';

@@ -138,7 +138,7 @@ void make_quarantine(TraceEvent& entry, std::uint64_t step, std::uint32_t microb
   entry.subject = 0;
 }
 
-// In the place of an entry before the commits: the second sync group's.
+// Puts a quarantine in the place of an entry before the commits: the second sync group's.
 void quarantine_before(TraceBench& bench, std::uint64_t step, std::uint32_t microbatch) {
   for (const char* const life : {"spawner", "node1", "node2", "node3", "node4"}) {
     const auto is_it = [](const TraceEvent& one) { return one.cause.position.value == 6; };
@@ -334,7 +334,7 @@ TEST(TraceCheck, FindsASumThatIsNotTheCommittedOne) {
 
 TEST(TraceCheck, FindsAContributionFromOutsideTheView) {
   TraceBench bench({3, 4, TraceLevel::kLifecycle});
-  // In the place of the second sync group's appointment, before all commits.
+  // The entry takes the place of the second sync group's appointment, before all commits.
   for (const char* const life : {"spawner", "node1", "node2", "node3", "node4"}) {
     TraceEvent& event = bench.event(life, [](const TraceEvent& one) { return one.cause.position.value == 6; });
     event.set_detail("RemoveReplica");
@@ -462,7 +462,7 @@ TEST(TraceCheck, ACommitWithoutItsManifestsIsNoProof) {
   EXPECT_THAT(report.notes, Contains(HasSubstr("killed before it wrote that down")));
 }
 
-// As when the disk of its trace was full for a while.
+// The disk of its trace may have been full for a while.
 TEST(TraceCheck, ASpawnerThatLostEventsLeavesCommitsUnchecked) {
   for (const TraceKind lost : {TraceKind::kManifest, TraceKind::kStageCommit}) {
     TraceBench bench;
@@ -477,7 +477,7 @@ TEST(TraceCheck, ASpawnerThatLostEventsLeavesCommitsUnchecked) {
   }
 }
 
-// What a single event of these kinds says is needed: without it, or with another number in it, the trace is not good.
+// Every event of these kinds is needed: without it, or with another number in it, the trace is not good.
 TEST(TraceCheck, NoticesAnyChangeOfWhatItChecks) {
   const unsigned seed = std::random_device{}();
   std::cout << "seed " << seed << '\n';

@@ -1,4 +1,4 @@
-// Which clock is named, and when a node goes on trying: the table of clock_check.h, and what must be true of all cases.
+// Tests which clock is named, and when a node goes on trying: the table of clock_check.h, and what holds in all cases.
 #include "runtime/transport/control/clock_check.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(ClockCheck, TellsARealEndFromABeginning) {
   EXPECT_EQ(judge_times({kLater, kLater, std::nullopt, std::nullopt}).fault, TimeFault::kNone) << "nothing to judge";
 }
 
-// Nobody leaves for good for a clock: only where both say that the node's own certificate is over.
+// A node leaves for good for a clock only where both say that its own certificate is over.
 TEST(ClockCheck, GivesUpOnlyWhereBothClocksAgreeThatOursHasExpired) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(compose("seed ", seed));

@@ -15,7 +15,7 @@ class ControlPort {
 
   // Has what comes to the port until it is destroyed.
   [[nodiscard]] const std::shared_ptr<ControlServer>& server() const { return server_; }
-  // From here on nobody answers for the endpoint; the port goes on listening.
+  // Ends the server: nobody answers for the endpoint any more; the port goes on listening.
   void end_server() { server_.reset(); }
   [[nodiscard]] CafProcess& process() { return process_; }
   [[nodiscard]] std::uint16_t port() const { return port_; }

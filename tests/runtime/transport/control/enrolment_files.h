@@ -1,5 +1,5 @@
-// Where the enrolment desk of a test's run keeps what must outlive it: in the folder of that run, which goes with the
-// test.
+// Paths of what the enrolment desk of a test's run keeps: in the folder of that run, which goes with the test.
+// The desk makes each file when there is something to keep.
 #pragma once
 
 #include "runtime/transport/control/enrolment.h"

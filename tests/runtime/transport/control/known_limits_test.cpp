@@ -1,5 +1,5 @@
-// What the control endpoint and its clients allow those of the run itself (S-6): so many connections of nodes at once,
-// beside which operators get in, and answers of a bounded length.
+// Tests the limits for members of the run at the control endpoint and its clients (S-6): so many connections of nodes
+// at once, beside which operators get in, and answers of a bounded length.
 #include <gtest/gtest.h>
 
 #include "runtime/base/compose.h"

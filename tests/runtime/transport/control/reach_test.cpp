@@ -1,4 +1,4 @@
-// Whether a node is reached: the words of both sides, what the run remembers of it, and the dial itself.
+// Tests whether a node is reached: the words of both sides, what the run remembers of it, and the dial itself.
 #include "runtime/transport/control/reach.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// When a certificate is looked after, and what is taken for its successor.
+// Tests when a certificate is looked after, and what is taken for its successor.
 #include "runtime/transport/control/renewal.h"
 
 #include <gtest/gtest.h>

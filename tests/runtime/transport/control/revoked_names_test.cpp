@@ -1,4 +1,4 @@
-// What becomes of a name that was thrown out for good, at the endpoint that gives out certificates: over real sockets.
+// Tests what becomes of a revoked name, at the endpoint that gives out certificates: over real sockets.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What the guard lets through to the actor library: every frame that the library writes for us, and nothing else. Each
-// honest frame is flipped bit by bit, cut and lengthened.
+// Tests what the guard lets through to the actor library: every frame that the library writes for us, and nothing else.
+// Each honest frame is flipped bit by bit, cut and lengthened.
 #include "runtime/transport/guard/frame_guard.h"
 
 #include <gtest/gtest.h>
@@ -158,7 +158,7 @@ TEST(FrameGuard, ReadsWhatTheLibraryWrites) {
   }
 }
 
-// What the library answers a process of an older version that still reads its question.
+// The library sends this answer to a process of an older version that still reads its question.
 TEST(FrameGuard, DropsTheLibrarysAnswerToItsOwnQuestion) {
   Library library;
   const Conversation who = conversation();
@@ -174,7 +174,7 @@ TEST(FrameGuard, DropsTheLibrarysAnswerToItsOwnQuestion) {
   EXPECT_EQ(judge(guard, letter_frame(who, "still")), Verdict::kDeliver);
 }
 
-// Which bits of a frame an honest peer may choose: numbers of actors and processes, hosts, texts, reasons.
+// Bits of a frame that an honest peer may choose: numbers of actors and processes, hosts, texts, reasons.
 bool is_free(const std::string& frame, std::size_t byte) {
   const auto operation = static_cast<basp::Operation>(frame[0]);
   const auto in = [byte](std::size_t begin, std::size_t end) { return byte >= begin && byte < end; };

@@ -1,4 +1,4 @@
-// Who made a process crash: what the process leaves behind, and what follows for the certificate.
+// Tests the note of who made a process crash, and what follows for the certificate.
 #include "runtime/transport/guard/peer_crashes.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(PeerCrashes, WhoCrashesUsTwiceIsRefused) {
   EXPECT_FALSE(crashes.crashed_by(*kGuest).is_excused) << "it is not let in any more: it was not the peer";
 }
 
-// Its holder gets another one by a renewal, or by the token that it came with.
+// The certificate's holder gets another one by a renewal, or by the token that it came with.
 TEST(PeerCrashes, AnotherCertificateOfTheNameDoesNotHelp) {
   PeerCrashes crashes;
   EXPECT_FALSE(crashes.crashed_by("node/a#1").is_refused);
@@ -100,7 +100,7 @@ TEST(PeerCrashes, ARefusalNamesWhoWhyAndTheWayBack) {
   for (const char* odd : {"", "/", "guest"}) EXPECT_FALSE(refusal_text("x", odd, "f").empty()) << odd;
 }
 
-// What a process that did this has left when it has ended.
+// Returns what a process that lived so has left when it has ended.
 std::optional<std::string> left_by(const std::function<void()>& life) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/note";

@@ -1,4 +1,4 @@
-// What a first message asks for, byte by byte, and who is counted where until a handshake is done.
+// Tests what a first message asks for, byte by byte, and who is counted where until a handshake is done.
 #include "runtime/transport/port_protocol.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(PortProtocol, AMalformedListAsksForNothing) {
   EXPECT_EQ(asked(extension_of(std::string(1, '\0'))), std::nullopt);
 }
 
-// Whatever it is given it reads no byte beyond (the sanitizers look), and a list of good names is never refused.
+// The reader reads no byte beyond what it is given (the sanitizers look), and never refuses a list of good names.
 TEST(PortProtocol, RandomBytesAreReadOrRefused) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(seed);

@@ -1,4 +1,4 @@
-// What a person is told who names an address to listen at that is not to be had.
+// Tests what a person is told whose address to listen at is not to be had.
 #include "runtime/transport/sockets.h"
 
 #include <gmock/gmock.h>

@@ -94,7 +94,7 @@ TEST_P(StrangersOf, S6EndAtTheirDeadline) {
   for (const Socket& stranger : strangers) EXPECT_TRUE(testing::is_closed_within(stranger, testing::kPatience));
 }
 
-// With each honest one they have come anew, so that what is left of them is never old.
+// Strangers come anew with each honest connection, so that what is left of them is never old.
 TEST_P(StrangersOf, KeepNoHonestLinkLaneOrOperatorOut) {
   Occupied occupied(kLong);
   const HostPort address{"127.0.0.1", occupied.port.port()};

@@ -1,4 +1,4 @@
-// Who is refused: by name, but for what was given out since, and whatever order lists come in.
+// Tests who is refused: by name, but for what was given out since, and whatever order lists come in.
 #include <gtest/gtest.h>
 
 #include <filesystem>
