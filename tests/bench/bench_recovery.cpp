@@ -109,7 +109,7 @@ class Bench {
   std::optional<Watcher> watcher_;
 };
 
-// What is set later wins: `more` may say otherwise.
+// Returns settings of a calm run, then `more`: later ones win.
 std::vector<std::string> calm_settings(const std::vector<std::string>& more) {
   std::vector<std::string> settings = {"checkpoint.every=50", "eval.every=0", "trace.level=lifecycle"};
   settings.insert(settings.end(), more.begin(), more.end());

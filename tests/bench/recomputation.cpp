@@ -13,7 +13,7 @@ namespace {
 
 using StepKey = std::tuple<Branch, StepId, StageId>;
 
-// How often each replica accumulated each microbatch. A replica that is zeroed begins anew; what it had is lost work.
+// Counts how often each replica accumulated each microbatch. A replica that is zeroed begins anew; its work is lost.
 [[nodiscard]] std::map<StepKey, std::map<std::pair<Incarnation, std::uint32_t>, std::uint64_t>> accumulated(
     const RunTrace& trace) {
   std::map<StepKey, std::map<std::pair<Incarnation, std::uint32_t>, std::uint64_t>> found;

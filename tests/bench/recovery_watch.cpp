@@ -24,7 +24,7 @@ class Story {
   Story(const Expected& expected, WatchClock::time_point began, double median_step_ms)
       : expected_(expected), began_(began), last_step_(began), median_step_ms_(median_step_ms) {}
 
-  // Whether the run is whole.
+  // Returns true once the run is whole.
   [[nodiscard]] bool tell(const Seen& line) {
     if (expected_.is_by_command && !is_ordered_ && contains(line.text, "\"injected\"")) {
       is_ordered_ = true;

@@ -1,5 +1,5 @@
-// What a run says of a fault, as its metrics.jsonl grows: each line with the time at which it was first seen. Nothing
-// is asked of the run while it suffers.
+// Watches what a run says of a fault, as its metrics.jsonl grows: each line with the time at which it was first seen.
+// Nothing is asked of the run during the fault.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct Seen {
 };
 
 [[nodiscard]] bool contains(const std::string& text, const std::string& part);
-// Of "key":VALUE in a line; 0 where it is not.
+// Returns the number of "key":VALUE in a line; 0 where it is not.
 [[nodiscard]] std::uint64_t number_of(const std::string& line, const std::string& key);
 [[nodiscard]] double ms_between(WatchClock::time_point from, WatchClock::time_point to);
 
@@ -50,16 +50,16 @@ class Watcher {
   std::size_t steps_ = 0;
 };
 
-// Who is to be missed, and how the rest is to hear of it.
+// Says who is to be missed, and how the rest is to hear of it.
 struct Expected {
   bool removes_a_replica = false;
   bool is_noticed = true;      // false: the run may pass over it in silence
-  bool is_by_command = false;  // it begins when the run says so: before it is the time of the command itself
+  bool is_by_command = false;  // the fault begins when the run says so: before it is the time of the command itself
   bool lasts = false;          // until the injection returns; the run is whole after it
-  Milliseconds later{0};       // than the order: the spawner's process answers first, and suffers then
+  Milliseconds later{0};       // how long after the order: the spawner's process answers first, and fails then
 };
 
-// In milliseconds from the fault.
+// Times in milliseconds from the fault.
 struct Outcome {
   double notice = 0;
   double fence = 0;

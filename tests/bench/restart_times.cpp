@@ -26,7 +26,7 @@ struct Down {
   return {std::string(text.substr(0, space)), std::string(text.substr(space + 1))};
 }
 
-// Whose life begins with this event; nothing: nobody's.
+// Returns whose life begins with this event; nothing: nobody's.
 [[nodiscard]] std::string starts(const RunTrace& trace, const TracedEvent& traced) {
   const std::string& actor = trace.actor_of(traced);
   const bool is_parent = actor == "supervisor";  // tells of its children
@@ -72,7 +72,7 @@ class Reading {
   }
 
   const RunTrace& trace_;
-  std::map<std::string, std::string> names_;  // of injections, by "#number"
+  std::map<std::string, std::string> names_;  // targets of injections, by "#number"
   std::list<Down> down_;
   RestartTimes times_;
 };

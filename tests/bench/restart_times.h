@@ -11,7 +11,7 @@
 
 namespace shoal {
 
-// By kind ("stage", "sync_group", ...): milliseconds, ascending. Faults whose actor did not start again are left out.
+// Times by kind ("stage", "sync_group", ...): milliseconds, ascending; without faults whose actor did not start again.
 struct RestartTimes {
   std::map<std::string, std::vector<double>> ms;
   std::map<std::string, std::size_t> without_restart;

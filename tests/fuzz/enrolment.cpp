@@ -1,4 +1,4 @@
-// What a stranger may say to the enrolment desk, and what a node hears from whoever answers it.
+// Requests of a stranger to the enrolment desk, and what a node hears from whoever answers it.
 //
 //   input = kind:u8  JSON        kind mod 3: a request to the desk; its answer; a rendezvous
 //

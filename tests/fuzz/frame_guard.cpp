@@ -131,7 +131,7 @@ const std::string& this_node() {
   return kBytes;
 }
 
-// As long as how a node is written.
+// A text as long as how a node is written.
 const std::string& word_for_this_node() {
   static const std::string kWord = [] {
     std::string word = "@THIS NODE";

@@ -46,7 +46,7 @@ TEST_P(Fuzz, WhatOnceFoundABugFindsNone) {
   }
 }
 
-// With the first test, the control of the harnesses themselves: each tells what is valid from what is not.
+// Together with the first test, the control of the harnesses themselves: each tells what is valid from what is not.
 TEST_P(Fuzz, SurvivesChangedInputs) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -1,4 +1,4 @@
-// What a fuzzer is here: one parser of bytes that come from outside, valid inputs of it, and what must hold for any
+// A fuzzer is one parser of bytes that come from outside, valid inputs of it, and what must hold for any
 // input. The same harness is run by libFuzzer under sanitizers (fuzzer.cpp) and by an ordinary test (fuzz_test.cpp).
 //
 // An input may be anything; a promise that is broken throws Bug (CHECK), which nobody here catches. Where a format has
@@ -43,7 +43,7 @@ class Cursor {
   [[nodiscard]] std::uint8_t byte() { return static_cast<std::uint8_t>(number(1)); }
   // Big-endian.
   [[nodiscard]] std::uint64_t number(std::size_t width);
-  // At most so many.
+  // Returns at most so many.
   [[nodiscard]] std::string_view bytes(std::size_t count);
   [[nodiscard]] std::string_view rest() { return bytes(rest_.size()); }
   [[nodiscard]] bool is_empty() const { return rest_.empty(); }

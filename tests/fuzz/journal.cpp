@@ -33,7 +33,7 @@ void remove_files() {
   }
 }
 
-// Whether all of it can be read.
+// True when all of it can be read.
 bool reads_whole(JournalStore& journal) {
   JournalPosition at = journal.begins_after();
   if (at > JournalPosition{} && !journal.snapshot()) return false;
@@ -46,7 +46,7 @@ bool reads_whole(JournalStore& journal) {
   return true;
 }
 
-// What a spawner does that starts with this journal.
+// Does what a spawner does that starts with this journal.
 void go_on(JournalStore& journal) {
   (void)journal.begin_term();
   (void)journal.reserve(IncarnationKind::kActor, 100);
@@ -55,7 +55,7 @@ void go_on(JournalStore& journal) {
   next.body = FinishRun{"it is over"};
   if (!journal.append(next)) return;
   const auto read = journal.load(JournalPosition{next.position.value - 1}, 1);
-  // In a damaged file a table may not keep what it is given; then nothing is read, and never another entry.
+  // A damaged file may have a table that does not keep what it is given; then nothing is read, and never another entry.
   CHECK(!read.ok() || read->empty() || read->front() == next, "what is read is what was appended");
 }
 

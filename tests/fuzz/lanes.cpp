@@ -74,7 +74,7 @@ void answer(LaneConnection& lane, const LaneClaim& claim, const std::shared_ptr<
   lane.bind(LinkId{1}, outbox);
 }
 
-// Whether any letter came through. Each read takes so long that what is on its way is news.
+// True when any letter came through. Each read takes so long that what is on its way is news.
 bool has_letter(LaneConnection& lane, const std::shared_ptr<Outbox>& outbox) {
   bool has_any = false;
   for (Instant now;; now += Assembler::kNewsEvery) {

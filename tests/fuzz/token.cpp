@@ -18,7 +18,7 @@ constexpr std::size_t kCheckedBytes = 8 + 8 + 4 + 32 + 16;
 constexpr std::size_t kBytesOfToken = kCheckedBytes + 4;
 constexpr WallTime kNow{std::chrono::hours(24 * 365 * 56)};
 
-// As a token's maker writes it, whatever the bytes say.
+// Writes the bytes as a token's maker writes them, whatever they say.
 std::string sealed_token(std::string_view bytes) {
   constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   std::string content(bytes.substr(0, kCheckedBytes));

@@ -126,7 +126,7 @@ std::string stall_one_way(SimulatedSwarm& swarm, Chance& chance) {
   return compose("stalled the way from ", from, " to ", to, " for ", text_of(time));
 }
 
-// From everybody, to everybody, or both: a partition that heals.
+// Isolates a process from everybody, everybody from it, or both: a partition that heals.
 std::string isolate(SimulatedSwarm& swarm, Chance& chance) {
   const std::string name = anybody(swarm, chance);
   if (name.empty()) return "nobody to isolate";

@@ -53,7 +53,7 @@ TEST(Killed, ASyncGroup) {
   });
 }
 
-// Its place is taken, and it wakes up beside its successor, or not before the end.
+// The frozen one's place is taken, and it wakes up beside its successor, or not before the end.
 TEST(Frozen, ADataLoaderOrASyncGroup) {
   expect_unharmed(shape_of(2, 2), kSeeds / 2, [](SimulatedSwarm& swarm, Chance& chance) {
     const char* const kChildren[] = {"data_loader", "sync_group/0", "sync_group/1"};

@@ -127,7 +127,7 @@ TEST(DoubledMicrobatch, IsCaughtNamedAndRepairedInTheLastStage) {
   EXPECT_GE(caught, runs - runs / 20);
 }
 
-// In the first stage both copies wait for an answer: one that comes after the freeze is in no manifest, and harms
+// Both copies in the first stage wait for an answer: one that comes after the freeze is in no manifest, and harms
 // nobody.
 TEST(DoubledMicrobatch, IsRepairedInTheFirstStageAndNamedWhereItWasCounted) {
   std::uint64_t named = 0;
@@ -183,7 +183,7 @@ TEST(DoubledMicrobatch, ChangesTheWeightsWhenTheManifestsHideIt) {
   EXPECT_THAT(weight_violations(swarm), Contains(HasSubstr("S-5: saved weights of stage 1")));
 }
 
-// What the step protocol repeats by itself. Joins, checkpoints and orders to processes rest on what a link promises.
+// True for what the step protocol repeats by itself. Joins, checkpoints and orders to processes rest on the link.
 [[nodiscard]] bool may_be_lost(const Letter& letter) {
   return std::visit(
       [](const auto& body) {

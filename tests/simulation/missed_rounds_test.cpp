@@ -23,7 +23,7 @@ constexpr std::uint64_t kSalt = 11;
 struct Misses {
   std::size_t rounds = 0;    // in all stages
   std::size_t missed = 0;    // shares that are not there
-  std::size_t removals = 0;  // of members
+  std::size_t removals = 0;  // those of members
 };
 
 [[nodiscard]] Misses misses_of(const SimulatedSwarm& swarm) {
@@ -84,7 +84,7 @@ TEST(MissedRounds, WithFaultsAtAnyMomentHarmNone) {
   });
 }
 
-// Until somebody asks for a mean, or gets one, and a few letters on.
+// Runs until somebody asks for a mean, or gets one, and a few letters on.
 void run_into_a_copy(WatchedSwarm& watched, Chance& chance) {
   const char* const kind = chance.below(2) == 0 ? "FetchState" : "StepSum";
   const std::uint64_t before = watched.watch.seen(kind);
@@ -92,7 +92,7 @@ void run_into_a_copy(WatchedSwarm& watched, Chance& chance) {
   for (std::uint64_t letters = chance.below(4); letters > 0 && watched.swarm.run_one(); --letters) continue;
 }
 
-// Whoever has the mean may die while another copies it, and so may who copies it.
+// The holder of the mean may die while another copies it, and so may the one that copies it.
 TEST(MissedRounds, SurviveADeathInTheMiddleOfTheCopy) {
   std::size_t ended = 0;
   const std::uint64_t ran = for_each_seed(kSeeds, [&](std::uint64_t seed) {

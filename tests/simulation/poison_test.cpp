@@ -90,7 +90,7 @@ TEST(PoisonedMicrobatch, ShowsInTheWeights) {
   EXPECT_NE(compute_reference(12, 6, left_out).weights, compute_reference(12, 6).weights);
 }
 
-// Whatever else is killed meanwhile: nothing but the poisoned one is left out, for a kill is not its victim's fault.
+// Other kills meanwhile leave nothing but the poisoned microbatch out, for a kill is not its victim's fault.
 TEST(PoisonedMicrobatch, IsTheOnlyOneThatIsLeftOutWhileOthersAreKilled) {
   const std::uint64_t messages = messages_of_undisturbed(poisoned(Case{1}));
   for_each_seed(40, [messages](std::uint64_t seed) {

@@ -1,5 +1,5 @@
-// What comes late must not count: a part of a sum that was given up, an answer after the manifest, a vote of a stage
-// that has changed since. Slow ways make them come late; they are three of the planted bugs.
+// Late messages must not count: a part of a sum that was given up, an answer after the manifest, a vote of a stage that
+// has changed since. Slow ways make them come late; they are three of the planted bugs.
 #include <gtest/gtest.h>
 
 #include "runtime/journal/view.h"
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kSeeds = 50;
 constexpr std::uint64_t kSalt = 5;
 
-// From every replica of one stage to every one of the other; the same stage: among themselves.
+// Slows ways from every replica of one stage to every one of the other; the same stage: among themselves.
 void slow_ways(SimulatedSwarm& swarm, StageId from, StageId to, Duration longest) {
   const View view = view_of(swarm);
   for (const ReplicaMember& one : view.replicas_of(from)) {

@@ -1,5 +1,5 @@
-// Who dies comes back while the others train: at the end every stage has all its replicas again, each with the very
-// state of its peers, and the weights are those of an undisturbed run.
+// A replica that dies comes back while the others train: at the end every stage has all its replicas again, each with
+// the very state of its peers, and the weights are those of an undisturbed run.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ void kill_a_stage(SimulatedSwarm& swarm, Chance& chance) {
 
 void expect_whole(const SimulatedSwarm& swarm) {
   EXPECT_EQ(violations(swarm), "");
-  if (!swarm.knobs().empty()) return;  // what small bounds lose is asked for again, and the run may be over before
+  if (!swarm.knobs().empty()) return;  // small bounds lose letters that are asked for again; the run may be over before
   const View view = view_of(swarm);
   for (std::uint32_t stage = 0; stage < swarm.shape().stages; ++stage) {
     EXPECT_EQ(view.replicas_of(StageId{stage}).size(), swarm.shape().replicas) << "stage " << stage << "\n"

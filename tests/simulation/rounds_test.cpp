@@ -249,7 +249,7 @@ TEST(Rounds, WhatTheEndOfARunAgreedOnIsHeldByWhateverBeginsThere) {
   EXPECT_TRUE(agreed_early > 0 || ran < kSeeds / 5 || testing::Test::HasFailure()) << "nothing was ever in flight";
 }
 
-// What the reports of a step call approximated; nothing when one of its members did not report.
+// Returns what the reports of a step call approximated; nothing when one of its members did not report.
 [[nodiscard]] std::optional<std::set<MicrobatchId>> reported(const SimulatedSwarm& swarm, const JournalEntry& entry) {
   const auto& commit = std::get<Commit>(entry.body);
   std::set<Incarnation> awaited;

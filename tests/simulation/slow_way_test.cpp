@@ -17,7 +17,7 @@ using testing::IsEmpty;
 constexpr std::uint64_t kSeeds = 3;
 constexpr std::uint64_t kSalt = 9;
 
-// How often each replica was sent an image, and each shard was sent.
+// Counts how often each replica was sent an image, and each shard was sent.
 struct Sendings {
   std::map<Incarnation, int> images;
   std::map<std::pair<std::uint64_t, StageId>, int> shards;
@@ -109,7 +109,7 @@ TEST(SlowWay, ASumThatComesIsSentOnceHoweverLongItTakes) {
   });
 }
 
-// What goes between the stages of a swarm on slow lanes, each so often.
+// Counts each letter that goes between the stages of a swarm on slow lanes.
 struct Passes {
   std::map<std::tuple<StepId, MicrobatchId, std::uint32_t>, int> forwards, backwards;
 

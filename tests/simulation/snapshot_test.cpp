@@ -46,7 +46,7 @@ TEST(Snapshots, OfWhichTheSpawnerDiesStandForTheirEntriesOrDoNot) {
   EXPECT_GT(cuts, seeds);
 }
 
-// With rounds, and samples that are trained again: what is lost is known from entries, what was counted from snapshots.
+// Rounds, and samples that are trained again: losses are known from entries, counts from snapshots.
 TEST(Snapshots, OfRoundsAndOfSamplesThatAreTrainedAgainForgetNothing) {
   for_each_seed(kSeeds, [](std::uint64_t seed) {
     Chance chance(seed, kSalt + 2);

@@ -11,7 +11,7 @@ using testing::IsEmpty;
 
 constexpr std::uint32_t kPlanned = 4;
 
-using Counted = std::vector<std::vector<std::uint32_t>>;  // of each member
+using Counted = std::vector<std::vector<std::uint32_t>>;  // one list per member
 
 [[nodiscard]] std::vector<std::string> judged(const Counted& members, const std::set<MicrobatchId>& left_out = {}) {
   std::vector<MemberManifest> manifests;

@@ -1,5 +1,5 @@
-// What the end of one actor of the spawner costs in time: the simulation computes in no time, so whatever passes until
-// the next commit was waited for. Nobody may wait for the repeat of a letter that no link has lost.
+// Time that the end of one actor of the spawner costs: the simulation computes in no time, so whatever passes until the
+// next commit was waited for. Nobody may wait for the repeat of a letter that no link has lost.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -21,7 +21,7 @@ constexpr std::uint64_t kSalt = 6;
   return view.committed_steps();
 }
 
-// To the commit of the step in progress.
+// Returns the time to the commit of the step in progress.
 [[nodiscard]] Duration time_to_commit(SimulatedSwarm& swarm) {
   const std::uint64_t before = commits_of(swarm);
   const Duration since = swarm.clockwork().elapsed();
