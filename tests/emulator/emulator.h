@@ -24,7 +24,7 @@ namespace shoal {
 
 struct LinkCounts {
   std::uint64_t connections = 0;
-  std::uint64_t bytes = 0;  // that arrived
+  std::uint64_t bytes = 0;  // bytes that arrived
   DamageCounts damage;
 };
 
@@ -35,11 +35,11 @@ class LinkEmulator {
   LinkEmulator(const LinkEmulator&) = delete;
   LinkEmulator& operator=(const LinkEmulator&) = delete;
 
-  // What a program, and whatever it starts, needs to be in this network.
+  // Variables that a program, and whatever it starts, needs to be in this network.
   [[nodiscard]] std::map<std::string, std::string> environment() const;
   // A command of link_rules.h. Errors: kUsage.
   [[nodiscard]] Status command(std::string_view text);
-  // What has passed from one to the other; "*" is anybody.
+  // Counts what has passed from one to the other; "*" is anybody.
   [[nodiscard]] LinkCounts counts(const std::string& from, const std::string& to) const;
 
   // A port of the target's host by which `ends.from` reaches the target, once; nothing where the network is cut.
@@ -83,7 +83,7 @@ class LinkEmulator {
   std::map<std::pair<std::string, std::uint16_t>, std::string> listeners_;
   std::list<Door> doors_;
   std::list<Relay> relays_;
-  std::map<std::pair<std::string, std::string>, LinkCounts> counts_;  // of relays that are over, by sender, receiver
+  std::map<std::pair<std::string, std::string>, LinkCounts> counts_;  // for relays that are over, by sender, receiver
   std::thread thread_;
 };
 

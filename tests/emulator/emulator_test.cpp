@@ -28,7 +28,7 @@ std::string some_bytes(std::size_t count) {
   return bytes;
 }
 
-// How reading ended: with as many bytes as were asked for, an orderly end, a reset, or the deadline.
+// Says how reading ended: with as many bytes as were asked for, an orderly end, a reset, or the deadline.
 enum class Ended { kComplete, kFinished, kReset, kTooLate };
 
 struct Received {
@@ -52,7 +52,7 @@ Received receive(const Socket& socket, std::size_t count, Duration limit = kSoon
   return received;
 }
 
-// As many bytes as go within the limit.
+// Sends as many bytes as go within the limit. Returns how many.
 std::size_t send_all(const Socket& socket, std::string_view bytes, Duration limit = kSoon) {
   const Deadline deadline = now_is() + limit;
   std::size_t sent = 0;

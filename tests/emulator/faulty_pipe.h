@@ -1,4 +1,4 @@
-// What a bad network does to one direction of one connection: bytes go in at one time and come out at another, late,
+// Faults of a bad network in one direction of one connection: bytes go in at one time and come out at another, late,
 // slowly, damaged, twice, or not at all for a while.
 //
 // A stream keeps its order whatever the jitter, as TCP does. A cut keeps what was sent and hands it out after it heals,
@@ -28,7 +28,7 @@ struct LinkFaults {
   friend bool operator==(const LinkFaults&, const LinkFaults&) = default;
 };
 
-// How a sender ended its direction.
+// Says how a sender ended its direction.
 enum class StreamEnd : std::uint8_t { kNotYet, kFinished, kReset };
 
 struct DamageCounts {
@@ -51,7 +51,7 @@ class FaultyPipe {
   void sent(std::size_t count);
   // The end, once it is due and all bytes before it have gone.
   [[nodiscard]] StreamEnd end_due(const LinkFaults& faults, Instant now) const;
-  // When to look again; nothing while it waits for an input or a change of faults.
+  // Returns when to look again; nothing while it waits for an input or a change of faults.
   [[nodiscard]] std::optional<Instant> next(const LinkFaults& faults) const;
 
   // Damages what comes next once, whatever the faults say.

@@ -159,7 +159,7 @@ TEST(FaultyPipe, DuplicatesSegments) {
   EXPECT_GT(pipe.damage().duplicated, 0U);
 }
 
-// Whatever the sequence of inputs and (undamaging) faults, what arrives is what was sent, never early, in order.
+// A pipe gives out what was put in, never early and in order, whatever the inputs and (undamaging) faults are.
 TEST(FaultyPipe, KeepsEveryByteUnderAnyDelayRateCutAndStall) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

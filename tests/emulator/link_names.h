@@ -1,4 +1,4 @@
-// What the processes of a run are called in the emulator's commands: spawner, storage, a worker by its node's name
+// Names of a run's processes in the emulator's commands: spawner, storage, a worker by its node's name
 // ("node1", further devices "node1:1"), and everything else, as a person's commands, "operator".
 #pragma once
 
@@ -11,7 +11,7 @@ namespace shoal {
 
 [[nodiscard]] std::string link_name(const std::vector<std::string>& command_line);
 
-// Of a live process; "operator" where it cannot be read.
+// Name of a live process; "operator" where it cannot be read.
 [[nodiscard]] std::string link_name_of(pid_t pid);
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// What is wrong with which link, said in words, now or for a while.
+// Rules that say what is wrong with which link, in words, now or for a while.
 //
 //   command := VERB NAME ARROW NAME [KEY=VALUE]...     NAME: of a process (node1, spawner, storage), or *
 //   ARROW   := ->  one way | <->  both ways
@@ -32,7 +32,7 @@ struct LinkCommand {
   bool is_both_ways = false;
   std::map<std::string, double> values;
 
-  // Whether it concerns what `sender` sends to `receiver`.
+  // True when it concerns what `sender` sends to `receiver`.
   [[nodiscard]] bool concerns(const std::string& sender, const std::string& receiver) const;
 };
 
@@ -43,7 +43,7 @@ class LinkRules {
  public:
   void apply(LinkCommand command, Instant now);
   [[nodiscard]] LinkFaults faults(const std::string& sender, const std::string& receiver, Instant now) const;
-  // When a cut or stall heals by itself next.
+  // Returns when a cut or stall heals by itself next.
   [[nodiscard]] std::optional<Instant> next_change(Instant now) const;
 
  private:

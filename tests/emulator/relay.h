@@ -13,13 +13,13 @@
 
 namespace shoal {
 
-// Who dialled whom.
+// Names who dialled whom.
 struct LinkEnds {
   std::string from;
   std::string to;
 };
 
-// Of both directions: [0] from the dialler, [1] to it.
+// Faults of both directions: [0] from the dialler, [1] to it.
 using FaultsOfRelay = std::array<LinkFaults, 2>;
 
 class Relay {
@@ -34,9 +34,9 @@ class Relay {
   [[nodiscard]] FaultyPipe& pipe(std::size_t direction) { return pipes_[direction]; }
   [[nodiscard]] const FaultyPipe& pipe(std::size_t direction) const { return pipes_[direction]; }
 
-  // What poll() should wait for; a descriptor of -1 where nothing.
+  // Returns what poll() should wait for; a descriptor of -1 where nothing.
   [[nodiscard]] std::array<pollfd, 2> waits(const FaultsOfRelay& faults, Instant now) const;
-  // When there is something to do without any socket's word.
+  // Returns when there is something to do without any socket's word.
   [[nodiscard]] std::optional<Instant> next(const FaultsOfRelay& faults, Instant now) const;
   [[nodiscard]] bool is_over() const { return is_over_; }
   [[nodiscard]] const LinkEnds& ends() const { return ends_; }

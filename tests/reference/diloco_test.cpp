@@ -20,10 +20,10 @@ using plain::Mistake;
 using plain::relative_distance;
 using plain::Tensors;
 
-constexpr int kPeriod = 5;  // of diloco_config()
+constexpr int kPeriod = 5;  // as in diloco_config()
 constexpr int kRounds = 5;
 
-// Of the three blocks: two fragments. All that is no block goes to the fragment with one block.
+// Puts the three blocks into two fragments. All that is no block goes to the fragment with one block.
 int fragment_of(const std::string& name, FragmentPattern pattern) {
   const std::string second = pattern == FragmentPattern::kSequential ? "h.1." : "h.2.";
   return name.starts_with("h.0.") || name.starts_with(second) ? 0 : 1;
@@ -38,7 +38,7 @@ plain::Recipe recipe_for(const Config& config, std::size_t workers, Mistake mist
   return recipe;
 }
 
-// What is compared after the first round and at the end.
+// State that is compared after the first round and at the end.
 struct Snapshot {
   Tensors outer;
   std::vector<Tensors> locals, own_outers;

@@ -1,4 +1,4 @@
-// What the plain reference takes from the house: a configuration's numbers and the model's gradients. Torch-free
+// Takes from the house what the plain reference needs: a configuration's numbers and the model's gradients. Torch-free
 // header.
 #pragma once
 

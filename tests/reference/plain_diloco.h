@@ -14,7 +14,7 @@ namespace shoal::plain {
 
 using Tensors = std::map<std::string, std::vector<double>>;
 
-// Of the sum of the loss over a microbatch's tokens.
+// Gradient of the sum of the loss over a microbatch's tokens.
 struct Gradient {
   Tensors sums;
   double tokens = 0;
@@ -34,18 +34,18 @@ enum class Mistake {
 
 struct Recipe {
   int workers = 1;
-  int microbatches = 1;  // of a step; microbatch i is computed by worker i mod workers
+  int microbatches = 1;  // those of a step; microbatch i is computed by worker i mod workers
   int period = 1;        // H
   int overlap = 0;
   double outer_lr = 0.7, outer_momentum = 0.9, mix = 0;
-  int plain_rounds = 0;  // that are averaged plainly
+  int plain_rounds = 0;  // rounds that are averaged plainly
   Update update = Update::kWait;
   Mistake mistake = Mistake::kNone;
   bool resets_averages = false;
   bool averages_averages = false;
   std::vector<int> first_steps = {1};                       // by fragment: versions at which it contributes first
-  std::function<int(const std::string& name)> fragment_of;  // of a tensor
-  std::function<int(const std::string& name)> stage_of;     // of a tensor: a worker's part there is clipped by itself
+  std::function<int(const std::string& name)> fragment_of;  // per tensor
+  std::function<int(const std::string& name)> stage_of;     // per tensor: a worker's part there is clipped by itself
 
   bool uses_adamw = true;
   std::function<double(int step)> learning_rate;
@@ -74,7 +74,7 @@ class Diloco {
   std::vector<Worker> workers;
 
  private:
-  // What all workers contributed to one round of a fragment.
+  // Contributions of all workers to one round of a fragment.
   struct Round {
     int number = 0;
     std::vector<Tensors> deltas;

@@ -85,7 +85,7 @@ class WorkerGroup {
   [[nodiscard]] NamedTensors tensors(std::size_t worker, const std::string& prefix) const {
     return tensors_of(*workers_[worker].executor, prefix);
   }
-  // Of the last step, over all workers, before the update.
+  // Loss of the last step, over all workers, before the update.
   [[nodiscard]] double loss() const { return loss_sum_ / static_cast<double>(token_count_); }
   [[nodiscard]] StageExecutor& executor(std::size_t worker) { return *workers_[worker].executor; }
 
@@ -146,7 +146,7 @@ class WorkerGroup {
     return round;
   }
 
-  // What arrives of a contribution in the configuration's wire format.
+  // Returns what arrives of a contribution in the configuration's wire format.
   [[nodiscard]] TensorBlob travelled(const TensorBlob& values) const {
     if (config_.sync.wire == WireFormat::kFp32) return values;
     const auto count = static_cast<std::size_t>(values.element_count());

@@ -9,7 +9,7 @@
 
 namespace shoal::tidy {
 
-// What the list says, as text.
+// Bounds in the list, as text.
 struct KnownBounds {
   std::set<std::string> names;    // "journal.entries_kept"
   std::set<std::string> numbers;  // "runtime/transport/assembly.h:buffers_max"
@@ -20,7 +20,7 @@ struct KnownBounds {
 // Constants k..Max of whole numbers and fields .._max with a number: bounds that are no Bound.
 [[nodiscard]] std::set<std::string> numbers_in(const SourceFile& source);
 
-// In the folders where what is bounded would else grow with a run, its peers or its size.
+// Checks the folders where what is bounded would else grow with a run, its peers or its size.
 [[nodiscard]] Findings check_bounds(const SourceFile& source, const KnownBounds& known);
 
 // "Suite.Name" of every TEST, TEST_P and TEST_F.

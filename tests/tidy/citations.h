@@ -17,7 +17,7 @@
 
 namespace shoal::tidy {
 
-// What there is to cite.
+// Everything that can be cited.
 struct Law {
   std::set<std::string> rules;
   std::map<std::string, std::set<std::string>> sections;  // by the file name of their document
@@ -30,7 +30,7 @@ struct Law {
 [[nodiscard]] std::set<std::string> sections_in(std::string_view document);
 [[nodiscard]] std::set<std::string> rules_cited_in(std::string_view text);
 
-// Of sources the comments alone cite documents and sections; rules are cited in words for people, too.
+// Checks documents and sections in the comments of sources alone; rules are cited in words for people, too.
 [[nodiscard]] Findings check_citations(const std::string& path, std::string_view text, const Law& law);
 // Links of the document at `path` whose target is neither one of `files` nor a folder of one.
 [[nodiscard]] Findings check_links(const std::string& path, std::string_view text,

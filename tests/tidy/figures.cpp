@@ -16,10 +16,10 @@ namespace {
 struct Method {
   std::string name;
   std::string path;
-  std::string_view body;  // of the blanked code
+  std::string_view body;  // part of the blanked code
 };
 
-// By folder and name: two folders may have a class of one name.
+// Methods by folder and name of their class: two folders may have a class of one name.
 using MethodsByClass = std::map<std::string, std::vector<Method>>;
 
 std::string folder_and(const std::string& path, const std::string& name) {
@@ -119,7 +119,7 @@ bool begins_without_noun(std::string_view comment) {
   return std::ranges::find(kWordsWithoutNoun, in_case(comment.substr(0, end), std::tolower)) != kWordsWithoutNoun.end();
 }
 
-// Where a line's comment begins: the first `//` at which the text has something and the code has nothing more.
+// Returns where a line's comment begins: the first `//` at which the text has something and the code nothing more.
 std::size_t comment_begin(std::string_view text, std::string_view code) {
   for (std::size_t at = text.find("//"); at != std::string_view::npos; at = text.find("//", at + 1)) {
     const bool is_url = at > 0 && text[at - 1] == ':';

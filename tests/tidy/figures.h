@@ -15,7 +15,7 @@ namespace shoal::tidy {
 
 struct ClassFigures {
   std::string name;
-  std::string path;  // of the file that declares it
+  std::string path;  // the file that declares it
   std::size_t fields = 0;
   std::size_t methods = 0;  // declared or defined in its body; those of nested types are theirs
   std::size_t files = 0;    // sources that define methods of it
@@ -29,7 +29,7 @@ struct ClassFigures {
 
 struct Place {
   std::string path;
-  std::string name;  // of a function; empty for a file
+  std::string name;  // a function's; empty for a file
   std::size_t lines = 0;
   friend bool operator==(const Place&, const Place&) = default;
 };

@@ -20,7 +20,7 @@ TEST(Figures, CountFieldsMethodsAndCallsBetweenTheFilesOfAClass) {
                    " private:\n  struct Row {\n    int x, y;\n    void clear();\n  };\n  int a_, b_ = 0;\n};"),
       in_namespace("runtime/desk.cpp", "void Desk::take() { give(); left(); }"),
       in_namespace("runtime/desk_giving.cpp", "void Desk::give() {\n  other.take();\n}"),
-      in_namespace("actors/desk.cpp", "void Desk::give() { take(); }"),  // of another Desk
+      in_namespace("actors/desk.cpp", "void Desk::give() { take(); }"),  // a method of another Desk
   };
   const auto classes = classes_of(sources);
   ASSERT_EQ(classes.size(), 2U);

@@ -1,4 +1,4 @@
-// That the outline finds functions, parameters, fields and lambdas in the shapes our code has, and nothing in others.
+// Tests that the outline finds functions, parameters, fields and lambdas in the shapes our code has, and no others.
 #include "tests/tidy/outline.h"
 
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@ namespace shoal::tidy {
 struct Finding {
   std::string path;
   std::size_t line = 0;  // 0: the file or folder as a whole
-  std::string what;      // what is wrong and what to do
+  std::string what;      // says what is wrong and what to do
 };
 using Findings = std::vector<Finding>;
 

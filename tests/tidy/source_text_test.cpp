@@ -1,4 +1,4 @@
-// That blanking hides exactly what is no code, and keeps every place where it was.
+// Tests that blanking hides exactly what is no code, and keeps every place where it was.
 #include "tests/tidy/source_text.h"
 
 #include <gtest/gtest.h>

@@ -87,7 +87,7 @@ TEST(Tidy, SourcesIncludeTheirOwnHeaderFirst) {
   }
 }
 
-// With the rule above: a header either opens the source of its name, or CMake compiles it alone.
+// Together with the rule above: a header either opens the source of its name, or CMake compiles it alone.
 TEST(Tidy, HeadersWithoutASourceAreCompiledAlone) {
   const std::string list = read_text(SHOAL_COMPILED_HEADERS);
   std::set<std::string> compiled;
