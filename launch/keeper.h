@@ -88,7 +88,7 @@ class Keeper {
     pid_t pid = 0;                      // 0: not running
     std::optional<Instant> restart_at;  // set: will run again
     std::optional<int> final_code;      // set: will not
-    LifeLine life;                      // of the newest start
+    LifeLine life;                      // the newest start's
   };
   enum class Phase { kRunning, kStopping, kEnding };
 
