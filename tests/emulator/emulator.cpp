@@ -200,7 +200,7 @@ int LinkEmulator::timeout_ms(Instant now) const {
       std::chrono::ceil<std::chrono::milliseconds>(std::max(*next - now, Duration::zero())).count());
 }
 
-// A question comes in one packet and is answered by one; who does not speak within the limit is left.
+// A question comes in one packet and is answered by one; a program that does not speak within the limit is left.
 void LinkEmulator::answer_requests() {
   while (true) {
     const Socket asker(::accept4(requests_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));

@@ -4,9 +4,9 @@
 //           ──────TCP────▶ door ──relay: faults of both directions──▶ the listener that was meant
 //
 // The programs are not changed and know nothing: environment() makes them load redirect.cpp, which asks the emulator at
-// each listen() and connect(). Processes are known by their command lines (link_names.h). IPv4 only; whom nobody here
-// listens for is dialled directly. Over a cut, dials hang as on a network that loses everything. Its seed decides the
-// damage. Thread-safe.
+// each listen() and connect(). Processes are known by their command lines (link_names.h). IPv4 only; an address that no
+// known process listens at is dialled directly. Over a cut, dials hang as on a network that loses everything. Its seed
+// decides the damage. Thread-safe.
 #pragma once
 
 #include <filesystem>

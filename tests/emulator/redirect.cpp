@@ -1,6 +1,6 @@
 // Loaded into a program by LD_PRELOAD: its dials go through the emulator whose socket SHOAL_LINKS names (emulator.h).
 //
-// Only TCP over IPv4 is looked at. A dial to somebody the emulator knows goes to a door of its own; where the network
+// Only TCP over IPv4 is looked at. A dial to a process the emulator knows goes to a door of its own; where the network
 // is cut it goes to a port that never answers; if the emulator does not answer at all the dial is refused, so that no
 // test passes for want of its faults. Without SHOAL_LINKS nothing is changed. Plain C calls: it lives in any program.
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-// One connection through the emulator: the socket of the one who dialled, the socket of the one who was dialled, and a
+// One connection through the emulator: the socket of the dialling side, the socket of the other side, and a
 // faulty pipe for each direction. What one side does, the other sees as the faults allow: bytes, an orderly end, a
 // reset.
 #pragma once

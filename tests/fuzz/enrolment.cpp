@@ -3,7 +3,7 @@
 //   input = kind:u8  JSON        kind mod 3: a request to the desk; its answer; a rendezvous
 //
 // In the JSON @SECRET@ and @REQUEST@ stand for the secret of a good token and for a good certificate request: both are
-// made anew by every process. Who is given a certificate has the name that was asked for.
+// made anew by every process. A certificate that is handed out has the name that was asked for.
 #include "runtime/transport/control/enrolment.h"
 
 #include <algorithm>

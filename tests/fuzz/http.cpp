@@ -2,7 +2,7 @@
 //
 //   input = pieces:u8  text        the text comes in pieces of so many bytes (0: at once)
 //
-// However a message is cut into pieces, the outcome is the same; what was read fits the limits.
+// However a message is cut into pieces, the outcome is the same; a message that was read fits the limits.
 #include "runtime/transport/control/http_message.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 //   input = kind:u8  text        kind mod 4: a token; the bytes of one, whose check digits are put right; a secret; a
 //   list
 //
-// What is accepted is written as it was read.
+// Text that is accepted is written as it was read.
 #include "runtime/transport/join_token.h"
 
 #include <openssl/sha.h>

@@ -1,4 +1,4 @@
-// A stream that was closed stays useless, and its number is nobody else's; ends of children and of files are told.
+// A stream that was closed stays useless, and no other file gets its number; ends of children and of files are told.
 #include "launch/inherited.h"
 
 #include <fcntl.h>

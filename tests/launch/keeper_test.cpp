@@ -266,7 +266,7 @@ TEST_F(KeeperTest, WhoWasAskedToEndHearsNoFurtherSignal) {
   }
 }
 
-// timeout(1) signals who it started, and then everybody in its group.
+// timeout(1) signals its child, and then every process in the child's group.
 TEST_F(KeeperTest, ASignalThatIsSentTwiceAtOnceIsTheFirst) {
   Keeper keeper({});
   ASSERT_TRUE(

@@ -1,4 +1,4 @@
-// Command lines: what is understood, what is refused and with which words.
+// Tests command lines: which are understood, and which are refused with which words.
 #include "launch/options.h"
 
 #include <gmock/gmock.h>

@@ -55,7 +55,7 @@ class WorkerGroup {
     }
   }
 
-  // One inner step of everybody, then what is due at the boundary.
+  // Does one inner step of every worker, then what is due at the boundary.
   void step() {
     loss_sum_ = 0;
     token_count_ = 0;

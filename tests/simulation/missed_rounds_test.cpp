@@ -1,4 +1,4 @@
-// sync.quorum below the number of replicas: rounds are closed without who is late, who stays a member, comes to the
+// sync.quorum below the number of replicas: rounds close without a late member, which stays a member, comes to the
 // same outer state, and loses the tokens it brought too late and nothing else.
 #include <gtest/gtest.h>
 

@@ -63,8 +63,8 @@ TEST(Rejoin, ANodeOfThreeByThree) { expect_back(long_run(3, 3), kSeeds / 5, kill
 
 TEST(Rejoin, AStageActorAlone) { expect_back(long_run(), kSeeds, kill_a_stage); }
 
-// The donor, the joiner or anybody else is killed while a joiner is on its way. When a stage is left without a replica
-// the run may end; whatever it did until then is right.
+// The donor, the joiner or any other process is killed while a joiner is on its way. When a stage is left without a
+// replica the run may end; all that it did until then is right.
 TEST(Rejoin, WhoeverIsKilledWhileAReplicaJoins) {
   for_each_seed(kSeeds, [&](std::uint64_t seed) {
     Chance chance(seed, kSalt);

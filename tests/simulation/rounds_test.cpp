@@ -203,8 +203,8 @@ TEST(Rounds, WhatIsTrainedAgainSurvivesTheSpawnerAndTheDataLoader) {
   EXPECT_TRUE(requeued > 0 || ran < kSeeds / 5 || testing::Test::HasFailure()) << "nothing was ever lost";
 }
 
-// Every node dies between the contributions of two rounds, after a checkpoint that lies between them, too: what was
-// trained from the first ones to the checkpoint is in no round, and counted as lost.
+// Every node dies between the contributions of two rounds, after a checkpoint that lies between them, too: tokens
+// trained from the first ones to the checkpoint are in no round, and counted as lost.
 TEST(Rounds, ARollBackIntoTheMiddleOfARoundLosesItsStepsInTheBooks) {
   for_each_seed(kSeeds / 10, [](std::uint64_t seed) {
     SwarmShape shape = agreeing_every_three(12, 4);

@@ -1,6 +1,6 @@
 // A journal whose process dies at a write of the test's choice: before it is durable, or after.
 //
-// From that write on nothing is kept any more: whatever the dying process still does, it has not done. The test ends
+// From that write on nothing is kept any more: later writes of the dying process never happened. The test ends
 // the process and opens the journal underneath again.
 #pragma once
 

@@ -36,7 +36,7 @@ std::vector<std::int64_t> values_of(const TensorBlob& blob) {
 
 namespace {
 
-// Beyond what input_of() gives, a signed blob has who computed it and on whose input.
+// A signed blob has, behind what input_of() gives, the replica that computed it and the one whose input it used.
 constexpr std::size_t kSignedAt = 3;
 
 [[nodiscard]] TensorBlob without_signature(const TensorBlob& blob) {

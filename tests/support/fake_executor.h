@@ -24,7 +24,7 @@
 
 namespace shoal {
 
-// One accumulated pass: whose activation was computed on, who computed the gradient, and on whose activation.
+// One accumulated pass: who gave its activation, who computed its gradient, and on whose activation.
 struct FakePass {
   std::int64_t input_from = 0;
   std::int64_t gradient_from = 0;

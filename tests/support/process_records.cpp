@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Non-finite numbers are null in the file, and so are those of what nobody measured.
+// Non-finite numbers are null in the file, and so are values that were not measured.
 double number(const Json& json, const char* key) { return json.at(key).is_null() ? 0 : json.at(key).get<double>(); }
 
 StepLine step_line(const Json& json, const std::string& text) {

@@ -72,7 +72,7 @@ class ProcessScene {
   // because the process was gone or the run as far.
   [[nodiscard]] testing::AssertionResult kill_before(std::size_t steps, pid_t victim,
                                                      const std::string& name = "run") const;
-  // SIGTERM to who trains a run that does not end by itself. "--steps", "N": what makes another go as far as it went.
+  // Sends SIGTERM to a program whose run does not end by itself. Returns "--steps", "N", for another to go as far.
   std::vector<std::string> stop(Program& program, const std::string& name = "run") const;
   // Stops it, and has one process train the same steps: run "single". Whether both ended as they should.
   [[nodiscard]] bool stop_and_repeat_single(Program& program, const SmallRun& small);

@@ -1,4 +1,4 @@
-// sync.requeue_lost as anybody would write it down who has all the memory in the world: the control of what the runtime
+// sync.requeue_lost as one would write it with unbounded memory: the control of what the runtime
 // computes from the same journal, here out of whole manifests and whole plans.
 //
 // A sample is a number: microbatch m of step s of a run that loses nothing has sample s * microbatches + m.

@@ -73,7 +73,7 @@ class SupervisorBench {
   void hear(const Message& message) {
     perform(core.hear(message, now));
   }
-  // One look after so long: what is longer than a second was a pause of the supervisor's own.
+  // Looks once after so long: a gap of more than a second is a pause of the supervisor's own.
   void later(Duration duration) {
     now += duration;
     perform(core.tick(now));

@@ -1,4 +1,4 @@
-// A branch of a run is the run that was started so: same bits, from whatever checkpoint, in whatever wiring.
+// A branch of a run has the bits of a run that was started like it, from any checkpoint and in any wiring.
 #include <gtest/gtest.h>
 #include <signal.h>
 

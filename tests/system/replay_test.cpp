@@ -101,7 +101,7 @@ void expect_path(const std::string& run) {
                 << (verdict.event ? observed::text_of(*trace, *verdict.event) : "");
 }
 
-// The first event after a tenth of the trace that is of a kind and has these words; of a stage, unless it is a letter.
+// Finds the first event after a tenth of the trace of this kind with these words; for a stage, unless it is a letter.
 std::size_t find(const RunTrace& trace, TraceKind kind, const std::string& words) {
   for (std::size_t i = trace.events.size() / 10; i < trace.events.size(); ++i) {
     const TraceEvent& event = trace.events[i].event;

@@ -1,5 +1,5 @@
-// sync.mode = diloco by real processes: rounds are agreed while the run trains, who is killed is replaced from the
-// outer state of its peers, and what was merged and what was lost is all that was committed.
+// sync.mode = diloco by real processes: rounds are agreed while the run trains, a killed replica is replaced from the
+// outer state of its peers, and merged and lost tokens together are all that was committed.
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -59,7 +59,7 @@ std::vector<bool> are_of_former(const std::vector<Json>& lines) {
   return are;
 }
 
-// A book has what a summary should say of these lines, of which it is the last.
+// A book has what a summary should say of lines that end with it.
 struct Book {
   std::map<std::string, std::uint64_t> bytes;
   std::map<std::uint64_t, std::uint64_t> tokens;  // by step, of those that the weights went through

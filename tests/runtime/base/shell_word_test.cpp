@@ -1,4 +1,4 @@
-// Asks the machine's own shell whether it makes of a word that word.
+// Asks the machine's own shell whether it reads a quoted word back as that word.
 #include "runtime/base/text/shell_word.h"
 
 #include <gtest/gtest.h>

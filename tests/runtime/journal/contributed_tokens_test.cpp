@@ -106,7 +106,7 @@ TEST(ContributedTokens, AreTheSameAfterAStartOfTheSpawnerHoweverManyCheckpointsT
   EXPECT_EQ(restarted.tokens.totals(), book.tokens.totals());
 }
 
-// Against books that forget nothing: whatever a round of the head, or of a checkpoint gone back to, may ask for.
+// Compares with books that forget nothing: all that a round of the head, or of a checkpoint gone back to, may ask for.
 TEST(ContributedTokens, AreAllThatARoundMayAskFor) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -1,4 +1,4 @@
-// When a snapshot is due: what was taken `every` entries before, so that these stay, and no sooner than nobody needs
+// Tests when a snapshot is due: one taken `every` entries before, so that these stay, and no sooner than nobody needs
 // the entries before it.
 #include "runtime/journal/snapshot_desk.h"
 

@@ -45,7 +45,7 @@ TEST(GivenImages, EachRepeatHasTwiceAsLong) {
   }
 }
 
-// Reading takes its time, for one replica after the other; what was asked meanwhile lies in the mailbox.
+// Reading takes its time, for one replica after the other; questions of that time wait in the mailbox.
 TEST(GivenImages, QuestionsThatWaitedWhileAnotherWasServedGetNoSecondImage) {
   GivenImages images;
   Instant now = Instant{} + 1h;

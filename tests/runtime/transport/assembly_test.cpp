@@ -1,4 +1,4 @@
-// Frames: what is cut comes back bit for bit; whatever was tampered with is refused before memory is taken.
+// Frames: a cut letter comes back bit for bit; one that was tampered with is refused before memory is taken.
 #include "runtime/transport/assembly.h"
 
 #include <cstring>

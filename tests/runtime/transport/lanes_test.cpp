@@ -1,5 +1,5 @@
-// Lanes over real sockets, by TLS and by local doors: what is sent arrives bit for bit, who has no key gets none, what
-// breaks is told.
+// Lanes over real sockets, by TLS and by local doors: letters arrive bit for bit, a peer without a key gets none, and
+// a lane that breaks is told.
 #include "runtime/transport/lanes/tls_lanes.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The local door and how two processes come to it: never past somebody who stands between them, never without a key.
+// The local door and how two processes come to it: never past a process between them, never without a key.
 #include "runtime/transport/lanes/local_door.h"
 
 #include <fcntl.h>

@@ -19,7 +19,7 @@ namespace shoal::guest {
 
 class Guest {
  public:
-  // Connects and hears who it talks with, as a client of the library does. Nothing: it was not let in, or not in time.
+  // Connects and learns the peer's name, as a client of the library does. Nothing: it was not let in, or not in time.
   [[nodiscard]] static std::optional<Guest> enter(const HostPort& address, const TlsFiles& files,
                                                   std::chrono::milliseconds patience);
   ~Guest();

@@ -1,5 +1,5 @@
-// CAF's test coordinator with one seed for everything: which of the runnable actors gets its next message, and whatever
-// else the simulation draws. One thread, virtual time, which passes only when nobody has anything to do.
+// CAF's test coordinator with one seed for everything: which of the runnable actors gets its next message, and all that
+// the simulation draws. One thread, virtual time, which passes only when no actor has anything to do.
 //
 // Equal seeds give equal runs, message for message: nothing here looks at a clock, an address or a thread.
 #pragma once

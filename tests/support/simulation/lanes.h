@@ -42,7 +42,7 @@ class SimulationLanes {
   [[nodiscard]] std::shared_ptr<Lanes> of(SimulatedPort port);
   // The lanes that are meant break: both routers hear of it. How many there were.
   std::size_t break_those(const std::function<bool(SimulatedPort, SimulatedPort)>& is_meant);
-  // The process is gone: nobody is told there, and its keys are void. Its lanes break with its links.
+  // Forgets a process that is gone: its user is told nothing, and its keys are void. Its lanes break with its links.
   void vanish(SimulatedPort port);
 
   // For the lanes of a port, and for relays.

@@ -1,10 +1,10 @@
 // Links between the routers of a simulated swarm: a dialler per process, and a pair of relay actors per connection.
 //
-// What a link promises is what TLS over TCP does: frames arrive whole, once and in order, each after a delay drawn from
-// the seed (so that links overtake each other), until the link breaks; then both ends hear of it and whatever was on
-// its way is lost. A way from one process to another may be slow, or stalled for a time: then what is sent waits, and
-// nobody can dial across it. What is worse than that (a letter lost, doubled, forged or sent elsewhere by a faulty
-// router) comes from a LinkFault, which sees every letter and says what arrives instead.
+// A link promises what TLS over TCP does: frames arrive whole, once and in order, each after a delay drawn from
+// the seed (so that links overtake each other), until the link breaks; then both ends are told and everything on
+// its way is lost. A way from one process to another may be slow, or stalled for a time: then letters wait, and
+// no process can dial across it. Worse faults (a letter lost, doubled, forged or sent elsewhere by a faulty
+// router) come from a LinkFault, which sees every letter and says what arrives instead.
 #pragma once
 
 #include <algorithm>

@@ -185,7 +185,7 @@ class TokenBook {
   std::map<Incarnation, std::uint64_t> joined_;
 };
 
-// On the way to the newest state, as far as the journal says what was applied before which step: every round of a
+// Books the way to the newest state, as far as the journal says what was applied before which step: every round of a
 // fragment is of the steps since the last one, so that none is merged or lost twice.
 class RoundBook {
  public:

@@ -1,4 +1,4 @@
-// Somebody whom a run has admitted as a node and who is none: its certificate. The run's own authority issues it, so
+// A program that a run has admitted as a node and that is none: its certificate. The run's own authority issues it, so
 // that no process can tell it from that of an honest node.
 #pragma once
 

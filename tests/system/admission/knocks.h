@@ -1,4 +1,4 @@
-// Somebody with a certificate who tries every port of a process, from an address of his own choice; and what the kernel
+// Tries every port of a process with a certificate, from an address of the test's choice; and reads what the kernel
 // says of its connections.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Certificates that end while their processes run: all of a run's are made anew for a few seconds, and the run lives
-// through their end. Whoever starts again afterwards finds a certificate that is good, and peers whose are.
+// through their end. A process that starts again afterwards finds a good certificate, and peers with good ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

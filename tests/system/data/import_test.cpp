@@ -96,7 +96,7 @@ TEST(Import, BringsBackWhatWasExported) {
   EXPECT_TRUE(sample.out().starts_with("fish"));
 }
 
-// A shell's completion puts a slash behind a folder; and what lies beside it is nobody's to remove.
+// A shell's completion puts a slash behind a folder; and files beside it are not to be removed.
 TEST(Import, MakesAnEmptyFolderTheRunAndLeavesItsNeighboursAlone) {
   ProcessScene scene;
   train_and_export(scene);

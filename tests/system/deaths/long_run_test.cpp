@@ -1,5 +1,5 @@
-// Runs that are long for their journal: thousands of tiny steps, disturbed before, at and behind its cuts. Whoever
-// starts, comes back or joins there begins with a snapshot in place of entries that nobody keeps (protocol P-3a).
+// Runs that are long for their journal: thousands of tiny steps, disturbed before, at and behind its cuts. A process
+// that starts, comes back or joins there begins with a snapshot in place of entries that are no longer kept (P-3a).
 //
 // A run of 3000 steps stands for all here. SHOAL_LONG_TESTS=1 in the environment runs every fault at every place, and
 // one of 50000 steps that prints what a start and a join cost as the journal grows.

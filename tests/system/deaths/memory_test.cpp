@@ -6,8 +6,8 @@
 namespace shoal {
 namespace {
 
-// Room for a worker of which nothing is asked, and not for one microbatch of this model. Of what is left of it at the
-// end no thread can be started.
+// Room for a worker that has nothing to do, and not for one microbatch of this model. The rest that is left at the end
+// does not suffice to start a thread.
 constexpr const char* kAddressSpaceKb = "640000";
 
 // A worker rests for the window when it could not start a replica a few times.

@@ -204,8 +204,8 @@ TEST(KilledSpawner, WhileItMakesItsJournalBeginsAgain) {
   }
 }
 
-// The run is to be saved and to end with 75, whoever dies on the way. It cannot be over before the kill: storage, which
-// is to save it, stands still.
+// The run is to be saved and to end with 75, whichever process dies on the way. It cannot be over before the kill:
+// storage, which is to save it, stands still.
 TEST(KilledSpawner, WhileItStopsIsStartedAgainToStop) {
   ProcessScene scene;
   Program& program = scene.start(train(scene, "run", run_to_disturb(2)));

@@ -1,5 +1,5 @@
 // A bad network between the processes of a run (tests/emulator), and processes that freeze: the run goes on or comes
-// back, nobody is evicted who is only slow or away for a moment, and the weights are those of one undisturbed process.
+// back, a process that is only slow or away for a moment is not evicted, and the weights are those of a single process.
 //
 // How fast a run goes is set by the delay of its links: so a test has the time it needs, and the machine little to do.
 // SHOAL_LONG_TESTS=1 in the environment runs every kind of fault where otherwise one stands for all.

@@ -1,4 +1,4 @@
-// Useful time by the lines of metrics.jsonl: whoever died and wrote on, and whatever was trained twice.
+// Useful time by the lines of metrics.jsonl, with writers that died and went on, and steps that were trained twice.
 #include "runtime/trace/metrics/goodput.h"
 
 #include <gmock/gmock.h>
@@ -244,7 +244,7 @@ TEST(Goodput, ATroubleThatNoLineTellsOfCounts) {
   EXPECT_NEAR(run.goodput.of(10).value(), 0.5, 1e-9) << "10 s of work in 20 s";
 }
 
-// A slow part and a quick one: what is kept of the rates is of both, so their median is that of most of it.
+// A slow part and a quick one: the rates that are kept are of both, so their median is that of most of it.
 TEST(Goodput, KeepsRatesOfAllOfALongRun) {
   Told run;
   for (std::uint64_t step = 0; step < 30000; ++step)

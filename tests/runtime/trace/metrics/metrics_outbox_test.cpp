@@ -1,4 +1,4 @@
-// A disk that refuses lines for a while costs none of them, and what is lost all the same is told in its place.
+// A disk that refuses lines for a while costs none of them; a line that is lost all the same is told in its place.
 #include "runtime/trace/metrics/metrics_outbox.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tokens as words: what a person asks for, and what is shown of them.
+// Tests the words about tokens: a person's requests, and what is shown of them.
 #include "runtime/transport/control/token_words.h"
 
 #include <gtest/gtest.h>

@@ -30,7 +30,7 @@ basp::Node node_of(const std::string& bytes) {
   return node;
 }
 
-// The peer is `who.self`; what is guarded is `who.peer`.
+// The peer is `who.self`; the guarded process is `who.peer`.
 Conversation conversation() {
   Conversation who;
   who.self = guest::made_up_node(1);

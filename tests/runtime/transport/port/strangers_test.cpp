@@ -37,7 +37,7 @@ ControlLimits limits_with(milliseconds timeout) {
   return limits;
 }
 
-// A spawner's port, whose endpoint has one route, and whose lanes are told to somebody.
+// A spawner's port, whose endpoint has one route, and whose lanes have a user.
 struct Occupied {
   explicit Occupied(milliseconds timeout)
       : port(run.files(PeerRole::kSpawner, "spawner"),
@@ -119,7 +119,7 @@ TEST_P(StrangersOf, KeepNoHonestLinkLaneOrOperatorOut) {
 INSTANTIATE_TEST_SUITE_P(Port, StrangersOf, ::testing::ValuesIn(guest::kEveryFirstBytes),
                          [](const auto& sort) { return std::string(guest::name_of(sort.param)); });
 
-// Each use of the port has a bound of its own; what is no whole hello counts as silent, whatever it is.
+// Each use of the port has a bound of its own; a connection without a whole hello counts as silent, whatever it sent.
 TEST(Strangers, S6OfOneUseTakeNoPlaceOfAnother) {
   const Occupied occupied(kLong);
   std::vector<Socket> all;
