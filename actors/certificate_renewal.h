@@ -1,7 +1,7 @@
 // Renews the certificate of a process while it runs: before it expires it is exchanged for another one of the same key,
 // which is written to its file and shown in every new connection from then on.
 //
-// A detached actor: whoever signs may be far away, and is asked again. Nothing of training waits for it.
+// A detached actor: the signer may be far away, and is asked again. Nothing of training waits for it.
 #pragma once
 
 #include <caf/actor.hpp>

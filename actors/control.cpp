@@ -99,7 +99,7 @@ std::string revoked_text(const RevokedTokens& tokens) {
   return "; the join tokens it enrolled with are revoked, too: " + text + standing + way_back;
 }
 
-// A name that the run has given certificates to is refused first: who is put out finds no door to come back by.
+// Refuses first a name that the run has given certificates to: a process that is put out finds no way to come back.
 ControlResponse evict(caf::actor_system& system, const SupervisorActor& supervisor, EnrolmentDesk& desk,
                       const OperatorOrder& order) {
   const bool is_known = order.revoke && desk.has_issued(order.name);

@@ -4,13 +4,13 @@
 
 namespace shoal {
 
-// Takes the numbers 0, 1 and 2 where whoever starts the program has closed them (`shoal train >&-`), before anything
-// else is opened: a file or socket would get such a number, and whatever is written to the stream later with it. A
+// Takes the numbers 0, 1 and 2 where they were closed for the program (`shoal train >&-`), before anything
+// else is opened: a file or socket would get such a number, and every later write to the stream with it. A
 // stream that was closed still refuses what a program does with it (EBADF).
 void occupy_standard_streams();
 
-// The ends of children are told, also where whoever starts the program ignores them (SIGCHLD: the kernel would forget
-// them, and a keeper wait for ever); a file at its limit is an error of the write, like a full disk (SIGXFSZ).
+// Lets the ends of children be told, also where the parent ignores SIGCHLD (the kernel would forget them, and a keeper
+// wait for ever); makes a file at its limit an error of the write, like a full disk (SIGXFSZ).
 void settle_inherited_signals();
 
 }  // namespace shoal

@@ -148,7 +148,7 @@ void blank(char* word) {
   if (*word != '@') std::fill_n(word, std::strlen(word), '.');  // the name of a file is no secret
 }
 
-// Hides what follows --token: it admits whoever has it, and the system shows command lines to every user.
+// Hides what follows --token: the words admit a node, and the system shows command lines to every user.
 void hide_tokens(std::span<char* const> words) {
   constexpr std::string_view kOption = "--token";
   for (std::size_t at = 0; at < words.size(); ++at) {

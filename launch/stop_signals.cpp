@@ -1,4 +1,4 @@
-// A signal that is ignored and blocked would still be taken by whoever waits for it: it must not be in the set.
+// A signal that is ignored and blocked would still be taken by a thread that waits for it: it must not be in the set.
 #include "launch/stop_signals.h"
 
 #include <ctime>

@@ -20,7 +20,7 @@ inline constexpr std::chrono::milliseconds kOneWish{50};
   return signal != SIGHUP && since_first >= kOneWish;
 }
 
-// The exit status of who finished its step and saved after this first signal.
+// The exit status of a process that finished its step and saved after this first signal.
 [[nodiscard]] constexpr int saved_status(int signal) { return signal == SIGINT ? 130 : 75; }
 [[nodiscard]] constexpr bool is_saved_status(int status) { return status == 130 || status == 75; }
 

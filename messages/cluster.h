@@ -110,7 +110,7 @@ struct RevokedName {
   friend bool operator==(const RevokedName&, const RevokedName&) = default;
 };
 
-// The whole list, at each change and again and again: whoever was away has it as soon as it is back.
+// The whole list, at each change and again and again: a process that was away has it as soon as it is back.
 struct Revocations {
   std::uint64_t version = 0;  // ascending over the whole run; an older list is none
   std::vector<RevokedName> names;

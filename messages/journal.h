@@ -1,4 +1,4 @@
-// The one durable order of membership changes and commits (P-1), and how everybody follows it (P-3).
+// The one durable order of membership changes and commits (P-1), and how every process follows it (P-3).
 //
 //   supervisor ──JournalEntries──▶ the router of every process ──▶ its actors, one entry at a time, none skipped
 //   a process that sees a later position: FetchJournal ──▶ supervisor
@@ -77,7 +77,7 @@ struct Commit {
 // Place of a microbatch in the plan of the whole run: step * microbatches of a step + its index in the step.
 using PlaceId = Id<struct PlaceTag>;
 
-// A fragment's round is agreed: everybody applies its mean here, between the steps that the journal shows before and
+// A fragment's round is agreed: all members apply its mean here, between the steps that the journal shows before and
 // after it (DESIGN.md §6). Tokens of the stage since the fragment's last round = those of the shares + tokens_lost.
 struct CommitRound {
   StageId stage;

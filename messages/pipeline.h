@@ -3,7 +3,7 @@
 //   data_loader ──Forward──▶ stage 0 ──Forward──▶ ... ──▶ last stage
 //   data_loader ◀─Backward── stage 0 ◀─Backward── ... ◀── last stage          or Refusal from any of them
 //   data_loader ──AllAnswered──▶ every sync group          data_loader ──AskHolders──▶ sync group ──Holders──▶ it
-//   whoever waits too long:  Ask ──▶ the same hop ──▶ AskAnswer (working | unknown) or the Backward itself
+//   after a long wait:  Ask ──▶ the same hop ──▶ AskAnswer (working | unknown) or the Backward itself
 //
 // A reply is matched by (branch, step, microbatch, purpose), never by the connection it came over.
 #pragma once

@@ -3,8 +3,8 @@
 //   stage ──SaveShard──▶ storage ──CheckpointSaved | CheckpointFailed──▶ supervisor      (all shards in, manifest last)
 //   supervisor ──SaveState──▶ stage: save again what was lost on its way
 //   joining stage ──FetchState──▶ storage, or a replica of its stage ──StateImage | StateUnavailable──▶ joining stage
-//   donor ──StepSum, of each step since its image──▶ joining stage; of a round ──▶ FetchState's sender, who missed it
-//   who gets state ──StateProgress──▶ who gave it, supervisor: how far it has come
+//   donor ──StepSum, of each step since its image──▶ joining stage; of a round ──▶ FetchState's sender, which missed it
+//   receiver of state ──StateProgress──▶ its giver, supervisor: how far it has come
 //   router ──StateUnavailable──▶ supervisor: a shard that a broken link may have lost
 //   node's tracer ──FileChunk──▶ storage ──FileKept──▶ node's tracer: logs and traces of processes on other machines
 #pragma once
@@ -47,7 +47,7 @@ struct CheckpointFailed {
   friend bool operator==(const CheckpointFailed&, const CheckpointFailed&) = default;
 };
 
-// Save the state you hold after this step, if you still hold it: whoever was named in the commit is lost, or the shard.
+// Save the state you hold after this step, if you still hold it: the replica named in the commit is lost, or its shard.
 struct SaveState {
   Branch branch;
   std::uint64_t step = 0;

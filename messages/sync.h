@@ -2,7 +2,7 @@
 //
 //   group ──Open | Zero | Prepare | Reduce──▶ every replica of its stage
 //   replica ──Manifest | Reduced | Progress──▶ group
-//   replica ──Part, PartsSent──▶ other replicas of its stage ──MissingParts──▶ who sent them
+//   replica ──Part, PartsSent──▶ other replicas of its stage ──MissingParts──▶ their sender
 //   group ──Prepared (the vote)──▶ supervisor                 group ──Missing──▶ everyone upstream
 //   data loader ──AllAnswered──▶ every group (pipeline.h)
 //

@@ -1,4 +1,4 @@
-// Asks whether an actor of the same process is there: whoever depends on it asks, and an answer says that it is.
+// Asks whether an actor of the same process is there: an actor that depends on it asks, and an answer says that it is.
 //
 // Asked by a supervisor of its children and its router, by a node agent of its stages; never leaves a process.
 #pragma once

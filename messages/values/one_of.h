@@ -1,7 +1,7 @@
 // A std::variant whose copying, moving, comparing and destroying are compiled once, not in every file that has one.
 //
 // std::visit, std::get, std::get_if and std::holds_alternative take it as the std::variant that it is. A .cpp file
-// includes one_of_members.h and instantiates it there; everybody else sees declarations only.
+// includes one_of_members.h and instantiates it there; all other files see declarations only.
 #pragma once
 
 #include <cstddef>

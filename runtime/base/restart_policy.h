@@ -64,7 +64,7 @@ struct RestartLimits {
   Duration first_delay = std::chrono::milliseconds(100);
   Duration longest_delay = std::chrono::seconds(10);
   Duration settled_after = std::chrono::seconds(6);  // window / budget: what lives longer never gets past the budget
-  // Final codes that may pass where the process has come up before, such as a port that somebody else has just taken:
+  // Final codes that may pass where the process has come up before, such as a port that another process has just taken:
   // from its first restart on they cost the budget, and are its result once that is spent.
   std::vector<int> passing_codes = {};
 };
@@ -97,7 +97,7 @@ class RestartPolicy {
                                        LifeReached reached = LifeReached::kNothing);
   // The same for what has no exit status, such as an actor: `how` it ended, for the reason.
   [[nodiscard]] RestartDecision decide(const std::string& how, Instant now);
-  // Restarts after an end that somebody else is to blame for: it costs nothing of the budget.
+  // Restarts after an end that another process is to blame for: it costs nothing of the budget.
   [[nodiscard]] RestartAfter come_back(const std::string& how, Instant now);
 
  private:

@@ -101,7 +101,7 @@ class StageExecutor {
   virtual void skip() = 0;
 
   // XXH3-64 over what all replicas of the stage hold alike (S-3): weights and optimiser state; in diloco mode the
-  // agreed outer parameters and momentum, because between rounds everybody's own ones differ.
+  // agreed outer parameters and momentum, because between rounds each replica's own ones differ.
   [[nodiscard]] virtual std::uint64_t state_digest() const = 0;
   // A safetensors image of weights, optimiser state and (diloco) outer state, uint8 [n].
   [[nodiscard]] virtual TensorBlob state_image() const = 0;

@@ -2,8 +2,8 @@
 //
 // All rounds that were contributed to by then are agreed before anything is saved or trained after such a commit
 // (P-35), also those that would be due later. So a state of that version, or of a later one that was trained on from
-// it, holds them all, in every stage: who begins with it has no such round to agree on. A branch that begins at an
-// earlier step forgets the ends after it.
+// it, holds them all, in every stage: a member that begins with it has no such round to agree on. A branch that begins
+// at an earlier step forgets the ends after it.
 //
 // Bounded (S-6): the newest kKeptMax. Pure values.
 #pragma once

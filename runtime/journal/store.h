@@ -53,7 +53,7 @@ class JournalStore {
   [[nodiscard]] virtual Status cut(const JournalSnapshot& snapshot) = 0;
   // Entries after a position, which is not before begins_after() (CHECK), ascending: at most `count_max` of them, and
   // no more once they have kLoadedBytesMax as they are stored, so that they fit a letter (S-6); at least one where
-  // there is one. Who wants the rest asks after them.
+  // there is one. A caller that wants the rest asks after them.
   [[nodiscard]] virtual Result<std::vector<JournalEntry>> load(JournalPosition after, std::size_t count_max) = 0;
   // Numbers start at 1. A crash may lose a block, never give it twice.
   [[nodiscard]] virtual Result<IncarnationBlock> reserve(IncarnationKind kind, std::uint64_t count) = 0;

@@ -69,7 +69,7 @@ class View {
 
   // Replicas of a stage, ascending by incarnation; empty for a stage nobody serves.
   [[nodiscard]] const std::vector<ReplicaMember>& replicas_of(StageId stage) const;
-  // One above the highest stage that somebody serves.
+  // One above the highest stage that a replica serves.
   [[nodiscard]] std::uint32_t stage_count() const;
   [[nodiscard]] std::size_t replica_count() const { return stage_of_.size(); }
   [[nodiscard]] bool contains(Incarnation replica) const { return stage_of_.contains(replica); }

@@ -37,7 +37,7 @@ struct SyncSchedule {
   SyncGrain grain = SyncGrain::kLayer;
 };
 
-// Says how every worker comes to hold everybody's contribution.
+// Says how every worker comes to hold the contributions of all.
 enum class Exchange : std::uint8_t {
   kGather,  // each sends its whole payload to each other one: one hop; with two workers a plain exchange
   kRing,    // reduce-scatter, then all-gather, from neighbour to neighbour: 2 (M - 1) hops

@@ -39,7 +39,7 @@ class TransferNetwork {
   TransferNetwork(const Network& network, double payload_bits);
 
   void contribute(const PayloadId& id, std::size_t worker);
-  // A worker that has contributed holds everybody's contribution.
+  // A worker that has contributed holds the contributions of all.
   [[nodiscard]] bool is_merged(const PayloadId& id, std::size_t worker) const;
   // Gives every hop its links that can have them.
   [[nodiscard]] std::vector<StartedTransfer> start_ready(double now_s);

@@ -1,4 +1,4 @@
-// Offsets only; who has the bytes looks them up.
+// Handles offsets only; the holder of the bytes looks them up.
 #include "runtime/storage/file_stream.h"
 
 #include <algorithm>

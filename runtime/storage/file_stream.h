@@ -4,7 +4,7 @@
 //     ▲                                             │ no answer for four times as long as answers take
 //     └─────────────────────────────────────────────┘
 //
-// A run may end soon after whoever answers was started again, so patience is short where answers are quick. On a slow
+// A run may end soon after the receiver was started again, so patience is short where answers are quick. On a slow
 // line a question overtakes the piece before it: a piece is sent again only when it is known to be missing *and* was
 // waited for, each time twice as long. The other file may have a past of other writers: ours is added at its end. Where
 // it begins there is worth keeping with a file that goes on in another process's life. Pure: time comes in.

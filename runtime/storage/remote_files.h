@@ -25,7 +25,7 @@ class RemoteFiles {
   // The file's size afterwards. A piece beyond its end is not written: the size says where to go on. Errors: kRefused
   // (name, kind of data, bound), kIo.
   [[nodiscard]] Result<std::uint64_t> keep(const FileChunk& chunk);
-  // True when somebody is to hear of this refusal: its sender tries again for ever, and it is said once per file, until
+  // True when this refusal is to be told: its sender tries again for ever, and it is said once per file, until
   // a piece of that file is written again. Where too many files were refused, all are forgotten (S-6).
   [[nodiscard]] bool is_news(const FileChunk& chunk, const Failure& refusal);
 

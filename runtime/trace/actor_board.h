@@ -5,7 +5,7 @@
 //                       node agent, supervisor: ActorBoard::list() ──▶ heartbeats, status
 //
 // A pulse is a few atomics: writing never waits. The board keeps one line per name, so that a name that is entered
-// again counts as a restart; whoever ended for good is taken off with forget().
+// again counts as a restart; an actor that ended for good is taken off with forget().
 #pragma once
 
 #include <atomic>

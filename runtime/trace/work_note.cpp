@@ -1,4 +1,4 @@
-// A page of slots. The replica's number is written last and erased first: who dies in between leaves nothing.
+// A page of slots. The replica's number is written last and erased first: a death in between leaves nothing.
 #include "runtime/trace/work_note.h"
 
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 // Note of what the replicas of a process compute at this moment, which outlives them: in a file that is mapped, for the
-// next life of the process, or in memory, for whoever outlives an actor.
+// next life of the process, or in memory, for the process that outlives an actor.
 //
 //   stage: begin(work) ─▶ computes ─▶ end()          its actor throws: the node agent take()s what it was at
 //                            │
 //                            └ the process crashes: the file stays, and the next life finds it in left_behind()
 //
-// Invariant: what lies in the note was interrupted by its own computation. The owner of the file removes it after an
+// Invariant: work in the note was interrupted by its own computation. The owner of the file removes it after an
 // end that came from outside (keeper.h), and a process that ends on purpose close()s it.
 //
 //   file = "SHWN", version, slot*         as they lie in memory; read by the same program only

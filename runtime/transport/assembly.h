@@ -80,7 +80,7 @@ struct Assembled {
 };
 
 // Part of a transfer that takes its time: its letter is whole; its tensors have their sizes, their contents are not for
-// anybody yet.
+// ready yet.
 struct Arriving {
   EncodedLetter letter;
   std::uint64_t received = 0;  // bytes of its tensors

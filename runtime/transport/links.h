@@ -86,8 +86,8 @@ struct LinkLimits {
   Duration complain_every = std::chrono::seconds(1);
 };
 
-// Storage and the spawner are dialled by everybody; of all others the smaller incarnation dials. Everybody dials the
-// spawner.
+// Returns true when this side dials: every process dials the spawner, nodes dial storage, and of two nodes the one with
+// the smaller incarnation dials.
 [[nodiscard]] bool dials(ProcessRole self_role, std::optional<ProcessIncarnation> self, ProcessRole peer_role,
                          ProcessIncarnation peer);
 
@@ -108,7 +108,7 @@ class LinkTable {
   void set_spawner(const Endpoint& endpoint);
   // This process has been welcomed: every link is told.
   [[nodiscard]] std::vector<LinkEffect> identify(ProcessIncarnation process, RunId run, Term term, Instant now);
-  // Replaces the table of peers, unless it is older than the one we have; who is no longer in it loses its link.
+  // Replaces the table of peers, unless it is older than the one we have; a process that left it loses its link.
   [[nodiscard]] std::vector<LinkEffect> peers(const Peers& peers);
   [[nodiscard]] std::vector<LinkEffect> tick(Instant now);
 

@@ -59,7 +59,7 @@ class Socket {
 
 // Listens; port 0 takes any. An empty host is every interface. Errors: kUsage (in use, not ours), naming the address.
 [[nodiscard]] Result<Socket> listen_on(const HostPort& address);
-// Tells whether that fails now, and may not in a moment: somebody else has the port.
+// Tells whether that fails now, and may not in a moment: another process has the port.
 [[nodiscard]] bool is_taken(const HostPort& address);
 
 // Waits until readable or writable. False at the deadline.

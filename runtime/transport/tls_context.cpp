@@ -46,7 +46,7 @@ void note_protocol(SSL* session, PortProtocol protocol) {
   SSL_set_app_data(session, reinterpret_cast<char*>(static_cast<std::uintptr_t>(protocol) + 1));
 }
 
-// Stops the handshake when the first message was read, once: what it asks for decides who goes on with it, and whether
+// Stops the handshake when the first message was read, once: its request decides which code goes on, and whether
 // it needs a certificate. Another message of the same session, after a retry, changes nothing of that.
 int read_hello(SSL* session, int* alert, void*) {
   if (asked_for(session)) return SSL_CLIENT_HELLO_SUCCESS;

@@ -218,8 +218,8 @@ bool is_lack_of_descriptors(int reason) {
   return reason == EMFILE || reason == ENFILE || reason == ENOBUFS || reason == ENOMEM;
 }
 
-// The library's acceptor, but for one thing: where the system has no descriptor left, the library would be told of who
-// waits again and again.
+// The library's acceptor, but for one thing: where the system has no descriptor left, the library would be told of the
+// waiting connection again and again.
 class TlsAcceptor : public net::acceptor {
  public:
   TlsAcceptor(net::default_multiplexer& multiplexer, net::native_socket descriptor, std::function<void(int)> lack)

@@ -340,7 +340,7 @@ TlsStream::State TlsStream::become_lane() {
   return State::failure;
 }
 
-// No alert is said where there is no control endpoint: it would read like a refusal of the client, who is at the wrong
+// No alert is said where there is no control endpoint: it would read like a refusal of the client, which has the wrong
 // port, or too early.
 TlsStream::State TlsStream::become_control() {
   Socket own(::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));

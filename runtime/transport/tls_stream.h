@@ -58,8 +58,8 @@ class TlsDoor {
   void admit(int descriptor);
   // The connection's first message asks for a link or a lane; the same holds.
   void said_hello(int descriptor, PortProtocol protocol);
-  // The system has no descriptor for who comes, for a reason (errno). `go_on` is called at the next sweep, by its
-  // thread.
+  // Takes note that the system has no descriptor for a newcomer, for a reason (errno). `go_on` is called at the next
+  // sweep, by its thread.
   void pause_accepting(int reason, std::function<void()> go_on);
   // Gives up what would go on: the end of the transport.
   void end_pauses();
@@ -164,7 +164,7 @@ class TlsStream {
  private:
   // Advances the handshake. An idle write is one that the library asks for without having anything to write.
   State shake(bool is_idle_write);
-  // The first message has come: what it asks for decides who goes on.
+  // The first message has come: its request decides what goes on.
   State answer_hello(bool is_idle_write);
   State finish_handshake();
   // The session goes on without this stream, whose connection then fails for the library and is closed.

@@ -25,7 +25,7 @@ namespace shoal {
 
 class TlsTransport {
  public:
-  // Reads the certificates once. `policy` says whom this process talks with, in both directions.
+  // Reads the certificates once. `policy` says which peers this process talks with, in both directions.
   // Errors: kIo, kInvalidData (certificates, see TlsContext).
   [[nodiscard]] static Result<std::unique_ptr<TlsTransport>> start(caf::actor_system& system, const TlsFiles& files,
                                                                    PeerPolicy policy,

@@ -11,7 +11,7 @@
 namespace shoal {
 namespace {
 
-// `shoal ps` shows everybody.
+// `shoal ps` shows all actors.
 bool is_of_the_summary(const std::string& name) {
   for (const char* kind : {"stage/", "node_agent/", "sync_group/", "storage"}) {
     if (name.starts_with(kind)) return true;

@@ -16,7 +16,7 @@
 namespace shoal {
 
 // `shoal kill`. Errors: kUsage (nothing has that name), kRefused (the run is over), kUnreachable (nobody answers, or
-// who has that name is not there and does not come back within a few seconds).
+// the target is away and does not come back within a few seconds).
 struct KillOptions {
   RunLocator where;
   OperatorOrder order;

@@ -9,7 +9,7 @@
 namespace shoal {
 
 // Takes the ward's note, counts the crash for the peer that it names, and leaves to the ward's next life, beside
-// the note, whom to refuse. What the ward is excused by says so, too.
+// the note, the peers to refuse. The text that excuses the ward says so, too.
 [[nodiscard]] Ward::Excuse blame_peers(std::string ward, std::string note);
 
 }  // namespace shoal

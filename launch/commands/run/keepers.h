@@ -1,5 +1,5 @@
 // The commands that keep processes: `shoal train`, `shoal spawner`, `shoal node`. They hold no actors and no tensors.
-// The keeping itself is keeper.h; these say whom, how, and what a person is told.
+// The keeping itself is keeper.h; these say which processes, how, and what a person is told.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Random pauses, so that those who were stopped together do not all come back at once.
+// Random pauses, so that processes that were stopped together do not all come back at once.
 //
 // Of a seed: the same seed draws the same numbers (counter_random.h).
 #pragma once

@@ -1,4 +1,4 @@
-// Starting a program so that it cannot outlive whoever starts it: the kernel kills it when the thread that did ends
+// Starting a program so that it cannot outlive its starter: the kernel kills it when the thread that started it ends
 // (PR_SET_PDEATHSIG), checked against a parent that ended before that was in force. fork and exec by hand: only between
 // them can that be set.
 #pragma once

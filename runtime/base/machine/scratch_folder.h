@@ -1,7 +1,7 @@
 // A folder that is this process's own while it lives, owner-only (0700), and gone with it.
 //
 // It is locked (flock): cleaners that honour locks, as systemd-tmpfiles does, leave it alone however long it is used;
-// and what a killed process has left behind, keys among it, is known by having no lock and removed by whoever makes the
+// and what a killed process has left behind, keys among it, is known by having no lock and removed by the maker of the
 // next one. Its name is <prefix>XXXXXX, and <prefix>new-XXXXXX for the moment before it is locked.
 #pragma once
 

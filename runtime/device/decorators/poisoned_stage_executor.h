@@ -1,4 +1,4 @@
-// A device that fails at one microbatch, whoever computes it: how tests make the fault that a quarantine is for.
+// A device that fails at one microbatch, wherever it is computed: tests make the fault so that a quarantine is for.
 // Which one, and how: `runtime/executor/poison_hook.h`. Torch-free.
 #pragma once
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kRatesMax = 4096;
 
-// Rounds are part of undisturbed training, and so is who was late for one; a run that begins disturbs nothing.
+// Rounds are part of undisturbed training, and so is a member late for one; a run that begins disturbs nothing.
 bool is_disturbance(const EventFacts& event) {
   return event.word != "round" && event.word != "round_closed" && event.word != "started";
 }

@@ -1,6 +1,6 @@
 // The line a person watches during a run, as text.
 //
-// Pure: whoever prints it decides where and how often. On a terminal a line never wraps: where it is too narrow, the
+// Pure: the caller decides where and how often to print. On a terminal a line never wraps: where it is too narrow, the
 // learning rate, bytes, norm, peers and the bar are left out first, in this order; the legend is broken between
 // entries.
 #pragma once

@@ -13,7 +13,7 @@ constexpr double kMsPerSecond = 1000;
 
 double ms_between(WallTime from, WallTime to) { return std::chrono::duration<double, std::milli>(to - from).count(); }
 
-// Says whether an event belongs to a run that nothing befalls. After any other one a slow step was held up.
+// Says whether an event belongs to an undisturbed run. After any other one a slow step was held up.
 bool is_calm(std::string_view word) {
   static constexpr std::array<std::string_view, 21> kWords = {
       "started",      "training",         "resumed",       "joined",

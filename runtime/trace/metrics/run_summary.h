@@ -10,7 +10,7 @@
 // Pauses between an end and a person's next start count nowhere. The parts add up to the whole by construction.
 //
 // A start finds steps, rounds and checkpoints in the journal and on the disk that the one before it had not told when
-// it died. Their lines stand behind its own "started", before anybody trains, and count as that former one's.
+// it died. Their lines stand behind its own "started", before training goes on, and count as that former one's.
 #pragma once
 
 #include <cstddef>

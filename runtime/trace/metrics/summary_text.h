@@ -1,5 +1,5 @@
 // The summary of a run as a person reads it at its end; metrics.jsonl has the same figures as an object.
-// Pure: whoever prints the lines decides where.
+// Pure: the caller decides where to print the lines.
 #pragma once
 
 #include <string>

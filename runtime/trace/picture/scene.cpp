@@ -89,7 +89,7 @@ std::string steps_of(const Scene& scene) {
   return "steps " + first->label + " to " + scene.commits.back().label;
 }
 
-// And what befell them: "steps 2 to 11: node2 is killed, a replica ends".
+// Adds the faults: "steps 2 to 11: node2 is killed, a replica ends".
 std::string title_of(const Scene& scene) {
   std::string title = steps_of(scene);
   std::size_t told = 0;

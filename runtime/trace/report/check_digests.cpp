@@ -9,7 +9,7 @@
 namespace shoal {
 namespace {
 
-// The first digest that anybody reported of something, and who.
+// The first digest that a replica reported of something, and which replica.
 struct Reported {
   std::uint64_t digest = 0;
   std::string who;

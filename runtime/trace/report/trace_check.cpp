@@ -34,7 +34,7 @@ std::string describe(const TracedEntry& entry) {
   return compose(word, " ", entry.subject, " of stage ", entry.stage, ", branch ", entry.branch);
 }
 
-// One position, one entry, whoever wrote it down.
+// Checks that a position has one entry, whichever process recorded it.
 void compare_with_first(const RunTrace& trace, const TracedJournal& journal, const TracedEvent& traced,
                         CheckReport& report) {
   const TracedEntry copy = entry_of(traced);

@@ -1,6 +1,6 @@
 // The other side of the control endpoint: how a newcomer gets its certificate, and how commands and nodes ask.
 //
-// A newcomer verifies the spawner by the fingerprint in its token before it says the secret. Everybody else verifies
+// A newcomer verifies the spawner by the fingerprint in its token before it says the secret. All others verify
 // by the run's authority. Each question is a connection of its own; names are resolved anew each time.
 #pragma once
 

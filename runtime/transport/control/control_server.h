@@ -4,7 +4,7 @@
 // it may ask. A stranger reaches exactly the routes registered for strangers (enrolment), everything else answers 403
 // (S-7). Sessions come from the process's port, once their first message has asked for this endpoint. They are bounded,
 // each ends at a deadline, each has a thread of its own (S-6): those of strangers in all and per address, where the
-// oldest gives way to who comes; those of the run, from the end of their handshake on, apart from them.
+// oldest gives way to the newcomer; those of the run, from the end of their handshake on, apart from them.
 #pragma once
 
 #include <functional>

@@ -273,7 +273,7 @@ Result<RevokedTokens> EnrolmentDesk::revoke_name(const std::string& name) {
   return revoked;
 }
 
-// Durable before anybody refuses, or admits, by it.
+// Saves the book durably before anything is refused, or admitted, by it.
 Status EnrolmentDesk::keep_book(RevocationBook book) {
   const Status saved = save_revocations(files_.revoked, book);
   if (!saved.ok()) return saved;
@@ -330,7 +330,7 @@ ControlResponse EnrolmentDesk::enrol(const ControlRequest& http) {
   return ControlResponse{200, enrolment_answer_text({std::move(*certificate), authority_.certificate(), here})};
 }
 
-// Errors: of a token whose uses are counted.
+// Errors: only for a token whose uses are counted.
 Status EnrolmentDesk::spend(const TokenRecord& token, const TokenSecret& secret) {
   TokenLedger redeemed = kept_.tokens;
   (void)redeemed.redeem(secret, hooks_.now());

@@ -106,7 +106,7 @@ class EnrolmentDesk {
   [[nodiscard]] static Result<std::unique_ptr<EnrolmentDesk>> open(Authority authority, EnrolmentFiles files,
                                                                    EnrolmentHooks hooks);
 
-  // Returns the rendezvous with the list of who is refused.
+  // Returns the rendezvous with the list of refused names.
   [[nodiscard]] Rendezvous rendezvous() const;
 
   // A new token, recorded durably before it is returned. uses 0: any number. Errors: kIo, kInternal.

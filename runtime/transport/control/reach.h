@@ -46,7 +46,7 @@ struct ReachAnswer {
 [[nodiscard]] std::string not_reached_text(const HostPort& own, const ReachAnswer& answer);
 [[nodiscard]] std::string not_reached_text(const std::string& name, const HostPort& address, const ReachAnswer& answer);
 
-// Remembers who is not reached now, by the name in its certificate and its address. Pure: time comes in.
+// Remembers which nodes are not reached now, by the name in their certificate and their address. Pure: time comes in.
 class ReachBook {
  public:
   static constexpr Duration kForgetAfter = std::chrono::seconds(15);
@@ -89,9 +89,9 @@ class ReachDesk {
   std::set<std::string> under_way_;  // certificates, by serial number
 };
 
-// Dials a numeric address as a link is dialled, shakes hands, waits for the first bytes that a node sends whom it
-// admits, and leaves. A node that has shaken hands and says nothing in time is busy, and counts as reached. name: of
-// the node.
+// Dials a numeric address as a link is dialled, shakes hands, waits for the first bytes that a node sends to a peer
+// it admits, and leaves. A node that has shaken hands and says nothing in time is busy, and counts as reached. name:
+// the node's.
 [[nodiscard]] ReachAnswer try_to_reach(const HostPort& address, const std::string& name, const TlsContext& context);
 
 }  // namespace shoal

@@ -18,8 +18,8 @@ namespace shoal {
 // Signs a request: the run's authority, or the spawner that is asked. May wait.
 using SignRequest = std::function<Result<std::string>(const std::string& request)>;
 
-// The same identity and key with a new certificate. Errors: those of `sign`; kInvalidData (what came is no certificate,
-// or of somebody else).
+// The same identity and key with a new certificate. Errors: those of `sign`; kInvalidData (the answer is not one, or is
+// another process's).
 [[nodiscard]] Result<Credentials> renewed(const Credentials& credentials, const SignRequest& sign);
 
 }  // namespace shoal

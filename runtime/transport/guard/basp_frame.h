@@ -69,7 +69,7 @@ inline constexpr std::size_t kDownBytesMax = 4096;  // with a text as its contex
 // The longest payload of a frame with such a header; 0: it has none.
 [[nodiscard]] std::uint32_t length_max(const Header& header, std::uint32_t letter_bytes_max);
 
-// A node of the library's own kind that is somebody, at the beginning of these bytes.
+// Reads a node of the library's own kind that names a process, at the beginning of these bytes.
 [[nodiscard]] std::optional<Node> node_in(Bytes bytes);
 // The node that greets. Nothing: its handshake is malformed.
 [[nodiscard]] std::optional<Node> greeting_of_server(Bytes payload);

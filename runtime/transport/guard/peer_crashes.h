@@ -8,7 +8,7 @@
 //
 // A peer is its role and name, which the run's authority vouches for, and not one certificate: a renewal, or the token
 // that it came with, gives its holder another certificate at any time. Nor is it the token, which honest nodes share.
-// So whoever holds a token of several uses can come again under another name, and can use up the name of another node:
+// So a holder of a token of several uses can come again under another name, and can use up the name of another node:
 // a name is what a person sees, and can put out together with its tokens (`shoal evict --revoke`).
 #pragma once
 
@@ -34,7 +34,7 @@ class PeerCrashes {
     bool is_refused = false;  // from now on
     bool is_excused = false;  // costs nothing of the budget
   };
-  // certificate: whose bytes were read, as the note of a process has it: "role/name#serial".
+  // certificate: that of the peer whose bytes were read, as the note of a process has it: "role/name#serial".
   [[nodiscard]] Verdict crashed_by(const std::string& certificate);
   // "role/name" of each (peer_name()).
   [[nodiscard]] std::set<std::string> refused() const;
@@ -47,8 +47,8 @@ class PeerCrashes {
 // Beside the note of a process.
 [[nodiscard]] std::string peer_crashes_file(const std::string& note);
 
-// Tells a person whom the process refuses ("role/name"), why, and what lets it in again. file: where the process's
-// keeper counts its crashes.
+// Tells a person which peer ("role/name") the process refuses, why, and what lets it in again. file: where the
+// process's keeper counts its crashes.
 [[nodiscard]] std::string refusal_text(const std::string& process, const std::string& peer, const std::string& file);
 
 }  // namespace shoal

@@ -2,7 +2,7 @@
 //
 // A link has at most one lane, which the side opens that dialled the link, with a key that the other side gave it over
 // the link. Letters with tensors, and what asks after them, go over the lane once it is open (letter_way.h); one that
-// the lane cannot take now stays the caller's, who keeps it in a bounded queue until there is room (S-6). A lane that
+// the lane cannot take now stays the caller's, which keeps it in a bounded queue until there is room (S-6). A lane that
 // breaks loses what it had taken, and counts as a broken link: the protocol's retries cover that. What a lane takes
 // arrives in its order; between lane and link there is none.
 #pragma once

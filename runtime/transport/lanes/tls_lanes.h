@@ -2,7 +2,7 @@
 //
 // A lane begins as a TLS connection to the door that all connections come to, told apart by its application protocol
 // (ALPN). It opens with the key that the accepting side gave over the link (a secret of the two processes); what
-// follows is frames of letters (assembly.h), both ways. Who is admitted by certificate but shows no good key in time is
+// follows is frames of letters (assembly.h), both ways. A peer with a certificate that shows no good key in time is
 // closed. Two processes of one user on one machine take a shorter way from there: the local door (lane_greeting.h).
 #pragma once
 

@@ -1,7 +1,7 @@
 // Certificates of the run that are refused, as every process knows it: those of revoked names, but for the ones that
 // were given out since (`shoal evict --revoke`; P-10a).
 //
-// The spawner decides, writes it down and sends the whole list to everybody (messages/cluster.h). Every check of a
+// The spawner decides, writes it down and sends the whole list to every process (messages/cluster.h). Every check of a
 // peer's certificate asks here, at every port and in both directions. Thread-safe: checks run on I/O threads.
 #pragma once
 
