@@ -27,7 +27,7 @@ JournalNews JournalFollower::accept(const JournalEntries& message, Instant now) 
   return news;
 }
 
-// Starts over from a state sent by the supervisor. No entry up to there is kept, so none can be compared any more.
+// Starts over from a state that the supervisor sent. The journal keeps no entry up to there to compare ours with.
 std::shared_ptr<const View> JournalFollower::adopt(const ViewState& past) {
   saw(past.position);
   if (past.position < position()) return nullptr;

@@ -31,7 +31,7 @@ struct StepFacts {
 };
 
 struct EventFacts {
-  std::string_view word;          // the event of the line that was read
+  std::string_view word;          // part of the line that was read
   std::string_view subject;       // empty where it has none
   double eval_ms = 0;             // for an evaluation; 0: not known
   std::uint64_t saved_bytes = 0;  // for a checkpoint; 0: not known

@@ -32,7 +32,7 @@ class LaneConnection {
   // Tells a peer that has shown a key to come to the local door of this name, or to claim again.
   void refer_to(const std::string& door);
   [[nodiscard]] bool was_referred() const { return was_referred_; }
-  // Tells an accepted connection's two ends apart (LaneSocket::way()); 0: of no matter.
+  // Returns the way of an accepted connection (LaneSocket::way()). 0: not known, or of no matter.
   [[nodiscard]] std::uint64_t way() const { return socket_->way(); }
   [[nodiscard]] bool is_local() const { return socket_->is_local(); }
   [[nodiscard]] const std::optional<LinkId>& link() const { return link_; }

@@ -28,7 +28,7 @@ class LaneSocket {
   [[nodiscard]] virtual Outcome write(std::span<const char>& bytes) = 0;
   // Sends what writes have left together. kDone: all of it is the system's.
   [[nodiscard]] virtual Outcome flush() = 0;
-  // Tells an accepted connection's two ends apart (lane_greeting.h). 0: nothing does.
+  // Returns the way of an accepted connection, a number made of both ends' addresses (lane_greeting.h). 0: not known.
   [[nodiscard]] virtual std::uint64_t way() const = 0;
   // Within this machine, past TLS.
   [[nodiscard]] virtual bool is_local() const = 0;
