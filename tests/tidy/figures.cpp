@@ -195,6 +195,30 @@ CommentFigures comments_of(const SourceFile& source) {
   return figures;
 }
 
+Findings check_comment_begins(const std::vector<SourceFile>& sources) {
+  constexpr std::size_t kNamedMax = 5;
+  CommentFigures all;
+  std::multimap<std::size_t, std::string, std::greater<>> worst;
+  for (const SourceFile& source : sources) {
+    const CommentFigures one = comments_of(source);
+    all.comments += one.comments;
+    all.without_noun += one.without_noun;
+    if (one.without_noun > 0) worst.emplace(one.without_noun, source.path);
+  }
+  Findings findings;
+  if (1000 * all.without_noun <= kWithoutNounPerMilleMax * all.comments) return findings;
+  for (const auto& [count, path] : worst) {
+    if (findings.size() == kNamedMax) break;
+    findings.push_back({path, 0,
+                        std::to_string(count) +
+                            " of its comments begin with Of, Who, What, That, Where, It or the like, " +
+                            "not with a verb or a name; " + std::to_string(all.without_noun) + " of all " +
+                            std::to_string(all.comments) + " do, at most " + std::to_string(kWithoutNounPerMilleMax) +
+                            " of 1000 may"});
+  }
+  return findings;
+}
+
 std::vector<std::string> files_that_name(const std::string& name, const std::vector<SourceFile>& files) {
   const auto forms = forms_of(name);
   std::set<std::string> found;

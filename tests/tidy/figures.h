@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/tidy/rules.h"
 #include "tests/tidy/source_text.h"
 
 namespace shoal::tidy {
@@ -46,6 +47,11 @@ struct CommentFigures {
   friend bool operator==(const CommentFigures&, const CommentFigures&) = default;
 };
 [[nodiscard]] CommentFigures comments_of(const SourceFile& source);
+
+// Largest share of comments without a noun, over all sources together, in thousandths.
+inline constexpr std::size_t kWithoutNounPerMilleMax = 52;
+// Names the five sources with most of them where the share is larger; empty: it is not.
+[[nodiscard]] Findings check_comment_begins(const std::vector<SourceFile>& sources);
 
 // The files that know a thing by its name, given as `FileChunk`: as that, `file_chunk`, `FILE_CHUNK`, `fileChunk` or
 // `file-chunk`, as a whole word. One path for each, sorted.

@@ -46,6 +46,21 @@ TEST(Figures, CountWhereACommentBeginsWithoutItsNoun) {
   EXPECT_EQ(comments_of(source), (CommentFigures{4, 2}));
 }
 
+TEST(Figures, RefuseTooLargeAShareOfCommentsWithoutTheirNoun) {
+  const auto with_bad = [](std::size_t bad, std::size_t all) {
+    std::vector<SourceFile> sources;
+    for (std::size_t i = 0; i < all; ++i) {
+      const std::string words = i < bad ? "// Of what it is.\n" : "// Returns a.\n";
+      sources.push_back(make_source("runtime/" + std::to_string(i) + ".h", words + "int a;\n"));
+    }
+    return sources;
+  };
+  EXPECT_TRUE(check_comment_begins(with_bad(kWithoutNounPerMilleMax, 1000)).empty());
+  const auto findings = check_comment_begins(with_bad(kWithoutNounPerMilleMax + 1, 1000));
+  ASSERT_EQ(findings.size(), 5U);
+  EXPECT_EQ(findings.front().path, "runtime/0.h");
+}
+
 TEST(Figures, FindAThingUnderEachOfItsNames) {
   const std::vector<SourceFile> files = {
       make_source("a.h", "struct FileChunk {};"),   make_source("b.capnp", "fileChunk @1 :FileChunk;"),

@@ -17,8 +17,8 @@ namespace shoal::tidy {
 struct Function {
   std::string name;
   std::string head;            // everything before the body
-  std::size_t first_line = 0;  // where the head begins
-  std::size_t last_line = 0;   // where the closing brace is; the head's when there is only a declaration
+  std::size_t first_line = 0;  // the head's
+  std::size_t last_line = 0;   // the closing brace's; the head's when there is only a declaration
   std::size_t parameter_count = 0;
   std::size_t body_begin = 0;  // position of the opening brace; 0 when there is only a declaration
   std::size_t body_end = 0;

@@ -1,5 +1,5 @@
 // Holds the repository to the house style: every rule over every file, one test per rule, all findings at once.
-// That the rules themselves can fail is shown in rules_test.cpp.
+// The tests of rules and figures show that each of them can fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/tidy/figures.h"
 #include "tests/tidy/repository.h"
 #include "tests/tidy/rules.h"
 
@@ -119,6 +120,8 @@ TEST(Tidy, NamedFilesAreThere) {
     if (has_words) expect_none(check_named_files(path, read_text(kRoot / path), files()));
   }
 }
+
+TEST(Tidy, CommentsBeginWithAVerbOrAName) { expect_none(check_comment_begins(sources())); }
 
 TEST(Tidy, ReadmesAreShort) {
   expect_none(check_readme_length("README.md", read_text(kRoot / "README.md")));
