@@ -176,6 +176,7 @@ void Moves::group_tells_verdict(int g, int missing_ones, bool is_twice) {
   State next = now_;
   if (gives_order && !begin_epoch(next, g)) return;
   next.groups[g].phase = !gives_order ? kSilent : is_twice ? kZeroed : kOpened;
+  if (is_twice) next.groups[g].last_zero = next.groups[g].counter;
   const bool asks_again = !now_.groups[g].is_survey || is_twice || now_.groups[g].missing != 0;
   next.groups[g].missing = byte(asks_again ? missing_ones : 0);
   next.groups[g].is_survey = 0;

@@ -58,6 +58,8 @@ class Message {
   [[nodiscard]] constexpr int next() const { return payload() >> 2 & 3; }
   // Manifest: one bit per microbatch.
   [[nodiscard]] constexpr int microbatches() const { return payload() & 3; }
+  // Prepare: the counter of the step's last Zero by this group, 0: none (P-16b).
+  [[nodiscard]] constexpr int last_zero() const { return payload(); }
   // Part: how often each microbatch is in it.
   [[nodiscard]] constexpr int count(int microbatch) const { return payload() >> (2 * microbatch) & 3; }
   [[nodiscard]] constexpr bool is_stale_part() const { return (payload() & 16) != 0; }

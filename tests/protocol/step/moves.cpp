@@ -27,6 +27,7 @@ void Moves::settle(State& next) const {
   drop_dead_messages(model_, next);
   answer_at_once(model_, next);
   drop_dead_messages(model_, next);
+  forget_old_zeros(next);
 }
 
 std::string told(Message data) {

@@ -35,6 +35,7 @@ class Moves {
   void use_kept_answers(int r);
   void obey(int r, Message order);
   void repeat_manifest(int r);
+  [[nodiscard]] bool has_missed_zero(int r, Message order) const;
   void take_order(State& next, int r, Message order) const;
 
   // sum_moves.cpp

@@ -231,4 +231,15 @@ void answer_at_once(const StepModel& model, State& state) {
   }
 }
 
+void forget_old_zeros(State& state) {
+  for (int stage = 0; stage < kStages; ++stage) {
+    bool is_named = state.groups[stage].last_zero != 0 || state.groups[stage + kStages].last_zero != 0;
+    for (int k = 0; k < state.message_count && !is_named; ++k) {
+      const Message message = state.message(k);
+      is_named = message.kind() == Kind::kPrepare && message.stage() == stage && message.last_zero() != 0;
+    }
+    for (int r = first_of(stage); r < first_of(stage + 1) && !is_named; ++r) state.replicas[r].emptied = 0;
+  }
+}
+
 }  // namespace shoal::protocol

@@ -16,4 +16,7 @@ void drop_dead_messages(const StepModel& model, State& state);
 // an eager model also the entries of the journal that only let their reader do more.
 void answer_at_once(const StepModel& model, State& state);
 
+// How long ago a replica was emptied matters only while a Prepare can name a Zero that it may have missed (P-16b).
+void forget_old_zeros(State& state);
+
 }  // namespace shoal::protocol

@@ -9,6 +9,7 @@ namespace {
 constexpr const char* kNotOnce = "S-1: a committed step counts a microbatch not exactly once";
 constexpr const char* kOtherWeights = "S-1: a committed step holds a gradient that was computed with other weights";
 constexpr const char* kOtherSum = "S-3: a replica applied another sum than the one that the journal names";
+constexpr const char* kPastZero = "P-16b: a manifest names what a Zero was to empty";
 constexpr const char* kTwoCommits = "S-2: two different commits of one step were acted upon";
 
 const char* broken_by_sum(const Replica& replica, int plan) {
@@ -240,6 +241,8 @@ void Moves::obey(int r, Message order) {
   State next = now_;
   take_order(next, r, order);
   if (next == now_) return;
+  const Replica& after = next.replicas[r];
+  if (is_prepare && after.manifest() != 0 && after.emptied < last_zero_of(order)) break_property(kPastZero);
   move(next, [&] {
     return std::string(name_of(r)) + " obeys " +
            (is_prepare                    ? "Prepare"
@@ -257,19 +260,29 @@ void Moves::repeat_manifest(int r) {
   move(next, [&] { return std::string(name_of(r)) + " repeats its manifest"; });
 }
 
-// P-8, P-16: whatever the order, the sum of an older epoch is dropped; a Zero empties the rest, too.
+// P-16b: whatever it has obeyed since.
+bool Moves::has_missed_zero(int r, Message order) const {
+  if (order.kind() != Kind::kPrepare || !rules_.last_zero) return false;
+  const Replica& replica = now_.replicas[r];
+  return (rules_.last_emptied ? replica.emptied : replica.epoch) < last_zero_of(order);
+}
+
+// P-8, P-16: whatever the order, the sum of an older epoch is dropped; a Zero empties the rest, too. A Zero follows the
+// manifests of all members: there was none for whoever obeys its first order.
 void Moves::take_order(State& next, int r, Message order) const {
   Replica& replica = next.replicas[r];
   const bool is_prepare = order.kind() == Kind::kPrepare;
+  const bool is_emptied = order.kind() == Kind::kZero || has_missed_zero(r, order);
+  if (is_emptied || replica.epoch == 0) replica.emptied = byte(order.epoch());
   replica.epoch = byte(order.epoch());
   replica.phase = is_prepare ? kFrozen : kOpen;
   replica.sum.fill(0);
   replica.is_sum_stale = 0;
-  if (order.kind() == Kind::kZero) {
+  if (is_emptied) {
     replica.accumulated.fill(0);
     replica.is_stale = 0;
   }
-  if (order.kind() == Kind::kZero && rules_.zero_clears_ledger) {
+  if (is_emptied && rules_.zero_clears_ledger) {
     replica.ledger.fill(kNone);
     replica.kept.fill(0);
     if (rules_.zero_forgets) replica.requests.clear();

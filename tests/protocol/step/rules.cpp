@@ -19,6 +19,8 @@ const std::vector<Rule>& all_rules() {
       {"missing", &Rules::missing, "P-17", "nobody sends again what a group misses"},
       {"missing_when_open", &Rules::missing_when_open, "P-17a", "a frozen replica passes on what it has in flight"},
       {"zero_forgets", &Rules::zero_forgets, "P-16b", "a router keeps what a zeroed replica had sent"},
+      {"last_zero", &Rules::last_zero, "P-16b", "a Prepare does not name the last Zero"},
+      {"last_emptied", &Rules::last_emptied, "P-16b", "an order that was obeyed behind a missed Zero hides that"},
       {"frozen_next", &Rules::frozen_next, "P-13", "a router asks a frozen hop for ever"},
       {"keep_answers", &Rules::keep_answers, "P-7", "a replica drops an answer that comes while it is not open"},
       {"keep_inputs", &Rules::keep_inputs, "P-11", "a replica drops what it has an answer to"},

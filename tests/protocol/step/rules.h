@@ -24,6 +24,8 @@ struct Rules {
   bool missing = true;
   bool missing_when_open = true;
   bool zero_forgets = true;
+  bool last_zero = true;
+  bool last_emptied = true;
   bool frozen_next = true;
   bool keep_answers = true;
   bool keep_inputs = true;

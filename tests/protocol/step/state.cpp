@@ -25,7 +25,7 @@ void Replica::clear() {
 
 void Group::begin_step() {
   phase = kSilent;
-  missing = is_survey = was_asked = 0;
+  missing = last_zero = is_survey = was_asked = 0;
 }
 
 void Replica::begin_step() {
@@ -35,6 +35,7 @@ void Replica::begin_step() {
   kept.fill(0);
   requests.clear();
   is_stale = is_sum_stale = 0;
+  emptied = 0;
   phase = kOpen;
 }
 
@@ -127,7 +128,7 @@ std::optional<Message> order_of(const State& state, int group) {
     return Message(kind, {group % kStages, 0, state.commits_at(g.position), g.epoch(), payload});
   };
   switch (g.phase) {
-    case kPreparing: return say(Kind::kPrepare, 0);
+    case kPreparing: return say(Kind::kPrepare, g.last_zero);
     case kReducing: return say(Kind::kReduce, stage_members(state, group));
     case kOpened: return say(Kind::kOpen, 0);
     case kZeroed: return say(Kind::kZero, 0);
@@ -145,6 +146,11 @@ Message part_of(const State& state, int replica) {
   const Replica& r = state.replicas[replica];
   const int payload = r.accumulated[0] | r.accumulated[1] << 2 | r.is_stale << 4;
   return {Kind::kPart, {replica, 0, r.version, r.epoch, payload}};
+}
+
+int last_zero_of(Message prepare) {
+  const int incarnation = prepare.epoch() >> kCounterBits;
+  return prepare.last_zero() == 0 ? 0 : incarnation << kCounterBits | prepare.last_zero();
 }
 
 Requests& requests_of(State& state, int requester) {

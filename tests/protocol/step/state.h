@@ -82,6 +82,7 @@ struct Requests {
 
 struct Replica {
   Byte is_alive, position, version, epoch, phase;
+  Byte emptied;  // the epoch since which no Zero up to it concerns the accumulators (P-16b); 0: before all of the step
   std::array<Byte, kMicrobatchesMax> ledger,
       accumulated;  // accumulated: how often, at most 3
   Byte is_stale;    // the accumulators hold a gradient of other weights
@@ -107,6 +108,7 @@ struct Group {
   Byte is_on, incarnation, counter, phase, position;
   Byte began_at;              // the position where its epoch began
   Byte missing;               // what it asks for again while it is open (P-17), one bit per microbatch
+  Byte last_zero;             // the counter of the step's last one, 0: none (P-16b)
   Byte is_survey, was_asked;  // its Prepare is a survey; the data loader waits for its answer (P-14a)
   [[nodiscard]] int epoch() const { return incarnation << kCounterBits | counter; }
   void begin_step();
@@ -150,7 +152,7 @@ struct State {
   Entry unwritten;
   std::array<Byte, 2> was_applied;
   std::array<Entry, 2> applied;
-  Byte also_unused;
+  std::array<Byte, 3> unused;
   Byte message_count;
   std::array<std::uint32_t, kMessagesMax> messages;  // sorted
 
@@ -190,6 +192,9 @@ static_assert(std::has_unique_object_representations_v<State>, "equal states are
 [[nodiscard]] std::optional<Message> order_of(const State& state, int group);
 [[nodiscard]] Message vote_of(const State& state, int group);
 [[nodiscard]] Message part_of(const State& state, int replica);
+
+// The epoch of the Zero that a Prepare names, 0: none (P-16b).
+[[nodiscard]] int last_zero_of(Message prepare);
 
 // The names of the replicas, of nobody and of the data loader in a story.
 [[nodiscard]] const char* name_of(int replica);
