@@ -59,6 +59,7 @@ int run(const std::vector<std::string>& arguments) {
     list_rules(all_rules());
     list_rules(sum::all_rules());
     list_rules(journal::all_rules());
+    list_rules(rounds::all_rules());
     return 0;
   }
   const auto found = run_search(line);

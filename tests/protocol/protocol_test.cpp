@@ -58,6 +58,7 @@ TEST(Searches, EveryRuleHasOneThatRemovesIt) {
   for (const Rule& rule : all_rules()) EXPECT_TRUE(removed.contains(rule.name)) << rule.name;
   for (const sum::Rule& rule : sum::all_rules()) EXPECT_TRUE(removed.contains(rule.name)) << rule.name;
   for (const journal::Rule& rule : journal::all_rules()) EXPECT_TRUE(removed.contains(rule.name)) << rule.name;
+  for (const rounds::Rule& rule : rounds::all_rules()) EXPECT_TRUE(removed.contains(rule.name)) << rule.name;
 }
 
 TEST(Searches, AreReadWordByWord) {
@@ -78,11 +79,16 @@ TEST(Searches, AreReadWordByWord) {
   for (const char* wrong : {"journal replicas 3", "journal loss 1", "journal without fence"}) {
     EXPECT_FALSE(parse_journal_search(wrong)) << wrong;
   }
+  EXPECT_EQ(parse_rounds_search("rounds quorum 2 leave 1").value().scope.quorum, 2);
+  for (const char* wrong : {"rounds delay 2", "rounds loss 1", "rounds without fence"}) {
+    EXPECT_FALSE(parse_rounds_search(wrong)) << wrong;
+  }
 }
 
 TEST(Searches, OfTheLongTablesAreSearches) {
   const auto is_search = [](std::string_view line) {
     if (line.starts_with("journal")) return parse_journal_search(line).has_value();
+    if (line.starts_with("rounds")) return parse_rounds_search(line).has_value();
     return line.starts_with("sum") ? parse_sum_search(line).has_value() : parse_step_search(line).has_value();
   };
   for (const FullSearch& full : long_searches()) EXPECT_TRUE(is_search(full.search)) << full.search;

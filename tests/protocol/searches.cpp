@@ -11,7 +11,7 @@
 namespace shoal::protocol {
 namespace {
 
-constexpr std::string_view kSumWord = "sum", kJournalWord = "journal";
+constexpr std::string_view kSumWord = "sum", kJournalWord = "journal", kRoundsWord = "rounds";
 
 std::vector<std::string> words_of(std::string_view line) {
   std::istringstream words{std::string(line)};
@@ -97,6 +97,28 @@ bool set_number(JournalSearch& search, const std::string& word, long number) {
   return true;
 }
 
+bool set_number(RoundsSearch& search, const std::string& word, long number) {
+  static constexpr std::array<std::string_view, rounds::kFaults> kNames = {"crash", "suspect", "spawner", "group",
+                                                                           "join",  "abort",   "leave"};
+  const int value = static_cast<int>(number);
+  if (word == "stages" && value <= rounds::kStages) {
+    search.scope.stages = value;
+  } else if (word == "replicas" && value <= rounds::kPerStage) {
+    search.scope.replicas = value;
+  } else if (word == "steps" && value <= rounds::kRoundsMax) {
+    search.scope.steps = value;
+  } else if (word == "delay" && value <= 1) {
+    search.scope.delay = value;
+  } else if (word == "quorum" && value <= rounds::kPerStage) {
+    search.scope.quorum = value;
+  } else if (word == "counters") {
+    search.scope.counters = value;
+  } else {
+    return set_budget(search.scope.budget, kNames, word, number) || set_limit(search.settings, word, number);
+  }
+  return true;
+}
+
 bool set_flag(StepSearch& search, const std::string& word) {
   if (word == "lazy") search.scope.is_lazy = true;
   if (word == "safety") search.settings.limits.checks_liveness = false;
@@ -108,6 +130,11 @@ bool set_flag(SumSearch&, const std::string& word) { return word == kSumWord; }
 bool set_flag(JournalSearch& search, const std::string& word) {
   if (word == "safety") search.settings.limits.checks_liveness = false;
   return word == kJournalWord || word == "safety";
+}
+
+bool set_flag(RoundsSearch& search, const std::string& word) {
+  if (word == "safety") search.settings.limits.checks_liveness = false;
+  return word == kRoundsWord || word == "safety";
 }
 
 template <class Search, class Rule>
@@ -153,20 +180,29 @@ std::optional<JournalSearch> parse_journal_search(std::string_view line) {
   return parse<JournalSearch>(line, journal::all_rules());
 }
 
+std::optional<RoundsSearch> parse_rounds_search(std::string_view line) {
+  return parse<RoundsSearch>(line, rounds::all_rules());
+}
+
 std::optional<Finding> run_search(std::string_view line, std::size_t calm_states) {
+  if (line.starts_with(kRoundsWord)) return explore<rounds::RoundsModel>(parse_rounds_search(line), calm_states);
   if (line.starts_with(kJournalWord)) return explore<journal::JournalModel>(parse_journal_search(line), calm_states);
   if (line.starts_with(kSumWord)) return explore<sum::SumModel>(parse_sum_search(line), calm_states);
   return explore<StepModel>(parse_step_search(line), calm_states);
 }
 
 std::string search_usage() {
-  return "usage: protocol_search [sum | journal] [WORD NUMBER]... [without RULE]... [lazy] [safety], or --rules, or "
-         "--long\n"
+  return "usage: protocol_search [sum | journal | rounds] [WORD NUMBER]... [without RULE]... [lazy] [safety],\n"
+         "       or --rules, or --long\n"
          "step:   microbatches 1|2, steps 1|2, a 1|2|3, b 1|2|3 (replicas of a stage), epochs N (of a group)\n"
          "faults: crash, suspect, retry, loader, group, zombie, spawner, join, abort, early, quarantine\n"
          "sum:    members 2|3|4, buckets 1|2; faults: loss, break, repeat, crash, join, abort\n"
          "journal: replicas 1|2 (of the first of two stages), steps 1|2, counters N (orders of a group);\n"
          "        faults: crash, spawner, truncate (its newest entry is gone), snapshot\n"
+         "rounds: stages 1|2, replicas 1|2|3 (of each stage), steps 1|2|3, delay 0|1 (steps to a round's place),\n"
+         "        quorum 0|1|2|3, counters N (epochs of a group); faults: crash, suspect, spawner, group, join, "
+         "abort,\n"
+         "        leave\n"
          "limits: seconds N, calm N (states of a search for the end), safety (no such search)\n"
          "walks N, seed N: random walks instead of every state; lazy: nothing is done at once\n";
 }
@@ -204,6 +240,13 @@ const std::vector<FullSearch>& short_searches() {
       {"journal replicas 2 crash 1", 14541},
       {"journal spawner 1 truncate 1", 26518},
       {"journal steps 2 spawner 1 snapshot 1", 189216},
+      {"rounds steps 3 delay 1 quorum 1 crash 1", 44179},
+      {"rounds quorum 1 crash 1 spawner 1", 18117},
+      {"rounds stages 2 spawner 1", 159024},
+      {"rounds replicas 3 quorum 1 crash 1", 120940},
+      {"rounds crash 1 abort 1", 1289},
+      {"rounds join 1", 1695},
+      {"rounds quorum 1 leave 1", 4899},
   };
   return kSearches;
 }
@@ -211,7 +254,7 @@ const std::vector<FullSearch>& short_searches() {
 const std::vector<FullSearch>& long_searches() {
   static const std::vector<FullSearch> kSearches = {
       {"crash 2", 1876504},
-      {"retry 1", 377737},
+      {"retry 1", 662566},
       {"steps 1 epochs 2 loader 1", 530192},
       {"steps 1 epochs 2 spawner 1", 460365},
       {"steps 1 a 1 b 2 crash 1 loader 1", 981289},
@@ -233,6 +276,9 @@ const std::vector<FullSearch>& long_searches() {
       {"sum loss 1 crash 2 join 1", 1441638},
       {"sum loss 1 break 1 repeat 2 crash 1", 621090},
       {"journal steps 2 crash 2", 521858},
+      {"rounds quorum 1 crash 1 join 1", 256777},
+      {"rounds steps 3 delay 1 quorum 1 suspect 1 abort 1", 270402},
+      {"rounds stages 2 crash 1 spawner 1", 3418496},
   };
   return kSearches;
 }
@@ -278,6 +324,26 @@ const std::vector<Removal>& short_removals() {
       {"left_behind_ends", "journal steps 2 spawner 1 snapshot 1", "L-1"},
       {"last_zero", "retry 1", "P-16b"},
       {"last_emptied", "steps 1 epochs 5 retry 1 abort 1", "P-16b"},
+      {"round_place", "rounds steps 3 delay 1", "P-32"},
+      {"round_once", "rounds", "S-2"},
+      {"round_position", "rounds crash 1", "S-4"},
+      {"round_vote_inst", "rounds group 1", "P-24"},
+      {"round_part_epoch", "rounds abort 1", "P-15"},
+      {"round_vote_reduced", "rounds", "P-24"},
+      {"contribution_stays", "rounds abort 1", "L-1"},
+      {"boundary_first", "rounds", "S-3"},
+      {"joined_contributes", "rounds steps 3 delay 1 join 1", "L-1"},
+      {"joined_weighs_nothing", "rounds steps 3 delay 1 join 1", "P-33"},
+      {"quorum_of_tokens", "rounds steps 3 delay 1 quorum 1 join 1", "P-31a"},
+      {"missed_waits", "rounds quorum 1", "S-3"},
+      {"missed_asks_next", "rounds replicas 3 quorum 2 crash 1", "L-1"},
+      {"missed_ends", "rounds quorum 1 crash 1", "L-1"},
+      {"missed_tokens_lost", "rounds quorum 1", "P-33"},
+      {"mean_is_kept", "rounds quorum 1", "L-1"},
+      {"rounds_from_journal", "rounds spawner 1", "L-1"},
+      {"last_closes", "rounds delay 1", "L-1"},
+      {"copy_at_version", "rounds join 1", "S-3"},
+      {"leaver_first", "rounds quorum 1 leave 1", "P-28a"},
   };
   return kRemovals;
 }
@@ -302,6 +368,7 @@ const std::vector<Removal>& long_removals() {
       {"ahead_ends", "journal steps 2 spawner 1 truncate 1", ""},
       {"compares_terms", "journal steps 2 spawner 1 truncate 1", ""},
       {"lineage", "journal crash 3 spawner 1 seconds 60", ""},
+      {"gate_rounds", "rounds steps 3 delay 1 quorum 1 crash 1", ""},
   };
   return kRemovals;
 }
