@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "messages/catalogue/facts.h"
+#include "runtime/base/compose.h"
 
 namespace shoal {
 namespace {
@@ -157,6 +158,18 @@ void trace_stage(const ActorTrace& trace, const Cause& cause, const StageCommit&
   }
 }
 
+// "round 3.1" of a letter about the third round of fragment 1; a step's order names the same things otherwise.
+void add_round(TraceEvent& event, const MessageBody& body) {
+  std::visit(
+      [&event](const auto& one) {
+        if constexpr (requires { one.order.round.number; }) {
+          const RoundId& round = one.order.round;
+          if (round.number != 0) event.add_detail(compose("round ", round.number, ".", round.fragment));
+        }
+      },
+      body);
+}
+
 TraceKind kind_of(std::string_view event) {
   static constexpr std::string_view kFaults[] = {"process_lost", "stage_ended", "stage_lost", "start_failed",
                                                  "checkpoint_failed"};
@@ -202,6 +215,7 @@ void trace_letter(const ActorTrace& trace, TraceKind kind, const Letter& letter,
   event.bytes = tensor_bytes(letter.body);
   event.subject = subject_of(letter).value;
   event.set_detail(word_of(letter.body));
+  add_round(event, letter.body);
   if (is_evaluation(letter.body)) event.add_detail("evaluate");
   if (const auto* refusal = std::get_if<Refusal>(&letter.body)) event.add_detail(to_text(refusal->reason));
   if (const auto* answer = std::get_if<AskAnswer>(&letter.body)) {

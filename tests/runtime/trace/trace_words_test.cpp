@@ -46,6 +46,20 @@ TEST(TraceWords, CountTheBytesOfAFilesPiece) {
   EXPECT_EQ(read_trace_file(path)->at(0).events.at(0).bytes, 16U);
 }
 
+TEST(TraceWords, NameTheRoundThatALetterIsAbout) {
+  const Scratch scratch;
+  const std::string path = trace_path(scratch.path().string(), "node1");
+  const auto tracer = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
+  Prepare of_round;
+  of_round.order.round = {1, 3};
+  trace_letter(ActorTrace(tracer, "sync_group/0"), TraceKind::kPhase, Letter{{}, {}, of_round});
+  trace_letter(ActorTrace(tracer, "sync_group/0"), TraceKind::kPhase, Letter{{}, {}, Prepare{}});
+  { TraceDrain drain(tracer, path, "node1"); }
+  const auto events = read_trace_file(path)->at(0).events;
+  EXPECT_EQ(events.at(0).detail_text(), "Prepare round 3.1");
+  EXPECT_EQ(events.at(1).detail_text(), "Prepare");
+}
+
 TEST(TraceWords, RecordLettersAndEntriesInOneLine) {
   const Scratch scratch;
   const std::string path = trace_path(scratch.path().string(), "spawner");
