@@ -113,6 +113,15 @@ TEST(BadInput, APortInUse) {
   EXPECT_FALSE(std::filesystem::exists(scene.run())) << "nothing is left behind";
 }
 
+TEST(BadInput, ASpawnerWhoseNameNobodyKnows) {
+  ProcessScene scene;
+  const std::string name(64, 'x');  // longer than a label may be, so that no server is asked for it
+  Program& doctor = scene.start({"doctor", "--join", name + ":7000"});
+  EXPECT_EQ(doctor.wait(kSoon), 1) << doctor.err();
+  EXPECT_NE(doctor.out().find("Cannot find the address of " + name), std::string::npos) << doctor.out();
+  EXPECT_EQ(doctor.out().find("open TCP"), std::string::npos) << "no port helps there: " << doctor.out();
+}
+
 TEST(BadInput, ANumberThatIsNone) {
   ProcessScene scene;
   for (const std::string number : {"-1", "0", "1.5", "many"}) {

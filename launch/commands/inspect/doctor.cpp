@@ -184,6 +184,12 @@ Finding certificates() {
 // Tries whether this machine could join a run as a node; nothing is tried after the first connection that fails.
 std::vector<Finding> joining(const std::vector<JoinTrial>& trials) {
   std::vector<Finding> findings;
+  if (trials.empty()) return findings;
+  const auto from = local_address_towards(trials.front().address);
+  if (!from) {
+    return {{"way to the spawner", Verdict::kWrong, from.failure().message,
+             "is the name right, and is this machine on a network that leads there? A numeric address needs no DNS"}};
+  }
   for (const JoinTrial& trial : trials) {
     const Status status = attempt(trial);
     const std::string address = host_port_text(trial.address);
