@@ -118,7 +118,9 @@ std::string markdown_of(const ExperimentAnswer& answer, const std::string& pictu
                      "against its base | published perplexity | published against its base |\n"
                      "|---|---|---|---|---|---|---|---|---|\n";
   for (std::size_t i = 0; i < experiment.arms.size(); ++i) text += row_of(answer, i);
-  text += "\n![Validation loss](" + picture_name + ")\n\nCompared with: ";
+  text += "\n![Validation loss](" + picture_name + ")\n\n" +
+          "The table has the losses of the final evaluations; the curves are of the evaluations while training.\n\n" +
+          "Compared with: ";
   std::string pairs;
   for (const ExperimentArm& arm : experiment.arms) {
     const auto base = base_of(experiment, arm);
