@@ -25,7 +25,7 @@
 namespace shoal {
 namespace {
 
-constexpr int kBacklog = 1024;  // what strangers fill, others wait behind until all of it is looked at
+constexpr int kBacklog = 1024;  // room for honest peers behind strangers who fill it, until all of it is looked at
 
 struct AddressDeleter {
   void operator()(addrinfo* list) const { ::freeaddrinfo(list); }

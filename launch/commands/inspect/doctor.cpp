@@ -128,7 +128,7 @@ Finding descriptors() {
   return {"open files", Verdict::kDoubtful, facts, compose("ulimit -n ", kDescriptorsNeeded)};
 }
 
-// Whether there can be files in it: it is there, or what is there of its path can hold it.
+// Returns true where files can be made: the folder exists, or the existing part of its path can hold it.
 bool can_be_used(const fs::path& folder) {
   std::error_code error;
   fs::path there = fs::absolute(folder, error);
@@ -166,7 +166,7 @@ Finding ranks() {
           "only data.tokenizer=gpt2 needs them: apt-get install python3-pip, or put gpt2.tiktoken there"};
 }
 
-// Of the newest run here: nobody else may read its keys.
+// Judges the keys of the newest run here: nobody else may read them.
 Finding certificates() {
   const auto run = newest_run(surroundings_here().folder);
   if (!run) return {"certificates", Verdict::kGood, "no run here yet", ""};

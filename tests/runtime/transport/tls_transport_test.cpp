@@ -83,7 +83,7 @@ TEST_F(TransportDoor, S6NeitherSideKeepsTheSizeOfALargeMessage) {
   EXPECT_EQ(node.ask(node_actor, large), "heard " + large);
 }
 
-// What the router asks of whoever says Hello.
+// The router asks this of whoever says Hello.
 TEST_F(TransportDoor, AConnectedProcessIsWhoItsCertificateSays) {
   const PeerIdentity node1{run.run(), PeerRole::kNode, "node1"};
   EXPECT_TRUE(eventually([&] { return spawner.transport().identity_of(node.system().node()) == node1; }));
@@ -194,7 +194,7 @@ TEST_F(TransportDoor, RefusesTheWrongRunAndTheRevoked) {
   EXPECT_EQ(testing::knock(careful_port, {&files}, kPatience), Outcome::kSpokeToUs);
 }
 
-// Who was let in before is ended, who comes is refused, in both directions; nobody else notices.
+// Connections from before are ended, new ones refused, in both directions; nobody else notices.
 TEST_F(TransportDoor, ARevokedCertificateIsRefusedAndItsConnectionsEnd) {
   const auto list = std::make_shared<RevokedCertificates>();
   PeerPolicy careful_policy = run.policy(kDataRoles);
@@ -251,7 +251,7 @@ TEST_F(TransportDoor, ARenewedCertificateIsShownInNewConnections) {
       CafProcess(run.files(PeerRole::kNode, "late3"), run.policy(kDataRoles), quick_limits()).connect(listening_port));
 }
 
-// By name: another certificate of the same node does not help.
+// Refusal goes by name: another certificate of the same node does not help.
 TEST_F(TransportDoor, RefusesWhoHasMadeItCrash) {
   PeerPolicy wary = run.policy(kDataRoles);
   wary.refused = {"node/guest"};
