@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -287,6 +288,106 @@ TEST(Observed, WorkOnAMicrobatchWhileFrozenIsRefused) {
   script.answer_prepare(0);
   script.compute(1, 0);
   expect_refused(script.trace(), "P-8", "while it is not open");
+}
+
+// The second member of each stage is late for the second round.
+Script with_rounds(Shape shape = {}) {
+  Script script(shape);
+  script.begin();
+  script.step();
+  script.round(1);
+  script.step();
+  script.round(2, shape.replicas > 1 ? std::set{kA1} : std::set<std::uint64_t>{});
+  script.step();
+  return script;
+}
+
+// Leaves the first job of this name of a replica out, from `from` on.
+void erase_job(RunTrace& trace, std::uint64_t replica, std::string_view word) {
+  const std::size_t start = find(trace, TraceKind::kStart, replica, word);
+  const std::uint64_t span = trace.events[start].event.span;
+  std::erase_if(trace.events, [span](const TracedEvent& traced) {
+    return traced.event.span == span &&
+           (traced.event.kind == TraceKind::kStart || traced.event.kind == TraceKind::kEnd);
+  });
+}
+
+TEST(Observed, RunsOfRoundsArePaths) {
+  for (const Shape shape : {Shape{1, 1, 1}, Shape{1, 2, 3}, Shape{2, 2, 4}, Shape{3, 2, 4}}) {
+    expect_path(with_rounds(shape).trace());
+  }
+}
+
+TEST(Observed, AMeanThatWasMissedAndDidNotComeIsRefused) {
+  Script script = with_rounds();
+  erase(script.trace(), find_letter(script.trace(), TraceKind::kReceive, "StepSum", kA1));
+  expect_refused(script.trace(), "P-34", "which it missed");
+}
+
+TEST(Observed, AContributionThatWasNotTakenIsRefused) {
+  Script script = with_rounds();
+  erase_job(script.trace(), kA0, "contribute_round");
+  expect_refused(script.trace(), "P-31", "has not taken there");
+}
+
+TEST(Observed, AStepThatBeginsBeforeTheMeanIsAppliedIsRefused) {
+  Script script = with_rounds();
+  erase_job(script.trace(), kA0, "apply_round");
+  expect_refused(script.trace(), "P-32", "begins the next step before");
+}
+
+TEST(Observed, AVoteForARoundBeforeAllHoldItsMeanIsRefused) {
+  Script script = with_rounds();
+  erase(script.trace(), find_letter(script.trace(), TraceKind::kReceive, "Reduced round 1.0", kB1));
+  expect_refused(script.trace(), "P-19", "holds its mean");
+}
+
+TEST(Observed, AMeanOfAMemberWithoutAManifestIsRefused) {
+  Script script = with_rounds();
+  erase(script.trace(), find_letter(script.trace(), TraceKind::kReceive, "Manifest round 1.0", kB1));
+  expect_refused(script.trace(), "P-31a", "whose manifest is not in");
+}
+
+TEST(Observed, ACommitBeforeAllStagesHaveTheRoundIsRefused) {
+  Script script({});
+  script.begin();
+  script.step();
+  script.contribute_to_round();
+  script.agree_on_round(0, 1);
+  script.commit_round(0, 1);
+  script.apply_round();
+  script.step();
+  expect_refused(script.trace(), "P-32", "before all stages have the rounds");
+}
+
+TEST(Observed, ARoundOfAVoteThatTheJournalHasOvertakenIsRefused) {
+  Script script({});
+  script.begin();
+  script.step();
+  script.contribute_to_round();
+  script.agree_on_round(1, 1);
+  script.remove(1, 1);
+  script.commit_round(1, 1);
+  expect_refused(script.trace(), "P-22", "changed at position");
+}
+
+TEST(Observed, ARoundThatIsCommittedTwiceIsRefused) {
+  Script script({1, 2, 2});
+  script.begin();
+  script.step();
+  script.contribute_to_round();
+  script.agree_on_round(0, 1);
+  script.commit_round(0, 1);
+  script.commit_round(0, 1);
+  expect_refused(script.trace(), "S-2", "behind a later one");
+}
+
+TEST(Observed, StepsOfManyMicrobatchesAreJudged) {
+  expect_path(two_steps({2, 2, 130}).trace());
+  Script script = two_steps({1, 2, 130});
+  const std::size_t first = find(script.trace(), TraceKind::kAccumulate, kA1, "");
+  script.trace().events.insert(script.trace().events.begin() + static_cast<long>(first), script.trace().events[first]);
+  expect_refused(script.trace(), "P-7", "has accumulated before");
 }
 
 TEST(Observed, ATraceThatLacksEventsIsNotJudged) {

@@ -8,8 +8,8 @@ namespace shoal::observed {
 namespace {
 
 Microbatches bits_of(const std::set<std::uint32_t>& microbatches) {
-  Microbatches bits = 0;
-  for (const std::uint32_t microbatch : microbatches) bits |= bit_of(microbatch);
+  Microbatches bits;
+  for (const std::uint32_t microbatch : microbatches) bits |= Microbatches::of(microbatch);
   return bits;
 }
 
@@ -52,7 +52,34 @@ std::optional<Objection> Run::judge_entry(const TracedEntry& entry) {
   if (entry.kind == EntryKind::kRemove && !before.members.contains(subject)) {
     return Objection{"P-29", "removes a replica that is no member"};
   }
+  if (entry.kind == EntryKind::kRound) return judge_round(entry);
   return entry.kind == EntryKind::kCommit ? judge_commit(entry) : std::nullopt;
+}
+
+// P-22, P-32: the vote is of the group appointed last, nothing behind its position changed the stage, and the
+// fragment's rounds come in order.
+std::optional<Objection> Run::judge_round(const TracedEntry& entry) {
+  const Standing& before = standings_.at(end_);
+  const RoundId round{entry.slot.value, entry.subject};
+  const auto object = [&](const char* rule, const std::string& what) {
+    return Objection{rule, compose("commits round ", round.number, " of fragment ", round.fragment, ", stage ",
+                                   entry.stage, ": ", what)};
+  };
+  if (entry.branch != before.branch || entry.step.value > before.committed) {
+    return object("P-32", "its contributions are not taken yet");
+  }
+  const auto newest = before.rounds.find({entry.stage, round.fragment});
+  if (newest != before.rounds.end() && newest->second >= round.number) return object("S-2", "it is behind a later one");
+  const auto appointed = before.groups.find(entry.stage);
+  const auto group = appointed == before.groups.end() ? groups_.end() : groups_.find(appointed->second);
+  const RoundVote* const vote = group == groups_.end() ? nullptr : group->second.rounds().vote_of(round);
+  if (vote == nullptr || vote->step != entry.step) return object("P-22", "the appointed group did not vote for it");
+  const auto changed = before.changed.find(entry.stage);
+  if (changed != before.changed.end() && changed->second > vote->position) {
+    return object("P-22", compose("the stage changed at position ", changed->second, ", behind its vote's"));
+  }
+  shares_[entry.position] = vote->members;
+  return std::nullopt;
 }
 
 std::optional<Objection> Run::judge_commit(const TracedEntry& entry) {
@@ -62,6 +89,12 @@ std::optional<Objection> Run::judge_commit(const TracedEntry& entry) {
   }
   std::set<StageId> stages;
   for (const auto& [replica, member] : before.members) stages.insert(member.stage);
+  for (const auto& [stage, due] : before.due) {
+    const auto has_other = [&](StageId other) { return !before.due.contains(other) || before.due.at(other) != due; };
+    if (std::ranges::none_of(stages, has_other)) continue;
+    return Objection{"P-32",
+                     compose("commits step ", entry.step, " before all stages have the rounds of stage ", stage)};
+  }
   for (const StageId stage : stages) {
     const auto part = entry.stages.find(stage);
     if (part == entry.stages.end()) {
@@ -97,11 +130,11 @@ std::optional<Objection> Run::judge_shares(const TracedEntry& entry, StageId sta
     return Objection{rule, compose("commits step ", entry.step, ": stage ", stage, " ", what)};
   };
   std::set<Incarnation> members = standings_.at(end_).members_of(stage);
-  Microbatches seen = 0;
+  Microbatches seen;
   for (const TracedShare& share : part.shares) {
     if (members.erase(share.member) == 0) return object("S-4", compose("counts replica ", share.member));
     const Microbatches own = bits_of(share.microbatches);
-    if ((seen & own) != 0 || share.listed_count != share.microbatches.size()) {
+    if (!(seen & own).empty() || share.listed_count != share.microbatches.size()) {
       return object("S-1", "counts a microbatch twice");
     }
     seen |= own;
@@ -122,10 +155,11 @@ std::optional<Objection> Run::judge_shares(const TracedEntry& entry, StageId sta
 }
 
 Microbatches Run::plan_of(StepId step, JournalPosition position) const {
-  Microbatches plan = 0;
-  for (std::uint32_t microbatch = 0; microbatch < microbatches_; ++microbatch) plan |= bit_of(microbatch);
+  Microbatches plan;
+  for (std::uint32_t microbatch = 0; microbatch < shape_.microbatches; ++microbatch)
+    plan |= Microbatches::of(microbatch);
   for (const auto& [of_step, microbatch] : standings_.at(position).left_out) {
-    if (of_step == step) plan &= ~bit_of(microbatch);
+    if (of_step == step) plan -= Microbatches::of(microbatch);
   }
   return plan;
 }

@@ -12,8 +12,8 @@ bool is_order(Kind kind) { return kind == Kind::kOpen || kind == Kind::kZero || 
 
 // Returns the microbatches that are named more than once.
 Microbatches twice_in(const std::map<Incarnation, Microbatches>& manifests) {
-  Microbatches seen = 0;
-  Microbatches twice = 0;
+  Microbatches seen;
+  Microbatches twice;
   for (const auto& [member, microbatches] : manifests) {
     twice |= seen & microbatches;
     seen |= microbatches;
@@ -22,7 +22,7 @@ Microbatches twice_in(const std::map<Incarnation, Microbatches>& manifests) {
 }
 
 Microbatches all_in(const std::map<Incarnation, Microbatches>& manifests) {
-  Microbatches seen = 0;
+  Microbatches seen;
   for (const auto& [member, microbatches] : manifests) seen |= microbatches;
   return seen;
 }
@@ -43,6 +43,8 @@ std::optional<JournalPosition> Group::vote_of(StepId step, std::uint32_t counter
 }
 
 std::optional<Objection> Group::say(const Letter& letter, const Hearing& hearing) {
+  if (const auto why_not = judge_appointment(hearing)) return why_not;
+  if (letter.round) return rounds_.say(letter, stage_, hearing);
   if (const auto why_not = judge_step(letter, hearing)) return why_not;
   if (is_order(letter.kind)) {
     const bool is_repeat = letter.cause.attempt == counter_ && letter.kind == kind_;
@@ -61,15 +63,20 @@ std::optional<Objection> Group::say(const Letter& letter, const Hearing& hearing
   return std::nullopt;
 }
 
-// P-3c, P-21: what it reads is somewhere between its own appointment and the end of the journal.
-std::optional<Objection> Group::judge_step(const Letter& letter, const Hearing& hearing) {
-  const Standing& now = hearing.journal->at(hearing.end);
+// P-3c
+std::optional<Objection> Group::judge_appointment(const Hearing& hearing) {
   for (std::uint64_t position = 1; position <= hearing.end.value && !was_appointed_; ++position) {
     const auto& groups = hearing.journal->at(JournalPosition{position}).groups;
     const auto found = groups.find(stage_);
     was_appointed_ = found != groups.end() && found->second == self_;
   }
-  if (!was_appointed_) return Objection{"P-3c", "speaks before its appointment is in the journal"};
+  if (was_appointed_) return std::nullopt;
+  return Objection{"P-3c", "speaks before its appointment is in the journal"};
+}
+
+// P-21: what it reads is somewhere between its own appointment and the end of the journal.
+std::optional<Objection> Group::judge_step(const Letter& letter, const Hearing& hearing) {
+  const Standing& now = hearing.journal->at(hearing.end);
   const Cause& cause = letter.cause;
   const bool is_on_branch = cause.branch == now.branch;
   if (is_on_branch && cause.step.value > now.committed) {
@@ -114,7 +121,7 @@ std::optional<Objection> Group::zero(const Hearing& hearing) const {
   if (kind_ != Kind::kPrepare || !has_all(Kind::kManifest, prepared_, hearing)) {
     return Objection{"P-16", "empties its stage without the manifests of all members"};
   }
-  const bool is_disjoint = twice_in(hearing.manifests) == 0 && (all_in(hearing.manifests) & ~hearing.plan) == 0;
+  const bool is_disjoint = twice_in(hearing.manifests).empty() && (all_in(hearing.manifests) - hearing.plan).empty();
   if (is_known && is_disjoint) return Objection{"P-16", "empties its stage though no microbatch is named twice"};
   return std::nullopt;
 }
@@ -131,9 +138,9 @@ std::optional<Objection> Group::reduce(const Letter& letter, const Hearing& hear
   if (hearing.manifests.size() < receivers_.size()) return std::nullopt;  // judged at the commit
   const Microbatches twice = twice_in(hearing.manifests);
   const Microbatches all = all_in(hearing.manifests);
-  if (twice != 0 || (all != hearing.plan && all != plan_)) {
-    return Objection{"P-16", twice != 0 ? "has a sum made that counts a microbatch twice"
-                                        : "has a sum made that lacks a microbatch, or has one that is not planned"};
+  if (!twice.empty() || (all != hearing.plan && all != plan_)) {
+    return Objection{"P-16", !twice.empty() ? "has a sum made that counts a microbatch twice"
+                                            : "has a sum made that lacks a microbatch, or has one that is not planned"};
   }
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "tests/protocol/observed/group_rounds.h"
 #include "tests/protocol/observed/letter.h"
 #include "tests/protocol/observed/replica_state.h"
 #include "tests/protocol/observed/standing.h"
@@ -20,15 +21,17 @@ namespace shoal::observed {
 // Answers to the orders of a stage, as the spawner's router took them.
 class Answers {
  public:
-  void take(const Letter& letter) { heard_.insert(key_of(letter.kind, letter.cause, letter.subject)); }
-  [[nodiscard]] bool has(Kind kind, const Cause& order, Incarnation member) const {
-    return heard_.contains(key_of(kind, order, member));
+  void take(const Letter& letter) {
+    heard_.insert(key_of(letter.kind, letter.cause, letter.subject, letter.round.value_or(RoundId{})));
+  }
+  [[nodiscard]] bool has(Kind kind, const Cause& order, Incarnation member, const RoundId& round = {}) const {
+    return heard_.contains(key_of(kind, order, member, round));
   }
 
  private:
-  using Key = std::tuple<Kind, Term, Branch, StepId, std::uint32_t, std::uint32_t, Incarnation>;
-  static Key key_of(Kind kind, const Cause& cause, Incarnation member) {
-    return {kind, cause.term, cause.branch, cause.step, cause.hop, cause.attempt, member};
+  using Key = std::tuple<Kind, Term, Branch, StepId, std::uint32_t, std::uint32_t, Incarnation, RoundId>;
+  static Key key_of(Kind kind, const Cause& cause, Incarnation member, const RoundId& round) {
+    return {kind, cause.term, cause.branch, cause.step, cause.hop, cause.attempt, member, round};
   }
   std::set<Key> heard_;
 };
@@ -41,7 +44,7 @@ struct Hearing {
   // Manifests of its epoch, of those members that can have named only one set.
   std::map<Incarnation, Microbatches> manifests;
   std::set<Incarnation> contributors;  // who took part in the sum of its epoch
-  Microbatches plan = 0;
+  Microbatches plan;
 };
 
 class Group {
@@ -53,6 +56,7 @@ class Group {
 
   [[nodiscard]] Incarnation self() const { return self_; }
   [[nodiscard]] StageId stage() const { return stage_; }
+  [[nodiscard]] const GroupRounds& rounds() const { return rounds_; }
   [[nodiscard]] OrderName order() const;
   // The members that it has said the order in force to.
   [[nodiscard]] const std::set<Incarnation>& receivers() const { return receivers_; }
@@ -61,6 +65,7 @@ class Group {
 
  private:
   [[nodiscard]] std::optional<Objection> begin_epoch(const Letter& letter, const Hearing& hearing);
+  [[nodiscard]] std::optional<Objection> judge_appointment(const Hearing& hearing);
   [[nodiscard]] std::optional<Objection> judge_step(const Letter& letter, const Hearing& hearing);
   [[nodiscard]] std::optional<Objection> zero(const Hearing& hearing) const;
   [[nodiscard]] std::optional<Objection> reduce(const Letter& letter, const Hearing& hearing);
@@ -70,13 +75,14 @@ class Group {
   const Incarnation self_;
   const StageId stage_;
   bool was_appointed_ = false;
-  Microbatches plan_ = 0;  // of the step, when its order in force began
+  Microbatches plan_;  // of the step, when its order in force began
   std::uint32_t counter_ = 0;
   Kind kind_ = Kind::kOther;  // of the order in force
   StepId step_;
   std::uint32_t last_zero_ = 0;  // of the step
   bool is_reducing_ = false;
   std::set<Incarnation> receivers_;
+  GroupRounds rounds_;
   Cause prepared_;  // of the Prepare in force or before it
   std::map<std::pair<StepId, std::uint32_t>, JournalPosition> votes_;
 };

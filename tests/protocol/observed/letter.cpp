@@ -2,6 +2,7 @@
 #include "tests/protocol/observed/letter.h"
 
 #include <array>
+#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -11,7 +12,7 @@
 namespace shoal::observed {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Kind>, 14> kNames = {{
+constexpr std::array<std::pair<std::string_view, Kind>, 15> kNames = {{
     {"Forward", Kind::kForward},
     {"Backward", Kind::kBackward},
     {"Ask", Kind::kAsk},
@@ -26,6 +27,7 @@ constexpr std::array<std::pair<std::string_view, Kind>, 14> kNames = {{
     {"Reduced", Kind::kReduced},
     {"Missing", Kind::kMissing},
     {"Prepared", Kind::kPrepared},
+    {"StepSum", Kind::kStepSum},
 }};
 
 Kind kind_named(std::string_view name) {
@@ -33,6 +35,18 @@ Kind kind_named(std::string_view name) {
     if (text == name) return kind;
   }
   return Kind::kOther;
+}
+
+// From "round 3.1": the third round of fragment 1.
+std::optional<RoundId> round_in(std::string_view words) {
+  constexpr std::string_view kRound = "round ";
+  if (!words.starts_with(kRound)) return std::nullopt;
+  RoundId round;
+  const char* const end = words.data() + words.size();
+  const auto number = std::from_chars(words.data() + kRound.size(), end, round.number);
+  if (number.ptr == end) return std::nullopt;
+  std::from_chars(number.ptr + 1, end, round.fragment);
+  return round;
 }
 
 bool is_of_a_microbatch(Kind kind) { return kind <= Kind::kRefusal; }
@@ -45,6 +59,7 @@ Letter letter_of(const TraceEvent& event) {
   const std::size_t space = detail.find(' ');
   letter.kind = kind_named(detail.substr(0, space));
   if (space != std::string_view::npos) letter.reason = detail.substr(space + 1);
+  letter.round = round_in(letter.reason);
   letter.is_evaluation = letter.reason.starts_with("evaluate");
   letter.cause = event.cause;
   letter.subject = Incarnation{event.subject};
@@ -63,7 +78,9 @@ std::string text_of(const Letter& letter) {
     return compose(name, letter.reason.empty() ? "" : " " + letter.reason, " of step ", cause.step, " microbatch ",
                    cause.microbatch, " at hop ", cause.hop);
   }
-  return compose(name, " of step ", cause.step, ", stage ", cause.hop, ", epoch counter ", cause.attempt);
+  const std::string round =
+      letter.round ? compose(" of round ", letter.round->number, " of fragment ", letter.round->fragment) : "";
+  return compose(name, round, " of step ", cause.step, ", stage ", cause.hop, ", epoch counter ", cause.attempt);
 }
 
 }  // namespace shoal::observed

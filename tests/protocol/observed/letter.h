@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "messages/cause.h"
 #include "messages/ids.h"
+#include "messages/sync.h"
 #include "runtime/trace/event.h"
 
 namespace shoal::observed {
@@ -28,6 +30,7 @@ enum class Kind : std::uint8_t {
   kReduced,
   kMissing,
   kPrepared,
+  kStepSum,
   kOther,
 };
 
@@ -43,9 +46,10 @@ struct OrderName {
 struct Letter {
   Kind kind = Kind::kOther;
   Cause cause;
-  Incarnation subject;      // whom it is for, or of a letter to the spawner whom it is of
-  ProcessIncarnation from;  // who sent it
-  std::string reason;       // of a refusal, of an answer to an Ask
+  Incarnation subject;           // whom it is for, or of a letter to the spawner whom it is of
+  ProcessIncarnation from;       // who sent it
+  std::optional<RoundId> round;  // none: a step
+  std::string reason;            // of a refusal, of an answer to an Ask
   bool is_evaluation = false;
   std::uint64_t span = 0;
   std::vector<OrderName> orders;

@@ -25,6 +25,8 @@ bool has_read_more(const ReplicaState& one, const ReplicaState& other) {
 }  // namespace
 
 void Replica::take(const Letter& letter) {
+  rounds_.take(letter);
+  if (letter.kind == Kind::kStepSum) return;
   JournalPosition read_up_to;
   for (const ReplicaState& state : states_) read_up_to = std::max(read_up_to, state.position);
   const bool names_position = letter.kind <= Kind::kRefusal;
@@ -79,6 +81,11 @@ std::vector<Heard> Replica::next_heard(const ReplicaState& state) const {
   std::vector<Heard> all;
   if (state.owed.is_working || state.owed.is_applying || state.owed.is_end) return all;
   if (is_early_order_due(state)) return hear_early_order(setting_, state);
+  if (may_leave_boundary(setting_, state)) {
+    Heard next{state, Shows::kNothing};
+    leave_boundary(setting_, next.state);
+    all.push_back(std::move(next));
+  }
   hear_prompt(state, all);
   hear_late(state, all);
   return all;
@@ -131,6 +138,8 @@ std::optional<Objection> Replica::keep_heard(Shows shows, const Objection& other
 }
 
 std::optional<Objection> Replica::read(const TracedEntry& entry) {
+  const bool is_own = entry.kind == EntryKind::kAdd && Incarnation{entry.subject} == setting_.self;
+  if (is_own) rounds_.start_at(entry.step.value);
   return keep(completed(), [&](ReplicaState& state) { return follow(setting_, state, entry); });
 }
 
@@ -143,6 +152,11 @@ std::optional<Objection> Replica::begin(const TraceEvent& event) {
     objection = keep_heard(Shows::kZeroing, {"P-16b", "empties itself without a Zero that it has missed or obeys"});
   } else if (word == "contribute") {
     objection = keep_heard(Shows::kContribution, {"P-18", "sums without a Reduce of the Prepare in force"});
+  } else if (word == "apply_round") {
+    return keep(completed(), [&](ReplicaState& state) {
+      if (auto why_not = judge_update(state)) return why_not;
+      return begin_job(state, word, microbatch);
+    });
   } else {
     return keep(completed(), [&](ReplicaState& state) { return begin_job(state, word, microbatch); });
   }
@@ -150,11 +164,25 @@ std::optional<Objection> Replica::begin(const TraceEvent& event) {
   return keep(States(states_), [&](ReplicaState& state) { return begin_job(state, word, microbatch); });
 }
 
+std::optional<Objection> Replica::judge_update(const ReplicaState& state) const {
+  for (const DueRound& due : setting_.journal->due_behind(setting_.branch, StepId{state.version}, setting_.stage)) {
+    if (due.position > state.position) {
+      return Objection{"P-32", compose("applies means before it reads the round of entry ", due.position)};
+    }
+    const auto shares = setting_.shares->find(due.position);
+    const bool is_named = shares == setting_.shares->end() || shares->second.contains(setting_.self);
+    if (is_named || rounds_.has_mean(due.contributed)) continue;
+    return Objection{"P-34", compose("applies means without that of entry ", due.position, ", which it missed")};
+  }
+  return std::nullopt;
+}
+
 std::optional<Objection> Replica::end(const TraceEvent& event) {
   const auto job = jobs_.find(event.span);
   if (job == jobs_.end()) return Objection{"P-16a", "ends a job that did not begin"};
   const auto [word, microbatch] = job->second;
   jobs_.erase(job);
+  rounds_.end_job(word);
   if (word == "forward") computed_.insert(name_of(event.cause));
   if (word == "loss" || word == "backward") answered_.insert(name_of(event.cause));
   auto why_not = keep(States(states_), [&](ReplicaState& state) { return end_job(setting_, state, word, microbatch); });
@@ -222,6 +250,7 @@ std::optional<Objection> Replica::show(const TraceEvent& event) {
 std::optional<Objection> Replica::say(const Letter& letter) {
   const Cause& cause = letter.cause;
   if (letter.is_evaluation) return std::nullopt;
+  if (letter.round) return rounds_.say(letter);
   if (letter.kind == Kind::kForward && !computed_.contains(name_of(cause))) {
     return Objection{"P-11", "sends an activation that it has not computed"};
   }

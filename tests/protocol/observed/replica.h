@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/protocol/observed/member_rounds.h"
 #include "tests/protocol/observed/replica_rules.h"
 
 namespace shoal::observed {
@@ -55,6 +56,8 @@ class Replica {
     bool is_lost = false;
   };
 
+  // P-32, P-34: what is due is read, and what was missed has come.
+  [[nodiscard]] std::optional<Objection> judge_update(const ReplicaState& state) const;
   // All states that silent reading leads to.
   [[nodiscard]] States completed() const;
   // Reads the next letter of either queue, or the early order that is due.
@@ -75,6 +78,7 @@ class Replica {
   const Setting setting_;
   States states_;
   std::vector<Queued> prompt_, held_;
+  MemberRounds rounds_;
   std::map<std::uint64_t, std::pair<std::string, std::uint32_t>> jobs_;  // by span: word, microbatch
   std::set<std::pair<StepId, std::uint32_t>> computed_, answered_;       // P-11: what it has said of its own work
   std::set<Given> old_manifests_, old_contributions_;

@@ -55,8 +55,8 @@ bool take_forward(const Setting& setting, ReplicaState& state, const Asked& aske
   } else if (waits) {
     add_once(state.waiting, asked);
   } else {
-    const Microbatches bit = bit_of(asked.microbatch);
-    const bool is_new = ((state.ledger.in_flight | state.ledger.answered) & bit) == 0;
+    const Microbatches bit = Microbatches::of(asked.microbatch);
+    const bool is_new = ((state.ledger.in_flight | state.ledger.answered) & bit).empty();
     if (is_new && state.sum.phase != Phase::kOpen) refuse(state, asked, RefusalReason::kFrozen);
     if (is_new && state.sum.phase == Phase::kOpen) state.ledger.in_flight |= bit;
   }
@@ -66,11 +66,11 @@ bool take_forward(const Setting& setting, ReplicaState& state, const Asked& aske
 // P-7: one answer is kept until it is used; what cannot be used is dropped, and the trace shows that.
 std::vector<Heard> hear_backward(const Setting& setting, ReplicaState state, const Letter& letter) {
   const Asked answer = asked_by(letter);
-  const Microbatches bit = bit_of(answer.microbatch);
+  const Microbatches bit = Microbatches::of(answer.microbatch);
   const bool is_of_its_step =
       state.is_member && !setting.is_last && answer.branch == setting.branch && answer.step.value == state.version;
   const bool is_believed = is_known(setting, state, answer, StageId{setting.stage.value + 1});
-  const bool is_awaited = (state.ledger.in_flight & ~state.ledger.arrived & bit) != 0;
+  const bool is_awaited = !((state.ledger.in_flight - state.ledger.arrived) & bit).empty();
   if (!is_of_its_step || !is_believed || !is_awaited) return {{std::move(state), Shows::kDrop}};
   state.ledger.arrived |= bit;
   return {{std::move(state), Shows::kNothing}};
@@ -118,7 +118,7 @@ void give_manifest(ReplicaState& state) {
 std::vector<Heard> obey_prepare(ReplicaState state, const Order& order) {
   const bool missed_zero = state.sum.emptied < order.name.last_zero;
   if (missed_zero) empty(state, order);
-  if (state.ledger.owed != 0) return {};
+  if (!state.ledger.owed.empty()) return {};
   adopt(state, order, Phase::kFrozen);
   give_manifest(state);
   return {{std::move(state), missed_zero ? Shows::kZeroing : Shows::kNothing}};
@@ -160,7 +160,7 @@ std::vector<Heard> hear_reduce(const Setting& setting, ReplicaState state, const
   if (!is_expected) return {{std::move(state), Shows::kDrop}};
   if (state.sum.has_reduce) return {{std::move(state), Shows::kNothing}};
   state.sum.has_reduce = true;
-  state.sum.needs_parts = order.name.members > 1;
+  state.sum.needs_parts = order.name.members > 1 && !setting.has_rounds;
   add_once(state.said.contributions, Given{StepId{state.version}, state.sum.epoch});
   return {{std::move(state), Shows::kContribution}};
 }
@@ -195,7 +195,7 @@ OrderKind order_kind_of(Kind kind) {
 }  // namespace
 
 std::vector<Heard> hear(const Setting& setting, const ReplicaState& state, const Letter& letter) {
-  if (letter.is_evaluation) return {{state, Shows::kNothing}, {state, Shows::kDrop}};
+  if (letter.is_evaluation || letter.round) return {{state, Shows::kNothing}, {state, Shows::kDrop}};
   if (letter.kind == Kind::kForward) {
     Heard heard{state, Shows::kNothing};
     if (!take_forward(setting, heard.state, asked_by(letter))) heard.shows = Shows::kDrop;

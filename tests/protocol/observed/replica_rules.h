@@ -42,6 +42,9 @@ void readmit_waiting(const Setting& setting, ReplicaState& state);
                                                std::uint32_t microbatch);
 // P-7, P-8: the gradients of a microbatch enter the accumulators.
 [[nodiscard]] std::optional<Objection> accumulate(ReplicaState& state, StepId step, std::uint32_t microbatch);
+// P-32: the rounds that are due after its step are read, and their means applied; then the next step begins.
+[[nodiscard]] bool may_leave_boundary(const Setting& setting, const ReplicaState& state);
+void leave_boundary(const Setting& setting, ReplicaState& state);
 // P-15, P-18: the sum of the order in force, by its epoch.
 [[nodiscard]] std::optional<Objection> hold_sum(ReplicaState& state, const Epoch& epoch);
 

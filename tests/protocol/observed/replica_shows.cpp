@@ -29,11 +29,11 @@ void follow_commit(const Setting& setting, ReplicaState& state, const TracedEntr
 
 void follow_quarantine(ReplicaState& state, const TracedEntry& entry) {
   if (entry.step.value != state.version) return;
-  const Microbatches others = ~bit_of(entry.microbatch.value);
-  if ((state.ledger.answered & ~others) != 0) return;
-  state.ledger.in_flight &= others;
-  state.ledger.computed &= others;
-  state.ledger.arrived &= others;
+  const Microbatches withdrawn = Microbatches::of(entry.microbatch.value);
+  if (!(state.ledger.answered & withdrawn).empty()) return;
+  state.ledger.in_flight -= withdrawn;
+  state.ledger.computed -= withdrawn;
+  state.ledger.arrived -= withdrawn;
 }
 
 void finish_step(const Setting& setting, ReplicaState& state) {
@@ -69,7 +69,7 @@ std::optional<Objection> follow(const Setting& setting, ReplicaState& state, con
 }
 
 std::optional<Objection> begin_job(ReplicaState& state, std::string_view word, std::uint32_t microbatch) {
-  const Microbatches bit = bit_of(microbatch);
+  const Microbatches bit = Microbatches::of(microbatch);
   const LedgerState& ledger = state.ledger;
   if (state.owed.is_end) return past_its_end();
   state.owed.is_working = true;
@@ -77,23 +77,30 @@ std::optional<Objection> begin_job(ReplicaState& state, std::string_view word, s
   if (is_apply != state.owed.is_applying && (is_apply || word != "image")) {
     return object("P-23", is_apply ? "applies without a commit that names its sum" : "works on before its apply");
   }
+  if (word == "apply_round" && !state.owed.is_at_boundary) {
+    return object("P-32", "applies the mean of a round in the middle of a step");
+  }
   if (word == "adopt") {
     const bool is_whole = state.sum.has_reduce && state.sum.phase == Phase::kFrozen;
     if (!is_whole) return object("P-18", "adopts a sum without the Reduce of the Prepare in force");
     if (state.sum.needs_parts && state.sum.parts == 0)
       return object("P-18a", "adopts a sum without a part of another member");
   }
+  const bool is_work_of_step = word == "forward" || word == "loss";
+  if (is_work_of_step && state.owed.is_at_boundary) {
+    return object("P-32", "begins the next step before the means that are due are applied");
+  }
   const bool is_pass = word == "forward" || word == "loss" || word == "backward";
   if (is_pass && (state.sum.phase != Phase::kOpen || !state.is_member)) {
     return object("P-8", compose("computes ", words(microbatch, state.version), " while it is not open"));
   }
-  if (is_pass && (ledger.in_flight & bit) == 0) {
+  if (is_pass && (ledger.in_flight & bit).empty()) {
     return object("P-6", compose("computes ", words(microbatch, state.version), ", which is not in flight here"));
   }
-  if (word == "forward" && (ledger.computed & bit) != 0) {
+  if (word == "forward" && !(ledger.computed & bit).empty()) {
     return object("P-6", compose("computes ", words(microbatch, state.version), " a second time"));
   }
-  if (word == "backward" && (ledger.computed & ledger.arrived & bit) == 0) {
+  if (word == "backward" && (ledger.computed & ledger.arrived & bit).empty()) {
     return object("P-7", compose("uses an answer for ", words(microbatch, state.version), " that it cannot have"));
   }
   return std::nullopt;
@@ -101,34 +108,48 @@ std::optional<Objection> begin_job(ReplicaState& state, std::string_view word, s
 
 std::optional<Objection> end_job(const Setting& setting, ReplicaState& state, std::string_view word,
                                  std::uint32_t microbatch) {
-  const Microbatches bit = bit_of(microbatch);
+  const Microbatches bit = Microbatches::of(microbatch);
   LedgerState& ledger = state.ledger;
   if (!state.owed.is_working) return object("P-16a", "ends a job that did not begin");
   state.owed.is_working = false;
   if (word == "forward") ledger.computed |= bit;
   if (word == "loss" || word == "backward") {
-    ledger.in_flight &= ~bit;
-    ledger.computed &= ~bit;
-    ledger.arrived &= ~bit;
+    ledger.in_flight -= bit;
+    ledger.computed -= bit;
+    ledger.arrived -= bit;
     ledger.answered |= bit;
     ledger.owed |= bit;
   }
   if (word == "adopt") state.sum.phase = Phase::kReduced;
   if (word == "apply") {
     state.owed.is_applying = false;
-    finish_step(setting, state);
+    state.owed.is_at_boundary = setting.has_rounds;
+    if (!setting.has_rounds) finish_step(setting, state);
   }
+  if (word == "apply_round") state.owed.has_updated = true;
   return std::nullopt;
+}
+
+bool may_leave_boundary(const Setting& setting, const ReplicaState& state) {
+  if (!state.owed.is_at_boundary) return false;
+  const auto& due = setting.journal->due_behind(setting.branch, StepId{state.version}, setting.stage);
+  const bool has_read = due.empty() || due.back().position <= state.position;
+  return has_read && (due.empty() || state.owed.has_updated);
+}
+
+void leave_boundary(const Setting& setting, ReplicaState& state) {
+  state.owed.is_at_boundary = state.owed.has_updated = false;
+  finish_step(setting, state);
 }
 
 std::optional<Objection> accumulate(ReplicaState& state, StepId step, std::uint32_t microbatch) {
   const std::string what = words(microbatch, step.value);
   if (step.value != state.version) return object("P-5", compose("accumulates ", what, " at version ", state.version));
   if (state.sum.phase != Phase::kOpen) return object("P-8", compose("accumulates ", what, " while it is frozen"));
-  if ((state.ledger.owed & bit_of(microbatch)) == 0) {
+  if ((state.ledger.owed & Microbatches::of(microbatch)).empty()) {
     return object("P-7", compose("accumulates ", what, ", which it has not just computed, or has accumulated before"));
   }
-  state.ledger.owed &= ~bit_of(microbatch);
+  state.ledger.owed -= Microbatches::of(microbatch);
   return std::nullopt;
 }
 

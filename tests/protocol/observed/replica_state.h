@@ -1,5 +1,5 @@
 // The state of a replica between two events of its trace: ledger, order in force, sum, journal. The variables are those
-// of the model (tests/protocol/step/state.h), for any number of microbatches up to 64 and with epochs as runs have
+// of the model (tests/protocol/step/state.h), for any number of microbatches up to 1024 and with epochs as runs have
 // them.
 //
 // A trace does not show when a replica takes a letter from its mailbox. So several states may explain the same events;
@@ -8,32 +8,28 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "messages/pipeline.h"
 #include "tests/protocol/observed/letter.h"
+#include "tests/protocol/observed/microbatches.h"
 #include "tests/protocol/observed/standing.h"
 
 namespace shoal::observed {
-
-using Microbatches = std::uint64_t;  // one bit each
-inline constexpr std::uint32_t kMicrobatchesMax = 64;
-[[nodiscard]] constexpr Microbatches bit_of(std::uint32_t microbatch) {
-  return microbatch < kMicrobatchesMax ? Microbatches{1} << microbatch : 0;
-}
 
 enum class Phase : std::uint8_t { kOpen, kFrozen, kReduced };
 enum class OrderKind : std::uint8_t { kNone, kOpen, kZero, kPrepare };
 
 // none -> in flight -> answered, and what lies between (P-6, P-7, P-16a).
 struct LedgerState {
-  Microbatches in_flight = 0;
-  Microbatches computed = 0;  // of those in flight: the activation went on
-  Microbatches arrived = 0;   // of those in flight: the answer from downstream is here
-  Microbatches answered = 0;
-  Microbatches owed = 0;  // of those answered: their gradients are not in the accumulators yet
+  Microbatches in_flight;
+  Microbatches computed;  // of those in flight: the activation went on
+  Microbatches arrived;   // of those in flight: the answer from downstream is here
+  Microbatches answered;
+  Microbatches owed;  // of those answered: their gradients are not in the accumulators yet
   friend auto operator<=>(const LedgerState&, const LedgerState&) = default;
 };
 
@@ -75,7 +71,7 @@ struct Order {
 struct Given {
   StepId step;
   Epoch epoch;
-  Microbatches microbatches = 0;
+  Microbatches microbatches = {};
   friend auto operator<=>(const Given&, const Given&) = default;
 };
 struct Refused {
@@ -93,10 +89,12 @@ struct Said {
 
 // Events that must come next in the replica's own trace.
 struct Owed {
-  bool is_working = false;   // the end of the job in progress: no letter is read before it
-  bool is_applying = false;  // the apply of the commit that was read
-  bool is_end = false;       // its end: it cannot follow the journal any further
-  bool is_drop = false;      // one "stale order": an early one was out of date when its time came
+  bool is_working = false;      // the end of the job in progress: no letter is read before it
+  bool is_applying = false;     // the apply of the commit that was read
+  bool is_end = false;          // its end: it cannot follow the journal any further
+  bool is_drop = false;         // one "stale order": an early one was out of date when its time came
+  bool is_at_boundary = false;  // the end of the step: rounds may be due before it (P-32)
+  bool has_updated = false;     // there: the means of those rounds are applied
   friend auto operator<=>(const Owed&, const Owed&) = default;
 };
 
@@ -116,6 +114,9 @@ struct ReplicaState {
   friend auto operator<=>(const ReplicaState&, const ReplicaState&) = default;
 };
 
+// The members that a CommitRound names, by its position: a trace has them in the vote that it follows.
+using RoundShares = std::map<JournalPosition, std::set<Incarnation>>;
+
 // Facts that stay as they are while a replica lives.
 struct Setting {
   const Standings* journal = nullptr;
@@ -123,8 +124,10 @@ struct Setting {
   StageId stage;
   Branch branch;
   std::uint32_t microbatches = 0;
-  bool is_last = false;  // its stage computes the loss
-  Term term;             // in which it was started
+  bool is_last = false;     // its stage computes the loss
+  Term term;                // in which it was started
+  bool has_rounds = false;  // the run agrees on rounds: each member's sum of a step is its own (P-31)
+  const RoundShares* shares = nullptr;
 };
 
 }  // namespace shoal::observed

@@ -18,7 +18,7 @@ bool is_order(Kind kind) {
 // Names the letters that change a replica, or show in its trace.
 bool is_read_by_replica(Kind kind) {
   return kind == Kind::kForward || kind == Kind::kBackward || kind == Kind::kAsk || kind == Kind::kPart ||
-         is_order(kind);
+         is_order(kind) || kind == Kind::kStepSum;
 }
 
 bool is_entry(TraceKind kind) { return kind == TraceKind::kView || kind == TraceKind::kCommit; }
@@ -43,8 +43,10 @@ Run::Run(const RunTrace& trace)
       requests_(standings_) {
   for (const TracedEvent& traced : trace.events) {
     if (traced.event.kind == TraceKind::kPlan) {
-      microbatches_ = std::max(microbatches_, static_cast<std::uint32_t>(traced.event.bytes));
+      shape_.microbatches = std::max(shape_.microbatches, static_cast<std::uint32_t>(traced.event.bytes));
     }
+    shape_.has_rounds |=
+        traced.event.detail_text() == "contribute_round" || traced.event.detail_text() == "CommitRound";
   }
 }
 
@@ -52,9 +54,8 @@ std::optional<std::string> Run::why_unknown() const {
   if (!trace_.is_full()) return "trace.level was not `all` throughout";
   const auto has_lost = [](const ProcessLife& life) { return life.dropped > 0; };
   if (std::ranges::any_of(trace_.lives, has_lost)) return "a process recorded more than its ring held";
-  if (microbatches_ > kMicrobatchesMax) return compose("steps of more than ", kMicrobatchesMax, " microbatches");
+  if (shape_.microbatches > kMicrobatchesMax) return compose("steps of more than ", kMicrobatchesMax, " microbatches");
   for (const auto& [position, entry] : journal_.entries()) {
-    if (entry.kind == EntryKind::kRound) return "rounds (sync.mode = diloco) are not modelled";
     std::set<ProcessIncarnation> processes;
     for (const auto& [replica, member] : standings_.at(position).members) {
       if (!processes.insert(member.process).second) return "a process served two stages, whose letters are in no trace";
@@ -94,8 +95,9 @@ std::optional<Objection> Run::take_of_stage(const TracedEvent& traced) {
   if (event.kind == TraceKind::kSpawn) {
     const std::uint32_t stage = event.cause.hop;
     const bool is_last = stage + 1 == journal_.stage_count_of(event.incarnation).value_or(stage + 1);
-    const Setting setting{&standings_,   event.incarnation, StageId{stage},  event.cause.branch,
-                          microbatches_, is_last,           event.cause.term};
+    const Setting setting{&standings_,        event.incarnation,   StageId{stage},
+                          event.cause.branch, shape_.microbatches, is_last,
+                          event.cause.term,   shape_.has_rounds,   &shares_};
     requests_.forget(traced.life, StageId{stage});
     replicas_.try_emplace(event.incarnation, traced.life, Replica(setting));
     return std::nullopt;
@@ -143,12 +145,12 @@ std::optional<Objection> Run::receive(const TracedEvent& traced) {
     return Objection{"P-10", compose("takes a ", text_of(letter), " that nobody sent")};
   }
   if (letter.kind == Kind::kManifest || letter.kind == Kind::kReduced) answers_.take(letter);
-  if (letter.kind == Kind::kBackward && letter.cause.hop == 0) answered_.insert(name_of(letter.cause));
+  if (letter.kind == Kind::kBackward && letter.cause.hop == 0) loader_.answered.insert(name_of(letter.cause));
   requests_.hear(traced.life, letter);
   const auto reader = replicas_.find(letter.subject);
   const bool is_here = reader != replicas_.end() && reader->second.first == traced.life;  // else it is of that one
   if (!is_read_by_replica(letter.kind) || !is_here) return std::nullopt;
-  if (is_order(letter.kind) || letter.kind == Kind::kPart) letter.orders = orders_of(letter);
+  if (!letter.round && (is_order(letter.kind) || letter.kind == Kind::kPart)) letter.orders = orders_of(letter);
   reader->second.second.take(letter);
   return std::nullopt;
 }
@@ -161,7 +163,7 @@ std::optional<Objection> Run::send(const TracedEvent& traced) {
     if (auto why_not = requests_.send(traced.life, letter, end_)) return why_not;
   }
   if (is_request && letter.cause.hop == 0) {
-    const bool was_planned = letter.is_evaluation || loaded_.contains(name_of(letter.cause));
+    const bool was_planned = letter.is_evaluation || loader_.sent.contains(name_of(letter.cause));
     return was_planned ? std::nullopt : std::optional(Objection{"P-14", "sends what the data loader has not"});
   }
   return say_of_replica(traced, letter);
@@ -180,7 +182,7 @@ std::optional<Objection> Run::say_of_replica(const TracedEvent& traced, const Le
     if (life != traced.life || replica.setting().stage != stage) continue;
     auto why_not = replica.say(letter);
     if (!why_not) {
-      if (letter.kind == Kind::kManifest) {
+      if (letter.kind == Kind::kManifest && !letter.round) {
         manifests_.emplace(known->first, letter.cause.step, letter.cause.attempt);
       }
       return std::nullopt;
@@ -197,7 +199,7 @@ std::optional<Objection> Run::say_of_group(const TracedEvent& traced) {
   const StageId stage = letter.kind == Kind::kMissing ? StageId{letter.cause.hop} : letter.stage();
   Group& group = groups_.try_emplace(traced.event.incarnation, traced.event.incarnation, stage).first->second;
   if (auto why_not = group.say(letter, hearing_of(group, letter.cause.step))) return why_not;
-  if (!is_order(letter.kind)) return std::nullopt;
+  if (!is_order(letter.kind) || letter.round) return std::nullopt;
   OrderName name = group.order();
   if (letter.kind != Kind::kReduce) name.members = 0;
   const Cause& cause = letter.cause;
@@ -207,12 +209,12 @@ std::optional<Objection> Run::say_of_group(const TracedEvent& traced) {
 
 std::optional<Objection> Run::take_of_loader(const TracedEvent& traced) {
   const TraceEvent& event = traced.event;
-  if (event.kind == TraceKind::kPath) loaded_.insert(name_of(event.cause));
+  if (event.kind == TraceKind::kPath) loader_.sent.insert(name_of(event.cause));
   if (event.kind != TraceKind::kSend || event.detail_text() != "AllAnswered") return std::nullopt;
   const Microbatches plan = plan_of(event.cause.step, end_);
-  for (std::uint32_t microbatch = 0; microbatch < microbatches_; ++microbatch) {
-    const bool is_planned = (plan & bit_of(microbatch)) != 0;
-    if (!is_planned || answered_.contains({event.cause.branch, event.cause.step, microbatch})) continue;
+  for (std::uint32_t microbatch = 0; microbatch < shape_.microbatches; ++microbatch) {
+    const bool is_planned = !(plan & Microbatches::of(microbatch)).empty();
+    if (!is_planned || loader_.answered.contains({event.cause.branch, event.cause.step, microbatch})) continue;
     return Objection{"P-14", compose("says that all is answered, microbatch ", microbatch, " is not")};
   }
   return std::nullopt;

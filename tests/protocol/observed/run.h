@@ -37,6 +37,17 @@ struct Verdict {
 // "node1.trace, event 812 at 3.214567 s: stage/1/0 accumulate ...".
 [[nodiscard]] std::string text_of(const RunTrace& trace, std::size_t event);
 
+// What holds for a run from its start to its end.
+struct RunShape {
+  std::uint32_t microbatches = 0;
+  bool has_rounds = false;  // sync.mode = diloco
+};
+
+// Microbatches that the data loader has sent, and had an answer to.
+struct Loader {
+  std::set<std::tuple<Branch, StepId, std::uint32_t>> sent, answered;
+};
+
 class Run {
  public:
   explicit Run(const RunTrace& trace);
@@ -58,6 +69,7 @@ class Run {
   // entries.cpp: what the supervisor appends, and what a commit counts.
   [[nodiscard]] std::optional<Objection> append(const TracedEvent& traced);
   [[nodiscard]] std::optional<Objection> judge_entry(const TracedEntry& entry);
+  [[nodiscard]] std::optional<Objection> judge_round(const TracedEntry& entry);
   [[nodiscard]] std::optional<Objection> judge_commit(const TracedEntry& entry);
   [[nodiscard]] std::optional<Objection> judge_part(const TracedEntry& entry, StageId stage, const TracedStage& part);
   [[nodiscard]] std::optional<Objection> judge_shares(const TracedEntry& entry, StageId stage, const TracedStage& part);
@@ -71,15 +83,15 @@ class Run {
   const RunTrace& trace_;
   const TracedJournal journal_;
   const Standings standings_;
-  std::uint32_t microbatches_ = 0;
+  RunShape shape_;
   std::vector<std::int64_t> router_end_ns_;                            // of each life: its router's last event
   std::map<Incarnation, std::pair<std::uint32_t, Replica>> replicas_;  // with the life of its process
   std::map<Incarnation, Group> groups_;
   std::map<std::uint64_t, Letter> sent_;  // by span
   std::map<OrderKey, std::set<OrderName>> said_;
-  std::set<std::tuple<Branch, StepId, std::uint32_t>> loaded_;          // microbatches that the data loader has sent
-  std::set<std::tuple<Branch, StepId, std::uint32_t>> answered_;        // and had an answer to
+  Loader loader_;
   std::set<std::tuple<Incarnation, StepId, std::uint32_t>> manifests_;  // that a router sent: member, step, counter
+  RoundShares shares_;
   Answers answers_;
   Requests requests_;
   JournalPosition end_;

@@ -163,12 +163,14 @@ void Script::say(std::uint32_t stage, const std::string& word) {
     ++counters_[stage];
     began_[stage] = position_;
   }
-  for (const std::uint64_t member : members(stage)) {
-    TraceEvent said = event_of(TraceKind::kPhase, order(stage), word);
-    said.subject = member;
-    record(0, compose("sync_group/", stage), group(stage), said);
-    letter(0, member, word, order(stage), member);
-  }
+  for (const std::uint64_t member : members(stage)) tell(stage, word, order(stage), member);
+}
+
+void Script::tell(std::uint32_t stage, const std::string& word, const Cause& order, std::uint64_t member) {
+  TraceEvent said = event_of(TraceKind::kPhase, order, word);
+  said.subject = member;
+  record(0, compose("sync_group/", stage), group(stage), said);
+  letter(0, member, word, order, member);
 }
 
 void Script::plan(std::uint32_t microbatch) {
@@ -269,6 +271,59 @@ void Script::step() {
   }
   agree();
   commit();
+}
+
+void Script::contribute_to_round() {
+  for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) {
+    for (const std::uint64_t member : members(stage)) work(member, "contribute_round", 0);
+  }
+}
+
+void Script::agree_on_round(std::uint32_t stage, std::uint64_t number, const std::set<std::uint64_t>& late) {
+  const std::string words = compose(" round ", number, ".0");
+  Cause order = about(stage, 0);
+  order.position = {};
+  order.attempt = ++round_counter_;
+  const std::uint64_t began = position_;
+  for (const std::uint64_t member : members(stage)) tell(stage, "Prepare" + words, order, member);
+  std::vector<std::uint64_t> in = members(stage);
+  std::erase_if(in, [&](std::uint64_t member) { return late.contains(member); });
+  for (const std::uint64_t member : in) letter(member, 0, "Manifest" + words, order, member);
+  for (const std::uint64_t member : in) tell(stage, "Reduce" + words, order, member);
+  for (const std::uint64_t member : in) {
+    for (const std::uint64_t other : in) {
+      if (other != member) letter(member, other, "Part" + words, order, other);
+    }
+    letter(member, 0, "Reduced" + words, order, member);
+  }
+  TraceEvent vote = event_of(TraceKind::kPhase, order, "Prepared" + words);
+  vote.cause.position = JournalPosition{began};
+  record(0, compose("sync_group/", stage), group(stage), vote);
+}
+
+void Script::commit_round(std::uint32_t stage, std::uint64_t number) {
+  append([&](TraceEvent& entry) {
+    entry.set_detail("CommitRound");
+    entry.cause.hop = stage;
+    entry.cause.step = StepId{step_};
+    entry.subject = number;
+  });
+}
+
+void Script::apply_round() {
+  for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) {
+    for (const std::uint64_t member : members(stage)) work(member, "apply_round", 0);
+  }
+}
+
+void Script::round(std::uint64_t number, const std::set<std::uint64_t>& late) {
+  contribute_to_round();
+  for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) agree_on_round(stage, number, late);
+  for (std::uint32_t stage = 0; stage < shape_.stages; ++stage) commit_round(stage, number);
+  for (const std::uint64_t member : late) {
+    letter(members(stage_of(member)).front(), member, "StepSum", about(0, 0), member);
+  }
+  apply_round();
 }
 
 void Script::remove(std::uint32_t stage, std::uint32_t slot) {

@@ -41,12 +41,19 @@ class Script {
   void agree();
   void commit();
   void step();  // all of it
+  // Behind a commit, of fragment 0: all contribute, all stages agree and apply; whoever is late has the mean of
+  // another.
+  void round(std::uint64_t number, const std::set<std::uint64_t>& late = {});
 
   // Pieces, for runs that go another way.
   void plan(std::uint32_t microbatch);
   void say(std::uint32_t stage, const std::string& order);  // a new epoch of its group, taken by all members
   void answer_prepare(std::uint32_t stage);
   void remove(std::uint32_t stage, std::uint32_t slot);
+  void contribute_to_round();
+  void agree_on_round(std::uint32_t stage, std::uint64_t number, const std::set<std::uint64_t>& late = {});
+  void commit_round(std::uint32_t stage, std::uint64_t number);
+  void apply_round();
   void read(std::uint32_t stage, std::uint32_t slot, const TraceEvent& entry);
   void work(std::uint64_t replica, const std::string& word, std::uint32_t microbatch);
   void accumulate(std::uint64_t replica, std::uint32_t microbatch);
@@ -60,6 +67,7 @@ class Script {
   void append(const std::function<void(TraceEvent&)>& fill);
   void all_read(const TraceEvent& entry);
   void reduce(std::uint32_t stage);
+  void tell(std::uint32_t stage, const std::string& word, const Cause& order, std::uint64_t member);
   [[nodiscard]] std::vector<std::uint64_t> members(std::uint32_t stage) const;
   [[nodiscard]] Cause order(std::uint32_t stage) const;
   [[nodiscard]] static std::string stage_name(std::uint64_t replica);
@@ -73,6 +81,7 @@ class Script {
   std::uint64_t step_ = 0;
   std::set<std::uint64_t> gone_;
   std::vector<std::uint32_t> counters_;
+  std::uint32_t round_counter_ = 0;                            // of the epochs of rounds, for all groups
   std::vector<std::uint64_t> began_;                           // the position where each group's epoch began
   std::vector<std::vector<std::vector<std::uint32_t>>> done_;  // by stage and slot: microbatches of the step
 };

@@ -8,9 +8,11 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "messages/sync.h"
 #include "runtime/trace/report/traced_journal.h"
 
 namespace shoal::observed {
@@ -19,6 +21,12 @@ namespace shoal::observed {
 struct Objection {
   std::string rule;
   std::string text;
+};
+
+// The entry of a round behind a commit.
+struct DueRound {
+  JournalPosition position;
+  StepId contributed;  // steps applied at its contributions
 };
 
 struct Member {
@@ -34,6 +42,8 @@ struct Standing {
   std::map<StageId, Incarnation> groups;
   std::map<StageId, JournalPosition> changed;           // the newest entry that voids the votes of a stage
   std::set<std::pair<StepId, std::uint32_t>> left_out;  // quarantined
+  std::map<std::pair<StageId, std::uint32_t>, std::uint64_t> rounds;  // the newest of each fragment, on this branch
+  std::map<StageId, std::set<RoundId>> due;                           // rounds since the newest commit (P-32)
 
   [[nodiscard]] bool is_member(Incarnation replica, StageId stage) const;
   [[nodiscard]] std::set<Incarnation> members_of(StageId stage) const;
@@ -49,12 +59,15 @@ class Standings {
   [[nodiscard]] const std::optional<Objection>& gap() const { return gap_; }
   // Takes the last position for any behind it.
   [[nodiscard]] const Standing& at(JournalPosition position) const;
+  // The rounds of a stage whose place is behind the commit of this step (P-32).
+  [[nodiscard]] const std::vector<DueRound>& due_behind(Branch branch, StepId step, StageId stage) const;
   [[nodiscard]] JournalPosition last() const { return JournalPosition{after_.size() - 1}; }
 
  private:
   void apply(Standing& now, const TracedEntry& entry);
 
   std::vector<Standing> after_;
+  std::map<std::tuple<Branch, StepId, StageId>, std::vector<DueRound>> due_;
   std::optional<Objection> gap_;
 };
 
