@@ -23,15 +23,26 @@ struct Disturbance {
   const char* name;
   int stages, replicas;
   std::function<void(ProcessScene&, Program&)> disturb;  // the run goes on, or was stopped
+  std::vector<std::string> sets = {};
 };
 void PrintTo(const Disturbance& disturbance, std::ostream* out) { *out << disturbance.name; }
 
 SmallRun traced(const Disturbance& disturbance, int steps = kEndless) {
-  return {disturbance.stages,
-          disturbance.replicas,
-          steps,
-          {"sync.reduction=exact", "trace.level=all", "checkpoint.every=2", "model.width=16", "batch.sequences=8"}};
+  std::vector<std::string> sets = {"sync.reduction=exact", "trace.level=all", "checkpoint.every=2", "model.width=16",
+                                   "batch.sequences=8"};
+  sets.insert(sets.end(), disturbance.sets.begin(), disturbance.sets.end());
+  return {disturbance.stages, disturbance.replicas, steps, sets};
 }
+
+// Every second step ends in a round.
+std::vector<std::string> rounds(const std::vector<std::string>& more = {}) {
+  std::vector<std::string> sets = {"sync.mode=diloco", "sync.H=2"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return sets;
+}
+
+// The first member that answers closes a round, and the others miss it.
+std::vector<std::string> rounds_of_a_quorum() { return rounds({"sync.quorum=1", "sync.grace_s=0"}); }
 
 bool has_event(const ProcessScene& scene, const std::string& event) {
   return std::ranges::any_of(scene.records().events, [&](const EventLine& line) { return line.event == event; });
@@ -86,6 +97,14 @@ const std::vector<Disturbance>& disturbances() {
       {"SyncGroup", 2, 2, order({"kill", "sync_group/1"}, "restarted")},
       {"DataLoader", 2, 2, order({"kill", "data_loader"}, "restarted")},
       {"Drain", 2, 2, order({"drain", "stage/1/1"}, "left")},
+      {"ManyMicrobatches", 2, 2, kill_worker("node3"), {"batch.sequences=150"}},
+      {"RoundsAndAWorker", 2, 2, kill_worker("node4"), rounds()},
+      {"RoundsAndAWorkerThatJoinsAgain", 2, 2, kill_worker_and_wait_for_it("node2"), rounds()},
+      {"RoundsAndAllOfAStage", 2, 1, kill_worker("node2"), rounds()},
+      {"RoundsAndTheSpawner", 2, 2, kill_spawner, rounds({"sync.outer_update=delayed", "sync.fragments=2"})},
+      {"RoundsAndASyncGroup", 2, 2, order({"kill", "sync_group/1"}, "restarted"), rounds()},
+      {"RoundsOfAQuorumAndADrain", 1, 3, order({"drain", "stage/0/1"}, "left"), rounds_of_a_quorum()},
+      {"RoundsOfAQuorumAndAWorker", 2, 2, kill_worker("node1"), rounds_of_a_quorum()},
   };
   return kAll;
 }
@@ -101,13 +120,15 @@ void expect_path(const std::string& run) {
                 << (verdict.event ? observed::text_of(*trace, *verdict.event) : "");
 }
 
-// Finds the first event after a tenth of the trace of this kind with these words; for a stage, unless it is a letter.
+// Finds the first event after a tenth of the trace of this kind with these words, or that begins with them where they
+// end in a space; for a stage, unless it is a letter.
 std::size_t find(const RunTrace& trace, TraceKind kind, const std::string& words) {
   for (std::size_t i = trace.events.size() / 10; i < trace.events.size(); ++i) {
     const TraceEvent& event = trace.events[i].event;
     const bool is_letter = kind == TraceKind::kSend || kind == TraceKind::kReceive;
     const bool is_of_stage = trace.actor_of(trace.events[i]).starts_with("stage/");
-    if (event.kind == kind && event.detail_text() == words && (is_letter || is_of_stage)) return i;
+    const bool has_words = words.ends_with(' ') ? event.detail_text().starts_with(words) : event.detail_text() == words;
+    if (event.kind == kind && has_words && (is_letter || is_of_stage)) return i;
   }
   ADD_FAILURE() << "no such event: " << words;
   return 0;
@@ -119,9 +140,29 @@ RunTrace without(const RunTrace& trace, TraceKind kind, const std::string& words
   return doctored;
 }
 
+RunTrace without_job(const RunTrace& trace, const std::string& word) {
+  RunTrace doctored = trace;
+  const std::uint64_t span = trace.events[find(trace, TraceKind::kStart, word)].event.span;
+  std::erase_if(doctored.events, [span](const TracedEvent& traced) {
+    const TraceKind kind = traced.event.kind;
+    return traced.event.span == span && (kind == TraceKind::kStart || kind == TraceKind::kEnd);
+  });
+  return doctored;
+}
+
+using Doctored = std::vector<std::pair<RunTrace, std::string>>;  // with the rule that each breaks
+
+void expect_refused(const Doctored& all) {
+  for (const auto& [doctored, rule] : all) {
+    const observed::Verdict verdict = observed::judge(doctored);
+    EXPECT_TRUE(verdict.objection) << "accepted, though it breaks " << rule;
+    EXPECT_EQ(verdict.objection.value_or(observed::Objection{}).rule, rule);
+  }
+}
+
 // Tampers with the trace in seven ways; each breaks a rule.
 void expect_refused_where_it_is_doctored(const RunTrace& trace) {
-  std::vector<std::pair<RunTrace, std::string>> all;
+  Doctored all;
   RunTrace twice = trace;
   const auto answer = static_cast<std::ptrdiff_t>(find(trace, TraceKind::kAccumulate, ""));
   twice.events.insert(twice.events.begin() + answer, twice.events[static_cast<std::size_t>(answer)]);
@@ -139,11 +180,20 @@ void expect_refused_where_it_is_doctored(const RunTrace& trace) {
   all.emplace_back(without(trace, TraceKind::kCommit, ""), "P-23");
   all.emplace_back(without(trace, TraceKind::kView, "AppointGroup"), "P-3");
   all.emplace_back(without(trace, TraceKind::kReceive, "Prepare"), "P-15");
-  for (const auto& [doctored, rule] : all) {
-    const observed::Verdict verdict = observed::judge(doctored);
-    EXPECT_TRUE(verdict.objection) << "accepted, though it breaks " << rule;
-    EXPECT_EQ(verdict.objection.value_or(observed::Objection{}).rule, rule);
-  }
+  expect_refused(all);
+}
+
+// Tampers in seven ways with the trace of a run of rounds that members miss.
+void expect_rounds_refused_where_they_are_doctored(const RunTrace& trace) {
+  Doctored all;
+  all.emplace_back(without(trace, TraceKind::kReceive, "StepSum"), "P-34");
+  all.emplace_back(without(trace, TraceKind::kReceive, "Reduced round "), "P-19");
+  all.emplace_back(without(trace, TraceKind::kReceive, "Manifest round "), "P-31a");
+  all.emplace_back(without(trace, TraceKind::kSend, "Reduce round "), "P-10");
+  all.emplace_back(without(trace, TraceKind::kView, "CommitRound"), "P-32");
+  all.emplace_back(without_job(trace, "contribute_round"), "P-31");
+  all.emplace_back(without_job(trace, "apply_round"), "P-32");
+  expect_refused(all);
 }
 
 class Replay : public testing::TestWithParam<Disturbance> {};
@@ -171,6 +221,14 @@ TEST(Replay, OfARunThatWasStoppedAndGoesOnIsAPathOfTheModel) {
   ASSERT_EQ(scene.run_to_end({"train", "--resume", scene.run().string(), "--steps", further}), 0);
   expect_path(scene.run().string());
   expect_refused_where_it_is_doctored(*read_run_trace(scene.run().string()));
+}
+
+TEST(Replay, OfARunOfRoundsIsAPathOfTheModelUnlessItIsDoctored) {
+  const Disturbance calm{"", 1, 3, {}, rounds_of_a_quorum()};
+  ProcessScene scene;
+  ASSERT_EQ(scene.run_to_end(train(scene, "run", traced(calm, 12))), 0);
+  expect_path(scene.run().string());
+  expect_rounds_refused_where_they_are_doctored(*read_run_trace(scene.run().string()));
 }
 
 }  // namespace
