@@ -9,10 +9,12 @@
 
 #include <cstdint>
 
-#include <caf/actor.hpp>
-
 #include "messages/codec.h"
 #include "runtime/transport/links.h"
+
+namespace caf {
+class actor;
+}
 
 namespace shoal {
 

@@ -1,5 +1,5 @@
 // Letters to an actor that dies: each is taken exactly once by one of its lives, unless the bound was passed.
-#include "actors/router/untaken_letters.h"
+#include "runtime/router/untaken_letters.h"
 
 #include <gtest/gtest.h>
 

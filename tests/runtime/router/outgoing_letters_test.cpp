@@ -1,23 +1,23 @@
 // The two ways between routers, each with its order: what a full lane does not take waits there with all that follows,
 // and what the link takes does not wait for it. And links that end with their lanes.
-#include "actors/router/router_wire.h"
+#include "runtime/router/outgoing_letters.h"
 
 #include <deque>
 
 #include <gmock/gmock.h>
 
-#include "actors/router/router_mail.h"
-#include "tests/actors/router/router_network.h"
+#include "messages/codec.h"
+#include "tests/runtime/router/core_network.h"
 
 namespace shoal {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::CoreNetwork;
 using ::testing::ElementsAre;
 using testing::forward_of;
 using testing::kFirst;
 using testing::kSecond;
-using testing::Network;
 
 // They take letters or not, as the test says, and keep what they took: nothing arrives by them.
 struct HeldLanes final : Lanes {
@@ -52,7 +52,7 @@ struct HeldLanes final : Lanes {
 };
 
 // Node 2 sends to node 3 by these lanes.
-struct TwoWays : Network {
+struct TwoWays : CoreNetwork {
   std::shared_ptr<HeldLanes> held = std::make_shared<HeldLanes>();
 
   TwoWays() {
@@ -64,13 +64,10 @@ struct TwoWays : Network {
     forward.cause.microbatch = MicrobatchId{microbatch};
     say(2, to_stage({}, kSecond), forward);
   }
-  void make_room() {
-    caf::anon_send(published.at(2), LaneChange{held->offered.value, LaneChange::Kind::kRoom});
-    drain();
-  }
+  void make_room() { core(2).lane_has_room(held->offered); }
 };
 
-TEST(RouterWire, WhatAFullLaneDoesNotTakeIsOvertakenByNothingOfItsWay) {
+TEST(OutgoingLetters, P9aWhatAFullLaneDoesNotTakeIsOvertakenByNothingOfItsWay) {
   TwoWays net;
   net.held->outcomes = {LaneOutcome::kFull, LaneOutcome::kTaken, LaneOutcome::kFull};
   for (std::uint32_t microbatch = 0; microbatch < 4; ++microbatch) net.send(microbatch);
@@ -83,7 +80,7 @@ TEST(RouterWire, WhatAFullLaneDoesNotTakeIsOvertakenByNothingOfItsWay) {
   EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1, 2, 3, 4)) << "nothing waits any more";
 }
 
-TEST(RouterWire, WhatGoesOverTheLinkDoesNotWaitForAFullLane) {
+TEST(OutgoingLetters, WhatGoesOverTheLinkDoesNotWaitForAFullLane) {
   TwoWays net;
   const auto second = net.attach(3, Role::kStage, StageId{1}, kSecond);
   net.held->outcomes = {LaneOutcome::kFull};
@@ -94,7 +91,7 @@ TEST(RouterWire, WhatGoesOverTheLinkDoesNotWaitForAFullLane) {
 }
 
 // Before it nothing would be known: an Ask that overtakes its Forward makes it go again.
-TEST(RouterWire, AnAskTravelsBehindItsForward) {
+TEST(OutgoingLetters, AnAskTravelsBehindItsForward) {
   for (const bool is_full : {false, true}) {
     TwoWays net;
     const auto second = net.attach(3, Role::kStage, StageId{1}, kSecond);
@@ -110,37 +107,33 @@ TEST(RouterWire, AnAskTravelsBehindItsForward) {
   }
 }
 
-TEST(RouterWire, ALinkWhoseLaneIsLostIsDialledAgainByWhoKnewNothingOfIt) {
-  for (const auto kind : {LaneChange::Kind::kLost, LaneChange::Kind::kEndedByPeer}) {
-    Network net;
+TEST(OutgoingLetters, ALinkWhoseLaneIsLostIsDialledAgainByWhoKnewNothingOfIt) {
+  for (const bool was_said : {false, true}) {
+    CoreNetwork net;
     const auto accepting = std::make_shared<HeldLanes>();
     net.lanes[3] = accepting;
     net.two_stages();
     const auto first = net.attach(2, Role::kStage, StageId{0}, kFirst);
-    caf::anon_send(net.published.at(3), LaneChange{accepting->expected.value, kind, "a test"});
+    net.core(3).lane_ended(accepting->expected, "a test", was_said, net.now);
     net.advance(2s);
     net.say(3, to_stage({}, kFirst), StateUnavailable{kFirst, 1, "said over the link", kSecond});
     net.advance(1s);
-    const bool is_told = kind == LaneChange::Kind::kLost;  // the control: nobody dials who is not told
+    const bool is_told = !was_said;  // the control: nobody dials who is not told
     EXPECT_EQ(first->all<StateUnavailable>().size(), is_told ? 1U : 0U);
   }
 }
 
-TEST(RouterWire, S7WhatADonorOfAnotherProcessGivesIsDroppedAndCounted) {  // P-10
-  Network net;
+TEST(OutgoingLetters, S6WhatWaitsForAProcessThatLeftTheRunIsDroppedAndCounted) {
+  CoreNetwork net;
   net.two_stages();
-  constexpr Incarnation kJoiner{13};
-  const auto joiner = net.attach(2, Role::kStage, StageId{1}, kJoiner);
-  const Address to{ProcessIncarnation{2}, Role::kStage, StageId{1}, kJoiner};
-  const auto* at = dynamic_cast<RouterSelf>(caf::actor_cast<caf::abstract_actor*>(net.published.at(2)));
-  const Undelivered& undelivered = at->state.record.undelivered;
-  net.say(3, to, StateUnavailable{kJoiner, 1, "forged", kFirst});
-  net.say(3, to, StateUnavailable{kJoiner, 1, "forged", {}});
-  EXPECT_TRUE(joiner->all<StateUnavailable>().empty());
-  EXPECT_EQ(undelivered.count(Undelivered::Why::kForged), 1U);
-  EXPECT_EQ(undelivered.count(Undelivered::Why::kNotAllowed), 1U) << "only storage speaks for storage";
-  net.say(3, to, StateUnavailable{kJoiner, 1, "its own", kSecond});
-  EXPECT_EQ(joiner->all<StateUnavailable>().size(), 1U) << "the control";
+  net.kill(3);
+  net.say(2, to_stage({}, kSecond), forward_of(2));
+  EXPECT_EQ(net.core(2).undelivered().count(Undelivered::Why::kNobody), 0U) << "it waits";
+  Peers peers{testing::kRun, testing::kTerm, 2, {}};
+  peers.peers.push_back({ProcessIncarnation{2}, ProcessRole::kNode, "node", {"host", 2}});
+  net.say(1, {ProcessIncarnation{2}, Role::kRouter, {}, {}}, peers);
+  net.advance(300ms);
+  EXPECT_EQ(net.core(2).undelivered().count(Undelivered::Why::kNobody), 1U);
 }
 
 }  // namespace

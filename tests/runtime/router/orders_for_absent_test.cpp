@@ -1,5 +1,5 @@
 // Orders for actors that are down: they wait for a while, and not without a bound.
-#include "actors/router/orders_for_absent.h"
+#include "runtime/router/orders_for_absent.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,45 @@
+// The order of the questions is that of their answers' names in the count of undelivered letters.
+#include "runtime/router/letter_check.h"
+
+#include "runtime/base/compose.h"
+#include "runtime/cluster/watch/sender_check.h"
+
+namespace shoal {
+namespace {
+
+[[nodiscard]] PeerRole as_certified(ProcessRole role) {
+  switch (role) {
+    case ProcessRole::kSpawner: return PeerRole::kSpawner;
+    case ProcessRole::kStorage: return PeerRole::kStorage;
+    case ProcessRole::kNode: break;
+  }
+  return PeerRole::kNode;
+}
+
+}  // namespace
+
+bool answers_a_join(const MessageBody& body) {
+  return std::holds_alternative<Welcome>(body) || std::holds_alternative<JoinRefused>(body);
+}
+
+std::optional<Undelivered::Why> objection_to(const Letter& letter, LinkId link, const LinkTable& links,
+                                             const View& view) {
+  const auto sender = links.identity(link);
+  if (!sender || !may_say(*sender, letter.body)) return Undelivered::Why::kNotAllowed;
+  const bool is_its_own = letter.from == sender->process.value_or(letter.from) &&
+                          speaks_for_itself(letter.from, letter.body) &&
+                          is_replica_its_own(view, letter.from, letter.body);
+  if (!is_its_own) return Undelivered::Why::kForged;
+  const bool is_for_us = answers_a_join(letter.body) || links.self().process == letter.to.process;
+  return is_for_us ? std::nullopt : std::optional(Undelivered::Why::kNobody);
+}
+
+std::optional<std::string> objection_to(const Hello& hello, std::optional<PeerRole> certified) {
+  const PeerRole claimed = as_certified(hello.role);
+  const bool is_farewell = hello.protocol_version == 0;
+  if (is_farewell || certified == claimed) return std::nullopt;
+  return compose("a Hello as ", role_text(claimed), " from ", hello.name, ", whose certificate says ",
+                 certified ? role_text(*certified) : "nothing: it is gone");
+}
+
+}  // namespace shoal

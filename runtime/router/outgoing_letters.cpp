@@ -1,0 +1,41 @@
+// A letter that is dropped here is asked for again by whoever it is owed to, or by whoever takes over.
+#include "runtime/router/outgoing_letters.h"
+
+#include "runtime/transport/lanes/letter_way.h"
+
+namespace shoal {
+
+void OutgoingLetters::send(Letter letter) {
+  const ProcessIncarnation process = letter.to.process;
+  int copies = settings_.filter ? settings_.filter(letter) : 1;
+  const auto link = links_->link_to(process);
+  for (; copies > 0; --copies) {
+    if (link && !is_behind_others(letter) && connections_->send(*link, letter)) continue;
+    if (link || links_->is_expected(process)) {
+      let_wait(letter);
+    } else {
+      notes_->drop(letter, Undelivered::Why::kNobody);
+    }
+  }
+}
+
+// Where a link is up, what waits for its process waits for room in its lane.
+bool OutgoingLetters::is_behind_others(const Letter& letter) const {
+  return way_of(letter.body) == LetterWay::kLane && waiting_.has_any(letter.to.process);
+}
+
+void OutgoingLetters::let_wait(const Letter& letter) {
+  const bool has_room = waiting_.add(letter.to.process, letter);
+  if (kWaitingBytesMax.reached_if(!has_room)) return notes_->drop(letter, Undelivered::Why::kNoRoom);
+  notes_->marks.waiting.note(notes_->trace, waiting_.bytes(), settings_.waiting_bytes_max);
+}
+
+void OutgoingLetters::flush() {
+  for (const ProcessIncarnation process : waiting_.processes()) {
+    if (!is_there(process)) notes_->undelivered.add(Undelivered::Why::kNobody, waiting_.drop(process));
+    const auto link = links_->link_to(process);
+    if (link) waiting_.offer(process, [this, link](Letter& letter) { return connections_->send(*link, letter); });
+  }
+}
+
+}  // namespace shoal

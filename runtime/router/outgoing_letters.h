@@ -1,0 +1,56 @@
+// Letters to other processes: over the process's link, or into a bounded queue until there is one.
+//
+// Where a lane is full, what follows on its way waits behind what it did not take, so that each way keeps its order
+// (P-9a). Pure but for the connections, which send at once.
+#pragma once
+
+#include <functional>
+
+#include "messages/letter.h"
+#include "runtime/router/connections.h"
+#include "runtime/router/router_notes.h"
+#include "runtime/transport/links.h"
+
+namespace shoal {
+
+// How many copies of an outgoing letter to another process are sent: 1 normally. Tests lose (0) and double (2) with it.
+using LetterFilter = std::function<int(const Letter&)>;
+
+inline const Bound kWaitingBytesMax{"links.bytes_for_absent_peers", std::uint64_t{256} << 20};
+
+class OutgoingLetters {
+ public:
+  struct Settings {
+    LetterFilter filter;  // empty: one copy of everything
+    std::size_t waiting_bytes_max = kWaitingBytesMax;
+  };
+  OutgoingLetters(Settings settings, const LinkTable& links, Connections& connections, RouterNotes& notes)
+      : settings_(std::move(settings)),
+        links_(&links),
+        connections_(&connections),
+        notes_(&notes),
+        waiting_(settings_.waiting_bytes_max) {}
+
+  // To letter.to.process, which is another one.
+  void send(Letter letter);
+  // Sends what waits and can go; forgets what waits for processes that left the run.
+  void flush();
+
+  // Says if the process is in the run, or linked.
+  [[nodiscard]] bool is_there(ProcessIncarnation process) const {
+    return links_->is_expected(process) || links_->link_to(process);
+  }
+  [[nodiscard]] bool has_any() const { return !waiting_.processes().empty(); }
+
+ private:
+  [[nodiscard]] bool is_behind_others(const Letter& letter) const;
+  void let_wait(const Letter& letter);
+
+  Settings settings_;
+  const LinkTable* links_;
+  Connections* connections_;
+  RouterNotes* notes_;
+  WaitingLetters waiting_;
+};
+
+}  // namespace shoal

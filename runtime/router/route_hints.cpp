@@ -1,0 +1,34 @@
+// Hints come from two messages: FetchState of a replica that starts, and Join of a node.
+#include "runtime/router/route_hints.h"
+
+namespace shoal {
+
+void RouteHints::read(LinkId link, const LinkIdentity& sender, const MessageBody& body) {
+  if (const auto* join = std::get_if<Join>(&body)) {
+    if (kCountMax.is_reached_by(joining_.size())) joining_.erase(joining_.begin());
+    joining_[join->nonce] = link;
+  } else if (const auto* fetch = std::get_if<FetchState>(&body); fetch != nullptr && sender.process) {
+    if (kCountMax.is_reached_by(fetching_.size())) fetching_.erase(fetching_.begin());
+    fetching_[fetch->replica] = *sender.process;
+  }
+}
+
+void RouteHints::link_ended(LinkId link) {
+  std::erase_if(joining_, [link](const auto& join) { return join.second == link; });
+}
+
+void RouteHints::keep_those(const std::function<bool(ProcessIncarnation)>& is_there) {
+  std::erase_if(fetching_, [&](const auto& fetch) { return !is_there(fetch.second); });
+}
+
+std::optional<ProcessIncarnation> RouteHints::process_of(Incarnation replica) const {
+  const auto found = fetching_.find(replica);
+  return found == fetching_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<LinkId> RouteHints::link_of_join(std::uint64_t nonce) const {
+  const auto found = joining_.find(nonce);
+  return found == joining_.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace shoal

@@ -1,0 +1,101 @@
+// What lanes tell a router reaches its core: room again, and an end that ends the link. What follows from it is tested
+// with the core (tests/runtime/router).
+#include <deque>
+
+#include <gmock/gmock.h>
+
+#include "actors/router/router.h"
+#include "tests/actors/router/router_network.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using testing::forward_of;
+using testing::kFirst;
+using testing::kSecond;
+using testing::Network;
+
+// They take letters or not, as the test says, and keep what they took: nothing arrives by them.
+struct HeldLanes final : Lanes {
+  std::deque<LaneOutcome> outcomes;  // of what is offered next; then all is taken
+  std::vector<MessageBody> taken;
+  LinkId offered;   // which link's was the last one
+  LinkId expected;  // likewise
+
+  void tell(const caf::actor&) override {}
+  std::uint64_t expect(LinkId link) override {
+    expected = link;
+    return 1;
+  }
+  void open(LinkId, const Endpoint&, std::uint64_t) override {}
+  LaneOutcome send(LinkId link, EncodedLetter letter) override {
+    offered = link;
+    LaneOutcome outcome = LaneOutcome::kTaken;
+    if (!outcomes.empty()) {
+      outcome = outcomes.front();
+      outcomes.pop_front();
+    }
+    if (outcome == LaneOutcome::kTaken) taken.push_back(decode(letter.bytes, letter.buffers).value->body);
+    return outcome;
+  }
+  void close(LinkId) override {}
+
+  [[nodiscard]] std::vector<std::uint32_t> microbatches() const {
+    std::vector<std::uint32_t> all;
+    for (const MessageBody& body : taken) all.push_back(std::get<Forward>(body).cause.microbatch.value);
+    return all;
+  }
+};
+
+// Node 2 sends to node 3 by these lanes.
+struct TwoWays : Network {
+  std::shared_ptr<HeldLanes> held = std::make_shared<HeldLanes>();
+
+  TwoWays() {
+    lanes[2] = held;
+    two_stages();
+  }
+  void send(std::uint32_t microbatch) {
+    Forward forward = forward_of(2);
+    forward.cause.microbatch = MicrobatchId{microbatch};
+    say(2, to_stage({}, kSecond), forward);
+  }
+  void make_room() {
+    caf::anon_send(published.at(2), LaneChange{held->offered.value, LaneChange::Kind::kRoom});
+    drain();
+  }
+};
+
+TEST(RouterLanes, WhatAFullLaneDoesNotTakeIsOvertakenByNothingOfItsWay) {
+  TwoWays net;
+  net.held->outcomes = {LaneOutcome::kFull, LaneOutcome::kTaken, LaneOutcome::kFull};
+  for (std::uint32_t microbatch = 0; microbatch < 4; ++microbatch) net.send(microbatch);
+  EXPECT_THAT(net.held->microbatches(), ElementsAre()) << "they wait behind the first";
+  net.make_room();
+  EXPECT_THAT(net.held->microbatches(), ElementsAre(0)) << "so does what follows the next that is not taken";
+  net.make_room();
+  EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1, 2, 3));
+  net.send(4);
+  EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1, 2, 3, 4)) << "nothing waits any more";
+}
+
+TEST(RouterLanes, ALinkWhoseLaneIsLostIsDialledAgainByWhoKnewNothingOfIt) {
+  for (const auto kind : {LaneChange::Kind::kLost, LaneChange::Kind::kEndedByPeer}) {
+    Network net;
+    const auto accepting = std::make_shared<HeldLanes>();
+    net.lanes[3] = accepting;
+    net.two_stages();
+    const auto first = net.attach(2, Role::kStage, StageId{0}, kFirst);
+    caf::anon_send(net.published.at(3), LaneChange{accepting->expected.value, kind, "a test"});
+    net.advance(2s);
+    net.say(3, to_stage({}, kFirst), StateUnavailable{kFirst, 1, "said over the link", kSecond});
+    net.advance(1s);
+    const bool is_told = kind == LaneChange::Kind::kLost;  // the control: nobody dials who is not told
+    EXPECT_EQ(first->all<StateUnavailable>().size(), is_told ? 1U : 0U);
+  }
+}
+
+}  // namespace
+}  // namespace shoal
