@@ -257,9 +257,12 @@ std::optional<Objection> Replica::say(const Letter& letter) {
   if (letter.kind == Kind::kBackward && !answered_.contains(name_of(cause))) {
     return Objection{"P-6", "answers what it has not answered"};
   }
-  const auto keep_said = [&](const auto& has_said, Objection otherwise) {
-    return keep(completed(),
-                [&](ReplicaState& state) { return has_said(state.said) ? std::nullopt : std::optional(otherwise); });
+  const auto keep_said = [&](const auto& has_said, const Objection& otherwise) {
+    return keep(completed(), [&](ReplicaState& state) -> std::optional<Objection> {
+      if (has_said(state.said)) return std::nullopt;
+      if (!state.owed.is_at_boundary) return otherwise;
+      return Objection{"P-32", "answers an order of the next step before the means that are due are applied"};
+    });
   };
   if (letter.kind == Kind::kManifest) {
     const auto is_this = [&](const Given& given) {
