@@ -1,0 +1,97 @@
+// Who goes, goes one after the other: what follows from one is there before the next.
+#include "runtime/cluster/duties/draining.h"
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+std::string fate_when_drained(const Truth& truth, ProcessIncarnation process) {
+  const std::string name = truth.roster.processes.name_of(process);
+  if (truth.roster.leavers.contains(process)) return name + " is leaving already";
+  const auto stages = truth.roster.stages_of(process);
+  if (stages.empty()) {
+    const bool is_starting = truth.starting.is_on(process);
+    return name + (is_starting ? " was about to serve and leaves before the start" : " served nothing and leaves");
+  }
+  const std::uint64_t steps = truth.view().committed_steps();
+  if (truth.phase == RunPhase::kReturning) {
+    return compose(name, " leaves after step ", steps,
+                   ", when its state is saved if it is the last to serve a stage then; others are still coming back");
+  }
+  for (const StageId stage : stages) {
+    if (truth.roster.is_served_without(stage, process)) continue;
+    return compose(name, " is the last to serve stage ", stage, "; it leaves when its state is saved after step ",
+                   steps);
+  }
+  return compose(name, " leaves after step ", steps);
+}
+
+Answers DrainDuty::on(const Leaving& leaving, Instant now) {
+  const bool is_going_on = !truth_.last_step.stopped() && !truth_.is_ending();
+  const bool is_heard = truth_.roster.processes.is_alive(leaving.process) && is_going_on;
+  return is_heard ? on(DrainAsked{leaving.process, leaving.reason}, now) : Answers{};
+}
+
+Answers DrainDuty::on(const DrainAsked& asked, Instant /*now*/) {
+  Answers answers;
+  if (leavers_.contains(asked.process)) return answers;
+  if (truth_.roster.stages_of(asked.process).empty()) {
+    answers.tell(LeaverGoes{asked.process, asked.reason});
+    return answers;
+  }
+  const std::string name = truth_.roster.processes.name_of(asked.process);
+  leavers_.add(asked.process, name, asked.reason);
+  answers.announce("draining", name, asked.reason);
+  answers.perform(AvoidReplicas{truth_.roster.leaving()});
+  return answers;
+}
+
+// A node that died while it was leaving is meant by what its last life was told.
+Answers DrainDuty::on(const ProcessJoined& joined, Instant now) {
+  Answers answers;
+  const Join& join = truth_.roster.processes.find(joined.process)->join;
+  if (const auto why = leavers_.take_returned(join.name, now)) answers.tell(LeaverGoes{joined.process, *why});
+  return answers;
+}
+
+Answers DrainDuty::on(const ProcessGone& gone, Instant now) {
+  leavers_.died(gone.process, now);
+  return {};
+}
+
+Answers DrainDuty::on(const PutOut& out, Instant /*now*/) {
+  leavers_.gone(out.process);
+  return {};
+}
+
+Answers DrainDuty::on(const LeaversDue& /*due*/, Instant /*now*/) {
+  Answers answers;
+  for (const auto& [process, reason] : truth_.leavers_not_missed()) answers.tell(LeaverGoes{process, reason});
+  return answers;
+}
+
+Answers DrainDuty::on(const SavedLeaversDue& /*due*/, Instant /*now*/) {
+  if (!truth_.is_training() || truth_.last_step.is_committed()) return {};
+  if (!truth_.checkpoints.has(truth_.view().committed_steps()) || !truth_.last_that_leaves()) return {};
+  Answers answers;
+  answers.tell(StepForgotten{});  // what is done of the next step goes with them
+  answers.tell(AllLeaversDue{});
+  return answers;
+}
+
+Answers DrainDuty::on(const AllLeaversDue& /*due*/, Instant /*now*/) {
+  Answers answers;
+  for (const auto& [process, reason] : leavers_.all()) answers.tell(LeaverGoes{process, reason});
+  return answers;
+}
+
+// Its replicas are removed by the loss of their process, like anybody's.
+Answers DrainDuty::on(const LeaverGoes& goes, Instant /*now*/) {
+  Answers answers;
+  leavers_.gone(goes.process);
+  answers.send(to_node_agent(goes.process), EndProcess{goes.reason, 0});
+  answers.tell(GivenUp{goes.process, goes.reason, kLeft});
+  return answers;
+}
+
+}  // namespace shoal

@@ -1,0 +1,42 @@
+// Lets a node leave without anybody's work being lost (`shoal drain`, SIGTERM of a node): it finishes the step, is in
+// no plan of the next one, and is removed between the two (P-28a).
+//
+//   draining ──Commit──▶ RemoveReplica ──▶ EndProcess 0                      while another replica serves the stage
+//   draining, the last of its stage ──Commit with a checkpoint, then no further Commit──▶ saved ──▶ EndProcess 0
+//
+// The last one takes nothing with it: the run goes back to that very checkpoint, as soon as somebody can load it. The
+// wish is kept while others come back to a spawner that was started again: only then is it known who is the last.
+#pragma once
+
+#include <string>
+
+#include "runtime/cluster/truth/truth.h"
+
+namespace shoal {
+
+// What becomes of the process when it is drained now, for whoever asks.
+[[nodiscard]] std::string fate_when_drained(const Truth& truth, ProcessIncarnation process);
+
+class DrainDuty {
+ public:
+  DrainDuty(const Truth& truth, Leavers& leavers) : truth_(truth), leavers_(leavers) {}
+
+  [[nodiscard]] Answers on(const Leaving& leaving, Instant now);
+  [[nodiscard]] Answers on(const DrainAsked& asked, Instant now);
+  [[nodiscard]] Answers on(const ProcessJoined& joined, Instant now);
+  [[nodiscard]] Answers on(const ProcessGone& gone, Instant now);
+  [[nodiscard]] Answers on(const PutOut& out, Instant now);
+  // After a commit: who is in no plan of the next step holds nothing. One that still saves goes after the next.
+  [[nodiscard]] Answers on(const LeaversDue& due, Instant now);
+  // After a checkpoint of the last commit: also those whose stage goes on only with it.
+  [[nodiscard]] Answers on(const SavedLeaversDue& due, Instant now);
+  // Nothing of what they hold is wanted any more.
+  [[nodiscard]] Answers on(const AllLeaversDue& due, Instant now);
+  [[nodiscard]] Answers on(const LeaverGoes& goes, Instant now);
+
+ private:
+  const Truth& truth_;
+  Leavers& leavers_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,164 @@
+// Each handler says whether the run ends now; tell_end() says so to everybody.
+#include "runtime/cluster/duties/ending.h"
+
+#include <algorithm>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/text/quantity_words.h"
+
+namespace shoal {
+
+Answers EndingDuty::on(const StopAsked& stop, Instant /*now*/) {
+  Answers answers;
+  if (truth_.is_ending() || last_step_.has_failed()) return answers;  // it saves, and ends anyway
+  last_step_.stop({stop.reason, "stopped", stop.exit_status});
+  answers.announce("stopping", "run", stop.reason);
+  if (truth_.is_training()) {
+    answers.tell(CommitDue{});  // it may have waited for somebody
+    answers.tell(EndDue{});
+  } else if (truth_.phase != RunPhase::kReturning) {  // then what the members hold is saved first
+    answers.tell(EndOfRun{stop.exit_status, stop.reason, "stopped"});
+  }
+  return answers;
+}
+
+Answers EndingDuty::on(const EndsAfterStep& ends, Instant /*now*/) {
+  last_step_.stop(ends.order);
+  return {};
+}
+
+Answers EndingDuty::on(const EvaluationResult& result, Instant now) {
+  if (result.branch == truth_.books.branch()) {
+    if (result.complete) last_step_.evaluated(result.step);
+    const bool is_on_its_way = !result.complete && result.step == truth_.view().committed_steps();
+    if (is_on_its_way) (void)evaluation_.seen(result.token_count, truth_.clock.outside_rounds());
+  }
+  return on(EndDue{}, now);
+}
+
+Answers EndingDuty::on(const TrainingBegins& begins, Instant /*now*/) {
+  last_step_.begin_from(begins.version);
+  evaluation_ = ProgressWatch(truth_.clock.outside_rounds());
+  return {};
+}
+
+// What was done of the run's end is done again.
+Answers EndingDuty::on(const BranchBegins& /*begins*/, Instant /*now*/) {
+  last_step_.undo();
+  return {};
+}
+
+Answers EndingDuty::on(const Commit& commit, Instant /*now*/) {
+  evaluation_ = ProgressWatch(truth_.clock.outside_rounds());
+  last_step_.committed(commit.is_last);
+  return {};
+}
+
+Answers EndingDuty::on(const TickCame& /*tick*/, Instant /*now*/) {
+  Answers answers;
+  answers.tell(EndDue{});
+  answers.tell(DismissalDue{});
+  return answers;
+}
+
+Answers EndingDuty::on(const EndDue& /*due*/, Instant /*now*/) {
+  Answers answers;
+  if (!truth_.is_training()) return answers;
+  const std::uint64_t steps = truth_.view().committed_steps();
+  switch (last_step_.awaits(truth_.checkpoints.has(steps))) {
+    case RunAwaits::kSteps: return answers;
+    case RunAwaits::kCheckpoint:
+      if (!truth_.checkpoints.version_under_way()) answers.tell(LastStateUnsaved{});
+      return answers;
+    case RunAwaits::kEvaluation:
+      if (evaluation_.silence(truth_.clock.outside_rounds()) < truth_.config.evaluate_within) return answers;
+      answers.announce("evaluation_given_up", "data_loader", "no more of the last evaluation came for long");
+      break;
+    case RunAwaits::kNothing: break;
+  }
+  if (const auto& stop = last_step_.stopped()) {
+    answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->event});
+  } else {
+    answers.tell(EndOfRun{0, compose("all ", counted(steps, "step"), " ", is_or_are(steps), " committed"), "finished"});
+  }
+  return answers;
+}
+
+Answers EndingDuty::on(const DismissalDue& /*due*/, Instant now) {
+  Answers answers;
+  if (truth_.phase != RunPhase::kEnding) return answers;
+  const auto& processes = truth_.roster.processes;
+  const auto decision =
+      dismissal_.decide({!processes.alive(ProcessRole::kNode).empty(), !processes.alive().empty()}, now);
+  if (decision.goes_storage) dismiss(ProcessRole::kStorage, answers);
+  if (!decision.is_over) return answers;
+  answers.tell(PhaseBegins{RunPhase::kOver});
+  answers.perform(dismissal_.end());
+  return answers;
+}
+
+Answers EndingDuty::on(const EndOfRun& end, Instant now) {
+  Answers answers;
+  if (truth_.is_ending()) return answers;
+  if (truth_.is_training()) answers.append(FinishRun{end.reason});
+  tell_end(end, now, answers);
+  return answers;
+}
+
+// Whoever has not heard of the end comes back and asks.
+Answers EndingDuty::on(const EndsAgain& /*again*/, Instant now) {
+  dismissal_.expect_questions();
+  const View& view = truth_.view();
+  if (view.committed_steps() >= truth_.config.steps_target)
+    return on(EndOfRun{0, view.finish_reason(), "finished"}, now);
+  const StopOrder& stop = *truth_.config.stopping;
+  return on(EndOfRun{stop.exit_status, view.finish_reason(), stop.event}, now);
+}
+
+Answers EndingDuty::on(const HandsOver& hands_over, Instant now) {
+  Answers answers;
+  dismissal_.begin(EndRun{1, hands_over.reason, true}, now);
+  answers.tell(PhaseBegins{RunPhase::kEnding});
+  return answers;
+}
+
+// A commit that cannot be recorded is not made: the run halts where it is. An end that cannot be recorded has not been
+// told of, and is another one.
+Answers EndingDuty::on(const JournalFailed& failed, Instant now) {
+  Answers answers;
+  const EndRun end = dismissal_.end();
+  const bool is_end_untold = truth_.phase == RunPhase::kEnding && !end.is_handed_over && failed.is_entry_asked;
+  if (truth_.is_ending() && !is_end_untold) return answers;
+  const std::string why = is_end_untold ? compose(end.reason, ", but ", failed.reason) : failed.reason;
+  if (is_end_untold && end.status_of_others != 0) {
+    tell_end({end.exit_status, why, "failed"}, now, answers);
+  } else {
+    tell_end({failed.exit_status, compose(why, "; ", truth_.config.resume_hint), "failed"}, now, answers);
+  }
+  return answers;
+}
+
+void EndingDuty::tell_end(const EndOfRun& end, Instant now, Answers& answers) {
+  const bool is_good = end.event != "failed";
+  // Thrown back and not trained since, it ends where it would have gone on from.
+  const std::uint64_t saved = truth_.phase == RunPhase::kRollingBack ? truth_.checkpoints.saved_version() : 0;
+  const std::uint64_t steps = truth_.phase < RunPhase::kTraining ? std::max(truth_.config.start.version, saved)
+                                                                 : truth_.view().committed_steps();
+  const std::string subject = is_good ? truth_.checkpoints.saved_sha256() : "run";
+  answers.note(compose(end.event, " ", subject, ": ", end.reason));
+  answers.send(to_metrics(), RunEvent{end.event, subject, end.reason, steps});
+  answers.tell(PhaseBegins{RunPhase::kEnding});
+  const auto status = static_cast<std::uint32_t>(end.exit_status);
+  dismissal_.begin(EndRun{end.exit_status, end.reason, false, is_good ? 0U : status}, now);
+  dismiss(ProcessRole::kNode, answers);
+}
+
+void EndingDuty::dismiss(ProcessRole role, Answers& answers) const {
+  const EndRun& end = dismissal_.end();
+  for (const ProcessIncarnation process : truth_.roster.processes.alive(role)) {
+    answers.send(to_node_agent(process),
+                 EndProcess{end.reason, dismissal_.status_of(role), role == ProcessRole::kNode});
+  }
+}
+
+}  // namespace shoal

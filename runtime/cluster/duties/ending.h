@@ -1,0 +1,46 @@
+// Knows which step is the last one and what is awaited after it, and ends the run: what is told, who ends when.
+//
+//   training ──a stop, the target, divergence──▶ last step committed ──saved, evaluated──▶ FinishRun ──▶ ending ──▶
+//   over
+//            ──what cannot go on──▶ ending
+//
+// What failed already stays that failure. A run that hands over ends this process alone.
+#pragma once
+
+#include "runtime/base/time/progress_watch.h"
+#include "runtime/cluster/truth/truth.h"
+
+namespace shoal {
+
+class EndingDuty {
+ public:
+  EndingDuty(const Truth& truth, LastStep& last_step, Dismissal& dismissal)
+      : truth_(truth), last_step_(last_step), dismissal_(dismissal) {}
+
+  [[nodiscard]] Answers on(const StopAsked& stop, Instant now);
+  [[nodiscard]] Answers on(const EndsAfterStep& ends, Instant now);
+  [[nodiscard]] Answers on(const EvaluationResult& result, Instant now);
+  [[nodiscard]] Answers on(const TrainingBegins& begins, Instant now);
+  [[nodiscard]] Answers on(const BranchBegins& begins, Instant now);
+  [[nodiscard]] Answers on(const Commit& commit, Instant now);
+  [[nodiscard]] Answers on(const TickCame& tick, Instant now);
+  // The run ends if nothing more is awaited.
+  [[nodiscard]] Answers on(const EndDue& due, Instant now);
+  // Once it is ending: storage goes after the nodes, this process last.
+  [[nodiscard]] Answers on(const DismissalDue& due, Instant now);
+  [[nodiscard]] Answers on(const EndOfRun& end, Instant now);
+  [[nodiscard]] Answers on(const EndsAgain& again, Instant now);
+  [[nodiscard]] Answers on(const HandsOver& hands_over, Instant now);
+  [[nodiscard]] Answers on(const JournalFailed& failed, Instant now);
+
+ private:
+  void tell_end(const EndOfRun& end, Instant now, Answers& answers);
+  void dismiss(ProcessRole role, Answers& answers) const;
+
+  const Truth& truth_;
+  LastStep& last_step_;
+  Dismissal& dismissal_;
+  ProgressWatch evaluation_{Instant{}};  // of the state after the newest commit
+};
+
+}  // namespace shoal

@@ -1,0 +1,163 @@
+// Places first, decides second: whoever is added is in the view only when that is durable.
+#include "runtime/cluster/duties/joining.h"
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+namespace {
+
+constexpr Duration kRestAfterGivingUp = std::chrono::minutes(10);
+
+[[nodiscard]] std::string name_of(const SpawnStage& order) { return compose("stage/", order.stage, "/", order.slot); }
+
+}  // namespace
+
+ReplacementQuestion JoinDuty::question(Instant now) const {
+  const Roster& roster = truth_.roster;
+  ReplacementQuestion question;
+  question.stages = truth_.config.stages;
+  question.replicas = truth_.config.replicas;
+  question.replicas_max = std::max(truth_.config.replicas_max, truth_.config.quorum);
+  for (const auto& [place, past] : roster.slots) question.last_worker[place] = past.last_worker;
+  std::set<ProcessIncarnation> busy;
+  const auto take = [&](StageId stage, ReplicaId slot, ProcessIncarnation process) {
+    busy.insert(process);
+    question.taken.push_back({stage, slot, roster.processes.find(process)->join.name});
+  };
+  for (std::uint32_t stage = 0; stage < truth_.config.stages; ++stage) {
+    for (const ReplicaMember& member : roster.live(StageId{stage})) take(StageId{stage}, member.slot, member.process);
+  }
+  for (const Joiner& joiner : desk_.joiners()) take(joiner.order.stage, joiner.order.slot, joiner.process);
+  for (const ProcessIncarnation process : roster.processes.alive(ProcessRole::kNode)) {
+    const std::string name = roster.processes.name_of(process);
+    const bool is_free =
+        !busy.contains(process) && !roster.leavers.contains(process) && truth_.starts.may_start(name, now);
+    if (is_free) question.free.push_back({{process, roster.processes.find(process)->join.name}, name});
+  }
+  return question;
+}
+
+Answers JoinDuty::on(const WorkersChanged& /*changed*/, Instant now) {
+  Answers answers;
+  place(now, answers);
+  return answers;
+}
+
+void JoinDuty::place(Instant now, Answers& answers) {
+  if (!truth_.may_join()) return;
+  const View& view = truth_.view();
+  while (const auto next = plan_replacement(question(now))) {
+    const Placement& place = next->placement;
+    const Incarnation donor = truth_.roster.donor_of(place.stage, desk_.joiners());
+    if (donor == Incarnation{}) return;  // nobody to copy: the stage is lost (P-29)
+    const SpawnStage order{place.stage,
+                           place.slot,
+                           numbers_.take_actor(),
+                           truth_.books.branch(),
+                           view.committed_steps(),
+                           view.optimizer_step(),
+                           false,
+                           donor,
+                           view.position()};
+    desk_.ask(order, place.process, truth_.clock.outside_rounds());
+    answers.send(to_node_agent(place.process), order);
+    answers.announce("replica_starting", name_of(order),
+                     compose(next->reason, "; it copies replica ", donor, " as incarnation ", order.replica));
+  }
+}
+
+Answers JoinDuty::on(const ReadyInTraining& told, Instant /*now*/) {
+  Answers answers;
+  const StageReady& ready = told.ready;
+  if (truth_.view().stage_of(ready.replica) == ready.stage) {
+    desk_.member_is(ready);
+  } else if (!desk_.is_ready(ready, truth_.clock.outside_rounds())) {
+    answers.tell(StrangerReady{ready});
+  }
+  answers.tell(JoinersDue{});
+  return answers;
+}
+
+Answers JoinDuty::on(const StageEnded& ended, Instant /*now*/) {
+  Answers answers;
+  if (truth_.is_ending()) return answers;
+  const auto joiner = desk_.end(ended.replica);
+  if (!joiner) return answers;
+  answers.announce("start_failed", compose("stage/", ended.stage, "/", joiner->order.slot), ended.reason);
+  answers.tell(ReplicaFailed{joiner->process, ended.reason});
+  answers.tell(WorkersChanged{});
+  return answers;
+}
+
+Answers JoinDuty::on(const StateProgress& progress, Instant /*now*/) {
+  const bool is_ours = progress.branch == truth_.books.branch() && progress.stage.value < truth_.config.stages;
+  if (is_ours && !progress.is_shard) desk_.arriving(progress.replica, progress.bytes, truth_.clock.outside_rounds());
+  return {};
+}
+
+Answers JoinDuty::on(const ProcessGone& gone, Instant /*now*/) {
+  if (!truth_.is_ending()) (void)desk_.end_on(gone.process);
+  return {};
+}
+
+// As in starting: under the same number, for a number starts once.
+Answers JoinDuty::on(const LinkedAgain& linked, Instant /*now*/) {
+  Answers answers;
+  for (const Joiner& joiner : desk_.joiners()) {
+    if (joiner.process == linked.process) answers.send(to_node_agent(linked.process), joiner.order);
+  }
+  return answers;
+}
+
+Answers JoinDuty::on(const BranchBegins& /*begins*/, Instant /*now*/) {
+  Answers answers;
+  for (const Joiner& joiner : desk_.end_all()) {
+    answers.send(to_node_agent(joiner.process),
+                 EndStage{joiner.order.stage, joiner.order.replica, "the run rolls back"});
+  }
+  return answers;
+}
+
+Answers JoinDuty::on(const TickCame& /*tick*/, Instant now) { return on(JoinersDue{}, now); }
+
+Answers JoinDuty::on(const JoinersDue& /*due*/, Instant now) {
+  Answers answers;
+  if (!truth_.may_join()) return answers;
+  place(now, answers);
+  const auto decisions = desk_.decide(truth_.view().committed_steps(), truth_.clock.outside_rounds());
+  for (const JoinDecision& decision : decisions) decided(decision, now, answers);
+  return answers;
+}
+
+void JoinDuty::decided(const JoinDecision& decision, Instant now, Answers& answers) const {
+  const Joiner& joiner = decision.joiner;
+  const SpawnStage& order = joiner.order;
+  const std::string worker = truth_.roster.processes.name_of(joiner.process);
+  const auto end_it = [&](const char* event) {
+    answers.announce(event, name_of(order), compose("on ", worker, ": ", decision.reason));
+    answers.send(to_node_agent(joiner.process), EndStage{order.stage, order.replica, decision.reason});
+  };
+  switch (decision.outcome) {
+    case JoinOutcome::kAdmit:
+      answers.append(
+          AddReplica{order.stage, order.slot, order.replica, joiner.process, truth_.view().committed_steps()});
+      answers.announce("replica_added", name_of(order), compose("on ", worker, ", ", decision.reason));
+      break;
+    case JoinOutcome::kHold: answers.announce("commit_held", name_of(order), decision.reason); break;
+    case JoinOutcome::kHoldOver: answers.announce("commit_released", name_of(order), decision.reason); break;
+    case JoinOutcome::kDiffers:
+      end_it("state_differs");
+      answers.tell(ReplicaFailed{joiner.process, decision.reason});
+      break;
+    case JoinOutcome::kGiveUp:
+      end_it("join_given_up");
+      answers.tell(WorkerRests{worker, now + kRestAfterGivingUp});
+      break;
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,164 @@
+// Names first: an order is for what is there now.
+#include "runtime/cluster/duties/operator.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "runtime/base/compose.h"
+#include "runtime/cluster/duties/draining.h"
+#include "runtime/cluster/operate/operator_words.h"
+#include "runtime/cluster/truth/commit_question.h"
+#include "runtime/cluster/truth/waiting_words.h"
+
+namespace shoal {
+
+namespace {
+
+[[nodiscard]] Obeyed answer_of(OperatorVerdict verdict, std::string text) { return {{verdict, std::move(text)}}; }
+
+[[nodiscard]] bool can_leave(const Target& target) {
+  return target.whole_process || target.address.role == Role::kStage;
+}
+
+// Whom `shoal drain` can mean. Errors: as resolve_target(), naming those who can leave only.
+[[nodiscard]] Result<Target> resolve_leaver(const std::string& name, std::vector<Target> all) {
+  const auto found = resolve_target(name, all);
+  if (found && can_leave(*found)) return found;
+  std::erase_if(all, [](const Target& target) { return !can_leave(target); });
+  if (!found) return resolve_target(name, all);
+  return fail(Error::kUsage,
+              compose(name, " cannot be drained, only a node, by its name or by that of a stage it serves",
+                      "; there are: ", list_names(all)));
+}
+
+// How a node that was put out comes in again, or never, as the rest of a sentence.
+[[nodiscard]] std::string way_back(const OperatorOrder& order) {
+  if (order.revoke) return "";
+  return compose("; start it as before to let it in again, or refuse it with: shoal evict ", order.name, " --revoke");
+}
+
+// What a node that is put out is told.
+[[nodiscard]] std::string eviction_text(const OperatorOrder& order) {
+  if (!order.revoke) return compose("it was evicted by ", order.reason, "; a person may start it again as before");
+  return compose("it was evicted by ", order.reason,
+                 "; its certificate is refused from now on, and only a new join token (shoal token new) lets it in "
+                 "again");
+}
+
+// What the run lacks without this one and those that were put out before it, as the rest of a sentence.
+[[nodiscard]] std::string lacks_without(ProcessIncarnation process, const std::set<ProcessIncarnation>& out,
+                                        const Roster& roster) {
+  std::string missed;
+  for (const StageId stage : roster.stages_of(process)) {
+    const auto stays = [&](const ReplicaMember& member) {
+      return !out.contains(member.process) && !roster.leavers.contains(member.process);
+    };
+    if (std::ranges::any_of(roster.live(stage), stays)) continue;
+    missed += compose("; it was the last to serve stage ", stage,
+                      ", and the run goes back to its newest checkpoint as soon as another node serves it");
+  }
+  return missed;
+}
+
+}  // namespace
+
+RunActors OperatorDuty::who_is_there() const {
+  const SupervisorConfig& config = truth_.config;
+  return {truth_.roster, truth_.starting, truth_.joins,
+          truth_.signs,  truth_.ballots,  {config.stages, config.replicas, truth_.is_training()}};
+}
+
+std::vector<Target> OperatorDuty::targets() const { return list_targets(who_is_there()); }
+
+std::vector<ActorLine> OperatorDuty::actors(const std::vector<ActorHealth>& own) const {
+  return list_actors(who_is_there(), own);
+}
+
+Obeyed OperatorDuty::obey(const OperatorOrder& order, Instant now) {
+  if (truth_.is_ending()) {
+    const EndRun& end = truth_.dismissal.end();
+    if (end.is_handed_over) return answer_of(OperatorVerdict::kAbsent, "the spawner starts again: " + end.reason);
+    return answer_of(OperatorVerdict::kRefused, "the run is over: " + end.reason);
+  }
+  if (order.verb == OperatorVerb::kEvict) return evict(order);
+  const bool is_drain = order.verb == OperatorVerb::kDrain;
+  const auto target = is_drain ? resolve_leaver(order.name, targets()) : resolve_target(order.name, targets());
+  if (!target) return not_there(order, target.failure().message);
+  if (!is_drain) return inject(order, *target, now);
+  const ProcessIncarnation process = target->address.process;
+  Obeyed obeyed = answer_of(OperatorVerdict::kDone, fate_when_drained(truth_, process));
+  obeyed.answers.tell(DrainAsked{process, order.reason});
+  return obeyed;
+}
+
+Obeyed OperatorDuty::not_there(const OperatorOrder& order, const std::string& failure) const {
+  const bool may_come = truth_.phase == RunPhase::kReturning || is_of_this_run(order.name, who_is_there());
+  if (may_come && !resolve_target(order.name, targets()))
+    return answer_of(OperatorVerdict::kAbsent, absence_text(order.name, targets()));
+  return answer_of(OperatorVerdict::kUnknownName, failure);
+}
+
+Obeyed OperatorDuty::inject(const OperatorOrder& order, const Target& target, Instant now) {
+  if (told_to_end_.contains(target, now)) return answer_of(OperatorVerdict::kAbsent, ending_text(order.name));
+  const bool ends_it = order.how != InjectKind::kFreeze;
+  if (ends_it) told_to_end_.add(target, now);
+  const Inject inject{numbers_.take_actor().value, target.address, target.whole_process, order.how, order.freeze_ms};
+  const std::string deed = deed_of(order.how, order.freeze_ms);
+  Obeyed obeyed = answer_of(OperatorVerdict::kDone, compose(order.name, " is ", deed, " (injection ", inject.id, ")"));
+  obeyed.injection = inject.id;
+  Answers& answers = obeyed.answers;
+  if (ends_it && target.address.role == Role::kStage) answers.tell(OrderedToEnd{target.address.incarnation});
+  answers.announce("injected", order.name, compose("#", inject.id, ": ", deed, " by ", order.reason));
+  if (target.address.process == kSpawnerProcess) {
+    answers.perform(InjectHere{inject});
+  } else {
+    answers.send(target.address, inject);
+  }
+  return obeyed;
+}
+
+// By the name of a node: all of its processes are put out now, whatever they are at.
+Obeyed OperatorDuty::evict(const OperatorOrder& order) const {
+  const ProcessDirectory& directory = truth_.roster.processes;
+  const auto processes = directory.alive(order.name);
+  if (processes.empty()) {
+    std::vector<Target> nodes = targets();
+    std::erase_if(nodes, [](const Target& target) { return !target.whole_process; });
+    if (directory.is_evicted(order.name)) {
+      const std::string is_out = " is out of the run already: it was evicted";
+      return answer_of(OperatorVerdict::kDone, order.name + is_out + way_back(order));
+    }
+    const bool may_come = truth_.phase == RunPhase::kReturning || directory.has_lost(order.name);
+    if (may_come) return answer_of(OperatorVerdict::kAbsent, absence_text(order.name, nodes));
+    return answer_of(OperatorVerdict::kUnknownName, resolve_target(order.name, nodes).failure().message);
+  }
+  constexpr auto kStatus = static_cast<std::uint32_t>(exit_code(Error::kRefused));
+  Obeyed obeyed;
+  std::string missed;
+  std::set<ProcessIncarnation> out;
+  for (const ProcessIncarnation process : processes) {
+    out.insert(process);
+    missed += lacks_without(process, out, truth_.roster);
+    obeyed.answers.tell(PutOut{process});
+    obeyed.answers.send(to_node_agent(process), EndProcess{eviction_text(order), kStatus});
+    obeyed.answers.tell(GivenUp{process, order.reason, kWasEvicted});
+  }
+  obeyed.answers.tell(CommitDue{});
+  obeyed.answer = {OperatorVerdict::kDone, order.name + " is put out of the run" + missed + way_back(order)};
+  return obeyed;
+}
+
+// Where nobody has come yet, the person has just read how to start a node.
+Answers OperatorDuty::on(const TickCame& /*tick*/, Instant now) {
+  Answers answers;
+  const bool is_begun =
+      truth_.view().position().value > 0 || !truth_.roster.processes.alive(ProcessRole::kNode).empty();
+  const bool is_waiting =
+      truth_.phase < RunPhase::kTraining || (truth_.is_training() && !lacking_for_quorum(truth_).empty());
+  const std::string why = is_begun && is_waiting ? explain_waiting(truth_, now) : std::string();
+  if (notice_.is_due(why.substr(0, why.find(kSince)), now)) answers.perform(TellPerson{why});
+  return answers;
+}
+
+}  // namespace shoal

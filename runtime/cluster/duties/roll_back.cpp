@@ -1,0 +1,141 @@
+// Search, start, and what is said of it.
+#include "runtime/cluster/duties/roll_back.h"
+
+#include <algorithm>
+
+#include "runtime/base/bound.h"
+#include "runtime/base/compose.h"
+#include "runtime/base/machine/memory_lack.h"
+#include "runtime/base/restart_policy.h"
+
+namespace shoal {
+
+namespace {
+
+const Bound kStartsInVainMax{"supervision.starts_in_vain", 3};  // from one checkpoint, without a step
+constexpr Duration kPauseInVain = std::chrono::seconds(2);      // after the first; after the next twice that
+
+[[nodiscard]] std::string seconds_of(Duration pause) {
+  return compose(std::chrono::duration_cast<std::chrono::seconds>(pause).count(), " s");
+}
+
+}  // namespace
+
+Answers RollBackDuty::on(const StartWanted& start, Instant /*now*/) {
+  Answers answers;
+  answers.tell(PhaseBegins{RunPhase::kRollingBack});
+  search_.begin(start.wanted);
+  answers.perform(start.wanted);
+  return answers;
+}
+
+Answers RollBackDuty::on(const TickCame& /*tick*/, Instant now) {
+  Answers answers;
+  if (truth_.phase != RunPhase::kRollingBack) return answers;
+  if (const auto look = search_.take_due(now)) answers.perform(*look);
+  return answers;
+}
+
+// If the checkpoint is whole and there, what failed may have been passing: it is tried again, after a pause.
+Answers RollBackDuty::on(const StartFailed& failed, Instant /*now*/) {
+  Answers answers;
+  const StartPoint& start = truth_.config.start;
+  if (!start.from_checkpoint) {
+    answers.tell(EndOfRun{kGivenUpStatus, failed.why, "failed"});
+    return answers;
+  }
+  const int times = in_vain_ && is_same_state(in_vain_->start, start) ? in_vain_->times + 1 : 1;
+  in_vain_ = StartInVain{start, failed.why, times};
+  answers.tell(StartWanted{truth_.fallback.why() ? FindCheckpoint{truth_.view().committed_steps()} : FindCheckpoint{}});
+  return answers;
+}
+
+Answers RollBackDuty::on(const StartFound& found, Instant /*now*/) {
+  Answers answers;
+  if (truth_.phase != RunPhase::kRollingBack) return answers;
+  const bool is_in_vain = in_vain_ && is_same_state(in_vain_->start, found.start);
+  if (is_in_vain && kStartsInVainMax.is_reached_by(static_cast<std::uint64_t>(in_vain_->times))) {
+    answers.tell(EndOfRun{tells_of_memory_lack(in_vain_->why) ? kGivenUpStatus : 3, in_vain_->why, "failed"});
+    return answers;
+  }
+  answers.tell(StartOver{found.start});
+  answers.tell(StartRepeated{is_in_vain});
+  return answers;
+}
+
+Answers RollBackDuty::on(const StartRepeated& repeated, Instant now) {
+  Answers answers;
+  if (truth_.phase != RunPhase::kGathering) return answers;
+  if (repeated.is_in_vain) {
+    const Duration pause = in_vain_->times * kPauseInVain;
+    answers.tell(StartPaused{now + pause});
+    answers.announce("start_repeated", "run",
+                     compose(in_vain_->why, "; the checkpoint after ", truth_.config.start.version,
+                             " steps is whole: all start again in ", seconds_of(pause)));
+  }
+  if (const Duration pause = truth_.fallback.pause(); pause > Duration::zero()) {
+    answers.tell(StartPaused{now + pause});
+    answers.announce("start_delayed", "run", "for want of memory all start again in " + seconds_of(pause));
+  }
+  return answers;
+}
+
+// A disk that cannot be read now may be read in a while.
+Answers RollBackDuty::on(const StartNotFound& not_found, Instant now) {
+  Answers answers;
+  if (truth_.phase != RunPhase::kRollingBack) return answers;
+  const Failure& failure = not_found.failure;
+  const auto pause = failure.error == Error::kIo ? search_.refused(failure.message, now) : std::nullopt;
+  if (!pause) {
+    const std::string why = compose(failure.message, "; ", truth_.config.resume_hint);
+    answers.tell(EndOfRun{exit_code(failure.error), why, "failed"});
+    return answers;
+  }
+  const bool is_over = *pause == Duration::zero();
+  answers.announce(
+      "checkpoint_unreadable", "run",
+      failure.message + (is_over ? "; it is passed over now" : "; looked for again in " + seconds_of(*pause)));
+  return answers;
+}
+
+Answers RollBackDuty::on(const StartOver& over, Instant /*now*/) {
+  Answers answers;
+  answers.tell(BranchBegins{over.start});
+  answers.tell(BranchBegun{});
+  return answers;
+}
+
+Answers RollBackDuty::on(const BranchBegun& /*begun*/, Instant /*now*/) {
+  Answers answers;
+  const StartPoint& start = truth_.config.start;
+  const Branch branch = truth_.books.branch();
+  const std::uint64_t committed = truth_.view().committed_steps();
+  if (truth_.view().position().value == 0) {
+    // Trained by one process, or imported: the journal begins here.
+    if (!start.from_checkpoint && start.branch == Branch{}) return answers;
+    const std::string how = compose("from step ", start.version, ", which no journal has, as branch ", branch);
+    answers.note("resumed run: " + how);
+    answers.send(to_metrics(), RunEvent{"resumed", "run", how, start.version});
+    return answers;
+  }
+  const auto& why = truth_.fallback.why();
+  const bool goes_back = why || (start.version < committed && !start.is_wanted);
+  answers.announce(goes_back ? "rolled_back" : "resumed", "run",
+                   compose(why ? *why + ": " : std::string(), "from step ", start.version, " of ", committed,
+                           " committed, as branch ", branch, start.is_wanted ? ", which a person began" : ""));
+  answers.tell(PeersChanged{});
+  // What can be saved is the checkpoint.
+  if (const auto& stop = truth_.last_step.stopped()) {
+    answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->event});
+  } else {
+    answers.tell(AllLeaversDue{});
+  }
+  return answers;
+}
+
+Answers RollBackDuty::on(const TrainingBegins& /*begins*/, Instant /*now*/) {
+  in_vain_.reset();
+  return {};
+}
+
+}  // namespace shoal

@@ -1,0 +1,254 @@
+// One handler for each thing that may fill a place, or empty it.
+#include "runtime/cluster/duties/starting.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/compose.h"
+#include "runtime/base/restart_policy.h"
+#include "runtime/base/text/quantity_words.h"
+#include "runtime/cluster/truth/waiting_words.h"
+
+namespace shoal {
+
+// Whoever starts nothing: who could not start a replica comes after the others, who rests comes last.
+std::vector<Worker> StartingDuty::free_workers(Instant now) const {
+  const ProcessDirectory& processes = truth_.roster.processes;
+  std::vector<Worker> workers;
+  for (const ProcessIncarnation process : processes.alive(ProcessRole::kNode)) {
+    const bool is_free = !starting_.is_on(process) && !starts_.must_pause(processes.name_of(process), now);
+    if (is_free) workers.push_back({process, processes.find(process)->join.name});
+  }
+  std::ranges::stable_sort(workers, {}, [&](const Worker& worker) {
+    const std::string name = processes.name_of(worker.process);
+    return std::pair(!starts_.may_start(name, now), failed_.contains(name));
+  });
+  return workers;
+}
+
+Answers StartingDuty::on(const WorkersChanged& /*changed*/, Instant now) {
+  Answers answers;
+  place_if_enough(now, answers);
+  return answers;
+}
+
+void StartingDuty::place_if_enough(Instant now, Answers& answers) {
+  if (truth_.phase == RunPhase::kGathering) place_all(now, answers);
+  if (truth_.phase == RunPhase::kSpawning) fill_places(now, answers);
+}
+
+void StartingDuty::place_all(Instant now, Answers& answers) {
+  if (now < not_before_) return;
+  const SupervisorConfig& config = truth_.config;
+  const auto workers = free_workers(now);
+  auto placements = place(workers, config.stages, config.replicas);
+  const auto each = static_cast<std::uint32_t>(workers.size() / config.stages);
+  if (!placements && each > 0 && truth_.is_patience_over(now)) placements = place(workers, config.stages, each);
+  if (!placements) return;
+  answers.tell(PhaseBegins{RunPhase::kSpawning});
+  for (const Placement& placement : *placements) start(placement, answers);
+}
+
+// Somebody was lost before it served: a spare, or the next to join, takes the slot. Where nobody is free for a stage
+// that has nobody, another gives one up: the run trains with fewer rather than not at all.
+void StartingDuty::fill_places(Instant now, Answers& answers) {
+  while (const auto place = starting_.free_place(truth_.config.stages, truth_.config.replicas)) {
+    const auto workers = free_workers(now);
+    if (workers.empty()) break;
+    start({place->first, place->second, workers.front().process}, answers);
+  }
+  if (!truth_.is_patience_over(now)) return;
+  while (const auto move = starting_.take_spare(truth_.config.stages)) {
+    const SpawnStage& order = move->from.order;
+    const std::string why = compose("stage ", move->to, " has nobody, and no worker is free");
+    answers.announce("start_moved", compose("stage/", order.stage, "/", order.slot), why);
+    answers.send(to_node_agent(move->from.process), EndStage{order.stage, order.replica, why});
+    start({move->to, ReplicaId{0}, move->from.process}, answers);
+  }
+}
+
+void StartingDuty::start(const Placement& placement, Answers& answers) {
+  const StartPoint& from = truth_.config.start;
+  const SpawnStage order{placement.stage, placement.slot,      numbers_.take_actor(), truth_.books.branch(),
+                         from.version,    from.optimizer_step, from.from_checkpoint,  Incarnation{}};
+  starting_.ask(order, placement.process, truth_.clock.watched());
+  answers.note(compose("stage/", placement.stage, "/", placement.slot, " starts on ",
+                       truth_.roster.processes.name_of(placement.process)));
+  answers.send(to_node_agent(placement.process), order);
+}
+
+Answers StartingDuty::on(const StageReady& ready, Instant now) {
+  Answers answers;
+  const bool is_asked = starting_.is_ready(ready, truth_.clock.watched());
+  if (truth_.is_training()) {
+    answers.tell(ReadyInTraining{ready});
+  } else if (is_asked) {
+    admit(now, answers);
+  } else {
+    answers.tell(StrangerReady{ready});
+  }
+  return answers;
+}
+
+// Its worker pauses, and its keeper starts the process again where that is of no use; another has the place meanwhile.
+Answers StartingDuty::on(const StageEnded& ended, Instant /*now*/) {
+  Answers answers;
+  if (truth_.is_ending()) return answers;
+  const auto starter = starting_.ended(ended.replica);
+  if (!starter) return answers;
+  answers.announce("start_failed", compose("stage/", ended.stage), ended.reason);
+  if (!starter->was_told_to_end) {
+    const ProcessIncarnation process = starter->process;
+    answers.tell(ReplicaFailed{process, ended.reason});
+    if (truth_.phase == RunPhase::kSpawning) {  // otherwise another start is looked for already
+      const ProcessDirectory& processes = truth_.roster.processes;
+      failed_.add(processes.name_of(process), processes.find(process)->join.name);
+      const StageId stage = starter->order.stage;
+      const std::string why = compose("a replica of stage ", stage, " could not start: ", ended.reason);
+      if (failed_.are_hopeless(untried_workers())) answers.tell(StartFailed{truth_.with_needs(stage, why)});
+    }
+  }
+  answers.tell(WorkersChanged{});
+  return answers;
+}
+
+// The first start waits for all places: whoever starts one of them is of no use to another.
+std::size_t StartingDuty::untried_workers() const {
+  const auto workers = truth_.roster.processes.alive(ProcessRole::kNode);
+  return static_cast<std::size_t>(std::ranges::count_if(workers, [&](ProcessIncarnation process) {
+    const bool is_busy = truth_.is_first_start() && starting_.is_on(process);
+    return !is_busy && !failed_.contains(truth_.roster.processes.name_of(process));
+  }));
+}
+
+Answers StartingDuty::on(const StateProgress& progress, Instant /*now*/) {
+  const bool is_ours = progress.branch == truth_.books.branch() && progress.stage.value < truth_.config.stages;
+  if (is_ours && !progress.is_shard) starting_.arriving(progress.replica, progress.bytes, truth_.clock.watched());
+  return {};
+}
+
+Answers StartingDuty::on(const ProcessGone& gone, Instant /*now*/) {
+  if (!truth_.is_ending()) starting_.end_on(gone.process);
+  return {};
+}
+
+// Whoever has the order already starts nothing for it, and says so if the replica has ended meanwhile (node_agent): a
+// number of its own for each Join would make as many actors as there are Joins.
+Answers StartingDuty::on(const LinkedAgain& linked, Instant /*now*/) {
+  Answers answers;
+  for (const StartingReplica& starting : starting_.all()) {
+    if (starting.process == linked.process) answers.send(to_node_agent(linked.process), starting.order);
+  }
+  return answers;
+}
+
+Answers StartingDuty::on(const OrderedToEnd& told, Instant /*now*/) {
+  starting_.told_to_end(told.replica);
+  return {};
+}
+
+Answers StartingDuty::on(const BranchBegins& /*begins*/, Instant /*now*/) {
+  Answers answers;
+  failed_ = FailedStarts();
+  for (const StartingReplica& starting : starting_.end_all()) {
+    answers.send(to_node_agent(starting.process),
+                 EndStage{starting.order.stage, starting.order.replica, "the run rolls back"});
+  }
+  return answers;
+}
+
+Answers StartingDuty::on(const StartPaused& paused, Instant /*now*/) {
+  not_before_ = std::max(not_before_, paused.until);
+  return {};
+}
+
+// In place a few times; then it is the keeper's turn to start the process again, and that of another worker meanwhile.
+Answers StartingDuty::on(const ReplicaFailed& failed, Instant now) {
+  Answers answers;
+  const std::string worker = truth_.roster.processes.name_of(failed.process);
+  if (!starts_.failed(worker, now)) return answers;
+  const auto window = std::chrono::duration_cast<std::chrono::seconds>(truth_.config.restart_window).count();
+  const std::string why = compose("replicas on it ended more than ", truth_.config.restart_budget, " times within ",
+                                  window, " s, the last: ", failed.reason, "; its keeper starts the process again");
+  answers.announce("restart_budget_spent", worker, why);
+  answers.send(to_node_agent(failed.process), EndProcess{why, 1});
+  return answers;
+}
+
+Answers StartingDuty::on(const WorkerRests& rests, Instant /*now*/) {
+  starts_.rest(rests.worker, rests.until);
+  return {};
+}
+
+Answers StartingDuty::on(const TickCame& /*tick*/, Instant now) {
+  Answers answers;
+  const auto& wait_max = truth_.config.wait_timeout;
+  const bool is_bounded = truth_.phase == RunPhase::kGathering && wait_max && truth_.is_first_start();
+  if (is_bounded && now - truth_.clock.phase_since() >= *wait_max) {
+    answers.tell(
+        EndOfRun{4, explain_waiting(truth_, now) + "; start more nodes, or lower pipeline.stages or pipeline.replicas",
+                 "failed"});
+  } else if (is_starting()) {
+    replace_silent(now, answers);
+    place_if_enough(now, answers);
+    admit(now, answers);
+  }
+  return answers;
+}
+
+// Another worker has the place, if there is one: this one rests.
+void StartingDuty::replace_silent(Instant now, Answers& answers) {
+  for (const StartingReplica& silent : starting_.take_silent(truth_.clock.watched())) {
+    const SpawnStage& order = silent.order;
+    const std::string worker = truth_.roster.processes.name_of(silent.process);
+    const std::string why = "it has no state, and no more of it came for long";
+    answers.announce("start_given_up", compose("stage/", order.stage, "/", order.slot),
+                     compose("on ", worker, ": ", why));
+    answers.send(to_node_agent(silent.process), EndStage{order.stage, order.replica, why});
+    starts_.rest(worker, now + StartingReplicas::kSilenceMax);
+  }
+}
+
+// All places, or after a while those that are ready: for those that are late, as long again as it took until every
+// stage had one, because nobody knows beforehand how long a state takes.
+bool StartingDuty::are_enough(const StartProgress& progress, Instant now) const {
+  const SupervisorConfig& config = truth_.config;
+  const bool are_all_asked = starting_.all().size() == std::size_t{config.stages} * config.replicas;
+  if (progress.are_ready && are_all_asked) return true;
+  if (truth_.is_first_start() || progress.stages < config.stages) return false;
+  if (progress.are_ready) return truth_.is_patience_over(now);
+  const Duration served_after = progress.served_at - progress.asked_at;
+  return truth_.clock.watched() - progress.served_at >= std::max(config.gather_within, served_after);
+}
+
+// P-27, S-3: the initial replicas at the version of the committed steps, those of a stage with equal state. Those that
+// are late end: they join the others.
+void StartingDuty::admit(Instant now, Answers& answers) {
+  if (truth_.phase != RunPhase::kSpawning) return;
+  const std::uint64_t version = truth_.config.start.version;
+  const StartProgress progress = starting_.compare(version);
+  if (progress.differs) {
+    const StartingReplica& other = *progress.differs;
+    return answers.tell(
+        EndOfRun{kGivenUpStatus,
+                 compose("replicas of stage ", other.order.stage, " start with different states (",
+                         truth_.roster.processes.name_of(other.process), " at version ", other.ready->version, ")"),
+                 "failed"});
+  }
+  if (!are_enough(progress, now)) return;
+  const auto replicas = starting_.take_ready();
+  for (const StartingReplica& starting : replicas) {
+    const SpawnStage& order = starting.order;
+    answers.append(AddReplica{order.stage, order.slot, order.replica, starting.process, order.version});
+  }
+  for (const StartingReplica& late : starting_.end_all()) {
+    answers.send(to_node_agent(late.process),
+                 EndStage{late.order.stage, late.order.replica, "the others train without it"});
+  }
+  answers.tell(TrainingBegins{version});
+  answers.announce("training", "run",
+                   compose(counted(truth_.config.stages, "stage"), " with ", counted(replicas.size(), "replica"),
+                           " in all ", is_or_are(truth_.config.stages), " ready"));
+}
+
+}  // namespace shoal

@@ -1,0 +1,61 @@
+// Starts the replicas that a run begins with: where they start, when they are added, and what becomes of those that
+// cannot.
+//
+//   gathering ──enough workers──▶ spawning ──all places ready, or after a while enough of them──▶ training
+//        ▲                            │ no worker can start one: another state is looked for (roll_back.h)
+//        └────────────────────────────┘
+//
+// Also keeps count of replicas that end on a worker, whenever they started: it pauses, rests, or is started again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/cluster/failed_starts.h"
+#include "runtime/cluster/number_block.h"
+#include "runtime/cluster/placement.h"
+#include "runtime/cluster/truth/truth.h"
+
+namespace shoal {
+
+class StartingDuty {
+ public:
+  StartingDuty(const Truth& truth, StartingReplicas& starting, StartBudget& starts, ReservedNumbers& numbers)
+      : truth_(truth), starting_(starting), starts_(starts), numbers_(numbers) {}
+
+  [[nodiscard]] Answers on(const WorkersChanged& changed, Instant now);
+  [[nodiscard]] Answers on(const StageReady& ready, Instant now);
+  [[nodiscard]] Answers on(const StageEnded& ended, Instant now);
+  [[nodiscard]] Answers on(const StateProgress& progress, Instant now);
+  [[nodiscard]] Answers on(const ProcessGone& gone, Instant now);
+  [[nodiscard]] Answers on(const LinkedAgain& linked, Instant now);
+  [[nodiscard]] Answers on(const OrderedToEnd& told, Instant now);
+  [[nodiscard]] Answers on(const BranchBegins& begins, Instant now);
+  [[nodiscard]] Answers on(const StartPaused& paused, Instant now);
+  [[nodiscard]] Answers on(const ReplicaFailed& failed, Instant now);
+  [[nodiscard]] Answers on(const WorkerRests& rests, Instant now);
+  [[nodiscard]] Answers on(const TickCame& tick, Instant now);
+
+ private:
+  [[nodiscard]] bool is_starting() const {
+    return truth_.phase == RunPhase::kGathering || truth_.phase == RunPhase::kSpawning;
+  }
+  [[nodiscard]] std::vector<Worker> free_workers(Instant now) const;
+  void place_if_enough(Instant now, Answers& answers);
+  void place_all(Instant now, Answers& answers);
+  void fill_places(Instant now, Answers& answers);
+  void start(const Placement& placement, Answers& answers);
+  [[nodiscard]] std::size_t untried_workers() const;
+  void replace_silent(Instant now, Answers& answers);
+  [[nodiscard]] bool are_enough(const StartProgress& progress, Instant now) const;
+  void admit(Instant now, Answers& answers);
+
+  const Truth& truth_;
+  StartingReplicas& starting_;
+  StartBudget& starts_;
+  ReservedNumbers& numbers_;
+  FailedStarts failed_;   // since this start began
+  Instant not_before_{};  // a pause between two starts from one checkpoint
+};
+
+}  // namespace shoal

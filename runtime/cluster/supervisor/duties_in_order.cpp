@@ -1,0 +1,25 @@
+// Each duty gets the parts of the truth that it alone changes; all others it reads.
+#include "runtime/cluster/supervisor/duties_in_order.h"
+
+namespace shoal {
+
+DutiesInOrder make_duties(Truth& truth, ReservedNumbers& numbers) {
+  return {QuarantineDuty(truth),
+          WatchDuty(truth, truth.signs),
+          GatheringDuty(truth, truth.roster, numbers),
+          DrainDuty(truth, truth.roster.leavers),
+          ReturnDuty(truth, numbers),
+          RollBackDuty(truth, truth.search),
+          StartingDuty(truth, truth.starting, truth.starts, numbers),
+          IntroductionDuty(truth),
+          JoinDuty(truth, truth.joins, numbers),
+          ChildrenDuty(truth, numbers),
+          CheckpointDuty(truth, truth.checkpoints),
+          LossDuty(truth, truth.roster, truth.fallback),
+          EndingDuty(truth, truth.last_step, truth.dismissal),
+          OperatorDuty(truth, numbers),
+          RoundDuty(truth, truth.ballots),
+          StepDuty(truth, truth.ballots)};
+}
+
+}  // namespace shoal

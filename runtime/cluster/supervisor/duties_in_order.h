@@ -1,0 +1,37 @@
+// The duties of the supervisor in the order in which they hear, and which parts of the truth each of them changes.
+//
+// This order is part of the behaviour: effects are performed in the order of the answers.
+#pragma once
+
+#include <tuple>
+
+#include "runtime/cluster/duties/checkpoints.h"
+#include "runtime/cluster/duties/children.h"
+#include "runtime/cluster/duties/draining.h"
+#include "runtime/cluster/duties/ending.h"
+#include "runtime/cluster/duties/gathering.h"
+#include "runtime/cluster/duties/introductions.h"
+#include "runtime/cluster/duties/joining.h"
+#include "runtime/cluster/duties/losses.h"
+#include "runtime/cluster/duties/operator.h"
+#include "runtime/cluster/duties/quarantine.h"
+#include "runtime/cluster/duties/returning.h"
+#include "runtime/cluster/duties/roll_back.h"
+#include "runtime/cluster/duties/rounds.h"
+#include "runtime/cluster/duties/starting.h"
+#include "runtime/cluster/duties/steps.h"
+#include "runtime/cluster/duties/watching.h"
+
+namespace shoal {
+
+// The order in which they hear. Quarantine comes first: what follows from an end may send everybody back to the same
+// samples. Who is in is settled before who leaves, starts, joins or is missed; the end before what a person is told;
+// steps come last, when all that the next commit waits for has been looked at.
+using DutiesInOrder = std::tuple<QuarantineDuty, WatchDuty, GatheringDuty, DrainDuty, ReturnDuty, RollBackDuty,
+                                 StartingDuty, IntroductionDuty, JoinDuty, ChildrenDuty, CheckpointDuty, LossDuty,
+                                 EndingDuty, OperatorDuty, RoundDuty, StepDuty>;
+
+// truth, numbers: outlive the duties.
+[[nodiscard]] DutiesInOrder make_duties(Truth& truth, ReservedNumbers& numbers);
+
+}  // namespace shoal

@@ -1,0 +1,225 @@
+// What the duties of the supervisor say to each other, and how each answers: closed lists of values.
+//
+// A fact that is named ...Due asks the duty whose decision it is to look now; the others say what has happened or what
+// somebody has decided. The frame (supervisor.h) hands every fact to all duties before it goes on with the answer that
+// holds it, so what stands behind a fact in an answer comes after everything that follows from the fact.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "messages/letter.h"
+#include "messages/values/one_of.h"
+#include "runtime/base/error.h"
+#include "runtime/cluster/supervisor/supervisor_effects.h"
+
+namespace shoal {
+
+enum class RunPhase : std::uint8_t { kReturning, kRollingBack, kGathering, kSpawning, kTraining, kEnding, kOver };
+
+// From outside, beside the messages.
+struct TermBegins {};  // the journal is read
+struct TickCame {};
+struct StopAsked {  // a signal: finish the step, save, end with the status
+  std::string reason;
+  int exit_status = 0;
+};
+struct GroupEnded {
+  StageId stage;
+  Incarnation group;
+  std::string reason;
+};
+struct DataLoaderEnded {
+  std::string reason;
+};
+struct ProcessDied {  // it certainly does not run any more
+  ProcessIncarnation process;
+  std::string reason;
+};
+struct StartFound {
+  StartPoint start;
+};
+struct StartNotFound {
+  Failure failure;
+};
+struct JournalFailed {
+  std::string reason;
+  int exit_status = 0;
+  bool is_entry_asked = false;  // one was asked for that is not recorded
+};
+
+// Processes.
+struct GivenUp {  // if it is in
+  ProcessIncarnation process;
+  std::string reason;
+  Departure how = kWasLost;
+};
+struct ProcessGone {
+  ProcessIncarnation process;
+  std::string name;
+  ProcessRole role = ProcessRole::kNode;
+  std::string reason;
+  Departure how = kWasLost;
+};
+struct ProcessJoined {
+  ProcessIncarnation process;
+  std::string warning;  // mixed kernels where they are allowed
+};
+struct CameBack {  // to a spawner that was started again, under the number that it had
+  Join join;
+};
+struct LinkedAgain {  // its link broke and it dialled again, or it has not heard its welcome yet
+  ProcessIncarnation process;
+};
+struct Served {  // what it serves is to be compared
+  Join join;
+  ProcessIncarnation process;
+};
+struct Welcomed {
+  ProcessIncarnation process;
+};
+struct PutOut {  // by a person
+  ProcessIncarnation process;
+};
+struct PeersChanged {};
+struct ComplaintsDue {};
+
+// Replicas that start, join, or are lost.
+struct WorkersChanged {};  // places may be filled now
+struct JoinersDue {};
+struct ReadyInTraining {
+  StageReady ready;
+};
+struct StrangerReady {  // nobody asked for it, or nobody does any more
+  StageReady ready;
+};
+struct ReplicaFailed {  // it ended on this worker
+  ProcessIncarnation process;
+  std::string reason;
+};
+struct WorkerRests {
+  std::string worker;
+  Instant until;
+};
+struct OrderedToEnd {  // by an order of a person
+  Incarnation replica;
+};
+struct MembersDue {  // some may serve no more
+  std::string reason;
+};
+struct MemberLost {
+  Incarnation replica;
+};
+
+// Leaving without losing work.
+struct DrainAsked {
+  ProcessIncarnation process;
+  std::string reason;
+};
+struct LeaversDue {};       // those who are missed by nobody
+struct SavedLeaversDue {};  // and those who have left their state
+struct AllLeaversDue {};
+struct LeaverGoes {
+  ProcessIncarnation process;
+  std::string reason;
+};
+
+// Steps, rounds and checkpoints.
+struct CommitDue {};
+struct RoundsDue {};
+struct StepForgotten {};  // what is done of it is done again
+struct CheckpointDelayed {
+  std::uint64_t version = 0;
+  std::string why;
+};
+struct LastStateUnsaved {};  // no commit named a saver for it
+
+// Starts, returns and roll-backs.
+struct PhaseBegins {
+  RunPhase phase = RunPhase::kGathering;
+};
+struct ReturnBegins {};
+struct ReturnDue {};
+struct LossDue {};  // of a stage: may all go back now?
+struct RollBack {
+  std::string reason;
+};
+struct StartWanted {
+  FindCheckpoint wanted;
+};
+struct StartFailed {  // replicas could not begin from the state that was found
+  std::string why;
+};
+struct StartOver {
+  StartPoint start;
+};
+struct BranchBegins {
+  StartPoint start;
+};
+struct BranchBegun {};
+struct StartRepeated {
+  bool is_in_vain = false;  // it was tried from the same state before
+};
+struct StartPaused {
+  Instant until;
+};
+struct TrainingBegins {
+  std::uint64_t version = 0;
+};
+
+// The end.
+struct EndDue {};
+struct EndsAfterStep {  // training has diverged, what is good is saved first
+  StopOrder order;
+};
+struct DismissalDue {};  // of whoever is still there, once the run is over
+struct EndOfRun {
+  int exit_status = 0;
+  std::string reason;
+  std::string event;  // "finished", "stopped", "failed"
+};
+struct EndsAgain {};  // the last words of it were cut short
+struct HandsOver {    // this process alone ends; the next term goes on
+  std::string reason;
+};
+
+using RunFact =
+    OneOf<GivenUp, ProcessGone, ProcessJoined, CameBack, LinkedAgain, Served, Welcomed, PutOut, PeersChanged,
+          ComplaintsDue, WorkersChanged, JoinersDue, ReadyInTraining, StrangerReady, ReplicaFailed, WorkerRests,
+          OrderedToEnd, MembersDue, MemberLost, DrainAsked, LeaversDue, SavedLeaversDue, AllLeaversDue, LeaverGoes,
+          CommitDue, RoundsDue, StepForgotten, CheckpointDelayed, LastStateUnsaved, PhaseBegins, ReturnBegins,
+          ReturnDue, LossDue, RollBack, StartWanted, StartFailed, StartOver, BranchBegins, BranchBegun, StartRepeated,
+          StartPaused, TrainingBegins, EndDue, DismissalDue, EndsAfterStep, EndOfRun, EndsAgain, HandsOver>;
+
+// An event of the run and a line of the log, as of the steps that are committed.
+struct Announcement {
+  std::string event, subject, reason;
+};
+
+using DutyAnswer = OneOf<SupervisorEffect, Announcement, RunFact>;
+
+// What a duty answers, in order.
+class Answers {
+ public:
+  void send(const Address& to, MessageBody body) { perform(Letter{kSpawnerProcess, to, std::move(body)}); }
+  void append(JournalBody body) { perform(AppendEntry{std::move(body)}); }
+  void note(std::string text) { perform(Note{std::move(text)}); }
+  void perform(SupervisorEffect effect) { all_.emplace_back(std::move(effect)); }
+  void announce(std::string event, std::string subject, std::string reason) {
+    all_.emplace_back(Announcement{std::move(event), std::move(subject), std::move(reason)});
+  }
+  void tell(RunFact fact) { all_.emplace_back(std::move(fact)); }
+  [[nodiscard]] const std::vector<DutyAnswer>& all() const { return all_; }
+  [[nodiscard]] std::vector<DutyAnswer>& all() { return all_; }
+
+ private:
+  std::vector<DutyAnswer> all_;
+};
+
+// How a process that was given up as lost is told so when it speaks: it may have been frozen or cut off.
+[[nodiscard]] EndProcess end_of_lost(bool was_evicted);
+
+}  // namespace shoal

@@ -1,0 +1,51 @@
+// Reads each entry once, in the order in which its parts need each other.
+#include "runtime/cluster/truth/journal_books.h"
+
+#include <algorithm>
+
+namespace shoal {
+
+namespace {
+
+// After so many steps, for a round of the schedule.
+[[nodiscard]] std::function<bool(std::uint64_t)> contributions_of(const SupervisorConfig& config) {
+  if (!config.rounds_due) return {};
+  return [due = config.rounds_due, in_flight = config.rounds_in_flight, at = config.contributed_at](auto version) {
+    const auto is_taken = [&](const RoundId& round) { return round.number != 0 && at(round) == version; };
+    return std::ranges::any_of(due(version), is_taken) || std::ranges::any_of(in_flight(version), is_taken);
+  };
+}
+
+// Steps between the contributions to a round and the commit where the fragment's next one is agreed, at most: that is
+// due at the contributions to the one after it.
+[[nodiscard]] std::uint64_t window_of(const SupervisorConfig& config) {
+  if (!config.contributed_at) return 0;
+  return 2 * (config.contributed_at(RoundId{0, 2}) - config.contributed_at(RoundId{0, 1}));
+}
+
+}  // namespace
+
+JournalBooks::JournalBooks(const SupervisorConfig& config)
+    : lost_(config.microbatches, config.requeue_window),
+      tokens_(contributions_of(config), window_of(config)),
+      snapshots_(config.snapshot_every) {}
+
+void JournalBooks::begin_at(const JournalSnapshot& past) {
+  branches_.see(past.highest_branch);
+  tokens_.begin_at(past);
+  snapshots_.begin_at(past);
+}
+
+void JournalBooks::follow(const JournalEntry& entry, const View& view) {
+  lost_.follow(entry);
+  tokens_.follow(entry, view);
+  branches_.see(entry.branch);
+  snapshots_.follow(entry);
+  if (snapshots_.is_time(entry.position)) snapshots_.take(snapshot(view), lost_.needed_from());
+}
+
+JournalSnapshot JournalBooks::snapshot(const View& view) const {
+  return {view.state(), branches_.highest(), tokens_.totals(), snapshots_.orders()};
+}
+
+}  // namespace shoal

@@ -1,0 +1,112 @@
+// The few changes that facts make, and questions to several parts of what is true.
+#include "runtime/cluster/truth/truth.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+Truth::Truth(SupervisorConfig given)
+    : config(std::move(given)),
+      roster{View{}, ProcessDirectory(config.fingerprints), Leavers(config.restart_window)},
+      books(config),
+      starts(config.restart_budget, config.restart_window, config.run.value),
+      ballots(config.run, config.term, config.stages),
+      last_step(config.steps_target),
+      fallback(config.settle_for),
+      dismissal(config.storage_stays, config.leave_within),
+      signs(config.detector, config.complaints) {
+  CHECK(config.stages > 0 && config.replicas > 0 && config.policy.learning_rate, "a run has stages and a schedule");
+  config.policy.optimizer_step_at_start = config.start.optimizer_step;
+}
+
+void Truth::replay(const JournalSnapshot& past) {
+  roster.view = View(past.view);
+  books.begin_at(past);
+  for (const auto& [version, by] : past.checkpoints) {
+    checkpoints.order(version, by, CheckpointOrder::Rank::kLast, {});
+  }
+}
+
+void Truth::replay(const JournalEntry& entry) {
+  if (entry.branch > view().branch()) checkpoints.forget_order();
+  roster.view.apply(entry);
+  books.follow(entry, view());
+  const auto* commit = std::get_if<Commit>(&entry.body);
+  const bool saves = commit != nullptr && !commit->checkpoint_by.empty();
+  if (saves) checkpoints.order(view().committed_steps(), commit->checkpoint_by, CheckpointOrder::Rank::kLast, {});
+}
+
+void Truth::follow(const JournalEntry& entry) {
+  roster.follow(entry);
+  books.follow(entry, view());
+}
+
+void Truth::follow(const TermBegins& /*begins*/, Instant now) {
+  clock.begin_phase(now);
+  books.go_on(view());
+}
+
+void Truth::follow(const PhaseBegins& begins, Instant now) {
+  phase = begins.phase;
+  clock.begin_phase(now);
+}
+
+void Truth::follow(const BranchBegins& begins, Instant now) {
+  books.begin_branch(view(), begins.start, fallback.why().has_value());
+  config.start = begins.start;
+  config.policy.optimizer_step_at_start = begins.start.optimizer_step;
+  follow(PhaseBegins{RunPhase::kGathering}, now);
+}
+
+void Truth::follow(const TrainingBegins& /*begins*/, Instant now) {
+  follow(PhaseBegins{RunPhase::kTraining}, now);
+  clock.begin_step(now);
+}
+
+void Truth::follow(const Commit& /*commit*/, Instant now) { clock.begin_step(now); }
+
+std::map<ProcessIncarnation, std::string> Truth::leavers_not_missed() const {
+  auto may_go = roster.leavers.all();
+  std::erase_if(may_go, [&](const auto& leaver) {
+    const ProcessIncarnation process = leaver.first;
+    const auto is_saving = [&](const ReplicaMember& member) {
+      return member.process == process && checkpoints.is_saving(member.incarnation);
+    };
+    return std::ranges::any_of(roster.stages_of(process), [&](StageId stage) {
+      return !roster.is_served_without(stage, process) || std::ranges::any_of(view().replicas_of(stage), is_saving);
+    });
+  });
+  return may_go;
+}
+
+bool Truth::may_join() const {
+  return is_training() && !last_step.is_committed() && !last_step.stopped() && !fallback.lost();
+}
+
+bool Truth::is_first_start() const {
+  const bool is_taken_over = config.return_within > Duration::zero() && view().position().value > 0;
+  return !fallback.why() && !is_taken_over;
+}
+
+bool Truth::is_patience_over(Instant now) const {
+  return !is_first_start() && now - clock.phase_since() >= config.gather_within;
+}
+
+std::uint64_t Truth::actors_at_once() const {
+  const std::uint64_t replicas = std::uint64_t{config.stages} * config.replicas;
+  const std::uint64_t workers = roster.processes.alive(ProcessRole::kNode).size();
+  return std::max(replicas, workers) + config.stages + 2;
+}
+
+std::string Truth::with_needs(StageId stage, const std::string& why) const {
+  if (!tells_of_memory_lack(why) || stage.value >= config.state_bytes.size()) return why;
+  return compose(why, "; the state of stage ", stage, " alone has ", (config.state_bytes[stage.value] >> 20U) + 1,
+                 " MiB, and what computes it needs more: allow its workers more memory, cut the model into more stages "
+                 "(pipeline.stages), or lower batch.microbatch");
+}
+
+}  // namespace shoal

@@ -1,0 +1,80 @@
+// What is true of a run, as every duty of the supervisor may read it: what the journal says, who is in, how far each
+// part of the run's business is.
+//
+// Entries and facts change it in follow(). Every other part has one duty that changes it, by a reference that the frame
+// gives it; all others read. Nothing here is needed after a restart that the journal does not say again (P-4). Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "runtime/cluster/ballots.h"
+#include "runtime/cluster/dismissal.h"
+#include "runtime/cluster/last_step.h"
+#include "runtime/cluster/recovery/checkpoint_desk.h"
+#include "runtime/cluster/recovery/fallback.h"
+#include "runtime/cluster/recovery/join_desk.h"
+#include "runtime/cluster/recovery/replacement.h"
+#include "runtime/cluster/roster.h"
+#include "runtime/cluster/starting_replicas.h"
+#include "runtime/cluster/truth/facts.h"
+#include "runtime/cluster/truth/journal_books.h"
+#include "runtime/cluster/truth/run_clock.h"
+#include "runtime/cluster/watch/signs_of_life.h"
+
+namespace shoal {
+
+struct Truth {
+  SupervisorConfig config;  // its start: the state that the branch began with
+  Roster roster;            // processes and refusals: gathering; who leaves: draining; ended and removed: losses
+  JournalBooks books;
+  RunPhase phase = RunPhase::kGathering;
+  RunClock clock;
+  StartingReplicas starting;   // the duty of the same name
+  StartBudget starts;          // starting
+  JoinDesk joins;              // joining
+  Ballots ballots;             // steps, and of rounds: rounds
+  CheckpointDesk checkpoints;  // the duty of the same name
+  LastStep last_step;          // ending
+  Fallback fallback;           // losses
+  StartSearch search;          // roll-back
+  Dismissal dismissal;         // ending
+  SignsOfLife signs;           // watching
+
+  explicit Truth(SupervisorConfig given);
+
+  // Before the term begins: what the journal already holds, in order; first what it has in place of its oldest entries.
+  void replay(const JournalSnapshot& past);
+  void replay(const JournalEntry& entry);
+  // The entry that comes next is durable.
+  void follow(const JournalEntry& entry);
+  void follow(const TermBegins& begins, Instant now);
+  void follow(const PhaseBegins& begins, Instant now);
+  void follow(const BranchBegins& begins, Instant now);
+  void follow(const TrainingBegins& begins, Instant now);
+  void follow(const Commit& commit, Instant now);
+
+  [[nodiscard]] const View& view() const { return roster.view; }
+  [[nodiscard]] bool is_training() const { return phase == RunPhase::kTraining; }
+  // Also that it is over.
+  [[nodiscard]] bool is_ending() const { return phase >= RunPhase::kEnding; }
+  [[nodiscard]] bool has_storage() const { return !roster.processes.alive(ProcessRole::kStorage).empty(); }
+  [[nodiscard]] std::optional<LastOfStage> last_that_leaves() const { return roster.last_that_leaves(joins.joiners()); }
+  // Those who leave and may go between two steps: others serve their stages, and nothing of theirs is being saved. By
+  // process, with the reason.
+  [[nodiscard]] std::map<ProcessIncarnation, std::string> leavers_not_missed() const;
+  // False in the last step: nothing would come of it.
+  [[nodiscard]] bool may_join() const;
+  // Nobody has trained since a person began this run, or went on with it.
+  [[nodiscard]] bool is_first_start() const;
+  // At the first start all replicas are waited for; a run that was thrown back trains with what is left.
+  [[nodiscard]] bool is_patience_over(Instant now) const;
+  // Actors that the effects of one event may start before a block of numbers that they ask for is there: each worker a
+  // replica, each stage its group, a data loader and an order of a person.
+  [[nodiscard]] std::uint64_t actors_at_once() const;
+  // Adds what a person needs to know where memory is short.
+  [[nodiscard]] std::string with_needs(StageId stage, const std::string& why) const;
+};
+
+}  // namespace shoal

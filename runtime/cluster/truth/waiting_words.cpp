@@ -1,0 +1,93 @@
+// One sentence for each phase.
+#include "runtime/cluster/truth/waiting_words.h"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/base/compose.h"
+#include "runtime/cluster/truth/commit_question.h"
+
+namespace shoal {
+
+namespace {
+
+[[nodiscard]] std::string since(Instant then, Instant now) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
+  return seconds < 120 ? compose(kSince, seconds, " s") : compose(kSince, seconds / 60, " min");
+}
+
+// "waiting for 1 node for stage 0 and 2 nodes for stage 1", of so many by stage; empty: for nobody.
+std::string waiting_for(const std::map<std::size_t, int>& lacking) {
+  std::string text;
+  for (const auto& [stage, count] : lacking) {
+    text +=
+        compose(text.empty() ? "waiting for " : " and ", count, count == 1 ? " node" : " nodes", " for stage ", stage);
+  }
+  return text;
+}
+
+std::string explain_return(const Truth& truth) {
+  const std::size_t away = truth.view().replica_count() - truth.roster.live_count();
+  return compose("the spawner was started again: waiting for ", away, away == 1 ? " replica" : " replicas",
+                 " to come back");
+}
+
+std::string explain_search(const Truth& truth) {
+  const std::string& refusal = truth.search.refusal();
+  return "rolling back: looking for a checkpoint" + (refusal.empty() ? "" : " again: " + refusal);
+}
+
+std::string explain_gathering(const Truth& truth) {
+  const std::size_t wanted = std::size_t{truth.config.stages} * truth.config.replicas;
+  const std::size_t have = std::min(wanted, truth.roster.processes.alive(ProcessRole::kNode).size());
+  std::map<std::size_t, int> lacking;  // slots are filled across the stages first
+  for (std::size_t index = have; index < wanted; ++index) ++lacking[index % truth.config.stages];
+  const std::string text = waiting_for(lacking);
+  return text.empty() ? "waiting for workers on which replicas could not start" : text;
+}
+
+std::string explain_starting(const Truth& truth) {
+  const std::size_t wanted = std::size_t{truth.config.stages} * truth.config.replicas;
+  std::map<std::size_t, int> lacking;
+  const bool are_there = truth.roster.processes.alive(ProcessRole::kNode).size() >= wanted;
+  for (std::uint32_t stage = 0; stage < truth.config.stages && !are_there; ++stage) {
+    const int open = static_cast<int>(truth.config.replicas) - truth.starting.count_of(StageId{stage});
+    if (open > 0) lacking[stage] = open;
+  }
+  return compose("starting replicas: ", truth.starting.ready_count(), " of ", wanted, " are ready",
+                 lacking.empty() ? "" : "; ", waiting_for(lacking));
+}
+
+std::string explain_training(const Truth& truth, Instant now) {
+  if (const auto lost = truth.fallback.lost()) return *lost;
+  if (truth.last_step.is_committed() && !open_rounds(truth).empty()) return "agreeing on the last rounds";
+  const std::uint64_t steps = truth.view().committed_steps();
+  const RunAwaits awaits = truth.last_step.awaits(truth.checkpoints.has(steps));
+  if (awaits == RunAwaits::kCheckpoint) return "saving the last checkpoint";
+  if (awaits == RunAwaits::kEvaluation) return "evaluating on all validation tokens";
+  const std::size_t left_out = truth.view().quarantines().count();
+  return compose(truth.last_step.stopped() ? "stopping after step " : "training step ", steps, " of ",
+                 truth.config.steps_target, "; ", next_commit(truth).reason) +
+         since(truth.clock.step_since(), now) + truth.signs.explain(truth.roster.parties()) +
+         (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
+}
+
+}  // namespace
+
+std::string explain_waiting(const Truth& truth, Instant now) {
+  const EndRun& end = truth.dismissal.end();
+  if (truth.is_ending()) {
+    return (end.is_handed_over ? "the spawner's process starts again: " : "ending: ") + end.reason;
+  }
+  const std::string how_long = since(truth.clock.phase_since(), now);
+  const std::string refused = truth.roster.refused.explain();
+  switch (truth.phase) {
+    case RunPhase::kReturning: return explain_return(truth) + how_long + refused;
+    case RunPhase::kRollingBack: return explain_search(truth) + refused;
+    case RunPhase::kGathering: return explain_gathering(truth) + how_long + refused;
+    case RunPhase::kSpawning: return explain_starting(truth) + how_long + refused;
+    default: return explain_training(truth, now) + refused;
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,68 @@
+// The duty that lets nodes leave without losing work (drain_test.cpp tests it in a whole run).
+#include <gtest/gtest.h>
+
+#include "runtime/cluster/duties/draining.h"
+#include "tests/runtime/cluster/duty_bench.h"
+
+namespace shoal {
+namespace {
+
+struct DrainDutyTest : testing::Test, DutyBench {
+  DrainDutyTest() { train(); }
+  DrainDuty duty{truth, truth.roster.leavers};
+};
+
+TEST_F(DrainDutyTest, PlansNothingMoreForWhoeverLeaves) {
+  const Answers answers = duty.on(DrainAsked{process(0, 1), "shoal drain"}, now);
+  ASSERT_EQ(asked<AvoidReplicas>(answers).size(), 1U);
+  EXPECT_EQ(asked<AvoidReplicas>(answers)[0].replicas, std::vector{replica(0, 1)});
+  EXPECT_TRUE(duty.on(DrainAsked{process(0, 1), "shoal drain"}, now).all().empty()) << "it leaves already";
+}
+
+TEST_F(DrainDutyTest, SendsASpareAwayAtOnce) {
+  const ProcessIncarnation spare = join("node9");
+  EXPECT_EQ(told<LeaverGoes>(duty.on(DrainAsked{spare, "shoal drain"}, now)).size(), 1U);
+}
+
+TEST_F(DrainDutyTest, LetsGoBetweenTwoStepsWhomNobodyMisses) {
+  (void)duty.on(DrainAsked{process(0, 1), "shoal drain"}, now);
+  const auto goes = told<LeaverGoes>(duty.on(LeaversDue{}, now));
+  ASSERT_EQ(goes.size(), 1U);
+  EXPECT_EQ(goes[0].process, process(0, 1));
+}
+
+TEST_F(DrainDutyTest, KeepsTheLastOfAStageUntilItsStateIsSaved) {
+  (void)duty.on(DrainAsked{process(0, 0), "shoal drain"}, now);
+  truth.roster.ended.insert(replica(0, 1));
+  record(commit_of(0));
+  EXPECT_TRUE(duty.on(LeaversDue{}, now).all().empty());
+  EXPECT_TRUE(duty.on(SavedLeaversDue{}, now).all().empty());
+  truth.checkpoints.begin_from(1, "abc");
+  const Answers answers = duty.on(SavedLeaversDue{}, now);
+  EXPECT_LT(place_of<StepForgotten>(answers), place_of<AllLeaversDue>(answers));
+}
+
+TEST_F(DrainDutyTest, EndsTheProcessWithGoodGraceAndGivesItUp) {
+  const Answers answers = duty.on(LeaverGoes{process(0, 1), "shoal drain"}, now);
+  ASSERT_EQ(sent<EndProcess>(answers).size(), 1U);
+  EXPECT_EQ(sent<EndProcess>(answers)[0].exit_status, 0U);
+  EXPECT_EQ(told<GivenUp>(answers).size(), 1U);
+}
+
+TEST_F(DrainDutyTest, MeansANodeThatDiedWhileItLeftByWhatItsLastLifeWasTold) {
+  (void)duty.on(DrainAsked{process(0, 1), "shoal drain"}, now);
+  (void)duty.on(ProcessGone{process(0, 1), "node3", ProcessRole::kNode, "lost"}, now);
+  const ProcessIncarnation other = join("node8");
+  EXPECT_TRUE(duty.on(ProcessJoined{other, {}}, now).all().empty());
+  truth.roster.processes.lose(process(0, 1));
+  const ProcessIncarnation back = join("node3");
+  EXPECT_EQ(told<LeaverGoes>(duty.on(ProcessJoined{back, {}}, now)).size(), 1U);
+}
+
+TEST_F(DrainDutyTest, HearsNoWishOnceTheRunIsStopped) {
+  truth.last_step.stop({"SIGTERM", "stopped", 0});
+  EXPECT_TRUE(duty.on(Leaving{process(0, 1), "SIGTERM"}, now).all().empty());
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,71 @@
+// The duty that does what a person orders (supervisor/operator_test.cpp tests orders in a whole run).
+#include <gtest/gtest.h>
+
+#include "runtime/cluster/duties/operator.h"
+#include "tests/runtime/cluster/duty_bench.h"
+
+namespace shoal {
+namespace {
+
+OperatorOrder order_of(OperatorVerb verb, const std::string& name) {
+  OperatorOrder order;
+  order.verb = verb;
+  order.name = name;
+  order.reason = "a person";
+  return order;
+}
+
+struct OperatorDutyTest : testing::Test, DutyBench {
+  OperatorDutyTest() { train(); }
+  OperatorDuty duty{truth, numbers};
+};
+
+TEST_F(OperatorDutyTest, AnswersAnUnknownNameWithThoseThatThereAre) {
+  const Obeyed obeyed = duty.obey(order_of(OperatorVerb::kDrain, "nod1"), now);
+  EXPECT_EQ(obeyed.answer.verdict, OperatorVerdict::kUnknownName);
+  EXPECT_TRUE(obeyed.answers.all().empty());
+}
+
+TEST_F(OperatorDutyTest, RefusesOrdersOnceTheRunIsOver) {
+  truth.phase = RunPhase::kEnding;
+  EXPECT_EQ(duty.obey(order_of(OperatorVerb::kDrain, "node1"), now).answer.verdict, OperatorVerdict::kRefused);
+}
+
+TEST_F(OperatorDutyTest, NumbersAnInjectionAndMakesItOnce) {
+  const OperatorOrder order = order_of(OperatorVerb::kKill, "stage/0/0");
+  const Obeyed obeyed = duty.obey(order, now);
+  EXPECT_NE(obeyed.injection, 0U);
+  EXPECT_EQ(sent<Inject>(obeyed.answers).size(), 1U);
+  EXPECT_EQ(told<OrderedToEnd>(obeyed.answers).size(), 1U);
+  EXPECT_EQ(duty.obey(order, now).answer.verdict, OperatorVerdict::kAbsent) << "it is ending";
+}
+
+TEST_F(OperatorDutyTest, SaysWhatBecomesOfADrainedNode) {
+  const Obeyed obeyed = duty.obey(order_of(OperatorVerb::kDrain, "node1"), now);
+  EXPECT_EQ(obeyed.answer.text, "node1 leaves after step 0");
+  EXPECT_EQ(told<DrainAsked>(obeyed.answers).size(), 1U);
+}
+
+TEST_F(OperatorDutyTest, PutsOutANodeBeforeItIsGivenUp) {
+  const Obeyed obeyed = duty.obey(order_of(OperatorVerb::kEvict, "node1"), now);
+  EXPECT_EQ(obeyed.answer.verdict, OperatorVerdict::kDone);
+  EXPECT_EQ(sent<EndProcess>(obeyed.answers).size(), 1U);
+  EXPECT_LT(place_of<PutOut>(obeyed.answers), place_of<GivenUp>(obeyed.answers));
+  EXPECT_EQ(obeyed.answer.text.find("it was the last"), std::string::npos);
+}
+
+TEST_F(OperatorDutyTest, SaysWhichStageAnEvictedNodeWasTheLastOf) {
+  truth.roster.ended.insert(replica(0, 1));
+  const Obeyed obeyed = duty.obey(order_of(OperatorVerb::kEvict, "node1"), now);
+  EXPECT_NE(obeyed.answer.text.find("it was the last to serve stage 0"), std::string::npos);
+}
+
+TEST_F(OperatorDutyTest, TellsThePersonWhyNothingIsTrained) {
+  truth.phase = RunPhase::kGathering;
+  EXPECT_TRUE(duty.on(TickCame{}, now).all().empty()) << "most waits are short";
+  now += std::chrono::seconds(5);
+  EXPECT_EQ(asked<TellPerson>(duty.on(TickCame{}, now)).size(), 1U);
+}
+
+}  // namespace
+}  // namespace shoal

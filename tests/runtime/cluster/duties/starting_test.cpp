@@ -1,0 +1,130 @@
+// The duty that starts the first replicas (starting_replicas_test.cpp tests what is known of them).
+#include <gtest/gtest.h>
+
+#include "runtime/cluster/duties/starting.h"
+#include "tests/runtime/cluster/duty_bench.h"
+
+namespace shoal {
+namespace {
+
+struct StartingDutyTest : testing::Test, DutyBench {
+  void gather(int nodes) {
+    for (int node = 1; node <= nodes; ++node) join("node" + std::to_string(node));
+  }
+  // Places all, and goes on to the phase that begins.
+  std::vector<SpawnStage> start() {
+    const Answers answers = duty.on(WorkersChanged{}, now);
+    for (const PhaseBegins& begins : told<PhaseBegins>(answers)) truth.follow(begins, now);
+    return sent<SpawnStage>(answers);
+  }
+  Answers ready(const SpawnStage& order, std::uint64_t digest = 5) {
+    return duty.on(StageReady{order.stage, order.replica, {}, order.version, digest}, now);
+  }
+  StartingDuty duty{truth, truth.starting, truth.starts, numbers};
+};
+
+TEST_F(StartingDutyTest, WaitsForAllPlacesAtTheFirstStart) {
+  gather(3);
+  EXPECT_TRUE(start().empty());
+  join("node4");
+  EXPECT_EQ(start().size(), 4U);
+  EXPECT_EQ(truth.phase, RunPhase::kSpawning);
+}
+
+TEST_F(StartingDutyTest, AddsAllReplicasTogether) {
+  gather(4);
+  const auto orders = start();
+  Answers last;
+  for (const SpawnStage& order : orders) {
+    EXPECT_TRUE(entries<AddReplica>(last).empty());
+    last = ready(order);
+  }
+  EXPECT_EQ(entries<AddReplica>(last).size(), 4U);
+  EXPECT_EQ(told<TrainingBegins>(last).size(), 1U);
+}
+
+TEST_F(StartingDutyTest, EndsTheRunOverStatesOfOneStageThatDiffer) {
+  gather(4);
+  const auto orders = start();
+  std::vector<EndOfRun> ends;
+  for (std::size_t at = 0; at < orders.size() && ends.empty(); ++at) ends = told<EndOfRun>(ready(orders[at], at));
+  EXPECT_EQ(ends.size(), 1U);
+}
+
+TEST_F(StartingDutyTest, GivesThePlaceOfWhoeverIsLostToASpare) {
+  gather(5);
+  const auto orders = start();
+  truth.roster.processes.lose(ProcessIncarnation{1});
+  (void)duty.on(ProcessGone{ProcessIncarnation{1}, "node1", ProcessRole::kNode, "lost"}, now);
+  EXPECT_EQ(start().size(), 1U);
+}
+
+TEST_F(StartingDutyTest, LooksForAnotherStateWhenNobodyElseCouldStartOne) {
+  gather(4);
+  const auto orders = start();
+  std::vector<StartFailed> failed;
+  for (const SpawnStage& order : orders) {
+    if (failed.empty()) failed = told<StartFailed>(duty.on(StageEnded{order.stage, order.replica, "no file"}, now));
+  }
+  EXPECT_EQ(failed.size(), 1U);
+}
+
+TEST_F(StartingDutyTest, BlamesNobodyForAnEndThatWasOrdered) {
+  gather(4);
+  const SpawnStage order = start().front();
+  (void)duty.on(OrderedToEnd{order.replica}, now);
+  const Answers answers = duty.on(StageEnded{order.stage, order.replica, "killed"}, now);
+  EXPECT_TRUE(told<ReplicaFailed>(answers).empty());
+  EXPECT_EQ(told<WorkersChanged>(answers).size(), 1U);
+}
+
+TEST_F(StartingDutyTest, OrdersAgainOverANewLink) {
+  gather(4);
+  const auto orders = start();
+  const auto again = sent<SpawnStage>(duty.on(LinkedAgain{ProcessIncarnation{1}}, now));
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].replica, orders[0].replica) << "under the same number";
+}
+
+TEST_F(StartingDutyTest, EndsWhatStartsWhenABranchBegins) {
+  gather(4);
+  (void)start();
+  EXPECT_EQ(sent<EndStage>(duty.on(BranchBegins{}, now)).size(), 4U);
+  EXPECT_TRUE(truth.starting.all().empty());
+}
+
+TEST_F(StartingDutyTest, StartsNothingBeforeAPauseIsOver) {
+  gather(4);
+  (void)duty.on(StartPaused{now + std::chrono::seconds(2)}, now);
+  EXPECT_TRUE(start().empty());
+  now += std::chrono::seconds(2);
+  EXPECT_EQ(start().size(), 4U);
+}
+
+TEST_F(StartingDutyTest, HasAProcessStartedAgainOnWhichReplicasEndTooOften) {
+  gather(4);
+  for (int time = 0; time < 3; ++time) {
+    EXPECT_TRUE(duty.on(ReplicaFailed{ProcessIncarnation{1}, "a bug"}, now).all().empty());
+  }
+  const auto ends = sent<EndProcess>(duty.on(ReplicaFailed{ProcessIncarnation{1}, "a bug"}, now));
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].exit_status, 1U);
+}
+
+TEST_F(StartingDutyTest, GivesTheRunUpWhenTooFewWorkersCome) {
+  truth.config.wait_timeout = std::chrono::minutes(1);
+  gather(3);
+  EXPECT_TRUE(told<EndOfRun>(duty.on(TickCame{}, now)).empty());
+  now += std::chrono::minutes(1);
+  const auto ends = told<EndOfRun>(duty.on(TickCame{}, now));
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].exit_status, 4);
+}
+
+TEST_F(StartingDutyTest, LeavesReadinessToJoiningWhileTheRunTrains) {
+  train();
+  EXPECT_EQ(told<ReadyInTraining>(duty.on(StageReady{StageId{0}, Incarnation{99}, {}, 0, 5}, now)).size(), 1U);
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,149 @@
+// What a test of one duty needs: what is true of a small run, and a look at what a duty answers.
+//
+// Two stages with two replicas each. Nothing performs an answer: a test reads it, and changes the truth as it likes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/cluster/number_block.h"
+#include "runtime/cluster/truth/truth.h"
+
+namespace shoal {
+
+inline SupervisorConfig small_run() {
+  SupervisorConfig config;
+  config.run = RunId{9};
+  config.term = Term{1};
+  config.stages = 2;
+  config.replicas = 2;
+  config.microbatches = 4;
+  config.steps_target = 3;
+  config.policy = {1.0, [](std::uint64_t) { return 0.1; }};
+  config.resume_hint = "resume with: shoal train --resume runs/x";
+  return config;
+}
+
+struct DutyBench {
+  explicit DutyBench(SupervisorConfig config = small_run()) : truth(std::move(config)) {
+    numbers.reserved(NumberKind::kProcess, 1, 1000);
+    numbers.reserved(NumberKind::kActor, 1001, 1000);
+    truth.follow(TermBegins{}, now);
+  }
+
+  ProcessIncarnation join(const std::string& name, ProcessRole role = ProcessRole::kNode) {
+    const ProcessIncarnation process = numbers.take_process();
+    Join join;
+    join.name = name;
+    join.role = role;
+    join.nonce = process.value;
+    (void)truth.roster.processes.admit(join, process);
+    return process;
+  }
+  void record(JournalBody body) {
+    const JournalPosition next{truth.view().position().value + 1};
+    truth.follow(JournalEntry{next, truth.books.branch(), truth.config.term, std::move(body)});
+  }
+  // Replica 11 + 10 * stage + slot on node 1 + stage + 2 * slot.
+  void train() {
+    for (std::uint32_t slot = 0; slot < 2; ++slot) {
+      for (std::uint32_t stage = 0; stage < 2; ++stage) {
+        const ProcessIncarnation process = join("node" + std::to_string(1 + stage + 2 * slot));
+        record(AddReplica{StageId{stage}, ReplicaId{slot}, replica(stage, slot), process, 0});
+      }
+    }
+    truth.follow(TrainingBegins{}, now);
+  }
+  [[nodiscard]] static Incarnation replica(std::uint32_t stage, std::uint32_t slot) {
+    return Incarnation{11 + 10 * stage + slot};
+  }
+  [[nodiscard]] ProcessIncarnation process(std::uint32_t stage, std::uint32_t slot) const {
+    return truth.view().process_of(replica(stage, slot));
+  }
+  // A vote for the step in progress.
+  [[nodiscard]] Prepared vote_of(std::uint32_t stage) const {
+    Prepared vote;
+    vote.order = {truth.config.run,
+                  truth.view().branch(),
+                  truth.config.term,
+                  StageId{stage},
+                  StepId{truth.view().committed_steps()},
+                  Epoch{truth.view().group_of(StageId{stage}), 2}};
+    vote.position = truth.view().position();
+    vote.manifests = {{replica(stage, 0), {ManifestEntry{MicrobatchId{0}, 10, 1.0, {}}}}};
+    return vote;
+  }
+  [[nodiscard]] Commit commit_of(std::uint64_t step) const {
+    Commit commit;
+    commit.step = StepId{step};
+    commit.token_count = 10;
+    commit.loss_sum = 1;
+    return commit;
+  }
+
+  Instant now = Instant{} + std::chrono::hours(1);
+  Truth truth;
+  ReservedNumbers numbers;
+};
+
+template <class Told>
+std::vector<Told> told(const Answers& answers) {
+  std::vector<Told> found;
+  for (const DutyAnswer& answer : answers.all()) {
+    const auto* fact = std::get_if<RunFact>(&answer);
+    if (const auto* one = fact == nullptr ? nullptr : std::get_if<Told>(fact)) found.push_back(*one);
+  }
+  return found;
+}
+
+template <class Effect>
+std::vector<Effect> asked(const Answers& answers) {
+  std::vector<Effect> found;
+  for (const DutyAnswer& answer : answers.all()) {
+    const auto* effect = std::get_if<SupervisorEffect>(&answer);
+    if (const auto* one = effect == nullptr ? nullptr : std::get_if<Effect>(effect)) found.push_back(*one);
+  }
+  return found;
+}
+
+template <class Message>
+std::vector<Message> sent(const Answers& answers) {
+  std::vector<Message> found;
+  for (const Letter& letter : asked<Letter>(answers)) {
+    if (const auto* one = std::get_if<Message>(&letter.body)) found.push_back(*one);
+  }
+  return found;
+}
+
+template <class Body>
+std::vector<Body> entries(const Answers& answers) {
+  std::vector<Body> found;
+  for (const AppendEntry& effect : asked<AppendEntry>(answers)) {
+    if (const auto* one = std::get_if<Body>(&effect.body)) found.push_back(*one);
+  }
+  return found;
+}
+
+inline std::vector<std::string> announced(const Answers& answers) {
+  std::vector<std::string> events;
+  for (const DutyAnswer& answer : answers.all()) {
+    if (const auto* one = std::get_if<Announcement>(&answer)) events.push_back(one->event);
+  }
+  return events;
+}
+
+// Where the first of a kind stands in the answer; its length when there is none.
+template <class Told>
+std::size_t place_of(const Answers& answers) {
+  std::size_t place = 0;
+  for (const DutyAnswer& answer : answers.all()) {
+    const auto* fact = std::get_if<RunFact>(&answer);
+    if (fact != nullptr && std::holds_alternative<Told>(*fact)) break;
+    ++place;
+  }
+  return place;
+}
+
+}  // namespace shoal
