@@ -118,21 +118,30 @@ Obeyed OperatorDuty::inject(const OperatorOrder& order, const Target& target, In
   return obeyed;
 }
 
+// Who is out already, or may come again, or never was; a single device of a node is none.
+Obeyed OperatorDuty::nobody_to_evict(const OperatorOrder& order) const {
+  const ProcessDirectory& directory = truth_.roster.processes;
+  std::vector<Target> nodes = targets();
+  std::erase_if(nodes, [](const Target& target) { return !target.whole_process; });
+  if (directory.is_evicted(order.name)) {
+    const std::string is_out = " is out of the run already: it was evicted";
+    return answer_of(OperatorVerdict::kDone, order.name + is_out + way_back(order));
+  }
+  const bool may_come = truth_.phase == RunPhase::kReturning || directory.has_lost(order.name);
+  if (may_come) return answer_of(OperatorVerdict::kAbsent, absence_text(order.name, nodes));
+  const auto device = resolve_target(order.name, nodes);
+  if (!device) return answer_of(OperatorVerdict::kUnknownName, device.failure().message);
+  const std::string& node = directory.find(device->address.process)->join.name;
+  return answer_of(
+      OperatorVerdict::kUnknownName,
+      compose(order.name, " is one device; a node is evicted with all of its devices, by its name: ", node));
+}
+
 // By the name of a node: all of its processes are put out now, whatever they are at.
 Obeyed OperatorDuty::evict(const OperatorOrder& order) const {
   const ProcessDirectory& directory = truth_.roster.processes;
   const auto processes = directory.alive(order.name);
-  if (processes.empty()) {
-    std::vector<Target> nodes = targets();
-    std::erase_if(nodes, [](const Target& target) { return !target.whole_process; });
-    if (directory.is_evicted(order.name)) {
-      const std::string is_out = " is out of the run already: it was evicted";
-      return answer_of(OperatorVerdict::kDone, order.name + is_out + way_back(order));
-    }
-    const bool may_come = truth_.phase == RunPhase::kReturning || directory.has_lost(order.name);
-    if (may_come) return answer_of(OperatorVerdict::kAbsent, absence_text(order.name, nodes));
-    return answer_of(OperatorVerdict::kUnknownName, resolve_target(order.name, nodes).failure().message);
-  }
+  if (processes.empty()) return nobody_to_evict(order);
   constexpr auto kStatus = static_cast<std::uint32_t>(exit_code(Error::kRefused));
   Obeyed obeyed;
   std::string missed;

@@ -37,6 +37,7 @@ class OperatorDuty {
   [[nodiscard]] RunActors who_is_there() const;
   [[nodiscard]] Obeyed not_there(const OperatorOrder& order, const std::string& failure) const;
   [[nodiscard]] Obeyed inject(const OperatorOrder& order, const Target& target, Instant now);
+  [[nodiscard]] Obeyed nobody_to_evict(const OperatorOrder& order) const;
   [[nodiscard]] Obeyed evict(const OperatorOrder& order) const;
 
   const Truth& truth_;

@@ -60,6 +60,21 @@ TEST_F(OperatorDutyTest, SaysWhichStageAnEvictedNodeWasTheLastOf) {
   EXPECT_NE(obeyed.answer.text.find("it was the last to serve stage 0"), std::string::npos);
 }
 
+TEST_F(OperatorDutyTest, EvictsANodeWithAllOfItsDevicesOrNotAtAll) {
+  Join second;
+  second.name = "node1";
+  second.nonce = 99;
+  second.device_index = 1;
+  (void)truth.roster.processes.admit(second, numbers.take_process());
+  const Obeyed one_device = duty.obey(order_of(OperatorVerb::kEvict, "node1:1"), now);
+  EXPECT_EQ(one_device.answer.verdict, OperatorVerdict::kUnknownName);
+  EXPECT_NE(one_device.answer.text.find("a node is evicted with all of its devices, by its name: node1"),
+            std::string::npos)
+      << one_device.answer.text;
+  EXPECT_TRUE(one_device.answers.all().empty());
+  EXPECT_EQ(told<GivenUp>(duty.obey(order_of(OperatorVerb::kEvict, "node1"), now).answers).size(), 2U);
+}
+
 TEST_F(OperatorDutyTest, TellsThePersonWhyNothingIsTrained) {
   truth.phase = RunPhase::kGathering;
   EXPECT_TRUE(duty.on(TickCame{}, now).all().empty()) << "most waits are short";
