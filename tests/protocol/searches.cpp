@@ -62,8 +62,9 @@ bool set_size(Scope& scope, const std::string& word, long number) {
 }
 
 bool set_number(StepSearch& search, const std::string& word, long number) {
-  static constexpr std::array<std::string_view, kFaults> kNames = {
-      "crash", "suspect", "retry", "loader", "group", "spawner", "join", "abort", "zombie", "early", "quarantine"};
+  static constexpr std::array<std::string_view, kFaults> kNames = {"crash",  "suspect", "retry",      "loader",
+                                                                   "group",  "spawner", "join",       "abort",
+                                                                   "zombie", "early",   "quarantine", "leave"};
   return set_budget(search.scope.budget, kNames, word, number) || set_size(search.scope, word, number) ||
          set_limit(search.settings, word, number);
 }
@@ -83,7 +84,8 @@ bool set_number(SumSearch& search, const std::string& word, long number) {
 }
 
 bool set_number(JournalSearch& search, const std::string& word, long number) {
-  static constexpr std::array<std::string_view, journal::kFaults> kNames = {"crash", "spawner", "truncate", "snapshot"};
+  static constexpr std::array<std::string_view, journal::kFaults> kNames = {"crash", "spawner", "truncate", "snapshot",
+                                                                            "leave"};
   const int value = static_cast<int>(number);
   if (word == "replicas" && value <= 2) {
     search.scope.replicas = value;
@@ -195,10 +197,10 @@ std::string search_usage() {
   return "usage: protocol_search [sum | journal | rounds] [WORD NUMBER]... [without RULE]... [lazy] [safety],\n"
          "       or --rules, or --long\n"
          "step:   microbatches 1|2, steps 1|2, a 1|2|3, b 1|2|3 (replicas of a stage), epochs N (of a group)\n"
-         "faults: crash, suspect, retry, loader, group, zombie, spawner, join, abort, early, quarantine\n"
+         "faults: crash, suspect, retry, loader, group, zombie, spawner, join, abort, early, quarantine, leave\n"
          "sum:    members 2|3|4, buckets 1|2; faults: loss, break, repeat, crash, join, abort\n"
          "journal: replicas 1|2 (of the first of two stages), steps 1|2, counters N (orders of a group);\n"
-         "        faults: crash, spawner, truncate (its newest entry is gone), snapshot\n"
+         "        faults: crash, spawner, truncate (its newest entry is gone), snapshot, leave\n"
          "rounds: stages 1|2, replicas 1|2|3 (of each stage), steps 1|2|3, delay 0|1 (steps to a round's place),\n"
          "        quorum 0|1|2|3, counters N (epochs of a group); faults: crash, suspect, spawner, group, join, "
          "abort,\n"
@@ -220,6 +222,7 @@ const std::vector<FullSearch>& short_searches() {
       {"group 1", 6601},
       {"abort 1", 2803},
       {"zombie 1", 24075},
+      {"leave 1", 162500},
       {"a 1 b 1 join 1", 7644},
       {"a 1 b 3 steps 1 crash 2", 335954},
       {"microbatches 2 epochs 4", 3166},
@@ -240,6 +243,7 @@ const std::vector<FullSearch>& short_searches() {
       {"journal replicas 2 crash 1", 14541},
       {"journal spawner 1 truncate 1", 26518},
       {"journal steps 2 spawner 1 snapshot 1", 189216},
+      {"journal steps 2 leave 1", 2876},
       {"rounds steps 3 delay 1 quorum 1 crash 1", 44179},
       {"rounds quorum 1 crash 1 spawner 1", 18117},
       {"rounds stages 2 spawner 1", 159024},
@@ -257,11 +261,11 @@ const std::vector<FullSearch>& long_searches() {
       {"retry 1", 662566},
       {"steps 1 epochs 2 loader 1", 530192},
       {"steps 1 epochs 2 spawner 1", 460365},
-      {"steps 1 a 1 b 2 crash 1 loader 1", 981289},
+      {"steps 1 a 1 b 2 crash 1 loader 1", 987922},
       {"join 1", 48413},
       {"epochs 2 group 1 join 1", 446833},
-      {"crash 1 group 1", 2762938},
-      {"crash 1 abort 1", 820531},
+      {"crash 1 group 1", 3661801},
+      {"crash 1 abort 1", 935396},
       {"steps 1 crash 1 early 1", 2943032},
       {"steps 1 epochs 2 suspect 1", 169152},
       {"steps 1 epochs 2 crash 1 retry 1", 581970},
@@ -276,9 +280,15 @@ const std::vector<FullSearch>& long_searches() {
       {"sum loss 1 crash 2 join 1", 1441638},
       {"sum loss 1 break 1 repeat 2 crash 1", 621090},
       {"journal steps 2 crash 2", 521858},
+      {"crash 1 leave 1", 2027281},
+      {"journal steps 2 crash 1 leave 1", 303391},
+      {"journal steps 2 spawner 1 leave 1", 56604},
       {"rounds quorum 1 crash 1 join 1", 256777},
       {"rounds steps 3 delay 1 quorum 1 suspect 1 abort 1", 270402},
       {"rounds stages 2 crash 1 spawner 1", 3418496},
+      {"rounds stages 2 quorum 1 crash 1", 4922981},
+      {"rounds replicas 3 quorum 2 crash 1 leave 1", 189613},
+      {"rounds quorum 1 suspect 1 group 1 abort 1", 220966},
   };
   return kSearches;
 }
@@ -322,6 +332,8 @@ const std::vector<Removal>& short_removals() {
       {"new_branch", "journal crash 1", "L-1"},
       {"compares_terms", "journal spawner 1 truncate 1 without ahead_ends", "L-1"},
       {"left_behind_ends", "journal steps 2 spawner 1 snapshot 1", "L-1"},
+      {"leaves_at_commit", "leave 1", "P-28a"},
+      {"leaves_saved", "journal steps 2 leave 1", "P-28a"},
       {"last_zero", "retry 1", "P-16b"},
       {"last_emptied", "steps 1 epochs 5 retry 1 abort 1", "P-16b"},
       {"round_place", "rounds steps 3 delay 1", "P-32"},
@@ -368,6 +380,7 @@ const std::vector<Removal>& long_removals() {
       {"ahead_ends", "journal steps 2 spawner 1 truncate 1", ""},
       {"compares_terms", "journal steps 2 spawner 1 truncate 1", ""},
       {"lineage", "journal crash 3 spawner 1 seconds 60", ""},
+      {"leaver_gate", "journal steps 2 leave 1", ""},
       {"gate_rounds", "rounds steps 3 delay 1 quorum 1 crash 1", ""},
   };
   return kRemovals;

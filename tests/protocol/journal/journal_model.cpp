@@ -19,6 +19,8 @@ const std::vector<Rule>& all_rules() {
       {"ahead_ends", &Rules::ahead_ends, "P-30", "a replica that is ahead of the journal stays a member"},
       {"compares_terms", &Rules::compares_terms, "P-3b", "nobody compares the entries that were read with the journal"},
       {"left_behind_ends", &Rules::left_behind_ends, "P-3a", "a member adopts a snapshot"},
+      {"leaves_saved", &Rules::leaves_saved, "P-28a", "the last of a stage leaves before its state is saved"},
+      {"leaver_gate", &Rules::leaver_gate, "P-22a", "commits go on while the last of a stage waits for its checkpoint"},
   };
   return kRules;
 }
@@ -150,7 +152,7 @@ std::string JournalModel::describe(const State& state) const {
 }
 
 std::string JournalModel::name() const {
-  static constexpr std::array<const char*, kFaults> kNames = {"crash", "spawner", "truncate", "snapshot"};
+  static constexpr std::array<const char*, kFaults> kNames = {"crash", "spawner", "truncate", "snapshot", "leave"};
   std::string text =
       "journal, replicas " + std::to_string(scope.replicas) + "+1, " + std::to_string(scope.steps) + " steps";
   for (int f = 0; f < kFaults; ++f) {

@@ -31,7 +31,7 @@ inline constexpr int kCounterBits = 3;
 [[nodiscard]] constexpr int stage_of(int process) { return process == 2 ? 1 : 0; }
 [[nodiscard]] constexpr Byte byte(int value) { return static_cast<Byte>(value); }
 
-enum Fault : Byte { kCrash, kSpawner, kTruncate, kSnapshot, kFaults };
+enum Fault : Byte { kCrash, kSpawner, kTruncate, kSnapshot, kLeave, kFaults };
 
 struct Scope {
   int replicas = 1;  // of the first stage
@@ -49,6 +49,8 @@ struct Rules {
   bool ahead_ends = true;
   bool compares_terms = true;
   bool left_behind_ends = true;
+  bool leaves_saved = true;
+  bool leaver_gate = true;
 };
 struct Rule {
   std::string_view name;
@@ -117,6 +119,7 @@ struct State {
   Spawner spawner;
   Saved saved, written;  // written: one that storage may complete at any time; version 0: none
   Byte next_number, commits_made;
+  Byte leaver, left_from;  // the process of the last of a stage that is to leave, 0: none; the steps committed then
   std::array<Byte, kFaults> budget;
   Byte message_count;
   std::array<Message, kMessagesMax> messages;  // sorted

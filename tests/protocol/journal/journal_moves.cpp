@@ -123,8 +123,18 @@ void JournalMoves::faults() {
     State next = now_;
     --next.budget[kSpawner];
     next.spawner.phase = kDown;
+    next.leaver = next.left_from = 0;
     next.groups.fill(Group{});
     move(next, "the spawner ends");
+  }
+  for (int p = 0; p < kProcesses && now_.budget[kLeave] > 0; ++p) {
+    const bool is_last = p == 2 || model_.scope.replicas == 1;
+    if (now_.spawner.phase != kTraining || !lives(p) || !is_last || now_.leaver != 0) continue;
+    State next = now_;
+    --next.budget[kLeave];
+    next.leaver = byte(p + 1);
+    next.left_from = byte(view_.committed);
+    move(next, "replica " + std::to_string(now_.replicas[p].number) + " is told to leave");
   }
   if (now_.budget[kSnapshot] > 0 && now_.log_size > now_.floor + kKept) {
     State next = now_;

@@ -42,6 +42,7 @@ class JournalMoves {
   void gather();
   void train();
   void commit();
+  void leave();
   void start_over(State& next, bool is_thrown_back) const;
   void append(State& next, Entry entry) const;
   [[nodiscard]] bool lives(int p) const { return view_.members[p] != 0 && now_.replicas[p].number == view_.members[p]; }

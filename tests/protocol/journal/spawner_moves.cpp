@@ -9,6 +9,7 @@ namespace {
 
 constexpr const char* kTwoCommits = "S-2: a step of a branch is committed twice";
 constexpr const char* kNotHeld = "S-4: a commit counts a sum that a living member does not hold";
+constexpr const char* kUnsaved = "P-28a: a step is lost because the last of a stage left";
 constexpr const char* kOtherState = "P-1: a branch goes on from another state than that after its newest commit";
 
 }  // namespace
@@ -147,7 +148,22 @@ void JournalMoves::gather() {
   move(next, "the spawner adds replica " + std::to_string(added.number));
 }
 
+// P-28a: when its state is saved, as of the newest commit; then the run goes back to that (P-29).
+void JournalMoves::leave() {
+  if (now_.leaver == 0) return;
+  const int p = now_.leaver - 1;
+  const bool is_saved = now_.saved.weights == view_.weights && now_.saved.version == view_.committed;
+  State next = now_;
+  next.leaver = next.left_from = 0;
+  if (!lives(p)) return move(next, "the leaver has ended");
+  if (!is_saved && rules_.leaves_saved) return;
+  if (!is_saved) break_property(kUnsaved);
+  next.replicas[p] = Replica{};
+  move(next, "replica " + std::to_string(now_.replicas[p].number) + " leaves");
+}
+
 void JournalMoves::train() {
+  leave();
   for (int stage = 0; stage < kStages; ++stage) {
     if (!is_served(stage)) {
       State next = now_;
@@ -183,6 +199,7 @@ bool JournalMoves::counts(const Message& vote, int stage) const {
 
 void JournalMoves::commit() {
   if (view_.committed >= model_.scope.steps) return;
+  if (now_.leaver != 0 && view_.committed > now_.left_from && rules_.leaver_gate) return;
   for (int i = 0; i < now_.message_count; ++i) {
     for (int j = 0; j < now_.message_count; ++j) {
       if (!counts(now_.messages[i], 0) || !counts(now_.messages[j], 1)) continue;

@@ -80,6 +80,7 @@ class Moves {
   // supervisor_moves.cpp
   void supervisor();
   void commit(Message vote_a, Message vote_b);
+  void leave(const State& committed);
   void write_what_was_sent();
   void change_members();
   void quarantine();

@@ -51,6 +51,7 @@ struct Rules {
   bool quarantine_voids = true;
   bool quarantine_unknown = true;
   bool quarantine_withdraws = true;
+  bool leaves_at_commit = true;
 };
 
 struct Rule {

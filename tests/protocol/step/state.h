@@ -135,6 +135,7 @@ enum Fault : Byte {
   kZombie,
   kEarly,
   kQuarantine,
+  kLeave,
   kFaults
 };
 
@@ -148,11 +149,11 @@ struct State {
   std::array<Replica, kReplicas> replicas;
   std::array<Byte, kFaults> budget;
   // Used without journal_first: a commit that was sent and is not in the journal, and what was acted upon.
-  Byte has_unwritten;
+  Byte has_unwritten, unused;
   Entry unwritten;
   std::array<Byte, 2> was_applied;
   std::array<Entry, 2> applied;
-  std::array<Byte, 3> unused;
+  Byte also_unused;
   Byte message_count;
   std::array<std::uint32_t, kMessagesMax> messages;  // sorted
 

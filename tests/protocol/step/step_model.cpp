@@ -9,8 +9,9 @@
 namespace shoal::protocol {
 namespace {
 
-constexpr std::array<const char*, kFaults> kFaultNames = {
-    "crash", "suspect", "retry", "loader", "group", "spawner", "join", "abort", "zombie", "early", "quarantine"};
+constexpr std::array<const char*, kFaults> kFaultNames = {"crash",  "suspect", "retry",      "loader",
+                                                          "group",  "spawner", "join",       "abort",
+                                                          "zombie", "early",   "quarantine", "leave"};
 
 std::string hex(int value) {
   std::array<char, 16> text{};

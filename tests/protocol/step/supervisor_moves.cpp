@@ -4,6 +4,7 @@
 namespace shoal::protocol {
 namespace {
 
+constexpr const char* kTakenAlong = "P-28a: a leaver takes a microbatch with it";
 constexpr const char* kOutsideTheView = "S-4: a commit counts contributions of a replica outside the view";
 
 }  // namespace
@@ -20,6 +21,7 @@ void Moves::supervisor() {
   }
   if (now_.has_unwritten) write_what_was_sent();
   change_members();
+  if (!rules_.leaves_at_commit) leave(now_);
   if (!is_calm() && now_.budget[kQuarantine] > 0) quarantine();
   if (pace_ != Pace::kSensible) joiners();
 }
@@ -40,6 +42,7 @@ void Moves::commit(Message vote_a, Message vote_b) {
     next.has_unwritten = 1;
     next.unwritten = entry;
   }
+  const State committed = next;
   const int counted = vote_a.voting_members() | vote_b.voting_members() << first_of(1);
   if ((counted & ~now_.members()) != 0) break_property(kOutsideTheView);
   move(next, [&] {
@@ -47,6 +50,27 @@ void Moves::commit(Message vote_a, Message vote_b) {
            std::string(rules_.journal_first ? "commits" : "sends, before it writes, the commit of") + " step " +
            std::to_string(vote_a.step()) + " with " + told_epoch(vote_a.epoch()) + " and " + told_epoch(vote_b.epoch());
   });
+  if (rules_.journal_first && rules_.leaves_at_commit) leave(committed);
+}
+
+// P-28a: in the turn of the commit, while another one serves the stage.
+void Moves::leave(const State& committed) {
+  if (is_calm() || committed.budget[kLeave] == 0 || committed.log_size >= kLogMax - 2) return;
+  const int members = committed.members();
+  for (int r = 0; r < kReplicas; ++r) {
+    const Replica& leaver = committed.replicas[r];
+    bool has_other = false;
+    for (int other = first_of(stage_of(r)); other < first_of(stage_of(r) + 1); ++other) {
+      has_other |= other != r && is_in(members, other) && committed.replicas[other].is_alive;
+    }
+    if (!is_in(members, r) || !leaver.is_alive || !has_other) continue;
+    const bool holds_work = leaver.ledger[0] != kNone || leaver.ledger[1] != kNone;
+    if (leaver.version == committed.commits() && holds_work) break_property(kTakenAlong);
+    State next = committed;
+    --next.budget[kLeave];
+    next.append(Entry::remove(r));
+    move(next, [&] { return std::string(name_of(r)) + " leaves behind the commit"; });
+  }
 }
 
 // Without journal_first.
