@@ -7,7 +7,7 @@
 #pragma once
 
 #include "launch/processes/run_directory.h"
-#include "runtime/cluster/supervisor/supervisor_effects.h"
+#include "runtime/cluster/truth/supervisor_effects.h"
 #include "runtime/trace/metrics/step_record.h"
 
 namespace shoal {

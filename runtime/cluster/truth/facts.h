@@ -14,7 +14,7 @@
 #include "messages/letter.h"
 #include "messages/values/one_of.h"
 #include "runtime/base/error.h"
-#include "runtime/cluster/supervisor/supervisor_effects.h"
+#include "runtime/cluster/truth/supervisor_effects.h"
 
 namespace shoal {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/cluster/supervisor/supervisor_effects.h"
+#include "runtime/cluster/truth/supervisor_effects.h"
 #include "runtime/journal/branches.h"
 #include "runtime/journal/contributed_tokens.h"
 #include "runtime/journal/lost_samples.h"

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "runtime/cluster/ballots.h"
-#include "runtime/cluster/dismissal.h"
 #include "runtime/cluster/last_step.h"
 #include "runtime/cluster/recovery/checkpoint_desk.h"
 #include "runtime/cluster/recovery/fallback.h"
@@ -18,6 +17,7 @@
 #include "runtime/cluster/recovery/replacement.h"
 #include "runtime/cluster/roster.h"
 #include "runtime/cluster/starting_replicas.h"
+#include "runtime/cluster/truth/dismissal.h"
 #include "runtime/cluster/truth/facts.h"
 #include "runtime/cluster/truth/journal_books.h"
 #include "runtime/cluster/truth/run_clock.h"

@@ -1,5 +1,5 @@
 // When storage is told to go and the spawner ends, by who is left and how long that has lasted.
-#include "runtime/cluster/dismissal.h"
+#include "runtime/cluster/truth/dismissal.h"
 
 #include <gtest/gtest.h>
 

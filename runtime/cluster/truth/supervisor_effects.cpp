@@ -1,5 +1,5 @@
 // Compiles the copying, moving and destroying of an effect.
-#include "runtime/cluster/supervisor/supervisor_effects.h"
+#include "runtime/cluster/truth/supervisor_effects.h"
 
 #include "messages/values/one_of_members.h"
 

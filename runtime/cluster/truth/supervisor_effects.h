@@ -62,7 +62,7 @@ struct SupervisorConfig {
   std::function<std::vector<RoundId>(std::uint64_t)> rounds_due, rounds_in_flight;
   std::function<std::uint64_t(const RoundId&)> contributed_at;  // steps committed at a round's contributions
   std::uint64_t rounds_from = 0;  // steps committed where a branch changed the schedule; all rounds were agreed
-  std::uint32_t quorum = 0;  // sync.quorum: replicas of each stage that contributions wait for; 0: none
+  std::uint32_t quorum = 0;       // sync.quorum: replicas of each stage that contributions wait for; 0: none
   std::uint64_t snapshot_every = SnapshotDesk::kEveryDefault;  // entries of the journal; 0: all of them are kept
   std::uint64_t requeue_window = 0;      // sync.requeue_lost: RoundSchedule::window_max(); 0: lost samples stay lost
   std::string config_toml;               // resolved; sent to every process that joins

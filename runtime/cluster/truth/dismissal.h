@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/cluster/supervisor/supervisor_effects.h"
+#include "runtime/cluster/truth/supervisor_effects.h"
 
 namespace shoal {
 
