@@ -51,8 +51,8 @@ bool set_size(Scope& scope, const std::string& word, long number) {
     scope.microbatches = value;
   } else if (word == "steps" && value <= 2) {
     scope.steps = value;
-  } else if ((word == "a" || word == "b") && value <= kReplicasPerStage) {
-    scope.replicas[word == "b" ? 1 : 0] = value;
+  } else if ((word == "a" || word == "b" || word == "c") && value <= kReplicasPerStage) {
+    scope.replicas[word[0] - 'a'] = value;
   } else if (word == "epochs") {
     scope.epochs = value;
   } else {
@@ -196,7 +196,8 @@ std::optional<Finding> run_search(std::string_view line, std::size_t calm_states
 std::string search_usage() {
   return "usage: protocol_search [sum | journal | rounds] [WORD NUMBER]... [without RULE]... [lazy] [safety],\n"
          "       or --rules, or --long\n"
-         "step:   microbatches 1|2, steps 1|2, a 1|2|3, b 1|2|3 (replicas of a stage), epochs N (of a group)\n"
+         "step:   microbatches 1|2, steps 1|2, a 1|2|3, b 1|2|3, c 0|1|2|3 (replicas of a stage), epochs N (of a "
+         "group)\n"
          "faults: crash, suspect, retry, loader, group, zombie, spawner, join, abort, early, quarantine, leave\n"
          "sum:    members 2|3|4, buckets 1|2; faults: loss, break, repeat, crash, join, abort\n"
          "journal: replicas 1|2 (of the first of two stages), steps 1|2, counters N (orders of a group);\n"
@@ -232,6 +233,9 @@ const std::vector<FullSearch>& short_searches() {
       {"microbatches 2 steps 1 a 2 b 1 crash 1", 37048},
       {"microbatches 2 steps 1 a 1 b 2 suspect 1", 79230},
       {"microbatches 2 epochs 3 a 1 b 1 quarantine 1", 127877},
+      {"a 1 b 2 c 1 steps 1 crash 1", 82474},
+      {"a 1 b 1 c 1 group 1", 5058},
+      {"a 1 b 2 c 1 steps 1 epochs 2 retry 1", 4565},
       {"sum loss 2 repeat 2", 27376},
       {"sum loss 2 repeat 1 crash 1", 49858},
       {"sum break 1 repeat 2", 7399},
@@ -276,6 +280,7 @@ const std::vector<FullSearch>& long_searches() {
       {"microbatches 2 epochs 4 zombie 1", 116042},
       {"microbatches 2 steps 1 epochs 4 a 1 b 1 quarantine 1", 341568},
       {"microbatches 2 steps 1 epochs 3 a 1 b 1 group 1 quarantine 1", 1136479},
+      {"a 2 b 1 c 1 steps 1 crash 1", 162562},
       {"sum loss 1 repeat 1 crash 1 join 1", 3024091},
       {"sum loss 1 crash 2 join 1", 1441638},
       {"sum loss 1 break 1 repeat 2 crash 1", 621090},
@@ -371,6 +376,7 @@ const std::vector<Removal>& long_removals() {
       {"commit_epoch", "crash 1", ""},
       {"fence", "steps 1 epochs 2 suspect 1 seconds 120", ""},
       {"donor_in_view", "a 1 b 2 join 1 suspect 1 seconds 60", ""},
+      {"lets_wait", "a 2 b 1 c 1 steps 1 crash 1", ""},
       {"quarantine_withdraws", "microbatches 2 steps 1 epochs 4 a 1 b 1 quarantine 1", ""},
       {"part_once", "sum loss 2 repeat 2", ""},
       {"mark_behind", "sum loss 1 repeat 2", ""},

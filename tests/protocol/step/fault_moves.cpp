@@ -19,7 +19,7 @@ void restart_loader(const StepModel& model, State& next) {
   next.loader.heard = 0;
   next.loader.is_asking = byte(int{is_asking});
   const int step = next.commits();
-  for (int stage = 0; stage < kStages; ++stage) {
+  for (int stage = 0; stage < model.scope.stages(); ++stage) {
     for (int map = 0; map <= kNoHolders; ++map) next.drop(holders(stage, step, map));  // its own letters end with it
     if (is_asking) next.add(ask_holders(stage, step));
   }
@@ -41,7 +41,7 @@ void Moves::faults() {
     next.unwritten = Entry{};
     next.drop_local();
     restart_loader(model_, next);
-    for (int stage = 0; stage < kStages; ++stage) restart_group(model_, next, stage, false);
+    for (int stage = 0; stage < model_.scope.stages(); ++stage) restart_group(model_, next, stage, false);
     move(next,
          [] { return std::string("*** the spawner ends: supervisor, loader and groups start from the journal"); });
   }
@@ -60,7 +60,7 @@ void Moves::crash_replicas() {
 
 // A group that is replaced ends, or lives on and does not know it (P-21a).
 void Moves::crash_groups() {
-  for (int stage = 0; stage < kStages; ++stage) {
+  for (int stage = 0; stage < model_.scope.stages(); ++stage) {
     if (now_.incarnations[stage] >= kIncarnationsMax) continue;
     for (const bool as_zombie : {false, true}) {
       const Fault fault = as_zombie ? kZombie : kGroupCrash;
@@ -81,7 +81,7 @@ void Moves::spawn_joiners() {
     bool was_member = is_in(now_.first_members, j);
     for (int k = 0; k < now_.log_size; ++k)
       was_member |= (now_.log[k].is_removal() || now_.log[k].is_addition()) && now_.log[k].replica() == j;
-    if (!is_joiner(j) || now_.replicas[j].is_alive || was_member) continue;
+    if (!is_joiner(j) || stage_of(j) >= model_.scope.stages() || now_.replicas[j].is_alive || was_member) continue;
     State next = now_;
     --next.budget[kJoin];
     Replica& joiner = next.replicas[j];

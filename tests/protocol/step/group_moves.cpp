@@ -1,5 +1,5 @@
 // A sync group's moves (protocol §4): Prepare, a verdict about the manifests, Reduce, a vote; Open when its stage
-// changes. Groups 2 and 3 were replaced, live on and read no more of the journal.
+// changes. Groups behind kStages were replaced, live on and read no more of the journal.
 #include <algorithm>
 #include <optional>
 
@@ -101,7 +101,7 @@ bool Moves::is_time_to_prepare(int stage) const {
     seen |= now_.replicas[r].manifest();
   }
   if (seen == model_.plan_at(now_, now_.groups[stage].position) && twice == 0) return true;
-  for (int r = 0; r < first_of(1); ++r) {
+  for (int r = 0; r < first_of(model_.scope.stages() - 1); ++r) {
     const Replica& replica = now_.replicas[r];
     const bool is_busy = replica.ledger[0] == kInFlight || replica.ledger[1] == kInFlight;
     if (is_in(members, r) && is_busy && replica.phase == kOpen) return false;

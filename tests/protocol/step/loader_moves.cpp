@@ -43,6 +43,7 @@ void Moves::loader_reads() {
 void Moves::loader_sends(int step, int b) {
   if (now_.loader.requests.state[b] != kNotSent || is_in(now_.loader.answered, b)) return;
   const int holder = holder_in(now_.loader.held[0], b), next_hop = holder_in(now_.loader.held[1], b);
+  const int after_next = holder_in(now_.loader.held[2], b);
   const bool is_held = holder != kNoHolder && is_member(now_.loader.position, holder);
   for (int to = 0; to < first_of(1); ++to) {
     if (is_held && to != holder) continue;
@@ -50,7 +51,7 @@ void Moves::loader_sends(int step, int b) {
     State next = now_;
     next.loader.requests.state[b] = kAsked;
     next.loader.requests.hop[b] = byte(to);
-    const Message sent = forward(kLoader, to, {step, b, false, next_hop});
+    const Message sent = forward(kLoader, to, {step, b, false, next_hop, after_next});
     next.add(sent);
     move(next, [&] { return "the loader sends " + told(sent) + " to " + name_of(to); });
   }

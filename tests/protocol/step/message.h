@@ -56,6 +56,7 @@ class Message {
   [[nodiscard]] constexpr int microbatch() const { return payload() & 1; }
   [[nodiscard]] constexpr bool is_stale() const { return (payload() & 2) != 0; }
   [[nodiscard]] constexpr int next() const { return payload() >> 2 & 3; }
+  [[nodiscard]] constexpr int after_next() const { return payload() >> 4 & 3; }
   // Manifest: one bit per microbatch.
   [[nodiscard]] constexpr int microbatches() const { return payload() & 3; }
   // Prepare: the counter of the step's last Zero by this group, 0: none (P-16b).
@@ -80,11 +81,13 @@ struct Data {
   int step = 0;
   int microbatch = 0;
   bool is_stale = false;
-  int next = kAnyNext;  // of a Forward to the first stage: the replica of the second one that is on its path
+  int next = kAnyNext;  // of a Forward: the replicas of the next stages that are on its path
+  int after_next = kAnyNext;
 };
 
 [[nodiscard]] constexpr Message forward(int from, int to, const Data& data) {
-  return {Kind::kForward, {from, to, data.step, 0, data.microbatch | int{data.is_stale} << 1 | data.next << 2}};
+  return {Kind::kForward,
+          {from, to, data.step, 0, data.microbatch | int{data.is_stale} << 1 | data.next << 2 | data.after_next << 4}};
 }
 [[nodiscard]] constexpr Message reply(int from, int to, const Data& data) {
   return {Kind::kReply, {from, to, data.step, 0, data.microbatch | int{data.is_stale} << 1}};

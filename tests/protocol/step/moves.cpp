@@ -13,7 +13,7 @@ void Moves::all() {
       if (now_.replicas[r].is_alive) replica_reads(r);
     }
     if (made_ == 0) loader_reads();
-    for (int stage = 0; stage < kStages && made_ == 0; ++stage) group_reads(stage);
+    for (int stage = 0; stage < model_.scope.stages() && made_ == 0; ++stage) group_reads(stage);
     if (made_ > 0) return;
   }
   for (int r = 0; r < kReplicas; ++r) replica(r);

@@ -29,6 +29,8 @@ class Moves {
   void receive(int r, Message message);
   void receive_forward(int r, Message message);
   void answer_again(int r, Message message);
+  void let_wait(int r, Message message);
+  void answer_waiters(State& next, int r, int b, bool is_stale) const;
   void pass_on(int r, Message message, bool is_stale);
   void compute(int r, Message message, bool is_stale);
   void receive_reply(int r, Message message);
@@ -79,7 +81,8 @@ class Moves {
 
   // supervisor_moves.cpp
   void supervisor();
-  void commit(Message vote_a, Message vote_b);
+  void gather_votes(std::array<Message, kStages>& votes, int stage);
+  void commit(const std::array<Message, kStages>& votes);
   void leave(const State& committed);
   void write_what_was_sent();
   void change_members();
@@ -104,6 +107,7 @@ class Moves {
   void settle(State& next) const;
 
   [[nodiscard]] bool is_calm() const { return pace_ != Pace::kAny; }
+  [[nodiscard]] bool is_in_last_stage(int replica) const { return stage_of(replica) == model_.scope.stages() - 1; }
   [[nodiscard]] bool is_member(int position, int replica) const { return is_in(now_.members_at(position), replica); }
   // P-10
   [[nodiscard]] bool is_believed(int position, int replica) const {

@@ -44,7 +44,7 @@ bool is_answer_dead(const State& state, Message message) {
 
 bool is_missing_dead(const State& state, Message message) {
   if (message.stage() == 0) return message.step() < state.commits_at(state.loader.position);
-  for (int r = 0; r < kReplicasPerStage; ++r) {
+  for (int r = first_of(message.stage() - 1); r < first_of(message.stage()); ++r) {
     if (awaits(state.replicas[r], message.step())) return false;
   }
   return true;
@@ -123,14 +123,14 @@ bool read_harmless_entries(State& state) {
   }
   if (state.loader.position < state.log_size) {
     const Entry entry = state.log[state.loader.position];
-    if (entry.is_addition() || (entry.is_removal() && entry.changes(1))) {
+    if (entry.is_addition() || (entry.is_removal() && !entry.changes(0))) {
       ++state.loader.position;
       has_read = true;
     }
   }
   for (int stage = 0; stage < kStages; ++stage) {
     Group& group = state.groups[stage];
-    if (group.position >= state.log_size) continue;
+    if (!group.is_on || group.position >= state.log_size) continue;
     const Entry entry = state.log[group.position];
     if (entry.changes(stage)) continue;
     ++group.position;

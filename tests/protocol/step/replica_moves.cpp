@@ -30,8 +30,9 @@ void Moves::replica(int r) {
   if (!replica.is_alive) return;
   replica_reads(r);
   if (replica.version == kNoVersion) return;
-  if (stage_of(r) == 0) router(r);
-  if (stage_of(r) == 0 && replica.phase == kOpen) use_kept_answers(r);
+  const bool is_last = is_in_last_stage(r);
+  if (!is_last) router(r);
+  if (!is_last && replica.phase == kOpen) use_kept_answers(r);
   for (int k = 0; k < now_.message_count; ++k) receive(r, now_.message(k));
   if (replica.phase != kOpen) reduce(r);
 }
@@ -65,7 +66,7 @@ void Moves::replica_reads_quarantine(State& next, int r, int b) const {
   replica.requests.forget(b);
   if (replica.ledger[b] != kInFlight) return;
   replica.ledger[b] = kNone;
-  replica.kept[b] = 0;
+  replica.waiters[b] = replica.kept[b] = 0;
 }
 
 // P-23. A joiner may hold a state that is newer than the entry.
@@ -147,8 +148,9 @@ void Moves::receive_forward(int r, Message message) {
   const bool is_stale = message.is_stale() || is_late;
   const int state = replica.ledger[message.microbatch()];
   if (state == kAccumulated) return answer_again(r, message);
-  if (state == kInFlight || (rules_.freeze && replica.phase != kOpen)) return;  // P-8
-  return stage_of(r) == 0 ? pass_on(r, message, is_stale) : compute(r, message, is_stale);
+  if (state == kInFlight) return let_wait(r, message);
+  if (rules_.freeze && replica.phase != kOpen) return;  // P-8
+  return is_in_last_stage(r) ? compute(r, message, is_stale) : pass_on(r, message, is_stale);
 }
 
 void Moves::answer_again(int r, Message message) {
@@ -160,19 +162,42 @@ void Moves::answer_again(int r, Message message) {
   });
 }
 
+// P-6: whoever asks for what is in flight is answered with the others.
+void Moves::let_wait(int r, Message message) {
+  if (message.from() == kLoader || !rules_.lets_wait) return;
+  State next = now_;
+  Byte& waiters = next.replicas[r].waiters[message.microbatch()];
+  waiters = byte(waiters | 1 << message.from() % kReplicasPerStage);
+  if (next == now_) return;
+  move(next,
+       [&] { return std::string(name_of(message.from())) + " waits at " + name_of(r) + " for " + told(message); });
+}
+
 void Moves::pass_on(int r, Message message, bool is_stale) {
-  const int b = message.microbatch();
-  const int position = now_.replicas[r].position, planned = first_of(1) + message.next();
+  const int b = message.microbatch(), first = first_of(stage_of(r) + 1);
+  const int position = now_.replicas[r].position, planned = first + message.next();
   const bool is_planned = message.next() != kAnyNext && is_member(position, planned);
-  for (int to = first_of(1); to < kReplicas; ++to) {
+  for (int to = first; to < first + kReplicasPerStage; ++to) {
     if (is_planned ? to != planned : !is_member(position, to) || !is_good_target(to, b)) continue;
     State next = now_;
     next.replicas[r].ledger[b] = kInFlight;
     next.replicas[r].requests.state[b] = kAsked;
     next.replicas[r].requests.hop[b] = byte(to);
-    next.add(forward(r, to, {message.step(), b, is_stale}));
+    if (message.from() != kLoader) next.replicas[r].waiters[b] = byte(1 << message.from() % kReplicasPerStage);
+    next.add(forward(r, to, {message.step(), b, is_stale, message.after_next()}));
     move(next, [&] { return std::string(name_of(r)) + " passes " + told(message) + " on to " + name_of(to); });
   }
+}
+
+// To the data loader, or to all that wait.
+void Moves::answer_waiters(State& next, int r, int b, bool is_stale) const {
+  const Replica& replica = now_.replicas[r];
+  if (stage_of(r) == 0) next.add(reply(r, kLoader, {replica.version, b, is_stale}));
+  for (int w = 0; w < kReplicasPerStage; ++w) {
+    if (!is_in(replica.waiters[b], w)) continue;
+    next.add(reply(r, first_of(stage_of(r) - 1) + w, {replica.version, b, is_stale}));
+  }
+  next.replicas[r].waiters[b] = 0;
 }
 
 void Moves::compute(int r, Message message, bool is_stale) {
@@ -200,7 +225,7 @@ void Moves::receive_reply(int r, Message message) {
   const bool is_used = is_awaited && is_open && replica.kept[b] == 0;
   if (is_used) {
     accumulate(after, b, message.is_stale());
-    next.add(reply(r, kLoader, {message.step(), b, message.is_stale()}));
+    answer_waiters(next, r, b, message.is_stale());
   } else if (is_awaited && !is_open && replica.kept[b] == 0 && rules_.keep_answers) {
     after.kept[b] = byte(1 + int{message.is_stale()});
   }
@@ -220,7 +245,7 @@ void Moves::use_kept_answers(int r) {
     State next = now_;
     accumulate(next.replicas[r], b, is_stale);
     next.replicas[r].kept[b] = 0;
-    next.add(reply(r, kLoader, {replica.version, b, is_stale}));
+    answer_waiters(next, r, b, is_stale);
     move(next, [&] {
       return std::string(name_of(r)) + " accumulates the answer that it kept, microbatch " + std::to_string(b);
     });
@@ -285,6 +310,7 @@ void Moves::take_order(State& next, int r, Message order) const {
   if (is_emptied && rules_.zero_clears_ledger) {
     replica.ledger.fill(kNone);
     replica.kept.fill(0);
+    replica.waiters.fill(0);
     if (rules_.zero_forgets) replica.requests.clear();
   }
   if (is_prepare) next.add(manifest(r, replica.version, replica.epoch, replica.manifest()));

@@ -9,9 +9,13 @@
 namespace shoal::protocol {
 namespace {
 
-// The second hop of a path that the data loader made of what it knows about holders.
-int next_hop_of(const State& state, int requester, int microbatch) {
-  return requester == kLoader ? holder_in(state.loader.held[1], microbatch) : kAnyNext;
+// A Forward with the further hops of a path that the data loader made of what it knows about holders.
+Message forward_of(const State& state, int requester, int to, int microbatch) {
+  const int step = state.commits_at(position_of(state, requester));
+  if (requester != kLoader) return forward(requester, to, {step, microbatch, false});
+  const auto& held = state.loader.held;
+  return forward(kLoader, to,
+                 {step, microbatch, false, holder_in(held[1], microbatch), holder_in(held[2], microbatch)});
 }
 
 }  // namespace
@@ -38,7 +42,7 @@ void Moves::router(int requester) {
 // P-17a. The data loader's router always sends again; a replica passes on what it has answered, and while it is open
 // what it has in flight.
 bool Moves::passes_missing_on(int requester, int step, int b) const {
-  if (!rules_.missing || !now_.has(missing(requester == kLoader ? 0 : 1, step, b))) return false;
+  if (!rules_.missing || !now_.has(missing(requester == kLoader ? 0 : stage_of(requester) + 1, step, b))) return false;
   if (requester == kLoader) return true;
   const Replica& replica = now_.replicas[requester];
   if (!is_member(replica.position, requester)) return false;
@@ -56,8 +60,7 @@ void Moves::ask_again(State& next, int requester, int b) const {
   if (!is_in(next.members_at(position), requests.hop[b])) {
     requests.hop[b] = kNobody;
   } else {
-    next.add(
-        forward(requester, requests.hop[b], {next.commits_at(position), b, false, next_hop_of(next, requester, b)}));
+    next.add(forward_of(next, requester, requests.hop[b], b));
   }
 }
 
@@ -73,14 +76,15 @@ void Moves::router_sends_again(int requester, int b) {
 
 // P-13. A change that no rule asks for costs a fault: a hop that seems to be away.
 void Moves::router_picks_another(int requester, int b, bool is_early) {
-  const int position = position_of(now_, requester), first = requester == kLoader ? 0 : first_of(1);
+  const int position = position_of(now_, requester),
+            first = requester == kLoader ? 0 : first_of(stage_of(requester) + 1);
   for (int to = first; to < first + kReplicasPerStage; ++to) {
     const bool is_other = to != requests_of(now_, requester).hop[b];
     if (!is_member(position, to) || !is_other || !is_good_target(to, b)) continue;
     State next = now_;
     if (is_early) --next.budget[kRetry];
     requests_of(next, requester).hop[b] = byte(to);
-    next.add(forward(requester, to, {now_.commits_at(position), b, false, next_hop_of(now_, requester, b)}));
+    next.add(forward_of(now_, requester, to, b));
     move(next, [&] {
       return std::string(name_of(requester)) + " sends microbatch " + std::to_string(b) + " to another, " +
              name_of(to) + (is_early ? ", too early" : "");

@@ -46,6 +46,7 @@ const std::vector<Rule>& all_rules() {
       {"quarantine_voids", &Rules::quarantine_voids, "P-20a", "a microbatch that is taken out of a step voids no vote"},
       {"quarantine_unknown", &Rules::quarantine_unknown, "P-16", "a group overlooks what is not in the plan"},
       {"quarantine_withdraws", &Rules::quarantine_withdraws, "P-20a", "work on what was taken out goes on"},
+      {"lets_wait", &Rules::lets_wait, "P-6", "a second sender of what is in flight is not answered with the first"},
       {"leaves_at_commit", &Rules::leaves_at_commit, "P-28a", "a leaver goes in the middle of a step"},
   };
   return kRules;

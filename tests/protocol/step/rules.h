@@ -52,6 +52,7 @@ struct Rules {
   bool quarantine_unknown = true;
   bool quarantine_withdraws = true;
   bool leaves_at_commit = true;
+  bool lets_wait = true;
 };
 
 struct Rule {

@@ -33,6 +33,7 @@ void Replica::begin_step() {
   accumulated.fill(0);
   sum.fill(0);
   kept.fill(0);
+  waiters.fill(0);
   requests.clear();
   is_stale = is_sum_stale = 0;
   emptied = 0;
@@ -166,7 +167,8 @@ int position_of(const State& state, int requester) {
 }
 
 const char* name_of(int replica) {
-  static constexpr std::array<const char*, 8> kNames = {"a0", "a1", "a2", "b0", "b1", "b2", "?", "loader"};
+  static constexpr std::array<const char*, 16> kNames = {"a0", "a1", "a2", "b0", "b1", "b2", "c0", "c1",
+                                                         "c2", "?",  "?",  "?",  "?",  "?",  "?",  "loader"};
   return kNames[replica];
 }
 

@@ -17,14 +17,14 @@ namespace shoal::protocol {
 
 using Byte = std::uint8_t;
 
-inline constexpr int kStages = 2;
+inline constexpr int kStages = 3;            // the third one need not be
 inline constexpr int kReplicasPerStage = 3;  // the third one is a joiner
 inline constexpr int kReplicas = kStages * kReplicasPerStage;
 inline constexpr int kMicrobatchesMax = 2;
 inline constexpr int kLogMax = 10;
 inline constexpr int kMessagesMax = 120;
-inline constexpr int kLoader = 7;      // the data loader, as a sender or receiver
-inline constexpr int kNobody = 7;      // no hop
+inline constexpr int kLoader = 15;     // the data loader, as a sender or receiver
+inline constexpr int kNobody = 15;     // no hop
 inline constexpr int kNoVersion = 15;  // of a joiner that has copied nothing yet
 inline constexpr int kCounterBits = 5;
 
@@ -38,21 +38,27 @@ inline constexpr int kCounterBits = 5;
 // An entry of the journal (P-1), as far as the step needs it.
 class Entry {
  public:
-  [[nodiscard]] static constexpr Entry commit(int epoch_a, int epoch_b) {
-    return Entry(1 << 14 | epoch_a << 7 | epoch_b);
+  [[nodiscard]] static constexpr Entry commit(const std::array<int, kStages>& epochs) {
+    int bits = kCommit << kKindBit;
+    for (int stage = 0; stage < kStages; ++stage) bits |= epochs[stage] << kEpochBits * stage;
+    return Entry(bits);
   }
-  [[nodiscard]] static constexpr Entry remove(int replica) { return Entry(2 << 14 | replica); }
-  [[nodiscard]] static constexpr Entry add(int replica) { return Entry(3 << 14 | replica); }
-  [[nodiscard]] static constexpr Entry quarantine(int microbatch) { return Entry(2 << 14 | 1 << 8 | microbatch); }
+  [[nodiscard]] static constexpr Entry remove(int replica) { return Entry(kRemoval << kKindBit | replica); }
+  [[nodiscard]] static constexpr Entry add(int replica) { return Entry(kAddition << kKindBit | replica); }
+  [[nodiscard]] static constexpr Entry quarantine(int microbatch) {
+    return Entry(kQuarantined << kKindBit | microbatch);
+  }
   constexpr Entry() = default;
 
-  [[nodiscard]] constexpr bool is_commit() const { return bits_ >> 14 == 1; }
-  [[nodiscard]] constexpr bool is_removal() const { return bits_ >> 14 == 2 && !is_quarantine(); }
-  [[nodiscard]] constexpr bool is_quarantine() const { return bits_ >> 8 == (2 << 6 | 1); }
-  [[nodiscard]] constexpr bool is_addition() const { return bits_ >> 14 == 3; }
-  [[nodiscard]] constexpr int replica() const { return bits_ & 15; }
-  [[nodiscard]] constexpr int microbatch() const { return bits_ & 1; }
-  [[nodiscard]] constexpr int epoch_of(int stage) const { return stage == 0 ? bits_ >> 7 & 127 : bits_ & 127; }
+  [[nodiscard]] constexpr bool is_commit() const { return bits_ >> kKindBit == kCommit; }
+  [[nodiscard]] constexpr bool is_removal() const { return bits_ >> kKindBit == kRemoval; }
+  [[nodiscard]] constexpr bool is_quarantine() const { return bits_ >> kKindBit == kQuarantined; }
+  [[nodiscard]] constexpr bool is_addition() const { return bits_ >> kKindBit == kAddition; }
+  [[nodiscard]] constexpr int replica() const { return static_cast<int>(bits_ & 15); }
+  [[nodiscard]] constexpr int microbatch() const { return static_cast<int>(bits_ & 1); }
+  [[nodiscard]] constexpr int epoch_of(int stage) const {
+    return static_cast<int>(bits_ >> kEpochBits * stage & ((1 << kEpochBits) - 1));
+  }
   // Adds or removes a member of this stage, or changes the plan of all.
   [[nodiscard]] constexpr bool changes(int stage) const {
     return is_quarantine() || (!is_commit() && stage_of(replica()) == stage);
@@ -60,8 +66,10 @@ class Entry {
   friend constexpr bool operator==(const Entry&, const Entry&) = default;
 
  private:
-  explicit constexpr Entry(int bits) : bits_(static_cast<std::uint16_t>(bits)) {}
-  std::uint16_t bits_ = 0;
+  static constexpr int kCommit = 1, kRemoval = 2, kAddition = 3, kQuarantined = 4;
+  static constexpr int kKindBit = 24, kEpochBits = 7;
+  explicit constexpr Entry(int bits) : bits_(static_cast<std::uint32_t>(bits)) {}
+  std::uint32_t bits_ = 0;
 };
 
 enum Phase : Byte { kOpen, kFrozen, kReduced };
@@ -88,6 +96,7 @@ struct Replica {
   Byte is_stale;    // the accumulators hold a gradient of other weights
   std::array<Byte, kMicrobatchesMax> sum;
   Byte is_sum_stale;
+  std::array<Byte, kMicrobatchesMax> waiters;  // of the stage before, one bit each: they are answered together
   std::array<Byte, kMicrobatchesMax> kept;  // an answer that came while it was not open (P-7): none, one, a stale one
   Requests requests;
 
@@ -140,20 +149,20 @@ enum Fault : Byte {
 };
 
 struct State {
-  Byte first_members;  // one bit per replica, as the run began
-  Byte log_size;
   std::array<Entry, kLogMax> log;
+  // Used without journal_first: a commit that was sent and is not in the journal, and what was acted upon.
+  Entry unwritten;
+  std::array<Entry, 2> applied;
+  std::array<Byte, 2> was_applied;
+  Byte has_unwritten;
+  Byte log_size;
+  std::uint16_t first_members;             // one bit per replica, as the run began
   std::array<Byte, kStages> incarnations;  // of the group appointed last
-  std::array<Group, 2 * kStages> groups;   // 2 and 3: groups that were replaced, live on and do not know it
+  std::array<Group, 2 * kStages> groups;  // those behind kStages: groups that were replaced, live on and do not know it
   Loader loader;
   std::array<Replica, kReplicas> replicas;
   std::array<Byte, kFaults> budget;
-  // Used without journal_first: a commit that was sent and is not in the journal, and what was acted upon.
-  Byte has_unwritten, unused;
-  Entry unwritten;
-  std::array<Byte, 2> was_applied;
-  std::array<Entry, 2> applied;
-  Byte also_unused;
+  Byte unused;
   Byte message_count;
   std::array<std::uint32_t, kMessagesMax> messages;  // sorted
 

@@ -36,11 +36,11 @@ State StepModel::initial() const {
     replica.clear();
     if (r % kReplicasPerStage >= scope.replicas[stage_of(r)]) continue;
     replica.is_alive = 1;
-    state.first_members = byte(state.first_members | 1 << r);
+    state.first_members = static_cast<std::uint16_t>(state.first_members | 1 << r);
   }
   state.loader.requests.clear();
   state.loader.held.fill(kNoHolders);
-  for (int stage = 0; stage < kStages; ++stage) state.groups[stage].is_on = 1;
+  for (int stage = 0; stage < scope.stages(); ++stage) state.groups[stage].is_on = 1;
   state.budget = scope.budget;
   return state;
 }
@@ -61,7 +61,7 @@ bool StepModel::is_finished(const State& state) const {
 
 bool StepModel::is_exempt(const State& state) const {
   const int members = state.members();
-  for (int stage = 0; stage < kStages; ++stage) {
+  for (int stage = 0; stage < scope.stages(); ++stage) {
     bool has_somebody = false;
     for (int r = first_of(stage); r < first_of(stage + 1); ++r) {
       has_somebody |= is_in(members, r) && state.replicas[r].is_alive;
@@ -109,7 +109,7 @@ int StepModel::progress(const State& state) const {
 
 const char* StepModel::broken_in(const State& state) const {
   static constexpr const char* kLonely = "L-1: a microbatch is left that nobody would ever send again";
-  for (int r = 0; r < first_of(1); ++r) {
+  for (int r = 0; r < first_of(scope.stages() - 1); ++r) {
     const Replica& replica = state.replicas[r];
     const int plan = plan_at(state, replica.position);
     for (int b = 0; b < scope.microbatches; ++b) {
@@ -141,7 +141,7 @@ std::string StepModel::describe(const State& state) const {
   for (int k = 0; k < state.log_size; ++k) {
     const Entry entry = state.log[k];
     if (entry.is_commit()) {
-      text += " commit{" + hex(entry.epoch_of(0)) + "," + hex(entry.epoch_of(1)) + "}";
+      text += " commit{" + hex(entry.epoch_of(0)) + "," + hex(entry.epoch_of(1)) + "," + hex(entry.epoch_of(2)) + "}";
     } else {
       text += entry.is_quarantine() ? " without " + std::to_string(entry.microbatch())
                                     : std::string(entry.is_removal() ? " -" : " +") + name_of(entry.replica());
@@ -156,7 +156,7 @@ std::string StepModel::describe(const State& state) const {
             std::to_string(replica.phase) + ", ledger " + pair(replica.ledger) + ", accumulated " +
             pair(replica.accumulated) + ", sum " + pair(replica.sum);
   }
-  for (int stage = 0; stage < kStages; ++stage) {
+  for (int stage = 0; stage < scope.stages(); ++stage) {
     const Group& group = state.groups[stage];
     text += "\n  group " + std::to_string(stage) + ": epoch " + hex(group.epoch()) + ", phase " +
             std::to_string(group.phase) + ", position " + std::to_string(group.position);
@@ -168,7 +168,8 @@ std::string StepModel::describe(const State& state) const {
 std::string StepModel::name() const {
   std::string text = std::to_string(scope.microbatches) + " microbatches, " + std::to_string(scope.steps) +
                      " steps, replicas " + std::to_string(scope.replicas[0]) + "+" + std::to_string(scope.replicas[1]) +
-                     ", epochs " + std::to_string(scope.epochs);
+                     (scope.stages() > 2 ? "+" + std::to_string(scope.replicas[2]) : "") + ", epochs " +
+                     std::to_string(scope.epochs);
   for (int f = 0; f < kFaults; ++f) {
     if (scope.budget[f] > 0) text += std::string(", ") + kFaultNames[f] + " " + std::to_string(scope.budget[f]);
   }

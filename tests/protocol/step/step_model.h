@@ -1,8 +1,8 @@
 // The step protocol as an explorer sees it: where a run begins, what may happen next, what must never be, where it
 // ends.
 //
-// Two stages of up to two replicas and a joiner each, their routers, one sync group per stage, the data loader and the
-// supervisor with its journal. The moves of each actor stand in a file of its own.
+// Two stages or three of up to two replicas and a joiner each, their routers, one sync group per stage, the data loader
+// and the supervisor with its journal. The moves of each actor stand in a file of its own.
 #pragma once
 
 #include <array>
@@ -19,9 +19,10 @@ namespace shoal::protocol {
 struct Scope {
   int microbatches = 1;
   int steps = 2;
-  std::array<int, kStages> replicas = {2, 2};
+  std::array<int, kStages> replicas = {2, 2, 0};
   int epochs = 3;  // that an incarnation of a group may begin in all
   std::array<Byte, kFaults> budget{};
+  [[nodiscard]] int stages() const { return replicas[2] > 0 ? 3 : 2; }
   bool is_lazy = false;  // moves that only enable others are moves too, and not made at once
 };
 

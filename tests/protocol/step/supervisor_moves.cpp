@@ -12,18 +12,24 @@ constexpr const char* kOutsideTheView = "S-4: a commit counts contributions of a
 // P-22. The last two entries of the journal that a search allows are left to commits.
 void Moves::supervisor() {
   if (now_.log_size < kLogMax && now_.commits() < model_.scope.steps && !now_.has_unwritten) {
-    for (int i = 0; i < now_.message_count; ++i) {
-      if (!counts(now_.message(i), 0)) continue;
-      for (int j = 0; j < now_.message_count; ++j) {
-        if (counts(now_.message(j), 1)) commit(now_.message(i), now_.message(j));
-      }
-    }
+    std::array<Message, kStages> votes{};
+    gather_votes(votes, 0);
   }
   if (now_.has_unwritten) write_what_was_sent();
   change_members();
   if (!rules_.leaves_at_commit) leave(now_);
   if (!is_calm() && now_.budget[kQuarantine] > 0) quarantine();
   if (pace_ != Pace::kSensible) joiners();
+}
+
+// One vote of each stage, in every combination.
+void Moves::gather_votes(std::array<Message, kStages>& votes, int stage) {
+  if (stage == model_.scope.stages()) return commit(votes);
+  for (int i = 0; i < now_.message_count; ++i) {
+    if (!counts(now_.message(i), stage)) continue;
+    votes[stage] = now_.message(i);
+    gather_votes(votes, stage + 1);
+  }
 }
 
 bool Moves::counts(Message message, int stage) const {
@@ -33,9 +39,15 @@ bool Moves::counts(Message message, int stage) const {
   return !rules_.vote_view || !model_.is_overtaken(now_, message);
 }
 
-void Moves::commit(Message vote_a, Message vote_b) {
+void Moves::commit(const std::array<Message, kStages>& votes) {
   State next = now_;
-  const Entry entry = Entry::commit(vote_a.epoch(), vote_b.epoch());
+  std::array<int, kStages> epochs{};
+  int counted = 0;
+  for (int stage = 0; stage < model_.scope.stages(); ++stage) {
+    epochs[stage] = votes[stage].epoch();
+    counted |= votes[stage].voting_members() << first_of(stage);
+  }
+  const Entry entry = Entry::commit(epochs);
   if (rules_.journal_first) {
     next.append(entry);
   } else {
@@ -43,12 +55,11 @@ void Moves::commit(Message vote_a, Message vote_b) {
     next.unwritten = entry;
   }
   const State committed = next;
-  const int counted = vote_a.voting_members() | vote_b.voting_members() << first_of(1);
   if ((counted & ~now_.members()) != 0) break_property(kOutsideTheView);
   move(next, [&] {
     return "the supervisor " +
            std::string(rules_.journal_first ? "commits" : "sends, before it writes, the commit of") + " step " +
-           std::to_string(vote_a.step()) + " with " + told_epoch(vote_a.epoch()) + " and " + told_epoch(vote_b.epoch());
+           std::to_string(votes[0].step()) + " with " + told_epoch(epochs[0]) + " and " + told_epoch(epochs[1]);
   });
   if (rules_.journal_first && rules_.leaves_at_commit) leave(committed);
 }

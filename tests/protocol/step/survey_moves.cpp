@@ -16,7 +16,7 @@ void Moves::loader_hears_holders(Message message) {
   next.drop(message);
   next.loader.held[message.stage()] = byte(message.payload());
   next.loader.heard = byte(next.loader.heard | 1 << message.stage());
-  if (next.loader.heard == 3) next.loader.is_asking = 0;
+  if (next.loader.heard == (1 << model_.scope.stages()) - 1) next.loader.is_asking = 0;
   move(next, [&] { return "the loader hears who holds what in stage " + std::to_string(message.stage()); });
 }
 

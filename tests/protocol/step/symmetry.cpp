@@ -24,6 +24,11 @@ struct Renaming {
     return swaps_replicas[stage] ? (mask & 4) | (mask & 1) << 1 | (mask >> 1 & 1) : mask;
   }
   [[nodiscard]] int place(int stage, int index) const { return swaps_replicas[stage] && index < 2 ? 1 - index : index; }
+  // The place of a hop, so many stages behind the receiver of a Forward.
+  [[nodiscard]] int place_at(Message forward, int further, int index) const {
+    const int stage = stage_of(forward.to()) + further;
+    return stage < kStages ? place(stage, index) : index;
+  }
   [[nodiscard]] int holders(int stage, int map) const {
     const int first = place(stage, holder_in(map, 0)), second = place(stage, holder_in(map, 1));
     return swaps_microbatches ? second | first << 2 : first | second << 2;
@@ -52,7 +57,8 @@ Message Renaming::message(Message m) const {
     case Kind::kRefusal:
       fields.from = replica(fields.from);
       fields.to = replica(fields.to);
-      if (m.kind() == Kind::kForward) fields.payload = (m.payload() & 3) | place(1, m.next()) << 2;
+      if (m.kind() == Kind::kForward)
+        fields.payload = (m.payload() & 3) | place_at(m, 1, m.next()) << 2 | place_at(m, 2, m.after_next()) << 4;
       [[fallthrough]];
     case Kind::kMissing: fields.payload ^= int{swaps_microbatches}; break;
     case Kind::kManifest:
@@ -78,7 +84,11 @@ void Renaming::state(const State& from, State& to) const {
   for (int r = 0; r < kReplicas; ++r) {
     Replica& renamed = to.replicas[replica(r)];
     renamed = from.replicas[r];
-    for (auto* values : {&renamed.ledger, &renamed.accumulated, &renamed.sum, &renamed.kept}) microbatches(*values);
+    for (auto* values : {&renamed.ledger, &renamed.accumulated, &renamed.sum, &renamed.kept, &renamed.waiters}) {
+      microbatches(*values);
+    }
+    const int before = stage_of(r) - 1;
+    for (Byte& waiters : renamed.waiters) waiters = before < 0 ? waiters : byte(members(before, waiters));
     requests(renamed.requests);
   }
   requests(to.loader.requests);
@@ -105,11 +115,12 @@ std::uint64_t hash_of(const State& state, const Renaming& renaming) {
 
 std::uint64_t StepModel::fingerprint(const State& state) const {
   std::uint64_t best = ~std::uint64_t{0};
-  for (int swaps = 0; swaps < 8; ++swaps) {
-    const Renaming renaming{{is_in(swaps, 0), is_in(swaps, 1)}, is_in(swaps, 2)};
-    const bool is_allowed = (!renaming.swaps_replicas[0] || scope.replicas[0] >= 2) &&
-                            (!renaming.swaps_replicas[1] || scope.replicas[1] >= 2) &&
-                            (!renaming.swaps_microbatches || scope.microbatches == 2);
+  for (int swaps = 0; swaps < 2 << kStages; ++swaps) {
+    const Renaming renaming{{is_in(swaps, 0), is_in(swaps, 1), is_in(swaps, 2)}, is_in(swaps, kStages)};
+    bool is_allowed = !renaming.swaps_microbatches || scope.microbatches == 2;
+    for (int stage = 0; stage < kStages; ++stage) {
+      is_allowed &= !renaming.swaps_replicas[stage] || scope.replicas[stage] >= 2;
+    }
     if (is_allowed) best = std::min(best, hash_of(state, renaming));
   }
   return best;
