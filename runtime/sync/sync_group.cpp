@@ -2,6 +2,7 @@
 #include "runtime/sync/sync_group.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "runtime/base/check.h"
@@ -9,9 +10,43 @@
 #include "runtime/sync/sync_group_verdict.h"
 
 namespace shoal {
+namespace {
+
+SumAgreement make_agreement(const SyncGroupConfig& config) {
+  return SumAgreement({"sum", config.repeat_after, config.keeps_sums_apart, config.look_max});
+}
+
+// The vote for sums that stay apart: a digest of their digests, and their squared norms weighed by tokens.
+void join_sums(const SumAgreement& sum, Prepared& vote) {
+  const auto tokens_of = [&sum](Incarnation member) {
+    double tokens = 0;
+    for (const ManifestEntry& entry : sum.manifests().at(member).entries) {
+      tokens += static_cast<double>(entry.token_count);
+    }
+    return tokens;
+  };
+  vote.digest = 0;
+  double all_tokens = 0;
+  for (const auto& [member, reduced] : sum.reduced()) {
+    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 / the golden ratio
+    vote.digest = (vote.digest ^ reduced.digest) * kOdd;
+    all_tokens += tokens_of(member);
+  }
+  std::map<std::string, double> norms;
+  for (const auto& [member, reduced] : sum.reduced()) {
+    const double share = all_tokens > 0 ? tokens_of(member) / all_tokens : 0;
+    for (const TensorNorm& norm : reduced.norms) norms[norm.name] += share > 0 ? share * norm.squared_norm : 0;
+  }
+  vote.norms.clear();
+  for (const auto& [tensor, squared_norm] : norms) vote.norms.push_back({tensor, squared_norm});
+}
+
+}  // namespace
 
 SyncGroupCore::SyncGroupCore(SyncGroupConfig config)
-    : config_(std::move(config)), sum_(make_agreement()), patience_(config_.reduce_timeout, config_.reduce_floor) {
+    : config_(std::move(config)),
+      sum_(make_agreement(config_)),
+      patience_(config_.reduce_timeout, config_.reduce_floor) {
   CHECK(config_.self.value != 0 && config_.microbatches > 0, "a sync group has an incarnation and a plan");
 }
 
@@ -32,23 +67,21 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
   if (!was_appointed) {
     begin_step();
     epoch_ = Epoch{config_.self, 0};
-    quiet_since_ = now;
+    hints_.moved(now);
     open(now, "appointed");  // P-21
     return take_effects();
   }
   if (std::holds_alternative<Commit>(entry.body)) {
     begin_step();
-    std::swap(hints_, early_hints_);
-    quiet_since_ = now;
-    hint_not_before_ = now;
+    hints_.begin_next(now);
   }
   if (view_.last_change_of(config_.stage) != change_before) {
     if (std::holds_alternative<RemoveReplica>(entry.body)) {  // what it had accumulated is sent again first (P-12)
-      hints_.all_answered = false;
-      hint_not_before_ = now + first_interval();
+      hints_.forget_all_answered();
+      hints_.ignore_all_answered_until(now + first_interval());
     }
-    std::erase_if(holders_, [&](const auto& holder) { return !is_member(holder.second); });
-    std::erase_if(missing_, [&](MicrobatchId microbatch) { return view_.quarantined().contains(microbatch); });
+    survey_.keep_members([this](Incarnation replica) { return view_.stage_of(replica) == config_.stage; });
+    missing_.leave_out(view_.quarantined());
     if (order_) open(now, what_changed(entry));  // P-20
   }
   prepare_if_due(now);
@@ -58,16 +91,14 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
 SyncGroupEffects SyncGroupCore::hear(const Progress& progress, Instant now) {
   const OrderId& order = progress.order;
   if (order.branch != view_.branch() || order.stage != config_.stage || order.step < step()) return take_effects();
-  Hints& hints = order.step == step() ? hints_ : early_hints_;
   if (order.step.value > step().value + 1) return take_effects();
-  Hint& known = hints.progress[progress.member];
-  const bool has_more = progress.count > known.count;
-  known = std::max(known, Hint{order.epoch, progress.count});
-  if (order.step == step()) {
+  const bool is_of_this_step = order.step == step();
+  const bool has_more = hints_.hear(progress, is_of_this_step ? StepHints::Of::kThisStep : StepHints::Of::kNextStep);
+  if (is_of_this_step) {
     const bool moves_the_sum = sum_.hear(progress, now);
-    if (has_more || moves_the_sum) quiet_since_ = now;
+    if (has_more || moves_the_sum) hints_.moved(now);
     sum_.obeyed(progress.member, order.epoch);
-    if (phase() == Phase::kOpen && is_zero_awaited_ && sum_.unanswered().empty()) ask_for_missing(now);
+    if (phase() == Phase::kOpen && missing_.awaits_zero() && sum_.unanswered().empty()) ask_for_missing(now);
   }
   prepare_if_due(now);
   return take_effects();
@@ -75,47 +106,41 @@ SyncGroupEffects SyncGroupCore::hear(const Progress& progress, Instant now) {
 
 SyncGroupEffects SyncGroupCore::hear(const AllAnswered& hint, Instant now) {
   if (hint.branch != view_.branch()) return take_effects();
-  if (hint.step == step()) hints_.all_answered = true;
-  if (hint.step.value == step().value + 1) early_hints_.all_answered = true;
+  if (hint.step == step()) hints_.hear_all_answered(StepHints::Of::kThisStep);
+  if (hint.step.value == step().value + 1) hints_.hear_all_answered(StepHints::Of::kNextStep);
   prepare_if_due(now);
   return take_effects();
 }
 
 SyncGroupEffects SyncGroupCore::hear(const Manifest& manifest, Instant now) {
   if (!sum_.hear(manifest)) return take_effects();
-  for (const ManifestEntry& entry : manifest.entries) holders_[entry.microbatch] = manifest.member;
-  // A frozen member's manifest is also its exact count.
-  hints_.progress[manifest.member] = {epoch_, static_cast<std::uint32_t>(manifest.entries.size())};
+  survey_.hear(manifest);
+  hints_.count(manifest.member, epoch_, static_cast<std::uint32_t>(manifest.entries.size()));
   if (sum_.unanswered().empty()) decide(now);
   return take_effects();
 }
 
 SyncGroupEffects SyncGroupCore::hear(const Reduced& reduced, Instant now) {
   if (!sum_.hear(reduced, now)) return take_effects();
-  quiet_since_ = now;
+  hints_.moved(now);
   if (sum_.unanswered().empty()) conclude(now);
   return take_effects();
 }
 
 SyncGroupEffects SyncGroupCore::hear(const AskHolders& question, Instant now) {
   if (!is_appointed_ || question.branch != view_.branch() || question.step != step()) return take_effects();
-  is_holder_asked_ = true;
-  if (phase() == Phase::kOpen && !members().empty()) survey(now);
+  survey_.ask();
+  if (phase() == Phase::kOpen && !members().empty()) {
+    survey_.begin();
+    prepare(now);
+  }
   if (phase() != Phase::kPreparing) tell_holders();
   return take_effects();
 }
 
 void SyncGroupCore::tell_holders() {
-  if (!std::exchange(is_holder_asked_, false)) return;
-  Holders answer{config_.stage, view_.branch(), step(), {}};
-  for (const auto& [microbatch, replica] : holders_) answer.holders.push_back({microbatch, replica});
-  effects_.letters.push_back({kSpawnerProcess, to_data_loader(), std::move(answer)});
-}
-
-// P-14a: sending a microbatch to another replica than the one that holds it makes a duplicate and a replayed step.
-void SyncGroupCore::survey(Instant now) {
-  is_survey_ = true;
-  prepare(now);
+  auto answer = survey_.take_answer(config_.stage, view_.branch(), step());
+  if (answer) effects_.letters.push_back({kSpawnerProcess, to_data_loader(), std::move(*answer)});
 }
 
 void SyncGroupCore::end_survey(Instant now, const std::string& why) {
@@ -130,7 +155,7 @@ SyncGroupEffects SyncGroupCore::tick(Instant now) {
     announce(failure->event, failure->why);
     try_again(now, failure->why);
   }
-  if (phase() == Phase::kPreparing && is_survey_ && sum_.age(now) >= config_.survey_timeout) {
+  if (phase() == Phase::kPreparing && survey_.is_under_way() && sum_.age(now) >= config_.survey_timeout) {
     end_survey(now, compose("no manifest from ", list_members(sum_.unanswered()), " in time"));
   }
   prepare_if_due(now);
@@ -139,42 +164,32 @@ SyncGroupEffects SyncGroupCore::tick(Instant now) {
 }
 
 bool SyncGroupCore::hints_cover_plan(Instant now) const {
-  if (hints_.all_answered && now >= hint_not_before_) return true;
-  std::uint64_t answered = 0;
-  for (const ReplicaMember& member : members()) {
-    const auto hint = hints_.progress.find(member.incarnation);
-    if (hint != hints_.progress.end() && hint->second.epoch >= last_zero_) answered += hint->second.count;
-  }
-  if (answered >= config_.microbatches - view_.quarantined().size()) return true;
+  const std::uint64_t planned = config_.microbatches - view_.quarantined().size();
+  if (hints_.cover(planned, members(), last_zero_, now)) return true;
   // Work had begun and no more of it was heard of for long: hints may have been lost, so look.
-  const bool has_begun = order_ || !hints_.progress.empty();
-  return has_begun && now - quiet_since_ >= sum_.doubled(config_.probe_after);
-}
-
-SumAgreement SyncGroupCore::make_agreement() const {
-  return SumAgreement({"sum", config_.repeat_after, config_.keeps_sums_apart, config_.look_max});
+  const bool has_begun = order_ || hints_.has_counts();
+  return has_begun && hints_.quiet_for(now) >= sum_.doubled(config_.probe_after);
 }
 
 void SyncGroupCore::begin_step() {
-  sum_ = make_agreement();
+  sum_ = make_agreement(config_);
   last_zero_ = Epoch{};
-  hints_ = Hints{};
-  holders_.clear();
-  is_holder_asked_ = is_survey_ = is_zero_awaited_ = false;
+  hints_.clear();
+  survey_ = {};
+  missing_ = {};
   order_.reset();
-  missing_.clear();
 }
 
 void SyncGroupCore::begin_epoch(Instant now) {
   ++epoch_.counter;
   const OrderId order{config_.run, view_.branch(), config_.term, config_.stage, step(), epoch_, {}};
   sum_.begin(order, view_.position(), members(), now);
-  is_zero_awaited_ = false;
+  missing_.await_nothing();
 }
 
 void SyncGroupCore::open(Instant now, const std::string& why) {
   begin_epoch(now);
-  is_survey_ = false;
+  survey_.end();
   note(compose("opens step ", step(), " as epoch ", epoch_, ": ", why));
   give_order(Open{sum_.order()});
 }
@@ -182,7 +197,7 @@ void SyncGroupCore::open(Instant now, const std::string& why) {
 // What was tried was in vain: the next one is given longer.
 void SyncGroupCore::begin_another_try(Instant now) {
   sum_.tried_in_vain();
-  quiet_since_ = now;
+  hints_.moved(now);
 }
 
 void SyncGroupCore::try_again(Instant now, const std::string& why) {
@@ -194,8 +209,8 @@ void SyncGroupCore::zero(Instant now) {
   begin_another_try(now);
   begin_epoch(now);
   last_zero_ = epoch_;
-  holders_.clear();
-  hints_.progress.clear();
+  survey_.forget_holders();
+  hints_.forget_counts();
   give_order(Zero{sum_.order()});
 }
 
@@ -215,7 +230,7 @@ void SyncGroupCore::decide(Instant now) {
   std::vector<MemberManifest> all;
   for (const auto& [member, manifest] : sum_.manifests()) all.push_back({member, manifest.entries});
   const ManifestVerdict verdict = judge_manifests(all, config_.microbatches, view_.quarantined());
-  const bool was_survey = std::exchange(is_survey_, false);
+  const bool was_survey = survey_.end();
   if (verdict.is_exactly_once()) {
     reduce(now, verdict.token_count);
     return tell_holders();
@@ -223,10 +238,11 @@ void SyncGroupCore::decide(Instant now) {
   const bool is_gap = verdict.twice.empty() && verdict.unknown.empty();
   if (was_survey && is_gap) {
     end_survey(now, "it is known who holds what");
-    if (!missing_.empty()) ask_again(now, verdict.missing);  // what was asked for is not on its way for certain
+    if (!missing_.microbatches().empty())
+      ask_again(now, verdict.missing);  // what was asked for is not on its way for certain
     return;
   }
-  hints_.all_answered = false;
+  hints_.forget_all_answered();
   if (!is_gap) {
     const auto& named = verdict.twice.empty() ? verdict.unknown : verdict.twice;
     announce(verdict.twice.empty() ? "microbatch_unknown" : "microbatch_twice",
@@ -249,8 +265,8 @@ void SyncGroupCore::decide(Instant now) {
 }
 
 void SyncGroupCore::reduce(Instant now, std::uint64_t token_count) {
-  missing_.clear();
-  quiet_since_ = now;
+  missing_.forget();
+  hints_.moved(now);
   sum_.reduce(now, patience_.timeout());
   give_order(Reduce{sum_.order(), sum_.receivers(), token_count});
 }
@@ -268,33 +284,8 @@ void SyncGroupCore::vote() {
   Prepared vote = sum_.vote();
   for (const auto& [member, manifest] : sum_.manifests()) vote.manifests.push_back({member, manifest.entries});
   vote.norms = sum_.reduced().begin()->second.norms;
-  if (config_.keeps_sums_apart) join_sums(vote);
+  if (config_.keeps_sums_apart) join_sums(sum_, vote);
   effects_.letters.push_back({kSpawnerProcess, to_supervisor(), std::move(vote)});
-}
-
-// Of sums that stay apart: a digest of their digests, and their squared norms weighed by tokens.
-void SyncGroupCore::join_sums(Prepared& vote) const {
-  const auto tokens_of = [this](Incarnation member) {
-    double tokens = 0;
-    for (const ManifestEntry& entry : sum_.manifests().at(member).entries) {
-      tokens += static_cast<double>(entry.token_count);
-    }
-    return tokens;
-  };
-  vote.digest = 0;
-  double all_tokens = 0;
-  for (const auto& [member, reduced] : sum_.reduced()) {
-    constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 / the golden ratio
-    vote.digest = (vote.digest ^ reduced.digest) * kOdd;
-    all_tokens += tokens_of(member);
-  }
-  std::map<std::string, double> norms;
-  for (const auto& [member, reduced] : sum_.reduced()) {
-    const double share = all_tokens > 0 ? tokens_of(member) / all_tokens : 0;
-    for (const TensorNorm& norm : reduced.norms) norms[norm.name] += share > 0 ? share * norm.squared_norm : 0;
-  }
-  vote.norms.clear();
-  for (const auto& [tensor, squared_norm] : norms) vote.norms.push_back({tensor, squared_norm});
 }
 
 Duration SyncGroupCore::first_interval() const {
@@ -303,27 +294,24 @@ Duration SyncGroupCore::first_interval() const {
 
 // P-17, repeated until the next complete manifests.
 void SyncGroupCore::ask_again(Instant now, std::vector<MicrobatchId> microbatches) {
-  missing_ = std::move(microbatches);
-  missing_interval_ = first_interval();
-  hint_not_before_ = now + missing_interval_;
-  is_zero_awaited_ = last_zero_ == epoch_;
-  if (!is_zero_awaited_) return ask_for_missing(now);
-  missing_at_ = now + config_.zero_within;
+  const Duration interval = first_interval();
+  missing_.begin(std::move(microbatches), interval);
+  hints_.ignore_all_answered_until(now + interval);
+  if (last_zero_ != epoch_) return ask_for_missing(now);
+  missing_.await_zero(now + config_.zero_within);
 }
 
 void SyncGroupCore::ask_for_missing(Instant now) {
-  is_zero_awaited_ = false;
-  missing_at_ = now + missing_interval_;
-  send_missing();
-}
-
-void SyncGroupCore::send_missing() {
+  missing_.asked(now);
+  const auto question_to = [this](Incarnation upstream) {
+    return Missing{sum_.order(), upstream, missing_.microbatches()};
+  };
   if (config_.stage.value == 0) {
-    effects_.letters.push_back({kSpawnerProcess, to_data_loader(), Missing{sum_.order(), Incarnation{}, missing_}});
+    effects_.letters.push_back({kSpawnerProcess, to_data_loader(), question_to(Incarnation{})});
     return;
   }
   for (const ReplicaMember& upstream : view_.replicas_of(StageId{config_.stage.value - 1})) {
-    send_to_replica(upstream.incarnation, Missing{sum_.order(), upstream.incarnation, missing_});
+    send_to_replica(upstream.incarnation, question_to(upstream.incarnation));
   }
 }
 
@@ -335,8 +323,8 @@ void SyncGroupCore::repeat(Instant now) {
       give_order(*order_);
     }
   }
-  if (phase() == Phase::kOpen && !missing_.empty() && now >= missing_at_) {
-    if (!is_zero_awaited_) missing_interval_ = next_interval(missing_interval_);
+  if (phase() == Phase::kOpen && missing_.is_due(now)) {
+    missing_.lengthen();
     ask_for_missing(now);
   }
 }
@@ -357,10 +345,9 @@ void SyncGroupCore::note(const std::string& reason) { effects_.reasons.push_back
 
 void SyncGroupCore::announce(const std::string& event, const std::string& reason) {
   note(reason);
-  effects_.letters.push_back({kSpawnerProcess, to_metrics(), RunEvent{event, name(), reason, step().value}});
+  const std::string group = compose("sync_group/", config_.stage);
+  effects_.letters.push_back({kSpawnerProcess, to_metrics(), RunEvent{event, group, reason, step().value}});
 }
-
-std::string SyncGroupCore::name() const { return compose("sync_group/", config_.stage); }
 
 SyncGroupEffects SyncGroupCore::take_effects() { return std::exchange(effects_, {}); }
 
@@ -369,7 +356,8 @@ std::string SyncGroupCore::explain() const {
   if (!is_appointed_) return "not appointed";
   switch (phase()) {
     case Phase::kOpen:
-      return missing_.empty() ? step_text + "computing" : step_text + "waiting for " + list_microbatches(missing_);
+      if (missing_.microbatches().empty()) return step_text + "computing";
+      return step_text + "waiting for " + list_microbatches(missing_.microbatches());
     case Phase::kPreparing: return step_text + "waiting for the manifests of " + list_members(sum_.unanswered());
     case Phase::kReducing: return step_text + "waiting for the sums of " + list_members(sum_.unanswered());
     case Phase::kVoted: return step_text + "waiting for the other stages";

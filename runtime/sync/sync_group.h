@@ -15,7 +15,6 @@
 // away. Pure: time comes in, letters and reasons go out. It is idle until it reads its own AppointGroup (P-3c).
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -24,7 +23,10 @@
 #include "messages/letter.h"
 #include "runtime/base/clock.h"
 #include "runtime/journal/view.h"
+#include "runtime/sync/holder_survey.h"
+#include "runtime/sync/missing_question.h"
 #include "runtime/sync/patience.h"
+#include "runtime/sync/step_hints.h"
 #include "runtime/sync/sum_agreement.h"
 
 namespace shoal {
@@ -78,25 +80,13 @@ class SyncGroupCore {
   [[nodiscard]] std::string explain() const;
 
  private:
-  struct Hint {
-    Epoch epoch;
-    std::uint32_t count = 0;
-    friend auto operator<=>(const Hint&, const Hint&) = default;
-  };
-  // Hints of a step; those of the next one may overtake this step's commit.
-  struct Hints {
-    std::map<Incarnation, Hint> progress;
-    bool all_answered = false;
-  };
   using Order = std::variant<Open, Zero, Prepare, Reduce>;
 
   [[nodiscard]] const std::vector<ReplicaMember>& members() const { return view_.replicas_of(config_.stage); }
-  [[nodiscard]] bool is_member(Incarnation replica) const { return view_.stage_of(replica) == config_.stage; }
   [[nodiscard]] bool hints_cover_plan(Instant now) const;
-  // How long AllAnswered is no hint once something is known to be missing: its sender does not know that.
+  // How long AllAnswered is no hint once something is known to be missing.
   [[nodiscard]] Duration first_interval() const;
 
-  [[nodiscard]] SumAgreement make_agreement() const;
   void begin_step();
   void begin_epoch(Instant now);
   void open(Instant now, const std::string& why);
@@ -106,43 +96,32 @@ class SyncGroupCore {
   void prepare_if_due(Instant now);
   void prepare(Instant now);
   void decide(Instant now);
-  void survey(Instant now);
   void end_survey(Instant now, const std::string& why);
   void tell_holders();
   void reduce(Instant now, std::uint64_t token_count);
   void conclude(Instant now);
   void vote();
-  void join_sums(Prepared& vote) const;
   void ask_again(Instant now, std::vector<MicrobatchId> microbatches);
   void repeat(Instant now);
   void give_order(const Order& order);
   void ask_for_missing(Instant now);
-  void send_missing();
   void send_to_replica(Incarnation replica, MessageBody body);
   void note(const std::string& reason);
   void announce(const std::string& event, const std::string& reason);
-  [[nodiscard]] std::string name() const;
   [[nodiscard]] SyncGroupEffects take_effects();
 
   SyncGroupConfig config_;
   View view_;
   bool is_appointed_ = false;
-  Epoch epoch_;       // of the last order given
-  Epoch last_zero_;   // of the current step; 0.0: none
-  SumAgreement sum_;  // of the current step
-  Hints hints_;
-  Hints early_hints_;
-  std::map<MicrobatchId, Incarnation> holders_;
-  bool is_holder_asked_ = false;  // by a data loader that waits for the manifests
-  bool is_survey_ = false;        // the manifests are asked for that alone
-  std::optional<Order> order_;    // of the current step, the last one: what unanswered members are told again
-  std::vector<MicrobatchId> missing_;
+  Epoch epoch_;      // of the last order given
+  Epoch last_zero_;  // of the current step; 0.0: none
+  // Of the current step:
+  SumAgreement sum_;
+  StepHints hints_;
+  HolderSurvey survey_;
+  MissingQuestion missing_;
+  std::optional<Order> order_;  // the last one: what unanswered members are told again
   SumPatience patience_;
-  bool is_zero_awaited_ = false;  // before they are asked for
-  Instant quiet_since_{};         // there was progress, or a try began
-  Instant missing_at_{};
-  Instant hint_not_before_{};  // AllAnswered counts again from here on
-  Duration missing_interval_{};
   SyncGroupEffects effects_;
 };
 

@@ -45,62 +45,42 @@ RoundMember::RoundMember(RoundMemberSetup setup)
 
 void RoundMember::start_at(std::uint64_t version) {
   version_ = started_at_ = version;
-  is_at_boundary_ = false;
-  tokens_since_.clear();
-  newest_tokens_.clear();
+  boundary_ = {};
+  weights_.clear();
   feedback_.forget();
   missed_.clear();
   kept_.forget_means();
   rounds_.clear();
-  to_contribute_.clear();
-  to_update_.clear();
 }
 
 void RoundMember::trained(std::uint64_t tokens, std::uint64_t tokens_of_stage) {
-  for (std::uint32_t fragment = 0; fragment < schedule_.fragment_count(); ++fragment) {
-    tokens_since_[fragment].own += tokens;
-    tokens_since_[fragment].others += tokens_of_stage - std::min(tokens, tokens_of_stage);
-  }
+  weights_.trained(tokens, tokens_of_stage, schedule_.fragment_count());
 }
 
 void RoundMember::reach(std::uint64_t version) {
-  CHECK(!is_at_boundary_ && version > version_, "a boundary follows a step, and is left before the next one");
+  CHECK(!is_at_boundary() && version > version_, "a boundary follows a step, and is left before the next one");
   version_ = version;
-  is_at_boundary_ = true;
   kept_.forget_means();
-  for (const RoundId& id : schedule_.contributions_at(version)) {
-    rounds_[id].contributed_at = version;
-    to_contribute_.push_back(id);
-  }
-  to_update_ = schedule_.due_at(version);
-  if (to_contribute_.empty() && to_update_.empty()) is_at_boundary_ = false;
+  const auto contributions = schedule_.contributions_at(version);
+  for (const RoundId& id : contributions) rounds_[id].contributed_at = version;
+  boundary_.reach(contributions, schedule_.due_at(version));
 }
 
 void RoundMember::close() {
   for (const RoundId& id : schedule_.in_flight_after(version_)) {
-    if (!is_done(id)) to_update_.push_back(id);
+    if (!is_done(id)) boundary_.add_update(id);
   }
-  if (!to_update_.empty()) is_at_boundary_ = true;
-}
-
-std::optional<RoundId> RoundMember::wanted_contribution() const {
-  return to_contribute_.empty() ? std::nullopt : std::optional(to_contribute_.front());
 }
 
 RoundAnswers RoundMember::contributed(TensorBlob values) {
-  CHECK(!to_contribute_.empty() && values.dtype == DType::kFloat32, "a contribution that was wanted, float32");
-  const RoundId id = to_contribute_.front();
-  to_contribute_.pop_front();
-  Round& round = rounds_[id];
+  const auto id = wanted_contribution();
+  CHECK(id && values.dtype == DType::kFloat32, "a contribution that was wanted, float32");
+  Round& round = rounds_[*id];
   round.values = std::move(values);
-  if (!round.has_joined_since) {
-    Tokens& newest = newest_tokens_[id.fragment] = std::exchange(tokens_since_[id.fragment], {});
-    if (!is_carriable(*round.values)) newest.own = 0;
-    round.tokens = newest.own;
-  }
+  if (!round.has_joined_since) round.tokens = weights_.contribute(id->fragment, is_carriable(*round.values));
   RoundAnswers answers;
   if (round.order) answers.manifests.push_back(manifest_of(round));
-  if (to_contribute_.empty() && to_update_.empty()) is_at_boundary_ = false;
+  boundary_.contributed();
   return answers;
 }
 
@@ -110,7 +90,7 @@ bool RoundMember::is_ready() const {
     const bool has_mean = found != rounds_.end() && found->second.is_agreed && !found->second.is_missed;
     return id.number != 0 && !is_done(id) && !has_mean;
   };
-  return is_at_boundary_ && to_contribute_.empty() && std::none_of(to_update_.begin(), to_update_.end(), is_waited_for);
+  return is_at_boundary() && !wanted_contribution() && std::ranges::none_of(boundary_.updates(), is_waited_for);
 }
 
 // Without a mean (none yet, one that was applied at the end of an earlier part of the run, or one of nobody's tokens)
@@ -118,7 +98,7 @@ bool RoundMember::is_ready() const {
 std::vector<RoundUpdate> RoundMember::updates() const {
   std::vector<RoundUpdate> made;
   if (!is_ready()) return made;
-  for (const RoundId& id : to_update_) {
+  for (const RoundId& id : boundary_.updates()) {
     RoundUpdate update = update_of(id);
     const bool moves = update.mean.has_value() || setup_.sync.outer_update != OuterUpdate::kWait;
     if (moves) made.push_back(std::move(update));
@@ -127,17 +107,15 @@ std::vector<RoundUpdate> RoundMember::updates() const {
 }
 
 void RoundMember::updated() {
-  for (const RoundId& id : std::exchange(to_update_, {})) {
+  for (const RoundId& id : boundary_.leave()) {
     rounds_.erase(id);
     pass_over(id);
   }
   std::erase_if(early_means_, [this](const StepSum& mean) { return !may_be_missed(mean); });
-  is_at_boundary_ = false;
 }
 
 RoundUpdate RoundMember::update_of(const RoundId& id) const {
-  const auto known = newest_tokens_.find(id.fragment);
-  const Tokens newest = known == newest_tokens_.end() ? Tokens{} : known->second;
+  const RoundTokens newest = weights_.newest(id.fragment);
   RoundUpdate update;
   update.fragment = id.fragment;
   update.round = id.number;
@@ -175,7 +153,7 @@ RoundMember::Round* RoundMember::find_or_open(const OrderId& order) {
   Round& round = rounds_[order.round];
   round.contributed_at = order.step.value;
   round.has_joined_since = is_from_before;
-  if (is_from_before) to_contribute_.push_back(order.round);
+  if (is_from_before) boundary_.add_contribution(order.round);
   return &round;
 }
 

@@ -29,6 +29,8 @@
 #include "runtime/sync/reduction.h"
 #include "runtime/sync/rounds/kept_means.h"
 #include "runtime/sync/rounds/missed_rounds.h"
+#include "runtime/sync/rounds/round_boundary.h"
+#include "runtime/sync/rounds/round_weights.h"
 #include "runtime/sync/sum_news.h"
 #include "runtime/sync/wire/error_feedback.h"
 
@@ -69,14 +71,14 @@ class RoundMember {
   // It was the last one of the run: what is in flight is due, too.
   void close();
   // The round whose contribution is to be taken now: contribute_round(), then contributed().
-  [[nodiscard]] std::optional<RoundId> wanted_contribution() const;
+  [[nodiscard]] std::optional<RoundId> wanted_contribution() const { return boundary_.next_contribution(); }
   [[nodiscard]] RoundAnswers contributed(TensorBlob values);
   // At the boundary, and nothing is waited for: contributions are taken, rounds agreed.
   [[nodiscard]] bool is_ready() const;
   // Then, the updates to make, in order: apply_round(), then updated(). None where no round moves anything.
   [[nodiscard]] std::vector<RoundUpdate> updates() const;
   void updated();
-  [[nodiscard]] bool is_at_boundary() const { return is_at_boundary_; }
+  [[nodiscard]] bool is_at_boundary() const { return boundary_.is_at_it(); }
 
   // Orders are those of this run, branch and stage. Parts and sums are told to members alone.
   [[nodiscard]] RoundAnswers hear(const Prepare& order);
@@ -127,11 +129,6 @@ class RoundMember {
     bool has_joined_since = false;  // taken for the mean alone
   };
 
-  struct Tokens {
-    std::uint64_t own = 0;
-    std::uint64_t others = 0;
-  };
-
   [[nodiscard]] Round* find_or_open(const OrderId& order);
   [[nodiscard]] GroupReduction* find_sum(const RoundId& id);
   [[nodiscard]] Manifest manifest_of(const Round& round) const;
@@ -149,17 +146,14 @@ class RoundMember {
   RoundSchedule schedule_;
   std::uint64_t version_ = 0;
   std::uint64_t started_at_ = 0;
-  bool is_at_boundary_ = false;
-  std::map<std::uint32_t, Tokens> tokens_since_;        // the fragment's last contribution
+  RoundBoundary boundary_;
+  RoundWeights weights_;
   std::map<std::uint32_t, std::uint64_t> newest_done_;  // rounds updated, by fragment
-  std::map<std::uint32_t, Tokens> newest_tokens_;       // of the contribution taken last
   ErrorFeedback feedback_;
   MissedRounds missed_;
   std::deque<StepSum> early_means_;  // came before their entries
   KeptMeans kept_;
   std::map<RoundId, Round> rounds_;
-  std::deque<RoundId> to_contribute_;
-  std::vector<RoundId> to_update_;
   std::uint64_t stale_orders_ = 0;
 };
 

@@ -1,0 +1,48 @@
+// HolderSurvey: which replica holds which microbatch of the step, from manifests, for a data loader that asks (P-14a):
+// a microbatch that is sent to another replica than its holder makes a duplicate and a replayed step.
+//
+// An open group prepares for the answer alone: a survey. Each question is answered once. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "messages/pipeline.h"
+#include "messages/sync.h"
+
+namespace shoal {
+
+class HolderSurvey {
+ public:
+  void hear(const Manifest& manifest) {
+    for (const ManifestEntry& entry : manifest.entries) holders_[entry.microbatch] = manifest.member;
+  }
+  // The step was emptied.
+  void forget_holders() { holders_.clear(); }
+  template <class IsMember>
+  void keep_members(IsMember is_member) {
+    std::erase_if(holders_, [&](const auto& holder) { return !is_member(holder.second); });
+  }
+
+  void ask() { is_asked_ = true; }
+  // The manifests are asked for to answer, and for nothing else, until the epoch ends.
+  void begin() { is_under_way_ = true; }
+  // True: it was under way.
+  bool end() { return std::exchange(is_under_way_, false); }
+  [[nodiscard]] bool is_under_way() const { return is_under_way_; }
+  // None: nobody has asked since the last answer.
+  [[nodiscard]] std::optional<Holders> take_answer(StageId stage, Branch branch, StepId step) {
+    if (!std::exchange(is_asked_, false)) return std::nullopt;
+    Holders answer{stage, branch, step, {}};
+    for (const auto& [microbatch, replica] : holders_) answer.holders.push_back({microbatch, replica});
+    return answer;
+  }
+
+ private:
+  std::map<MicrobatchId, Incarnation> holders_;
+  bool is_asked_ = false;
+  bool is_under_way_ = false;
+};
+
+}  // namespace shoal
