@@ -5,6 +5,7 @@
 
 #include "actors/injected.h"
 #include "runtime/base/log.h"
+#include "runtime/sync/reduction.h"
 #include "runtime/trace/trace_words.h"
 #include "runtime/transport/error_words.h"
 
@@ -46,7 +47,7 @@ void take(Self self, const Message& message) {
 template <class Message>
 void take_answer(Self self, const Message& message) {
   auto& state = self->state;
-  if (message.order.round.number == 0) return take(self, message);
+  if (!is_of_a_round(message.order)) return take(self, message);
   if (state.rounds) perform(self, state.rounds->hear(message, now(self)));
 }
 

@@ -28,6 +28,9 @@
 
 namespace shoal {
 
+// An order, and every part of its sum, is about a step, or about one round of a fragment (sync.mode = diloco).
+[[nodiscard]] inline bool is_of_a_round(const OrderId& order) { return order.round.number != 0; }
+
 inline const Bound kBucketBytes{"sync.bucket_bytes",
                                 std::uint64_t{1} << 20U};  // of the contribution, whatever it is sent as
 inline const Bound kOwnerWindow{"sync.owner_window", 16};  // buckets of one member

@@ -1,132 +1,166 @@
-// Turns of the core: every call collects its effects, and time goes to what the replica does when the call returns.
+// Turns: what comes in is told to the parts, and so is every fact that follows from it.
 #include "runtime/pipeline/replica/replica.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/check.h"
-
 namespace shoal {
+namespace {
+
+// It changes what is true.
+template <class Heard>
+concept IsTrue = requires(ReplicaStanding& standing, const Heard& heard) {
+  standing.hear(heard);
+};
+
+}  // namespace
 
 ReplicaCore::ReplicaCore(ReplicaSetup setup, Instant now)
-    : setup_(std::move(setup)),
-      version_(setup_.version),
-      ledger_(setup_.microbatch_count),
-      queue_(setup_.schedule, setup_.accumulations_max),
-      last_sent_(now),
-      time_(now),
-      now_(now) {
-  CHECK(setup_.stage.value < setup_.stage_count, "a replica serves a stage of the pipeline");
-  CHECK(setup_.self.value != 0, "incarnation 0 is nobody");
-  if (!setup_.rounds) return;
-  rounds_.emplace(
-      RoundMemberSetup{setup_.run, setup_.branch, setup_.stage, setup_.self, *setup_.rounds, setup_.bucket_bytes});
-  rounds_->start_at(version_);
+    : standing_(std::move(setup)),
+      turn_(standing_, now),
+      data_(standing_.setup),
+      rounds_(standing_.setup),
+      taken_(std::exchange(standing_.setup.image, std::nullopt), now) {}
+
+template <class Heard, class Member>
+void ReplicaCore::tell_part(Member& part, const Heard& heard) {
+  if constexpr (PartHears<Member, Heard>) {
+    part.hear(heard, turn_);
+    settle();
+  }
 }
 
-void ReplicaCore::begin_turn(Instant now) {
-  CHECK(!is_running_, "a message was handled in the middle of a job");
-  now_ = now;
+template <class Heard>
+void ReplicaCore::tell(const Heard& heard) {
+  static_assert(HeardByAReplica<Heard> || IsTrue<Heard>, "what no part hears is lost");
+  if constexpr (IsTrue<Heard>) standing_.hear(heard);
+  if constexpr (PartHears<StageAgreement, Heard>) {
+    tell_part(agreement_on(heard.order), heard);
+  } else {
+    tell_part(data_, heard);
+    tell_part(step_, heard);
+    tell_part(rounds_, heard);
+    tell_part(taken_, heard);
+    tell_part(given_, heard);
+    tell_part(ending_, heard);
+  }
+}
+
+// The facts that the part told which has just returned; each of them to its end before the next one.
+void ReplicaCore::settle() {
+  standing_.is_at_boundary = rounds_.is_at_boundary();
+  for (const Fact& fact : turn_.take_facts()) {
+    std::visit([this](const auto& told) { tell(told); }, fact);
+  }
+}
+
+StageAgreement& ReplicaCore::agreement_on(const OrderId& order) {
+  if (is_of_a_round(order)) return rounds_;
+  return step_;
 }
 
 Effects ReplicaCore::end_turn() {
-  pursue_rounds();
-  if (!is_running_) time_.enter(resting_activity(), now_);
-  return std::exchange(effects_, {});
-}
-
-Activity ReplicaCore::resting_activity() const {
-  switch (phase_) {
-    case Phase::kOpen: return Activity::kIdle;
-    case Phase::kFrozen: return Activity::kReduce;
-    case Phase::kReduced: return Activity::kCommit;
+  if (standing_.is_member() && !turn_.is_running()) {
+    rounds_.pursue(turn_);
+    settle();
   }
-  return Activity::kIdle;
+  return turn_.finish();
 }
 
-void ReplicaCore::send(const Address& to, MessageBody body) {
-  effects_.push_back(SendLetter{Letter{setup_.process, to, std::move(body)}});
-}
-
-void ReplicaCore::send_to_peer(Incarnation peer, MessageBody body) {
-  send(Address{{}, Role::kStage, setup_.stage, peer}, std::move(body));
-}
-
-void ReplicaCore::run(Job job, Activity activity) {
-  CHECK(!is_running_, "one job at a time");
-  is_running_ = true;
-  job_started_ = now_;
-  time_.enter(activity, now_);
-  effects_.push_back(RunJob{std::move(job)});
-}
-
-void ReplicaCore::end(std::string reason) {
-  membership_ = Membership::kEnded;
-  effects_.push_back(End{std::move(reason)});
-}
-
-Cause ReplicaCore::cause_of(const Waiter& waiter) const {
-  Cause cause = waiter.cause;
-  cause.term = setup_.term;
-  cause.position = position_;
-  cause.hop = setup_.stage.value;
-  return cause;
-}
-
-OrderId ReplicaCore::order_id() const {
-  return OrderId{setup_.run, setup_.branch, setup_.term, setup_.stage, StepId{version_}, epoch_, {}};
-}
-
-Address ReplicaCore::upstream(Incarnation replica) const {
-  if (setup_.stage.value == 0) return to_data_loader();
-  return Address{{}, Role::kStage, StageId{setup_.stage.value - 1}, replica};
-}
-
-TrainingWork ReplicaCore::training_work() const {
-  return phase_ == Phase::kOpen && is_member() ? TrainingWork::kAllowed : TrainingWork::kHeld;
-}
-
-std::size_t ReplicaCore::evaluations_max() const {
-  return std::max<std::size_t>(kEvaluationsMax, 2 * std::size_t{setup_.microbatch_count});
-}
-
-std::size_t ReplicaCore::waiting_max() const { return 2 * std::size_t{setup_.microbatch_count} + kWaitingMax; }
-
-ReplicaFill ReplicaCore::fill() const {
-  const std::size_t parts = std::max(held_parts_.size(), rounds_ ? rounds_->early_parts() : 0);
-  return {waiting_.size(), waiting_max(), parts, evaluations_.size(), evaluations_max()};
-}
-
-bool ReplicaCore::has_job() const { return queue_.has_task(training_work()); }
-
-Effects ReplicaCore::run_next(Instant now) {
-  begin_turn(now);
-  if (const auto task = queue_.take(training_work())) start(*task);
+Effects ReplicaCore::begin(Instant now) {
+  turn_.begin(now);
+  taken_.begin(turn_);
   return end_turn();
 }
 
-Effects ReplicaCore::completed(JobResult result, Instant now) {
-  CHECK(is_running_, "a result came without its job");
-  is_running_ = false;
-  now_ = now;
-  std::visit([this](auto& outcome) { finish(std::move(outcome)); }, result);
+template <HeardByAReplica Message>
+Effects ReplicaCore::receive(const Message& message, Instant now) {
+  turn_.begin(now);
+  if constexpr (std::is_same_v<Message, JournalEntry>) {
+    follow(message);
+  } else {
+    tell(message);
+  }
+  return end_turn();
+}
+
+template Effects ReplicaCore::receive(const Forward&, Instant);
+template Effects ReplicaCore::receive(const Backward&, Instant);
+template Effects ReplicaCore::receive(const Ask&, Instant);
+template Effects ReplicaCore::receive(const Open&, Instant);
+template Effects ReplicaCore::receive(const Zero&, Instant);
+template Effects ReplicaCore::receive(const Prepare&, Instant);
+template Effects ReplicaCore::receive(const Reduce&, Instant);
+template Effects ReplicaCore::receive(const Part&, Instant);
+template Effects ReplicaCore::receive(const PartsSent&, Instant);
+template Effects ReplicaCore::receive(const MissingParts&, Instant);
+template Effects ReplicaCore::receive(const Progress&, Instant);
+template Effects ReplicaCore::receive(const Missing&, Instant);
+template Effects ReplicaCore::receive(const JournalEntry&, Instant);
+template Effects ReplicaCore::receive(const StateImage&, Instant);
+template Effects ReplicaCore::receive(const StateUnavailable&, Instant);
+template Effects ReplicaCore::receive(const FetchState&, Instant);
+template Effects ReplicaCore::receive(const StepSum&, Instant);
+template Effects ReplicaCore::receive(const StateProgress&, Instant);
+template Effects ReplicaCore::receive(const SaveState&, Instant);
+
+void ReplicaCore::follow(const JournalEntry& entry) {
+  if (entry.position <= standing_.position || standing_.membership == Membership::kEnded) return;
+  if (entry.position.value > standing_.position.value + 1) {
+    return turn_.send(to_supervisor(), standing_.journal_question());
+  }
+  standing_.position = entry.position;
+  standing_.term = std::max(standing_.term, entry.term);
+  rounds_.note_end(entry);
+  const bool is_commit = std::holds_alternative<Commit>(entry.body) || std::holds_alternative<CommitRound>(entry.body);
+  if (!is_commit || entry.branch == standing_.setup.branch) {
+    std::visit([this](const auto& body) { tell(body); }, entry.body);
+  }
+  tell(entry);
+}
+
+Effects ReplicaCore::begin_at(const View& past, Instant now) {
+  turn_.begin(now);
+  if (past.position() <= standing_.position || standing_.membership == Membership::kEnded) return end_turn();
+  if (standing_.position.value != 0 || past.contains(standing_.setup.self)) {
+    turn_.end("the journal went on without this replica for longer than its entries are kept");
+  } else {
+    tell(past);
+  }
   return end_turn();
 }
 
 void ReplicaCore::transfer_timed(double transfer_ms) {
-  transfer_ms_ += transfer_ms;
-  time_.transfer(transfer_ms);
+  data_.transfer_timed(transfer_ms);
+  turn_.transfer(transfer_ms);
 }
 
 Effects ReplicaCore::tick(Instant now) {
-  begin_turn(now);
-  const bool fetches = membership_ == Membership::kLoading && setup_.from_checkpoint && !copy_;
-  if (fetches && now - last_sent_ >= kStateRetry) fetch_state();
-  const bool is_current = !copy_ || copy_->is_current();
-  const bool is_waiting = membership_ == Membership::kReady && is_current;
-  if ((is_waiting || is_compared_with()) && now - last_sent_ >= kReadyRetry) send_ready();
-  pursue_copy();
+  turn_.begin(now);
+  tell(TimePassed{});
   return end_turn();
+}
+
+Effects ReplicaCore::run_next(Instant now) {
+  turn_.begin(now);
+  data_.run_next(turn_);
+  return end_turn();
+}
+
+Effects ReplicaCore::completed(JobResult result, Instant now) {
+  turn_.complete(now);
+  std::visit([this](const auto& outcome) { tell(outcome); }, result);
+  return end_turn();
+}
+
+ReplicaCounters ReplicaCore::counters() const {
+  return {data_.dropped_answers(), step_.stale_orders() + rounds_.stale_orders()};
+}
+
+ReplicaFill ReplicaCore::fill() const {
+  ReplicaFill fill = data_.fill();
+  fill.held_parts = std::max(step_.early_parts(), rounds_.early_parts());
+  return fill;
 }
 
 }  // namespace shoal

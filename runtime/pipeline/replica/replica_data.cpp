@@ -1,302 +1,321 @@
-// The conversation along the pipeline, as one replica holds it: P-5, P-6, P-7, P-9, P-10, P-11 and P-25.
-#include <algorithm>
+// The ledger's conversation with the stages beside this one.
+#include "runtime/pipeline/replica/replica_data.h"
+
 #include <utility>
 
 #include "runtime/base/check.h"
-#include "runtime/pipeline/replica/replica.h"
+#include "runtime/pipeline/replica/pipeline_replies.h"
 
 namespace shoal {
 namespace {
 
-// Steps applied of the weights this work is for.
-std::uint64_t wanted_version(const Forward& message) {
-  return message.purpose == Purpose::kTrain ? message.cause.step.value : message.weights_version;
+TrainingWork training_work(const ReplicaStanding& self) {
+  return self.phase == Phase::kOpen && self.is_member() ? TrainingWork::kAllowed : TrainingWork::kHeld;
 }
 
-MicrobatchWork work_of(const Forward& forward) {
-  return {forward.cause.step, forward.cause.microbatch, forward.input, forward.targets};
+WeightGradients weight_gradients_of(MicrobatchId microbatch, const ReplicaStanding& self) {
+  const ReplicaSetup& setup = self.setup;
+  const bool is_first = is_answered_first(microbatch, setup.microbatch_count, setup.stage, self.members_of_stage());
+  return is_first ? WeightGradients::kLater : WeightGradients::kAtOnce;
+}
+
+// The answer to what was computed here, on the answer of the next stage if there is one.
+Backward reply_to(LedgerEntry& entry, const BackwardResult& values) {
+  Backward reply;
+  reply.purpose = Purpose::kTrain;
+  if (entry.arrived) {
+    entry.gradient_from = entry.arrived->sender;
+    reply.trail = entry.arrived->trail;
+    reply.loss_sum = entry.arrived->loss_sum;
+  } else {
+    reply.loss_sum = values.loss_sum;
+  }
+  reply.token_count = values.token_count;
+  reply.trail.push_back(entry.timing);
+  reply.input_gradient = values.input_gradient;
+  return reply;
 }
 
 }  // namespace
 
-Effects ReplicaCore::receive(const Forward& message, Instant now) {
-  begin_turn(now);
-  take_forward(message);
+ReplicaData::ReplicaData(const ReplicaSetup& setup)
+    : ledger_(setup.microbatch_count),
+      queue_(setup.schedule, setup.accumulations_max),
+      evaluations_(setup.microbatch_count),
+      early_(setup.microbatch_count) {}
+
+void ReplicaData::hear(const Forward& message, ReplicaTurn& turn) {
+  take(message, turn);
   transfer_ms_ = 0;
-  return end_turn();
 }
 
-bool ReplicaCore::is_known(Incarnation replica, std::uint32_t stage) const {
-  const auto found = members_.find(replica);
-  return found != members_.end() && found->second == stage;
-}
-
-std::size_t ReplicaCore::members_of_stage() const {
-  const auto is_of_stage = [this](const auto& member) { return member.second == setup_.stage.value; };
-  return static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), is_of_stage));
-}
-
-std::optional<RefusalReason> ReplicaCore::reason_to_refuse(const Forward& message) const {
-  const std::uint32_t stage = setup_.stage.value;
-  if (!is_member()) return RefusalReason::kNotMember;
-  if (message.cause.branch != setup_.branch) return RefusalReason::kFenced;
-  if (message.path.size() != setup_.stage_count || message.cause.hop != stage || message.path[stage] != setup_.self) {
+std::optional<RefusalReason> ReplicaData::reason_to_refuse(const Forward& message, const ReplicaStanding& self) const {
+  const std::uint32_t stage = self.setup.stage.value;
+  const std::vector<Incarnation>& path = message.path;
+  if (!self.is_member()) return RefusalReason::kNotMember;
+  if (message.cause.branch != self.setup.branch) return RefusalReason::kFenced;
+  if (path.size() != self.setup.stage_count || message.cause.hop != stage || path[stage] != self.setup.self) {
     return RefusalReason::kUnknownReplica;
   }
-  if (wanted_version(message) < version_) return RefusalReason::kStepCommitted;
+  if (wanted_version(message) < self.state.version) return RefusalReason::kStepCommitted;
   if (stage == 0) {
-    const bool is_from_loader = message.sender.value == 0 && message.cause.term >= setup_.term;
+    const bool is_from_loader = message.sender.value == 0 && message.cause.term >= self.term;
     if (!is_from_loader) return RefusalReason::kFenced;
-  } else if (!is_known(message.sender, stage - 1) && message.cause.position <= position_) {
+  } else if (!self.knows(message.sender, stage - 1) && message.cause.position <= self.position) {
     return RefusalReason::kFenced;
   }
   if (message.purpose == Purpose::kTrain && !ledger_.is_planned(message.cause.microbatch)) return RefusalReason::kBusy;
   return std::nullopt;
 }
 
-void ReplicaCore::take_forward(const Forward& message) {
-  if (message.cause.run != setup_.run) return;
-  const bool trains = message.purpose == Purpose::kTrain;
-  if (trains && quarantines_.contains(message.cause.step, message.cause.microbatch)) {
-    ++counters_.dropped_answers;  // whoever sent it reads the entry too, and asks no more
+void ReplicaData::take(const Forward& message, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  const MicrobatchId microbatch = message.cause.microbatch;
+  if (message.cause.run != self.setup.run) return;
+  if (message.purpose == Purpose::kTrain && quarantines_.contains(message.cause.step, microbatch)) {
+    ++dropped_;  // whoever sent it reads the entry too, and asks no more
     return;
   }
   const Waiter asker{message.sender, message.cause};
-  const bool is_fenced_in = setup_.stage.value == 0 || is_known(message.sender, setup_.stage.value - 1);
-  if (const auto reason = reason_to_refuse(message)) return refuse(asker, message.purpose, *reason);
-  if (wanted_version(message) > version_ || !is_fenced_in) return wait_for_version(message);
-  if (message.purpose == Purpose::kEvaluate) return take_evaluation(message);
-
-  LedgerEntry* entry = ledger_.find(message.cause.microbatch);
-  if (entry == nullptr && phase_ != Phase::kOpen) return refuse(asker, message.purpose, RefusalReason::kFrozen);
+  const bool is_fenced_in = self.setup.stage.value == 0 || self.knows(message.sender, self.setup.stage.value - 1);
+  if (const auto reason = reason_to_refuse(message, self)) return refuse(asker, message.purpose, *reason, turn);
+  if (wanted_version(message) > self.state.version || !is_fenced_in) return hold_early(message, turn);
+  if (message.purpose == Purpose::kEvaluate) {
+    if (evaluations_.enter(message, transfer_ms_, turn)) queue_.add({TaskKind::kEvaluate, microbatch});
+    return;
+  }
+  LedgerEntry* entry = ledger_.find(microbatch);
+  if (entry == nullptr && self.phase != Phase::kOpen) {
+    return refuse(asker, message.purpose, RefusalReason::kFrozen, turn);
+  }
   if (entry == nullptr) {
-    LedgerEntry& entered = ledger_.enter(message, now_);
-    entered.timing = Hop{setup_.self, 0, 0, static_cast<float>(transfer_ms_)};
-    return queue_.add({TaskKind::kForward, message.cause.microbatch});
+    LedgerEntry& entered = ledger_.enter(message, turn.now());
+    entered.timing = Hop{self.setup.self, 0, 0, static_cast<float>(transfer_ms_)};
+    return queue_.add({TaskKind::kForward, microbatch});
   }
   ++repeated_this_step_;
   if (entry->state == LedgerState::kInFlight) return Ledger::join(*entry, asker);
-  give_reply(*entry, asker);
-}
-
-void ReplicaCore::refuse(const Waiter& asker, Purpose purpose, RefusalReason reason) {
-  send(upstream(asker.replica), Refusal{cause_of(asker), setup_.self, purpose, reason});
+  give_reply(*entry, asker, turn);
 }
 
 // The step in progress here is not yet its step, or the journal has not yet told of its sender: it waits, bounded.
-void ReplicaCore::wait_for_version(const Forward& message) {
-  const WaitingKey key{message.purpose, message.cause.microbatch, message.sender};
-  const bool is_too_early = wanted_version(message) > version_ + 1;
-  const bool is_full = waiting_.size() >= waiting_max() && !waiting_.contains(key);
-  if (is_too_early || kWaitingMax.reached_if(is_full)) {
-    return refuse({message.sender, message.cause}, message.purpose, RefusalReason::kStepNotReached);
+void ReplicaData::hold_early(const Forward& message, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  const bool is_too_early = wanted_version(message) > self.state.version + 1;
+  if (is_too_early || !early_.has_room_for(message)) {
+    return refuse({message.sender, message.cause}, message.purpose, RefusalReason::kStepNotReached, turn);
   }
-  if (message.cause.position > position_) fetch_journal();
-  waiting_.insert_or_assign(key, message);
+  if (message.cause.position > self.position) turn.send(to_supervisor(), self.journal_question());
+  early_.hold(message);
 }
 
-void ReplicaCore::readmit_waiting() {
-  for (const auto& [key, message] : std::exchange(waiting_, {})) take_forward(message);
+void ReplicaData::readmit(ReplicaTurn& turn) {
+  for (const auto& [key, message] : early_.take()) take(message, turn);
 }
 
-void ReplicaCore::take_evaluation(const Forward& message) {
-  const Waiter asker{message.sender, message.cause};
-  const auto found = evaluations_.find(message.cause.microbatch);
-  if (found != evaluations_.end()) {
-    const auto is_same = [&asker](const Waiter& other) { return other.replica == asker.replica; };
-    auto& waiters = found->second.waiters;
-    if (std::none_of(waiters.begin(), waiters.end(), is_same)) waiters.push_back(asker);
-    return;
-  }
-  if (kEvaluationsMax.reached_if(evaluations_.size() >= evaluations_max()))
-    return refuse(asker, message.purpose, RefusalReason::kBusy);
-  Evaluation evaluation{message, {asker}, Hop{setup_.self, 0, 0, static_cast<float>(transfer_ms_)}, now_};
-  evaluations_.emplace(message.cause.microbatch, std::move(evaluation));
-  queue_.add({TaskKind::kEvaluate, message.cause.microbatch});
+void ReplicaData::hear(const Backward& message, ReplicaTurn& turn) {
+  take(message, turn);
+  transfer_ms_ = 0;
 }
 
-Effects ReplicaCore::receive(const Backward& message, Instant now) {
-  begin_turn(now);
-  const bool is_ours = is_member() && !is_last_stage() && message.cause.run == setup_.run &&
-                       message.cause.branch == setup_.branch && message.weights_version == version_;
-  const bool is_fenced = !is_known(message.sender, setup_.stage.value + 1) && message.cause.position <= position_;
+void ReplicaData::take(const Backward& message, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  const bool is_ours = self.is_member() && !self.is_last_stage() && message.cause.run == self.setup.run &&
+                       message.cause.branch == self.setup.branch && message.weights_version == self.state.version;
+  const bool is_fenced =
+      !self.knows(message.sender, self.setup.stage.value + 1) && message.cause.position <= self.position;
   LedgerEntry* entry = message.purpose == Purpose::kTrain ? ledger_.find(message.cause.microbatch) : nullptr;
   if (is_ours && !is_fenced && message.purpose == Purpose::kEvaluate) {
-    take_evaluation_answer(message);
-  } else if (!is_ours || is_fenced || entry == nullptr || message.cause.step.value != version_) {
-    ++counters_.dropped_answers;
+    if (!evaluations_.take(message, turn)) ++dropped_;
+  } else if (!is_ours || is_fenced || entry == nullptr || message.cause.step.value != self.state.version) {
+    ++dropped_;
   } else if (entry->state == LedgerState::kAnswered) {  // P-7: the trail only
     entry->reply->trail = message.trail;
     entry->reply->trail.push_back(entry->timing);
-    ++counters_.dropped_answers;
+    ++dropped_;
   } else if (!entry->arrived && message.input_gradient.has_value()) {
     entry->arrived = message;
     entry->timing.transfer_ms += static_cast<float>(transfer_ms_);
-    if (entry->computed) {
-      entry->ready_since = now_;
-      queue_.add({TaskKind::kBackward, message.cause.microbatch});
-    }
+    if (!entry->computed) return;
+    entry->ready_since = turn.now();
+    queue_.add({TaskKind::kBackward, message.cause.microbatch});
   } else {
-    ++counters_.dropped_answers;
+    ++dropped_;
   }
-  transfer_ms_ = 0;
-  return end_turn();
 }
 
-void ReplicaCore::take_evaluation_answer(const Backward& message) {
-  const auto found = evaluations_.find(message.cause.microbatch);
-  if (found == evaluations_.end() || !found->second.is_passed_on) {  // of an earlier copy of the same request
-    ++counters_.dropped_answers;
-    return;
-  }
-  answer_evaluation(std::move(evaluations_.extract(found).mapped()), message);
-}
-
-void ReplicaCore::answer_evaluation(Evaluation evaluation, Backward reply) {
-  reply.trail.push_back(evaluation.timing);
-  reply.input_gradient = {};
-  for (const Waiter& waiter : evaluation.waiters) answer(waiter, reply);
-}
-
-Effects ReplicaCore::receive(const Ask& message, Instant now) {
-  begin_turn(now);
+void ReplicaData::hear(const Ask& message, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
   const Waiter asker{message.sender, message.cause};
   const bool is_train = message.purpose == Purpose::kTrain;
   const MicrobatchId microbatch = message.cause.microbatch;
-  const bool is_behind = is_train && message.cause.step.value < version_;
-  if (message.cause.run != setup_.run) return end_turn();
-  if (!is_member() || is_behind || message.cause.branch != setup_.branch) {
-    refuse(asker, message.purpose,
-           is_behind && is_member() ? RefusalReason::kStepCommitted : RefusalReason::kNotMember);
-    return end_turn();
+  const bool is_behind = is_train && message.cause.step.value < self.state.version;
+  if (message.cause.run != self.setup.run) return;
+  if (!self.is_member() || is_behind || message.cause.branch != self.setup.branch) {
+    const bool was_committed = is_behind && self.is_member();
+    const auto reason = was_committed ? RefusalReason::kStepCommitted : RefusalReason::kNotMember;
+    return refuse(asker, message.purpose, reason, turn);
   }
-  LedgerEntry* entry = is_train && message.cause.step.value == version_ ? ledger_.find(microbatch) : nullptr;
+  LedgerEntry* entry = is_train && message.cause.step.value == self.state.version ? ledger_.find(microbatch) : nullptr;
   const bool is_answered = entry != nullptr && entry->state == LedgerState::kAnswered;
-  if (is_answered && !Ledger::was_given(*entry, asker.replica)) {
-    give_reply(*entry, asker);
-    return end_turn();
-  }
+  if (is_answered && !Ledger::was_given(*entry, asker.replica)) return give_reply(*entry, asker, turn);
   // The reply that it was given may be on its way still, and what is said now travels behind it: whoever has not got it
   // by then has lost it, sends the Forward again and is given it again.
   const bool is_in_flight = entry != nullptr && !is_answered;
   if (is_in_flight) Ledger::join(*entry, asker);
-  const bool is_working = is_in_flight || waiting_.contains({message.purpose, microbatch, message.sender}) ||
-                          (!is_train && evaluations_.contains(microbatch));
-  send(upstream(asker.replica),
-       AskAnswer{cause_of(asker), setup_.self, message.purpose, is_working ? AskState::kWorking : AskState::kUnknown});
-  return end_turn();
+  const bool is_working = is_in_flight || early_.holds(message.purpose, microbatch, message.sender) ||
+                          (!is_train && evaluations_.holds(microbatch));
+  const auto state = is_working ? AskState::kWorking : AskState::kUnknown;
+  turn.send(self.upstream(asker.replica),
+            AskAnswer{self.answer_to(asker.cause), self.setup.self, message.purpose, state});
 }
 
-void ReplicaCore::give_reply(LedgerEntry& entry, const Waiter& waiter) {
+// Answered: always, others may need it. In flight: only while open, because behind a complete manifest somebody else
+// holds it, and two senders make a duplicate downstream. None: whoever holds it will answer (P-17a).
+void ReplicaData::hear(const Missing& message, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  const OrderId& order = message.order;
+  const bool is_current = self.is_member() && message.upstream == self.setup.self && order.run == self.setup.run &&
+                          order.branch == self.setup.branch && order.step.value == self.state.version;
+  Missing kept{order, self.setup.self, {}};
+  for (const MicrobatchId microbatch : message.microbatches) {
+    const LedgerEntry* entry = is_current ? ledger_.find(microbatch) : nullptr;
+    if (entry == nullptr || (entry->state == LedgerState::kInFlight && self.phase != Phase::kOpen)) continue;
+    kept.microbatches.push_back(microbatch);
+  }
+  if (!kept.microbatches.empty()) turn.send(self.own_router(), std::move(kept));
+}
+
+void ReplicaData::give_reply(LedgerEntry& entry, const Waiter& waiter, ReplicaTurn& turn) {
   Ledger::give(entry, waiter.replica);
-  answer(waiter, *entry.reply);
+  answer(waiter, *entry.reply, turn);
 }
 
-void ReplicaCore::answer(const Waiter& waiter, Backward reply) {
-  reply.cause = cause_of(waiter);
-  reply.sender = setup_.self;
-  reply.weights_version = version_;
-  send(upstream(waiter.replica), std::move(reply));
+void ReplicaData::hear(const View& past, ReplicaTurn&) { quarantines_ = past.quarantines(); }
+
+// What it has answered stays, and shows in its manifest: the group zeroes the stage then (P-16).
+void ReplicaData::hear(const Quarantine& entry, ReplicaTurn& turn) {
+  quarantines_.insert(entry.step, entry.microbatch);
+  if (entry.step.value != turn.replica().state.version || !ledger_.withdraw(entry.microbatch)) return;
+  queue_.drop_training_of(entry.microbatch);
+  if (ledger_.answered_count() > 0 && ledger_.in_flight_count() == 0) send_progress(turn);
 }
 
-void ReplicaCore::start(const Task& task) {
-  if (task.kind == TaskKind::kEvaluate) return start_evaluation(task.microbatch);
-  if (task.kind == TaskKind::kAccumulate) return run(AccumulateJob{task.microbatch}, Activity::kBackward);
+void ReplicaData::hear(const JournalEntry&, ReplicaTurn& turn) {
+  if (!turn.is_running() && turn.replica().is_member()) readmit(turn);
+}
+
+void ReplicaData::hear(const StepOpened&, ReplicaTurn& turn) {
+  if (ledger_.answered_count() > 0 && ledger_.in_flight_count() == 0) send_progress(turn);
+}
+
+void ReplicaData::hear(const StepZeroed& fact, ReplicaTurn& turn) {
+  empty(fact.order, turn);
+  send_progress(turn);  // nothing is answered from before it any more
+  turn.run(ZeroJob{}, Activity::kReduce);
+}
+
+void ReplicaData::hear(const ProgressWanted&, ReplicaTurn& turn) { send_progress(turn); }
+
+void ReplicaData::hear(const FreezeWanted& fact, ReplicaTurn& turn) {
+  if (fact.has_missed_a_zero) empty(fact.order.order, turn);
+  if (const auto microbatch = queue_.take_accumulation()) {  // it belongs to the manifest (P-16a)
+    preparing_ = fact.order;
+    return turn.run(AccumulateJob{*microbatch}, Activity::kBackward);
+  }
+  turn.tell(ManifestMade{fact, ledger_.manifest()});
+}
+
+// Everything of the step but the weights; the executor's side is a ZeroJob. The router forgets what it kept for it: a
+// zeroed replica has nothing in its ledger, so it must not answer a Missing of the stage downstream (P-17).
+void ReplicaData::empty(const OrderId& zeroed_by, ReplicaTurn& turn) {
+  ledger_.clear();
+  queue_.drop_training();
+  turn.send(turn.replica().own_router(), Zero{zeroed_by});
+}
+
+void ReplicaData::hear(const StepApplied& fact, ReplicaTurn& turn) {
+  StepTrained done;
+  done.microbatches = static_cast<std::uint32_t>(ledger_.answered_count());
+  done.retried = static_cast<std::uint32_t>(repeated_this_step_);
+  for (const ManifestEntry& entry : ledger_.manifest()) done.own_tokens += entry.token_count;
+  if (turn.replica().has_rounds()) done.passes = ledger_.passes();  // otherwise all of a stage have the same weights
+  done.commit = fact.commit;
+  turn.tell(std::move(done));
+}
+
+void ReplicaData::hear(const StepEnded&, ReplicaTurn&) {
+  ledger_.clear();
+  queue_.clear();
+  evaluations_.clear();
+  repeated_this_step_ = 0;
+}
+
+void ReplicaData::hear(const NextStep&, ReplicaTurn& turn) { readmit(turn); }
+
+bool ReplicaData::has_task(const ReplicaStanding& self) const { return queue_.has_task(training_work(self)); }
+
+void ReplicaData::run_next(ReplicaTurn& turn) {
+  if (const auto task = queue_.take(training_work(turn.replica()))) start(*task, turn);
+}
+
+void ReplicaData::start(const Task& task, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  if (task.kind == TaskKind::kEvaluate) return evaluations_.start(task.microbatch, turn);
+  if (task.kind == TaskKind::kAccumulate) return turn.run(AccumulateJob{task.microbatch}, Activity::kBackward);
   LedgerEntry* entry = ledger_.find(task.microbatch);
   CHECK(entry != nullptr, "queued work is in the ledger");
-  const auto when = weight_gradients_of(task.microbatch);
-  entry->timing.queue_ms += static_cast<float>(milliseconds(now_ - entry->ready_since));
+  const auto when = weight_gradients_of(task.microbatch, self);
+  entry->timing.queue_ms += static_cast<float>(milliseconds(turn.now() - entry->ready_since));
   if (task.kind == TaskKind::kBackward) {
-    return run(BackwardJob{task.microbatch, entry->arrived->input_gradient, when}, Activity::kBackward);
+    return turn.run(BackwardJob{task.microbatch, entry->arrived->input_gradient, when}, Activity::kBackward);
   }
-  if (is_last_stage()) return run(LossJob{work_of(*entry->forward), when}, Activity::kBackward);
-  run(ForwardJob{work_of(*entry->forward)}, Activity::kForward);
+  if (self.is_last_stage()) return turn.run(LossJob{work_of(*entry->forward), when}, Activity::kBackward);
+  turn.run(ForwardJob{work_of(*entry->forward)}, Activity::kForward);
 }
 
-WeightGradients ReplicaCore::weight_gradients_of(MicrobatchId microbatch) const {
-  const bool is_first = is_answered_first(microbatch, setup_.microbatch_count, setup_.stage, members_of_stage());
-  return is_first ? WeightGradients::kLater : WeightGradients::kAtOnce;
-}
-
-void ReplicaCore::start_evaluation(MicrobatchId microbatch) {
-  Evaluation& evaluation = evaluations_.at(microbatch);
-  evaluation.timing.queue_ms = static_cast<float>(milliseconds(now_ - evaluation.arrived));
-  run(EvaluateJob{work_of(evaluation.forward)}, Activity::kForward);
-}
-
-void ReplicaCore::forward_on(const Forward& forward, TensorBlob activation) {
-  Forward onward = forward;
-  onward.cause.hop = setup_.stage.value + 1;
-  onward.cause.position = position_;
-  onward.cause.term = setup_.term;
-  onward.sender = setup_.self;
-  onward.input = std::move(activation);
-  const Address next{{}, Role::kStage, StageId{setup_.stage.value + 1}, onward.path[setup_.stage.value + 1]};
-  send(next, std::move(onward));
-}
-
-void ReplicaCore::finish(Forwarded result) {
+void ReplicaData::hear(const Forwarded& result, ReplicaTurn& turn) {
   LedgerEntry* entry = ledger_.find(result.microbatch);
   CHECK(entry != nullptr && entry->forward, "a forward finished that is not in the ledger");
-  entry->timing.compute_ms += static_cast<float>(milliseconds(now_ - job_started_));
+  entry->timing.compute_ms += turn.job_ms();
   entry->computed = true;
-  entry->ready_since = now_;
-  forward_on(*entry->forward, std::move(result.activation));
+  entry->ready_since = turn.now();
+  send_onward(*entry->forward, result.activation, turn);
   entry->forward.reset();
   if (entry->arrived) queue_.add({TaskKind::kBackward, result.microbatch});
 }
 
-void ReplicaCore::finish(Differentiated result) {
+void ReplicaData::hear(const Differentiated& result, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
   LedgerEntry* entry = ledger_.find(result.microbatch);
-  CHECK(entry != nullptr && phase_ == Phase::kOpen, "only an open replica accumulates (P-8)");
-  BackwardResult& values = result.result;
-  entry->timing.compute_ms += static_cast<float>(milliseconds(now_ - job_started_));
-  Backward reply;
-  reply.purpose = Purpose::kTrain;
-  if (entry->arrived) {
-    entry->gradient_from = entry->arrived->sender;
-    reply.trail = entry->arrived->trail;
-    reply.loss_sum = entry->arrived->loss_sum;
-  } else {
-    reply.loss_sum = values.loss_sum;
-  }
-  reply.token_count = values.token_count;
-  reply.trail.push_back(entry->timing);
-  reply.input_gradient = std::move(values.input_gradient);
-  MicrobatchShare share{values.token_count, is_last_stage() ? values.loss_sum : 0, {}};
-  if (result.accumulated) share.bad_tensor = std::move(result.accumulated->bad_tensor);
-  const auto waiters = ledger_.answer(result.microbatch, std::move(share), std::move(reply));
-  for (const Waiter& waiter : waiters) give_reply(*entry, waiter);
+  CHECK(entry != nullptr && self.phase == Phase::kOpen, "only an open replica accumulates (P-8)");
+  const BackwardResult& values = result.result;
+  entry->timing.compute_ms += turn.job_ms();
+  MicrobatchShare share{values.token_count, self.is_last_stage() ? values.loss_sum : 0, {}};
+  if (result.accumulated) share.bad_tensor = result.accumulated->bad_tensor;
+  const auto waiters = ledger_.answer(result.microbatch, std::move(share), reply_to(*entry, values));
+  for (const Waiter& waiter : waiters) give_reply(*entry, waiter, turn);
   if (!result.accumulated) queue_.add({TaskKind::kAccumulate, result.microbatch});
-  if (ledger_.in_flight_count() == 0) send_progress();
+  if (ledger_.in_flight_count() == 0) send_progress(turn);
 }
 
-void ReplicaCore::finish(Accumulated result) {
+void ReplicaData::hear(const Accumulated& result, ReplicaTurn& turn) {
   LedgerEntry* entry = ledger_.find(result.microbatch);
-  CHECK(entry != nullptr && phase_ == Phase::kOpen, "only an open replica accumulates (P-8)");
-  entry->share.bad_tensor = std::move(result.result.bad_tensor);
-  if (preparing_) take_order(*std::exchange(preparing_, std::nullopt));
+  CHECK(entry != nullptr && turn.replica().phase == Phase::kOpen, "only an open replica accumulates (P-8)");
+  entry->share.bad_tensor = result.result.bad_tensor;
+  if (preparing_) turn.tell(PrepareAgain{*std::exchange(preparing_, std::nullopt)});
 }
 
-void ReplicaCore::finish(Evaluated result) {
-  Evaluation& evaluation = evaluations_.at(result.microbatch);
-  evaluation.timing.compute_ms = static_cast<float>(milliseconds(now_ - job_started_));
-  if (!is_last_stage()) {
-    forward_on(evaluation.forward, std::move(result.result.activation));
-    evaluation.forward = {};
-    evaluation.is_passed_on = true;
-    return;
-  }
-  Backward reply;
-  reply.purpose = Purpose::kEvaluate;
-  reply.loss_sum = result.result.loss_sum;
-  reply.token_count = result.result.token_count;
-  answer_evaluation(std::move(evaluations_.extract(result.microbatch).mapped()), std::move(reply));
-}
+void ReplicaData::hear(const Evaluated& result, ReplicaTurn& turn) { evaluations_.computed(result, turn); }
 
-void ReplicaCore::send_progress() {
+void ReplicaData::send_progress(ReplicaTurn& turn) const {
+  const ReplicaStanding& self = turn.replica();
   const auto count = static_cast<std::uint32_t>(ledger_.answered_count());
-  send(to_sync_group(setup_.stage), Progress{order_id(), setup_.self, count});
+  turn.send(to_sync_group(self.setup.stage), Progress{self.order_id(), self.setup.self, count});
+}
+
+ReplicaFill ReplicaData::fill() const {
+  return {early_.size(), early_.size_max(), 0, evaluations_.size(), evaluations_.size_max()};
 }
 
 }  // namespace shoal

@@ -61,14 +61,6 @@ struct ReplicaCounters {
   std::uint64_t stale_orders = 0;     // of a lower epoch, step, branch or term
 };
 
-// Of a Forward that waits for its step.
-struct WaitingKey {
-  Purpose purpose = Purpose::kTrain;
-  MicrobatchId microbatch;
-  Incarnation sender;
-  friend auto operator<=>(const WaitingKey&, const WaitingKey&) = default;
-};
-
 inline constexpr Duration kStateRetry = std::chrono::seconds(5);  // until StateImage or StateUnavailable comes
 inline constexpr Duration kReadyRetry = std::chrono::seconds(2);  // StageReady, until the Add was read that it is for
 

@@ -1,0 +1,190 @@
+// Orders of the sync group, the ring, and the commit.
+#include "runtime/pipeline/replica/step_agreement.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+#include "runtime/journal/commit.h"
+
+namespace shoal {
+
+// From here on nothing of an older epoch counts: its ring, its parts and its sum are dropped.
+void StepAgreement::enter(const OrderId& order, StepOrders::Kind kind, Phase phase, ReplicaTurn& turn) {
+  orders_.enter(order, kind, turn.replica().epoch);
+  sum_.reset();
+  reduce_.reset();
+  reduced_.reset();
+  early_.drop_below(order.epoch);
+  turn.tell(EpochEntered{order, phase});
+}
+
+void StepAgreement::hear(const Open& order, ReplicaTurn& turn) {
+  if (orders_.judge(order, turn.replica()) != StepOrders::Verdict::kObey) return;
+  enter(order.order, StepOrders::Kind::kOpen, Phase::kOpen, turn);
+  turn.tell(StepOpened{});
+}
+
+void StepAgreement::hear(const Zero& order, ReplicaTurn& turn) {
+  switch (orders_.judge(order, turn.replica())) {
+    case StepOrders::Verdict::kIgnore: return;
+    case StepOrders::Verdict::kRepeat: return turn.tell(ProgressWanted{});
+    case StepOrders::Verdict::kObey: break;
+  }
+  enter(order.order, StepOrders::Kind::kZero, Phase::kOpen, turn);
+  orders_.emptied(order.order.epoch);
+  turn.tell(StepZeroed{order.order});
+}
+
+void StepAgreement::hear(const Prepare& order, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  switch (orders_.judge(order, self)) {
+    case StepOrders::Verdict::kIgnore: return;
+    case StepOrders::Verdict::kRepeat:
+      return turn.send(to_sync_group(self.setup.stage), Manifest{self.order_id(), self.setup.self, manifest_});
+    case StepOrders::Verdict::kObey: break;
+  }
+  const bool has_missed_a_zero = orders_.has_missed_a_zero(order);
+  if (has_missed_a_zero) orders_.emptied(order.order.epoch);
+  turn.tell(FreezeWanted{order, has_missed_a_zero});
+}
+
+void StepAgreement::hear(const ManifestMade& fact, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  const OrderId& order = fact.wanted.order.order;
+  enter(order, StepOrders::Kind::kPrepare, Phase::kFrozen, turn);
+  manifest_ = fact.entries;
+  turn.send(to_sync_group(self.setup.stage), Manifest{order, self.setup.self, manifest_});
+  if (fact.wanted.has_missed_a_zero) turn.run(ZeroJob{}, Activity::kReduce);
+}
+
+void StepAgreement::take_waiting(ReplicaTurn& turn) {
+  const auto order = orders_.take_waiting();
+  if (order) std::visit([&](const auto& message) { hear(message, turn); }, *order);
+}
+
+void StepAgreement::hear(const Reduce& order, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  const bool is_of_this_step =
+      self.is_member() && self.is_meant_by(order.order) && order.order.step.value == self.state.version;
+  const bool is_expected = is_of_this_step && order.order.epoch == self.epoch && orders_.asks_for_a_sum();
+  const auto own_count = std::count(order.members.begin(), order.members.end(), self.setup.self);
+  if (!is_expected || own_count != 1) {
+    orders_.count_stale();
+  } else if (reduce_) {
+    if (sum_) send_marks(sum_->mark(), turn);
+    if (reduced_) turn.send(to_sync_group(self.setup.stage), *reduced_);
+  } else {
+    reduce_ = order;
+    turn.run(ContributeJob{}, Activity::kReduce);
+  }
+}
+
+void StepAgreement::hear(const Contributed& result, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  CHECK(reduce_, "a contribution was taken for an order");
+  if (self.has_rounds()) return turn.run(AdoptJob{result.values, own_tokens()}, Activity::kReduce);
+  ReductionSetup setup{reduce_->order, reduce_->members, self.setup.self, self.setup.bucket_bytes};
+  sum_ = std::move(make_reduction(SyncBackend::kRing, std::move(setup), result.values).value());
+  news_ = SumNews{};
+  send_parts(sum_->begin(), turn);
+  for (const Part& part : early_.take(self.epoch)) send_parts(sum_->receive(part), turn);
+  tell_how_far(turn);
+  adopt_when_complete(turn);
+}
+
+void StepAgreement::hear(const Part& part, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  const bool is_current = self.is_member() && self.is_meant_by(part.order) &&
+                          part.order.step.value == self.state.version && part.order.epoch >= self.epoch;
+  if (!is_current) {
+    orders_.count_stale();
+  } else if (sum_ && part.order.epoch == self.epoch) {
+    send_parts(sum_->receive(part), turn);
+    tell_how_far(turn);
+    adopt_when_complete(turn);
+  } else {
+    early_.hold(part);
+  }
+}
+
+// It is about the sum under way, or about none that counts.
+void StepAgreement::hear(const PartsSent& mark, ReplicaTurn& turn) {
+  if (!sum_) return;
+  if (auto question = sum_->missing(mark)) send_questions({std::move(*question)}, turn);
+}
+
+void StepAgreement::hear(const MissingParts& question, ReplicaTurn& turn) {
+  if (!sum_) return;
+  SentAgain again = sum_->send_again(question);
+  send_parts(std::move(again.parts), turn);
+  send_questions(std::move(again.questions), turn);
+}
+
+void StepAgreement::hear(const Progress& arriving, ReplicaTurn& turn) {
+  if (!sum_ || sum_->order() != arriving.order) return;
+  news_.piece_came();
+  tell_how_far(turn);
+}
+
+void StepAgreement::tell_how_far(ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  auto news = news_.of(*sum_, self.setup.self, turn.now());
+  if (!news) return;
+  news->count = static_cast<std::uint32_t>(manifest_.size());
+  turn.send(to_sync_group(self.setup.stage), *news);
+}
+
+void StepAgreement::adopt_when_complete(ReplicaTurn& turn) const {
+  if (turn.replica().phase != Phase::kFrozen || !sum_->is_complete()) return;
+  turn.run(AdoptJob{sum_->sum(), reduce_->token_count}, Activity::kReduce);
+}
+
+void StepAgreement::hear(const Adopted& result, ReplicaTurn& turn) {
+  const ReplicaSetup& setup = turn.replica().setup;
+  reduced_ = Reduced{reduce_->order, setup.self, result.sum.digest, result.sum.norms};
+  turn.tell(SumAdopted{});
+  turn.send(to_sync_group(setup.stage), *reduced_);
+}
+
+void StepAgreement::hear(const Commit& entry, ReplicaTurn& turn) {
+  const ReplicaStanding& self = turn.replica();
+  if (!self.is_member()) return;
+  const auto own = std::find_if(entry.stages.begin(), entry.stages.end(),
+                                [&self](const StageCommit& stage) { return stage.stage == self.setup.stage; });
+  const bool holds_sum = own != entry.stages.end() && self.phase == Phase::kReduced && self.epoch == own->epoch;
+  if (entry.step.value != self.state.version || (!entry.skip && !holds_sum)) {
+    return turn.end(compose("the journal commits step ", entry.step, ", for which this replica (version ",
+                            self.state.version, ", epoch ", self.epoch, ") has no sum (P-24)"));
+  }
+  StepCommitted committed{entry, update_of(entry, self.setup), {}};
+  if (!entry.skip && sum_) committed.sum = sum_->sum();
+  turn.tell(std::move(committed));
+}
+
+// With rounds it is clipped by the own norm, in the order of names (DESIGN.md §4.8).
+std::optional<UpdateOrder> StepAgreement::update_of(const Commit& entry, const ReplicaSetup& setup) const {
+  if (entry.skip) return std::nullopt;
+  if (!setup.rounds) return UpdateOrder{entry.learning_rate, entry.clip_scale, entry.optimizer_step};
+  if (!reduced_ || own_tokens() == 0) return std::nullopt;  // nothing was done here
+  const double clip_scale = clip_scale_of(setup.clip_norm, gradient_norm_of(reduced_->norms));
+  return UpdateOrder{entry.learning_rate, clip_scale, entry.optimizer_step};
+}
+
+std::uint64_t StepAgreement::own_tokens() const {
+  std::uint64_t tokens = 0;
+  for (const ManifestEntry& entry : manifest_) tokens += entry.token_count;
+  return tokens;
+}
+
+void StepAgreement::hear(const StepEnded&, ReplicaTurn& turn) {
+  orders_.end_step(turn.replica().epoch);
+  manifest_.clear();
+  sum_.reset();
+  reduce_.reset();
+  reduced_.reset();
+  early_.clear();
+}
+
+}  // namespace shoal

@@ -1,0 +1,162 @@
+// The data alone: what the other parts tell it, and what it tells them. The conversation itself: replica_test.cpp.
+#include "runtime/pipeline/replica/replica_data.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/pipeline/replica/part_bench.h"
+
+namespace shoal {
+namespace {
+
+// A replica of the last stage, so that a Forward is answered by its own computation.
+struct Bed {
+  Bed() : data(bench.standing.setup) {}
+
+  void forward(std::uint32_t microbatch, std::uint64_t step = 0) {
+    bench.tell(data, forward_to(kB0, microbatch, step));
+  }
+  void compute(std::optional<AccumulateResult> accumulated = AccumulateResult{}) {
+    ASSERT_TRUE(data.has_task(bench.standing));
+    data.run_next(bench.turn);
+    bench.collect();
+    const auto* loss = bench.job_as<LossJob>();
+    ASSERT_NE(loss, nullptr);
+    BackwardResult result;
+    result.token_count = 10;
+    result.loss_sum = 2;
+    bench.complete(data, Differentiated{loss->work.microbatch, result, std::move(accumulated)});
+  }
+
+  PartBench bench;
+  ReplicaData data;
+};
+
+FreezeWanted wanted(const PartBench& bench, bool has_missed_a_zero = false) {
+  return {Prepare{bench.order(1), {}}, has_missed_a_zero};
+}
+
+TEST(ReplicaData, TellsItsManifestWhenThePrepareIsToBeObeyed) {
+  Bed bed;
+  bed.forward(2);
+  bed.compute();
+  bed.bench.tell(bed.data, wanted(bed.bench));
+  const auto made = bed.bench.take_facts<ManifestMade>();
+  ASSERT_EQ(made.size(), 1U);
+  ASSERT_EQ(made[0].entries.size(), 1U);
+  EXPECT_EQ(made[0].entries[0].microbatch, MicrobatchId{2});
+  EXPECT_EQ(made[0].entries[0].token_count, 10U);
+}
+
+TEST(ReplicaData, P16aAccumulatesEverythingThatIsAnsweredBeforeItsManifest) {
+  Bed bed;
+  for (const std::uint32_t microbatch : {0U, 3U}) {
+    bed.forward(microbatch);
+    bed.compute(std::nullopt);
+  }
+  bed.bench.tell(bed.data, wanted(bed.bench));
+  std::vector<std::uint32_t> accumulated;
+  while (const auto* job = bed.bench.job_as<AccumulateJob>()) {
+    EXPECT_TRUE(bed.bench.take_facts<ManifestMade>().empty());
+    accumulated.push_back(job->microbatch.value);
+    bed.bench.complete(bed.data, Accumulated{job->microbatch, {10, "w"}});
+    ASSERT_EQ(bed.bench.take_facts<PrepareAgain>().size(), 1U);
+    bed.bench.tell(bed.data, wanted(bed.bench));
+  }
+  EXPECT_EQ(accumulated, (Numbers{0, 3}));
+  const auto made = bed.bench.take_facts<ManifestMade>();
+  ASSERT_EQ(made.size(), 1U);
+  for (const ManifestEntry& entry : made[0].entries) EXPECT_EQ(entry.bad_tensor, "w");
+}
+
+TEST(ReplicaData, P16bIsEmptiedBeforeAManifestWhenAZeroWasMissed) {
+  Bed bed;
+  bed.forward(2);
+  bed.compute(std::nullopt);
+  bed.bench.tell(bed.data, wanted(bed.bench, true));
+  EXPECT_EQ(bed.bench.take_letters<Zero>().size(), 1U) << "its router forgets what it kept";
+  const auto made = bed.bench.take_facts<ManifestMade>();
+  ASSERT_EQ(made.size(), 1U);
+  EXPECT_TRUE(made[0].entries.empty());
+  EXPECT_EQ(bed.bench.job_as<AccumulateJob>(), nullptr);
+}
+
+TEST(ReplicaData, AZeroEmptiesItAndShowsThatItDid) {
+  Bed bed;
+  bed.forward(2);
+  bed.compute();
+  bed.bench.letters.clear();
+  bed.bench.tell(bed.data, StepZeroed{bed.bench.order(2)});
+  ASSERT_EQ(bed.bench.letters.size(), 2U);
+  EXPECT_EQ(bed.bench.letters[0].to, bed.bench.standing.own_router());
+  EXPECT_EQ(bed.bench.take_letters<Progress>().at(0).count, 0U);
+  EXPECT_NE(bed.bench.job_as<ZeroJob>(), nullptr);
+  EXPECT_TRUE(bed.data.manifest().empty());
+}
+
+// The group may have lost what it was told of it.
+TEST(ReplicaData, SaysAfterAnOpenThatEverythingIsAnswered) {
+  Bed bed;
+  bed.bench.tell(bed.data, StepOpened{});
+  EXPECT_TRUE(bed.bench.take_letters<Progress>().empty()) << "nothing is";
+  bed.forward(0);
+  bed.compute();
+  bed.bench.letters.clear();
+  bed.bench.tell(bed.data, StepOpened{});
+  EXPECT_EQ(bed.bench.take_letters<Progress>().size(), 1U);
+  bed.forward(1);
+  bed.bench.tell(bed.data, StepOpened{});
+  EXPECT_TRUE(bed.bench.take_letters<Progress>().empty()) << "one is in flight";
+}
+
+TEST(ReplicaData, TellsWhatItDidOfTheStepThatIsApplied) {
+  Bed bed;
+  for (const std::uint32_t microbatch : {0U, 1U}) {
+    bed.forward(microbatch);
+    bed.compute();
+  }
+  bed.forward(1);
+  bed.bench.tell(bed.data, StepApplied{});
+  const auto trained = bed.bench.take_facts<StepTrained>();
+  ASSERT_EQ(trained.size(), 1U);
+  EXPECT_EQ(trained[0].microbatches, 2U);
+  EXPECT_EQ(trained[0].retried, 1U);
+  EXPECT_EQ(trained[0].own_tokens, 20U);
+  EXPECT_TRUE(trained[0].passes.empty()) << "all replicas of the stage have the same weights";
+}
+
+TEST(ReplicaData, TakesWhatCameTooEarlyWhenTheNextStepBegins) {
+  Bed bed;
+  bed.forward(1, 1);
+  EXPECT_FALSE(bed.data.has_task(bed.bench.standing));
+  bed.bench.tell(bed.data, StepEnded{});
+  bed.bench.standing.state.version = 1;
+  EXPECT_FALSE(bed.data.has_task(bed.bench.standing));
+  bed.bench.tell(bed.data, NextStep{});
+  EXPECT_TRUE(bed.data.has_task(bed.bench.standing));
+}
+
+TEST(ReplicaData, P8ComputesOnlyWhileTheStepIsOpenAndTheReplicaAMember) {
+  Bed bed;
+  bed.forward(1);
+  EXPECT_TRUE(bed.data.has_task(bed.bench.standing));
+  bed.bench.standing.phase = Phase::kFrozen;
+  EXPECT_FALSE(bed.data.has_task(bed.bench.standing));
+  bed.bench.standing.phase = Phase::kOpen;
+  bed.bench.standing.membership = Membership::kEnded;
+  EXPECT_FALSE(bed.data.has_task(bed.bench.standing));
+}
+
+TEST(ReplicaData, P20aWithdrawsWhatIsQuarantinedAndDropsWhatComesOfIt) {
+  Bed bed;
+  bed.forward(1);
+  bed.bench.tell(bed.data, Quarantine{StepId{0}, MicrobatchId{1}, "test"});
+  EXPECT_FALSE(bed.data.has_task(bed.bench.standing));
+  bed.forward(1);
+  EXPECT_FALSE(bed.data.has_task(bed.bench.standing));
+  EXPECT_EQ(bed.data.dropped_answers(), 1U);
+  bed.forward(2);
+  EXPECT_TRUE(bed.data.has_task(bed.bench.standing)) << "the control";
+}
+
+}  // namespace
+}  // namespace shoal
