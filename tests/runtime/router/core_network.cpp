@@ -1,6 +1,8 @@
 // Every event of a process runs to its end before the next: a dial, a frame, a tick, a broken connection.
 #include "tests/runtime/router/core_network.h"
 
+#include <algorithm>
+
 namespace shoal::testing {
 
 std::shared_ptr<Given> CoreProcess::attach(const LocalActor& actor) {
@@ -19,6 +21,7 @@ void CoreProcess::send_frame(LinkId link, std::vector<char> bytes) {
 }
 
 void CoreProcess::arrive(const std::shared_ptr<Wire>& wire, int side, const std::vector<char>& frame) {
+  if (wire->is_over) return;
   if (!wire->links[side]) {
     const LinkId link = core_.open(std::nullopt, nullptr);
     wire->links[side] = link;
@@ -82,13 +85,22 @@ void CoreNetwork::node(Port port, LetterFilter filter) {
 
 void CoreNetwork::kill(Port port) {
   processes.erase(port);
-  for (const auto& weak : wires_) {
+  break_those([port](const Wire& wire) { return wire.ports[0] == port || wire.ports[1] == port; });
+}
+
+void CoreNetwork::cut(Port one, Port other) {
+  break_those(
+      [one, other](const Wire& wire) { return std::minmax(one, other) == std::minmax(wire.ports[0], wire.ports[1]); });
+}
+
+void CoreNetwork::break_those(const std::function<bool(const Wire&)>& is_meant) {
+  for (const auto& weak : std::vector(wires_)) {
     const auto wire = weak.lock();
-    if (!wire) continue;
+    if (!wire || wire->is_over || !is_meant(*wire)) continue;
+    wire->is_over = true;
     for (int side = 0; side < 2; ++side) {
-      const auto other = processes.find(wire->ports[1 - side]);
-      if (wire->ports[side] != port || other == processes.end()) continue;
-      other->second->lose(wire, 1 - side);
+      const auto end = processes.find(wire->ports[side]);
+      if (end != processes.end()) end->second->lose(wire, side);
     }
   }
 }

@@ -48,6 +48,7 @@ class CoreNetwork;
 struct Wire {
   Port ports[2] = {};
   std::optional<LinkId> links[2];
+  bool is_over = false;
 };
 
 class CoreProcess final : public RouterEdge {
@@ -104,6 +105,8 @@ class CoreNetwork {
   void node(Port port, LetterFilter filter = {});
   // The process is gone: its links break.
   void kill(Port port);
+  // Every link between these two breaks; what was on its way is lost.
+  void cut(Port one, Port other);
   // A spawner and nodes 2 and 3, linked; stage 0 on node 2, stage 1 on node 3.
   void two_stages(LetterFilter filter_of_first = {});
   void tell_peers(const std::vector<Port>& ports);
@@ -119,7 +122,7 @@ class CoreNetwork {
   void drain();
   void later(std::function<void()> event) { events_.push_back(std::move(event)); }
   [[nodiscard]] std::shared_ptr<Wire> connect(Port from, Port to) {
-    auto wire = std::make_shared<Wire>(Wire{{from, to}, {}});
+    auto wire = std::make_shared<Wire>(Wire{{from, to}, {}, false});
     wires_.push_back(wire);
     return wire;
   }
@@ -127,6 +130,8 @@ class CoreNetwork {
   [[nodiscard]] RouterCore& core(Port port) { return processes.at(port)->core(); }
 
  private:
+  void break_those(const std::function<bool(const Wire&)>& is_meant);
+
   std::vector<std::weak_ptr<Wire>> wires_;
   std::deque<std::function<void()>> events_;
   std::multimap<Instant, std::function<void()>> timers_;

@@ -1,8 +1,11 @@
 // What routers do with letters: joins, retries, faults on order, lost links, and whom a router believes.
 #include "runtime/router/router_core.h"
 
+#include <random>
+
 #include <gmock/gmock.h>
 
+#include "runtime/base/compose.h"
 #include "tests/runtime/router/core_network.h"
 
 namespace shoal {
@@ -16,6 +19,7 @@ using testing::kFirst;
 using testing::kRun;
 using testing::kSecond;
 using testing::kTerm;
+using testing::Port;
 using testing::tensor_of;
 
 RouterSettings newcomer() {
@@ -273,6 +277,75 @@ TEST(RouterCore, WhatIsKeptForAZeroedReplicaIsForgotten) {
     net.advance(2s);
     EXPECT_EQ(second->all<Ask>().empty(), is_zeroed);
   }
+}
+
+// A supervisor that sends entries and answers who lacks some, and a stage that says truly what it has got.
+struct BusyNetwork : CoreNetwork {
+  std::shared_ptr<Given> supervisor, second;
+  std::vector<JournalEntry> written;
+  std::size_t fetched = 0, asked = 0;
+
+  BusyNetwork() {
+    two_stages();
+    supervisor = attach(1, Role::kSupervisor);
+    second = attach(3, Role::kStage, StageId{1}, kSecond);
+    written = second->entries;
+  }
+  void send(std::uint32_t microbatch) {
+    Forward forward = forward_of(2);
+    forward.cause.microbatch = MicrobatchId{microbatch};
+    forward.input = tensor_of(4);
+    say(2, to_stage({}, kSecond), forward);
+  }
+  void write(Port to) {
+    written.push_back(entry(AppointGroup{StageId{0}, Incarnation{50 + position}}));
+    say(1, {ProcessIncarnation{to}, Role::kRouter, {}, {}}, JournalEntries{kRun, kTerm, {written.back()}});
+  }
+  [[nodiscard]] bool has(MicrobatchId microbatch) const {
+    const auto forwards = second->all<Forward>();
+    return std::ranges::any_of(forwards,
+                               [microbatch](const Forward& one) { return one.cause.microbatch == microbatch; });
+  }
+  void answer() {
+    const auto fetches = supervisor->all<FetchJournal>();
+    for (; fetched < fetches.size(); ++fetched) {
+      const auto after = static_cast<std::ptrdiff_t>(fetches[fetched].after.value);
+      const std::vector<JournalEntry> missed(written.begin() + after, written.end());
+      const Address router{fetches[fetched].process, Role::kRouter, {}, {}};
+      say(1, router, JournalEntries{kRun, kTerm, missed});
+    }
+    const auto asks = second->all<Ask>();
+    for (; asked < asks.size(); ++asked) {
+      const AskState state = has(asks[asked].cause.microbatch) ? AskState::kWorking : AskState::kUnknown;
+      say(3, to_stage({}, kFirst), AskAnswer{asks[asked].cause, kSecond, Purpose::kTrain, state});
+    }
+  }
+  void pass(Duration time) {
+    advance(time);
+    answer();
+  }
+};
+
+TEST(RouterCore, WhateverLinksBreakForwardsComeAndTheJournalInItsOrder) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(compose("seed ", seed));
+  std::mt19937_64 random(seed);
+  BusyNetwork net;
+  std::uint32_t sent = 0;
+  for (int move = 0; move < 300; ++move) {
+    const auto choice = random() % 10;
+    if (choice < 3) net.send(sent++);
+    if (choice == 3) net.write(random() % 2 == 0 ? 2 : 3);
+    if (choice == 4) net.cut(2, 3);
+    if (choice == 5) net.cut(1, random() % 2 == 0 ? 2 : 3);
+    if (choice > 5) net.pass(std::chrono::milliseconds(random() % 300));
+  }
+  for (int second = 0; second < 30; ++second) net.pass(1s);
+  for (std::uint32_t microbatch = 0; microbatch < sent; ++microbatch) {
+    EXPECT_TRUE(net.has(MicrobatchId{microbatch})) << microbatch;
+  }
+  ASSERT_EQ(net.second->entries.size(), net.written.size());
+  for (std::size_t i = 0; i < net.written.size(); ++i) EXPECT_EQ(net.second->entries[i].position.value, i + 1);
 }
 
 }  // namespace
