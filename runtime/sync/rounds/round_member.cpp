@@ -30,6 +30,8 @@ namespace {
   return sync.inner_state == InnerState::kAverage ? 3 : 1;
 }
 
+[[nodiscard]] bool is_eager(const SyncConfig& sync) { return sync.outer_update == OuterUpdate::kEager; }
+
 void append(std::vector<AddressedPart>& parts, std::vector<AddressedPart> more) {
   std::move(more.begin(), more.end(), std::back_inserter(parts));
 }
@@ -199,7 +201,7 @@ RoundAnswers RoundMember::hear(const Reduce& order) {
   round.total_tokens = order.token_count;
   ReductionSetup setup{order.order, order.members, setup_.self, setup_.bucket_bytes};
   setup.wire = setup_.sync.wire;
-  setup.error_feedback = setup_.sync.error_feedback || is_eager();
+  setup.error_feedback = setup_.sync.error_feedback || is_eager(setup_.sync);
   round.weighed = weighed(order.order.round, round);
   round.sum = std::move(make_reduction(setup_.sync.backend, std::move(setup), round.weighed).value());
   round.news = SumNews{};
@@ -287,7 +289,7 @@ TensorBlob RoundMember::merged_values(const RoundId& id, const Round& round) con
   const TensorBlob left_out = round.sum->residual();
   const bool is_changed = left_out.has_value() || feedback_.corrects(schedule_.feedback_chain(id));
   const float share = share_of(round);
-  if (!is_eager() || !is_changed || share == 0.0F) return {};
+  if (!is_eager(setup_.sync) || !is_changed || share == 0.0F) return {};
   const TensorBlob& own = round.weighed;
   auto bytes = std::make_shared<AlignedBuffer>(own.byte_count());
   auto* to = reinterpret_cast<float*>(bytes->data());

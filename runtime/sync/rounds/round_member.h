@@ -132,7 +132,6 @@ class RoundMember {
   [[nodiscard]] Round* find_or_open(const OrderId& order);
   [[nodiscard]] GroupReduction* find_sum(const RoundId& id);
   [[nodiscard]] Manifest manifest_of(const Round& round) const;
-  [[nodiscard]] bool is_eager() const { return setup_.sync.outer_update == OuterUpdate::kEager; }
   [[nodiscard]] float share_of(const Round& round) const;
   [[nodiscard]] TensorBlob weighed(const RoundId& id, const Round& round) const;
   [[nodiscard]] TensorBlob merged_values(const RoundId& id, const Round& round) const;
