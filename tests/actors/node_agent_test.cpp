@@ -1,14 +1,13 @@
-// The node agent: asks to be welcomed for ever, keeps its stages when the spawner is lost, and comes back under its
-// number with what it serves.
+// The shell of the node agent: its stages are actors, its timer and its router are CAF's. What its core decides is
+// tested with it (tests/runtime/node).
 #include "actors/node_agent.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <functional>
+#include <system_error>
 
 #include "runtime/base/config_file.h"
-#include "runtime/base/restart_policy.h"
+#include "runtime/base/machine/memory_lack.h"
 #include "tests/actors/lone_actor.h"
 #include "tests/support/manual_clock.h"
 
@@ -114,71 +113,6 @@ TEST_F(NodeAgentTest, AProcessWithAStageThatHangsIsGivenUp) {
   EXPECT_EQ(lone_.sent<StageEnded>()[0].replica, Incarnation{31});
 }
 
-TEST_F(NodeAgentTest, AWelcomeOfAnOlderTermIsNotBelieved) {
-  welcome(Term{3});
-  lose_spawner();
-  const std::size_t joins = lone_.sent<Join>().size();
-  welcome(Term{2});
-  lone_.advance(3s);
-  EXPECT_GT(lone_.sent<Join>().size(), joins) << "it still asks";
-}
-
-TEST_F(NodeAgentTest, WhoIsGivenAnotherNumberStartsAgain) {
-  welcome(Term{1});
-  lose_spawner();
-  welcome(Term{2}, ProcessIncarnation{9});
-  EXPECT_EQ(ended_, kRejoinStatus);
-}
-
-TEST_F(NodeAgentTest, StagesThatDoNotFitTheRunAnyMoreStartAgain) {
-  welcome(Term{1});
-  lose_spawner();
-  Config changed;
-  changed.pipeline.stages = 4;
-  welcome(Term{2}, kNumber, changed);
-  EXPECT_FALSE(ended_) << "it serves nothing";
-  spawn_stage(31);
-  lose_spawner();
-  welcome(Term{3});
-  EXPECT_EQ(ended_, kRejoinStatus);
-}
-
-// Whoever is started later would refuse the parts of those that were not.
-TEST_F(NodeAgentTest, StagesThatSpeakInAnotherWireFormatStartAgain) {
-  using Change = std::function<void(Config&)>;
-  const std::vector<std::pair<Change, bool>> changes = {
-      {[](Config& config) { config.sync.wire = WireFormat::kInt8; }, true},
-      {[](Config& config) { config.sync.backend = SyncBackend::kOwner; }, true},
-      {[](Config& config) { config.sync.error_feedback = !config.sync.error_feedback; }, true},
-      {[](Config& config) { config.checkpoint.every = 77; }, false},
-  };
-  for (const auto& [change, ends] : changes) {
-    ended_.reset();
-    agent_ = lone_.spawn(node_agent, settings_);
-    Config config;
-    config.sync.mode = SyncMode::kDiloco;
-    welcome(Term{1}, kNumber, config);
-    spawn_stage(31);
-    lose_spawner();
-    change(config);
-    welcome(Term{2}, kNumber, config);
-    EXPECT_EQ(ended_, ends ? std::optional(kRejoinStatus) : std::nullopt);
-  }
-}
-
-TEST_F(NodeAgentTest, StagesOfARunThatGoesOnAsABranchStartAgain) {
-  Config config;
-  welcome(Term{1}, kNumber, config);
-  spawn_stage(31);
-  lose_spawner();
-  welcome(Term{2}, kNumber, config);
-  EXPECT_FALSE(ended_) << "the control";
-  lose_spawner();
-  config.optim.weight_decay = 0.5;
-  welcome(Term{3}, kNumber, config);
-  EXPECT_EQ(ended_, kRejoinStatus);
-}
-
 TEST_F(NodeAgentTest, TakesTheLevelsOfTheRunThatGoesOn) {
   settings_.tracer = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
   agent_ = lone_.spawn(node_agent, settings_);
@@ -215,6 +149,18 @@ TEST_F(NodeAgentTest, AReplicaIsStartedOnceHoweverOftenItIsOrdered) {
   EXPECT_EQ(lone_.sent<StageEnded>()[1].replica, Incarnation{31});
   spawn_stage(32);
   EXPECT_EQ(started_.size(), 2U);
+}
+
+// It has a thread of its own.
+TEST_F(NodeAgentTest, AStageThatTheMachineHasNoThreadForIsToldToHaveEnded) {
+  settings_.start_stage = [](const SpawnStage&, const Config&, const Welcome&) -> StageActor {
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  };
+  agent_ = lone_.spawn(node_agent, settings_);
+  welcome(Term{1});
+  spawn_stage(31);
+  ASSERT_EQ(lone_.sent<StageEnded>().size(), 1U);
+  EXPECT_TRUE(tells_of_memory_lack(lone_.sent<StageEnded>()[0].reason));
 }
 
 TEST_F(NodeAgentTest, EndsAStageThatNoViewKnows) {
@@ -269,13 +215,6 @@ TEST_F(NodeAgentTest, LeavesByItselfWhenNoSpawnerAnswers) {
   EXPECT_EQ(ended_, 0);
 }
 
-TEST_F(NodeAgentTest, IsDoneWhenTheRunIsOver) {
-  welcome(Term{1});
-  lose_spawner();
-  lone_.give(agent_, JoinRefused{kNonce, JoinRefusal::kRunIsOver, "the run is over"});
-  EXPECT_EQ(ended_, 0);
-}
-
 TEST_F(NodeAgentTest, SaysWhatAReplicaWasComputingWhenItEnded) {
   welcome(Term{1});
   spawn_stage(31);
@@ -288,37 +227,6 @@ TEST_F(NodeAgentTest, SaysWhatAReplicaWasComputingWhenItEnded) {
   ASSERT_EQ(ended.size(), 2U);
   EXPECT_EQ(ended[0].computing, (ComputedMicrobatch{StepId{4}, MicrobatchId{6}}));
   EXPECT_FALSE(ended[1].computing);
-}
-
-// Also to a spawner that was started again, which has not heard of it.
-TEST_F(NodeAgentTest, SaysWhomItRefusesWheneverItIsWelcomed) {
-  NodeAgentSettings settings = settings_;
-  settings.refusals = {{{}, ProcessRole::kNode, "guest"}};
-  agent_ = lone_.spawn(node_agent, std::move(settings));
-  EXPECT_TRUE(lone_.sent<PeerRefused>().empty());
-  welcome(Term{1});
-  lose_spawner();
-  welcome(Term{2});
-  const auto told = lone_.sent<PeerRefused>();
-  ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[1].name, "guest");
-  EXPECT_NE(told[1].process, ProcessIncarnation{}) << "it says who says so";
-}
-
-TEST_F(NodeAgentTest, SaysWhatTheCrashOfItsLastLifeLeftBehind) {
-  const std::string path = testing::TempDir() + "node_agent_note";
-  { WorkNote(path).begin({RunId{9}, StageId{1}, Incarnation{31}, StepId{4}, MicrobatchId{6}}); }
-  NodeAgentSettings settings = settings_;
-  settings.note = std::make_shared<WorkNote>(path);
-  agent_ = lone_.spawn(node_agent, std::move(settings));
-  EXPECT_TRUE(lone_.sent<StageEnded>().empty());
-  welcome(Term{1});
-  const auto ended = lone_.sent<StageEnded>();
-  ASSERT_EQ(ended.size(), 1U);
-  EXPECT_EQ(ended[0].replica, Incarnation{31});
-  EXPECT_EQ(ended[0].computing, (ComputedMicrobatch{StepId{4}, MicrobatchId{6}}));
-  spawn_stage(41);
-  EXPECT_EQ(lone_.sent<StageEnded>().size(), 2U) << "again";
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ inline constexpr std::array kBoundsList = {
 
 inline constexpr std::array kNumbersList = {
     ListedNumber{"runtime/storage/log_outbox.h:bytes_max", "LogOutbox.IsBoundedAndSaysWhatItDropped", ""},
-    ListedNumber{"actors/node_agent.cpp:kNameTakenMax", "Refused.ANameThatIsTaken", ""},
+    ListedNumber{"runtime/node/node_core.cpp:kNameTakenMax", "NodeCore.ANameThatIsTakenIsAskedForAFewTimes", ""},
     ListedNumber{"runtime/cluster/operate/actor_list.h:kTextMax", "ActorList.WhatAProcessTellsIsBounded", ""},
     ListedNumber{"runtime/cluster/operate/chaos.cpp:kFreezeMsMost",
                  "Chaos.EveryNameAndEveryWayComesUpAndSilencesAreShort", ""},
