@@ -7,6 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/text/json_text.h"
 #include "runtime/cluster/operate/operator_words.h"
+#include "runtime/cluster/operate/save_words.h"
 #include "runtime/transport/control/token_words.h"
 #include "runtime/transport/error_words.h"
 
@@ -59,6 +60,24 @@ Result<OperatorAnswer> ask(caf::actor_system& system, const SupervisorActor& sup
 ControlResponse give_order(caf::actor_system& system, const SupervisorActor& supervisor, const OperatorOrder& order) {
   const auto answer = ask(system, supervisor, order);
   return answer ? response_to(*answer) : control_error(503, answer.failure().message);
+}
+
+ControlResponse save(caf::actor_system& system, const SupervisorActor& supervisor, const ControlRequest& asked) {
+  const auto request = parse_save_request(asked.body);
+  if (!request) return control_error(400, request.failure().message);
+  caf::scoped_actor self{system};
+  ControlResponse response;
+  self->request(supervisor, kAnswerWithin, *request)
+      .receive(
+          [&](const SaveAnswer& answer) {
+            const bool is_done = answer.verdict == OperatorVerdict::kDone;
+            response = is_done ? ControlResponse{200, save_answer_text(answer)}
+                               : response_to(OperatorAnswer{answer.verdict, answer.text});
+          },
+          [&](const caf::error& error) {
+            response = control_error(503, "the supervisor does not answer: " + words_of(error));
+          });
+  return response;
 }
 
 ControlResponse make_token(EnrolmentDesk& desk, const ControlRequest& request) {
@@ -162,6 +181,8 @@ void add_routes(caf::actor_system& system, const ControlSettings& settings) {
   };
   add_order(kKillPath, parse_kill);
   add_order(kDrainPath, parse_drain);
+  server.handle({"POST", std::string(kCheckpointPath), {PeerRole::kOperator}},
+                [&system, supervisor](const ControlRequest& request) { return save(system, supervisor, request); });
   server.handle({"POST", std::string(kEvictPath), {PeerRole::kOperator}},
                 [&system, supervisor, desk](const ControlRequest& request) {
                   const auto order = parse_evict(request.body);

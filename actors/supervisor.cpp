@@ -324,6 +324,13 @@ void tick(Self self) {
   return outcome.answer;
 }
 
+[[nodiscard]] SaveAnswer save(Self self, const SaveRequest& request) {
+  SaveOutcome outcome = self->state.core->save(request, now(self));
+  if (!request.goal) log_info("supervisor", "a checkpoint is asked for by ", request.reason, ": ", outcome.answer.text);
+  perform(self, std::move(outcome.effects));
+  return outcome.answer;
+}
+
 [[nodiscard]] StatusReport report(Self self) {
   const SupervisorCore& core = *self->state.core;
   StatusReport report;
@@ -421,6 +428,7 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorSettings settings
       },
       [self](const Tick&) { tick(self); },
       [self](const OperatorOrder& order) { return obey(self, order); },
+      [self](const SaveRequest& request) { return save(self, request); },
       [self](const StatusQuery&) { return report(self); },
   };
 }

@@ -240,6 +240,17 @@ Result<DrainOptions> drain_options(const Options& options) {
                       {OperatorVerb::kDrain, *options.positional(0), InjectKind::kExit, 0, "shoal drain", false}};
 }
 
+Result<CheckpointOptions> checkpoint_options(const Options& options) {
+  const auto where = locator_of(options);
+  if (!where) return where.failure();
+  const auto timeout = options.seconds("--wait-timeout", 0);
+  if (!timeout) return timeout.failure();
+  if (*timeout && !options.has("--wait")) return missing("--wait-timeout goes with --wait");
+  CheckpointOptions checkpoint{*where, options.has("--wait")};
+  checkpoint.timeout_s = timeout->value_or(checkpoint.timeout_s);
+  return checkpoint;
+}
+
 Result<EvictOptions> evict_options(const Options& options) {
   const auto where = locator_of(options);
   if (!where) return where.failure();

@@ -26,6 +26,7 @@ namespace shoal {
 [[nodiscard]] Result<LogsOptions> logs_options(const Options& options);
 [[nodiscard]] Result<KillOptions> kill_options(const Options& options);
 [[nodiscard]] Result<DrainOptions> drain_options(const Options& options);
+[[nodiscard]] Result<CheckpointOptions> checkpoint_options(const Options& options);
 [[nodiscard]] Result<EvictOptions> evict_options(const Options& options);
 [[nodiscard]] Result<NewTokenOptions> new_token_options(const Options& options);
 [[nodiscard]] Result<ListTokensOptions> list_tokens_options(const Options& options);

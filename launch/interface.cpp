@@ -189,6 +189,23 @@ CommandSpec evict() {
       "reached, or its run is over."};
 }
 
+CommandSpec checkpoint() {
+  return {
+      "checkpoint",
+      "Saves a checkpoint of a run now, and says where it lies.",
+      {},
+      with_locator({{"--wait", kFlag, "", "end when it is saved, and print its folder alone"},
+                    {"--wait-timeout", kValue, "S", "with --wait: exit 4 after S seconds without it (default: 600)"}}),
+      "The step in progress is finished, and the state after it is saved, while training goes on. If the newest state\n"
+      "is saved already, or being saved, it is that one. With rounds (sync.mode = diloco) it is the state between two\n"
+      "steps, too, with the rounds that are due there. checkpoint.keep counts it like all others.\n"
+      "Without --wait the command says which state it will be, and ends. It has to be given again if the spawner is\n"
+      "started again before that step ends. With --wait it sees to that, and says on stderr what it waits for.\n"
+      "A run in one process (--single) hears nobody: SIGINT saves and ends it, checkpoint.every saves in between.\n"
+      "Exit status: 0 it is saved (without --wait: it will be), 3 it could not be saved, 4 not in time, the spawner\n"
+      "is not reached, or its run is over."};
+}
+
 CommandSpec token_new() {
   return {
       "token new",
@@ -363,6 +380,7 @@ std::vector<CommandSpec> make_commands() {
        "Exit status: 0 it leaves, 2 no node and no stage has that name, 4 the spawner is not reached, or its run is "
        "over."},
       evict(),
+      checkpoint(),
       token_new(),
       token_ls(),
       token_revoke(),

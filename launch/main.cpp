@@ -69,6 +69,7 @@ std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
       {&command_named("logs"), bind(logs_options, run_logs)},
       {&command_named("kill"), bind(kill_options, run_kill)},
       {&command_named("drain"), bind(drain_options, run_drain)},
+      {&command_named("checkpoint"), bind(checkpoint_options, run_checkpoint)},
       {&command_named("evict"), bind(evict_options, run_evict)},
       {&command_named("token new"), bind(new_token_options, run_new_token)},
       {&command_named("token ls"), bind(list_tokens_options, run_list_tokens)},

@@ -16,6 +16,7 @@
 #include "messages/catalogue/facts.h"
 #include "messages/letter.h"
 #include "messages/local/presence.h"
+#include "messages/local/save_request.h"
 #include "messages/local/wire.h"
 
 namespace shoal {
@@ -104,7 +105,7 @@ struct StatusReport {
   X(JournalEntry) X(OperatorOrder) X(OperatorAnswer) X(AvoidReplicas)                                        \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
   X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneProgress) X(LaneChange)  \
-  X(Ping) X(WorkSoFar)
+  X(Ping) X(WorkSoFar) X(SaveRequest) X(SaveAnswer)
 
 CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(shoal, (shoal::WireFrame))
@@ -169,6 +170,7 @@ using SyncGroupActor = HearsAs<Hearer::kSyncGroup, JournalSoFar, JournalEntry, P
 
 using SupervisorActor =
     HearsAs<Hearer::kSupervisor, StopRequest, Tick>::extend<caf::replies_to<OperatorOrder>::with<OperatorAnswer>,
+                                                            caf::replies_to<SaveRequest>::with<SaveAnswer>,
                                                             caf::replies_to<StatusQuery>::with<StatusReport>>;
 
 using MetricsActor = HearsAs<Hearer::kMetrics, JournalSoFar, JournalEntry>;

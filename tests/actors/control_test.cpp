@@ -9,6 +9,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/cluster/operate/operator_words.h"
+#include "runtime/cluster/operate/save_words.h"
 #include "runtime/transport/control/control_client.h"
 #include "runtime/transport/control/token_words.h"
 #include "tests/runtime/transport/control/control_port.h"
@@ -54,6 +55,11 @@ SupervisorActor::behavior_type fake_supervisor(SupervisorActor::pointer, std::sh
             if (order.name == "lost") return OperatorAnswer{OperatorVerdict::kAbsent, "lost is not there now"};
             if (order.name == "late") return OperatorAnswer{OperatorVerdict::kRefused, "the run is over"};
             return OperatorAnswer{OperatorVerdict::kDone, order.name + " is " + deed_of(order.how, order.freeze_ms)};
+          },
+          [](const SaveRequest& request) {
+            if (request.reason == "late") return SaveAnswer{OperatorVerdict::kRefused, {}, {}, "the run is over"};
+            const SaveStage stage = request.goal ? SaveStage::kSaved : SaveStage::kOrdered;
+            return SaveAnswer{OperatorVerdict::kDone, {4, Branch{1}}, stage, "a sentence"};
           },
           [](const StatusQuery&) { return StatusReport{}; }};
 }
@@ -128,6 +134,21 @@ TEST_F(Control, S7NobodyElseGivesOrders) {
     EXPECT_EQ(answer.failure().error, Error::kRefused);
   }
   EXPECT_EQ(*orders, 0);
+}
+
+TEST_F(Control, ACheckpointIsAskedForAndAskedAfter) {
+  const auto save = [this](const SaveRequest& request) {
+    return person().post(std::string(kCheckpointPath), save_request_text(request));
+  };
+  const auto ordered = parse_save_answer(save({"a test", std::nullopt})->body);
+  ASSERT_TRUE(ordered.ok()) << ordered.failure().message;
+  EXPECT_EQ(ordered->stage, SaveStage::kOrdered);
+  EXPECT_EQ(parse_save_answer(save({"a test", ordered->goal})->body)->stage, SaveStage::kSaved);
+  EXPECT_EQ(save({"late", std::nullopt}).failure().error, Error::kRefused);
+  EXPECT_EQ(person().post(std::string(kCheckpointPath), "{}").failure().error, Error::kUsage);
+  const auto node = ControlClient::create(run.files(PeerRole::kNode, "someone"), {"127.0.0.1", port});
+  EXPECT_EQ(node->post(std::string(kCheckpointPath), save_request_text({"a test", {}})).failure().error,
+            Error::kRefused);
 }
 
 TEST_F(Control, RefusalsSayWhyAndWhatKind) {

@@ -186,6 +186,19 @@ TEST(Arguments, AnEvictionSaysWhetherItIsForGood) {
   EXPECT_FALSE(parse_options(command_named("evict"), where).ok()) << "nobody is named";
 }
 
+TEST(Arguments, ACheckpointIsWaitedForTenMinutesUnlessToldOtherwise) {
+  const auto with = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"--run", "runs/x"});
+    return checkpoint_options(given(command_named("checkpoint"), words));
+  };
+  ASSERT_TRUE(with({}).ok());
+  EXPECT_FALSE(with({})->waits);
+  EXPECT_TRUE(with({"--wait"})->waits);
+  EXPECT_EQ(with({"--wait"})->timeout_s, 600);
+  EXPECT_EQ(with({"--wait", "--wait-timeout", "5"})->timeout_s, 5);
+  EXPECT_EQ(with({"--wait-timeout", "5"}).failure().error, Error::kUsage);
+}
+
 TEST(Arguments, ATokenIsGoodForADayAndAnyNumberUnlessToldOtherwise) {
   const auto with = [](std::vector<std::string> words) {
     words.insert(words.end(), {"--run", "runs/x"});

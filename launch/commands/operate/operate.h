@@ -30,6 +30,15 @@ struct DrainOptions {
 };
 [[nodiscard]] Result<int> run_drain(const DrainOptions& options);
 
+// `shoal checkpoint`: says which state will be saved, or waits until it is; prints where it lies. Errors: as for kill;
+// kIo where it could not be saved; kUnreachable where it was not within timeout_s.
+struct CheckpointOptions {
+  RunLocator where;
+  bool waits = false;
+  double timeout_s = 600;
+};
+[[nodiscard]] Result<int> run_checkpoint(const CheckpointOptions& options);
+
 // `shoal evict`: puts a node out of the run, and returns. Errors: as for kill; with --revoke a name that is away is no
 // error.
 struct EvictOptions {

@@ -55,6 +55,11 @@ Answers CheckpointDuty::on(const CheckpointDelayed& delayed, Instant /*now*/) {
   return answers;
 }
 
+Answers CheckpointDuty::on(const CheckpointWanted& /*wanted*/, Instant /*now*/) {
+  (void)desk_.owe();
+  return {};
+}
+
 Answers CheckpointDuty::on(const LastStateUnsaved& /*unsaved*/, Instant /*now*/) {
   desk_.order_late(truth_.view().committed_steps(), truth_.roster.savers(truth_.config.stages),
                    truth_.clock.outside_rounds());

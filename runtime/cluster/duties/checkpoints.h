@@ -19,6 +19,7 @@ class CheckpointDuty {
   [[nodiscard]] Answers on(const StateProgress& progress, Instant now);
   [[nodiscard]] Answers on(const StateUnavailable& lost, Instant now);  // a shard, with its link
   [[nodiscard]] Answers on(const CheckpointDelayed& delayed, Instant now);
+  [[nodiscard]] Answers on(const CheckpointWanted& wanted, Instant now);
   [[nodiscard]] Answers on(const LastStateUnsaved& unsaved, Instant now);
   [[nodiscard]] Answers on(const ProcessGone& gone, Instant now);
   [[nodiscard]] Answers on(const MemberLost& lost, Instant now);

@@ -18,6 +18,7 @@ DutiesInOrder make_duties(Truth& truth, ReservedNumbers& numbers) {
           LossDuty(truth, truth.roster, truth.fallback),
           EndingDuty(truth, truth.last_step, truth.dismissal),
           OperatorDuty(truth, numbers),
+          SaveDuty(truth),
           RoundDuty(truth, truth.ballots),
           StepDuty(truth, truth.ballots)};
 }

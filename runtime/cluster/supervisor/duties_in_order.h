@@ -5,6 +5,7 @@
 
 #include <tuple>
 
+#include "runtime/cluster/duties/asked/save.h"
 #include "runtime/cluster/duties/checkpoints.h"
 #include "runtime/cluster/duties/children.h"
 #include "runtime/cluster/duties/draining.h"
@@ -29,7 +30,7 @@ namespace shoal {
 // steps come last, when all that the next commit waits for has been looked at.
 using DutiesInOrder = std::tuple<QuarantineDuty, WatchDuty, GatheringDuty, DrainDuty, ReturnDuty, RollBackDuty,
                                  StartingDuty, IntroductionDuty, JoinDuty, ChildrenDuty, CheckpointDuty, LossDuty,
-                                 EndingDuty, OperatorDuty, RoundDuty, StepDuty>;
+                                 EndingDuty, OperatorDuty, SaveDuty, RoundDuty, StepDuty>;
 
 // truth, numbers: outlive the duties.
 [[nodiscard]] DutiesInOrder make_duties(Truth& truth, ReservedNumbers& numbers);

@@ -177,6 +177,13 @@ OperatorOutcome SupervisorCore::operate(const OperatorOrder& order, Instant now)
   return {std::move(obeyed.answer), take_effects(), obeyed.injection};
 }
 
+SaveOutcome SupervisorCore::save(const SaveRequest& request, Instant now) {
+  truth_.books.begin_answer();
+  SaveHeard heard = std::get<SaveDuty>(duties_).hear(request, now);
+  take(std::move(heard.answers), now);
+  return {std::move(heard.answer), take_effects()};
+}
+
 SupervisorEffects SupervisorCore::take_effects() {
   if (truth_.is_ending()) return std::exchange(effects_, {});  // nobody is numbered any more
   for (const NumberKind kind : {NumberKind::kProcess, NumberKind::kActor}) {

@@ -63,6 +63,8 @@ class SupervisorCore {
   [[nodiscard]] SupervisorEffects tick(Instant now);
   // Errors are answers: an unknown name, a run that is over.
   [[nodiscard]] OperatorOutcome operate(const OperatorOrder& order, Instant now);
+  // A checkpoint that a person asks for.
+  [[nodiscard]] SaveOutcome save(const SaveRequest& request, Instant now);
   [[nodiscard]] std::vector<Target> targets() const { return duty<OperatorDuty>().targets(); }
   // own: what the board of this process says. Sorted: the spawner's first, then by node.
   [[nodiscard]] std::vector<ActorLine> actors(const std::vector<ActorHealth>& own = {}) const {

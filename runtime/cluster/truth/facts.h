@@ -135,6 +135,7 @@ struct CheckpointDelayed {
   std::uint64_t version = 0;
   std::string why;
 };
+struct CheckpointWanted {};  // by a person, of the next commit
 struct LastStateUnsaved {};  // no commit named a saver for it
 
 // Starts, returns and roll-backs.
@@ -186,13 +187,13 @@ struct HandsOver {    // this process alone ends; the next term goes on
   std::string reason;
 };
 
-using RunFact =
-    OneOf<GivenUp, ProcessGone, ProcessJoined, CameBack, LinkedAgain, Served, Welcomed, PutOut, PeersChanged,
-          ComplaintsDue, WorkersChanged, JoinersDue, ReadyInTraining, StrangerReady, ReplicaFailed, WorkerRests,
-          OrderedToEnd, MembersDue, MemberLost, DrainAsked, LeaversDue, SavedLeaversDue, AllLeaversDue, LeaverGoes,
-          CommitDue, RoundsDue, StepForgotten, CheckpointDelayed, LastStateUnsaved, PhaseBegins, ReturnBegins,
-          ReturnDue, LossDue, RollBack, StartWanted, StartFailed, StartOver, BranchBegins, BranchBegun, StartRepeated,
-          StartPaused, TrainingBegins, EndDue, DismissalDue, EndsAfterStep, EndOfRun, EndsAgain, HandsOver>;
+using RunFact = OneOf<GivenUp, ProcessGone, ProcessJoined, CameBack, LinkedAgain, Served, Welcomed, PutOut,
+                      PeersChanged, ComplaintsDue, WorkersChanged, JoinersDue, ReadyInTraining, StrangerReady,
+                      ReplicaFailed, WorkerRests, OrderedToEnd, MembersDue, MemberLost, DrainAsked, LeaversDue,
+                      SavedLeaversDue, AllLeaversDue, LeaverGoes, CommitDue, RoundsDue, StepForgotten,
+                      CheckpointDelayed, CheckpointWanted, LastStateUnsaved, PhaseBegins, ReturnBegins, ReturnDue,
+                      LossDue, RollBack, StartWanted, StartFailed, StartOver, BranchBegins, BranchBegun, StartRepeated,
+                      StartPaused, TrainingBegins, EndDue, DismissalDue, EndsAfterStep, EndOfRun, EndsAgain, HandsOver>;
 
 // An event of the run and a line of the log, as of the steps that are committed.
 struct Announcement {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "messages/letter.h"
+#include "messages/local/save_request.h"
 #include "messages/values/one_of.h"
 #include "runtime/base/clock.h"
 #include "runtime/cluster/last_step.h"
@@ -142,6 +143,10 @@ using SupervisorEffect =
           ProbeProcess, EndRun, Note, TellPerson, InjectHere, AvoidReplicas>;
 using SupervisorEffects = std::vector<SupervisorEffect>;
 
+struct SaveOutcome {
+  SaveAnswer answer;
+  SupervisorEffects effects;
+};
 struct OperatorOutcome {
   OperatorAnswer answer;
   SupervisorEffects effects;

@@ -303,8 +303,13 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   settings.end_process = [record = record_, crash = crash_](const EndRun& end) {
     if (!record->end && !crash->is_dead) record->end = SwarmEnd{end.exit_status, end.reason};
   };
-  const auto boss = clockwork_.system().spawn(supervisor, std::move(settings));
-  processes_[kSpawner].actors.push_back(caf::actor_cast<caf::actor>(boss));
+  const auto started = clockwork_.system().spawn(supervisor, std::move(settings));
+  supervisor_ = started;
+  processes_[kSpawner].actors.push_back(caf::actor_cast<caf::actor>(started));
+}
+
+void SimulatedSwarm::ask_for_checkpoint() {
+  if (supervisor_) caf::anon_send(*supervisor_, SaveRequest{"a test", std::nullopt});
 }
 
 void SimulatedSwarm::start_process(const std::string& name) {

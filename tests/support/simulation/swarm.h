@@ -143,6 +143,8 @@ class SimulatedSwarm {
   // Ends one stage actor of a process. False: it has none now.
   bool kill_stage(const std::string& process);
   [[nodiscard]] SimulatedPort port_of(const std::string& process) const { return processes_.at(process).port; }
+  // A person's wish, of whoever is supervisor now.
+  void ask_for_checkpoint();
   // Port of the process with this number; nothing: it is no more.
   [[nodiscard]] std::optional<SimulatedPort> port_of(ProcessIncarnation process) const;
 
@@ -186,6 +188,7 @@ class SimulatedSwarm {
   SimulatedPort ports_ = 0;
   std::map<std::string, Process> processes_;
   std::map<std::string, caf::actor> children_;
+  std::optional<SupervisorActor> supervisor_;
   std::vector<caf::actor> frozen_;                          // children, maybe some that others have succeeded
   std::map<std::string, std::shared_ptr<WorkNote>> notes_;  // by process, on its way to the next life
   int poisonings_ = 0;
