@@ -30,8 +30,9 @@ void perform(Self self, std::vector<MetricsOutput> outputs) {
   for (auto& output : outputs) {
     if (const auto steps = steps_at_end(output)) {
       const RunSummary& summary = state.summary->read_all();
-      if (auto* last = std::get_if<FinalRecord>(&output)) last->goodput = summary.goodput().of(*steps);
-      give_out(state, summary.of(*steps, now), now);
+      auto* last = std::get_if<FinalRecord>(&output);
+      if (last != nullptr) last->goodput = summary.goodput().of(*steps);
+      give_out(state, summary.of(*steps, now, last != nullptr ? last->lost_tokens : 0), now);
     }
     give_out(state, output, now);
     if (std::holds_alternative<FinalRecord>(output)) note_unwritten(*state.outbox);

@@ -33,7 +33,7 @@ void SingleRecorder::write_last(FinalRecord record) {
   const RunSummary& summary = lines.read_all();
   record.goodput = summary.goodput().of(record.steps);
   record.lost_tokens = summary.goodput().thrown_away(record.steps);
-  write(summary.of(record.steps, SteadyClock().wall_now()));
+  write(summary.of(record.steps, SteadyClock().wall_now(), record.lost_tokens));
   write(record);
   if (outbox_.unwritten() > 0) say("warning: ", counted(outbox_.unwritten(), "line"), " not in ", outbox_.path());
 }

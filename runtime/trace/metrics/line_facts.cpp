@@ -74,6 +74,8 @@ LineFacts step_facts(std::string_view line) {
   facts.step = *step;
   facts.tokens = *tokens;
   facts.retried = *retried;
+  facts.lost_tokens = number_at<std::uint64_t>(line, "\"lost_tokens\":").value_or(0);
+  facts.approximated = number_at<std::uint64_t>(line, "\"approximated\":").value_or(0);
   facts.step_ms = measured_at(line, "\"step_ms\":");
   facts.is_partly_timed = facts.step_ms > 0 && line.find("\"tokens_per_s\":null") != std::string_view::npos;
   facts.wait_ms = measured_at(line, "\"wait\":");

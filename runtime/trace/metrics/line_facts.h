@@ -21,6 +21,8 @@ struct StepFacts {
   std::uint64_t step = 0;
   std::uint64_t tokens = 0;
   std::uint64_t retried = 0;
+  std::uint64_t lost_tokens = 0;
+  std::uint64_t approximated = 0;  // microbatches; 0 without rounds
   double step_ms = 0;              // 0: not known
   bool is_partly_timed = false;    // step_ms is of the rest of it
   double wait_ms = 0;              // idle; 0 where nobody measured

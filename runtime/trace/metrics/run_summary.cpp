@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 #include <variant>
 
@@ -32,6 +33,15 @@ void add(ByteCounts& sum, const LineBytes& bytes) {
   sum.state += bytes[3];
   sum.control += bytes[4];
   sum.checkpoint += bytes[5];
+}
+
+// Returns the N of "step_N".
+std::optional<std::uint64_t> version_of(std::string_view subject) {
+  constexpr std::string_view kPrefix = "step_";
+  std::uint64_t version = 0;
+  if (!subject.starts_with(kPrefix)) return std::nullopt;
+  const auto [rest, error] = std::from_chars(subject.data() + kPrefix.size(), subject.data() + subject.size(), version);
+  return error == std::errc() ? std::optional(version) : std::nullopt;
 }
 
 WallTime::duration wall_time_of(double ms) {
@@ -77,6 +87,7 @@ void SpanTally::begin_training() {
 void SpanTally::add(const EventFacts& event) {
   if (event.word == "started") {
     end_former();
+    settle_checkpoint();
     if (start_.told) former_ = start_;
     start_ = Start();
     start_.began = event.at;
@@ -108,6 +119,8 @@ void SpanTally::count(const EventFacts& event) {
   ++sum_.checkpoints.count;
   sum_.checkpoints.bytes += event.saved_bytes;
   sum_.checkpoints.seconds += event.saved_s;
+  const auto version = version_of(event.subject);
+  if (version && steps_sent_ && *version >= *steps_sent_) unreported_ = Unreported{*version, event.saved_bytes};
 }
 
 void SpanTally::add(const StepFacts& step, Start& start) {
@@ -132,6 +145,10 @@ void SpanTally::add(const StepFacts& step, Start& start) {
   if (!start.began && step.at) start.began = *step.at - wall_time_of(step_ms);
   if (step.at) start.stepped = step.at;
   start.told = std::max(start.told, step.at);
+  sum_.lost_tokens += step.lost_tokens;
+  sum_.approximated += step.approximated;
+  if (unreported_ && step.step >= unreported_->version) unreported_.reset();
+  steps_sent_ = step.is_of_one_process ? std::nullopt : std::optional(step.step + 1);
   if (step.bytes) {
     shoal::add(sum_.bytes, *step.bytes);
   } else {
@@ -160,16 +177,23 @@ void SpanTally::end(Start start, WallTime until) {
 
 void SpanTally::end_former() {
   if (former_ && former_->told) end(*former_, *former_->told);
+  if (former_) settle_checkpoint();
   former_.reset();
+}
+
+void SpanTally::settle_checkpoint() {
+  if (unreported_) sum_.bytes.checkpoint += unreported_->bytes;
+  unreported_.reset();
 }
 
 SpanSummary SpanTally::of(std::uint64_t steps, WallTime now) const {
   SpanTally ended = *this;
   ended.end_former();
+  ended.settle_checkpoint();
   ended.end(start_, now);
   const HistorySum kept = history_.up_to(steps);
   const double gaps_ms = ended.gaps_ms_;
-  SpanSummary out = sum_;
+  SpanSummary out = ended.sum_;
   out.steps = kept.steps;
   out.tokens = kept.tokens;
   out.goodput = goodput_.of(steps);
@@ -197,6 +221,14 @@ void RunSummary::add(std::string_view line) {
 
 SummaryRecord RunSummary::of(std::uint64_t steps, WallTime now) const {
   return {steps, std::max<std::uint64_t>(1, starts_), life_.of(steps, now), run_.of(steps, now)};
+}
+
+SummaryRecord RunSummary::of(std::uint64_t steps, WallTime now, std::uint64_t lost_at_the_end) const {
+  SummaryRecord record = of(steps, now);
+  const std::uint64_t untold = lost_at_the_end - std::min(lost_at_the_end, record.run.lost_tokens);
+  record.run.lost_tokens += untold;
+  record.life.lost_tokens += untold;
+  return record;
 }
 
 bool SummaryReader::read_on(std::size_t bytes) {

@@ -11,6 +11,9 @@
 //
 // A start finds steps, rounds and checkpoints in the journal and on the disk that the one before it had not told when
 // it died. Their lines stand behind its own "started", before training goes on, and count as that former one's.
+//
+// A step's line has the bytes that were sent since the one before it. The last checkpoint of a start is sent after its
+// last line: the event of it says how many bytes it has.
 #pragma once
 
 #include <cstddef>
@@ -58,12 +61,22 @@ class SpanTally {
   void add_gap(double gap_ms, const Start& start);
   void end(Start start, WallTime until);
   void end_former();
+  // Counts the checkpoint that no later line has the bytes of.
+  void settle_checkpoint();
+
+  // A checkpoint of pipelines whose bytes the line of a later step has, if there comes one.
+  struct Unreported {
+    std::uint64_t version = 0;
+    std::uint64_t bytes = 0;
+  };
 
   Goodput goodput_;
   StepHistory history_;  // with the time of training
   Start start_;
   std::optional<Start> former_;  // until this one trains
-  SpanSummary sum_;              // bytes, rounds, checkpoints and faults
+  std::optional<Unreported> unreported_;
+  std::optional<std::uint64_t> steps_sent_;  // as the last line of a step by pipelines says
+  SpanSummary sum_;                          // bytes, rounds, checkpoints and faults
   double start_ms_ = 0;
   double training_ms_ = 0;  // also of steps that were thrown away
   double evaluation_ms_ = 0;
@@ -77,6 +90,8 @@ class RunSummary {
   // Lines in the order of the file.
   void add(std::string_view line);
   [[nodiscard]] SummaryRecord of(std::uint64_t steps, WallTime now) const;
+  // Returns the same with what the last line of the run says was lost: also what no step's line could name any more.
+  [[nodiscard]] SummaryRecord of(std::uint64_t steps, WallTime now, std::uint64_t lost_at_the_end) const;
   // Returns the goodput of the whole run.
   [[nodiscard]] const Goodput& goodput() const { return run_.goodput(); }
 

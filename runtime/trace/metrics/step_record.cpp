@@ -29,12 +29,9 @@ Json to_json(const std::optional<TimeBreakdown>& time) {
 }
 
 using BytePart = std::pair<const char*, std::uint64_t ByteCounts::*>;
-constexpr BytePart kBytes[] = {{"activation", &ByteCounts::activation},
-                               {"gradient", &ByteCounts::gradient},
-                               {"reduce", &ByteCounts::reduce},
-                               {"state", &ByteCounts::state},
-                               {"checkpoint", &ByteCounts::checkpoint},
-                               {"control", &ByteCounts::control}};
+constexpr BytePart kBytes[] = {{"activation", &ByteCounts::activation}, {"gradient", &ByteCounts::gradient},
+                               {"reduce", &ByteCounts::reduce},         {"state", &ByteCounts::state},
+                               {"checkpoint", &ByteCounts::checkpoint}, {"control", &ByteCounts::control}};
 
 Json to_json(const std::optional<ByteCounts>& bytes) {
   Json json;
@@ -72,6 +69,8 @@ Json to_json(const SpanSummary& span) {
             {"bytes", span.checkpoints.bytes},
             {"seconds", seconds(span.checkpoints.seconds)}}},
           {"rounds", span.rounds},
+          {"lost_tokens", span.lost_tokens},
+          {"approximated", span.approximated},
           {"faults",
            {{"processes", faults.processes},
             {"actors", faults.actors},

@@ -111,10 +111,14 @@ struct SpanSummary {
   std::uint64_t tokens = 0;  // in them
   std::optional<double> goodput;
   TimeParts time;
-  ByteCounts bytes;                   // as replicas report them; lines of an older version count shards as state
+  // As replicas report them, and the checkpoint after whose sending none reported: the last one of a start. Lines of an
+  // older version count shards as state.
+  ByteCounts bytes;
   std::uint64_t uncounted_steps = 0;  // steps whose bytes nobody reported
   CheckpointSum checkpoints;
-  std::uint64_t rounds = 0;           // those of all fragments, as stage 0 has them
+  std::uint64_t rounds = 0;        // those of all fragments, as stage 0 has them
+  std::uint64_t lost_tokens = 0;   // trained, and not in the model
+  std::uint64_t approximated = 0;  // microbatches
   FaultCounts faults;
 };
 

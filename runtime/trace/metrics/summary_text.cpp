@@ -46,9 +46,11 @@ void add_span(const std::string& whose, const SpanSummary& span, std::vector<std
                           ", evaluation ", time_text(time.evaluation), ", checkpoints ", time_text(time.checkpoint),
                           ", held up by faults ", time_text(time.stalled), ", steps rolled back ",
                           time_text(time.repeated)));
-  lines.push_back(compose("  goodput: ", span.goodput ? number_text(*span.goodput, 3) : "not known",
-                          " = tokens kept / (tok/s of undisturbed steps x time of all steps); start and evaluations "
-                          "are not in it"));
+  if (span.steps > 0 || span.goodput) {
+    lines.push_back(compose("  goodput: ", span.goodput ? number_text(*span.goodput, 3) : "not known",
+                            " = tokens kept / (tok/s of undisturbed steps x time of all steps); start and evaluations "
+                            "are not in it"));
+  }
   lines.push_back(compose(
       "  sent: activations ", bytes(sent.activation), ", gradients ", bytes(sent.gradient), ", sums ",
       bytes(sent.reduce), ", copies of states ", bytes(sent.state), ", checkpoints ", bytes(sent.checkpoint),
@@ -59,6 +61,11 @@ void add_span(const std::string& whose, const SpanSummary& span, std::vector<std
                             time_text(saved.seconds), " (pipelines train meanwhile)"));
   }
   if (span.rounds > 0) lines.push_back(compose("  rounds: ", span.rounds));
+  if (span.lost_tokens > 0 || span.approximated > 0) {
+    lines.push_back(compose("  lost: ", counted(span.lost_tokens, "token"),
+                            " that were trained and are not in the model; ", counted(span.approximated, "microbatch"),
+                            " approximated"));
+  }
   lines.push_back(compose("  faults survived: ", faults_text(span.faults)));
 }
 

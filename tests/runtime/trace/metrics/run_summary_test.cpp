@@ -32,6 +32,8 @@ class ToldRun {
     record.step_ms = took * 1000;
     record.view = view;
     record.time.emplace().wait = wait_ms;
+    record.lost_tokens = lost_tokens;
+    record.approximated = approximated;
     if (has_bytes) record.bytes = ByteCounts{10, 20, 30, 40, 50, 60};
     add(to_json_line(record));
   }
@@ -60,6 +62,8 @@ class ToldRun {
   double now = 0;
   double wait_ms = 0;
   bool has_bytes = true;
+  std::uint64_t lost_tokens = 0;   // by each step
+  std::uint32_t approximated = 0;  // in each step
 
  private:
   void add(const std::string& line) { summary.add(with_time(line, at(now))); }
@@ -121,6 +125,63 @@ TEST(RunSummary, AddsUpAllCheckpoints) {
   EXPECT_EQ(saved.count, 3U);
   EXPECT_EQ(saved.bytes, 3000U);
   EXPECT_NEAR(saved.seconds, 0.5, 1e-9);
+}
+
+TEST(RunSummary, CountsTheBytesOfACheckpointOnce) {
+  ToldRun run;
+  run.event("started");
+  run.steps(0, 2);
+  run.event("checkpoint", "step_2", "1000 bytes in 1 s");
+  EXPECT_EQ(run.end(2).run.bytes.checkpoint, 120U + 1000U) << "the last one of a start: no step's line has it";
+  run.step(2);
+  EXPECT_EQ(run.end(3).run.bytes.checkpoint, 180U) << "the step after it has it";
+  run.event("checkpoint", "step_3", "2000 bytes in 1 s");
+  run.event("started");
+  run.step(3);
+  const SummaryRecord summary = run.end(4);
+  EXPECT_EQ(summary.run.bytes.checkpoint, 240U + 2000U) << "the step is of another start";
+  EXPECT_EQ(summary.life.bytes.checkpoint, 60U);
+}
+
+TEST(RunSummary, ACheckpointThatIsFoundAfterADeathWasSentByTheFormerStart) {
+  ToldRun run;
+  run.event("started");
+  run.steps(0, 2);
+  run.event("started");
+  run.event("checkpoint", "step_2", "1000 bytes in 1 s");
+  run.event("training");
+  run.step(2);
+  const SummaryRecord summary = run.end(3);
+  EXPECT_EQ(summary.run.bytes.checkpoint, 180U + 1000U);
+  EXPECT_EQ(summary.life.bytes.checkpoint, 60U);
+}
+
+TEST(RunSummary, OneProcessSendsNoCheckpoint) {
+  ToldRun run;
+  run.has_bytes = false;
+  run.event("started");
+  run.step(0, 1, 0);
+  run.event("checkpoint", "step_1", "1000 bytes in 1 s");
+  EXPECT_EQ(run.end(1).run.bytes.checkpoint, 0U);
+}
+
+TEST(RunSummary, AddsUpWhatWasLost) {
+  ToldRun run;
+  run.event("started");
+  run.steps(0, 2);
+  run.lost_tokens = 50;
+  run.approximated = 1;
+  run.step(2);
+  run.event("started");
+  run.step(3);
+  SummaryRecord summary = run.end(4);
+  EXPECT_EQ(summary.run.lost_tokens, 100U);
+  EXPECT_EQ(summary.life.lost_tokens, 50U);
+  EXPECT_EQ(summary.run.approximated, 2U);
+  summary = run.summary.of(4, at(run.now), 130);
+  EXPECT_EQ(summary.run.lost_tokens, 130U) << "with what is lost at the end";
+  EXPECT_EQ(summary.life.lost_tokens, 80U) << "which is of this start";
+  EXPECT_EQ(run.summary.of(4, at(run.now), 0).run.lost_tokens, 100U) << "lines stay true";
 }
 
 TEST(RunSummary, StepsThatWereRolledBackAreRepeated) {
@@ -342,7 +403,7 @@ TEST(SummaryRecord, IsOneObjectWithTheSameKeysForBothSpans) {
   for (const auto& [key, value] : json["run"].items()) keys.push_back(key);
   EXPECT_EQ(keys, (std::vector<std::string>{"seconds", "steps", "tokens", "tokens_per_s", "training_tokens_per_s",
                                             "goodput", "time_s", "bytes", "uncounted_steps", "checkpoints", "rounds",
-                                            "faults"}));
+                                            "lost_tokens", "approximated", "faults"}));
   EXPECT_EQ(json["run"].dump(), json["life"].dump());
   double sum = 0;
   for (const auto& part : json["run"]["time_s"]) sum += part.get<double>();
@@ -367,6 +428,26 @@ TEST(SummaryText, SaysWhatThereIsAndWhatWasResumed) {
   EXPECT_EQ(lines[4], "  faults survived: none");
 }
 
+TEST(SummaryText, SaysWhatWasLost) {
+  ToldRun run;
+  run.event("started");
+  run.step(0);
+  const auto is_of_losses = testing::HasSubstr("lost: ");
+  EXPECT_THAT(summary_lines(run.end(1)), testing::Not(testing::Contains(is_of_losses))) << "nothing was";
+  run.lost_tokens = 4096;
+  run.approximated = 1;
+  run.step(1);
+  EXPECT_THAT(summary_lines(run.end(2)),
+              testing::Contains("  lost: 4096 tokens that were trained and are not in the model; 1 microbatch "
+                                "approximated"));
+}
+
+TEST(SummaryText, OfNoStepSaysNothingOfGoodput) {
+  ToldRun run;
+  run.event("started");
+  EXPECT_THAT(summary_lines(run.end(0)), testing::Not(testing::Contains(testing::HasSubstr("goodput"))));
+}
+
 TEST(SummaryText, TellsCopiesAndCheckpointsApart) {
   ToldRun run;
   run.event("started");
@@ -374,7 +455,7 @@ TEST(SummaryText, TellsCopiesAndCheckpointsApart) {
   run.event("checkpoint", "step_2", "2500000 bytes in 1.5 s");
   const auto lines = summary_lines(run.end(2));
   ASSERT_EQ(lines.size(), 6U);
-  EXPECT_THAT(lines[3], testing::HasSubstr("copies of states 80B, checkpoints 120B, control 100B"));
+  EXPECT_THAT(lines[3], testing::HasSubstr("copies of states 80B, checkpoints 2.5MB, control 100B"));
   EXPECT_EQ(lines[4], "  saved: 1 checkpoint, 2.5MB in 1.5s (pipelines train meanwhile)");
 }
 
