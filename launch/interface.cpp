@@ -160,21 +160,35 @@ CommandSpec kill() {
   return {
       "kill",
       "Injects a failure: one actor or process of a run ends, throws or freezes.",
-      {{"NAME", true, "an actor, as `shoal ps` shows it, or a node, as in node2"}},
+      {{"NAME", true, "an actor, as `shoal ps` shows it, a node, as in node2, or one device of it, as in node2:1"}},
       with_locator({{"--how", kValue, "KIND",
                      "exit, kill (cannot be trapped; for a node SIGKILL), throw, freeze=S (default: exit)"}}),
       "Names: stage/1/0, router/node2, node_agent/node2, tracer/node2, data_loader, sync_group/0, metrics,\n"
-      "control, storage, supervisor (ends the spawner process), node2 (its whole process).\n"
+      "control, storage, supervisor (ends the spawner process), node2 (its processes, one per device), node2:1 (the\n"
+      "process of its second device alone; that of the first one is node_agent/node2).\n"
       "While NAME or the spawner is being started again, a command on the spawner's machine waits up to 10 s for it.\n"
       "Exit status: 0 done, 2 nothing had that name since the spawner began, 4 it does not come back, the spawner is\n"
       "not reached, or its run is over."};
+}
+
+CommandSpec drain() {
+  return {"drain",
+          "Lets a node leave a run without losing a microbatch; it is not started again.",
+          {{"NAME", true, "a node, as in node2, one device of it, as in node2:1, or a replica, as in stage/1/0"}},
+          with_locator({}),
+          "The node finishes the step, with all its devices, and gets no work of the next one; node2:1 or a replica\n"
+          "means one device alone. The last replica of a stage saves its state first, and the run goes on from there\n"
+          "when another node serves the stage. SIGTERM to `shoal node` does the same. While NAME or the spawner is\n"
+          "being started again, a command on the spawner's machine waits up to 10 s for it.\n"
+          "Exit status: 0 it leaves, 2 no node and no stage has that name, 4 the spawner is not reached, or its run is "
+          "over."};
 }
 
 CommandSpec evict() {
   return {
       "evict",
       "Removes a node from a run at once; with --revoke it is refused from then on.",
-      {{"NAME", true, "a node, as `shoal ps` shows it: node2"}},
+      {{"NAME", true, "a node, as `shoal ps` shows it, with all its devices: node2"}},
       with_locator({{"--revoke", kFlag, "", "refuse its certificates, and the join tokens it enrolled with"}}),
       "The node's processes end at once, its `shoal node` ends with 4 and does not start them again. The run goes on:\n"
       "other nodes compute again what only this one had computed of the step. If it was the last to serve a stage,\n"
@@ -306,7 +320,7 @@ CommandSpec chaos() {
                         {"--seed", kValue, "N", "seed of the choices; it is printed (default: another each time)"},
                         {"--for", kValue, "S", "end after S seconds (default: with the run)"}}),
           "Kinds: stage router node_agent tracer data_loader sync_group metrics control storage supervisor, node\n"
-          "(a whole process), and freeze: failures may then also be silences of 0.5 to 5 s. One line per failure.\n"
+          "(all its processes), and freeze: failures may then also be silences of 0.5 to 5 s. One line per failure.\n"
           "A spawner that is being started again is waited for.\n"
           "Exit status: 0 the time or the run is over, 2 usage, 4 the spawner is not reached for a minute."};
 }
@@ -361,7 +375,11 @@ std::vector<CommandSpec> make_commands() {
       spawner(),
       node(),
       status(),
-      {"ps", "Lists every actor: node, state, mailbox, restarts, last message.", {}, with_locator({kJson}), ""},
+      {"ps",
+       "Lists every actor: node, state, mailbox, restarts, last message.",
+       {},
+       with_locator({kJson}),
+       "A node with several devices has a process for each: node2, node2:1, node2:2."},
       {"logs",
        "Prints the log of an actor or a node of a run, also of one that is over.",
        {{"NAME", true, "as `shoal ps` shows it, or a process: node2, spawner, storage"}},
@@ -369,16 +387,7 @@ std::vector<CommandSpec> make_commands() {
        "Exit status: 0 done, 2 there is no such run, or nobody of that name in it."},
       kill(),
       chaos(),
-      {"drain",
-       "Lets a node leave a run without losing a microbatch; it is not started again.",
-       {{"NAME", true, "a node, as in node2, or the replica it serves, as in stage/1/0"}},
-       with_locator({}),
-       "The node finishes the step and gets no work of the next one. The last replica of a stage saves its state\n"
-       "first, and the run goes on from there when another node serves the stage. SIGTERM to `shoal node` does the\n"
-       "same. While NAME or the spawner is being started again, a command on the spawner's machine waits up to 10 s\n"
-       "for it.\n"
-       "Exit status: 0 it leaves, 2 no node and no stage has that name, 4 the spawner is not reached, or its run is "
-       "over."},
+      drain(),
       evict(),
       checkpoint(),
       token_new(),

@@ -1,11 +1,24 @@
 // Who goes, goes one after the other: what follows from one is there before the next.
 #include "runtime/cluster/duties/draining.h"
 
+#include <algorithm>
+
 #include "runtime/base/compose.h"
 
 namespace shoal {
 
-std::string fate_when_drained(const Truth& truth, ProcessIncarnation process) {
+namespace {
+
+// Says whether somebody who stays serves the stage.
+[[nodiscard]] bool is_served_without(const Roster& roster, StageId stage,
+                                     const std::vector<ProcessIncarnation>& drained) {
+  return std::ranges::any_of(roster.live(stage), [&](const ReplicaMember& member) {
+    return !roster.leavers.contains(member.process) && std::ranges::find(drained, member.process) == drained.end();
+  });
+}
+
+[[nodiscard]] std::string fate_of(const Truth& truth, ProcessIncarnation process,
+                                  const std::vector<ProcessIncarnation>& drained) {
   const std::string name = truth.roster.processes.name_of(process);
   if (truth.roster.leavers.contains(process)) return name + " is leaving already";
   const auto stages = truth.roster.stages_of(process);
@@ -19,11 +32,21 @@ std::string fate_when_drained(const Truth& truth, ProcessIncarnation process) {
                    ", when its state is saved if it is the last to serve a stage then; others are still coming back");
   }
   for (const StageId stage : stages) {
-    if (truth.roster.is_served_without(stage, process)) continue;
+    if (is_served_without(truth.roster, stage, drained)) continue;
     return compose(name, " is the last to serve stage ", stage, "; it leaves when its state is saved after step ",
                    steps);
   }
   return compose(name, " leaves after step ", steps);
+}
+
+}  // namespace
+
+std::string fate_when_drained(const Truth& truth, const std::vector<ProcessIncarnation>& processes) {
+  std::string fate;
+  for (const ProcessIncarnation process : processes) {
+    fate += (fate.empty() ? "" : "; ") + fate_of(truth, process, processes);
+  }
+  return fate;
 }
 
 Answers DrainDuty::on(const Leaving& leaving, Instant now) {
@@ -49,8 +72,8 @@ Answers DrainDuty::on(const DrainAsked& asked, Instant /*now*/) {
 // A node that died while it was leaving is meant by what its last life was told.
 Answers DrainDuty::on(const ProcessJoined& joined, Instant now) {
   Answers answers;
-  const Join& join = truth_.roster.processes.find(joined.process)->join;
-  if (const auto why = leavers_.take_returned(join.name, now)) answers.tell(LeaverGoes{joined.process, *why});
+  const std::string name = truth_.roster.processes.name_of(joined.process);
+  if (const auto why = leavers_.take_returned(name, now)) answers.tell(LeaverGoes{joined.process, *why});
   return answers;
 }
 

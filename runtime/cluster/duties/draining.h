@@ -9,13 +9,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "runtime/cluster/truth/truth.h"
 
 namespace shoal {
 
-// What becomes of the process when it is drained now, for whoever asks.
-[[nodiscard]] std::string fate_when_drained(const Truth& truth, ProcessIncarnation process);
+// What becomes of the processes when they are drained now, together, for whoever asks.
+[[nodiscard]] std::string fate_when_drained(const Truth& truth, const std::vector<ProcessIncarnation>& processes);
 
 class DrainDuty {
  public:

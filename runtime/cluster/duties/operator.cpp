@@ -32,6 +32,12 @@ namespace {
                       "; there are: ", list_names(all)));
 }
 
+// Returns the processes that a name means: a node's name all of its devices, any other the one it is in.
+[[nodiscard]] std::vector<ProcessIncarnation> processes_of(const Target& target, const ProcessDirectory& directory) {
+  auto node = target.whole_process ? directory.alive(target.name) : std::vector<ProcessIncarnation>{};
+  return node.empty() ? std::vector{target.address.process} : node;
+}
+
 // How a node that was put out comes in again, or never, as the rest of a sentence.
 [[nodiscard]] std::string way_back(const OperatorOrder& order) {
   if (order.revoke) return "";
@@ -85,10 +91,14 @@ Obeyed OperatorDuty::obey(const OperatorOrder& order, Instant now) {
   const bool is_drain = order.verb == OperatorVerb::kDrain;
   const auto target = is_drain ? resolve_leaver(order.name, targets()) : resolve_target(order.name, targets());
   if (!target) return not_there(order, target.failure().message);
-  if (!is_drain) return inject(order, *target, now);
-  const ProcessIncarnation process = target->address.process;
-  Obeyed obeyed = answer_of(OperatorVerdict::kDone, fate_when_drained(truth_, process));
-  obeyed.answers.tell(DrainAsked{process, order.reason});
+  return is_drain ? drain(order, *target) : inject(order, *target, now);
+}
+
+// All are asked before any goes: each of them is missed by those who stay only.
+Obeyed OperatorDuty::drain(const OperatorOrder& order, const Target& target) const {
+  const auto processes = processes_of(target, truth_.roster.processes);
+  Obeyed obeyed = answer_of(OperatorVerdict::kDone, fate_when_drained(truth_, processes));
+  for (const ProcessIncarnation process : processes) obeyed.answers.tell(DrainAsked{process, order.reason});
   return obeyed;
 }
 
@@ -99,21 +109,31 @@ Obeyed OperatorDuty::not_there(const OperatorOrder& order, const std::string& fa
   return answer_of(OperatorVerdict::kUnknownName, failure);
 }
 
+// One number for all the devices of a node: it is one order.
 Obeyed OperatorDuty::inject(const OperatorOrder& order, const Target& target, Instant now) {
-  if (told_to_end_.contains(target, now)) return answer_of(OperatorVerdict::kAbsent, ending_text(order.name));
+  std::vector<Target> there;
+  for (const ProcessIncarnation process : processes_of(target, truth_.roster.processes)) {
+    Target one = target;
+    one.address.process = process;
+    if (!told_to_end_.contains(one, now)) there.push_back(one);
+  }
+  if (there.empty()) return answer_of(OperatorVerdict::kAbsent, ending_text(order.name));
   const bool ends_it = order.how != InjectKind::kFreeze;
-  if (ends_it) told_to_end_.add(target, now);
-  const Inject inject{numbers_.take_actor().value, target.address, target.whole_process, order.how, order.freeze_ms};
+  Inject inject{numbers_.take_actor().value, target.address, target.whole_process, order.how, order.freeze_ms};
   const std::string deed = deed_of(order.how, order.freeze_ms);
   Obeyed obeyed = answer_of(OperatorVerdict::kDone, compose(order.name, " is ", deed, " (injection ", inject.id, ")"));
   obeyed.injection = inject.id;
   Answers& answers = obeyed.answers;
   if (ends_it && target.address.role == Role::kStage) answers.tell(OrderedToEnd{target.address.incarnation});
   answers.announce("injected", order.name, compose("#", inject.id, ": ", deed, " by ", order.reason));
-  if (target.address.process == kSpawnerProcess) {
-    answers.perform(InjectHere{inject});
-  } else {
-    answers.send(target.address, inject);
+  for (const Target& one : there) {
+    if (ends_it) told_to_end_.add(one, now);
+    inject.target = one.address;
+    if (one.address.process == kSpawnerProcess) {
+      answers.perform(InjectHere{inject});
+    } else {
+      answers.send(one.address, inject);
+    }
   }
   return obeyed;
 }

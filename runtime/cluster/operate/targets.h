@@ -3,7 +3,8 @@
 //   stage/1/0 router/node2 node_agent/node2 tracer/node2      actors of a node: kind, slash, place
 //   data_loader sync_group/0 metrics control supervisor       actors of the spawner process
 //   storage                                                   the actor of the storage process
-//   node2                                                     a node's whole process
+//   node2                                                     a node, with the processes of all its devices
+//   node2:1                                                   the process of its second device
 //
 // Pure: the supervisor lists what is there, resolve_target() finds a name or says what there is instead; ToldToEnd
 // knows who is named for a moment longer.

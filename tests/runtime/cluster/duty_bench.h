@@ -33,11 +33,13 @@ struct DutyBench {
     truth.follow(TermBegins{}, now);
   }
 
-  ProcessIncarnation join(const std::string& name, ProcessRole role = ProcessRole::kNode) {
+  ProcessIncarnation join(const std::string& name, ProcessRole role = ProcessRole::kNode,
+                          std::uint32_t device_index = 0) {
     const ProcessIncarnation process = numbers.take_process();
     Join join;
     join.name = name;
     join.role = role;
+    join.device_index = device_index;
     join.nonce = process.value;
     (void)truth.roster.processes.admit(join, process);
     return process;

@@ -59,6 +59,18 @@ TEST_F(DrainDutyTest, MeansANodeThatDiedWhileItLeftByWhatItsLastLifeWasTold) {
   EXPECT_EQ(told<LeaverGoes>(duty.on(ProcessJoined{back, {}}, now)).size(), 1U);
 }
 
+TEST_F(DrainDutyTest, TellsTheDevicesOfANodeThatDiedWhileTheyLeftApart) {
+  const ProcessIncarnation device = join("node1", ProcessRole::kNode, 1);
+  record(AddReplica{StageId{0}, ReplicaId{2}, Incarnation{99}, device, 0});
+  (void)duty.on(DrainAsked{device, "shoal drain"}, now);
+  (void)duty.on(ProcessGone{device, "node1:1", ProcessRole::kNode, "lost"}, now);
+  truth.roster.processes.lose(device);
+  truth.roster.processes.lose(process(0, 0));
+  EXPECT_TRUE(duty.on(ProcessJoined{join("node1"), {}}, now).all().empty());
+  const ProcessIncarnation back = join("node1", ProcessRole::kNode, 1);
+  EXPECT_EQ(told<LeaverGoes>(duty.on(ProcessJoined{back, {}}, now)).size(), 1U);
+}
+
 TEST_F(DrainDutyTest, HearsNoWishOnceTheRunIsStopped) {
   truth.last_step.stop({"SIGTERM", "stopped", 0});
   EXPECT_TRUE(duty.on(Leaving{process(0, 1), "SIGTERM"}, now).all().empty());

@@ -17,6 +17,9 @@ OperatorOrder order_of(OperatorVerb verb, const std::string& name) {
 
 struct OperatorDutyTest : testing::Test, DutyBench {
   OperatorDutyTest() { train(); }
+  ProcessIncarnation join_device(const std::string& node, std::uint32_t index) {
+    return join(node, ProcessRole::kNode, index);
+  }
   OperatorDuty duty{truth, numbers};
 };
 
@@ -61,11 +64,7 @@ TEST_F(OperatorDutyTest, SaysWhichStageAnEvictedNodeWasTheLastOf) {
 }
 
 TEST_F(OperatorDutyTest, EvictsANodeWithAllOfItsDevicesOrNotAtAll) {
-  Join second;
-  second.name = "node1";
-  second.nonce = 99;
-  second.device_index = 1;
-  (void)truth.roster.processes.admit(second, numbers.take_process());
+  join_device("node1", 1);
   const Obeyed one_device = duty.obey(order_of(OperatorVerb::kEvict, "node1:1"), now);
   EXPECT_EQ(one_device.answer.verdict, OperatorVerdict::kUnknownName);
   EXPECT_NE(one_device.answer.text.find("a node is evicted with all of its devices, by its name: node1"),
@@ -73,6 +72,45 @@ TEST_F(OperatorDutyTest, EvictsANodeWithAllOfItsDevicesOrNotAtAll) {
       << one_device.answer.text;
   EXPECT_TRUE(one_device.answers.all().empty());
   EXPECT_EQ(told<GivenUp>(duty.obey(order_of(OperatorVerb::kEvict, "node1"), now).answers).size(), 2U);
+}
+
+TEST_F(OperatorDutyTest, DrainsANodeWithAllOfItsDevicesAndADeviceAlone) {
+  const ProcessIncarnation second = join_device("node1", 1);
+  const auto one = told<DrainAsked>(duty.obey(order_of(OperatorVerb::kDrain, "node1:1"), now).answers);
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(one[0].process, second);
+  const Obeyed node = duty.obey(order_of(OperatorVerb::kDrain, "node1"), now);
+  const auto asked_all = told<DrainAsked>(node.answers);
+  ASSERT_EQ(asked_all.size(), 2U);
+  EXPECT_EQ(asked_all[0].process, process(0, 0));
+  EXPECT_EQ(asked_all[1].process, second);
+  EXPECT_EQ(node.answer.text, "node1 leaves after step 0; node1:1 served nothing and leaves");
+  EXPECT_EQ(told<DrainAsked>(duty.obey(order_of(OperatorVerb::kDrain, "stage/0/0"), now).answers).size(), 1U);
+}
+
+TEST_F(OperatorDutyTest, CountsOnNoDeviceOfADrainedNodeForItsStage) {
+  truth.roster.ended.insert(replica(0, 1));
+  const ProcessIncarnation second = join_device("node1", 1);
+  record(AddReplica{StageId{0}, ReplicaId{2}, Incarnation{99}, second, 0});
+  EXPECT_EQ(duty.obey(order_of(OperatorVerb::kDrain, "node1:1"), now).answer.text, "node1:1 leaves after step 0");
+  const std::string text = duty.obey(order_of(OperatorVerb::kDrain, "node1"), now).answer.text;
+  EXPECT_NE(text.find("node1 is the last to serve stage 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("node1:1 is the last to serve stage 0"), std::string::npos) << text;
+}
+
+TEST_F(OperatorDutyTest, KillsANodeWithAllOfItsDevicesByOneInjection) {
+  const ProcessIncarnation second = join_device("node1", 1);
+  EXPECT_EQ(sent<Inject>(duty.obey(order_of(OperatorVerb::kKill, "node1:1"), now).answers).size(), 1U);
+  const auto rest = sent<Inject>(duty.obey(order_of(OperatorVerb::kKill, "node1"), now).answers);
+  ASSERT_EQ(rest.size(), 1U) << "the other one is ending";
+  EXPECT_EQ(rest[0].target.process, process(0, 0));
+  now += std::chrono::seconds(6);
+  const Obeyed both = duty.obey(order_of(OperatorVerb::kKill, "node1"), now);
+  const auto orders = sent<Inject>(both.answers);
+  ASSERT_EQ(orders.size(), 2U);
+  EXPECT_EQ(orders[1].target.process, second);
+  EXPECT_EQ(orders[0].id, orders[1].id);
+  EXPECT_EQ(announced(both.answers), std::vector<std::string>{"injected"});
 }
 
 TEST_F(OperatorDutyTest, TellsThePersonWhyNothingIsTrained) {
