@@ -19,7 +19,7 @@ namespace shoal {
 
 class Ballots {
  public:
-  // Of this run and term, and of the stages 0 .. stages-1.
+  // Counts votes of this run and term, and of the stages 0 .. stages-1.
   Ballots(RunId run, Term term, std::uint32_t stages) : run_(run), term_(term), stages_(stages) {}
 
   // Keeps the vote; or says why it is refused.
@@ -28,7 +28,7 @@ class Ballots {
 
   // The step in progress is committed, or done again.
   void forget_step() { steps_.clear(); }
-  // Whether it has voted for the step, for a vote that counts still or no more.
+  // True when the stage has voted for the step, for a vote that counts still or no more.
   [[nodiscard]] bool has_voted(StageId stage) const { return steps_.contains(stage); }
   // Those that have no vote for the step that counts in this view.
   [[nodiscard]] std::vector<StageId> stages_without(const View& view) const;
@@ -38,7 +38,7 @@ class Ballots {
   // The votes for those of the open rounds that come next of their fragment.
   [[nodiscard]] std::vector<Prepared> take_rounds(const std::vector<std::pair<StageId, RoundId>>& open,
                                                   const View& view);
-  // Whether a round is voted for that not all members of its stage contributed to.
+  // True when a round is voted for that not all members of its stage contributed to.
   [[nodiscard]] bool is_round_missed(const View& view) const;
 
  private:

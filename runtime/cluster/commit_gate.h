@@ -21,7 +21,7 @@
 
 namespace shoal {
 
-// Who leaves as the last of a stage, with nobody on the way to it.
+// A leaver that is the last of its stage, with nobody on the way to it.
 struct LastOfStage {
   StageId stage;
   std::string name;
@@ -34,7 +34,7 @@ struct CommitQuestion {
   bool is_joiner_late = false;
   std::optional<LastOfStage> leaver;
   bool is_saving = false;       // the state after the newest commit
-  Duration without_progress{};  // of what is saved, since the commit
+  Duration without_progress{};  // for the state that is saved, since the commit
   Duration save_within{};
 };
 

@@ -26,10 +26,10 @@ class LastStep {
 
   void stop(StopOrder order) { stop_ = std::move(order); }
   [[nodiscard]] const std::optional<StopOrder>& stopped() const { return stop_; }
-  // What ends as a failure whatever comes.
+  // True for a stop that ends as a failure whatever comes.
   [[nodiscard]] bool has_failed() const { return stop_ && stop_->event == "failed"; }
 
-  // Whether the commit after which so many steps are committed is the last one.
+  // True when the commit after which so many steps are committed is the last one.
   [[nodiscard]] bool is_at(std::uint64_t version) const { return stop_ || version >= steps_target_; }
   void committed(bool is_last) { is_committed_ = is_last; }
   // The state that the run begins with, or goes on from: so many steps.

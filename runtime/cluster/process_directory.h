@@ -1,4 +1,4 @@
-// Who is in: processes by incarnation, from Join to loss. Decides admission, also by kernels (DESIGN.md §4.11).
+// Directory of processes, by incarnation, from Join to loss. Decides admission, also by kernels (DESIGN.md §4.11).
 //
 // A process incarnation is given once. A repeated Join (same nonce) of a live process gets the same answer. Two live
 // processes never share (name, device index): the second is refused, unless the first one's link is broken or it says
@@ -29,7 +29,7 @@ struct Admitted {
 struct NotAdmitted {
   JoinRefusal reason = JoinRefusal::kNameTaken;
   std::string explanation;
-  std::optional<ProcessIncarnation> holder;  // of the name that is taken
+  std::optional<ProcessIncarnation> holder;  // the process that has the name
 };
 
 struct ProcessRecord {
@@ -56,9 +56,9 @@ class ProcessDirectory {
   [[nodiscard]] std::variant<Admitted, NotAdmitted> admit(const Join& join, ProcessIncarnation next);
   // False when it was not alive.
   bool lose(ProcessIncarnation process);
-  // It is about to be lost, and is not to come back: whatever it says later is answered so.
+  // The process is about to be lost, and is not to come back: whatever it says later is answered so.
   void evict(ProcessIncarnation process);
-  // It is a member: from now on the run's kernels are known, the first one's.
+  // The process is a member: from now on the run's kernels are known, the first one's.
   void trains(ProcessIncarnation process);
   void set_linked(ProcessIncarnation process, bool is_linked);
 
@@ -68,7 +68,7 @@ class ProcessDirectory {
   [[nodiscard]] std::string name_of(ProcessIncarnation process) const;
   // How many processes of its name and device came before it, as far as they are remembered.
   [[nodiscard]] std::uint32_t lives_before(ProcessIncarnation process) const;
-  // Whether processes of that name have joined, as far as they are remembered, and none of them is alive.
+  // True when processes of that name have joined, as far as they are remembered, and none of them is alive.
   [[nodiscard]] bool has_lost(std::string_view name) const;
   // Says whether the newest of a node's processes, as far as they are remembered, was evicted.
   [[nodiscard]] bool is_evicted(std::string_view node) const;

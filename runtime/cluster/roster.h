@@ -1,5 +1,5 @@
-// Who is in: the processes that joined, the members that the journal names, which of these serve, who leaves, and whom
-// some do not let in.
+// Lists who is in: the processes that joined, the members that the journal names, which of these serve, who leaves, and
+// which peers some do not let in.
 //
 // A member serves while its process lives and its actor has not ended: it is live. Whoever was told to leave serves on
 // until it may go. The view changes with entries only (P-2), so for a while it names members that are live no more.
@@ -23,7 +23,7 @@
 
 namespace shoal {
 
-// What became of a replica's place in a stage, as far as this term of the spawner knows.
+// Past of a replica's place in a stage, as far as this term of the spawner knows.
 struct SlotPast {
   std::uint32_t times_added = 0;
   std::string last_worker;  // by name: who served it
@@ -36,7 +36,7 @@ struct Roster {
   std::set<Incarnation> ended{};     // replicas whose actor ended though their process lives
   std::set<Incarnation> removing{};  // their RemoveReplica was asked for and is not in the view yet
   std::map<std::pair<StageId, ReplicaId>, SlotPast> slots{};
-  RefusedPeers refused{};  // who is not let in by somebody any more
+  RefusedPeers refused{};  // peers that some process does not let in any more
 
   // The entry that comes next, appended in this term.
   void follow(const JournalEntry& entry);
@@ -48,15 +48,15 @@ struct Roster {
   [[nodiscard]] std::vector<ReplicaMember> live(StageId stage) const;
   [[nodiscard]] std::size_t live_count() const;
   [[nodiscard]] bool is_served(StageId stage) const { return !live(stage).empty(); }
-  // By somebody else, who stays.
+  // True when another process serves it, and stays.
   [[nodiscard]] bool is_served_without(StageId stage, ProcessIncarnation process) const;
-  // Where it has a live member.
+  // Returns the stages in which it has a live member.
   [[nodiscard]] std::vector<StageId> stages_of(ProcessIncarnation process) const;
 
-  // Who saves each of the stages 0 .. stages-1: the lowest live incarnation, of those that stay if any does. Empty when
-  // a stage has none.
+  // Returns who saves each of the stages 0 .. stages-1: the lowest live incarnation, of those that stay if any does.
+  // Empty when a stage has none.
   [[nodiscard]] std::vector<Incarnation> savers(std::uint32_t stages) const;
-  // Whom a joiner of the stage copies: the live member that feeds the fewest; nobody when the stage has none.
+  // Returns the replica that a joiner of the stage copies: the live member that feeds the fewest; 0 when there is none.
   [[nodiscard]] Incarnation donor_of(StageId stage, const std::vector<Joiner>& joiners) const;
   // Somebody who leaves, is the last of a stage, and nobody is on the way to it.
   [[nodiscard]] std::optional<LastOfStage> last_that_leaves(const std::vector<Joiner>& joiners) const;

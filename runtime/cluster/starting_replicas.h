@@ -19,7 +19,7 @@ namespace shoal {
 struct StartingReplica {
   SpawnStage order;
   ProcessIncarnation process;
-  ProgressWatch state;  // that it starts with
+  ProgressWatch state;  // progress of the state that it starts with
   std::optional<StageReady> ready{};
   Instant asked_at{}, ready_at{};
   bool was_told_to_end = false;  // by an order: its end does not say that it cannot start
@@ -29,7 +29,7 @@ struct StartingReplica {
 struct StartProgress {
   bool are_ready = true;                     // all that were asked for
   std::optional<StartingReplica> differs{};  // the first that is at another version, or unlike others of its stage
-  std::size_t stages = 0;                    // that have one that is ready
+  std::size_t stages = 0;                    // those that have one that is ready
   Instant asked_at = Instant::max();         // for the first of them
   Instant served_at = Instant::min();        // when the last of these stages had its first
 };
@@ -49,7 +49,7 @@ class StartingReplicas {
   }
   // So many bytes of its state have arrived.
   void arriving(Incarnation replica, std::uint64_t bytes, Instant now);
-  // Who has been silent for too long: asked for no more.
+  // Gives up those that have been silent for too long. Returns them.
   [[nodiscard]] std::vector<StartingReplica> take_silent(Instant now);
   // False: nobody asked for this one.
   bool is_ready(const StageReady& ready, Instant now);
@@ -57,11 +57,11 @@ class StartingReplicas {
   // Nothing: it is none of them.
   [[nodiscard]] std::optional<StartingReplica> ended(Incarnation replica);
   void end_on(ProcessIncarnation process);
-  // What becomes of them is decided elsewhere.
+  // Ends them all; what becomes of them is decided elsewhere.
   std::vector<StartingReplica> end_all();
-  // Of a stage that has several: its worker starts another that has nobody.
+  // Takes one of a stage that has several: its worker starts another for a stage that has nobody.
   [[nodiscard]] std::optional<StartMove> take_spare(std::uint32_t stages);
-  // Who is ready is added: by slot, the stages of each in order.
+  // Takes those that are ready, to be added: by slot, the stages of each in order.
   [[nodiscard]] std::vector<StartingReplica> take_ready();
 
   [[nodiscard]] StartProgress compare(std::uint64_t version) const;

@@ -36,7 +36,7 @@ class ComputeQueue {
   void add(const Task& task) { tasks_.insert({rank_of(task.kind), task.microbatch, task.kind}); }
   [[nodiscard]] bool has_task(TrainingWork training) const { return best(training) != tasks_.end(); }
   [[nodiscard]] std::optional<Task> take(TrainingWork training);
-  // Of what may not stay behind: the oldest microbatch whose weights' gradients wait.
+  // Takes what may not stay behind: the oldest microbatch whose weights' gradients wait.
   [[nodiscard]] std::optional<MicrobatchId> take_accumulation();
   void drop_training();
   void drop_training_of(MicrobatchId microbatch);

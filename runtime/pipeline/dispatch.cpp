@@ -193,7 +193,7 @@ std::vector<Letter> DataLoaderCore::dispatch(Instant now) {
   return out;
 }
 
-// What a holder is known for goes to it, so that a restart makes no duplicates; the planner chooses the rest.
+// Plans a path. A stage with a known holder keeps it, so that a restart makes no duplicates; else the planner chooses.
 bool DataLoaderCore::plan(Item& item, MicrobatchId microbatch, const Members& members,
                           const std::map<Incarnation, std::uint32_t>& in_flight, Instant now) {
   std::set<Incarnation> without_credit;

@@ -37,7 +37,7 @@ struct Sample {
 
 enum class EvaluationExtent : std::uint8_t { kPeriodic, kLast };  // eval.batches of them, or eval.final_batches
 
-// Where microbatches come from: pure functions of their arguments.
+// Source of microbatches: pure functions of their arguments.
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
@@ -59,7 +59,7 @@ struct DataLoaderConfig {
   std::uint64_t target_steps = 1;    // plan no step at or beyond it; the last evaluation follows its commit
   std::uint64_t evaluate_every = 0;  // steps applied; 0: only the one at the end
   Duration holders_timeout = std::chrono::milliseconds(500);
-  Duration repeat_first = std::chrono::milliseconds(200);  // of AllAnswered, until the Commit is read; doubles
+  Duration repeat_first = std::chrono::milliseconds(200);  // repeats AllAnswered, until the Commit is read; doubles
   Duration repeat_ceiling = std::chrono::seconds(5);
   Duration send_again = std::chrono::seconds(30);         // a Forward whose router may have lost its memory; doubles
   Duration evaluation_timeout = std::chrono::minutes(2);  // without any answer: the periodic one is given up
@@ -109,7 +109,7 @@ class DataLoaderCore {
     Instant silent_since;             // evaluation: without an answer that could have come
     Instant told_at;                  // the last evaluation: when it was said how far it is
     std::optional<std::size_t> told;  // answered then
-    Instant announce_due;             // of the next AllAnswered
+    Instant announce_due;             // time of the next AllAnswered
     int announcements = 0;
   };
 
@@ -147,7 +147,7 @@ class DataLoaderCore {
   std::set<StageId> holders_heard_;
   std::set<Incarnation> avoided_;
   std::map<Incarnation, Instant> visited_;                       // members, when a trail last named them
-  std::map<MicrobatchId, std::map<StageId, Incarnation>> held_;  // of the first step after a (re)start
+  std::map<MicrobatchId, std::map<StageId, Incarnation>> held_;  // those of the first step after a (re)start
   std::optional<Work> work_;
   std::optional<std::pair<Branch, std::uint64_t>> evaluated_;  // the last evaluation ended, answered or given up
   std::uint64_t evaluations_given_up_ = 0;

@@ -24,7 +24,7 @@
 
 namespace shoal {
 
-// Who is told the answer, and what its question said for the trace.
+// A replica that waits for the answer, and what its question said for the trace.
 struct Waiter {
   Incarnation replica;  // nobody (0): the data loader
   Cause cause;
@@ -32,7 +32,7 @@ struct Waiter {
 
 enum class LedgerState : std::uint8_t { kInFlight, kAnswered };
 
-// What one pass over the microbatch gives to the accumulators.
+// Share of one pass over the microbatch in the accumulators.
 struct MicrobatchShare {
   std::uint64_t token_count = 0;
   double loss_sum = 0;  // last stage only
@@ -45,13 +45,13 @@ struct LedgerEntry {
   bool computed = false;            // the activation went on
   std::optional<Backward> arrived;  // an answer that waits for its turn, or for Open (P-8)
   std::vector<Waiter> waiters;
-  Incarnation input_from;         // who sent the input that is computed on
+  Incarnation input_from;         // the sender of the input that is computed on
   std::optional<Backward> reply;  // cached when answered
   Incarnation gradient_from;      // the next hop whose answer it was
   MicrobatchShare share;
-  Hop timing;                         // of this replica; complete when answered
+  Hop timing;                         // times of this replica; complete when answered
   Instant ready_since;                // when the next piece of its work could have begun
-  std::vector<Incarnation> given_to;  // who was sent the reply
+  std::vector<Incarnation> given_to;  // replicas that were sent the reply
 };
 
 class Ledger {
@@ -65,7 +65,7 @@ class Ledger {
   LedgerEntry& enter(const Forward& forward, Instant now);
   // Adds the asker unless the same replica waits already; its newer question replaces the older.
   static void join(LedgerEntry& entry, const Waiter& waiter);
-  // Whether the reply was sent to this replica; and that it is sent to it now.
+  // True when the reply was sent to this replica; give() notes that it is sent to it now.
   [[nodiscard]] static bool was_given(const LedgerEntry& entry, Incarnation replica);
   static void give(LedgerEntry& entry, Incarnation replica);
   // in flight -> answered with this reply; gives back who waited. CHECKs that it was in flight.
@@ -78,7 +78,7 @@ class Ledger {
   [[nodiscard]] std::size_t in_flight_count() const { return entries_.size() - answered_count_; }
   // The answered microbatches, ascending: what this replica would contribute.
   [[nodiscard]] std::vector<ManifestEntry> manifest() const;
-  // Whose inputs and gradients they are of, in the same order.
+  // Passes in the same order: whose inputs and gradients they are of.
   [[nodiscard]] std::vector<MicrobatchPass> passes() const;
 
  private:

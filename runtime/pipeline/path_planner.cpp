@@ -15,7 +15,7 @@ namespace {
 // Work of one visit, in forwards: a backward counts 2.5 of them (DESIGN.md §5).
 constexpr double kForwardLoad = 1.0;
 constexpr double kTrainLoad = kForwardLoad + 2.5;
-constexpr double kSpeedWeight = 0.2;  // of the newest measurement in the moving average
+constexpr double kSpeedWeight = 0.2;  // weight of the newest measurement in the moving average
 
 [[nodiscard]] double load_of(Purpose purpose) { return purpose == Purpose::kTrain ? kTrainLoad : kForwardLoad; }
 
@@ -44,7 +44,7 @@ class StaticPlanner final : public PathPlanner {
   void failed(Incarnation /*replica*/, Instant /*now*/) override {}
 };
 
-// Who may be chosen: has credit (stage 0) and is not banned, unless every one is.
+// Bans replicas for a while. A choice leaves them out, unless every one that could be chosen is banned.
 class Bans {
  public:
   void add(Incarnation replica, Instant now) { until_[replica] = now + PathPlanner::kBan; }
@@ -182,7 +182,7 @@ class IwrrPlanner final : public PathPlanner {
     for (const Incarnation replica : replicas) peers_.try_emplace(replica, Peer{least.value_or(0), std::nullopt});
   }
 
-  // What a member without measurements is taken to be: as fast as its stage's others on average.
+  // Speed of a member without measurements: as fast as its stage's others on average.
   [[nodiscard]] double mean_speed(const std::vector<Incarnation>& replicas) const {
     double sum = 0;
     int count = 0;

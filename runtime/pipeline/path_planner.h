@@ -24,14 +24,14 @@
 
 namespace shoal {
 
-// Who serves each stage, ascending by incarnation; index = stage.
+// Replicas that serve each stage, ascending by incarnation; index = stage.
 using Members = std::vector<std::vector<Incarnation>>;
 
 [[nodiscard]] Members members_of(const View& view, std::uint32_t stages);
 [[nodiscard]] bool serves_every_stage(const Members& members);
 
-// Who takes over one hop. The same answer wherever it is asked with the same members, so that two upstream replicas
-// that both re-send a microbatch meet at one holder instead of making a duplicate. None: nobody else is there.
+// Returns who takes over one hop. The same answer wherever it is asked with the same members, so that two upstream
+// replicas that both re-send a microbatch meet at one holder instead of making a duplicate. None: nobody else is there.
 [[nodiscard]] std::optional<Incarnation> replacement_hop(const std::vector<Incarnation>& stage_members,
                                                          MicrobatchId microbatch, Incarnation failed);
 
@@ -40,7 +40,7 @@ struct PlanRequest {
   Purpose purpose = Purpose::kTrain;
   const Members* members = nullptr;                       // every stage has at least one (CHECKed)
   const std::set<Incarnation>* without_credit = nullptr;  // replicas of stage 0 that hold all they may
-  // Who holds it already, banned or not: where it goes, and whose load it is. None: nobody.
+  // Holders of it already, banned or not: it goes to them, and is their load. None: nobody.
   const std::map<StageId, Incarnation>* held = nullptr;
 };
 
@@ -51,7 +51,7 @@ class PathPlanner {
   virtual ~PathPlanner() = default;
   // One replica per stage; none when the policy's choice for stage 0 has no credit left.
   [[nodiscard]] virtual std::optional<std::vector<Incarnation>> plan(const PlanRequest& request, Instant now) = 0;
-  // What a training microbatch's hops took; last stage first, as in Backward.
+  // Learns how long a training microbatch's hops took; last stage first, as in Backward.
   virtual void learn(const std::vector<Hop>& trail) = 0;
   virtual void failed(Incarnation replica, Instant now) = 0;
 };

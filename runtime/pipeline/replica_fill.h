@@ -9,7 +9,7 @@
 
 namespace shoal {
 
-inline const Bound kHeldPartsMax{"pipeline.held_parts", 4096};   // of kBucketBytes each
+inline const Bound kHeldPartsMax{"pipeline.held_parts", 4096};   // parts of kBucketBytes each
 inline const Bound kEvaluationsMax{"pipeline.evaluations", 64};  // unanswered at a time, or 2 x microbatches if more
 
 inline const Bound kWaitingMax{"pipeline.waiting_forwards", 64};  // and two of each microbatch

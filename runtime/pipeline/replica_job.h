@@ -1,4 +1,4 @@
-// What a replica's core asks of its device, as values: a Job and its JobResult, and the one function that runs them.
+// Jobs that a replica's core gives to its device, as values: a Job and its JobResult, and the function that runs them.
 //
 // The core decides, the executor computes: the actor passes each Job to run_job() and the result back to the core
 // before it handles any other message, so an order is never obeyed in the middle of a computation.
@@ -28,7 +28,7 @@ struct BackwardJob {
   TensorBlob output_gradient;
   WeightGradients when = WeightGradients::kAtOnce;
 };
-// What a LossJob or BackwardJob has left for later.
+// Does what a LossJob or BackwardJob has left for later.
 struct AccumulateJob {
   MicrobatchId microbatch;
 };

@@ -1,4 +1,4 @@
-// Where a replica's time went between two applies: at every instant it does exactly one thing.
+// Tells where a replica's time went between two applies: at every instant it does exactly one thing.
 //
 // Invariant: the parts of a TimeBreakdown are disjoint and add up to the time since the last take(), because time is
 // only ever moved from "since the last change" to the activity that was on.

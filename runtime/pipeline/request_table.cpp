@@ -10,7 +10,7 @@
 namespace shoal {
 namespace {
 
-constexpr double kAverageWeight = 0.2;  // of the newest measurement
+constexpr double kAverageWeight = 0.2;  // weight of the newest measurement
 constexpr double kTimeoutFactor = 4.0;  // P-13a
 constexpr int kDoublingsMax = 16;
 constexpr Duration kAway = std::chrono::seconds(1);  // without a tick: this process was stopped, or had no core
@@ -190,7 +190,7 @@ std::vector<Letter> RequestTable::refused(Incarnation requester, const Refusal& 
   Entry* entry = find(requester, refusal.cause, refusal.purpose);
   if (entry == nullptr || entry->answered_by || refusal.sender != entry->hop()) return out;
   heard_[refusal.sender] = now;
-  const bool is_of_last = refusal.cause.attempt == entry->forward.cause.attempt;  // whose repeat may have been taken
+  const bool is_of_last = refusal.cause.attempt == entry->forward.cause.attempt;  // its repeat may have been taken
   if (!is_of_last) return out;
   entry->unanswered_asks = 0;
   switch (refusal.reason) {
@@ -289,7 +289,7 @@ void RequestTable::committed(Branch branch, StepId step) {
                 [branch, step](const auto& entry) { return entry.first.branch == branch && entry.first.step <= step; });
 }
 
-// It is planned no more: nobody is asked for it again.
+// The microbatch is planned no more: nobody is asked for it again.
 void RequestTable::withdraw(StepId step, MicrobatchId microbatch) {
   std::erase_if(entries_, [step, microbatch](const auto& entry) {
     const Key& key = entry.first;

@@ -34,8 +34,8 @@ inline const Bound kUnansweredAsksMax{"pipeline.unanswered_asks", 3};
 inline const Bound kRequestsMax{"pipeline.requests_kept", 4096};  // per requester
 
 struct RequestLimits {
-  Duration floor = std::chrono::seconds(1);        // of the time-out, which is 4 x the hop's moving average
-  Duration ceiling = std::chrono::seconds(8);      // of doubling; a hop measured slower than that keeps its time-out
+  Duration floor = std::chrono::seconds(1);        // least time-out, which is 4 x the hop's moving average
+  Duration ceiling = std::chrono::seconds(8);      // bounds doubling; a hop measured slower keeps its time-out
   Duration retry = std::chrono::milliseconds(20);  // first delay after a refusal that passes; doubles
   Duration retry_ceiling = std::chrono::milliseconds(500);
   std::uint64_t unanswered_asks_max = kUnansweredAsksMax;
@@ -56,7 +56,7 @@ class RequestTable {
 
   // A local actor (0: the data loader) sends this to path[cause.hop]. Known already: the kept one goes again.
   [[nodiscard]] std::vector<Letter> add(Incarnation requester, Forward forward, Instant now);
-  // What came for a requester. Backwards are delivered whatever the table says: the ledger decides (P-9).
+  // Takes what came for a requester. Backwards are delivered whatever the table says: the ledger decides (P-9).
   void answered(Incarnation requester, const Backward& backward, Instant now);
   [[nodiscard]] std::vector<Letter> refused(Incarnation requester, const Refusal& refusal, Instant now);
   [[nodiscard]] std::vector<Letter> ask_answered(Incarnation requester, const AskAnswer& answer, Instant now);
@@ -72,7 +72,7 @@ class RequestTable {
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] std::size_t unanswered_count() const;
-  // Whether something is to be sent again soon, after a refusal that passes.
+  // True when something is to be sent again soon, after a refusal that passes.
   [[nodiscard]] bool has_retries() const;
   [[nodiscard]] const RequestCounts& counts() const { return counts_; }
   [[nodiscard]] const View& view() const { return view_; }

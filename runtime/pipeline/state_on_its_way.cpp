@@ -10,7 +10,7 @@ namespace shoal {
 
 namespace {
 
-const Bound kReplicasMax{"pipeline.replicas_of_a_process", 64};  // of one process, dead ones included
+const Bound kReplicasMax{"pipeline.replicas_of_a_process", 64};  // for one process, dead ones included
 
 struct Reader {
   const Letter& letter;
@@ -31,7 +31,7 @@ struct Reader {
   std::optional<Letter> operator()(const SaveShard& shard) const {
     StateProgress progress{shard.branch, shard.step, shard.stage, shard.replica, {}, true, 0, 0};
     progress.bytes = std::min<std::uint64_t>(received, shard.image.byte_count());
-    progress.bytes_total = 2 * shard.image.byte_count();  // it is to be written, too
+    progress.bytes_total = 2 * shard.image.byte_count();  // the shard is to be written, too
     return Letter{{}, to_supervisor(), progress};
   }
   std::optional<Letter> operator()(const Part& part) const {

@@ -1,4 +1,4 @@
-// What a router says of state that crosses its links: how far it has come, and that a broken link may have lost it.
+// Makes a router's messages about state that crosses its links: how far it has come, and what a broken link may lose.
 //
 // Images and shards are the largest letters there are; on a slow way they take many minutes, in which nobody else sees
 // that anything moves. Whoever waits for one is told by StateProgress. A shard that was given to a link which breaks
@@ -16,11 +16,11 @@
 
 namespace shoal {
 
-// Of a letter of whose tensors so many bytes have come: what to tell whom. An image or a sum: the replica here that it
-// is for, and so with a part; a shard: the supervisor. Nothing: nobody waits for such a letter.
+// Tells about a letter of whose tensors so many bytes have come. An image or a sum, or a part: the replica here that it
+// is for; a shard: the supervisor. Nothing: nobody waits for such a letter.
 [[nodiscard]] std::optional<Letter> progress_of(const Letter& arriving, std::uint64_t received);
 
-// What was given to one link of which somebody is told when it breaks: the newest shard of each replica, and the newest
+// Keeps what was given to one link and is told of when it breaks: the newest shard of each replica, and the newest
 // sum for each.
 class StateSent {
  public:

@@ -1,5 +1,5 @@
-// What a router did not deliver, by reason, and when to say so. Every one is harmless by the protocol, and in the trace
-// as a drop; many of one kind are a finding, so the log says how many there are so far.
+// Counts what a router did not deliver, by reason, and when to say so. Every one is harmless by the protocol, and in
+// the trace as a drop; many of one kind are a finding, so the log says how many there are so far.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class Undelivered {
     kForged,       // another sender than the link's
     kStranger,     // one connection too many without a Hello
     kNobody,       // nobody here, or nowhere known
-    kTooFarAhead,  // of our journal
+    kTooFarAhead,  // ahead of our journal
     kNoRoom        // to wait for a link, or for a lane
   };
   static constexpr Duration kPause = std::chrono::minutes(1);  // between two sayings, at least

@@ -1,5 +1,5 @@
-// What backends that work bucket by bucket have in common: the order, the own place in it, the sums, and who was sent
-// what before which mark.
+// Shares what backends that work bucket by bucket have in common: the order, the own place in it, the sums, and who was
+// sent what before which mark.
 //
 // A child decides which bucket goes where (begin, receive, lacks, give_again).
 #pragma once
@@ -30,7 +30,7 @@ class BucketReduction : public GroupReduction {
   [[nodiscard]] const OrderId& order() const override { return setup_.order; }
 
  protected:
-  // Of a part that has to come once more though it has come before: whatever it was sent behind.
+  // Mark of a part that has to come once more though it has come before: whatever it was sent behind.
   static constexpr std::uint32_t kAnyMark = std::numeric_limits<std::uint32_t>::max();
 
   // CHECKs that self is a member, once. contribution: int64 or float32 [n], kept as it is.
@@ -45,9 +45,9 @@ class BucketReduction : public GroupReduction {
 
   // To whom this member sends parts: the others, or some of them.
   [[nodiscard]] virtual std::vector<Incarnation> receivers() const = 0;
-  // Of this bucket, what `sender` is to send here and has not come.
+  // Returns the part of this bucket that `sender` is to send here and that has not come.
   [[nodiscard]] virtual std::optional<PartId> lacks(std::size_t bucket, Incarnation sender) const = 0;
-  // Sends it again if it is kept here; of what has to be made again, asks for what it is made of.
+  // Sends it again if it is kept here; for a part that has to be made again, asks for what it is made of.
   virtual void give_again(Incarnation receiver, const PartId& id, SentAgain& answer) = 0;
 
   ReductionSetup setup_;

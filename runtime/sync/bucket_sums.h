@@ -17,7 +17,7 @@
 
 namespace shoal {
 
-// Where `self` stands among the members. CHECKs that it does, once.
+// Returns the index of `self` among the members. CHECKs that it is there, once.
 [[nodiscard]] std::uint32_t index_of_self(const ReductionSetup& setup);
 
 class BucketSums {
@@ -60,7 +60,7 @@ class BucketSums {
   std::shared_ptr<AlignedBuffer> residual_;  // with error feedback, of a payload that loses precision
   std::vector<bool> whole_;
   std::size_t whole_count_ = 0;
-  std::vector<TensorBlob> remembered_;  // of a payload that loses precision: encoding again gives other bytes
+  std::vector<TensorBlob> remembered_;  // parts of a payload that loses precision: encoding again gives other bytes
   std::vector<std::byte> scratch_;
 };
 

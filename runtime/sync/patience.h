@@ -30,7 +30,7 @@ class SumPatience {
   SumPatience(Duration first, Duration floor) : first_(first), floor_(floor) {}
 
   void took(Duration measured) {
-    constexpr double kWeight = 0.2;  // of the newest
+    constexpr double kWeight = 0.2;  // weight of the newest
     const std::chrono::duration<double, std::milli> newest(measured);
     average_ = average_ ? *average_ + kWeight * (newest - *average_) : newest;
   }

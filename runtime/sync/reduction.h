@@ -32,11 +32,11 @@ namespace shoal {
 [[nodiscard]] inline bool is_of_a_round(const OrderId& order) { return order.round.number != 0; }
 
 inline const Bound kBucketBytes{"sync.bucket_bytes",
-                                std::uint64_t{1} << 20U};  // of the contribution, whatever it is sent as
+                                std::uint64_t{1} << 20U};  // bytes of the contribution, whatever it is sent as
 inline const Bound kOwnerWindow{"sync.owner_window", 16};  // buckets of one member
 inline const Bound kRingBytes{"sync.ring_bytes",
-                              std::uint64_t{32} << 20U};  // of all members' buckets in their first lap
-// Of what is sent in another form than float32: a thousand of them can be summed within a format's range.
+                              std::uint64_t{32} << 20U};  // bytes of all members' buckets in their first lap
+// Largest magnitude of a value that is sent in another form than float32: a thousand can be summed within its range.
 inline constexpr float kContributionMax = 0x1p+90F;
 
 struct ReductionSetup {
@@ -44,7 +44,7 @@ struct ReductionSetup {
   std::vector<Incarnation> members;  // each once, self among them; the same order for everybody
   Incarnation self;
   std::size_t bucket_bytes = kBucketBytes;
-  WireFormat wire = WireFormat::kFp32;  // of float32 contributions; fp32: the elements as they are
+  WireFormat wire = WireFormat::kFp32;  // form of float32 contributions; fp32: the elements as they are
   bool error_feedback = false;          // keep residual()
   std::size_t window = 0;               // buckets of its own that a member has under way; 0: as suits the backend
 };
@@ -60,7 +60,7 @@ struct AddressedMark {
   PartsSent mark;
 };
 
-// What follows from a question of another member: parts for it, and what has to come here again first.
+// Answer to a question of another member: parts for it, and questions about what has to come here again first.
 struct SentAgain {
   std::vector<AddressedPart> parts;
   std::vector<MissingParts> questions;
@@ -72,14 +72,14 @@ class GroupReduction {
 
   // The parts this member starts with. Empty when it is alone. Call once, first.
   [[nodiscard]] virtual std::vector<AddressedPart> begin() = 0;
-  // What to send because of this part. A part of another order, from a wrong member, of a wrong type or length or that
-  // cannot be decoded changes nothing, gives nothing and is counted.
+  // Returns the parts to send because of this one. A part of another order, of a wrong member, of a wrong type or size
+  // or that cannot be decoded changes nothing, gives nothing and is counted.
   [[nodiscard]] virtual std::vector<AddressedPart> receive(const Part& part) = 0;
   // Behind everything that was sent so far, one for each member that parts go to.
   [[nodiscard]] virtual std::vector<AddressedMark> mark() = 0;
-  // What the mark's sender was to send before it and has not come.
+  // Asks for what the mark's sender was to send before it and has not come; nothing: all of it has come.
   [[nodiscard]] virtual std::optional<MissingParts> missing(const PartsSent& mark) const = 0;
-  // What was lost. A question that no member asks in earnest changes nothing and gives nothing.
+  // Sends again what was lost. A question that no member can mean changes nothing and gives nothing.
   [[nodiscard]] virtual SentAgain send_again(const MissingParts& question) = 0;
   // Parts that brought the sum closer: repeats do not.
   [[nodiscard]] virtual std::uint64_t parts_taken() const = 0;
@@ -87,8 +87,8 @@ class GroupReduction {
   [[nodiscard]] virtual bool is_complete() const = 0;
   // The whole sum, shaped like the contribution. CHECKs is_complete().
   [[nodiscard]] virtual TensorBlob sum() const = 0;
-  // What this member's encoding left out of the sum, float32 like the contribution: added to its next contribution of
-  // the same span, it is not lost (wire/error_feedback.h). No tensor without error feedback or where nothing is
+  // Values that this member's encoding left out of the sum, float32 like the contribution: added to its next one
+  // of the same span, they are not lost (wire/error_feedback.h). No tensor without error feedback or where nothing is
   // encoded. CHECKs is_complete().
   [[nodiscard]] virtual TensorBlob residual() const = 0;
   [[nodiscard]] virtual std::uint64_t refused_count() const = 0;
@@ -109,7 +109,7 @@ class GroupReduction {
 // (P-15).
 class HeldParts {
  public:
-  // Of the parts that are held at most; what exceeds it is dropped, and the group's time-out opens a new epoch.
+  // Bounds the parts that are held; what exceeds the bound is dropped, and the group's time-out opens a new epoch.
   explicit HeldParts(const Bound& bound) : bound_(&bound) {}
 
   void hold(const Part& part);

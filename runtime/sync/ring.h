@@ -34,7 +34,7 @@ class RingReduction final : public BucketReduction {
   [[nodiscard]] Incarnation successor() const;
 
  private:
-  // Of a bucket's partial sum, which comes from the predecessor and goes on with the own values.
+  // Passage of a bucket's partial sum, which comes from the predecessor and goes on with the own values.
   enum class Passage : std::uint8_t { kAwaited, kPassed, kAwaitedAgain };
 
   [[nodiscard]] std::vector<Incarnation> receivers() const override;
@@ -53,8 +53,8 @@ class RingReduction final : public BucketReduction {
 
   std::vector<Passage> passages_;  // by bucket
   const std::size_t window_;
-  std::size_t next_;           // of the buckets that start here, the first that has not
-  std::size_t under_way_ = 0;  // of those that have, how many are not whole here
+  std::size_t next_;           // the first of the buckets that start here and have not started
+  std::size_t under_way_ = 0;  // buckets that have started and are not whole here
 };
 
 }  // namespace shoal

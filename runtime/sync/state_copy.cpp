@@ -10,7 +10,7 @@ StateCopy::StateCopy(StateCopySetup setup) : setup_(std::move(setup)) {
   if (setup_.rounds) schedule_.emplace(*setup_.rounds);
 }
 
-// Whether what was held after `version` steps is what all agree on no more.
+// True when the state held after `version` steps is no longer what all agree on.
 bool StateCopy::has_round_after(std::uint64_t version) const { return newest_round_ > version; }
 
 void StateCopy::follow(const JournalEntry& entry, Instant now) {

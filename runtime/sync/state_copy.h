@@ -35,8 +35,8 @@ struct StateCopySetup {
   StageId stage;
   Branch branch;
   Incarnation donor;               // asked first, once the journal shows it in the view
-  JournalPosition donor_seen_at;   // where it was in the view: in none from there on, it has left
-  std::vector<std::string> names;  // of the stage's weights
+  JournalPosition donor_seen_at;   // position at which the donor was in the view: in none from there on, it has left
+  std::vector<std::string> names;  // names of the stage's weights
   // sync.mode = diloco: what is copied is what all agree on, and that changes with rounds alone.
   std::optional<SyncConfig> rounds = std::nullopt;
 };
@@ -47,7 +47,7 @@ struct FollowedStep {
   bool is_skipped = false;
   TensorBlob sum;  // none: the step was skipped
   std::uint64_t token_count = 0;
-  std::uint64_t digest = 0;  // of the mean gradient, as the commit names it
+  std::uint64_t digest = 0;  // digest of the mean gradient, as the commit names it
   double learning_rate = 0;
   double clip_scale = 1;
   std::uint64_t optimizer_step = 0;
@@ -68,12 +68,12 @@ class StateCopy {
   void follow(const JournalEntry& entry, Instant now);
   // So far the journal has been followed, whatever of it was told.
   void reach(JournalPosition position) { position_ = std::max(position_, position); }
-  // What to tell the donor, when it is time to.
+  // Returns what to tell the donor, when it is time to.
   [[nodiscard]] std::optional<FetchState> due(Instant now);
-  // Whether this is the image that was asked for: load it, then loaded().
+  // True for the image that was asked for: load it, then loaded().
   [[nodiscard]] bool accepts(const StateImage& image, Instant now);
   void loaded(std::uint64_t version, Instant now);
-  // Part of an image or of a sum has come. Whether it is of the image that is waited for.
+  // Takes note that part of an image or of a sum has come. Returns whether it is of the image that is waited for.
   [[nodiscard]] bool arriving(const StateProgress& progress, Instant now);
   void hold(const StepSum& sum, Instant now);
   void refused(const StateUnavailable& refusal);
@@ -82,7 +82,7 @@ class StateCopy {
   void followed(Instant now);
 
   [[nodiscard]] bool is_current() const { return version_ && *version_ == committed_ && !is_asking_; }
-  // It has a state, but must copy again to come further: the supervisor should know (P-27).
+  // True when it has a state, but must copy again to come further: the supervisor should know (P-27).
   [[nodiscard]] bool fell_behind() const { return version_ && is_asking_; }
   [[nodiscard]] Incarnation donor() const { return donor_; }
   [[nodiscard]] std::uint64_t copies() const { return copies_; }
@@ -98,11 +98,11 @@ class StateCopy {
   StateCopySetup setup_;
   std::optional<RoundSchedule> schedule_;
   std::uint64_t newest_round_ = 0;  // the last version up to the journal's at which rounds were due
-  std::set<Incarnation> members_;   // of the stage
+  std::set<Incarnation> members_;   // members of the stage
   Incarnation donor_;               // 0: nobody to ask
   std::uint64_t committed_ = 0;     // steps, in the journal so far
   bool is_asking_ = true;
-  JournalPosition position_;  // of the journal
+  JournalPosition position_;  // in the journal
   bool is_refused_ = false;   // by the donor, since it was chosen
   std::optional<std::uint64_t> version_;
   std::map<std::uint64_t, FollowedStep> records_;  // by step, without their sums

@@ -1,4 +1,4 @@
-// What a donor gives to joiners of its stage: an image once, then the sum of every later step (P-26, P-26a).
+// Feeds joiners of a donor's stage: an image once, then the sum of every later step (P-26, P-26a).
 //
 //   FetchState with names ──▶ image, fed from that version on      FetchState without names: "I hold version n"
 //   ends: the joiner is added or removed, or it holds so few of the sums sent that more would only pile up. While the
@@ -41,7 +41,7 @@ class StateFeeds {
   };
   // A step is committed whose sum has so many bytes; `version` counts it.
   [[nodiscard]] Portions feed(std::uint64_t version, std::size_t bytes);
-  // It is a member now, or it is gone.
+  // Ends the feed of a joiner that is a member now, or gone.
   void end(Incarnation joiner) { feeds_.erase(joiner); }
   [[nodiscard]] bool is_empty() const { return feeds_.empty(); }
 

@@ -1,4 +1,4 @@
-// What counts of the answers to a group's orders, and when those are given again.
+// Counts the answers to a group's orders, and decides when the orders are given again.
 #include "runtime/sync/sum_agreement.h"
 
 #include <algorithm>

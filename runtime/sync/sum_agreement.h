@@ -33,8 +33,8 @@ namespace shoal {
 inline constexpr Duration kLookMax = std::chrono::seconds(1);
 
 struct SumAgreementConfig {
-  std::string noun;               // what people call it: sum, mean
-  Duration repeat_after;          // of an unanswered order or vote; doubles with each repeat and, of orders, each try
+  std::string noun;               // word for people: sum, mean
+  Duration repeat_after;          // for an unanswered order or vote; doubles with each repeat and, for orders, each try
   bool keeps_sums_apart = false;  // each member has its own: digests differ
   Duration look_max = kLookMax;   // between two looks at the time; what is longer was a pause of our own
 };
@@ -57,10 +57,10 @@ class SumAgreement {
   void ask(Instant now);
   // Those whose manifests are in make the sum; it may stand still for so long.
   void reduce(Instant now, Duration timeout);
-  // What went on came to nothing: the next epoch is given longer.
+  // The try came to nothing: the next epoch is given longer.
   void tried_in_vain() { ++tries_; }
 
-  // Whether it counts.
+  // Takes an answer. Returns whether it counts.
   [[nodiscard]] bool hear(const Manifest& manifest);
   [[nodiscard]] bool hear(const Reduced& reduced, Instant now);
   // A hint, never a proof (P-14): it buys time and nothing else.
@@ -80,10 +80,10 @@ class SumAgreement {
   [[nodiscard]] const OrderId& order() const { return order_; }
   [[nodiscard]] bool is_paused(Instant now) const { return now < pause_until_; }
   [[nodiscard]] const std::set<Incarnation>& unanswered() const { return unanswered_; }
-  // Whom the order is for: who has not answered it. Of a Reduce all in the sum: who has it already may be the one whose
-  // part another lacks, and sends it again.
+  // Returns the members that the order is for: those that have not answered it. A Reduce is for all in the sum: one
+  // that has it already may be the one whose part another lacks, and sends it again.
   [[nodiscard]] std::vector<Incarnation> receivers() const;
-  // Of this epoch.
+  // Answers of this epoch.
   [[nodiscard]] const std::map<Incarnation, Manifest>& manifests() const { return manifests_; }
   [[nodiscard]] const std::map<Incarnation, Reduced>& reduced() const { return reduced_; }
   // Once voted: the order, where its epoch began, and the digest. What else it has to say is its owner's.
@@ -100,11 +100,11 @@ class SumAgreement {
   SumAgreementConfig config_;
   Phase phase_ = Phase::kOpen;
   OrderId order_;             // in force
-  JournalPosition position_;  // where the journal stood when the epoch began
+  JournalPosition position_;  // the journal's when the epoch began
   std::uint32_t tries_ = 1;   // the one that goes on, and those in vain
   std::map<Incarnation, Manifest> manifests_;
   std::map<Incarnation, Reduced> reduced_;
-  std::map<Incarnation, std::uint64_t> progress_;  // of those in the sum, the furthest heard of
+  std::map<Incarnation, std::uint64_t> progress_;  // for those in the sum, the furthest heard of
   std::set<Incarnation> unanswered_;
   WatchedTime time_;
   Instant began_{};
@@ -115,7 +115,7 @@ class SumAgreement {
   Duration reduce_timeout_{};
 };
 
-// What an entry that voids the sums of a stage has changed (P-20).
+// Says what an entry that voids the sums of a stage has changed (P-20).
 [[nodiscard]] std::string what_changed(const JournalEntry& entry);
 
 }  // namespace shoal

@@ -16,7 +16,7 @@ class SumNews {
 
   // Part of a part came: one takes long on a slow way.
   void piece_came() { ++pieces_; }
-  // What is to be said of it now. The first pause begins with the first look: most sums are done before it ends.
+  // Returns what to say of it now. The first pause begins with the first look: most sums are done before it ends.
   [[nodiscard]] std::optional<Progress> of(const GroupReduction& sum, Incarnation self, Instant now) {
     const std::uint64_t parts = sum.parts_taken() + pieces_;
     if (!told_at_) told_at_ = now;

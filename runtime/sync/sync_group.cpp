@@ -76,7 +76,7 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
     hints_.begin_next(now);
   }
   if (view_.last_change_of(config_.stage) != change_before) {
-    if (std::holds_alternative<RemoveReplica>(entry.body)) {  // what it had accumulated is sent again first (P-12)
+    if (std::holds_alternative<RemoveReplica>(entry.body)) {  // its microbatches are sent again first (P-12)
       hints_.forget_all_answered();
       hints_.ignore_all_answered_until(now + first_interval());
     }
@@ -194,7 +194,7 @@ void SyncGroupCore::open(Instant now, const std::string& why) {
   give_order(Open{sum_.order()});
 }
 
-// What was tried was in vain: the next one is given longer.
+// Begins another try after one in vain: it is given longer.
 void SyncGroupCore::begin_another_try(Instant now) {
   sum_.tried_in_vain();
   hints_.moved(now);

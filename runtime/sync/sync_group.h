@@ -37,12 +37,12 @@ struct SyncGroupConfig {
   StageId stage;
   Incarnation self;
   std::uint32_t microbatches = 0;                         // planned per step
-  Duration repeat_after = std::chrono::seconds(2);        // of an unanswered order; doubles with each repeat and try
+  Duration repeat_after = std::chrono::seconds(2);        // for an unanswered order; doubles with each repeat and try
   Duration ask_again_within = std::chrono::seconds(8);    // longest first wait before a Missing is repeated
   Duration zero_within = std::chrono::milliseconds(250);  // for the members' word that they have obeyed a Zero
-  // Of a sum that stands still, until one was measured; doubles with each try of a step.
+  // Patience with a sum that stands still, until one was measured; doubles with each try of a step.
   Duration reduce_timeout = std::chrono::seconds(30);
-  Duration reduce_floor = std::chrono::seconds(2);    // of four times the measured average, its time-out from then on
+  Duration reduce_floor = std::chrono::seconds(2);    // and four times the measured average, its time-out from then on
   Duration probe_after = std::chrono::minutes(5);     // without a hint of more: look anyway; doubles likewise
   Duration survey_timeout = std::chrono::seconds(1);  // for the manifests that tell a data loader who holds what
   bool keeps_sums_apart = false;  // each member applies its own sum (sync.mode = diloco): digests differ

@@ -1,4 +1,4 @@
-// What the manifests of a stage's members say together: every planned microbatch exactly once, or which ones are not
+// Judges the manifests of a stage's members together: every planned microbatch exactly once, or which ones are not
 // (S-1, P-16). Pure; the commit check of the whole design is this function.
 #pragma once
 

@@ -25,9 +25,9 @@ class ActorList {
   static inline const Bound kToldMax{"supervision.actors_told_of_a_process", 64};  // actors of one process
   static constexpr std::size_t kTextMax = 80;  // bytes of a text that a process tells
 
-  // What the supervisor knows. The last one of a name and node counts.
+  // Adds what the supervisor knows. The last one of a name and node counts.
   void add(const std::string& node, ActorHealth health);
-  // What the process tells. Its state counts for actors that the supervisor knows nothing of, and where it is "down".
+  // Adds what the process tells. Its state counts for actors that the supervisor knows nothing of, and if it is "down".
   void merge(const std::string& node, const std::vector<ActorHealth>& told, std::uint32_t lives_before);
   // The spawner's first, then by node; by name within a node.
   [[nodiscard]] std::vector<ActorLine> sorted() const;

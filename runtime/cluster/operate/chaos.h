@@ -18,7 +18,7 @@ namespace shoal {
 
 struct ChaosSettings {
   std::uint64_t seed = 1;
-  std::set<std::string> kinds;  // of chaos_kinds()
+  std::set<std::string> kinds;  // some of chaos_kinds()
 };
 
 struct ChaosChoice {

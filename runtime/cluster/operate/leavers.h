@@ -1,4 +1,4 @@
-// Who was told to leave (`shoal drain`, SIGTERM of a node) and works on until it may; and who died before that: its
+// Keeps who was told to leave (`shoal drain`, SIGTERM of a node) and works on until it may; and who died before: its
 // keeper starts it again, and it is told again. Pure: time comes in. Bounded by the nodes that die while they leave.
 #pragma once
 
@@ -28,7 +28,7 @@ class Leavers {
     for (const auto& [process, leaver] : leaving_) reasons[process] = leaver.reason;
     return reasons;
   }
-  // It may go now, and is waited for no more.
+  // The leaver may go now, and is waited for no more.
   void gone(ProcessIncarnation process) { leaving_.erase(process); }
   void died(ProcessIncarnation process, Instant now) {
     const auto leaver = leaving_.extract(process);

@@ -1,4 +1,4 @@
-// Whose lines `shoal logs NAME` shows: the file of the process that NAME lives in, and which of its lines are NAME's.
+// Finds the lines that `shoal logs NAME` shows: the file of the process that NAME lives in, and which lines are NAME's.
 //
 //   line = TIME SP level SP who ":" SP text          as written by runtime/base/log; other lines (a keeper's, a
 //   crash's)
@@ -18,13 +18,13 @@ namespace shoal {
 
 struct LogPlace {
   std::vector<std::string> files;  // RUN/logs/<file>.log, those that may have it
-  std::string who;                 // of the lines; empty: every line
+  std::string who;                 // writer of the lines; empty: every line
 };
 
 // nodes: those with a log file. A stage may have run on any of them.
 [[nodiscard]] LogPlace log_place(std::string_view name, const std::vector<std::string>& nodes);
 
-// Whether the run was to have an actor of that name, or has a process of it, which may have written nothing yet. A
+// True when the run was to have an actor of that name, or has a process of it, which may have written nothing yet. A
 // replica beyond pipeline.replicas is known by what it has written only. files: all that are there.
 [[nodiscard]] bool is_planned(std::string_view name, const PipelineConfig& pipeline,
                               const std::vector<std::string>& files);

@@ -1,4 +1,4 @@
-// What a stranger's JSON may hold is checked field by field; an exception of the library ends here.
+// Checks a stranger's JSON field by field; an exception of the library ends here.
 #include "runtime/cluster/operate/operator_words.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ Result<std::string> text_field(const nlohmann::json& json, const char* key) {
   return text;
 }
 
-// What every order says: of whom, and why.
+// Reads what every order says: the name that it is about, and why.
 Result<OperatorOrder> begin_order(const nlohmann::json& json, OperatorVerb verb) {
   if (!json.is_object()) return fail(Error::kUsage, "the order is not a JSON object");
   const auto name = text_field(json, "name");

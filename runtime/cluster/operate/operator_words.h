@@ -30,7 +30,7 @@ struct InjectWords {
 [[nodiscard]] Result<InjectWords> parse_how(std::string_view text);
 
 [[nodiscard]] std::string_view word_of(InjectKind how);
-// What an injection does, for people: "killed", "frozen for 5 s".
+// Says for people what an injection does: "killed", "frozen for 5 s".
 [[nodiscard]] std::string deed_of(InjectKind how, std::uint64_t freeze_ms);
 
 [[nodiscard]] std::string kill_text(const OperatorOrder& order);

@@ -1,4 +1,4 @@
-// What there is of a run, by name: for orders (targets.h) and for `shoal ps` (actor_list.h).
+// Lists what there is of a run, by name: for orders (targets.h) and for `shoal ps` (actor_list.h).
 //
 // Only reads, of what the supervisor knows; what a node tells of itself is added where it says more.
 #pragma once
@@ -18,7 +18,7 @@ namespace shoal {
 
 struct RunShape {
   std::uint32_t stages = 0;
-  std::uint32_t replicas = 0;  // of each stage, at the start
+  std::uint32_t replicas = 0;  // those of each stage, at the start
   bool is_training = false;    // sync groups and data loader are there
 };
 
@@ -37,7 +37,7 @@ struct RunActors {
 // own: what the board of the spawner's process says. Sorted: the spawner's first, then by node.
 [[nodiscard]] std::vector<ActorLine> list_actors(const RunActors& run, const std::vector<ActorHealth>& own);
 
-// Of a name that nothing has now: whether the run has had something of it, or has it while it trains.
+// True for a name that nothing has now, if the run has had something of it, or has it while it trains.
 [[nodiscard]] bool is_of_this_run(std::string_view name, const RunActors& run);
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// What a person may name to a running Shoal, and what each name stands for (`shoal kill`, `drain`, `chaos`).
+// Names that a person may give to a running Shoal, and what each stands for (`shoal kill`, `drain`, `chaos`).
 //
 //   stage/1/0 router/node2 node_agent/node2 tracer/node2      actors of a node: kind, slash, place
 //   data_loader sync_group/0 metrics control supervisor       actors of the spawner process
@@ -31,7 +31,7 @@ struct Target {
 // For people, in their order: "stage/1/0 node2", or "none".
 [[nodiscard]] std::string list_names(const std::vector<Target>& all);
 
-// That it is known and not there, and what is.
+// Says that it is known and not there, and what is.
 [[nodiscard]] std::string absence_text(std::string_view name, const std::vector<Target>& all);
 
 // The same of one that was told to end by an earlier order.

@@ -28,7 +28,7 @@ class CheckpointDesk {
 
   // Ordered by a commit, or of whoever holds the state; whatever was owed is paid with it.
   void order(std::uint64_t version, std::vector<Incarnation> savers, CheckpointOrder::Rank rank, Instant now);
-  // Of a last state that no commit named a saver for.
+  // Orders a last state that no commit named a saver for.
   void order_late(std::uint64_t version, std::vector<Incarnation> savers, Instant now);
   // Why none can be ordered now: a few at a time, or whole shards would pile up before a slow disk. Nothing: it can.
   [[nodiscard]] std::optional<std::string> why_not_now(bool has_storage) const;
@@ -40,14 +40,14 @@ class CheckpointDesk {
   [[nodiscard]] bool is_news(std::uint64_t version) const { return version > saved_version_; }
   void saved(std::uint64_t version, std::string weights_sha256);
   void failed(std::uint64_t version);
-  // Of a shard that is on its way to storage, or being written there, of any checkpoint that was ordered.
+  // Takes the progress of a shard of any ordered checkpoint: on its way to storage, or being written there.
   void progress(const StateProgress& progress, Instant now);
   void replica_lost(Incarnation replica, Instant now);
   void shard_lost(const StateUnavailable& lost, Instant now);
   void storage_lost(Instant now);
   // They are asked again to save what is under way.
   void asked(std::vector<Incarnation> savers);
-  // What becomes of the order under way; kWait without one. After kCarry it is owed.
+  // Decides what becomes of the order under way; kWait without one. After kCarry it is owed.
   [[nodiscard]] CheckpointOrder::Decision decide(bool has_storage, const CheckpointPatience& patience, Instant now);
 
   [[nodiscard]] bool is_owed() const { return is_owed_; }
@@ -59,7 +59,7 @@ class CheckpointDesk {
   [[nodiscard]] bool is_at_storage(StageId stage) const { return under_way_ && under_way_->is_at_storage(stage); }
   // When the one under way came closer; it was ordered then if not since. None: there is none.
   [[nodiscard]] std::optional<Instant> moved_at() const;
-  // Whether the order under way is addressed to this replica.
+  // True when the order under way is addressed to this replica.
   [[nodiscard]] bool is_saving(Incarnation replica) const;
 
  private:

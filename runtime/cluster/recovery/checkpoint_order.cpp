@@ -65,7 +65,7 @@ CheckpointOrder::Decision CheckpointOrder::decide(bool has_storage, const Checkp
   if (!has_storage || now < due) return {};
   const bool is_known = doubt_ && !doubt_->stages.empty();
   if (!is_known) {
-    for (auto& [which, shard] : shards_) shard.is_at_storage = false;  // it is believed no more
+    for (auto& [which, shard] : shards_) shard.is_at_storage = false;  // storage is not believed to have it any more
   }
   doubt_.reset();
   silence_ = pause_;

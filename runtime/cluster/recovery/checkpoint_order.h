@@ -50,7 +50,7 @@ class CheckpointOrder {
   // those of this one on their way.
   void progress(const StateProgress& shard, Instant now);
   void replica_lost(Incarnation replica, Instant now);
-  // What this one sent may have been lost, for this reason.
+  // The shard that this one sent may have been lost, for this reason.
   void shard_lost(Incarnation replica, const std::string& reason, Instant now);
   void storage_lost(Instant now);
   // Whatever was sent may have been lost, for this reason.
@@ -74,7 +74,7 @@ class CheckpointOrder {
   struct Doubt {
     Instant due;
     std::string reason;
-    std::set<StageId> stages;  // whose shards may be lost; empty: everything
+    std::set<StageId> stages;  // stages whose shards may be lost; empty: everything
   };
 
   void doubt_all(Instant due, const std::string& reason);
@@ -84,7 +84,7 @@ class CheckpointOrder {
   Rank rank_;
   Instant began_;
   Instant moved_at_;  // the last progress, or the order
-  Instant due_;       // of any progress
+  Instant due_;       // time for the next progress
   Duration silence_ = kSilence;
   Duration pause_ = kAgainFirst;
   std::map<std::pair<std::uint64_t, StageId>, Shard> shards_;  // by steps applied and stage

@@ -22,12 +22,12 @@ inline constexpr int kSkipsMax = 10;  // in a row: training has diverged
 // Nothing can be made of a state with this loss per token.
 [[nodiscard]] inline bool is_of_no_use(double loss) { return !std::isfinite(std::exp(loss)); }
 
-// Whether it is known that nothing can be made of the state after this commit.
+// True when it is known that nothing can be made of the state after this commit.
 [[nodiscard]] inline bool is_of_no_use(const Commit& commit) {
   return commit.skip && is_of_no_use(commit.loss_sum / static_cast<double>(commit.token_count));
 }
 
-// What is known of checkpoints when a run diverges.
+// Knowledge of checkpoints when a run diverges.
 struct CheckpointsKept {
   std::uint64_t newest = 0;         // steps applied; 0: none
   bool newest_is_replaced = false;  // by the next one, because checkpoint.keep is 1
@@ -39,7 +39,7 @@ struct Divergence {
   std::string reason;
 };
 
-// What a person goes on from. `applied`: steps before the first of those that were skipped.
+// Names what a person goes on from. `applied`: steps before the first of those that were skipped.
 [[nodiscard]] inline std::string newest_good(const CheckpointsKept& kept, std::uint64_t applied, bool is_useless) {
   if (kept.newest == 0) return "there is no checkpoint";
   const std::string newest = compose("the newest checkpoint is of step ", kept.newest);
@@ -47,7 +47,7 @@ struct Divergence {
   return newest + ", the very state that diverged: a good one, if any is left, is older";
 }
 
-// Whether this commit, after so many skipped ones in a row, ends the run.
+// Says how this commit, after so many skipped ones in a row, ends the run; nothing: it does not.
 [[nodiscard]] inline std::optional<Divergence> divergence_in(const Commit& commit, int skips_before,
                                                              const CheckpointsKept& kept) {
   if (!commit.skip || skips_before + 1 < kSkipsMax) return std::nullopt;

@@ -30,7 +30,7 @@ struct Joiner {
   int holds = 0;                      // commits were held for it so often
   std::optional<Instant> held_until{};
   Instant hold_not_before{};
-  ProgressWatch state{since};  // of its first copy
+  ProgressWatch state{since};  // progress of its first copy
 };
 
 enum class JoinOutcome : std::uint8_t { kAdmit, kDiffers, kHold, kHoldOver, kGiveUp };
@@ -57,12 +57,12 @@ class JoinDesk {
   [[nodiscard]] bool is_ready(const StageReady& ready, Instant now);
   // So many bytes of its state have arrived.
   void arriving(Incarnation joiner, std::uint64_t bytes, Instant now);
-  // It ended, or its process did.
+  // The joiner ended, or its process did.
   std::optional<Joiner> end(Incarnation joiner);
   std::vector<Joiner> end_on(ProcessIncarnation process);
   std::vector<Joiner> end_all();
 
-  // What follows now, in order. Who is admitted, refused or given up is no joiner any more.
+  // Returns what follows now, in order. One that is admitted, refused or given up is no joiner any more.
   [[nodiscard]] std::vector<JoinDecision> decide(std::uint64_t committed_steps, Instant now);
   // The next commit waits (P-27a).
   [[nodiscard]] bool holds_commit(Instant now) const;
@@ -74,7 +74,7 @@ class JoinDesk {
   [[nodiscard]] std::optional<JoinDecision> judge_late(Joiner& joiner, std::uint64_t committed_steps, Instant now);
 
   std::vector<Joiner> joiners_;
-  std::map<StageId, StageReady> states_;  // of members, the newest
+  std::map<StageId, StageReady> states_;  // the newest of members
 };
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// Who takes a slot that a stage has lost while the run trains, and how often one worker may try. Pure, with a reason.
+// Chooses who takes a slot that a stage has lost while the run trains, and how often a worker may try. Pure, says why.
 //
 // The stage with the fewest replicas first. Of the free workers: the one that served the slot before (its process was
 // started again, or only its actor ended), else one whose node serves the stage least, then the least used node, then
@@ -64,12 +64,12 @@ class StartBudget {
   [[nodiscard]] bool failed(const std::string& worker, Instant now);
   void rest(const std::string& worker, Instant until);
   [[nodiscard]] bool may_start(const std::string& worker, Instant now) const;
-  // It pauses after ends of its own: not even where there is nobody else.
+  // True while a worker pauses after ends of its own: not even where there is nobody else may it start.
   [[nodiscard]] bool must_pause(const std::string& worker, Instant now) const;
 
  private:
   struct Record {
-    std::deque<Instant> ends;  // of the window
+    std::deque<Instant> ends;  // those of the window
     Instant not_before{};      // after those
     Instant rests_until{};     // as it was told to
   };

@@ -47,7 +47,7 @@ class Setbacks {
 
  private:
   std::uint64_t in_vain_ = 0;     // since the furthest step so far
-  std::uint64_t for_memory_ = 0;  // of these
+  std::uint64_t for_memory_ = 0;  // those of them for want of memory
   Cause last_ = Cause::kAny;
   bool has_stepped_ = false;
   std::uint64_t furthest_ = 0;

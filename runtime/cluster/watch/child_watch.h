@@ -37,11 +37,11 @@ class ChildWatch {
   void started(const std::string& name, Instant now);
   void ended(const std::string& name);
   void answered(const std::string& name, Instant now);
-  // Whether it is time to ask all children if they are there. Call it several times per kAskEvery.
+  // True when it is time to ask all children if they are there. Call it several times per kAskEvery.
   [[nodiscard]] bool is_time_to_ask(Instant now);
   // Since it started, answered, or was named; zero: it is not there.
   [[nodiscard]] Duration silence_of(const std::string& name, Instant now);
-  // Who has been silent for too long since it started, answered, or was named here.
+  // Takes those that have been silent for too long since they started, answered, or were named here.
   [[nodiscard]] std::vector<SilentChild> take_silent(Instant now);
 
  private:

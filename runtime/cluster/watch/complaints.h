@@ -18,7 +18,7 @@
 namespace shoal {
 
 struct ComplaintLimits {
-  Duration evict_after = std::chrono::seconds(5);   // of complaints about a pair
+  Duration evict_after = std::chrono::seconds(5);   // age of complaints about a pair
   Duration forget_after = std::chrono::seconds(4);  // without a word about it
 };
 
@@ -27,9 +27,9 @@ struct Party {
   ProcessIncarnation process;
   std::string name;
   bool is_storage = false;
-  std::optional<StageId> stage;    // it serves in the view
+  std::optional<StageId> stage;    // the stage that it serves in the view
   std::size_t stage_replicas = 0;  // live ones of that stage
-  Endpoint endpoint{};             // where others dial it
+  Endpoint endpoint{};             // the address where others dial it
 };
 
 struct Expulsion {

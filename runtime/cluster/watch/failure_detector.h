@@ -1,4 +1,4 @@
-// Who has fallen silent for so long that something must be wrong: a phi-accrual failure detector.
+// Tells who has fallen silent for so long that something must be wrong: a phi-accrual failure detector.
 //
 // Hayashibara, Defago, Yared, Katayama, "The phi accrual failure detector" (SRDS 2004): from the times between a
 // process's heartbeats (mean and deviation of the last hundred) phi = -log10(P(a heartbeat comes still later)), so that
@@ -51,18 +51,18 @@ class FailureDetector {
   // Its link broke: it has relink_within to be heard again.
   void link_lost(ProcessIncarnation process, const std::string& reason, Instant now);
 
-  // What has changed since the last call. Call it several times per interval. The dead are named once.
+  // Returns what has changed since the last call. Call it several times per interval. The dead are named once.
   [[nodiscard]] std::vector<HealthChange> look(Instant now);
 
   // How long it has been silent while we looked.
   [[nodiscard]] Duration silence(ProcessIncarnation process) const;
   [[nodiscard]] double phi(ProcessIncarnation process) const;
   [[nodiscard]] Health health(ProcessIncarnation process) const;
-  // Of all time up to the last look, what did not count because we were away.
+  // Time up to the last look that did not count, because we were away.
   [[nodiscard]] Duration away() const { return time_.away(); }
 
  private:
-  struct Rhythm {  // of heartbeats, in seconds
+  struct Rhythm {  // rhythm of heartbeats, in seconds
     double mean = 0;
     double deviation = 0;
   };

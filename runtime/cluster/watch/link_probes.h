@@ -17,7 +17,7 @@ class LinkProbes {
   static constexpr Duration kAgain = std::chrono::milliseconds(200);
 
   void asked(ProcessIncarnation process, Instant now) { asked_at_[process] = now; }
-  // Whom to ask again now. Who is away no more, because it came back or was given up, is forgotten.
+  // Returns whom to ask again now. One that is away no more, because it came back or was given up, is forgotten.
   [[nodiscard]] std::vector<ProcessIncarnation> take_due(Instant now,
                                                          const std::function<bool(ProcessIncarnation)>& is_away) {
     std::erase_if(asked_at_, [&](const auto& asked) { return !is_away(asked.first); });

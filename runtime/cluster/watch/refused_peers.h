@@ -34,7 +34,7 @@ class RefusedPeers {
   static inline const Bound kOfOneMax{"supervision.refused_peers_of_a_process", 16};
   static constexpr std::size_t kNameBytesMax = 64;  // no certificate has a longer one
 
-  // who: the name of the process that says so. Whether it is news to a person.
+  // Takes a refusal; `who` names the process that says so. Returns whether it is news to a person.
   bool hear(const PeerRefused& refusal, const std::string& who) {
     // Without the spawner nobody is in, and no peer is called nothing.
     const bool is_a_peer = refusal.role != ProcessRole::kSpawner && !refusal.name.empty();

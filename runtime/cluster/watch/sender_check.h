@@ -1,4 +1,4 @@
-// Whether the replica in whose name a letter speaks runs in the process it came from (S-7: nobody speaks for others).
+// Checks that the replica in whose name a letter speaks runs in the process it came from (S-7: none speaks for others).
 //
 // A replica that the view does not know is let pass: it may be about to join, or removed, and then its own cores fence
 // what is said in its name. Only the spawner speaks for nobody, which is what the data loader is. Pure.

@@ -1,4 +1,4 @@
-// What its three judges know of a process, put together.
+// Puts together what the three judges know of a process.
 #include "runtime/cluster/watch/signs_of_life.h"
 
 #include "runtime/base/compose.h"

@@ -1,4 +1,4 @@
-// What a process gives of itself, and who is given up for want of it: heartbeats, its link, and whom others reach.
+// Judges signs of processes, and who is given up for want of them: heartbeats, links, and which ones others reach.
 //
 //   silence          judged by the rhythm of its heartbeats (failure_detector.h)
 //   a broken link    time to be heard again; meanwhile whether anybody listens there is asked again (link_probes.h)
@@ -28,23 +28,23 @@ class SignsOfLife {
   void expect(ProcessIncarnation process, Instant now) { detector_.watch(process, now); }
   void forget(ProcessIncarnation process);
 
-  // Of processes that are expected.
+  // Takes a sign of a process that is expected.
   void heard_of(ProcessIncarnation process, Instant now) { detector_.heard(process, now); }
   void hear(const Heartbeat& heartbeat, Instant now);
   void hear(const PeerUnreachable& complaint, Instant now);
   // Its link broke, and whether anybody listens there is being asked.
   void hear(const ProcessLost& lost, Instant now);
 
-  // What has changed since the last look; the dead are named once.
+  // Returns what has changed since the last look; the dead are named once.
   [[nodiscard]] std::vector<HealthChange> look(Instant now) { return detector_.look(now); }
-  // Where to ask again whether anybody listens.
+  // Returns the processes at whose address to ask again whether anybody listens.
   [[nodiscard]] std::vector<ProcessIncarnation> take_probes(const ProcessDirectory& processes, Instant now);
-  // Who has to go because others do not reach it; at most one at a time.
+  // Returns the one that has to go because others do not reach it; at most one at a time.
   [[nodiscard]] std::optional<Expulsion> judge(const std::vector<Party>& parties, Instant now) {
     return complaints_.judge(parties, now);
   }
 
-  // It may be dead: what speaks against it cannot be held to be true.
+  // True for a process that may be dead: what speaks against it cannot be held to be true.
   [[nodiscard]] bool is_doubtful(ProcessIncarnation process) const;
   // "serving, silent for 3 s"
   [[nodiscard]] std::string state_of(ProcessIncarnation process, const std::string& usual) const;

@@ -11,10 +11,10 @@ namespace shoal {
 
 class WaitingNotice {
  public:
-  static constexpr Duration kFirst = std::chrono::seconds(5);   // of waiting, before the first word
+  static constexpr Duration kFirst = std::chrono::seconds(5);   // waiting before the first word
   static constexpr Duration kAgain = std::chrono::seconds(30);  // between two notices
 
-  // what: whom or what it waits for, without since when; empty: for nothing. True: now is the time to say it.
+  // True: now is the time to say it. what: whom or what it waits for, without since when; empty: for nothing.
   [[nodiscard]] bool is_due(const std::string& what, Instant now) {
     if (what.empty()) {
       since_.reset();

@@ -10,9 +10,9 @@ void KeptMeans::keep(const CommitRound& entry, TensorBlob mean) {
   means_.insert_or_assign(entry.round, Mean{entry, std::move(mean), {}});
 }
 
-// Where there are too many the one that has waited longest makes room: it is asked again.
+// Keeps a question. Where there are too many, the one that has waited longest makes room: it is asked again.
 void KeptMeans::hear(const FetchState& question, Instant now) {
-  if (!question.names.empty()) return;  // of a joiner that is a member by now
+  if (!question.names.empty()) return;  // the question of a joiner that is a member by now
   Question asked{StepId{question.step}, now};
   asked.is_early =
       std::ranges::none_of(means_, [&](const auto& mean) { return is_about(asked, question.replica, mean.second); });

@@ -31,11 +31,11 @@ class KeptMeans {
 
   // The round is agreed, and this member holds its mean, float32 [n].
   void keep(const CommitRound& entry, TensorBlob mean);
-  // Of a member of the stage.
+  // Takes the question of a member of the stage.
   void hear(const FetchState& question, Instant now);
-  // What goes out now.
+  // Returns what goes out now.
   [[nodiscard]] std::vector<StepSum> due();
-  // What was given to that member, contributed to at that step, may not have arrived.
+  // A mean that was given to that member, contributed to at that step, may not have arrived.
   void lost_on_its_way(Incarnation member, StepId step);
   void forget_means() { means_.clear(); }
   void forget(Incarnation member) { questions_.erase(member); }
@@ -50,7 +50,7 @@ class KeptMeans {
   struct Question {
     StepId step;  // at the contributions of the round
     Instant at;
-    bool is_early = false;  // it came before what it is about
+    bool is_early = false;  // the question came before the round that it is about
     bool is_open = true;
   };
 

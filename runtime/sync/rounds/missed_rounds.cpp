@@ -14,7 +14,7 @@ std::uint64_t digest_of_mean(const TensorBlob& mean) {
   return mean.has_value() ? XXH3_64bits(mean.bytes->data(), mean.byte_count()) : 0;
 }
 
-// Who missed it together does not ask one and the same.
+// Spreads the questions: members that missed a round together do not all ask the same one.
 void MissedRounds::add(const CommitRound& entry) {
   CHECK(!entry.shares.empty(), "a round is the mean of something");
   Missed missed{entry.step, entry.digest, {}, std::nullopt};

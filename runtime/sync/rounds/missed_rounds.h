@@ -27,7 +27,7 @@ namespace shoal {
 
 class MissedRounds {
  public:
-  static constexpr Duration kAskAgain = std::chrono::seconds(2);  // who was asked ignores impatience
+  static constexpr Duration kAskAgain = std::chrono::seconds(2);  // the member that was asked ignores impatience
 
   MissedRounds(Incarnation self, Branch branch) : self_(self), branch_(branch) {}
 
@@ -37,7 +37,7 @@ class MissedRounds {
   [[nodiscard]] std::optional<RoundId> take(const StepSum& sum);
   // Somebody left the view. An error: a mean is missing that nobody else has.
   [[nodiscard]] std::optional<std::string> lost(Incarnation member);
-  // Whom to ask now.
+  // Returns the questions that are due now, with the members to ask.
   [[nodiscard]] std::vector<FetchState> due(Instant now);
   void clear() { missed_.clear(); }
 

@@ -69,7 +69,7 @@ void RoundGroupCore::take_up(const std::string& why, Instant now) {
   }
 }
 
-// Of those that bring something to a mean.
+// Counts the members that bring something to the mean.
 bool RoundGroupCore::has_quorum(const Round& round) const {
   const auto count =
       std::ranges::count_if(round.sum.manifests(), [](const auto& m) { return m.second.share_tokens > 0; });

@@ -31,9 +31,9 @@ struct RoundGroupConfig {
   StageId stage;
   Incarnation self;
   SyncConfig sync;
-  Duration repeat_after = std::chrono::seconds(2);  // of an unanswered order; doubles with each repeat and try
-  // Of a mean that stands still: at least, and four times the average of the fragment's means from then on; doubles
-  // with each try of a round.
+  Duration repeat_after = std::chrono::seconds(2);  // for an unanswered order; doubles with each repeat and try
+  // Patience with a mean that stands still: at least this, and four times the average of the fragment's means from then
+  // on; doubles with each try of a round.
   Duration reduce_timeout = std::chrono::seconds(60);
   Duration look_max = kLookMax;  // between two ticks
 };
@@ -80,7 +80,7 @@ class RoundGroupCore {
   RoundSchedule schedule_;
   View view_;
   bool is_appointed_ = false;
-  Epoch epoch_;                                // of the last order given, for any round
+  Epoch epoch_;                                // epoch of the last order given, for any round
   WatchedTime time_{std::chrono::seconds(1)};  // a pause of our own is nobody's grace
   std::map<RoundId, Round> rounds_;
   std::map<std::uint32_t, SumPatience> patience_;  // by fragment: one may be much larger than another

@@ -19,13 +19,13 @@ namespace {
   return std::find(rounds.begin(), rounds.end(), id) != rounds.end();
 }
 
-// Whether every wire format can carry it.
+// True when every wire format can carry it.
 [[nodiscard]] bool is_carriable(const TensorBlob& values) {
   const std::span<const float> all(values.as<float>(), static_cast<std::size_t>(values.element_count()));
   return are_within(all, kContributionMax);
 }
 
-// Where averages of the inner optimiser travel, a delta, exp_avg and exp_avg_sq; otherwise a delta alone.
+// Returns 3 where averages of the inner optimiser travel (a delta, exp_avg and exp_avg_sq); otherwise 1, the delta.
 [[nodiscard]] std::size_t part_count_of(const SyncConfig& sync) {
   return sync.inner_state == InnerState::kAverage ? 3 : 1;
 }
@@ -142,8 +142,8 @@ bool RoundMember::is_done(const RoundId& id) const {
   return found != newest_done_.end() && id.number <= found->second;
 }
 
-// What this order is about: a round that is open here; one whose step is still to come; one that began before this
-// member did. Null: it is over, or it is in no plan.
+// Finds the round that this order is about: one that is open here; one whose step is still to come; one that began
+// before this member did. Null: it is over, or it is in no plan.
 RoundMember::Round* RoundMember::find_or_open(const OrderId& order) {
   const auto found = rounds_.find(order.round);
   if (found != rounds_.end()) return found->second.contributed_at == order.step.value ? &found->second : nullptr;
@@ -283,8 +283,8 @@ TensorBlob RoundMember::weighed(const RoundId& id, const Round& round) const {
   return share == 0.0F ? own : feedback_.corrected(schedule_.feedback_chain(id), own);
 }
 
-// What is in the sum is what was weighed, corrected by what encoding left out before, less what it left out now:
-// nothing of a sum of one member, which is not encoded. None: the values as they are.
+// Returns what the sum has of this member: the weighed values, corrected by what encoding left out before, less what it
+// left out now: nothing in a sum of one member, which is not encoded. None: the values as they are.
 TensorBlob RoundMember::merged_values(const RoundId& id, const Round& round) const {
   const TensorBlob left_out = round.sum->residual();
   const bool is_changed = left_out.has_value() || feedback_.corrects(schedule_.feedback_chain(id));

@@ -45,7 +45,7 @@ struct RoundMemberSetup {
   std::size_t bucket_bytes = kBucketBytes;
 };
 
-// What the group and the other members are told.
+// Answers to the group and to the other members.
 struct RoundAnswers {
   std::vector<Manifest> manifests;
   std::vector<AddressedPart> parts;
@@ -68,7 +68,7 @@ class RoundMember {
   void trained(std::uint64_t tokens, std::uint64_t tokens_of_stage);
   // The own step is applied: `version` steps are. Contributions and updates due there come next.
   void reach(std::uint64_t version);
-  // It was the last one of the run: what is in flight is due, too.
+  // The step was the last one of the run: rounds in flight are due, too.
   void close();
   // The round whose contribution is to be taken now: contribute_round(), then contributed().
   [[nodiscard]] std::optional<RoundId> wanted_contribution() const { return boundary_.next_contribution(); }
@@ -88,11 +88,11 @@ class RoundMember {
   [[nodiscard]] RoundAnswers hear(const MissingParts& question);
   // A piece of a part came. Whoever is to hear of it hears it as news().
   [[nodiscard]] RoundAnswers hear(const Progress& arriving);
-  // What the group is to hear now of sums under way.
+  // Returns what the group is to hear now of sums under way.
   [[nodiscard]] std::vector<Progress> news(Instant now);
-  // Of the own stage, which has so many members. An error: the entry names this one, which has no such sum (P-24).
+  // Follows a round of the own stage of so many members. An error: the entry names this one without such a sum (P-24).
   [[nodiscard]] std::optional<std::string> follow(const CommitRound& entry, std::size_t member_count);
-  // Rounds that a member missed. Of a question, and of a mean; then what is asked and given now.
+  // Takes the question of a member that missed rounds, and a mean; then what is asked and given now.
   void hear(const FetchState& question, Instant now) { kept_.hear(question, now); }
   // A mean that this member gave may not have arrived: it is given when it is asked for again.
   void lost_on_its_way(const StateUnavailable& sum) { kept_.lost_on_its_way(sum.replica, StepId{sum.step}); }
@@ -116,10 +116,10 @@ class RoundMember {
     std::optional<TensorBlob> values;     // base - local, float32 [n]
     std::uint64_t tokens = 0;             // its weight
     std::optional<Prepare> order;         // the newest
-    std::unique_ptr<GroupReduction> sum;  // of the newest epoch
-    SumNews news;                         // of that sum
-    TensorBlob weighed;                   // what that sum encoded, float32 [n]
-    std::uint64_t total_tokens = 0;       // of that sum
+    std::unique_ptr<GroupReduction> sum;  // the newest epoch's
+    SumNews news;                         // about that sum
+    TensorBlob weighed;                   // values that that sum encoded, float32 [n]
+    std::uint64_t total_tokens = 0;       // tokens of that sum
     HeldParts early{kEarlyPartsMax};
     std::optional<Reduced> reduced;
     bool is_agreed = false;         // the journal has it

@@ -1,4 +1,4 @@
-// What a member's encoding left out of earlier sums, to be added to its next contribution (Seide et al. 2014;
+// Keeps what a member's encoding left out of earlier sums, to be added to its next contribution (Seide et al. 2014;
 // Karimireddy et al. 2019): the sum of a chain's rounds then misses one round's error, not every round's.
 //
 // Kept by the member that encoded, per chain (rounds of a fragment of which each is agreed before the next one is
@@ -28,7 +28,7 @@ class ErrorFeedback {
   [[nodiscard]] TensorBlob corrected(std::uint64_t chain, const TensorBlob& contribution) const;
   // GroupReduction::residual() of the round that was applied; no tensor: nothing was left out.
   void keep(std::uint64_t chain, TensorBlob residual);
-  // Whether anything is: corrected() gives other values than the contribution's.
+  // True when something is kept: corrected() gives other values than the contribution's.
   [[nodiscard]] bool corrects(std::uint64_t chain) const { return residuals_.contains(chain); }
   // The weights these residuals belong to are no more: restarted from the outer parameters, or rolled back.
   void forget() { residuals_.clear(); }

@@ -1,4 +1,4 @@
-// What the values of a part are, between a contribution's own elements and what travels.
+// Values of a part, between a contribution's own elements and what travels.
 //
 // Two kinds: the elements as they are (int64, float32), and float32 in a wire format (wire_codec.h). Backends say
 // which bucket goes where and call this for all arithmetic. Plain values are bytes of the contribution's type. Not
@@ -21,9 +21,9 @@ class Payload {
  public:
   virtual ~Payload() = default;
 
-  // Whether packing can change the values.
+  // True when packing can change the values.
   [[nodiscard]] virtual bool is_lossy() const = 0;
-  // Whether these are the values of a part about so many plain bytes, and can be used. Nothing else takes what is not.
+  // True for the values of a part about so many plain bytes that can be used. Nothing else takes what does not fit.
   [[nodiscard]] virtual bool fits(const TensorBlob& values, std::size_t byte_count) const = 0;
   // To what travels, or nothing if a value is beyond what can. lost, if not empty: what packing left out.
   [[nodiscard]] virtual std::optional<TensorBlob> pack(PlainBytes plain, std::span<float> lost) = 0;

@@ -46,18 +46,18 @@ struct WireShape {
 
 // Header, scales and values. count is one of a vector in memory: a larger one would overflow.
 [[nodiscard]] std::size_t encoded_bytes(const WireShape& shape);
-// Of a long vector: 32, 16, 8.125, 4.0625.
+// Returns the bits for a value of a long vector: 32, 16, 8.125, 4.0625.
 [[nodiscard]] double bits_per_value(WireFormat format);
 
-// Whether all values are numbers of at most this magnitude.
+// True when all values are numbers of at most this magnitude.
 [[nodiscard]] bool are_within(std::span<const float> values, float magnitude_max);
 
 // Fails where a value is not a number or beyond kWireMagnitudeMax, naming the first.
 [[nodiscard]] Result<TensorBlob> encode_values(WireFormat format, std::span<const float> values);
 
-// What the header says, if the blob has the size that follows from it.
+// Returns what the header says, if the blob has the size that follows from it.
 [[nodiscard]] Result<WireShape> wire_shape_of(const TensorBlob& blob);
-// Whether this is an encoded vector of that format and count, and each scale and value is within range.
+// Checks that this is an encoded vector of that format and count, and each scale and value is within range.
 [[nodiscard]] Status check_encoded(const TensorBlob& blob, const WireShape& expected);
 // Writes all of `out`, or fails as check_encoded() does and writes nothing.
 [[nodiscard]] Status decode_values(const TensorBlob& blob, WireFormat format, std::span<float> out);

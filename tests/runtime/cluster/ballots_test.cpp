@@ -45,7 +45,7 @@ class Scene {
     vote.shares.resize(shares);
     return vote;
   }
-  // Whether it is kept.
+  // Returns whether the vote is kept.
   bool vote(const Prepared& vote) { return !ballots.hear(vote, view); }
   void vote_all() {
     for (const std::uint32_t stage : {0U, 1U}) EXPECT_TRUE(vote(vote_of(stage)));

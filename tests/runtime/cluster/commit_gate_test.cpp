@@ -1,4 +1,4 @@
-// What the next commit waits for: each cause alone, all of them together, and none.
+// Tests what the next commit waits for: each cause alone, all of them together, and none.
 #include "runtime/cluster/commit_gate.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Who serves, who saves, who is copied and who leaves last, as members die, end, come back and are told to leave.
+// Tests who serves, who saves, who is copied and who leaves last, as members die, end, come back and are told to leave.
 #include "runtime/cluster/roster.h"
 
 #include <gtest/gtest.h>

@@ -98,7 +98,7 @@ TEST(StartingReplicas, EndWithTheirProcess) {
   EXPECT_EQ(starting.all().size(), 3U);
 }
 
-// Who is ready waits for the others, who has more of its state than before is on its way.
+// A replica that is ready waits for the others; one that has more of its state than before is on its way.
 TEST(StartingReplicas, LoseTheirPlaceWhenTheyAreSilent) {
   auto starting = two_by_two();
   starting.is_ready(ready_as(1), start());

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Incarnation kJoiner{29};  // of stage 1, as b0 and b1
+constexpr Incarnation kJoiner{29};  // joins stage 1, as b0 and b1
 
 std::unique_ptr<Bench> make_joiner(Incarnation donor = kB0) {
   ReplicaSetup setup = setup_of(kJoiner);
@@ -20,7 +20,7 @@ std::unique_ptr<Bench> make_joiner(Incarnation donor = kB0) {
   return joiner;
 }
 
-// What one has said to the other since the last look.
+// Carries what one has said to the other since the last look.
 template <class Body>
 void carry(Bench& from, Bench& to) {
   for (const Body& body : from.take<Body>()) to.give(body);

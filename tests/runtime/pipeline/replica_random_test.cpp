@@ -192,7 +192,7 @@ class World {
     check_sums(replica);
     flush(replica);
   }
-  // What its router does with what it sends: Forwards are kept until the step is applied.
+  // Does with letters what its router does: Forwards are kept until the step is applied.
   void flush(Incarnation replica) {
     Node& node = *nodes_.at(replica);
     std::erase_if(node.kept,

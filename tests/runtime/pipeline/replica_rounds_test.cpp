@@ -10,7 +10,7 @@ namespace {
 
 constexpr Incarnation kJoiner{29};
 
-// It contributes after every step and waits for the round of it.
+// Makes a member that contributes after every step and waits for the round of it.
 std::unique_ptr<Bench> make_member_with_rounds() {
   ReplicaSetup setup = setup_of(kB0);
   setup.rounds = diloco(1);
@@ -45,7 +45,7 @@ struct Given {
   std::vector<StateImage> images;
 };
 
-// What it answers to whoever wants the state after so many steps.
+// Returns its answers to one that wants the state after so many steps.
 Given ask_for_state(Bench& b0, std::uint64_t version) {
   b0.give(SaveState{{}, version, StageId{1}, kB0});
   b0.give(FetchState{kJoiner, version, {"w"}, kB0, {}});

@@ -32,7 +32,7 @@ TEST(Replica, P5BoundsItsWaitingRoom) {
   EXPECT_EQ(500 - refused, 2 * kMicrobatches + kEvaluationsMax);
 }
 
-// Of this version: they wait to be computed. One that is asked for again is no other.
+// Evaluations of this version wait to be computed. One that is asked for again is no other.
 TEST(Replica, BoundsTheEvaluationsThatItHasUnanswered) {
   auto b0 = make_member(kB0);
   for (const std::uint32_t at : {0U, 1U, 0U}) b0->give(evaluation_to(kB0, at, 0));
@@ -139,7 +139,7 @@ TEST(Replica, P8LetsNothingIntoTheAccumulatorsWhileFrozen) {
     bench->run_all();
     EXPECT_EQ(bench->executor.accumulators()[0], 0);
     bench->open(2);
-    bench->run_all();  // what arrived while frozen runs now
+    bench->run_all();  // runs what arrived while frozen
     EXPECT_EQ(bench->executor.accumulators()[0], FakeExecutor::gradient_of(StepId{0}));
     bench->prepare(3);
     EXPECT_EQ(bench->manifest(), Numbers{0});
@@ -238,7 +238,7 @@ TEST(Replica, P15TakesNoOrderOfAnotherRunBranchStageTermOrStep) {
   for (const OrderId& order : foreign) b0->give(Prepare{order, {}});
   EXPECT_EQ(b0->core.phase(), Phase::kOpen);
   EXPECT_EQ(b0->core.counters().stale_orders, 4U);
-  b0->give(Prepare{b0->order(6, 1), {}});  // of the next step: waits
+  b0->give(Prepare{b0->order(6, 1), {}});  // an order of the next step: waits
   EXPECT_EQ(b0->core.phase(), Phase::kOpen);
   commit_steps(*b0, 1);
   EXPECT_EQ(b0->core.phase(), Phase::kFrozen);
@@ -267,7 +267,7 @@ TEST(Replica, AMemberThatMissedAZeroZeroesBeforeItAnswers) {
   b0->open(6);
   b0->give(forward_to(kB0, 1));
   b0->run_all();
-  b0->give(Prepare{b0->order(7), Epoch{kGroup, 4}});  // that Zero is behind it now
+  b0->give(Prepare{b0->order(7), Epoch{kGroup, 4}});  // the replica is past that Zero now
   EXPECT_EQ(b0->manifest(), Numbers{1});
 }
 

@@ -300,7 +300,7 @@ TEST(RequestTable, P11KeepsAnsweredForwardsUntilTheCommitAndRemoveSendsThemElsew
   EXPECT_TRUE(t.follow(RemoveReplica{StageId{1}, kSecond, "gone"}).empty());
 }
 
-// Who sent the Forward drops that answer (P-10), and goes on waiting.
+// The sender of the Forward drops that answer (P-10), and goes on waiting.
 TEST(RequestTable, AnAnswerOfOneThatWasRemovedAnswersNothing) {
   Table t;
   (void)t.add(forward_of(0));

@@ -1,4 +1,4 @@
-// Who is told of a state that is under way, and what a broken link may have lost.
+// Tests who is told of a state that is under way, and what a broken link may have lost.
 #include "runtime/pipeline/state_on_its_way.h"
 
 #include <gtest/gtest.h>

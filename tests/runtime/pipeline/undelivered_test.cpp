@@ -1,4 +1,4 @@
-// What was not delivered is said: all of it, when there is news, and not more than once a minute.
+// Tests that what was not delivered is said: all of it, when there is news, and not more than once a minute.
 #include "runtime/pipeline/undelivered.h"
 
 #include <gtest/gtest.h>

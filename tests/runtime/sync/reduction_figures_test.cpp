@@ -1,4 +1,4 @@
-// What the backends cost in bytes and in precision, against what is stated, and where the lost precision stays.
+// Measures what the backends cost in bytes and in precision, against what is stated, and where lost precision stays.
 #include <gtest/gtest.h>
 
 #include <cmath>

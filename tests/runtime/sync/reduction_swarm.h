@@ -54,7 +54,7 @@ class ReductionSwarm {
   }
   void lose(std::size_t index) { (void)take(index); }
   void post_again(std::size_t index) { wire_.push_back(wire_[index]); }
-  // What the group's repeated order makes the members send.
+  // Makes the members send what the group's repeated order makes them send.
   [[nodiscard]] std::vector<AddressedMark> mark() {
     std::vector<AddressedMark> marks;
     for (const auto& reduction : reductions_) {
@@ -62,7 +62,7 @@ class ReductionSwarm {
     }
     return marks;
   }
-  // What follows: questions, each answered at once, and parts.
+  // Hears a mark: questions follow, each answered at once, and parts.
   void hear(const AddressedMark& mark) {
     if (const auto question = member(mark.receiver).missing(mark.mark)) ask(*question);
   }
@@ -92,7 +92,7 @@ class ReductionSwarm {
   [[nodiscard]] bool is_complete() const {
     return std::all_of(reductions_.begin(), reductions_.end(), [](const auto& one) { return one->is_complete(); });
   }
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }  // of values of all parts posted
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }  // size of the values of all parts posted
   [[nodiscard]] std::deque<AddressedPart>& wire() { return wire_; }
   [[nodiscard]] GroupReduction& at(std::size_t index) { return *reductions_[index]; }
   [[nodiscard]] GroupReduction& member(Incarnation incarnation) { return *reductions_[index_of_.at(incarnation)]; }

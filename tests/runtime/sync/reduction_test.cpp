@@ -19,7 +19,7 @@ namespace {
 
 constexpr SyncBackend kBackends[] = {SyncBackend::kRing, SyncBackend::kOwner};
 constexpr WireFormat kFormats[] = {WireFormat::kFp32, WireFormat::kBf16, WireFormat::kInt8, WireFormat::kE3m0};
-constexpr std::size_t kBucketValues = 256;  // of the plan's 1024 bytes
+constexpr std::size_t kBucketValues = 256;  // values in the plan's 1024 bytes
 
 using Vectors = std::vector<std::vector<float>>;
 
@@ -49,7 +49,7 @@ void add_to(std::vector<float>& total, const std::vector<float>& more) {
 
 enum class LastEncoding { kDecodedAgain, kLeftOut };
 
-// What one bucket becomes, in plain loops over whole vectors.
+// Reduces one bucket in plain loops over whole vectors.
 std::vector<float> reference_of_bucket(const ReductionPlan& plan, const Vectors& values, std::size_t start) {
   const std::size_t members = values.size();
   std::vector<float> total;
@@ -162,7 +162,7 @@ TEST(Reductions, RecoverEveryLostPartByRepeating) {
 // Whatever is under way when the group repeats its order comes before the marks.
 TEST(Reductions, SendNothingAgainThatIsOnItsWay) {
   for_all_plans([](ReductionPlan plan) {
-    plan.window = plan.members % 2;  // of one bucket, or as suits the backend
+    plan.window = plan.members % 2;  // one bucket, or as suits the backend
     ReductionSwarm swarm(plan, blobs_of(random_vectors(90, plan.members, 3000)));
     ReductionSwarm undisturbed(plan, blobs_of(random_vectors(90, plan.members, 3000)));
     undisturbed.settle();

@@ -52,7 +52,7 @@ struct Swarm {
       wire.emplace_back(to, std::move(addressed.part));
     }
   }
-  // What the group's repeated order leads to.
+  // Does what the group's repeated order leads to.
   void repeat() {
     for (RingReduction& ring : rings) {
       for (const auto& [receiver, mark] : ring.mark()) {
@@ -186,8 +186,8 @@ TEST(Ring, RecoversEveryLostPartByRepeating) {
   for (const std::uint32_t members : {2U, 3U, 5U}) expect_recovery(members);
 }
 
-// Of a ring of five, the partial sum of one bucket is lost before its third member: it is made again on its own way,
-// and nothing else is sent.
+// The partial sum of one bucket in a ring of five is lost before its third member: it is made again on its own way, and
+// nothing else is sent.
 TEST(Ring, MakesALostPartialSumAgainAndNothingElse) {
   std::mt19937_64 random(5);
   Swarm swarm(5, DType::kInt64, 101, random);

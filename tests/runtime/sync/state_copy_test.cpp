@@ -211,7 +211,7 @@ TEST(StateCopy, ADonorThatIsGoneBeforeItWasAskedIsReplaced) {
   EXPECT_EQ(bench.due()->donor, kSecond);
 }
 
-// Of a journal that it follows from there on only, nothing says that it has left.
+// A journal that is followed from there on only does not say that the donor has left.
 TEST(StateCopy, ADonorThatLeftBeforeTheJournalWasFollowedIsReplaced) {
   for (const std::uint64_t reached : {1U, 2U, 3U}) {
     Bench bench;

@@ -1,4 +1,4 @@
-// What counts of the answers to a group's orders, of a step or of a round, and when the order is given again.
+// Tests which answers to a group's orders count, for a step or a round, and when the order is given again.
 #include "runtime/sync/sum_agreement.h"
 
 #include <gtest/gtest.h>
@@ -264,7 +264,7 @@ TEST(SumAgreement, OnlyProgressOfThisOrderByOneWhoOwesItsSumBuysTime) {
   EXPECT_EQ(bench.sum.unanswered(), std::set{kOne}) << "it proves nothing (P-14)";
 }
 
-// What once took long may take as long again; a repeat falls within every time-out all the same.
+// A part that once took long may take as long again; a repeat falls within every time-out all the same.
 TEST(SumAgreement, GapsBetweenProgressMakeRepeatsRare) {
   Bench bench;
   bench.reduce();

@@ -22,7 +22,7 @@ struct FakeReplica {
   std::uint64_t version = 0;
   Epoch epoch;
   enum { kOpen, kFrozen, kReduced } phase = kOpen;
-  std::vector<std::uint32_t> accumulated;  // what really is in the buffers
+  std::vector<std::uint32_t> accumulated;  // microbatches that really are in the buffers
   Epoch sum_epoch;
   bool is_dead = false;
 

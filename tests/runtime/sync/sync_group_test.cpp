@@ -178,7 +178,7 @@ TEST(SyncGroup, AfterAZeroASilentMemberIsNotWaitedForLong) {
   EXPECT_EQ(bench.all<Missing>().size(), 2U) << "however many epochs the step has had";
 }
 
-// What a Missing asked for can be lost with whoever was to compute it, or be answered from before a Zero.
+// A microbatch that a Missing asked for can be lost with its replica, or have been answered from before a Zero.
 TEST(SyncGroup, ASurveyAsksAgainForWhatWasAskedForAndIsNotThere) {
   Bench bench;
   bench.answered();

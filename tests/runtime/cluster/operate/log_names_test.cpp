@@ -1,4 +1,4 @@
-// Whose lines are shown: the right file, and of its lines those of the actor that was named.
+// Tests whose lines are shown: the right file, and of its lines those of the actor that was named.
 #include "runtime/cluster/operate/log_names.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What is saved, what is under way, what is owed.
+// Tests what is saved, what is under way, what is owed.
 #include "runtime/cluster/recovery/checkpoint_desk.h"
 
 #include <gtest/gtest.h>

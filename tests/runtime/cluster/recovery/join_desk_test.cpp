@@ -1,4 +1,4 @@
-// Who is added, at which version, and how long a commit waits for it (P-27).
+// Tests who is added, at which version, and how long a commit waits for it (P-27).
 #include "runtime/cluster/recovery/join_desk.h"
 
 #include <gtest/gtest.h>

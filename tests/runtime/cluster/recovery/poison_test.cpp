@@ -71,7 +71,7 @@ TEST(Poison, OtherMicrobatchesStepsAndStagesAreOthers) {
 TEST(Poison, ACommitClearsWhatWasSuspectedInItsStep) {
   Bench bench;
   (void)bench.ended(11, 0, 3);
-  (void)bench.ended(12, 5, 3);  // of a branch that had come further
+  (void)bench.ended(12, 5, 3);  // on a branch that had come further
   bench.commit();
   EXPECT_EQ(bench.watch.suspect_count(), 1U);
   EXPECT_FALSE(bench.ended(13, 0, 3)) << "and nothing is changed that is committed";

@@ -1,4 +1,4 @@
-// Who takes a lost slot, and how often a worker may try.
+// Tests who takes a lost slot, and how often a worker may try.
 #include "runtime/cluster/recovery/replacement.h"
 
 #include <gtest/gtest.h>
@@ -175,7 +175,7 @@ TEST(StartBudget, RestsWhenToldTo) {
   EXPECT_TRUE(budget.may_start("a", start() + 10min));
 }
 
-// Where there is nobody else, one that rests may be asked all the same.
+// A worker that rests may be asked all the same where there is nobody else.
 TEST(StartBudget, PausesAfterEndsOfItsOwnAlone) {
   StartBudget budget(3, 60s, 1);
   budget.rest("a", start() + 10min);

@@ -1,4 +1,4 @@
-// Who leaves between two steps: nobody's work is lost by it, and the last one of a stage leaves its state behind.
+// A node that leaves between two steps loses nobody's work, and the last one of a stage leaves its state behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

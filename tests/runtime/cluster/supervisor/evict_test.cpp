@@ -1,4 +1,4 @@
-// Who is put out of the run by a person: at once, whatever it is at, and not back by itself.
+// A process that a person puts out of the run goes at once, whatever it is at, and does not come back by itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

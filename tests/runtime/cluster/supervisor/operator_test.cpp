@@ -167,7 +167,7 @@ TEST(Operator, WhoIsLostIsNotThereAndMayComeBack) {
   EXPECT_EQ(bench.kill("node2").verdict, OperatorVerdict::kDone);
 }
 
-// What else is ordered of it would be lost with it.
+// Further orders to it would be lost with it.
 TEST(Operator, WhoWasToldToEndIsNotThereUntilItIsBack) {
   OperatorBench bench;
   bench.train();

@@ -209,7 +209,7 @@ class World {
     perform(core_->hear(vote, now_));
     save();
   }
-  // What a due commit's savers sent is on the disk at once.
+  // Puts the shards of a due commit on the disk at once.
   void save() {
     const std::uint64_t step = core_->view().committed_steps();
     if (plan_->is_dead || step == 0 || (step % 3 != 0 && step != kSteps)) return;

@@ -29,7 +29,7 @@ std::size_t events(const SupervisorBench& bench, const std::string& name) {
   return static_cast<std::size_t>(std::ranges::count_if(all, [&](const RunEvent& one) { return one.event == name; }));
 }
 
-// It trains, a replica of stage 0 is lost, and a process that joins is to take its place.
+// Trains; then a replica of stage 0 is lost, and a process that joins is to take its place.
 SpawnStage replace_one(SupervisorBench& bench) {
   bench.train();
   bench.lose(bench.process_of(0, 0));
@@ -75,7 +75,7 @@ TEST(Recovery, AJoinerIsAddedAtTheCommittedVersionWithAMembersDigest) {
   EXPECT_EQ(last_spawn(bench).replica, order.replica) << "and nobody else is started";
 }
 
-// It asks again until it hears its Welcome, and letters repeat.
+// The process asks again until it hears its Welcome, and letters repeat.
 TEST(Recovery, AProcessThatJoinsAgainIsAskedForTheSameReplicaAgain) {
   SupervisorBench bench(long_run());
   for (std::uint64_t number = 1; number <= 3; ++number) bench.join(number);
@@ -96,7 +96,7 @@ TEST(Recovery, AProcessThatJoinsAgainIsAskedForTheSameReplicaAgain) {
   EXPECT_TRUE(bench.core.view().contains(orders[0].replica));
 }
 
-// What it says to serve then is what was asked for.
+// The replica that it says to serve then is the one that was asked for.
 TEST(Recovery, AReplicaThatStartsOutlivesTheLinkOfItsProcess) {
   SupervisorBench bench(long_run());
   const SpawnStage order = replace_one(bench);

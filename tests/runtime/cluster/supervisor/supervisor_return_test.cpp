@@ -116,7 +116,7 @@ TEST(SupervisorReturn, AStepThatIsBegunAgainIsTimedAsAWhole) {
   EXPECT_FALSE(bench.last_commit().is_partly_timed);
 }
 
-// Of what lives in this process one ends again and again: the process ends alone, and its keeper starts the next term.
+// A child of this process ends again and again: the process ends alone, and its keeper starts the next term.
 TEST(SupervisorReturn, AChildThatIsPastItsBudgetEndsThisProcessAndNobodyElse) {
   const std::vector<std::function<SupervisorEffects(SupervisorBench&)>> children = {
       [](SupervisorBench& bench) {

@@ -39,7 +39,7 @@ struct Trained : SupervisorBench {
   }
   enum class Answer { kReady, kEnds, kNothing };
   using Answers = std::function<Answer(const SpawnStage& order, ProcessIncarnation process)>;
-  // Of all that were asked for since the last time.
+  // Answers for all that were asked for since the last time.
   void answer(const Answers& answers) {
     for (; answered_ < sent.size(); ++answered_) {
       const Letter letter = sent[answered_];
@@ -288,7 +288,7 @@ TEST(SupervisorRollback, AStageThatHasNobodyGetsOneOfAnother) {
   EXPECT_EQ(bench.all<EndStage>()[0].stage, StageId{1});
 }
 
-// It joins them.
+// The slow one joins them.
 TEST(SupervisorRollback, OneThatStartsSlowlyIsWaitedForAsLongAgainAsTheOthersTook) {
   for (const std::uint64_t took : {5U, 20U}) {
     Trained bench;

@@ -12,7 +12,7 @@ namespace {
 
 using Phase = SupervisorCore::Phase;
 
-constexpr std::uint64_t kTokensPerStep = 10;  // of the bench
+constexpr std::uint64_t kTokensPerStep = 10;  // tokens of a step of the bench
 
 // One fragment that contributes after `period` steps, 2 * period, ...; each round is due at the next contribution.
 [[nodiscard]] SupervisorConfig with_delayed_rounds(std::uint64_t period) {
@@ -74,7 +74,7 @@ TEST_P(FarRoundsOf, ReportWhatNoShareNamesAsLost) {
 INSTANTIATE_TEST_SUITE_P(Periods, FarRoundsOf, testing::Values(3, View::kTotalsMax + 100),
                          testing::PrintToStringParamName());
 
-// What is agreed after the commit that a leaver waits for: nobody may need of it what it takes along.
+// Rounds are agreed after the commit that a leaver waits for: nobody may need of them what it takes along.
 TEST(FarRounds, WhoLeavesTakesNoMeanAlongThatOthersMissed) {
   for (const bool is_whole : {false, true}) {
     SupervisorBench bench(with_delayed_rounds(3));
@@ -152,7 +152,7 @@ struct LongRound {
   SupervisorBench bench;
 };
 
-// Who saves and who evaluates is at the boundary, and does neither before the round is applied.
+// The replica that saves or evaluates is at the boundary, and does neither before the round is applied.
 TEST(LongRounds, TheEndOfARunWaitsForTheLastOne) {
   for (const bool is_saved : {true, false}) {
     LongRound run(2);
@@ -234,7 +234,7 @@ TEST(LongRounds, AJoinerThatWaitsForACopyIsNotGivenUp) {
   }
 }
 
-// What it copied before is not what all agree on after the round.
+// The state that it copied before is not what all agree on after the round.
 TEST(LongRounds, AJoinerThatHasToCopyAgainIsNotGivenUp) {
   LongRound run(100);
   const SpawnStage joiner = run.replace_one();

@@ -285,7 +285,7 @@ TEST(Supervisor, AFailureThatCannotBeRecordedStaysThatFailure) {
   EXPECT_NE(bench.ended->reason.find("disk full"), std::string::npos) << bench.ended->reason;
 }
 
-// What is told cannot be taken back: the journal may be read once more for whoever asks.
+// Words that were said cannot be taken back: the journal may be read once more for whoever asks.
 TEST(Supervisor, AJournalThatFailsAfterTheEndWasToldChangesNothing) {
   Bench bench;
   bench.train();
@@ -351,7 +351,7 @@ TEST(Supervisor, TenSkippedStepsInARowEndTheRunWith5) {  // DESIGN.md §4.9
 TEST(Supervisor, SilenceIsDeathButAPauseOfItsOwnIsNot) {
   Bench bench;
   bench.train();
-  bench.later(minutes(5));  // it slept itself
+  bench.later(minutes(5));  // the supervisor slept itself
   EXPECT_FALSE(bench.has_event("process_lost"));
   bench.beat({bench.process_of(0, 0), bench.process_of(1, 0)}, 12);
   EXPECT_EQ(bench.core.view().replica_count(), 2U);
@@ -522,7 +522,7 @@ TEST(Supervisor, ResumesOnTheSameBranchFromTheNewestStepAndOnANewOneFromAnOlderO
   }
 }
 
-// What one process trained, or an import, left no journal.
+// A state that one process trained, or an import, left no journal.
 TEST(Supervisor, ARunWithoutAJournalIsResumedLikeAny) {
   EXPECT_FALSE(Bench().has_event("resumed")) << "a new run";
   SupervisorConfig config = two_by_two();

@@ -85,7 +85,7 @@ TEST(ChildWatch, HasMorePatienceTheMoreItReplacedInTheLastMinute) {
   EXPECT_LE(children.time_to_name("loader"), 1s) << "and nobody else's";
 }
 
-// It takes a successor that was never heard for as slow as all the others are.
+// The watch takes a successor that was never heard for as slow as all the others are.
 TEST(ChildWatch, NamesTheSameAgainWhenNobodyTookItsPlace) {
   Children children;
   children.pass(1s);

@@ -1,4 +1,4 @@
-// Who has to go when two processes do not reach each other.
+// Tests who has to go when two processes do not reach each other.
 #include "runtime/cluster/watch/complaints.h"
 
 #include <gtest/gtest.h>

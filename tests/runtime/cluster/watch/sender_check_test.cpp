@@ -1,4 +1,4 @@
-// Who may speak in the name of which replica.
+// Tests who may speak in the name of which replica.
 #include "runtime/cluster/watch/sender_check.h"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST(SenderCheck, OnlyTheSpawnerSpeaksForNobody) {
 TEST(SenderCheck, WordsWithoutASenderAreNotItsBusiness) {
   EXPECT_TRUE(is_replica_its_own(view_of_one(), kElsewhere, Heartbeat{kHome, 1, 0, {}}));
   StateImage image;
-  image.replica = kMember;  // whom it is for; storage gave it
+  image.replica = kMember;  // the receiver; storage gave it
   EXPECT_TRUE(is_replica_its_own(view_of_one(), kElsewhere, image));
 }
 

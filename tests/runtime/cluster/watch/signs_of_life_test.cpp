@@ -1,4 +1,4 @@
-// What silence, broken links and complaints come to together; each of them alone has its own test.
+// Tests what silence, broken links and complaints come to together; each of them alone has its own test.
 #include "runtime/cluster/watch/signs_of_life.h"
 
 #include <gtest/gtest.h>

@@ -104,7 +104,7 @@ TEST(RoundMember, AnEntryOfAnotherEpochOrDigestIsNoneItCanGoOnFrom) {  // P-24
   }
 }
 
-// Of round 1, closed by these two others with 70 tokens.
+// Entry of round 1, closed by these two others with 70 tokens.
 constexpr Incarnation kFirst{12};
 constexpr Incarnation kSecond{13};
 CommitRound entry_without_self(const TensorBlob& mean) {
@@ -149,7 +149,7 @@ TEST(RoundMember, WhoMissedARoundAsksForItsMeanAndGoesOnWithThat) {
   EXPECT_EQ(bench.member.contributed(values_of({1, 2})).manifests.at(0).share_tokens, 11U);
 }
 
-// Of two rounds with contributions of one step, whoever asks for the first one's mean is given the second one's, too.
+// A member that asks for the first mean of two rounds with contributions of one step is given the second one's, too.
 TEST(RoundMember, AMeanThatComesBeforeItsEntryIsKeptForIt) {
   Bench bench;
   const TensorBlob mean = values_of({3, 4});
@@ -232,7 +232,7 @@ TEST(RoundMember, ANewEpochDropsTheMeanAndKeepsTheContribution) {  // P-15
   const auto again = bench.member.hear(Prepare{order_of(2), {}});
   ASSERT_EQ(again.manifests.size(), 1U);
   EXPECT_EQ(again.manifests[0].share_tokens, 30U);
-  EXPECT_EQ(bench.member.hear(Reduce{order_of(1), {kSelf}, 30}).reduced.size(), 0U);  // of the old one
+  EXPECT_EQ(bench.member.hear(Reduce{order_of(1), {kSelf}, 30}).reduced.size(), 0U);  // from the old one
   EXPECT_EQ(bench.member.hear(Reduce{order_of(2), {kSelf}, 30}).reduced.size(), 1U);
   EXPECT_TRUE(bench.member.hear(Prepare{order_of(1), {}}).manifests.empty());
 }
@@ -276,7 +276,7 @@ TEST(RoundMember, ALastStepMakesTheRoundInFlightDue) {
     ASSERT_EQ(updates.size(), 1U);
     EXPECT_TRUE(updates[0].is_closing);
     bench.member.updated();
-    bench.member.reach(3);  // where it was due: a run that goes on has it already
+    bench.member.reach(3);  // the round was due there: a run that goes on has it already
     EXPECT_TRUE(bench.member.is_ready());
     EXPECT_TRUE(bench.member.updates().empty());
   }

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 constexpr StageId kStage{1};
 constexpr RunId kRun{7};
-constexpr std::size_t kElements = 5;  // of a fragment
+constexpr std::size_t kElements = 5;  // values of a fragment
 constexpr std::size_t kMembersMax = 5;
 
 using Values = std::vector<float>;
@@ -38,7 +38,7 @@ TensorBlob blob_of(const Values& values) {
 
 Values values_of(const TensorBlob& blob) { return {blob.as<float>(), blob.as<float>() + blob.element_count()}; }
 
-// What the entry says was summed, from what the members really contributed.
+// Sums what the entry says was summed, from what the members really contributed.
 Values mean_of(const CommitRound& entry, const std::map<Key, Contribution>& contributed, std::uint64_t extra = 0) {
   std::vector<double> sum(kElements);
   double weight = static_cast<double>(extra);
@@ -63,7 +63,7 @@ struct Member {
   std::unique_ptr<RoundMember> core;
   std::size_t cursor = 0;     // entries read
   std::uint64_t version = 0;  // steps applied, boundary included
-  bool is_in = false;         // it has read its own Add
+  bool is_in = false;         // the member has read its own Add
   bool is_stepping = false;   // between the apply of a step and the end of its boundary
   std::map<std::uint32_t, Values> outer;
   std::map<std::uint64_t, std::uint64_t> tokens;  // by step
@@ -93,7 +93,7 @@ class World {
   std::size_t deaths = 0;
   std::size_t missed = 0;  // rounds, by members that were late
 
-  // What all members hold of every fragment is the same.
+  // True when all members hold the same of every fragment.
   [[nodiscard]] bool is_agreed_on() const {
     const auto& first = members_.begin()->second.outer;
     return std::ranges::all_of(members_, [&](const auto& one) { return one.second.outer == first; });
@@ -118,7 +118,7 @@ class World {
       return one.second.version == view_.committed_steps() && one.second.cursor == journal_.size();
     });
   }
-  // What is agreed before the next commit, or before the end.
+  // Returns the rounds to be agreed before the next commit, or before the end.
   [[nodiscard]] std::vector<RoundId> open_rounds() const {
     std::vector<RoundId> open = schedule_.due_at(view_.committed_steps());
     if (view_.is_at_last_commit()) {
@@ -177,7 +177,7 @@ class World {
     ++deaths;
   }
 
-  // Of the mean of a round that somebody missed, who may need it still.
+  // True for the last member with the mean of a round that another one missed and may need still.
   [[nodiscard]] bool is_last_holder(Incarnation id) const {
     for (std::size_t at = agreed_before_step_; at < agreed.size(); ++at) {
       const auto& shares = agreed[at].shares;

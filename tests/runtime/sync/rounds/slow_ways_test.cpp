@@ -21,7 +21,7 @@ constexpr StageId kStage{0};
 constexpr RunId kRun{9};
 constexpr Incarnation kGroup{50};
 constexpr Duration kLatency = 20ms;
-constexpr Duration kPiecesEvery = 1s;  // of a part that takes long, as routers tell
+constexpr Duration kPiecesEvery = 1s;  // between pieces of a part that takes long, as routers tell
 
 struct Ways {
   SyncBackend backend = SyncBackend::kRing;
@@ -71,7 +71,7 @@ class SlowWays {
   [[nodiscard]] bool is_agreed() const { return vote_.has_value(); }
   [[nodiscard]] Duration elapsed() const { return now_ - Instant{}; }
   [[nodiscard]] double needed_bytes() const { return analytic_bytes(WireFormat::kFp32, value_count(), ways_.members); }
-  // Of values that members sent, of those needed.
+  // Share of the needed values that members sent.
   [[nodiscard]] double share_sent() const { return static_cast<double>(sent_bytes_) / needed_bytes(); }
   [[nodiscard]] double share_lost() const { return static_cast<double>(lost_bytes_) / needed_bytes(); }
   [[nodiscard]] std::size_t epochs() const { return epochs_.size(); }

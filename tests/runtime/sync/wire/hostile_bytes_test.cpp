@@ -31,7 +31,7 @@ Bytes sample(WireFormat format, std::size_t count) {
   return bytes_of(*encode_values(format, gaussian_values(count, count)));
 }
 
-// Whether it was taken. Nothing is written when it is refused; everything is a number when it is taken.
+// Returns whether it was taken. Nothing is written when it is refused; everything is a number when it is taken.
 bool is_taken(const TensorBlob& blob, WireFormat format, std::size_t count) {
   std::vector<float> out(count + 1, kUntouched);
   const bool taken = decode_values(blob, format, std::span(out).first(count)).ok();

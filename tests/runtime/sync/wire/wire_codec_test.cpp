@@ -145,7 +145,7 @@ TEST(Int8, IsTheBlocksLargestOver127TimesTheNearestInteger) {
 }
 
 TEST(Bf16, RoundsToNearestAndTiesToEven) {
-  const float step = 0x1p-7F;  // of bf16 at 1
+  const float step = 0x1p-7F;  // spacing of bf16 at 1
   const std::vector<float> values = {1 + step / 2,        1 + 3 * step / 2, 1 + step / 2 + 0x1p-20F,
                                      -(1 + 3 * step / 2), 0x1p+100F,        -0.0F,
                                      0x1.FFFFFEp-1F,      0x1p-149F};
@@ -170,7 +170,7 @@ TEST(Fp32, IsTheValuesThemselves) {
   }
 }
 
-// What stands in one block says nothing about the next, and a tail is a block of its own.
+// Values in one block say nothing about the next, and a tail is a block of its own.
 TEST(Wire, ScalesBlocksApart) {
   for (const WireFormat format : kBlockFormats) {
     std::vector<float> values = gaussian_values(5, 2 * kBlock + 7);
