@@ -18,9 +18,20 @@ namespace {
 
 constexpr std::chrono::milliseconds kAskPause{100};
 
+// One process has the run: it keeps no journal, or the newest step was trained without one.
+bool is_in_one_process(const RunLocator& where) {
+  const RunDirectory run{where.run_directory};
+  if (where.spawner || !RunHold::is_taken(run) || is_spawner_alive(where) || end_told_by(run.metrics())) return false;
+  std::error_code error;
+  if (!std::filesystem::exists(run.metrics(), error)) return false;
+  if (!std::filesystem::exists(run.journal(), error)) return true;
+  const auto step = newest_step_told_by(run.metrics());
+  return step && commit_told_by(run.metrics(), *step).value == 0;
+}
+
 // Whoever starts its spawner again has the run, and the run goes on. A keeper outlives it for a while.
 bool is_spawner_kept(const RunLocator& where) {
-  if (where.spawner) return false;
+  if (where.spawner || is_in_one_process(where)) return false;
   const RunDirectory run{where.run_directory};
   const auto end = RunHold::is_taken(run) ? end_told_by(run.metrics()) : std::optional<std::string>("unheard of");
   return !end || *end == "failed";
@@ -40,6 +51,12 @@ Failure explain_silence(const RunLocator& where, Failure failure) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return fail(failure.error, "there is no directory " + path);
   if (!std::filesystem::exists(run.metrics(), error)) return failure;
+  if (is_in_one_process(where)) {
+    return fail(failure.error, compose("the run in ", path,
+                                       " is trained in one process (--single): it takes no orders "
+                                       "and answers no questions; its lines are in ",
+                                       run.metrics()));
+  }
   const std::string go_on = compose("`shoal train --resume ", shell_word(path), "` goes on with it");
   const auto end = end_told_by(run.metrics());
   if (end == "finished")

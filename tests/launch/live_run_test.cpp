@@ -1,13 +1,25 @@
 // Tests when an order that nobody answered is given again: it may wait for a spawner, and is never carried out twice.
 #include "launch/processes/live_run.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "launch/processes/run_directory.h"
+#include "launch/processes/run_hold.h"
+#include "runtime/trace/metrics/step_record.h"
 
 namespace shoal {
 namespace {
 
+namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::Not;
 
 // The spawner is gone, and its keeper is there: no connection was made.
 Silence while_it_starts_again() { return {seconds(1), milliseconds(2), false, false, true}; }
@@ -39,6 +51,54 @@ TEST(LiveRun, WhatMayBeUnderWayIsNotOrderedTwice) {
   EXPECT_FALSE(is_asked_again(silence));
   silence.was_asked = false;
   EXPECT_TRUE(is_asked_again(silence)) << "the control: nothing was asked";
+}
+
+// A run directory with one line of metrics.
+class ToldRun {
+ public:
+  explicit ToldRun(const std::string& line) {
+    fs::create_directories(run.root);
+    std::ofstream(run.metrics()) << line << '\n';
+  }
+  ~ToldRun() { fs::remove_all(run.root); }
+  [[nodiscard]] std::string silence() const {
+    return explain_silence({run.root.string(), {}, {}}, fail(Error::kUnreachable, "nobody")).message;
+  }
+  void keep_journal() const { std::ofstream(run.journal()) << "a journal"; }
+
+  RunDirectory run{testing::TempDir() + "live_run." + std::to_string(::getpid())};
+};
+
+std::string step_line(std::uint64_t view) {
+  StepRecord record;
+  record.view = view;
+  return to_json_line(record);
+}
+
+TEST(LiveRun, OneProcessTakesNoOrders) {
+  const ToldRun run(step_line(0));
+  EXPECT_THAT(run.silence(), Not(HasSubstr("--single"))) << "no command has it";
+  const auto hold = RunHold::take(run.run);
+  ASSERT_TRUE(hold.ok());
+  EXPECT_THAT(run.silence(), HasSubstr("in one process (--single)"));
+  EXPECT_THAT(run.silence(), Not(HasSubstr("--resume"))) << "which would be refused";
+  run.keep_journal();
+  EXPECT_THAT(run.silence(), HasSubstr("in one process (--single)")) << "pipelines trained it before";
+}
+
+TEST(LiveRun, ASpawnerThatIsNotThereMayComeBack) {
+  const ToldRun run(step_line(7));
+  run.keep_journal();
+  const auto hold = RunHold::take(run.run);
+  ASSERT_TRUE(hold.ok());
+  EXPECT_THAT(run.silence(), HasSubstr("its keeper starts it again"));
+}
+
+TEST(LiveRun, OneProcessThatHasEndedIsOver) {
+  const ToldRun run(R"({"event":"finished","steps":3})");
+  const auto hold = RunHold::take(run.run);
+  ASSERT_TRUE(hold.ok());
+  EXPECT_THAT(run.silence(), HasSubstr("has finished"));
 }
 
 }  // namespace
