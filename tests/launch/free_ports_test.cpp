@@ -53,6 +53,29 @@ TEST(FreePorts, ThatAreInUseAreWaitedForAndNamedOnce) {
   EXPECT_EQ(waited.said, "shoal: " + host_port_text(ports[0]) + " is in use; trying for 20 s\n");
 }
 
+// Takes a port before which there is a free one.
+Socket take_port_after_a_free_one() {
+  for (;;) {
+    Socket taken = take_port();
+    if (!is_taken({"127.0.0.1", static_cast<std::uint16_t>(at(taken).port - 1)})) return taken;
+  }
+}
+
+TEST(FreePorts, TheOneAfterTheSpawnersIsThatOfStorage) {
+  const Socket taken = take_port_after_a_free_one();
+  const HostPort spawner{"127.0.0.1", static_cast<std::uint16_t>(at(taken).port - 1)};
+  testing::internal::CaptureStderr();
+  const Status status = wait_for_ports_of_spawner(spawner, 100ms);
+  const Status of_taken = wait_for_ports_of_spawner(at(taken), 100ms);
+  (void)testing::internal::GetCapturedStderr();
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.failure().message, HasSubstr(host_port_text(at(taken))));
+  EXPECT_THAT(status.failure().message, HasSubstr("It is the port of storage"));
+  ASSERT_FALSE(of_taken.ok());
+  EXPECT_THAT(of_taken.failure().message, testing::Not(HasSubstr("storage"))) << "its own";
+  EXPECT_TRUE(wait_for_ports_of_spawner({"127.0.0.1", 0}, 100ms).ok());
+}
+
 TEST(FreePorts, ThatSomebodyElseKeepsAreNamedAfterTheTime) {
   const Socket taken = take_port();
   const Waited waited = wait_for({{"127.0.0.1", 0}, at(taken)}, 1s);

@@ -132,9 +132,9 @@ class JoinLineShower {
 // Checks the port before anything is written: a command that cannot begin leaves nothing behind. A resumed run's port
 // may be let go only in a moment: the spawner process waits for it.
 Status check_can_listen(const ChosenRun& chosen, const HostPort& address) {
+  if (!chosen.is_resumed) return wait_for_ports_of_spawner(address);
   const auto storage = with_port_after(address, 1);
-  if (!storage) return storage.failure();
-  return chosen.is_resumed ? Status(Done{}) : wait_until_free({address, *storage});
+  return storage ? Status(Done{}) : storage.failure();
 }
 
 }  // namespace

@@ -27,6 +27,16 @@ Status wait_until_free(const std::vector<HostPort>& ports, std::chrono::millisec
   return Done{};
 }
 
+Status wait_for_ports_of_spawner(const HostPort& address, std::chrono::milliseconds limit) {
+  const auto storage = with_port_after(address, 1);
+  if (!storage) return storage.failure();
+  const Status waited = wait_until_free({address, *storage}, limit);
+  if (waited || storage->port == address.port || is_taken(address) || !is_taken(*storage)) return waited;
+  return fail(waited.failure().error,
+              compose(waited.failure().message, " It is the port of storage, the one after the ",
+                      "spawner's: choose a --listen HOST:PORT whose PORT + 1 is free, too."));
+}
+
 Result<HostPort> storage_listens_at(const SpawnerAddress& spawner) {
   if (spawner.storage) return *spawner.storage;
   if (is_every_interface(spawner.control)) return HostPort{spawner.control.host, 0};

@@ -19,6 +19,11 @@ inline constexpr std::chrono::milliseconds kPortsFreeWithin{10'000};  // of all 
 [[nodiscard]] Status wait_until_free(const std::vector<HostPort>& ports,
                                      std::chrono::milliseconds limit = kPortsFreeWithin);
 
+// Waits so for the port of a spawner that is to begin, and for the one after it. Errors: kUsage, which names storage
+// where the second one is taken; also where there is no port after it.
+[[nodiscard]] Status wait_for_ports_of_spawner(const HostPort& address,
+                                               std::chrono::milliseconds limit = kPortsFreeWithin);
+
 // Returns where storage listens: where the spawner says, else any port of the addresses at which the spawner listens.
 // Errors: kUnreachable.
 [[nodiscard]] Result<HostPort> storage_listens_at(const SpawnerAddress& spawner);
