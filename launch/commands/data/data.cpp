@@ -14,7 +14,7 @@ namespace shoal {
 namespace {
 
 int report(const Failure& failure) {
-  std::cerr << "shoal: " << failure.message << '\n';
+  std::cerr << "shoal: error: " << failure.message << '\n';
   return exit_code(failure.error);
 }
 

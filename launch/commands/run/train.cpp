@@ -128,7 +128,8 @@ Result<int> run_train(const TrainOptions& options) {
   const auto code = keep_run(options, *chosen);
   draw_at_end(chosen->directory);
   if (code && *code == 0) show_sample(*chosen);
-  if (code) say_how_to_go_on("shoal train", chosen->directory, *code);
+  const std::string with_nodes = options.nodes ? compose(" --nodes ", *options.nodes) : std::string();
+  if (code) say_how_to_go_on("shoal train" + with_nodes, chosen->directory, *code);
   return code;
 }
 
