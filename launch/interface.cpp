@@ -70,19 +70,21 @@ CommandSpec train() {
 }
 
 CommandSpec spawner() {
-  return {"spawner",
-          "Starts the spawner and storage of a run and waits for nodes; prints the line that starts one.",
-          {kConfig},
-          {kSet,
-           {"--listen", kValue, "HOST:PORT",
-            "the one port of the spawner; storage takes PORT+1 (default: 127.0.0.1:0, any free ports)"},
-           kOut,
-           kResume,
-           kBranch,
-           kFrom,
-           kSteps,
-           {"--wait-timeout", kValue, "S", "exit 4 when training has not begun after S seconds, for want of nodes"}},
-          kExitCodes};
+  return {
+      "spawner",
+      "Starts the spawner and storage of a run and waits for nodes; prints the line that starts one.",
+      {kConfig},
+      {kSet,
+       {"--listen", kValue, "HOST:PORT",
+        "the one port of the spawner; storage takes PORT+1 (default: 127.0.0.1:0, any free ports; with --resume: the "
+        "address it had)"},
+       kOut,
+       kResume,
+       kBranch,
+       kFrom,
+       kSteps,
+       {"--wait-timeout", kValue, "S", "exit 4 when training has not begun after S seconds, for want of nodes"}},
+      kExitCodes};
 }
 
 CommandSpec node() {

@@ -43,11 +43,9 @@ std::string anchor_of(const CommandSpec& command) {
 }
 
 std::string generated_part() {
-  std::string text =
-      std::string(kGenerated) +
-      "From here on this page is what `shoal COMMAND --help` prints. `launch/interface.cpp` has the texts;\n"
-      "`SHOAL_WRITE_PAGES=1 build/bin/tests_launch --gtest_filter='CommandsPage.*'` writes them here.\n\n"
-      "| command | does |\n|---|---|\n";
+  std::string text = std::string(kGenerated) +
+                     "From here on this page is what `shoal COMMAND --help` prints.\n\n"
+                     "| command | does |\n|---|---|\n";
   for (const CommandSpec& command : commands()) {
     text += "| [`" + command.name + "`](#" + anchor_of(command) + ") | " + command.summary + " |\n";
   }
