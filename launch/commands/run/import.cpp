@@ -6,6 +6,7 @@
 #include <system_error>
 #include <vector>
 
+#include "launch/commands/run/vocabulary_advice.h"
 #include "launch/processes/run_directory.h"
 #include "launch/say.h"
 #include "model/partition.h"
@@ -56,21 +57,6 @@ std::vector<std::string> defaults_of(const ModelConfig& model) {
   }
   if (model.layers < Config{}.pipeline.stages) defaults.push_back("pipeline.stages=1");
   return defaults;
-}
-
-// Vocabularies are padded to a multiple of 64 or more, for speed.
-constexpr int kPaddingMax = 1024;
-
-// Returns the end of a sentence: the remedy where config.json has `described` tokens and the tokenizer `chosen`.
-std::string advice_on_vocabulary(int chosen, int described) {
-  for (const int unpadded : {chosen, *named_vocabulary("gpt2")}) {
-    if (described <= unpadded || described > unpadded + kPaddingMax) continue;
-    return compose(". It looks like a vocabulary of ", unpadded, " with ", described - unpadded,
-                   " rows of padding, which are not taken. In transformers, model.resize_token_embeddings(", unpadded,
-                   ") and save_pretrained() write it without them",
-                   unpadded == chosen ? "." : "; it is GPT-2's: --set data.tokenizer=gpt2.");
-  }
-  return ". Leave [model] out; name a tokenizer of that vocabulary by --set data.tokenizer=FILE";
 }
 
 // The checkpoint decides about its shape.

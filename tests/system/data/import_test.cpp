@@ -178,7 +178,7 @@ TEST(Import, SaysWhatToDoAboutOtherNumbers) {
   describe_as(scene, "vocab_size", 320, 50304);
   expect_refused(scene, {}, 2, "resize_token_embeddings(50257)");
   describe_as(scene, "vocab_size", 50304, 40000);
-  expect_refused(scene, {}, 2, "name a tokenizer of that vocabulary");
+  expect_refused(scene, {}, 2, "name it with --set data.tokenizer=FILE");
 }
 
 TEST(Import, SaysWhatCannotBeImported) {

@@ -1,0 +1,43 @@
+// Tests that the remedy for a vocabulary that differs names the tokenizer first, and never cuts rows without a word.
+#include "launch/commands/run/vocabulary_advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(VocabularyAdvice, NamesTheModelsOwnTokenizerFirst) {
+  const std::string advice = advice_on_vocabulary(256, 268);
+  EXPECT_THAT(advice, HasSubstr("The model's vocabulary is 268"));
+  EXPECT_THAT(advice, HasSubstr("--set data.tokenizer=FILE"));
+  EXPECT_THAT(advice, Not(HasSubstr("resize_token_embeddings"))) << "nobody pads to 268";
+}
+
+TEST(VocabularyAdvice, PaddingIsTheSecondGuess) {
+  const std::string advice = advice_on_vocabulary(256, 320);
+  const auto tokenizer = advice.find("data.tokenizer=FILE");
+  const auto padding = advice.find("Only if its tokenizer has 256 tokens, the other 64 rows are padding");
+  ASSERT_NE(tokenizer, std::string::npos) << advice;
+  ASSERT_NE(padding, std::string::npos) << advice;
+  EXPECT_LT(tokenizer, padding);
+  EXPECT_THAT(advice, HasSubstr("resize_token_embeddings(256)"));
+}
+
+TEST(VocabularyAdvice, KnowsThePaddedVocabularyOfGpt2) {
+  const std::string advice = advice_on_vocabulary(256, 50304);
+  EXPECT_THAT(advice, HasSubstr("resize_token_embeddings(50257)"));
+  EXPECT_THAT(advice, HasSubstr("--set data.tokenizer=gpt2"));
+}
+
+TEST(VocabularyAdvice, SaysNothingOfPaddingWhereThereIsNone) {
+  for (const int described : {100, 40000, 51456}) {
+    EXPECT_THAT(advice_on_vocabulary(256, described), Not(HasSubstr("padding"))) << described;
+  }
+}
+
+}  // namespace
+}  // namespace shoal
