@@ -200,6 +200,8 @@ Anatomy anatomy_of(const std::vector<StepTimes>& steps) {
 
 std::string steps_text(const std::vector<StepTimes>& steps) {
   const Anatomy sum = anatomy_of(steps);
+  const bool is_traced = std::ranges::any_of(steps, [](const StepTimes& step) { return step.answered_ns != 0; });
+  if (!steps.empty() && !is_traced) return "  (steps are traced with trace.level=all)\n";
   if (sum.steps == 0) return "  (no two whole steps in a row)\n";
   Table table({"part of a step", "mean", "share"});
   const auto add = [&](const std::string& part, std::int64_t ns) {

@@ -226,6 +226,12 @@ TEST(Summary, DoesNotLoseWhatMattersAmongLinksThatComeUp) {
   EXPECT_THAT(text, Not(HasSubstr("lane up")));
 }
 
+TEST(Summary, SaysWhichLevelTracesSteps) {
+  EXPECT_THAT(summary_text(TraceBench({.level = TraceLevel::kLifecycle}).trace()),
+              HasSubstr("STEPS\n  (steps are traced with trace.level=all)\n"));
+  EXPECT_THAT(summary_text(TraceBench({.steps = 1}).trace()), HasSubstr("  (no two whole steps in a row)\n"));
+}
+
 // node2 is asked to leave and closes its links; what a link lost before is told.
 TEST(Summary, CallsALeaveByItsName) {
   TraceBench bench;
