@@ -271,7 +271,8 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   const auto port = process.transport().publish(as_actor(router_actor), std::move((*door)->listener));
   if (!port) return port.failure();
   const Endpoint& announced = (*door)->announced;
-  spawn_port_check(process, {options.name, options.join, files, {announced.host, announced.port}});
+  const PortChoice choice = options.listen && options.listen->port != 0 ? PortChoice::kGiven : PortChoice::kAny;
+  spawn_port_check(process, {options.name, options.join, files, {announced.host, announced.port}, choice});
   auto settings = agent_settings(options, process, router_actor, announced, trace);
   if (*sent_files) settings.storage_waits = [files = *sent_files] { files->are_awaited = true; };
   const auto agent = process.system().spawn(node_agent, std::move(settings));

@@ -47,7 +47,7 @@ void check(Self* self) {
     return self->quit();
   }
   if (answer && answer->why != std::exchange(state.said, answer->why)) {
-    log_warn(state.question.name, not_reached_text(state.question.own, *answer));
+    log_warn(state.question.name, not_reached_text(state.question.own, *answer, state.question.choice));
   }
   self->delayed_send(self, kAgainAfter, Tick{});
 }

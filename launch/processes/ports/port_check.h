@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launch/processes/actor_process.h"
+#include "runtime/transport/control/reach.h"
 #include "runtime/transport/sockets.h"
 
 namespace shoal {
@@ -14,6 +15,7 @@ struct PortQuestion {
   std::vector<HostPort> join;  // spawners that may be asked
   TlsFiles files;
   HostPort own;  // as it is announced
+  PortChoice choice = PortChoice::kAny;
 };
 // Asks until the answer is that it is reached. A detached actor, because it waits for answers; owned by the process.
 void spawn_port_check(ActorProcess& process, PortQuestion question);

@@ -47,10 +47,15 @@ Result<ReachAnswer> parse_reach_answer(std::string_view body) {
   }
 }
 
-std::string not_reached_text(const HostPort& own, const ReachAnswer& answer) {
+std::string not_reached_text(const HostPort& own, const ReachAnswer& answer, PortChoice choice) {
   if (answer.is_open) {
     return compose("the run does not reach this node at ", host_port_text(own), ": ", answer.why,
                    " Look what stands between, or choose another port with --listen HOST:PORT");
+  }
+  if (choice == PortChoice::kAny) {
+    return compose("the run does not reach this node at ", host_port_text(own), " (", answer.why,
+                   "): start it with --listen HOST:PORT and open that port for the run's machines; without --listen it "
+                   "has another port at every start");
   }
   return compose("the run does not reach this node at ", host_port_text(own), " (", answer.why,
                  "): ", open_port_text(own.host, own.port),

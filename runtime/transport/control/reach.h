@@ -42,8 +42,11 @@ struct ReachAnswer {
 // Errors: kInvalidData.
 [[nodiscard]] Result<ReachAnswer> parse_reach_answer(std::string_view body);
 
+// Whether a person chose the node's port: any other one is another at its next start, so it is not worth opening.
+enum class PortChoice : std::uint8_t { kGiven, kAny };
+
 // The sentence of the node about itself, and that of the run about it, where it is not reached.
-[[nodiscard]] std::string not_reached_text(const HostPort& own, const ReachAnswer& answer);
+[[nodiscard]] std::string not_reached_text(const HostPort& own, const ReachAnswer& answer, PortChoice choice);
 [[nodiscard]] std::string not_reached_text(const std::string& name, const HostPort& address, const ReachAnswer& answer);
 
 // Remembers which nodes are not reached now, by the name in their certificate and their address. Pure: time comes in.

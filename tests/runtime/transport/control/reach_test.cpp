@@ -44,7 +44,7 @@ TEST(ReachWords, ComeBackAsTheyWereAndDamagedOnesAreRefused) {
 }
 
 TEST(ReachWords, NameTheAddressAndWhatToOpen) {
-  EXPECT_EQ(not_reached_text(kAddress, kShut),
+  EXPECT_EQ(not_reached_text(kAddress, kShut, PortChoice::kGiven),
             "the run does not reach this node at 10.0.0.2:7100 (Connection timed out): open TCP port 7100 of 10.0.0.2 "
             "for the run's machines, or choose another with --listen HOST:PORT");
   EXPECT_EQ(not_reached_text("node2", kAddress, kShut),
@@ -52,9 +52,13 @@ TEST(ReachWords, NameTheAddressAndWhatToOpen) {
   const ReachAnswer other{"node3 answers there, and not node2.", true};
   EXPECT_EQ(not_reached_text("node2", kAddress, other),
             "node2 is not reached at 10.0.0.2:7100: node3 answers there, and not node2.");
-  EXPECT_EQ(not_reached_text(kAddress, other),
+  EXPECT_EQ(not_reached_text(kAddress, other, PortChoice::kGiven),
             "the run does not reach this node at 10.0.0.2:7100: node3 answers there, and not node2. Look what stands "
             "between, or choose another port with --listen HOST:PORT");
+  EXPECT_EQ(
+      not_reached_text(kAddress, kShut, PortChoice::kAny),
+      "the run does not reach this node at 10.0.0.2:7100 (Connection timed out): start it with --listen HOST:PORT "
+      "and open that port for the run's machines; without --listen it has another port at every start");
 }
 
 TEST(ReachBook, TellsOfANodeUntilItIsReachedOrAsksNoMore) {
