@@ -21,6 +21,7 @@
 #include "runtime/device/decorators/poisoned_stage_executor.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/transport/control/answerer.h"
 #include "runtime/transport/control/clock_check.h"
 #include "runtime/transport/control/control_client.h"
 #include "runtime/transport/guard/peer_note.h"
@@ -89,7 +90,11 @@ Result<std::optional<Admission>> be_admitted(const WorkerNodeOptions& options) {
           explain_times(admission.failure(), files_of(options), address, std::chrono::system_clock::now());
       if (failure.error != Error::kUnreachable) return failure;
       const std::string& happened = admission.failure().message;  // what explains it tells the time, too
-      if (happened != std::exchange(said, happened)) log_warn(options.name, failure.message, " Trying again.");
+      if (happened == std::exchange(said, happened)) continue;
+      log_warn(options.name, failure.message, " Trying again.");
+      const auto answerer = who_answers(address);
+      const std::string words = answerer ? words_on(*answerer, address, PeerRole::kSpawner) : std::string();
+      if (!words.empty()) log_warn(options.name, words, ".");
     }
     if (wait_for_signal(pause)) return std::optional<Admission>();
     pause = std::min(pause * 2, 1000ms);

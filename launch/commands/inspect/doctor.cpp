@@ -197,7 +197,7 @@ std::vector<Finding> joining(const std::vector<JoinTrial>& trials) {
       findings.push_back({trial.what, Verdict::kGood, address + " answers", ""});
       continue;
     }
-    findings.push_back({trial.what, Verdict::kWrong, status.failure().message, trial.remedy});
+    findings.push_back({trial.what, Verdict::kWrong, status.failure().message, remedy_of(trial)});
     break;
   }
   return findings;

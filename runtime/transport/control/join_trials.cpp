@@ -3,6 +3,7 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/open_port.h"
+#include "runtime/transport/control/answerer.h"
 #include "runtime/transport/tls_socket.h"
 
 namespace shoal {
@@ -22,9 +23,17 @@ Result<std::vector<JoinTrial>> join_trials(const HostPort& spawner) {
       {"lane to the spawner", spawner, PortProtocol::kLane, opened + ", also for TLS that is no HTTPS"},
       {"link with storage", *storage, PortProtocol::kLink,
        open_port_text(storage->host, storage->port) +
-           " for this machine; a spawner without --listen HOST:PORT has storage at any port"},
+           " for this machine; a spawner without --listen HOST:PORT has storage at any port",
+       PeerRole::kStorage},
       {"lane to storage", *storage, PortProtocol::kLane,
-       open_port_text(storage->host, storage->port) + " for this machine, also for TLS that is no HTTPS"}};
+       open_port_text(storage->host, storage->port) + " for this machine, also for TLS that is no HTTPS",
+       PeerRole::kStorage}};
+}
+
+std::string remedy_of(const JoinTrial& trial) {
+  const auto answerer = who_answers(trial.address);
+  std::string words = answerer ? words_on(*answerer, trial.address, trial.whom) : std::string();
+  return words.empty() ? trial.remedy : words;
 }
 
 Status attempt(const JoinTrial& trial) {

@@ -42,6 +42,10 @@ TEST(JoinTrials, EachSucceedsWhereItsProtocolIsSpokenAndFailsElsewhere) {
     const Status of_storage = attempt({"a trial", {"127.0.0.1", storage_port}, protocol, ""});
     EXPECT_EQ(of_storage.ok(), protocol != PortProtocol::kControl);
   }
+  JoinTrial misled = join_trials({"127.0.0.1", storage_port})->front();
+  EXPECT_EQ(remedy_of(misled).find("storage of a run answers"), 0U) << "its port is open: " << remedy_of(misled);
+  misled.whom = PeerRole::kStorage;
+  EXPECT_EQ(remedy_of(misled), misled.remedy) << "who is looked for answers";
   storage.transport().close(storage_port);
   const JoinTrial trial{"a trial", {"127.0.0.1", storage_port}, PortProtocol::kLink, ""};
   EXPECT_TRUE(testing::eventually([&] { return !attempt(trial).ok(); }));
