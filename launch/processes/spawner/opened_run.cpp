@@ -1,0 +1,71 @@
+// A journal that is another run's, or that lost its end, is refused before anything is written.
+#include "launch/processes/spawner/opened_run.h"
+
+#include <utility>
+
+#include "launch/branches/branch_plan.h"
+#include "runtime/base/config_file.h"
+#include "runtime/base/file.h"
+#include "runtime/trace/metrics/metrics_file.h"
+#include "runtime/transport/identity.h"
+
+namespace shoal {
+namespace {
+
+// Processes that come back have the state of the branch before, where the journal has no entry yet of one that a person
+// began.
+Result<bool> may_come_back(const RunDirectory& run, JournalStore& journal) {
+  const auto newest = newest_branch(journal);
+  if (!newest) return newest.failure();
+  return *newest >= branch_begun_in(run);
+}
+
+Result<std::shared_ptr<JournalStore>> open_or_create(const RunDirectory& run, RunId id) {
+  const bool is_told_of = newest_entry_told_by(run.metrics()).value > 0;
+  auto journal = open_or_begin_journal(run.journal(), id, is_told_of ? Entries::kExpected : Entries::kUnheardOf);
+  if (!journal) return journal.failure();
+  if ((*journal)->run() != id) {
+    return fail(Error::kInvalidData,
+                compose(run.journal(), " is the journal of run ", run_text((*journal)->run()), ", and this is run ",
+                        run_text(id), "; restore its own from a copy, with its -wal file"));
+  }
+  return std::shared_ptr<JournalStore>(std::move(journal.value()));
+}
+
+}  // namespace
+
+Result<OpenedRun> open_run(const RunDirectory& run, const SpawnerProcessOptions& options, RunId id) {
+  OpenedRun opened;
+  const auto text = read_file(run.config());
+  if (!text) return text.failure();
+  opened.config_toml = text.value();
+  const auto config = parse_config(opened.config_toml, run.config());
+  if (!config) return config.failure();
+  opened.config = config.value();
+  auto samples = TextSamples::open(opened.config);
+  if (!samples) return samples.failure();
+  opened.samples = std::move(samples.value());
+  opened.saved = {run, opened.config, id, opened.samples->corpus_sha256()};
+  auto journal = open_or_create(run, id);
+  if (!journal) return journal.failure();
+  opened.journal = journal.value();
+  const auto can_return = may_come_back(run, *opened.journal);
+  if (!can_return) return can_return.failure();
+  opened.is_taken_over = options.is_restarted && *can_return;
+  if (opened.is_taken_over) {
+    opened.start = newest_start_point(opened.saved);  // read whole only when nobody comes back with more
+  } else if (options.is_resumed || options.is_restarted) {
+    const auto start = find_start_point(opened.saved, {kAnyStep, true});
+    if (!start) return start.failure();
+    opened.start = start.value();
+    if (auto status = check_steps(options.stop_at_step, opened.start.version); !status) return status.failure();
+  }
+  if (auto status = check_journal(opened.saved, *opened.journal, options.is_restarted); !status)
+    return status.failure();
+  const auto term = opened.journal->begin_term();
+  if (!term) return term.failure();
+  opened.term = term.value();
+  return opened;
+}
+
+}  // namespace shoal

@@ -1,0 +1,160 @@
+// Turns the configuration's words into the numbers and functions that the cores take.
+#include "launch/processes/spawner/supervisor_wiring.h"
+
+#include <csignal>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "actors/data_loader.h"
+#include "actors/sync_group.h"
+#include "launch/branches/branch_plan.h"
+#include "launch/processes/untold.h"
+#include "launch/say.h"
+#include "model/learning_rate.h"
+#include "model/partition.h"
+#include "runtime/base/log.h"
+#include "runtime/base/text/shell_word.h"
+#include "runtime/pipeline/schedule.h"
+#include "runtime/trace/metrics/branch_record.h"
+#include "runtime/transport/control/reach.h"
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kRelinkTime = 500ms;  // to dial and greet again next door; two heartbeats may be missed besides
+constexpr auto kProbeLimit = 1s;
+constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
+
+// Without a limit every node that comes is used, except those that were started to be spares.
+std::uint32_t replicas_max(const PipelineConfig& pipeline, const SpawnerProcessOptions& options) {
+  if (pipeline.replicas_max > 0) return static_cast<std::uint32_t>(pipeline.replicas_max);
+  return options.has_own_nodes ? static_cast<std::uint32_t>(pipeline.replicas) : kNoLimit;
+}
+
+DataLoaderSettings loader_settings(const OpenedRun& run, const SupervisorConfig& supervisor,
+                                   const RouterActor& router) {
+  const Config& config = run.config;
+  DataLoaderSettings settings;
+  settings.core.run = supervisor.run;
+  settings.core.term = supervisor.term;
+  settings.core.stages = supervisor.stages;
+  settings.core.microbatches = static_cast<std::uint32_t>(microbatches_per_step(config));
+  settings.core.credits = credits_per_first_replica(config);
+  settings.core.routing = config.pipeline.routing;
+  settings.core.seed = config.run.seed;
+  settings.core.target_steps = supervisor.steps_target;
+  settings.core.evaluate_every = config.eval.every;
+  if (config.sync.mode == SyncMode::kDiloco) settings.core.rounds.emplace(config.sync);
+  settings.samples = run.samples;
+  settings.router = router;
+  return settings;
+}
+
+// Dials once: a detached actor, because a dial waits.
+caf::behavior prober(caf::event_based_actor* self) {
+  return {[self](const std::string& host, std::uint16_t port) {
+    self->quit();
+    return refuses({host, port}, std::chrono::steady_clock::now() + kProbeLimit);
+  }};
+}
+
+}  // namespace
+
+StopOrder stop_order(int signal) { return {compose("SIG", ::sigabbrev_np(signal)), "stopped", saved_status(signal)}; }
+
+SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOptions& options, RunId id) {
+  const Config& config = run.config;
+  SupervisorConfig out;
+  out.run = id;
+  out.term = run.term;
+  out.start = run.start;
+  out.stages = static_cast<std::uint32_t>(config.pipeline.stages);
+  out.replicas = static_cast<std::uint32_t>(config.pipeline.replicas);
+  out.replicas_max = replicas_max(config.pipeline, options);
+  constexpr std::size_t kEndless = std::numeric_limits<std::size_t>::max();
+  const auto budget = static_cast<std::size_t>(config.swarm.restart_budget);
+  out.restart_budget = budget == 0 ? kEndless : budget;
+  out.restart_window =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(config.swarm.restart_window_s));
+  out.microbatches = static_cast<std::uint32_t>(microbatches_per_step(config));
+  out.steps_target = options.stop_at_step.value_or(config.run.steps);
+  out.checkpoint_every = config.checkpoint.every;
+  out.newest_is_replaced = config.checkpoint.keep == 1;
+  if (const auto plans = partition(config.model, config.pipeline.stages)) {
+    for (const StagePlan& plan : *plans) out.state_bytes.push_back(state_bytes(plan, config));
+  }
+  const bool must_agree = config.sync.reduction == Reduction::kExact && !config.sync.allow_mixed_kernels;
+  out.fingerprints = must_agree ? FingerprintRule::kMustAgree : FingerprintRule::kMayDiffer;
+  out.policy =
+      CommitPolicy{config.optim.clip_norm, [optim = config.optim](std::uint64_t t) { return learning_rate(optim, t); }};
+  if (config.sync.mode == SyncMode::kDiloco) {
+    const RoundSchedule schedule(config.sync);
+    out.rounds_due = [schedule](std::uint64_t version) { return schedule.due_at(version); };
+    out.rounds_in_flight = [schedule](std::uint64_t version) { return schedule.in_flight_after(version); };
+    out.contributed_at = [schedule](const RoundId& round) { return schedule.contribution_version(round); };
+    out.rounds_from = rounds_from(config, branches_told_by(run.saved.run.metrics()));
+    out.quorum = static_cast<std::uint32_t>(config.sync.quorum);
+    if (config.sync.requeue_lost) out.requeue_window = schedule.window_max();
+  }
+  out.config_toml = run.config_toml;
+  out.resume_hint = compose("go on with: shoal train --resume ", shell_word(options.run_directory));
+  if (options.stopping) out.stopping = stop_order(static_cast<int>(*options.stopping));
+  if (options.wait_timeout_s) {
+    out.wait_timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*options.wait_timeout_s));
+  }
+  out.detector.expected = std::chrono::milliseconds(config.swarm.heartbeat_ms);
+  out.detector.dead_after = std::chrono::milliseconds(config.swarm.dead_after_ms);
+  // A busy machine may need long for a handshake: a pair has as long as a silent process.
+  out.complaints.evict_after = std::max<Duration>(out.complaints.evict_after, out.detector.dead_after);
+  // Dialling, two handshakes and joining again are eight round trips, each of which may take half a second.
+  out.detector.relink_within = std::max<Duration>(out.detector.dead_after / 2, 2 * out.detector.expected + kRelinkTime);
+  out.detector.relink_within = std::min(out.detector.relink_within, out.detector.dead_after);
+  if (run.is_taken_over) out.return_within = out.detector.dead_after;
+  return out;
+}
+
+// Actors that the supervisor starts and starts again.
+SupervisorSettings supervisor_settings(ActorProcess& process, const OpenedRun& run, const SupervisorConfig& core,
+                                       const RouterActor& router, const std::shared_ptr<Tracer>& trace) {
+  SupervisorSettings settings;
+  settings.tracer = trace;
+  settings.board = process.board();
+  settings.core = core;
+  settings.journal = run.journal;
+  settings.router = router;
+  settings.revoked = process.revoked();
+  settings.start_group = [&process, core, router, run, trace](const StartGroup& start) {
+    SyncGroupSettings group;
+    group.core = {core.run, core.term, start.stage, start.group,
+                  static_cast<std::uint32_t>(microbatches_per_step(run.config))};
+    group.core.keeps_sums_apart = run.config.sync.mode == SyncMode::kDiloco;
+    if (group.core.keeps_sums_apart) group.rounds = {core.run, core.term, start.stage, start.group, run.config.sync};
+    group.router = router;
+    group.tracer = trace;
+    group.board = process.board();
+    return caf::actor_cast<caf::actor>(process.system().spawn(sync_group, group));
+  };
+  settings.start_data_loader = [&process, core, router, run, trace](const StartDataLoader&) {
+    auto loader = loader_settings(run, core, router);
+    loader.tracer = trace;
+    loader.board = process.board();
+    return caf::actor_cast<caf::actor>(process.system().spawn(data_loader, std::move(loader)));
+  };
+  settings.find_checkpoint = [run](const FindCheckpoint& wanted) { return find_start_point(run.saved, wanted); };
+  settings.make_prober = [&process] { return process.system().spawn<caf::detached>(prober); };
+  settings.tell = [](const std::string& text) { say(text); };
+  settings.leave_untold = [directory = run.saved.run](const RunEvent& event) {
+    if (const auto left = leave_untold(directory, event, SteadyClock().wall_now()); !left)
+      log_warn("supervisor", left.failure().message);
+  };
+  settings.end_process = [exit = process.exit()](const EndRun& end) {
+    using Manner = ExitLatch::Manner;  // what is handed over is nobody's to end politely
+    exit->set(end.exit_status, end.reason, end.is_handed_over ? Manner::kAtOnce : Manner::kOrderly);
+  };
+  return settings;
+}
+
+}  // namespace shoal
