@@ -112,7 +112,7 @@ Answers DrainDuty::on(const AllLeaversDue& /*due*/, Instant /*now*/) {
 Answers DrainDuty::on(const LeaverGoes& goes, Instant /*now*/) {
   Answers answers;
   leavers_.gone(goes.process);
-  answers.send(to_node_agent(goes.process), EndProcess{goes.reason, 0});
+  answers.send(to_node_agent(goes.process), EndProcess{goes.reason, 0, true});
   answers.tell(GivenUp{goes.process, goes.reason, kLeft});
   return answers;
 }

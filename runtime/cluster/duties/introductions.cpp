@@ -1,11 +1,14 @@
 // Sends two lists, each to everybody who is in.
 #include "runtime/cluster/duties/introductions.h"
 
+#include <string_view>
+
 namespace shoal {
 
 namespace {
 
 constexpr Duration kAgain = std::chrono::seconds(10);
+constexpr Duration kParting = std::chrono::seconds(3);  // longer than a process waits for its files to arrive
 
 [[nodiscard]] Address router_of(ProcessIncarnation process) { return {process, Role::kRouter, {}, {}}; }
 
@@ -16,9 +19,17 @@ Answers IntroductionDuty::on(const TermBegins& /*begins*/, Instant now) {
   return {};
 }
 
-Answers IntroductionDuty::on(const PeersChanged& /*changed*/, Instant /*now*/) {
+Answers IntroductionDuty::on(const ProcessGone& gone, Instant now) {
+  const ProcessRecord* record = truth_.roster.processes.find(gone.process);
+  if (gone.how.event != std::string_view(kLeft.event) || record == nullptr) return {};
+  const Join& join = record->join;
+  parting_[gone.process] = {{gone.process, join.role, join.name, join.endpoint}, now + kParting};
+  return {};
+}
+
+Answers IntroductionDuty::on(const PeersChanged& /*changed*/, Instant now) {
   Answers answers;
-  send_peers(answers);
+  send_peers(answers, now);
   return answers;
 }
 
@@ -37,17 +48,22 @@ Answers IntroductionDuty::on(const Revocations& list, Instant /*now*/) {
 
 Answers IntroductionDuty::on(const TickCame& /*tick*/, Instant now) {
   Answers answers;
+  const auto is_over = [now](const auto& one) { return now >= one.second.until; };
+  if (std::erase_if(parting_, is_over) > 0) send_peers(answers, now);
   if (now - told_at_ < kAgain) return answers;
   told_at_ = now;
-  send_peers(answers);
+  send_peers(answers, now);
   for (const ProcessIncarnation process : truth_.roster.processes.alive()) send_revoked(process, answers);
   return answers;
 }
 
-void IntroductionDuty::send_peers(Answers& answers) {
+void IntroductionDuty::send_peers(Answers& answers, Instant now) {
   if (truth_.phase == RunPhase::kReturning) return;
   const ProcessDirectory& processes = truth_.roster.processes;
-  const Peers peers{truth_.config.run, truth_.config.term, ++serial_, processes.peers()};
+  Peers peers{truth_.config.run, truth_.config.term, ++serial_, processes.peers()};
+  for (const auto& [process, parting] : parting_) {
+    if (now < parting.until) peers.peers.push_back(parting.peer);
+  }
   answers.send(router_of(kSpawnerProcess), peers);
   for (const ProcessIncarnation process : processes.alive()) answers.send(router_of(process), peers);
 }

@@ -1,9 +1,14 @@
 // Tells every router whom there is to link with, and whose certificates are refused: when that changes, and again every
 // while, for a letter may be lost with its link.
 //
+// Whoever left as asked is named for a moment longer: the ends of its log and its trace are still on their way to
+// storage, which closes its link to whoever is named no more.
+//
 // Nobody is told while members come back to a spawner that was started again: whoever is not back yet would lose its
 // links to the others.
 #pragma once
+
+#include <map>
 
 #include "runtime/cluster/truth/truth.h"
 
@@ -14,6 +19,7 @@ class IntroductionDuty {
   explicit IntroductionDuty(const Truth& truth) : truth_(truth) {}
 
   [[nodiscard]] Answers on(const TermBegins& begins, Instant now);
+  [[nodiscard]] Answers on(const ProcessGone& gone, Instant now);
   [[nodiscard]] Answers on(const PeersChanged& changed, Instant now);
   [[nodiscard]] Answers on(const Welcomed& welcomed, Instant now);
   [[nodiscard]] Answers on(const Revocations& list, Instant now);
@@ -22,13 +28,20 @@ class IntroductionDuty {
   [[nodiscard]] std::uint64_t revoked_version() const { return revoked_.version; }
 
  private:
-  void send_peers(Answers& answers);
+  // Names a process that left, until then.
+  struct Parting {
+    Peer peer;
+    Instant until;
+  };
+
+  void send_peers(Answers& answers, Instant now);
   void send_revoked(ProcessIncarnation process, Answers& answers) const;
 
   const Truth& truth_;
   Revocations revoked_;
   Instant told_at_{};
-  std::uint64_t serial_ = 0;  // of the newest list of peers
+  std::map<ProcessIncarnation, Parting> parting_;  // whoever left a moment ago
+  std::uint64_t serial_ = 0;                       // of the newest list of peers
 };
 
 }  // namespace shoal

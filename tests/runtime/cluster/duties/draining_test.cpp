@@ -46,6 +46,7 @@ TEST_F(DrainDutyTest, EndsTheProcessWithGoodGraceAndGivesItUp) {
   const Answers answers = duty.on(LeaverGoes{process(0, 1), "shoal drain"}, now);
   ASSERT_EQ(sent<EndProcess>(answers).size(), 1U);
   EXPECT_EQ(sent<EndProcess>(answers)[0].exit_status, 0U);
+  EXPECT_TRUE(sent<EndProcess>(answers)[0].storage_waits) << "its last lines belong to the run";
   EXPECT_EQ(told<GivenUp>(answers).size(), 1U);
 }
 

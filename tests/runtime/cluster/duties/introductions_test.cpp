@@ -23,6 +23,26 @@ TEST_F(IntroductionDutyTest, TellsTheSpawnerAndEverybodyWhoIsInUnderARisingNumbe
   EXPECT_EQ(again[0].peers.size(), 2U);
 }
 
+// Storage closes its link to whoever is named no more, and the end of its log comes over that link.
+TEST_F(IntroductionDutyTest, NamesWhoeverLeftForAMomentLonger) {
+  const auto goes = [&](std::uint64_t process, const Departure& how) {
+    truth.roster.processes.lose(ProcessIncarnation{process});
+    (void)duty.on(ProcessGone{ProcessIncarnation{process}, "", ProcessRole::kNode, "", how}, now);
+    return sent<Peers>(duty.on(PeersChanged{}, now)).at(0).peers;
+  };
+  const ProcessIncarnation leaver = truth.roster.processes.alive("node2").at(0);
+  const auto parting = goes(leaver.value, kLeft);
+  ASSERT_EQ(parting.size(), 2U);
+  EXPECT_EQ(parting[1].process, leaver);
+  EXPECT_EQ(parting[1].name, "node2");
+  EXPECT_EQ(goes(truth.roster.processes.alive("node1").at(0).value, kWasLost).size(), 1U)
+      << "the dead are closed at once";
+  now += std::chrono::seconds(3);
+  const auto later = sent<Peers>(duty.on(TickCame{}, now));
+  ASSERT_FALSE(later.empty());
+  EXPECT_TRUE(later[0].peers.empty());
+}
+
 TEST_F(IntroductionDutyTest, TellsNobodyWhileMembersComeBack) {
   truth.phase = RunPhase::kReturning;
   EXPECT_TRUE(duty.on(PeersChanged{}, now).all().empty());
