@@ -59,7 +59,7 @@ void GatheringDuty::let_in(const Join& join, const Admitted& admitted, Answers& 
   answers.tell(LinkedAgain{process});
   answers.tell(Served{join, process});
   answers.tell(PeersChanged{});
-  answers.tell(MembersDue{join.name + " came back without it"});
+  answers.tell(MembersDue{roster_.processes.name_of(process) + " came back without it"});
   answers.tell(WorkersChanged{});
   answers.tell(JoinersDue{});
 }
@@ -77,9 +77,10 @@ bool GatheringDuty::is_given_up(const Join& join) const {
 Answers GatheringDuty::on(const ProcessJoined& joined, Instant /*now*/) {
   Answers answers;
   const Join& join = roster_.processes.find(joined.process)->join;
-  answers.announce("joined", join.name,
+  const std::string name = roster_.processes.name_of(joined.process);
+  answers.announce("joined", name,
                    compose("as process ", joined.process, join.device.empty() ? "" : ", device ", join.device));
-  if (!joined.warning.empty()) answers.announce("mixed_kernels", join.name, joined.warning);
+  if (!joined.warning.empty()) answers.announce("mixed_kernels", name, joined.warning);
   answers.perform(SendJournal{joined.process, {}});
   answers.tell(PeersChanged{});
   return answers;

@@ -65,11 +65,11 @@ Answers ReturnDuty::on(const CameBack& back, Instant /*now*/) {
   answers.send(to_node_agent(process), Welcome{join.nonce, process, truth_.config.run, view.branch(),
                                                truth_.config.term, view.position(), truth_.config.config_toml});
   answers.tell(Welcomed{process});
-  answers.announce("returned", join.name,
+  answers.announce("returned", truth_.roster.processes.name_of(process),
                    compose("as process ", process, ", with ", counted(join.serves.size(), "replica")));
   answers.tell(Served{join, process});
   answers.tell(PeersChanged{});
-  answers.tell(MembersDue{join.name + " came back without it"});
+  answers.tell(MembersDue{truth_.roster.processes.name_of(process) + " came back without it"});
   answers.tell(ReturnDue{});
   return answers;
 }

@@ -29,6 +29,19 @@ TEST_F(GatheringDutyTest, WelcomesANewProcessAndThenSaysThatItJoined) {
   EXPECT_EQ(told<PeersChanged>(joined).size(), 1U);
 }
 
+TEST_F(GatheringDutyTest, CallsADeviceThatJoinsAsItWillWhenItLeaves) {
+  Join second = join_of("node1", 8);
+  second.device_index = 1;
+  (void)duty.on(join_of("node1", 7), now);
+  (void)duty.on(second, now);
+  const Answers joined = duty.on(ProcessJoined{ProcessIncarnation{2}, {}}, now);
+  std::vector<std::string> subjects;
+  for (const DutyAnswer& answer : joined.all()) {
+    if (const auto* one = std::get_if<Announcement>(&answer)) subjects.push_back(one->subject);
+  }
+  EXPECT_EQ(subjects, std::vector<std::string>{"node1:1"});
+}
+
 TEST_F(GatheringDutyTest, ComparesWhatARepeatedJoinServes) {
   (void)duty.on(join_of("node1", 7), now);
   const Answers answers = duty.on(join_of("node1", 7), now);
