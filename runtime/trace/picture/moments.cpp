@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "runtime/base/compose.h"
+#include "runtime/trace/report/endings.h"
 
 namespace shoal {
 namespace {
@@ -44,8 +45,10 @@ class Moments {
   void add_deaths() {
     std::int64_t end_ns = 0;
     for (const ProcessLife& life : trace_.lives) end_ns = std::max(end_ns, life.end_ns);
-    for (const ProcessLife& life : trace_.lives) {
-      if (life.is_whole || life.end_ns == end_ns) continue;
+    const auto ends = life_ends(trace_);
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const ProcessLife& life = trace_.lives[i];
+      if (ends[i] != LifeEnd::kCutOff || life.end_ns == end_ns) continue;
       add(life.end_ns, life.name + " is killed: nothing more is heard of it", true);
       faults_.push_back(life.end_ns);
     }

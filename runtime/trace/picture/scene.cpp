@@ -12,6 +12,7 @@
 #include "runtime/base/text/enumerate.h"
 #include "runtime/trace/picture/moments.h"
 #include "runtime/trace/picture/window.h"
+#include "runtime/trace/report/endings.h"
 #include "runtime/trace/report/quantities.h"
 #include "runtime/trace/report/state_spans.h"
 #include "runtime/trace/report/traced_journal.h"
@@ -228,10 +229,11 @@ void Composer::add_links(const std::vector<WorkSpan>& spans) {
 
 // Lives of one process follow each other in the list.
 void Composer::add_gaps() {
+  const auto ends = life_ends(trace_);
   for (std::size_t i = 0; i < trace_.lives.size(); ++i) {
     const ProcessLife& life = trace_.lives[i];
     const bool comes_back = i + 1 < trace_.lives.size() && trace_.lives[i + 1].name == life.name;
-    const bool is_end_of_run = !comes_back && life.is_whole;
+    const bool is_end_of_run = !comes_back && ends[i] != LifeEnd::kCutOff;
     SceneGap gap{life.end_ns, comes_back ? trace_.lives[i + 1].begin_ns : scene_.end_ns, comes_back};
     const auto process = std::ranges::find(scene_.processes, life.name, &SceneProcess::name);
     if (is_end_of_run || process == scene_.processes.end() || !is_seen(gap.begin_ns, gap.end_ns)) continue;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/compose.h"
+#include "runtime/trace/report/endings.h"
 #include "runtime/trace/report/quantities.h"
 
 namespace shoal {
@@ -30,8 +31,10 @@ std::int64_t end_of(const RunTrace& trace) {
 const ProcessLife* first_death(const RunTrace& trace) {
   const std::int64_t last = end_of(trace) - kEndOfRunNs;
   const ProcessLife* first = nullptr;
-  for (const ProcessLife& life : trace.lives) {
-    if (life.is_whole || life.end_ns > last) continue;
+  const auto ends = life_ends(trace);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const ProcessLife& life = trace.lives[i];
+    if (ends[i] != LifeEnd::kCutOff || life.end_ns > last) continue;
     if (first == nullptr || life.end_ns < first->end_ns) first = &life;
   }
   return first;

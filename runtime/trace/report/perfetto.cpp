@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/base/compose.h"
+#include "runtime/trace/report/endings.h"
 #include "runtime/trace/report/json_lines.h"
 #include "runtime/trace/report/state_spans.h"
 #include "runtime/trace/report/traced_journal.h"
@@ -221,8 +222,10 @@ void Export::write_counter(const TracedEvent& at, const std::string& name, std::
 }
 
 void Export::add_deaths() {
-  for (const ProcessLife& life : trace_.lives) {
-    if (life.is_whole) continue;
+  const auto ends = life_ends(trace_);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const ProcessLife& life = trace_.lives[i];
+    if (ends[i] != LifeEnd::kCutOff) continue;
     JsonObject json(next());
     json.text("ph", "i").text("s", "g").text("cat", "fault").text("name", life.name + " ends without a word");
     json.number("pid", processes_.at(life.name)).number("tid", 0).microseconds("ts", life.end_ns);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime/base/compose.h"
+#include "runtime/trace/report/endings.h"
 #include "runtime/trace/report/quantities.h"
 #include "runtime/trace/report/traced_journal.h"
 #include "runtime/trace/tracer.h"
@@ -234,8 +235,10 @@ void Story::tell_group(const TracedEvent& traced) {
 }
 
 void Story::tell_deaths() {
-  for (const ProcessLife& life : trace_.lives) {
-    const bool is_here = !life.is_whole && life.end_ns >= begin_ns_ && life.end_ns <= end_ns_;
+  const auto ends = life_ends(trace_);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const ProcessLife& life = trace_.lives[i];
+    const bool is_here = ends[i] == LifeEnd::kCutOff && life.end_ns >= begin_ns_ && life.end_ns <= end_ns_;
     if (is_here) say(life.end_ns, life.name + " says nothing more: it was killed");
   }
 }

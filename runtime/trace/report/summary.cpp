@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/base/compose.h"
+#include "runtime/trace/report/endings.h"
 #include "runtime/trace/report/quantities.h"
 #include "runtime/trace/report/state_spans.h"
 #include "runtime/trace/report/traced_journal.h"
@@ -19,8 +20,6 @@
 namespace shoal {
 namespace {
 
-constexpr std::string_view kLeftWord = "left ";
-constexpr std::int64_t kPartingNs = 250'000'000;  // between a process's last event and what others see of its end
 constexpr std::size_t kHappeningsMax = 40;
 
 // Rows under a headline; the first column is left-aligned, all others are numbers.
@@ -69,42 +68,34 @@ struct Amount {
   }
 };
 
-// Returns the lives that ended because a person had asked the process to leave: the spawner's word, "left node2",
-// comes first.
-std::set<std::size_t> polite_ends(const RunTrace& trace) {
-  std::set<std::size_t> polite;
-  for (const TracedEvent& traced : trace.events) {
-    const std::string_view told = traced.event.detail_text();
-    if (traced.event.kind != TraceKind::kNote || !told.starts_with(kLeftWord)) continue;
-    for (std::size_t i = 0; i < trace.lives.size(); ++i) {
-      const ProcessLife& life = trace.lives[i];
-      const bool is_its = life.name == told.substr(kLeftWord.size()) && life.begin_ns <= traced.time_ns;
-      if (is_its && life.is_whole && traced.time_ns <= life.end_ns + kPartingNs) polite.insert(i);
-    }
-  }
-  return polite;
-}
-
 // A process that ends in order closes its links, and its peers see that: nothing was lost.
-bool is_parting(const RunTrace& trace, const TracedEvent& traced) {
+bool is_parting(const RunTrace& trace, const std::vector<LifeEnd>& ends, const TracedEvent& traced) {
   static constexpr std::string_view kWords[] = {"lost: closed", "lost: the peer closed it", "lost: the peer has left"};
   const std::string_view told = traced.event.detail_text();
   const bool is_said = std::ranges::any_of(kWords, [&](std::string_view words) { return told.starts_with(words); });
-  return traced.event.kind == TraceKind::kLink && is_said &&
-         std::ranges::any_of(trace.lives, [&](const ProcessLife& life) {
-           return life.is_whole && std::abs(traced.time_ns - life.end_ns) <= kPartingNs;
-         });
+  if (traced.event.kind != TraceKind::kLink || !is_said) return false;
+  for (std::size_t i = 0; i < trace.lives.size(); ++i) {
+    const bool is_near = std::abs(traced.time_ns - trace.lives[i].end_ns) <= kPartingNs;
+    if (ends[i] != LifeEnd::kCutOff && is_near) return true;
+  }
+  return false;
+}
+
+std::string_view words_of(LifeEnd end) {
+  switch (end) {
+    case LifeEnd::kCutOff: return "cut off";
+    case LifeEnd::kInOrder: return "in order";
+    case LifeEnd::kLeft: break;
+  }
+  return "left, as asked";
 }
 
 std::string processes_text(const RunTrace& trace) {
-  const auto polite = polite_ends(trace);
+  const auto ends = life_ends(trace);
   Table table({"process", "from", "to", "end", "events lost", "clock ahead of it by"});
   for (std::size_t i = 0; i < trace.lives.size(); ++i) {
     const ProcessLife& life = trace.lives[i];
-    table.add({life.name, seconds_text(life.begin_ns), seconds_text(life.end_ns),
-               polite.contains(i) ? "left, as asked"
-               : life.is_whole    ? "in order"
-                                  : "cut off",
+    table.add({life.name, seconds_text(life.begin_ns), seconds_text(life.end_ns), std::string(words_of(ends[i])),
                std::to_string(life.dropped), text_of(life.clock)});
   }
   return table.text();
@@ -229,9 +220,10 @@ std::string happenings_text(const RunTrace& trace) {
   std::map<std::string, std::uint64_t> counts;
   std::vector<std::string> lines;
   std::set<Branch> left;
+  const auto ends = life_ends(trace);
   for (const TracedEvent& traced : trace.events) {
     const TraceEvent& event = traced.event;
-    if (is_parting(trace, traced)) continue;
+    if (is_parting(trace, ends, traced)) continue;
     const bool is_again = event.kind == TraceKind::kRollBack && !left.insert(event.cause.branch).second;
     const bool is_counted = (is_told(event) && !is_again) || event.kind == TraceKind::kDrop;
     if (is_counted) ++counts[std::string(text_of(event.kind))];

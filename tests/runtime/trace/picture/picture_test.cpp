@@ -111,6 +111,19 @@ TEST(Scene, NamesTheFaultsOfItsWindow) {
   EXPECT_TRUE(scene->moments[0].is_fault);
 }
 
+// The end of its trace did not come from the other machine; the spawner says that it let the node go.
+TEST(Scene, CallsNobodyKilledWhoLeftAsAsked) {
+  TraceBench bench = run_with_a_death();
+  TraceEvent told = bench.event("spawner", of_step(TraceKind::kManifest, 3));
+  told.kind = TraceKind::kNote;
+  told.set_detail("left node2");
+  bench.add("spawner", told);
+  const auto scene = compose_scene(bench.trace(), {});
+  ASSERT_TRUE(scene.ok()) << scene.failure().message;
+  EXPECT_EQ(scene->title, "undisturbed training");
+  for (const SceneMoment& moment : scene->moments) EXPECT_THAT(moment.text, testing::Not(HasSubstr("killed")));
+}
+
 TEST(Scene, SaysThatWorkWasNotTraced) {
   const auto scene = compose_scene(TraceBench({4, 3, TraceLevel::kLifecycle}).trace(), {});
   ASSERT_TRUE(scene.ok()) << scene.failure().message;

@@ -7,6 +7,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/trace/report/clocks.h"
+#include "runtime/trace/report/endings.h"
 #include "runtime/trace/report/quantities.h"
 #include "runtime/trace/report/state_spans.h"
 #include "runtime/trace/report/story.h"
@@ -244,6 +245,31 @@ TEST(Summary, CallsALeaveByItsName) {
   const std::string text = summary_text(bench.trace());
   EXPECT_THAT(text, HasSubstr("left, as asked"));
   EXPECT_THAT(text, Not(HasSubstr("the peer closed it")));
+}
+
+// The last events of a process on another machine may be lost with its link.
+TEST(Summary, CallsALeaveByItsNameThoughTheEndOfItsTraceIsLost) {
+  TraceBench bench;
+  bench.cut("node2", bench.now_ns());
+  EXPECT_THAT(summary_text(bench.trace()), HasSubstr("cut off\n"));
+  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kCutOff), 1);
+  happens(bench, TraceKind::kNote, "left node2");
+  EXPECT_THAT(summary_text(bench.trace()), HasSubstr("left, as asked"));
+  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kCutOff), 0);
+}
+
+TEST(Summary, TakesWhoeverStillSpokeWhenTheRunEndedForOrderly) {
+  TraceBench bench;
+  bench.cut("node2", bench.now_ns());
+  bench.cut("node1", bench.now_ns() / 2);
+  EXPECT_EQ(std::ranges::count(life_ends(bench.trace()), LifeEnd::kCutOff), 2);
+  happens(bench, TraceKind::kView, "FinishRun");
+  const RunTrace trace = bench.trace();
+  const auto ends = life_ends(trace);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const bool is_killed = trace.lives[i].name == "node1" && trace.lives[i].end_ns + kPartingNs < bench.now_ns();
+    EXPECT_EQ(ends[i] == LifeEnd::kCutOff, is_killed) << trace.lives[i].name;
+  }
 }
 
 // Nothing crashes and nothing loops, whatever is missing.

@@ -1,0 +1,56 @@
+// The spawner's notes and its journal first; what a process says itself settles it.
+#include "runtime/trace/report/endings.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+namespace shoal {
+namespace {
+
+constexpr std::string_view kLeftWord = "left ";
+constexpr std::string_view kFinishWord = "FinishRun";
+
+// Returns the newest life of that name that had begun by then and was heard of around that time.
+std::optional<std::size_t> life_at(const RunTrace& trace, std::string_view name, std::int64_t time_ns) {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < trace.lives.size(); ++i) {
+    const ProcessLife& life = trace.lives[i];
+    if (life.name == name && life.begin_ns <= time_ns) found = i;
+  }
+  const bool is_near = found && time_ns <= trace.lives[*found].end_ns + kPartingNs;
+  return is_near ? found : std::nullopt;
+}
+
+// Returns when the end of the run was recorded.
+std::optional<std::int64_t> finish_ns(const RunTrace& trace) {
+  std::optional<std::int64_t> finish;
+  for (const TracedEvent& traced : trace.events) {
+    const bool is_view = traced.event.kind == TraceKind::kView;
+    const bool is_spawner = trace.life_of(traced).name == "spawner";
+    if (is_view && is_spawner && traced.event.detail_text().starts_with(kFinishWord)) finish = traced.time_ns;
+  }
+  return finish;
+}
+
+}  // namespace
+
+// Who still spoke when the run's end was recorded, and was not given up before, ended with the run. That rests on
+// kPartingNs: whoever was killed in the same moment is taken for one of them.
+std::vector<LifeEnd> life_ends(const RunTrace& trace) {
+  const auto finish = finish_ns(trace);
+  std::vector<LifeEnd> ends;
+  for (const ProcessLife& life : trace.lives) {
+    const bool is_with_the_run = finish && life.name != "spawner" && life.end_ns + kPartingNs >= *finish;
+    ends.push_back(life.is_whole || is_with_the_run ? LifeEnd::kInOrder : LifeEnd::kCutOff);
+  }
+  for (const TracedEvent& traced : trace.events) {
+    const std::string_view told = traced.event.detail_text();
+    if (traced.event.kind != TraceKind::kNote || !told.starts_with(kLeftWord)) continue;
+    const auto life = life_at(trace, told.substr(kLeftWord.size()), traced.time_ns);
+    if (life) ends[*life] = LifeEnd::kLeft;
+  }
+  return ends;
+}
+
+}  // namespace shoal

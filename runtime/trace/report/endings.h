@@ -1,0 +1,27 @@
+// How the lives in a trace ended, as far as the trace tells.
+//
+// A process writes that it ends in order; from another machine that word may not arrive. Then the spawner's word
+// counts: it notes whom it let go ("left node2"), and what the run came to.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "runtime/trace/report/run_trace.h"
+
+namespace shoal {
+
+// Between a process's last event and what others see of its end.
+inline constexpr std::int64_t kPartingNs = 250'000'000;
+
+enum class LifeEnd : std::uint8_t {
+  kCutOff,   // killed, or crashed: nothing more was heard of it
+  kInOrder,  // with the run, or to be started again
+  kLeft,     // a person had asked it to leave
+};
+
+// One for each of the trace's lives.
+[[nodiscard]] std::vector<LifeEnd> life_ends(const RunTrace& trace);
+
+}  // namespace shoal
