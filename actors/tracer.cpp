@@ -97,7 +97,8 @@ void arrived(Self self, const FileKept& kept) {
 
 void flush(Self self) {
   const Instant now = self->clock().now();
-  const auto flushed = self->state.drain->flush();
+  const bool is_ending = self->state.files && self->state.files->is_ending;
+  const auto flushed = is_ending ? self->state.drain->flush_end() : self->state.drain->flush();
   if (!flushed && !self->state.is_refused) {
     log_error("tracer", flushed.failure().message, "; events are lost, training goes on");
   }
@@ -116,7 +117,9 @@ void flush(Self self) {
 
 }  // namespace
 
-void wait_until_arrived(const NodeFiles& files, Duration limit) {
+// A flush that begins after `now` knows that this process is ending.
+void wait_until_arrived(NodeFiles& files, Duration limit) {
+  files.is_ending = true;
   const Instant now = std::chrono::steady_clock::now();
   while (files.arrived_until.load() < now && std::chrono::steady_clock::now() < now + limit) {
     std::this_thread::sleep_for(kFlushInterval / 10);

@@ -28,6 +28,7 @@ struct NodeFiles {
 
   std::atomic<Instant> arrived_until{};   // everything said and done before this is there
   std::atomic<bool> are_awaited = false;  // by the thread that ends this process
+  std::atomic<bool> is_ending = false;    // every flush of the trace says from now on that it may be the last
 
   void ask_again() { log_stream.ask_again(), trace_stream.ask_again(); }
 };
@@ -41,8 +42,9 @@ struct TracerActorSettings {
   std::shared_ptr<NodeFiles> files = nullptr;  // none: this process writes into the run directory itself
 };
 
-// Waits until everything said and done so far has arrived, but no longer than `limit`. From any thread.
-void wait_until_arrived(const NodeFiles& files, Duration limit);
+// Waits until everything said and done so far has arrived, and that it was all, but no longer than `limit`. From any
+// thread.
+void wait_until_arrived(NodeFiles& files, Duration limit);
 
 struct TracerState {
   static inline const char* name = "tracer";

@@ -127,9 +127,11 @@ TraceDrain::TraceDrain(std::shared_ptr<Tracer> tracer, std::string path, std::st
   CHECK(tracer_ != nullptr, "a drain has a tracer");
 }
 
-TraceDrain::~TraceDrain() {
+TraceDrain::~TraceDrain() { (void)flush_end(); }
+
+Status TraceDrain::flush_end() {
   const Status flushed = flush();
-  if (flushed && file_) (void)file_->add_end();
+  return flushed && file_ ? file_->add_end() : flushed;
 }
 
 Status TraceDrain::flush() {

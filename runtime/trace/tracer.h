@@ -126,6 +126,8 @@ class TraceDrain {
 
   // Writes what is in the ring. Events that the disk refuses are lost and counted. Errors: kIo, kInvalidData.
   [[nodiscard]] Status flush();
+  // The same, and that this was all: for a process that is ending. What follows nevertheless may be flushed, too.
+  [[nodiscard]] Status flush_end();
 
  private:
   [[nodiscard]] Status write_what_is_new();

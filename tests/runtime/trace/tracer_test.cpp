@@ -356,6 +356,21 @@ TEST(Trace, ALifeThatEndedInOrderIsWhole) {
   EXPECT_TRUE(process.lives().at(0).is_whole);
 }
 
+TEST(Trace, ALifeThatIsEndingIsWholeAfterEachOfItsFlushes) {
+  TracedProcess process;
+  const ActorTrace actor(process.tracer, "a");
+  TraceDrain drain(process.tracer, process.path(), "node1");
+  actor.record(TraceKind::kFault, {});
+  ASSERT_TRUE(drain.flush_end().ok());
+  EXPECT_TRUE(process.lives().at(0).is_whole);
+  actor.record(TraceKind::kFault, {});
+  ASSERT_TRUE(drain.flush().ok());
+  EXPECT_FALSE(process.lives().at(0).is_whole);
+  ASSERT_TRUE(drain.flush_end().ok());
+  EXPECT_TRUE(process.lives().at(0).is_whole);
+  EXPECT_EQ(process.lives().at(0).events.size(), 2U);
+}
+
 TEST(Trace, AnEventMayBeOlderThanItsRecord) {
   TracedProcess process;
   const ActorTrace actor(process.tracer, "a");
