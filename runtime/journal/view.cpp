@@ -26,7 +26,7 @@ std::string text_of(const AppointGroup& appointed) {
 std::string text_of(const Commit& commit) {
   return compose("commit of step ", commit.step, commit.skip ? " (skipped: " + commit.skip->tensor + ")" : "");
 }
-std::string text_of(const FinishRun& finish) { return compose("run finished: ", finish.reason); }
+std::string text_of(const FinishRun& finish) { return compose("run ends: ", finish.reason); }
 std::string text_of(const Quarantine& quarantine) {
   return compose("microbatch ", quarantine.microbatch, " of step ", quarantine.step,
                  " quarantined: ", quarantine.reason);

@@ -122,6 +122,7 @@ NodeEffects NodeCore::refused(const JoinRefused& refusal) {
 }
 
 NodeEffects NodeCore::spawner_lost(const ProcessLost& lost) {
+  if (standing_ == Standing::kEnding) return {};
   log_warn("node_agent", "lost the spawner: ", lost.reason, "; looking for it");
   if (standing_ != Standing::kIn) return {};
   standing_ = Standing::kJoining;
