@@ -49,8 +49,8 @@ class ActorEdge final : public RouterEdge {
     if (known != state.link_of.end() && known->second == link) state.link_of.erase(known);
     state.connections.erase(found);
   }
-  std::optional<PeerRole> certified_role(LinkId link) override {
-    return self_->state.config.certified_role(self_->state.connections.at(link).address().node());
+  std::optional<PeerIdentity> certified(LinkId link) override {
+    return self_->state.config.certified(self_->state.connections.at(link).address().node());
   }
 
   void dial(const DialPeer& peer) override {

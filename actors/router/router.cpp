@@ -102,7 +102,7 @@ void went_down(Self self, const caf::down_msg& down) {
 
 void adopt(Self self, RouterConfig config) {
   auto& state = self->state;
-  config.has_certificates = config.certified_role != nullptr;
+  config.has_certificates = config.certified != nullptr;
   state.edge = make_actor_edge(self);
   state.core = std::make_unique<RouterCore>(config, *state.edge);
   state.config = std::move(config);

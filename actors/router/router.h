@@ -20,8 +20,8 @@ struct RouterConfig : RouterSettings {
   // Whom to ask (caf::connect_atom, host, port): TlsTransport::dialler, or a simulated network.
   std::function<caf::actor(const Endpoint&)> dialler;
   caf::actor spawner_dialler;  // for the spawner, wherever it is by then; none: dialler, at its endpoint
-  // Returns the role in the certificate of a connected process; empty: links without certificates, in tests.
-  std::function<std::optional<PeerRole>(const caf::node_id&)> certified_role;
+  // Returns whom the certificate of a connected process names; empty: links without certificates, in tests.
+  std::function<std::optional<PeerIdentity>(const caf::node_id&)> certified;
   // Returns its certificate's name, for the note of whose bytes are read (peer_note.h); empty: no note is kept.
   std::function<std::shared_ptr<const std::string>(const caf::node_id&)> certificate_of;
 };

@@ -21,9 +21,8 @@ RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::s
   config.dialler = [transport = &process.transport()](const Endpoint& endpoint) {
     return caf::actor_cast<caf::actor>(transport->dialler(endpoint.host, endpoint.port));
   };
-  config.certified_role = [transport = &process.transport()](const caf::node_id& node) {
-    const auto peer = transport->identity_of(node);
-    return peer ? std::optional(peer->role) : std::nullopt;
+  config.certified = [transport = &process.transport()](const caf::node_id& node) {
+    return transport->identity_of(node);
   };
   if (role != ProcessRole::kSpawner) {
     config.revoked = [list = process.revoked()](const Revocations& told) {

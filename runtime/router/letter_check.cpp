@@ -16,6 +16,12 @@ namespace {
   return PeerRole::kNode;
 }
 
+// A process joins as whom its Hello named.
+[[nodiscard]] bool joins_as_itself(const LinkIdentity& sender, const MessageBody& body) {
+  const auto* join = std::get_if<Join>(&body);
+  return join == nullptr || (join->name == sender.name && join->role == sender.role);
+}
+
 }  // namespace
 
 bool answers_a_join(const MessageBody& body) {
@@ -27,19 +33,20 @@ std::optional<Undelivered::Why> objection_to(const Letter& letter, LinkId link, 
   const auto sender = links.identity(link);
   if (!sender || !may_say(*sender, letter.body)) return Undelivered::Why::kNotAllowed;
   const bool is_its_own = letter.from == sender->process.value_or(letter.from) &&
-                          speaks_for_itself(letter.from, letter.body) &&
+                          speaks_for_itself(letter.from, letter.body) && joins_as_itself(*sender, letter.body) &&
                           is_replica_its_own(view, letter.from, letter.body);
   if (!is_its_own) return Undelivered::Why::kForged;
   const bool is_for_us = answers_a_join(letter.body) || links.self().process == letter.to.process;
   return is_for_us ? std::nullopt : std::optional(Undelivered::Why::kNobody);
 }
 
-std::optional<std::string> objection_to(const Hello& hello, std::optional<PeerRole> certified) {
+std::optional<std::string> objection_to(const Hello& hello, const std::optional<PeerIdentity>& certified) {
   const PeerRole claimed = as_certified(hello.role);
   const bool is_farewell = hello.protocol_version == 0;
-  if (is_farewell || certified == claimed) return std::nullopt;
-  return compose("a Hello as ", role_text(claimed), " from ", hello.name, ", whose certificate says ",
-                 certified ? role_text(*certified) : "nothing: it is gone");
+  const bool is_holder = certified && certified->role == claimed && certified->name == hello.name;
+  if (is_farewell || is_holder) return std::nullopt;
+  return compose("a Hello as ", role_text(claimed), " ", hello.name, ", whose certificate says ",
+                 certified ? compose(role_text(certified->role), " ", certified->name) : "nothing: it is gone");
 }
 
 }  // namespace shoal

@@ -21,8 +21,9 @@ namespace shoal {
 [[nodiscard]] std::optional<Undelivered::Why> objection_to(const Letter& letter, LinkId link, const LinkTable& links,
                                                            const View& view);
 
-// Returns why a Hello is not believed: its role is not that of the certificate which the connection was made with. A
-// farewell claims nothing. certified: none where the process is gone.
-[[nodiscard]] std::optional<std::string> objection_to(const Hello& hello, std::optional<PeerRole> certified);
+// Returns why a Hello is not believed: its role and name are not those of the certificate which the connection was made
+// with. Who is put out of a run is named by its Join, and refused by its certificate: both are one name. A farewell
+// claims nothing. certified: none where the process is gone.
+[[nodiscard]] std::optional<std::string> objection_to(const Hello& hello, const std::optional<PeerIdentity>& certified);
 
 }  // namespace shoal

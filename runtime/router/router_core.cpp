@@ -208,7 +208,7 @@ void RouterCore::read_own_number(const Welcome& welcome, Instant now) {
 
 void RouterCore::receive_hello(LinkId link, const Letter& letter, Instant now) {
   const auto& hello = std::get<Hello>(letter.body);
-  const auto why_not = has_certificates_ ? objection_to(hello, edge_->certified_role(link)) : std::nullopt;
+  const auto why_not = has_certificates_ ? objection_to(hello, edge_->certified(link)) : std::nullopt;
   trace_letter(notes_.trace, why_not ? TraceKind::kDrop : TraceKind::kReceive, letter);
   if (!why_not) {
     perform(links_.hello(link, hello, now), now);

@@ -4,8 +4,8 @@
 //   bytes of a connection ─▶ a letter ─▶ believed (letter_check.h) ─▶ MailRoom        from an actor here ─▶ MailRoom
 //
 // Invariants: nothing of a peer is read before its link's identity allows it (S-7); frames that do not add up, and a
-// Hello in another role than the certificate's, reset their link. Time comes in; what is done outside goes through
-// RouterEdge, in order. The parts know nothing of each other but what their constructors are given:
+// Hello in another role or name than the certificate's, reset their link. Time comes in; what is done outside goes
+// through RouterEdge, in order. The parts know nothing of each other but what their constructors are given:
 //
 //   RouterCore ─▶ MailRoom ─▶ LocalActors            links.h: who is linked, who dials, who may say what
 //       └──────────┴────────▶ OutgoingLetters ─▶ Connections

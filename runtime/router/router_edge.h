@@ -54,8 +54,8 @@ class RouterEdge {
   virtual void send_frame(LinkId link, std::vector<char> bytes) = 0;
   // Forgets the connection's handle: nothing is sent over it any more.
   virtual void forget(LinkId link) = 0;
-  // Returns the role in the certificate of the process at the other end; none: it is gone.
-  [[nodiscard]] virtual std::optional<PeerRole> certified_role(LinkId link) = 0;
+  // Returns whom the certificate of the process at the other end names; none: it is gone.
+  [[nodiscard]] virtual std::optional<PeerIdentity> certified(LinkId link) = 0;
   // Dials; the outcome comes later, as RouterCore::dialled() or dial_failed().
   virtual void dial(const DialPeer& peer) = 0;
 

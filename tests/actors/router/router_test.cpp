@@ -33,6 +33,7 @@ TEST(Router, AJoinIsAnsweredOverItsLinkAndGivesTheProcessItsNumber) {
   const auto agent = net.attach(5, Role::kNodeAgent);
   net.advance(1s);
   Join join;
+  join.name = "node1";
   join.nonce = 99;
   net.say(5, to_supervisor(), join);
   ASSERT_EQ(supervisor->all<Join>().size(), 1U);
@@ -54,7 +55,7 @@ TEST(Router, S7AHelloInAnotherRoleThanTheCertificatesIsRefused) {
     Network net;
     RouterConfig careful;
     careful.self = {ProcessRole::kSpawner, kSpawnerProcess, "spawner", kRun, kTerm};
-    careful.certified_role = [role](const caf::node_id&) { return role; };
+    careful.certified = [role](const caf::node_id&) { return PeerIdentity{kRun, role, "storage"}; };
     (void)net.start_router(1, std::move(careful));
     const auto supervisor = net.attach(1, Role::kSupervisor);
     RouterConfig storage;

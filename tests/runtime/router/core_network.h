@@ -72,11 +72,11 @@ class CoreProcess final : public RouterEdge {
   void end(const LocalKey& actor, InjectKind) override { ++given(actor).ends; }
   void send_frame(LinkId link, std::vector<char> bytes) override;
   void forget(LinkId link) override { wires_.erase(link); }
-  std::optional<PeerRole> certified_role(LinkId) override { return certified; }
+  std::optional<PeerIdentity> certified(LinkId) override { return certificate; }
   void dial(const DialPeer& peer) override;
   void look_after(Duration pause) override;
 
-  std::optional<PeerRole> certified;  // of whoever is at the other end of a link
+  std::optional<PeerIdentity> certificate;  // of whoever is at the other end of a link
   // The router itself, too.
   [[nodiscard]] Given& given(const LocalKey& actor) {
     auto& one = actors_[actor];

@@ -25,6 +25,16 @@ Hello hello_of(ProcessRole role) {
   return hello;
 }
 
+PeerIdentity certified(PeerRole role, const std::string& name = "node2") { return {kRun, role, name}; }
+
+// The spawner's verdict on a letter of node2, which has greeted it and has no number yet.
+std::optional<Undelivered::Why> newcomer_says(MessageBody body) {
+  LinkTable links({ProcessRole::kSpawner, kSpawnerProcess, "spawner", kRun, kTerm}, {}, 1);
+  EXPECT_TRUE(links.stranger(kLink, Instant{}));
+  (void)links.hello(kLink, hello_of(ProcessRole::kNode), Instant{});
+  return objection_to(Letter{{}, to_supervisor(), std::move(body)}, kLink, links, View());
+}
+
 // Node 3, linked with node 2; kFirst is 2's by the journal, kSecond 3's.
 struct Node3 {
   LinkTable links{{ProcessRole::kNode, ProcessIncarnation{3}, "node3", kRun, kTerm}, {}, 1};
@@ -69,13 +79,31 @@ TEST(LetterCheck, ALetterForAnotherProcessIsForNobodyHere) {
 }
 
 TEST(LetterCheck, S7AHelloClaimsTheRoleOfItsCertificate) {
-  EXPECT_FALSE(objection_to(hello_of(ProcessRole::kNode), PeerRole::kNode));
-  EXPECT_FALSE(objection_to(hello_of(ProcessRole::kStorage), PeerRole::kStorage));
-  EXPECT_FALSE(objection_to(hello_of(ProcessRole::kSpawner), PeerRole::kSpawner));
-  const auto why_not = objection_to(hello_of(ProcessRole::kStorage), PeerRole::kNode);
-  EXPECT_EQ(why_not, "a Hello as storage from node2, whose certificate says node");
+  EXPECT_FALSE(objection_to(hello_of(ProcessRole::kNode), certified(PeerRole::kNode)));
+  EXPECT_FALSE(objection_to(hello_of(ProcessRole::kStorage), certified(PeerRole::kStorage)));
+  EXPECT_FALSE(objection_to(hello_of(ProcessRole::kSpawner), certified(PeerRole::kSpawner)));
+  const auto why_not = objection_to(hello_of(ProcessRole::kStorage), certified(PeerRole::kNode));
+  EXPECT_EQ(why_not, "a Hello as storage node2, whose certificate says node node2");
   EXPECT_TRUE(objection_to(hello_of(ProcessRole::kNode), std::nullopt)) << "nobody knows whose it is";
   EXPECT_FALSE(objection_to(Hello{}, std::nullopt)) << "a farewell claims nothing";
+}
+
+// Else a revoked certificate would be one under a name that nobody has revoked.
+TEST(LetterCheck, S7AHelloClaimsTheNameOfItsCertificate) {
+  EXPECT_FALSE(objection_to(hello_of(ProcessRole::kNode), certified(PeerRole::kNode, "node2")));
+  const auto why_not = objection_to(hello_of(ProcessRole::kNode), certified(PeerRole::kNode, "other"));
+  EXPECT_EQ(why_not, "a Hello as node node2, whose certificate says node other");
+}
+
+TEST(LetterCheck, S7AProcessJoinsAsWhomItsHelloNamed) {
+  Join join;
+  join.name = "node2";
+  EXPECT_EQ(newcomer_says(join), std::nullopt);
+  join.name = "other";
+  EXPECT_EQ(newcomer_says(join), Undelivered::Why::kForged);
+  join.name = "node2";
+  join.role = ProcessRole::kStorage;
+  EXPECT_EQ(newcomer_says(join), Undelivered::Why::kForged);
 }
 
 }  // namespace

@@ -233,6 +233,7 @@ TEST(MailRoom, AJoinTellsTheStepsThatItsReplicasHaveFollowed) {
   net.two_stages();
   const auto supervisor = net.attach(1, Role::kSupervisor);
   Join join;
+  join.name = "node";
   join.serves = {{StageId{0}, {}, kFirst, {}, 99}, {StageId{0}, {}, Incarnation{77}, {}, 99}};
   net.say(2, to_supervisor(), join);
   const auto joins = supervisor->all<Join>();

@@ -37,6 +37,7 @@ TEST(RouterCore, AJoinIsAnsweredOverItsLinkAndGivesTheProcessItsNumber) {
   const auto agent = net.attach(5, Role::kNodeAgent);
   net.advance(1s);
   Join join;
+  join.name = "node1";
   join.nonce = 99;
   net.say(5, to_supervisor(), join);
   ASSERT_EQ(supervisor->all<Join>().size(), 1U);
@@ -64,15 +65,17 @@ TEST(RouterCore, S7AStrangerMaySayNothingButJoin) {
   EXPECT_EQ(net.core(1).undelivered().count(Undelivered::Why::kNotAllowed), 1U);
 }
 
-// A node that says it is storage is not heard, and one that says what its certificate says is.
-TEST(RouterCore, S7AHelloInAnotherRoleThanTheCertificatesIsRefused) {
-  for (const auto role : {PeerRole::kNode, PeerRole::kStorage}) {
+// A node that says it is storage is not heard, nor one of another name; one that says what its certificate says is.
+TEST(RouterCore, S7AHelloOfAnotherRoleOrNameThanTheCertificatesIsRefused) {
+  const PeerIdentity storages{kRun, PeerRole::kStorage, "storage"};
+  const PeerIdentity others[] = {{kRun, PeerRole::kNode, "storage"}, {kRun, PeerRole::kStorage, "other"}};
+  for (const PeerIdentity& certified : {storages, others[0], others[1]}) {
     CoreNetwork net;
     RouterSettings careful;
     careful.self = {ProcessRole::kSpawner, kSpawnerProcess, "spawner", kRun, kTerm};
     careful.has_certificates = true;
     net.start(1, std::move(careful));
-    net.processes.at(1)->certified = role;
+    net.processes.at(1)->certificate = certified;
     const auto supervisor = net.attach(1, Role::kSupervisor);
     RouterSettings storage = newcomer();
     storage.self = {ProcessRole::kStorage, ProcessIncarnation{5}, "storage", kRun, kTerm};
@@ -80,7 +83,7 @@ TEST(RouterCore, S7AHelloInAnotherRoleThanTheCertificatesIsRefused) {
     net.advance(1s);
     net.say(5, to_supervisor(), Heartbeat{ProcessIncarnation{5}, 1});
     net.advance(1s);
-    EXPECT_EQ(supervisor->all<Heartbeat>().size(), role == PeerRole::kStorage ? 1U : 0U) << role_text(role);
+    EXPECT_EQ(supervisor->all<Heartbeat>().size(), certified == storages ? 1U : 0U) << peer_name(certified);
   }
 }
 
