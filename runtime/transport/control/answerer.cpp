@@ -32,8 +32,9 @@ std::optional<Answerer> who_answers(const HostPort& address) {
 std::string words_on(const Answerer& answerer, const HostPort& address, PeerRole wanted) {
   const std::string where = host_port_text(address);
   if (!answerer.shown) {
-    return compose("something answers at ", where, " that is not ", whom_to_name(wanted),
-                   ": are host and port right? If they are, a proxy or firewall answers in its place");
+    return compose(
+        "something answers at ", where, ", and not as ", whom_to_name(wanted),
+        " does: are host and port right? If they are, it hangs, or a proxy or firewall answers in its place");
   }
   if (answerer.shown->role == wanted) return {};
   switch (answerer.shown->role) {
