@@ -180,6 +180,11 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   return settings;
 }
 
+// The process as the run calls it: by the name of its node, and of its device if that is not the first.
+std::string name_of(const WorkerNodeOptions& options) {
+  return options.device_index == 0 ? options.name : compose(options.name, ":", options.device_index);
+}
+
 // The first worker of a node has the files with the node's name.
 std::string file_name(const WorkerNodeOptions& options) {
   return options.device_index == 0 ? options.name : compose(options.name, "-", options.device_index);
@@ -250,7 +255,7 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   auto door = open_door(options, admission.control);
   if (!door) return door.failure();
   if (!*door) return 0;
-  auto started = ActorProcess::start({options.name,
+  auto started = ActorProcess::start({name_of(options),
                                       files,
                                       identity->run,
                                       {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage},

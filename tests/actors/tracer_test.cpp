@@ -35,6 +35,22 @@ TEST(TracerActor, WritesByTicksAndOnceMoreWhenItEnds) {
   EXPECT_EQ(lives->at(1).events.at(0).bytes, 3U);
 }
 
+// Sent in time is only what is in the file before the actor ends.
+TEST(TracerActor, SaysBeforeItEndsThatAProcessThatIsAwaitedEndsInOrder) {
+  const Scratch scratch;
+  LoneActor lone;
+  const auto recorder = std::make_shared<Tracer>(TracerSettings{}, std::make_shared<ManualClock>());
+  const std::string path = trace_path(scratch.path().string(), "node1");
+  const auto files = std::make_shared<NodeFiles>();
+  lone.spawn(tracer, TracerActorSettings{recorder, path, "node1", {}, nullptr, files});
+  ActorTrace(recorder, "stage").record(TraceKind::kCommit, {}, 1);
+  lone.advance(100ms);
+  EXPECT_FALSE(read_trace_file(path)->at(0).is_whole);
+  wait_until_arrived(*files, 0ms);
+  lone.advance(100ms);
+  EXPECT_TRUE(read_trace_file(path)->at(0).is_whole);
+}
+
 TEST(TracerActor, GoesOnWhenTheDiskRefuses) {
   const Scratch scratch;
   LoneActor lone;

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "runtime/base/config_file.h"
+#include "runtime/base/log.h"
 #include "runtime/base/restart_policy.h"
 
 namespace shoal {
@@ -241,6 +242,20 @@ TEST(NodeCore, EndsOnceAndWaitsForStorageWhereItIsTold) {
   EXPECT_EQ(node.all<EndThisProcess>().size(), 1U);
   EXPECT_EQ(node.ended(), 3);
   EXPECT_FALSE(node.all<AwaitStorage>().empty());
+}
+
+// The spawner of a run that is over ends, too: nobody is to be alarmed.
+TEST(NodeCore, LooksForItsSpawnerAndSaysSoUnlessItIsEnding) {
+  for (const bool is_ending : {false, true}) {
+    Node node;
+    node.welcome(Term{1});
+    if (is_ending) node.perform(node.core->end({"the run is over", 0, true}));
+    testing::internal::CaptureStderr();
+    node.perform(node.core->spawner_lost({}));
+    flush_log();
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said.find("looking for it") == std::string::npos, is_ending) << said;
+  }
 }
 
 // The supervisor may have been started again since, and has not heard of it.
