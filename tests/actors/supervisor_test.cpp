@@ -422,7 +422,7 @@ TEST(SupervisorActor, DoesNotStartFromADamagedSnapshot) {
 
 TEST(SupervisorActor, TellsWhyItWaits) {
   World world;
-  EXPECT_EQ(world.status().summary, "waiting for 1 node for stage 0, since 0 s");
+  EXPECT_EQ(world.status().summary, "waiting for 1 node for stage 0");
   world.train();
   const StatusReport report = world.status();
   EXPECT_EQ(report.steps_target, 5U);

@@ -13,6 +13,7 @@ namespace {
 
 [[nodiscard]] std::string since(Instant then, Instant now) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
+  if (seconds < 1) return {};
   return seconds < 120 ? compose(kSince, seconds, " s") : compose(kSince, seconds / 60, " min");
 }
 

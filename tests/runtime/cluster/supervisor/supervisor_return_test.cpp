@@ -438,7 +438,7 @@ TEST(SupervisorReturn, SaysWhomItWaitsFor) {
   auto second = killed.start_again();
   second->hear(join_of(*second, members_of_run(*second)[0]));
   EXPECT_EQ(second->core.explain_waiting(second->now),
-            "the spawner was started again: waiting for 3 replicas to come back, since 0 s");
+            "the spawner was started again: waiting for 3 replicas to come back");
 }
 
 }  // namespace
