@@ -73,8 +73,9 @@ TEST_F(EarlyBytes, AreSaidWholeOnceTheHandshakeIsDone) {
     if (!wait_readable(accepted.descriptor(), within(kPatience))) break;
     state = stream.read_some(count, accepted.descriptor(), buffer, sizeof buffer);
   }
-  EXPECT_EQ(state, TlsStream::State::success);
-  if (state != TlsStream::State::success) ::shutdown(accepted.descriptor(), SHUT_RDWR);
+  // The read that ends the handshake may meet the end of the connection, too: the client has all that it waited for.
+  EXPECT_EQ(door->counters().admitted, 1U);
+  if (door->counters().admitted == 0) ::shutdown(accepted.descriptor(), SHUT_RDWR);
   other.join();
   EXPECT_EQ(heard, said);
 }
