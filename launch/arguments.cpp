@@ -1,15 +1,13 @@
 // Checks what is given to each command before anything is started for it.
 #include "launch/arguments.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
-#include <climits>
 #include <cmath>
 #include <limits>
 #include <random>
 
+#include "launch/commands/run/node_name.h"
 #include "launch/processes/run_directory.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/config_file.h"
@@ -60,17 +58,6 @@ Result<std::string> text_or_file(const std::string& word) {
   return text;
 }
 
-// A node's name goes into certificates, paths and log lines.
-std::string usual_node_name() {
-  char host[HOST_NAME_MAX + 1] = {};
-  ::gethostname(host, HOST_NAME_MAX);
-  std::string name = host;
-  name.resize(std::min(name.find('.'), std::min<std::size_t>(name.size(), 40)));
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; }, '-');
-  return compose(name.empty() || name.front() == '-' ? "node" + name : name, "-", ::getpid());
-}
-
 Status check_device(const std::string& device) {
   if (device == "cpu") return Done{};
   if (device.starts_with("cuda"))
@@ -85,8 +72,8 @@ Status check_device(const std::string& device) {
 
 Status check_node(const NodeOptions& node) {
   if (node.join.empty()) return missing("node: --join HOST:PORT is missing: the spawner's address");
-  if (node.token.has_value() == node.certs.has_value())
-    return missing("node: give --token T or --certs DIR, one of them: what admits this node to the run");
+  if (!node.token && !node.certs)
+    return missing("node: give --token T or --certs DIR: what admits this node to the run");
   for (const auto& address : node.join)
     if (const auto parsed = parse_host_port(address); !parsed) return parsed.failure();
   if (node.listen && !node.devices.empty()) {
@@ -158,7 +145,7 @@ Result<NodeOptions> node_options(const Options& options) {
   }
   node.devices = options.values("--device");
   if (node.devices.empty()) node.devices = {"cpu"};
-  node.name = options.value("--name").value_or(usual_node_name());
+  node.name = options.value("--name").value_or(usual_node_name(node.certs));
   const auto threads = options.count("--threads", 1, kThreadsMax);
   if (!threads) return threads.failure();
   const auto grace = options.seconds("--grace", 0);
@@ -477,7 +464,7 @@ Result<WorkerNodeOptions> worker_node_options(const Options& options) {
   worker.keep = options.value("--keep");
   if (worker.token && !worker.keep) return missing("node: --token brings a certificate; --keep DIR says where it lies");
   worker.device = options.value("--device").value_or(worker.device);
-  worker.name = options.value("--name").value_or(usual_node_name());
+  worker.name = options.value("--name").value_or(usual_node_name(worker.certs));
   const auto index = options.count("--device-index", 0);
   const auto threads = options.count("--threads", 1, kThreadsMax);
   if (!index) return index.failure();

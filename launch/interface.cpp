@@ -88,26 +88,32 @@ CommandSpec spawner() {
 }
 
 CommandSpec node() {
-  return {"node",
-          "Joins a run and computes for it; reconnects for ever, leaves politely on SIGTERM.",
-          {},
-          {{"--join", kRepeated, "HOST:PORT", "the spawner's address; several are tried in turn"},
-           {"--listen", kValue, "HOST:PORT", "where others of the run reach it; device k takes PORT+k (default: any)"},
-           {"--token", kValue, "T", "the join token that the spawner printed; @FILE reads it from a file"},
-           {"--certs", kValue, "DIR", "a folder with this node's certificate, instead of a token"},
-           {"--device", kRepeated, "D", "cpu, or paced:MS (MS per microbatch); one worker each (default: cpu)"},
-           {"--name", kValue, "NAME", "name of the node in the run (default: host name and process id)"},
-           {"--threads", kValue, "N", "compute threads per stage (default: the run's)"},
-           {"--memory", OptionKind::kNotYet, "B", ""},
-           {"--limit-up", OptionKind::kNotYet, "R", ""},
-           {"--limit-down", OptionKind::kNotYet, "R", ""},
-           {"--grace", kValue, "S", "time to leave politely before the workers are killed (default: 30)"},
-           {"--keep-in", kValue, "DIR", "where its certificates lie while it lives (default: for temporary files)"},
-           {"--trace", kValue, "DIR",
-            "keep the workers' traces in DIR/trace, too: not in the run directory, which has them"},
-           {"--no-stream", kFlag, "", "send neither logs nor traces to the run directory (default: both)"}},
-          "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 4 refused\n"
-          "(token, certificate, version, name taken), or evicted. An unreachable spawner never ends a node."};
+  return {
+      "node",
+      "Joins a run and computes for it; reconnects for ever, leaves politely on SIGTERM.",
+      {},
+      {{"--join", kRepeated, "HOST:PORT", "the spawner's address; several are tried in turn"},
+       {"--listen", kValue, "HOST:PORT", "where others of the run reach it; device k takes PORT+k (default: any)"},
+       {"--token", kValue, "T", "the join token that the spawner printed; @FILE reads it from a file"},
+       {"--certs", kValue, "DIR", "this node's certificate, in place of a token; with one: where it is to stay"},
+       {"--device", kRepeated, "D", "cpu, or paced:MS (MS per microbatch); one worker each (default: cpu)"},
+       {"--name", kValue, "NAME", "its name in the run (default: its certificate's, else host name and process id)"},
+       {"--threads", kValue, "N", "compute threads per stage (default: the run's)"},
+       {"--memory", OptionKind::kNotYet, "B", ""},
+       {"--limit-up", OptionKind::kNotYet, "R", ""},
+       {"--limit-down", OptionKind::kNotYet, "R", ""},
+       {"--grace", kValue, "S", "time to leave politely before the workers are killed (default: 30)"},
+       {"--keep-in", kValue, "DIR", "where its certificates lie while it lives (default: for temporary files)"},
+       {"--trace", kValue, "DIR",
+        "keep the workers' traces in DIR/trace, too: not in the run directory, which has them"},
+       {"--no-stream", kFlag, "", "send neither logs nor traces to the run directory (default: both)"}},
+      "With --token T --certs DIR the node gets its certificate by the token, unless it is in DIR, and DIR has it\n"
+      "from then on: --certs DIR alone starts the node again, also after the token has expired. Device K has the\n"
+      "files ca.crt, nodeK.crt and nodeK.key; node.crt and node.key serve all devices that have none of their own.\n"
+      "A node has the name of its certificate, and is refused under any other.\n"
+      "Exit status: 0 left politely or the run is over, 1 internal error, 2 usage, 3 a file of --certs or another\n"
+      "one, 4 refused (token, certificate, version, name taken or not its certificate's), or evicted. An\n"
+      "unreachable spawner never ends a node."};
 }
 
 CommandSpec sample() {

@@ -24,6 +24,7 @@
 #include "runtime/transport/control/answerer.h"
 #include "runtime/transport/control/clock_check.h"
 #include "runtime/transport/control/control_client.h"
+#include "runtime/transport/control/node_certificate.h"
 #include "runtime/transport/guard/peer_note.h"
 
 namespace shoal {
@@ -39,7 +40,7 @@ struct Admission {
 
 // Where this process's certificate lies: given by a person, or kept by the keeper from one start to the next.
 TlsFiles files_of(const WorkerNodeOptions& options) {
-  if (options.certs) return credential_files(*options.certs, "node");
+  if (options.certs) return node_files(*options.certs, options.device_index);
   return credential_files(*options.keep, compose("node", options.device_index));
 }
 

@@ -1,6 +1,7 @@
 // `shoal node`: keeps one worker per device. It lives as long as one of them may come back.
 // A folder of its own holds for that time what admits them: the token, which a worker's command line would show to
-// every user, and the certificate that it brought, so that a worker comes back after the token has expired. The same
+// every user, and the certificate that it brought, so that a worker comes back after the token has expired. With
+// --certs DIR that certificate lies there, and stays: the node itself can come back by it. The keeper's
 // folder holds traces on their way to the run directory, and the note of what a worker was computing when it crashed.
 #include <fcntl.h>
 #include <sys/file.h>
@@ -19,6 +20,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/machine/scratch_folder.h"
 #include "runtime/executor/poison_hook.h"
+#include "runtime/transport/control/node_certificate.h"
 #include "runtime/transport/guard/peer_note.h"
 #include "runtime/transport/sockets.h"
 
@@ -44,14 +46,25 @@ Status check_can_listen(const NodeOptions& node) {
   return wait_until_free(ports);
 }
 
+// Asked before anything is started: what a token is to bring may be missing, and all that is there is this node's.
+Status check_certificates(const NodeOptions& node) {
+  for (std::uint32_t index = 0; node.certs && index < node.devices.size(); ++index) {
+    const TlsFiles kept = credential_files(*node.certs, compose("node", index));
+    const TlsFiles files = node.token ? kept : node_files(*node.certs, index);
+    if (node.token && !std::filesystem::exists(files.certificate)) continue;
+    if (auto status = check_certified_name(files, node.name); !status) return status;
+  }
+  return Done{};
+}
+
 Result<Ward> worker_ward(const NodeOptions& node, const std::string& kept, std::size_t index) {
   Ward ward;
   ward.name = node.devices.size() == 1 ? node.name : compose(node.name, " device ", index);
   auto& arguments = ward.program.arguments;
   arguments = {program_folder() + "/shoal-worker", "node", "--name", node.name};
   for (const auto& address : node.join) arguments.insert(arguments.end(), {"--join", address});
-  if (node.token) arguments.insert(arguments.end(), {"--token", *node.token, "--keep", kept});
-  if (node.certs) arguments.insert(arguments.end(), {"--certs", *node.certs});
+  if (node.token) arguments.insert(arguments.end(), {"--token", *node.token, "--keep", node.certs.value_or(kept)});
+  if (!node.token && node.certs) arguments.insert(arguments.end(), {"--certs", *node.certs});
   arguments.insert(arguments.end(), {"--device", node.devices[index], "--device-index", compose(index)});
   if (node.listen) {
     const auto address = with_port_after(*node.listen, static_cast<std::uint32_t>(index));
@@ -105,6 +118,7 @@ Result<int> run_node(const NodeOptions& given) {
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
   if (const auto free = check_can_listen(given); !free) return free.failure();
+  if (const auto own = check_certificates(given); !own) return own.failure();
   NodeOptions options = given;
   const auto trace_held = hold_trace(options);
   if (!trace_held) return trace_held.failure();

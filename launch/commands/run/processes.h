@@ -40,7 +40,7 @@ struct StorageProcessOptions {
 struct WorkerNodeOptions {
   std::vector<HostPort> join;        // tried in turn
   std::optional<std::string> token;  // the token's text; else certs
-  std::optional<std::string> certs;  // folder with ca.crt, node.crt, node.key
+  std::optional<std::string> certs;  // folder with its files (node_certificate.h)
   std::optional<std::string> keep;   // with a token: folder of the keeper's for the certificate that it brings
   std::optional<HostPort> listen;    // none: any port, at the address that the spawner is reached from
   std::string device = "cpu";        // cpu | paced:MS

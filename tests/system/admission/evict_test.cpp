@@ -168,6 +168,57 @@ TEST_F(Evicted, ForGoodItIsRefusedAtEveryPortAndAfterEveryRestart) {
   stop_and_expect_equal_bits();
 }
 
+// A thief of its certificate must not be in the run under a name that nobody thinks to revoke.
+TEST_F(Evicted, ACertificateServesNoOtherNameThanItsOwn) {
+  start_by_hand({"one", "two", "three", "four", "five"});
+  const TlsFiles theirs = stolen("five", scene.folder() / "of-five");
+  const std::string folder = fs::path(theirs.certificate).parent_path().string();
+  const Words by_certificate = {"node", "--join", join.at(2), "--certs", folder};
+  Program& other = scene.start(by_certificate + Words{"--name", "six"});
+  EXPECT_EQ(other.wait(kSoon), 4) << other.err();
+  EXPECT_THAT(other.err(), HasSubstr("--name six: "));
+  EXPECT_THAT(other.err(), HasSubstr("is the certificate of five"));
+  // A worker whose keeper has not looked is heard by nobody.
+  ProgramStart start;
+  start.arguments = Words{(fs::path(shoal_program()).parent_path() / "shoal-worker").string()} + by_certificate +
+                    Words{"--name", "six"};
+  Program& forged = scene.start_program(std::move(start));
+  EXPECT_TRUE(wait_until(
+      [this] {
+        return program->err().find("a Hello as node six, whose certificate says node five") != std::string::npos ||
+               read_all(scene.run() / "logs" / "spawner.log").find("whose certificate says node five") !=
+                   std::string::npos;
+      },
+      kSoon))
+      << forged.err();
+  EXPECT_EQ(count_of("joined", "six"), 0U);
+  ASSERT_EQ(order({"evict", "five"}), 0) << said;
+  Program& again = scene.start(by_certificate);
+  EXPECT_TRUE(wait_until([this] { return count_of("joined", "five") == 2; }, kSoon)) << again.err();
+  ASSERT_EQ(order({"evict", "five", "--revoke"}), 0) << said;
+  EXPECT_EQ(again.wait(kSoon), 4) << again.err();
+  Program& late = scene.start(by_certificate);
+  EXPECT_EQ(late.wait(kSoon), 4) << late.err();
+  ASSERT_TRUE(goes_on());
+}
+
+// With a token and a folder the node has in the folder what a later start needs.
+TEST_F(Evicted, ANodeComesBackByTheCertificateThatItsFolderKept) {
+  start_by_hand({"one", "two", "three", "four"});
+  const std::string folder = (scene.folder() / "certs-of-five").string();
+  const Words with_folder = {"--certs", folder};
+  Program& first = scene.start(Words(join) + with_folder + Words{"--name", "five"});
+  ASSERT_TRUE(wait_until([this] { return count_of("joined", "five") == 1; }, kSoon)) << first.err();
+  ASSERT_EQ(order({"evict", "five"}), 0) << said;
+  EXPECT_EQ(first.wait(kSoon), 4) << first.err();
+  Program& again = scene.start(Words{"node", "--join", join.at(2)} + with_folder);
+  EXPECT_TRUE(wait_until([this] { return count_of("joined", "five") == 2; }, kSoon)) << again.err();
+  ASSERT_TRUE(goes_on());
+  Program& nothing = scene.start({"node", "--join", join.at(2), "--certs", scene.make_folder("empty").string()});
+  EXPECT_EQ(nothing.wait(kSoon), 3) << nothing.err();
+  EXPECT_THAT(nothing.err(), HasSubstr("node0.crt"));
+}
+
 // A frozen node neither ends nor hears that it is out: others end its connections, and it learns when it is back. One
 // that was frozen when it had to refuse another node also learns it later.
 TEST_F(Evicted, WhoIsFrozenMeanwhileLearnsItWhenItIsBack) {
