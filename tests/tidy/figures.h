@@ -49,7 +49,7 @@ struct CommentFigures {
 [[nodiscard]] CommentFigures comments_of(const SourceFile& source);
 
 // Largest share of comments without a noun, over all sources together, in thousandths.
-inline constexpr std::size_t kWithoutNounPerMilleMax = 52;
+inline constexpr std::size_t kWithoutNounPerMilleMax = 30;
 // Names the five sources with most of them where the share is larger; empty: it is not.
 [[nodiscard]] Findings check_comment_begins(const std::vector<SourceFile>& sources);
 
