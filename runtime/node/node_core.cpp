@@ -34,7 +34,7 @@ void add(NodeEffects& out, NodeEffects more) {
 
 }  // namespace
 
-// What a running stage was made for, of what a resumed run may change; the rest changes under it. All replicas of a
+// Compares what a running stage was made for, of what a resumed run may change; the rest changes under it. All of a
 // stage must take each other's parts, so whoever is started later needs the same. On a branch that a person began, what
 // a stage computes is another thing, too.
 bool fits_stages(const Config& made_for, const Config& now) {
@@ -116,7 +116,7 @@ NodeEffects NodeCore::refused(const JoinRefused& refusal) {
   if (standing_ != Standing::kJoining || refusal.nonce != settings_.join.nonce) return {};
   const bool is_taken = refusal.reason == JoinRefusal::kNameTaken;
   if (is_taken && ++names_taken_ < kNameTakenMax) return {};  // asked again
-  // Who comes too late, as a restarted worker does when the run ends meanwhile, has nothing to answer for.
+  // A process that comes too late, as a restarted worker does when the run ends meanwhile, has done nothing wrong.
   const bool is_too_late = refusal.reason == JoinRefusal::kRunIsOver;
   return end_process(is_too_late ? 0 : exit_code(Error::kRefused), refusal.explanation);
 }

@@ -29,7 +29,7 @@ struct NodeSettings {
   std::optional<int> threads;              // compute threads that this process was told to use; else the run's
   Join join;                               // everything but `previous`
   std::vector<PeerRefused> refusals = {};  // told to the supervisor whenever it welcomes this process
-  // What this process's replicas are at, and what those of its last life were at when it crashed.
+  // Notes what this process's replicas are at, and what those of its last life were at when it crashed.
   std::shared_ptr<WorkNote> note = std::make_shared<WorkNote>();
   // Told the process and the level of the trace by the Welcome. None: this process keeps no trace.
   std::shared_ptr<Tracer> tracer = nullptr;

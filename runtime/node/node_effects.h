@@ -46,7 +46,7 @@ struct AskStage {
 struct LookAgain {
   Duration pause{};
 };
-// What this process wrote is still to arrive at storage.
+// Waits until all that this process wrote has arrived at storage.
 struct AwaitStorage {};
 struct EndThisProcess {
   int status = 0;

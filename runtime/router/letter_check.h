@@ -1,4 +1,4 @@
-// Whether a router believes what comes over a link (S-7): certificate, Hello, role and letter have to agree.
+// Decides if a router believes what comes over a link (S-7): certificate, Hello, role and letter have to agree.
 //
 // Pure: what is known of the link and of the view comes in, an objection goes out.
 #pragma once

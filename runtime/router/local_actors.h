@@ -21,7 +21,7 @@
 
 namespace shoal {
 
-// What an actor says of itself when it attaches.
+// Holds what an actor says of itself when it attaches.
 struct LocalActor {
   Address address;    // process unused
   bool is_up = true;  // false: it is still to come, and its letters are kept for it (`taken`)

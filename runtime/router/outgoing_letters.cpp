@@ -19,7 +19,7 @@ void OutgoingLetters::send(Letter letter) {
   }
 }
 
-// Where a link is up, what waits for its process waits for room in its lane.
+// True while others wait before it: where a link is up, they wait for room in its lane.
 bool OutgoingLetters::is_behind_others(const Letter& letter) const {
   return way_of(letter.body) == LetterWay::kLane && waiting_.has_any(letter.to.process);
 }

@@ -1,6 +1,6 @@
 // Letters to other processes: over the process's link, or into a bounded queue until there is one.
 //
-// Where a lane is full, what follows on its way waits behind what it did not take, so that each way keeps its order
+// Letters of a full lane wait behind the one that it did not take, so that each way keeps its order
 // (P-9a). Pure but for the connections, which send at once.
 #pragma once
 

@@ -12,7 +12,7 @@
 
 namespace shoal {
 
-// What the link table wants done, each effect completely before the next.
+// Performs what the link table wants done, each effect completely before the next.
 struct RouterCore::Performer {
   RouterCore& core;
   Instant now;

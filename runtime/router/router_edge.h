@@ -1,4 +1,4 @@
-// What a router's core does outside itself: to the actors of its process, to its connections, to its own timer.
+// Edge of a router's core: what it does to the actors of its process, to its connections, to its own timer.
 //
 // Each call is performed at once and before the next one, so that effects keep the order in which the core decided on
 // them; none of them waits or calls the core back. The actor performs them with CAF; tests write them down.

@@ -1,4 +1,4 @@
-// What a router notes of its own work: the trace, letters that were not delivered, and how full its queues have been.
+// Notes of a router on its own work: the trace, letters that were not delivered, and how full its queues have been.
 //
 // Nothing is decided by it.
 #pragma once

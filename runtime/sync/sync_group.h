@@ -115,7 +115,7 @@ class SyncGroupCore {
   bool is_appointed_ = false;
   Epoch epoch_;      // of the last order given
   Epoch last_zero_;  // of the current step; 0.0: none
-  // Of the current step:
+  // State of the current step:
   SumAgreement sum_;
   StepHints hints_;
   HolderSurvey survey_;

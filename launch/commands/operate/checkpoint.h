@@ -1,4 +1,4 @@
-// What `shoal checkpoint` does with an answer of the spawner: prints, waits on, or ends, and as what.
+// Decides what `shoal checkpoint` does with an answer of the spawner: prints it, waits on, or ends, and how.
 // Pure; the clock and the connection are in checkpoint.cpp.
 #pragma once
 
@@ -15,7 +15,7 @@ class CheckpointWait {
  public:
   CheckpointWait(bool waits, double timeout_s) : waits_(waits), timeout_s_(timeout_s) {}
 
-  // What is asked next: again of the same goal.
+  // Returns the next request, for the same goal again.
   [[nodiscard]] SaveRequest next() const { return {"shoal checkpoint", goal_}; }
   // The sentence that a person has not read yet; none: nothing is new.
   [[nodiscard]] std::optional<std::string> news() const { return is_news_ ? std::optional(text_) : std::nullopt; }

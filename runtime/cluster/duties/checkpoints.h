@@ -1,7 +1,7 @@
 // Follows the checkpoints of a run: which is ordered, how far it is, what becomes of one that is lost on its way
 // (P-29a; CheckpointDesk decides).
 //
-// What was lost is asked for again: of the next commit, or, of the last state, of whoever still holds it. A last
+// A checkpoint that was lost is asked for again: of the next commit, or, the last one, of its holders. A last
 // checkpoint that cannot be saved ends the run as a failure.
 #pragma once
 

@@ -23,7 +23,7 @@ class ChildrenDuty {
  private:
   void start_group(StageId stage, Answers& answers);
   void start_data_loader(Answers& answers);
-  // Whether the child is started again; otherwise this process hands over.
+  // True when the child is started again; otherwise this process hands over.
   [[nodiscard]] bool may_restart(const std::string& child, const std::string& reason, Instant now, Answers& answers);
 
   const Truth& truth_;

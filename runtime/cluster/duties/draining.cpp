@@ -1,4 +1,4 @@
-// Who goes, goes one after the other: what follows from one is there before the next.
+// Leavers go one after the other: all that follows from one is there before the next.
 #include "runtime/cluster/duties/draining.h"
 
 #include <algorithm>

@@ -15,7 +15,7 @@
 
 namespace shoal {
 
-// What becomes of the processes when they are drained now, together, for whoever asks.
+// Says to a person what becomes of the processes when they are drained now, together.
 [[nodiscard]] std::string fate_when_drained(const Truth& truth, const std::vector<ProcessIncarnation>& processes);
 
 class DrainDuty {

@@ -42,7 +42,7 @@ Answers EndingDuty::on(const TrainingBegins& begins, Instant /*now*/) {
   return {};
 }
 
-// What was done of the run's end is done again.
+// Undoes the work of the run's end, which is then done again.
 Answers EndingDuty::on(const BranchBegins& /*begins*/, Instant /*now*/) {
   last_step_.undo();
   return {};

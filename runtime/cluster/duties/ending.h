@@ -4,7 +4,7 @@
 //   over
 //            ──what cannot go on──▶ ending
 //
-// What failed already stays that failure. A run that hands over ends this process alone.
+// A failed run stays failed, with its first reason. A run that hands over ends this process alone.
 #pragma once
 
 #include "runtime/base/time/progress_watch.h"

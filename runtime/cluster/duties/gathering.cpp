@@ -54,7 +54,7 @@ void GatheringDuty::let_in(const Join& join, const Admitted& admitted, Answers& 
     answers.tell(WorkersChanged{});
     return;
   }
-  // What was on its way may be lost with the link: its router asks for the journal by itself, replicas that are to
+  // Letters on their way may be lost with the link: its router asks for the journal by itself, replicas that are to
   // start there are ordered once more under their own numbers, and what it serves is compared.
   answers.tell(LinkedAgain{process});
   answers.tell(Served{join, process});

@@ -35,7 +35,7 @@ class GatheringDuty {
  private:
   // A number of an earlier term that nobody has claimed in this one.
   [[nodiscard]] bool is_return(const Join& join) const;
-  // Who was given up as lost in this term has been removed from every view: it starts again.
+  // A process that was given up as lost in this term has been removed from every view: it starts again.
   [[nodiscard]] bool is_given_up(const Join& join) const;
   void refuse(const Join& join, JoinRefusal reason, const std::string& explanation, Answers& answers) const;
   void let_in(const Join& join, const Admitted& admitted, Answers& answers);

@@ -11,7 +11,7 @@ namespace shoal {
 Answers LossDuty::on(const StageEnded& ended, Instant /*now*/) {
   Answers answers;
   const View& view = truth_.view();
-  // Of a process that is lost, its successor tells: what becomes of its replicas is decided already.
+  // A lost process is told of by its successor: the fate of its replicas is decided already.
   const bool is_in_view = view.contains(ended.replica) && roster_.processes.is_alive(view.process_of(ended.replica));
   if (truth_.is_ending() || !is_in_view || !roster_.ended.insert(ended.replica).second) return answers;
   answers.announce("stage_ended", compose("stage/", ended.stage), ended.reason);

@@ -21,7 +21,7 @@ namespace {
   return target.whole_process || target.address.role == Role::kStage;
 }
 
-// Whom `shoal drain` can mean. Errors: as resolve_target(), naming those who can leave only.
+// Finds the process that `shoal drain` means. Errors: as resolve_target(), naming only those that can leave.
 [[nodiscard]] Result<Target> resolve_leaver(const std::string& name, std::vector<Target> all) {
   const auto found = resolve_target(name, all);
   if (found && can_leave(*found)) return found;
@@ -44,7 +44,7 @@ namespace {
   return compose("; start it as before to let it in again, or refuse it with: shoal evict ", order.name, " --revoke");
 }
 
-// What a node that is put out is told.
+// Says to a node that it is put out, and whether it may come again.
 [[nodiscard]] std::string eviction_text(const OperatorOrder& order) {
   if (!order.revoke) return compose("it was evicted by ", order.reason, "; a person may start it again as before");
   return compose("it was evicted by ", order.reason,
@@ -52,7 +52,7 @@ namespace {
                  "again");
 }
 
-// What the run lacks without this one and those that were put out before it, as the rest of a sentence.
+// Says what the run lacks without this one and those that were put out before it, as the rest of a sentence.
 [[nodiscard]] std::string lacks_without(ProcessIncarnation process, const std::set<ProcessIncarnation>& out,
                                         const Roster& roster) {
   std::string missed;
@@ -138,7 +138,7 @@ Obeyed OperatorDuty::inject(const OperatorOrder& order, const Target& target, In
   return obeyed;
 }
 
-// Who is out already, or may come again, or never was; a single device of a node is none.
+// Answers for a name that is out already, or may come again, or never was; a single device of a node is none.
 Obeyed OperatorDuty::nobody_to_evict(const OperatorOrder& order) const {
   const ProcessDirectory& directory = truth_.roster.processes;
   std::vector<Target> nodes = targets();
@@ -178,7 +178,7 @@ Obeyed OperatorDuty::evict(const OperatorOrder& order) const {
   return obeyed;
 }
 
-// Where nobody has come yet, the person has just read how to start a node.
+// Says nothing while nobody has come yet: the person has just read how to start a node.
 Answers OperatorDuty::on(const TickCame& /*tick*/, Instant now) {
   Answers answers;
   const bool is_begun =

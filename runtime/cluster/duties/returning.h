@@ -1,7 +1,7 @@
 // Takes over a run that a spawner before this one began: its processes come back under their numbers, with the replicas
 // they serve, and the step in progress goes on. Nothing is rolled back while every stage has somebody (P-30).
 //
-// What the spawner knew by heart comes again: votes and progress from new sync groups, who holds what from manifests,
+// All that the spawner knew by heart comes again: votes and progress from new sync groups, holders from manifests,
 // the last checkpoint from the disk, and whether this was the last step from the journal.
 #pragma once
 
@@ -16,7 +16,7 @@ class ReturnDuty {
 
   [[nodiscard]] Answers on(const TermBegins& begins, Instant now);
   [[nodiscard]] Answers on(const CameBack& back, Instant now);
-  // Whether enough are back, or nobody else is waited for.
+  // Looks if enough are back, or nobody else is waited for.
   [[nodiscard]] Answers on(const ReturnDue& due, Instant now);
   [[nodiscard]] Answers on(const TickCame& tick, Instant now);
 

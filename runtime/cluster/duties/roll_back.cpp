@@ -124,7 +124,7 @@ Answers RollBackDuty::on(const BranchBegun& /*begun*/, Instant /*now*/) {
                    compose(why ? *why + ": " : std::string(), "from step ", start.version, " of ", committed,
                            " committed, as branch ", branch, start.is_wanted ? ", which a person began" : ""));
   answers.tell(PeersChanged{});
-  // What can be saved is the checkpoint.
+  // The checkpoint is all that can be saved.
   if (const auto& stop = truth_.last_step.stopped()) {
     answers.tell(EndOfRun{stop->exit_status, stop->reason, stop->event});
   } else {

@@ -17,7 +17,7 @@ Answers RoundDuty::on(const RoundsDue& /*due*/, Instant /*now*/) {
 // The next one of its fragment may be due as well.
 Answers RoundDuty::on(const CommitRound& /*committed*/, Instant now) { return on(RoundsDue{}, now); }
 
-// What the stage was trained on since the fragment's contributions before these, and no share names, is lost: the steps
+// Tokens that the stage was trained on since the fragment's last contributions, in no share, are lost: the steps
 // of who died, and after a roll-back those of everybody between those contributions and the checkpoint.
 CommitRound RoundDuty::round_of(const Prepared& vote) const {
   const OrderId& order = vote.order;

@@ -50,7 +50,7 @@ Answers StepDuty::on(const Commit& commit, Instant /*now*/) {
       return answers;
     }
   }
-  // Where somebody missed a round, whoever leaves may be the only one with its mean: it goes before, and those left
+  // After a missed round, a leaver may be the only one with its mean: it goes before, and those left
   // vote for the round anew (P-20).
   const bool is_last = truth_.last_step.is_committed();
   const bool leave_now = !is_last && ballots_.is_round_missed(truth_.view()) && !truth_.leavers_not_missed().empty();

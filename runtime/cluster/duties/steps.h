@@ -32,7 +32,7 @@ class StepDuty {
 
  private:
   void commit(Instant now, Answers& answers);
-  // Whom the commit asks to save its state, if it is to be saved and can be.
+  // Names in the commit the replicas that save its state, if it is to be saved and can be.
   void choose_savers(Commit& commit, std::uint64_t version, Answers& answers) const;
 
   const Truth& truth_;

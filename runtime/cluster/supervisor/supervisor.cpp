@@ -69,7 +69,7 @@ template SupervisorEffects SupervisorCore::hear(const StateUnavailable&, Instant
 template SupervisorEffects SupervisorCore::hear(const EvaluationResult&, Instant);
 template SupervisorEffects SupervisorCore::hear(const Revocations&, Instant);
 
-// Of a stage or of storage: metrics hears it.
+// Gives metrics the events of stages and of storage.
 SupervisorEffects SupervisorCore::hear(const RunEvent& event, Instant /*now*/) {
   send(to_metrics(), event);
   return take_effects();
@@ -130,7 +130,7 @@ SupervisorEffects SupervisorCore::appended(const JournalEntry& entry, Instant no
   return take_effects();
 }
 
-// What was to follow is not performed.
+// Drops all that was to follow.
 SupervisorEffects SupervisorCore::journal_failed(const std::string& reason, int exit_status, Instant now) {
   return settle(JournalFailed{reason, exit_status, std::exchange(unrecorded_, 0) > 0}, now);
 }

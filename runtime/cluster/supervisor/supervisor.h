@@ -85,7 +85,7 @@ class SupervisorCore {
   [[nodiscard]] const Duty& duty() const {
     return std::get<Duty>(duties_);
   }
-  // What happened is handed around, and all that follows from it; returns the effects.
+  // Hands around what happened, and all that follows from it; returns the effects.
   template <class Happened>
   [[nodiscard]] SupervisorEffects settle(const Happened& happened, Instant now);
   template <class Happened>

@@ -1,4 +1,4 @@
-// What the next commit waits for, read off what is true of the run (commit_gate.h decides by it).
+// Question of what the next commit waits for, read off what is true of the run (commit_gate.h decides by it).
 //
 // A round becomes an entry at its own place in the order of steps, whenever its vote comes: after the commit of the
 // step it is due at, before the next one (P-32). So everybody applies it to the same weights, and a slow round holds

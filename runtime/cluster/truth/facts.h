@@ -1,4 +1,4 @@
-// What the duties of the supervisor say to each other, and how each answers: closed lists of values.
+// Facts, which the duties of the supervisor say to each other, and their answers: closed lists of values.
 //
 // A fact that is named ...Due asks the duty whose decision it is to look now; the others say what has happened or what
 // somebody has decided. The frame (supervisor.h) hands every fact to all duties before it goes on with the answer that
@@ -202,7 +202,7 @@ struct Announcement {
 
 using DutyAnswer = OneOf<SupervisorEffect, Announcement, RunFact>;
 
-// What a duty answers, in order.
+// Holds what a duty answers, in order.
 class Answers {
  public:
   void send(const Address& to, MessageBody body) { perform(Letter{kSpawnerProcess, to, std::move(body)}); }

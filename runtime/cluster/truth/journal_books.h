@@ -1,4 +1,4 @@
-// What the supervisor reads off every entry beside the view, as it comes or at a start: each of these is a function of
+// Books that the supervisor keeps of every entry beside the view, as it comes or at a start: each is a function of
 // the journal. Whatever is added here is in a snapshot, or SnapshotDesk is told which entries it needs.
 //
 // Pure. Bounded by each of its parts (S-6).
@@ -19,7 +19,7 @@ class JournalBooks {
  public:
   explicit JournalBooks(const SupervisorConfig& config);
 
-  // What is read first at a start, in place of the entries before it.
+  // Reads the snapshot first at a start, in place of the entries before it.
   void begin_at(const JournalSnapshot& past);
   // In the order of the journal; the view has read the entry.
   void follow(const JournalEntry& entry, const View& view);
@@ -39,7 +39,7 @@ class JournalBooks {
   void begin_answer() { is_entry_asked_ = false; }
   [[nodiscard]] bool is_entry_asked() const { return is_entry_asked_; }
 
-  // Whether a round takes its contributions after so many steps.
+  // True when a round takes its contributions after so many steps.
   [[nodiscard]] bool are_taken_after(std::uint64_t version) const { return tokens_.are_taken_after(version); }
   // Tokens counted in the first `version` steps. Nothing: they took no contributions, or that is forgotten.
   [[nodiscard]] std::optional<std::uint64_t> tokens_after(std::uint64_t version) const {

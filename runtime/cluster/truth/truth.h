@@ -1,4 +1,4 @@
-// What is true of a run, as every duty of the supervisor may read it: what the journal says, who is in, how far each
+// Truth of a run, as every duty of the supervisor may read it: what the journal says, who is in, how far each
 // part of the run's business is.
 //
 // Entries and facts change it in follow(). Every other part has one duty that changes it, by a reference that the frame

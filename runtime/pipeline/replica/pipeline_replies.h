@@ -1,4 +1,4 @@
-// What a replica says along the pipeline, whatever its ledger holds: answers, refusals and activations for the next
+// Replies of a replica along the pipeline, whatever its ledger holds: answers, refusals and activations for the next
 // stage, each in its own name and from its place in the journal.
 #pragma once
 

@@ -193,7 +193,7 @@ void ReplicaData::give_reply(LedgerEntry& entry, const Waiter& waiter, ReplicaTu
 
 void ReplicaData::hear(const View& past, ReplicaTurn&) { quarantines_ = past.quarantines(); }
 
-// What it has answered stays, and shows in its manifest: the group zeroes the stage then (P-16).
+// Keeps what it has answered, which shows in its manifest: the group zeroes the stage then (P-16).
 void ReplicaData::hear(const Quarantine& entry, ReplicaTurn& turn) {
   quarantines_.insert(entry.step, entry.microbatch);
   if (entry.step.value != turn.replica().state.version || !ledger_.withdraw(entry.microbatch)) return;

@@ -31,7 +31,7 @@ class ReplicaData {
   void hear(const Forward& message, ReplicaTurn& turn);
   void hear(const Backward& message, ReplicaTurn& turn);
   void hear(const Ask& message, ReplicaTurn& turn);
-  // What of it this replica can give again goes on to its router, which kept the activations (P-17).
+  // Passes what this replica can give again on to its router, which kept the activations (P-17).
   void hear(const Missing& message, ReplicaTurn& turn);
   // The journal.
   void hear(const View& past, ReplicaTurn& turn);

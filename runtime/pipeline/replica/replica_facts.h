@@ -1,4 +1,4 @@
-// What the parts of a replica tell its frame (replica.h): facts, which the frame gives to every part that hears them.
+// Facts, which the parts of a replica tell its frame (replica.h): it gives them to every part that hears them.
 //
 //   Prepare ──agreement──▶ FreezeWanted ──data──▶ ManifestMade ──agreement──▶ EpochEntered (frozen)
 //   Commit ──agreement──▶ StepCommitted ──ending──▶ (apply) ──▶ StepApplied ──data──▶ StepTrained ──ending,
@@ -60,7 +60,7 @@ struct ManifestMade {
   FreezeWanted wanted;
   std::vector<ManifestEntry> entries;
 };
-// What the replica did of the step that was applied.
+// Tells what the replica did of the step that was applied.
 struct StepTrained {
   std::uint32_t microbatches = 0;
   std::uint32_t retried = 0;

@@ -1,4 +1,4 @@
-// What is true of a replica now: the state it holds, its place in the run, in the journal and in its step.
+// Standing of a replica now: the state it holds, its place in the run, in the journal and in its step.
 //
 // The frame (replica.h) alone changes it, with what its parts tell (replica_facts.h) and with what the journal says,
 // each time before any part hears of that; the parts read it.
@@ -53,7 +53,7 @@ struct ReplicaStanding {
   [[nodiscard]] OrderId order_id() const;
   // A question's cause, as the answer to it has it.
   [[nodiscard]] Cause answer_to(Cause cause) const;
-  // Who sent this stage's input: a replica of the stage before, or the data loader.
+  // Returns the sender of this stage's input: a replica of the stage before, or the data loader.
   [[nodiscard]] Address upstream(Incarnation replica) const;
   // For what the router of this process keeps in this replica's name.
   [[nodiscard]] Address own_router() const { return {setup.process, Role::kRouter, setup.stage, setup.self}; }

@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-// What a replica does that computes nothing.
+// Returns what a replica does that computes nothing.
 Activity resting_activity(Phase phase) {
   switch (phase) {
     case Phase::kOpen: return Activity::kIdle;

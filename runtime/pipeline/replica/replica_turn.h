@@ -24,7 +24,7 @@ class ReplicaTurn {
   [[nodiscard]] const ReplicaStanding& replica() const { return replica_; }
   [[nodiscard]] Instant now() const { return now_; }
   [[nodiscard]] bool is_running() const { return is_running_; }
-  // What the job took that has just been completed.
+  // Returns how long the job took that has just been completed.
   [[nodiscard]] float job_ms() const { return static_cast<float>(milliseconds(now_ - job_started_)); }
   void send(const Address& to, MessageBody body);
   void send_to_peer(Incarnation peer, MessageBody body);  // of the own stage
@@ -33,7 +33,7 @@ class ReplicaTurn {
   // The replica ends: no part treats it as a member from here on.
   void end(std::string reason);
   void tell(Fact fact) { facts_.push_back(std::move(fact)); }
-  // Where its time went since this was asked last.
+  // Returns where its time went since this was asked last.
   [[nodiscard]] TimeBreakdown take_time() { return time_.take(now_); }
 
   // For the frame.

@@ -1,4 +1,4 @@
-// What the members of a stage agree on, from the order that asks for it to the digest that all of them must have: the
+// Agreement of a stage's members, from the order that asks for it to the digest that all of them must have: the
 // sum of a step (step_agreement.h), or the mean of a round (round_agreement.h).
 //
 //   Prepare ──▶ Manifest      Reduce ──▶ Part to other members, until the sum is whole ──▶ Reduced

@@ -1,4 +1,4 @@
-// What a member gives of its state: an image and the sum of each later step to joiners of its stage (P-26, P-26a), its
+// Gives a member's state away: an image and the sum of each later step to joiners of its stage (P-26, P-26a), its
 // shard to storage.
 //
 // An image is of a version. Between the apply of a step and the rounds that are due after it the weights belong to

@@ -35,7 +35,7 @@ std::optional<std::int64_t> finish_ns(const RunTrace& trace) {
 
 }  // namespace
 
-// Who still spoke when the run's end was recorded, and was not given up before, ended with the run. That rests on
+// A process that still spoke when the run's end was recorded, not given up before, ended with the run. That rests on
 // kPartingNs: whoever was killed in the same moment is taken for one of them.
 std::vector<LifeEnd> life_ends(const RunTrace& trace) {
   const auto finish = finish_ns(trace);

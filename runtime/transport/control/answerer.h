@@ -13,7 +13,7 @@
 
 namespace shoal {
 
-// What was found at an address; nothing shown: something that is no process of a run, or that does not say.
+// Tells what was found at an address; nothing shown: something that is no process of a run, or that does not say.
 struct Answerer {
   std::optional<PeerIdentity> shown;
 };

@@ -42,7 +42,7 @@ struct ReachAnswer {
 // Errors: kInvalidData.
 [[nodiscard]] Result<ReachAnswer> parse_reach_answer(std::string_view body);
 
-// Whether a person chose the node's port: any other one is another at its next start, so it is not worth opening.
+// Tells if a person chose the node's port: any other one is another at its next start, so it is not worth opening.
 enum class PortChoice : std::uint8_t { kGiven, kAny };
 
 // The sentence of the node about itself, and that of the run about it, where it is not reached.

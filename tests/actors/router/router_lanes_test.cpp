@@ -1,4 +1,4 @@
-// What lanes tell a router reaches its core: room again, and an end that ends the link. What follows from it is tested
+// Lanes tell a router of room again and of an end that ends the link, which reach its core. Consequences are tested
 // with the core (tests/runtime/router).
 #include <deque>
 

@@ -1,4 +1,4 @@
-// What `shoal checkpoint` makes of the spawner's answers.
+// Tests what `shoal checkpoint` makes of the spawner's answers.
 #include "launch/commands/operate/checkpoint.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // The part of one observed replica in rounds (PROTOCOL.md §8), as far as it does not depend on what it has read by
 // when: contributions that it took, orders that its router took for it, means of others.
 //
-// What a replica says about a round comes later than all of these, so each is a bound that no reordering breaks.
+// Letters of a replica about a round come later than all of these, so each is a bound that no reordering breaks.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ struct Verdict {
 // "node1.trace, event 812 at 3.214567 s: stage/1/0 accumulate ...".
 [[nodiscard]] std::string text_of(const RunTrace& trace, std::size_t event);
 
-// What holds for a run from its start to its end.
+// Holds what stays the same from a run's start to its end.
 struct RunShape {
   std::uint32_t microbatches = 0;
   bool has_rounds = false;  // sync.mode = diloco

@@ -63,7 +63,7 @@ void RoundsMoves::group_reads(int stage) {
   move(next, "group " + std::to_string(stage) + " reads entry " + std::to_string(group.position + 1));
 }
 
-// What was contributed to and is in no entry yet.
+// Takes up the rounds that were contributed to and are in no entry yet.
 bool RoundsMoves::take_up(State& next, int stage) const {
   const View view = view_at(next, next.groups[stage].position);
   for (int round = 1; round <= view.committed; ++round) {

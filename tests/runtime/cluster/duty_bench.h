@@ -1,4 +1,4 @@
-// What a test of one duty needs: what is true of a small run, and a look at what a duty answers.
+// Bench for tests of one duty: what is true of a small run, and a look at what a duty answers.
 //
 // Two stages with two replicas each. Nothing performs an answer: a test reads it, and changes the truth as it likes.
 #pragma once
@@ -136,7 +136,7 @@ inline std::vector<std::string> announced(const Answers& answers) {
   return events;
 }
 
-// Where the first of a kind stands in the answer; its length when there is none.
+// Returns where the first of a kind stands in the answer; its length when there is none.
 template <class Told>
 std::size_t place_of(const Answers& answers) {
   std::size_t place = 0;

@@ -24,7 +24,7 @@ inline constexpr Term kTerm{2};
 inline constexpr Incarnation kFirst{11};   // stage 0, on node 2
 inline constexpr Incarnation kSecond{12};  // stage 1, on node 3
 
-// What one actor of a process was given.
+// Holds what one actor of a process was given.
 struct Given {
   std::vector<MessageBody> bodies;
   std::vector<JournalEntry> entries;

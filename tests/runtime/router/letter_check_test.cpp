@@ -1,4 +1,4 @@
-// Whom a router believes: certificate, Hello, role and letter have to agree.
+// Tests whom a router believes: certificate, Hello, role and letter have to agree.
 #include "runtime/router/letter_check.h"
 
 #include <gtest/gtest.h>

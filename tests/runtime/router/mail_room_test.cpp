@@ -1,4 +1,4 @@
-// What a router reads of the letters that pass through it: the journal, shards and sums on their way, bytes and
+// Tests what a router reads of the letters that pass through it: the journal, shards and sums on their way, bytes and
 // retries.
 #include "runtime/router/mail_room.h"
 

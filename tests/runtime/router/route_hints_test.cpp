@@ -1,4 +1,4 @@
-// What a router remembers of who joins and who fetches a state: no more than of those who are there.
+// Tests what a router remembers of joins and of fetched states: no more than of those who are there.
 #include "runtime/router/route_hints.h"
 
 #include <gtest/gtest.h>

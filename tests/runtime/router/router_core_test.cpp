@@ -1,4 +1,4 @@
-// What routers do with letters: joins, retries, faults on order, lost links, and whom a router believes.
+// Tests what routers do with letters: joins, retries, faults on order, lost links, and whom a router believes.
 #include "runtime/router/router_core.h"
 
 #include <random>

@@ -1,4 +1,4 @@
-// What a data loader is told of who holds what.
+// Tests what a data loader is told of who holds what.
 #include "runtime/sync/holder_survey.h"
 
 #include <gtest/gtest.h>

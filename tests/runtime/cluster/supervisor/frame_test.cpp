@@ -8,7 +8,7 @@
 namespace shoal {
 namespace {
 
-// Where the first effect of a kind stands that is meant; their number when there is none.
+// Returns where the first effect of a kind stands that is meant; their number when there is none.
 template <class Effect, class Meant>
 std::size_t place_of(const SupervisorEffects& effects, const Meant& meant) {
   const auto found = std::ranges::find_if(effects, [&](const SupervisorEffect& effect) {

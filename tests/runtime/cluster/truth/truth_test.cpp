@@ -1,4 +1,4 @@
-// What facts and entries change, and questions to several parts of what is true.
+// Tests what facts and entries change, and questions to several parts of what is true.
 #include <gtest/gtest.h>
 
 #include "tests/runtime/cluster/duty_bench.h"

@@ -19,7 +19,7 @@ class PartBench {
     for (const Incarnation replica : {kA0, kA1, kB0, kB1}) standing.members[replica] = stage_of(replica);
   }
 
-  // What the part asked for is kept; so are its facts, which nobody hears.
+  // Keeps what the part asked for, and its facts, which nobody hears.
   template <class Part, class Heard>
   void tell(Part& part, const Heard& heard) {
     part.hear(heard, turn);

@@ -1,4 +1,4 @@
-// What a call of the core collects, and where its time goes.
+// Tests what a call of the core collects, and where its time goes.
 #include "runtime/pipeline/replica/replica_turn.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a member gives of its state, to whom, and when.
+// Tests what a member gives of its state, to whom, and when.
 #include "runtime/pipeline/replica/state_given.h"
 
 #include <gtest/gtest.h>

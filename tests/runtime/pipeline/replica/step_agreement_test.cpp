@@ -18,7 +18,7 @@ struct Bed {
     for (const EpochEntered& entered : bench.take_facts<EpochEntered>()) bench.standing.hear(entered);
     for (const SumAdopted& adopted : bench.take_facts<SumAdopted>()) bench.standing.hear(adopted);
   }
-  // What the frame and the data do between a Prepare and its manifest.
+  // Plays the frame and the data between a Prepare and its manifest.
   void freeze(std::uint32_t counter, std::vector<ManifestEntry> entries = {{MicrobatchId{2}, 10, 1.5, {}}}) {
     tell(Prepare{bench.order(counter), {}});
     const auto wanted = bench.take_facts<FreezeWanted>();

@@ -1,4 +1,4 @@
-// What a contribution weighs.
+// Tests what a contribution weighs.
 #include "runtime/sync/rounds/round_weights.h"
 
 #include <gtest/gtest.h>
