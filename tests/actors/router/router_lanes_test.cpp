@@ -1,11 +1,10 @@
 // Lanes tell a router of room again and of an end that ends the link, which reach its core. Consequences are tested
 // with the core (tests/runtime/router).
-#include <deque>
-
 #include <gmock/gmock.h>
 
 #include "actors/router/router.h"
 #include "tests/actors/router/router_network.h"
+#include "tests/runtime/router/held_lanes.h"
 
 namespace shoal {
 namespace {
@@ -13,41 +12,10 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using testing::forward_of;
+using testing::HeldLanes;
 using testing::kFirst;
 using testing::kSecond;
 using testing::Network;
-
-// They take letters or not, as the test says, and keep what they took: nothing arrives by them.
-struct HeldLanes final : Lanes {
-  std::deque<LaneOutcome> outcomes;  // of what is offered next; then all is taken
-  std::vector<MessageBody> taken;
-  LinkId offered;   // which link's was the last one
-  LinkId expected;  // likewise
-
-  void tell(const caf::actor&) override {}
-  std::uint64_t expect(LinkId link) override {
-    expected = link;
-    return 1;
-  }
-  void open(LinkId, const Endpoint&, std::uint64_t) override {}
-  LaneOutcome send(LinkId link, EncodedLetter letter) override {
-    offered = link;
-    LaneOutcome outcome = LaneOutcome::kTaken;
-    if (!outcomes.empty()) {
-      outcome = outcomes.front();
-      outcomes.pop_front();
-    }
-    if (outcome == LaneOutcome::kTaken) taken.push_back(decode(letter.bytes, letter.buffers).value->body);
-    return outcome;
-  }
-  void close(LinkId) override {}
-
-  [[nodiscard]] std::vector<std::uint32_t> microbatches() const {
-    std::vector<std::uint32_t> all;
-    for (const MessageBody& body : taken) all.push_back(std::get<Forward>(body).cause.microbatch.value);
-    return all;
-  }
-};
 
 // Node 2 sends to node 3 by these lanes.
 struct TwoWays : Network {

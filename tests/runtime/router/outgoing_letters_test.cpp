@@ -2,12 +2,10 @@
 // and what the link takes does not wait for it. And links that end with their lanes.
 #include "runtime/router/outgoing_letters.h"
 
-#include <deque>
-
 #include <gmock/gmock.h>
 
-#include "messages/codec.h"
 #include "tests/runtime/router/core_network.h"
+#include "tests/runtime/router/held_lanes.h"
 
 namespace shoal {
 namespace {
@@ -16,40 +14,9 @@ using namespace std::chrono_literals;
 using testing::CoreNetwork;
 using ::testing::ElementsAre;
 using testing::forward_of;
+using testing::HeldLanes;
 using testing::kFirst;
 using testing::kSecond;
-
-// They take letters or not, as the test says, and keep what they took: nothing arrives by them.
-struct HeldLanes final : Lanes {
-  std::deque<LaneOutcome> outcomes;  // of what is offered next; then all is taken
-  std::vector<MessageBody> taken;
-  LinkId offered;   // which link's was the last one
-  LinkId expected;  // likewise
-
-  void tell(const caf::actor&) override {}
-  std::uint64_t expect(LinkId link) override {
-    expected = link;
-    return 1;
-  }
-  void open(LinkId, const Endpoint&, std::uint64_t) override {}
-  LaneOutcome send(LinkId link, EncodedLetter letter) override {
-    offered = link;
-    LaneOutcome outcome = LaneOutcome::kTaken;
-    if (!outcomes.empty()) {
-      outcome = outcomes.front();
-      outcomes.pop_front();
-    }
-    if (outcome == LaneOutcome::kTaken) taken.push_back(decode(letter.bytes, letter.buffers).value->body);
-    return outcome;
-  }
-  void close(LinkId) override {}
-
-  [[nodiscard]] std::vector<std::uint32_t> microbatches() const {
-    std::vector<std::uint32_t> all;
-    for (const MessageBody& body : taken) all.push_back(std::get<Forward>(body).cause.microbatch.value);
-    return all;
-  }
-};
 
 // Node 2 sends to node 3 by these lanes.
 struct TwoWays : CoreNetwork {
