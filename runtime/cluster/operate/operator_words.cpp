@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kWords = {"exit", "kill", "throw", "freeze"};
 constexpr std::string_view kFreeze = "freeze=";
-constexpr std::size_t kTextBytesMax = 200;
 
 std::optional<InjectKind> kind_named(std::string_view word) {
   const auto found = std::find(kWords.begin(), kWords.end(), word);

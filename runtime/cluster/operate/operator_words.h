@@ -7,6 +7,7 @@
 // Both sides use these functions, so they cannot drift apart. Pure.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ inline constexpr std::string_view kDrainPath = "/v1/drain";
 inline constexpr std::string_view kEvictPath = "/v1/evict";
 // The longest silence that may be injected.
 inline constexpr std::uint64_t kFreezeMsMax = 3'600'000;
+// Bytes of the longest name or reason in an order or a request.
+inline constexpr std::size_t kTextBytesMax = 200;
 
 struct InjectWords {
   InjectKind how = InjectKind::kExit;

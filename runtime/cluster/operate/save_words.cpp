@@ -9,12 +9,12 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/base/text/json_text.h"
+#include "runtime/cluster/operate/operator_words.h"
 
 namespace shoal {
 namespace {
 
 constexpr std::array<std::string_view, 3> kStages = {"ordered", "saved", "failed"};
-constexpr std::size_t kReasonBytesMax = 200;
 
 std::optional<std::string> text_in(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
@@ -47,8 +47,8 @@ Result<SaveRequest> parse_save_request(std::string_view body) {
   const auto json = nlohmann::json::parse(body, nullptr, false);
   if (!json.is_object()) return fail(Error::kUsage, "the request is not a JSON object");
   const auto reason = text_in(json, "reason");
-  if (!reason || reason->empty() || reason->size() > kReasonBytesMax) {
-    return fail(Error::kUsage, compose("the request has no text 'reason' of 1 to ", kReasonBytesMax, " bytes"));
+  if (!reason || reason->empty() || reason->size() > kTextBytesMax) {
+    return fail(Error::kUsage, compose("the request has no text 'reason' of 1 to ", kTextBytesMax, " bytes"));
   }
   const auto goal = goal_in(json);
   const bool names_one = json.contains("step") || json.contains("branch");
