@@ -18,6 +18,7 @@
 #include "launch/processes/ports/port_check.h"
 #include "launch/processes/spawner_dialler.h"
 #include "runtime/base/log.h"
+#include "runtime/cluster/process_directory.h"
 #include "runtime/device/decorators/poisoned_stage_executor.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/gemm_choice.h"
@@ -181,11 +182,6 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   return settings;
 }
 
-// The process as the run calls it: by the name of its node, and of its device if that is not the first.
-std::string name_of(const WorkerNodeOptions& options) {
-  return options.device_index == 0 ? options.name : compose(options.name, ":", options.device_index);
-}
-
 // The first worker of a node has the files with the node's name.
 std::string file_name(const WorkerNodeOptions& options) {
   return options.device_index == 0 ? options.name : compose(options.name, "-", options.device_index);
@@ -256,7 +252,7 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
   auto door = open_door(options, admission.control);
   if (!door) return door.failure();
   if (!*door) return 0;
-  auto started = ActorProcess::start({name_of(options),
+  auto started = ActorProcess::start({name_of_process(options.name, options.device_index),
                                       files,
                                       identity->run,
                                       {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage},

@@ -99,11 +99,14 @@ bool ProcessDirectory::is_alive(ProcessIncarnation process) const {
   return record != nullptr && record->is_alive;
 }
 
+std::string name_of_process(const std::string& node, std::uint32_t device_index) {
+  return device_index == 0 ? node : compose(node, ":", device_index);
+}
+
 std::string ProcessDirectory::name_of(ProcessIncarnation process) const {
   const ProcessRecord* record = find(process);
   if (record == nullptr) return compose("process ", process);
-  return record->join.device_index == 0 ? record->join.name
-                                        : compose(record->join.name, ":", record->join.device_index);
+  return name_of_process(record->join.name, record->join.device_index);
 }
 
 std::uint32_t ProcessDirectory::lives_before(ProcessIncarnation process) const {

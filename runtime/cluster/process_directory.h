@@ -48,6 +48,9 @@ inline constexpr Departure kWasLost{"process_lost", "was lost"};
 inline constexpr Departure kLeft{"left", "left"};                  // between two steps, and told so: nobody's fault
 inline constexpr Departure kWasEvicted{"evicted", "was evicted"};  // by a person
 
+// Names a process as a person does: its node, and its device if that is not the node's first: "x", "x:1".
+[[nodiscard]] std::string name_of_process(const std::string& node, std::uint32_t device_index);
+
 class ProcessDirectory {
  public:
   explicit ProcessDirectory(FingerprintRule rule) : rule_(rule) {}

@@ -26,7 +26,8 @@ std::string machines_node_name() {
 }  // namespace
 
 std::string usual_node_name(const std::optional<std::string>& certs) {
-  const auto certified = certs ? certified_name(node_files(*certs, 0)) : Result<std::string>(machines_node_name());
+  if (!certs) return machines_node_name();
+  const auto certified = certified_name(node_files(*certs, 0));
   return certified ? *certified : machines_node_name();
 }
 
