@@ -12,7 +12,6 @@
 namespace shoal {
 namespace {
 
-constexpr int kImprovementsMax = 64;
 constexpr double kLeastRise = 1e-9;  // relative; below it rounding would move machines for ever
 
 // One machine for each speed in a stage: exchanging another one of that speed gives the same.
@@ -107,7 +106,7 @@ std::vector<std::size_t> best_assignment(const std::vector<double>& speeds, cons
   auto stage_of = greedy(speeds, loads);
   auto capacities = capacities_of(stage_of, speeds, loads);
   Assignment now{speeds, loads, std::move(stage_of), std::move(capacities)};
-  for (int i = 0; i < kImprovementsMax; ++i) {
+  for (std::size_t i = 0; i < speeds.size(); ++i) {
     const std::size_t weak = weakest_stage(now.capacities);
     const auto exchange = best_exchange(now, weak);
     if (!exchange) break;
