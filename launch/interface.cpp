@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "launch/commands/plan/plan_specs.h"
 #include "runtime/base/check.h"
 
 namespace shoal {
@@ -333,50 +334,6 @@ CommandSpec chaos() {
           "Exit status: 0 the time or the run is over, 2 usage, 4 the spawner is not reached for a minute."};
 }
 
-CommandSpec simulate_bandwidth() {
-  return {"simulate bandwidth",
-          "Says which bandwidth keeps workers computing, per way of synchronising.",
-          {},
-          {{"--table", kFlag, "", "the published table of Streaming DiLoCo made again, with what is assumed"},
-           {"--model", kValue, "NAME", "a model of that table: 1B, 10B or 100B"},
-           {"--run", kValue, "DIR", "the largest stage of a run, with the times its steps took"},
-           {"--method", kRepeated, "METHOD", "data_parallel, diloco, streaming, ... (default: all six)"},
-           {"--workers", kValue, "M", "that synchronise (default: 2, or the run's replicas)"},
-           {"--exchange", kValue, "HOW", "gather, ring or owner (default: gather, or the run's)"},
-           {"--latency-ms", kValue, "MS", "of a hop (default: 0)"},
-           {"--links", kValue, "R,R,...", "rates of the workers' links, as shares of the bandwidth (default: 1 each)"},
-           {"--jitter", kValue, "X", "relative deviation of each step's and each transfer's time (default: 0)"},
-           {"--seed", kValue, "N", "of the jitter (default: 1)"},
-           {"--H", kValue, "N", "steps of a round (default: 100, or the run's)"},
-           {"--fragments", kValue, "P", "of the streaming methods"},
-           {"--pattern", kValue, "HOW", "strided or sequential fragments"},
-           {"--overlap", kValue, "N", "steps that an overlapped payload may take (default: 1)"},
-           {"--bits", kValue, "B", "per value, without fp4 (default: 16, or the run's)"},
-           {"--gbit", kValue, "G", "look closely at one bandwidth, in Gbit/s"},
-           kJson,
-           {"--svg", kValue, "FILE", "a picture: utilisation against bandwidth"}},
-          "A discrete-event simulation of computing and sending. Of a published model a layer is sent as soon as its\n"
-          "backward ends; of a run everything is sent between two steps, as here. The eager figures are those of the\n"
-          "steady state, which sends every bit; --table says how the lower published ones come about."};
-}
-
-CommandSpec experiment() {
-  return {
-      "experiment",
-      "Trains the arms of an experiment one after the other; draws and tabulates them beside the published figures.",
-      {{"NAME", true, "exp1 (one worker, SWARM, DiLoCo-SWARM), exp2 (H = 10 to 200), exp3 (sizes of the model)"}},
-      {{"--preset", kValue, "P", "cpu: scaled to two cores; gpu: the published sizes, --dry-run only (default: cpu)"},
-       {"--steps", kValue, "N", "steps of each arm, schedules included (default: 8000; gpu 2000)"},
-       {"--set", kRepeated, "KEY=VALUE", "set a key of every arm"},
-       {"--out", kValue, "DIR", "where runs, table and picture go (default: experiments/NAME-PRESET)"},
-       {"--dry-run", kFlag, "", "print the arms' commands and start nothing"}},
-      "The table goes to stdout; DIR gets the table and the picture, named as the experiment. Each arm is\n"
-      "a run of its own in DIR/ARM.\n"
-      "When interrupted, the same command goes on: arms that are finished are not trained again. The environment's\n"
-      "SHOAL_SECTION_KEY reach every arm; give what matters by --set, which is kept in DIR/commands.txt.\n"
-      "Exit status: 0 all arms finished, otherwise that of the arm which did not."};
-}
-
 std::vector<CommandSpec> make_commands() {
   return {
       train(),
@@ -429,6 +386,7 @@ std::vector<CommandSpec> make_commands() {
        {kConfig},
        {kSet, {"--out", kRequired, "FILE", "the file to write"}},
        ""},
+      plan(),
       simulate_bandwidth(),
       experiment(),
       {"doctor",
@@ -457,7 +415,7 @@ const CommandSpec& command_named(std::string_view name) {
 }
 
 const std::vector<std::string>& commands_not_in_this_version() {
-  static const std::vector<std::string> names = {"top", "plan", "runs", "dashboard"};
+  static const std::vector<std::string> names = {"top", "runs", "dashboard"};
   return names;
 }
 

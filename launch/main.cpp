@@ -11,6 +11,7 @@
 #include "launch/commands/inspect/plot.h"
 #include "launch/commands/inspect/trace.h"
 #include "launch/commands/plan/experiment.h"
+#include "launch/commands/plan/plan.h"
 #include "launch/commands/plan/simulate.h"
 #include "launch/completion.h"
 #include "launch/inherited.h"
@@ -87,6 +88,7 @@ std::vector<Subcommand> subcommands(const std::vector<std::string>& words) {
       {&command_named("data fetch"), [](const Options& options) { return run_data_fetch(*options.positional(0)); }},
       {&command_named("data order"), data_order},
       {&command_named("init"), in_worker(init_options, words)},
+      {&command_named("plan"), bind(plan_options, run_plan)},
       {&command_named("simulate bandwidth"), bind(simulate_bandwidth_options, run_simulate_bandwidth)},
       {&command_named("experiment"), bind(experiment_options, run_experiment)},
       {&command_named("doctor"), bind(doctor_options, run_doctor)},

@@ -14,6 +14,7 @@ struct StepTimes {
   double forward_ms = 0;
   double backward_ms = 0;
   double reduce_ms = 0;
+  double commit_ms = 0;
 };
 
 std::optional<StepTimes> times_in(std::string_view line) {
@@ -24,8 +25,12 @@ std::optional<StepTimes> times_in(std::string_view line) {
   for (const char* key : {"forward", "backward", "reduce"}) {
     if (!time.contains(key) || !time[key].is_number()) return std::nullopt;
   }
+  double commit_ms = 0;
+  for (const char* key : {"commit", "apply"}) {
+    if (time.contains(key) && time[key].is_number()) commit_ms += time[key].get<double>();
+  }
   return StepTimes{json["step_ms"].get<double>(), time["forward"].get<double>(), time["backward"].get<double>(),
-                   time["reduce"].get<double>()};
+                   time["reduce"].get<double>(), commit_ms};
 }
 
 template <class Value>
@@ -53,6 +58,8 @@ Result<MeasuredStep> measured_step(std::string_view metrics_lines) {
   MeasuredStep out;
   out.step_s = median(steps, [](const StepTimes& step) { return step.step_ms - step.reduce_ms; }) / 1000;
   out.reduce_s = median(steps, [](const StepTimes& step) { return step.reduce_ms; }) / 1000;
+  out.compute_s = (forward_ms + backward_ms) / 1000;
+  out.commit_s = median(steps, [](const StepTimes& step) { return step.commit_ms; }) / 1000;
   out.forward_share = forward_ms / (forward_ms + backward_ms);
   out.steps = steps.size();
   const bool is_usable = out.step_s > 0 && forward_ms > 0 && backward_ms > 0;

@@ -14,7 +14,9 @@ namespace shoal {
 struct MeasuredStep {
   double step_s = 0;         // without time.reduce
   double forward_share = 0;  // forward / (forward + backward)
+  double compute_s = 0;      // forward and backward, mean over replicas
   double reduce_s = 0;
+  double commit_s = 0;    // agreement, journal and update: time.commit and time.apply, where they are measured
   std::size_t steps = 0;  // measured ones
 };
 

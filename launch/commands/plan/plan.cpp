@@ -1,0 +1,148 @@
+// Options to an order; the model's cut as values; a run's measured speed.
+#include "launch/commands/plan/plan.h"
+
+#include <algorithm>
+#include <functional>
+#include <sstream>
+
+#include "launch/arguments.h"
+#include "launch/processes/run_directory.h"
+#include "launch/say.h"
+#include "model/partition.h"
+#include "runtime/base/file.h"
+#include "runtime/plan/measured_run.h"
+#include "runtime/plan/resources/plan_report.h"
+
+namespace shoal {
+namespace {
+
+Failure usage(const std::string& what) { return fail(Error::kUsage, "plan: " + what); }
+
+Result<std::vector<CutStage>> cut_of(const Config& config) {
+  const auto stages = partition(config.model, config.pipeline.stages);
+  if (!stages) return stages.failure();
+  std::vector<CutStage> cut;
+  for (const StagePlan& stage : *stages) {
+    cut.push_back({stage.first_layer, stage.layer_count, stage.has_head, stage.parameter_count,
+                   state_bytes(stage, config), stage.cost});
+  }
+  return cut;
+}
+
+// A run's replicas computed so many multiply-adds in the time that they measured, all of them together and one on
+// average; and the rest of a step that is no computing.
+Status take_run(const std::string& directory, PlanOrder& order) {
+  const auto config = read_run_config(directory);
+  if (!config) return config.failure();
+  const std::string path = RunDirectory{directory}.metrics();
+  const auto metrics = read_file(path);
+  if (!metrics) return metrics.failure();
+  const auto step = measured_step(*metrics);
+  if (!step) return fail(step.failure().error, path + ": " + step.failure().message);
+  const auto cut = cut_of(*config);
+  if (!cut) return cut.failure();
+  double cost = 0;
+  for (const CutStage& stage : *cut) cost += stage.cost;
+  const double replicas = static_cast<double>(config->pipeline.stages) * config->pipeline.replicas;
+  MachineKind kind;
+  kind.multiply_adds_s = 3 * cost * static_cast<double>(planned_tokens(*config)) / replicas / step->compute_s;
+  order.kinds = {kind};
+  order.commit_s = step->commit_s;
+  say("measured ", step->steps, " steps of ", directory, ": a replica computes ", *kind.multiply_adds_s * 2 / 1e9,
+      " GFLOP/s, a step's commit and update take ", step->commit_s * 1e3, " ms");
+  return Done{};
+}
+
+Status take_speeds(const Options& options, PlanOrder& order) {
+  if (options.has("--run") + options.has("--gflops") + options.has("--speed") > 1) {
+    return usage("say one of --speed, --gflops and --run");
+  }
+  if (const auto run = options.value("--run")) return take_run(*run, order);
+  const auto gflops = options.number("--gflops", 1e-6);
+  if (!gflops) return gflops.failure();
+  if (*gflops) {
+    MachineKind kind;
+    kind.multiply_adds_s = **gflops * 1e9 / 2;
+    order.kinds = {kind};
+  }
+  for (const std::string& text : options.values("--speed")) {
+    const auto kind = machine_kind_of(text);
+    if (!kind) return kind.failure();
+    if (std::ranges::count(order.kinds, kind->name, &MachineKind::name) > 0) {
+      return usage("--speed " + text + ": there is a kind of that name already");
+    }
+    order.kinds.push_back(*kind);
+  }
+  return Done{};
+}
+
+// "X" for every kind, or "NAME=X" for one.
+Status take_for_kinds(const Options& options, const char* name, PlanOrder& order,
+                      const std::function<Status(const std::string&, MachineKind&)>& take) {
+  for (const std::string& text : options.values(name)) {
+    const std::size_t equals = text.find('=');
+    const std::string kind_name = equals == std::string::npos ? "" : text.substr(0, equals);
+    const std::string value = equals == std::string::npos ? text : text.substr(equals + 1);
+    bool is_known = kind_name.empty();
+    for (MachineKind& kind : order.kinds) {
+      if (!kind_name.empty() && kind.name != kind_name) continue;
+      is_known = true;
+      if (const auto taken = take(value, kind); !taken) return taken;
+    }
+    if (!is_known) return usage(std::string(name) + " " + text + ": no --speed names that kind");
+  }
+  return Done{};
+}
+
+Status take_price(const std::string& text, MachineKind& kind) {
+  std::istringstream number(text);
+  double price = 0;
+  if (!(number >> price) || !number.eof() || price < 0) {
+    return usage("--price " + text + ": expected a price of an hour, as in 1.29");
+  }
+  kind.price_per_hour = price;
+  return Done{};
+}
+
+Status take_memory(const Options& options, PlanOrder& order) {
+  for (const std::string& text : options.values("--memory")) {
+    if (text.find('=') != std::string::npos) continue;
+    const auto bytes = bytes_of_text(text);
+    if (!bytes) return bytes.failure();
+    order.memory_bytes = *bytes;
+  }
+  return take_for_kinds(options, "--memory", order, [](const std::string& text, MachineKind& kind) -> Status {
+    const auto bytes = bytes_of_text(text);
+    if (!bytes) return bytes.failure();
+    kind.memory_bytes = *bytes;
+    return Done{};
+  });
+}
+
+}  // namespace
+
+Result<PlanOptions> plan_options(const Options& options) {
+  auto config = config_of(options);
+  if (!config) return config.failure();
+  PlanOptions out;
+  out.form = options.has("--json") ? OutputForm::kJson : OutputForm::kText;
+  out.order.config = std::move(*config);
+  out.order.cut = cut_of;
+  if (const auto taken = take_speeds(options, out.order); !taken) return taken.failure();
+  if (const auto taken = take_memory(options, out.order); !taken) return taken.failure();
+  if (out.order.kinds.empty() && options.has("--price")) return usage("--price wants a speed: what would it pay for?");
+  if (const auto taken = take_for_kinds(options, "--price", out.order, take_price); !taken) return taken.failure();
+  const auto mbit_s = options.number("--link-mbit", 1e-6);
+  if (!mbit_s) return mbit_s.failure();
+  if (*mbit_s) out.order.link_bit_s = **mbit_s * 1e6;
+  return out;
+}
+
+Result<int> run_plan(const PlanOptions& options) {
+  const auto plan = plan_run(options.order);
+  if (!plan) return fail(plan.failure().error, plan.failure().message);
+  print(options.form == OutputForm::kJson ? json_of(*plan) : text_of(*plan));
+  return 0;
+}
+
+}  // namespace shoal

@@ -1,0 +1,21 @@
+// `shoal plan`: what a configuration needs and brings, before anything is rented.
+// What is planned and how it is told is decided in runtime/plan/resources.
+#pragma once
+
+#include "launch/commands/inspect/inspect.h"
+#include "launch/options.h"
+#include "runtime/base/error.h"
+#include "runtime/plan/resources/run_plan.h"
+
+namespace shoal {
+
+struct PlanOptions {
+  PlanOrder order;
+  OutputForm form = OutputForm::kText;
+};
+
+// Reads the run's files where --run names one.
+[[nodiscard]] Result<PlanOptions> plan_options(const Options& options);
+[[nodiscard]] Result<int> run_plan(const PlanOptions& options);
+
+}  // namespace shoal

@@ -1,0 +1,86 @@
+// Options and help of the planning commands.
+#include "launch/commands/plan/plan_specs.h"
+
+namespace shoal {
+namespace {
+
+constexpr auto kFlag = OptionKind::kFlag;
+constexpr auto kValue = OptionKind::kValue;
+constexpr auto kRepeated = OptionKind::kRepeated;
+
+const OptionSpec kJson{"--json", kFlag, "", "print JSON"};
+
+}  // namespace
+
+CommandSpec plan() {
+  return {
+      "plan",
+      "Says what a configuration needs and brings, before anything is rented: bytes, tokens/s, what fits.",
+      {{"CONFIG", false, "a TOML file; without it every key has its default"}},
+      {{"--set", kRepeated, "KEY=VALUE", "set a key of the configuration, as in --set model.layers=6"},
+       {"--speed", kRepeated, "NAME=SPEED",
+        "a kind of machine: GFLOP/s or, as paced devices, ms of a microbatch's forward; with xCOUNT a number of them, "
+        "as "
+        "in fast=500x4 or slow=60ms (without: as many as the configuration needs)"},
+       {"--gflops", kValue, "G", "GFLOP/s of every machine"},
+       {"--run", kValue, "DIR", "the speed that the replicas of a run measured"},
+       {"--memory", kRepeated, "B",
+        "of every machine, as in 24G or 16Gi; NAME=B of one kind: what does not fit is said"},
+       {"--price", kRepeated, "X", "of a machine's hour; NAME=X of one kind"},
+       {"--link-mbit", kValue, "R", "rate of every machine's link, each way, in Mbit/s (default: links take no time)"},
+       kJson},
+      "Bytes of links are those of `bytes` in metrics.jsonl. Memory is the most that a worker holds at once. Without\n"
+      "a speed there are no times. Machines are given to stages as is best for the whole; a run itself starts with "
+      "the\n"
+      "same number in every stage. If a stage does not fit into --memory, settings with which all fit are named.\n"
+      "--json prints {\"stages\":[{\"layers\":[..],\"parameters\":N,\"replicas\":N,\"bytes\":{..,\"total\":N},\n"
+      "\"fits\":true}],\"tokens_per_s\":X,\"link_bytes_per_step\":{\"activation\":N,\"gradient\":N,\"reduce\":N,..},\n"
+      "\"would_fit\":[..],\"one_more\":[..],\"price_per_billion_tokens\":X}, null where nothing is known.\n"
+      "Exit status: 0 planned (also when it does not fit), 2 usage or configuration, 3 --run cannot be read."};
+}
+
+CommandSpec simulate_bandwidth() {
+  return {"simulate bandwidth",
+          "Says which bandwidth keeps workers computing, per way of synchronising.",
+          {},
+          {{"--table", kFlag, "", "the published table of Streaming DiLoCo made again, with what is assumed"},
+           {"--model", kValue, "NAME", "a model of that table: 1B, 10B or 100B"},
+           {"--run", kValue, "DIR", "the largest stage of a run, with the times its steps took"},
+           {"--method", kRepeated, "METHOD", "data_parallel, diloco, streaming, ... (default: all six)"},
+           {"--workers", kValue, "M", "that synchronise (default: 2, or the run's replicas)"},
+           {"--exchange", kValue, "HOW", "gather, ring or owner (default: gather, or the run's)"},
+           {"--latency-ms", kValue, "MS", "of a hop (default: 0)"},
+           {"--links", kValue, "R,R,...", "rates of the workers' links, as shares of the bandwidth (default: 1 each)"},
+           {"--jitter", kValue, "X", "relative deviation of each step's and each transfer's time (default: 0)"},
+           {"--seed", kValue, "N", "of the jitter (default: 1)"},
+           {"--H", kValue, "N", "steps of a round (default: 100, or the run's)"},
+           {"--fragments", kValue, "P", "of the streaming methods"},
+           {"--pattern", kValue, "HOW", "strided or sequential fragments"},
+           {"--overlap", kValue, "N", "steps that an overlapped payload may take (default: 1)"},
+           {"--bits", kValue, "B", "per value, without fp4 (default: 16, or the run's)"},
+           {"--gbit", kValue, "G", "look closely at one bandwidth, in Gbit/s"},
+           kJson,
+           {"--svg", kValue, "FILE", "a picture: utilisation against bandwidth"}},
+          "A discrete-event simulation of computing and sending. Of a published model a layer is sent as soon as its\n"
+          "backward ends; of a run everything is sent between two steps, as here. The eager figures are those of the\n"
+          "steady state, which sends every bit; --table says how the lower published ones come about."};
+}
+
+CommandSpec experiment() {
+  return {
+      "experiment",
+      "Trains the arms of an experiment one after the other; draws and tabulates them beside the published figures.",
+      {{"NAME", true, "exp1 (one worker, SWARM, DiLoCo-SWARM), exp2 (H = 10 to 200), exp3 (sizes of the model)"}},
+      {{"--preset", kValue, "P", "cpu: scaled to two cores; gpu: the published sizes, --dry-run only (default: cpu)"},
+       {"--steps", kValue, "N", "steps of each arm, schedules included (default: 8000; gpu 2000)"},
+       {"--set", kRepeated, "KEY=VALUE", "set a key of every arm"},
+       {"--out", kValue, "DIR", "where runs, table and picture go (default: experiments/NAME-PRESET)"},
+       {"--dry-run", kFlag, "", "print the arms' commands and start nothing"}},
+      "The table goes to stdout; DIR gets the table and the picture, named as the experiment. Each arm is\n"
+      "a run of its own in DIR/ARM.\n"
+      "When interrupted, the same command goes on: arms that are finished are not trained again. The environment's\n"
+      "SHOAL_SECTION_KEY reach every arm; give what matters by --set, which is kept in DIR/commands.txt.\n"
+      "Exit status: 0 all arms finished, otherwise that of the arm which did not."};
+}
+
+}  // namespace shoal

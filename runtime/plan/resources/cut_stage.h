@@ -1,0 +1,26 @@
+// A stage of a cut model as far as planning needs it. The cut itself is made by the model (`partition`), which this
+// folder does not see: whoever plans hands in a function that makes one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+struct CutStage {
+  int first_layer = 0;
+  int layer_count = 0;
+  bool has_head = false;
+  std::uint64_t parameter_count = 0;
+  std::uint64_t state_bytes = 0;  // size of an image of its state
+  double cost = 0;                // multiply-adds of a forward pass per token
+};
+
+// Cuts the model of a configuration into its pipeline.stages. Errors: kUsage.
+using Cutter = std::function<Result<std::vector<CutStage>>(const Config&)>;
+
+}  // namespace shoal

@@ -1,0 +1,120 @@
+// Every item from the sizes of the stage and of a microbatch.
+#include "runtime/plan/resources/memory_need.h"
+
+#include <algorithm>
+
+#include "runtime/pipeline/schedule.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint64_t kFloat = sizeof(float);
+constexpr std::uint64_t kProgramBytes = 152'000'000;  // resident memory of a worker with a model of no size
+constexpr std::uint64_t kVectorsOfLayer = 16;         // vectors of the width that a layer keeps for each token
+constexpr std::uint64_t kMomentsOfLayer = 4;          // mean and deviation of both norms
+constexpr std::uint64_t kAllocatorDivisor = 10;       // the part of what comes and goes that lies free: a tenth
+
+std::uint64_t tokens_of_microbatch(const Config& config) {
+  return static_cast<std::uint64_t>(config.batch.microbatch) * static_cast<std::uint64_t>(config.model.context);
+}
+
+std::uint64_t activation_bytes(const Config& config, const CutStage& stage) {
+  const auto width = static_cast<std::uint64_t>(config.model.width);
+  const auto layers = static_cast<std::uint64_t>(stage.layer_count);
+  const std::uint64_t of_layer =
+      kVectorsOfLayer * width + static_cast<std::uint64_t>(config.model.heads) + kMomentsOfLayer;
+  return tokens_of_microbatch(config) * kFloat * (layers * of_layer + width);
+}
+
+// Logits, their logarithms and their gradient, of the one microbatch that is computed.
+std::uint64_t head_bytes(const Config& config) {
+  return 3 * tokens_of_microbatch(config) * kFloat * static_cast<std::uint64_t>(config.model.vocabulary);
+}
+
+std::uint64_t border_bytes(const Config& config) {
+  return tokens_of_microbatch(config) * kFloat * static_cast<std::uint64_t>(config.model.width);
+}
+
+// With recomputation a graph exists for the one microbatch that is computed, and of all others the input alone.
+std::uint64_t held_activations(const Config& config, const CutStage& stage, std::uint64_t held) {
+  const std::uint64_t own = activation_bytes(config, stage) * (config.pipeline.recompute ? 1 : held);
+  const std::uint64_t inputs = config.pipeline.recompute ? border_bytes(config) * held : 0;
+  return own + inputs + (stage.has_head ? head_bytes(config) : 0);
+}
+
+// Activations that go on and gradients that go back: each is kept by its sender until the step is committed.
+std::uint64_t kept_letters(const Config& config, std::size_t stages, std::size_t stage, std::size_t replicas) {
+  const std::uint64_t borders = (stage + 1 < stages ? 1U : 0U) + (stage > 0 ? 1U : 0U);
+  const auto microbatches = static_cast<std::uint64_t>(microbatches_per_step(config));
+  return borders * border_bytes(config) * ((microbatches + replicas - 1) / replicas);
+}
+
+// Contribution and sum, and of both ring passes what waits to be sent and what has come. One member sums up nothing.
+std::uint64_t reduction_bytes(std::uint64_t accumulators, std::size_t replicas) {
+  if (replicas < 2) return accumulators;
+  return 2 * accumulators + 2 * (2 * accumulators * (replicas - 1) / replicas);
+}
+
+std::uint64_t computing_bytes(const MemoryNeed& need) { return need.gradients + need.activations + need.letters; }
+
+}  // namespace
+
+const std::vector<MemoryItem>& memory_items() {
+  static const std::vector<MemoryItem> items = {
+      {"weights", "parameters, float32", &MemoryNeed::weights},
+      {"optimizer", "the optimiser's averages", &MemoryNeed::optimizer},
+      {"outer", "agreed parameters and momentum of rounds", &MemoryNeed::outer},
+      {"accumulators", "sums of gradients over a step's microbatches", &MemoryNeed::accumulators},
+      {"mean", "a step's gradient before its update", &MemoryNeed::mean},
+      {"gradients", "one microbatch's gradients", &MemoryNeed::gradients},
+      {"activations", "what backward needs of the microbatches in flight", &MemoryNeed::activations},
+      {"letters", "activations and gradients kept until the commit", &MemoryNeed::letters},
+      {"reduction", "what is summed up over replicas, in place of activations", &MemoryNeed::reduction},
+      {"image", "a copy of the state while a checkpoint is saved", &MemoryNeed::image},
+      {"allocator", "free memory between buffers that come and go", &MemoryNeed::allocator},
+      {"program", "code and libraries", &MemoryNeed::program}};
+  return items;
+}
+
+std::uint64_t total_bytes(const MemoryNeed& need) {
+  const std::uint64_t kept =
+      need.weights + need.optimizer + need.outer + need.accumulators + need.mean + need.image + need.program;
+  return kept + std::max(computing_bytes(need), need.reduction) + need.allocator;
+}
+
+std::uint64_t held_microbatches(const Config& config, std::size_t stage) {
+  const StageId id{static_cast<std::uint32_t>(stage)};
+  const auto stages = static_cast<std::size_t>(config.pipeline.stages);
+  const auto microbatches = static_cast<std::uint64_t>(microbatches_per_step(config));
+  const std::uint64_t later = accumulations_that_may_wait(config.pipeline, id);
+  if (stage + 1 == stages) return std::min(1 + later, microbatches);
+  // One of a stage's credits is at each stage before it; one more is torn down while its answer brings the next.
+  const std::uint64_t credits = credits_per_first_replica(config);
+  const std::uint64_t waiting = std::max<std::uint64_t>(credits, stage + 1) - stage;
+  return std::min(waiting + std::max<std::uint64_t>(later, 1), microbatches);
+}
+
+MemoryNeed memory_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,
+                       std::size_t replicas) {
+  const CutStage& cut = stages[stage];
+  const std::uint64_t vector = cut.parameter_count * kFloat;
+  const std::uint64_t copies = cut.state_bytes / std::max<std::uint64_t>(vector, 1);
+  const std::uint64_t averages = config.optim.kind == OptimizerKind::kAdamw ? 2 : 0;
+  const bool is_exact = config.sync.reduction == Reduction::kExact;
+  MemoryNeed need;
+  need.weights = vector;
+  need.optimizer = averages * vector;
+  need.outer = (copies - 1 - averages) * vector;
+  need.accumulators = (is_exact ? 2 : 1) * vector;
+  need.mean = vector;
+  need.gradients = vector;
+  need.reduction = reduction_bytes(need.accumulators, replicas);
+  need.activations = held_activations(config, cut, held_microbatches(config, stage));
+  need.letters = kept_letters(config, stages.size(), stage, replicas);
+  need.image = cut.state_bytes;
+  need.allocator = std::max(computing_bytes(need), need.reduction) / kAllocatorDivisor;
+  need.program = kProgramBytes;
+  return need;
+}
+
+}  // namespace shoal

@@ -1,0 +1,51 @@
+// Bytes that one replica holds at most, item by item.
+//
+// Derived from what a device keeps (runtime/device/README.md) and checked against the resident memory of workers
+// (launch/experiments/plan.md). The activations of a layer are what autograd keeps of it for each token: 16 vectors of
+// the width (both norms' inputs and outputs, q, k, v, the attention's result, both sides of the GELU), the attention's
+// logarithm of sums for each head, and four moments of the norms.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/config.h"
+#include "runtime/plan/resources/cut_stage.h"
+
+namespace shoal {
+
+struct MemoryNeed {
+  std::uint64_t weights = 0;
+  std::uint64_t optimizer = 0;     // averages
+  std::uint64_t outer = 0;         // agreed parameters, momentum, and what eager updates keep; with rounds only
+  std::uint64_t accumulators = 0;  // sums over microbatches: int64 in exact mode, else float32
+  std::uint64_t mean = 0;          // gradient of a step, before its update
+  std::uint64_t gradients = 0;     // of one microbatch
+  std::uint64_t activations = 0;   // of the microbatches in flight
+  std::uint64_t letters = 0;       // activations and gradients that are kept to be sent again until the commit
+  std::uint64_t reduction = 0;     // a copy of the accumulators, the sum that comes back, and parts on their way
+  std::uint64_t image = 0;         // a copy of the state, while it is saved or given and the next step computed
+  std::uint64_t allocator = 0;     // what lies free between buffers that come and go
+  std::uint64_t program = 0;       // code and libraries
+};
+
+struct MemoryItem {
+  std::string_view name;  // as in JSON
+  std::string_view meaning;
+  std::uint64_t MemoryNeed::*bytes;
+};
+[[nodiscard]] const std::vector<MemoryItem>& memory_items();
+
+// Returns the most that is held at once: a step computes (gradients, activations, letters) or reduces, never both.
+[[nodiscard]] std::uint64_t total_bytes(const MemoryNeed& need);
+
+// Microbatches in flight whose activations a replica of that stage holds at once: those that wait for their answer, and
+// those that are answered and not accumulated yet.
+[[nodiscard]] std::uint64_t held_microbatches(const Config& config, std::size_t stage);
+
+// stages: the whole cut; replicas: of that stage.
+[[nodiscard]] MemoryNeed memory_need(const Config& config, const std::vector<CutStage>& stages, std::size_t stage,
+                                     std::size_t replicas);
+
+}  // namespace shoal

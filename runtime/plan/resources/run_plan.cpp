@@ -1,0 +1,197 @@
+// Cut, machines, memory, traffic, time, and then the same again with one thing changed.
+#include "runtime/plan/resources/run_plan.h"
+
+#include <algorithm>
+
+#include "runtime/base/compose.h"
+#include "runtime/cluster/balance/assignment.h"
+
+namespace shoal {
+namespace {
+
+constexpr double kPassesOfTraining = 3;  // a backward is two forwards
+constexpr double kSecondsPerHour = 3600;
+
+double tokens_of_microbatch(const Config& config) {
+  return static_cast<double>(config.batch.microbatch) * config.model.context;
+}
+
+// Time of forward and backward of one microbatch.
+double microbatch_s(const MachineKind& machine, const CutStage& stage, const Config& config) {
+  if (machine.forward_s) return kPassesOfTraining * *machine.forward_s;
+  return kPassesOfTraining * stage.cost * tokens_of_microbatch(config) / *machine.multiply_adds_s;
+}
+
+// Gives each machine a stage: in proportion to cost, or, of paced machines, where each stage costs the same.
+Status give_machines(const PlanOrder& order, std::vector<PlannedStage>& stages) {
+  if (order.kinds.empty()) return Done{};
+  const auto per_stage = static_cast<std::size_t>(order.config.pipeline.replicas);
+  const auto machines = machines_of(order.kinds, stages.size() * per_stage);
+  if (machines.size() < stages.size()) {
+    return fail(Error::kUsage, compose("there are ", machines.size(), " machines for ", stages.size(),
+                                       " stages; raise a count of --speed or lower pipeline.stages"));
+  }
+  const bool is_paced =
+      std::ranges::any_of(machines, [](const MachineKind& kind) { return kind.forward_s.has_value(); });
+  std::vector<double> speeds;
+  std::vector<double> loads;
+  for (const MachineKind& machine : machines) {
+    speeds.push_back(machine.forward_s ? 1 / *machine.forward_s : *machine.multiply_adds_s);
+  }
+  for (const PlannedStage& stage : stages) loads.push_back(is_paced ? 1 : stage.cut.cost);
+  const auto stage_of = best_assignment(speeds, loads);
+  for (std::size_t i = 0; i < machines.size(); ++i) stages[stage_of[i]].machines.push_back(machines[i]);
+  for (PlannedStage& stage : stages) stage.replicas = stage.machines.size();
+  return Done{};
+}
+
+Status check_kinds(const std::vector<MachineKind>& kinds) {
+  const auto is_paced = [](const MachineKind& kind) { return kind.forward_s.has_value(); };
+  if (std::ranges::all_of(kinds, is_paced) || std::ranges::none_of(kinds, is_paced)) return Done{};
+  return fail(Error::kUsage, "speeds in GFLOP/s and in ms do not compare: give all kinds of machines in one of them");
+}
+
+void take_memory(const PlanOrder& order, std::vector<PlannedStage>& stages) {
+  std::vector<CutStage> cuts;
+  for (const PlannedStage& stage : stages) cuts.push_back(stage.cut);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    PlannedStage& stage = stages[i];
+    stage.memory = memory_need(order.config, cuts, i, stage.replicas);
+    std::optional<std::uint64_t> least = stage.machines.empty() ? order.memory_bytes : std::nullopt;
+    for (const MachineKind& machine : stage.machines) {
+      const auto own = machine.memory_bytes ? machine.memory_bytes : order.memory_bytes;
+      if (own) least = least ? std::min(*least, *own) : *own;
+    }
+    stage.fits = !least || total_bytes(stage.memory) <= *least;
+  }
+}
+
+StepTime time_of(const PlanOrder& order, const RunPlan& plan) {
+  StepTiming timing;
+  timing.microbatches = static_cast<std::uint64_t>(microbatches_per_step(order.config));
+  timing.commit_s = order.commit_s;
+  for (const PlannedStage& stage : plan.stages) {
+    std::vector<double> own;
+    for (const MachineKind& machine : stage.machines) own.push_back(microbatch_s(machine, stage.cut, order.config));
+    timing.microbatch_s.push_back(std::move(own));
+  }
+  if (!order.link_bit_s) return step_time(timing);
+  const double byte_s = 8 / *order.link_bit_s;
+  for (std::size_t i = 0; i < plan.traffic.borders.size(); ++i) {
+    // A link carries what its machine's share of the microbatches is; both directions at once.
+    const auto links = static_cast<double>(std::min(plan.stages[i].replicas, plan.stages[i + 1].replicas));
+    const auto& border = plan.traffic.borders[i];
+    const auto bytes = static_cast<double>(std::max(border.activation, border.gradient));
+    timing.link_s.push_back(bytes * byte_s / static_cast<double>(timing.microbatches) / links);
+  }
+  for (const std::uint64_t bytes : plan.traffic.reduce_per_member) {
+    timing.reduce_s = std::max(timing.reduce_s, static_cast<double>(bytes) * byte_s);
+  }
+  return step_time(timing);
+}
+
+void take_time(const PlanOrder& order, RunPlan& plan) {
+  if (order.kinds.empty()) return;
+  plan.time = time_of(order, plan);
+  plan.tokens_per_s = static_cast<double>(planned_tokens(order.config)) / plan.time->total_s;
+  double price_per_hour = 0;
+  for (const PlannedStage& stage : plan.stages) {
+    for (const MachineKind& machine : stage.machines) {
+      if (!machine.price_per_hour) return;
+      price_per_hour += *machine.price_per_hour;
+    }
+  }
+  plan.price_per_billion_tokens = price_per_hour * 1e9 / (*plan.tokens_per_s * kSecondsPerHour);
+}
+
+// Everything but what other orders would bring.
+Result<RunPlan> plan_alone(const PlanOrder& order) {
+  const auto cut = order.cut(order.config);
+  if (!cut) return cut.failure();
+  RunPlan plan;
+  plan.config = order.config;
+  const auto replicas = static_cast<std::size_t>(order.config.pipeline.replicas);
+  for (const CutStage& stage : *cut) plan.stages.push_back({stage, {}, replicas, {}, true});
+  if (const auto given = give_machines(order, plan.stages); !given) return given.failure();
+  std::vector<std::size_t> counts;
+  for (const PlannedStage& stage : plan.stages) counts.push_back(stage.replicas);
+  if (std::ranges::count(counts, 0U) > 0) return fail(Error::kUsage, "a stage would have no machine");
+  take_memory(order, plan.stages);
+  plan.traffic = step_traffic(order.config, *cut, counts);
+  take_time(order, plan);
+  plan.fits = std::ranges::all_of(plan.stages, &PlannedStage::fits);
+  return plan;
+}
+
+// Counts, so that one more can be added to them.
+std::vector<MachineKind> counted_kinds(const PlanOrder& order) {
+  const auto needed =
+      static_cast<std::size_t>(order.config.pipeline.stages) * static_cast<std::size_t>(order.config.pipeline.replicas);
+  const auto machines = machines_of(order.kinds, needed);
+  std::vector<MachineKind> kinds = order.kinds;
+  for (MachineKind& kind : kinds) {
+    kind.count = static_cast<std::uint64_t>(std::ranges::count(machines, kind.name, &MachineKind::name));
+  }
+  return kinds;
+}
+
+std::vector<OneMore> one_more_of_each(const PlanOrder& order, const RunPlan& plan) {
+  std::vector<OneMore> out;
+  for (std::size_t i = 0; i < order.kinds.size(); ++i) {
+    PlanOrder larger = order;
+    larger.kinds = counted_kinds(order);
+    ++*larger.kinds[i].count;
+    const auto with = plan_alone(larger);
+    if (!with) continue;
+    OneMore more{order.kinds[i].name, *with->tokens_per_s, 0};
+    for (std::size_t stage = 0; stage < with->stages.size(); ++stage) {
+      if (with->stages[stage].replicas > plan.stages[stage].replicas) more.stage = stage;
+    }
+    out.push_back(std::move(more));
+  }
+  return out;
+}
+
+bool would_fit(PlanOrder order, const std::function<void(Config&)>& change) {
+  change(order.config);
+  const auto plan = plan_alone(order);
+  return plan && plan->fits;
+}
+
+// The least change of each kind with which everything fits.
+std::vector<std::string> what_would_fit(const PlanOrder& order) {
+  std::vector<std::string> out;
+  if (would_fit(order, [](Config& config) { config.pipeline.recompute = true; })) {
+    out.emplace_back("pipeline.recompute=true");
+  }
+  for (int credits = order.config.pipeline.stages; credits > 0; --credits) {
+    if (!would_fit(order, [credits](Config& config) { config.pipeline.credits = credits; })) continue;
+    out.push_back(compose("pipeline.credits=", credits));
+    break;
+  }
+  for (int size = order.config.batch.microbatch / 2; size > 0; size /= 2) {
+    const bool divides = order.config.batch.sequences % size == 0;
+    if (!divides || !would_fit(order, [size](Config& config) { config.batch.microbatch = size; })) continue;
+    out.push_back(compose("batch.microbatch=", size));
+    break;
+  }
+  for (int stages = order.config.pipeline.stages + 1; stages <= order.config.model.layers; ++stages) {
+    if (!would_fit(order, [stages](Config& config) { config.pipeline.stages = stages; })) continue;
+    out.push_back(compose("pipeline.stages=", stages));
+    break;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<RunPlan> plan_run(const PlanOrder& order) {
+  if (const auto checked = check_kinds(order.kinds); !checked) return checked.failure();
+  auto plan = plan_alone(order);
+  if (!plan) return plan;
+  if (plan->time) plan->one_more = one_more_of_each(order, *plan);
+  if (!plan->fits) plan->would_fit = what_would_fit(order);
+  return plan;
+}
+
+}  // namespace shoal

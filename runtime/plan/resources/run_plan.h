@@ -1,0 +1,59 @@
+// What a configuration needs and brings: the cut, bytes per stage and device, bytes per link and step, tokens per
+// second, what does not fit and what would, and what one more machine brings.
+//
+// Pure. Speeds come in as machine kinds; without one there are bytes and no times. Machines are given to stages as the
+// best assignment (runtime/cluster/balance); a run without rebalancing places the same number in every stage.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/plan/resources/cut_stage.h"
+#include "runtime/plan/resources/machine_kinds.h"
+#include "runtime/plan/resources/memory_need.h"
+#include "runtime/plan/resources/step_time.h"
+#include "runtime/plan/resources/step_traffic.h"
+
+namespace shoal {
+
+struct PlanOrder {
+  Config config;
+  Cutter cut;
+  std::vector<MachineKind> kinds;             // empty: no speeds
+  std::optional<std::uint64_t> memory_bytes;  // of a machine whose kind says none
+  std::optional<double> link_bit_s;           // of every machine, each way; none: links take no time
+  double commit_s = 0.02;                     // of a step: agreement, journal and update
+};
+
+struct PlannedStage {
+  CutStage cut;
+  std::vector<MachineKind> machines;  // those that serve it; without speeds, none
+  std::size_t replicas = 0;
+  MemoryNeed memory;
+  bool fits = true;  // in the least memory of its machines, where that is known
+};
+
+// One more machine of a kind.
+struct OneMore {
+  std::string kind;
+  double tokens_per_s = 0;
+  std::size_t stage = 0;  // where it would serve
+};
+
+struct RunPlan {
+  Config config;
+  std::vector<PlannedStage> stages;
+  StepTraffic traffic;
+  std::optional<StepTime> time;
+  std::optional<double> tokens_per_s;
+  std::optional<double> price_per_billion_tokens;
+  std::vector<OneMore> one_more;
+  std::vector<std::string> would_fit;  // settings with which every stage fits; empty: it fits, or nothing was found
+  bool fits = true;
+};
+
+// Errors: kUsage, for a configuration that cannot be cut, or fewer machines than stages.
+[[nodiscard]] Result<RunPlan> plan_run(const PlanOrder& order);
+
+}  // namespace shoal

@@ -1,0 +1,80 @@
+// Tests the options of `shoal plan`.
+#include "launch/commands/plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launch/interface.h"
+#include "tests/runtime/data/scratch.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+
+Result<PlanOptions> read(const std::vector<std::string>& words) {
+  const auto options = parse_options(command_named("plan"), words);
+  if (!options) return options.failure();
+  return plan_options(*options);
+}
+
+std::string refusal(const std::vector<std::string>& words) {
+  const auto options = read(words);
+  if (options) return "accepted";
+  EXPECT_EQ(options.failure().error, Error::kUsage);
+  return options.failure().message;
+}
+
+TEST(PlanCommand, TakesKindsOfMachines) {
+  const auto options = read({"--set", "pipeline.stages=1", "--speed", "fast=500x4", "--speed", "slow=50", "--memory",
+                             "8G", "--memory", "fast=24G", "--price", "fast=2.5", "--link-mbit", "100", "--json"});
+  ASSERT_TRUE(options.ok()) << options.failure().message;
+  EXPECT_EQ(options->form, OutputForm::kJson);
+  EXPECT_EQ(options->order.config.pipeline.stages, 1);
+  ASSERT_EQ(options->order.kinds.size(), 2U);
+  EXPECT_EQ(options->order.kinds[0].count, 4U);
+  EXPECT_EQ(options->order.kinds[0].memory_bytes, 24'000'000'000U);
+  EXPECT_EQ(options->order.kinds[1].memory_bytes, 8'000'000'000U);
+  EXPECT_EQ(options->order.kinds[0].price_per_hour, 2.5);
+  EXPECT_FALSE(options->order.kinds[1].price_per_hour);
+  EXPECT_EQ(options->order.link_bit_s, 100e6);
+}
+
+TEST(PlanCommand, OneSpeedForAll) {
+  const auto options = read({"--gflops", "100", "--price", "2"});
+  ASSERT_TRUE(options.ok());
+  ASSERT_EQ(options->order.kinds.size(), 1U);
+  EXPECT_DOUBLE_EQ(*options->order.kinds[0].multiply_adds_s, 50e9);
+  EXPECT_EQ(options->order.kinds[0].price_per_hour, 2);
+}
+
+TEST(PlanCommand, RefusesWhatMakesNoSense) {
+  EXPECT_THAT(refusal({"--speed", "fast"}), HasSubstr("expected NAME=GFLOPS"));
+  EXPECT_THAT(refusal({"--speed", "a=1", "--speed", "a=2"}), HasSubstr("already"));
+  EXPECT_THAT(refusal({"--speed", "a=1", "--gflops", "2"}), HasSubstr("one of"));
+  EXPECT_THAT(refusal({"--speed", "a=1", "--memory", "b=2G"}), HasSubstr("names that kind"));
+  EXPECT_THAT(refusal({"--price", "2"}), HasSubstr("wants a speed"));
+  EXPECT_THAT(refusal({"--gflops", "1", "--price", "cheap"}), HasSubstr("expected a price"));
+  EXPECT_THAT(refusal({"--memory", "much"}), HasSubstr("expected bytes"));
+  EXPECT_THAT(refusal({"--set", "model.wdith=3"}), HasSubstr("model.width"));
+}
+
+TEST(PlanCommand, MeasuresARun) {
+  const Scratch scratch;
+  EXPECT_EQ(read({"--run", (scratch.path() / "none").string()}).failure().error, Error::kUsage);
+  (void)scratch.file("config.toml", "[pipeline]\nstages = 1\nreplicas = 1\n");
+  (void)scratch.file(
+      "metrics.jsonl",
+      R"({"step":1,"step_ms":1000,"time":{"forward":300,"backward":600,"reduce":10,"commit":20,"apply":30}})"
+      "\n");
+  const auto options =
+      read({"--run", scratch.path().string(), "--set", "pipeline.stages=1", "--set", "pipeline.replicas=1"});
+  ASSERT_TRUE(options.ok()) << options.failure().message;
+  EXPECT_DOUBLE_EQ(options->order.commit_s, 0.05);
+  const auto plan = plan_run(options->order);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_NEAR(plan->time->total_s, 0.95, 1e-6);  // the run's own computing and commit
+}
+
+}  // namespace
+}  // namespace shoal

@@ -1,0 +1,208 @@
+// Tests the plan of a configuration: bytes against what runs measured, times, what fits, what one more machine brings.
+#include "runtime/plan/resources/run_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "model/partition.h"
+#include "runtime/plan/resources/plan_report.h"
+
+namespace shoal {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+Result<std::vector<CutStage>> cut_of(const Config& config) {
+  const auto stages = partition(config.model, config.pipeline.stages);
+  if (!stages) return stages.failure();
+  std::vector<CutStage> cut;
+  for (const StagePlan& stage : *stages) {
+    cut.push_back({stage.first_layer, stage.layer_count, stage.has_head, stage.parameter_count,
+                   state_bytes(stage, config), stage.cost});
+  }
+  return cut;
+}
+
+// The layouts that were measured with eight microbatches of four sequences.
+Config layout(int width, int layers, int stages, int replicas) {
+  Config config;
+  config.model.width = width;
+  config.model.layers = layers;
+  config.pipeline.stages = stages;
+  config.pipeline.replicas = replicas;
+  config.batch = {32, 4};
+  return config;
+}
+
+PlanOrder order_of(Config config, std::vector<MachineKind> kinds = {}) {
+  PlanOrder order;
+  order.config = std::move(config);
+  order.cut = cut_of;
+  order.kinds = std::move(kinds);
+  return order;
+}
+
+RunPlan planned(const PlanOrder& order) {
+  auto plan = plan_run(order);
+  EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.failure().message);
+  return std::move(plan.value());
+}
+
+MachineKind kind_of(const std::string& text) { return machine_kind_of(text).value(); }
+
+void expect_near(std::uint64_t value, double measured, double share) {
+  EXPECT_NEAR(static_cast<double>(value), measured, share * measured);
+}
+
+TEST(RunPlan, BytesOfLinksAreThoseThatRunsMeasured) {
+  const auto two_by_two = planned(order_of(layout(256, 4, 2, 2))).traffic;
+  expect_near(two_by_two.activation, 4213056, 0.001);
+  expect_near(two_by_two.gradient, 4198784, 0.001);
+  expect_near(two_by_two.reduce, 26593184, 0.001);
+  Config deep = layout(512, 8, 4, 1);
+  deep.sync.reduction = Reduction::kExact;
+  const auto four_by_one = planned(order_of(deep)).traffic;
+  expect_near(four_by_one.activation, 25222464, 0.001);
+  expect_near(four_by_one.gradient, 25175744, 0.001);
+  EXPECT_EQ(four_by_one.reduce, 0U);
+  const auto one_by_three = planned(order_of(layout(512, 4, 1, 3))).traffic;
+  EXPECT_EQ(one_by_three.activation, 0U);
+  EXPECT_EQ(one_by_three.gradient, 2048U);
+  expect_near(one_by_three.reduce, 207055040, 0.001);
+}
+
+TEST(RunPlan, ExactModeDoublesTheReductionAndInt8QuartersTheActivations) {
+  Config config = layout(256, 4, 2, 2);
+  const auto fast = planned(order_of(config)).traffic;
+  config.sync.reduction = Reduction::kExact;
+  config.pipeline.activations = WireFormat::kInt8;
+  const auto other = planned(order_of(config)).traffic;
+  EXPECT_EQ(other.reduce, 2 * fast.reduce);
+  EXPECT_NEAR(static_cast<double>(other.activation) / static_cast<double>(fast.activation), 0.257, 0.003);
+}
+
+// The largest resident memory of a stage's workers, in bytes (launch/experiments/plan.md).
+TEST(RunPlan, MemoryIsThatOfWorkers) {
+  const auto two_by_two = planned(order_of(layout(256, 4, 2, 2)));
+  expect_near(total_bytes(two_by_two.stages[0].memory), 286e6, 0.1);
+  expect_near(total_bytes(two_by_two.stages[1].memory), 289e6, 0.1);
+  Config deep = layout(512, 8, 4, 1);
+  deep.sync.reduction = Reduction::kExact;
+  const auto four_by_one = planned(order_of(deep));
+  expect_near(total_bytes(four_by_one.stages[0].memory), 690e6, 0.1);
+  expect_near(total_bytes(four_by_one.stages[1].memory), 603e6, 0.1);
+  const auto one_by_three = planned(order_of(layout(512, 4, 1, 3)));
+  expect_near(total_bytes(one_by_three.stages[0].memory), 817e6, 0.1);
+}
+
+TEST(RunPlan, RecomputingAndFewerCreditsTakeLessMemory) {
+  Config config = layout(512, 8, 2, 1);
+  const auto usual = total_bytes(planned(order_of(config)).stages[0].memory);
+  config.pipeline.credits = 1;
+  const auto one_credit = total_bytes(planned(order_of(config)).stages[0].memory);
+  config.pipeline.recompute = true;
+  const auto recomputed = total_bytes(planned(order_of(config)).stages[0].memory);
+  EXPECT_LT(one_credit, usual);
+  EXPECT_LT(recomputed, one_credit);
+}
+
+TEST(RunPlan, WithoutASpeedThereAreNoTimes) {
+  const auto plan = planned(order_of(layout(256, 4, 2, 2)));
+  EXPECT_FALSE(plan.tokens_per_s);
+  EXPECT_FALSE(plan.price_per_billion_tokens);
+  EXPECT_THAT(text_of(plan), HasSubstr("tokens per second: unknown"));
+  EXPECT_TRUE(nlohmann::json::parse(json_of(plan))["tokens_per_s"].is_null());
+}
+
+TEST(RunPlan, OneToOneToThreeSplitsWholeMicrobatches) {
+  Config config = layout(64, 2, 1, 3);
+  config.batch = {42, 1};
+  PlanOrder order = order_of(config, {kind_of("fast=20msx2"), kind_of("slow=60msx1")});
+  order.commit_s = 0;
+  const auto plan = planned(order);
+  ASSERT_TRUE(plan.time);
+  EXPECT_NEAR(plan.time->total_s, 18 * 0.06, 1e-9);  // 18 + 18 + 6
+  EXPECT_EQ(best_split({0.06, 0.06, 0.18}, 42).shares, (std::vector<std::uint64_t>{18, 18, 6}));
+}
+
+TEST(RunPlan, ASlowLinkIsTheSlowestStage) {
+  Config config = layout(256, 4, 2, 1);
+  PlanOrder order = order_of(config, {kind_of("m=5ms")});
+  const double quick = *planned(order).tokens_per_s;
+  order.link_bit_s = 10e6;
+  const auto plan = planned(order);
+  EXPECT_LT(*plan.tokens_per_s, 0.2 * quick);
+  EXPECT_NEAR(plan.time->compute_s, 4.2e6 * 8 / 10e6, 0.02);
+}
+
+TEST(RunPlan, SaysWhatFitsAndWhatWould) {
+  PlanOrder order = order_of(layout(512, 8, 2, 1));
+  order.memory_bytes = 10'000'000'000;
+  EXPECT_TRUE(planned(order).fits);
+  const auto needed = total_bytes(planned(order).stages[0].memory);
+  order.memory_bytes = needed - 50'000'000;
+  const auto plan = planned(order);
+  EXPECT_FALSE(plan.fits);
+  EXPECT_THAT(plan.would_fit, Contains("pipeline.recompute=true"));
+  EXPECT_THAT(plan.would_fit, Contains("pipeline.stages=3"));
+  for (const std::string& setting : plan.would_fit) EXPECT_THAT(text_of(plan), HasSubstr("--set " + setting));
+  Config changed = order.config;
+  changed.pipeline.stages = 3;
+  PlanOrder with = order_of(changed);
+  with.memory_bytes = order.memory_bytes;
+  EXPECT_TRUE(planned(with).fits);
+  order.memory_bytes = 1'000'000;
+  EXPECT_TRUE(planned(order).would_fit.empty());
+}
+
+TEST(RunPlan, OneMoreMachineHelpsMostWhereItIsShort) {
+  const auto plan = planned(order_of(layout(256, 4, 2, 1), {kind_of("fast=100x2"), kind_of("slow=1")}));
+  ASSERT_EQ(plan.one_more.size(), 2U);
+  EXPECT_GE(plan.one_more[0].tokens_per_s, *plan.tokens_per_s);
+  EXPECT_GT(plan.one_more[0].tokens_per_s, plan.one_more[1].tokens_per_s);
+}
+
+TEST(RunPlan, APriceIsPaidForAllMachines) {
+  MachineKind kind = kind_of("m=1000x4");
+  kind.price_per_hour = 2;
+  const auto plan = planned(order_of(layout(256, 4, 2, 2), {kind}));
+  EXPECT_NEAR(*plan.price_per_billion_tokens, 8.0 / 3600 / *plan.tokens_per_s * 1e9, 1e-6);
+}
+
+TEST(RunPlan, RefusesTooFewMachinesAndSpeedsThatDoNotCompare) {
+  EXPECT_EQ(plan_run(order_of(layout(256, 4, 2, 2), {kind_of("m=1x1")})).failure().error, Error::kUsage);
+  EXPECT_EQ(plan_run(order_of(layout(256, 4, 2, 2), {kind_of("m=1"), kind_of("n=5ms")})).failure().error,
+            Error::kUsage);
+  EXPECT_EQ(plan_run(order_of(layout(256, 4, 5, 1))).failure().error, Error::kUsage);
+}
+
+TEST(RunPlan, JsonHasWhatTheContractNames) {
+  const auto json = nlohmann::json::parse(json_of(planned(order_of(layout(256, 4, 2, 2), {kind_of("m=100")}))));
+  ASSERT_EQ(json["stages"].size(), 2U);
+  EXPECT_EQ(json["stages"][1]["layers"], (std::vector<int>{2, 3}));
+  EXPECT_EQ(json["stages"][0]["fits"], true);
+  for (const char* item : {"weights", "optimizer", "activations"}) {
+    EXPECT_GT(json["stages"][0]["bytes"][item].get<std::uint64_t>(), 0U) << item;
+  }
+  EXPECT_GT(json["tokens_per_s"].get<double>(), 0);
+  EXPECT_GT(json["link_bytes_per_step"]["activation"].get<std::uint64_t>(), 0U);
+}
+
+TEST(MachineKinds, AreReadAndRefused) {
+  EXPECT_DOUBLE_EQ(*kind_of("a=100").multiply_adds_s, 50e9);
+  EXPECT_DOUBLE_EQ(*kind_of("a=60ms").forward_s, 0.06);
+  EXPECT_EQ(*kind_of("a=1.5x12").count, 12U);
+  for (const char* text : {"a", "=3", "a=", "a=-1", "a=0", "a=3s", "a=3x", "a=3x0", "a=3x1.5", "a=nan"}) {
+    EXPECT_FALSE(machine_kind_of(text).ok()) << text;
+  }
+  EXPECT_EQ(bytes_of_text("24G").value(), 24'000'000'000U);
+  EXPECT_EQ(bytes_of_text("1.5Ki").value(), 1536U);
+  EXPECT_EQ(bytes_of_text("8000").value(), 8000U);
+  for (const char* text : {"", "G", "1X", "1GG", "-1", "1 G", "1e40"}) EXPECT_FALSE(bytes_of_text(text).ok()) << text;
+}
+
+}  // namespace
+}  // namespace shoal
