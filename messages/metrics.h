@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "messages/ids.h"
@@ -69,6 +70,10 @@ struct EvaluationResult {
   std::uint64_t windows_planned = 0;  // while `windows` is lower, this tells progress, and is no result yet
   friend bool operator==(const EvaluationResult&, const EvaluationResult&) = default;
 };
+
+// Events of a data loader that cannot read its text, and waits; the supervisor's status says so meanwhile.
+inline constexpr std::string_view kDataUnreadable = "data_unreadable";
+inline constexpr std::string_view kDataReadAgain = "data_read_again";
 
 // A line of metrics.jsonl of its own: fault, restart, view change, checkpoint, ...
 struct RunEvent {

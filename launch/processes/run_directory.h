@@ -28,6 +28,8 @@ struct RunDirectory {
   [[nodiscard]] std::string config() const { return (root / "config.toml").string(); }
   [[nodiscard]] std::string metrics() const { return (root / "metrics.jsonl").string(); }
   [[nodiscard]] std::string journal() const { return (root / "journal.db").string(); }
+  // Shards that it trains on (runtime/data/shards/shard_set.h); absent: a text, or of a version without them.
+  [[nodiscard]] std::string shards() const { return (root / "shards.txt").string(); }
   [[nodiscard]] std::string spawner_json() const { return (root / "spawner.json").string(); }
   // What spawner.json was before the newest start.
   [[nodiscard]] std::string spawner_json_before() const { return (root / "spawner.before.json").string(); }

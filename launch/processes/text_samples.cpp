@@ -19,9 +19,17 @@ TextSamples::TextSamples(const Config& config, std::shared_ptr<const Tokens> tok
       plan_(tokens_, static_cast<std::uint64_t>(config.model.context), config.batch),
       eval_(config.eval) {}
 
-Sample TextSamples::training(StepId step, MicrobatchId microbatch) const {
-  Microbatch made = make_microbatch(*tokens_, order_, step, microbatch);
-  return {std::move(made.inputs), std::move(made.targets)};
+namespace {
+
+Result<Sample> sample_of(Result<Microbatch> made) {
+  if (!made) return made.failure();
+  return Sample{std::move(made->inputs), std::move(made->targets)};
+}
+
+}  // namespace
+
+Result<Sample> TextSamples::training(StepId step, MicrobatchId microbatch) const {
+  return sample_of(make_microbatch(*tokens_, order_, step, microbatch));
 }
 
 std::uint64_t TextSamples::batches(EvaluationExtent extent) const {
@@ -34,7 +42,7 @@ std::uint32_t TextSamples::evaluation_count(EvaluationExtent extent) const {
   return count;
 }
 
-std::uint64_t TextSamples::evaluation_target_bytes(EvaluationExtent extent) const {
+Result<std::uint64_t> TextSamples::evaluation_target_bytes(EvaluationExtent extent) const {
   return plan_.target_bytes(batches(extent), *tokenizer_);
 }
 
@@ -42,10 +50,9 @@ std::uint64_t TextSamples::evaluation_windows(EvaluationExtent extent) const {
   return plan_.window_count(batches(extent));
 }
 
-Sample TextSamples::evaluation(MicrobatchId microbatch) const {
+Result<Sample> TextSamples::evaluation(MicrobatchId microbatch) const {
   const std::uint32_t per_batch = plan_.microbatch_count(0);  // only the last batch may have fewer
-  Microbatch made = plan_.microbatch(microbatch.value / per_batch, MicrobatchId{microbatch.value % per_batch});
-  return {std::move(made.inputs), std::move(made.targets)};
+  return sample_of(plan_.microbatch(microbatch.value / per_batch, MicrobatchId{microbatch.value % per_batch}));
 }
 
 }  // namespace shoal

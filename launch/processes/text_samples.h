@@ -17,11 +17,11 @@ class TextSamples final : public SampleSource {
   // Gets the corpus if need be and maps it. Errors: kInvalidData (missing, too short), kUnreachable, kIo, kUsage.
   [[nodiscard]] static Result<std::unique_ptr<TextSamples>> open(const Config& config);
 
-  [[nodiscard]] Sample training(StepId step, MicrobatchId microbatch) const override;
+  [[nodiscard]] Result<Sample> training(StepId step, MicrobatchId microbatch) const override;
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent extent) const override;
-  [[nodiscard]] std::uint64_t evaluation_target_bytes(EvaluationExtent extent) const override;
+  [[nodiscard]] Result<std::uint64_t> evaluation_target_bytes(EvaluationExtent extent) const override;
   [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent extent) const override;
-  [[nodiscard]] Sample evaluation(MicrobatchId microbatch) const override;
+  [[nodiscard]] Result<Sample> evaluation(MicrobatchId microbatch) const override;
 
   [[nodiscard]] std::string corpus_sha256() const { return tokens_->corpus_sha256(); }
 

@@ -134,7 +134,10 @@ void add_run_and_model(std::vector<ConfigKey>& keys) {
 
 void add_data_and_batch(std::vector<ConfigKey>& keys) {
   Section data(keys, "data");
-  data.add("corpus", FIELD(data.corpus), "", kStay, "\"austen\", \"kjv\", or the path of a text file");
+  data.add(
+      "corpus", FIELD(data.corpus), "", kStay,
+      "\"austen\", \"kjv\", the path of a text file, or shards of tokens in llm.c's format: a .bin file, a folder of "
+      "them, a pattern (\"fineweb/*.bin\")");
   data.add("tokenizer", FIELD(data.tokenizer), "", kStay,
            "what a token is: \"bytes\" (a vocabulary of 256), \"gpt2\" (50257), or the path of a .tiktoken file");
   data.add("validation_fraction", FIELD(data.validation_fraction), "", kStay,

@@ -39,14 +39,14 @@ class Rows {
 
 }  // namespace
 
-Microbatch make_microbatch(const Tokens& tokens, const Order& order, StepId step, MicrobatchId microbatch) {
+Result<Microbatch> make_microbatch(const Tokens& tokens, const Order& order, StepId step, MicrobatchId microbatch) {
   CHECK(order.config().train_tokens == tokens.split().train, "the order was made for these tokens");
   const std::vector<std::uint64_t> offsets = order.offsets(step, microbatch);
   Rows inputs(offsets.size(), order.config().context);
   Rows targets(offsets.size(), order.config().context);
   for (std::size_t b = 0; b < offsets.size(); ++b) {
-    tokens.read(offsets[b], inputs.row(b));
-    tokens.read(offsets[b] + 1, targets.row(b));
+    if (const Status read = tokens.read(offsets[b], inputs.row(b)); !read) return read.failure();
+    if (const Status read = tokens.read(offsets[b] + 1, targets.row(b)); !read) return read.failure();
   }
   return Microbatch{.inputs = std::move(inputs).finish(), .targets = std::move(targets).finish()};
 }
@@ -77,7 +77,7 @@ std::uint32_t EvaluationPlan::microbatch_count(std::uint64_t batch) const {
   return static_cast<std::uint32_t>((windows + microbatch_ - 1) / microbatch_);
 }
 
-Microbatch EvaluationPlan::microbatch(std::uint64_t batch, MicrobatchId microbatch) const {
+Result<Microbatch> EvaluationPlan::microbatch(std::uint64_t batch, MicrobatchId microbatch) const {
   CHECK(microbatch.value < microbatch_count(batch), "a microbatch of the batch");
   const std::uint64_t first = batch * sequences_ + microbatch.value * microbatch_;
   const std::uint64_t end = std::min({first + microbatch_, (batch + 1) * sequences_, windows_});
@@ -89,8 +89,9 @@ Microbatch EvaluationPlan::microbatch(std::uint64_t batch, MicrobatchId microbat
     if (first + b >= end) continue;
     const std::uint64_t start = (first + b) * context_;
     const std::uint64_t count = std::min(context_, tokens_->split().validation - 1 - start);
-    tokens_->read(tokens_->split().train + start, inputs.row(b).first(count));
-    tokens_->read(tokens_->split().train + start + 1, targets.row(b).first(count));
+    const std::uint64_t first_token = tokens_->split().train + start;
+    if (const Status read = tokens_->read(first_token, inputs.row(b).first(count)); !read) return read.failure();
+    if (const Status read = tokens_->read(first_token + 1, targets.row(b).first(count)); !read) return read.failure();
   }
   return Microbatch{.inputs = std::move(inputs).finish(), .targets = std::move(targets).finish()};
 }
@@ -99,7 +100,7 @@ std::uint64_t EvaluationPlan::target_count(std::uint64_t batches) const {
   return std::min(batches * sequences_ * context_, tokens_->split().validation - 1);
 }
 
-std::uint64_t EvaluationPlan::target_bytes(std::uint64_t batches, const Tokenizer& tokenizer) const {
+Result<std::uint64_t> EvaluationPlan::target_bytes(std::uint64_t batches, const Tokenizer& tokenizer) const {
   std::vector<std::uint64_t> bytes_of(static_cast<std::size_t>(tokenizer.vocabulary_size()));
   for (std::size_t token = 0; token < bytes_of.size(); ++token) {
     bytes_of[token] = tokenizer.bytes_of(static_cast<std::int32_t>(token)).size();
@@ -109,16 +110,18 @@ std::uint64_t EvaluationPlan::target_bytes(std::uint64_t batches, const Tokenize
   std::uint64_t bytes = 0;
   for (std::uint64_t done = 0; done < count; done += piece.size()) {
     piece.resize(std::min<std::uint64_t>(piece.size(), count - done));
-    tokens_->read(tokens_->split().train + 1 + done, piece);
+    if (const Status read = tokens_->read(tokens_->split().train + 1 + done, piece); !read) return read.failure();
     for (const std::int32_t token : piece) bytes += bytes_of[static_cast<std::size_t>(token)];
   }
   return bytes;
 }
 
-std::vector<Microbatch> evaluation_microbatches(const EvaluationPlan& plan, std::uint64_t batch) {
+Result<std::vector<Microbatch>> evaluation_microbatches(const EvaluationPlan& plan, std::uint64_t batch) {
   std::vector<Microbatch> microbatches;
   for (std::uint32_t i = 0; i < plan.microbatch_count(batch); ++i) {
-    microbatches.push_back(plan.microbatch(batch, MicrobatchId{i}));
+    auto made = plan.microbatch(batch, MicrobatchId{i});
+    if (!made) return made.failure();
+    microbatches.push_back(std::move(*made));
   }
   return microbatches;
 }

@@ -20,9 +20,10 @@ struct Microbatch {
   TensorBlob targets;  // int32 [B, T]
 };
 
-// The training microbatch of the order. `order` was made for these tokens' training part (CHECKed).
-[[nodiscard]] Microbatch make_microbatch(const Tokens& tokens, const Order& order, StepId step,
-                                         MicrobatchId microbatch);
+// The training microbatch of the order. `order` was made for these tokens' training part (CHECKed). Errors: those of
+// Tokens::read().
+[[nodiscard]] Result<Microbatch> make_microbatch(const Tokens& tokens, const Order& order, StepId step,
+                                                 MicrobatchId microbatch);
 
 // The evaluation's windows: at kC over the validation tokens, the last partial one kept, each token but the first a
 // target once. Batch i is the windows [i, i+1) x sequences, cut into microbatches. All tensors are full [B, T]: what
@@ -39,10 +40,11 @@ class EvaluationPlan {
   [[nodiscard]] std::uint64_t batch_count(int limit) const;
   // Microbatches of a batch; the last batch may have fewer.
   [[nodiscard]] std::uint32_t microbatch_count(std::uint64_t batch) const;
-  [[nodiscard]] Microbatch microbatch(std::uint64_t batch, MicrobatchId microbatch) const;
+  // Errors: those of Tokens::read().
+  [[nodiscard]] Result<Microbatch> microbatch(std::uint64_t batch, MicrobatchId microbatch) const;
   // Targets of the first `batches` batches, and the bytes they stand for (bits per byte).
   [[nodiscard]] std::uint64_t target_count(std::uint64_t batches) const;
-  [[nodiscard]] std::uint64_t target_bytes(std::uint64_t batches, const Tokenizer& tokenizer) const;
+  [[nodiscard]] Result<std::uint64_t> target_bytes(std::uint64_t batches, const Tokenizer& tokenizer) const;
 
  private:
   std::shared_ptr<const Tokens> tokens_;
@@ -52,8 +54,8 @@ class EvaluationPlan {
   std::uint64_t windows_;
 };
 
-// All microbatches of one batch, in order.
-[[nodiscard]] std::vector<Microbatch> evaluation_microbatches(const EvaluationPlan& plan, std::uint64_t batch);
+// All microbatches of one batch, in order. Errors: those of Tokens::read().
+[[nodiscard]] Result<std::vector<Microbatch>> evaluation_microbatches(const EvaluationPlan& plan, std::uint64_t batch);
 
 // nats: mean loss per token. nats / ln 2 x tokens / bytes.
 [[nodiscard]] double bits_per_byte(double nats, std::uint64_t tokens, std::uint64_t bytes);

@@ -7,6 +7,7 @@
 #include "runtime/base/compose.h"
 #include "runtime/base/sha256.h"
 #include "runtime/data/fetch.h"
+#include "runtime/data/mapped_file.h"
 #include "runtime/data/ranks.h"
 #include "runtime/data/text.h"
 #include "runtime/data/token_file.h"
@@ -31,6 +32,39 @@ std::string identity_of(const std::string& text_sha256, const Tokenizer& tokeniz
   return sha256_hex(std::string_view(compose(text_sha256, " ", tokenizer.fingerprint(), "\n")));
 }
 
+// Tokens of `width` bytes each, behind a header if they are not the text itself.
+class MappedTokens final : public TokenStore {
+ public:
+  // identity: empty where the file is the text.
+  MappedTokens(MappedFile file, std::uint32_t width, std::string identity)
+      : file_(std::move(file)), tokens_(file_.bytes()), width_(width), identity_(std::move(identity)) {
+    if (width_ > 1) tokens_ = tokens_.subspan(kTokenFileHeader);
+  }
+
+  [[nodiscard]] std::uint64_t count() const override { return tokens_.size() / width_; }
+
+  [[nodiscard]] Status read(std::uint64_t offset, std::span<std::int32_t> out) const override {
+    CHECK(offset <= count() && out.size() <= count() - offset, "tokens are read within the text");
+    const std::byte* at = tokens_.data() + offset * width_;
+    for (std::int32_t& token : out) {
+      std::uint32_t value = 0;
+      for (std::uint32_t i = 0; i < width_; ++i) value |= static_cast<std::uint32_t>(*at++) << (8 * i);
+      token = static_cast<std::int32_t>(value);
+    }
+    return Done{};
+  }
+
+  [[nodiscard]] std::string sha256() const override {
+    return identity_.empty() ? sha256_hex(file_.bytes()) : identity_;
+  }
+
+ private:
+  MappedFile file_;
+  std::span<const std::byte> tokens_;
+  std::uint32_t width_;
+  std::string identity_;
+};
+
 }  // namespace
 
 TokenSplit split_tokens(std::uint64_t tokens, double validation_fraction) {
@@ -42,7 +76,16 @@ TokenSplit split_tokens(std::uint64_t tokens, double validation_fraction) {
 Result<std::shared_ptr<const Tokens>> Tokens::open(const std::filesystem::path& path, double validation_fraction) {
   auto text = map_text(path);
   if (!text) return text.failure();
-  return std::shared_ptr<const Tokens>(new Tokens(path, std::move(*text), 1, validation_fraction));
+  auto store = std::make_unique<MappedTokens>(std::move(*text), 1, "");
+  return std::shared_ptr<const Tokens>(new Tokens(path, std::move(store), validation_fraction));
+}
+
+Result<std::shared_ptr<const Tokens>> Tokens::open_shards(const std::filesystem::path& corpus, const ShardPaths& shards,
+                                                          double validation_fraction, int vocabulary) {
+  auto set = ShardSet::open(shards, vocabulary);
+  if (!set) return set.failure();
+  auto store = std::make_unique<ShardSet>(std::move(*set));
+  return std::shared_ptr<const Tokens>(new Tokens(corpus, std::move(store), validation_fraction));
 }
 
 Result<std::shared_ptr<const Tokens>> Tokens::encode(const std::filesystem::path& path, double validation_fraction,
@@ -53,29 +96,8 @@ Result<std::shared_ptr<const Tokens>> Tokens::encode(const std::filesystem::path
   auto file = obtain_token_file(text->text(), text_sha256, tokenizer, folder);
   if (!file) return file.failure();
   const std::uint32_t width = token_width(tokenizer.vocabulary_size());
-  std::shared_ptr<Tokens> tokens(new Tokens(path, std::move(*file), width, validation_fraction));
-  tokens->corpus_sha256_ = identity_of(text_sha256, tokenizer);
-  return std::shared_ptr<const Tokens>(std::move(tokens));
-}
-
-Tokens::Tokens(std::filesystem::path path, MappedFile file, std::uint32_t width, double validation_fraction)
-    : path_(std::move(path)), file_(std::move(file)), tokens_(file_.bytes()), width_(width) {
-  if (width_ > 1) tokens_ = tokens_.subspan(kTokenFileHeader);
-  split_ = split_tokens(count(), validation_fraction);
-}
-
-void Tokens::read(std::uint64_t offset, std::span<std::int32_t> out) const {
-  CHECK(offset <= count() && out.size() <= count() - offset, "tokens are read within the text");
-  const std::byte* at = tokens_.data() + offset * width_;
-  for (std::int32_t& token : out) {
-    std::uint32_t value = 0;
-    for (std::uint32_t i = 0; i < width_; ++i) value |= static_cast<std::uint32_t>(*at++) << (8 * i);
-    token = static_cast<std::int32_t>(value);
-  }
-}
-
-std::string Tokens::corpus_sha256() const {
-  return corpus_sha256_.empty() ? sha256_hex(file_.bytes()) : corpus_sha256_;
+  auto store = std::make_unique<MappedTokens>(std::move(*file), width, identity_of(text_sha256, tokenizer));
+  return std::shared_ptr<const Tokens>(new Tokens(path, std::move(store), validation_fraction));
 }
 
 Status check_length(const Tokens& tokens, int context) {
@@ -100,6 +122,9 @@ namespace {
 
 Result<std::shared_ptr<const Tokens>> open_text(const std::filesystem::path& path, double validation_fraction,
                                                 const Tokenizer& tokenizer) {
+  const auto shards = find_shards(path);
+  if (!shards) return shards.failure();
+  if (*shards) return Tokens::open_shards(path, **shards, validation_fraction, tokenizer.vocabulary_size());
   if (token_width(tokenizer.vocabulary_size()) == 1) return Tokens::open(path, validation_fraction);
   const auto folder = corpora_folder();
   if (!folder) return folder.failure();

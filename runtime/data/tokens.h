@@ -4,8 +4,8 @@
 //   [train, N)       validation: the end of the text, never trained on
 //
 // With the byte tokenizer the text itself is the token file (uint8); with any other one there is a file of tokens in
-// corpora_folder() (token_file.h). No mapped file may be shortened meanwhile: reading behind its new end is a bus
-// error. Immutable and thread-safe.
+// corpora_folder() (token_file.h). These are mapped, and may not be shortened meanwhile: reading behind the new end is
+// a bus error. Shards (shards/shard_set.h) are tokens already. Immutable and thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@
 
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
-#include "runtime/data/mapped_file.h"
+#include "runtime/data/shards/shard_set.h"
+#include "runtime/data/token_store.h"
 #include "runtime/data/tokenizer.h"
 
 namespace shoal {
@@ -42,23 +43,31 @@ class Tokens {
   Tokens(const Tokens&) = delete;
   Tokens& operator=(const Tokens&) = delete;
 
-  [[nodiscard]] std::uint64_t count() const { return tokens_.size() / width_; }
+  // Shards whose tokens are below `vocabulary`. Errors: those of ShardSet::open().
+  [[nodiscard]] static Result<std::shared_ptr<const Tokens>> open_shards(const std::filesystem::path& corpus,
+                                                                         const ShardPaths& shards,
+                                                                         double validation_fraction, int vocabulary);
+
+  [[nodiscard]] std::uint64_t count() const { return store_->count(); }
   [[nodiscard]] TokenSplit split() const { return split_; }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  // Copies tokens [offset, offset + out.size()). CHECKs that they exist.
-  void read(std::uint64_t offset, std::span<std::int32_t> out) const;
+  // Copies tokens [offset, offset + out.size()). CHECKs that they exist. Errors: a shard cannot be read (any more).
+  [[nodiscard]] Status read(std::uint64_t offset, std::span<std::int32_t> out) const {
+    return store_->read(offset, out);
+  }
   // Digest of the text's bytes: goes into checkpoints, so that a run never resumes on another text. Where the ranks are
-  // not GPT-2's it covers both digests: the path of a tokenizer does not say what is in it. May read everything.
-  [[nodiscard]] std::string corpus_sha256() const;
+  // not GPT-2's it covers both digests: the path of a tokenizer does not say what is in it. May read everything, but of
+  // shards their fingerprints.
+  [[nodiscard]] std::string corpus_sha256() const { return store_->sha256(); }
+  // One line per shard; empty: the text is no shards.
+  [[nodiscard]] std::string shard_list() const { return store_->list(); }
 
  private:
-  Tokens(std::filesystem::path path, MappedFile file, std::uint32_t width, double validation_fraction);
+  Tokens(std::filesystem::path path, std::unique_ptr<const TokenStore> store, double validation_fraction)
+      : path_(std::move(path)), store_(std::move(store)), split_(split_tokens(count(), validation_fraction)) {}
 
   std::filesystem::path path_;
-  MappedFile file_;
-  std::span<const std::byte> tokens_;  // in file_, behind its header if it has one
-  std::uint32_t width_;                // bytes of a token
-  std::string corpus_sha256_;          // empty: of the file, which is the text
+  std::unique_ptr<const TokenStore> store_;
   TokenSplit split_;
 };
 

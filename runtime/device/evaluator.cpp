@@ -6,35 +6,39 @@
 
 namespace shoal {
 
-Evaluation evaluate(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
-                    const Tokenizer& tokenizer) {
-  return *evaluate_until([](std::uint64_t) { return false; }, executor, plan, batches, tokenizer);
+Result<Evaluation> evaluate(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
+                            const Tokenizer& tokenizer) {
+  auto evaluation = evaluate_until([](std::uint64_t) { return false; }, executor, plan, batches, tokenizer);
+  if (!evaluation) return evaluation.failure();
+  return **evaluation;
 }
 
-std::optional<Evaluation> evaluate_until(const WantsStop& wants_stop, StageExecutor& executor,
-                                         const EvaluationPlan& plan, std::uint64_t batches,
-                                         const Tokenizer& tokenizer) {
+Result<std::optional<Evaluation>> evaluate_until(const WantsStop& wants_stop, StageExecutor& executor,
+                                                 const EvaluationPlan& plan, std::uint64_t batches,
+                                                 const Tokenizer& tokenizer) {
   Evaluation evaluation;
   double loss_sum = 0;
   std::uint64_t done = 0;
   for (std::uint64_t batch = 0; batch < batches; ++batch) {
     for (std::uint32_t index = 0; index < plan.microbatch_count(batch); ++index) {
-      if (wants_stop(done)) return std::nullopt;
+      if (wants_stop(done)) return std::optional<Evaluation>();
       const MicrobatchId microbatch{index};
-      Microbatch windows = plan.microbatch(batch, microbatch);
-      done += static_cast<std::uint64_t>(windows.inputs.shape.front());
+      auto windows = plan.microbatch(batch, microbatch);
+      if (!windows) return windows.failure();
+      done += static_cast<std::uint64_t>(windows->inputs.shape.front());
       const EvaluateResult result =
-          executor.evaluate({StepId{0}, microbatch, std::move(windows.inputs), std::move(windows.targets)});
+          executor.evaluate({StepId{0}, microbatch, std::move(windows->inputs), std::move(windows->targets)});
       loss_sum += result.loss_sum;
       evaluation.token_count += result.token_count;
     }
   }
+  const auto bytes = plan.target_bytes(batches, tokenizer);
+  if (!bytes) return bytes.failure();
   evaluation.windows = plan.window_count(batches);
   evaluation.loss = loss_sum / static_cast<double>(evaluation.token_count);
   evaluation.perplexity = std::exp(evaluation.loss);
-  evaluation.bits_per_byte =
-      bits_per_byte(evaluation.loss, evaluation.token_count, plan.target_bytes(batches, tokenizer));
-  return evaluation;
+  evaluation.bits_per_byte = bits_per_byte(evaluation.loss, evaluation.token_count, *bytes);
+  return std::optional(evaluation);
 }
 
 }  // namespace shoal

@@ -22,15 +22,15 @@ struct Evaluation {
 };
 
 // Over the first `batches` batches of the plan (plan.batch_count(limit) of them). `executor` holds the whole model. The
-// sums are added per microbatch in order, in double.
-[[nodiscard]] Evaluation evaluate(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
-                                  const Tokenizer& tokenizer);
+// sums are added per microbatch in order, in double. Errors: those of Tokens::read().
+[[nodiscard]] Result<Evaluation> evaluate(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
+                                          const Tokenizer& tokenizer);
 
 // The same as long as nobody wants it to stop: asked before every microbatch, with the windows that are done. Nothing
 // when it was stopped.
 using WantsStop = std::function<bool(std::uint64_t windows)>;
-[[nodiscard]] std::optional<Evaluation> evaluate_until(const WantsStop& wants_stop, StageExecutor& executor,
-                                                       const EvaluationPlan& plan, std::uint64_t batches,
-                                                       const Tokenizer& tokenizer);
+[[nodiscard]] Result<std::optional<Evaluation>> evaluate_until(const WantsStop& wants_stop, StageExecutor& executor,
+                                                               const EvaluationPlan& plan, std::uint64_t batches,
+                                                               const Tokenizer& tokenizer);
 
 }  // namespace shoal

@@ -21,14 +21,16 @@ SingleTrainer::SingleTrainer(const Config& config, StageExecutor& executor, cons
       order_(order_config(config, tokens.split().train)),
       progress_(progress) {}
 
-StepOutcome SingleTrainer::step() {
-  StepOutcome outcome = run_microbatches();
+Result<StepOutcome> SingleTrainer::step() {
+  auto computed = run_microbatches();
+  if (!computed) return computed;
+  StepOutcome& outcome = *computed;
   commit(outcome);
   progress_.steps += 1;
   progress_.tokens_total += outcome.token_count;
   progress_.skipped_in_a_row = outcome.skipped ? progress_.skipped_in_a_row + 1 : 0;
   last_skip_ = outcome.skipped.value_or(std::string());
-  return outcome;
+  return computed;
 }
 
 Status SingleTrainer::check_progress() const {
@@ -37,7 +39,7 @@ Status SingleTrainer::check_progress() const {
                                         progress_.steps - 1, ", because ", last_skip_));
 }
 
-StepOutcome SingleTrainer::run_microbatches() {
+Result<StepOutcome> SingleTrainer::run_microbatches() {
   StepOutcome outcome;
   outcome.step = StepId{progress_.steps};
   outcome.learning_rate = learning_rate(config_.optim, progress_.steps);
@@ -47,9 +49,13 @@ StepOutcome SingleTrainer::run_microbatches() {
     const MicrobatchId microbatch{index};
     if (left_out_.contains({outcome.step, microbatch})) continue;
     ++outcome.microbatch_count;
-    Microbatch batch = make_microbatch(tokens_, order_, outcome.step, microbatch);
+    auto batch = make_microbatch(tokens_, order_, outcome.step, microbatch);
+    if (!batch) {
+      executor_.zero();
+      return batch.failure();
+    }
     const BackwardResult result = executor_.forward_backward(
-        {outcome.step, microbatch, std::move(batch.inputs), std::move(batch.targets)}, WeightGradients::kAtOnce);
+        {outcome.step, microbatch, std::move(batch->inputs), std::move(batch->targets)}, WeightGradients::kAtOnce);
     loss_sum += result.loss_sum;
     outcome.token_count += result.token_count;
     const AccumulateResult accumulated = executor_.accumulate(microbatch);

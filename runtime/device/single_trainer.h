@@ -49,7 +49,8 @@ class SingleTrainer {
   SingleTrainer(const Config& config, StageExecutor& executor, const Tokens& tokens, const Clock& clock,
                 TrainerProgress progress = {});
 
-  [[nodiscard]] StepOutcome step();
+  // Errors: those of Tokens::read(); nothing has changed, and the step may be tried again.
+  [[nodiscard]] Result<StepOutcome> step();
   // Errors: kDiverged after ten skipped steps in a row, naming the last reason.
   [[nodiscard]] Status check_progress() const;
   // This microbatch is not trained on: the step is the sum over the others, its mean that sum divided by the tokens of
@@ -58,7 +59,7 @@ class SingleTrainer {
   [[nodiscard]] const TrainerProgress& progress() const { return progress_; }
 
  private:
-  [[nodiscard]] StepOutcome run_microbatches();
+  [[nodiscard]] Result<StepOutcome> run_microbatches();
   void commit(StepOutcome& outcome);
 
   Config config_;

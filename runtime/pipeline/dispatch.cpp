@@ -24,7 +24,10 @@ void append(std::vector<Value>& to, std::vector<Value> more) {
 }  // namespace
 
 DataLoaderCore::DataLoaderCore(DataLoaderConfig config, const SampleSource& source)
-    : config_(config), source_(&source), planner_(make_path_planner(config.routing, config.seed)) {
+    : config_(config),
+      source_(&source),
+      planner_(make_path_planner(config.routing, config.seed)),
+      data_(config.read_again) {
   CHECK(config.stages > 0 && config.microbatches > 0 && config.credits > 0, "a run has stages, microbatches, credits");
 }
 
@@ -150,6 +153,8 @@ std::vector<Letter> DataLoaderCore::tick(Instant now) {
   }
   begin_work(now);
   std::vector<Letter> out = give_up_evaluation(now);
+  const bool is_complete = work_ && work_->answered == work_->items.size();
+  if (is_complete && work_->purpose == Purpose::kEvaluate) append(out, finish_evaluation(now));
   append(out, dispatch(now));
   append(out, repeat_overdue(now));
   append(out, announce(now));
@@ -178,7 +183,7 @@ Members DataLoaderCore::candidates() const {
 
 std::vector<Letter> DataLoaderCore::dispatch(Instant now) {
   std::vector<Letter> out;
-  if (!work_) return out;
+  if (!work_ || data_.lasts(now)) return out;
   const Members members = candidates();
   if (!serves_every_stage(members)) return out;
   auto in_flight = in_flight_by_first_hop();
@@ -186,9 +191,9 @@ std::vector<Letter> DataLoaderCore::dispatch(Instant now) {
     Item& item = work_->items[i];
     const MicrobatchId microbatch{static_cast<std::uint32_t>(i)};
     if (item.progress != Progress::kWaiting || !plan(item, microbatch, members, in_flight, now)) continue;
-    item.progress = Progress::kInFlight;
+    append(out, send(item, microbatch, now));
+    if (item.progress != Progress::kInFlight) break;
     ++in_flight[item.path.front()];
-    out.push_back(send(item, microbatch, now));
   }
   return out;
 }
@@ -213,18 +218,31 @@ bool DataLoaderCore::plan(Item& item, MicrobatchId microbatch, const Members& me
   return true;
 }
 
-Sample DataLoaderCore::training_sample(MicrobatchId microbatch) const {
+Result<Sample> DataLoaderCore::sample_of(MicrobatchId microbatch) const {
+  if (work_->purpose == Purpose::kEvaluate) return source_->evaluation(microbatch);
   const std::uint32_t microbatches = config_.microbatches;
   const PlaceId sample = view_.requeued().sample_at(place_of(work_->step, microbatch, microbatches));
   return source_->training(step_of(sample, microbatches),
                            MicrobatchId{static_cast<std::uint32_t>(sample.value % microbatches)});
 }
 
-Letter DataLoaderCore::send(Item& item, MicrobatchId microbatch, Instant now) {
-  item.sent = now;
+// Says that the text cannot be read, or that it is read again: to the supervisor, who tells the metrics actor.
+template <class Value>
+std::vector<Letter> DataLoaderCore::note_reading(const Result<Value>& read, Instant now) {
+  const std::uint64_t step = view_.committed_steps();
+  const auto event = read.ok() ? data_.read(step) : data_.failed(read.failure().message, step, now);
+  if (!event) return {};
+  return {Letter{{}, to_supervisor(), *event}};
+}
+
+// Where its sample cannot be read, the item stays what it is.
+std::vector<Letter> DataLoaderCore::send(Item& item, MicrobatchId microbatch, Instant now) {
+  auto sample = sample_of(microbatch);
+  std::vector<Letter> out = note_reading(sample, now);
   item.due = now + doubled(config_.send_again, item.repeats, kSendAgainCeiling);
-  const bool trains = work_->purpose == Purpose::kTrain;
-  Sample sample = trains ? training_sample(microbatch) : source_->evaluation(microbatch);
+  if (!sample) return out;
+  item.progress = Progress::kInFlight;
+  item.sent = now;
   Forward forward;
   forward.cause.run = config_.run;
   forward.cause.branch = view_.branch();
@@ -237,10 +255,11 @@ Letter DataLoaderCore::send(Item& item, MicrobatchId microbatch, Instant now) {
   forward.weights_version = view_.committed_steps();
   forward.purpose = work_->purpose;
   forward.path = item.path;
-  forward.input = std::move(sample.inputs);
-  forward.targets = std::move(sample.targets);
+  forward.input = std::move(sample->inputs);
+  forward.targets = std::move(sample->targets);
   const Incarnation first = item.path.front();
-  return Letter{{}, to_stage({}, first), std::move(forward)};
+  out.push_back(Letter{{}, to_stage({}, first), std::move(forward)});
+  return out;
 }
 
 std::vector<Letter> DataLoaderCore::answered(const Backward& backward, Instant now) {
@@ -281,11 +300,22 @@ std::vector<Letter> DataLoaderCore::finish_if_answered(Instant now) {
     work_->announce_due = now;
     return announce(now);
   }
-  const EvaluationResult result = evaluation_result();
+  return finish_evaluation(now);
+}
+
+// Waits, with all answers there, while the text of its targets cannot be read.
+std::vector<Letter> DataLoaderCore::finish_evaluation(Instant now) {
+  if (data_.lasts(now)) return {};
+  const auto bytes = source_->evaluation_target_bytes(work_->extent);
+  std::vector<Letter> out = note_reading(bytes, now);
+  if (!bytes) return out;
+  EvaluationResult result = evaluation_result();
+  result.target_bytes = *bytes;
   evaluated_ = {view_.branch(), view_.committed_steps()};
   work_.reset();
   begin_work(now);
-  return {Letter{{}, to_metrics(), result}, Letter{{}, to_supervisor(), result}};
+  append(out, {Letter{{}, to_metrics(), result}, Letter{{}, to_supervisor(), result}});
+  return out;
 }
 
 // Added in the order of the microbatches, whatever order they came in: equal runs give equal bits.
@@ -293,7 +323,6 @@ EvaluationResult DataLoaderCore::evaluation_result() const {
   EvaluationResult result;
   result.branch = view_.branch();
   result.step = view_.committed_steps();
-  result.target_bytes = source_->evaluation_target_bytes(work_->extent);
   result.complete = work_->extent == EvaluationExtent::kLast;
   result.windows_planned = source_->evaluation_windows(work_->extent);
   result.windows = result.windows_planned * work_->answered / work_->items.size();
@@ -323,7 +352,7 @@ std::vector<Letter> DataLoaderCore::repeat_overdue(Instant now) {
     Item& item = work_->items[i];
     if (item.progress != Progress::kInFlight || now < item.due) continue;
     ++item.repeats;
-    out.push_back(send(item, MicrobatchId{static_cast<std::uint32_t>(i)}, now));
+    append(out, send(item, MicrobatchId{static_cast<std::uint32_t>(i)}, now));
   }
   return out;
 }

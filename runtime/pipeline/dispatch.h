@@ -23,8 +23,10 @@
 
 #include "messages/letter.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/error.h"
 #include "runtime/journal/round_plan.h"
 #include "runtime/journal/view.h"
+#include "runtime/pipeline/data_wait.h"
 #include "runtime/pipeline/path_planner.h"
 
 namespace shoal {
@@ -37,15 +39,15 @@ struct Sample {
 
 enum class EvaluationExtent : std::uint8_t { kPeriodic, kLast };  // eval.batches of them, or eval.final_batches
 
-// Source of microbatches: pure functions of their arguments.
+// Source of microbatches: pure functions of their arguments. Errors: the text cannot be read now.
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
-  [[nodiscard]] virtual Sample training(StepId step, MicrobatchId microbatch) const = 0;
+  [[nodiscard]] virtual Result<Sample> training(StepId step, MicrobatchId microbatch) const = 0;
   [[nodiscard]] virtual std::uint32_t evaluation_count(EvaluationExtent extent) const = 0;
-  [[nodiscard]] virtual std::uint64_t evaluation_target_bytes(EvaluationExtent extent) const = 0;
+  [[nodiscard]] virtual Result<std::uint64_t> evaluation_target_bytes(EvaluationExtent extent) const = 0;
   [[nodiscard]] virtual std::uint64_t evaluation_windows(EvaluationExtent extent) const = 0;
-  [[nodiscard]] virtual Sample evaluation(MicrobatchId microbatch) const = 0;
+  [[nodiscard]] virtual Result<Sample> evaluation(MicrobatchId microbatch) const = 0;
 };
 
 struct DataLoaderConfig {
@@ -63,6 +65,7 @@ struct DataLoaderConfig {
   Duration repeat_ceiling = std::chrono::seconds(5);
   Duration send_again = std::chrono::seconds(30);         // a Forward whose router may have lost its memory; doubles
   Duration evaluation_timeout = std::chrono::minutes(2);  // without any answer: the periodic one is given up
+  Duration read_again = std::chrono::seconds(1);          // after a text that could not be read
   Duration tell_every = std::chrono::seconds(10);         // how far the last one is, while it comes further
   std::optional<RoundSchedule> rounds{};                  // sync.mode = diloco: replicas answer when they are applied
 };
@@ -124,8 +127,10 @@ class DataLoaderCore {
   [[nodiscard]] std::vector<Letter> dispatch(Instant now);
   [[nodiscard]] bool plan(Item& item, MicrobatchId microbatch, const Members& members,
                           const std::map<Incarnation, std::uint32_t>& in_flight, Instant now);
-  [[nodiscard]] Sample training_sample(MicrobatchId microbatch) const;
-  [[nodiscard]] Letter send(Item& item, MicrobatchId microbatch, Instant now);
+  [[nodiscard]] Result<Sample> sample_of(MicrobatchId microbatch) const;
+  [[nodiscard]] std::vector<Letter> send(Item& item, MicrobatchId microbatch, Instant now);
+  template <class Value>
+  [[nodiscard]] std::vector<Letter> note_reading(const Result<Value>& read, Instant now);
   [[nodiscard]] std::vector<Letter> finish_if_answered(Instant now);
   [[nodiscard]] std::vector<Letter> announce(Instant now);
   [[nodiscard]] std::vector<Letter> repeat_overdue(Instant now);
@@ -133,6 +138,7 @@ class DataLoaderCore {
   [[nodiscard]] std::vector<Letter> give_up_evaluation(Instant now);
   [[nodiscard]] std::vector<Letter> tell_how_far(Instant now);
   [[nodiscard]] EvaluationResult evaluation_result() const;
+  [[nodiscard]] std::vector<Letter> finish_evaluation(Instant now);
   [[nodiscard]] std::map<Incarnation, std::uint32_t> in_flight_by_first_hop() const;
   void learn(const Item& item, const Backward& backward, Instant now);
   void replica_removed(Incarnation replica, StageId stage);
@@ -151,6 +157,7 @@ class DataLoaderCore {
   std::optional<Work> work_;
   std::optional<std::pair<Branch, std::uint64_t>> evaluated_;  // the last evaluation ended, answered or given up
   std::uint64_t evaluations_given_up_ = 0;
+  DataWait data_;
 };
 
 }  // namespace shoal

@@ -85,7 +85,7 @@ class Bench {
 
   [[nodiscard]] WorkOf works() const {
     return [this](StepId step, MicrobatchId microbatch) {
-      Microbatch batch = make_microbatch(*tokens_, order_, step, microbatch);
+      Microbatch batch = *make_microbatch(*tokens_, order_, step, microbatch);
       return MicrobatchWork{step, microbatch, std::move(batch.inputs), std::move(batch.targets)};
     };
   }
@@ -106,7 +106,7 @@ class Bench {
     }
     CHECK(evaluator_->load_state(build_safetensors(std::move(*stored))).ok(), "an image of this model");
     const EvaluationPlan plan(tokens_, static_cast<std::uint64_t>(config_.model.context), config_.batch);
-    return evaluate(*evaluator_, plan, plan.batch_count(config_.eval.batches), ByteTokenizer{}).loss;
+    return evaluate(*evaluator_, plan, plan.batch_count(config_.eval.batches), ByteTokenizer{})->loss;
   }
 
   static void print(std::uint64_t version, double loss, double agreed, double local) {

@@ -93,7 +93,7 @@ struct Contender {
     executor = std::move(*made);
     trainer = std::make_unique<SingleTrainer>(config, *executor, tokens, clock);
   }
-  void step() { CHECK(!trainer->step().skipped, "a step that trains"); }
+  void step() { CHECK(!trainer->step()->skipped, "a step that trains"); }
   SteadyClock clock;
   std::unique_ptr<StageExecutor> executor;
   std::unique_ptr<SingleTrainer> trainer;

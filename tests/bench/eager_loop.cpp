@@ -113,7 +113,7 @@ double EagerLoop::step() {
   const double count = static_cast<double>(microbatches);
   double loss_sum = 0;
   for (std::uint32_t index = 0; index < microbatches; ++index) {
-    const Microbatch batch = make_microbatch(p.tokens, p.order, StepId{p.t}, MicrobatchId{index});
+    const Microbatch batch = *make_microbatch(p.tokens, p.order, StepId{p.t}, MicrobatchId{index});
     const auto logits = p.forward(copy(batch.inputs));
     const auto loss = F::cross_entropy(logits.view({-1, logits.size(2)}), copy(batch.targets).view(-1)) / count;
     loss.backward();

@@ -81,11 +81,11 @@ Trained train(const Config& config, std::size_t steps) {
   SingleTrainer trainer(config, **executor, **tokens, clock);
   Trained trained;
   while (trained.outcomes.size() < steps) {
-    trained.outcomes.push_back(trainer.step());
+    trained.outcomes.push_back(*trainer.step());
     CHECK(trainer.check_progress().ok(), "a step that does not diverge");
   }
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(config.model.context), config.batch);
-  trained.evaluation = evaluate(**executor, plan, plan.batch_count(0), ByteTokenizer{});
+  trained.evaluation = *evaluate(**executor, plan, plan.batch_count(0), ByteTokenizer{});
   return trained;
 }
 

@@ -30,14 +30,16 @@ std::unique_ptr<StageExecutor> make_executor(const Config& config, StageId stage
 class RandomSamples final : public SampleSource {
  public:
   explicit RandomSamples(Config config) : config_(std::move(config)) {}
-  [[nodiscard]] Sample training(StepId step, MicrobatchId microbatch) const override {
+  [[nodiscard]] Result<Sample> training(StepId step, MicrobatchId microbatch) const override {
     MicrobatchWork work = random_work(config_, step.value, microbatch.value);
-    return {std::move(work.input), std::move(work.targets)};
+    return Sample{std::move(work.input), std::move(work.targets)};
   }
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent) const override { return 1; }
-  [[nodiscard]] std::uint64_t evaluation_target_bytes(EvaluationExtent) const override { return 1; }
+  [[nodiscard]] Result<std::uint64_t> evaluation_target_bytes(EvaluationExtent) const override { return 1; }
   [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent) const override { return 1; }
-  [[nodiscard]] Sample evaluation(MicrobatchId microbatch) const override { return training(StepId{}, microbatch); }
+  [[nodiscard]] Result<Sample> evaluation(MicrobatchId microbatch) const override {
+    return training(StepId{}, microbatch);
+  }
 
  private:
   Config config_;

@@ -34,15 +34,15 @@ Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run) {
 }
 
 // Says on stderr how far it is.
-Evaluation evaluate_aloud(StageExecutor& executor, const EvaluationPlan& plan, std::uint64_t batches,
-                          const Tokenizer& tokenizer) {
+Result<std::optional<Evaluation>> evaluate_aloud(StageExecutor& executor, const EvaluationPlan& plan,
+                                                 std::uint64_t batches, const Tokenizer& tokenizer) {
   const SteadyClock clock;
   ProgressPace pace;
   const auto tell = [&](std::uint64_t windows) {
     if (pace.is_due(clock.now())) say("evaluating: ", windows, " of ", plan.window_count(batches), " windows");
     return false;
   };
-  return *evaluate_until(tell, executor, plan, batches, tokenizer);
+  return evaluate_until(tell, executor, plan, batches, tokenizer);
 }
 
 }  // namespace
@@ -57,7 +57,9 @@ Result<int> run_eval(const EvalOptions& options) {
   auto executor = load_executor(*run);
   if (!executor) return executor.failure();
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(run->config.model.context), run->config.batch);
-  const Evaluation evaluation = evaluate_aloud(**executor, plan, plan.batch_count(options.batches), **tokenizer);
+  const auto made = evaluate_aloud(**executor, plan, plan.batch_count(options.batches), **tokenizer);
+  if (!made) return made.failure();
+  const Evaluation& evaluation = **made;
   const std::uint64_t step = run->checkpoint.manifest().step;
   print(options.form == OutputForm::kJson ? evaluation_json(step, evaluation) : evaluation_text(step, evaluation));
   return 0;

@@ -17,7 +17,10 @@
 #include "launch/stop_signals.h"
 #include "messages/codec.h"
 #include "model/partition.h"
+#include "runtime/base/compose.h"
+#include "runtime/base/file.h"
 #include "runtime/base/text/shell_word.h"
+#include "runtime/data/shards/shard_set.h"
 #include "runtime/data/tokens.h"
 #include "runtime/storage/checkpoint_claim.h"
 #include "runtime/storage/checkpoint_reader.h"
@@ -98,6 +101,21 @@ Status tell_start(const RunDirectory& run, bool is_resumed) {
   return metrics->append(with_time(to_json_line(started), SteadyClock().wall_now()));
 }
 
+// Names the shard by which a text differs from the one that the run began with; a branch may have another text.
+Status check_shards(const RunDirectory& run, const ChosenRun& chosen, const Tokens& tokens) {
+  const auto before = read_file(run.shards());
+  if (!before || chosen.branch) return Done{};
+  const auto difference = shard_difference(*before, tokens.shard_list());
+  if (!difference) return Done{};
+  return fail(Error::kInvalidData, compose(*difference, ": it is not what the run began with (", run.shards(),
+                                           "). Put the shards back, or train on others on a --branch."));
+}
+
+Status record_shards(const RunDirectory& run, const Tokens& tokens) {
+  const std::string list = tokens.shard_list();
+  return list.empty() ? Status(Done{}) : replace_file(run.shards(), list);
+}
+
 // Makes the directory; one that exists stays. A failure is told when the directory is locked.
 void make_own_directory(ChosenRun& chosen) {
   namespace fs = std::filesystem;
@@ -120,10 +138,12 @@ Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_a
   if (!hold) return hold.failure();
   if (chosen.is_resumed) {
     if (auto status = check_is_ours_to_resume(run, chosen, stop_at); !status) return status.failure();
+    if (auto status = check_shards(run, chosen, **tokens); !status) return status.failure();
     if (const auto told = tell_left(run); !told) say("warning: ", told.failure().message);
     if (auto status = enter_branch(run, chosen, stop_at, **tokens); !status) return status.failure();
   }
   if (auto status = prepare_run_directory(run, chosen.config); !status) return status.failure();
+  if (auto status = record_shards(run, **tokens); !status) return status.failure();
   if (const auto told = tell_start(run, chosen.is_resumed); !told) say("warning: ", told.failure().message);
   permit_standing_token(run.join_token());
   if (!chosen.warning.empty()) say("warning: ", chosen.warning);

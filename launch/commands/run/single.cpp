@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "launch/commands/inspect/plot.h"
@@ -27,6 +28,7 @@
 #include "runtime/device/single_trainer.h"
 #include "runtime/executor/poison_hook.h"
 #include "runtime/journal/branches.h"
+#include "runtime/pipeline/data_wait.h"
 #include "runtime/pipeline/dispatch.h"
 #include "runtime/storage/checkpoint_reader.h"
 #include "runtime/storage/checkpoint_writer.h"
@@ -117,6 +119,8 @@ Result<CheckpointWriter> open_writer(const RunDirectory& directory, const Parts&
                            .corpus_sha256 = parts.corpus_sha256});
 }
 
+constexpr auto kReadAgain = std::chrono::seconds(1);  // after a text that could not be read
+
 class SingleRun {
  public:
   SingleRun(Parts parts, CheckpointWriter writer, SingleRecorder recorder, std::uint64_t steps_target)
@@ -171,7 +175,10 @@ class SingleRun {
 
   [[nodiscard]] Status train_step() {
     const Instant start = clock_.now();
-    const StepOutcome outcome = trainer_.step();
+    const auto stepped = trainer_.step();
+    if (!stepped) return wait_for_text(stepped.failure());
+    tell_reading(std::nullopt);
+    const StepOutcome& outcome = *stepped;
     const Instant end = clock_.now();
     record(outcome, milliseconds(start - counted_to_), milliseconds(end - start));
     counted_to_ = end;
@@ -189,6 +196,19 @@ class SingleRun {
       recorder_.write(RunEvent{"checkpoint_failed", "storage", saved.failure().message, applied});
     }
     return Done{};
+  }
+
+  // A shard may be gone for a while: nothing was done, and the step is tried again.
+  [[nodiscard]] Status wait_for_text(const Failure& unreadable) {
+    tell_reading(unreadable.message);
+    std::this_thread::sleep_for(kReadAgain);
+    return Done{};
+  }
+
+  void tell_reading(const std::optional<std::string>& trouble) {
+    const std::uint64_t steps = trainer_.progress().steps;
+    const auto event = trouble ? data_.failed(*trouble, steps, clock_.now()) : data_.read(steps);
+    if (event) recorder_.write(*event);
   }
 
   // The state of skipped steps is that of the last applied one: saved unless nothing can be made of it, or the good
@@ -241,7 +261,13 @@ class SingleRun {
       }
       return stop_status().has_value();
     };
-    const auto evaluation = evaluate_until(wants_stop, *parts_.executor, plan_, batches, *parts_.tokenizer);
+    auto made = evaluate_until(wants_stop, *parts_.executor, plan_, batches, *parts_.tokenizer);
+    for (; !made; made = evaluate_until(wants_stop, *parts_.executor, plan_, batches, *parts_.tokenizer)) {
+      if (stop_status()) return false;
+      (void)wait_for_text(made.failure());
+    }
+    tell_reading(std::nullopt);
+    const std::optional<Evaluation>& evaluation = *made;
     if (!evaluation) return false;
     recorder_.write(EvalRecord{.step = steps,
                                .val_loss = evaluation->loss,
@@ -287,6 +313,7 @@ class SingleRun {
   bool is_owed_ = false;  // a checkpoint fell due at a step that left nothing worth keeping
   EvaluationPlan plan_;
   SingleTrainer trainer_;
+  DataWait data_{kReadAgain};
 };
 
 }  // namespace

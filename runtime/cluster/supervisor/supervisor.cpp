@@ -71,6 +71,8 @@ template SupervisorEffects SupervisorCore::hear(const Revocations&, Instant);
 
 // Gives metrics the events of stages and of storage.
 SupervisorEffects SupervisorCore::hear(const RunEvent& event, Instant /*now*/) {
+  if (event.event == kDataUnreadable) truth_.unreadable_text = event.reason;
+  if (event.event == kDataReadAgain) truth_.unreadable_text.reset();
   send(to_metrics(), event);
   return take_effects();
 }

@@ -67,7 +67,10 @@ void Truth::follow(const TrainingBegins& /*begins*/, Instant now) {
   clock.begin_step(now);
 }
 
-void Truth::follow(const Commit& /*commit*/, Instant now) { clock.begin_step(now); }
+void Truth::follow(const Commit& /*commit*/, Instant now) {
+  clock.begin_step(now);
+  unreadable_text.reset();
+}
 
 std::map<ProcessIncarnation, std::string> Truth::leavers_not_missed() const {
   auto may_go = roster.leavers.all();

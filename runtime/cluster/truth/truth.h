@@ -31,16 +31,17 @@ struct Truth {
   JournalBooks books;
   RunPhase phase = RunPhase::kGathering;
   RunClock clock;
-  StartingReplicas starting;   // the duty of the same name
-  StartBudget starts;          // starting
-  JoinDesk joins;              // joining
-  Ballots ballots;             // steps, and of rounds: rounds
-  CheckpointDesk checkpoints;  // the duty of the same name
-  LastStep last_step;          // ending
-  Fallback fallback;           // losses
-  StartSearch search;          // roll-back
-  Dismissal dismissal;         // ending
-  SignsOfLife signs;           // watching
+  StartingReplicas starting;                   // the duty of the same name
+  StartBudget starts;                          // starting
+  JoinDesk joins;                              // joining
+  Ballots ballots;                             // steps, and of rounds: rounds
+  CheckpointDesk checkpoints;                  // the duty of the same name
+  LastStep last_step;                          // ending
+  Fallback fallback;                           // losses
+  StartSearch search;                          // roll-back
+  Dismissal dismissal;                         // ending
+  SignsOfLife signs;                           // watching
+  std::optional<std::string> unreadable_text;  // why the data loader waits; until it reads, or a step commits
 
   explicit Truth(SupervisorConfig given);
 

@@ -69,7 +69,9 @@ std::string explain_training(const Truth& truth, Instant now) {
   const std::size_t left_out = truth.view().quarantines().count();
   return compose(truth.last_step.stopped() ? "stopping after step " : "training step ", steps, " of ",
                  truth.config.steps_target, "; ", next_commit(truth).reason) +
-         since(truth.clock.step_since(), now) + truth.signs.explain(truth.roster.parties()) +
+         since(truth.clock.step_since(), now) +
+         (truth.unreadable_text ? compose("; the data loader waits: ", *truth.unreadable_text) : "") +
+         truth.signs.explain(truth.roster.parties()) +
          (left_out == 0 ? "" : compose("; microbatches in quarantine: ", left_out));
 }
 

@@ -33,7 +33,7 @@ TEST(MakeMicrobatch, HoldsTheSequencesOfTheOrderAndTheirNextTokens) {
   const auto tokens = tokens_of(scratch, text, 0.2);
   const Order order(OrderConfig{.seed = 3, .context = 16, .sequences = 6, .microbatch = 3, .train_tokens = 400});
   for (std::uint64_t step = 0; step < 30; ++step) {
-    const Microbatch microbatch = make_microbatch(*tokens, order, StepId{step}, MicrobatchId{1});
+    const Microbatch microbatch = *make_microbatch(*tokens, order, StepId{step}, MicrobatchId{1});
     const auto offsets = order.offsets(StepId{step}, MicrobatchId{1});
     EXPECT_EQ(microbatch.inputs.dtype, DType::kInt32);
     EXPECT_EQ(microbatch.inputs.shape, (std::vector<std::int64_t>{3, 16}));
@@ -100,13 +100,14 @@ TEST(Evaluation, CountsEachTargetOnce) {
                               BatchConfig{.sequences = shape.sequences, .microbatch = shape.microbatch});
     std::vector<Microbatch> all;
     for (std::uint64_t batch = 0; batch < plan.batch_count(0); ++batch) {
-      for (Microbatch& one : evaluation_microbatches(plan, batch)) all.push_back(std::move(one));
+      auto made = evaluation_microbatches(plan, batch);
+      for (Microbatch& one : *made) all.push_back(std::move(one));
     }
     const auto seen = targets_of(shape, all, text);
     ASSERT_EQ(seen.size(), shape.validation - 1)
         << "context " << shape.context << ", " << shape.sequences << "/" << shape.microbatch;
     EXPECT_EQ(plan.target_count(plan.batch_count(0)), shape.validation - 1);
-    EXPECT_EQ(plan.target_bytes(plan.batch_count(0), ByteTokenizer()), shape.validation - 1);
+    EXPECT_EQ(*plan.target_bytes(plan.batch_count(0), ByteTokenizer()), shape.validation - 1);
     // Negative control: without its last microbatch the evaluation is seen to be incomplete.
     all.pop_back();
     EXPECT_LT(targets_of(shape, all, text).size(), shape.validation - 1);
@@ -145,8 +146,8 @@ TEST(Evaluation, TellsTheBytesOfItsTargets) {
   const Scratch scratch;
   const EvaluationPlan plan(tokens_of(scratch, counting_text(200000), 0.5), 8,
                             BatchConfig{.sequences = 4, .microbatch = 2});
-  EXPECT_EQ(plan.target_bytes(plan.batch_count(0), TripleTokenizer()), 3U * 99999U);
-  EXPECT_EQ(plan.target_bytes(2, ByteTokenizer()), 64U);
+  EXPECT_EQ(*plan.target_bytes(plan.batch_count(0), TripleTokenizer()), 3U * 99999U);
+  EXPECT_EQ(*plan.target_bytes(2, ByteTokenizer()), 64U);
   EXPECT_NEAR(bits_per_byte(std::log(2.0), 100, 100), 1.0, 1e-12);
   EXPECT_NEAR(bits_per_byte(std::log(2.0), 100, 300), 1.0 / 3, 1e-12);
   EXPECT_THROW((void)bits_per_byte(1, 1, 0), Bug);

@@ -38,13 +38,13 @@ TEST(Tokens, AreTheTextsBytes) {
   EXPECT_EQ((*tokens)->split().validation, text.size() / 4);
   EXPECT_EQ((*tokens)->corpus_sha256(), sha256_hex(text));
   std::vector<std::int32_t> read(text.size());
-  (*tokens)->read(0, read);
+  EXPECT_TRUE((*tokens)->read(0, read).ok());
   EXPECT_EQ(read, ByteTokenizer().encode(text));
   std::vector<std::int32_t> end(2);
-  (*tokens)->read(text.size() - 2, end);
+  EXPECT_TRUE((*tokens)->read(text.size() - 2, end).ok());
   EXPECT_EQ(end, (std::vector<std::int32_t>{0xC3, 0xA9}));
-  EXPECT_THROW((*tokens)->read(text.size() - 1, end), Bug);
-  EXPECT_THROW((*tokens)->read(~std::uint64_t{0}, end), Bug);
+  EXPECT_THROW((void)(*tokens)->read(text.size() - 1, end), Bug);
+  EXPECT_THROW((void)(*tokens)->read(~std::uint64_t{0}, end), Bug);
 }
 
 void expect_unusable(const std::filesystem::path& path, const std::string& why) {
@@ -128,7 +128,7 @@ TEST(OpenTokens, KeepsTheTokensOfAFileOfRanks) {
   ASSERT_TRUE(tokens.ok()) << tokens.failure().message;
   EXPECT_EQ((*tokens)->count(), 48U);
   std::vector<std::int32_t> read(3);
-  (*tokens)->read(3, read);
+  EXPECT_TRUE((*tokens)->read(3, read).ok());
   EXPECT_EQ(read, (std::vector<std::int32_t>{256, 256, '\n'}));
   const auto long_context = open_tokens(data, 13);
   ASSERT_FALSE(long_context.ok());

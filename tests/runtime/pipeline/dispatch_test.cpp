@@ -12,21 +12,27 @@ using namespace std::chrono_literals;
 
 class CountingSamples final : public SampleSource {
  public:
-  [[nodiscard]] Sample training(StepId step, MicrobatchId microbatch) const override {
+  [[nodiscard]] Result<Sample> training(StepId step, MicrobatchId microbatch) const override {
+    if (unreadable) return fail(Error::kInvalidData, *unreadable);
     asked.emplace_back(step.value, microbatch.value);
-    return {};
+    return Sample{};
   }
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent extent) const override {
     return extent == EvaluationExtent::kLast ? 5 : 2;
   }
-  [[nodiscard]] std::uint64_t evaluation_target_bytes(EvaluationExtent extent) const override {
+  [[nodiscard]] Result<std::uint64_t> evaluation_target_bytes(EvaluationExtent extent) const override {
+    if (unreadable) return fail(Error::kInvalidData, *unreadable);
     return extent == EvaluationExtent::kLast ? 500 : 200;
   }
   [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent extent) const override {
     return extent == EvaluationExtent::kLast ? 10 : 4;
   }
-  [[nodiscard]] Sample evaluation(MicrobatchId) const override { return {}; }
+  [[nodiscard]] Result<Sample> evaluation(MicrobatchId) const override {
+    if (unreadable) return fail(Error::kInvalidData, *unreadable);
+    return Sample{};
+  }
 
+  std::optional<std::string> unreadable;                               // why nothing can be read
   mutable std::vector<std::pair<std::uint64_t, std::uint32_t>> asked;  // for what was trained
 };
 
@@ -477,6 +483,56 @@ TEST(DataLoaderCore, AQuarantineOfALaterStepHoldsThere) {
   EXPECT_EQ(loader.answer_all().size(), 8U);
   loader.commit(0);
   EXPECT_EQ(loader.answer_all().size(), 7U);
+}
+
+TEST(DataLoaderCore, WaitsForATextThatCannotBeReadAndSaysSoOnce) {
+  Loader loader;
+  loader.samples.unreadable = "the shard a.bin is gone";
+  loader.begin();
+  for (int i = 0; i < 50; ++i) loader.tick();
+  EXPECT_TRUE(loader.samples.asked.empty());
+  auto events = loader.drain<RunEvent>();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].event, kDataUnreadable);
+  EXPECT_EQ(events[0].reason, "the shard a.bin is gone");
+  loader.samples.unreadable.reset();
+  loader.tick(2s);
+  const auto forwards = loader.drain<Forward>();
+  EXPECT_EQ(forwards.size(), 6U) << "what the credits allow";
+  loader.samples.unreadable = "the shard b.bin is gone";
+  for (const Forward& forward : forwards) loader.answer(forward);
+  loader.samples.unreadable.reset();
+  loader.tick(2s);
+  EXPECT_EQ(loader.drain<RunEvent>().size(), 2U) << "gone again, and there again";
+}
+
+TEST(DataLoaderCore, SaysThatATextIsReadAgain) {
+  Loader loader;
+  loader.samples.unreadable = "gone";
+  loader.begin();
+  loader.samples.unreadable.reset();
+  loader.tick(2s);
+  const auto events = loader.drain<RunEvent>();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[1].event, kDataReadAgain);
+  EXPECT_EQ(loader.answer_all().size(), 0U) << "drained with the events";
+}
+
+TEST(DataLoaderCore, AnEvaluationEndsWhenItsTextCanBeReadAgain) {
+  Loader loader(1);
+  loader.begin();
+  (void)loader.answer_all();
+  loader.commit(0);
+  const auto windows = loader.drain<Forward>();
+  loader.samples.unreadable = "gone";
+  for (const Forward& forward : windows) loader.answer(forward);
+  loader.tick();
+  for (const EvaluationResult& told : loader.drain<EvaluationResult>()) EXPECT_FALSE(told.complete);
+  loader.samples.unreadable.reset();
+  loader.tick(2s);
+  const auto results = loader.drain<EvaluationResult>();
+  ASSERT_FALSE(results.empty());
+  EXPECT_EQ(results.back().target_bytes, 500U);
 }
 
 }  // namespace

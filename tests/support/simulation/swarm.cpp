@@ -73,13 +73,15 @@ Config config_of(const SwarmShape& shape) {
 // Identity instead of text: what the fake executor checks its inputs by.
 class IdentitySamples final : public SampleSource {
  public:
-  [[nodiscard]] Sample training(StepId step, MicrobatchId microbatch) const override {
-    return {FakeExecutor::input_of(0, step, microbatch), {}};
+  [[nodiscard]] Result<Sample> training(StepId step, MicrobatchId microbatch) const override {
+    return Sample{FakeExecutor::input_of(0, step, microbatch), {}};
   }
   [[nodiscard]] std::uint32_t evaluation_count(EvaluationExtent) const override { return 3; }
-  [[nodiscard]] std::uint64_t evaluation_target_bytes(EvaluationExtent) const override { return 30; }
+  [[nodiscard]] Result<std::uint64_t> evaluation_target_bytes(EvaluationExtent) const override { return 30; }
   [[nodiscard]] std::uint64_t evaluation_windows(EvaluationExtent) const override { return 3; }
-  [[nodiscard]] Sample evaluation(MicrobatchId microbatch) const override { return training(StepId{}, microbatch); }
+  [[nodiscard]] Result<Sample> evaluation(MicrobatchId microbatch) const override {
+    return training(StepId{}, microbatch);
+  }
 };
 
 struct Nobody {

@@ -1,0 +1,56 @@
+// Shards in the order of their names, as one sequence of tokens.
+//
+//   tokens = those of the first shard, of the second, ...; a sequence may begin in one and end in the next
+//
+// Any token is found in O(log shards), without reading those before it. Immutable and thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/data/shards/shard_file.h"
+#include "runtime/data/token_store.h"
+
+namespace shoal {
+
+using ShardPaths = std::vector<std::filesystem::path>;
+
+// The shards that data.corpus names, ascending by the name of the file: one file that ends in .bin or begins as a shard
+// does, a folder's *.bin, or those that match a pattern with *, ? or []. None: it names something else. Errors:
+// kInvalidData, nothing matches, or a number between the first and the last is missing (NAME_000001.bin,
+// NAME_000003.bin).
+[[nodiscard]] Result<std::optional<ShardPaths>> find_shards(const std::filesystem::path& corpus);
+
+// The first shard that differs between two lists, and how: "the shard a_000002.bin is missing". None: they are equal.
+[[nodiscard]] std::optional<std::string> shard_difference(std::string_view before, std::string_view now);
+
+class ShardSet final : public TokenStore {
+ public:
+  // Opens each. No token is read but those of the fingerprints, so that 100 GB open in a moment. Errors: kInvalidData,
+  // naming the shard.
+  [[nodiscard]] static Result<ShardSet> open(const ShardPaths& paths, int vocabulary);
+
+  [[nodiscard]] std::uint64_t count() const override { return starts_.back(); }
+  // Errors: those of ShardFile::read(), and a token that is not in the vocabulary (kInvalidData).
+  [[nodiscard]] Status read(std::uint64_t offset, std::span<std::int32_t> out) const override;
+  // Digest of the shards' names, numbers of tokens and fingerprints: not of where they lie.
+  [[nodiscard]] std::string sha256() const override;
+  // One line per shard, "NAME COUNT FINGERPRINT": what sha256() is the digest of.
+  [[nodiscard]] std::string list() const override;
+
+ private:
+  explicit ShardSet(int vocabulary) : vocabulary_(vocabulary) {}
+  [[nodiscard]] Status check_tokens(const ShardFile& shard, std::uint64_t first, std::span<const std::int32_t> t) const;
+
+  int vocabulary_;
+  std::vector<ShardFile> shards_;
+  std::vector<std::uint64_t> starts_{0};  // of each shard, and where the last one ends
+};
+
+}  // namespace shoal
