@@ -388,6 +388,7 @@ std::vector<CommandSpec> make_commands() {
        ""},
       plan(),
       simulate_bandwidth(),
+      simulate_swarm(),
       experiment(),
       {"doctor",
        "Says what is wrong with this machine, and how to mend it.",

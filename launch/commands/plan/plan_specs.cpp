@@ -66,6 +66,34 @@ CommandSpec simulate_bandwidth() {
           "steady state, which sends every bit; --table says how the lower published ones come about."};
 }
 
+CommandSpec simulate_swarm() {
+  return {"simulate swarm",
+          "Says what rebalancing keeps of a swarm of unequal machines that come and go.",
+          {},
+          {{"--nodes", kValue, "N", "machines on average (default: 1000)"},
+           {"--hours", kValue, "H", "simulated time (default: 32)"},
+           {"--rebalance", kValue, "P,P,...", "none, or a period in seconds (default: none,300,60)"},
+           {"--stages", kValue, "S", "of the pipeline (default: N^(2/3) / 3.6, of 1000 machines 28)"},
+           {"--seeds", kValue, "N", "traces that are drawn; figures are their means (default: 10)"},
+           {"--speeds", kValue, "V,V,...", "classes of machines, equally likely (default: 0.5,1,2)"},
+           {"--lifetime-hours", kValue, "H", "mean of the exponential lifetimes (default: 30)"},
+           {"--links", kValue, "LOW,HIGH", "rates in Mbit/s, up and down (default: 50,500)"},
+           {"--state-mb", kValue, "MB", "of a stage, copied by newcomers and movers (default: 600)"},
+           {"--warm-up", kValue, "S", "after a state has arrived (default: 10)"},
+           {"--least-gain", kValue, "X", "of the weakest stage, below which nobody moves (default: 0.01)"},
+           {"--newcomers", kValue, "HOW",
+            "count: to the stage with the fewest replicas; gain: to the one that gains most (default: count)"},
+           {"--trace", kValue, "FILE", "machines from a file in place of drawn ones"},
+           {"--write-trace", kValue, "FILE", "where the trace of the first seed goes"},
+           kJson,
+           {"--svg", kValue, "FILE", "a picture: percent of the optimum over time"}},
+          "Placement and moves are the decisions of the program itself, on a virtual clock. The optimum is the best\n"
+          "assignment of all machines alive, anew at each join and leave, and without copying states. A trace has a\n"
+          "line for each event: SECONDS join NAME SPEED DOWN_MBIT UP_MBIT, or SECONDS leave NAME.\n"
+          "--json prints {\"policies\":[{\"rebalance\":\"300\",\"percent_of_optimal\":X,\"moves\":N,..}],\"nodes\":N,\n"
+          "\"hours\":H,..}. Exit status: 0 done, 2 usage, 3 a trace that cannot be read."};
+}
+
 CommandSpec experiment() {
   return {
       "experiment",

@@ -15,7 +15,7 @@ namespace shoal {
 namespace {
 
 constexpr std::uint64_t kWorkersMax = 64;
-constexpr double kNarrowBits = 4 + 16.0 / 256;     // one value of E3M0, with its share of the block's scale
+constexpr double kNarrowBits = 4 + 16.0 / 256;      // one value of E3M0, with its share of the block's scale
 constexpr BandwidthGrid kRunGrid{0.0001, 100, 61};  // a run's own models are small
 
 Failure usage(const std::string& what) { return fail(Error::kUsage, "simulate bandwidth: " + what); }
