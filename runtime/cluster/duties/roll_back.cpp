@@ -120,9 +120,11 @@ Answers RollBackDuty::on(const BranchBegun& /*begun*/, Instant /*now*/) {
   }
   const auto& why = truth_.fallback.why();
   const bool goes_back = why || (start.version < committed && !start.is_wanted);
-  answers.announce(goes_back ? "rolled_back" : "resumed", "run",
-                   compose(why ? *why + ": " : std::string(), "from step ", start.version, " of ", committed,
-                           " committed, as branch ", branch, start.is_wanted ? ", which a person began" : ""));
+  const std::string how = compose(why ? *why + ": " : std::string(), "from step ", start.version, " of ", committed,
+                                  " committed, as branch ", branch, start.is_wanted ? ", which a person began" : "");
+  const char* const word = goes_back ? "rolled_back" : "resumed";
+  answers.note(compose(word, " run: ", how));
+  answers.send(to_metrics(), RunEvent{word, "run", how, start.version});
   answers.tell(PeersChanged{});
   // The checkpoint is all that can be saved.
   if (const auto& stop = truth_.last_step.stopped()) {

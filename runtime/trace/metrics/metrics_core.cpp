@@ -83,6 +83,11 @@ namespace {
   return event.event == "training" || (event.event == "resumed" && event.subject == "spawner");
 }
 
+// Its step is the one from which the run goes on, 0 included.
+[[nodiscard]] bool says_where_it_goes_on(const RunEvent& event) {
+  return event.subject == "run" && (event.event == "rolled_back" || event.event == "resumed");
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> steps_at_end(const MetricsOutput& output) {
@@ -324,7 +329,8 @@ std::vector<MetricsOutput> MetricsCore::on(const RunEvent& event, Instant now) {
   const bool is_end = event.event == "finished" || event.event == "stopped" || event.event == "failed";
   if (is_end) return end(event);
   RunEvent told = event;
-  if (told.step == 0) {  // the sender knows no steps; before the journal is heard again, the lines do
+  if (told.step == 0 &&
+      !says_where_it_goes_on(event)) {  // the sender knows no steps; before the journal is heard again, the lines do
     const std::uint64_t in_lines = written_ && written_->step ? written_->step->step.value + 1 : 0;
     told.step = view_.position().value > 0 ? view_.committed_steps() : in_lines;
   }

@@ -65,6 +65,13 @@ struct Trained : SupervisorBench {
       beat(1);
     }
   }
+  std::vector<std::uint64_t> steps_told_of(const std::string& event) const {
+    std::vector<std::uint64_t> steps;
+    for (const RunEvent& one : all<RunEvent>()) {
+      if (one.event == event) steps.push_back(one.step);
+    }
+    return steps;
+  }
   std::size_t count_of(const std::string& event) const {
     const auto events = all<RunEvent>();
     return static_cast<std::size_t>(std::ranges::count(events, event, &RunEvent::event));
@@ -81,7 +88,7 @@ TEST(SupervisorRollback, TheLastReplicaOfAStageSendsAllStagesBack) {  // P-29
   bench.lose_stage(1);
   EXPECT_EQ(bench.not_beyond, 3U);
   EXPECT_TRUE(bench.has_event("stage_lost"));
-  EXPECT_TRUE(bench.has_event("rolled_back"));
+  EXPECT_EQ(bench.steps_told_of("rolled_back"), std::vector<std::uint64_t>{2}) << "where it goes on";
   EXPECT_EQ(bench.core.view().replica_count(), 0U) << "every member is removed by an entry";
   EXPECT_EQ(bench.core.phase(), Phase::kGathering);
   for (const std::uint64_t number : {7, 8}) bench.join(number);
@@ -109,6 +116,12 @@ TEST(SupervisorRollback, WhatAPersonBranchesOffIsNone) {
     const SupervisorBench second(config, first.entries);
     EXPECT_EQ(second.has_event("resumed"), is_wanted);
     EXPECT_EQ(second.has_event("rolled_back"), !is_wanted);
+    for (const RunEvent& one : second.all<RunEvent>()) {
+      const bool says_where = one.event == "resumed" || one.event == "rolled_back";
+      if (says_where) {
+        EXPECT_EQ(one.step, 2U) << "where it goes on";
+      }
+    }
   }
 }
 

@@ -503,15 +503,15 @@ TEST(Metrics, WhatARollBackTrainsAgainIsLost) {
   EXPECT_EQ(last.lost_tokens, 300U);
 }
 
-// Events of an actor that looks after others know no step.
+// Events of an actor that looks after others know no step; that of a roll-back is where the run goes on.
 TEST(Metrics, AnEventThatKnowsNoStepIsOfTheOneInProgress) {
   const RunEvent restarted{"restarted", "storage", "killed", 0};
   TrackedRun run;
   EXPECT_EQ(all_of<RunEvent>(run.core.on(restarted, {})).at(0).step, 0U);
-  run.commit(0);
-  run.commit(1);
+  for (const std::uint64_t step : {0, 1}) run.commit(step);
   EXPECT_EQ(all_of<RunEvent>(run.core.on(restarted, {})).at(0).step, 2U);
   EXPECT_EQ(all_of<RunEvent>(run.core.on(RunEvent{"checkpoint", "step_1", "saved", 1}, {})).at(0).step, 1U);
+  EXPECT_EQ(all_of<RunEvent>(run.core.on(RunEvent{"rolled_back", "run", "why", 0}, {})).at(0).step, 0U);
   MetricsCore again({4, 100});
   again.begin({}, WrittenLines{WrittenStep{Branch{0}, StepId{1}}, {}}, run.clock.now());
   EXPECT_EQ(all_of<RunEvent>(again.on(restarted, {})).at(0).step, 2U) << "it has not heard the journal yet";
