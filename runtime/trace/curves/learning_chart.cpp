@@ -92,9 +92,13 @@ class ChartOfRuns {
 
  private:
   using Row = std::pair<MomentKind, const char*>;
-  static constexpr std::array kRows = {Row{MomentKind::kFault, "faults"}, Row{MomentKind::kJoin, "joins"},
-                                       Row{MomentKind::kReturn, "resumed at"}, Row{MomentKind::kBranch, "branches"},
-                                       Row{MomentKind::kRound, "rounds"}, Row{MomentKind::kCheckpoint, "checkpoints"}};
+  static constexpr std::array kRows = {Row{MomentKind::kFault, "faults"},
+                                       Row{MomentKind::kSkip, "skipped"},
+                                       Row{MomentKind::kJoin, "joins"},
+                                       Row{MomentKind::kReturn, "resumed at"},
+                                       Row{MomentKind::kBranch, "branches"},
+                                       Row{MomentKind::kRound, "rounds"},
+                                       Row{MomentKind::kCheckpoint, "checkpoints"}};
 
   static std::string story_of(const RunSeries& run) {
     std::string text = compose(run.steps.empty() ? 0 : run.steps.back().applied, " steps");
@@ -102,7 +106,9 @@ class ChartOfRuns {
       text +=
           compose(", ", short_number(static_cast<double>(run.steps.back().tokens_total) / 1e6, 3), " million tokens");
     }
-    if (run.trained_again > 0) text += compose(", ", run.trained_again, " steps trained again");
+    const auto skipped = std::ranges::count(run.steps, true, &SeriesStep::is_skipped);
+    if (skipped > 0) text += compose(", ", skipped, " of them skipped");
+    if (run.abandoned > 0) text += compose(", ", counted(run.abandoned, "abandoned step"), " not drawn");
     const auto last =
         std::ranges::find(run.evaluations.rbegin(), run.evaluations.rend(), true, &SeriesEvaluation::is_final);
     if (last == run.evaluations.rend()) return text;
@@ -146,7 +152,9 @@ class ChartOfRuns {
     StackedPanel panel{"Loss", note_of(shown()), {"nats per token", shown().low, shown().high, {}}, 320, {}};
     add_curves(panel, CurveLook::kFaint, "training loss, before each update", [this](const RunSeries& run) {
       std::vector<ChartPoint> points;
-      for (const SeriesStep& step : run.steps) points.push_back({position_of(step, axis_) / unit_.size, step.loss});
+      for (const SeriesStep& step : run.steps) {
+        points.push_back({position_of(step, axis_) / unit_.size, step.is_skipped ? kNoNumber : step.loss});
+      }
       return thinned(points, kLossBins);
     });
     add_curves(panel, CurveLook::kCircles, "periodic validation" + windows_of(false),
@@ -160,9 +168,10 @@ class ChartOfRuns {
     std::vector<double> losses;
     std::vector<double> begun;
     for (const RunSeries& run : runs_) {
-      for (const SeriesStep& step : run.steps) losses.push_back(step.loss);
+      for (const SeriesStep& step : run.steps) losses.push_back(step.is_skipped ? kNoNumber : step.loss);
       for (const SeriesEvaluation& one : run.evaluations) losses.push_back(one.loss);
-      const auto first = std::ranges::find_if(run.steps, [](const SeriesStep& one) { return std::isfinite(one.loss); });
+      const auto first = std::ranges::find_if(
+          run.steps, [](const SeriesStep& one) { return std::isfinite(one.loss) && !one.is_skipped; });
       if (first != run.steps.end()) begun.push_back(first->loss);
     }
     return loss_range(losses, begun);
@@ -176,28 +185,47 @@ class ChartOfRuns {
     }
     std::uint64_t missing = 0;
     std::uint64_t damaged = 0;
+    std::uint64_t skipped = 0;
+    std::uint64_t beyond = 0;
     for (const RunSeries& run : runs_) {
       damaged += run.damaged.count;
-      missing += static_cast<std::uint64_t>(
-          std::ranges::count_if(run.steps, [](const SeriesStep& step) { return !std::isfinite(step.loss); }));
+      missing += static_cast<std::uint64_t>(std::ranges::count_if(
+          run.steps, [](const auto& one) { return !std::isfinite(one.loss) && !one.is_skipped; }));
+      skipped += static_cast<std::uint64_t>(std::ranges::count(run.steps, true, &SeriesStep::is_skipped));
+      beyond += static_cast<std::uint64_t>(
+          std::ranges::count_if(run.moments, [&](const SeriesMoment& one) { return is_beyond(run, one); }));
     }
     const auto add = [&note](std::uint64_t count, const char* one, const char* what) {
       if (count > 0) note += compose(note.empty() ? "" : "; ", counted(count, one), what);
     };
     add(missing, "step", " without a finite loss left out");
+    add(skipped, "skipped step", " left out");
+    add(beyond, "event", " of abandoned steps left out");
     add(damaged, "damaged line", " left out");
     return note;
   }
 
-  // Means over parts of equally many steps; a step whose time is not known counts nothing.
-  std::vector<ChartPoint> throughput_of(const RunSeries& run) const {
-    const std::size_t bins = std::min(run.steps.size(), kThroughputBins);
+  // What happened in steps that the run has no more, and that it has not trained again as far as that.
+  bool is_beyond(const RunSeries& run, const SeriesMoment& moment) const {
+    const std::uint64_t last = run.steps.empty() ? 0 : run.steps.back().applied;
+    return axis_ != PlotAxis::kTime && moment.is_abandoned && moment.applied > last;
+  }
+
+  // Returns the steps of which a point is the mean: as many for each run of the picture.
+  std::size_t steps_per_point() const {
+    std::size_t longest = 1;
+    for (const RunSeries& run : runs_) longest = std::max(longest, run.steps.size());
+    return (longest + kThroughputBins - 1) / kThroughputBins;
+  }
+
+  // A step whose time is not known counts nothing. The last point may be of fewer steps.
+  std::vector<ChartPoint> throughput_of(const RunSeries& run, std::size_t width) const {
     std::vector<ChartPoint> points;
-    for (std::size_t bin = 0; bin < bins; ++bin) {
+    for (std::size_t begin = 0; begin < run.steps.size(); begin += width) {
       double tokens = 0;
       double seconds = 0;
-      const std::size_t end = (bin + 1) * run.steps.size() / bins;
-      for (std::size_t i = bin * run.steps.size() / bins; i < end; ++i) {
+      const std::size_t end = std::min(begin + width, run.steps.size());
+      for (std::size_t i = begin; i < end; ++i) {
         if (run.steps[i].step_ms <= 0) continue;
         tokens += static_cast<double>(run.steps[i].tokens);
         seconds += run.steps[i].step_ms / 1000;
@@ -210,12 +238,11 @@ class ChartOfRuns {
 
   void add_throughput() {
     StackedPanel panel{"Throughput", "", {"tokens/s", 0, 1, {}}, 130, {}};
-    std::size_t steps = 0;
+    const std::size_t width = steps_per_point();
     double largest = 0;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
-      StackedCurve curve{i, CurveLook::kLine, throughput_of(runs_[i])};
+      StackedCurve curve{i, CurveLook::kLine, throughput_of(runs_[i], width)};
       for (const ChartPoint& point : curve.points) largest = std::max(largest, std::isnan(point.y) ? 0 : point.y);
-      steps = std::max(steps, runs_[i].steps.size());
       panel.curves.push_back(std::move(curve));
     }
     if (largest <= 0) return;
@@ -227,9 +254,7 @@ class ChartOfRuns {
       largest /= 1e6;
     }
     panel.y.high = largest * 1.05;
-    if (steps > kThroughputBins) {
-      panel.title += compose(", mean of ", (steps + kThroughputBins - 1) / kThroughputBins, " steps");
-    }
+    if (width > 1) panel.title += compose(", mean of ", width, " steps");
     chart_.panels.push_back(std::move(panel));
   }
 
@@ -238,7 +263,8 @@ class ChartOfRuns {
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       StackedMoments moments{i, {}};
       for (const SeriesMoment& moment : runs_[i].moments) {
-        if (moment.kind == kind) moments.at.push_back(position_of(runs_[i], moment, axis_) / unit_.size);
+        if (moment.kind == kind && !is_beyond(runs_[i], moment))
+          moments.at.push_back(position_of(runs_[i], moment, axis_) / unit_.size);
       }
       if (!moments.at.empty()) row.moments.push_back(std::move(moments));
     }

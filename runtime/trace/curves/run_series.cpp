@@ -21,14 +21,18 @@ constexpr std::array kKinds = {
     KindOfEvent{"injected", MomentKind::kFault},        KindOfEvent{"process_lost", MomentKind::kFault},
     KindOfEvent{"stage_lost", MomentKind::kFault},      KindOfEvent{"stage_ended", MomentKind::kFault},
     KindOfEvent{"restarted", MomentKind::kFault},       KindOfEvent{"escalated", MomentKind::kFault},
-    KindOfEvent{"step_skipped", MomentKind::kFault},    KindOfEvent{"peer_refused", MomentKind::kFault},
-    KindOfEvent{"digest_mismatch", MomentKind::kFault}, KindOfEvent{"microbatch_quarantined", MomentKind::kFault},
-    KindOfEvent{"failed", MomentKind::kFault},          KindOfEvent{"joined", MomentKind::kJoin},
-    KindOfEvent{"returned", MomentKind::kJoin},         KindOfEvent{"replica_added", MomentKind::kJoin},
-    KindOfEvent{"rolled_back", MomentKind::kReturn},    KindOfEvent{"resumed", MomentKind::kReturn},
-    KindOfEvent{"round", MomentKind::kRound},           KindOfEvent{"checkpoint", MomentKind::kCheckpoint},
-    KindOfEvent{"branch", MomentKind::kBranch},
+    KindOfEvent{"peer_refused", MomentKind::kFault},    KindOfEvent{"digest_mismatch", MomentKind::kFault},
+    KindOfEvent{"failed", MomentKind::kFault},          KindOfEvent{"microbatch_quarantined", MomentKind::kFault},
+    KindOfEvent{"joined", MomentKind::kJoin},           KindOfEvent{"returned", MomentKind::kJoin},
+    KindOfEvent{"replica_added", MomentKind::kJoin},    KindOfEvent{"rolled_back", MomentKind::kReturn},
+    KindOfEvent{"resumed", MomentKind::kReturn},        KindOfEvent{"round", MomentKind::kRound},
+    KindOfEvent{"checkpoint", MomentKind::kCheckpoint}, KindOfEvent{"branch", MomentKind::kBranch},
 };
+
+// True where it happened to weights, which a run that goes back has no more.
+bool is_of_weights(MomentKind kind) {
+  return kind == MomentKind::kSkip || kind == MomentKind::kRound || kind == MomentKind::kCheckpoint;
+}
 
 }  // namespace
 
@@ -70,8 +74,11 @@ void RunSeriesReader::add_damaged(std::uint64_t number) {
 
 void RunSeriesReader::go_back_to(std::uint64_t applied) {
   const auto left = std::ranges::upper_bound(series_.steps, applied, {}, &SeriesStep::applied);
-  series_.trained_again += static_cast<std::uint64_t>(series_.steps.end() - left);
+  series_.abandoned += static_cast<std::uint64_t>(series_.steps.end() - left);
   series_.steps.erase(left, series_.steps.end());
+  std::erase_if(series_.moments,
+                [&](const SeriesMoment& known) { return known.applied > applied && is_of_weights(known.kind); });
+  for (SeriesMoment& known : series_.moments) known.is_abandoned = known.is_abandoned || known.applied > applied;
   std::erase_if(series_.evaluations, [&](const SeriesEvaluation& known) { return known.applied > applied; });
 }
 
@@ -86,7 +93,9 @@ void RunSeriesReader::add_step(const Fields& fields) {
   const bool is_cut = std::exchange(is_cut_, false) || (rate != fields.json.end() && rate->is_null());
   const bool is_known = step_ms > 0 && !is_cut;
   series_.steps.push_back({step + 1, fields.count("tokens_total"), fields.count("tokens"), elapsed_s_,
-                           is_known ? step_ms : 0, fields.number("loss")});
+                           is_known ? step_ms : 0, fields.number("loss"), !fields.text("skipped").empty()});
+  if (series_.steps.back().is_skipped) series_.moments.push_back({MomentKind::kSkip, step + 1, elapsed_s_});
+  went_back_to_.reset();
 }
 
 void RunSeriesReader::add_evaluation(const Fields& fields) {
@@ -102,10 +111,11 @@ void RunSeriesReader::add_evaluation(const Fields& fields) {
 void RunSeriesReader::add_event(const Fields& fields) {
   const std::string event = fields.text("event");
   if (event == "eval") return add_evaluation(fields);
-  const std::uint64_t applied = fields.count("step");
+  std::uint64_t applied = fields.count("step");
   const bool is_of_run = fields.text("subject") == "run";
   const bool goes_back = is_of_run && (event == "rolled_back" || event == "resumed");
-  if (goes_back || event == "branch") go_back_to(applied);
+  if (went_back_to_) applied = std::min(applied, *went_back_to_);
+  if (goes_back || event == "branch") go_back_to(applied), went_back_to_ = applied;
   is_cut_ = is_cut_ || (event == "resumed" && fields.text("subject") == "spawner");
   if (event == "finished" && !series_.evaluations.empty()) {  // a file of a version that did not say so
     SeriesEvaluation& last = series_.evaluations.back();

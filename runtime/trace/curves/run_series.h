@@ -1,8 +1,9 @@
 // Reads the lines of a metrics.jsonl as series over a run's steps.
 //
 // A roll-back trains steps again: the last life of a step counts, and what the former ones said of it is thrown away,
-// as are evaluations of weights that were left. Moments stay: they happened. A torn last line is that of a run that is
-// being written or was killed; any other line that is no JSON object is damage: it is counted and left out.
+// as are evaluations, rounds and checkpoints of weights that were left. Faults and joins stay: they happened. A torn
+// last line is that of a run that is being written or was killed; any other line that is no JSON object is damage: it
+// is counted and left out.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct SeriesStep {
   double elapsed_s = 0;  // over all lines so far, those of steps that were trained again included
   double step_ms = 0;    // 0: not known, or of a part of it alone (the spawner was started again in the middle)
   double loss = 0;       // nats per token; not a number where it was not finite
+  bool is_skipped = false;
 };
 
 struct SeriesEvaluation {
@@ -31,12 +33,13 @@ struct SeriesEvaluation {
   std::uint64_t windows = 0;  // 0: not known
 };
 
-enum class MomentKind : std::uint8_t { kFault, kJoin, kReturn, kBranch, kRound, kCheckpoint };
+enum class MomentKind : std::uint8_t { kFault, kSkip, kJoin, kReturn, kBranch, kRound, kCheckpoint };
 
 struct SeriesMoment {
   MomentKind kind = MomentKind::kFault;
   std::uint64_t applied = 0;
   double elapsed_s = 0;
+  bool is_abandoned = false;  // the run went back behind it
 };
 
 // Lines that were left out.
@@ -53,7 +56,7 @@ struct RunSeries {
   std::vector<SeriesStep> steps;              // ascending
   std::vector<SeriesEvaluation> evaluations;  // ascending; of a step at most one of each kind
   std::vector<SeriesMoment> moments;
-  std::uint64_t trained_again = 0;  // steps of former lives
+  std::uint64_t abandoned = 0;  // steps that the run went back behind
   DamagedLines damaged;
 };
 
@@ -75,7 +78,8 @@ class RunSeriesReader {
 
   RunSeries series_;
   double elapsed_s_ = 0;
-  bool is_cut_ = false;  // the time of the next step: a spawner counts from its start
+  bool is_cut_ = false;                        // the time of the next step: a spawner counts from its start
+  std::optional<std::uint64_t> went_back_to_;  // steps applied, until the next step: later events may know more
 };
 
 // Reads a whole file. Errors: kIo (it is not there or cannot be read), kInvalidData (no line tells of a step); each

@@ -96,6 +96,47 @@ TEST(LearningChart, NamesSeveralRunsAndReachesAsFarAsTheLongest) {
   EXPECT_EQ(curves_of(chart, CurveLook::kFaint), 8U);
 }
 
+// The mean of a short run beside a long one is over as many steps as the title says.
+TEST(LearningChart, MeansOfSeveralRunsAreOverEquallyManySteps) {
+  const StackedPanel panel = learning_chart({run_of(900, "long"), run_of(60, "short")}, PlotAxis::kSteps).panels[1];
+  EXPECT_EQ(panel.title, "Throughput, mean of 6 steps");
+  EXPECT_EQ(panel.curves[0].points.size(), 150U);
+  EXPECT_EQ(panel.curves[1].points.size(), 10U);
+  EXPECT_EQ(panel.curves[1].points[0].x, 6);
+  EXPECT_EQ(learning_chart({run_of(60)}, PlotAxis::kSteps).panels[1].curves[0].points.size(), 60U);
+}
+
+TEST(LearningChart, ASkippedStepIsAGapAndAMoment) {
+  RunSeries run = run_of(20);
+  run.steps[4].loss = 15000;
+  run.steps[4].is_skipped = true;
+  run.moments.push_back({MomentKind::kSkip, 5, 1.25});
+  const StackedChart chart = learning_chart({run}, PlotAxis::kSteps);
+  EXPECT_TRUE(std::isnan(chart.panels[0].curves[0].points[4].y));
+  EXPECT_LT(chart.panels[0].y.high, 10);
+  EXPECT_EQ(chart.panels[0].note, "1 skipped step left out");
+  EXPECT_THAT(chart.subtitle, HasSubstr("20 steps, 0.041 million tokens, 1 of them skipped"));
+  ASSERT_EQ(chart.rows.size(), 2U);
+  EXPECT_EQ(chart.rows[1].label, "skipped");
+  run.steps[4].is_skipped = false;
+  EXPECT_THAT(learning_chart({run}, PlotAxis::kSteps).panels[0].note, HasSubstr("1 loss above"));
+}
+
+// It would be drawn at the end, where nothing happened.
+TEST(LearningChart, WhatHappenedInAbandonedStepsBeyondTheEndIsNotDrawnAtTheEnd) {
+  RunSeries run = run_of(20);
+  run.abandoned = 300;
+  run.moments = {{MomentKind::kFault, 15, 4, true}, {MomentKind::kFault, 300, 75, true}};
+  const StackedChart chart = learning_chart({run}, PlotAxis::kSteps);
+  ASSERT_EQ(chart.rows.size(), 1U);
+  EXPECT_EQ(chart.rows[0].moments[0].at, std::vector<double>{15});
+  EXPECT_EQ(chart.panels[0].note, "1 event of abandoned steps left out");
+  EXPECT_THAT(chart.subtitle, HasSubstr("300 abandoned steps not drawn"));
+  const StackedChart by_time = learning_chart({run}, PlotAxis::kTime);
+  EXPECT_EQ(by_time.rows[0].moments[0].at.size(), 2U) << "time goes on";
+  EXPECT_THAT(by_time.panels[0].note, IsEmpty());
+}
+
 TEST(LearningChart, SaysWhatItCutsOff) {
   RunSeries diverged = run_of(100);
   diverged.steps[98].loss = 5.5e28;

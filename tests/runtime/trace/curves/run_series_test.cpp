@@ -58,7 +58,7 @@ TEST(RunSeries, HasStepsWithTheirTokensAndTheTimeSoFar) {
   EXPECT_EQ(run->steps[1].applied, 2U);
   EXPECT_EQ(run->steps[1].tokens_total, 200U);
   EXPECT_DOUBLE_EQ(run->steps[1].elapsed_s, 1.0);
-  EXPECT_EQ(run->trained_again, 0U);
+  EXPECT_EQ(run->abandoned, 0U);
 }
 
 TEST(RunSeries, OfAStepThatWasTrainedAgainTheLastLifeCounts) {
@@ -68,11 +68,45 @@ TEST(RunSeries, OfAStepThatWasTrainedAgainTheLastLifeCounts) {
   EXPECT_THAT(losses_of(*run), ElementsAre(5, 4, 3.5, 2.75));
   EXPECT_THAT(evaluated(*run), ElementsAre(2U, 4U));
   EXPECT_EQ(run->evaluations[1].loss, 2.25);
-  EXPECT_EQ(run->trained_again, 2U);
+  EXPECT_EQ(run->abandoned, 2U);
   EXPECT_DOUBLE_EQ(run->steps.back().elapsed_s, 3.0) << "the time of the former life was spent";
   const auto without_event = read(before + step(2, 3.5));
   EXPECT_THAT(losses_of(*without_event), ElementsAre(5, 4, 3.5));
   EXPECT_THAT(evaluated(*without_event), ElementsAre(2U));
+}
+
+// The step is where the run goes on, and it says so before it has trained any of it again.
+TEST(RunSeries, StepsBehindWhichTheRunWentBackAreNotItsOwn) {
+  const std::string left = step(0, 5) + step(1, 4) + event("checkpoint", "step_2", 2) + step(2, 3) +
+                           event("injected", "node2", 3) + event("checkpoint", "step_3", 3);
+  const auto run = read(left + event("rolled_back", "run", 2) + event("joined", "node2", 3));
+  ASSERT_TRUE(run.ok());
+  EXPECT_THAT(losses_of(*run), ElementsAre(5, 4));
+  EXPECT_EQ(run->abandoned, 1U);
+  ASSERT_EQ(run->moments.size(), 4U) << "the checkpoint of step 3 was left, the fault happened";
+  EXPECT_EQ(run->moments[1].kind, MomentKind::kFault);
+  EXPECT_TRUE(run->moments[1].is_abandoned);
+  EXPECT_EQ(run->moments[2].kind, MomentKind::kReturn);
+  EXPECT_EQ(run->moments[3].applied, 2U) << "it joins the run where that is now";
+  EXPECT_FALSE(run->moments[3].is_abandoned);
+  const auto control = read(left);
+  EXPECT_THAT(losses_of(*control), ElementsAre(5, 4, 3));
+  EXPECT_FALSE(control->moments[1].is_abandoned);
+  EXPECT_EQ(control->moments.size(), 3U);
+}
+
+TEST(RunSeries, ASkippedStepIsMarkedOnce) {
+  StepRecord record;
+  record.step = 1;
+  record.loss = 15000;
+  record.skipped = "the gradient of lm_head.weight is not finite";
+  const auto run = read(step(0, 5) + event("step_skipped", "run", 1) + to_json_line(record) + "\n" + step(2, 4));
+  ASSERT_EQ(run->steps.size(), 3U);
+  EXPECT_FALSE(run->steps[0].is_skipped);
+  EXPECT_TRUE(run->steps[1].is_skipped);
+  ASSERT_EQ(run->moments.size(), 1U);
+  EXPECT_EQ(run->moments[0].kind, MomentKind::kSkip);
+  EXPECT_EQ(run->moments[0].applied, 2U);
 }
 
 // The line of the last step waits for reports, the evaluation does not.
