@@ -55,8 +55,7 @@ class Story {
  public:
   Story(const RunTrace& trace, const TracedJournal& journal, MicrobatchName name, Branch branch)
       : trace_(trace), journal_(journal), name_(name), branch_(branch) {
-    for (const TracedEvent* commit_event = nullptr; const TracedEntry* commit : journal.commits()) {
-      static_cast<void>(commit_event);
+    for (const TracedEntry* commit : journal.commits()) {
       if (commit->step == name.step && commit->branch == branch) commit_ = commit;
     }
     find_window();
@@ -95,6 +94,11 @@ class Story {
   void tell_path();
 
   void say(std::int64_t time_ns, std::string text) { lines_.push_back({time_ns, std::move(text)}); }
+  // False for what is of the past: a replica that joins and a spawner that returns record entries made before.
+  [[nodiscard]] bool is_made_meanwhile(JournalPosition position) const {
+    const auto made = journal_.entries().find(position);
+    return made != journal_.entries().end() && made->second.time_ns >= begin_ns_ && made->second.time_ns <= end_ns_;
+  }
   // "stage/1/0 in node2"; the data loader is nobody.
   [[nodiscard]] std::string place_of(std::uint64_t replica) const;
   [[nodiscard]] std::string self(const TracedEvent& traced) const {
@@ -111,11 +115,10 @@ class Story {
   std::vector<Line> lines_;
   std::vector<std::uint64_t> path_;
   std::int64_t path_ns_ = 0;
-  std::map<std::uint64_t, std::int64_t> sent_at_;                           // by the letter's span
-  std::map<std::uint64_t, std::int64_t> started_at_;                        // by the work's span
-  std::map<std::uint64_t, std::string> work_;                               // by the work's span
-  std::map<Incarnation, std::int64_t> arrived_at_;                          // when what it computes next arrived
-  std::map<std::pair<std::uint32_t, std::string>, Incarnation> sender_of_;  // unused names are not kept
+  std::map<std::uint64_t, std::int64_t> sent_at_;     // by the letter's span
+  std::map<std::uint64_t, std::int64_t> started_at_;  // by the work's span
+  std::map<std::uint64_t, std::string> work_;         // by the work's span
+  std::map<Incarnation, std::int64_t> arrived_at_;    // when what it computes next arrived
   std::set<std::string> told_orders_;
   std::set<JournalPosition> told_entries_;
 };
@@ -208,7 +211,7 @@ void Story::tell_letter(const TracedEvent& traced) {
 void Story::tell_other(const TracedEvent& traced) {
   const TraceEvent& event = traced.event;
   if (event.kind == TraceKind::kPhase && is_of_step(event)) return tell_group(traced);
-  const bool is_entry = event.kind == TraceKind::kView;
+  const bool is_entry = event.kind == TraceKind::kView && is_made_meanwhile(event.cause.position);
   if (is_entry && told_entries_.insert(event.cause.position).second) {
     const std::string whom = event.detail_text() == "AddReplica" || event.detail_text() == "RemoveReplica"
                                  ? " " + place_of(event.subject)

@@ -172,6 +172,22 @@ TEST(Story, SaysWhoDied) {
   EXPECT_THAT(*told, HasSubstr("node2 says nothing more: it was killed"));
 }
 
+// A replica that joins reads the journal from its beginning.
+TEST(Story, TellsOfTheJournalWhatWasWrittenMeanwhile) {
+  TraceBench bench({3, 4});
+  const std::int64_t during = bench.event("node1", of_step(TraceKind::kStart, 1)).time_ns;
+  TraceEvent old = bench.event("node1", of_kind(TraceKind::kView));
+  old.time_ns = during;
+  bench.add("node1", old);
+  TraceEvent quarantine = old;
+  quarantine.set_detail("Quarantine");
+  const std::uint64_t position = bench.append(quarantine, during);
+  const auto told = tell_microbatch(bench.trace(), {StepId{1}, MicrobatchId{1}});
+  ASSERT_TRUE(told.ok());
+  EXPECT_THAT(*told, Not(HasSubstr("AddReplica")));
+  EXPECT_THAT(*told, HasSubstr("(position " + std::to_string(position) + ")")) << "the control";
+}
+
 TEST(Story, OfWhatIsNotThereIsAnError) {
   EXPECT_FALSE(tell_microbatch(TraceBench({2, 2}).trace(), {StepId{7}, MicrobatchId{0}}).ok());
   const auto unknown =
