@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "actors/hear.h"
 #include "actors/injected.h"
 #include "runtime/trace/trace_words.h"
 #include "runtime/transport/error_words.h"
@@ -75,9 +76,11 @@ DataLoaderActor::behavior_type data_loader(Self self, DataLoaderSettings setting
   adopt(self, std::move(settings));
   return {
       [](const Inject& order) { suffer(order); },
-      [self](const Backward& answer) { post(self, self->state.core->answered(answer, now(self))); },
-      [self](const Missing& missing) { self->state.core->missing(missing, now(self)); },
-      [self](const Holders& holders) { post(self, self->state.core->holders(holders, now(self))); },
+      hear<Hearer::kDataLoader>(BodyHandlers{
+          [self](const Backward& answer) { post(self, self->state.core->answered(answer, now(self))); },
+          [self](const Missing& missing) { self->state.core->missing(missing, now(self)); },
+          [self](const Holders& holders) { post(self, self->state.core->holders(holders, now(self))); },
+      }),
       [self](const JournalSoFar& past) { self->state.core->begin_at(*past.view); },
       [self](const JournalEntry& entry) { post(self, self->state.core->follow(entry, now(self))); },
       [self](const AvoidReplicas& leavers) { self->state.core->avoid(leavers.replicas); },

@@ -1,6 +1,7 @@
 // Shell of MetricsCore: one line of JSON per output, flushed, and a call of the shower.
 #include "actors/metrics.h"
 
+#include "actors/hear.h"
 #include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/base/text/quantity_words.h"
@@ -69,9 +70,11 @@ MetricsActor::behavior_type metrics(Self self, MetricsSettings settings) {
              Attach{Role::kMetrics, {}, {}, caf::actor_cast<caf::actor>(self), state.pulse, state.settings.taken});
   return {
       [](const Inject& order) { suffer(order); },
-      [self](const ReplicaReport& report) { take(self, report); },
-      [self](const EvaluationResult& result) { take(self, result, self->clock().now()); },
-      [self](const RunEvent& event) { take(self, event, self->clock().now()); },
+      hear<Hearer::kMetrics>(BodyHandlers{
+          [self](const ReplicaReport& report) { take(self, report); },
+          [self](const EvaluationResult& result) { take(self, result, self->clock().now()); },
+          [self](const RunEvent& event) { take(self, event, self->clock().now()); },
+      }),
       [self](const JournalSoFar& past) { self->state.core.begin_at(*past.view); },
       [self](const JournalEntry& entry) { perform(self, self->state.core.on(entry, self->clock().now())); },
   };

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "actors/hear.h"
 #include "actors/injected.h"
 #include "runtime/base/machine/memory_lack.h"
 #include "runtime/transport/error_words.h"
@@ -110,13 +111,15 @@ NodeAgentActor::behavior_type node_agent(Self self, NodeAgentSettings settings) 
   self->send(self, Tick{});
   return {
       [self](const Inject& order) { perform(self, self->state.core->fail(order)); },
-      [self](const Welcome& welcome) { perform(self, self->state.core->welcomed(welcome)); },
-      [self](const JoinRefused& refusal) { perform(self, self->state.core->refused(refusal)); },
-      [self](const SpawnStage& order) { perform(self, self->state.core->spawn(order)); },
-      [self](const EndStage& order) { perform(self, self->state.core->end_stage(order)); },
-      [self](const HeartbeatEcho& echo) { self->state.core->hear_echo(echo, now(self)); },
-      [self](const EndProcess& order) { perform(self, self->state.core->end(order)); },
-      [self](const ProcessLost& lost) { perform(self, self->state.core->spawner_lost(lost)); },
+      hear<Hearer::kNodeAgent>(BodyHandlers{
+          [self](const Welcome& welcome) { perform(self, self->state.core->welcomed(welcome)); },
+          [self](const JoinRefused& refusal) { perform(self, self->state.core->refused(refusal)); },
+          [self](const SpawnStage& order) { perform(self, self->state.core->spawn(order)); },
+          [self](const EndStage& order) { perform(self, self->state.core->end_stage(order)); },
+          [self](const HeartbeatEcho& echo) { self->state.core->hear_echo(echo, now(self)); },
+          [self](const EndProcess& order) { perform(self, self->state.core->end(order)); },
+          [self](const ProcessLost& lost) { perform(self, self->state.core->spawner_lost(lost)); },
+      }),
       [self](const StopRequest&) { perform(self, self->state.core->leave(now(self))); },
       [self](const Tick&) { tick(self); },
   };

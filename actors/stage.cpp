@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "actors/hear.h"
 #include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/base/machine/memory_lack.h"
@@ -271,26 +272,28 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
   adopt(self, std::move(settings));
   return {
       [](const Inject& order) { suffer(order); },
-      [self](const Forward& message) { take(self, message); },
-      [self](const Backward& message) { take(self, message); },
-      [self](const Ask& message) { take(self, message); },
-      [self](const Open& message) { take(self, message); },
-      [self](const Zero& message) { take(self, message); },
-      [self](const Prepare& message) { take(self, message); },
-      [self](const Reduce& message) { take(self, message); },
-      [self](const Part& message) { take(self, message); },
-      [self](const PartsSent& message) { take(self, message); },
-      [self](const MissingParts& message) { take(self, message); },
-      [self](const Progress& message) { take(self, message); },
-      [self](const Missing& message) { take(self, message); },
+      hear<Hearer::kStage>(BodyHandlers{
+          [self](const Forward& message) { take(self, message); },
+          [self](const Backward& message) { take(self, message); },
+          [self](const Ask& message) { take(self, message); },
+          [self](const Open& message) { take(self, message); },
+          [self](const Zero& message) { take(self, message); },
+          [self](const Prepare& message) { take(self, message); },
+          [self](const Reduce& message) { take(self, message); },
+          [self](const Part& message) { take(self, message); },
+          [self](const PartsSent& message) { take(self, message); },
+          [self](const MissingParts& message) { take(self, message); },
+          [self](const Progress& message) { take(self, message); },
+          [self](const Missing& message) { take(self, message); },
+          [self](const StateImage& message) { take(self, message); },
+          [self](const StateUnavailable& message) { take(self, message); },
+          [self](const FetchState& message) { take(self, message); },
+          [self](const StepSum& message) { take(self, message); },
+          [self](const StateProgress& message) { take(self, message); },
+          [self](const SaveState& message) { take(self, message); },
+      }),
       [self](const JournalSoFar& past) { perform(self, self->state.core->begin_at(*past.view, now(self))); },
       [self](const JournalEntry& message) { follow(self, message); },
-      [self](const StateImage& message) { take(self, message); },
-      [self](const StateUnavailable& message) { take(self, message); },
-      [self](const FetchState& message) { take(self, message); },
-      [self](const StepSum& message) { take(self, message); },
-      [self](const StateProgress& message) { take(self, message); },
-      [self](const SaveState& message) { take(self, message); },
       [self](const TransferTimed& message) { self->state.core->transfer_timed(message.milliseconds); },
       [self](const RunNextJob&) { run_next(self); },
       [self](const Ping&) { return self->state.marks.work; },

@@ -1,6 +1,7 @@
 // Shell around CheckpointWriter and Checkpoint.
 #include "actors/storage.h"
 
+#include "actors/hear.h"
 #include "actors/injected.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -110,12 +111,14 @@ StorageActor::behavior_type storage(Self self, StorageSettings settings) {
              Attach{Role::kStorage, {}, {}, caf::actor_cast<caf::actor>(self), state.pulse, state.settings.taken});
   return {
       [](const Inject& order) { suffer(order); },
-      [self](const SaveShard& shard) { took(self), save(self, shard); },
-      [self](const FetchState& wanted) { took(self), fetch(self, wanted); },
-      [self](const StateProgress& progress) {
-        self->state.given.arriving(progress.replica, progress.bytes, self->clock().now());
-      },
-      [self](const FileChunk& chunk) { keep(self, chunk), close_unread(self); },
+      hear<Hearer::kStorage>(BodyHandlers{
+          [self](const SaveShard& shard) { took(self), save(self, shard); },
+          [self](const FetchState& wanted) { took(self), fetch(self, wanted); },
+          [self](const StateProgress& progress) {
+            self->state.given.arriving(progress.replica, progress.bytes, self->clock().now());
+          },
+          [self](const FileChunk& chunk) { keep(self, chunk), close_unread(self); },
+      }),
       caf::after(kOpenedFor) >> [self] { close_unread(self); },  // nothing came meanwhile
   };
 }

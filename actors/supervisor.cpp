@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/hear.h"
 #include "actors/injected.h"
 #include "runtime/base/bound.h"
 #include "runtime/base/log.h"
@@ -407,22 +408,24 @@ SupervisorActor::behavior_type supervisor(Self self, SupervisorSettings settings
   adopt(self, std::move(settings));
   return {
       [](const Inject& order) { suffer(order); },
-      [self](const Join& message) { take(self, message); },
-      [self](const StageReady& message) { take(self, message); },
-      [self](const StageEnded& message) { take(self, message); },
-      [self](const ProcessLost& message) { take(self, message); },
-      [self](const Leaving& message) { take(self, message); },
-      [self](const Heartbeat& message) { take(self, message); },
-      [self](const PeerUnreachable& message) { take(self, message); },
-      [self](const PeerRefused& message) { take(self, message); },
-      [self](const Prepared& message) { take(self, message); },
-      [self](const FetchJournal& message) { take(self, message); },
-      [self](const CheckpointSaved& message) { take(self, message); },
-      [self](const CheckpointFailed& message) { take(self, message); },
-      [self](const StateProgress& message) { take(self, message); },
-      [self](const StateUnavailable& message) { take(self, message); },
-      [self](const EvaluationResult& message) { take(self, message); },
-      [self](const RunEvent& message) { take(self, message); },
+      hear<Hearer::kSupervisor>(BodyHandlers{
+          [self](const Join& message) { take(self, message); },
+          [self](const StageReady& message) { take(self, message); },
+          [self](const StageEnded& message) { take(self, message); },
+          [self](const ProcessLost& message) { take(self, message); },
+          [self](const Leaving& message) { take(self, message); },
+          [self](const Heartbeat& message) { take(self, message); },
+          [self](const PeerUnreachable& message) { take(self, message); },
+          [self](const PeerRefused& message) { take(self, message); },
+          [self](const Prepared& message) { take(self, message); },
+          [self](const FetchJournal& message) { take(self, message); },
+          [self](const CheckpointSaved& message) { take(self, message); },
+          [self](const CheckpointFailed& message) { take(self, message); },
+          [self](const StateProgress& message) { take(self, message); },
+          [self](const StateUnavailable& message) { take(self, message); },
+          [self](const EvaluationResult& message) { take(self, message); },
+          [self](const RunEvent& message) { take(self, message); },
+      }),
       [self](const StopRequest& stop) {
         perform(self, self->state.core->stop(stop.reason, stop.exit_status, now(self)));
       },

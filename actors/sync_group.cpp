@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "actors/hear.h"
 #include "actors/injected.h"
 #include "runtime/base/log.h"
 #include "runtime/sync/reduction.h"
@@ -88,11 +89,13 @@ SyncGroupActor::behavior_type sync_group(Self self, SyncGroupSettings settings) 
   adopt(self, std::move(settings));
   return {
       [](const Inject& order) { suffer(order); },
-      [self](const Manifest& message) { take_answer(self, message); },
-      [self](const Reduced& message) { take_answer(self, message); },
-      [self](const Progress& message) { take_answer(self, message); },
-      [self](const AllAnswered& message) { take(self, message); },
-      [self](const AskHolders& message) { take(self, message); },
+      hear<Hearer::kSyncGroup>(BodyHandlers{
+          [self](const Manifest& message) { take_answer(self, message); },
+          [self](const Reduced& message) { take_answer(self, message); },
+          [self](const Progress& message) { take_answer(self, message); },
+          [self](const AllAnswered& message) { take(self, message); },
+          [self](const AskHolders& message) { take(self, message); },
+      }),
       [self](const JournalSoFar& past) { begin_at(self, *past.view); },
       [self](const JournalEntry& entry) { follow(self, entry); },
       [](const Ping&) {},

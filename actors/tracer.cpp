@@ -6,6 +6,7 @@
 #include <fstream>
 #include <thread>
 
+#include "actors/hear.h"
 #include "actors/injected.h"
 #include "runtime/base/compose.h"
 #include "runtime/base/file.h"
@@ -144,7 +145,7 @@ TracerActor::behavior_type tracer(Self self, TracerActorSettings settings) {
   self->send(self, Tick{});
   return {
       [](const Inject& order) { suffer(order); },
-      [self](const FileKept& kept) { arrived(self, kept); },
+      hear<Hearer::kTracer>(BodyHandlers{[self](const FileKept& kept) { arrived(self, kept); }}),
       [self](const Tick&) { flush(self); },
   };
 }

@@ -1,25 +1,28 @@
 // Interfaces of all actors in one place, and the local messages that never leave a process.
 //
-// Bodies of letters reach actors as plain structs, by reference and copy-on-write; they are "unsafe" for CAF because
-// only codec.h may put them on a wire (local/wire.h).
+// An actor hears all letters as one message, by reference and copy-on-write, and has a handler for each body
+// (actors/hear.h). They are "unsafe" for CAF because only codec.h may put them on a wire (local/wire.h).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <caf/all.hpp>
 
-#include "messages/catalogue/facts.h"
 #include "messages/letter.h"
 #include "messages/local/presence.h"
 #include "messages/local/save_request.h"
 #include "messages/local/wire.h"
 
 namespace shoal {
+
+// Router to an actor: the body of a letter to it. CAF instantiates its templates for this one type, not for each body.
+struct Delivered {
+  MessageBody body;
+};
 
 // Sent by an actor to itself, every so often. Time is read from self->clock().
 struct Tick {};
@@ -100,8 +103,9 @@ struct StatusReport {
 }  // namespace shoal
 
 // clang-format off
-// Messages beside the bodies of letters.
+// Messages that actors hear. An order to fail passes everything that waits, so it does not come as a letter's body.
 #define SHOAL_LOCAL_MESSAGES(X)                                                                              \
+  X(Delivered) X(Inject)                                                                                     \
   X(JournalEntry) X(OperatorOrder) X(OperatorAnswer) X(AvoidReplicas)                                        \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
   X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneProgress) X(LaneChange)  \
@@ -110,76 +114,47 @@ struct StatusReport {
 CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(shoal, (shoal::WireFrame))
 #define SHOAL_ADD_TYPE_ID(type, ...) CAF_ADD_TYPE_ID(shoal, (shoal::type))
-  SHOAL_MESSAGES(SHOAL_ADD_TYPE_ID)
   SHOAL_LOCAL_MESSAGES(SHOAL_ADD_TYPE_ID)
 #undef SHOAL_ADD_TYPE_ID
 CAF_END_TYPE_ID_BLOCK(shoal)
 
 #define SHOAL_LOCAL_ONLY(type, ...) CAF_ALLOW_UNSAFE_MESSAGE_TYPE(shoal::type)
-SHOAL_MESSAGES(SHOAL_LOCAL_ONLY)
 SHOAL_LOCAL_MESSAGES(SHOAL_LOCAL_ONLY)
 #undef SHOAL_LOCAL_ONLY
 // clang-format on
 
 namespace shoal {
 
-namespace hearing {
-
-template <class... Types>
-struct List {};
-template <class... One, class... Other>
-List<One..., Other...> operator+(List<One...>, List<Other...>);
-
-template <Hearer actor, class Message>
-using IfHeard = std::conditional_t<includes(kHearers<Message>, actor), List<caf::reacts_to<Message>>, List<>>;
-
-template <Hearer actor, class Body>
-struct Bodies;
-template <Hearer actor, class... Messages>
-struct Bodies<actor, OneOf<Messages...>> {
-  using Heard = decltype((List<>{} + ... + IfHeard<actor, Messages>{}));
-};
-
-template <class Signatures>
-struct Actor;
-template <class... Signatures>
-struct Actor<List<Signatures...>> {
-  using Type = caf::typed_actor<Signatures...>;
-};
-
-}  // namespace hearing
-
-// Hears the bodies that the catalogue says it hears, which its behaviour must have handlers for, and these messages.
-template <Hearer actor, class... Messages>
-using HearsAs = typename hearing::Actor<decltype(typename hearing::Bodies<actor, MessageBody>::Heard{} +
-                                                 hearing::List<caf::reacts_to<Messages>...>{})>::Type;
-
-// Hears no bodies, but an order to fail: every actor does (actors/injected.h).
+// Hears no letters, but an order to fail: every actor does (actors/injected.h).
 template <class... Messages>
 using Hears = caf::typed_actor<caf::reacts_to<Inject>, caf::reacts_to<Messages>...>;
+
+// Hears the letters that the catalogue has for it, too.
+template <class... Messages>
+using HearsLetters = Hears<Delivered, Messages...>;
 
 using RouterActor =
     Hears<Letter, WireFrame, LaneLetter, LaneProgress, LaneChange, Attach, Detach, Dialled, Identify, Ping, Tick>;
 
-using StageActor = HearsAs<Hearer::kStage, JournalSoFar, JournalEntry, TransferTimed, RunNextJob,
+using StageActor = HearsLetters<JournalSoFar, JournalEntry, TransferTimed, RunNextJob,
                            Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
 
-using DataLoaderActor = HearsAs<Hearer::kDataLoader, JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;
+using DataLoaderActor = HearsLetters<JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;
 
-using SyncGroupActor = HearsAs<Hearer::kSyncGroup, JournalSoFar, JournalEntry, Ping, Tick>;
+using SyncGroupActor = HearsLetters<JournalSoFar, JournalEntry, Ping, Tick>;
 
 using SupervisorActor =
-    HearsAs<Hearer::kSupervisor, StopRequest, Tick>::extend<caf::replies_to<OperatorOrder>::with<OperatorAnswer>,
+    HearsLetters<StopRequest, Tick>::extend<caf::replies_to<OperatorOrder>::with<OperatorAnswer>,
                                                             caf::replies_to<SaveRequest>::with<SaveAnswer>,
                                                             caf::replies_to<StatusQuery>::with<StatusReport>>;
 
-using MetricsActor = HearsAs<Hearer::kMetrics, JournalSoFar, JournalEntry>;
+using MetricsActor = HearsLetters<JournalSoFar, JournalEntry>;
 
-using NodeAgentActor = HearsAs<Hearer::kNodeAgent, StopRequest, Tick>;
+using NodeAgentActor = HearsLetters<StopRequest, Tick>;
 
-using StorageActor = HearsAs<Hearer::kStorage>;
+using StorageActor = HearsLetters<>;
 
-using TracerActor = HearsAs<Hearer::kTracer, Tick>;
+using TracerActor = HearsLetters<Tick>;
 
 using ControlActor = Hears<Tick>;
 

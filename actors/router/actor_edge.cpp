@@ -20,8 +20,7 @@ class ActorEdge final : public RouterEdge {
   explicit ActorEdge(Self self) : self_(self) {}
 
   void give(const LocalKey& actor, MessageBody body) override {
-    const auto wrap = [](auto& message) { return caf::make_message(std::move(message)); };
-    caf::anon_send(local(actor), std::visit(wrap, body));
+    caf::anon_send(local(actor), Delivered{std::move(body)});
   }
   void give_entry(const LocalKey& actor, const JournalEntry& entry) override { caf::anon_send(local(actor), entry); }
   void give_past(const LocalKey& actor, const std::shared_ptr<const View>& past) override {

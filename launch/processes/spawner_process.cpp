@@ -96,7 +96,7 @@ SupervisorActor start_supervisor(Spawner& spawner) {
   const auto boss = process.system().spawn<caf::detached>(
       supervisor, supervisor_settings(process, spawner.run, spawner.core, spawner.router, spawner.trace));
   process.own_vital(boss, "supervisor");
-  for (const PeerRefused& refusal : process.refusals()) caf::anon_send(boss, refusal);
+  for (const PeerRefused& refusal : process.refusals()) caf::anon_send(boss, Delivered{refusal});
   return boss;
 }
 

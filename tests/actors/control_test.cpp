@@ -31,22 +31,7 @@ auto ignores() {
 
 SupervisorActor::behavior_type fake_supervisor(SupervisorActor::pointer, std::shared_ptr<std::atomic<int>> orders) {
   return {ignores<Inject>(),
-          ignores<Join>(),
-          ignores<StageReady>(),
-          ignores<StageEnded>(),
-          ignores<ProcessLost>(),
-          ignores<Leaving>(),
-          ignores<Heartbeat>(),
-          ignores<Prepared>(),
-          ignores<FetchJournal>(),
-          ignores<CheckpointSaved>(),
-          ignores<CheckpointFailed>(),
-          ignores<EvaluationResult>(),
-          ignores<RunEvent>(),
-          ignores<PeerUnreachable>(),
-          ignores<PeerRefused>(),
-          ignores<StateProgress>(),
-          ignores<StateUnavailable>(),
+          ignores<Delivered>(),
           ignores<StopRequest>(),
           ignores<Tick>(),
           [orders](const OperatorOrder& order) {

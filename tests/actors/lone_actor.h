@@ -10,7 +10,7 @@
 #include <caf/all.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 
-#include "messages/actor_types.h"
+#include "tests/actors/as_heard.h"
 
 namespace shoal {
 
@@ -59,7 +59,7 @@ class LoneActor {
   }
   template <class Handle, class Message>
   void give(const Handle& actor, const Message& message) {
-    caf::anon_send(actor, message);
+    caf::anon_send(actor, as_heard(message));
     coordinator_->run();
   }
   template <class Handle>

@@ -54,7 +54,7 @@ class StageTest : public testing::Test {
 
   template <class Message>
   void give(const Message& message) {
-    caf::anon_send(stage_, message);
+    caf::anon_send(stage_, as_heard(message));
     coordinator_->run();
   }
   void journal(JournalBody body) { give(JournalEntry{JournalPosition{++entries_}, {}, Term{1}, std::move(body)}); }
@@ -88,7 +88,9 @@ TEST_F(StageTest, SaysItIsReadyAndComputesOnceItIsAMember) {
   EXPECT_EQ(sent<Refusal>().size(), 1U);
   admit(kA0);
   admit(kB0);
-  for (const std::uint32_t microbatch : {2U, 0U, 1U, 3U}) caf::anon_send(stage_, forward_to(kB0, microbatch));
+  for (const std::uint32_t microbatch : {2U, 0U, 1U, 3U}) {
+    caf::anon_send(stage_, as_heard(forward_to(kB0, microbatch)));
+  }
   coordinator_->run();
   const auto replies = sent<Backward>();
   ASSERT_EQ(replies.size(), 4U);

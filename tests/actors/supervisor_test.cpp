@@ -2,6 +2,7 @@
 // refuses halts the run, and status says why it waits.
 #include "actors/supervisor.h"
 #include "runtime/journal/follower.h"
+#include "tests/actors/as_heard.h"
 #include "tests/support/sent_letters.h"
 #include "tests/support/whole_journal.h"
 
@@ -149,8 +150,8 @@ class World {
     }
   }
   template <class Message>
-  void tell(Message message) {
-    caf::anon_send(supervisor_, std::move(message));
+  void tell(const Message& message) {
+    caf::anon_send(supervisor_, as_heard(message));
     drain();
   }
   StatusReport status() {

@@ -74,7 +74,7 @@ TEST(SyncGroupActor, OpensPreparesAndRepeatsThroughItsRouter) {
   caf::anon_send(group, JournalEntry{JournalPosition{2}, {}, Term{1}, AppointGroup{stage, Incarnation{5}}});
   world.drain();
   EXPECT_EQ(world.count<Open>(), 1);
-  caf::anon_send(group, AllAnswered{{}, StepId{0}});
+  caf::anon_send(group, Delivered{AllAnswered{{}, StepId{0}}});
   world.drain();
   EXPECT_EQ(world.count<Prepare>(), 1);
   EXPECT_EQ(world.mail->letters.back().to, to_stage(ProcessIncarnation{3}, Incarnation{2}));

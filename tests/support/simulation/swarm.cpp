@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "actors/data_loader.h"
+#include "actors/hear.h"
 #include "actors/node_agent.h"
 #include "actors/stage.h"
 #include "actors/storage.h"
@@ -110,15 +111,17 @@ void keep_lines(SwarmRecord& record, const std::vector<MetricsOutput>& outputs) 
 caf::behavior keep_metrics(caf::stateful_actor<KeptMetrics>* self, std::shared_ptr<SwarmRecord> record,
                            JournalPosition live_after) {
   self->state.core.begin(live_after, written_lines(*record), self->clock().now());
-  return {[self, record](const ReplicaReport& report) {
-            record->reports.push_back(report);
-            keep_lines(*record, self->state.core.on(report));
-          },
-          [](const EvaluationResult&) {},
-          [self, record](const RunEvent& event) {
-            record->events.push_back(event);
-            keep_lines(*record, self->state.core.on(event, self->clock().now()));
-          },
+  return {hear<Hearer::kMetrics>(BodyHandlers{
+              [self, record](const ReplicaReport& report) {
+                record->reports.push_back(report);
+                keep_lines(*record, self->state.core.on(report));
+              },
+              [](const EvaluationResult&) {},
+              [self, record](const RunEvent& event) {
+                record->events.push_back(event);
+                keep_lines(*record, self->state.core.on(event, self->clock().now()));
+              },
+          }),
           [self](const JournalSoFar& past) { self->state.core.begin_at(*past.view); },
           [self, record](const JournalEntry& entry) {
             keep_lines(*record, self->state.core.on(entry, self->clock().now()));
@@ -150,8 +153,12 @@ void give_state(const SwarmRecord& record, const RouterActor& mail, const FetchS
 }
 
 caf::behavior keep_shards(caf::stateful_actor<Nobody>*, std::shared_ptr<SwarmRecord> record, RouterActor mail) {
-  return {[record, mail](const SaveShard& shard) { keep_shard(*record, mail, shard); },
-          [record, mail](const FetchState& wanted) { give_state(*record, mail, wanted); }, [](const StateProgress&) {}};
+  return {hear<Hearer::kStorage>(BodyHandlers{
+      [record, mail](const SaveShard& shard) { keep_shard(*record, mail, shard); },
+      [record, mail](const FetchState& wanted) { give_state(*record, mail, wanted); },
+      [](const StateProgress&) {},
+      [](const FileChunk&) {},
+  })};
 }
 
 // The newest step that every stage has saved.
