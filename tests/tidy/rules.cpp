@@ -285,6 +285,13 @@ Findings check_named_files(const std::string& path, std::string_view text, const
   return findings;
 }
 
+Findings check_has_readme(const std::string& folder, const std::vector<std::string>& names) {
+  const std::string top = folder.substr(0, folder.find('/'));
+  const bool has_to = top != "tests" && top != "cmake";
+  if (!has_to || std::ranges::find(names, "README.md") != names.end()) return {};
+  return {{folder, 0, "has no README.md: write what is in it and where to add what, in 3 to 40 lines"}};
+}
+
 Findings check_readme_length(const std::string& path, std::string_view text) {
   Findings findings;
   const std::size_t most = path == "README.md" ? kFirstPageLinesMax : kReadmeLinesMax;

@@ -45,6 +45,9 @@ using Findings = std::vector<Finding>;
 // A folder's own file names (no subfolders): how many pairs of header and source.
 [[nodiscard]] Findings check_folder_size(const std::string& folder, const std::vector<std::string>& names);
 
+// A folder of sources (tests apart, which mirror the others) says what is in it: `names` has a README.md.
+[[nodiscard]] Findings check_has_readme(const std::string& folder, const std::vector<std::string>& names);
+
 [[nodiscard]] Findings check_readme_length(const std::string& path, std::string_view text);
 
 // Headers and sources that a comment or a README names by path or by name: each is one of `files`.

@@ -139,6 +139,13 @@ TEST(TidyRules, CatchNamesOfFilesThatAreGone) {
   EXPECT_EQ(count("model/a.h", "// As gone.h says.\n#include \"system.h\"\n"), 1U);
 }
 
+TEST(TidyRules, CatchFoldersWithoutAReadme) {
+  EXPECT_EQ(check_has_readme("runtime/sync", {"README.md", "ring.h"}).size(), 0U);
+  EXPECT_EQ(check_has_readme("runtime/sync", {"ring.cpp", "ring.h"}).size(), 1U);
+  EXPECT_EQ(check_has_readme("launch/configs", {"default.toml"}).size(), 1U);
+  EXPECT_EQ(check_has_readme("tests/runtime/sync", {"ring_test.cpp"}).size(), 0U);
+}
+
 TEST(TidyRules, CatchLongReadmes) {
   EXPECT_EQ(check_readme_length("model/README.md", repeated("a\n", 40)).size(), 0U);
   EXPECT_EQ(check_readme_length("model/README.md", repeated("a\n", 41)).size(), 1U);

@@ -108,10 +108,19 @@ TEST(Tidy, EverySourceIsListedInCMake) {
   }
 }
 
+// Returns the names of the files of each folder, without those of its subfolders.
+std::map<std::string, std::vector<std::string>> folders() {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const std::string& path : files()) names[folder_of(path)].push_back(name_of(path));
+  return names;
+}
+
 TEST(Tidy, FoldersAreSmall) {
-  std::map<std::string, std::vector<std::string>> folders;
-  for (const std::string& path : files()) folders[folder_of(path)].push_back(name_of(path));
-  for (const auto& [folder, names] : folders) expect_none(check_folder_size(folder, names));
+  for (const auto& [folder, names] : folders()) expect_none(check_folder_size(folder, names));
+}
+
+TEST(Tidy, FoldersSayWhatIsInThem) {
+  for (const auto& [folder, names] : folders()) expect_none(check_has_readme(folder, names));
 }
 
 TEST(Tidy, NamedFilesAreThere) {
