@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
 #include <regex>
 #include <sstream>
@@ -19,8 +20,8 @@
 namespace shoal {
 namespace {
 
-using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 using testing::SizeIs;
 
 constexpr std::string_view kGenerated = "## All commands\n";
@@ -127,9 +128,39 @@ std::vector<std::string> unknown_in(const std::string& example) {
   return unknown;
 }
 
+// Returns every page of the repository that is no folder's README, and the first one: found, so that none is forgotten.
+std::vector<std::string> pages() {
+  const std::filesystem::path root = SHOAL_SOURCE_DIR;
+  std::vector<std::string> found = {"README.md"};
+  for (const char* folder : {"launch", "runtime"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+      const std::filesystem::path page = entry.path().lexically_relative(root);
+      if (page.extension() == ".md" && page.filename() != "README.md") found.push_back(page.generic_string());
+    }
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+// Returns whether a link of `text` leads to the page, for a text that lies in the repository's root.
+bool links_to(const std::string& text, const std::string& page) {
+  return text.find("](" + page + ")") != std::string::npos || text.find("](" + page + "#") != std::string::npos;
+}
+
+TEST(PagesForUsers, AreFoundAndLinkedFromTheFirstOne) {
+  const std::string first = text_of("README.md");
+  const std::vector<std::string> all = pages();
+  EXPECT_THAT(all, IsSupersetOf(
+                       {"README.md", "launch/COMMANDS.md", "launch/experiments/recovery.md", "runtime/GUARANTEES.md"}));
+  for (const std::string& page : all) {
+    const bool is_elsewhere = page == "README.md" || std::filesystem::path(page).parent_path() != "launch";
+    EXPECT_TRUE(is_elsewhere || links_to(first, page)) << page << " has no link in README.md";
+  }
+  EXPECT_FALSE(links_to("[runs](launch/RUNS.md)", "launch/KEYS.md"));
+}
+
 TEST(PagesForUsers, ExamplesNameWhatTheProgramHas) {
-  for (const char* page : {"README.md", "launch/COMMANDS.md", "launch/KEYS.md", "launch/MACHINES.md", "launch/RUNS.md",
-                           "runtime/GUARANTEES.md"}) {
+  for (const std::string& page : pages()) {
     const std::string text = text_of(page);
     for (const std::string& example : examples_in(text.substr(0, text.find(kGenerated)))) {
       EXPECT_THAT(unknown_in(example), IsEmpty()) << page << ": " << example;
