@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/config_keys.h"
+
 namespace shoal {
 namespace {
 
@@ -33,6 +39,25 @@ TEST(LearningRate, ConstantWarmsUpTooAndStays) {
   constant.schedule = LearningRateSchedule::kConstant;
   EXPECT_DOUBLE_EQ(learning_rate(constant, 4), 5e-4);
   EXPECT_DOUBLE_EQ(learning_rate(constant, 5000), 1e-3);
+}
+
+// Returns the rates half-way and after the end, with every word that a person may give for the schedule.
+std::vector<std::pair<double, double>> rates_of_every_schedule() {
+  const ConfigKey* const key = find_config_key("optim.schedule");
+  std::vector<std::pair<double, double>> rates;
+  for (const std::string& word : key->choices) {
+    Config config;
+    config.optim = optim();
+    key->set(config, word);
+    rates.emplace_back(learning_rate(config.optim, 60), learning_rate(config.optim, 5000));
+  }
+  return rates;
+}
+
+TEST(LearningRate, EveryScheduleThatCanBeChosenHasACurveOfItsOwn) {
+  const auto rates = rates_of_every_schedule();
+  EXPECT_GE(rates.size(), 2U);
+  EXPECT_EQ(std::set(rates.begin(), rates.end()).size(), rates.size());
 }
 
 TEST(LearningRate, NeedsNoWarmUp) {

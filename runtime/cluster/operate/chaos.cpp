@@ -15,6 +15,13 @@ constexpr std::string_view kFreeze = "freeze";
 constexpr std::uint64_t kFreezeMsLeast = 500;
 constexpr std::uint64_t kFreezeMsMost = 5000;
 
+// Every way to fail is as likely as every other one; freezes are among them only if they were asked for.
+InjectKind drawn_way(std::uint32_t draw, bool with_freezes) {
+  if (with_freezes) return static_cast<InjectKind>(draw % inject_kind_count());
+  const std::uint32_t way = draw % (inject_kind_count() - 1);
+  return static_cast<InjectKind>(way < static_cast<std::uint32_t>(InjectKind::kFreeze) ? way : way + 1);
+}
+
 }  // namespace
 
 const std::vector<std::string>& chaos_kinds() {
@@ -58,8 +65,7 @@ std::optional<ChaosChoice> choose_failure(const ChaosSettings& settings, std::ui
   const auto draws = philox4x32(philox_counter(number, stream_of("chaos")), philox_key(settings.seed));
   const auto& of_kind = std::next(by_kind.begin(), static_cast<std::ptrdiff_t>(draws[0] % by_kind.size()))->second;
   ChaosChoice choice{*std::next(of_kind.begin(), static_cast<std::ptrdiff_t>(draws[1] % of_kind.size())), {}};
-  const std::uint32_t ways = settings.kinds.contains(std::string(kFreeze)) ? 4 : 3;
-  choice.how.how = static_cast<InjectKind>(draws[2] % ways);
+  choice.how.how = drawn_way(draws[2], settings.kinds.contains(std::string(kFreeze)));
   if (choice.how.how == InjectKind::kFreeze) {
     choice.how.freeze_ms = kFreezeMsLeast + draws[3] % (kFreezeMsMost - kFreezeMsLeast + 1);
   }

@@ -61,6 +61,8 @@ Result<InjectWords> parse_how(std::string_view text) {
 
 std::string_view word_of(InjectKind how) { return kWords.at(static_cast<std::size_t>(how)); }
 
+std::uint32_t inject_kind_count() { return static_cast<std::uint32_t>(kWords.size()); }
+
 std::string deed_of(InjectKind how, std::uint64_t freeze_ms) {
   switch (how) {
     case InjectKind::kExit: return "told to end";

@@ -33,6 +33,8 @@ struct InjectWords {
 [[nodiscard]] Result<InjectWords> parse_how(std::string_view text);
 
 [[nodiscard]] std::string_view word_of(InjectKind how);
+// Returns how many ways to fail there are; they are numbered from 0.
+[[nodiscard]] std::uint32_t inject_kind_count();
 // Says for people what an injection does: "killed", "frozen for 5 s".
 [[nodiscard]] std::string deed_of(InjectKind how, std::uint64_t freeze_ms);
 

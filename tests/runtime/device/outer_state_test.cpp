@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <set>
 
 #include <gtest/gtest.h>
 
+#include "runtime/base/config_keys.h"
 #include "runtime/storage/inner_parts.h"
 #include "tests/runtime/device/local_pipeline.h"
 
@@ -160,12 +163,30 @@ TEST(OuterState, AnImageContinuesTheRunBitForBitInEveryVariant) {
   }
 }
 
+// Returns the configuration once for every optimiser that a person may choose.
+std::vector<Config> with_every_optimizer(const Config& config) {
+  const ConfigKey* const key = find_config_key("optim.kind");
+  std::vector<Config> configs(key->choices.size(), config);
+  for (std::size_t i = 0; i < configs.size(); ++i) key->set(configs[i], key->choices[i]);
+  return configs;
+}
+
+TEST(OuterState, EveryOptimizerThatCanBeChosenMakesAStepOfItsOwn) {
+  std::set<std::map<std::string, std::vector<float>>> weights;
+  for (const Config& config : with_every_optimizer(round_config())) {
+    Alone alone(config);
+    alone.train(2);
+    EXPECT_TRUE(weights.insert(part(alone, "")).second) << "the weights of an optimiser before it";
+    Alone again(config);
+    again.train(2);
+    EXPECT_FALSE(weights.insert(part(again, "")).second) << "the same optimiser gives the same weights";
+  }
+}
+
 TEST(OuterState, AnImageIsAsLargeAsThePlanSays) {
   for (const auto& [update, variant] : kVariants) {
-    for (const OptimizerKind kind : {OptimizerKind::kAdamw, OptimizerKind::kSgd}) {
-      Config config = round_config(update);
+    for (Config config : with_every_optimizer(round_config(update))) {
       config.sync.eager_variant = variant;
-      config.optim.kind = kind;
       const StagePlan plan = whole_model(config.model);
       const std::uint64_t planned = state_bytes(plan, config);
       const std::uint64_t bytes = Alone(config).executor().state_image().byte_count();

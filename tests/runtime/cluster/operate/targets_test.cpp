@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "messages/codec.h"
 #include "runtime/base/compose.h"
 #include "runtime/cluster/operate/operator_words.h"
 
@@ -51,6 +52,21 @@ TEST(OperatorWords, EveryKindOfFailureHasAWord) {
   EXPECT_EQ(deed_of(frozen->how, frozen->freeze_ms), "frozen for 2.5 s");
 }
 
+// The codec refuses a letter with a way to fail above last(InjectKind) in messages/fields/io.h.
+TEST(OperatorWords, EveryKindOfFailureReachesAnotherProcess) {
+  const auto comes_through = [](InjectKind how) {
+    Letter letter;
+    letter.body = Inject{.id = 1, .target = {}, .whole_process = false, .how = how, .freeze_ms = 0};
+    const EncodedLetter encoded = encode(letter);
+    const Decoded<Letter> decoded = decode(encoded.bytes, encoded.buffers);
+    return decoded.value && std::get<Inject>(decoded.value->body).how == how;
+  };
+  for (std::uint32_t how = 0; how < inject_kind_count(); ++how) {
+    EXPECT_TRUE(comes_through(static_cast<InjectKind>(how))) << word_of(static_cast<InjectKind>(how));
+  }
+  EXPECT_FALSE(comes_through(static_cast<InjectKind>(inject_kind_count()))) << "the codec knows a way without a word";
+}
+
 TEST(OperatorWords, OtherWordsAreRefused) {
   for (const std::string word : {"", "freeze", "freeze=", "freeze=0", "freeze=-1", "freeze=x", "freeze=3601", "stab"}) {
     EXPECT_FALSE(parse_how(word).ok()) << word;
@@ -63,7 +79,7 @@ TEST(OperatorWords, AnOrderComesThroughAsItWasGiven) {
   std::mt19937_64 random(seed);
   for (int round = 0; round < 200; ++round) {
     OperatorOrder order;
-    order.how = static_cast<InjectKind>(random() % 4);
+    order.how = static_cast<InjectKind>(random() % inject_kind_count());
     order.freeze_ms = order.how == InjectKind::kFreeze ? 1 + random() % kFreezeMsMax : 0;
     order.name = compose("stage/", random() % 9, "/", random() % 9);
     order.reason = compose("shoal chaos --seed ", random());
