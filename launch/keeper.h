@@ -6,8 +6,8 @@
 //      │                          │       killed meanwhile starts again to stop (stop_option)
 //      │ the leader ends          │ the leader ends
 //      ▼                          ▼
-//   ending: followers may end by themselves, then SIGTERM, then after the grace SIGKILL; the leader's code is the
-//   result second signal in any state: SIGKILL to everything, 130 after SIGINT and 143 otherwise
+//   ending: followers may end by themselves, then SIGTERM, after the grace SIGKILL; the leader's code is the result
+//   a second signal in any state: SIGKILL to everything; the code is 130 after SIGINT and 143 otherwise
 //
 // Signals are those of stop_signals.h; SIGHUP is never the second, nor is what comes together with the first. Wards die
 // with the keeper (child_process.h).

@@ -4,7 +4,7 @@
 //           reached(), also of a child that has ended ◀──one byte for each──┘
 //
 // The bytes outlive the child: a keeper learns of a process that was killed whether its life was of use, which is what
-// RestartPolicy asks. A process that nobody keeps tells nobody.
+// RestartPolicy asks. A process without a keeper writes nothing.
 #pragma once
 
 #include "runtime/base/error.h"

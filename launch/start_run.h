@@ -50,7 +50,7 @@ struct Surroundings {
 // kInvalidData (a tokenizer that is a file without ranks, or another file than the run had).
 [[nodiscard]] Result<ChosenRun> choose_run(const RunChoice& choice, const Surroundings& here);
 
-// `name`, or name-2, name-3, ...: the first that is_free() says true of.
+// Returns `name`, or name-2, name-3, ...: the first one that is_free().
 [[nodiscard]] std::string first_free(const std::string& name, const std::function<bool(const std::string&)>& is_free);
 
 // The run under folder/runs that was started last; kUsage when there is none.

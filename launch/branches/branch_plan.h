@@ -43,15 +43,15 @@ enum class BranchTurn { kBegin, kGoOn };
 // no one of `sets` names it.
 void stretch_schedule(const Config& was, Config& now, const std::vector<std::string>& sets);
 
-// Checks that a run that is gone on with may be set so. file: the run's configuration. Errors: kUsage, naming every
-// key that may not, why it stays, and those that only a branch may set otherwise.
+// Checks that a continued run may have these values. file: the run's configuration. Errors: kUsage, naming every key
+// that may not change, the reason, and the keys that only a branch may change.
 [[nodiscard]] Status check_changes(const Config& was, const Config& now, bool is_branch, const std::string& file);
 
 // Returns the configuration of a state of this branch: the run's newest one without what the branches above it changed.
-// told: those that lines tell of, the newest first.
+// told: the branches recorded in metrics.jsonl, the newest first.
 [[nodiscard]] Config config_of(Branch branch, const Config& newest, const std::vector<BranchRecord>& told);
 
-// Returns the steps applied where the schedule of rounds became that of `newest`; 0: where the run began. told: as
+// Returns the step from which the schedule of rounds in `newest` has been in force; 0: the run's beginning. told: as
 // above.
 [[nodiscard]] std::uint64_t rounds_from(const Config& newest, const std::vector<BranchRecord>& told);
 
@@ -60,7 +60,7 @@ void stretch_schedule(const Config& was, Config& now, const std::vector<std::str
 // the middle of theirs.
 [[nodiscard]] Status check_round_end(const Config& was, const Config& now, std::uint64_t from);
 
-// Decides whether the wish is for a branch of its own, or is the command once more that began the newest one. Errors:
+// Decides whether the wish is for a branch of its own, or repeats the command that began the newest branch. Errors:
 // kUsage, saying what stands half-made and how to go on.
 [[nodiscard]] Result<BranchTurn> turn_of(const BranchPlan& plan, const BegunBranch& begun);
 

@@ -35,11 +35,11 @@ struct ActorProcessSettings {
   RunId run;
   std::vector<PeerRole> peers;                   // roles this process talks with
   std::chrono::milliseconds dead_after{10'000};  // silence that ends a connection; the same on both sides
-  // What was freed, every few seconds: for a process that computes nothing. One that computes wants its pages again
-  // with the next microbatch, and gives back only what a state has left that went through a connection.
+  // Returns freed memory to the system every few seconds: for processes that do not compute. A computing process needs
+  // its pages again with the next microbatch; it returns only the memory left over after a state was transferred.
   bool gives_memory_back = false;
-  std::string peer_note{};  // file, for whose bytes it reads when it crashes; empty: none
-  // Whose certificates this process refuses, and goes on to refuse as the spawner says.
+  std::string peer_note{};  // file that records whose bytes were being read in a crash; empty: none
+  // Certificates that this process refuses; the spawner sends every later list.
   std::shared_ptr<RevokedCertificates> revoked = std::make_shared<RevokedCertificates>();
 };
 
@@ -75,8 +75,8 @@ class ActorProcess {
   ActorProcess(const ActorProcess&) = delete;
   ActorProcess& operator=(const ActorProcess&) = delete;
 
-  // Returns whom this process does not let in because it has crashed by what they sent: for its policies, by
-  // peer_name(), and for the supervisor, from a process whose number is filled in later.
+  // Return the peers that this process refuses because their bytes crashed it: refused() by peer_name() for its
+  // policies, refusals() for the supervisor, which fills in the number of this process.
   [[nodiscard]] const std::set<std::string>& refused() const { return refused_; }
   [[nodiscard]] std::vector<PeerRefused> refusals() const;
 
@@ -98,7 +98,7 @@ class ActorProcess {
         [owned = owned_, address = actor.address()](const caf::error&) { owned->remove(address); });
   }
   // The same for an actor without which the process is of no use: its death ends the process with status 1 at once, and
-  // the keeper starts it again. Nobody waits for who is in the middle of a computation: it will be done again.
+  // the keeper starts it again. No actor that is still computing is waited for; its work is done again.
   template <class Handle>
   void own_vital(const Handle& actor, const std::string& name) {
     own(actor);
@@ -111,7 +111,7 @@ class ActorProcess {
   // write_trace() was called.
   [[nodiscard]] std::shared_ptr<Tracer> keep_trace(const std::string& folder, const std::string& file,
                                                    TraceLevel level);
-  // Starts the tracer, which can be reached through the router. It ends last and has what the others still said.
+  // Starts the tracer, which can be reached through the router. It ends last and records the others' last events.
   // files: what goes to the run directory from another machine.
   void write_trace(const RouterActor& router, std::shared_ptr<NodeFiles> files = nullptr);
 
@@ -126,7 +126,7 @@ class ActorProcess {
   [[nodiscard]] const std::shared_ptr<ActorBoard>& board() const { return board_; }
 
   // Waits for a signal or the exit latch, whichever is first. A signal calls on_signal(number) once; the second one
-  // ends the process at once with 128 + number. Returns the latch's status, or does not return where it says at once.
+  // ends the process at once with 128 + number. Returns the latch's status; with kAtOnce the process ends here.
   [[nodiscard]] int run(const std::function<void(int signal)>& on_signal);
 
  private:
@@ -154,8 +154,8 @@ class ActorProcess {
   std::string trace_path_;
 };
 
-// For a process that gives memory back, before it starts a thread: what one thread freed another can have, and all that
-// is free can be given back, which of the other heaps' last pieces the allocator never does.
+// Lets threads reuse each other's freed memory and return it to the system; the allocator never returns the last pieces
+// of other heaps. For a process that gives memory back; call it before a thread starts.
 void keep_one_heap();
 // Blocks the signals that run() takes, in this thread and all it starts; before any other thread is there.
 void block_signals();

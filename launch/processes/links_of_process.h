@@ -8,7 +8,7 @@
 
 namespace shoal {
 
-// For a process of the run; who is not the spawner finds it by the dialler that its wiring adds.
+// For a process of the run; a process other than the spawner finds the spawner by the dialler that its wiring adds.
 [[nodiscard]] RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::string& name,
                                          const Rendezvous& rendezvous);
 // Returns the peers that such a process refuses until it hears more from the spawner.

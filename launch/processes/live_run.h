@@ -1,4 +1,4 @@
-// How a command finds a run that is under way: its directory holds the control address and the operator's certificate,
+// Finds a run that is under way, for commands: its directory holds the control address and the operator's certificate,
 // or both are named. The address is read anew each time: a spawner that was started again may listen elsewhere.
 #pragma once
 
@@ -25,7 +25,7 @@ struct RunLocator {
 // Its last record says so, and no command goes on with it.
 [[nodiscard]] bool is_run_over(const std::string& run_directory);
 
-// That nobody is there to ask, in words for who looks at a run that is over or stands still.
+// Returns a sentence for a person who looks at a run that is over or stands still: no process is there to ask.
 [[nodiscard]] Failure explain_silence(const RunLocator& where, Failure failure);
 
 // Connects to nobody yet. Errors: kUnreachable (no spawner has started there), kIo, kInvalidData.
@@ -34,13 +34,13 @@ struct RunLocator {
 // What the spawner says of its run (GET /v1/status), asked once.
 [[nodiscard]] Result<nlohmann::json> ask_status(const RunLocator& where);
 
-// A question that nobody answered, or that what it is about is not there.
+// A question without an answer, or about something that is not there.
 struct Silence {
   Duration since_first{};  // question
   Duration of_this{};      // how long it took
-  bool was_asked = false;  // somebody was connected: what was asked may be under way
+  bool was_asked = false;  // the connection was made: the order may be under way
   bool is_spawner_alive = false;
-  bool is_spawner_kept = false;  // whoever starts it again is there
+  bool is_spawner_kept = false;  // its keeper is there and starts it again
 };
 inline constexpr std::chrono::seconds kAskFor{10};
 inline constexpr std::chrono::seconds kQuickly{3};  // shorter than the spawner's own wait for its supervisor

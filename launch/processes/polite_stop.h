@@ -1,5 +1,5 @@
 // The first signal of stop_signals.h is a wish, the second the end at once: for processes without actors.
-// A step in progress is finished and saved; who is impatient loses only that step.
+// A step in progress is finished and saved; a second signal loses only that step.
 #pragma once
 
 #include <optional>

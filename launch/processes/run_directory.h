@@ -3,7 +3,7 @@
 //   config.toml config.before-NAME.toml (of a branch, branches/) metrics.jsonl journal.db spawner.json
 //   spawner.before.json     checkpoints/ trace/ logs/
 //   certs/ (0600): ca.* the authority; spawner.* storage.* operator.* credentials; tokens; join_token; issued:
-//     certificates of nodes; revoked.json: whose are refused; who made the spawner's or storage's process crash:
+//     certificates of nodes; revoked.json: the refused ones; peers whose bytes crashed spawner or storage:
 //     *.peer_note, *.peer_note.crashes
 //
 // The run's identity is its authority's: a directory without certs/ca.crt is a new run.
@@ -38,7 +38,7 @@ struct RunDirectory {
   [[nodiscard]] std::string revoked() const { return (root / "certs" / "revoked.json").string(); }
   [[nodiscard]] std::string issued() const { return (root / "certs" / "issued").string(); }
   [[nodiscard]] std::string join_token() const { return (root / "certs" / "join_token").string(); }
-  // Whose bytes it was reading when it crashed, and whom it refuses for that (runtime/transport/guard/peer_note.h).
+  // The peer whose bytes it was reading when it crashed, and the refused peers (runtime/transport/guard/peer_note.h).
   [[nodiscard]] std::string peer_note_of(const std::string& process) const {
     return (root / "certs" / (process + ".peer_note")).string();
   }
@@ -55,7 +55,7 @@ struct SpawnerAddress {
   HostPort control;
   std::uint64_t pid = 0;
   std::string run;
-  std::optional<HostPort> storage{};  // where storage has been told to listen; none: at any free port
+  std::optional<HostPort> storage{};  // the address that storage was told to listen at; none: any free port
 };
 
 // Makes folders, authority and credentials that are not there yet, and writes the resolved configuration. Safe to

@@ -29,17 +29,17 @@ struct SavedStates {
 // The same as a StartPoint; that of nothing where there never was a checkpoint.
 [[nodiscard]] Result<StartPoint> find_start_point(const SavedStates& saved, const FindCheckpoint& wanted);
 
-// Whose the checkpoints are that lie where the run's are looked for, where they are another run's, and what to do.
+// If the folder of the run's checkpoints holds those of another run: says of which run, and what to do.
 [[nodiscard]] std::optional<std::string> others_checkpoints(const RunDirectory& run, const Config& config);
 
-// As far as lines of metrics.jsonl tell of.
+// Returns the branch and the steps that metrics.jsonl records.
 [[nodiscard]] Reached steps_told_by(const RunDirectory& run);
 
 // Returns the newest branch that a person began there, where no step's line follows its own; else 0.
 [[nodiscard]] Branch branch_begun_in(const RunDirectory& run);
 
-// What refuses to go on with a run by names alone, before anything of it is changed: no checkpoint where `config` looks
-// for them, though metrics.jsonl tells of one; --steps that are behind the newest. Errors: kInvalidData, kUsage.
+// Refuses to continue a run, by file names alone and before anything is changed, if no checkpoint is in the folder of
+// `config` though metrics.jsonl records one, or if --steps is behind the newest. Errors: kInvalidData, kUsage.
 [[nodiscard]] Status check_can_go_on(const RunDirectory& run, const Config& config,
                                      std::optional<std::uint64_t> stop_at);
 

@@ -265,8 +265,8 @@ void add_swarm_and_files(std::vector<ConfigKey>& keys) {
       .range = between(20, 86400000);
   swarm
       .add("restart_budget", FIELD(swarm.restart_budget), "", kChange,
-           "times a replica is started again on one worker within the window; then its process is, and others take "
-           "over; 0: no limit")
+           "times a replica is started again on one worker within the window; after that its process is started again, "
+           "and another worker takes the replica; 0: no limit")
       .range = between(0, 1000);
   swarm.add("restart_window_s", FIELD(swarm.restart_window_s), "s", kChange, "the window of restart_budget").range = {
       0, 86400, true, false};

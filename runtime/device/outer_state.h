@@ -2,13 +2,13 @@
 // update need beside them (DESIGN.md §6). Torch-free.
 //
 //   every variant   the delta that is contributed is base - local, where base is what the fragment last agreed on,
-//   never
-//                   the mixture that the local parameters became: base = G, with `eager` base = P, this worker's start
+//                   never the mixture that the local parameters became: base = G, with `eager` base = P, the
+//                   start of this worker
 //   wait, delayed   (G, B) <- Nesterov(mean); local <- mix local + (1 - mix) G. `delayed` gets the mean one round late
 //                   and drops the local progress of the round that just ended until its own mean arrives
-//   eager, agreed   (G, B) <- Nesterov(mean of the round before); P = what Nesterov would make of (G, B) with the
-//   newest
-//                   own delta in place of the own share of that mean; local <- mix local + (1 - mix) P
+//   eager, agreed   (G, B) <- Nesterov(mean of the round before); P = what Nesterov would make of (G, B) with
+//                   the newest own delta in place of the own share of that mean;
+//                   local <- mix local + (1 - mix) P
 //   eager, paper    (G, B) as in `agreed`: what is digested, kept in checkpoints and given to joiners. Beside it each
 //                   worker's own pair takes that eager gradient for good, and P is its outer part
 //

@@ -27,8 +27,8 @@ namespace shoal {
 
 // News for a follower from one letter of the supervisor.
 struct JournalNews {
-  // The view that the entries follow, in place of all that was followed before; none: they follow what was. Not
-  // JournalFollower::past(): that has moved on already where there are more entries than are kept.
+  // The view that the entries follow, in place of all earlier entries; null if they continue the earlier ones. Not
+  // JournalFollower::past(): that has moved on already if there are more entries than are kept.
   std::shared_ptr<const View> past;
   std::vector<JournalEntry> entries;  // in order
 };

@@ -36,7 +36,7 @@ namespace shoal {
 class RequeuedSamples {
  public:
   static inline const Bound kWaitingMax{"journal.lost_places_waiting",
-                                        65536};  // kept by whoever writes the entries (lost_samples.h)
+                                        65536};  // kept by the writer of the entries (lost_samples.h)
   static inline const Bound kKeptMax{"journal.lost_places_kept", 131072};
 
   RequeuedSamples() = default;

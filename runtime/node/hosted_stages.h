@@ -1,4 +1,4 @@
-// The stages of one process: which run, which starts next, which hangs, and what is told of one that ended.
+// The stages of one process: which run, which starts next, which hangs, and the report of one that ended.
 //
 // A number is started once, however often it is ordered: orders come with rising numbers, or are repeats. A device
 // holds one branch at a time: a stage of a later branch waits until those of the earlier one have ended. Of a replica
@@ -35,7 +35,7 @@ class HostedStages {
   // It runs. run: of this process, for what the last life left behind.
   [[nodiscard]] NodeEffects started(const SpawnStage& order, RunId run);
   [[nodiscard]] NodeEffects end(const EndStage& order);
-  // Returns what had been ordered; none: no such stage runs.
+  // Returns the order that had started it; nothing if no such stage runs.
   [[nodiscard]] std::optional<SpawnStage> down(Incarnation replica);
   // Returns the order that waited for the stages of the earlier branch.
   [[nodiscard]] std::optional<SpawnStage> take_next() { return std::exchange(next_, std::nullopt); }
@@ -48,7 +48,7 @@ class HostedStages {
   // least: before that nobody hangs.
   [[nodiscard]] std::optional<HungStage> find_hung(Duration least, Instant now);
 
-  // Returns what is told of a replica that ended.
+  // Returns the report of a replica that ended.
   [[nodiscard]] NodeEffect report_end(const SpawnStage& order, const std::string& reason);
   // The same of those that the process's last life left behind.
   [[nodiscard]] NodeEffects report_left_behind(RunId run) const;

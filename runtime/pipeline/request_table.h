@@ -5,8 +5,8 @@
 //    │ ▲ time-out: Ask to the same hop; working: wait on, unknown: the same Forward again (P-13)
 //    │ │ frozen, step_not_reached, busy: the same Forward to the same hop, later
 //    │ │ three unanswered Asks of a hop without a link, or none for `patience`; fenced, not_member, unknown_replica;
-//    hop │ │ removed: only this hop is replaced └─┘ Missing{upstream, mbs}: those entries again, answered or not (P-12,
-//    P-17)
+//    │ │ the hop was removed: only this hop is replaced
+//    └─┘ Missing{upstream, mbs}: those entries again, answered or not (P-12, P-17)
 //
 // An Ask travels behind its Forward, and its answer behind a Backward that was given before it (letter_way.h): so
 // `unknown` says that one of the two is lost. Where that order does not hold, the Forward goes once too often.

@@ -28,11 +28,11 @@ class Connections {
   Connections(const AssemblyLimits& limits, std::shared_ptr<Lanes> lanes, RouterEdge& edge, RouterNotes& notes)
       : limits_(limits), lanes_(std::move(lanes)), edge_(&edge), notes_(&notes) {}
 
-  // dialled: where; none: the other side dialled. certificate: the name in that of the process at the other end.
+  // dialled: the address; nothing if the other side dialled. certificate: the name in that of the other process.
   [[nodiscard]] LinkId open(std::optional<Endpoint> dialled, std::shared_ptr<const std::string> certificate);
   [[nodiscard]] bool contains(LinkId link) const { return connections_.contains(link); }
   [[nodiscard]] std::shared_ptr<const std::string> certificate(LinkId link) const;
-  // Returns the letters that tell of what may be lost with it.
+  // Returns letters that report what may be lost with the link.
   [[nodiscard]] std::vector<Letter> close(LinkId link);
 
   // False: its lane is full, or the connection is over; the letter is still the caller's.

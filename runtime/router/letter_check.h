@@ -17,13 +17,13 @@ namespace shoal {
 // A process that asked to join hears of its number by one of these, and has none before.
 [[nodiscard]] bool answers_a_join(const MessageBody& body);
 
-// Returns why a letter that came over this link is not believed; none: it is, and it is for this process.
+// Returns why a letter from this link is refused; nothing for a letter that is believed and is for this process.
 [[nodiscard]] std::optional<Undelivered::Why> objection_to(const Letter& letter, LinkId link, const LinkTable& links,
                                                            const View& view);
 
 // Returns why a Hello is not believed: its role and name are not those of the certificate which the connection was made
-// with. Who is put out of a run is named by its Join, and refused by its certificate: both are one name. A farewell
-// claims nothing. certified: none where the process is gone.
+// with. An evicted process is named by its Join and refused by its certificate, so both must have one name. A farewell
+// claims nothing. certified: nothing if the process is gone.
 [[nodiscard]] std::optional<std::string> objection_to(const Hello& hello, const std::optional<PeerIdentity>& certified);
 
 }  // namespace shoal

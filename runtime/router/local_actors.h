@@ -5,7 +5,7 @@
 //   down     ──▶ gone; an actor that must lose none keeps its place, and its letters, for the next life
 //
 // Invariants: entries are given in the journal's order, none twice; an order to fail is performed once (S-6: those
-// that wait are bounded). Handles are the actor shell's: here an actor is its key.
+// that wait are bounded). This class knows actors by key only; the shell holds their handles.
 #pragma once
 
 #include <map>
@@ -43,10 +43,10 @@ class LocalActors {
   // False: nobody has that address.
   [[nodiscard]] bool hand_over(Letter& letter, Duration transfer, Instant now);
   void follow(const JournalEntry& entry);
-  // Entries are missing that nobody keeps any more: all begin where the next ones follow.
+  // The missing entries are no longer stored anywhere: every actor starts at this view.
   void begin_at(const std::shared_ptr<const View>& past);
 
-  // An actor that is down fails when it is up again. False: as many orders wait as may.
+  // An actor that is down fails when it is up again. False: too many orders already wait.
   [[nodiscard]] bool fail(const Inject& order, Instant now);
   void fail_router(const Inject& order) { inflict({}, order); }
   // Returns orders for actors that did not come back.

@@ -20,7 +20,7 @@ struct CheckpointOwner {
   std::string directory;  // the run's directory, for people
 };
 
-// Returns the manifest of the newest checkpoint there that is not of `run`; none: all are.
+// Returns the manifest of the newest checkpoint there that is not of `run`; nothing if all are.
 [[nodiscard]] std::optional<CheckpointManifest> others_manifest(const std::filesystem::path& folder,
                                                                 const std::string& run);
 

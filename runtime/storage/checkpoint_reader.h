@@ -59,7 +59,7 @@ inline constexpr std::uint64_t kAnyStep = ~std::uint64_t{0};
 struct FoundCheckpoint {
   std::optional<Checkpoint> checkpoint;  // empty: there is none at all
   std::vector<std::string> skipped;
-  // Says why one was passed over that may be good and newer: the system refused to read it now. Nothing: there is none.
+  // Reason for passing over one that may be good and newer: the system refused to read it now. Empty: no such one.
   std::optional<std::string> unreadable{};
 };
 [[nodiscard]] Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& checkpoints, const std::string& run,

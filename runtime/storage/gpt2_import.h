@@ -1,8 +1,8 @@
 // Hugging Face's GPT-2 as a checkpoint's weights: the inverse of gpt2_export.h.
 //
-//   config.json        ──▶ the [model] keys and whether the head is tied. What this model does not do is refused by
-//   name model.safetensors  ──▶ our names, float32: `transformer.` in front is optional; F32, F16 and BF16 are read
-//   exactly
+//   config.json        ──▶ the [model] keys and whether the head is tied; a feature that this model lacks is refused
+//   model.safetensors  ──▶ our names, float32: `transformer.` in front is optional;
+//                          F32, F16 and BF16 are read exactly
 //
 // A tied head is a copy of wte.weight and trains apart from it. The attention masks that older files hold among the
 // weights (h.N.attn.bias, h.N.attn.masked_bias) are left out. Pure: contents in, contents out.

@@ -1,5 +1,5 @@
-// Shares what backends that work bucket by bucket have in common: the order, the own place in it, the sums, and who was
-// sent what before which mark.
+// Base of backends that work bucket by bucket: the order of members, the own place in it, the sums, and which part was
+// sent to which member before which mark.
 //
 // A child decides which bucket goes where (begin, receive, lacks, give_again).
 #pragma once
@@ -43,7 +43,7 @@ class BucketReduction : public GroupReduction {
   [[nodiscard]] AddressedPart send(Incarnation receiver, const PartId& id, TensorBlob values);
   void took_part() { ++parts_taken_; }
 
-  // To whom this member sends parts: the others, or some of them.
+  // Returns the members that this one sends parts to: all others, or some of them.
   [[nodiscard]] virtual std::vector<Incarnation> receivers() const = 0;
   // Returns the part of this bucket that `sender` is to send here and that has not come.
   [[nodiscard]] virtual std::optional<PartId> lacks(std::size_t bucket, Incarnation sender) const = 0;

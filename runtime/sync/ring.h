@@ -9,7 +9,7 @@
 //
 // Invariants: the own contribution is never written; each bucket's sum is computed once and copied, so every member
 // ends with the same bits whatever the order of messages; a part of another epoch never enters (P-15); a repeated part
-// changes nothing. A whole sum that was lost is sent again by who has it. Nobody keeps a partial sum: a lost one is
+// changes nothing. A lost whole sum is sent again by a member that has it. No member keeps a partial sum: a lost one is
 // made again from the bucket's start on, by members that ask each other for what they passed on before. Works on int64
 // (wrapping addition, which is exact here: DESIGN.md §4.9) and float32. In a wire format each hop of lap 0 decodes,
 // adds in float32 and encodes again, so each member encodes each bucket once; the whole sum is encoded once, and the

@@ -2,9 +2,9 @@
 //
 //   asking ──StateImage of version v──▶ following: StepSum of step v, v+1, ... each with its Commit ──▶ current
 //     ▲                                   │
-//     └── the donor left the view, refuses, or a sum is lost: copy again, from whoever is next in the view ──┘
+//     └── the donor left the view, refuses, or a sum is lost: copy again, from the next member of the view ──┘
 //
-// With sync.mode = diloco nobody has a common sum between rounds: the joiner follows the count of steps, and copies
+// With sync.mode = diloco there is no common sum between rounds: the joiner follows the count of steps, and copies
 // again when a round was due, because then the outer parameters are others; an image that the round overtook is
 // replaced at once (P-36).
 //

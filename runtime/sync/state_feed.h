@@ -24,8 +24,8 @@ class StateFeeds {
   static inline const Bound kFeedsMax{"sync.joiners_fed", 4};
   static inline const Bound kUnheldBytesMax{"sync.unheld_bytes", std::uint64_t{256} << 20};
   static inline const Bound kUnheldStepsMax{"sync.unheld_steps", 256};
-  // An image of which nothing more arrives is taken for lost after this, doubled with each repeat; and a joiner of
-  // which nothing is heard for gone.
+  // An image of which nothing more arrives counts as lost after this, doubled with each repeat; a silent joiner counts
+  // as gone.
   static constexpr Duration kImageLost = std::chrono::seconds(30);
 
   enum class Answer : std::uint8_t { kNothing, kImage, kRefuse };

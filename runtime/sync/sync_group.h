@@ -1,7 +1,7 @@
 // SyncGroupCore: brings one stage's replicas to one sum per step, and votes for it (protocol rules P-14 .. P-22).
 //
-//   open ──hints cover the plan──▶ preparing ──exactly once──▶ reducing ──all, equal digests──▶ voted ──Commit──▶ open,
-//   step + 1
+//   open ──hints cover the plan──▶ preparing ──exactly once──▶ reducing ──all, equal digests──▶ voted ──Commit──▶ open
+//                                                                                                       (step + 1)
 //    ▲                              │ gap: Open + Missing       │ time-out, digests differ       │
 //    │                              │ twice: Zero, Missing(all) │                                │ membership change
 //    └──────────────────────────────┴───────────────────────────┴────────────────────────────────┘ of the stage (P-20)

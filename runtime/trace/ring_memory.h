@@ -1,8 +1,8 @@
 // Memory of a ring's slots: a file that is mapped, RUN/trace/<process>.ring, so that what a killed process recorded and
 // nobody had written yet is still there for the reader and for the next life.
 //
-//   file = header (kRingHeaderBytes: "SHRG", version, bytes of a slot, slots, wall and steady clock of the life's
-//   begin)
+//   file = header (kRingHeaderBytes: "SHRG", version, bytes of a slot, slots,
+//                  wall and steady clock of the life's begin)
 //          slot*                                              as they lie in memory; read by the same program only
 //
 // The file's blocks are taken when it is made: a disk that fills up later cannot hurt. It is removed when its process

@@ -40,7 +40,7 @@ struct JoinToken {
 [[nodiscard]] std::string secret_text(const TokenSecret& secret);  // 32 hex digits, for the enrolment request
 [[nodiscard]] std::optional<TokenSecret> parse_secret(std::string_view text);
 
-// Says who made a token: a person for somebody, or the run itself for nodes on its machine (RUN/certs/join_token).
+// Origin of a token: a person for somebody, or the run itself for nodes on its machine (RUN/certs/join_token).
 enum class TokenOrigin { kPerson, kRun };
 
 struct TokenRecord {

@@ -32,8 +32,8 @@ inline void write_digest(std::uint64_t seed) {
                                      << digest << '\n';
 }
 
-// Calls `run` with each seed; stops at the first one that fails, so that its story is the last thing printed. How many
-// it ran: what a test expects of all of them together must hold for any number.
+// Calls `run` with each seed; stops at the first one that fails, so that its story is the last thing printed. Returns
+// the number of seeds that ran. A test's expectations must hold for any number.
 inline std::uint64_t for_each_seed(std::uint64_t usual_count, const std::function<void(std::uint64_t)>& run) {
   const std::uint64_t first = number_from_environment("SIMULATION_SEED", 1);
   const std::uint64_t count = number_from_environment("SIMULATION_SEEDS", usual_count);

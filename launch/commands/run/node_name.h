@@ -1,4 +1,4 @@
-// The name that a node takes where a person gives it none.
+// The name that a node takes if a person gives it none.
 // A node's name goes into certificates, paths and log lines.
 #pragma once
 

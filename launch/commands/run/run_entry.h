@@ -14,10 +14,10 @@
 
 namespace shoal {
 
-// Looks at the text and, where a run is gone on with, at what it left, so that a command that is refused changes
-// nothing; takes hold of the directory, writes what processes need, and tells the person where. Held as long as the
-// result lives. A branch begins here (branches/). A directory that nobody named and that another command took since it
-// was chosen becomes the next free one, also in `chosen`. stop_at: --steps. Errors: those of open_tokens(),
+// Checks the text; for a continued run it also checks the files on disk. A refused command changes nothing. Then locks
+// the directory, as long as the result lives, writes what processes need, and tells the person where. A branch begins
+// here (branches/). If another command took a directory that was chosen and not named, the next free one is taken, also
+// in `chosen`. stop_at: --steps. Errors: those of open_tokens(),
 // RunHold::take(), check_can_go_on() and prepare_run_directory().
 [[nodiscard]] Result<RunHold> enter_run(ChosenRun& chosen, std::optional<std::uint64_t> stop_at);
 

@@ -1,4 +1,4 @@
-// Says what to do where the vocabulary of a checkpoint to import is not that of the chosen tokenizer. The tokenizer is
+// Says what to do if the vocabulary of a checkpoint to import is not that of the chosen tokenizer. The tokenizer is
 // the first guess: a model that was trained with one of its own has every row in use, and to cut rows off destroys it.
 #pragma once
 

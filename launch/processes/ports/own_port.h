@@ -1,5 +1,5 @@
 // The one port of a process, to which everything comes (runtime/transport/port_protocol.h): opened once, with patience
-// where a predecessor may still hold it.
+// while a predecessor may still hold it.
 #pragma once
 
 #include <chrono>

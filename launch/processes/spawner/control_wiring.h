@@ -13,7 +13,7 @@
 
 namespace shoal {
 
-// The port at which others reach this process, and with what it proves who it is.
+// The port at which others reach this process, and the credentials that it shows there.
 struct SpawnerPort {
   TlsFiles files;
   PeerPolicy people;  // may use the control endpoint

@@ -5,7 +5,7 @@
 //   draining, the last of its stage ──Commit with a checkpoint, then no further Commit──▶ saved ──▶ EndProcess 0
 //
 // The last one takes nothing with it: the run goes back to that very checkpoint, as soon as somebody can load it. The
-// wish is kept while others come back to a spawner that was started again: only then is it known who is the last.
+// wish is kept while members come back to a restarted spawner: only then is it known which one is the last.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ class DrainDuty {
   [[nodiscard]] Answers on(const ProcessJoined& joined, Instant now);
   [[nodiscard]] Answers on(const ProcessGone& gone, Instant now);
   [[nodiscard]] Answers on(const PutOut& out, Instant now);
-  // After a commit: who is in no plan of the next step holds nothing. One that still saves goes after the next.
+  // After a commit: a leaver that is in no plan of the next step holds nothing. One that still saves goes later.
   [[nodiscard]] Answers on(const LeaversDue& due, Instant now);
   // After a checkpoint of the last commit: also those whose stage goes on only with it.
   [[nodiscard]] Answers on(const SavedLeaversDue& due, Instant now);

@@ -1,8 +1,8 @@
 // Knows which step is the last one and what is awaited after it, and ends the run: what is told, who ends when.
 //
-//   training ──a stop, the target, divergence──▶ last step committed ──saved, evaluated──▶ FinishRun ──▶ ending ──▶
-//   over
-//            ──what cannot go on──▶ ending
+//   training ──a stop, the target, divergence──▶ last step committed ──saved, evaluated──▶ FinishRun ──▶ ending
+//            ──it cannot go on──▶ ending
+//   ending ──all have ended──▶ over
 //
 // A failed run stays failed, with its first reason. A run that hands over ends this process alone.
 #pragma once

@@ -1,11 +1,11 @@
-// Knows who is in: lets processes in or says why not, welcomes them, and takes out who is lost (P-28).
+// Admits processes or says why not, welcomes them, and removes those that are lost (P-28).
 //
 //   Join ──new──▶ welcomed, with the journal ──▶ joined
 //        ──known, its link broke──▶ welcomed again, what it serves is compared
 //        ──known to an earlier term──▶ came back (returning.h)
 //        ──name taken, other kernels, run over──▶ refused
 //
-// Changes the directory of processes before anybody else hears of the change.
+// Changes the directory of processes before any other duty hears of the change.
 #pragma once
 
 #include "runtime/cluster/number_block.h"

@@ -1,11 +1,11 @@
-// Tells every router whom there is to link with, and whose certificates are refused: when that changes, and again every
-// while, for a letter may be lost with its link.
+// Tells every router which processes to link with, and which certificates are refused: when that changes, and again
+// every while, because a letter may be lost with its link.
 //
-// Whoever left as asked is named for a moment longer: the ends of its log and its trace are still on their way to
-// storage, which closes its link to whoever is named no more.
+// A process that left as asked stays named for a moment: the ends of its log and its trace are still on their way to
+// storage, which closes its link to a process that is no longer named.
 //
-// Nobody is told while members come back to a spawner that was started again: whoever is not back yet would lose its
-// links to the others.
+// No list is sent while members come back to a restarted spawner: a member that is not back yet would lose its links to
+// the others.
 #pragma once
 
 #include <map>

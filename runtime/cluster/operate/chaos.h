@@ -1,4 +1,4 @@
-// Which failure comes next: `shoal chaos`.
+// Chooses the next failure of `shoal chaos`.
 //
 // A pure function of the seed, the number of the failure and the names that are there, whatever their order: the same
 // seed on the same run chooses the same, as far as the same actors are there at the time.

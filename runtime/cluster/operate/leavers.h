@@ -1,5 +1,5 @@
-// Keeps who was told to leave (`shoal drain`, SIGTERM of a node) and works on until it may; and who died before: its
-// keeper starts it again, and it is told again. Pure: time comes in. Bounded by the nodes that die while they leave.
+// Keeps the processes that were told to leave (`shoal drain`, SIGTERM of a node) and still work; also one that died
+// meanwhile: its keeper starts it again, and it is told again. Pure. Bounded by the nodes that die while they leave.
 #pragma once
 
 #include <map>

@@ -6,8 +6,8 @@
 //   node2                                                     a node, with the processes of all its devices
 //   node2:1                                                   the process of its second device
 //
-// Pure: the supervisor lists what is there, resolve_target() finds a name or says what there is instead; ToldToEnd
-// knows who is named for a moment longer.
+// Pure: the supervisor lists what is there, resolve_target() finds a name or lists the names that exist; ToldToEnd
+// keeps a name for a moment after its end was ordered.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Which state of a run is safe: the newest checkpoint that storage has, the one under way, one that is owed (P-29a).
+// Decides which state of a run is safe: the newest checkpoint at storage, the one under way, one still owed (P-29a).
 //
 // Checkpoints are named by the steps applied. Of those under way only the newest counts: an older one that comes to its
 // end is as welcome, and one that is lost is carried by the next. Pure: time comes in.

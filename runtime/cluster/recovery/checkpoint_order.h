@@ -1,5 +1,5 @@
-// A checkpoint as an order that is acknowledged: named in a commit, done when storage says so; asked for again when who
-// was to save a shard, the shard, storage or its answer is lost.
+// A checkpoint as an order that is acknowledged: named in a commit, done when storage says so; asked for again when the
+// replica that saves a shard, the shard, storage or its answer is lost.
 //
 //   ordered ──CheckpointSaved──▶ done
 //     │ a saver, its shard or storage is lost, or no more of any shard has come for long
@@ -8,7 +8,7 @@
 //        has it or patience is over                              (kAskAgain, kGiveUp)
 //
 // How large the shards are and how slow their ways, nobody knows: patience counts from the last progress of any of
-// them. A shard that is at storage needs its saver no more. Without storage nothing is asked of anybody until it is
+// them. A shard that is at storage needs its saver no more. Without storage nothing is asked for until storage is
 // back. Pure: time comes in.
 #pragma once
 
@@ -62,7 +62,7 @@ class CheckpointOrder {
 
   [[nodiscard]] std::uint64_t version() const { return version_; }
   [[nodiscard]] const std::vector<Incarnation>& savers() const { return savers_; }
-  // The shard of this stage is there: who asks again asks the others.
+  // True when the shard of this stage is at storage: it is not asked for again.
   [[nodiscard]] bool is_at_storage(StageId stage) const;
   [[nodiscard]] Instant moved_at() const { return moved_at_; }
 

@@ -1,4 +1,4 @@
-// When training has diverged, and whether the state that it leaves is worth a checkpoint.
+// Decides when training has diverged, and whether the state that it leaves is worth a checkpoint.
 //
 // A step that is skipped leaves the very state that its loss was measured on. If its perplexity is not finite, nothing
 // can be made of the state: saved, it would be the newest checkpoint, what a resumed run, an evaluation and

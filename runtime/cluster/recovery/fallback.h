@@ -1,4 +1,4 @@
-// A stage has nobody left: when all stages go back to a checkpoint for it (P-29), and whether that leads anywhere.
+// A stage has no replica left: decides when all stages go back to a checkpoint (P-29), and whether that helps.
 //
 //   a stage is lost ──what could still be saved is, or settle_for is over──▶ thrown back ──▶ another start
 //

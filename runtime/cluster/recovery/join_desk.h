@@ -1,11 +1,11 @@
 // Replicas that join while the run trains: asked for, in no view yet (P-25 .. P-27).
 //
 //   asked for ──StageReady──▶ compared ──version == committed steps, digest == a member's at that version──▶ admitted
-//                               │ version < committed steps: late ──▶ the next commit is held for it, for a bounded
-//                               time │ another digest than a member's (S-3) ──▶ refused └ late again and again, or
-//                               no more of a state comes for long ──▶ given up; its worker stays a spare
+//                                │ version < committed steps: late ──▶ the next commit waits for it, a bounded time
+//                                │ another digest than a member's (S-3) ──▶ refused
+//                                └ late again and again, or no more of its state comes ──▶ given up; a spare again
 //
-// What guards the weights of a joiner: the digest it reports is compared here with the one a member reports of the same
+// The weights of a joiner are guarded by its digest: it is compared here with the digest of a member at the same
 // version, both taken from the device's own memory. Bounded (S-6): one joiner per worker, one state per stage. Pure.
 #pragma once
 

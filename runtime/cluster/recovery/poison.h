@@ -1,12 +1,12 @@
-// Which microbatch ends whoever computes it (P-20a): it has ended two different replicas of one stage.
+// Finds the microbatch that ends every replica that computes it (P-20a): it has ended two replicas of one stage.
 //
 //   nothing known ──a replica ends while it computes it──▶ suspected ──another one does──▶ quarantined
 //        ▲                                                    │
 //        └────────────── its step is committed ───────────────┘
 //
 // Different replicas are different incarnations: with one replica per stage, the one that is started again counts. A
-// replica that ended for another reason than its own computation is nobody's evidence, so none is made of ends that
-// were ordered or that came from outside (work_note.h). What is known of a step is kept over roll-backs, for they come
+// replica that ended for another reason than its own computation is no evidence, so ends that were ordered or that
+// came from outside do not count (work_note.h). What is known of a step is kept over roll-backs, for they come
 // to the same samples again; it is not durable, so a spawner that was started again sees one more replica end.
 //
 // Bounded (S-6): kSuspectsMax suspected microbatches, those of the latest steps forgotten first; kQuarantinedMax of a

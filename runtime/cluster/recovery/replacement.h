@@ -1,8 +1,8 @@
-// Chooses who takes a slot that a stage has lost while the run trains, and how often a worker may try. Pure, says why.
+// Chooses the worker for a slot that a stage lost while the run trains, and how often one may try. Pure, says why.
 //
 // The stage with the fewest replicas first. Of the free workers: the one that served the slot before (its process was
 // started again, or only its actor ended), else one whose node serves the stage least, then the least used node, then
-// whoever joined first. Beyond `replicas` a stage grows only where `replicas_max` says so; all other workers are
+// the one that joined first. Beyond `replicas` a stage grows only where `replicas_max` says so; all other workers are
 // spares.
 #pragma once
 

@@ -1,10 +1,10 @@
-// Roll-backs that lead nowhere: when a run is thrown back again and again without a step further, its processes end and
+// Counts roll-backs in vain: when a run is thrown back again and again without a new step, its processes end and
 // are started again by their keepers, as with any budget that is spent (DESIGN.md §7). It is not given up for good:
 // machines that die more often than a checkpoint is reached may get better, and then it has to go on by itself (L-1);
-// every such end has its line. Where replicas end because their machines have no more memory to give, starting again is
-// of no use, and there are pauses between: a few times where no step was ever done here, more often where the memory
-// was enough once and may be again; then the run is given up for good. Progress is a step that no branch had committed
-// before; one that is only trained again is none.
+// every such end has its line. If replicas end because their machines lack memory, a new start does not help at once,
+// so there are pauses between: a few if no step was ever done here, more if the memory was enough once and may be
+// again; then the run is given up for good. Progress is a step that no branch had committed before; a step that is
+// trained again is not.
 #pragma once
 
 #include <algorithm>

@@ -25,8 +25,8 @@
 
 namespace shoal {
 
-// The order in which they hear. Quarantine comes first: what follows from an end may send everybody back to the same
-// samples. Who is in is settled before who leaves, starts, joins or is missed; the end before what a person is told;
+// The order in which they hear. Quarantine comes first: the consequences of an end may send all replicas back to the
+// same samples. Membership is settled before leaving, starting, joining and losses; the end before answers;
 // steps come last, when all that the next commit waits for has been looked at.
 using DutiesInOrder = std::tuple<QuarantineDuty, WatchDuty, GatheringDuty, DrainDuty, ReturnDuty, RollBackDuty,
                                  StartingDuty, IntroductionDuty, JoinDuty, ChildrenDuty, CheckpointDuty, LossDuty,

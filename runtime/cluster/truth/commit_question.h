@@ -6,8 +6,8 @@
 // saved and evaluated at the end is what all agree on.
 //
 // A stage with fewer replicas than sync.quorum contributes to nothing: the commit that contributions follow waits for
-// replicas to join, as they can between two steps and could not while a round is open. Two never wait for them, but go
-// on with who is there: a run that is stopped, and the last one of a stage that leaves and must leave its state. Pure.
+// replicas to join, as they can between two steps and could not while a round is open. Two cases never
+// wait for them: a run that is stopped, and the last replica of a stage, which leaves and must save its state. Pure.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ namespace shoal {
 // to its own rounds, up to where it ended.
 [[nodiscard]] StepId contributed_before(const Truth& truth, const RoundId& round);
 
-// Which replicas the next commit waits for, in words; empty: none.
+// Returns the replicas that the next commit waits for, in words; empty: it waits for none.
 [[nodiscard]] std::string lacking_for_quorum(const Truth& truth);
 
 [[nodiscard]] CommitDecision next_commit(const Truth& truth);

@@ -1,7 +1,7 @@
-// Who ends when, once a run is over: its nodes first, then storage, the spawner's own process last.
+// Decides the order in which processes end once a run is over: nodes first, then storage, the spawner's process last.
 //
 // Storage stays while the ends of the others' logs and traces are on their way to it, but not for ever; the spawner for
-// whoever has not ended yet, and at least until its last words to its own actors are read. A spawner that hands over
+// processes that still live, and at least until its last words to its own actors are read. A spawner that hands over
 // ends alone: the others wait for the next one. Pure: time comes in.
 #pragma once
 
@@ -30,7 +30,7 @@ class Dismissal {
       : storage_stays_(storage_stays), leave_within_(leave_within) {}
 
   void begin(EndRun end, Instant now) { end_ = std::move(end), since_ = now; }
-  // Who has not heard of the end may come back and ask: somebody is waited for, whoever is there.
+  // A process that has not heard of the end may come back and ask: the spawner waits, though no process is there.
   void expect_questions() { is_asked_ = true; }
   [[nodiscard]] const EndRun& end() const { return end_; }
   // After status 1 the spawner's keeper starts it again, and the others come back to it.

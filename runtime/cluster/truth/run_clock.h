@@ -1,4 +1,4 @@
-// The times that a run is judged by: patience with others counts only while the supervisor itself was awake.
+// Measures the times that a run is judged by: patience with others counts only while the supervisor itself was awake.
 //
 // A second clock stands still also while rounds are open: replicas save, evaluate and give copies after them, however
 // long their sums take, so nobody's patience with that counts meanwhile. Sync groups watch the sums. Pure.
@@ -16,7 +16,7 @@ class RunClock {
     time_.look(now);
     if (are_rounds_open) in_rounds_ += time_.watched() - before;
   }
-  // A step begins, or is gone on with.
+  // A step begins, or is continued.
   void begin_step(Instant now) { step_since_ = now, step_begun_ = outside_rounds(); }
   void begin_phase(Instant now) { phase_since_ = now; }
 

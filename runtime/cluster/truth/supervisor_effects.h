@@ -32,7 +32,7 @@ struct StartPoint {
   bool is_wanted = false;      // a person's branch begins with it (`--branch`): to go back to it is no roll-back
 };
 
-// The same state, whatever lines tell of what came after it.
+// True when both are the same state; the branch, and later lines of metrics.jsonl, do not matter.
 [[nodiscard]] inline bool is_same_state(const StartPoint& one, const StartPoint& other) {
   return one.version == other.version && one.from_checkpoint == other.from_checkpoint &&
          one.weights_sha256 == other.weights_sha256;

@@ -1,9 +1,9 @@
-// Which actors of the spawner's process are given up though they have not ended: those that do not answer (P-21a).
+// Decides which actors of the spawner's process are given up though they have not ended: they do not answer (P-21a).
 //
 // Sync groups and the data loader keep nothing that a successor needs (P-14, P-21), work for microseconds at a time,
 // and all replicas wait for them: one that answers no question for a second costs more than a new one. The silent one
-// does no harm if it lives on: its epochs are lower and its votes void (P-21, P-22). Who has not answered yet since it
-// was started has all of dead_after; patience doubles with every replacement of the last minute, up to dead_after:
+// does no harm if it lives on: its epochs are lower and its votes void (P-21, P-22). An actor without an answer since
+// its start has all of dead_after; patience doubles with every replacement of the last minute, up to dead_after:
 // where all of them are slow, new ones are no faster. The router of the process is watched like them, with more
 // patience: it has no successor, so the process has. Time counts only while the supervisor looked. Pure: time comes in.
 #pragma once

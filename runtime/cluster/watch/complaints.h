@@ -1,9 +1,9 @@
-// Two processes that the spawner reaches, but that do not reach each other: who of them has to go.
+// Decides which of two processes has to go that the spawner reaches, but that do not reach each other.
 //
-// Each says so while it lasts (PeerUnreachable); a pair that nobody speaks of any more is forgotten. A pair that must
-// talk (replicas of one stage or of neighbouring ones, storage and whoever saves) and cannot for long enough loses one
-// of the two: never storage, never the last replica of its stage; the one that more others cannot reach, then the one
-// whose stage has more replicas, then the younger. Pure.
+// Each reports it while it lasts (PeerUnreachable); a pair without new reports is forgotten. A pair that must
+// talk (replicas of one stage or of neighbouring ones, storage and a saving replica) and cannot for long enough loses
+// one of the two: never storage, never the last replica of its stage; the one that more others cannot reach, then the
+// one whose stage has more replicas, then the younger. Pure.
 #pragma once
 
 #include <map>

@@ -1,12 +1,12 @@
-// Tells who has fallen silent for so long that something must be wrong: a phi-accrual failure detector.
+// Tells which processes have been silent for so long that something must be wrong: a phi-accrual failure detector.
 //
 // Hayashibara, Defago, Yared, Katayama, "The phi accrual failure detector" (SRDS 2004): from the times between a
 // process's heartbeats (mean and deviation of the last hundred) phi = -log10(P(a heartbeat comes still later)), so that
-// a jittery link is given more time than a steady one. On top of it stand bounds that no statistics moves: nobody is
-// dead before dead_floor(), everybody is after dead_after.
+// a jittery link is given more time than a steady one. Two fixed bounds hold beside it: no process
+// is dead before dead_floor(), every silent one is after dead_after.
 //
-// Time counts only while we looked (watched_time.h). Slow is not dead: whoever sends heartbeats, however slowly it
-// works, lives. Pure: time comes in, verdicts come out, each with its reason.
+// Time counts only while this process looked (watched_time.h). Slow is not dead: a process that sends heartbeats lives,
+// however slowly it works. Pure: time comes in, verdicts come out, each with its reason.
 #pragma once
 
 #include <deque>

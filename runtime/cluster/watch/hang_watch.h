@@ -1,6 +1,6 @@
-// Which replica of a process hangs: it has been at one piece of work for many times as long as it ever was (P-28b).
+// Finds the replica of a process that hangs: one piece of work takes many times as long as any before (P-28b).
 //
-// Slow is not dead, and nobody knows how long a model's work may take: so a replica is judged by its own past, which it
+// Slow is not dead, and no rule knows how long a model's work takes: so a replica is judged by its own past, which it
 // tells with every answer; it answers between two pieces of work. Until it has done some, nothing is known: then a
 // piece has an hour. Time counts only while its process looked. Pure: time comes in.
 #pragma once

@@ -1,4 +1,4 @@
-// When to ask again whether anybody listens where a process was whose link broke. Pure: time comes in.
+// Decides when to ask again if a process still listens whose link broke. Pure: time comes in.
 //
 // Once is not enough: a process whose router died listens until its last words are written, and is gone a moment later.
 #pragma once
@@ -17,7 +17,7 @@ class LinkProbes {
   static constexpr Duration kAgain = std::chrono::milliseconds(200);
 
   void asked(ProcessIncarnation process, Instant now) { asked_at_[process] = now; }
-  // Returns whom to ask again now. One that is away no more, because it came back or was given up, is forgotten.
+  // Returns the processes to ask again now. One that came back or was given up is forgotten.
   [[nodiscard]] std::vector<ProcessIncarnation> take_due(Instant now,
                                                          const std::function<bool(ProcessIncarnation)>& is_away) {
     std::erase_if(asked_at_, [&](const auto& asked) { return !is_away(asked.first); });

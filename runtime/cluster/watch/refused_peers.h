@@ -1,9 +1,9 @@
-// Lists whom processes of the run do not let in any more, because they crashed by what that peer had sent: for `shoal
+// Lists the peers that processes of the run refuse because the bytes of such a peer crashed them: for `shoal
 // status`.
 //
-// A process speaks of its own connections alone: whom it refuses, in no words of its own. What it said lasts as long as
-// it is in: its next life says anew whom it still refuses, and so does every process to a spawner that was started
-// again. A name that was thrown out of the run (`shoal evict --revoke`) is listed no longer: nobody lets it in. Bounded
+// A process reports the peers that it refuses itself, as names alone. Its report lasts as long as the process
+// is a member of the run: its next life reports anew, and so does every process to a spawner that was started again. A
+// name that was put out of the run (`shoal evict --revoke`) is not listed: every process refuses it. Bounded
 // (S-6) in all and for each process, so that one that lies fills neither the list nor the metrics. Pure.
 #pragma once
 
@@ -20,10 +20,10 @@
 
 namespace shoal {
 
-// The event by which a person hears of it; its subject is the peer.
+// The event that tells a person of a refusal; its subject is the peer.
 inline constexpr std::string_view kPeerRefused = "peer_refused";
 
-// "node/guest": whose certificates are refused.
+// Returns "node/guest": the name whose certificates are refused.
 [[nodiscard]] inline std::string peer_text(const PeerRefused& refusal) {
   return compose(refusal.role == ProcessRole::kStorage ? "storage/" : "node/", refusal.name);
 }

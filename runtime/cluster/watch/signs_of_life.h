@@ -1,10 +1,10 @@
-// Judges signs of processes, and who is given up for want of them: heartbeats, links, and which ones others reach.
+// Judges which processes are lost, by their heartbeats, their links, and the processes that others do not reach.
 //
 //   silence          judged by the rhythm of its heartbeats (failure_detector.h)
-//   a broken link    time to be heard again; meanwhile whether anybody listens there is asked again (link_probes.h)
+//   a broken link    time to be heard again; meanwhile it is asked if its port still listens (link_probes.h)
 //   two that do not reach each other   one of them goes (complaints.h)
 //
-// Nobody is given up here: whoever asks is told who is lost and why. Pure: time comes in. Bounded by who is expected.
+// The caller learns which processes are lost and why, and acts. Pure: time comes in. Bounded by the known processes.
 #pragma once
 
 #include <map>
@@ -37,7 +37,7 @@ class SignsOfLife {
 
   // Returns what has changed since the last look; the dead are named once.
   [[nodiscard]] std::vector<HealthChange> look(Instant now) { return detector_.look(now); }
-  // Returns the processes at whose address to ask again whether anybody listens.
+  // Returns the processes that are to be asked again, at their addresses, if they still listen.
   [[nodiscard]] std::vector<ProcessIncarnation> take_probes(const ProcessDirectory& processes, Instant now);
   // Returns the one that has to go because others do not reach it; at most one at a time.
   [[nodiscard]] std::optional<Expulsion> judge(const std::vector<Party>& parties, Instant now) {

@@ -1,5 +1,5 @@
-// When a person is told why a run does not train: not at once, for most waits are short, then whenever the reason is
-// another one, but not every moment. Pure: time comes in.
+// Decides when a person is told why a run does not train: not at once, because most waits are short, then at each new
+// reason, but not too often. Pure: time comes in.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ class WaitingNotice {
   static constexpr Duration kFirst = std::chrono::seconds(5);   // waiting before the first word
   static constexpr Duration kAgain = std::chrono::seconds(30);  // between two notices
 
-  // True: now is the time to say it. what: whom or what it waits for, without since when; empty: for nothing.
+  // True: now is the time to say it. what: the reason of the wait, without its time; empty: no wait.
   [[nodiscard]] bool is_due(const std::string& what, Instant now) {
     if (what.empty()) {
       since_.reset();

@@ -2,11 +2,11 @@
 //
 //   CommitRound without an own share ──▶ asked: FetchState, without names, to a member that has a share
 //   asked ──StepSum whose values have the entry's digest──▶ (none)
-//     └── that member left the view ──▶ asked: the next of those that have a share; none is left: an error
+//     └── that member left the view ──▶ asked: the next member that has a share; if none is left: an error
 //
 // The mean is all that is missing: outer parameters and momentum are those of every member until the boundary where the
-// round is due, so the same mean makes the same ones of them (S-3). Who holds it is always in the view or gone, so a
-// question is repeated, and turned to somebody else only when its receiver left. Bounded (S-6) by the rounds that may
+// round is due, so the same mean makes the same ones of them (S-3). A holder of it is always in the view or gone, so a
+// question is repeated, and sent to another member only when its receiver left. Bounded (S-6) by the rounds that may
 // be open at once. Pure: time comes in.
 #pragma once
 

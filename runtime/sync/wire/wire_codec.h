@@ -11,9 +11,9 @@
 //       16..63   0
 //       64..     fp32  count x float32
 //                bf16  count x bf16, rounded to nearest, ties to even
-//                int8  B x float32 scale, then count x int8: value = scale * code; scale = largest / 127, code rounded
-//                to
-//                      nearest, ties to even
+//                int8  B x float32 scale, then count x int8: value = scale * code;
+//                      scale = largest / 127,
+//                      code rounded to nearest, ties to even
 //                E3M0  B x bf16 scale, then for each block of m values ceil(m/2) bytes: byte j holds value j in its low
 //                      nibble and value j + ceil(m/2) in its high one (0 where there is none).
 //                      nibble = sign * 8 + exponent; value = +-scale * {0, 2^-6, 2^-5 .. 2^-1, 1}[exponent];

@@ -33,12 +33,12 @@ struct BranchRecord {
   friend bool operator==(const BranchRecord&, const BranchRecord&) = default;
 };
 
-// "optim.lr = 0.0005 (was 0.001), ..."; of none: "nothing is set otherwise".
+// "optim.lr = 0.0005 (was 0.001), ..."; without changes: "nothing is set otherwise".
 [[nodiscard]] std::string text_of(const std::vector<KeyChange>& changes);
 
 [[nodiscard]] std::string to_json_line(const BranchRecord& record);
 
-// Every branch that lines of the file tell of, the newest first. Reads all of it, from the end.
+// Every branch that the file records, the newest first. Reads all of it, from the end.
 [[nodiscard]] std::vector<BranchRecord> branches_told_by(const std::string& path);
 // The newest one, where no step's line follows its own. Reads from the end, no further back than a step's line.
 [[nodiscard]] std::optional<BranchRecord> branch_without_steps(const std::string& path);

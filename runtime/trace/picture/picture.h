@@ -1,4 +1,4 @@
-// A run as a picture for people (SVG): who worked on what, who died, and how the others went on.
+// A run as a picture for people (SVG): the work of each process, its deaths, and how the others went on.
 //
 //   lanes      per process, one per replica and sync group; work in colors, the microbatch's number in it
 //   hatched    work that was lost with its replica; outlined: the same microbatch, computed again

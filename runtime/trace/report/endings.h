@@ -1,7 +1,7 @@
 // How the lives in a trace ended, as far as the trace tells.
 //
 // A process writes that it ends in order; from another machine that word may not arrive. Then the spawner's word
-// counts: it notes whom it let go ("left node2"), and what the run came to.
+// counts: it notes the nodes that left ("left node2"), and how the run ended.
 #pragma once
 
 #include <cstdint>

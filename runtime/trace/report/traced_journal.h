@@ -1,4 +1,4 @@
-// The journal as a trace tells it: who was where at each position, and what each commit counted.
+// The journal as a trace records it: the members at each position, and the microbatches that each commit counted.
 //
 // The spawner records every entry it appends, and a restarted one the last entries again; replicas record what they
 // follow. An entry is taken from the spawner where it is there, else from a follower, whose commits lack the manifests.

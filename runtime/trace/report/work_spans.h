@@ -34,7 +34,7 @@ struct WorkSpan {
 // A letter between two processes: indices in RunTrace::events.
 struct TracedLetter {
   std::size_t sent = 0;
-  std::optional<std::size_t> arrived;  // taken, or thrown away by whoever got it; none: it never came
+  std::optional<std::size_t> arrived;  // taken, or dropped by its receiver; absent: it never came
 };
 
 // Ascending by sending. Letters whose sending is in no trace are left out.

@@ -1,8 +1,8 @@
-// Names who answers at an address where the spawner or storage was looked for: an open port of another process is no
+// Names the process that answers at the address of the spawner or storage: an open port of another process is no
 // closed one, and "open TCP port ..." is the wrong remedy then.
 //
-// A process of a run shows its certificate to whoever asks for a link. Nobody vouches for it here, so it makes words
-// for a person and decides nothing.
+// A process of a run shows its certificate to every peer that asks for a link. It is not verified here, so it becomes
+// words for a person and decides nothing.
 #pragma once
 
 #include <optional>

@@ -22,8 +22,8 @@ namespace shoal {
 
 struct ClockFacts {
   WallTime ours{};
-  std::optional<WallTime> spawners;      // none: it did not say
-  std::optional<Validity> own;           // our certificate; none: we have none
+  std::optional<WallTime> spawners;      // absent: it did not say
+  std::optional<Validity> own;           // our certificate, if there is one
   std::optional<Validity> spawners_own;  // the certificate that it showed
 };
 

@@ -42,7 +42,7 @@ inline constexpr int kStatusRevoked = 410;
 
 using ControlHandler = std::function<ControlResponse(const ControlRequest&)>;
 
-// Lists who may ask. An empty list of roles is everybody, strangers included.
+// Lists the roles that may ask. An empty list admits every client, strangers included.
 struct ControlRoute {
   std::string method;
   std::string path;

@@ -6,7 +6,7 @@
 //   GET  /v1/rendezvous                                              -> {"run", "term", "protocol_version", ...}
 //
 // The desk is the only thing a stranger reaches. It changes nothing but the token's count of uses, and that only when
-// it hands out a certificate (S-7). It also keeps who is refused: a name that a person has revoked gets a certificate
+// it hands out a certificate (S-7). It also keeps refused names: a name that a person has revoked gets a certificate
 // again only by a token that a person has made since.
 #pragma once
 
@@ -79,11 +79,11 @@ struct EnrolmentAnswer {
 // Questions of the desk to its surroundings. All are called on connection threads: thread-safe, and quick.
 struct EnrolmentHooks {
   std::function<Rendezvous()> rendezvous;
-  // kRefused with the sentence: taken. Asked one request at a time; a name allowed may soon be a node's.
+  // Errors: kRefused, with the sentence for people: the name is taken. Called for one request at a time.
   std::function<Status(const std::string& name)> name_allowed;
   std::function<WallTime()> now;
   std::function<Validity(WallTime)> validity = usual_validity;  // for the certificates of nodes
-  std::shared_ptr<RevokedCertificates> revoked = nullptr;       // is given every new list; none: nobody looks
+  std::shared_ptr<RevokedCertificates> revoked = nullptr;       // gets every new list; null: revocation is not checked
 };
 
 // Paths of what must outlive the desk. Each file is made when there is something to keep.
@@ -128,8 +128,8 @@ class EnrolmentDesk {
   // True when a certificate of that name may be good.
   [[nodiscard]] bool has_issued(std::string_view name) const;
 
-  // 200; 400 malformed; 403 token, or a revoked name; 409 name; 426 protocol version; 503 what must be recorded first
-  // cannot be now: the node asks again.
+  // 200; 400 malformed; 403 token, or a revoked name; 409 name; 426 protocol version; 503 the
+  // record cannot be written now: the node asks again.
   [[nodiscard]] ControlResponse enrol(const ControlRequest& request);
   // 200; 400 malformed; 410 revoked meanwhile; 503 as above.
   [[nodiscard]] ControlResponse renew(const ControlRequest& request);
@@ -142,7 +142,7 @@ class EnrolmentDesk {
   };
   struct StandingToken {
     std::string id;
-    WallTime until;  // long past: none of this start is
+    WallTime until;  // a time long past: this start has not made one
   };
 
   EnrolmentDesk(Authority authority, EnrolmentFiles files, Kept kept, EnrolmentHooks hooks);

@@ -1,15 +1,19 @@
 // The frames of the actor library's wire protocol (BASP of 0.17) that processes of a run send each other, byte for
 // byte.
 //
-//   frame     = header payload      header = u8 operation, u16 padding 0, u8 flags, be32 length, be64 data, source,
-//   dest node      = be64 "default", be32 process number, 20 bytes of host; the last two are not all zero string    =
-//   length, bytes       length = 7 bits per byte, lowest first, as few bytes as it takes operation | flags   | data |
-//   source | dest   | payload 0 server  | 0       | 3       | 0      | 0      | node, names of applications, be64
-//   actor, names of its messages 1 client  | 0 or 2  | 0       | 0      | 0      | node 2 direct  | 0       | async   |
-//   actor  | actor  | no stages, the type list of a letter's frame, length, its bytes 3 routed  |         |         |
-//   |        | for a third process 4 monitor | 0       | 0       | 0      | actor  | node that watches, node that is
-//   watched 5 down    | 0       | 0       | actor  | 0      | node it was of, node that watched, u8 code, be64
-//   category, no context 6 beat    | 0       | 0       | 0      | 0      | none
+//   frame  = header payload
+//   header = u8 operation, u16 padding 0, u8 flags, be32 length, be64 data, source, dest
+//   node   = be64 "default", be32 process number, 20 bytes of host; the last two are not all zero
+//   string = length, bytes      length = 7 bits per byte, lowest first, as few bytes as it takes
+//
+//   operation | flags  | data  | source | dest  | payload
+//   0 server  | 0      | 3     | 0      | 0     | node, names of applications, be64 actor, names of its messages
+//   1 client  | 0 or 2 | 0     | 0      | 0     | node
+//   2 direct  | 0      | async | actor  | actor | no stages, the type list of a letter's frame, length, its bytes
+//   3 routed  |        |       |        |       | for a third process
+//   4 monitor | 0      | 0     | 0      | actor | node that watches, node that is watched
+//   5 down    | 0      | 0     | actor  | 0     | node it was of, node that watched, u8 code, be64 category, no context
+//   6 beat    | 0      | 0     | 0      | 0     | none
 //
 // By itself the library asks each new peer for its "info" (spawn servers, which nobody here has): those questions and
 // their answers are known, too, as kInfo. Everything is checked against the bytes that are there; nothing is allocated.

@@ -1,5 +1,5 @@
-// Record of revoked names, which the spawner keeps: who is refused, what was readmitted since, and by which tokens it
-// cannot come back.
+// Record of revoked names, which the spawner keeps: refused names, certificates that were readmitted since, and tokens
+// that do not readmit a name.
 //
 //   {"version": 3, "names": [{"name": "node2", "readmitted": [SERIAL...], "tokens_before": [ID...]}]}
 //
