@@ -120,6 +120,12 @@ Status check_length(const Tokens& tokens, int context) {
 
 namespace {
 
+// True also of shards that cannot be used.
+bool names_shards(const std::filesystem::path& path) {
+  const auto shards = find_shards(path);
+  return !shards || shards->has_value();
+}
+
 Result<std::shared_ptr<const Tokens>> open_text(const std::filesystem::path& path, double validation_fraction,
                                                 const Tokenizer& tokenizer) {
   const auto shards = find_shards(path);
@@ -148,9 +154,11 @@ Result<std::shared_ptr<const Tokens>> open_tokens(const DataConfig& data, int co
   const auto path = obtain_corpus(data.corpus);
   if (!path) return path.failure();
   auto tokens = open_text(*path, data.validation_fraction, **tokenizer);
-  if (!tokens && tokens.failure().error == Error::kInvalidData) {
-    return fail(Error::kInvalidData,
-                tokens.failure().message + " Set data.corpus to \"austen\", \"kjv\" or the path of a text file.");
+  const bool is_text = tokens.ok() || !names_shards(*path);
+  if (!tokens && is_text && tokens.failure().error == Error::kInvalidData) {
+    return fail(
+        Error::kInvalidData,
+        tokens.failure().message + " Set data.corpus to \"austen\", \"kjv\", the path of a text file, or shards.");
   }
   if (!tokens) return tokens;
   if (const Status enough = check_length(**tokens, context); !enough) return enough.failure();

@@ -218,7 +218,11 @@ TEST(Shards, BecomeTokensWithASplit) {
   EXPECT_EQ((*tokens)->count(), 100U);
   EXPECT_EQ((*tokens)->split().train, 90U);
   data.corpus = (scratch.path() / "s3.bin").string();
-  expect_refused(status_of(open_tokens(data, 5)), "s3.bin", "No such file");
+  expect_refused(status_of(open_tokens(data, 5)), "s3.bin", "Set data.corpus to");
+  (void)scratch.file("s3.bin", "cut");
+  const auto cut = open_tokens(data, 5);
+  expect_refused(status_of(cut), "s3.bin", "it has 3 bytes");
+  EXPECT_THAT(cut.failure().message, testing::Not(HasSubstr("Set data.corpus to"))) << "it is what was meant";
 }
 
 }  // namespace

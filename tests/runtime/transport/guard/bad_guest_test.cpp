@@ -28,6 +28,13 @@ using testing::TestRun;
 
 const std::vector<PeerRole> kRoles = {PeerRole::kSpawner, PeerRole::kNode, PeerRole::kStorage};
 
+// AddressSanitizer keeps what was freed: memory is measured without it.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kMeasuresMemory = false;
+#else
+constexpr bool kMeasuresMemory = true;
+#endif
+
 std::uint64_t peak_memory() { return guest::peak_memory_of(::getpid()); }
 
 class BadGuest : public ::testing::Test {
@@ -102,7 +109,9 @@ TEST_F(BadGuest, S6AnAnnouncementCostsNoMemory) {
     ASSERT_TRUE(patient.back().say(frame));
   }
   expect_others_are_well();
-  EXPECT_LT(peak_memory() - before, 16U << 10U) << "KiB";
+  if (kMeasuresMemory) {
+    EXPECT_LT(peak_memory() - before, 16U << 10U) << "KiB";
+  }
 }
 
 TEST_F(BadGuest, S6ItsConnectionsAreCounted) {
@@ -126,7 +135,9 @@ TEST_F(BadGuest, MutatedFramesOfEveryKindHarmNobody) {
   EXPECT_EQ(report.said, frames);
   EXPECT_EQ(report.turned_away, 0U);
   EXPECT_GT(spawner.transport().counters().bad_frames, frames / 3);
-  EXPECT_LT(peak_memory() - before, 16U << 10U) << "KiB";
+  if (kMeasuresMemory) {
+    EXPECT_LT(peak_memory() - before, 16U << 10U) << "KiB";
+  }
   expect_others_are_well();
 }
 
