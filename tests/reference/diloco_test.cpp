@@ -257,7 +257,11 @@ TEST(Diloco, GoesOnFromImagesBitForBitWhateverTheSettings) {
     for (const std::size_t worker : {0U, 1U}) {
       ASSERT_EQ(undisturbed.executor(worker).state_image(), replaced.executor(worker).state_image());
     }
-    (void)replaced.executor(0).restart_from_outer();  // the control: a state that was not kept shows
+    // The control: a state that was not kept shows, unless all of it has just become the agreed one.
+    const bool has_just_merged =
+        config.sync.fragments == 1 && (undisturbed.version() - config.sync.overlap) % config.sync.H == 0;
+    if (has_just_merged) continue;
+    (void)replaced.executor(0).restart_from_outer();
     ASSERT_NE(undisturbed.executor(0).state_image(), replaced.executor(0).state_image());
   }
 }
