@@ -193,15 +193,17 @@ SpanSummary SpanTally::of(std::uint64_t steps, WallTime now) const {
   ended.end(start_, now);
   const HistorySum kept = history_.up_to(steps);
   const double gaps_ms = ended.gaps_ms_;
+  const bool had_pause = ended.sum_.faults.spawners > 0;  // else lines came late: nothing held the run up
+  const double pauses_ms = had_pause ? std::max(0.0, gaps_ms) : 0;
   SpanSummary out = ended.sum_;
   out.steps = kept.steps;
   out.tokens = kept.tokens;
   out.goodput = goodput_.of(steps);
   out.time.start = ended.start_ms_ / kMsPerSecond;
-  out.time.training = std::max(0.0, kept.ms + std::min(0.0, gaps_ms)) / kMsPerSecond;
+  out.time.training = std::max(0.0, kept.ms + gaps_ms - pauses_ms) / kMsPerSecond;
   out.time.evaluation = ended.evaluation_ms_ / kMsPerSecond;
   out.time.checkpoint = ended.checkpoint_ms_ / kMsPerSecond;
-  out.time.stalled = (ended.stalled_ms_ + std::max(0.0, gaps_ms)) / kMsPerSecond;
+  out.time.stalled = (ended.stalled_ms_ + pauses_ms) / kMsPerSecond;
   out.time.repeated = std::max(0.0, training_ms_ - kept.ms) / kMsPerSecond;
   const TimeParts& time = out.time;
   out.seconds = time.start + time.training + time.evaluation + time.checkpoint + time.stalled + time.repeated;

@@ -101,6 +101,21 @@ TEST(RunSummary, PutsEachSecondOfARunWhereItBelongs) {
   EXPECT_EQ(summary.run.faults.processes, 1U);
 }
 
+// On a machine that is busy the line of the last step comes late.
+TEST(RunSummary, ALineThatComesLateIsNoFault) {
+  for (const bool has_pause : {false, true}) {
+    ToldRun run;
+    run.event("started");
+    run.event("training");
+    run.steps(0, 5);
+    run.now += 0.5;
+    if (has_pause) run.event("resumed", "spawner");
+    run.step(5);
+    expect_time(run.end(6).run, {0, has_pause ? 6 : 6.5, 0, 0, has_pause ? 0.5 : 0, 0});
+    EXPECT_NEAR(run.end(6).run.seconds, run.now, 2e-3) << "nothing is left over";
+  }
+}
+
 TEST(RunSummary, AddsUpTheBytesThatAreKnown) {
   ToldRun run;
   run.event("started");
