@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Verdict { kGood, kDoubtful, kWrong };
+enum class Verdict { kGood, kDoubtful, kWrong, kUntried };
 
 struct Finding {
   std::string what;
@@ -40,6 +40,7 @@ constexpr std::uint64_t kDescriptorsNeeded = 1024;
 
 std::string verdict_text(Verdict verdict) {
   if (verdict == Verdict::kGood) return "good";
+  if (verdict == Verdict::kUntried) return "untried";
   return verdict == Verdict::kDoubtful ? "doubtful" : "wrong";
 }
 
@@ -181,6 +182,12 @@ Finding certificates() {
   return {"certificates", Verdict::kGood, *run + "/certs is its owner's alone", ""};
 }
 
+// The addresses of nodes are told to enrolled nodes alone, and whether others reach a port is seen from theirs.
+Finding ports_of_nodes() {
+  return {"ports of nodes", Verdict::kUntried, "a run tells their addresses to its nodes alone",
+          "start the node: it says within 5 s whether the run reaches it; `shoal status` says who does not reach whom"};
+}
+
 // Tries whether this machine could join a run as a node; nothing is tried after the first connection that fails.
 std::vector<Finding> joining(const std::vector<JoinTrial>& trials) {
   std::vector<Finding> findings;
@@ -198,8 +205,9 @@ std::vector<Finding> joining(const std::vector<JoinTrial>& trials) {
       continue;
     }
     findings.push_back({trial.what, Verdict::kWrong, status.failure().message, remedy_of(trial)});
-    break;
+    return findings;
   }
+  findings.push_back(ports_of_nodes());
   return findings;
 }
 
