@@ -117,7 +117,7 @@ struct ProcessLost {
 struct PeerUnreachable {
   ProcessIncarnation process;  // the sender
   ProcessIncarnation peer;
-  std::uint64_t silent_ms = 0;
+  std::uint64_t silent_ms = 0;  // since it has no link; 0: the link stands, and lets nothing through
   friend bool operator==(const PeerUnreachable&, const PeerUnreachable&) = default;
 };
 

@@ -52,6 +52,11 @@ class ActorEdge final : public RouterEdge {
     return self_->state.config.certified(self_->state.connections.at(link).address().node());
   }
 
+  Duration unanswered(LinkId link) override {
+    const auto& ask = self_->state.config.unanswered;
+    return ask ? ask(self_->state.connections.at(link).address().node()) : Duration::zero();
+  }
+
   void dial(const DialPeer& peer) override {
     const RouterConfig& config = self_->state.config;
     const bool is_searched = peer.process == kSpawnerProcess && config.spawner_dialler;

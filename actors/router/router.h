@@ -22,6 +22,8 @@ struct RouterConfig : RouterSettings {
   caf::actor spawner_dialler;  // for the spawner, wherever it is by then; none: dialler, at its endpoint
   // Returns whom the certificate of a connected process names; empty: links without certificates, in tests.
   std::function<std::optional<PeerIdentity>(const caf::node_id&)> certified;
+  // Returns for how long that process's machine has acknowledged nothing of what was sent; empty: it is not asked.
+  std::function<std::chrono::milliseconds(const caf::node_id&)> unanswered;
   // Returns its certificate's name, for the note of whose bytes are read (peer_note.h); empty: no note is kept.
   std::function<std::shared_ptr<const std::string>(const caf::node_id&)> certificate_of;
 };

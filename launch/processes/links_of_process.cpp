@@ -24,6 +24,9 @@ RouterConfig router_config(ActorProcess& process, ProcessRole role, const std::s
   config.certified = [transport = &process.transport()](const caf::node_id& node) {
     return transport->identity_of(node);
   };
+  config.unanswered = [transport = &process.transport()](const caf::node_id& node) {
+    return transport->unanswered(node);
+  };
   if (role != ProcessRole::kSpawner) {
     config.revoked = [list = process.revoked()](const Revocations& told) {
       list->take(told, std::chrono::steady_clock::now());

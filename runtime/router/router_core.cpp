@@ -40,6 +40,7 @@ struct RouterCore::Performer {
     const auto since_ms = static_cast<std::uint64_t>(milliseconds(effect.since));
     log_debug("router", "process ", effect.process, " cannot be reached since ", since_ms, " ms");
     if (!effect.remedy.empty()) log_warn("router", effect.remedy);
+    if (effect.process == kSpawnerProcess) return;
     core.mail_.route({{}, to_supervisor(), PeerUnreachable{process, effect.process, since_ms}}, now);
   }
 };
@@ -60,7 +61,7 @@ RouterCore::RouterCore(const RouterSettings& settings, RouterEdge& edge)
 void RouterCore::tick(std::size_t waiting, Instant now) {
   if (!look_.is_awaited(now)) return;
   notes_.pulse->waiting(waiting);
-  perform(links_.tick(now), now);
+  perform(links_.tick(now, [this](LinkId link) { return edge_->unanswered(link); }), now);
   mail_.send_again(now);
   flush();
   mail_.look_after_locals(now);

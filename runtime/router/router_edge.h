@@ -56,6 +56,8 @@ class RouterEdge {
   virtual void forget(LinkId link) = 0;
   // Returns whom the certificate of the process at the other end names; none: it is gone.
   [[nodiscard]] virtual std::optional<PeerIdentity> certified(LinkId link) = 0;
+  // Returns for how long the machine at the other end has acknowledged nothing of what was sent to it; zero: it does.
+  [[nodiscard]] virtual Duration unanswered(LinkId link) = 0;
   // Dials; the outcome comes later, as RouterCore::dialled() or dial_failed().
   virtual void dial(const DialPeer& peer) = 0;
 

@@ -115,7 +115,7 @@ void LinkTable::back_off(Destination& destination, Instant now) {
   ++destination.failures;
 }
 
-std::vector<LinkEffect> LinkTable::tick(Instant now) {
+std::vector<LinkEffect> LinkTable::tick(Instant now, const Unanswered& unanswered) {
   std::vector<LinkEffect> out;
   for (auto& [process, destination] : destinations_) {
     if (destination.state == DialState::kUp || now < destination.due) continue;
@@ -130,6 +130,7 @@ std::vector<LinkEffect> LinkTable::tick(Instant now) {
       out.emplace_back(DialPeer{process, destination.endpoint});
     }
   }
+  ask_links(unanswered, now);
   complain(out, now);
   std::vector<LinkId> silent;
   for (const auto& [link, state] : links_) {
@@ -149,22 +150,47 @@ bool LinkTable::is_settled() const {
   return std::ranges::all_of(destinations_, [this](const auto& at) { return up_.contains(at.first); });
 }
 
+std::string unanswered_text(const std::string& peer, const Endpoint& endpoint) {
+  return compose("nothing that this process sends to ", peer,
+                 " comes through any more: look at what stands between "
+                 "this machine and ",
+                 endpoint.host.empty() ? std::string("it") : endpoint.host);
+}
+
+void LinkTable::ask_links(const Unanswered& unanswered, Instant now) {
+  for (auto& [process, destination] : destinations_) {
+    const auto link = up_.find(process);
+    if (link == up_.end()) destination.unanswered = Duration::zero();
+    const bool is_due =
+        unanswered && link != up_.end() && now - destination.unanswered_at >= limits_.complain_every / 2;
+    if (!is_due) continue;
+    destination.unanswered_at = now;
+    destination.unanswered = unanswered(link->second);
+  }
+}
+
 // Without the spawner there is no process to complain to, and this process may be the one that is not reached.
 void LinkTable::complain(std::vector<LinkEffect>& out, Instant now) {
-  const bool is_heard = up_.contains(kSpawnerProcess);
+  const auto is_cut = [this](const Destination& to) { return to.unanswered >= limits_.complain_after; };
+  const auto spawner = destinations_.find(kSpawnerProcess);
+  const bool is_heard = up_.contains(kSpawnerProcess) && (spawner == destinations_.end() || !is_cut(spawner->second));
   for (auto& [process, destination] : destinations_) {
-    if (!is_heard || up_.contains(process)) {
+    const bool is_up = up_.contains(process);
+    const bool is_told_of = is_up ? is_cut(destination) && (is_heard || process == kSpawnerProcess) : is_heard;
+    if (!is_told_of) {
       destination.unreachable_since.reset();
-      destination.was_told = false;
+      if (!is_up || !is_cut(destination)) destination.told.clear();
       continue;
     }
-    if (!destination.unreachable_since) destination.unreachable_since = now;
-    const Duration since = now - *destination.unreachable_since;
-    if (since < limits_.complain_after || now - destination.complained_at < limits_.complain_every) continue;
+    if (!is_up && !destination.unreachable_since) destination.unreachable_since = now;
+    const Duration since = is_up ? Duration::zero() : now - *destination.unreachable_since;
+    const bool is_due = is_up || since >= limits_.complain_after;
+    if (!is_due || now - destination.complained_at < limits_.complain_every) continue;
     destination.complained_at = now;
-    const bool was_told = std::exchange(destination.was_told, true);
-    std::string told = was_told ? "" : unreachable_text(destination.name, destination.endpoint, destination.we_dial);
-    out.emplace_back(ReportUnreachable{process, since, std::move(told)});
+    std::string text = is_up ? unanswered_text(destination.name, destination.endpoint)
+                             : unreachable_text(destination.name, destination.endpoint, destination.we_dial);
+    const bool is_news = text != std::exchange(destination.told, text);
+    out.emplace_back(ReportUnreachable{process, since, is_news ? std::move(text) : std::string()});
   }
 }
 

@@ -67,9 +67,11 @@ struct ReportLost {  // the spawner's router tells its supervisor; any other tel
   ProcessIncarnation process;
   std::string reason;
 };
-struct ReportUnreachable {  // a peer without a link for long, while the spawner has one: it is told
+// A peer without a link for long, or whose link lets nothing through, while that of the spawner does: it is told. Of
+// the spawner itself a person alone is told.
+struct ReportUnreachable {
   ProcessIncarnation process;
-  Duration since{};
+  Duration since{};      // without a link; zero: it stands
   std::string remedy{};  // for the log of this process; empty: it was told already
 };
 using LinkEffect = OneOf<DialPeer, SendHello, LinkUp, CloseLink, ReportLost, ReportUnreachable>;
@@ -93,6 +95,8 @@ struct LinkLimits {
 
 // Tells a person, where this process and a peer have no link, whose port is to be opened for whom.
 [[nodiscard]] std::string unreachable_text(const std::string& peer, const Endpoint& endpoint, bool we_dial);
+// The same, where the link stands and nothing comes through.
+[[nodiscard]] std::string unanswered_text(const std::string& peer, const Endpoint& endpoint);
 
 // Returns true when a process of this role may send this body to another process at all; checked on arrival.
 [[nodiscard]] bool may_say(const LinkIdentity& sender, const MessageBody& body);
@@ -110,7 +114,9 @@ class LinkTable {
   [[nodiscard]] std::vector<LinkEffect> identify(ProcessIncarnation process, RunId run, Term term, Instant now);
   // Replaces the table of peers, unless it is older than the one we have; a process that left it loses its link.
   [[nodiscard]] std::vector<LinkEffect> peers(const Peers& peers);
-  [[nodiscard]] std::vector<LinkEffect> tick(Instant now);
+  // Tells for how long the machine at the other end has acknowledged nothing of what waits for that.
+  using Unanswered = std::function<Duration(LinkId)>;
+  [[nodiscard]] std::vector<LinkEffect> tick(Instant now, const Unanswered& unanswered = {});
 
   // A dial ended: with a new connection, or without one.
   [[nodiscard]] std::vector<LinkEffect> dialled(ProcessIncarnation process, std::optional<LinkId> link, Instant now);
@@ -144,7 +150,9 @@ class LinkTable {
     std::optional<LinkId> greeting;
     std::optional<Instant> unreachable_since;
     Instant complained_at;
-    bool was_told = false;  // to a person, since it was last reached
+    Duration unanswered{};  // on the link that stands
+    Instant unanswered_at;  // when that was asked
+    std::string told;       // to a person, last, since it was last reached
   };
   struct Link {
     bool greeted = false;   // a good Hello was received
@@ -159,6 +167,7 @@ class LinkTable {
   [[nodiscard]] std::vector<LinkEffect> put_up(LinkId link, ProcessIncarnation process);
   [[nodiscard]] std::vector<LinkEffect> drop(LinkId link, const std::string& reason);
   void back_off(Destination& destination, Instant now);
+  void ask_links(const Unanswered& unanswered, Instant now);
   void complain(std::vector<LinkEffect>& out, Instant now);
   void decide_who_dials();
 

@@ -3,6 +3,8 @@
 #include "runtime/transport/tls_stream.h"
 
 #include <fcntl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +20,14 @@
 
 namespace shoal {
 namespace {
+
+// Zero where nothing waits for it.
+std::chrono::milliseconds unacknowledged_for(int descriptor) {
+  tcp_info facts{};
+  socklen_t size = sizeof facts;
+  const bool is_known = ::getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &facts, &size) == 0;
+  return std::chrono::milliseconds(is_known && facts.tcpi_unacked > 0 ? facts.tcpi_last_ack_recv : 0);
+}
 
 constexpr int kNumberFirst = 64;  // numbers for descriptors of connections, used in turn
 constexpr int kNumbers = 256;
@@ -158,6 +168,13 @@ std::optional<PeerIdentity> TlsDoor::identity_of(const caf::node_id& node) const
       std::find_if(peers_.begin(), peers_.end(), [&](const auto& known) { return known.second.node == node; });
   if (!node || found == peers_.end()) return std::nullopt;
   return found->second.identity;
+}
+
+// A process that has stopped reading is no reason: its machine answers.
+std::chrono::milliseconds TlsDoor::unanswered(const caf::node_id& node) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = std::ranges::find_if(peers_, [&](const auto& known) { return known.second.node == node; });
+  return node && found != peers_.end() ? unacknowledged_for(found->first) : std::chrono::milliseconds::zero();
 }
 
 std::shared_ptr<const std::string> TlsDoor::certificate_at(int descriptor) const {

@@ -85,6 +85,7 @@ class TlsDoor {
   void forget(int descriptor);
   // Nothing: no such process is connected.
   [[nodiscard]] std::optional<PeerIdentity> identity_of(const caf::node_id& node) const;
+  [[nodiscard]] std::chrono::milliseconds unanswered(const caf::node_id& node) const;
   // Returns the certificate_name() of the peer that is connected there, or as that process; none: there is no peer.
   [[nodiscard]] std::shared_ptr<const std::string> certificate_at(int descriptor) const;
   [[nodiscard]] std::shared_ptr<const std::string> certificate_of(const caf::node_id& node) const;

@@ -50,6 +50,9 @@ class TlsTransport {
   [[nodiscard]] std::optional<PeerIdentity> identity_of(const caf::node_id& node) const {
     return door_->identity_of(node);
   }
+  // Returns for how long the machine of a connected process has acknowledged nothing of what was sent to it; zero where
+  // nothing waits for that. Any thread.
+  [[nodiscard]] std::chrono::milliseconds unanswered(const caf::node_id& node) const { return door_->unanswered(node); }
   // Returns that certificate's name (certificate_name()), for the reader of what the process sends (peer_note.h).
   [[nodiscard]] std::shared_ptr<const std::string> certificate_of(const caf::node_id& node) const {
     return door_->certificate_of(node);

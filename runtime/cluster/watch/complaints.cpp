@@ -35,12 +35,14 @@ bool can_be_spared(const Party& party) { return !party.is_storage && party.stage
 
 }  // namespace
 
-void Complaints::hear(ProcessIncarnation from, ProcessIncarnation about, Instant now) {
+void Complaints::hear(ProcessIncarnation from, ProcessIncarnation about, PairLink link, Instant now) {
   if (from == about) return;
   const Pair pair = std::minmax(from, about);
-  const auto [known, is_first] = pairs_.try_emplace(pair, Standing{now, now});
-  if (now - known->second.last > limits_.forget_after) known->second.since = now;
-  known->second.last = now;
+  Standing& known = pairs_.try_emplace(pair, Standing{std::nullopt, now}).first->second;
+  const bool is_known_as_lost = known.since && now - known.last <= limits_.forget_after;
+  if (!is_known_as_lost) known.since = now;
+  if (link == PairLink::kStands) known.since.reset();
+  known.last = now;
 }
 
 void Complaints::forget(ProcessIncarnation process) {
@@ -61,7 +63,8 @@ std::optional<Expulsion> Complaints::judge(const std::vector<Party>& parties, In
   for (const auto& [pair, standing] : pairs_) {
     const Party* a = find(parties, pair.first);
     const Party* b = find(parties, pair.second);
-    if (a == nullptr || b == nullptr || !must_talk(*a, *b) || now - standing.since < limits_.evict_after) continue;
+    if (a == nullptr || b == nullptr || !must_talk(*a, *b)) continue;
+    if (!standing.since || now - *standing.since < limits_.evict_after) continue;
     if (!can_be_spared(*a) && !can_be_spared(*b)) continue;
     const auto rank = [&unreached](const Party& party) {
       return std::tuple(can_be_spared(party), unreached[party.process], party.stage_replicas, party.process);

@@ -6,6 +6,7 @@
 // one whose stage has more replicas, then the younger. Pure.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,7 +19,7 @@
 namespace shoal {
 
 struct ComplaintLimits {
-  Duration evict_after = std::chrono::seconds(5);   // age of complaints about a pair
+  Duration evict_after = std::chrono::seconds(5);   // age of complaints about a pair without a link
   Duration forget_after = std::chrono::seconds(4);  // without a word about it
 };
 
@@ -32,6 +33,8 @@ struct Party {
   Endpoint endpoint{};             // the address where others dial it
 };
 
+enum class PairLink : std::uint8_t { kNone, kStands };
+
 struct Expulsion {
   ProcessIncarnation process;
   std::string reason;
@@ -41,7 +44,8 @@ class Complaints {
  public:
   explicit Complaints(ComplaintLimits limits = {}) : limits_(limits) {}
 
-  void hear(ProcessIncarnation from, ProcessIncarnation about, Instant now);
+  // link: whether the two still have one. While it stands nobody goes: what does not come through may come later.
+  void hear(ProcessIncarnation from, ProcessIncarnation about, PairLink link, Instant now);
   void forget(ProcessIncarnation process);
   // At most one at a time: the next look sees what its absence leaves of the others.
   [[nodiscard]] std::optional<Expulsion> judge(const std::vector<Party>& parties, Instant now);
@@ -51,7 +55,7 @@ class Complaints {
  private:
   using Pair = std::pair<ProcessIncarnation, ProcessIncarnation>;
   struct Standing {
-    Instant since;
+    std::optional<Instant> since;  // without a link; nothing while it stands
     Instant last;
   };
 

@@ -17,7 +17,8 @@ void SignsOfLife::hear(const Heartbeat& heartbeat, Instant now) {
 }
 
 void SignsOfLife::hear(const PeerUnreachable& complaint, Instant now) {
-  complaints_.hear(complaint.process, complaint.peer, now);
+  const PairLink link = complaint.silent_ms == 0 ? PairLink::kStands : PairLink::kNone;
+  complaints_.hear(complaint.process, complaint.peer, link, now);
 }
 
 void SignsOfLife::hear(const ProcessLost& lost, Instant now) {

@@ -73,6 +73,7 @@ class CoreProcess final : public RouterEdge {
   void send_frame(LinkId link, std::vector<char> bytes) override;
   void forget(LinkId link) override { wires_.erase(link); }
   std::optional<PeerIdentity> certified(LinkId) override { return certificate; }
+  Duration unanswered(LinkId) override { return Duration::zero(); }
   void dial(const DialPeer& peer) override;
   void look_after(Duration pause) override;
 

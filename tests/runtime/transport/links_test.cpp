@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace shoal {
@@ -275,11 +276,72 @@ TEST(Links, APeerThatCannotBeReachedIsComplainedAboutWhileItLasts) {
   }
 }
 
+// Links of which some let nothing through, since so long.
+struct CutLinks {
+  std::map<LinkId, Duration> unanswered;
+  std::vector<ReportUnreachable> after(Links& links, Duration pause) {
+    links.now += pause;
+    for (auto& [link, since] : unanswered) since += pause;
+    return of_type<ReportUnreachable>(links.table.tick(links.now, [this](LinkId link) {
+      const auto found = unanswered.find(link);
+      return found == unanswered.end() ? Duration::zero() : found->second;
+    }));
+  }
+};
+
+// A firewall that drops what comes breaks no link.
+TEST(Links, APeerToWhomNothingComesThroughIsComplainedAboutThoughItsLinkStands) {
+  Links links(node(2));
+  link_with_spawner(links);
+  (void)links.table.peers(peers_of({1}));
+  ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now));
+  (void)links.table.hello(LinkId{1}, hello_of(1, false), links.now);
+  CutLinks cut;
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(cut.after(links, 0ms).empty()) << "the control";
+  cut.unanswered[LinkId{1}] = 100ms;
+  std::vector<ReportUnreachable> complaints;
+  int first = 0;
+  for (int i = 1; i <= 80; ++i) {
+    for (const auto& complaint : cut.after(links, 100ms)) complaints.push_back(complaint);
+    if (complaints.empty()) first = i;
+  }
+  EXPECT_LT(first, 40) << "within four seconds";
+  EXPECT_GE(complaints.size(), 4U);
+  EXPECT_EQ(complaints.front().since, Duration::zero()) << "its link stands";
+  EXPECT_EQ(complaints.front().process, ProcessIncarnation{1});
+  const auto told = std::ranges::count_if(complaints, [](const auto& one) { return !one.remedy.empty(); });
+  EXPECT_EQ(told, 1) << "a person is told once";
+  cut.unanswered.clear();
+  (void)cut.after(links, 1s);
+  EXPECT_TRUE(cut.after(links, 10s).empty());
+}
+
+// This machine may be the one that is cut off: then a person is told of the spawner alone.
+TEST(Links, WhereNothingComesThroughToTheSpawnerNobodyElseIsComplainedAbout) {
+  Links links(node(2));
+  link_with_spawner(links);
+  (void)links.table.peers(peers_of({1}));
+  ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now));
+  (void)links.table.hello(LinkId{1}, hello_of(1, false), links.now);
+  CutLinks cut;
+  cut.unanswered = {{LinkId{1}, 5s}, {LinkId{900}, 5s}};
+  std::vector<ReportUnreachable> complaints;
+  for (int i = 0; i < 50; ++i) {
+    for (const auto& complaint : cut.after(links, 100ms)) complaints.push_back(complaint);
+  }
+  ASSERT_GE(complaints.size(), 4U);
+  for (const auto& complaint : complaints) EXPECT_EQ(complaint.process, kSpawnerProcess);
+  EXPECT_THAT(complaints.front().remedy, testing::HasSubstr("comes through any more"));
+}
+
 TEST(Links, WhoIsNotReachedIsNamedWithWhatToOpen) {
   EXPECT_EQ(unreachable_text("storage", {"10.0.0.1", 7001}, true),
             "cannot reach storage at 10.0.0.1:7001: open TCP port 7001 of 10.0.0.1 for this machine");
   EXPECT_EQ(unreachable_text("node1", {"10.0.0.3", 7100}, false),
             "node1 does not reach this process: open the port of --listen for it");
+  EXPECT_EQ(unanswered_text("node1", {"10.0.0.3", 7100}),
+            "nothing that this process sends to node1 comes through any more: look at what stands between this machine "
+            "and 10.0.0.3");
 }
 
 TEST(Links, WithoutTheSpawnerNobodyIsComplainedAbout) {

@@ -49,6 +49,13 @@ void NetworkNamespaces::close_all_but(int host, const std::string& own, const st
   ip(rule + "del pref 0");
 }
 
+void NetworkNamespaces::cut(int host, int other) {
+  const std::string rule = "-n " + name_of(host) + " rule ";
+  ip(rule + "add pref 1 iif eth0 from " + address_of(other) + " blackhole");
+  ip(rule + "add pref 10 lookup local");
+  ip(rule + "del pref 0");
+}
+
 std::string NetworkNamespaces::address_of(int host) const { return "10.99.0." + std::to_string(10 + host); }
 
 std::vector<std::string> NetworkNamespaces::on(int host) const { return {"ip", "netns", "exec", name_of(host)}; }

@@ -26,6 +26,9 @@ class NetworkNamespaces {
   // both as "7000-7001". Inside the host everything passes.
   void close_all_but(int host, const std::string& own, const std::string& others);
 
+  // From now on the host hears nothing of the other one.
+  void cut(int host, int other);
+
   // Returns the words before a program's arguments that make it run on the host.
   [[nodiscard]] std::vector<std::string> on(int host) const;
 

@@ -111,6 +111,34 @@ TEST_F(OnePort, ThatIsShutIsNamedWithinSecondsAtTheNodeAndInTheStatus) {
   EXPECT_EQ(open.err().find("does not reach this node"), std::string::npos) << "the control: " << open.err();
 }
 
+// A firewall that is changed while a run trains breaks no link: packets vanish.
+TEST_F(OnePort, ThatIsCutOffWhileItTrainsIsNamedWithinSecondsAtBothNodesAndInTheStatus) {
+  if (!hosts.are_there()) GTEST_SKIP() << hosts.why_not();
+  Program& boss = start_spawner({2, 1, kEndless, {}});
+  const Words join = wait_for_join_words(boss);
+  Program& one = start_node(1, join);
+  Program& other = start_node(2, join);
+  ASSERT_TRUE(scene.wait_for_steps(6)) << boss.err();
+  const std::string told = "comes through any more";
+  EXPECT_EQ((one.err() + other.err()).find(told), std::string::npos) << "the control";
+  Program& doctor = start_on(1, {"doctor", "--join", hosts.address_of(kBoss) + ":7000"});
+  (void)doctor.wait(kSoon);
+  EXPECT_THAT(doctor.out(), HasSubstr("good      lane to storage"));
+  EXPECT_THAT(doctor.out(), HasSubstr("untried   ports of nodes"));
+  hosts.cut(1, 2);
+  ASSERT_TRUE(hosts.are_there()) << hosts.why_not();
+  const auto cut = std::chrono::steady_clock::now();
+  const auto is_told = [&](Program& node, const std::string& peer) {
+    return wait_until([&] { return node.err().find("sends to " + peer + " " + told) != std::string::npos; }, kSoon);
+  };
+  ASSERT_TRUE(is_told(one, "host2")) << one.err();
+  ASSERT_TRUE(is_told(other, "host1")) << other.err();
+  EXPECT_LT(std::chrono::steady_clock::now() - cut, kToldWithin);
+  EXPECT_THAT(ask_on_boss({"status"}), HasSubstr("cannot reach each other: open TCP port 7100 of "));
+  EXPECT_LT(std::chrono::steady_clock::now() - cut, kToldWithin + std::chrono::seconds(1));
+  EXPECT_FALSE(has_event("process_lost", "host1") || has_event("process_lost", "host2")) << "it may heal";
+}
+
 TEST_F(OnePort, OfStorageThatIsShutIsNamedAtTheNodeAndByTheDoctor) {
   hosts.close_all_but(kBoss, "7000", "7100");
   if (!hosts.are_there()) GTEST_SKIP() << hosts.why_not();
@@ -129,6 +157,7 @@ TEST_F(OnePort, OfStorageThatIsShutIsNamedAtTheNodeAndByTheDoctor) {
   EXPECT_THAT(doctor.out(), HasSubstr("good      link with the spawner"));
   EXPECT_THAT(doctor.out(), HasSubstr("wrong     link with storage"));
   EXPECT_EQ(doctor.out().find("lane to storage"), std::string::npos) << "the first that fails is named";
+  EXPECT_EQ(doctor.out().find("ports of nodes"), std::string::npos);
 }
 
 // A run whose spawner's port strangers occupy, by connections that say one thing first and then nothing.
