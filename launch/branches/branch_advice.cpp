@@ -11,7 +11,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/text/quantity_words.h"
 #include "runtime/base/text/shell_word.h"
-#include "runtime/cluster/recovery/divergence.h"
+#include "runtime/journal/divergence.h"
 #include "runtime/trace/metrics/metrics_lines.h"
 
 namespace shoal {

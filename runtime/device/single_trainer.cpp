@@ -7,9 +7,9 @@
 
 #include "model/learning_rate.h"
 #include "runtime/base/compose.h"
-#include "runtime/cluster/recovery/divergence.h"
 #include "runtime/data/batch.h"
 #include "runtime/journal/commit.h"
+#include "runtime/journal/divergence.h"
 
 namespace shoal {
 SingleTrainer::SingleTrainer(const Config& config, StageExecutor& executor, const Tokens& tokens, const Clock& clock,

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "runtime/base/compose.h"
-#include "runtime/cluster/recovery/divergence.h"
 #include "runtime/cluster/truth/commit_question.h"
+#include "runtime/journal/divergence.h"
 
 namespace shoal {
 

@@ -96,7 +96,7 @@ inline constexpr std::array kNumbersList = {
                  "OperatorWords.ADamagedOrderIsRefusedByItsField", ""},
     ListedNumber{"runtime/cluster/operate/operator_words.h:kFreezeMsMax",
                  "OperatorWords.ADamagedOrderIsRefusedByItsField", ""},
-    ListedNumber{"runtime/cluster/recovery/divergence.h:kSkipsMax", "Divergence.TenSkippedStepsInARowAndNoFewer", ""},
+    ListedNumber{"runtime/journal/divergence.h:kSkipsMax", "Divergence.TenSkippedStepsInARowAndNoFewer", ""},
     ListedNumber{"runtime/cluster/watch/refused_peers.h:kNameBytesMax", "RefusedPeers.AreOnlyWhoCanBeOne", ""},
     ListedNumber{"runtime/journal/view.cpp:kStagesMax", "View.S6TakesNoStageThatNoRunHas", ""},
     ListedNumber{"runtime/pipeline/request_table.cpp:kDoublingsMax", "",

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "runtime/cluster/recovery/divergence.h"
+#include "runtime/journal/divergence.h"
 #include "tests/support/supervisor_bench.h"
 
 namespace shoal {
