@@ -91,13 +91,10 @@ SupervisorConfig supervisor_config(const OpenedRun& run, const SpawnerProcessOpt
   out.policy =
       CommitPolicy{config.optim.clip_norm, [optim = config.optim](std::uint64_t t) { return learning_rate(optim, t); }};
   if (config.sync.mode == SyncMode::kDiloco) {
-    const RoundSchedule schedule(config.sync);
-    out.rounds_due = [schedule](std::uint64_t version) { return schedule.due_at(version); };
-    out.rounds_in_flight = [schedule](std::uint64_t version) { return schedule.in_flight_after(version); };
-    out.contributed_at = [schedule](const RoundId& round) { return schedule.contribution_version(round); };
+    out.rounds.emplace(config.sync);
     out.rounds_from = rounds_from(config, branches_told_by(run.saved.run.metrics()));
     out.quorum = static_cast<std::uint32_t>(config.sync.quorum);
-    if (config.sync.requeue_lost) out.requeue_window = schedule.window_max();
+    if (config.sync.requeue_lost) out.requeue_window = out.rounds->window_max();
   }
   out.config_toml = run.config_toml;
   out.resume_hint = compose("go on with: shoal train --resume ", shell_word(options.run_directory));

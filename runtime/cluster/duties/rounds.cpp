@@ -9,7 +9,7 @@ namespace shoal {
 
 Answers RoundDuty::on(const RoundsDue& /*due*/, Instant /*now*/) {
   Answers answers;
-  if (!truth_.is_training() || !truth_.config.rounds_due) return answers;
+  if (!truth_.is_training() || !truth_.config.rounds) return answers;
   for (const Prepared& vote : ballots_.take_rounds(open_rounds(truth_), truth_.view())) answers.append(round_of(vote));
   return answers;
 }

@@ -14,8 +14,7 @@ namespace {
 constexpr int kDiverged = exit_code(Error::kDiverged);
 
 [[nodiscard]] CheckpointsKept checkpoints_kept(const Truth& truth) {
-  return {truth.checkpoints.saved_version(), truth.config.newest_is_replaced,
-          static_cast<bool>(truth.config.rounds_due)};
+  return {truth.checkpoints.saved_version(), truth.config.newest_is_replaced, truth.config.rounds.has_value()};
 }
 
 }  // namespace

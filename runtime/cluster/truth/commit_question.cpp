@@ -10,16 +10,16 @@ namespace shoal {
 std::vector<std::pair<StageId, RoundId>> open_rounds(const Truth& truth) {
   const SupervisorConfig& config = truth.config;
   std::vector<std::pair<StageId, RoundId>> open;
-  if (!config.rounds_due) return open;
+  if (!config.rounds) return open;
   const std::uint64_t version = truth.view().committed_steps();
-  std::vector<RoundId> due = config.rounds_due(version);
+  std::vector<RoundId> due = config.rounds->due_at(version);
   if (truth.view().is_at_last_commit()) {
-    const auto in_flight = config.rounds_in_flight(version);
+    const auto in_flight = config.rounds->in_flight_after(version);
     due.insert(due.end(), in_flight.begin(), in_flight.end());
   }
   for (const RoundId& round : due) {
     if (round.number == 0) continue;
-    const StepId contributed{config.contributed_at(round)};
+    const StepId contributed{config.rounds->contribution_version(round)};
     for (std::uint32_t stage = 0; stage < config.stages; ++stage) {
       if (!truth.view().has_round(StageId{stage}, round, contributed, version)) open.push_back({StageId{stage}, round});
     }
@@ -29,7 +29,8 @@ std::vector<std::pair<StageId, RoundId>> open_rounds(const Truth& truth) {
 
 StepId contributed_before(const Truth& truth, const RoundId& round) {
   const RoundId before{round.fragment, round.number - 1};
-  return StepId{std::max(truth.config.rounds_from, before.number == 0 ? 0 : truth.config.contributed_at(before))};
+  const std::uint64_t contributed = before.number == 0 ? 0 : truth.config.rounds->contribution_version(before);
+  return StepId{std::max(truth.config.rounds_from, contributed)};
 }
 
 std::string lacking_for_quorum(const Truth& truth) {

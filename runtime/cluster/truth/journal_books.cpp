@@ -1,26 +1,21 @@
 // Reads each entry once, in the order in which its parts need each other.
 #include "runtime/cluster/truth/journal_books.h"
 
-#include <algorithm>
-
 namespace shoal {
 
 namespace {
 
-// After so many steps, for a round of the schedule.
+// Says if a round takes its contributions after so many steps.
 [[nodiscard]] std::function<bool(std::uint64_t)> contributions_of(const SupervisorConfig& config) {
-  if (!config.rounds_due) return {};
-  return [due = config.rounds_due, in_flight = config.rounds_in_flight, at = config.contributed_at](auto version) {
-    const auto is_taken = [&](const RoundId& round) { return round.number != 0 && at(round) == version; };
-    return std::ranges::any_of(due(version), is_taken) || std::ranges::any_of(in_flight(version), is_taken);
-  };
+  if (!config.rounds) return {};
+  return [rounds = *config.rounds](std::uint64_t version) { return !rounds.contributions_at(version).empty(); };
 }
 
 // Steps between the contributions to a round and the commit where the fragment's next one is agreed, at most: that is
 // due at the contributions to the one after it.
 [[nodiscard]] std::uint64_t window_of(const SupervisorConfig& config) {
-  if (!config.contributed_at) return 0;
-  return 2 * (config.contributed_at(RoundId{0, 2}) - config.contributed_at(RoundId{0, 1}));
+  if (!config.rounds) return 0;
+  return 2 * (config.rounds->contribution_version(RoundId{0, 2}) - config.rounds->contribution_version(RoundId{0, 1}));
 }
 
 }  // namespace

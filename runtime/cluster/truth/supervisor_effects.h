@@ -3,7 +3,6 @@
 // Effects are performed in order, each completely before the next; an entry is durable before what follows it (P-2).
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "runtime/cluster/watch/complaints.h"
 #include "runtime/cluster/watch/failure_detector.h"
 #include "runtime/journal/commit.h"
+#include "runtime/journal/round_plan.h"
 #include "runtime/journal/snapshot_desk.h"
 
 namespace shoal {
@@ -58,10 +58,9 @@ struct SupervisorConfig {
   bool newest_is_replaced = false;     // by the next checkpoint: checkpoint.keep is 1
   FingerprintRule fingerprints = FingerprintRule::kMayDiffer;
   CommitPolicy policy;
-  // By steps committed: the rounds that are agreed before the next commit, and those that were contributed to and are
-  // due later; the end of a run agrees on these, too. Empty: there are no rounds.
-  std::function<std::vector<RoundId>(std::uint64_t)> rounds_due, rounds_in_flight;
-  std::function<std::uint64_t(const RoundId&)> contributed_at;  // steps committed at a round's contributions
+  // Rounds that are due are agreed before the next commit, at the end of a run also those in flight. Nothing: there are
+  // no rounds.
+  std::optional<RoundSchedule> rounds;
   std::uint64_t rounds_from = 0;  // steps committed where a branch changed the schedule; all rounds were agreed
   std::uint32_t quorum = 0;       // sync.quorum: replicas of each stage that contributions wait for; 0: none
   std::uint64_t snapshot_every = SnapshotDesk::kEveryDefault;  // entries of the journal; 0: all of them are kept

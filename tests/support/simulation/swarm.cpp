@@ -271,12 +271,9 @@ void SimulatedSwarm::start_supervisor(const RouterActor& mail) {
   core.policy = CommitPolicy{0, [](std::uint64_t) { return 0.5; }};
   if (shape_.work) core.policy = CommitPolicy{config_.optim.clip_norm, shape_.work->learning_rate};
   if (shape_.sync.mode == SyncMode::kDiloco) {
-    const RoundSchedule plan(shape_.sync);
-    core.rounds_due = [plan](std::uint64_t version) { return plan.due_at(version); };
-    core.rounds_in_flight = [plan](std::uint64_t version) { return plan.in_flight_after(version); };
-    core.contributed_at = [plan](const RoundId& round) { return plan.contribution_version(round); };
+    core.rounds.emplace(shape_.sync);
     core.quorum = static_cast<std::uint32_t>(shape_.sync.quorum);
-    if (shape_.sync.requeue_lost) core.requeue_window = plan.window_max();
+    if (shape_.sync.requeue_lost) core.requeue_window = core.rounds->window_max();
   }
   core.config_toml = write_config(config_);
   settings.journal = std::make_shared<CrashingJournal>(journal_, crash_);

@@ -3,18 +3,15 @@
 
 #include "runtime/cluster/duties/rounds.h"
 #include "tests/runtime/cluster/duty_bench.h"
+#include "tests/support/rounds_every.h"
 
 namespace shoal {
 namespace {
 
-using Rounds = std::vector<RoundId>;
-
-// One round, contributed to after the first step and due after the second.
+// Rounds that are contributed to after every step and due after the next one.
 SupervisorConfig with_rounds() {
   SupervisorConfig config = small_run();
-  config.rounds_due = [](std::uint64_t version) { return version == 2 ? Rounds{{0, 1}} : Rounds{}; };
-  config.rounds_in_flight = [](std::uint64_t version) { return version == 1 ? Rounds{{0, 1}} : Rounds{}; };
-  config.contributed_at = [](const RoundId& round) { return round.number; };
+  config.rounds = rounds_every(1, OuterUpdate::kDelayed);
   return config;
 }
 

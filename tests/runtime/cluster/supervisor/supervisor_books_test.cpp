@@ -5,6 +5,7 @@
 
 #include "runtime/cluster/supervisor/supervisor.h"
 #include "tests/support/random_journal.h"
+#include "tests/support/rounds_every.h"
 #include "tests/support/supervisor_bench.h"
 
 namespace shoal {
@@ -19,9 +20,7 @@ SupervisorConfig with_rounds(std::uint64_t snapshot_every) {
   config.snapshot_every = snapshot_every;
   config.requeue_window = kWindow;
   config.return_within = std::chrono::seconds(10);
-  config.contributed_at = [](const RoundId& round) { return 2 * round.number; };
-  config.rounds_due = [](std::uint64_t version) { return std::vector<RoundId>{{0, version / 2}}; };
-  config.rounds_in_flight = [](std::uint64_t) { return std::vector<RoundId>{}; };
+  config.rounds = rounds_every(2);
   return config;
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/rounds_every.h"
 #include "tests/support/supervisor_bench.h"
 
 namespace shoal {
@@ -11,18 +12,13 @@ namespace {
 using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::Not;
-using Rounds = std::vector<RoundId>;
 
 // Contributions after every second step, each round due there.
 SupervisorConfig with_quorum(std::uint32_t quorum) {
   SupervisorConfig config = two_by_two();
   config.steps_target = 100;
   config.quorum = quorum;
-  config.rounds_due = [](std::uint64_t version) {
-    return version > 0 && version % 2 == 0 ? Rounds{{0, version / 2}} : Rounds{};
-  };
-  config.rounds_in_flight = [](std::uint64_t) { return Rounds{}; };
-  config.contributed_at = [](const RoundId& round) { return 2 * round.number; };
+  config.rounds = rounds_every(2);
   return config;
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 
+#include "tests/support/rounds_every.h"
 #include "tests/support/supervisor_bench.h"
 
 namespace shoal {
@@ -203,11 +204,7 @@ TEST(Recovery, SaysWhatTheNextCommitWaitsFor) {
 
 TEST(Recovery, SaysWhichRoundTheNextCommitWaitsFor) {
   SupervisorConfig config = long_run();
-  config.rounds_due = [](std::uint64_t version) {
-    return version == 1 ? std::vector<RoundId>{{0, 1}} : std::vector<RoundId>{};
-  };
-  config.rounds_in_flight = [](std::uint64_t) { return std::vector<RoundId>{}; };
-  config.contributed_at = [](const RoundId&) { return std::uint64_t{1}; };
+  config.rounds = rounds_every(1);
   SupervisorBench bench(config);
   bench.train();
   bench.step();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/journal/contributed_tokens.h"
+#include "tests/support/rounds_every.h"
 #include "tests/support/supervisor_bench.h"
 
 namespace shoal {
@@ -18,13 +19,7 @@ constexpr std::uint64_t kTokensPerStep = 10;  // tokens of a step of the bench
 [[nodiscard]] SupervisorConfig with_delayed_rounds(std::uint64_t period) {
   SupervisorConfig config = two_by_two();
   config.steps_target = 4 * period;
-  const auto newest = [period](std::uint64_t version) { return RoundId{0, version / period}; };
-  config.rounds_in_flight = [newest](std::uint64_t version) { return std::vector{newest(version)}; };
-  config.rounds_due = [newest, period](std::uint64_t version) {
-    if (version < 2 * period || version % period != 0) return std::vector<RoundId>{};
-    return std::vector{RoundId{0, newest(version).number - 1}};
-  };
-  config.contributed_at = [period](const RoundId& round) { return round.number * period; };
+  config.rounds = rounds_every(period, OuterUpdate::kDelayed);
   return config;
 }
 
@@ -109,11 +104,7 @@ TEST(FarRounds, WhoLeavesTakesNoMeanAlongThatOthersMissed) {
   SupervisorConfig config = two_by_two();
   config.steps_target = target;
   config.checkpoint_every = 2;
-  config.rounds_due = [](std::uint64_t version) {
-    return version > 0 && version % 2 == 0 ? std::vector{RoundId{0, version / 2}} : std::vector<RoundId>{};
-  };
-  config.rounds_in_flight = [](std::uint64_t) { return std::vector<RoundId>{}; };
-  config.contributed_at = [](const RoundId& round) { return 2 * round.number; };
+  config.rounds = rounds_every(2);
   return config;
 }
 
@@ -263,11 +254,7 @@ TEST(FarRounds, OfANewScheduleLoseNothingThatOneBeforeItHasMerged) {
   config.term = Term{2};
   config.start = StartPoint{4, 4, true, "abc", Branch{1}, true};
   config.rounds_from = 4;
-  config.rounds_due = [](std::uint64_t version) {
-    const std::uint32_t fragment = version % 4 == 0 ? 1 : 0;
-    return version % 2 == 0 ? std::vector{RoundId{fragment, (version + 2) / 4}} : std::vector<RoundId>{};
-  };
-  config.contributed_at = [](const RoundId& round) { return 4 * round.number - (round.fragment == 0 ? 2 : 0); };
+  config.rounds = rounds_every(4, OuterUpdate::kWait, 2);
   SupervisorBench second(config, first.entries);
   second.join(99, ProcessRole::kStorage);
   second.train();
