@@ -34,6 +34,7 @@ void trace_path(Self self, const Forward& forward) {
   event.bytes = forward.path.size();
   for (const Incarnation replica : forward.path) {
     event.subject = replica.value;
+    event.set_detail(state.core->reason_of(event.cause.microbatch, event.cause.hop));
     state.trace.record(event);
     ++event.cause.hop;
   }

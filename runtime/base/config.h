@@ -11,7 +11,7 @@
 namespace shoal {
 
 enum class Schedule { k1f1b, kAfab };
-enum class Routing { kIwrr, kUniform, kStatic };
+enum class Routing { kIwrr, kUniform, kStatic, kCostToGo };
 enum class OptimizerKind { kAdamw, kSgd };
 enum class LearningRateSchedule { kCosine, kConstant };
 enum class Reduction { kFast, kExact };

@@ -172,10 +172,10 @@ void add_pipeline(std::vector<ConfigKey>& keys) {
                "keep a microbatch's input instead of its graph and compute the forward again");
   pipeline.choose("activations", FIELD(pipeline.activations), {"fp32", "bf16", "int8"}, kStay,
                   "form of activations and their gradients on the wire between stages");
-  pipeline
-      .choose("routing", FIELD(pipeline.routing), {"iwrr", "uniform", "static"}, kChange,
-              "how paths are chosen: by measured speed, at random, or microbatch i to replica i mod R")
-      .later = {"cost_to_go"};
+  pipeline.choose(
+      "routing", FIELD(pipeline.routing), {"iwrr", "uniform", "static", "cost_to_go"}, kChange,
+      "how paths are chosen: by measured speed, at random, microbatch i to replica i mod R, or by who is done "
+      "with it soonest, links included");
 }
 
 void add_optim(std::vector<ConfigKey>& keys) {

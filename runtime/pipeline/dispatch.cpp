@@ -75,6 +75,7 @@ bool DataLoaderCore::leave_out_quarantined() {
     Item& item = work_->items[microbatch.value];
     if (item.progress == Progress::kLeftOut) continue;
     if (item.progress != Progress::kAnswered) ++work_->answered;
+    if (item.progress == Progress::kInFlight) planner_->answered(microbatch, item.path.front());
     item.progress = Progress::kLeftOut;
     has_changed = true;
   }
@@ -96,6 +97,7 @@ void DataLoaderCore::begin_work(Instant now) {
   Work work;
   work.step = StepId{view_.committed_steps()};
   work.items.resize(config_.microbatches);
+  planner_->begin_work();
   work_ = std::move(work);
   (void)leave_out_quarantined();
 }
@@ -108,6 +110,7 @@ void DataLoaderCore::begin_evaluation(EvaluationExtent extent, Instant now) {
   work.items.resize(source_->evaluation_count(extent));
   CHECK(!work.items.empty(), "an evaluation has at least one microbatch");
   work.silent_since = now;
+  planner_->begin_work();
   work_ = std::move(work);
 }
 
@@ -202,8 +205,10 @@ std::vector<Letter> DataLoaderCore::dispatch(Instant now) {
 bool DataLoaderCore::plan(Item& item, MicrobatchId microbatch, const Members& members,
                           const std::map<Incarnation, std::uint32_t>& in_flight, Instant now) {
   std::set<Incarnation> without_credit;
+  std::size_t in_flight_count = 0;
   for (const auto& [replica, count] : in_flight) {
     if (count >= config_.credits) without_credit.insert(replica);
+    in_flight_count += count;
   }
   const auto held = held_.find(microbatch);
   const bool is_held = work_->purpose == Purpose::kTrain && held != held_.end();
@@ -212,10 +217,19 @@ bool DataLoaderCore::plan(Item& item, MicrobatchId microbatch, const Members& me
     if (first != held->second.end() && without_credit.contains(first->second)) return false;
   }
   const auto* holders = is_held ? &held->second : nullptr;
-  auto path = planner_->plan(PlanRequest{microbatch, work_->purpose, &members, &without_credit, holders}, now);
+  const std::size_t waiting = work_->items.size() - work_->answered - in_flight_count;
+  auto path = planner_->plan({microbatch, work_->purpose, &members, &without_credit, holders, waiting}, now);
   if (!path) return false;
   item.path = std::move(*path);
+  item.reasons.clear();
+  for (std::size_t stage = 0; stage < item.path.size(); ++stage) item.reasons.push_back(planner_->reason(stage));
   return true;
+}
+
+std::string_view DataLoaderCore::reason_of(MicrobatchId microbatch, std::size_t stage) const {
+  if (!work_ || microbatch.value >= work_->items.size()) return {};
+  const auto& reasons = work_->items[microbatch.value].reasons;
+  return stage < reasons.size() ? reasons[stage] : std::string_view{};
 }
 
 Result<Sample> DataLoaderCore::sample_of(MicrobatchId microbatch) const {
@@ -269,6 +283,7 @@ std::vector<Letter> DataLoaderCore::answered(const Backward& backward, Instant n
   Item& item = work_->items[backward.cause.microbatch.value];
   if (item.progress != Progress::kInFlight) return {};
   learn(item, backward, now);
+  planner_->answered(backward.cause.microbatch, item.path.front());
   item.progress = Progress::kAnswered;
   item.loss_sum = backward.loss_sum;
   item.token_count = backward.token_count;

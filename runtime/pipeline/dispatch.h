@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "messages/letter.h"
@@ -86,6 +87,10 @@ class DataLoaderCore {
   // Nothing more is sent to these replicas while others serve their stage.
   void avoid(const std::vector<Incarnation>& replicas) { avoided_ = {replicas.begin(), replicas.end()}; }
 
+  // Returns in a few words why the newest path of that microbatch takes its replica of a stage; nothing where the
+  // policy says nothing.
+  [[nodiscard]] std::string_view reason_of(MicrobatchId microbatch, std::size_t stage) const;
+
   // Why it sends or does not: for `shoal ps`.
   [[nodiscard]] const char* state() const;
   [[nodiscard]] std::uint64_t evaluations_given_up() const { return evaluations_given_up_; }
@@ -96,6 +101,7 @@ class DataLoaderCore {
   struct Item {
     Progress progress = Progress::kWaiting;
     std::vector<Incarnation> path;
+    std::vector<std::string_view> reasons;  // why the planner took each; empty where its policy says none
     Instant sent;
     Instant due;  // in flight: when it is sent once more
     int repeats = 0;

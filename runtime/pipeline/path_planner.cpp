@@ -8,6 +8,8 @@
 
 #include "runtime/base/check.h"
 #include "runtime/base/counter_random.h"
+#include "runtime/pipeline/cost_to_go.h"
+#include "runtime/pipeline/path_bans.h"
 
 namespace shoal {
 namespace {
@@ -18,16 +20,6 @@ constexpr double kTrainLoad = kForwardLoad + 2.5;
 constexpr double kSpeedWeight = 0.2;  // weight of the newest measurement in the moving average
 
 [[nodiscard]] double load_of(Purpose purpose) { return purpose == Purpose::kTrain ? kTrainLoad : kForwardLoad; }
-
-// The member that holds this microbatch in a stage.
-[[nodiscard]] std::optional<Incarnation> holder_of(const PlanRequest& request, std::size_t stage) {
-  if (request.held == nullptr) return std::nullopt;
-  const auto held = request.held->find(StageId{static_cast<std::uint32_t>(stage)});
-  const auto& replicas = (*request.members)[stage];
-  const bool is_there =
-      held != request.held->end() && std::binary_search(replicas.begin(), replicas.end(), held->second);
-  return is_there ? std::optional(held->second) : std::nullopt;
-}
 
 class StaticPlanner final : public PathPlanner {
  public:
@@ -43,51 +35,6 @@ class StaticPlanner final : public PathPlanner {
   void learn(const std::vector<Hop>& /*trail*/) override {}
   void failed(Incarnation /*replica*/, Instant /*now*/) override {}
 };
-
-// Bans replicas for a while. A choice leaves them out, unless every one that could be chosen is banned.
-class Bans {
- public:
-  void add(Incarnation replica, Instant now) { until_[replica] = now + PathPlanner::kBan; }
-  void lift(Incarnation replica) { until_.erase(replica); }
-  [[nodiscard]] bool holds(Incarnation replica, Instant now) const {
-    const auto found = until_.find(replica);
-    return found != until_.end() && now < found->second;
-  }
-  // After a ban has run out its holder gets one microbatch, and the ban again until that one comes back.
-  void probe(Incarnation replica, Instant now) {
-    if (const auto found = until_.find(replica); found != until_.end()) found->second = now + PathPlanner::kBan;
-  }
-  void keep_only(const Members& members) {
-    std::erase_if(until_, [&members](const auto& ban) {
-      return std::none_of(members.begin(), members.end(), [&ban](const std::vector<Incarnation>& replicas) {
-        return std::binary_search(replicas.begin(), replicas.end(), ban.first);
-      });
-    });
-  }
-  [[nodiscard]] std::vector<Incarnation> candidates(const PlanRequest& request, std::size_t stage, Instant now) const {
-    std::vector<Incarnation> with_credit;
-    for (const Incarnation replica : (*request.members)[stage]) {
-      if (stage > 0 || !request.without_credit->contains(replica)) with_credit.push_back(replica);
-    }
-    std::vector<Incarnation> allowed;
-    for (const Incarnation replica : with_credit) {
-      if (!holds(replica, now)) allowed.push_back(replica);
-    }
-    const auto& everybody = (*request.members)[stage];
-    const bool all_banned =
-        std::all_of(everybody.begin(), everybody.end(), [&](Incarnation replica) { return holds(replica, now); });
-    return all_banned ? with_credit : allowed;
-  }
-
- private:
-  std::map<Incarnation, Instant> until_;
-};
-
-[[nodiscard]] std::vector<Incarnation> candidates_of(const Bans& bans, const PlanRequest& request, std::size_t stage,
-                                                     Instant now) {
-  const auto holder = holder_of(request, stage);
-  return holder ? std::vector{*holder} : bans.candidates(request, stage, now);
-}
 
 class UniformPlanner final : public PathPlanner {
  public:
@@ -206,6 +153,9 @@ class CheckedPlanner final : public PathPlanner {
   }
   void learn(const std::vector<Hop>& trail) override { policy_->learn(trail); }
   void failed(Incarnation replica, Instant now) override { policy_->failed(replica, now); }
+  void answered(MicrobatchId microbatch, Incarnation first) override { policy_->answered(microbatch, first); }
+  void begin_work() override { policy_->begin_work(); }
+  [[nodiscard]] std::string_view reason(std::size_t stage) const override { return policy_->reason(stage); }
 
  private:
   std::unique_ptr<PathPlanner> policy_;
@@ -216,6 +166,7 @@ class CheckedPlanner final : public PathPlanner {
     case Routing::kStatic: return std::make_unique<StaticPlanner>();
     case Routing::kUniform: return std::make_unique<UniformPlanner>(seed);
     case Routing::kIwrr: return std::make_unique<IwrrPlanner>();
+    case Routing::kCostToGo: return std::make_unique<CostToGoPlanner>();
   }
   CHECK(false, "no such routing policy");
 }

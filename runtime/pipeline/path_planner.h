@@ -4,6 +4,7 @@
 //   uniform  a seeded draw per stage
 //   iwrr     interleaved weighted round robin: each member has a virtual time; the least is taken and advanced by
 //            load / measured speed; a newcomer enters at the current minimum
+//   cost_to_go  whoever is expected to be done with it first (cost_to_go.h)
 //
 // The planner learns from the trails that come back. Whoever failed is banned until it appears in a trail again or
 // kBan has passed, for then it is probed with one microbatch; a ban never leaves a stage without a candidate.
@@ -15,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "messages/pipeline.h"
@@ -42,6 +44,7 @@ struct PlanRequest {
   const std::set<Incarnation>* without_credit = nullptr;  // replicas of stage 0 that hold all they may
   // Holders of it already, banned or not: it goes to them, and is their load. None: nobody.
   const std::map<StageId, Incarnation>* held = nullptr;
+  std::size_t waiting = 1;  // microbatches that have not left yet, this one included
 };
 
 class PathPlanner {
@@ -54,6 +57,12 @@ class PathPlanner {
   // Learns how long a training microbatch's hops took; last stage first, as in Backward.
   virtual void learn(const std::vector<Hop>& trail) = 0;
   virtual void failed(Incarnation replica, Instant now) = 0;
+  // What it planned is answered, or left out. first: the replica of stage 0 whose credit is free again.
+  virtual void answered(MicrobatchId /*microbatch*/, Incarnation /*first*/) {}
+  // Another step or evaluation begins: nothing is in flight.
+  virtual void begin_work() {}
+  // Says in a few words why the newest path takes its replica of that stage; nothing where the policy needs no reason.
+  [[nodiscard]] virtual std::string_view reason(std::size_t /*stage*/) const { return {}; }
 };
 
 [[nodiscard]] std::unique_ptr<PathPlanner> make_path_planner(Routing routing, std::uint64_t seed);

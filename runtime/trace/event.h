@@ -7,7 +7,7 @@
 //   receive..    replica it is for, or 0    of its tensors             the message's name; span: the letter's
 //   start, end   0                          of a letter, or 0          "forward", "apply", ...; hop: the stage
 //   accumulate   0                          tokens                     hop: the stage
-//   path         replica of this hop        replicas of the path       hop
+//   path         replica of this hop        replicas of the path       why it was chosen, or nothing; hop
 //   plan         0                          microbatches of the step
 //   view         replica or sync group      process (AddReplica)       the entry's name; hop: stage, attempt: slot
 //   commit       tokens counted             number of its content      "skipped" or nothing

@@ -113,7 +113,7 @@ class Story {
   std::int64_t begin_ns_ = 0;
   std::int64_t end_ns_ = 0;
   std::vector<Line> lines_;
-  std::vector<std::uint64_t> path_;
+  std::vector<std::pair<std::uint64_t, std::string>> path_;  // replicas, and why each was chosen
   std::int64_t path_ns_ = 0;
   std::map<std::uint64_t, std::int64_t> sent_at_;     // by the letter's span
   std::map<std::uint64_t, std::int64_t> started_at_;  // by the work's span
@@ -149,7 +149,10 @@ std::string Story::place_of(std::uint64_t replica) const {
 void Story::tell_path() {
   if (path_.empty()) return;
   std::string text = "planned: ";
-  for (std::size_t i = 0; i < path_.size(); ++i) text += (i == 0 ? "" : ", then ") + place_of(path_[i]);
+  for (std::size_t i = 0; i < path_.size(); ++i) {
+    text += (i == 0 ? "" : ", then ") + place_of(path_[i].first);
+    if (!path_[i].second.empty()) text += " (" + path_[i].second + ")";
+  }
   say(path_ns_, text);
   path_.clear();
 }
@@ -158,7 +161,7 @@ void Story::tell_own(const TracedEvent& traced) {
   const TraceEvent& event = traced.event;
   if (event.kind == TraceKind::kPath) {
     path_ns_ = traced.time_ns;
-    path_.push_back(event.subject);
+    path_.emplace_back(event.subject, event.detail_text());
     if (path_.size() == event.bytes) tell_path();
   } else if (event.kind == TraceKind::kStart) {
     started_at_[event.span] = traced.time_ns;

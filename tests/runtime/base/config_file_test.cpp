@@ -171,7 +171,6 @@ TEST(ConfigFile, TextThatIsNotTomlIsRefusedWithItsLine) {
 TEST(ConfigFile, WhatIsNotInThisVersionIsAcceptedOnlyWhereItMeansTheSame) {
   EXPECT_TRUE(parse_config("[sync]\nbackend = \"ring\"\nrequeue_lost = false\n", "").ok());
   EXPECT_THAT(refusal("[sync]\nbackend = \"nccl\"\n"), HasSubstr("not in this version"));
-  EXPECT_THAT(refusal("[pipeline]\nrouting = \"cost_to_go\"\n"), HasSubstr("not in this version"));
   EXPECT_THAT(refusal("[swarm]\nrebalance_every_s = 60\n"), HasSubstr("not in this version"));
 }
 
