@@ -129,6 +129,36 @@ TEST(DataLoaderCore, AsksForHoldersFirstAndSendsToThem) {
   }
 }
 
+TEST(DataLoaderCore, EveryPolicyFinishesItsStepsAlsoWhenAReplicaIsRemoved) {
+  for (const Routing routing : {Routing::kStatic, Routing::kUniform, Routing::kIwrr, Routing::kCostToGo}) {
+    Loader loader;
+    loader.config.routing = routing;
+    loader.restart();
+    loader.begin();
+    EXPECT_EQ(loader.answer_all().size(), 8U);
+    loader.commit(0);
+    const auto sent = loader.drain<Forward>();
+    loader.follow(RemoveReplica{StageId{0}, Incarnation{1}, "test"});
+    std::set<MicrobatchId> answered;
+    for (const Forward& forward : sent) loader.answer(forward), answered.insert(forward.cause.microbatch);
+    for (const Forward& forward : loader.answer_all()) answered.insert(forward.cause.microbatch);
+    EXPECT_EQ(answered.size(), 8U);
+  }
+}
+
+TEST(DataLoaderCore, SaysWhyAPathWasTaken) {
+  Loader loader;
+  loader.config.routing = Routing::kCostToGo;
+  loader.restart();
+  loader.begin();
+  ASSERT_FALSE(loader.drain<Forward>().empty());
+  EXPECT_EQ(loader.core->reason_of(MicrobatchId{0}, 1), "done soonest");
+  EXPECT_EQ(loader.core->reason_of(MicrobatchId{0}, 7), "");
+  Loader other;
+  other.begin();
+  EXPECT_EQ(other.core->reason_of(MicrobatchId{0}, 0), "") << "iwrr says nothing";
+}
+
 TEST(DataLoaderCore, AsksAGroupAnewThatIsAppointedWhileItAwaitsItsAnswer) {
   Loader loader;
   loader.add_two_and_two();
