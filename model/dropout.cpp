@@ -17,26 +17,25 @@ std::uint64_t mask_stream(std::uint64_t sample, int layer, DropoutSite site) {
 
 }  // namespace
 
-at::Tensor Dropout::apply(const at::Tensor& x_BTC, int layer, DropoutSite site) const {
-  if (rate <= 0) return x_BTC;
-  const at::Tensor mask_BTC = at::empty(x_BTC.sizes(), at::kFloat);
-  const std::int64_t samples = x_BTC.size(0);
-  const std::int64_t elements = samples == 0 ? 0 : x_BTC.numel() / samples;
+at::Tensor Dropout::mask(at::IntArrayRef sizes_BTC, int layer, DropoutSite site) const {
+  const at::Tensor mask_BTC = at::empty(sizes_BTC, at::kFloat);
+  const std::int64_t samples = mask_BTC.size(0);
+  const std::int64_t elements = samples == 0 ? 0 : mask_BTC.numel() / samples;
   const auto threshold = static_cast<std::uint64_t>(rate * 0x1p32);  // a word below it drops its element
   const auto kept = static_cast<float>(1 / (1 - rate));
   const auto key = philox_key(seed);
-  auto* mask = mask_BTC.mutable_data_ptr<float>();
+  auto* to = mask_BTC.mutable_data_ptr<float>();
   for (std::int64_t sample = 0; sample < samples; ++sample) {
     const std::uint64_t stream = mask_stream(first_sample + static_cast<std::uint64_t>(sample), layer, site);
     for (std::int64_t i = 0; i < elements; i += 4) {
       const std::uint64_t index = step << 32U | static_cast<std::uint64_t>(i / 4);
       const auto words = philox4x32(philox_counter(index, stream), key);
       for (std::int64_t k = 0; k < 4 && i + k < elements; ++k) {
-        *mask++ = words[static_cast<std::size_t>(k)] < threshold ? 0.0F : kept;
+        *to++ = words[static_cast<std::size_t>(k)] < threshold ? 0.0F : kept;
       }
     }
   }
-  return x_BTC.mul(mask_BTC);
+  return mask_BTC;
 }
 
 }  // namespace shoal

@@ -20,8 +20,8 @@ struct Dropout {
   std::uint64_t step = 0;
   std::uint64_t first_sample = 0;
 
-  // x_BTC: float32. Returns x_BTC * mask / (1 - rate), mask in {0, 1}; x_BTC itself when off. Differentiable.
-  [[nodiscard]] at::Tensor apply(const at::Tensor& x_BTC, int layer, DropoutSite site) const;
+  // What an activation of these sizes, [B,T,C], is multiplied by: 0 or 1 / (1 - rate), float32.
+  [[nodiscard]] at::Tensor mask(at::IntArrayRef sizes_BTC, int layer, DropoutSite site) const;
 };
 
 }  // namespace shoal

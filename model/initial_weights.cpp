@@ -1,4 +1,4 @@
-// Draws initial weights; which distribution follows from the tensor's name and rank alone.
+// Draws initial weights of the distribution that the tensor's part asks for.
 #include "model/initial_weights.h"
 
 #include <algorithm>
@@ -11,14 +11,6 @@
 
 namespace shoal {
 namespace {
-
-bool is_residual_projection(std::string_view name) {
-  return name.ends_with("attn.c_proj.weight") || name.ends_with("mlp.c_proj.weight");
-}
-
-bool is_norm_weight(std::string_view name) {
-  return name.ends_with("ln_1.weight") || name.ends_with("ln_2.weight") || name == "ln_f.weight";
-}
 
 void fill_normal(std::uint64_t seed, std::string_view name, double deviation, std::span<float> values) {
   const auto key = philox_key(seed);
@@ -36,13 +28,15 @@ void fill_normal(std::uint64_t seed, std::string_view name, double deviation, st
 
 void initial_weights(const ModelConfig& model, std::uint64_t seed, const TensorSpec& tensor, std::span<float> values) {
   CHECK(static_cast<std::int64_t>(values.size()) == element_count(tensor), "one value per element of " + tensor.name);
-  if (is_norm_weight(tensor.name)) {
-    std::fill(values.begin(), values.end(), 1.0F);
-  } else if (tensor.shape.size() == 1) {
-    std::fill(values.begin(), values.end(), 0.0F);
-  } else {
-    const double scale = is_residual_projection(tensor.name) ? 1 / std::sqrt(2.0 * model.layers) : 1;
-    fill_normal(seed, tensor.name, model.init_std * scale, values);
+  switch (tensor.initial) {
+    case InitialValues::kOnes: std::fill(values.begin(), values.end(), 1.0F); break;
+    case InitialValues::kZeros: std::fill(values.begin(), values.end(), 0.0F); break;
+    case InitialValues::kNormal: fill_normal(seed, tensor.name, model.init_std, values); break;
+    case InitialValues::kResidual: {
+      const double scale = 1 / std::sqrt(2.0 * model.layers);
+      fill_normal(seed, tensor.name, model.init_std * scale, values);
+      break;
+    }
   }
 }
 

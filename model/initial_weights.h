@@ -1,7 +1,7 @@
 // The weights a run starts from: a pure function of (seed, tensor name), whatever the cut.
 //
-// LayerNorm weights are 1, biases 0, matrices and embeddings normal(0, init_std), the two residual projections of a
-// layer normal(0, init_std / sqrt(2 layers)). Element i of a tensor is Box-Muller's output i mod 2 for the Philox block
+// Norms' weights are 1, biases 0, matrices and embeddings normal(0, init_std), the two residual projections of a
+// block normal(0, init_std / sqrt(2 layers)). Element i of a tensor is Box-Muller's output i mod 2 for the Philox block
 // with counter (i / 2, FNV-1a of the name) and key `seed`, in double, rounded to float32 once.
 #pragma once
 

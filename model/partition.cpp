@@ -1,4 +1,4 @@
-// Costs of layers, embedding and head, and the cut by dynamic programming over stages and layers.
+// The cut by dynamic programming over stages and blocks.
 #include "model/partition.h"
 
 #include <algorithm>
@@ -9,41 +9,23 @@
 namespace shoal {
 namespace {
 
-// Cost of a table look-up, a normalisation or an exponential, if a multiply-add of a matrix product costs 1: they are
-// bound by memory and by transcendental functions. Measured roughly; the cut needs proportions only.
-constexpr double kElementCost = 12;
-
-double layer_cost(const ModelConfig& model) {
-  const double width = model.width;
-  const double products = 12 * width * width + width * model.context;  // the causal half of both attention products
-  const double elements = 14 * width + 0.5 * model.heads * model.context;
-  return products + kElementCost * elements;
+// Costs of the layers: the embedding's, each block's, the head's.
+std::vector<double> layer_costs(const ModelConfig& model) {
+  std::vector<double> costs;
+  for (const LayerSpec& layer : model_layers(model)) {
+    double& cost = costs.emplace_back(0);
+    for (const PartSpec& part : layer.parts) cost += cost_of(part);
+  }
+  return costs;
 }
 
-double embedding_cost(const ModelConfig& model) { return kElementCost * 2 * model.width; }
-
-double head_cost(const ModelConfig& model) {
-  const double width = model.width;
-  return width * model.vocabulary + kElementCost * (3.0 * model.vocabulary + 2 * width);
-}
-
-void add_layer(const ModelConfig& model, int layer, std::vector<TensorSpec>& tensors) {
-  const std::int64_t width = model.width;
-  const std::string prefix = "h." + std::to_string(layer) + ".";
-  const std::int64_t hidden = 4 * width;
-  const std::vector<TensorSpec> parts = {{"ln_1.weight", {width}},
-                                         {"ln_1.bias", {width}},
-                                         {"ln_2.weight", {width}},
-                                         {"ln_2.bias", {width}},
-                                         {"attn.c_attn.weight", {width, 3 * width}},
-                                         {"attn.c_attn.bias", {3 * width}},
-                                         {"attn.c_proj.weight", {width, width}},
-                                         {"attn.c_proj.bias", {width}},
-                                         {"mlp.c_fc.weight", {width, hidden}},
-                                         {"mlp.c_fc.bias", {hidden}},
-                                         {"mlp.c_proj.weight", {hidden, width}},
-                                         {"mlp.c_proj.bias", {width}}};
-  for (const TensorSpec& part : parts) tensors.push_back({prefix + part.name, part.shape});
+double cost_of_blocks(const std::vector<double>& costs, int first_block, int end_block) {
+  const int blocks = static_cast<int>(costs.size()) - 2;
+  double cost = 0;
+  for (int block = first_block; block < end_block; ++block) cost += costs[static_cast<std::size_t>(block) + 1];
+  if (first_block == 0) cost += costs.front();
+  if (end_block == blocks) cost += costs.back();
+  return cost;
 }
 
 StagePlan make_plan(const ModelConfig& model, int first_layer, int layer_count) {
@@ -52,19 +34,13 @@ StagePlan make_plan(const ModelConfig& model, int first_layer, int layer_count) 
   plan.layer_count = layer_count;
   plan.has_embedding = first_layer == 0;
   plan.has_head = first_layer + layer_count == model.layers;
-  plan.cost = layer_count * layer_cost(model);
-  const std::int64_t width = model.width;
-  if (plan.has_embedding) {
-    plan.tensors.push_back({"wte.weight", {model.vocabulary, width}});
-    plan.tensors.push_back({"wpe.weight", {model.context, width}});
-    plan.cost += embedding_cost(model);
-  }
-  for (int layer = first_layer; layer < first_layer + layer_count; ++layer) add_layer(model, layer, plan.tensors);
-  if (plan.has_head) {
-    plan.tensors.push_back({"ln_f.weight", {width}});
-    plan.tensors.push_back({"ln_f.bias", {width}});
-    plan.tensors.push_back({"lm_head.weight", {model.vocabulary, width}});
-    plan.cost += head_cost(model);
+  plan.cost = cost_of_blocks(layer_costs(model), first_layer, first_layer + layer_count);
+  for (const LayerSpec& layer : layers_of(model, plan)) {
+    for (const PartSpec& part : layer.parts) {
+      const auto tensors = tensors_of(part);
+      plan.tensors.insert(plan.tensors.end(), tensors.begin(), tensors.end());
+      if (layer.block) plan.kept_values += static_cast<std::uint64_t>(kept_of(part));
+    }
   }
   std::sort(plan.tensors.begin(), plan.tensors.end(),
             [](const TensorSpec& a, const TensorSpec& b) { return a.name < b.name; });
@@ -73,24 +49,18 @@ StagePlan make_plan(const ModelConfig& model, int first_layer, int layer_count) 
   return plan;
 }
 
-double cost_of(const ModelConfig& model, int first_layer, int end_layer) {
-  double cost = (end_layer - first_layer) * layer_cost(model);
-  if (first_layer == 0) cost += embedding_cost(model);
-  if (end_layer == model.layers) cost += head_cost(model);
-  return cost;
-}
-
 // least[s][e]: the dearest of s stages over layers [0, e), at best; from[s][e]: where the last of them begins.
 std::vector<int> best_boundaries(const ModelConfig& model, int stages) {
   const auto rows = static_cast<std::size_t>(stages) + 1;
   const auto columns = static_cast<std::size_t>(model.layers) + 1;
   std::vector<std::vector<double>> least(rows, std::vector<double>(columns, std::numeric_limits<double>::infinity()));
   std::vector<std::vector<int>> from(rows, std::vector<int>(columns, 0));
+  const std::vector<double> costs = layer_costs(model);
   least[0][0] = 0;
   for (std::size_t s = 1; s < rows; ++s) {
     for (std::size_t end = s; end < columns; ++end) {
       for (std::size_t begin = s - 1; begin < end; ++begin) {
-        const double own = cost_of(model, static_cast<int>(begin), static_cast<int>(end));
+        const double own = cost_of_blocks(costs, static_cast<int>(begin), static_cast<int>(end));
         const double dearest = std::max(least[s - 1][begin], own);
         if (dearest < least[s][end]) {
           least[s][end] = dearest;
@@ -106,10 +76,11 @@ std::vector<int> best_boundaries(const ModelConfig& model, int stages) {
 
 }  // namespace
 
-std::int64_t element_count(const TensorSpec& tensor) {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : tensor.shape) count *= extent;
-  return count;
+std::vector<LayerSpec> layers_of(const ModelConfig& model, const StagePlan& plan) {
+  std::vector<LayerSpec> layers = model_layers(model);
+  const std::size_t first = plan.has_embedding ? 0 : static_cast<std::size_t>(plan.first_layer) + 1;
+  const std::size_t end = static_cast<std::size_t>(plan.first_layer + plan.layer_count) + (plan.has_head ? 2 : 1);
+  return {layers.begin() + static_cast<std::ptrdiff_t>(first), layers.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
 Result<std::vector<StagePlan>> partition(const ModelConfig& model, int stages) {

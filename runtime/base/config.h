@@ -10,6 +10,8 @@
 
 namespace shoal {
 
+enum class ModelKind { kGpt2, kLlama };
+enum class RopeScaling { kNone, kLinear, kLlama3 };
 enum class Schedule { k1f1b, kAfab };
 enum class Routing { kIwrr, kUniform, kStatic, kCostToGo };
 enum class OptimizerKind { kAdamw, kSgd };
@@ -33,6 +35,7 @@ struct RunConfig {
 };
 
 struct ModelConfig {
+  ModelKind kind = ModelKind::kGpt2;
   int layers = 4;
   int heads = 4;
   int width = 128;
@@ -40,7 +43,31 @@ struct ModelConfig {
   double dropout = 0;
   double init_std = 0.02;
   int vocabulary = 256;  // comes from the tokenizer, never from the file
+  // llama alone. Sizes of 0 follow from the others: see below.
+  int kv_heads = 0;
+  int head_size = 0;
+  int hidden = 0;
+  bool qk_norm = false;
+  double norm_eps = 1e-5;
+  double rope_theta = 10000;
+  RopeScaling rope_scaling = RopeScaling::kNone;
+  double rope_factor = 1;
+  double rope_low_freq_factor = 1;
+  double rope_high_freq_factor = 4;
+  int rope_original_context = 8192;  // tokens
 };
+
+// Sizes of a llama as they are in effect.
+[[nodiscard]] inline int kv_heads_of(const ModelConfig& model) {
+  return model.kv_heads > 0 ? model.kv_heads : model.heads;
+}
+[[nodiscard]] inline int head_size_of(const ModelConfig& model) {
+  return model.head_size > 0 ? model.head_size : model.width / model.heads;
+}
+// Llama's: 8/3 of the width, rounded up to a multiple of 256.
+[[nodiscard]] inline int hidden_of(const ModelConfig& model) {
+  return model.hidden > 0 ? model.hidden : (8 * model.width / 3 + 255) / 256 * 256;
+}
 
 struct DataConfig {
   std::string corpus = "austen";  // austen | kjv | path

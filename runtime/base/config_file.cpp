@@ -154,7 +154,7 @@ Status apply_set(Draft& draft, const std::string& assignment, const std::string&
 // But those that files leave to other keys (config_text.cpp).
 bool has_every_key(const Draft& draft, const std::string& in_file) {
   return std::ranges::all_of(config_keys(), [&](const ConfigKey& key) {
-    const bool may_lack = !key.get || key.path() == "model.vocabulary" || key.path() == "optim.decay_steps";
+    const bool may_lack = !key.get || key.path() == "model.vocabulary" || follows_other_keys(key);
     return may_lack || draft.origin(key.path()).starts_with(in_file);
   });
 }
@@ -229,8 +229,38 @@ Status check_rounds(const Draft& draft) {
   return Done{};
 }
 
+// A key of a llama that is set for a GPT-2. A file may hold its default, as the resolved file of a run does.
+Status check_gpt2(const Draft& draft) {
+  if (draft.config.model.kind != ModelKind::kGpt2) return Done{};
+  for (const ConfigKey& key : config_keys()) {
+    const auto origin = draft.origins.find(key.path());
+    if (!is_of_llama(key) || origin == draft.origins.end()) continue;
+    const bool is_set = origin->second.starts_with("--set ") || key.get(draft.config) != key.get(Config{});
+    if (is_set)
+      return conflict(draft, key.path(), "model.kind", "a GPT-2 has no such part; take model.kind = \"llama\"");
+  }
+  return Done{};
+}
+
+Status check_model(const Draft& draft) {
+  const ModelConfig& model = draft.config.model;
+  const bool has_own_head_size = model.kind == ModelKind::kLlama && draft.origins.contains("model.head_size");
+  if (!has_own_head_size && model.width % model.heads != 0)
+    return conflict(draft, "model.width", "model.heads", "the width must be a multiple of the heads");
+  if (model.kind == ModelKind::kGpt2) return check_gpt2(draft);
+  if (model.heads % kv_heads_of(model) != 0)
+    return conflict(draft, "model.heads", "model.kv_heads", "the heads must be a multiple of kv_heads");
+  if (head_size_of(model) % 2 != 0)
+    return conflict(draft, "model.width", "model.heads", "rotary positions turn pairs: a head must have an even size");
+  if (model.rope_low_freq_factor >= model.rope_high_freq_factor)
+    return conflict(draft, "model.rope_low_freq_factor", "model.rope_high_freq_factor",
+                    "the first must be below the second");
+  return Done{};
+}
+
 Status check_together(const Draft& draft) {
   const Config& config = draft.config;
+  if (auto status = check_model(draft); !status) return status;
   const bool is_below = config.pipeline.replicas_max > 0 && config.pipeline.replicas_max < config.pipeline.replicas;
   if (is_below)
     return conflict(draft, "pipeline.replicas_max", "pipeline.replicas",
@@ -238,8 +268,6 @@ Status check_together(const Draft& draft) {
   if (config.pipeline.stages > config.model.layers)
     return conflict(draft, "pipeline.stages", "model.layers",
                     "each stage needs a layer of its own; take fewer stages or more layers");
-  if (config.model.width % config.model.heads != 0)
-    return conflict(draft, "model.width", "model.heads", "the width must be a multiple of the heads");
   if (config.batch.sequences % config.batch.microbatch != 0)
     return conflict(draft, "batch.sequences", "batch.microbatch", "the batch must be a whole number of microbatches");
   if (microbatches_per_step(config) > kMicrobatchesMax)
@@ -265,10 +293,19 @@ Status resolve_vocabulary(Draft& draft) {
                   compose("that tokenizer has a vocabulary of ", *named, "; leave model.vocabulary out"));
 }
 
+// Sizes of a llama that nothing sets.
+void resolve_sizes(ModelConfig& model) {
+  if (model.kind != ModelKind::kLlama) return;
+  model.kv_heads = kv_heads_of(model);
+  model.head_size = head_size_of(model);
+  model.hidden = hidden_of(model);
+}
+
 Result<Config> finish(Draft draft) {
   if (auto status = resolve_vocabulary(draft); !status) return status.failure();
   if (draft.config.optim.decay_steps == 0) draft.config.optim.decay_steps = draft.config.run.steps;
   if (auto status = check_together(draft); !status) return status.failure();
+  resolve_sizes(draft.config.model);
   return draft.config;
 }
 

@@ -112,9 +112,13 @@ void add_run_and_model(std::vector<ConfigKey>& keys) {
   run.add("out", FIELD(run.out), "", kChange, "run directory; empty: runs/<UTC time>-<corpus>");
 
   Section model(keys, "model");
+  model.choose("kind", FIELD(model.kind), {"gpt2", "llama"}, kStay,
+               "architecture: GPT-2; or Llama, and Qwen3 with model.qk_norm");
   model.add("layers", FIELD(model.layers), "", kStay, "transformer blocks").range = between(1, 1024);
-  model.add("heads", FIELD(model.heads), "", kStay, "attention heads per block; divides width").range =
-      between(1, 1024);
+  model
+      .add("heads", FIELD(model.heads), "", kStay,
+           "attention heads per block; divides width unless model.head_size is set")
+      .range = between(1, 1024);
   model.add("width", FIELD(model.width), "", kStay, "elements of a token's vector").range = between(1, 65536);
   model.add("context", FIELD(model.context), "tokens", kStay, "length of a sequence").range = between(1, 65536);
   model
@@ -130,6 +134,43 @@ void add_run_and_model(std::vector<ConfigKey>& keys) {
                                     "is refused");
   vocabulary.range = between(1, std::numeric_limits<int>::max());
   vocabulary.default_text = "data.tokenizer";
+}
+
+void add_llama(std::vector<ConfigKey>& keys) {
+  Section model(keys, "model");
+  ConfigKey& kv_heads =
+      model.add("kv_heads", FIELD(model.kv_heads), "", kStay,
+                "heads of keys and values in a llama; divides heads, and each serves heads / kv_heads "
+                "queries");
+  kv_heads.range = between(1, 1024);
+  kv_heads.default_text = "model.heads";
+  ConfigKey& head_size =
+      model.add("head_size", FIELD(model.head_size), "", kStay, "elements of a head in a llama, even");
+  head_size.range = between(2, 1024);
+  head_size.default_text = "model.width / model.heads";
+  ConfigKey& hidden =
+      model.add("hidden", FIELD(model.hidden), "", kStay, "elements of the hidden layer of a llama's MLP");
+  hidden.range = between(1, 1 << 20);
+  hidden.default_text = "8/3 model.width, rounded up to a multiple of 256";
+  model.add("qk_norm", FIELD(model.qk_norm), "", kStay, "normalise queries and keys head by head, as Qwen3 does");
+  model.add("norm_eps", FIELD(model.norm_eps), "", kStay, "RMSNorm's term under the root").range = above(0);
+  model.add("rope_theta", FIELD(model.rope_theta), "", kStay, "base of the frequencies of rotary positions").range =
+      above(0);
+  model.choose("rope_scaling", FIELD(model.rope_scaling), {"none", "linear", "llama3"}, kStay,
+               "stretches rotary positions: all alike, or as Llama 3.1 does, the slow ones alone");
+  model.add("rope_factor", FIELD(model.rope_factor), "", kStay, "what rope_scaling stretches by").range = at_least(1);
+  model
+      .add("rope_low_freq_factor", FIELD(model.rope_low_freq_factor), "turns", kStay,
+           "llama3: what turns less often within rope_original_context is stretched by the whole factor")
+      .range = above(0);
+  model
+      .add("rope_high_freq_factor", FIELD(model.rope_high_freq_factor), "turns", kStay,
+           "llama3: what turns more often within rope_original_context is not stretched")
+      .range = above(0);
+  model
+      .add("rope_original_context", FIELD(model.rope_original_context), "tokens", kStay,
+           "llama3: the context that the model was made for first")
+      .range.least = 1;
 }
 
 void add_data_and_batch(std::vector<ConfigKey>& keys) {
@@ -313,6 +354,12 @@ void add_what_single_leaves_out(std::vector<ConfigKey>& keys) {
 }
 
 void add_idle_rules(std::vector<ConfigKey>& keys) {
+  idle_while(keys, {"model.rope_factor"},
+             {[](const Config& config) { return config.model.rope_scaling == RopeScaling::kNone; },
+              "model.rope_scaling = \"none\""});
+  idle_while(keys, {"model.rope_low_freq_factor", "model.rope_high_freq_factor", "model.rope_original_context"},
+             {[](const Config& config) { return config.model.rope_scaling != RopeScaling::kLlama3; },
+              "model.rope_scaling is not \"llama3\""});
   idle_while(
       keys,
       {"sync.H", "sync.outer_lr", "sync.outer_momentum", "sync.outer_update", "sync.eager_variant", "sync.outer_warmup",
@@ -344,6 +391,7 @@ std::vector<ConfigKey> make_table() {
   std::vector<ConfigKey> keys;
   keys.reserve(128);
   add_run_and_model(keys);
+  add_llama(keys);
   add_data_and_batch(keys);
   add_pipeline(keys);
   add_optim(keys);
@@ -365,6 +413,17 @@ const ConfigKey* find_config_key(std::string_view path) {
   const auto& keys = config_keys();
   const auto found = std::find_if(keys.begin(), keys.end(), [path](const auto& key) { return key.path() == path; });
   return found == keys.end() ? nullptr : &*found;
+}
+
+bool follows_other_keys(const ConfigKey& key) {
+  constexpr std::string_view kSizes[] = {"optim.decay_steps", "model.kv_heads", "model.head_size", "model.hidden"};
+  return std::ranges::find(kSizes, key.path()) != std::end(kSizes);
+}
+
+bool is_of_llama(const ConfigKey& key) {
+  constexpr std::string_view kNames[] = {"kv_heads", "head_size", "hidden", "qk_norm", "norm_eps"};
+  return key.section == "model" &&
+         (key.name.starts_with("rope_") || std::ranges::find(kNames, key.name) != std::end(kNames));
 }
 
 std::vector<const ConfigKey*> keys_that_differ(const Config& one, const Config& other) {

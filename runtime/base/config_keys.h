@@ -64,6 +64,10 @@ struct ConfigKey {
 // All keys in the order of the interface: sections and keys as they are written to files.
 [[nodiscard]] const std::vector<ConfigKey>& config_keys();
 [[nodiscard]] const ConfigKey* find_config_key(std::string_view path);
+// True for a key that holds 0 until it is resolved from others: optim.decay_steps, and sizes of a llama.
+[[nodiscard]] bool follows_other_keys(const ConfigKey& key);
+// True for a key that means nothing to a GPT-2.
+[[nodiscard]] bool is_of_llama(const ConfigKey& key);
 // The keys of this version whose values differ, in the same order.
 [[nodiscard]] std::vector<const ConfigKey*> keys_that_differ(const Config& one, const Config& other);
 

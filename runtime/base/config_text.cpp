@@ -36,12 +36,12 @@ std::string value_text(const ConfigKey& key, const Config& config) {
   return toml_text(key.get ? key.get(config) : *key.accepted);
 }
 
-// True for what the file leaves out: an unresolved decay_steps, and a vocabulary that the tokenizer's name gives.
+// True for what the file leaves out: unresolved sizes, and a vocabulary that the tokenizer's name gives.
 bool is_unset(const ConfigKey& key, const Config& config) {
   if (key.path() == "model.vocabulary") {
     return config.model.vocabulary == 0 || named_vocabulary(config.data.tokenizer).has_value();
   }
-  return key.path() == "optim.decay_steps" && config.optim.decay_steps == 0;
+  return follows_other_keys(key) && key.get(config) == KeyValue(std::int64_t{0});
 }
 
 std::string comment_for(const ConfigKey& key) {

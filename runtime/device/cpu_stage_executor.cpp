@@ -1,4 +1,4 @@
-// Runs the model under autograd, takes the gradients out and hands them to the accumulators.
+// Runs the model there and back, takes the gradients out and hands them to the accumulators.
 #include "runtime/device/cpu_stage_executor.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
-#include <torch/csrc/autograd/autograd.h>
 
+#include "model/parts/loss.h"
 #include "runtime/device/host_tensor.h"
 
 #include "runtime/base/check_after_torch.h"
@@ -40,10 +40,7 @@ CpuStageExecutor::CpuStageExecutor(const Config& config, StagePlan plan)
   WeightMap trained;
   WeightMap agreed;
   for (const FlatTensor& tensor : layout_.tensors) {
-    at::Tensor weights = over(state_.weights_of(tensor), tensor);
-    weights.set_requires_grad(true);
-    weights_.push_back(weights);
-    trained[tensor.spec.name] = weights;
+    trained[tensor.spec.name] = over(state_.weights_of(tensor), tensor);
     agreed[tensor.spec.name] = over(state_.agreed_of(tensor), tensor);
   }
   model_ = std::make_unique<Transformer>(config_.model, plan_, trained);
@@ -53,13 +50,14 @@ CpuStageExecutor::CpuStageExecutor(const Config& config, StagePlan plan)
 TensorBlob CpuStageExecutor::forward(const MicrobatchWork& work) {
   CHECK(!plan_.has_head, "the last stage runs forward_backward");
   use_threads();
-  const bool keeps_graph = !config_.pipeline.recompute;
-  Kept kept{work, take_input(work, keeps_graph), {}};
-  const at::AutoGradMode graph(keeps_graph);
-  const at::Tensor output = run(work, kept.input, config_.model.dropout);
-  if (keeps_graph) kept.output = output;
+  const at::NoGradGuard no_graph;
+  const bool keeps_tape = !config_.pipeline.recompute;
+  Tape tape = tape_for(work, keeps_tape ? Tape::Keeps::kAll : Tape::Keeps::kNothing);
+  const at::Tensor output = model_->forward(input_of(work), tape);
+  Kept kept{work, std::nullopt};
+  if (keeps_tape) kept.tape = std::move(tape);
   kept_.insert_or_assign(work.microbatch, std::move(kept));
-  return to_blob(output.detach());
+  return to_blob(output);
 }
 
 BackwardResult CpuStageExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
@@ -67,27 +65,28 @@ BackwardResult CpuStageExecutor::backward(MicrobatchId microbatch, const TensorB
   const auto found = kept_.find(microbatch);
   CHECK(found != kept_.end(), "a backward follows the forward of its microbatch");
   use_threads();
+  const at::NoGradGuard no_graph;
   Kept kept = std::move(found->second);
   kept_.erase(found);
-  if (!kept.output.defined()) {
-    const at::AutoGradMode graph(true);
-    kept.input = take_input(kept.work, true);
-    kept.output = run(kept.work, kept.input, config_.model.dropout);
+  if (!kept.tape) {
+    kept.tape = tape_for(kept.work, Tape::Keeps::kAll);
+    static_cast<void>(model_->forward(input_of(kept.work), *kept.tape));
   }
   const at::Tensor gradient = borrow(output_gradient);
-  CHECK(gradient.sizes() == kept.output.sizes(), "the gradient has the shape of the activation");
-  return differentiate({kept.output, gradient}, kept.input, kept.work, when);
+  const auto& sizes = kept.work.input.shape;
+  CHECK(gradient.sizes() == at::IntArrayRef({sizes.at(0), sizes.at(1), config_.model.width}),
+        "the gradient has the shape of the activation");
+  return differentiate(gradient, *kept.tape, kept.work, when);
 }
 
 BackwardResult CpuStageExecutor::forward_backward(const MicrobatchWork& work, WeightGradients when) {
   CHECK(plan_.has_head, "only the last stage has a loss");
   use_threads();
-  const at::AutoGradMode graph(true);
-  const at::Tensor input = take_input(work, true);
-  const at::Tensor logits_BTV = run(work, input, config_.model.dropout);
-  const at::Tensor loss = loss_sum(logits_BTV, borrow(work.targets).to(at::kLong));
-  BackwardResult result = differentiate({loss, {}}, input, work, when);
-  result.loss_sum = loss.item<float>();
+  const at::NoGradGuard no_graph;
+  Tape tape = tape_for(work, Tape::Keeps::kAll);
+  LossAndGradient loss = loss_and_gradient(model_->forward(input_of(work), tape), borrow(work.targets).to(at::kLong));
+  BackwardResult result = differentiate(std::exchange(loss.dlogits_BTV, {}), tape, work, when);
+  result.loss_sum = loss.loss_sum.item<float>();
   if (!std::isfinite(result.loss_sum)) half_done_.at(work.microbatch).result.bad_tensor = "loss";
   return result;
 }
@@ -95,7 +94,7 @@ BackwardResult CpuStageExecutor::forward_backward(const MicrobatchWork& work, We
 EvaluateResult CpuStageExecutor::evaluate(const MicrobatchWork& work) {
   use_threads();
   const at::NoGradGuard no_graph;
-  const at::Tensor output = agreed_model_->forward(take_input(work, false), Dropout{});
+  const at::Tensor output = agreed_model_->forward(input_of(work));
   EvaluateResult result;
   result.token_count = count_targets(work.targets);
   if (plan_.has_head) {
@@ -128,42 +127,33 @@ std::vector<std::string> CpuStageExecutor::tensor_names() const {
   return names;
 }
 
-at::Tensor CpuStageExecutor::take_input(const MicrobatchWork& work, bool wants_gradient) const {
+at::Tensor CpuStageExecutor::input_of(const MicrobatchWork& work) const {
   at::Tensor input = borrow(work.input);
   const bool takes_tokens = plan_.has_embedding;
   CHECK(input.scalar_type() == (takes_tokens ? at::kInt : at::kFloat), "tokens int32, activations float32");
   CHECK(takes_tokens || input.dim() == 3, "activations are [B,T,C]");
-  return takes_tokens ? input : input.set_requires_grad(wants_gradient);
+  return input;
 }
 
-at::Tensor CpuStageExecutor::run(const MicrobatchWork& work, const at::Tensor& input, double dropout_rate) const {
+Tape CpuStageExecutor::tape_for(const MicrobatchWork& work, Tape::Keeps keeps) const {
   const Dropout dropout{
-      .rate = dropout_rate,
+      .rate = config_.model.dropout,
       .seed = config_.run.seed,
       .step = work.step.value,
       .first_sample = std::uint64_t{work.microbatch.value} * static_cast<std::uint64_t>(config_.batch.microbatch)};
-  return model_->forward(input, dropout);
+  return Tape(dropout, keeps);
 }
 
-BackwardResult CpuStageExecutor::differentiate(const Root& root, const at::Tensor& input, const MicrobatchWork& work,
+BackwardResult CpuStageExecutor::differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,
                                                WeightGradients when) {
-  std::vector<at::Tensor> variables = weights_;
-  if (!plan_.has_embedding) variables.push_back(input);
-  std::vector<at::Tensor> seeds;
-  if (root.gradient.defined()) seeds.push_back(root.gradient);
-  HalfDone half;
-  {
-    std::optional<LeavingForLater> leaving;
-    if (when == WeightGradients::kLater) leaving.emplace(half.later);
-    half.gradients = torch::autograd::grad({root.value}, variables, seeds, std::nullopt, false, true);
-  }
+  using OfProjections = ParameterGradients::OfProjections;
+  const bool is_later = when == WeightGradients::kLater;
+  HalfDone half{{layout_.tensors.size(), is_later ? OfProjections::kLater : OfProjections::kAtOnce}, {}};
+  const at::Tensor input_gradient = model_->backward(gradient, tape, half.gradients);
   BackwardResult result;
   result.token_count = count_targets(work.targets);
   half.result.token_count = result.token_count;
-  if (!plan_.has_embedding) {
-    result.input_gradient = to_blob(half.gradients.back());
-    half.gradients.pop_back();
-  }
+  if (!plan_.has_embedding) result.input_gradient = to_blob(input_gradient);
   const bool is_first = half_done_.emplace(work.microbatch, std::move(half)).second;
   CHECK(is_first, "a microbatch is accumulated before it is computed again");
   return result;
@@ -177,10 +167,9 @@ AccumulateResult CpuStageExecutor::accumulate(MicrobatchId microbatch) {
   half_done_.erase(found);
   const at::NoGradGuard no_graph;
   AccumulateResult& result = half.result;
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
     const FlatTensor& tensor = layout_.tensors[i];
-    const at::Tensor given = std::exchange(half.gradients[i], {});
-    const at::Tensor dense = (given.defined() ? given : half.later.of(weights_[i])).contiguous();
+    const at::Tensor dense = half.gradients.take(i).contiguous();
     const std::span<const float> values(dense.const_data_ptr<float>(), tensor.count);
     if (!sums_.add(tensor, values, result.token_count) && !result.bad_tensor) result.bad_tensor = tensor.spec.name;
   }

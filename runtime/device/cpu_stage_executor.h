@@ -1,20 +1,20 @@
 // A stage on the CPU, through LibTorch.
 //
-// Weights are views of one flat buffer; gradients come out of autograd per microbatch and go straight into the step's
-// accumulators. Microbatches in flight keep their graph, or with recompute = true their input alone; those that are
-// answered and not accumulated keep the inputs and output gradients of their projections. Torch's own
-// optimisers, generators and .grad fields are not used: exactly-once and equal bits need this path to be ours.
+// Weights are views of one flat buffer; gradients come out of the model's backward per microbatch and go straight into
+// the step's accumulators. Microbatches in flight keep their tape, or with recompute = true their input alone; those
+// that are answered and not accumulated keep the inputs and output gradients of their projections. Torch's autograd,
+// optimisers and generators are not used: exactly-once and equal bits need this path to be ours.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "model/partition.h"
-#include "model/projection.h"
 #include "model/transformer.h"
 #include "runtime/base/config.h"
 #include "runtime/device/flat_layout.h"
@@ -50,27 +50,22 @@ class CpuStageExecutor final : public StageExecutor {
   std::vector<std::uint64_t> restart_from_outer() override { return state_.restart_from_outer(); }
 
  private:
-  // A forward that waits for its backward. `output` holds the graph; it is undefined when it will be recomputed.
+  // A forward that waits for its backward. There is no tape where the forward will be computed again.
   struct Kept {
     MicrobatchWork work;
-    at::Tensor input;
-    at::Tensor output;
+    std::optional<Tape> tape;
   };
-  // A backward that is not accumulated yet: the weights' gradients that autograd gave, and what is left to compute.
+  // A backward that is not accumulated yet.
   struct HalfDone {
-    std::vector<at::Tensor> gradients;  // in the order of the layout; undefined: left for later
-    LaterGradients later;
+    ParameterGradients gradients;  // in the order of the layout
     AccumulateResult result;
   };
-  // Start of autograd: d(sum of the loss)/d(root) is `gradient` (undefined: 1).
-  struct Root {
-    at::Tensor value;
-    at::Tensor gradient;
-  };
 
-  [[nodiscard]] at::Tensor take_input(const MicrobatchWork& work, bool wants_gradient) const;
-  [[nodiscard]] at::Tensor run(const MicrobatchWork& work, const at::Tensor& input, double dropout_rate) const;
-  [[nodiscard]] BackwardResult differentiate(const Root& root, const at::Tensor& input, const MicrobatchWork& work,
+  // Tokens or an activation; borrowed from the work, which must outlive it.
+  [[nodiscard]] at::Tensor input_of(const MicrobatchWork& work) const;
+  [[nodiscard]] Tape tape_for(const MicrobatchWork& work, Tape::Keeps keeps) const;
+  // gradient: of the stage's output, or of the logits.
+  [[nodiscard]] BackwardResult differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,
                                              WeightGradients when);
   void use_threads() const;
 
@@ -79,7 +74,6 @@ class CpuStageExecutor final : public StageExecutor {
   FlatLayout layout_;
   StageState state_;
   GradientSums sums_;
-  std::vector<at::Tensor> weights_;  // in the order of the layout
   std::unique_ptr<Transformer> model_;
   std::unique_ptr<Transformer> agreed_model_;  // holds what all replicas agree on: evaluated, never trained
   std::map<MicrobatchId, Kept> kept_;

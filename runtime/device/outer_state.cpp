@@ -25,7 +25,7 @@ bool is_eager(const SyncConfig& sync, EagerVariant variant) {
 
 std::vector<Fragment> fragments_of(const FlatLayout& layout, const SyncConfig& sync) {
   std::vector<StageTensor> tensors;
-  for (const FlatTensor& tensor : layout.tensors) tensors.push_back({tensor.spec.name, tensor.count});
+  for (const FlatTensor& tensor : layout.tensors) tensors.push_back({tensor.spec.layer, tensor.count});
   return deal_fragments(tensors, static_cast<std::uint32_t>(sync.fragments), sync.pattern);
 }
 

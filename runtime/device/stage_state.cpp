@@ -40,7 +40,7 @@ StageState::StageState(const FlatLayout& layout, const Config& config)
 void StageState::update(const GradientSums& sums, const UpdateOrder& order) {
   for (std::size_t index = 0; index < layout_.tensors.size(); ++index) {
     const FlatTensor& tensor = layout_.tensors[index];
-    const double weight_decay = tensor.spec.shape.size() == 2 ? optim_.weight_decay : 0;
+    const double weight_decay = tensor.spec.decays ? optim_.weight_decay : 0;
     if (optim_.kind == OptimizerKind::kSgd) {
       const SgdCoefficients coefficients{static_cast<float>(order.clip_scale),
                                          static_cast<float>(1 - order.learning_rate * weight_decay),

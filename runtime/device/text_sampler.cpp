@@ -58,7 +58,7 @@ std::int32_t TextSampler::next(std::span<const std::int32_t> tokens, const Sampl
   const auto count = static_cast<std::int64_t>(seen.size());
   const at::Tensor input = at::empty({1, count}, at::kInt);
   std::copy(seen.begin(), seen.end(), input.mutable_data_ptr<std::int32_t>());
-  const at::Tensor logits_V = model_->transformer.forward(input, Dropout{}).select(1, count - 1).contiguous();
+  const at::Tensor logits_V = model_->transformer.forward(input).select(1, count - 1).contiguous();
   return pick_token(sampler, {logits_V.const_data_ptr<float>(), static_cast<std::size_t>(model.vocabulary)}, position);
 }
 

@@ -2,27 +2,12 @@
 #include "runtime/journal/round_plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
-#include <optional>
-#include <string_view>
 
 #include "runtime/base/check.h"
 
 namespace shoal {
 namespace {
-
-constexpr std::string_view kBlockPrefix = "h.";
-
-// The layer a tensor belongs to; none for embedding, final norm and head.
-std::optional<std::uint64_t> layer_of(std::string_view name) {
-  if (!name.starts_with(kBlockPrefix)) return std::nullopt;
-  name.remove_prefix(kBlockPrefix.size());
-  std::uint64_t layer = 0;
-  const auto parsed = std::from_chars(name.data(), name.data() + name.size(), layer);
-  const bool is_block = parsed.ec == std::errc{} && parsed.ptr != name.data() + name.size() && *parsed.ptr == '.';
-  return is_block ? std::optional(layer) : std::nullopt;
-}
 
 class Dealer {
  public:
@@ -60,10 +45,10 @@ class Dealer {
 std::vector<Fragment> deal_fragments(const std::vector<StageTensor>& tensors, std::uint32_t count,
                                      FragmentPattern pattern) {
   CHECK(count >= 1, "a stage has at least one fragment");
-  std::map<std::uint64_t, std::vector<std::size_t>> blocks;  // by layer
+  std::map<int, std::vector<std::size_t>> blocks;  // by layer
   std::vector<std::size_t> loose;
   for (std::size_t tensor = 0; tensor < tensors.size(); ++tensor) {
-    const auto layer = layer_of(tensors[tensor].name);
+    const auto layer = tensors[tensor].layer;
     (layer ? blocks[*layer] : loose).push_back(tensor);
   }
   Dealer dealer(tensors, count);

@@ -11,7 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "messages/sync.h"
@@ -20,7 +20,7 @@
 namespace shoal {
 
 struct StageTensor {
-  std::string name;  // as in the checkpoints: h.<layer>.<part>, or of the embedding, the final norm, the head
+  std::optional<int> layer;  // block; none for embedding, final norm and head
   std::uint64_t element_count = 0;
 };
 

@@ -1,6 +1,8 @@
 // Masks depend on (seed, step, sample, layer, site) and on nothing else.
 #include "model/dropout.h"
 
+#include "model/parts/dropping.h"
+
 #include <gtest/gtest.h>
 
 #include <ATen/ops/equal.h>
@@ -13,7 +15,7 @@ const Dropout kDropout{.rate = 0.25, .seed = 3, .step = 9, .first_sample = 4};
 
 at::Tensor mask(const Dropout& dropout, std::int64_t samples, int layer = 1,
                 DropoutSite site = DropoutSite::kAttention) {
-  return dropout.apply(at::ones({samples, 32, 48}), layer, site);
+  return dropout.mask({samples, 32, 48}, layer, site);
 }
 
 TEST(Dropout, KeepsTheStatedShareAndTheMean) {
@@ -45,7 +47,9 @@ TEST(Dropout, EveryPartOfItsKeyChangesTheMask) {
 
 TEST(Dropout, OffReturnsItsInput) {
   const at::Tensor x = at::ones({1, 2, 3});
-  EXPECT_TRUE(Dropout{}.apply(x, 0, DropoutSite::kEmbedding).is_same(x));
+  Tape tape({}, Tape::Keeps::kAll);
+  EXPECT_TRUE(drop(x, {0, DropoutSite::kEmbedding}, tape).is_same(x));
+  EXPECT_TRUE(drop_backward(x, tape).is_same(x));
 }
 
 }  // namespace

@@ -12,8 +12,9 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "model/gelu.h"
 #include "model/initial_weights.h"
+#include "model/parts/gelu.h"
+#include "model/parts/loss.h"
 
 namespace shoal {
 namespace {
@@ -37,7 +38,7 @@ WeightMap draw(const ModelConfig& model, const StagePlan& plan) {
 at::Tensor run(const at::Tensor& tokens) {
   const ModelConfig model = small_model();
   const StagePlan plan = whole_model(model);
-  return Transformer(model, plan, draw(model, plan)).forward(tokens, Dropout{});
+  return Transformer(model, plan, draw(model, plan)).forward(tokens);
 }
 
 TEST(Transformer, NoPositionSeesWhatComesAfterIt) {

@@ -12,6 +12,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "model/partition.h"
+#include "model/parts/loss.h"
 #include "model/transformer.h"
 #include "runtime/device/host_tensor.h"
 
@@ -81,7 +82,7 @@ plain::Gradient model_gradient(const Config& config, const plain::Tensors& weigh
     by_name[spec.name] = tensor;
   }
   const at::AutoGradMode graph(true);
-  const at::Tensor logits_BTV = Transformer(config.model, plan, by_name).forward(borrow(work.input), Dropout{});
+  const at::Tensor logits_BTV = Transformer(config.model, plan, by_name).forward(borrow(work.input));
   const at::Tensor targets_BT = borrow(work.targets).to(at::kLong);
   const auto gradients = torch::autograd::grad({loss_sum(logits_BTV, targets_BT)}, variables);
   plain::Gradient result;

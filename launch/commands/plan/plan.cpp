@@ -24,7 +24,7 @@ Result<std::vector<CutStage>> cut_of(const Config& config) {
   std::vector<CutStage> cut;
   for (const StagePlan& stage : *stages) {
     cut.push_back({stage.first_layer, stage.layer_count, stage.has_head, stage.parameter_count,
-                   state_bytes(stage, config), stage.cost});
+                   state_bytes(stage, config), stage.cost, stage.kept_values});
   }
   return cut;
 }

@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::uint64_t kFloat = sizeof(float);
 constexpr std::uint64_t kProgramBytes = 152'000'000;  // resident memory of a worker with a model of no size
-constexpr std::uint64_t kVectorsOfLayer = 16;         // vectors of the width that a layer keeps for each token
-constexpr std::uint64_t kMomentsOfLayer = 4;          // mean and deviation of both norms
 constexpr std::uint64_t kAllocatorDivisor = 10;       // the part of what comes and goes that lies free: a tenth
 
 std::uint64_t tokens_of_microbatch(const Config& config) {
@@ -20,10 +18,7 @@ std::uint64_t tokens_of_microbatch(const Config& config) {
 
 std::uint64_t activation_bytes(const Config& config, const CutStage& stage) {
   const auto width = static_cast<std::uint64_t>(config.model.width);
-  const auto layers = static_cast<std::uint64_t>(stage.layer_count);
-  const std::uint64_t of_layer =
-      kVectorsOfLayer * width + static_cast<std::uint64_t>(config.model.heads) + kMomentsOfLayer;
-  return tokens_of_microbatch(config) * kFloat * (layers * of_layer + width);
+  return tokens_of_microbatch(config) * kFloat * (stage.kept_values + width);
 }
 
 // Logits, their logarithms and their gradient, of the one microbatch that is computed.

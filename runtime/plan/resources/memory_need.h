@@ -1,9 +1,9 @@
 // Bytes that one replica holds at most, item by item.
 //
 // Derived from what a device keeps (runtime/device/README.md) and checked against the resident memory of workers
-// (launch/experiments/plan.md). The activations of a layer are what autograd keeps of it for each token: 16 vectors of
-// the width (both norms' inputs and outputs, q, k, v, the attention's result, both sides of the GELU), the attention's
-// logarithm of sums for each head, and four moments of the norms.
+// (launch/experiments/plan.md). The activations are what the parts of the blocks keep of each token (`kept_of` in
+// model/layer_list.h): of a GPT-2's block 16 vectors of the width (both norms' inputs and outputs, q, k, v, the
+// attention's result, both sides of the GELU), the attention's logarithm of sums for each head, and four moments.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "runtime/base/compose.h"
 #include "runtime/base/config_keys.h"
@@ -287,9 +288,26 @@ KeyValue another_value(const ConfigKey& key, std::mt19937_64& random) {
   return text;
 }
 
+// A GPT-2 keeps the default of every key of a llama.
+void make_agree(ModelConfig& model) {
+  model.width = 3 * model.heads;
+  model.head_size -= model.head_size % 2;
+  model.kv_heads = model.heads;
+  model.rope_high_freq_factor = model.rope_low_freq_factor + 1;
+  if (model.kind == ModelKind::kLlama) return;
+  const ModelConfig drawn = std::exchange(model, ModelConfig{});
+  model.layers = drawn.layers;
+  model.heads = drawn.heads;
+  model.width = drawn.width;
+  model.context = drawn.context;
+  model.dropout = drawn.dropout;
+  model.init_std = drawn.init_std;
+  model.vocabulary = drawn.vocabulary;
+}
+
 void make_agree(Config& config) {
+  make_agree(config.model);
   config.pipeline.stages = std::min(config.pipeline.stages, config.model.layers);
-  config.model.width = 3 * config.model.heads;
   config.batch.sequences = 5 * config.batch.microbatch;
   config.swarm.dead_after_ms = 2 * config.swarm.heartbeat_ms;
   config.pipeline.replicas_max = std::max(config.pipeline.replicas_max, config.pipeline.replicas);

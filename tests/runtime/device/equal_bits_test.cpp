@@ -67,6 +67,26 @@ TEST(EqualBits, ForSizesThatFillNoVector) {
   EXPECT_EQ(whole, train(config, 3, [](std::uint64_t) { return reversed(); }));
 }
 
+TEST(EqualBits, ForALlamaWithAndWithoutRecompute) {
+  Config config = small_config(Reduction::kExact);
+  config.model.kind = ModelKind::kLlama;
+  config.model.layers = 4;
+  config.model.heads = 4;
+  config.model.kv_heads = 2;
+  config.model.hidden = 40;
+  config.model.qk_norm = true;
+  config.model.dropout = 0.1;
+  const State whole = reference(config);
+  for (const int stages : {2, 4}) {
+    for (const bool recompute : {false, true}) {
+      config.pipeline.recompute = recompute;
+      EXPECT_EQ(whole, train(config, stages, [](std::uint64_t) { return reversed(); })) << stages << " stages";
+    }
+  }
+  config.model.kv_heads = 4;
+  EXPECT_NE(whole, reference(config)) << "control";
+}
+
 TEST(EqualBits, WithTwoThreadsToo) {
   Config config = small_config(Reduction::kExact);
   config.run.threads = 2;

@@ -84,13 +84,13 @@ TEST(OuterState, AContributionIsTheAgreedValueMinusTheLocalOneInTheOrderOfNames)
   const auto plan = whole_model(small_config(Reduction::kFast).model);
   std::vector<StageTensor> tensors;
   for (const TensorSpec& tensor : plan.tensors) {
-    tensors.push_back({tensor.name, static_cast<std::uint64_t>(element_count(tensor))});
+    tensors.push_back({tensor.layer, static_cast<std::uint64_t>(element_count(tensor))});
   }
   const auto fragments = deal_fragments(tensors, 2, FragmentPattern::kStrided);
   for (std::uint32_t fragment = 0; fragment < 2; ++fragment) {
     std::vector<float> expected;
     for (const std::size_t index : fragments[fragment].tensors) {
-      const std::string& name = tensors[index].name;
+      const std::string& name = plan.tensors[index].name;
       for (std::size_t i = 0; i < before.at(name).size(); ++i) {
         expected.push_back(before.at(name)[i] - after.at(name)[i]);
       }

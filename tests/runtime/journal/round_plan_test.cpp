@@ -12,32 +12,46 @@
 namespace shoal {
 namespace {
 
-// A stage as model/partition.h names it: layers [first, end), in the order of names.
-std::vector<StageTensor> stage(int first, int end, bool has_embedding, bool has_head) {
+// A stage's tensors and their names, in the order of names.
+struct Stage {
+  std::vector<std::string> names;
   std::vector<StageTensor> tensors;
+};
+
+// Blocks [first, end) of a GPT-2.
+Stage stage(int first, int end, bool has_embedding, bool has_head) {
+  std::map<std::string, StageTensor> by_name;
   for (int layer = first; layer < end; ++layer) {
     const std::string block = "h." + std::to_string(layer) + ".";
-    tensors.push_back({block + "attn.c_attn.bias", 30});
-    tensors.push_back({block + "attn.c_attn.weight", 300});
-    tensors.push_back({block + "mlp.c_fc.weight", 400});
+    by_name[block + "attn.c_attn.bias"] = {layer, 30};
+    by_name[block + "attn.c_attn.weight"] = {layer, 300};
+    by_name[block + "mlp.c_fc.weight"] = {layer, 400};
   }
-  if (has_embedding) tensors.push_back({"wpe.weight", 160});
-  if (has_embedding) tensors.push_back({"wte.weight", 500});
-  if (has_head) tensors.push_back({"lm_head.weight", 500});
-  if (has_head) tensors.push_back({"ln_f.bias", 10});
-  if (has_head) tensors.push_back({"ln_f.weight", 10});
-  std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return tensors;
+  if (has_embedding) by_name["wpe.weight"] = {std::nullopt, 160};
+  if (has_embedding) by_name["wte.weight"] = {std::nullopt, 500};
+  if (has_head) by_name["lm_head.weight"] = {std::nullopt, 500};
+  if (has_head) by_name["ln_f.bias"] = {std::nullopt, 10};
+  if (has_head) by_name["ln_f.weight"] = {std::nullopt, 10};
+  Stage made;
+  for (const auto& [name, tensor] : by_name) {
+    made.names.push_back(name);
+    made.tensors.push_back(tensor);
+  }
+  return made;
 }
 
-std::set<std::string> names_of(const std::vector<StageTensor>& tensors, const Fragment& fragment) {
+std::vector<Fragment> deal(const Stage& stage, std::uint32_t count, FragmentPattern pattern) {
+  return deal_fragments(stage.tensors, count, pattern);
+}
+
+std::set<std::string> names_of(const Stage& stage, const Fragment& fragment) {
   std::set<std::string> names;
-  for (const std::size_t tensor : fragment.tensors) names.insert(tensors[tensor].name);
+  for (const std::size_t tensor : fragment.tensors) names.insert(stage.names[tensor]);
   return names;
 }
 
 // Returns the fragments that hold tensors of a layer, by layer.
-std::map<std::string, std::set<std::size_t>> fragments_by_layer(const std::vector<StageTensor>& tensors,
+std::map<std::string, std::set<std::size_t>> fragments_by_layer(const Stage& tensors,
                                                                 const std::vector<Fragment>& fragments) {
   std::map<std::string, std::set<std::size_t>> layers;
   for (std::size_t at = 0; at < fragments.size(); ++at) {
@@ -49,7 +63,8 @@ std::map<std::string, std::set<std::size_t>> fragments_by_layer(const std::vecto
 }
 
 // Nothing when all is well.
-std::string fault_of(const std::vector<StageTensor>& tensors, const std::vector<Fragment>& fragments) {
+std::string fault_of(const Stage& stage, const std::vector<Fragment>& fragments) {
+  const std::vector<StageTensor>& tensors = stage.tensors;
   std::vector<int> seen(tensors.size());
   for (const Fragment& fragment : fragments) {
     std::uint64_t count = 0;
@@ -67,21 +82,20 @@ std::string fault_of(const std::vector<StageTensor>& tensors, const std::vector<
 TEST(Fragments, DealBlocksInRunsOrOneByOne) {
   const auto tensors = stage(0, 4, false, false);
   using Layers = std::map<std::string, std::set<std::size_t>>;
-  EXPECT_EQ(fragments_by_layer(tensors, deal_fragments(tensors, 2, FragmentPattern::kSequential)),
+  EXPECT_EQ(fragments_by_layer(tensors, deal(tensors, 2, FragmentPattern::kSequential)),
             (Layers{{"h.0", {0}}, {"h.1", {0}}, {"h.2", {1}}, {"h.3", {1}}}));
-  EXPECT_EQ(fragments_by_layer(tensors, deal_fragments(tensors, 2, FragmentPattern::kStrided)),
+  EXPECT_EQ(fragments_by_layer(tensors, deal(tensors, 2, FragmentPattern::kStrided)),
             (Layers{{"h.0", {0}}, {"h.1", {1}}, {"h.2", {0}}, {"h.3", {1}}}));
 }
 
 TEST(Fragments, DealBlocksInTheOrderOfTheirNumbersNotOfTheirNames) {
   const auto tensors = stage(8, 12, false, false);  // by name h.10 and h.11 come before h.8
-  EXPECT_EQ(names_of(tensors, deal_fragments(tensors, 2, FragmentPattern::kSequential)[0]).count("h.9.mlp.c_fc.weight"),
-            1U);
+  EXPECT_EQ(names_of(tensors, deal(tensors, 2, FragmentPattern::kSequential)[0]).count("h.9.mlp.c_fc.weight"), 1U);
 }
 
 TEST(Fragments, PackEmbeddingHeadAndNormsWhereLeastIs) {
   const auto tensors = stage(0, 3, true, true);  // strided: blocks 0 and 2 against block 1
-  const auto fragments = deal_fragments(tensors, 2, FragmentPattern::kStrided);
+  const auto fragments = deal(tensors, 2, FragmentPattern::kStrided);
   const auto second = names_of(tensors, fragments[1]);
   EXPECT_TRUE(second.contains("lm_head.weight"));
   EXPECT_EQ(fragments[0].element_count + fragments[1].element_count, 3370U);
@@ -91,7 +105,7 @@ TEST(Fragments, PackEmbeddingHeadAndNormsWhereLeastIs) {
 
 TEST(Fragments, OfAStageWithFewerBlocksThanFragmentsAreNotEmpty) {
   const auto tensors = stage(5, 6, false, false);
-  const auto fragments = deal_fragments(tensors, 3, FragmentPattern::kSequential);
+  const auto fragments = deal(tensors, 3, FragmentPattern::kSequential);
   EXPECT_EQ(fault_of(tensors, fragments), "");
   EXPECT_EQ(fragments[0].element_count, 400U);
 }
@@ -106,13 +120,13 @@ TEST(Fragments, HoldEveryTensorOnceWhateverTheStage) {
     const auto tensors = stage(first, first + 1 + below(8), below(2) == 0, below(2) == 0);
     const auto count = static_cast<std::uint32_t>(1 + below(9));
     const auto pattern = below(2) == 0 ? FragmentPattern::kSequential : FragmentPattern::kStrided;
-    auto fragments = deal_fragments(tensors, count, pattern);
+    auto fragments = deal(tensors, count, pattern);
     ASSERT_EQ(fragments.size(), count);
     ASSERT_EQ(fault_of(tensors, fragments), "");
-    ASSERT_EQ(fragments, deal_fragments(tensors, count, pattern)) << "the same for every replica";
+    ASSERT_EQ(fragments, deal(tensors, count, pattern)) << "the same for every replica";
     if (count == 1) continue;
     auto& full = fragments[fragments[0].tensors.empty() ? 1 : 0];  // the control: one tensor left out
-    full.element_count -= tensors[full.tensors.back()].element_count;
+    full.element_count -= tensors.tensors[full.tensors.back()].element_count;
     full.tensors.pop_back();
     ASSERT_EQ(fault_of(tensors, fragments).empty(), false);
   }

@@ -8,5 +8,7 @@ namespace shoal {
 
 // Returns a tensor of x's shape and dtype.
 [[nodiscard]] at::Tensor tanh_gelu(const at::Tensor& x);
+// Its gradient: dy times the slope at x. Returns a tensor of x's shape and dtype.
+[[nodiscard]] at::Tensor tanh_gelu_backward(const at::Tensor& x, const at::Tensor& dy);
 
 }  // namespace shoal

@@ -1,6 +1,6 @@
 // Binds the kernel to autograd. The input is saved, not the gate: an exponential is cheaper than the memory it would
 // take.
-#include "model/gelu.h"
+#include "model/parts/gelu.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
@@ -36,21 +36,25 @@ struct Gelu : torch::autograd::Function<Gelu> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& gradients) {
-    const at::Tensor x = context->get_saved_variables()[0];
-    const at::Tensor dy = gradients[0].contiguous();
-    at::Tensor dx = at::empty_like(x);
-    const auto* from = x.const_data_ptr<float>();
-    const auto* above = dy.const_data_ptr<float>();
-    auto* to = dx.mutable_data_ptr<float>();
-    for_parts(x, [&](std::size_t begin, std::size_t count) {
-      gelu_backward({from + begin, count}, {above + begin, count}, {to + begin, count});
-    });
-    return {dx};
+    return {tanh_gelu_backward(context->get_saved_variables()[0], gradients[0])};
   }
 };
 
 }  // namespace
 
 at::Tensor tanh_gelu(const at::Tensor& x) { return Gelu::apply(x); }
+
+at::Tensor tanh_gelu_backward(const at::Tensor& x, const at::Tensor& dy) {
+  const at::Tensor at_x = x.contiguous();
+  const at::Tensor above_x = dy.contiguous();
+  at::Tensor dx = at::empty_like(at_x);
+  const auto* from = at_x.const_data_ptr<float>();
+  const auto* above = above_x.const_data_ptr<float>();
+  auto* to = dx.mutable_data_ptr<float>();
+  for_parts(at_x, [&](std::size_t begin, std::size_t count) {
+    gelu_backward({from + begin, count}, {above + begin, count}, {to + begin, count});
+  });
+  return dx;
+}
 
 }  // namespace shoal

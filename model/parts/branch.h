@@ -1,0 +1,33 @@
+// A branch of a block: x + dropout(inner(norm(x))).
+// Blocks are two of them, attention and MLP, each over a norm of its own (pre-norm).
+#pragma once
+
+#include <memory>
+
+#include "model/parts/dropping.h"
+#include "model/parts/norm.h"
+#include "model/parts/part.h"
+
+namespace shoal {
+
+class Branch final : public ModelPart {
+ public:
+  Branch(std::unique_ptr<Norm> norm, std::unique_ptr<ModelPart> inner, DropoutPlace place)
+      : norm_(std::move(norm)), inner_(std::move(inner)), place_(place) {}
+
+  [[nodiscard]] at::Tensor forward(const at::Tensor& x_BTC, Tape& tape) const override {
+    return x_BTC.add(drop(inner_->forward(norm_->forward(x_BTC, tape), tape), place_, tape));
+  }
+  [[nodiscard]] at::Tensor backward(const at::Tensor& dy_BTC, Tape& tape,
+                                    ParameterGradients& gradients) const override {
+    const at::Tensor d_BTC = inner_->backward(drop_backward(dy_BTC, tape), tape, gradients);
+    return norm_->backward_onto(dy_BTC, d_BTC, tape, gradients);
+  }
+
+ private:
+  std::unique_ptr<Norm> norm_;
+  std::unique_ptr<ModelPart> inner_;
+  DropoutPlace place_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,19 @@
+// Cross-entropy over the vocabulary, summed over the targets that count.
+// Shape letters: V vocabulary.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace shoal {
+
+// Sum over the targets >= 0 of -log softmax(logits), float32 []; targets_BT: int64, -1 is not counted. Differentiable.
+[[nodiscard]] at::Tensor loss_sum(const at::Tensor& logits_BTV, const at::Tensor& targets_BT);
+
+struct LossAndGradient {
+  at::Tensor loss_sum;     // float32 []
+  at::Tensor dlogits_BTV;  // float32
+};
+// The same sum and its gradient, with autograd's bits.
+[[nodiscard]] LossAndGradient loss_and_gradient(const at::Tensor& logits_BTV, const at::Tensor& targets_BT);
+
+}  // namespace shoal

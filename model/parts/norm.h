@@ -1,0 +1,22 @@
+// Normalisations over the last dimension: LayerNorm and RMSNorm (layer_list.h has the formulas).
+// The last dimension is the norm's width; the others are whatever the caller has, a head's elements too.
+#pragma once
+
+#include <memory>
+
+#include "model/layer_list.h"
+#include "model/parts/part.h"
+
+namespace shoal {
+
+class Norm : public ModelPart {
+ public:
+  // backward(), added to the gradient that goes round the norm: as many sums, in the order in which autograd makes
+  // them.
+  [[nodiscard]] virtual at::Tensor backward_onto(const at::Tensor& dx_around, const at::Tensor& dy, Tape& tape,
+                                                 ParameterGradients& gradients) const = 0;
+};
+
+[[nodiscard]] std::unique_ptr<Norm> make_norm(const NormSpec& spec, const Parameters& parameters);
+
+}  // namespace shoal

@@ -1,0 +1,53 @@
+// Tapes, parameters and their gradients.
+#include "model/parts/part.h"
+
+#include <utility>
+
+#include "runtime/base/check_after_torch.h"
+
+namespace shoal {
+
+at::Tensor Tape::take() {
+  CHECK(!kept_.empty(), "a backward takes what its forward kept");
+  at::Tensor last = std::move(kept_.back());
+  kept_.pop_back();
+  return last;
+}
+
+Parameters::Parameters(const StagePlan& plan, const WeightMap& weights) {
+  for (std::size_t index = 0; index < plan.tensors.size(); ++index) {
+    const TensorSpec& tensor = plan.tensors[index];
+    const auto found = weights.find(tensor.name);
+    CHECK(found != weights.end(), "a weight for " + tensor.name);
+    CHECK(found->second.scalar_type() == at::kFloat, tensor.name + " is float32");
+    CHECK(found->second.sizes() == at::IntArrayRef(tensor.shape), "the shape of " + tensor.name);
+    by_name_[tensor.name] = {found->second, index};
+  }
+}
+
+ParameterGradients::Slot& ParameterGradients::empty_slot(const Parameter& parameter) {
+  Slot& slot = slots_.at(parameter.index);
+  CHECK(!slot.gradient.defined() && !slot.compute, "a parameter is used once");
+  return slot;
+}
+
+void ParameterGradients::set(const Parameter& parameter, at::Tensor gradient) {
+  empty_slot(parameter).gradient = std::move(gradient);
+}
+
+void ParameterGradients::set_of_projection(const Parameter& parameter, std::function<at::Tensor()> compute) {
+  Slot& slot = empty_slot(parameter);
+  if (when_ == OfProjections::kAtOnce) {
+    slot.gradient = compute();
+  } else {
+    slot.compute = std::move(compute);
+  }
+}
+
+at::Tensor ParameterGradients::take(std::size_t index) {
+  Slot slot = std::exchange(slots_.at(index), {});
+  CHECK(slot.gradient.defined() || slot.compute, "every parameter has a gradient");
+  return slot.gradient.defined() ? slot.gradient : slot.compute();
+}
+
+}  // namespace shoal

@@ -1,0 +1,99 @@
+// The interface of every part of a model: forward, and a backward that is written by hand.
+//
+// A backward gives the bits that autograd derives from the same forward, whose operators are differentiable: tests
+// compare them. What a forward keeps for its backward goes on a tape, last in first out; the gradients of parameters
+// go to ParameterGradients by the position of the tensor in the stage's plan. Parts are immutable and share the
+// weights' memory. Shape letters: B sequences, T tokens, C width, N = B T, H heads, D elements of a head.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "model/dropout.h"
+#include "model/partition.h"
+
+namespace shoal {
+
+using WeightMap = std::map<std::string, at::Tensor>;
+
+// Holds what one microbatch's forward pass keeps. A tape that does not record is for evaluation.
+class Tape {
+ public:
+  enum class Keeps { kNothing, kAll };
+  explicit Tape(Dropout of_microbatch, Keeps keeps) : dropout(of_microbatch), keeps_(keeps) {}
+
+  void keep(const at::Tensor& tensor) {
+    if (keeps_ == Keeps::kAll) kept_.push_back(tensor);
+  }
+  // Gives back what was kept last (CHECKed: there is something).
+  [[nodiscard]] at::Tensor take();
+  [[nodiscard]] bool is_empty() const { return kept_.empty(); }
+
+  Dropout dropout;
+
+ private:
+  Keeps keeps_;
+  std::vector<at::Tensor> kept_;
+};
+
+// A tensor of the stage, and its position in the plan.
+struct Parameter {
+  at::Tensor value;
+  std::size_t index = 0;
+};
+
+// Finds the parameters of a stage. CHECKs that each tensor of the plan is there, float32, of its shape.
+class Parameters {
+ public:
+  Parameters(const StagePlan& plan, const WeightMap& weights);
+  [[nodiscard]] Parameter of(const TensorSpec& tensor) const { return by_name_.at(tensor.name); }
+
+ private:
+  std::map<std::string, Parameter> by_name_;
+};
+
+// The gradients of a stage's parameters out of one backward pass, by position in the plan. Those of projections may be
+// left for later: a stage answers its neighbour with dx first, and computes dW = x^T dy and db = sum of dy when nothing
+// else is waiting (Qi et al., "Zero Bubble Pipeline Parallelism", 2023). Values are the same.
+class ParameterGradients {
+ public:
+  enum class OfProjections { kAtOnce, kLater };
+  ParameterGradients(std::size_t parameter_count, OfProjections when) : slots_(parameter_count), when_(when) {}
+
+  // A parameter is used once in a model (CHECKed by both).
+  void set(const Parameter& parameter, at::Tensor gradient);
+  void set_of_projection(const Parameter& parameter, std::function<at::Tensor()> compute);
+  // Takes a gradient out, and computes it where it was left. CHECKs that there is one.
+  [[nodiscard]] at::Tensor take(std::size_t index);
+
+ private:
+  struct Slot {
+    at::Tensor gradient;
+    std::function<at::Tensor()> compute;
+  };
+  [[nodiscard]] Slot& empty_slot(const Parameter& parameter);
+
+  std::vector<Slot> slots_;
+  OfProjections when_;
+};
+
+class ModelPart {
+ public:
+  ModelPart() = default;
+  virtual ~ModelPart() = default;
+  ModelPart(const ModelPart&) = delete;
+  ModelPart& operator=(const ModelPart&) = delete;
+
+  // x: float32 [B,T,C]; an embedding takes tokens, int32 or int64 [B,T]. Returns float32 [B,T,..].
+  [[nodiscard]] virtual at::Tensor forward(const at::Tensor& x, Tape& tape) const = 0;
+  // dy: of the shape of y. Takes what forward kept, sets the gradients of the part's parameters, and returns dx
+  // (undefined for an embedding).
+  [[nodiscard]] virtual at::Tensor backward(const at::Tensor& dy, Tape& tape, ParameterGradients& gradients) const = 0;
+};
+
+}  // namespace shoal
