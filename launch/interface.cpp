@@ -299,7 +299,7 @@ CommandSpec completion() {
 CommandSpec export_model() {
   return {
       "export",
-      "Writes a checkpoint in the Hugging Face GPT-2 layout.",
+      "Writes a checkpoint in the Hugging Face layout of its model.",
       {kRun},
       {{"--to", kRequired, "DIR", "a folder for the model's and the tokenizer's files"}, kStep},
       "Writes config.json, model.safetensors, tokenizer.json and tokenizer_config.json, as transformers reads them:\n"
@@ -310,13 +310,15 @@ CommandSpec export_model() {
 CommandSpec import() {
   return {
       "import",
-      "Makes a run directory from a GPT-2 checkpoint in the Hugging Face layout.",
-      {{"DIR", true, "a folder with config.json and model.safetensors"}, kConfig},
+      "Makes a run directory from a GPT-2, Llama or Qwen3 in the Hugging Face layout.",
+      {{"DIR", true, "a folder with config.json and the weights in safetensors"}, kConfig},
       {{"--to", kRequired, "RUN", "the run directory to make; new or empty"}, kSet},
       "config.json gives the [model] keys. The size of its vocabulary gives the tokenizer: 256 is bytes, 50257 is\n"
-      "gpt2, any other needs --set data.tokenizer=FILE. A padded vocabulary is refused, and so is a checkpoint of\n"
-      "several files. A tied head is copied. The weights become the checkpoint after 0 steps: `shoal eval RUN`,\n"
-      "`shoal sample RUN` and `shoal train --resume RUN` go on from there.\n"
+      "gpt2, any other needs --set data.tokenizer=FILE. A padded vocabulary is refused, and so is what this model\n"
+      "does not have: biases in a Llama, another activation, other rotary positions than plain, linear and llama3.\n"
+      "The weights may be in several files with an index, in float32, bfloat16 or float16. A tied head is copied.\n"
+      "They become the checkpoint after 0 steps: `shoal eval RUN`, `shoal sample RUN` and `shoal train --resume RUN`\n"
+      "go on from there. --set model.context=N chooses shorter sequences for a Llama.\n"
       "Exit status: 0 imported, 2 usage or configuration, 3 a file that cannot be used, 4 no mirror for the corpus."};
 }
 

@@ -1,14 +1,15 @@
-// `shoal export`: a checkpoint's weights as Hugging Face's GPT-2, and the tokenizer beside them.
+// `shoal export`: a checkpoint's weights as transformers loads them, and the tokenizer beside them.
 #include <system_error>
 #include <utility>
 
 #include "launch/commands/inspect/inspect.h"
+#include "launch/commands/run/model_tensors.h"
 #include "launch/processes/run_directory.h"
 #include "launch/processes/saved_run.h"
 #include "launch/say.h"
 #include "runtime/base/file.h"
 #include "runtime/data/hugging_face_tokenizer.h"
-#include "runtime/storage/gpt2_export.h"
+#include "runtime/storage/hugging_face/weights_export.h"
 
 namespace shoal {
 
@@ -18,8 +19,8 @@ Result<int> run_export(const ExportOptions& options) {
   const Checkpoint& checkpoint = run->checkpoint;
   const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
-  const auto exported =
-      export_gpt2(checkpoint.manifest(), checkpoint.weights_image(), run->config.model, (*tokenizer)->end_of_text());
+  const auto exported = export_model(checkpoint.manifest(), checkpoint.weights_image(), run->config.model,
+                                     model_tensors(run->config.model), (*tokenizer)->end_of_text());
   if (!exported) return exported.failure();
   const std::filesystem::path folder = options.to;
   std::error_code error;

@@ -194,11 +194,11 @@ TEST(Import, SaysWhatCannotBeImported) {
   std::ofstream(weights, std::ios::binary) << file.substr(0, file.size() - 4);
   expect_refused(scene, {}, 3, "model.safetensors");
   fs::remove(weights);
-  expect_refused(scene, {}, 3, "All weights must be in one file");
+  expect_refused(scene, {}, 3, "The weights must be in a file of that name");
   std::ofstream(scene.folder() / "gpt2" / "pytorch_model.bin") << "PK";
   expect_refused(scene, {}, 3, "save_pretrained(DIR)");
   std::ofstream(scene.folder() / "gpt2" / "model.safetensors.index.json") << "{}";
-  expect_refused(scene, {}, 3, "max_shard_size");
+  expect_refused(scene, {}, 3, "index of safetensors files");
   Program& taken = scene.start(import_to(scene, "run"));
   EXPECT_EQ(taken.wait(kRunLimit), 2);
   EXPECT_NE(taken.err().find("not empty"), std::string::npos) << taken.err();

@@ -1,12 +1,12 @@
 // The export to Hugging Face's layout: every name, shape and key that transformers' GPT2LMHeadModel reads.
-#include "runtime/storage/gpt2_export.h"
+#include "runtime/storage/hugging_face/weights_export.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "runtime/storage/safetensors.h"
-#include "tests/runtime/storage/small_gpt.h"
+#include "tests/runtime/storage/hugging_face/small_gpt.h"
 
 namespace shoal {
 namespace {
@@ -62,8 +62,8 @@ CheckpointManifest manifest_of_step(std::uint64_t step) {
   return manifest;
 }
 
-TEST(Gpt2Export, NamesTensorsAsGPT2LMHeadModelDoes) {
-  const auto exported = export_gpt2(manifest_of_step(9), image_without(""), small_gpt());
+TEST(WeightsExport, NamesTensorsAsGPT2LMHeadModelDoes) {
+  const auto exported = export_model(manifest_of_step(9), image_without(""), small_gpt(), tensors_of_gpt(small_gpt()));
   ASSERT_TRUE(exported.ok()) << exported.failure().message;
   const auto& image = exported->model;
   const auto tensors = parse_safetensors({image.bytes->data(), image.byte_count()}, "export");
@@ -82,8 +82,8 @@ TEST(Gpt2Export, NamesTensorsAsGPT2LMHeadModelDoes) {
   EXPECT_NE(text.find(R"("__metadata__":{"format":"pt")"), std::string_view::npos);
 }
 
-TEST(Gpt2Export, DescribesTheModel) {
-  const auto exported = export_gpt2(manifest_of_step(9), image_without(""), small_gpt());
+TEST(WeightsExport, DescribesTheModel) {
+  const auto exported = export_model(manifest_of_step(9), image_without(""), small_gpt(), tensors_of_gpt(small_gpt()));
   const auto json = nlohmann::json::parse(exported->config_json);
   EXPECT_EQ(json.at("model_type"), "gpt2");
   EXPECT_EQ(json.at("architectures"), nlohmann::json::array({"GPT2LMHeadModel"}));
@@ -97,20 +97,25 @@ TEST(Gpt2Export, DescribesTheModel) {
   EXPECT_EQ(json.at("tie_word_embeddings"), false);
 }
 
-TEST(Gpt2Export, RefusesAnotherModelsWeights) {
-  const auto missing = export_gpt2(manifest_of_step(9), image_without("h.1.mlp.c_fc.bias"), small_gpt());
+TEST(WeightsExport, RefusesAnotherModelsWeights) {
+  const auto missing =
+      export_model(manifest_of_step(9), image_without("h.1.mlp.c_fc.bias"), small_gpt(), tensors_of_gpt(small_gpt()));
   ASSERT_FALSE(missing.ok());
   EXPECT_NE(missing.failure().message.find("no tensor h.1.mlp.c_fc.bias"), std::string::npos);
   ModelConfig wider = small_gpt();
   wider.context = 8;
-  const auto other = export_gpt2(manifest_of_step(9), image_without(""), wider);
+  const auto other = export_model(manifest_of_step(9), image_without(""), wider, tensors_of_gpt(wider));
   ASSERT_FALSE(other.ok());
   EXPECT_NE(other.failure().message.find("wpe.weight is [3,4]"), std::string::npos) << other.failure().message;
   ModelConfig shallower = small_gpt();
   shallower.layers = 1;
-  EXPECT_NE(export_gpt2(manifest_of_step(9), image_without(""), shallower).failure().message.find("h.1."),
+  EXPECT_NE(export_model(manifest_of_step(9), image_without(""), shallower, tensors_of_gpt(shallower))
+                .failure()
+                .message.find("h.1."),
             std::string::npos);
-  EXPECT_FALSE(export_gpt2(manifest_of_step(9), image_without("wte.weight", "wtf.weight"), small_gpt()).ok());
+  EXPECT_FALSE(export_model(manifest_of_step(9), image_without("wte.weight", "wtf.weight"), small_gpt(),
+                            tensors_of_gpt(small_gpt()))
+                   .ok());
 }
 
 }  // namespace

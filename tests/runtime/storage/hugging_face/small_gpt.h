@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/base/config.h"
-#include "runtime/storage/gpt2_layout.h"
+#include "runtime/storage/hugging_face/model_tensors.h"
 #include "runtime/storage/safetensors.h"
 
 namespace shoal {
@@ -25,6 +25,30 @@ inline ModelConfig small_gpt() {
   return model;
 }
 
+// Its tensors, written down once more: what an export and an import are told.
+inline ModelTensors tensors_of_gpt(const ModelConfig& model) {
+  ModelTensors tensors;
+  auto& shapes = tensors.shapes;
+  const std::int64_t width = model.width;
+  shapes[tensors.embedding = "wte.weight"] = {model.vocabulary, width};
+  shapes[tensors.head = "lm_head.weight"] = {model.vocabulary, width};
+  shapes["wpe.weight"] = {model.context, width};
+  const auto add = [&shapes](const std::string& name, const std::vector<std::int64_t>& weight) {
+    shapes[name + ".weight"] = weight;
+    shapes[name + ".bias"] = {weight.back()};
+  };
+  for (int layer = 0; layer < model.layers; ++layer) {
+    const std::string prefix = "h." + std::to_string(layer) + ".";
+    for (const char* norm : {"ln_1", "ln_2"}) add(prefix + norm, {width});
+    add(prefix + "attn.c_attn", {width, 3 * width});
+    add(prefix + "attn.c_proj", {width, width});
+    add(prefix + "mlp.c_fc", {width, 4 * width});
+    add(prefix + "mlp.c_proj", {4 * width, width});
+  }
+  add("ln_f", {width});
+  return tensors;
+}
+
 // Tensors in the making: by name, with values that no other has.
 struct MadeTensor {
   std::vector<std::int64_t> shape;
@@ -35,7 +59,7 @@ using MadeTensors = std::map<std::string, MadeTensor>;
 inline MadeTensors weights_of_small_gpt() {
   MadeTensors made;
   float next = 0.5F;
-  for (const auto& [name, shape] : gpt2_shapes(small_gpt())) {
+  for (const auto& [name, shape] : tensors_of_gpt(small_gpt()).shapes) {
     std::size_t count = 1;
     for (const auto extent : shape) count *= static_cast<std::size_t>(extent);
     MadeTensor tensor{shape, std::vector<float>(count)};

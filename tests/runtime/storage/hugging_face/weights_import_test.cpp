@@ -1,16 +1,17 @@
 // Importing what others saved: the inverse of the export, bit for bit, and what is said of files that are no GPT-2.
-#include "runtime/storage/gpt2_import.h"
+#include "runtime/storage/hugging_face/weights_import.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "runtime/storage/gpt2_export.h"
-#include "tests/runtime/storage/small_gpt.h"
+#include "runtime/storage/hugging_face/weights_export.h"
+#include "tests/runtime/storage/hugging_face/small_gpt.h"
 
 namespace shoal {
 namespace {
@@ -19,24 +20,16 @@ using testing::AllOf;
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
-Json small_json() {
-  return {{"model_type", "gpt2"}, {"n_layer", 2}, {"n_head", 2}, {"n_embd", 4}, {"n_positions", 3}, {"vocab_size", 5}};
+ModelDescription untied() { return {small_gpt(), false, {}}; }
+ModelDescription tied() { return {small_gpt(), true, {}}; }
+
+Result<ImportedWeights> import_file(std::span<const std::byte> bytes, const ModelDescription& description,
+                                    const std::string& where = "") {
+  return import_weights({{bytes, where}}, description, tensors_of_gpt(description.model), where);
 }
 
-Gpt2Description untied() { return {small_gpt(), false}; }
-Gpt2Description tied() { return {small_gpt(), true}; }
-
-std::string config_refusal(const Json& json) {
-  const auto refused = parse_gpt2_config(json.dump(), "DIR/config.json");
-  EXPECT_FALSE(refused.ok());
-  if (refused.ok()) return "";
-  EXPECT_EQ(refused.failure().error, Error::kInvalidData);
-  EXPECT_THAT(refused.failure().message, HasSubstr("DIR/config.json"));
-  return refused.failure().message;
-}
-
-std::string refusal(const TensorBlob& image, const Gpt2Description& description) {
-  const auto refused = import_gpt2(bytes_of(image), description, "DIR/model.safetensors");
+std::string refusal(const TensorBlob& image, const ModelDescription& description) {
+  const auto refused = import_file(bytes_of(image), description, "DIR/model.safetensors");
   EXPECT_FALSE(refused.ok());
   if (refused.ok()) return "";
   EXPECT_EQ(refused.failure().error, Error::kInvalidData);
@@ -56,50 +49,50 @@ CheckpointManifest some_manifest() {
   return manifest;
 }
 
-TEST(Gpt2Import, TakesBackWhatWasExported) {
+TEST(WeightsImport, TakesBackWhatWasExported) {
   const TensorBlob weights = image_of(weights_of_small_gpt());
-  const auto exported = export_gpt2(some_manifest(), weights, small_gpt());
+  const auto exported = export_model(some_manifest(), weights, small_gpt(), tensors_of_gpt(small_gpt()));
   ASSERT_TRUE(exported.ok()) << exported.failure().message;
-  const auto description = parse_gpt2_config(exported->config_json, "config.json");
+  const auto description = parse_description(exported->config_json, "config.json");
   ASSERT_TRUE(description.ok()) << description.failure().message;
   EXPECT_FALSE(description->head_is_tied);
-  const auto imported = import_gpt2(bytes_of(exported->model), *description, "model.safetensors");
+  const auto imported = import_file(bytes_of(exported->model), *description, "model.safetensors");
   ASSERT_TRUE(imported.ok()) << imported.failure().message;
   EXPECT_TRUE(imported->converted.empty()) << "float32 is not touched";
   const TensorBlob again = build_safetensors(imported->tensors);
   EXPECT_EQ(again, weights);
-  const auto exported_again = export_gpt2(some_manifest(), again, description->model);
+  const auto exported_again = export_model(some_manifest(), again, description->model, tensors_of_gpt(small_gpt()));
   ASSERT_TRUE(exported_again.ok());
   EXPECT_EQ(exported_again->model, exported->model);
   EXPECT_EQ(exported_again->config_json, exported->config_json);
 }
 
-TEST(Gpt2Import, NoticesOneFlippedWeight) {
+TEST(WeightsImport, NoticesOneFlippedWeight) {
   const TensorBlob weights = image_of(weights_of_small_gpt());
   MadeTensors flipped = weights_of_small_gpt();
   flipped["h.1.mlp.c_fc.weight"].values[7] = -flipped["h.1.mlp.c_fc.weight"].values[7];
-  const auto imported = import_gpt2(bytes_of(image_of(flipped)), untied(), "");
+  const auto imported = import_file(bytes_of(image_of(flipped)), untied(), "");
   ASSERT_TRUE(imported.ok());
   EXPECT_FALSE(build_safetensors(imported->tensors) == weights);
 }
 
-TEST(Gpt2Import, TakesNamesWithAndWithoutThePrefix) {
+TEST(WeightsImport, TakesNamesWithAndWithoutThePrefix) {
   const MadeTensors plain = weights_of_small_gpt();
   const TensorBlob one = image_of(plain);
   const TensorBlob other = image_of(prefixed(plain));
-  const auto from_one = import_gpt2(bytes_of(one), untied(), "");
-  const auto from_other = import_gpt2(bytes_of(other), untied(), "");
+  const auto from_one = import_file(bytes_of(one), untied(), "");
+  const auto from_other = import_file(bytes_of(other), untied(), "");
   ASSERT_TRUE(from_one.ok());
   ASSERT_TRUE(from_other.ok()) << from_other.failure().message;
   EXPECT_EQ(build_safetensors(from_one->tensors), build_safetensors(from_other->tensors));
 }
 
-TEST(Gpt2Import, CopiesATiedHead) {
+TEST(WeightsImport, CopiesATiedHead) {
   MadeTensors made = weights_of_small_gpt();
   const MadeTensor wte = made["wte.weight"];
   made.erase("lm_head.weight");
   const TensorBlob image = image_of(prefixed(made));
-  const auto imported = import_gpt2(bytes_of(image), tied(), "");
+  const auto imported = import_file(bytes_of(image), tied(), "");
   ASSERT_TRUE(imported.ok()) << imported.failure().message;
   const auto* head = find_tensor(imported->tensors, "lm_head.weight");
   ASSERT_NE(head, nullptr);
@@ -108,23 +101,23 @@ TEST(Gpt2Import, CopiesATiedHead) {
   EXPECT_THAT(refusal(image, untied()), HasSubstr("no tensor lm_head.weight"));
   // Saved beside it, it must be the same.
   made["lm_head.weight"] = wte;
-  EXPECT_TRUE(import_gpt2(bytes_of(image_of(made)), tied(), "").ok());
+  EXPECT_TRUE(import_file(bytes_of(image_of(made)), tied(), "").ok());
   made["lm_head.weight"].values[3] += 1;
   EXPECT_THAT(refusal(image_of(made), tied()), HasSubstr("tie_word_embeddings"));
-  EXPECT_TRUE(import_gpt2(bytes_of(image_of(made)), untied(), "").ok());
+  EXPECT_TRUE(import_file(bytes_of(image_of(made)), untied(), "").ok());
 }
 
-TEST(Gpt2Import, LeavesMasksOut) {
+TEST(WeightsImport, LeavesMasksOut) {
   MadeTensors made = weights_of_small_gpt();
   made["h.0.attn.bias"] = {{1, 1, 3, 3}, std::vector<float>(9)};
   made["transformer.h.1.attn.masked_bias"] = {{}, std::vector<float>(1)};
   const TensorBlob image = image_of(made);
-  const auto imported = import_gpt2(bytes_of(image), untied(), "");
+  const auto imported = import_file(bytes_of(image), untied(), "");
   ASSERT_TRUE(imported.ok()) << imported.failure().message;
   EXPECT_EQ(build_safetensors(imported->tensors), image_of(weights_of_small_gpt()));
 }
 
-TEST(Gpt2Import, NamesTheTensorThatIsWrong) {
+TEST(WeightsImport, NamesTheTensorThatIsWrong) {
   MadeTensors made = weights_of_small_gpt();
   made.erase("h.1.ln_2.bias");
   EXPECT_THAT(refusal(image_of(made), untied()), HasSubstr("no tensor h.1.ln_2.bias"));
@@ -138,7 +131,7 @@ TEST(Gpt2Import, NamesTheTensorThatIsWrong) {
   made["h.0.attn.c_attn.weight"].shape = {12, 4};
   EXPECT_THAT(refusal(image_of(made), untied()),
               AllOf(HasSubstr("h.0.attn.c_attn.weight is [12,4]"), HasSubstr("[4,12]"), HasSubstr("transposed")));
-  Gpt2Description longer = untied();
+  ModelDescription longer = untied();
   longer.model.context = 8;
   EXPECT_THAT(refusal(image_of(weights_of_small_gpt()), longer), HasSubstr("wpe.weight is [3,4]"));
 }
@@ -155,7 +148,7 @@ TensorBlob retyped(std::string from, std::string to) {
   return {image.dtype, image.shape, buffer};
 }
 
-TEST(Gpt2Import, RefusesOtherTypes) {
+TEST(WeightsImport, RefusesOtherTypes) {
   EXPECT_THAT(refusal(retyped(R"("F32")", R"("I32")"), untied()), HasSubstr("is I32; F32, F16 and BF16"));
   EXPECT_THAT(refusal(retyped(R"("F32")", R"("X32")"), untied()), HasSubstr("unsupported dtype"));
 }
@@ -169,7 +162,7 @@ std::vector<float> widened(const std::string& dtype, std::span<const std::uint16
   model.layers = 1;
   model.width = static_cast<int>(width);
   std::string data;
-  for (const auto& [name, shape] : gpt2_shapes(model)) {
+  for (const auto& [name, shape] : tensors_of_gpt(model).shapes) {
     std::uint64_t count = 1;
     for (const auto extent : shape) count *= static_cast<std::uint64_t>(extent);
     header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {at, at + 2 * count}}};
@@ -182,7 +175,7 @@ std::vector<float> widened(const std::string& dtype, std::span<const std::uint16
   const std::uint64_t length = text.size();
   std::string file(reinterpret_cast<const char*>(&length), 8);
   file += text + data;
-  const auto imported = import_gpt2(std::as_bytes(std::span(file)), {model, false}, "");
+  const auto imported = import_file(std::as_bytes(std::span(file)), {model, false, {}});
   EXPECT_TRUE(imported.ok()) << imported.failure().message;
   const auto* tensor = find_tensor(imported->tensors, "ln_f.weight");
   std::vector<float> values(bits.size());
@@ -190,7 +183,7 @@ std::vector<float> widened(const std::string& dtype, std::span<const std::uint16
   return values;
 }
 
-TEST(Gpt2Import, ReadsHalfPrecisionExactly) {
+TEST(WeightsImport, ReadsHalfPrecisionExactly) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const std::vector<std::uint16_t> halves = {0x0000, 0x8000, 0x3C00, 0xC000, 0x7BFF, 0x0001,
                                              0x83FF, 0x0400, 0x7C00, 0xFC00, 0x3555, 0x7E00};
@@ -205,7 +198,7 @@ TEST(Gpt2Import, ReadsHalfPrecisionExactly) {
 }
 
 // Every finite half, against arithmetic: sign x fraction x 2^exponent.
-TEST(Gpt2Import, ReadsEveryHalf) {
+TEST(WeightsImport, ReadsEveryHalf) {
   std::vector<std::uint16_t> halves;
   for (std::uint32_t bits = 0; bits < 0x10000; bits += 64) {  // every exponent; fractions by turns
     const auto half = static_cast<std::uint16_t>(bits + bits / 64 % 64);
@@ -220,49 +213,45 @@ TEST(Gpt2Import, ReadsEveryHalf) {
   }
 }
 
-TEST(Gpt2Config, IsReadWithItsDefaults) {
-  const auto plain = parse_gpt2_config(small_json().dump(), "");
-  ASSERT_TRUE(plain.ok()) << plain.failure().message;
-  EXPECT_EQ(plain->model.layers, 2);
-  EXPECT_EQ(plain->model.heads, 2);
-  EXPECT_EQ(plain->model.width, 4);
-  EXPECT_EQ(plain->model.context, 3);
-  EXPECT_EQ(plain->model.vocabulary, 5);
-  EXPECT_EQ(plain->model.dropout, 0.1);
-  EXPECT_TRUE(plain->head_is_tied) << "as transformers has it";
-  Json json = small_json();
-  json["n_inner"] = 16;
-  json["resid_pdrop"] = 0;
-  json["activation_function"] = "gelu_new";
-  json["layer_norm_epsilon"] = 1e-05;
-  json["summary_type"] = "cls_index";  // without a meaning here
-  const auto more = parse_gpt2_config(json.dump(), "");
-  ASSERT_TRUE(more.ok()) << more.failure().message;
-  EXPECT_EQ(more->model.dropout, 0);
+// The weights of small_gpt() in two files.
+std::array<TensorBlob, 2> in_two_files(const MadeTensors& made) {
+  std::array<MadeTensors, 2> halves;
+  std::size_t count = 0;
+  for (const auto& [name, tensor] : made) halves[count++ % 2][name] = tensor;
+  return {image_of(halves[0]), image_of(halves[1])};
 }
 
-TEST(Gpt2Config, IsRefusedWhereThisModelIsAnother) {
-  const auto with = [](const char* key, const Json& value) {
-    Json json = small_json();
-    json[key] = value;
-    return config_refusal(json);
-  };
-  EXPECT_THAT(with("model_type", "llama"), AllOf(HasSubstr("model_type"), HasSubstr("llama")));
-  EXPECT_THAT(with("activation_function", "relu"), HasSubstr("gelu_new"));
-  EXPECT_THAT(with("layer_norm_epsilon", 1e-6), HasSubstr("layer_norm_epsilon"));
-  EXPECT_THAT(with("scale_attn_by_inverse_layer_idx", true), HasSubstr("scale_attn_by_inverse_layer_idx"));
-  EXPECT_THAT(with("n_inner", 20), HasSubstr("4 x n_embd"));
-  EXPECT_THAT(with("n_layer", 0), HasSubstr("n_layer"));
-  EXPECT_THAT(with("vocab_size", -1), HasSubstr("vocab_size"));
-  EXPECT_THAT(with("n_head", "two"), HasSubstr("configuration"));
-  Json json = small_json();
-  json.erase("n_embd");
-  EXPECT_THAT(config_refusal(json), HasSubstr("n_embd"));
-  EXPECT_THAT(config_refusal(Json::array()), HasSubstr("no JSON object"));
-  EXPECT_FALSE(parse_gpt2_config("{", "config.json").ok());
+TEST(WeightsImport, TakesSeveralFiles) {
+  const auto files = in_two_files(weights_of_small_gpt());
+  const ModelTensors tensors = tensors_of_gpt(small_gpt());
+  const auto imported =
+      import_weights({{bytes_of(files[0]), "one"}, {bytes_of(files[1]), "two"}}, untied(), tensors, "DIR");
+  ASSERT_TRUE(imported.ok()) << imported.failure().message;
+  EXPECT_EQ(build_safetensors(imported->tensors), image_of(weights_of_small_gpt()));
+  const auto half = import_weights({{bytes_of(files[0]), "one"}}, untied(), tensors, "DIR");
+  ASSERT_FALSE(half.ok());
+  EXPECT_THAT(half.failure().message, HasSubstr("DIR: no tensor"));
+  const auto twice =
+      import_weights({{bytes_of(files[0]), "one"}, {bytes_of(files[0]), "again"}}, untied(), tensors, "DIR");
+  ASSERT_FALSE(twice.ok());
+  EXPECT_THAT(twice.failure().message, AllOf(HasSubstr("again: the tensor"), HasSubstr("is there twice")));
 }
 
-TEST(Gpt2Import, SurvivesDamageAnywhere) {
+TEST(WeightsImport, ReadsTheNamesOfFilesInAnIndex) {
+  const Json index = {{"weight_map", {{"b", "two.safetensors"}, {"a", "one.safetensors"}, {"c", "two.safetensors"}}}};
+  const auto files = files_of_index(index.dump(), "DIR/index");
+  ASSERT_TRUE(files.ok()) << files.failure().message;
+  EXPECT_EQ(*files, (std::vector<std::string>{"one.safetensors", "two.safetensors"}));
+  for (const std::string text : {R"({"weight_map": {"a": "../one"}})", R"({"weight_map": {"a": ".."}})", R"({})", "{",
+                                 R"({"weight_map": {"a": 3}})", R"({"weight_map": {}})", "[]"}) {
+    const auto refused = files_of_index(text, "DIR/index");
+    ASSERT_FALSE(refused.ok()) << text;
+    EXPECT_THAT(refused.failure().message, HasSubstr("DIR/index"));
+    EXPECT_EQ(refused.failure().error, Error::kInvalidData);
+  }
+}
+
+TEST(WeightsImport, SurvivesDamageAnywhere) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
@@ -271,7 +260,7 @@ TEST(Gpt2Import, SurvivesDamageAnywhere) {
   for (int trial = 0; trial < 2000; ++trial) {
     std::string damaged = good;
     damaged[random() % std::min<std::size_t>(good.size(), 2500)] ^= static_cast<char>(1 + random() % 255);
-    const auto imported = import_gpt2(std::as_bytes(std::span(damaged)), untied(), "");
+    const auto imported = import_file(std::as_bytes(std::span(damaged)), untied(), "");
     EXPECT_TRUE(!imported.ok() || imported->tensors.size() == weights_of_small_gpt().size());
   }
 }

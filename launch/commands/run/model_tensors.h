@@ -1,0 +1,12 @@
+// What import and export are told of a model's tensors, out of its list of layers.
+// The list is model/layer_list.h: nothing else knows the names.
+#pragma once
+
+#include "runtime/base/config.h"
+#include "runtime/storage/hugging_face/model_tensors.h"
+
+namespace shoal {
+
+[[nodiscard]] ModelTensors model_tensors(const ModelConfig& model);
+
+}  // namespace shoal

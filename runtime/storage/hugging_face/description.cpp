@@ -1,0 +1,78 @@
+// Chooses the layout by model_type; what both share.
+#include "runtime/storage/hugging_face/description.h"
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/compose.h"
+#include "runtime/storage/hugging_face/description_fields.h"
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::json;
+
+Result<ModelDescription> describe(const Json& json) {
+  if (!json.is_object()) return fail(Error::kInvalidData, "it is no JSON object");
+  const Json type = json.value("model_type", Json("gpt2"));
+  if (type == "gpt2") return describe_gpt2(json);
+  if (type == "llama" || type == "qwen3") return describe_llama(json);
+  return fail(Error::kInvalidData,
+              compose("model_type = ", type.dump(), R"(; "gpt2", "llama" and "qwen3" can be read)"));
+}
+
+}  // namespace
+
+Status check_fixed(const Json& json, const std::vector<FixedKey>& keys) {
+  for (const FixedKey& key : keys) {
+    const auto found = json.find(key.name);
+    if (found == json.end() || *found == key.value) continue;
+    return fail(Error::kInvalidData,
+                compose(key.name, " = ", found->dump(), ", and this model has ", key.value.dump()));
+  }
+  return Done{};
+}
+
+Status take_sizes(const Json& json, const std::vector<SizeKey>& keys, ModelDescription& out) {
+  for (const SizeKey& key : keys) {
+    out.names[key.path] = key.name;
+    const auto found = json.find(key.name);
+    const bool is_silent = found == json.end() || found->is_null();
+    if (is_silent && *key.size > 0) continue;
+    const auto value = json.at(key.name).get<std::int64_t>();
+    if (value < 1 || value > 1 << 30) {
+      return fail(Error::kInvalidData, compose(key.name, " = ", found->dump(), " is no extent"));
+    }
+    *key.size = static_cast<int>(value);
+  }
+  return Done{};
+}
+
+Result<ModelDescription> parse_description(const std::string& text, const std::string& where) {
+  try {
+    auto description = describe(Json::parse(text));
+    if (description) return description;
+    return fail(Error::kInvalidData, compose(where, ": ", description.failure().message));
+  } catch (const Json::exception& error) {
+    return fail(Error::kInvalidData, compose(where, " is not a model's configuration: ", error.what()));
+  }
+}
+
+std::string description_json(const ModelConfig& model, std::optional<std::int32_t> end_of_text) {
+  nlohmann::ordered_json json = model.kind == ModelKind::kGpt2 ? gpt2_json(model) : llama_json(model);
+  json["tie_word_embeddings"] = false;
+  json["use_cache"] = true;
+  const nlohmann::ordered_json end = end_of_text ? nlohmann::ordered_json(*end_of_text) : nullptr;
+  json["bos_token_id"] = end;
+  json["eos_token_id"] = end;
+  json["torch_dtype"] = "float32";
+  return json.dump(2) + "\n";
+}
+
+std::string prefix_of(ModelKind kind) { return kind == ModelKind::kGpt2 ? "transformer." : ""; }
+
+bool is_constant(ModelKind kind, const std::string& name) {
+  if (kind == ModelKind::kLlama) return name.ends_with(".rotary_emb.inv_freq");
+  return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
+}
+
+}  // namespace shoal

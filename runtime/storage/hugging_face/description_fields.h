@@ -1,0 +1,35 @@
+// Reads and checks single keys of a config.json; for description.h's two layouts.
+// Exceptions of the JSON library (a key of another type) pass through: parse_description() turns them into a Result.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/storage/hugging_face/description.h"
+
+namespace shoal {
+
+// A key that must have one value, because this model has no other; absent means that value too.
+struct FixedKey {
+  const char* name;
+  nlohmann::json value;
+};
+[[nodiscard]] Status check_fixed(const nlohmann::json& json, const std::vector<FixedKey>& keys);
+
+// A size: what `path` is called here, and where it goes.
+struct SizeKey {
+  const char* name;
+  const char* path;
+  int* size;
+};
+// Takes sizes of at least 1. A null or absent one keeps what stands in `size`; 0 there: it is required.
+[[nodiscard]] Status take_sizes(const nlohmann::json& json, const std::vector<SizeKey>& keys, ModelDescription& out);
+
+[[nodiscard]] Result<ModelDescription> describe_gpt2(const nlohmann::json& json);
+[[nodiscard]] Result<ModelDescription> describe_llama(const nlohmann::json& json);
+[[nodiscard]] nlohmann::ordered_json gpt2_json(const ModelConfig& model);
+[[nodiscard]] nlohmann::ordered_json llama_json(const ModelConfig& model);
+
+}  // namespace shoal

@@ -1,0 +1,124 @@
+// LlamaConfig and Qwen3Config. Rotary positions stand in `rope_parameters` since transformers 5, before that in
+// `rope_theta` and `rope_scaling`; both are read, both are written.
+#include <algorithm>
+
+#include "runtime/base/compose.h"
+#include "runtime/storage/hugging_face/description_fields.h"
+
+namespace shoal {
+namespace {
+
+using Json = nlohmann::json;
+
+// What a model that was made before version 5 says, in the words of that version.
+Json rope_of(const Json& json) {
+  Json rope = json.value("rope_parameters", Json());
+  if (!rope.is_object()) rope = json.value("rope_scaling", Json());
+  if (!rope.is_object()) rope = Json::object();
+  if (!rope.contains("rope_theta")) rope["rope_theta"] = json.value("rope_theta", 10000.0);
+  if (!rope.contains("rope_type")) rope["rope_type"] = rope.value("type", "default");
+  return rope;
+}
+
+Status take_rope(const Json& json, ModelDescription& out) {
+  const Json rope = rope_of(json);
+  ModelConfig& model = out.model;
+  model.rope_theta = rope.at("rope_theta").get<double>();
+  const Json& type = rope.at("rope_type");
+  if (type == "default") return Done{};
+  if (type != "linear" && type != "llama3") {
+    return fail(Error::kInvalidData,
+                compose("rope_type = ", type.dump(), R"(, and this model has "default", "linear" and "llama3")"));
+  }
+  model.rope_scaling = type == "linear" ? RopeScaling::kLinear : RopeScaling::kLlama3;
+  model.rope_factor = rope.at("factor").get<double>();
+  if (type == "linear") return Done{};
+  model.rope_low_freq_factor = rope.at("low_freq_factor").get<double>();
+  model.rope_high_freq_factor = rope.at("high_freq_factor").get<double>();
+  return take_sizes(
+      rope, {{"original_max_position_embeddings", "model.rope_original_context", &model.rope_original_context}}, out);
+}
+
+Status take_llama_sizes(const Json& json, ModelDescription& out) {
+  ModelConfig& model = out.model;
+  model.layers = model.heads = model.width = model.hidden = model.context = model.vocabulary = 0;
+  const std::vector<SizeKey> first = {{"num_hidden_layers", "model.layers", &model.layers},
+                                      {"num_attention_heads", "model.heads", &model.heads},
+                                      {"hidden_size", "model.width", &model.width},
+                                      {"intermediate_size", "model.hidden", &model.hidden},
+                                      {"max_position_embeddings", "model.context", &model.context},
+                                      {"vocab_size", "model.vocabulary", &model.vocabulary}};
+  if (auto status = take_sizes(json, first, out); !status) return status;
+  // Absent: each head its own keys, and the heads share the width.
+  model.kv_heads = model.heads;
+  model.head_size = std::max(1, model.width / model.heads);
+  return take_sizes(
+      json,
+      {{"num_key_value_heads", "model.kv_heads", &model.kv_heads}, {"head_dim", "model.head_size", &model.head_size}},
+      out);
+}
+
+}  // namespace
+
+Result<ModelDescription> describe_llama(const Json& json) {
+  const std::vector<FixedKey> fixed = {
+      {"hidden_act", "silu"}, {"attention_bias", false}, {"mlp_bias", false}, {"use_sliding_window", false}};
+  if (auto status = check_fixed(json, fixed); !status) return status.failure();
+  ModelDescription out;
+  out.model.kind = ModelKind::kLlama;
+  out.model.qk_norm = json.at("model_type") == "qwen3";
+  if (auto status = take_llama_sizes(json, out); !status) return status.failure();
+  if (auto status = take_rope(json, out); !status) return status.failure();
+  // Absent: transformers' defaults. Its attention_dropout acts where this model has none.
+  out.model.norm_eps = json.value("rms_norm_eps", 1e-6);
+  out.model.init_std = json.value("initializer_range", 0.02);
+  out.head_is_tied = json.value("tie_word_embeddings", false);
+  out.names["model.norm_eps"] = "rms_norm_eps";
+  out.names["model.kind"] = out.names["model.qk_norm"] = "model_type";
+  for (const char* key : {"theta", "scaling", "factor", "low_freq_factor", "high_freq_factor", "original_context"}) {
+    out.names[std::string("model.rope_") + key] = "rope_parameters";
+  }
+  return out;
+}
+
+nlohmann::ordered_json llama_json(const ModelConfig& model) {
+  nlohmann::ordered_json json;
+  json["model_type"] = model.qk_norm ? "qwen3" : "llama";
+  json["architectures"] = {model.qk_norm ? "Qwen3ForCausalLM" : "LlamaForCausalLM"};
+  json["num_hidden_layers"] = model.layers;
+  json["num_attention_heads"] = model.heads;
+  json["num_key_value_heads"] = kv_heads_of(model);
+  json["head_dim"] = head_size_of(model);
+  json["hidden_size"] = model.width;
+  json["intermediate_size"] = hidden_of(model);
+  json["max_position_embeddings"] = model.context;
+  json["vocab_size"] = model.vocabulary;
+  json["hidden_act"] = "silu";
+  json["rms_norm_eps"] = model.norm_eps;
+  json["attention_bias"] = false;
+  json["attention_dropout"] = 0.0;
+  if (model.qk_norm) {
+    json["use_sliding_window"] = false;
+  } else {
+    json["mlp_bias"] = false;
+  }
+  json["initializer_range"] = model.init_std;
+  nlohmann::ordered_json rope;
+  rope["rope_type"] = "default";
+  if (model.rope_scaling != RopeScaling::kNone) {
+    rope["rope_type"] = model.rope_scaling == RopeScaling::kLinear ? "linear" : "llama3";
+    rope["factor"] = model.rope_factor;
+  }
+  if (model.rope_scaling == RopeScaling::kLlama3) {
+    rope["low_freq_factor"] = model.rope_low_freq_factor;
+    rope["high_freq_factor"] = model.rope_high_freq_factor;
+    rope["original_max_position_embeddings"] = model.rope_original_context;
+  }
+  json["rope_theta"] = model.rope_theta;
+  json["rope_scaling"] = model.rope_scaling == RopeScaling::kNone ? nlohmann::ordered_json(nullptr) : rope;
+  rope["rope_theta"] = model.rope_theta;
+  json["rope_parameters"] = rope;
+  return json;
+}
+
+}  // namespace shoal
