@@ -52,8 +52,9 @@ def read_text(name):
         return file.read()
 
 
-def forward(w, tokens, layers, heads):
+def forward_gpt2(w, tokens, model):
     """Logits [B,T,V] of tokens int64 [B,T]."""
+    layers, heads = model["layers"], model["heads"]
     batch, time = tokens.shape
     x = F.embedding(tokens, w["wte.weight"]) + w["wpe.weight"][:time]
     width = x.shape[-1]
@@ -69,6 +70,50 @@ def forward(w, tokens, layers, heads):
         x = x + h @ w[p + "mlp.c_proj.weight"] + w[p + "mlp.c_proj.bias"]
     x = F.layer_norm(x, (width,), w["ln_f.weight"], w["ln_f.bias"], 1e-5)
     return x @ w["lm_head.weight"].T
+
+
+def rms_norm(x, weight, eps):
+    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + eps) * weight
+
+
+def rotate(x, theta):
+    """x [B,H,T,D]: pairs (i, i + D/2) turn by position / theta^(2i/D)."""
+    time, size = x.shape[-2:]
+    frequencies = 1.0 / theta ** (torch.arange(0, size, 2).float() / size)
+    angles = torch.outer(torch.arange(time).float(), frequencies)
+    cosine, sine = angles.cos(), angles.sin()
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat((a * cosine - b * sine, b * cosine + a * sine), dim=-1)
+
+
+def forward_llama(w, tokens, model):
+    """Logits [B,T,V] of tokens int64 [B,T]."""
+    heads, kv_heads, eps = model["heads"], model["kv_heads"], model["norm_eps"]
+    size = model["width"] // heads
+    batch, time = tokens.shape
+    hidden = torch.full((time, time), float("-inf")).triu(1)
+    x = F.embedding(tokens, w["model.embed_tokens.weight"])
+    for n in range(model["layers"]):
+        p = f"model.layers.{n}."
+        h = rms_norm(x, w[p + "input_layernorm.weight"], eps)
+        q, k, v = (
+            F.linear(h, w[p + f"self_attn.{name}_proj.weight"]).view(batch, time, -1, size) for name in ("q", "k", "v")
+        )
+        if model["qk_norm"]:
+            q = rms_norm(q, w[p + "self_attn.q_norm.weight"], eps)
+            k = rms_norm(k, w[p + "self_attn.k_norm.weight"], eps)
+        q, k = (rotate(t.transpose(1, 2), model["rope_theta"]) for t in (q, k))
+        k, v = (t.repeat_interleave(heads // kv_heads, dim=1) for t in (k, v.transpose(1, 2)))
+        y = (q @ k.transpose(2, 3) / math.sqrt(size) + hidden).softmax(-1) @ v
+        x = x + F.linear(y.transpose(1, 2).reshape(batch, time, -1), w[p + "self_attn.o_proj.weight"])
+        h = rms_norm(x, w[p + "post_attention_layernorm.weight"], eps)
+        gate = F.silu(F.linear(h, w[p + "mlp.gate_proj.weight"]))
+        x = x + F.linear(gate * F.linear(h, w[p + "mlp.up_proj.weight"]), w[p + "mlp.down_proj.weight"])
+    return F.linear(rms_norm(x, w["model.norm.weight"], eps), w["lm_head.weight"])
+
+
+def forward(w, tokens, model):
+    return (forward_llama if model.get("kind") == "llama" else forward_gpt2)(w, tokens, model)
 
 
 def learning_rate(optim, t):
@@ -93,7 +138,7 @@ def train(recipe, weights, order, text):
         loss_sum, token_count = 0.0, 0
         for offsets in microbatches:
             windows = torch.stack([text[o : o + context + 1] for o in offsets]).long()
-            logits = forward(weights, windows[:, :-1], model["layers"], model["heads"])
+            logits = forward(weights, windows[:, :-1], model)
             loss = F.cross_entropy(logits.reshape(-1, logits.shape[-1]), windows[:, 1:].reshape(-1), reduction="sum")
             loss.backward()
             loss_sum += loss.item()
@@ -115,7 +160,7 @@ def evaluate(recipe, weights, text):
     loss_sum, count = 0.0, len(validation) - 1
     for begin in range(0, count, context):
         window = validation[begin : begin + context + 1]
-        logits = forward(weights, window[None, :-1], model["layers"], model["heads"])
+        logits = forward(weights, window[None, :-1], model)
         loss_sum += F.cross_entropy(logits[0], window[1:], reduction="sum").item()
     return loss_sum / count
 

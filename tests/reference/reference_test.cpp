@@ -22,6 +22,7 @@
 #include "runtime/device/evaluator.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/single_trainer.h"
+#include "tests/reference/recipe.h"
 #include "tests/reference/synthetic_text.h"
 
 namespace shoal {
@@ -36,18 +37,10 @@ struct Recording {
   double validation_loss = 0;  // after the last step
 };
 
-Recording read_recording() {
-  std::ifstream file(SHOAL_SOURCE_DIR "/tests/reference/small.json");
-  const auto json = nlohmann::json::parse(file);
-  std::vector<std::string> sets;
-  for (const auto& [section, keys] : json.items()) {
-    if (section == "recorded" || section == "data") continue;
-    for (const auto& [key, value] : keys.items()) sets.push_back(section + "." + key + "=" + value.dump());
-  }
-  const auto config = load_config({std::nullopt, {}, sets});
-  CHECK(config.ok(), config.ok() ? "" : config.failure().message);
+Recording read_recording(const std::string& recipe = "small") {
+  const auto json = read_recipe(recipe);
   const auto& recorded = json.at("recorded");
-  return {*config, recorded.at("losses").get<std::vector<double>>(),
+  return {config_of(json), recorded.at("losses").get<std::vector<double>>(),
           recorded.at("grad_norms").get<std::vector<double>>(), recorded.at("validation_loss").get<double>()};
 }
 
@@ -99,11 +92,28 @@ double largest_difference(const Config& config, const Recording& recording, std:
 }
 
 TEST(Reference, LossesAreThoseOfPlainPyTorch) {
-  Recording recording = read_recording();
-  ASSERT_EQ(recording.losses.size(), 50U);
-  for (const Reduction reduction : {Reduction::kFast, Reduction::kExact}) {
-    recording.config.sync.reduction = reduction;
-    EXPECT_LE(largest_difference(recording.config, recording), kTolerance);
+  for (const std::string recipe : {"small", "llama_small"}) {
+    Recording recording = read_recording(recipe);
+    ASSERT_EQ(recording.losses.size(), 50U);
+    for (const Reduction reduction : {Reduction::kFast, Reduction::kExact}) {
+      recording.config.sync.reduction = reduction;
+      EXPECT_LE(largest_difference(recording.config, recording), kTolerance) << recipe;
+    }
+  }
+}
+
+TEST(Reference, AWrongLlamaIsToldApart) {
+  const Recording recording = read_recording("llama_small");
+  const std::vector<std::function<void(Config&)>> mistakes = {
+      [](Config& config) { config.model.rope_theta = 100; },
+      [](Config& config) { config.model.norm_eps = 1e-2; },
+      [](Config& config) { config.model.qk_norm = false; },
+      [](Config& config) { config.model.kv_heads = 4; },
+  };
+  for (std::size_t i = 0; i < mistakes.size(); ++i) {
+    Config wrong = recording.config;
+    mistakes[i](wrong);
+    EXPECT_GT(largest_difference(wrong, recording, 20), 2 * kTolerance) << "mistake " << i;
   }
 }
 

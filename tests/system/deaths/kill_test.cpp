@@ -37,21 +37,27 @@ bool says_that_a_node_was_lost(const RunRecords& records, const std::string& nod
   });
 }
 
-class Kill : public testing::TestWithParam<const char*> {};
-
-TEST_P(Kill, OfAWorkerInMidStepLeavesTheBitsAsTheyAre) {
+void kill_in_mid_step(const std::string& node, const SmallRun& run) {
   ProcessScene scene;
-  Program& program = scene.start(train(scene, "run", run_to_disturb()));
-  ASSERT_TRUE(wait_until([&] { return scene.worker_of(GetParam()).has_value(); }, kRunLimit));
-  const ProcessEntry victim = *scene.worker_of(GetParam());
+  Program& program = scene.start(train(scene, "run", run));
+  ASSERT_TRUE(wait_until([&] { return scene.worker_of(node).has_value(); }, kRunLimit));
+  const ProcessEntry victim = *scene.worker_of(node);
   ASSERT_TRUE(scene.wait_for_steps(kKilledAfter));
   ASSERT_EQ(::kill(victim.pid, SIGKILL), 0);
-  EXPECT_TRUE(wait_until([&] { return says_that_a_node_was_lost(scene.records(), GetParam()); }, kRunLimit));
-  expect_equal_bits(scene, program, run_to_disturb());
+  EXPECT_TRUE(wait_until([&] { return says_that_a_node_was_lost(scene.records(), node); }, kRunLimit));
+  expect_equal_bits(scene, program, run);
 }
+
+class Kill : public testing::TestWithParam<const char*> {};
+
+TEST_P(Kill, OfAWorkerInMidStepLeavesTheBitsAsTheyAre) { kill_in_mid_step(GetParam(), run_to_disturb()); }
 
 INSTANTIATE_TEST_SUITE_P(Nodes, Kill, testing::Values("node1", "node2", "node3", "node4"),
                          [](const auto& tested) { return std::string(tested.param); });
+
+TEST(Kill, OfAWorkerThatTrainsALlamaLeavesTheBitsAsTheyAre) {
+  kill_in_mid_step("node2", run_to_disturb({"model.kind=llama", "model.kv_heads=1", "model.qk_norm=true"}));
+}
 
 // A frozen actor would be silent until long after the end of this test.
 TEST(Kill, ASyncGroupAndADataLoaderThatDoNotAnswerAreReplacedAndTheBitsAreAsTheyAre) {
