@@ -70,6 +70,16 @@ struct Dialled {
   std::string reason;
 };
 
+// Router to its copier, and the answer: values of a device for another process.
+struct CopyToHost {
+  std::shared_ptr<const ResidentTensor> tensor;
+  caf::actor router;
+};
+struct TensorCopied {
+  std::shared_ptr<const ResidentTensor> tensor;
+  SharedBuffer bytes;  // none: its device failed
+};
+
 // Sent to a router: this process has been welcomed under this name.
 struct Identify {
   ProcessIncarnation process;
@@ -109,7 +119,7 @@ struct StatusReport {
   X(JournalEntry) X(OperatorOrder) X(OperatorAnswer) X(AvoidReplicas)                                        \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
   X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneProgress) X(LaneChange)  \
-  X(Ping) X(WorkSoFar) X(SaveRequest) X(SaveAnswer)
+  X(Ping) X(WorkSoFar) X(SaveRequest) X(SaveAnswer) X(CopyToHost) X(TensorCopied)
 
 CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(shoal, (shoal::WireFrame))
@@ -133,20 +143,21 @@ using Hears = caf::typed_actor<caf::reacts_to<Inject>, caf::reacts_to<Messages>.
 template <class... Messages>
 using HearsLetters = Hears<Delivered, Messages...>;
 
-using RouterActor =
-    Hears<Letter, WireFrame, LaneLetter, LaneProgress, LaneChange, Attach, Detach, Dialled, Identify, Ping, Tick>;
+using RouterActor = Hears<Letter, WireFrame, LaneLetter, LaneProgress, LaneChange, Attach, Detach, Dialled, Identify,
+                          TensorCopied, Ping, Tick>;
+
+using TensorCopierActor = Hears<CopyToHost>;
 
 using StageActor = HearsLetters<JournalSoFar, JournalEntry, TransferTimed, RunNextJob,
-                           Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
+                                Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
 
 using DataLoaderActor = HearsLetters<JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;
 
 using SyncGroupActor = HearsLetters<JournalSoFar, JournalEntry, Ping, Tick>;
 
-using SupervisorActor =
-    HearsLetters<StopRequest, Tick>::extend<caf::replies_to<OperatorOrder>::with<OperatorAnswer>,
-                                                            caf::replies_to<SaveRequest>::with<SaveAnswer>,
-                                                            caf::replies_to<StatusQuery>::with<StatusReport>>;
+using SupervisorActor = HearsLetters<StopRequest, Tick>::extend<caf::replies_to<OperatorOrder>::with<OperatorAnswer>,
+                                                                caf::replies_to<SaveRequest>::with<SaveAnswer>,
+                                                                caf::replies_to<StatusQuery>::with<StatusReport>>;
 
 using MetricsActor = HearsLetters<JournalSoFar, JournalEntry>;
 

@@ -3,6 +3,8 @@
 //   encode(letter) ─▶ { bytes: one flat Cap'n Proto message, buffers: the tensors' bytes in order of appearance }
 //   decode(bytes, buffers) ─▶ letter, or why it is malformed
 //
+// A letter that is encoded has its tensors on the host: a resident one is a bug of its sender (std::logic_error).
+//
 // Everything is validated before it is believed: discriminants, enumerations, dtype, shape and byte count of each
 // tensor against its buffer, counts against stated bounds. Floats survive bit for bit.
 #pragma once
@@ -21,8 +23,6 @@ namespace shoal {
 inline constexpr std::size_t kLetterBytesMax = std::size_t{8} << 20;
 inline constexpr std::size_t kTensorBytesMax = std::size_t{4} << 30;
 inline constexpr std::size_t kTensorRankMax = 8;
-
-using SharedBuffer = std::shared_ptr<const AlignedBuffer>;
 
 // A value, or the sentence that says what is wrong with the bytes (this folder is a leaf: it knows no Result).
 template <class T>

@@ -1,8 +1,11 @@
-// The host form of a tensor: raw little-endian bytes, a type, a shape. What crosses processes, and what a device
-// executor takes and gives.
+// A tensor as messages hold it: a type, a shape, and the values in one of two forms. Executors take and give either.
 //
-// The bytes are shared and never written after construction; they start at a multiple of 64 bytes, because equal bits
-// of a vectorised kernel need equal alignment.
+//   host:     raw little-endian bytes. Only these leave a process.
+//   resident: where they were computed, in a form that only the device knows. Passed on by reference within a process;
+//             the router has it copied to the host before its letter leaves (runtime/router/outgoing_letters.h).
+//
+// Values are shared and never written after construction; bytes start at a multiple of 64, because equal bits of a
+// vectorised kernel need equal alignment.
 #pragma once
 
 #include <cstddef>
@@ -47,25 +50,44 @@ class AlignedBuffer {
   std::size_t size_;
 };
 
+using SharedBuffer = std::shared_ptr<const AlignedBuffer>;
+
+// Values on a device, or on their way into being: an executor gives one away before they are computed. Thread-safe.
+class ResidentTensor {
+ public:
+  ResidentTensor() = default;
+  ResidentTensor(const ResidentTensor&) = delete;
+  ResidentTensor& operator=(const ResidentTensor&) = delete;
+  virtual ~ResidentTensor() = default;
+
+  [[nodiscard]] virtual std::size_t byte_count() const = 0;
+  // False: to_host() would wait.
+  [[nodiscard]] virtual bool is_ready() const = 0;
+  // Waits until the values are computed and copies them; throws what the device fails with. Never called by an actor
+  // that others wait for.
+  [[nodiscard]] virtual SharedBuffer to_host() const = 0;
+};
+
 struct TensorBlob {
   DType dtype = DType::kFloat32;
-  std::vector<std::int64_t> shape;             // empty together with null bytes: no tensor
-  std::shared_ptr<const AlignedBuffer> bytes;  // size = product(shape) * size_of(dtype)
+  std::vector<std::int64_t> shape;                           // empty together with no values: no tensor
+  SharedBuffer bytes;                                        // size = product(shape) * size_of(dtype)
+  std::shared_ptr<const ResidentTensor> resident = nullptr;  // in place of bytes, of the same size
 
-  [[nodiscard]] bool has_value() const { return bytes != nullptr; }
-  [[nodiscard]] std::size_t byte_count() const { return bytes ? bytes->size() : 0; }
-  [[nodiscard]] std::int64_t element_count() const {
-    return bytes ? static_cast<std::int64_t>(bytes->size() / size_of(dtype)) : 0;
-  }
+  [[nodiscard]] bool has_value() const { return bytes || resident; }
+  [[nodiscard]] std::size_t byte_count() const { return bytes ? bytes->size() : resident ? resident->byte_count() : 0; }
+  [[nodiscard]] std::int64_t element_count() const { return static_cast<std::int64_t>(byte_count() / size_of(dtype)); }
+  // Reads the host form.
   template <class T>
   [[nodiscard]] const T* as() const {
     return reinterpret_cast<const T*>(bytes->data());
   }
 
-  // Compares contents: for tests and for repeated messages.
+  // Compares contents: for tests and for repeated messages. A resident tensor equals only itself.
   friend bool operator==(const TensorBlob& a, const TensorBlob& b) {
-    return a.dtype == b.dtype && a.shape == b.shape && a.byte_count() == b.byte_count() &&
-           (a.byte_count() == 0 || std::memcmp(a.bytes->data(), b.bytes->data(), a.byte_count()) == 0);
+    if (a.dtype != b.dtype || a.shape != b.shape || a.byte_count() != b.byte_count()) return false;
+    if (a.resident || b.resident) return a.resident == b.resident;
+    return a.byte_count() == 0 || std::memcmp(a.bytes->data(), b.bytes->data(), a.byte_count()) == 0;
   }
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "actors/router/tensor_copier.h"
 #include "runtime/transport/error_words.h"
 
 namespace shoal {
@@ -74,6 +75,13 @@ class ActorEdge final : public RouterEdge {
               [report](caf::error& error) { report(nullptr, words_of(error)); });
   }
 
+  void copy_to_host(const std::shared_ptr<const ResidentTensor>& tensor) override {
+    const auto& make = self_->state.config.make_copier;
+    const auto router = caf::actor_cast<RouterActor>(self_->ctrl());
+    if (!copier_) copier_ = make ? make(router) : spawn_tensor_copier(self_->home_system(), router);
+    caf::anon_send(copier_, CopyToHost{tensor, caf::actor_cast<caf::actor>(router)});
+  }
+
   void look_after(Duration pause) override { self_->delayed_send(self_, pause, Tick{}); }
 
  private:
@@ -83,6 +91,7 @@ class ActorEdge final : public RouterEdge {
   }
 
   Self self_;
+  caf::actor copier_;
 };
 
 }  // namespace

@@ -20,6 +20,8 @@ struct RouterConfig : RouterSettings {
   // Whom to ask (caf::connect_atom, host, port): TlsTransport::dialler, or a simulated network.
   std::function<caf::actor(const Endpoint&)> dialler;
   caf::actor spawner_dialler;  // for the spawner, wherever it is by then; none: dialler, at its endpoint
+  // Starts what answers CopyToHost, at the first one; empty: a thread of its own (tensor_copier.h).
+  std::function<caf::actor(const RouterActor&)> make_copier;
   // Returns whom the certificate of a connected process names; empty: links without certificates, in tests.
   std::function<std::optional<PeerIdentity>(const caf::node_id&)> certified;
   // Returns for how long that process's machine has acknowledged nothing of what was sent; empty: it is not asked.

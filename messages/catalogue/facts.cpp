@@ -31,7 +31,7 @@ SHOAL_MESSAGES(SHOAL_SENDER)
 // Calls `each` with every tensor. These are the names that tensors have in messages; a test compares them with those
 // that the codec finds.
 template <class Message, class Each>
-constexpr void visit_tensors([[maybe_unused]] const Message& message, [[maybe_unused]] const Each& each) {
+constexpr void visit_tensors([[maybe_unused]] Message& message, [[maybe_unused]] const Each& each) {
   if constexpr (requires { message.input.bytes; }) each(message.input);
   if constexpr (requires { message.targets.bytes; }) each(message.targets);
   if constexpr (requires { message.input_gradient.bytes; }) each(message.input_gradient);
@@ -112,6 +112,28 @@ bool has_tensor(const MessageBody& body) {
   const auto look = [&has_one](const TensorBlob& tensor) { has_one = has_one || tensor.has_value(); };
   std::visit([&look](const auto& message) { visit_tensors(message, look); }, body);
   return has_one;
+}
+
+std::vector<std::shared_ptr<const ResidentTensor>> residents_of(const MessageBody& body) {
+  std::vector<std::shared_ptr<const ResidentTensor>> residents;
+  const auto look = [&residents](const TensorBlob& tensor) {
+    if (tensor.resident) residents.push_back(tensor.resident);
+  };
+  std::visit([&look](const auto& message) { visit_tensors(message, look); }, body);
+  return residents;
+}
+
+bool bring_to_host(MessageBody& body, const std::shared_ptr<const ResidentTensor>& resident,
+                   const SharedBuffer& bytes) {
+  bool has_it = false;
+  const auto replace = [&](TensorBlob& tensor) {
+    if (tensor.resident != resident) return;
+    has_it = true;
+    tensor.bytes = bytes;
+    tensor.resident = nullptr;
+  };
+  std::visit([&replace](auto& message) { visit_tensors(message, replace); }, body);
+  return has_it;
 }
 
 }  // namespace shoal

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "messages/letter.h"
 
@@ -94,5 +96,9 @@ struct MessageFacts {
 // Bytes of all tensors in the body.
 [[nodiscard]] std::uint64_t tensor_bytes(const MessageBody& body);
 [[nodiscard]] bool has_tensor(const MessageBody& body);
+// Tensors in it that have to be copied to the host before it leaves the process.
+[[nodiscard]] std::vector<std::shared_ptr<const ResidentTensor>> residents_of(const MessageBody& body);
+// Puts the copy in the place of the resident tensor. False: the body does not have it.
+bool bring_to_host(MessageBody& body, const std::shared_ptr<const ResidentTensor>& resident, const SharedBuffer& bytes);
 
 }  // namespace shoal

@@ -8,6 +8,7 @@
 #include <capnp/message.h>
 #include <capnp/serialize.h>
 
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -89,6 +90,7 @@ template <class Wire>
 void fields(Writer& io, Wire wire, const TensorBlob& tensor) {
   wire.setPresent(tensor.has_value());
   if (!tensor.has_value()) return;
+  if (!tensor.bytes) throw std::logic_error("a tensor leaves the process before it is on the host");
   wire.setDtype(to_wire(tensor.dtype));
   wire.setWireDtype(to_wire(tensor.dtype));
   auto shape = wire.initShape(static_cast<unsigned>(tensor.shape.size()));

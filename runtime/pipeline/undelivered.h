@@ -24,7 +24,8 @@ class Undelivered {
     kStranger,     // one connection too many without a Hello
     kNobody,       // nobody here, or nowhere known
     kTooFarAhead,  // ahead of our journal
-    kNoRoom        // to wait for a link, or for a lane
+    kNoRoom,       // to wait for a link, or for a lane
+    kNotCopied     // its tensor could not be copied from its device
   };
   static constexpr Duration kPause = std::chrono::minutes(1);  // between two sayings, at least
 
@@ -47,14 +48,16 @@ class Undelivered {
   }
 
  private:
-  static constexpr std::array<std::string_view, 8> kWords = {"broken frames",
-                                                             "frames without a letter",
-                                                             "letters that their sender may not write",
-                                                             "forged letters",
-                                                             "strangers too many",
-                                                             "letters for nobody",
-                                                             "letters too far ahead of the journal",
-                                                             "letters without room to wait for their way"};
+  static constexpr std::array<std::string_view, 9> kWords = {
+      "broken frames",
+      "frames without a letter",
+      "letters that their sender may not write",
+      "forged letters",
+      "strangers too many",
+      "letters for nobody",
+      "letters too far ahead of the journal",
+      "letters without room to wait for their way",
+      "letters whose tensors could not be copied from their device"};
 
   std::array<std::uint64_t, kWords.size()> counts_{};
   bool is_news_ = false;

@@ -52,7 +52,7 @@ RouterCore::RouterCore(const RouterSettings& settings, RouterEdge& edge)
       look_(edge),
       links_(settings.self, settings.links, settings.jitter_seed),
       connections_(settings.assembly, settings.lanes, edge, notes_),
-      outgoing_({settings.filter, settings.waiting_bytes_max}, links_, connections_, notes_),
+      outgoing_({settings.filter, settings.waiting_bytes_max}, {edge, links_, connections_, notes_}),
       mail_({settings.requests, settings.held_bytes_max, settings.revoked},
             {edge, notes_, look_, links_, connections_, outgoing_, hints_}) {
   if (settings.spawner) links_.set_spawner(*settings.spawner);

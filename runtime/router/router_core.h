@@ -53,6 +53,10 @@ class RouterCore {
   void actor_down(const LocalKey& actor) { mail_.down(actor); }
   // This process has been welcomed under this name.
   void identify(ProcessIncarnation process, RunId run, Term term, Instant now);
+  // A copy that RouterEdge::copy_to_host() was asked for; none: the device failed.
+  void tensor_copied(const std::shared_ptr<const ResidentTensor>& tensor, const SharedBuffer& bytes) {
+    outgoing_.copied(tensor, bytes);
+  }
   // waiting: messages in the router's mailbox.
   void tick(std::size_t waiting, Instant now);
 

@@ -61,6 +61,9 @@ class RouterEdge {
   // Dials; the outcome comes later, as RouterCore::dialled() or dial_failed().
   virtual void dial(const DialPeer& peer) = 0;
 
+  // Copies the tensor to the host, apart from this thread; the bytes come later, as RouterCore::tensor_copied().
+  virtual void copy_to_host(const std::shared_ptr<const ResidentTensor>& tensor) = 0;
+
   // Calls RouterCore::tick() after this pause.
   virtual void look_after(Duration pause) = 0;
 };

@@ -384,6 +384,18 @@ void WaitingLetters::offer(ProcessIncarnation process, const std::function<bool(
   if (found->second.empty()) waiting_.erase(found);
 }
 
+void WaitingLetters::keep_those(const std::function<bool(Letter&)>& is_kept) {
+  for (auto& [process, letters] : waiting_) {
+    std::erase_if(letters, [&](Letter& letter) {
+      const std::size_t memory = memory_of(letter);
+      if (is_kept(letter)) return false;
+      bytes_ -= memory;
+      return true;
+    });
+  }
+  std::erase_if(waiting_, [](const auto& one) { return one.second.empty(); });
+}
+
 std::size_t WaitingLetters::drop(ProcessIncarnation process) {
   const auto found = waiting_.find(process);
   if (found == waiting_.end()) return 0;

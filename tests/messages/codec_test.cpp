@@ -13,7 +13,9 @@
 #include <set>
 #include <utility>
 
+#include "messages/catalogue/facts.h"
 #include "tests/messages/samples.h"
+#include "tests/support/resident_values.h"
 
 namespace shoal {
 namespace {
@@ -38,6 +40,17 @@ TEST(Codec, RoundTripsEveryMessage) {
     }
   }
   EXPECT_EQ(seen.size(), std::variant_size_v<MessageBody::Variant>) << "a message has no sample";
+}
+
+TEST(Codec, RefusesALetterWhoseTensorIsNotOnTheHost) {
+  Forward forward;
+  forward.input = TensorBlob{DType::kInt64, {2}, std::make_shared<AlignedBuffer>(16)};
+  EXPECT_NO_THROW((void)encode(addressed(forward)));
+  const auto values = move_to_device(forward.input);
+  EXPECT_EQ(residents_of(forward).size(), 1U);
+  EXPECT_TRUE(has_tensor(forward));
+  EXPECT_EQ(tensor_bytes(forward), 16U);
+  EXPECT_THROW((void)encode(addressed(forward)), std::logic_error);
 }
 
 TEST(Codec, RoundTripsEveryJournalEntry) {

@@ -5,6 +5,7 @@
 #include "actors/router/router.h"
 #include "tests/actors/router/router_network.h"
 #include "tests/runtime/router/held_lanes.h"
+#include "tests/support/resident_values.h"
 
 namespace shoal {
 namespace {
@@ -47,6 +48,28 @@ TEST(RouterLanes, WhatAFullLaneDoesNotTakeIsOvertakenByNothingOfItsWay) {
   EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1, 2, 3));
   net.send(4);
   EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1, 2, 3, 4)) << "nothing waits any more";
+}
+
+// The test's system has no threads: the copier is given to the router as one of its actors.
+TEST(RouterLanes, ATensorIsCopiedByItsOwnActorBeforeItsLetterLeaves) {
+  TwoWays net;
+  Forward forward = forward_of(2);
+  const TensorBlob before = forward.input;
+  const auto values = move_to_device(forward.input);
+  values->become_ready();
+  net.say(2, to_stage({}, kSecond), forward);
+  ASSERT_EQ(net.held->taken.size(), 1U);
+  EXPECT_EQ(std::get<Forward>(net.held->taken[0]).input, before);
+}
+
+TEST(RouterLanes, ADeviceThatFailsCostsItsLetterAlone) {
+  TwoWays net;
+  Forward forward = forward_of(2);
+  (void)move_to_device(forward.input);  // never ready: its copy throws
+  net.say(2, to_stage({}, kSecond), forward);
+  EXPECT_TRUE(net.held->taken.empty());
+  net.send(1);
+  EXPECT_THAT(net.held->microbatches(), ElementsAre(1));
 }
 
 TEST(RouterLanes, ALinkWhoseLaneIsLostIsDialledAgainByWhoKnewNothingOfIt) {

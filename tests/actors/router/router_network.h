@@ -13,6 +13,7 @@
 #include <caf/scheduler/test_coordinator.hpp>
 
 #include "actors/router/router.h"
+#include "actors/router/tensor_copier.h"
 
 namespace shoal::testing {
 
@@ -96,6 +97,9 @@ struct Network {
   }
   RouterActor start_router(std::uint16_t port, RouterConfig settings) {
     settings.dialler = [actor = dialler](const Endpoint&) { return actor; };
+    settings.make_copier = [this](const RouterActor& router) {
+      return caf::actor_cast<caf::actor>(system->spawn(tensor_copier, router));
+    };
     const auto actor = system->spawn(router, std::move(settings));
     published[port] = actor;
     return actor;

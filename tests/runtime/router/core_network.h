@@ -75,9 +75,11 @@ class CoreProcess final : public RouterEdge {
   std::optional<PeerIdentity> certified(LinkId) override { return certificate; }
   Duration unanswered(LinkId) override { return Duration::zero(); }
   void dial(const DialPeer& peer) override;
+  void copy_to_host(const std::shared_ptr<const ResidentTensor>& tensor) override { copying.push_back(tensor); }
   void look_after(Duration pause) override;
 
-  std::optional<PeerIdentity> certificate;  // of whoever is at the other end of a link
+  std::deque<std::shared_ptr<const ResidentTensor>> copying;  // asked for, and not there
+  std::optional<PeerIdentity> certificate;                    // of whoever is at the other end of a link
   // The router itself, too.
   [[nodiscard]] Given& given(const LocalKey& actor) {
     auto& one = actors_[actor];

@@ -4,8 +4,11 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
+
 #include "tests/runtime/router/core_network.h"
 #include "tests/runtime/router/held_lanes.h"
+#include "tests/support/resident_values.h"
 
 namespace shoal {
 namespace {
@@ -32,6 +35,26 @@ struct TwoWays : CoreNetwork {
     say(2, to_stage({}, kSecond), forward);
   }
   void make_room() { core(2).lane_has_room(held->offered); }
+  // The same with an input that is on a device.
+  std::shared_ptr<ResidentValues> send_resident(std::uint32_t microbatch, std::uint64_t value) {
+    Forward forward = forward_of(2);
+    forward.cause.microbatch = MicrobatchId{microbatch};
+    auto bytes = std::make_shared<AlignedBuffer>(sizeof value);
+    std::memcpy(bytes->data(), &value, sizeof value);
+    forward.input = TensorBlob{DType::kInt64, {1}, bytes};
+    const auto values = move_to_device(forward.input);
+    say(2, to_stage({}, kSecond), forward);
+    return values;
+  }
+  [[nodiscard]] std::size_t copying() const { return processes.at(2)->copying.size(); }
+  // The oldest copy that was asked for ends.
+  void copy(const SharedBuffer& bytes) {
+    auto& asked = processes.at(2)->copying;
+    const auto tensor = asked.front();
+    asked.pop_front();
+    core(2).tensor_copied(tensor, bytes);
+  }
+  void copy() { copy(seen_on_device({DType::kInt64, {1}, nullptr, processes.at(2)->copying.front()}).bytes); }
 };
 
 TEST(OutgoingLetters, P9aWhatAFullLaneDoesNotTakeIsOvertakenByNothingOfItsWay) {
@@ -45,6 +68,76 @@ TEST(OutgoingLetters, P9aWhatAFullLaneDoesNotTakeIsOvertakenByNothingOfItsWay) {
   EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1, 2, 3));
   net.send(4);
   EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1, 2, 3, 4)) << "nothing waits any more";
+}
+
+TEST(OutgoingLetters, P9aALetterWaitsForTheCopyOfItsTensorAndIsOvertakenByNothingOfItsWay) {
+  TwoWays net;
+  (void)net.send_resident(0, 17);
+  net.send(1);
+  EXPECT_THAT(net.held->microbatches(), ElementsAre()) << "the second has its bytes, and waits behind the first";
+  ASSERT_EQ(net.copying(), 1U);
+  net.copy();
+  EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1));
+  EXPECT_EQ(*std::get<Forward>(net.held->taken[0]).input.as<std::uint64_t>(), 17U);
+  net.send(2);
+  EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1, 2)) << "nothing waits any more";
+}
+
+TEST(OutgoingLetters, CopiesThatEndInAnotherOrderChangeNoOrderOfLetters) {
+  TwoWays net;
+  (void)net.send_resident(0, 1);
+  (void)net.send_resident(1, 2);
+  ASSERT_EQ(net.copying(), 2U);
+  auto& asked = net.processes.at(2)->copying;
+  std::swap(asked[0], asked[1]);
+  net.copy();
+  EXPECT_THAT(net.held->microbatches(), ElementsAre());
+  net.copy();
+  EXPECT_THAT(net.held->microbatches(), ElementsAre(0, 1));
+}
+
+TEST(OutgoingLetters, ATensorInTwoLettersIsCopiedOnce) {
+  TwoWays net;
+  Forward forward = forward_of(2);
+  (void)move_to_device(forward.input);
+  Backward answer;
+  answer.sender = kFirst;
+  answer.input_gradient = forward.input;
+  net.say(2, to_stage({}, kSecond), forward);
+  net.say(2, to_stage({}, kSecond), answer);
+  ASSERT_EQ(net.copying(), 1U);
+  net.copy();
+  EXPECT_EQ(net.held->taken.size(), 2U);
+}
+
+TEST(OutgoingLetters, ATensorStaysOnItsDeviceWithinTheProcess) {
+  TwoWays net;
+  const auto here = net.attach(2, Role::kStage, StageId{1}, Incarnation{77});
+  Forward forward = forward_of(2);
+  forward.path[1] = Incarnation{77};
+  const auto values = move_to_device(forward.input);
+  net.say(2, to_stage({}, Incarnation{77}), forward);
+  ASSERT_EQ(here->all<Forward>().size(), 1U);
+  EXPECT_EQ(here->all<Forward>()[0].input.resident, values) << "passed on by reference";
+  EXPECT_EQ(net.copying(), 0U);
+}
+
+TEST(OutgoingLetters, ALetterWhoseTensorCannotBeCopiedIsDroppedAndCountedAndThoseBehindItGo) {
+  TwoWays net;
+  (void)net.send_resident(0, 1);
+  net.send(1);
+  net.copy(nullptr);
+  EXPECT_THAT(net.held->microbatches(), ElementsAre(1));
+  EXPECT_EQ(net.core(2).undelivered().count(Undelivered::Why::kNotCopied), 1U);
+}
+
+TEST(OutgoingLetters, ACopyForAProcessThatIsGoneHarmsNothing) {
+  TwoWays net;
+  (void)net.send_resident(0, 1);
+  net.kill(3);
+  net.copy();
+  EXPECT_THAT(net.held->microbatches(), ElementsAre());
+  EXPECT_EQ(net.core(2).undelivered().count(Undelivered::Why::kNotCopied), 0U);
 }
 
 TEST(OutgoingLetters, WhatGoesOverTheLinkDoesNotWaitForAFullLane) {
