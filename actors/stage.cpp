@@ -2,6 +2,7 @@
 #include "actors/stage.h"
 
 #include <array>
+#include <exception>
 #include <string_view>
 #include <utility>
 
@@ -105,6 +106,29 @@ void set_parent(MessageBody& body, std::uint64_t span) {
   if (auto* backward = std::get_if<Backward>(&body)) backward->cause.parent_span = span;
 }
 
+// The device has come to the oldest job. Who does not come back from it leaves its note.
+void come_to_next(Self self) {
+  auto& state = self->state;
+  HandedIn& job = state.handed_in.front();
+  job.span = state.trace.start(job.cause, job.word);
+  if (!job.is_of_a_microbatch) return;
+  state.note->begin({job.cause.run, StageId{job.cause.hop}, state.replica, job.cause.step, job.cause.microbatch});
+}
+
+// Rethrows what the executor threw, which ends the actor. A lack of memory is no evidence against the microbatch.
+[[nodiscard]] JobResult result_of(Self self, const JobEnd& end, const HandedIn& job) {
+  const auto* problem = std::get_if<std::exception_ptr>(&end.outcome);
+  try {
+    if (problem != nullptr) std::rethrow_exception(*problem);
+  } catch (const std::exception& thrown) {
+    if (job.is_of_a_microbatch && is_lack_of_memory(thrown)) self->state.note->end(self->state.replica);
+    throw;
+  }
+  if (job.is_of_a_microbatch) self->state.note->end(self->state.replica);
+  return std::get<JobResult>(end.outcome);
+}
+
+void take_end(Self self, const JobEnd& end);
 void perform(Self self, Effects effects);
 
 struct Performer {
@@ -118,38 +142,31 @@ struct Performer {
   void operator()(RunJob& effect) const {
     auto& state = self->state;
     const Cause cause = trace_cause(self, microbatch_of(effect.job));
-    const auto span = state.trace.start(cause, kJobWords[effect.job.index()]);
-    auto result = compute(effect.job, cause);
-    state.trace.end(span, cause);
-    std::visit(ResultWriter{self, cause}, result);
-    auto effects = state.core->completed(std::move(result), now(self));
-    for (Effect& next : effects) std::visit(Performer{self, span}, next);
+    state.handed_in.push_back({cause, kJobWords[effect.job.index()], is_of_a_microbatch(effect.job)});
+    if (state.handed_in.size() == 1) come_to_next(self);
+    if (auto end = state.runner->begin(effect.job)) take_end(self, *end);
   }
   void operator()(End& effect) const {
     log_warn(self->state.title, "replica ends itself: ", effect.reason);
     self->state.trace.record(TraceKind::kFault, trace_cause(self, {}), 0, effect.reason);
     self->quit(caf::make_error(caf::sec::runtime_error, effect.reason));
   }
-
- private:
-  // Who does not come back from the executor leaves its note.
-  [[nodiscard]] JobResult compute(const Job& job, const Cause& cause) const {
-    auto& state = self->state;
-    if (!is_of_a_microbatch(job)) return run_job(*state.executor, job);
-    state.note->begin({cause.run, StageId{cause.hop}, state.replica, cause.step, cause.microbatch});
-    try {
-      auto result = run_job(*state.executor, job);
-      state.note->end(state.replica);
-      return result;
-    } catch (const std::exception& problem) {
-      if (is_lack_of_memory(problem)) state.note->end(state.replica);  // no evidence against the microbatch
-      throw;
-    }
-  }
 };
 
 void perform(Self self, Effects effects) {
   for (Effect& effect : effects) std::visit(Performer{self}, effect);
+}
+
+void take_end(Self self, const JobEnd& end) {
+  auto& state = self->state;
+  const HandedIn job = state.handed_in.front();
+  JobResult result = result_of(self, end, job);
+  state.handed_in.pop_front();
+  state.trace.end(job.span, job.cause);
+  if (!state.handed_in.empty()) come_to_next(self);
+  std::visit(ResultWriter{self, job.cause}, result);
+  auto effects = state.core->completed(std::move(result), now(self));
+  for (Effect& next : effects) std::visit(Performer{self, job.span}, next);
 }
 
 void schedule(Self self) {
@@ -182,7 +199,7 @@ void trace_fill(Self self) {
 }
 
 template <class Message>
-void take(Self self, const Message& message) {
+void tell(Self self, const Message& message) {
   auto effects = self->state.core->receive(message, now(self));
   trace_if_dropped(self, message);
   trace_fill(self);
@@ -190,12 +207,46 @@ void take(Self self, const Message& message) {
   schedule(self);
 }
 
-void follow(Self self, const JournalEntry& entry) {
+void tell(Self self, const JournalEntry& entry) {
   auto& state = self->state;
   const bool is_next = entry.position.value == state.core->position().value + 1;  // the core ignores all others
   if (is_next) state.cause.branch = entry.branch;
   if (is_next) trace_entry(state.trace, entry);
-  take(self, entry);
+  tell<JournalEntry>(self, entry);
+}
+
+void tell(Self self, const std::shared_ptr<const View>& past) {
+  perform(self, self->state.core->begin_at(*past, now(self)));
+}
+
+void tell(Self self, const TensorTimed& tensor) { self->state.core->transfer_timed(tensor.milliseconds); }
+
+void tell(Self self, const HeldTick&) { perform(self, self->state.core->tick(now(self))); }
+
+// Bodies that a stage does not hear are not held.
+void tell(Self self, const MessageBody& body) {
+  std::visit(
+      [self](const auto& message) {
+        if constexpr (includes(kHearers<std::decay_t<decltype(message)>>, Hearer::kStage) &&
+                      !std::is_same_v<std::decay_t<decltype(message)>, Inject>) {
+          tell(self, message);
+        }
+      },
+      body);
+}
+
+// Takes it now, or behind the jobs that have to end first.
+template <class Message>
+void take(Self self, const Message& message) {
+  if (self->state.core->admits(message)) tell(self, message);
+}
+
+void job_ended(Self self, const JobEnded& ended) {
+  take_end(self, *ended.end);
+  while (const auto held = self->state.core->take_held()) {
+    std::visit([self](const auto& message) { tell(self, message); }, *held);
+  }
+  schedule(self);
 }
 
 void run_next(Self self) {
@@ -212,7 +263,7 @@ void run_next(Self self) {
 void tick(Self self) {
   self->delayed_send(self, kTickPeriod, Tick{});
   self->state.pulse->waiting(self->mailbox().size());
-  perform(self, self->state.core->tick(now(self)));
+  take(self, HeldTick{});
 }
 
 [[nodiscard]] ReplicaSetup make_setup(const StageSettings& settings, std::vector<std::string> tensor_names) {
@@ -246,10 +297,13 @@ void tick(Self self) {
 void adopt(Self self, StageSettings settings) {
   auto& state = self->state;
   state.router = settings.router;
-  state.executor = settings.make_executor();
+  state.runner = settings.make_runner([stage = self->address()](JobEnd end) {
+    const auto actor = caf::actor_cast<caf::actor>(stage);
+    if (actor) caf::anon_send(actor, JobEnded{std::make_shared<const JobEnd>(std::move(end))});
+  });
   state.note = settings.note;
   state.replica = settings.order.replica;
-  state.core.emplace(make_setup(settings, state.executor->tensor_names()), now(self));
+  state.core.emplace(make_setup(settings, state.runner->tensor_names()), now(self));
   const SpawnStage& order = settings.order;
   state.trace = ActorTrace(settings.tracer, compose("stage/", order.stage, "/", order.slot), order.replica);
   state.cause.run = settings.run;
@@ -292,10 +346,11 @@ StageActor::behavior_type stage(Self self, StageSettings settings) {
           [self](const StateProgress& message) { take(self, message); },
           [self](const SaveState& message) { take(self, message); },
       }),
-      [self](const JournalSoFar& past) { perform(self, self->state.core->begin_at(*past.view, now(self))); },
-      [self](const JournalEntry& message) { follow(self, message); },
-      [self](const TransferTimed& message) { self->state.core->transfer_timed(message.milliseconds); },
+      [self](const JournalSoFar& past) { take(self, past.view); },
+      [self](const JournalEntry& message) { take(self, message); },
+      [self](const TransferTimed& message) { take(self, TensorTimed{message.milliseconds}); },
       [self](const RunNextJob&) { run_next(self); },
+      [self](const JobEnded& ended) { job_ended(self, ended); },
       [self](const Ping&) { return self->state.marks.work; },
       [self](const Tick&) { tick(self); },
   };

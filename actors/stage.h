@@ -6,13 +6,14 @@
 // so; the node agent, which monitors it, tells the supervisor.
 #pragma once
 
-#include <functional>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "messages/actor_types.h"
 #include "runtime/base/config.h"
-#include "runtime/executor/stage_executor.h"
+#include "runtime/pipeline/job_runner.h"
 #include "runtime/pipeline/replica/replica.h"
 #include "runtime/trace/actor_board.h"
 #include "runtime/trace/high_water.h"
@@ -28,8 +29,8 @@ struct StageSettings {
   Term term;
   ProcessIncarnation process;
   RouterActor router;
-  // Called once, on the thread that will compute.
-  std::function<std::unique_ptr<StageExecutor>()> make_executor;
+  // Called once, on the thread that will hand in jobs.
+  MakeJobRunner make_runner;
   std::optional<TensorBlob> image;           // a state to load at the start
   std::shared_ptr<Tracer> tracer = nullptr;  // none: this process keeps no trace
   std::shared_ptr<ActorBoard> board = nullptr;
@@ -44,9 +45,18 @@ struct StageMarks {
   WorkSoFar work;
 };
 
+// A job that was handed in and has not ended, as the trace and the note tell of it.
+struct HandedIn {
+  Cause cause;
+  std::string_view word;
+  bool is_of_a_microbatch = false;
+  std::uint64_t span = 0;  // from when the device has come to it
+};
+
 struct StageState {
   static inline const char* name = "stage";
-  std::unique_ptr<StageExecutor> executor;  // first: an aggregate that begins with a handle would be built from self
+  std::unique_ptr<JobRunner> runner;  // first: an aggregate that begins with a handle would be built from self
+  std::deque<HandedIn> handed_in;     // in the order of their ends
   std::optional<ReplicaCore> core;
   RouterActor router;
   std::string title;          // stage/1/0

@@ -35,6 +35,13 @@ struct TransferTimed {
   double milliseconds = 0;
 };
 
+struct JobEnd;  // runtime/pipeline/job_runner.h
+
+// A stage's device to its actor: the oldest job that it did not answer at once has ended.
+struct JobEnded {
+  std::shared_ptr<const JobEnd> end;
+};
+
 class ActorPulse;  // runtime/trace/actor_board.h
 class View;        // runtime/journal/view.h
 
@@ -119,7 +126,8 @@ struct StatusReport {
   X(JournalEntry) X(OperatorOrder) X(OperatorAnswer) X(AvoidReplicas)                                        \
   X(Letter) X(Tick) X(RunNextJob) X(TransferTimed) X(Attach) X(Detach) X(Dialled) X(Identify)                \
   X(StopRequest) X(StatusQuery) X(StatusReport) X(JournalSoFar) X(LaneLetter) X(LaneProgress) X(LaneChange)  \
-  X(Ping) X(WorkSoFar) X(SaveRequest) X(SaveAnswer) X(CopyToHost) X(TensorCopied)
+  X(Ping) X(WorkSoFar) X(SaveRequest) X(SaveAnswer) X(CopyToHost) X(TensorCopied) \
+  X(JobEnded)
 
 CAF_BEGIN_TYPE_ID_BLOCK(shoal, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(shoal, (shoal::WireFrame))
@@ -148,7 +156,7 @@ using RouterActor = Hears<Letter, WireFrame, LaneLetter, LaneProgress, LaneChang
 
 using TensorCopierActor = Hears<CopyToHost>;
 
-using StageActor = HearsLetters<JournalSoFar, JournalEntry, TransferTimed, RunNextJob,
+using StageActor = HearsLetters<JournalSoFar, JournalEntry, TransferTimed, RunNextJob, JobEnded,
                                 Tick>::extend<caf::replies_to<Ping>::with<WorkSoFar>>;
 
 using DataLoaderActor = HearsLetters<JournalSoFar, JournalEntry, AvoidReplicas, Ping, Tick>;

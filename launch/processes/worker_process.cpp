@@ -164,8 +164,8 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     stage_settings.tracer = trace;
     stage_settings.board = process.board();
     stage_settings.note = note;
-    stage_settings.make_executor = [config, order, device = options.device] {
-      return make_executor(config, order.stage, device);
+    stage_settings.make_runner = [config, order, device = options.device](const TellJobEnd&) {
+      return run_at_once(make_executor(config, order.stage, device));
     };
     auto actor = process.system().spawn<caf::detached>(stage, std::move(stage_settings));
     process.own_while_it_lives(actor);

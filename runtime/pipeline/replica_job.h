@@ -1,7 +1,7 @@
 // Jobs that a replica's core gives to its device, as values: a Job and its JobResult, and the function that runs them.
 //
-// The core decides, the executor computes: the actor passes each Job to run_job() and the result back to the core
-// before it handles any other message, so an order is never obeyed in the middle of a computation.
+// The core decides, the executor computes: the actor hands each Job to its JobRunner (job_runner.h) and gives the
+// result back to the core, which hears no order in the middle of a computation (jobs_under_way.h).
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "messages/ids.h"
-#include "messages/values/one_of.h"
 #include "messages/tensor_blob.h"
+#include "messages/values/one_of.h"
 #include "runtime/executor/stage_executor.h"
 
 namespace shoal {

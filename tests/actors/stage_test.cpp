@@ -34,12 +34,12 @@ class StageTest : public testing::Test {
     settings.process = ProcessIncarnation{20};
     settings.router = router_;
     settings.note = note_;
-    settings.make_executor = [this] {
+    settings.make_runner = [this](const TellJobEnd&) {
       auto executor = std::make_unique<FakeExecutor>(FakeShape{1, 2, kMicrobatches});
       executor->set_trap(StepId{0}, MicrobatchId{1}, FakeExecutor::Pass::kForward, [this] {
         if (trap_) trap_();
       });
-      return executor;
+      return run_at_once(std::move(executor));
     };
     stage_ = system_->spawn(stage, settings);
     coordinator_->run();

@@ -34,7 +34,7 @@ bool Evaluations::enter(const Forward& message, double transfer_ms, ReplicaTurn&
 void Evaluations::start(MicrobatchId microbatch, ReplicaTurn& turn) {
   Evaluation& evaluation = held_.at(microbatch);
   evaluation.timing.queue_ms = static_cast<float>(milliseconds(turn.now() - evaluation.arrived));
-  turn.run(EvaluateJob{work_of(evaluation.forward)}, Activity::kForward);
+  turn.stream(EvaluateJob{work_of(evaluation.forward)}, Activity::kForward);
 }
 
 void Evaluations::computed(const Evaluated& result, ReplicaTurn& turn) {

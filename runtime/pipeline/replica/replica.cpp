@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/check.h"
+
 namespace shoal {
 namespace {
 
@@ -67,6 +69,12 @@ Effects ReplicaCore::end_turn() {
   return turn_.finish();
 }
 
+template <class Message>
+void ReplicaCore::begin_turn(Instant now) {
+  CHECK(turn_.jobs().may_hear<Message>(), "a message was handled in the middle of a job");
+  turn_.begin(now);
+}
+
 Effects ReplicaCore::begin(Instant now) {
   turn_.begin(now);
   taken_.begin(turn_);
@@ -75,7 +83,7 @@ Effects ReplicaCore::begin(Instant now) {
 
 template <HeardByAReplica Message>
 Effects ReplicaCore::receive(const Message& message, Instant now) {
-  turn_.begin(now);
+  begin_turn<Message>(now);
   if constexpr (std::is_same_v<Message, JournalEntry>) {
     follow(message);
   } else {
@@ -120,7 +128,7 @@ void ReplicaCore::follow(const JournalEntry& entry) {
 }
 
 Effects ReplicaCore::begin_at(const View& past, Instant now) {
-  turn_.begin(now);
+  begin_turn<View>(now);
   if (past.position() <= standing_.position || standing_.membership == Membership::kEnded) return end_turn();
   if (standing_.position.value != 0 || past.contains(standing_.setup.self)) {
     turn_.end("the journal went on without this replica for longer than its entries are kept");
@@ -136,12 +144,13 @@ void ReplicaCore::transfer_timed(double transfer_ms) {
 }
 
 Effects ReplicaCore::tick(Instant now) {
-  turn_.begin(now);
+  begin_turn<HeldTick>(now);
   tell(TimePassed{});
   return end_turn();
 }
 
 Effects ReplicaCore::run_next(Instant now) {
+  if (!may_begin_a_job()) return {};
   turn_.begin(now);
   data_.run_next(turn_);
   return end_turn();

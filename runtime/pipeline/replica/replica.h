@@ -9,10 +9,12 @@
 //                 └ StepEnding       apply, report, checkpoint, next step
 //
 // Always in this order; a fact is heard before the next part hears what brought it about. No part calls another. Pure:
-// time comes in. A RunJob effect is the last of its list; its result is given to completed() before any other call, so
-// no order meets a running job. Rules: P-5 .. P-9, P-11, P-15, P-18, P-23 .. P-28, P-31.
+// time comes in. A RunJob effect is the last of its list; its result may be given to completed() at once or later, in
+// the order of the jobs. Until then no order meets it: what comes is first offered to admits(), which keeps what has to
+// wait, and take_held() gives it back. Rules: P-5 .. P-9, P-11, P-15, P-18, P-23 .. P-28, P-31.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "messages/letter.h"
@@ -44,6 +46,16 @@ class ReplicaCore {
 
   // Loads or fetches the state it starts with; StageReady follows. Call once, first.
   [[nodiscard]] Effects begin(Instant now);
+  // False: jobs under way have to end first, and it is kept. Asked once of everything that comes, in its order.
+  template <class Message>
+  [[nodiscard]] bool admits(const Message& message) {
+    const bool may_be_heard = held_.is_empty() && turn_.jobs().may_hear<Message>();
+    if (!may_be_heard) held_.hold(message);
+    return may_be_heard;
+  }
+  // The oldest that was kept, if it may be heard now. Asked after each completed(), until there is none.
+  [[nodiscard]] std::optional<HeldMessage> take_held() { return held_.take(turn_.jobs()); }
+
   // Every message that a stage hears, and the next entry of the journal: repeats are ignored; a gap asks the supervisor
   // for what is missing (P-3). Defined for those that replica.cpp lists.
   template <HeardByAReplica Message>
@@ -54,7 +66,7 @@ class ReplicaCore {
   // The tensor of the next Forward or Backward was on its way for so long.
   void transfer_timed(double transfer_ms);
   [[nodiscard]] Effects tick(Instant now);
-  [[nodiscard]] bool has_job() const { return data_.has_task(standing_); }
+  [[nodiscard]] bool has_job() const { return may_begin_a_job() && data_.has_task(standing_); }
   [[nodiscard]] Effects run_next(Instant now);
   [[nodiscard]] Effects completed(JobResult result, Instant now);
 
@@ -77,6 +89,9 @@ class ReplicaCore {
   void tell_part(Member& part, const Heard& heard);
   void settle();
   void follow(const JournalEntry& entry);
+  template <class Message>
+  void begin_turn(Instant now);
+  [[nodiscard]] bool may_begin_a_job() const { return held_.is_empty() && turn_.jobs().has_room(); }
   [[nodiscard]] StageAgreement& agreement_on(const OrderId& order);
   [[nodiscard]] Effects end_turn();
 
@@ -88,6 +103,7 @@ class ReplicaCore {
   StateTaken taken_;
   StateGiven given_;
   StepEnding ending_;
+  HeldMessages held_;
 };
 
 }  // namespace shoal

@@ -262,16 +262,16 @@ void ReplicaData::run_next(ReplicaTurn& turn) {
 void ReplicaData::start(const Task& task, ReplicaTurn& turn) {
   const ReplicaStanding& self = turn.replica();
   if (task.kind == TaskKind::kEvaluate) return evaluations_.start(task.microbatch, turn);
-  if (task.kind == TaskKind::kAccumulate) return turn.run(AccumulateJob{task.microbatch}, Activity::kBackward);
+  if (task.kind == TaskKind::kAccumulate) return turn.stream(AccumulateJob{task.microbatch}, Activity::kBackward);
   LedgerEntry* entry = ledger_.find(task.microbatch);
   CHECK(entry != nullptr, "queued work is in the ledger");
   const auto when = weight_gradients_of(task.microbatch, self);
   entry->timing.queue_ms += static_cast<float>(milliseconds(turn.now() - entry->ready_since));
   if (task.kind == TaskKind::kBackward) {
-    return turn.run(BackwardJob{task.microbatch, entry->arrived->input_gradient, when}, Activity::kBackward);
+    return turn.stream(BackwardJob{task.microbatch, entry->arrived->input_gradient, when}, Activity::kBackward);
   }
-  if (self.is_last_stage()) return turn.run(LossJob{work_of(*entry->forward), when}, Activity::kBackward);
-  turn.run(ForwardJob{work_of(*entry->forward)}, Activity::kForward);
+  if (self.is_last_stage()) return turn.stream(LossJob{work_of(*entry->forward), when}, Activity::kBackward);
+  turn.stream(ForwardJob{work_of(*entry->forward)}, Activity::kForward);
 }
 
 void ReplicaData::hear(const Forwarded& result, ReplicaTurn& turn) {

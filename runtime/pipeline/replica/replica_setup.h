@@ -1,6 +1,6 @@
 // What a replica's core is given and what it asks for: its setup, its effects and its counters, as values.
 //
-// Effects are performed in order; a RunJob is the last of its list, and its result comes before any other call.
+// Effects are performed in order; a RunJob is the last of its list.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "runtime/base/check.h"
-
 namespace shoal {
 namespace {
 
@@ -28,11 +26,9 @@ void ReplicaTurn::send_to_peer(Incarnation peer, MessageBody body) {
   send(Address{{}, Role::kStage, replica_.setup.stage, peer}, std::move(body));
 }
 
-void ReplicaTurn::run(Job job, Activity activity) {
-  CHECK(!is_running_, "one job at a time");
-  is_running_ = true;
-  job_started_ = now_;
-  time_.enter(activity, now_);
+void ReplicaTurn::begin(Job job, JobKind kind, Activity activity) {
+  jobs_.begin(kind, activity, now_);
+  time_.enter(jobs_.activity(), now_);
   effects_.push_back(RunJob{std::move(job)});
 }
 
@@ -41,19 +37,17 @@ void ReplicaTurn::end(std::string reason) {
   effects_.push_back(End{std::move(reason)});
 }
 
-void ReplicaTurn::begin(Instant now) {
-  CHECK(!is_running_, "a message was handled in the middle of a job");
-  now_ = now;
-}
-
 void ReplicaTurn::complete(Instant now) {
-  CHECK(is_running_, "a result came without its job");
-  is_running_ = false;
+  job_took_ = jobs_.end(now);
   now_ = now;
 }
 
 Effects ReplicaTurn::finish() {
-  if (!is_running_) time_.enter(resting_activity(replica_.phase), now_);
+  if (is_running()) {
+    time_.enter(jobs_.activity(), now_);
+  } else {
+    time_.enter(resting_activity(replica_.phase), now_);
+  }
   return std::exchange(effects_, {});
 }
 

@@ -266,7 +266,8 @@ TEST(Replica, AMessageInTheMiddleOfAJobIsABug) {
   auto b0 = make_member(kB0);
   b0->give(forward_to(kB0, 0));
   const Effects job = b0->core.run_next(b0->now);
-  EXPECT_THROW(b0->prepare(1), Bug);
+  EXPECT_FALSE(b0->core.admits(Prepare{b0->order(1), {}}));
+  EXPECT_THROW((void)b0->core.receive(Prepare{b0->order(1), {}}, b0->now), Bug) << "told without asking";
 }
 
 }  // namespace

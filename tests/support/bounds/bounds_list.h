@@ -46,6 +46,7 @@ inline constexpr std::array kBoundsList = {
     ListedBound{"pipeline.evaluations", 0, 0, "Replica.BoundsTheEvaluationsThatItHasUnanswered"},
     ListedBound{"pipeline.frozen_refusals", 0, 3},
     ListedBound{"pipeline.held_parts", 1, 4},
+    ListedBound{"pipeline.jobs_under_way", 0, 0, "Replica.GivesItsDeviceSoManyJobsAtATime"},
     ListedBound{"pipeline.replicas_of_a_process", 1, 2},
     ListedBound{"pipeline.requests_kept", 0, 0, "RequestTable.ARequesterCannotHoldMoreThanItsBound"},
     ListedBound{"pipeline.unanswered_asks", 1, 3},
