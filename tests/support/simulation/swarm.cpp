@@ -190,6 +190,7 @@ SimulatedSwarm::SimulatedSwarm(SwarmShape shape, std::uint64_t seed)
       network_(clockwork_),
       journal_(std::make_shared<WholeJournal>(kRunOfSimulation)) {
   quieten_log();
+  if (shape_.has_late_devices) late_.emplace(clockwork_);
   if (shape_.draws_bounds) knobs_.draw(seed_);
   start_all();
 }
@@ -232,6 +233,7 @@ RouterActor SimulatedSwarm::start_router(Process& process, ProcessRole role, con
   config.dialler = [actor = network_.make_dialler(process.port)](const Endpoint&) { return actor; };
   if (role != ProcessRole::kSpawner) config.lanes = network_.lanes().of(process.port);
   config.filter = shape_.filter;
+  if (late_) config.make_copier = [this](const RouterActor&) { return late_->copier(); };
   config.jitter_seed = clockwork_.draw();
   const auto mail = clockwork_.system().spawn(router, std::move(config));
   network_.listen(process.port, caf::actor_cast<caf::actor>(mail));
@@ -363,14 +365,9 @@ StageActor SimulatedSwarm::start_stage(const std::string& name, const RouterActo
   settings.process = welcome.process;
   settings.router = mail;
   settings.note = notes_.at(name);
-  settings.make_executor = [this, name, order]() -> std::unique_ptr<StageExecutor> {
-    if (shape_.work) return shape_.work->make_executor(order.stage);
-    FakeShape shape{order.stage.value, shape_.stages, shape_.microbatches, DType::kInt64,
-                    shape_.sync,       order.replica, record_->passes};
-    if (shape_.sync.mode == SyncMode::kDiloco) shape.samples = record_->samples;
-    auto executor = std::make_unique<FakeExecutor>(shape);
-    set_trap(name, order, *executor);
-    return executor;
+  settings.make_runner = [this, name, order](const TellJobEnd& tell) {
+    auto executor = make_executor(name, order);
+    return late_ ? late_->make_runner(std::move(executor), tell) : run_at_once(std::move(executor));
   };
   record_->stage_of[order.replica] = order.stage;
   auto actor = clockwork_.system().spawn(stage, std::move(settings));
@@ -378,6 +375,16 @@ StageActor SimulatedSwarm::start_stage(const std::string& name, const RouterActo
   process.stages.push_back(caf::actor_cast<caf::actor>(actor));
   *process.number = welcome.process;
   return actor;
+}
+
+std::unique_ptr<StageExecutor> SimulatedSwarm::make_executor(const std::string& name, const SpawnStage& order) {
+  if (shape_.work) return shape_.work->make_executor(order.stage);
+  FakeShape shape{order.stage.value, shape_.stages, shape_.microbatches, DType::kInt64,
+                  shape_.sync,       order.replica, record_->passes};
+  if (shape_.sync.mode == SyncMode::kDiloco) shape.samples = record_->samples;
+  auto executor = std::make_unique<FakeExecutor>(shape);
+  set_trap(name, order, *executor);
+  return executor;
 }
 
 void SimulatedSwarm::set_trap(const std::string& name, const SpawnStage& order, FakeExecutor& executor) {

@@ -31,6 +31,7 @@
 #include "tests/support/crashing_journal.h"
 #include "tests/support/fake_executor.h"
 #include "tests/support/simulation/clockwork.h"
+#include "tests/support/simulation/late_devices.h"
 #include "tests/support/simulation/network.h"
 #include "tests/support/whole_journal.h"
 
@@ -68,6 +69,7 @@ struct SwarmShape {
   SyncConfig sync{};                              // rounds, with mode = diloco
   std::optional<std::uint64_t> snapshot_every{};  // entries of the journal; 0: never; none: as drawn
   bool draws_bounds = true;                       // small ones, from the seed (bounds/knobs.h)
+  bool has_late_devices = false;                  // jobs end later, values are resident (late_devices.h)
   // Less than a sync group waits before it looks by itself: nothing may need that.
   Duration time_max = std::chrono::minutes(4);
 };
@@ -118,6 +120,8 @@ class SimulatedSwarm {
   // A number that two runs share only if they had the same letters, entries and events at the same virtual times.
   [[nodiscard]] std::uint64_t fingerprint() const;
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
+  // CHECKs that it has late devices.
+  [[nodiscard]] const LateCounts& late_counts() const { return late_.value().counts(); }
   // Bounds that are other than usual in this run.
   [[nodiscard]] std::string knobs() const { return knobs_.text(); }
 
@@ -169,6 +173,7 @@ class SimulatedSwarm {
   void start_agent(const std::string& name, const RouterActor& mail);
   [[nodiscard]] StageActor start_stage(const std::string& name, const RouterActor& mail, const SpawnStage& order,
                                        const Welcome& welcome);
+  [[nodiscard]] std::unique_ptr<StageExecutor> make_executor(const std::string& name, const SpawnStage& order);
   void set_trap(const std::string& name, const SpawnStage& order, FakeExecutor& executor);
   [[nodiscard]] std::string note_path(const std::string& name) const;
   void end_process(std::string name);  // a copy: the name may be the one that is erased
@@ -182,6 +187,7 @@ class SimulatedSwarm {
   std::shared_ptr<SwarmRecord> record_ = std::make_shared<SwarmRecord>();
   SimulationClockwork clockwork_;
   SimulationNetwork network_;
+  std::optional<LateDevices> late_;
   std::shared_ptr<WholeJournal> journal_;
   std::shared_ptr<CrashPlan> crash_ = std::make_shared<CrashPlan>();
   Term term_;
