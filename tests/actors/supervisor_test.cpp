@@ -3,8 +3,8 @@
 #include "actors/supervisor.h"
 #include "runtime/journal/follower.h"
 #include "tests/actors/as_heard.h"
+#include "tests/support/journal/whole_journal.h"
 #include "tests/support/sent_letters.h"
-#include "tests/support/whole_journal.h"
 
 #include <gtest/gtest.h>
 

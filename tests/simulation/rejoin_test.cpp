@@ -6,7 +6,7 @@
 
 #include "runtime/journal/view.h"
 #include "tests/simulation/seeds.h"
-#include "tests/support/journal_facts.h"
+#include "tests/support/journal/journal_facts.h"
 
 namespace shoal {
 namespace {

@@ -1,4 +1,5 @@
 // Schedules of rounds for tests: DiLoCo with few words.
+// Real ones, so that a test has the rounds that a run of these settings has.
 #pragma once
 
 #include "runtime/journal/round_plan.h"

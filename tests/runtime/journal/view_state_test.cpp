@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "messages/codec.h"
-#include "tests/support/random_journal.h"
+#include "tests/support/journal/random_journal.h"
 
 namespace shoal {
 namespace {

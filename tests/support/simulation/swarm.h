@@ -28,12 +28,12 @@
 #include "runtime/trace/metrics/step_record.h"
 #include "runtime/trace/work_note.h"
 #include "tests/support/bounds/knobs.h"
-#include "tests/support/crashing_journal.h"
 #include "tests/support/fake_executor.h"
+#include "tests/support/journal/crashing_journal.h"
+#include "tests/support/journal/whole_journal.h"
 #include "tests/support/simulation/clockwork.h"
 #include "tests/support/simulation/late_devices.h"
 #include "tests/support/simulation/network.h"
-#include "tests/support/whole_journal.h"
 
 namespace shoal {
 

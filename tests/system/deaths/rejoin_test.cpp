@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-
 #include "runtime/journal/store.h"
 #include "runtime/journal/view.h"
-#include "tests/support/journal_facts.h"
+#include "tests/support/journal/journal_facts.h"
 #include "tests/support/process_scene.h"
 #include "tests/system/deaths/counted_events.h"
 

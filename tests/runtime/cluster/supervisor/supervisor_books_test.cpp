@@ -4,7 +4,7 @@
 #include <random>
 
 #include "runtime/cluster/supervisor/supervisor.h"
-#include "tests/support/random_journal.h"
+#include "tests/support/journal/random_journal.h"
 #include "tests/support/rounds_every.h"
 #include "tests/support/supervisor_bench.h"
 

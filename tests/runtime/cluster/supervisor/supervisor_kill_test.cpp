@@ -9,8 +9,8 @@
 
 #include "runtime/base/compose.h"
 #include "runtime/cluster/supervisor/supervisor.h"
-#include "tests/support/crashing_journal.h"
-#include "tests/support/whole_journal.h"
+#include "tests/support/journal/crashing_journal.h"
+#include "tests/support/journal/whole_journal.h"
 
 namespace shoal {
 namespace {
