@@ -23,12 +23,13 @@ inline RouterActor::behavior_type keep_letters(RouterActor::stateful_pointer<Kep
                                                std::shared_ptr<std::vector<Letter>> letters) {
   self->state.letters = std::move(letters);
   return {
-      [](const Inject&) {},     [self](const Letter& letter) { self->state.letters->push_back(letter); },
-      [](const WireFrame&) {},  [](const Attach&) {},
-      [](const Detach&) {},     [](const Dialled&) {},
-      [](const Identify&) {},   [](const Tick&) {},
-      [](const Ping&) {},       [](const LaneLetter&) {},
-      [](const LaneChange&) {}, [](const LaneProgress&) {},
+      [](const Inject&) {},       [self](const Letter& letter) { self->state.letters->push_back(letter); },
+      [](const WireFrame&) {},    [](const Attach&) {},
+      [](const Detach&) {},       [](const Dialled&) {},
+      [](const Identify&) {},     [](const Tick&) {},
+      [](const Ping&) {},         [](const LaneLetter&) {},
+      [](const LaneChange&) {},   [](const LaneProgress&) {},
+      [](const TensorCopied&) {},
   };
 }
 

@@ -80,6 +80,7 @@ RouterActor::behavior_type fake_router(RouterActor::pointer, std::shared_ptr<See
       [](const Detach&) {},
       [](const Dialled&) {},
       [](const Identify&) {},
+      [](const TensorCopied&) {},
       [seen](const Ping&) -> caf::result<void> {
         if (seen->is_router_frozen) return caf::skip();
         return caf::unit;

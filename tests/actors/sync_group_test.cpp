@@ -16,12 +16,13 @@ struct Mail {
 
 RouterActor::behavior_type fake_router(RouterActor::pointer, std::shared_ptr<Mail> mail) {
   return {
-      [](const Inject&) {},     [mail](const Letter& letter) { mail->letters.push_back(letter); },
-      [](const WireFrame&) {},  [mail](const Attach& attach) { mail->attached.push_back(attach.role); },
-      [](const Detach&) {},     [](const Dialled&) {},
-      [](const Identify&) {},   [](const Tick&) {},
-      [](const Ping&) {},       [](const LaneLetter&) {},
-      [](const LaneChange&) {}, [](const LaneProgress&) {},
+      [](const Inject&) {},       [mail](const Letter& letter) { mail->letters.push_back(letter); },
+      [](const WireFrame&) {},    [mail](const Attach& attach) { mail->attached.push_back(attach.role); },
+      [](const Detach&) {},       [](const Dialled&) {},
+      [](const TensorCopied&) {}, [](const Identify&) {},
+      [](const Tick&) {},         [](const Ping&) {},
+      [](const LaneLetter&) {},   [](const LaneChange&) {},
+      [](const LaneProgress&) {},
   };
 }
 

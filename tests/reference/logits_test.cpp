@@ -28,7 +28,7 @@ struct Recording {
 };
 
 Recording read_recording(const std::string& name) {
-  const auto json = read_recipe(name);
+  const auto json = read_recipe(SHOAL_SOURCE_DIR, name);
   return {config_of(json), json.at("recorded").at("logits").get<std::vector<double>>()};
 }
 

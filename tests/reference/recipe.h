@@ -12,8 +12,9 @@
 
 namespace shoal {
 
-inline nlohmann::json read_recipe(const std::string& name) {
-  std::ifstream file(SHOAL_SOURCE_DIR "/tests/reference/" + name + ".json");
+// One of tests/reference/NAME.json; `sources`: the folder of the whole tree.
+inline nlohmann::json read_recipe(const std::string& sources, const std::string& name) {
+  std::ifstream file(sources + "/tests/reference/" + name + ".json");
   return nlohmann::json::parse(file);
 }
 

@@ -38,7 +38,7 @@ struct Recording {
 };
 
 Recording read_recording(const std::string& recipe = "small") {
-  const auto json = read_recipe(recipe);
+  const auto json = read_recipe(SHOAL_SOURCE_DIR, recipe);
   const auto& recorded = json.at("recorded");
   return {config_of(json), recorded.at("losses").get<std::vector<double>>(),
           recorded.at("grad_norms").get<std::vector<double>>(), recorded.at("validation_loss").get<double>()};
