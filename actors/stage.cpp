@@ -180,7 +180,7 @@ template <class Message>
 void trace_if_dropped(Self self, const Message& message) {
   auto& state = self->state;
   const std::uint64_t count = state.core->counters().dropped_answers + state.core->counters().stale_orders;
-  if (std::exchange(state.turned_away, count) == count) return;
+  if (std::exchange(state.marks.turned_away, count) == count) return;
   Cause cause = trace_cause(self, {});
   if constexpr (requires { message.cause.microbatch; }) cause.microbatch = message.cause.microbatch;
   state.trace.record(

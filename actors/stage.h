@@ -43,6 +43,7 @@ struct StageMarks {
   HighWater held_parts{"parts before reduce"};
   HighWater evaluations{"evaluations"};
   WorkSoFar work;
+  std::uint64_t turned_away = 0;  // answers and orders, as far as the trace has told
 };
 
 // A job that was handed in and has not ended, as the trace and the note tell of it.
@@ -63,7 +64,6 @@ struct StageState {
   bool is_scheduled = false;  // a RunNextJob is under way
   ActorTrace trace;
   Cause cause;  // of what the trace says: run, term, branch and stage; the rest is filled in by trace_cause()
-  std::uint64_t turned_away = 0;  // answers and orders, as far as the trace has told
   StageMarks marks;
   std::shared_ptr<ActorPulse> pulse;
   std::shared_ptr<WorkNote> note;

@@ -13,6 +13,7 @@
 #include <caf/all.hpp>
 
 #include "messages/letter.h"
+#include "messages/local/device_work.h"
 #include "messages/local/presence.h"
 #include "messages/local/save_request.h"
 #include "messages/local/wire.h"
@@ -33,13 +34,6 @@ struct RunNextJob {};
 // Router to stage: a tensor for it took this long from first byte to last.
 struct TransferTimed {
   double milliseconds = 0;
-};
-
-struct JobEnd;  // runtime/pipeline/job_runner.h
-
-// A stage's device to its actor: the oldest job that it did not answer at once has ended.
-struct JobEnded {
-  std::shared_ptr<const JobEnd> end;
 };
 
 class ActorPulse;  // runtime/trace/actor_board.h
@@ -75,16 +69,6 @@ struct Dialled {
   Endpoint endpoint;  // the address that was dialled; no host: wherever the spawner was found
   caf::strong_actor_ptr peer;
   std::string reason;
-};
-
-// Router to its copier, and the answer: values of a device for another process.
-struct CopyToHost {
-  std::shared_ptr<const ResidentTensor> tensor;
-  caf::actor router;
-};
-struct TensorCopied {
-  std::shared_ptr<const ResidentTensor> tensor;
-  SharedBuffer bytes;  // none: its device failed
 };
 
 // Sent to a router: this process has been welcomed under this name.

@@ -112,14 +112,13 @@ TEST(OutgoingLetters, ATensorInTwoLettersIsCopiedOnce) {
 
 TEST(OutgoingLetters, ATensorStaysOnItsDeviceWithinTheProcess) {
   TwoWays net;
-  const auto here = net.attach(2, Role::kStage, StageId{1}, Incarnation{77});
+  const auto here = net.attach(3, Role::kStage, StageId{1}, kSecond);
   Forward forward = forward_of(2);
-  forward.path[1] = Incarnation{77};
   const auto values = move_to_device(forward.input);
-  net.say(2, to_stage({}, Incarnation{77}), forward);
+  net.say(3, to_stage({}, kSecond), forward);
   ASSERT_EQ(here->all<Forward>().size(), 1U);
   EXPECT_EQ(here->all<Forward>()[0].input.resident, values) << "passed on by reference";
-  EXPECT_EQ(net.copying(), 0U);
+  EXPECT_TRUE(net.processes.at(3)->copying.empty());
 }
 
 TEST(OutgoingLetters, ALetterWhoseTensorCannotBeCopiedIsDroppedAndCountedAndThoseBehindItGo) {
