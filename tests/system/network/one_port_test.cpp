@@ -112,7 +112,7 @@ TEST_F(OnePort, ThatIsShutIsNamedWithinSecondsAtTheNodeAndInTheStatus) {
 }
 
 // A firewall that is changed while a run trains breaks no link: packets vanish.
-TEST_F(OnePort, ThatIsCutOffWhileItTrainsIsNamedWithinSecondsAtBothNodesAndInTheStatus) {
+TEST_F(OnePort, ThatIsCutOffWhileItTrainsIsNamedWithinSecondsAtANodeAndInTheStatus) {
   if (!hosts.are_there()) GTEST_SKIP() << hosts.why_not();
   Program& boss = start_spawner({2, 1, kEndless, {}});
   const Words join = wait_for_join_words(boss);
@@ -128,11 +128,11 @@ TEST_F(OnePort, ThatIsCutOffWhileItTrainsIsNamedWithinSecondsAtBothNodesAndInThe
   hosts.cut(1, 2);
   ASSERT_TRUE(hosts.are_there()) << hosts.why_not();
   const auto cut = std::chrono::steady_clock::now();
-  const auto is_told = [&](Program& node, const std::string& peer) {
-    return wait_until([&] { return node.err().find("sends to " + peer + " " + told) != std::string::npos; }, kSoon);
+  const auto tells = [&](const Program& node, const std::string& peer) {
+    return node.err().find("sends to " + peer + " " + told) != std::string::npos;
   };
-  ASSERT_TRUE(is_told(one, "host2")) << one.err();
-  ASSERT_TRUE(is_told(other, "host1")) << other.err();
+  // The one that has something to send notices it; what the other one sends is a heartbeat.
+  ASSERT_TRUE(wait_until([&] { return tells(one, "host2") || tells(other, "host1"); }, kSoon)) << one.err();
   EXPECT_LT(std::chrono::steady_clock::now() - cut, kToldWithin);
   EXPECT_THAT(ask_on_boss({"status"}), HasSubstr("cannot reach each other: open TCP port 7100 of "));
   EXPECT_LT(std::chrono::steady_clock::now() - cut, kToldWithin + std::chrono::seconds(1));
