@@ -1,4 +1,4 @@
-// Options to an order; the model's cut as values; a run's measured speed.
+// Options to an order; a run's measured speed.
 #include "launch/commands/plan/plan.h"
 
 #include <algorithm>
@@ -6,11 +6,9 @@
 #include <sstream>
 
 #include "launch/arguments.h"
-#include "launch/processes/run_directory.h"
+#include "launch/commands/plan/measured.h"
+#include "launch/commands/plan/model_cut.h"
 #include "launch/say.h"
-#include "model/partition.h"
-#include "runtime/base/file.h"
-#include "runtime/plan/measured_run.h"
 #include "runtime/plan/resources/plan_report.h"
 
 namespace shoal {
@@ -18,38 +16,23 @@ namespace {
 
 Failure usage(const std::string& what) { return fail(Error::kUsage, "plan: " + what); }
 
-Result<std::vector<CutStage>> cut_of(const Config& config) {
-  const auto stages = partition(config.model, config.pipeline.stages);
-  if (!stages) return stages.failure();
-  std::vector<CutStage> cut;
-  for (const StagePlan& stage : *stages) {
-    cut.push_back({stage.first_layer, stage.layer_count, stage.has_head, stage.parameter_count,
-                   state_bytes(stage, config), stage.cost, stage.kept_values});
-  }
-  return cut;
-}
-
 // A run's replicas computed so many multiply-adds in the time that they measured, all of them together and one on
 // average; and the rest of a step that is no computing.
 Status take_run(const std::string& directory, PlanOrder& order) {
-  const auto config = read_run_config(directory);
-  if (!config) return config.failure();
-  const std::string path = RunDirectory{directory}.metrics();
-  const auto metrics = read_file(path);
-  if (!metrics) return metrics.failure();
-  const auto step = measured_step(*metrics);
-  if (!step) return fail(step.failure().error, path + ": " + step.failure().message);
-  const auto cut = cut_of(*config);
+  const auto run = measured_run(directory);
+  if (!run) return run.failure();
+  const auto& [config, step] = *run;
+  const auto cut = cut_of(config);
   if (!cut) return cut.failure();
   double cost = 0;
   for (const CutStage& stage : *cut) cost += stage.cost;
-  const double replicas = static_cast<double>(config->pipeline.stages) * config->pipeline.replicas;
+  const double replicas = static_cast<double>(config.pipeline.stages) * config.pipeline.replicas;
   MachineKind kind;
-  kind.multiply_adds_s = 3 * cost * static_cast<double>(planned_tokens(*config)) / replicas / step->compute_s;
+  kind.multiply_adds_s = 3 * cost * static_cast<double>(planned_tokens(config)) / replicas / step.compute_s;
   order.kinds = {kind};
-  order.commit_s = step->commit_s;
-  say("measured ", step->steps, " steps of ", directory, ": a replica computes ", *kind.multiply_adds_s * 2 / 1e9,
-      " GFLOP/s, a step's commit and update take ", step->commit_s * 1e3, " ms");
+  order.commit_s = step.commit_s;
+  say("measured ", step.steps, " steps of ", directory, ": a replica computes ", *kind.multiply_adds_s * 2 / 1e9,
+      " GFLOP/s, a step's commit and update take ", step.commit_s * 1e3, " ms");
   return Done{};
 }
 
@@ -140,7 +123,7 @@ Result<PlanOptions> plan_options(const Options& options) {
 
 Result<int> run_plan(const PlanOptions& options) {
   const auto plan = plan_run(options.order);
-  if (!plan) return fail(plan.failure().error, plan.failure().message);
+  if (!plan) return plan.failure();
   print(options.form == OutputForm::kJson ? json_of(*plan) : text_of(*plan));
   return 0;
 }

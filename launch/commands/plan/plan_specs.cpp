@@ -20,8 +20,7 @@ CommandSpec plan() {
       {{"--set", kRepeated, "KEY=VALUE", "set a key of the configuration, as in --set model.layers=6"},
        {"--speed", kRepeated, "NAME=SPEED",
         "a kind of machine: GFLOP/s or, as paced devices, ms of a microbatch's forward; with xCOUNT a number of them, "
-        "as "
-        "in fast=500x4 or slow=60ms (without: as many as the configuration needs)"},
+        "as in fast=500x4 or slow=60ms (without: as many as the configuration needs)"},
        {"--gflops", kValue, "G", "GFLOP/s of every machine"},
        {"--run", kValue, "DIR", "the speed that the replicas of a run measured"},
        {"--memory", kRepeated, "B",
@@ -31,8 +30,7 @@ CommandSpec plan() {
        kJson},
       "Bytes of links are those of `bytes` in metrics.jsonl. Memory is the most that a worker holds at once. Without\n"
       "a speed there are no times. Machines are given to stages as is best for the whole; a run itself starts with "
-      "the\n"
-      "same number in every stage. If a stage does not fit into --memory, settings with which all fit are named.\n"
+      "the\nsame number in every stage. If a stage does not fit into --memory, settings with which all fit are named.\n"
       "--json prints {\"stages\":[{\"layers\":[..],\"parameters\":N,\"replicas\":N,\"bytes\":{..,\"total\":N},\n"
       "\"fits\":true}],\"tokens_per_s\":X,\"link_bytes_per_step\":{\"activation\":N,\"gradient\":N,\"reduce\":N,..},\n"
       "\"would_fit\":[..],\"one_more\":[..],\"price_per_billion_tokens\":X}, null where nothing is known.\n"

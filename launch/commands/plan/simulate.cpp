@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <sstream>
 
-#include "launch/processes/run_directory.h"
+#include "launch/commands/plan/measured.h"
 #include "launch/say.h"
 #include "model/partition.h"
 #include "runtime/base/file.h"
 #include "runtime/plan/bandwidth_report.h"
-#include "runtime/plan/measured_run.h"
 
 namespace shoal {
 namespace {
@@ -54,28 +53,24 @@ Result<Workload> workload_of(const Config& config, const MeasuredStep& step) {
 }
 
 Result<ComparisonOrder> order_of_run(const std::string& directory) {
-  const auto config = read_run_config(directory);
-  if (!config) return config.failure();
-  const std::string path = RunDirectory{directory}.metrics();
-  const auto metrics = read_file(path);
-  if (!metrics) return metrics.failure();
-  const auto step = measured_step(*metrics);
-  if (!step) return fail(step.failure().error, path + ": " + step.failure().message);
-  const auto work = workload_of(*config, *step);
+  const auto run = measured_run(directory);
+  if (!run) return run.failure();
+  const auto& [config, step] = *run;
+  const auto work = workload_of(config, step);
   if (!work) return work.failure();
-  say("measured ", step->steps, " steps of ", directory, ": ", step->step_s * 1e3, " ms, and ", step->reduce_s * 1e3,
+  say("measured ", step.steps, " steps of ", directory, ": ", step.step_s * 1e3, " ms, and ", step.reduce_s * 1e3,
       " ms to reduce");
   ComparisonOrder order;
   order.workload = *work;
-  order.settings.H = config->sync.H;
-  order.settings.fragments = std::min(work->layers, static_cast<std::size_t>(std::max(config->sync.fragments, 1)));
-  order.settings.overlap_steps = std::max<std::uint64_t>(config->sync.overlap, 1);
-  order.settings.bits = bits_of(config->sync.wire);
+  order.settings.H = config.sync.H;
+  order.settings.fragments = std::min(work->layers, static_cast<std::size_t>(std::max(config.sync.fragments, 1)));
+  order.settings.overlap_steps = std::max<std::uint64_t>(config.sync.overlap, 1);
+  order.settings.bits = bits_of(config.sync.wire);
   order.settings.narrow_bits = kNarrowBits;
-  order.settings.pattern = config->sync.pattern;
+  order.settings.pattern = config.sync.pattern;
   order.settings.grain = SyncGrain::kStep;
-  order.network.workers = static_cast<std::size_t>(std::max(config->pipeline.replicas, 2));
-  order.network.exchange = config->sync.backend == SyncBackend::kOwner ? Exchange::kOwner : Exchange::kRing;
+  order.network.workers = static_cast<std::size_t>(std::max(config.pipeline.replicas, 2));
+  order.network.exchange = config.sync.backend == SyncBackend::kOwner ? Exchange::kOwner : Exchange::kRing;
   order.grid = kRunGrid;
   return order;
 }

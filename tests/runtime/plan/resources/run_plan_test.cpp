@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/partition.h"
+#include "launch/commands/plan/model_cut.h"
 #include "runtime/plan/resources/plan_report.h"
 
 namespace shoal {
@@ -14,17 +14,6 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
-
-Result<std::vector<CutStage>> cut_of(const Config& config) {
-  const auto stages = partition(config.model, config.pipeline.stages);
-  if (!stages) return stages.failure();
-  std::vector<CutStage> cut;
-  for (const StagePlan& stage : *stages) {
-    cut.push_back({stage.first_layer, stage.layer_count, stage.has_head, stage.parameter_count,
-                   state_bytes(stage, config), stage.cost, stage.kept_values});
-  }
-  return cut;
-}
 
 // The layouts that were measured with eight microbatches of four sequences.
 Config layout(int width, int layers, int stages, int replicas) {

@@ -1,0 +1,21 @@
+// A run as planning commands take it for a measure: its configuration, and what its steps took.
+// Reads config.toml and metrics.jsonl of its directory.
+#pragma once
+
+#include <string>
+
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+#include "runtime/plan/measured_run.h"
+
+namespace shoal {
+
+struct MeasuredRun {
+  Config config;
+  MeasuredStep step;
+};
+
+// Errors: those of read_run_config(), kIo, and kInvalidData when no step has times, naming the file.
+[[nodiscard]] Result<MeasuredRun> measured_run(const std::string& directory);
+
+}  // namespace shoal

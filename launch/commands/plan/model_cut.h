@@ -1,0 +1,26 @@
+// The cut of a configuration's model as planning needs it: runtime/plan does not see the model, and is handed this.
+// Bytes are those of an image of each stage's state.
+#pragma once
+
+#include <vector>
+
+#include "model/partition.h"
+#include "runtime/base/config.h"
+#include "runtime/base/error.h"
+#include "runtime/plan/resources/cut_stage.h"
+
+namespace shoal {
+
+// Errors: kUsage, for a model that has fewer blocks than stages.
+[[nodiscard]] inline Result<std::vector<CutStage>> cut_of(const Config& config) {
+  const auto stages = partition(config.model, config.pipeline.stages);
+  if (!stages) return stages.failure();
+  std::vector<CutStage> cut;
+  for (const StagePlan& stage : *stages) {
+    cut.push_back({stage.first_layer, stage.layer_count, stage.has_head, stage.parameter_count,
+                   state_bytes(stage, config), stage.cost, stage.kept_values});
+  }
+  return cut;
+}
+
+}  // namespace shoal
