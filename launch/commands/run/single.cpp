@@ -261,10 +261,14 @@ class SingleRun {
       }
       return stop_status().has_value();
     };
-    auto made = evaluate_until(wants_stop, *parts_.executor, plan_, batches, *parts_.tokenizer);
-    for (; !made; made = evaluate_until(wants_stop, *parts_.executor, plan_, batches, *parts_.tokenizer)) {
+    const auto evaluate = [&] {
+      return evaluate_until(wants_stop, *parts_.executor, plan_, batches, *parts_.tokenizer);
+    };
+    auto made = evaluate();
+    while (!made) {
       if (stop_status()) return false;
       (void)wait_for_text(made.failure());
+      made = evaluate();
     }
     tell_reading(std::nullopt);
     const std::optional<Evaluation>& evaluation = *made;

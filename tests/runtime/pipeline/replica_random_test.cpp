@@ -444,16 +444,22 @@ class World {
   std::string violation_;
 };
 
+// Every shape of up to three stages and three replicas, with up to three deaths.
+Plan plan_of(std::uint64_t seed) {
+  Plan plan;
+  plan.seed = seed;
+  plan.stages = 1 + static_cast<std::uint32_t>(seed % 3);
+  plan.replicas = 1 + static_cast<std::uint32_t>(seed / 3 % 3);
+  plan.deaths = static_cast<int>(seed % 4);
+  return plan;
+}
+
 TEST(ReplicaRandom, CountsEveryMicrobatchOnceWhateverTheNetworkDoes) {
   std::uint64_t zero_count = 0;
   std::uint64_t join_count = 0;
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    Plan plan;
-    plan.seed = seed;
-    plan.stages = 1 + static_cast<std::uint32_t>(seed % 3);
-    plan.replicas = 1 + static_cast<std::uint32_t>(seed / 3 % 3);
-    plan.deaths = static_cast<int>(seed % 4);
+    Plan plan = plan_of(seed);
     World world(plan);
     ASSERT_EQ(world.run(), "");
     zero_count += world.zero_count();
@@ -468,12 +474,8 @@ TEST(ReplicaRandom, CountsEveryMicrobatchOnceWhenDevicesEndTheirJobsLater) {
   std::size_t jobs_under_way_max = 0;
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    Plan plan;
-    plan.seed = seed;
-    plan.stages = 1 + static_cast<std::uint32_t>(seed % 3);
-    plan.replicas = 1 + static_cast<std::uint32_t>(seed / 3 % 3);
+    Plan plan = plan_of(seed);
     plan.microbatches = 4 + static_cast<std::uint32_t>(seed % 5);
-    plan.deaths = static_cast<int>(seed % 4);
     plan.is_late = true;
     World world(plan);
     ASSERT_EQ(world.run(), "");

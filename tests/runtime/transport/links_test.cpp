@@ -276,6 +276,15 @@ TEST(Links, APeerThatCannotBeReachedIsComplainedAboutWhileItLasts) {
   }
 }
 
+// Node 2 has a link with the spawner, 900, and one with storage, 1.
+bool link_with_spawner_and_storage(Links& links) {
+  link_with_spawner(links);
+  (void)links.table.peers(peers_of({1}));
+  if (!links.table.stranger(LinkId{1}, links.now)) return false;
+  (void)links.table.hello(LinkId{1}, hello_of(1, false), links.now);
+  return true;
+}
+
 // Links of which some let nothing through, since so long.
 struct CutLinks {
   std::map<LinkId, Duration> unanswered;
@@ -292,10 +301,7 @@ struct CutLinks {
 // A firewall that drops what comes breaks no link.
 TEST(Links, APeerToWhomNothingComesThroughIsComplainedAboutThoughItsLinkStands) {
   Links links(node(2));
-  link_with_spawner(links);
-  (void)links.table.peers(peers_of({1}));
-  ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now));
-  (void)links.table.hello(LinkId{1}, hello_of(1, false), links.now);
+  ASSERT_TRUE(link_with_spawner_and_storage(links));
   CutLinks cut;
   for (int i = 0; i < 50; ++i) EXPECT_TRUE(cut.after(links, 0ms).empty()) << "the control";
   cut.unanswered[LinkId{1}] = 100ms;
@@ -319,10 +325,7 @@ TEST(Links, APeerToWhomNothingComesThroughIsComplainedAboutThoughItsLinkStands) 
 // This machine may be the one that is cut off: then a person is told of the spawner alone.
 TEST(Links, WhereNothingComesThroughToTheSpawnerNobodyElseIsComplainedAbout) {
   Links links(node(2));
-  link_with_spawner(links);
-  (void)links.table.peers(peers_of({1}));
-  ASSERT_TRUE(links.table.stranger(LinkId{1}, links.now));
-  (void)links.table.hello(LinkId{1}, hello_of(1, false), links.now);
+  ASSERT_TRUE(link_with_spawner_and_storage(links));
   CutLinks cut;
   cut.unanswered = {{LinkId{1}, 5s}, {LinkId{900}, 5s}};
   std::vector<ReportUnreachable> complaints;
