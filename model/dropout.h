@@ -20,7 +20,7 @@ struct Dropout {
   std::uint64_t step = 0;
   std::uint64_t first_sample = 0;
 
-  // What an activation of these sizes, [B,T,C], is multiplied by: 0 or 1 / (1 - rate), float32.
+  // Returns the factors, 0 or 1 / (1 - rate), of an activation of these sizes: float32 [B,T,C].
   [[nodiscard]] at::Tensor mask(at::IntArrayRef sizes_BTC, int layer, DropoutSite site) const;
 };
 

@@ -15,7 +15,7 @@ namespace {
 // bound by memory and by transcendental functions. Measured roughly; the cut needs proportions only.
 constexpr double kElementCost = 12;
 
-// Where the tensors of a layer are: the beginning of their names, and the block.
+// Names the place of a layer's tensors: the beginning of their names, and the block.
 struct Place {
   std::string prefix;
   std::optional<int> block;
@@ -166,7 +166,7 @@ void add(std::vector<TensorSpec>& tensors, const EmbeddingSpec& part) {
   tensors.push_back(part.tokens);
   if (part.positions) tensors.push_back(*part.positions);
 }
-// What is given to the next part counts where it is made.
+// Counts the values that a part makes for the next one, not those that it is given.
 std::int64_t kept(const EmbeddingSpec& embedding) { return embedding.tokens.shape[1]; }
 
 std::int64_t kept(const NormSpec& norm) {

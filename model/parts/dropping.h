@@ -1,5 +1,5 @@
 // Dropout on a tape: its mask is kept, or nothing where the rate is 0.
-// Which mask it is follows from the tape's microbatch and the place in the model (dropout.h).
+// The mask follows from the tape's microbatch and the place in the model (dropout.h).
 #pragma once
 
 #include "model/dropout.h"

@@ -1,4 +1,4 @@
-// What torch's cross_entropy_loss consists of.
+// Calls the two operators that torch's cross_entropy_loss consists of.
 #include "model/parts/loss.h"
 
 #include <tuple>

@@ -75,7 +75,7 @@ class RmsNorm final : public Norm {
   }
 
  private:
-  // What x gets through x scale, and through the scale.
+  // Returns x's gradient in two terms: through x times scale, and through the scale.
   std::pair<at::Tensor, at::Tensor> halves(const at::Tensor& dy, Tape& tape, ParameterGradients& gradients) const {
     const at::Tensor normal = tape.take();
     const at::Tensor scale = tape.take();

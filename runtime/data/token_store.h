@@ -1,4 +1,4 @@
-// Where the tokens of a text lie: interface of what tokens.h splits into training and validation.
+// A store of a text's tokens: the interface below the split into training and validation (tokens.h).
 //
 // Immutable and thread-safe.
 #pragma once

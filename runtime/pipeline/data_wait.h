@@ -1,4 +1,4 @@
-// What the data loader does when the text cannot be read: says so once, waits, and tries again.
+// The wait for a text that cannot be read: it is said once, and reading is tried again after a pause.
 //
 // A shard may be gone for a while (a mount, a copy under way). Nothing is skipped meanwhile: the samples of a step are
 // fixed. Pure; time comes in.

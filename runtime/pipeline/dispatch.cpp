@@ -249,7 +249,7 @@ std::vector<Letter> DataLoaderCore::note_reading(const Result<Value>& read, Inst
   return {Letter{{}, to_supervisor(), *event}};
 }
 
-// Where its sample cannot be read, the item stays what it is.
+// The item stays as it is if its sample cannot be read.
 std::vector<Letter> DataLoaderCore::send(Item& item, MicrobatchId microbatch, Instant now) {
   auto sample = sample_of(microbatch);
   std::vector<Letter> out = note_reading(sample, now);

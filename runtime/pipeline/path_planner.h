@@ -57,7 +57,7 @@ class PathPlanner {
   // Learns how long a training microbatch's hops took; last stage first, as in Backward.
   virtual void learn(const std::vector<Hop>& trail) = 0;
   virtual void failed(Incarnation replica, Instant now) = 0;
-  // What it planned is answered, or left out. first: the replica of stage 0 whose credit is free again.
+  // A microbatch that it planned is answered, or left out. first: the replica of stage 0 whose credit is free again.
   virtual void answered(MicrobatchId /*microbatch*/, Incarnation /*first*/) {}
   // Another step or evaluation begins: nothing is in flight.
   virtual void begin_work() {}

@@ -1,5 +1,5 @@
 // `shoal plan`: what a configuration needs and brings, before anything is rented.
-// What is planned and how it is told is decided in runtime/plan/resources.
+// runtime/plan/resources decides what is planned and how it is told.
 #pragma once
 
 #include "launch/commands/inspect/inspect.h"

@@ -1,5 +1,5 @@
 // `shoal simulate swarm`: what rebalancing keeps of a swarm of unequal machines that come and go.
-// What is simulated and how it is told is decided in runtime/plan/swarm.
+// runtime/plan/swarm decides what is simulated and how it is told.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// What import and export are told of a model's tensors, out of its list of layers.
-// The list is model/layer_list.h: nothing else knows the names.
+// Lists a model's tensors for import and export, out of its list of layers.
+// That list is model/layer_list.h: nothing else knows the names.
 #pragma once
 
 #include "runtime/base/config.h"

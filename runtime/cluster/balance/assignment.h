@@ -1,4 +1,4 @@
-// Which stage each machine serves, by speed: where a newcomer gains most, and the best assignment of all of them.
+// Assigns machines to stages by speed: a newcomer to where it gains most, or all of them as is best.
 //
 // Pure. A stage's capacity is the sum of the speeds of its machines divided by its load (work of one microbatch there);
 // the throughput of a pipeline is the least capacity.

@@ -1,4 +1,4 @@
-// Which replica moves to the weakest stage, and whether the move is worth what it costs.
+// Chooses the replica that moves to the weakest stage, if the move is worth what it costs.
 //
 // A move takes the time in which the state of the new stage arrives and the mover warms up; meanwhile it works for
 // nobody, and what it had computed and not handed on is lost. Its gain is what the weaker of the two stages has more

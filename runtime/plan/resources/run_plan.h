@@ -1,5 +1,5 @@
-// What a configuration needs and brings: the cut, bytes per stage and device, bytes per link and step, tokens per
-// second, what does not fit and what would, and what one more machine brings.
+// Plans a configuration: the cut, bytes per stage and device, bytes per link and step, tokens per second, what does not
+// fit and what would, and what one more machine brings.
 //
 // Pure. Speeds come in as machine kinds; without one there are bytes and no times. Machines are given to stages as the
 // best assignment (runtime/cluster/balance); a run without rebalancing places the same number in every stage.

@@ -27,7 +27,7 @@ BorderTraffic border_traffic(const Config& config) {
   return {microbatches * (tensor + targets + kForwardLetterBytes), microbatches * (tensor + kBackwardLetterBytes)};
 }
 
-// Of rounds, the mean over their steps.
+// Spreads a round's bytes over its steps.
 double reduce_bytes(const Config& config, const CutStage& stage, std::size_t replicas) {
   if (replicas < 2) return 0;
   if (config.sync.mode == SyncMode::kDiloco) {

@@ -4,7 +4,7 @@
 //   model_type llama    model.kind = llama
 //   model_type qwen3    model.kind = llama with model.qk_norm
 //
-// What this model does not do (another activation, biases, another scaling of rotary positions) is refused by name.
+// Refuses by name what this model does not do: another activation, biases, another scaling of rotary positions.
 // Pure: text in, text out. Keys as GPT2Config, LlamaConfig and Qwen3Config have them.
 #pragma once
 
@@ -30,7 +30,7 @@ struct ModelDescription {
 // end_of_text: the token at which transformers ends a text that it writes; none: it writes as many as it is asked for.
 [[nodiscard]] std::string description_json(const ModelConfig& model, std::optional<std::int32_t> end_of_text);
 
-// What the file puts before the names of this model's weights, but for the head's: "transformer." or nothing.
+// Returns the prefix of the names of this model's weights in the file, but for the head's: "transformer." or nothing.
 [[nodiscard]] std::string prefix_of(ModelKind kind);
 // True for a constant that older files hold among the weights: a causal mask, frequencies of rotary positions.
 [[nodiscard]] bool is_constant(ModelKind kind, const std::string& name);

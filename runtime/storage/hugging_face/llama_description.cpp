@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What a model that was made before version 5 says, in the words of that version.
+// Reads a model that was made before version 5 into the words of that version.
 Json rope_of(const Json& json) {
   Json rope = json.value("rope_parameters", Json());
   if (!rope.is_object()) rope = json.value("rope_scaling", Json());

@@ -1,5 +1,5 @@
-// What an import and an export know of a model's tensors: each name and shape, and which two may be tied.
-// Made from the model's list of layers by who calls; nothing here knows a name.
+// A model's tensors as an import and an export know them: each name and shape, and which two may be tied.
+// The caller makes it from the model's list of layers; nothing here knows a name.
 #pragma once
 
 #include <cstdint>

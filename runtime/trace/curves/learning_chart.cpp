@@ -205,7 +205,7 @@ class ChartOfRuns {
     return note;
   }
 
-  // What happened in steps that the run has no more, and that it has not trained again as far as that.
+  // True for a moment in steps that the run abandoned and has not trained again as far as that.
   bool is_beyond(const RunSeries& run, const SeriesMoment& moment) const {
     const std::uint64_t last = run.steps.empty() ? 0 : run.steps.back().applied;
     return axis_ != PlotAxis::kTime && moment.is_abandoned && moment.applied > last;
