@@ -11,8 +11,10 @@
 namespace shoal {
 
 enum class ModelKind { kGpt2, kLlama };
+enum class Precision { kFp32, kBf16 };
 enum class RopeScaling { kNone, kLinear, kLlama3 };
 enum class Schedule { k1f1b, kAfab };
+enum class Cut { kAuto, kEven, kListed };
 enum class Routing { kIwrr, kUniform, kStatic, kCostToGo };
 enum class OptimizerKind { kAdamw, kSgd };
 enum class LearningRateSchedule { kCosine, kConstant };
@@ -36,6 +38,7 @@ struct RunConfig {
 
 struct ModelConfig {
   ModelKind kind = ModelKind::kGpt2;
+  Precision precision = Precision::kFp32;  // of products of matrices and of attention
   int layers = 4;
   int heads = 4;
   int width = 128;
@@ -83,6 +86,9 @@ struct BatchConfig {
 struct PipelineConfig {
   int stages = 2;
   int replicas = 2;
+  std::vector<int> replicas_listed;  // one for each stage; empty: `replicas` of every stage
+  Cut cut = Cut::kAuto;
+  std::vector<int> cut_listed;  // layers of each stage, where the cut is kListed
   int replicas_max = 0;  // the most that later nodes may bring a stage to; 0: no limit
   Schedule schedule = Schedule::k1f1b;
   int credits = 0;  // microbatches in flight per replica of stage 0; 0: by schedule
@@ -133,6 +139,8 @@ struct SwarmConfig {
   int dead_after_ms = 10000;
   int restart_budget = 3;  // replicas started again on one worker within the window
   double restart_window_s = 60;
+  int rebalance_every_s = 0;   // time between moves of replicas to loaded stages; 0: off
+  bool share_devices = false;  // lets a worker hold several stages where machines are fewer than stages need
 };
 
 struct EvalConfig {
