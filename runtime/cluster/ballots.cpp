@@ -56,7 +56,7 @@ Commit Ballots::commit(const View& view, const CommitPolicy& policy) const {
 std::vector<Prepared> Ballots::take_rounds(const std::vector<std::pair<StageId, RoundId>>& open, const View& view) {
   std::erase_if(rounds_, [&view](const auto& vote) {
     const auto& [stage, round] = vote.first;
-    const auto newest = view.newest_round(stage, round.fragment);
+    const auto newest = view.rounds().newest_of(stage, round.fragment);
     const bool is_agreed = newest && newest->number >= round.number;
     return is_agreed || why_void(vote.second, view).has_value();
   });

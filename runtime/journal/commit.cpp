@@ -75,11 +75,12 @@ std::optional<std::string> why_void(const Prepared& vote, const View& view) {
   if (!is_round && order.step.value != view.committed_steps()) return compose("it is for step ", order.step);
   if (is_round && order.step.value > view.committed_steps())
     return compose("its contributions are of step ", order.step);
-  if (order.epoch.group != view.group_of(order.stage)) {
-    return compose("group ", view.group_of(order.stage), " was appointed after ", order.epoch.group);
+  if (order.epoch.group != view.members().group_of(order.stage)) {
+    return compose("group ", view.members().group_of(order.stage), " was appointed after ", order.epoch.group);
   }
-  if (vote.position < view.last_change_of(order.stage)) {
-    return compose("the stage changed at position ", view.last_change_of(order.stage), ", after ", vote.position);
+  if (vote.position < view.members().last_change_of(order.stage)) {
+    return compose("the stage changed at position ", view.members().last_change_of(order.stage), ", after ",
+                   vote.position);
   }
   return std::nullopt;
 }

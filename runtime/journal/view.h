@@ -14,19 +14,19 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "messages/journal.h"
 #include "runtime/base/bound.h"
+#include "runtime/journal/agreed_rounds.h"
 #include "runtime/journal/lost_tokens.h"
 #include "runtime/journal/quarantines.h"
 #include "runtime/journal/requeued_samples.h"
 #include "runtime/journal/run_ends.h"
+#include "runtime/journal/view_members.h"
 
 namespace shoal {
 
@@ -56,40 +56,27 @@ class View {
   // Updates applied and target tokens counted in those steps.
   [[nodiscard]] std::uint64_t optimizer_step() const;
   [[nodiscard]] std::uint64_t tokens_total() const;
-  // Trained, and not in the model, as of the rounds agreed so far; each token at most once (lost_tokens.h).
-  [[nodiscard]] std::uint64_t tokens_lost() const { return lost_.count(); }
+  // Tokens trained, and not in the model, as of the rounds agreed so far; each at most once.
   [[nodiscard]] const LostTokens& lost() const { return lost_; }
   // Steps committed in the state that all members began with, at the start of this branch or of a resumed run.
-  [[nodiscard]] std::uint64_t start() const { return start_; }
+  [[nodiscard]] std::uint64_t start() const { return rounds_.start(); }
   [[nodiscard]] const RunEnds& ends() const { return ends_; }
   // The newest commit was said to be the run's last: rounds in flight are due after it, too.
   [[nodiscard]] bool is_at_last_commit() const { return is_at_last_commit_; }
   // Steps skipped without an applied one since.
   [[nodiscard]] int skips_in_a_row() const { return skips_in_a_row_; }
 
-  // Replicas of a stage, ascending by incarnation; empty for a stage nobody serves.
-  [[nodiscard]] const std::vector<ReplicaMember>& replicas_of(StageId stage) const;
-  // One above the highest stage that a replica serves.
-  [[nodiscard]] std::uint32_t stage_count() const;
-  [[nodiscard]] std::size_t replica_count() const { return stage_of_.size(); }
-  [[nodiscard]] bool contains(Incarnation replica) const { return stage_of_.contains(replica); }
-  [[nodiscard]] std::optional<StageId> stage_of(Incarnation replica) const;
-  [[nodiscard]] std::optional<ReplicaMember> find(Incarnation replica) const;
-  // Returns the process of a replica in the view (CHECK).
-  [[nodiscard]] ProcessIncarnation process_of(Incarnation replica) const;
+  // Who serves which stage, where, and in which sync group: the common questions here, the others in members().
+  [[nodiscard]] const ViewMembers& members() const { return members_; }
+  [[nodiscard]] const std::vector<ReplicaMember>& replicas_of(StageId stage) const { return members_.of(stage); }
+  [[nodiscard]] std::uint32_t stage_count() const { return members_.stage_count(); }
+  [[nodiscard]] std::size_t replica_count() const { return members_.count(); }
+  [[nodiscard]] bool contains(Incarnation replica) const { return members_.contains(replica); }
+  [[nodiscard]] std::optional<StageId> stage_of(Incarnation replica) const { return members_.stage_of(replica); }
+  [[nodiscard]] std::optional<ReplicaMember> find(Incarnation replica) const { return members_.find(replica); }
 
-  // Position of the last entry that changed what the stage's sum is made of: its AddReplica or RemoveReplica, or a
-  // Quarantine in the step in progress; 0: none. A vote begun before it is void (P-22).
-  [[nodiscard]] JournalPosition last_change_of(StageId stage) const;
-  // True when a round is agreed whose contributions were taken after `contributed` steps and that is due after `due`:
-  // here, or in the state that all members began with.
-  [[nodiscard]] bool has_round(StageId stage, const RoundId& round, StepId contributed, std::uint64_t due) const;
-  // The newest round of a stage's fragment that was agreed on this branch.
-  [[nodiscard]] std::optional<RoundId> newest_round(StageId stage, std::uint32_t fragment) const;
-  // Returns the newest round of every fragment that has one.
-  [[nodiscard]] std::vector<RoundId> newest_rounds(StageId stage) const;
-  // The sync group appointed last for the stage; 0: none.
-  [[nodiscard]] Incarnation group_of(StageId stage) const;
+  // Rounds that are agreed here, or in the state that all members began with.
+  [[nodiscard]] const AgreedRounds& rounds() const { return rounds_; }
 
   // Microbatches that are planned no more: of the step in progress, and of all steps on any branch.
   [[nodiscard]] const std::set<MicrobatchId>& quarantined() const { return quarantines_.of(StepId{committed_steps_}); }
@@ -115,14 +102,10 @@ class View {
   JournalPosition position_;
   Branch branch_;
   std::uint64_t committed_steps_ = 0;
-  std::uint64_t start_ = 0;
-  std::uint64_t held_until_ = 0;  // the state at start_ holds every round with contributions of this version or before
   bool is_at_last_commit_ = false;
   int skips_in_a_row_ = 0;
-  std::vector<StageMembers> stages_;
-  std::map<Incarnation, StageId> stage_of_;
-  std::map<StageId, Incarnation> groups_;
-  std::map<std::pair<StageId, std::uint32_t>, std::uint64_t> rounds_;  // newest of each fragment, on this branch
+  ViewMembers members_;
+  AgreedRounds rounds_;
   LostTokens lost_;
   std::deque<StepTotals> totals_;  // ascending by version, the newest last
   Quarantines quarantines_;

@@ -382,7 +382,7 @@ bool DataLoaderCore::waits_for_rounds() const {
     if (round.number == 0) continue;
     const StepId contributed{config_.rounds->contribution_version(round)};
     for (std::uint32_t stage = 0; stage < config_.stages; ++stage) {
-      if (!view_.has_round(StageId{stage}, round, contributed, version)) return true;
+      if (!view_.rounds().has(StageId{stage}, round, contributed, version)) return true;
     }
   }
   return false;

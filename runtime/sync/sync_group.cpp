@@ -56,9 +56,9 @@ void SyncGroupCore::begin_at(const View& past) {
 }
 
 SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
-  const JournalPosition change_before = view_.last_change_of(config_.stage);
+  const JournalPosition change_before = view_.members().last_change_of(config_.stage);
   view_.apply(entry);
-  const bool was_appointed = std::exchange(is_appointed_, view_.group_of(config_.stage) == config_.self);
+  const bool was_appointed = std::exchange(is_appointed_, view_.members().group_of(config_.stage) == config_.self);
   if (was_appointed && !is_appointed_) {
     begin_step();
     note(compose("another group or branch took over: ", describe(entry)));
@@ -75,7 +75,7 @@ SyncGroupEffects SyncGroupCore::follow(const JournalEntry& entry, Instant now) {
     begin_step();
     hints_.begin_next(now);
   }
-  if (view_.last_change_of(config_.stage) != change_before) {
+  if (view_.members().last_change_of(config_.stage) != change_before) {
     if (std::holds_alternative<RemoveReplica>(entry.body)) {  // its microbatches are sent again first (P-12)
       hints_.forget_all_answered();
       hints_.ignore_all_answered_until(now + first_interval());

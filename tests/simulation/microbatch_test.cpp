@@ -75,7 +75,7 @@ class Swallower {
     forged.loss_sum = 1;
     forged.token_count = FakeExecutor::kTokens;
     const View view = view_of(*swarm_);
-    const ProcessIncarnation asker = view.process_of(forward->sender);
+    const ProcessIncarnation asker = view.members().process_of(forward->sender);
     EXPECT_TRUE(
         swarm_->network().inject({hop.to, hop.from}, {letter.to.process, to_stage(asker, forward->sender), forged}));
     return {};

@@ -64,7 +64,7 @@ class SupervisorBench {
       } else if (std::holds_alternative<StartDataLoader>(effect)) {
         ++loaders;
       } else if (const auto* group = std::get_if<StartGroup>(&effect)) {
-        EXPECT_EQ(core.view().group_of(group->stage), group->group);  // P-1: appointed before it starts
+        EXPECT_EQ(core.view().members().group_of(group->stage), group->group);  // P-1: appointed before it starts
       }
     }
     return true;
@@ -121,7 +121,7 @@ class SupervisorBench {
                   term,
                   StageId{stage},
                   StepId{core.view().committed_steps()},
-                  Epoch{core.view().group_of(StageId{stage}), 2}};
+                  Epoch{core.view().members().group_of(StageId{stage}), 2}};
     vote.position = core.view().position();
     ManifestEntry entry{MicrobatchId{0}, 10, 1.0, {}};
     if (is_bad) entry.bad_tensor = "wte.weight";

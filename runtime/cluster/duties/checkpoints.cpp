@@ -123,7 +123,7 @@ void CheckpointDuty::ask_again(std::uint64_t version, Answers& answers) {
   for (std::uint32_t stage = 0; stage < holders.size(); ++stage) {
     if (desk_.is_at_storage(StageId{stage})) continue;
     const Incarnation replica = holders[stage];
-    answers.send(to_stage(truth_.view().process_of(replica), replica),
+    answers.send(to_stage(truth_.view().members().process_of(replica), replica),
                  SaveState{truth_.books.branch(), version, StageId{stage}, replica});
   }
   desk_.asked(holders);

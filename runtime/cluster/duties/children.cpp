@@ -31,7 +31,7 @@ Answers ChildrenDuty::on(const TrainingBegins& /*begins*/, Instant /*now*/) {
 
 Answers ChildrenDuty::on(const GroupEnded& ended, Instant now) {
   Answers answers;
-  if (!truth_.is_training() || ended.group != truth_.view().group_of(ended.stage)) return answers;
+  if (!truth_.is_training() || ended.group != truth_.view().members().group_of(ended.stage)) return answers;
   const std::string child = compose("sync_group/", ended.stage);
   if (may_restart(child, ended.reason, now, answers)) start_group(ended.stage, answers);
   return answers;

@@ -12,11 +12,12 @@ Answers LossDuty::on(const StageEnded& ended, Instant /*now*/) {
   Answers answers;
   const View& view = truth_.view();
   // A lost process is told of by its successor: the fate of its replicas is decided already.
-  const bool is_in_view = view.contains(ended.replica) && roster_.processes.is_alive(view.process_of(ended.replica));
+  const bool is_in_view =
+      view.contains(ended.replica) && roster_.processes.is_alive(view.members().process_of(ended.replica));
   if (truth_.is_ending() || !is_in_view || !roster_.ended.insert(ended.replica).second) return answers;
   answers.announce("stage_ended", compose("stage/", ended.stage), ended.reason);
   if (!truth_.is_training()) return answers;
-  answers.tell(ReplicaFailed{view.process_of(ended.replica), ended.reason});
+  answers.tell(ReplicaFailed{view.members().process_of(ended.replica), ended.reason});
   answers.tell(WorkersChanged{});  // first: whoever starts need not wait for the disk
   answers.tell(MembersDue{"its actor ended: " + ended.reason});
   return answers;

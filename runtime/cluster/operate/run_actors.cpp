@@ -100,8 +100,9 @@ std::vector<ActorLine> list_actors(const RunActors& run, const std::vector<Actor
   }
   for (std::uint32_t stage = 0; stage < run.shape.stages && run.shape.is_training; ++stage) {
     const std::string state = run.ballots.has_voted(StageId{stage}) ? "voted" : "working";
-    list.add("spawner",
-             {compose("sync_group/", stage), run.roster.view.group_of(StageId{stage}).value, state, 0, 0, {}, 0});
+    list.add(
+        "spawner",
+        {compose("sync_group/", stage), run.roster.view.members().group_of(StageId{stage}).value, state, 0, 0, {}, 0});
   }
   list.merge("spawner", own, 0);
   return list.sorted();

@@ -21,7 +21,8 @@ std::vector<std::pair<StageId, RoundId>> open_rounds(const Truth& truth) {
     if (round.number == 0) continue;
     const StepId contributed{config.rounds->contribution_version(round)};
     for (std::uint32_t stage = 0; stage < config.stages; ++stage) {
-      if (!truth.view().has_round(StageId{stage}, round, contributed, version)) open.push_back({StageId{stage}, round});
+      if (!truth.view().rounds().has(StageId{stage}, round, contributed, version))
+        open.push_back({StageId{stage}, round});
     }
   }
   return open;

@@ -74,7 +74,7 @@ void RoundAgreement::hear(const View& past, ReplicaTurn& turn) {
   const ReplicaSetup& setup = turn.replica().setup;
   ends_ = past.ends();
   if (!member_ || past.branch() != setup.branch) return;
-  for (const RoundId& round : past.newest_rounds(setup.stage)) member_->pass_over(round);
+  for (const RoundId& round : past.rounds().newest_of(setup.stage)) member_->pass_over(round);
 }
 
 void RoundAgreement::hear(const RemoveReplica& entry, ReplicaTurn& turn) {

@@ -30,9 +30,9 @@ void RoundGroupCore::begin_at(const View& past) {
 }
 
 SyncGroupEffects RoundGroupCore::follow(const JournalEntry& entry, Instant now) {
-  const JournalPosition change_before = view_.last_change_of(config_.stage);
+  const JournalPosition change_before = view_.members().last_change_of(config_.stage);
   view_.apply(entry);
-  const bool was_appointed = std::exchange(is_appointed_, view_.group_of(config_.stage) == config_.self);
+  const bool was_appointed = std::exchange(is_appointed_, view_.members().group_of(config_.stage) == config_.self);
   if (!is_appointed_ || view_.is_finished()) {
     rounds_.clear();
     return take_effects();
@@ -47,7 +47,7 @@ SyncGroupEffects RoundGroupCore::follow(const JournalEntry& entry, Instant now) 
     rounds_.erase(agreed->round);
     tell_who_missed(*agreed);
   }
-  if (view_.last_change_of(config_.stage) != change_before) {
+  if (view_.members().last_change_of(config_.stage) != change_before) {
     for (auto& [id, round] : rounds_) announce(id, round, what_changed(entry), now);  // P-20
   }
   if (std::holds_alternative<Commit>(entry.body)) take_up("contributions are due", now);
@@ -63,7 +63,7 @@ void RoundGroupCore::take_up(const std::string& why, Instant now) {
   for (const RoundId& id : open) {
     if (id.number == 0 || rounds_.contains(id)) continue;
     const StepId contributed{schedule_.contribution_version(id)};
-    if (view_.has_round(config_.stage, id, contributed, schedule_.due_version(id))) continue;
+    if (view_.rounds().has(config_.stage, id, contributed, schedule_.due_version(id))) continue;
     Round round{contributed, SumAgreement({"mean", config_.repeat_after, false, config_.look_max}), std::nullopt};
     announce(id, rounds_.emplace(id, std::move(round)).first->second, why, now);
   }

@@ -167,7 +167,7 @@ bool MetricsCore::is_unwritten(const JournalEntry& entry, const Commit& commit) 
 
 // The journal may say less for a while after a roll-back, until the rounds are agreed again that it took back.
 std::uint64_t MetricsCore::take_untold_losses() {
-  const std::uint64_t told = std::exchange(tokens_lost_told_, std::max(tokens_lost_told_, view_.tokens_lost()));
+  const std::uint64_t told = std::exchange(tokens_lost_told_, std::max(tokens_lost_told_, view_.lost().count()));
   return tokens_lost_told_ - told;
 }
 

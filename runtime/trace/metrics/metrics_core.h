@@ -71,7 +71,7 @@ class MetricsCore {
   explicit MetricsCore(MetricsConfig config) : config_(config) {}
 
   // Call it after begin() and before the first entry: entries up to the view's position are not given, nor recorded.
-  void begin_at(const View& past) { view_ = past, tokens_lost_told_ = past.tokens_lost(); }
+  void begin_at(const View& past) { view_ = past, tokens_lost_told_ = past.lost().count(); }
   // Entries up to begin()'s live_after (what a resumed journal already held) change the view and give no events; their
   // commits give records where they are not written yet.
   [[nodiscard]] std::vector<MetricsOutput> on(const JournalEntry& entry, Instant now);

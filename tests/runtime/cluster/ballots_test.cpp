@@ -31,7 +31,7 @@ class Scene {
     vote.order.term = kTerm;
     vote.order.stage = StageId{stage};
     vote.order.step = StepId{view.committed_steps()};
-    vote.order.epoch = Epoch{view.group_of(StageId{stage}), 3};
+    vote.order.epoch = Epoch{view.members().group_of(StageId{stage}), 3};
     vote.position = view.position();
     vote.norms = {{stage == 0 ? "wte" : "lm_head", stage == 0 ? 9.0 : 16.0}};
     const double loss = stage == 1 ? 2.0 : 0.0;

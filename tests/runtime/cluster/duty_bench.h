@@ -62,7 +62,7 @@ struct DutyBench {
     return Incarnation{11 + 10 * stage + slot};
   }
   [[nodiscard]] ProcessIncarnation process(std::uint32_t stage, std::uint32_t slot) const {
-    return truth.view().process_of(replica(stage, slot));
+    return truth.view().members().process_of(replica(stage, slot));
   }
   // A vote for the step in progress.
   [[nodiscard]] Prepared vote_of(std::uint32_t stage) const {
@@ -72,7 +72,7 @@ struct DutyBench {
                   truth.config.term,
                   StageId{stage},
                   StepId{truth.view().committed_steps()},
-                  Epoch{truth.view().group_of(StageId{stage}), 2}};
+                  Epoch{truth.view().members().group_of(StageId{stage}), 2}};
     vote.position = truth.view().position();
     vote.manifests = {{replica(stage, 0), {ManifestEntry{MicrobatchId{0}, 10, 1.0, {}}}}};
     return vote;

@@ -191,7 +191,7 @@ TEST(Roster, NobodyIsAskedForAStateThatHasNone) {
     for (std::size_t stage = 0; stage < savers.size(); ++stage) {
       const StageId of{static_cast<std::uint32_t>(stage)};
       EXPECT_TRUE(roster.is_live(*roster.view.find(savers[stage])));
-      const bool leaves = roster.leavers.contains(roster.view.process_of(savers[stage]));
+      const bool leaves = roster.leavers.contains(roster.view.members().process_of(savers[stage]));
       EXPECT_TRUE(!leaves || !roster.is_served_without(of, ProcessIncarnation{}));
       const Incarnation donor = roster.donor_of(of, {});
       ASSERT_NE(donor, Incarnation{});

@@ -158,7 +158,7 @@ TEST(JournalFollower, ALatecomerHasTheViewOfTheWholeJournal) {
     ASSERT_EQ(late.committed_steps(), whole.committed_steps());
     ASSERT_EQ(late.tokens_total(), whole.tokens_total());
     ASSERT_EQ(late.quarantines().count(), whole.quarantines().count());
-    ASSERT_EQ(late.last_change_of(StageId{0}), whole.last_change_of(StageId{0}));
+    ASSERT_EQ(late.members().last_change_of(StageId{0}), whole.members().last_change_of(StageId{0}));
   }
   EXPECT_GT(follower.past().position().value, 0U);
 }

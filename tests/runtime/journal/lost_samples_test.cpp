@@ -82,7 +82,7 @@ class LossyRun {
       const RoundId round{fragment, since_first / kPeriod + 1};
       for (std::uint32_t stage = 0; is_due && stage < kStages; ++stage) {
         const StepId contributed{contributed_at(round)};
-        if (!view.has_round(StageId{stage}, round, contributed, version)) append(agreed(stage, round));
+        if (!view.rounds().has(StageId{stage}, round, contributed, version)) append(agreed(stage, round));
       }
     }
   }

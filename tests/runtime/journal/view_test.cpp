@@ -39,7 +39,7 @@ TEST(View, KnowsWhoServesAStageAndWhere) {
   const View& view = journal.view;
   ASSERT_EQ(view.replicas_of(kFirst).size(), 2U);
   EXPECT_EQ(view.replicas_of(kFirst)[0].incarnation, Incarnation{3});
-  EXPECT_EQ(view.process_of(Incarnation{9}), ProcessIncarnation{109});
+  EXPECT_EQ(view.members().process_of(Incarnation{9}), ProcessIncarnation{109});
   EXPECT_EQ(view.stage_of(Incarnation{9}), kSecond);
   EXPECT_EQ(view.stage_of(Incarnation{4}), std::nullopt);
   EXPECT_EQ(view.stage_count(), 2U);
@@ -50,8 +50,8 @@ TEST(View, RemembersWhereAStageChangedLast) {
   Journal journal;
   journal.then(added(1, kFirst)).then(added(2, kSecond)).then(added(3, kFirst));
   journal.then(RemoveReplica{kFirst, Incarnation{1}, "lost"}).then(commit_of(0));
-  EXPECT_EQ(journal.view.last_change_of(kFirst), JournalPosition{4});
-  EXPECT_EQ(journal.view.last_change_of(kSecond), JournalPosition{2});
+  EXPECT_EQ(journal.view.members().last_change_of(kFirst), JournalPosition{4});
+  EXPECT_EQ(journal.view.members().last_change_of(kSecond), JournalPosition{2});
   EXPECT_FALSE(journal.view.contains(Incarnation{1}));
 }
 
@@ -141,11 +141,11 @@ TEST(View, AQuarantineChangesTheStepInProgressOfEveryStageAndHoldsOnEveryBranch)
   journal.then(added(1, kFirst)).then(added(2, kSecond)).then(commit_of(0));
   journal.then(Quarantine{StepId{1}, MicrobatchId{3}, "it ends whoever computes it"});
   EXPECT_EQ(journal.view.quarantined(), std::set<MicrobatchId>{MicrobatchId{3}});
-  EXPECT_EQ(journal.view.last_change_of(kFirst), JournalPosition{4});
-  EXPECT_EQ(journal.view.last_change_of(kSecond), JournalPosition{4});
+  EXPECT_EQ(journal.view.members().last_change_of(kFirst), JournalPosition{4});
+  EXPECT_EQ(journal.view.members().last_change_of(kSecond), JournalPosition{4});
   // Quarantines a microbatch of a later step, before the branch that will come to it has begun.
   journal.then(Quarantine{StepId{5}, MicrobatchId{0}, "likewise"}, 1);
-  EXPECT_EQ(journal.view.last_change_of(kFirst), JournalPosition{4});
+  EXPECT_EQ(journal.view.members().last_change_of(kFirst), JournalPosition{4});
   journal.then(added(3, kFirst), 1);
   EXPECT_TRUE(journal.view.quarantined().empty()) << "of step 0";
   journal.then(commit_of(0), 1);
@@ -185,9 +185,9 @@ TEST(View, AStateOfTheEndHoldsWhatWasInFlightThereInEveryStage) {
       Journal journal = ended_after_seven(is_last);
       journal.then(added(2, kFirst, 7), branch).then(added(3, kSecond, 7), branch);
       for (const StageId stage : {kFirst, kSecond}) {
-        EXPECT_EQ(journal.view.has_round(stage, {0, 2}, StepId{6}, 8), is_last) << branch;
-        EXPECT_FALSE(journal.view.has_round(stage, {0, 3}, StepId{9}, 11)) << "it is of later steps";
-        EXPECT_TRUE(journal.view.has_round(stage, {0, 1}, StepId{3}, 5));
+        EXPECT_EQ(journal.view.rounds().has(stage, {0, 2}, StepId{6}, 8), is_last) << branch;
+        EXPECT_FALSE(journal.view.rounds().has(stage, {0, 3}, StepId{9}, 11)) << "it is of later steps";
+        EXPECT_TRUE(journal.view.rounds().has(stage, {0, 1}, StepId{3}, 5));
       }
       EXPECT_FALSE(journal.view.is_at_last_commit()) << "nothing of it is open";
       EXPECT_EQ(journal.view.start(), 7U);
@@ -200,14 +200,14 @@ TEST(View, AStateOfABranchFromBeforeTheEndHoldsNothingOfIt) {
   journal.then(added(2, kFirst, 4), 1);
   for (std::uint64_t step = 4; step < 7; ++step) journal.then(commit_of(step), 1);
   journal.then(RemoveReplica{kFirst, Incarnation{2}, "killed"}, 1).then(added(3, kFirst, 7), 2);
-  EXPECT_FALSE(journal.view.has_round(kFirst, {0, 2}, StepId{6}, 8));
+  EXPECT_FALSE(journal.view.rounds().has(kFirst, {0, 2}, StepId{6}, 8));
 }
 
 TEST(View, ALaterStateOnTheWayFromAnEndHoldsWhatItHeld) {
   Journal journal = ended_after_seven(true);
   journal.then(added(2, kFirst, 7)).then(commit_of(7));
   journal.then(RemoveReplica{kFirst, Incarnation{2}, "killed"}).then(added(3, kFirst, 8), 1);
-  EXPECT_TRUE(journal.view.has_round(kFirst, {0, 2}, StepId{6}, 9));
+  EXPECT_TRUE(journal.view.rounds().has(kFirst, {0, 2}, StepId{6}, 9));
 }
 
 TEST(View, TheLastCommitOfThoseWhoServeLeavesItsRoundsOpen) {
@@ -217,9 +217,9 @@ TEST(View, TheLastCommitOfThoseWhoServeLeavesItsRoundsOpen) {
   last.is_last = true;
   journal.then(last).then(added(2, kFirst, 1));
   EXPECT_TRUE(journal.view.is_at_last_commit());
-  EXPECT_FALSE(journal.view.has_round(kFirst, {0, 1}, StepId{1}, 3));
+  EXPECT_FALSE(journal.view.rounds().has(kFirst, {0, 1}, StepId{1}, 3));
   journal.then(round_of(kFirst, 1, 1));
-  EXPECT_TRUE(journal.view.has_round(kFirst, {0, 1}, StepId{1}, 3));
+  EXPECT_TRUE(journal.view.rounds().has(kFirst, {0, 1}, StepId{1}, 3));
 }
 
 // S-6: a long run keeps the totals of its newest steps and of its checkpoints, and goes back to either.
@@ -234,7 +234,7 @@ TEST(View, CountsTheLossesOfABranchWhoseRoundsHaveTheNumbersOfEarlierOnes) {
   journal.then(added(1, kFirst)).then(commit_of(0)).then(lost_of(1, 1, 30)).then(commit_of(1)).then(lost_of(2, 2, 50));
   journal.then(RemoveReplica{kFirst, Incarnation{1}, "a branch whose rounds have two steps"}, 1);
   journal.then(added(2, kFirst, 2), 1).then(commit_of(2), 1).then(commit_of(3), 1).then(lost_of(4, 2, 40), 1);
-  EXPECT_EQ(journal.view.tokens_lost(), 30U + 50U + 40U);
+  EXPECT_EQ(journal.view.lost().count(), 30U + 50U + 40U);
 }
 
 TEST(View, RemembersTheTotalsOfBoundedlyManySteps) {

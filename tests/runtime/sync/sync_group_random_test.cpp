@@ -206,8 +206,9 @@ class Swarm {
 
   // The supervisor's half of P-22, and the check of S-1 against what really is in the buffers.
   void judge(const Prepared& vote) {
-    if (vote.order.step.value != view_.committed_steps() || vote.order.epoch.group != view_.group_of(kStage) ||
-        vote.position < view_.last_change_of(kStage)) {
+    if (vote.order.step.value != view_.committed_steps() ||
+        vote.order.epoch.group != view_.members().group_of(kStage) ||
+        vote.position < view_.members().last_change_of(kStage)) {
       return;
     }
     std::map<std::uint32_t, int> counted;

@@ -75,7 +75,7 @@ class RandomJournal {
   [[nodiscard]] JournalBody round() {
     const StageId stage = a_stage();
     const auto fragment = static_cast<std::uint32_t>(below(kFragments));
-    const auto newest = view_.newest_round(stage, fragment);
+    const auto newest = view_.rounds().newest_of(stage, fragment);
     CommitRound round;
     round.stage = stage;
     round.step = StepId{version()};

@@ -49,7 +49,7 @@ void check_stage(const StageCommit& stage, const Commit& commit, const View& vie
     if (round.number == 0) continue;
     const StepId contributed{schedule.contribution_version(round)};
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
-      if (!after.has_round(StageId{stage}, round, contributed, begun_at)) return true;
+      if (!after.rounds().has(StageId{stage}, round, contributed, begun_at)) return true;
     }
   }
   return false;
@@ -242,7 +242,7 @@ void check_round_end(const SimulatedSwarm& swarm, const View& view, Violations& 
   for (const RoundId& round : schedule.in_flight_after(shape.steps)) {
     const StepId contributed{schedule.contribution_version(round)};
     for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-      if (view.has_round(StageId{stage}, round, contributed, shape.steps)) continue;
+      if (view.rounds().has(StageId{stage}, round, contributed, shape.steps)) continue;
       found.push_back(compose("the end leaves round ", round.number, " of fragment ", round.fragment, " open"));
     }
   }

@@ -14,7 +14,7 @@ struct ChildrenDutyTest : testing::Test, DutyBench {
     for (const AppointGroup& entry : entries<AppointGroup>(answers)) record(entry);
   }
   GroupEnded end_of_group(std::uint32_t stage) const {
-    return {StageId{stage}, truth.view().group_of(StageId{stage}), "a bug"};
+    return {StageId{stage}, truth.view().members().group_of(StageId{stage}), "a bug"};
   }
   ChildrenDuty duty{truth, numbers};
 };

@@ -203,7 +203,8 @@ class World {
     if (core_->phase() != SupervisorCore::Phase::kTraining || view.replicas_of(stage).empty()) return;
     if (view.committed_steps() >= kSteps) return conclude();
     Prepared vote;
-    vote.order = {RunId{9}, view.branch(), term_, stage, StepId{view.committed_steps()}, {view.group_of(stage), 2}};
+    vote.order = {
+        RunId{9}, view.branch(), term_, stage, StepId{view.committed_steps()}, {view.members().group_of(stage), 2}};
     vote.position = view.position();
     vote.manifests = {{view.replicas_of(stage)[0].incarnation, {{MicrobatchId{0}, 10, 1.0, {}}}}};
     perform(core_->hear(vote, now_));

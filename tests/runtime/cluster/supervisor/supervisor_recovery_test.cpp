@@ -345,7 +345,7 @@ TEST(Recovery, TheLastCheckpointIsAskedForFromWhoeverHoldsIt) {
   SupervisorBench bench(with_checkpoints(2));
   train_to_the_end(bench);
   const Incarnation saver = bench.last_commit().checkpoint_by[0];
-  bench.lose(bench.core.view().process_of(saver));
+  bench.lose(bench.core.view().members().process_of(saver));
   bench.later(seconds(2));
   const auto asked = bench.all<SaveState>();
   ASSERT_EQ(asked.size(), 2U);

@@ -120,7 +120,7 @@ TEST(SupervisorReturn, AStepThatIsBegunAgainIsTimedAsAWhole) {
 TEST(SupervisorReturn, AChildThatIsPastItsBudgetEndsThisProcessAndNobodyElse) {
   const std::vector<std::function<SupervisorEffects(SupervisorBench&)>> children = {
       [](SupervisorBench& bench) {
-        return bench.core.group_ended(StageId{1}, bench.core.view().group_of(StageId{1}), "a bug", bench.now);
+        return bench.core.group_ended(StageId{1}, bench.core.view().members().group_of(StageId{1}), "a bug", bench.now);
       },
       [](SupervisorBench& bench) { return bench.core.data_loader_ended("a bug", bench.now); }};
   for (const auto& child_ends : children) {

@@ -442,10 +442,10 @@ TEST(Supervisor, WhoWasGivenUpAsLostIsToldToEnd) {
 TEST(Supervisor, AGroupThatEndsIsReplacedUnderANewIncarnation) {  // P-21
   Bench bench;
   bench.train();
-  const Incarnation old = bench.core.view().group_of(StageId{1});
+  const Incarnation old = bench.core.view().members().group_of(StageId{1});
   const Prepared vote = bench.vote_of(1);
   bench.perform(bench.core.group_ended(StageId{1}, old, "bug", bench.now));
-  EXPECT_GT(bench.core.view().group_of(StageId{1}), old);
+  EXPECT_GT(bench.core.view().members().group_of(StageId{1}), old);
   bench.hear(vote);
   bench.hear(bench.vote_of(0));
   EXPECT_EQ(bench.core.view().committed_steps(), 0U);

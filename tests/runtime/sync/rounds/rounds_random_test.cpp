@@ -104,7 +104,7 @@ class World {
   [[nodiscard]] bool has_closed(std::uint64_t steps) const {
     for (std::uint64_t version = 1; version <= steps; ++version) {
       for (const RoundId& round : schedule_.contributions_at(version)) {
-        if (!view_.has_round(kStage, round, StepId{version}, version)) return false;
+        if (!view_.rounds().has(kStage, round, StepId{version}, version)) return false;
       }
     }
     return true;
@@ -127,7 +127,7 @@ class World {
     std::erase_if(open, [this](const RoundId& round) {
       if (round.number == 0) return true;
       const StepId at{schedule_.contribution_version(round)};
-      return view_.has_round(kStage, round, at, view_.committed_steps());
+      return view_.rounds().has(kStage, round, at, view_.committed_steps());
     });
     return open;
   }
@@ -142,7 +142,7 @@ class World {
     const Incarnation self{next_++};
     Member member;
     member.core = std::make_unique<RoundMember>(RoundMemberSetup{kRun, {}, kStage, self, sync_});
-    for (const RoundId& round : view_.newest_rounds(kStage)) member.core->pass_over(round);
+    for (const RoundId& round : view_.rounds().newest_of(kStage)) member.core->pass_over(round);
     for (const auto& [id, donor] : members_) {
       if (donor.is_stepping || donor.version != view_.committed_steps() || donor.cursor != journal_.size()) continue;
       member.outer = donor.outer;  // copied after the boundary, of a member that is up to date
@@ -206,11 +206,11 @@ class World {
   void commit(std::uint64_t steps) {
     for (const RoundId& round : open_rounds()) {
       const auto vote = vote_.find(round);
-      const auto newest = view_.newest_round(kStage, round.fragment);
+      const auto newest = view_.rounds().newest_of(kStage, round.fragment);
       const bool is_next = round.number == (newest ? newest->number : 0) + 1;
       if (!is_next || vote == vote_.end()) continue;
-      if (vote->second.order.epoch.group != view_.group_of(kStage)) continue;
-      if (vote->second.position < view_.last_change_of(kStage)) continue;
+      if (vote->second.order.epoch.group != view_.members().group_of(kStage)) continue;
+      if (vote->second.position < view_.members().last_change_of(kStage)) continue;
       agreed.push_back({kStage, vote->second.order.step, round, vote->second.order.epoch, vote->second.digest,
                         vote->second.shares, 0});
       append(agreed.back());
