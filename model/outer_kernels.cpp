@@ -18,10 +18,9 @@ SHOAL_VECTOR_CLONES void nesterov(const OuterCoefficients& c, float* __restrict 
                                   const float* __restrict gradient, std::size_t count) {
   const OuterCoefficients k = c;
   for (std::size_t i = 0; i < count; ++i) {
-    const float g = gradient[i];
-    const float buffer = std::fma(k.momentum, momentum[i], g);
-    momentum[i] = buffer;
-    outer[i] = std::fma(-k.learning_rate, std::fma(k.momentum, buffer, g), outer[i]);
+    const OuterElement after = nesterov_of(k, {outer[i], momentum[i]}, gradient[i]);
+    outer[i] = after.outer;
+    momentum[i] = after.momentum;
   }
 }
 
@@ -31,7 +30,7 @@ SHOAL_VECTOR_CLONES void average(float* __restrict outer, const float* __restric
 
 SHOAL_VECTOR_CLONES void mix_in(float mix, const float* __restrict outer, float* __restrict local, std::size_t count) {
   const float rest = 1.0F - mix;
-  for (std::size_t i = 0; i < count; ++i) local[i] = std::fma(mix, local[i], rest * outer[i]);
+  for (std::size_t i = 0; i < count; ++i) local[i] = blend_of(mix, rest, outer[i], local[i]);
 }
 
 struct EagerPointers {
@@ -50,14 +49,10 @@ SHOAL_VECTOR_CLONES void eager(const EagerWeights& weights, double divisor, cons
   const float* __restrict mean = at.mean;
   float* __restrict contribution = at.contribution;
   float* __restrict gradient = at.gradient;
-  const bool has_newest = w.newest > 0;
-  const bool has_stale = w.stale_own > 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const float newest = has_newest ? base[i] - local[i] : 0.0F;
-    const float stale = has_stale ? contribution[i] : 0.0F;
-    const double others = w.stale_total * static_cast<double>(mean[i]) - w.stale_own * static_cast<double>(stale);
-    gradient[i] = static_cast<float>((w.newest * static_cast<double>(newest) + others) / divisor);
-    contribution[i] = newest;
+    const EagerElement after = eager_of(w, divisor, base[i] - local[i], mean[i], contribution[i]);
+    gradient[i] = after.gradient;
+    contribution[i] = after.contribution;
   }
 }
 
@@ -95,7 +90,7 @@ void eager_gradient(const EagerWeights& weights, const EagerTensor& tensor) {
   CHECK(tensor.base.size() == count && tensor.local.size() == count && tensor.mean.size() == count &&
             tensor.contribution.size() == count,
         "base, local, mean, contribution and gradient have one size");
-  const double divisor = weights.newest + (weights.stale_total - weights.stale_own);
+  const double divisor = weights.divisor();
   if (divisor > 0) {
     eager(weights, divisor,
           {tensor.base.data(), tensor.local.data(), tensor.mean.data(), tensor.contribution.data(),

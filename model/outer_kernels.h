@@ -8,15 +8,12 @@
 
 #include <span>
 
+#include "model/arithmetic/outer_elements.h"
+
 namespace shoal {
 
 // The outer gradient, a descent direction: delta = base - local.
 void outer_delta(std::span<const float> base, std::span<const float> local, std::span<float> delta);
-
-struct OuterCoefficients {
-  float learning_rate = 0;
-  float momentum = 0;
-};
 
 struct OuterTensor {
   std::span<float> outer, momentum;
@@ -31,13 +28,6 @@ void apply_average(std::span<float> outer, std::span<const float> gradient);
 
 // local = fma(mix, local, (1 - mix) * outer). mix 0 copies, mix 1 does nothing: exactly.
 void blend(float mix, std::span<const float> outer, std::span<float> local);
-
-// Weights in tokens (whole numbers below 2^29, so that products with a float32 are exact in double).
-struct EagerWeights {
-  double newest = 0;       // this worker's delta of the round that just ended
-  double stale_own = 0;    // its own share in the mean; 0: it was not merged
-  double stale_total = 0;  // all of the mean
-};
 
 struct EagerTensor {
   std::span<const float> base, local;  // the newest delta is base - local

@@ -11,20 +11,14 @@
 namespace shoal {
 namespace {
 
-constexpr std::size_t kNormBlock = 4096;
-constexpr std::size_t kNormLanes = 16;
-
 SHOAL_VECTOR_CLONES bool within(const float* values, std::size_t count, float limit) {
   int outside = 0;
-  for (std::size_t i = 0; i < count; ++i) outside |= static_cast<int>(!(std::fabs(values[i]) <= limit));
+  for (std::size_t i = 0; i < count; ++i) outside |= static_cast<int>(is_beyond(values[i], limit));
   return outside == 0;
 }
 
 SHOAL_VECTOR_CLONES void add_exact(const float* values, double scale, std::int64_t* sums, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const double scaled = static_cast<double>(values[i]) * scale;
-    sums[i] += static_cast<std::int64_t>(scaled + std::copysign(0.5, scaled));
-  }
+  for (std::size_t i = 0; i < count; ++i) sums[i] += fixed_point(values[i], scale);
 }
 
 SHOAL_VECTOR_CLONES void add_fast(const float* values, float* sums, std::size_t count) {
@@ -33,26 +27,20 @@ SHOAL_VECTOR_CLONES void add_fast(const float* values, float* sums, std::size_t 
 
 SHOAL_VECTOR_CLONES void mean_exact(const std::int64_t* sums, double scale, double tokens, float* means,
                                     std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) means[i] = static_cast<float>(static_cast<double>(sums[i]) * scale / tokens);
+  for (std::size_t i = 0; i < count; ++i) means[i] = mean_of_fixed(sums[i], scale, tokens);
 }
 
 SHOAL_VECTOR_CLONES void mean_fast(const float* sums, double tokens, float* means, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) means[i] = static_cast<float>(static_cast<double>(sums[i]) / tokens);
+  for (std::size_t i = 0; i < count; ++i) means[i] = mean_of_float(sums[i], tokens);
 }
 
 SHOAL_VECTOR_CLONES double squares(const float* values, std::size_t count) {
   double lanes[kNormLanes] = {};
   std::size_t i = 0;
   for (; i + kNormLanes <= count; i += kNormLanes) {
-    for (std::size_t lane = 0; lane < kNormLanes; ++lane) {
-      const double value = values[i + lane];
-      lanes[lane] += value * value;
-    }
+    for (std::size_t lane = 0; lane < kNormLanes; ++lane) lanes[lane] += square_of(values[i + lane]);
   }
-  for (std::size_t lane = 0; i + lane < count; ++lane) {
-    const double value = values[i + lane];
-    lanes[lane] += value * value;
-  }
+  for (std::size_t lane = 0; i + lane < count; ++lane) lanes[lane] += square_of(values[i + lane]);
   double sum = 0;
   for (const double lane : lanes) sum += lane;
   return sum;
@@ -73,22 +61,17 @@ SHOAL_VECTOR_CLONES void adamw(const AdamwCoefficients& c, const AdamwPointers& 
   float* __restrict exp_avg_sq = at.exp_avg_sq;
   const float* __restrict gradient = at.gradient;
   for (std::size_t i = 0; i < count; ++i) {
-    const float g = gradient[i] * k.clip_scale;
-    const float m = std::fma(k.one_minus_beta1, g - exp_avg[i], exp_avg[i]);
-    const float v = std::fma(k.one_minus_beta2 * g, g, exp_avg_sq[i] * k.beta2);
-    const float denominator = std::sqrt(v) / k.root_correction + k.eps;
-    exp_avg[i] = m;
-    exp_avg_sq[i] = v;
-    weights[i] = std::fma(-k.step_size, m / denominator, weights[i] * k.decay);
+    const AdamwElement after = adamw_of(k, {weights[i], exp_avg[i], exp_avg_sq[i]}, gradient[i]);
+    weights[i] = after.weight;
+    exp_avg[i] = after.exp_avg;
+    exp_avg_sq[i] = after.exp_avg_sq;
   }
 }
 
 SHOAL_VECTOR_CLONES void sgd(const SgdCoefficients& c, float* __restrict weights, const float* __restrict gradient,
                              std::size_t count) {
   const SgdCoefficients k = c;
-  for (std::size_t i = 0; i < count; ++i) {
-    weights[i] = std::fma(-k.learning_rate, gradient[i] * k.clip_scale, weights[i] * k.decay);
-  }
+  for (std::size_t i = 0; i < count; ++i) weights[i] = sgd_of(k, weights[i], gradient[i]);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <span>
 
+#include "model/arithmetic/step_elements.h"
+
 namespace shoal {
 
 // Exact mode's fixed point (DESIGN.md §4.9): F = 56 - ceil(log2(planned tokens)) fraction bits.
@@ -29,17 +31,6 @@ void mean_of_fast(std::span<const float> sums, std::uint64_t tokens, std::span<f
 // Sum of squares in double: blocks of 4096 elements from the tensor's start; in a block 16 lanes (element i goes to
 // lane i mod 16), the lanes added in order, then the blocks in order.
 [[nodiscard]] double squared_norm(std::span<const float> values);
-
-struct AdamwCoefficients {
-  float clip_scale = 1;
-  float decay = 1;  // 1 - lr * weight_decay, or 1 where nothing decays
-  float one_minus_beta1 = 0;
-  float beta2 = 0;
-  float one_minus_beta2 = 0;
-  float step_size = 0;        // lr / (1 - beta1^t)
-  float root_correction = 1;  // sqrt(1 - beta2^t)
-  float eps = 0;
-};
 
 struct AdamwRule {
   double learning_rate = 0;
@@ -63,11 +54,6 @@ struct AdamwTensor {
 void apply_adamw(const AdamwCoefficients& coefficients, const AdamwTensor& tensor);
 
 // SGD without momentum: p = p * decay - lr * clip_scale * gradient.
-struct SgdCoefficients {
-  float clip_scale = 1;
-  float decay = 1;
-  float learning_rate = 0;
-};
 void apply_sgd(const SgdCoefficients& coefficients, std::span<float> weights, std::span<const float> gradient);
 
 }  // namespace shoal

@@ -5,28 +5,14 @@
 // decides what is beyond range before anything is sent.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/sync/wire/wire_elements.h"
+
 namespace shoal {
 
-inline constexpr std::size_t kWireBlock = 256;  // values that share a scale
-
 [[nodiscard]] constexpr std::size_t wire_blocks(std::size_t count) { return (count + kWireBlock - 1) / kWireBlock; }
-
-// A float without its sign. As integers these order like the magnitudes, with infinity and then NaN on top.
-[[nodiscard]] constexpr std::uint32_t magnitude_bits(float value) {
-  return std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU;
-}
-[[nodiscard]] constexpr std::uint32_t bits_of_bf16(std::uint16_t value) {
-  return static_cast<std::uint32_t>(value) << 16U;
-}
-// To the nearest, ties to even. For finite values.
-[[nodiscard]] constexpr std::uint16_t to_bf16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U);
-}
 
 [[nodiscard]] std::uint32_t largest_magnitude(const float* values, std::size_t count);
 [[nodiscard]] std::uint32_t largest_magnitude_of_bf16(const std::uint16_t* values, std::size_t count);
