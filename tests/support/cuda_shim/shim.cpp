@@ -1,0 +1,350 @@
+// Fibers, barriers and shuffles; and the compiler's hooks, which tell of every access that a kernel makes.
+#include "tests/support/cuda_shim/shim.h"
+
+#include <pthread.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "tests/support/cuda_shim/accesses.h"
+#include "tests/support/cuda_shim/cuda_runtime.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+// The program's memory: zero-initialised statics, shared memory among them, lie behind __bss_start.
+extern "C" char __executable_start, __bss_start, _end;
+
+dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace shoal::shim {
+namespace {
+
+constexpr unsigned kWarp = 32;
+constexpr unsigned kThreadsMax = 1024;
+constexpr std::size_t kStackBytes = std::size_t{128} << 10U;
+constexpr std::size_t kFindingsMax = 100;
+constexpr std::size_t kAlignment = 256;  // as cudaMalloc's
+
+enum class State { kReady, kAtBarrier, kInWarp, kEnded };
+
+struct Fiber {
+  ucontext_t context;
+  void* fake_stack = nullptr;  // of AddressSanitizer
+  State state = State::kReady;
+  dim3 index;
+  unsigned mask = 0;
+  std::uint64_t sent = 0;
+  unsigned barriers_seen = 0;
+  Moment moment;
+};
+
+std::uintptr_t address_of(const void* at) { return reinterpret_cast<std::uintptr_t>(at); }
+
+// Tells AddressSanitizer of a change of stacks; without it, nothing.
+void leave_stack([[maybe_unused]] void** saved, [[maybe_unused]] const void* bottom,
+                 [[maybe_unused]] std::size_t size) {
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_start_switch_fiber(saved, bottom, size);
+#endif
+}
+void arrive_on_stack([[maybe_unused]] void* saved) {
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_finish_switch_fiber(saved, nullptr, nullptr);
+#endif
+}
+
+class Device {
+ public:
+  Device() : stacks_(new std::byte[kThreadsMax * kStackBytes]), fibers_(kThreadsMax) {
+    pthread_attr_t attributes;
+    void* bottom = nullptr;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &bottom, &host_stack_bytes_);
+    pthread_attr_destroy(&attributes);
+    host_stack_ = static_cast<std::byte*>(bottom);
+  }
+
+  void begin(const Plan& plan) {
+    plan_ = plan;
+    random_.seed(plan.seed);
+    findings_.clear();
+    barrier_count_ = 0;
+  }
+
+  void run(const dim3& grid, const dim3& block, Body body, const void* arguments) {
+    gridDim = grid;
+    blockDim = block;
+    body_ = body;
+    arguments_ = arguments;
+    thread_count_ = block.x * block.y * block.z;
+    accesses_.begin_launch();
+    const unsigned block_count = grid.x * grid.y * grid.z;
+    const unsigned lost = plan_.fault.kind == FaultKind::kLostBlock ? 1 : 0;
+    if (thread_count_ > kThreadsMax) return find("a block of more than 1024 threads");
+    for (unsigned i = 0; i + lost < block_count; ++i) run_block(i);
+  }
+
+  void stop_at_barrier() {
+    Fiber& self = *current_;
+    const unsigned number = self.barriers_seen++;
+    barrier_count_ = std::max(barrier_count_, self.barriers_seen);
+    if (plan_.fault.kind == FaultKind::kNoBarrier && plan_.fault.at == number) return;
+    yield(State::kAtBarrier);
+    ++self.moment.block_barriers;
+  }
+
+  std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned lane) {
+    Fiber& self = *current_;
+    self.sent = value;
+    self.mask = mask;
+    yield(State::kInWarp);
+    return published_[self.moment.thread / kWarp * kWarp + lane];
+  }
+
+  void stop_in_warp(unsigned mask) {
+    exchange(mask, 0, 0);
+    ++current_->moment.warp_barriers;
+  }
+
+  [[nodiscard]] unsigned lane() const { return current_->moment.thread % kWarp; }
+
+  void touch(const void* at, std::size_t size, bool is_write) {
+    if (current_ == nullptr) return;
+    const Access access{address_of(at), size, is_write};
+    if (is_inside(access.at, stacks_.get(), kThreadsMax * kStackBytes)) return;
+    if (is_inside(access.at, host_stack_, host_stack_bytes_)) return;
+    const bool is_shared = access.at >= address_of(&__bss_start) && access.at < address_of(&_end);
+    const bool is_constant = access.at >= address_of(&__executable_start) && access.at < address_of(&__bss_start);
+    if (is_constant || is_own(access.at)) return;
+    const Moment now = current_->moment;
+    const std::string wrong = is_shared ? accesses_.check_shared(access, now) : accesses_.check_global(access, now);
+    if (!wrong.empty()) find(wrong);
+  }
+
+  void* allocate(std::size_t byte_count) {
+    const std::size_t whole = (byte_count / kAlignment + 1) * kAlignment;
+    void* memory = std::aligned_alloc(kAlignment, whole);
+    std::memset(memory, 0xCD, whole);
+    accesses_.allow(address_of(memory), byte_count);
+    return memory;
+  }
+  void free_allocated(void* memory) {
+    accesses_.forbid(address_of(memory));
+    std::free(memory);
+  }
+
+  [[nodiscard]] std::vector<std::string> findings() const { return {findings_.begin(), findings_.end()}; }
+  [[nodiscard]] unsigned barrier_count() const { return barrier_count_; }
+
+ private:
+  static bool is_inside(std::uintptr_t at, const std::byte* begin, std::size_t size) {
+    return at >= address_of(begin) && at < address_of(begin) + size;
+  }
+  // CUDA's variables: each thread has its own.
+  static bool is_own(std::uintptr_t at) {
+    const auto is_of = [at](const dim3& index) { return at >= address_of(&index) && at < address_of(&index + 1); };
+    return is_of(threadIdx) || is_of(blockIdx) || is_of(blockDim) || is_of(gridDim);
+  }
+
+  void find(const std::string& what) {
+    if (findings_.size() < kFindingsMax) findings_.insert(what);
+  }
+
+  void run_block(unsigned number) {
+    blockIdx = dim3(number % gridDim.x, number / gridDim.x % gridDim.y, number / gridDim.x / gridDim.y);
+    for (unsigned thread = 0; thread < thread_count_; ++thread) prepare(thread, number);
+    while (true) {
+      const std::vector<unsigned> order = drawn_order();
+      bool has_run = false;
+      for (const unsigned thread : order) {
+        if (fibers_[thread].state != State::kReady) continue;
+        resume(fibers_[thread]);
+        has_run = true;
+      }
+      if (has_run || release_warps()) continue;
+      if (count(State::kEnded) == thread_count_) return;
+      release_barrier();
+    }
+  }
+
+  void prepare(unsigned thread, unsigned block) {
+    Fiber& fiber = fibers_[thread];
+    fiber.state = State::kReady;
+    fiber.fake_stack = nullptr;
+    fiber.barriers_seen = 0;
+    fiber.moment = {block, thread, 0, 0};
+    const bool is_shifted = plan_.fault.kind == FaultKind::kShiftedThread && plan_.fault.at == thread;
+    fiber.index = dim3(thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / blockDim.x / blockDim.y);
+    if (is_shifted) ++fiber.index.x;
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = stacks_.get() + thread * kStackBytes;
+    fiber.context.uc_stack.ss_size = kStackBytes;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, &Device::enter, 0);
+  }
+
+  static void enter();
+
+  void resume(Fiber& fiber) {
+    current_ = &fiber;
+    threadIdx = fiber.index;
+    void* saved = nullptr;
+    leave_stack(&saved, fiber.context.uc_stack.ss_sp, kStackBytes);
+    swapcontext(&scheduler_, &fiber.context);
+    arrive_on_stack(saved);
+    current_ = nullptr;
+  }
+
+  void yield(State state) {
+    Fiber& self = *current_;
+    self.state = state;
+    leave_stack(state == State::kEnded ? nullptr : &self.fake_stack, host_stack_, host_stack_bytes_);
+    swapcontext(&self.context, &scheduler_);
+    arrive_on_stack(self.fake_stack);
+  }
+
+  std::vector<unsigned> drawn_order() {
+    std::vector<unsigned> order(thread_count_);
+    for (unsigned i = 0; i < thread_count_; ++i) order[i] = i;
+    if (plan_.order == Order::kDownwards) std::ranges::reverse(order);
+    if (plan_.order == Order::kShuffled) std::ranges::shuffle(order, random_);
+    return order;
+  }
+
+  [[nodiscard]] unsigned count(State state) const {
+    const auto is_so = [state](const Fiber& fiber) { return fiber.state == state; };
+    return static_cast<unsigned>(std::count_if(fibers_.begin(), fibers_.begin() + thread_count_, is_so));
+  }
+
+  // Lets every warp go on whose threads all wait for each other.
+  bool release_warps() {
+    bool has_released = false;
+    for (unsigned begin = 0; begin < thread_count_; begin += kWarp) {
+      const unsigned end = std::min(begin + kWarp, thread_count_);
+      unsigned wanted = 0, there = 0, gone = 0;
+      for (unsigned i = begin; i < end; ++i) {
+        const unsigned bit = 1U << (i - begin);
+        if (fibers_[i].state == State::kInWarp) wanted |= fibers_[i].mask, there |= bit;
+        if (fibers_[i].state == State::kEnded) gone |= bit;
+      }
+      if (there == 0) continue;
+      if (((there | gone) & wanted) != wanted) continue;  // the others are at a barrier: nobody goes on
+      if ((there & wanted) != wanted) find("a shuffle names lanes that have ended");
+      for (unsigned i = begin; i < end; ++i) {
+        published_[i] = fibers_[i].sent;
+        if (fibers_[i].state == State::kInWarp) fibers_[i].state = State::kReady;
+      }
+      has_released = true;
+    }
+    return has_released;
+  }
+
+  void release_barrier() {
+    if (count(State::kEnded) > 0) find("a thread ended while others wait at a barrier");
+    if (count(State::kInWarp) > 0) find("a shuffle waits for threads that wait at a barrier, or are not there");
+    for (unsigned i = 0; i < thread_count_; ++i) {
+      if (fibers_[i].state != State::kEnded) fibers_[i].state = State::kReady;
+    }
+  }
+
+  std::unique_ptr<std::byte[]> stacks_;
+  std::byte* host_stack_ = nullptr;
+  std::size_t host_stack_bytes_ = 0;
+  std::vector<Fiber> fibers_;
+  std::uint64_t published_[kThreadsMax] = {};
+  ucontext_t scheduler_;
+  Fiber* current_ = nullptr;
+  Body body_ = nullptr;
+  const void* arguments_ = nullptr;
+  unsigned thread_count_ = 0;
+  Plan plan_;
+  std::mt19937 random_;
+  std::set<std::string> findings_;
+  unsigned barrier_count_ = 0;
+  Accesses accesses_;
+};
+
+Device& device() {
+  static Device& device = *new Device;
+  return device;
+}
+
+void Device::enter() {
+  arrive_on_stack(nullptr);
+  Device& self = device();
+  self.body_(self.arguments_);
+  self.yield(State::kEnded);
+}
+
+}  // namespace
+
+void begin(const Plan& plan) { device().begin(plan); }
+std::vector<std::string> findings() { return device().findings(); }
+unsigned barrier_count() { return device().barrier_count(); }
+void* allocate(std::size_t byte_count) { return device().allocate(byte_count); }
+void free_allocated(void* memory) { device().free_allocated(memory); }
+
+bool checks_accesses() {
+#ifdef SHOAL_SHIM_CHECKS_ACCESSES
+  return true;
+#else
+  return false;
+#endif
+}
+
+void run_grid(const dim3& grid, const dim3& block, Body body, const void* arguments) {
+  device().run(grid, block, body, arguments);
+}
+std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned lane) {
+  return device().exchange(mask, value, lane);
+}
+unsigned lane_of_this_thread() { return device().lane(); }
+
+}  // namespace shoal::shim
+
+void __syncthreads() { shoal::shim::device().stop_at_barrier(); }
+void __syncwarp(unsigned mask) { shoal::shim::device().stop_in_warp(mask); }
+
+unsigned atomicOr(unsigned* at, unsigned bits) {
+  const unsigned before = *at;
+  *at |= bits;
+  return before;
+}
+unsigned atomicMax(unsigned* at, unsigned value) {
+  const unsigned before = *at;
+  *at = std::max(before, value);
+  return before;
+}
+unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<unsigned long long>((static_cast<Wide>(a) * b) >> 64U);
+}
+
+#ifdef SHOAL_SHIM_CHECKS_ACCESSES
+// The functions that -fsanitize=thread calls, by their fixed names.
+#define SHOAL_ACCESSES_OF(size)                                                                \
+  void __tsan_read##size(void* at) { shoal::shim::device().touch(at, size, false); }           \
+  void __tsan_write##size(void* at) { shoal::shim::device().touch(at, size, true); }           \
+  void __tsan_unaligned_read##size(void* at) { shoal::shim::device().touch(at, size, false); } \
+  void __tsan_unaligned_write##size(void* at) { shoal::shim::device().touch(at, size, true); }
+extern "C" {
+SHOAL_ACCESSES_OF(1)
+SHOAL_ACCESSES_OF(2)
+SHOAL_ACCESSES_OF(4)
+SHOAL_ACCESSES_OF(8)
+SHOAL_ACCESSES_OF(16)
+void __tsan_read_range(void* at, std::size_t size) { shoal::shim::device().touch(at, size, false); }
+void __tsan_write_range(void* at, std::size_t size) { shoal::shim::device().touch(at, size, true); }
+void __tsan_vptr_update(void* /*at*/, void* /*to*/) {}
+void __tsan_vptr_read(void* /*at*/) {}
+void __tsan_func_entry(void* /*caller*/) {}
+void __tsan_func_exit() {}
+void __tsan_init() {}
+}
+#endif
