@@ -1,0 +1,70 @@
+// Eight threads per block of 16 KiB, a lane of XXH3 each; a thread block does 32 of them at once.
+#include "runtime/device/cuda/kernels/block_digest.h"
+
+#include "runtime/device/cuda/kernels/xxh3.cuh"
+
+namespace shoal::gpu {
+namespace {
+
+constexpr unsigned kBlocksAtOnce = kThreads / xxh3::kLanes;
+
+__device__ constexpr xxh3::LaneWords kWords = xxh3::lane_words();
+
+// One lane's sum over an input of more than 240 bytes. The lanes of `mask` do the same input.
+__device__ __forceinline__ std::uint64_t lane_sum(const std::uint64_t* secret, const char* in, std::size_t size,
+                                                  unsigned mask) {
+  const unsigned lane = threadIdx.x % xxh3::kLanes;
+  std::uint64_t sum = kWords.start[lane];
+  const auto add_stripe = [&](std::uint64_t word, std::uint64_t key) {
+    sum = xxh3::accumulated(sum, word, __shfl_xor_sync(mask, word, 1, xxh3::kLanes), key);
+  };
+  const std::size_t stripes = (size - 1) / xxh3::kStripeBytes;
+  const auto* words = reinterpret_cast<const std::uint64_t*>(in);
+  for (std::size_t i = 0; i < stripes; ++i) {
+    const unsigned within = static_cast<unsigned>(i % xxh3::kStripesPerBlock);
+    add_stripe(words[i * xxh3::kLanes + lane], secret[within + lane]);
+    if (within == xxh3::kStripesPerBlock - 1) sum = xxh3::scrambled(sum, secret[16 + lane]);
+  }
+  const auto* last = reinterpret_cast<const std::uint32_t*>(in + size - xxh3::kStripeBytes);
+  add_stripe(xxh3::read_word(last + 2 * lane), kWords.last[lane]);
+  return sum;
+}
+
+__device__ __forceinline__ std::uint64_t merged(std::uint64_t sum, std::size_t size, unsigned mask) {
+  const unsigned lane = threadIdx.x % xxh3::kLanes;
+  const std::uint64_t mixed = sum ^ kWords.merge[lane];
+  std::uint64_t hash = xxh3::fold_product(mixed, __shfl_xor_sync(mask, mixed, 1, xxh3::kLanes));
+  hash += __shfl_xor_sync(mask, hash, 2, xxh3::kLanes);
+  hash += __shfl_xor_sync(mask, hash, 4, xxh3::kLanes);
+  return xxh3::avalanche(size * xxh3::kPrime64_1 + hash);
+}
+
+__global__ void block_values_kernel(const char* tensor, std::size_t byte_count, std::uint64_t* values) {
+  __shared__ std::uint64_t secret[24];
+  if (threadIdx.x < 24) secret[threadIdx.x] = kWords.stripes[threadIdx.x];
+  __syncthreads();
+  const std::size_t block = static_cast<std::size_t>(blockIdx.x) * kBlocksAtOnce + threadIdx.x / xxh3::kLanes;
+  const std::size_t begin = block * kDigestBlock;
+  if (begin >= byte_count) return;
+  const std::size_t size = byte_count - begin < kDigestBlock ? byte_count - begin : kDigestBlock;
+  const bool is_first_lane = threadIdx.x % xxh3::kLanes == 0;
+  std::uint64_t value = 0;
+  if (size > xxh3::kShortMost) {
+    const unsigned mask = 0xFFU << (threadIdx.x % kWarp / xxh3::kLanes * xxh3::kLanes);
+    value = merged(lane_sum(secret, tensor + begin, size, mask), size, mask);
+  } else if (is_first_lane) {
+    value = xxh3::short_hash(reinterpret_cast<const std::uint32_t*>(tensor + begin), size);
+  }
+  if (is_first_lane) values[block] = value;
+}
+
+}  // namespace
+
+LaunchError block_values(const void* tensor, std::size_t byte_count, std::uint64_t* values, Stream stream) {
+  if (byte_count == 0) return kLaunched;
+  if (byte_count % 4 != 0 || reinterpret_cast<std::uintptr_t>(tensor) % 8 != 0) return kRefusedShape;
+  const Grid grid = one_block_each(parts_of(digest_blocks(byte_count), kBlocksAtOnce));
+  return launch(grid, stream, block_values_kernel, static_cast<const char*>(tensor), byte_count, values);
+}
+
+}  // namespace shoal::gpu

@@ -1,0 +1,131 @@
+// Each thread keeps (largest, sum of exp(logit - largest)) of its packs; such pairs can be merged in any grouping, and
+// are merged in one: lanes of a warp by halves, then the warps in order.
+#include "runtime/device/cuda/kernels/cross_entropy.h"
+
+#include "model/arithmetic/gelu_elements.h"
+#include "runtime/device/cuda/kernels/launching.cuh"
+
+namespace shoal::gpu {
+namespace {
+
+constexpr unsigned kWarps = kThreads / kWarp;
+constexpr float kNothing = -0x1.fffffep127F;  // below every logit
+
+struct Softmax {
+  float largest = kNothing;
+  float sum = 0;
+};
+
+__device__ __forceinline__ Softmax merged(const Softmax& a, const Softmax& b) {
+  const float largest = a.largest > b.largest ? a.largest : b.largest;
+  return {largest, std::fma(a.sum, exponential(a.largest - largest), b.sum * exponential(b.largest - largest))};
+}
+
+// log(x), 1 <= x < 2^24: 2^e m with m in [0.7, 1.4], and log m = 2 artanh((m - 1) / (m + 1)); within 1e-15. What is no
+// such number, NaN above all, is given back as it is.
+__device__ __forceinline__ double logarithm(float x) {
+  if (!(x < 0x1p24F)) return x;
+  const std::uint32_t bits = bits_of(x) - 0x3F333333U;  // of 0.7
+  const auto exponent = static_cast<std::int32_t>(bits) >> 23;
+  const double m = float_of((bits & 0x007FFFFFU) + 0x3F333333U);
+  const double z = (m - 1) / (m + 1);
+  const double z2 = z * z;
+  double series = 0;
+  for (int odd = 21; odd >= 1; odd -= 2) series = std::fma(series, z2, 1.0 / odd);
+  return std::fma(2 * z, series, exponent * 0.693147180559945309417);
+}
+
+template <class T>
+__device__ __forceinline__ Softmax softmax_of_thread(const T* row, std::size_t vocabulary) {
+  constexpr unsigned kCount = Pack<T>::kCount;
+  Softmax mine;
+  for (std::size_t c = threadIdx.x * kCount; c < vocabulary; c += kThreads * kCount) {
+    const Pack<T> pack = load_pack(row + c);
+    Softmax of_pack;
+    for (unsigned i = 0; i < kCount; ++i) {
+      const float logit = c + i < vocabulary ? to_float(pack.at[i]) : kNothing;
+      of_pack.largest = logit > of_pack.largest || logit != logit ? logit : of_pack.largest;
+    }
+    for (unsigned i = 0; i < kCount; ++i) {
+      if (c + i < vocabulary) of_pack.sum += exponential(to_float(pack.at[i]) - of_pack.largest);
+    }
+    mine = merged(mine, of_pack);
+  }
+  return mine;
+}
+
+// In every thread; all threads of the block call it.
+__device__ __forceinline__ Softmax softmax_of_block(Softmax mine) {
+  __shared__ Softmax warps[kWarps];
+  for (int distance = 16; distance > 0; distance /= 2) {
+    const Softmax other{__shfl_xor_sync(kAllLanes, mine.largest, distance),
+                        __shfl_xor_sync(kAllLanes, mine.sum, distance)};
+    mine = (threadIdx.x & static_cast<unsigned>(distance)) == 0 ? merged(mine, other) : merged(other, mine);
+  }
+  if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = mine;
+  __syncthreads();
+  Softmax all = warps[0];
+  for (unsigned i = 1; i < kWarps; ++i) all = merged(all, warps[i]);
+  return all;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) loss_kernel(LossShape shape, LossArrays<T> at) {
+  constexpr unsigned kCount = Pack<T>::kCount;
+  T* row = at.logits + blockIdx.x * shape.stride;
+  const std::int32_t target = at.targets[blockIdx.x];
+  const bool is_counted = target >= 0;
+  const float of_target = is_counted ? to_float(row[target]) : 0.0F;
+  const Softmax all = softmax_of_block(softmax_of_thread(row, shape.vocabulary));
+  const float scale = is_counted ? 1.0F / all.sum : 0.0F;
+  for (std::size_t c = threadIdx.x * kCount; c < shape.stride; c += kThreads * kCount) {
+    Pack<T> pack = load_pack(row + c);
+    for (unsigned i = 0; i < kCount; ++i) {
+      const bool is_inside = is_counted && c + i < shape.vocabulary;
+      const float p = is_inside ? exponential(to_float(pack.at[i]) - all.largest) * scale : 0.0F;
+      const bool is_target = is_inside && c + i == static_cast<std::size_t>(target);
+      pack.at[i] = from_float<T>(is_target ? p - 1.0F : p);
+    }
+    store_pack(row + c, pack);
+  }
+  if (threadIdx.x != 0) return;
+  const double loss = logarithm(all.sum) + (static_cast<double>(all.largest) - static_cast<double>(of_target));
+  at.losses[blockIdx.x] = is_counted ? static_cast<float>(loss) : 0.0F;
+}
+
+// One block: each thread a stride of the losses, then the threads in order.
+__global__ void sum_losses_kernel(const float* losses, std::size_t count, double* sum) {
+  __shared__ double sums[kThreads];
+  double mine = 0;
+  for (std::size_t i = threadIdx.x; i < count; i += kThreads) mine += static_cast<double>(losses[i]);
+  sums[threadIdx.x] = mine;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  double all = 0;
+  for (unsigned i = 0; i < kThreads; ++i) all += sums[i];
+  *sum = all;
+}
+
+template <class T>
+LaunchError loss(const LossShape& shape, const LossArrays<T>& arrays, Stream stream) {
+  if (shape.rows == 0) return kLaunched;
+  const bool is_taken =
+      shape.vocabulary > 0 && shape.stride >= shape.vocabulary && shape.stride % 8 == 0 && is_aligned(arrays.logits);
+  if (!is_taken) return kRefusedShape;
+  return launch(one_block_each(shape.rows), stream, loss_kernel<T>, shape, arrays);
+}
+
+}  // namespace
+
+LaunchError loss_and_gradient(const LossShape& shape, const LossArrays<float>& arrays, Stream stream) {
+  return loss(shape, arrays, stream);
+}
+LaunchError loss_and_gradient(const LossShape& shape, const LossArrays<Bf16>& arrays, Stream stream) {
+  return loss(shape, arrays, stream);
+}
+
+LaunchError sum_losses(const float* losses, std::size_t count, double* sum, Stream stream) {
+  return launch(one_block_each(1), stream, sum_losses_kernel, losses, count, sum);
+}
+
+}  // namespace shoal::gpu

@@ -1,0 +1,47 @@
+// Kernels of the embedding's backward: each row's gradient is summed in the order of positions, without atomics.
+//
+// The host knows the tokens: it sorts the positions by token (embedding_plan()), and the device sums what belongs to a
+// row. Only touched rows are made: [rows, C], not [V, C]. A row's sum has the bits of the CPU's operator, which adds
+// positions in order too.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "runtime/device/cuda/kernels/accumulate.h"
+
+namespace shoal::gpu {
+
+struct EmbeddingPlan {
+  std::vector<std::int32_t> rows;       // touched rows of the table, ascending
+  std::vector<std::int32_t> starts;     // where each one's positions begin; one more at the end
+  std::vector<std::int32_t> positions;  // of all rows, ascending within each
+};
+// tokens: [N], each >= 0.
+[[nodiscard]] EmbeddingPlan embedding_plan(std::span<const std::int32_t> tokens);
+
+// The same arrays on the device.
+struct EmbeddingRows {
+  const std::int32_t* rows = nullptr;
+  const std::int32_t* starts = nullptr;
+  const std::int32_t* positions = nullptr;
+  std::size_t row_count = 0;
+  std::size_t width = 0;  // C
+};
+// sums_RC[r] = the sum of gradient_NC over the row's positions, in order.
+[[nodiscard]] LaunchError sum_rows(const EmbeddingRows& plan, const float* gradient_NC, float* sums_RC, Stream stream);
+// into.sums[rows[r], c] += fixed point of sums_RC[r, c], unless *into.is_bad.
+[[nodiscard]] LaunchError accumulate_rows(const EmbeddingRows& plan, const float* sums_RC, const ExactSums& into,
+                                          Stream stream);
+// table_VC[rows[r], c] = sums_RC[r, c]; other rows stay as they are.
+[[nodiscard]] LaunchError scatter_rows(const EmbeddingRows& plan, const float* sums_RC, float* table_VC, Stream stream);
+
+struct SequenceShape {
+  std::size_t sequences = 0;  // B
+  std::size_t elements = 0;   // T C
+};
+// The gradient of learned positions: sums[i] = gradient[0, i] + gradient[1, i] + ..., in order.
+[[nodiscard]] LaunchError sum_over_sequences(const SequenceShape& shape, const float* gradient, float* sums,
+                                             Stream stream);
+
+}  // namespace shoal::gpu

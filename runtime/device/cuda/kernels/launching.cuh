@@ -1,0 +1,91 @@
+// What all kernels' sources share: launching, packs of 16 bytes, conversion to and from brain floats.
+//
+// Launches go through cudaLaunchKernelEx, which is plain C++, so that a source compiles unchanged with a C++ compiler
+// where a test runs it on the CPU.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "runtime/device/cuda/kernels/launch.h"
+#include "runtime/sync/wire/wire_elements.h"
+
+namespace shoal::gpu {
+
+inline constexpr unsigned kThreads = 256;  // of a block, where a kernel has no other need
+inline constexpr unsigned kWarp = 32;
+inline constexpr unsigned kAllLanes = 0xFFFFFFFFU;
+inline constexpr std::size_t kBlocksMost = 8192;  // beyond it, blocks take several turns
+
+struct Grid {
+  dim3 blocks, threads;
+};
+
+template <class... Parameters, class... Arguments>
+[[nodiscard]] LaunchError launch(const Grid& grid, Stream stream, void (*kernel)(Parameters...),
+                                 const Arguments&... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid.blocks;
+  config.blockDim = grid.threads;
+  config.stream = stream;
+  return static_cast<LaunchError>(cudaLaunchKernelEx(&config, kernel, arguments...));
+}
+
+inline std::size_t parts_of(std::size_t count, std::size_t part) { return (count + part - 1) / part; }
+
+// One thread per element, up to kBlocksMost blocks: the kernel strides over the rest.
+inline Grid grid_over(std::size_t count) {
+  const std::size_t blocks = std::min(parts_of(count, kThreads), kBlocksMost);
+  return {dim3(static_cast<unsigned>(blocks)), dim3(kThreads)};
+}
+
+// One block per part, in two dimensions because one has at most 65535 blocks in y and what a grid needs in x is free.
+inline Grid one_block_each(std::size_t count, unsigned threads = kThreads) {
+  return {dim3(static_cast<unsigned>(count)), dim3(threads)};
+}
+
+__device__ __forceinline__ std::size_t first_element() {
+  return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ __forceinline__ std::size_t all_threads() { return static_cast<std::size_t>(gridDim.x) * blockDim.x; }
+
+// 16 bytes, which a thread loads and stores at once. Its address is a multiple of 16.
+template <class T>
+struct alignas(16) Pack {
+  static constexpr unsigned kCount = 16 / sizeof(T);
+  T at[kCount];
+};
+
+template <class T>
+__device__ __forceinline__ Pack<T> load_pack(const T* from) {
+  return *reinterpret_cast<const Pack<T>*>(from);
+}
+template <class T>
+__device__ __forceinline__ void store_pack(T* to, const Pack<T>& pack) {
+  *reinterpret_cast<Pack<T>*>(to) = pack;
+}
+inline bool is_aligned(const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; }
+
+SHOAL_ELEMENT float to_float(float value) { return value; }
+SHOAL_ELEMENT float to_float(Bf16 value) { return float_of(bits_of_bf16(value.bits)); }
+
+// To the nearest, ties to even; NaN becomes the quiet one that torch makes.
+SHOAL_ELEMENT Bf16 bf16_of(float value) { return {value != value ? std::uint16_t{0x7FC0} : to_bf16(value)}; }
+
+template <class T>
+SHOAL_ELEMENT T from_float(float value) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return value;
+  } else {
+    return bf16_of(value);
+  }
+}
+
+// The sum over a warp's lanes, the same bits in each of them.
+__device__ __forceinline__ float sum_over_warp(float value) {
+  for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(kAllLanes, value, distance);
+  return value;
+}
+
+}  // namespace shoal::gpu

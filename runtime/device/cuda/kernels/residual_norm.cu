@@ -1,0 +1,230 @@
+// A warp per row, whose values stay in registers: one pass over memory, no shared memory, no barrier. Parameters'
+// gradients are sums over columns (columns.cuh), in a kernel of their own.
+#include "runtime/device/cuda/kernels/residual_norm.h"
+
+#include <cmath>
+
+#include "runtime/device/cuda/kernels/columns.cuh"
+
+namespace shoal::gpu {
+namespace {
+
+constexpr unsigned kRowsAtOnce = kThreads / kWarp;
+constexpr unsigned kQuad = 4;  // columns that a lane takes at once
+constexpr std::size_t kWidthMost = 2048;
+
+struct Quad {
+  float at[kQuad];
+};
+
+__device__ __forceinline__ Quad load_quad(const float* from) {
+  const Pack<float> pack = load_pack(from);
+  return {{pack.at[0], pack.at[1], pack.at[2], pack.at[3]}};
+}
+__device__ __forceinline__ Quad load_quad(const Bf16* from) {
+  struct alignas(8) Half {
+    Bf16 at[kQuad];
+  };
+  const Half half = *reinterpret_cast<const Half*>(from);
+  return {{to_float(half.at[0]), to_float(half.at[1]), to_float(half.at[2]), to_float(half.at[3])}};
+}
+__device__ __forceinline__ void store_quad(float* to, const Quad& quad) {
+  store_pack(to, Pack<float>{{quad.at[0], quad.at[1], quad.at[2], quad.at[3]}});
+}
+__device__ __forceinline__ void store_quad(Bf16* to, const Quad& quad) {
+  struct alignas(8) Half {
+    Bf16 at[kQuad];
+  };
+  *reinterpret_cast<Half*>(to) = {{bf16_of(quad.at[0]), bf16_of(quad.at[1]), bf16_of(quad.at[2]), bf16_of(quad.at[3])}};
+}
+
+// Column of a lane's quad number i.
+__device__ __forceinline__ std::size_t column_of(unsigned i) {
+  return (static_cast<std::size_t>(i) * kWarp + threadIdx.x % kWarp) * kQuad;
+}
+__device__ __forceinline__ std::size_t row_of_warp() {
+  return static_cast<std::size_t>(blockIdx.x) * kRowsAtOnce + threadIdx.x / kWarp;
+}
+
+template <class T, unsigned kQuads>
+__global__ void __launch_bounds__(kThreads) forward_kernel(NormShape shape, NormForward<T> at) {
+  const std::size_t row = row_of_warp();
+  if (row >= shape.rows) return;
+  const std::size_t begin = row * shape.width;
+  const auto width = static_cast<float>(shape.width);
+  Quad values[kQuads];
+  float total = 0;
+#pragma unroll
+  for (unsigned i = 0; i < kQuads; ++i) {
+    const std::size_t c = column_of(i);
+    values[i] = {};
+    if (c >= shape.width) continue;
+    values[i] = load_quad(at.x_NC + begin + c);
+    if (at.branch_NC != nullptr) {
+      const Quad branch = load_quad(at.branch_NC + begin + c);
+      for (unsigned j = 0; j < kQuad; ++j) values[i].at[j] += branch.at[j];
+      store_quad(at.sum_NC + begin + c, values[i]);
+    }
+    for (unsigned j = 0; j < kQuad; ++j) total += values[i].at[j];
+  }
+  const bool is_layer = shape.rule == NormRule::kLayer;
+  const float mean = is_layer ? sum_over_warp(total) / width : 0.0F;
+  float squares = 0;
+#pragma unroll
+  for (unsigned i = 0; i < kQuads; ++i) {
+    if (column_of(i) >= shape.width) continue;
+    for (unsigned j = 0; j < kQuad; ++j) {
+      const float apart = values[i].at[j] - mean;
+      squares = std::fma(apart, apart, squares);
+    }
+  }
+  const float rstd = 1.0F / std::sqrt(sum_over_warp(squares) / width + shape.eps);
+#pragma unroll
+  for (unsigned i = 0; i < kQuads; ++i) {
+    const std::size_t c = column_of(i);
+    if (c >= shape.width) continue;
+    const Quad weight = load_quad(at.weight_C + c);
+    Quad bias{};
+    if (at.bias_C != nullptr) bias = load_quad(at.bias_C + c);
+    for (unsigned j = 0; j < kQuad; ++j) {
+      values[i].at[j] = std::fma((values[i].at[j] - mean) * rstd, weight.at[j], bias.at[j]);
+    }
+    store_quad(at.y_NC + begin + c, values[i]);
+  }
+  if (threadIdx.x % kWarp != 0) return;
+  if (is_layer) at.mean_N[row] = mean;
+  at.rstd_N[row] = rstd;
+}
+
+// dx = around + rstd (g - mean(g) - n mean(g n)), with g = dy weight and n the normal values; RMSNorm has no mean(g).
+template <class T, unsigned kQuads>
+__global__ void __launch_bounds__(kThreads) backward_kernel(NormShape shape, NormBackward<T> at) {
+  const std::size_t row = row_of_warp();
+  if (row >= shape.rows) return;
+  const std::size_t begin = row * shape.width;
+  const auto width = static_cast<float>(shape.width);
+  const bool is_layer = shape.rule == NormRule::kLayer;
+  const float mean = is_layer ? at.mean_N[row] : 0.0F;
+  const float rstd = at.rstd_N[row];
+  Quad normal[kQuads], g[kQuads];
+  float sum_g = 0, sum_gn = 0;
+#pragma unroll
+  for (unsigned i = 0; i < kQuads; ++i) {
+    const std::size_t c = column_of(i);
+    normal[i] = {}, g[i] = {};
+    if (c >= shape.width) continue;
+    const Quad x = load_quad(at.sum_NC + begin + c);
+    const Quad dy = load_quad(at.dy_NC + begin + c);
+    const Quad weight = load_quad(at.weight_C + c);
+    for (unsigned j = 0; j < kQuad; ++j) {
+      normal[i].at[j] = (x.at[j] - mean) * rstd;
+      g[i].at[j] = dy.at[j] * weight.at[j];
+      sum_g += g[i].at[j];
+      sum_gn = std::fma(g[i].at[j], normal[i].at[j], sum_gn);
+    }
+  }
+  const float mean_g = is_layer ? sum_over_warp(sum_g) / width : 0.0F;
+  const float mean_gn = sum_over_warp(sum_gn) / width;
+#pragma unroll
+  for (unsigned i = 0; i < kQuads; ++i) {
+    const std::size_t c = column_of(i);
+    if (c >= shape.width) continue;
+    Quad dx = load_quad(at.around_NC + begin + c);
+    for (unsigned j = 0; j < kQuad; ++j) {
+      dx.at[j] = std::fma(rstd, std::fma(-normal[i].at[j], mean_gn, g[i].at[j] - mean_g), dx.at[j]);
+    }
+    store_quad(at.dx_NC + begin + c, dx);
+  }
+}
+
+// Sums of dy n, then of dy, over the rows: [2, parts, C].
+template <class T>
+__global__ void parameters_kernel(NormShape shape, NormBackward<T> at) {
+  const ColumnPart part = column_part<kQuad>(shape.rows);
+  const bool is_layer = shape.rule == NormRule::kLayer;
+  float weights[kQuad] = {}, biases[kQuad] = {};
+  if (part.column < shape.width) {
+    for (std::size_t row = part.row; row < part.row_end; row += kTall) {
+      const float mean = is_layer ? at.mean_N[row] : 0.0F;
+      const float rstd = at.rstd_N[row];
+      const Quad x = load_quad(at.sum_NC + row * shape.width + part.column);
+      const Quad dy = load_quad(at.dy_NC + row * shape.width + part.column);
+      for (unsigned j = 0; j < kQuad; ++j) {
+        weights[j] = std::fma(dy.at[j], (x.at[j] - mean) * rstd, weights[j]);
+        biases[j] += dy.at[j];
+      }
+    }
+  }
+  write_part(weights, shape.width, at.parts);
+  if (at.dbias_C == nullptr) return;
+  __syncthreads();  // the second use of write_part()'s shared memory
+  write_part(biases, shape.width, at.parts + gridDim.y * shape.width);
+}
+
+__global__ void add_parts_kernel(const float* parts, std::size_t part_count, std::size_t width, float* sums) {
+  add_parts(parts, part_count, width, sums);
+}
+
+bool is_taken(const NormShape& shape) { return shape.width % kQuad == 0 && shape.width <= kWidthMost; }
+
+// Calls with the least number of quads per lane that holds a row, as a constant.
+template <class Call>
+LaunchError with_quads(std::size_t width, const Call& call) {
+  const std::size_t quads = parts_of(width, std::size_t{kWarp} * kQuad);
+  if (quads <= 2) return call.template operator()<2>();
+  if (quads <= 4) return call.template operator()<4>();
+  if (quads <= 6) return call.template operator()<6>();
+  if (quads <= 8) return call.template operator()<8>();
+  return call.template operator()<16>();
+}
+
+template <class T>
+LaunchError forward(const NormShape& shape, const NormForward<T>& arrays, Stream stream) {
+  if (shape.rows * shape.width == 0) return kLaunched;
+  if (!is_taken(shape)) return kRefusedShape;
+  return with_quads(shape.width, [&]<unsigned kQuads>() {
+    const Grid grid = one_block_each(parts_of(shape.rows, kRowsAtOnce));
+    return launch(grid, stream, forward_kernel<T, kQuads>, shape, arrays);
+  });
+}
+
+template <class T>
+LaunchError backward(const NormShape& shape, const NormBackward<T>& arrays, Stream stream) {
+  if (shape.rows * shape.width == 0) return kLaunched;
+  if (!is_taken(shape)) return kRefusedShape;
+  // Before dx, which may lie over what it was made of.
+  LaunchError failed = launch(column_grid<kQuad>(shape.rows, shape.width), stream, parameters_kernel<T>, shape, arrays);
+  const std::size_t parts = column_parts(shape.rows);
+  const float* of_bias = arrays.parts + parts * shape.width;
+  if (failed == kLaunched) {
+    failed = launch(grid_over(shape.width), stream, add_parts_kernel, static_cast<const float*>(arrays.parts), parts,
+                    shape.width, arrays.dweight_C);
+  }
+  if (failed == kLaunched && arrays.dbias_C != nullptr) {
+    failed = launch(grid_over(shape.width), stream, add_parts_kernel, of_bias, parts, shape.width, arrays.dbias_C);
+  }
+  if (failed != kLaunched) return failed;
+  return with_quads(shape.width, [&]<unsigned kQuads>() {
+    const Grid grid = one_block_each(parts_of(shape.rows, kRowsAtOnce));
+    return launch(grid, stream, backward_kernel<T, kQuads>, shape, arrays);
+  });
+}
+
+}  // namespace
+
+std::size_t norm_parts(const NormShape& shape) { return 2 * column_parts(shape.rows) * shape.width; }
+
+LaunchError residual_norm(const NormShape& shape, const NormForward<float>& arrays, Stream stream) {
+  return forward(shape, arrays, stream);
+}
+LaunchError residual_norm(const NormShape& shape, const NormForward<Bf16>& arrays, Stream stream) {
+  return forward(shape, arrays, stream);
+}
+LaunchError residual_norm_backward(const NormShape& shape, const NormBackward<float>& arrays, Stream stream) {
+  return backward(shape, arrays, stream);
+}
+LaunchError residual_norm_backward(const NormShape& shape, const NormBackward<Bf16>& arrays, Stream stream) {
+  return backward(shape, arrays, stream);
+}
+
+}  // namespace shoal::gpu

@@ -1,0 +1,72 @@
+// Block values by the kernel: those of the xxHash library, for every length that a block can have.
+#include "runtime/device/cuda/kernels/block_digest.h"
+
+#include <xxhash.h>
+
+#include "tests/runtime/device/cuda/kernels/device_array.h"
+#include "tests/runtime/device/cuda/kernels/faults.h"
+#include "tests/runtime/device/cuda/kernels/values.h"
+
+namespace shoal::gpu {
+namespace {
+
+std::vector<std::uint32_t> drawn(std::size_t words) {
+  std::mt19937 random(static_cast<unsigned>(words));
+  std::vector<std::uint32_t> values(words);
+  for (auto& value : values) value = static_cast<std::uint32_t>(random());
+  return values;
+}
+
+std::vector<std::uint64_t> values_on_cpu(const std::vector<std::uint32_t>& tensor) {
+  std::vector<std::uint64_t> values;
+  append_block_values(std::as_bytes(std::span(tensor)), values);
+  return values;
+}
+
+std::vector<std::uint64_t> values_by_kernel(const std::vector<std::uint32_t>& tensor) {
+  DeviceArray<std::uint32_t> bytes(tensor);
+  DeviceArray<std::uint64_t> values(digest_blocks(tensor.size() * 4));
+  EXPECT_EQ(block_values(bytes.at(), tensor.size() * 4, values.at(), nullptr), kLaunched);
+  return values.values();
+}
+
+TEST(BlockDigestKernel, GivesTheLibrarysValuesForAnyLength) {
+  std::vector<std::size_t> lengths = {255, 256, 257, 258, 272, 273, 1000, 4095, 4096, 4097, 8192, 3 * 4096 + 5};
+  for (std::size_t words = 1; words <= 80; ++words) lengths.push_back(words);
+  for (const std::size_t words : lengths) {
+    const auto tensor = drawn(words);
+    EXPECT_EQ(values_by_kernel(tensor), values_on_cpu(tensor)) << words << " words";
+  }
+}
+
+TEST(BlockDigestKernel, FaultsAreFound) {
+  const auto tensor = drawn(33 * 4096 + 100);  // two thread blocks
+  const auto wanted = values_on_cpu(tensor);
+  expect_holds_and_faults_are_found([&] { return values_by_kernel(tensor) == wanted; });
+}
+
+TEST(BlockDigest, EveryBitOfATensorCounts) {
+  auto tensor = drawn(4096 + 9);
+  const auto before = values_on_cpu(tensor);
+  tensor.back() ^= 1U << 31U;
+  const auto after = values_on_cpu(tensor);
+  EXPECT_EQ(before[0], after[0]);
+  EXPECT_NE(before[1], after[1]);
+  EXPECT_NE(digest_of_blocks(before), digest_of_blocks(after));
+}
+
+TEST(BlockDigest, IsTheDefinitionInItsHeader) {
+  const auto tensor = drawn(5000);
+  const auto* bytes = reinterpret_cast<const char*>(tensor.data());
+  const std::vector<std::uint64_t> blocks = {XXH3_64bits(bytes, 16384), XXH3_64bits(bytes + 16384, 20000 - 16384)};
+  EXPECT_EQ(values_on_cpu(tensor), blocks);
+  EXPECT_EQ(digest_of_blocks(blocks), XXH3_64bits(blocks.data(), 16));
+}
+
+TEST(BlockDigestKernel, RefusesWhatItDoesNotRead) {
+  EXPECT_EQ(block_values(nullptr, 7, nullptr, nullptr), kRefusedShape);
+  EXPECT_EQ(block_values(nullptr, 0, nullptr, nullptr), kLaunched);
+}
+
+}  // namespace
+}  // namespace shoal::gpu

@@ -1,0 +1,118 @@
+// The loss by kernels, against float64: a vocabulary that packs do not divide, padding, targets that do not count.
+#include "runtime/device/cuda/kernels/cross_entropy.h"
+
+#include "tests/runtime/device/cuda/kernels/device_array.h"
+#include "tests/runtime/device/cuda/kernels/faults.h"
+#include "tests/runtime/device/cuda/kernels/values.h"
+
+namespace shoal::gpu {
+namespace {
+
+constexpr LossShape kShape{5, 4099, 4104};
+
+// Padding is garbage that would win every maximum.
+std::vector<float> logits() {
+  std::mt19937 random(8);
+  std::vector<float> values = floats_of(bf16_of_all(normal(random, kShape.rows * kShape.stride, 3.0F)));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i % kShape.stride >= kShape.vocabulary) values[i] = 1000;
+  }
+  values[0] = 90;  // a row that is sure of its first token
+  return values;
+}
+
+std::vector<std::int32_t> targets() { return {0, 4098, -1, 17, 2048}; }
+
+struct Results {
+  std::vector<double> gradient, losses;
+};
+
+Results in_float64() {
+  Results out;
+  for (std::size_t row = 0; row < kShape.rows; ++row) {
+    const std::vector<float> all = logits();
+    const float* at = all.data() + row * kShape.stride;
+    const std::int32_t target = targets()[row];
+    const double largest = *std::max_element(at, at + kShape.vocabulary);
+    double sum = 0;
+    for (std::size_t v = 0; v < kShape.vocabulary; ++v) sum += std::exp(at[v] - largest);
+    for (std::size_t v = 0; v < kShape.stride; ++v) {
+      const bool counts = target >= 0 && v < kShape.vocabulary;
+      const double p = counts ? std::exp(at[v] - largest) / sum : 0;
+      out.gradient.push_back(counts && static_cast<std::size_t>(target) == v ? p - 1 : p);
+    }
+    out.losses.push_back(target >= 0 ? std::log(sum) + largest - at[target] : 0);
+  }
+  return out;
+}
+
+TEST(CrossEntropyKernel, IsFloat64WithinRounding) {
+  const Results wanted = in_float64();
+  expect_holds_and_faults_are_found([&] {
+    DeviceArray<float> values(logits()), losses(kShape.rows);
+    DeviceArray<std::int32_t> to(targets());
+    const LossArrays<float> arrays{values.at(), to.at(), losses.at()};
+    EXPECT_EQ(loss_and_gradient(kShape, arrays, nullptr), kLaunched);
+    return distance(values.values(), wanted.gradient) < 1e-6 && distance(losses.values(), wanted.losses) < 1e-6;
+  });
+}
+
+TEST(CrossEntropyKernel, InBf16ItMakesTheGradientInPlaceAndRoundsOnce) {
+  const Results wanted = in_float64();
+  expect_holds_and_faults_are_found([&] {
+    DeviceArray<Bf16> values(bf16_of_all(logits()));
+    DeviceArray<float> losses(kShape.rows);
+    DeviceArray<std::int32_t> to(targets());
+    const LossArrays<Bf16> arrays{values.at(), to.at(), losses.at()};
+    EXPECT_EQ(loss_and_gradient(kShape, arrays, nullptr), kLaunched);
+    return distance(floats_of(values.values()), wanted.gradient) < 0.004 &&
+           distance(losses.values(), wanted.losses) < 1e-6;
+  });
+}
+
+TEST(CrossEntropyKernel, AnotherTargetIsNoticed) {
+  const Results wanted = in_float64();
+  std::vector<std::int32_t> other = targets();
+  other[3] = 18;
+  DeviceArray<float> values(logits()), losses(kShape.rows);
+  DeviceArray<std::int32_t> to(other);
+  const LossArrays<float> arrays{values.at(), to.at(), losses.at()};
+  ASSERT_EQ(loss_and_gradient(kShape, arrays, nullptr), kLaunched);
+  EXPECT_GT(distance(values.values(), wanted.gradient), 0.5);
+  EXPECT_GT(distance(losses.values(), wanted.losses), 0.01);
+}
+
+TEST(CrossEntropyKernel, ANumberThatIsNoneStaysVisible) {
+  for (const float bad : {NAN, INFINITY}) {
+    std::vector<float> one(64, 1.0F);
+    one[40] = bad;
+    DeviceArray<float> values(one), losses(1);
+    DeviceArray<std::int32_t> to(std::vector<std::int32_t>{3});
+    const LossArrays<float> arrays{values.at(), to.at(), losses.at()};
+    ASSERT_EQ(loss_and_gradient({1, 64, 64}, arrays, nullptr), kLaunched);
+    EXPECT_TRUE(std::isnan(losses.values()[0])) << bad;
+    EXPECT_TRUE(std::isnan(values.values()[5])) << bad;
+  }
+}
+
+TEST(CrossEntropyKernel, LossesAreSummedInDoubleAndInOrder) {
+  std::mt19937 random(4);
+  const std::vector<float> losses = normal(random, 1000, 5.0F);
+  double in_float64 = 0;
+  for (const float loss : losses) in_float64 += loss;
+  expect_holds_and_faults_are_found([&] {
+    DeviceArray<float> from(losses);
+    DeviceArray<double> sum(1);
+    EXPECT_EQ(sum_losses(from.at(), losses.size(), sum.at(), nullptr), kLaunched);
+    return std::fabs(sum.values()[0] - in_float64) < 1e-9;
+  });
+}
+
+TEST(CrossEntropyKernel, RefusesRowsThatPacksDoNotDivide) {
+  EXPECT_EQ(loss_and_gradient({1, 100, 100}, LossArrays<float>{}, nullptr), kRefusedShape);
+  EXPECT_EQ(loss_and_gradient({1, 100, 96}, LossArrays<Bf16>{}, nullptr), kRefusedShape);
+  EXPECT_EQ(loss_and_gradient({0, 100, 104}, LossArrays<float>{}, nullptr), kLaunched);
+}
+
+}  // namespace
+}  // namespace shoal::gpu

@@ -1,0 +1,14 @@
+// Runs a kernel's test as it is and with planted faults.
+//
+// On the CPU `holds`, which launches and compares, must be true in every order of threads without a finding of the
+// shim; and each fault must make it false or be found: each barrier left out in turn, a thread with another's index, a
+// block that is not run. On a GPU `holds` runs once, as it is.
+#pragma once
+
+#include <functional>
+
+namespace shoal::gpu {
+
+void expect_holds_and_faults_are_found(const std::function<bool()>& holds);
+
+}  // namespace shoal::gpu

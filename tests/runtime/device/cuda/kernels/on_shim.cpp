@@ -1,0 +1,51 @@
+// Memory and faults on the CPU.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "tests/runtime/device/cuda/kernels/device_array.h"
+#include "tests/runtime/device/cuda/kernels/faults.h"
+#include "tests/support/cuda_shim/shim.h"
+
+namespace shoal::gpu {
+namespace {
+
+constexpr shim::Order kOrders[] = {shim::Order::kUpwards, shim::Order::kDownwards, shim::Order::kShuffled};
+
+void expect_holds(const std::function<bool()>& holds) {
+  for (const shim::Order order : kOrders) {
+    shim::begin({order, 7, {}});
+    EXPECT_TRUE(holds()) << "order " << static_cast<int>(order);
+    for (const std::string& finding : shim::findings()) ADD_FAILURE() << finding;
+  }
+}
+
+bool is_found(const shim::Fault& fault, const std::function<bool()>& holds) {
+  return std::ranges::any_of(kOrders, [&](shim::Order order) {
+    shim::begin({order, 7, fault});
+    return !holds() || !shim::findings().empty();
+  });
+}
+
+}  // namespace
+
+void* allocate_on_device(std::size_t byte_count) { return shim::allocate(byte_count); }
+void free_on_device(void* memory) { shim::free_allocated(memory); }
+void copy_to_device(void* to, const void* from, std::size_t byte_count) {
+  if (byte_count > 0) std::memcpy(to, from, byte_count);
+}
+void copy_from_device(void* to, const void* from, std::size_t byte_count) { copy_to_device(to, from, byte_count); }
+
+void expect_holds_and_faults_are_found(const std::function<bool()>& holds) {
+  expect_holds(holds);
+  if (!shim::checks_accesses()) return;  // a wrong index would be AddressSanitizer's to report, and the program's end
+  const unsigned barriers = shim::barrier_count();
+  for (unsigned i = 0; i < barriers; ++i) {
+    EXPECT_TRUE(is_found({shim::FaultKind::kNoBarrier, i}, holds)) << "nothing is found without barrier " << i;
+  }
+  EXPECT_TRUE(is_found({shim::FaultKind::kShiftedThread, 0}, holds)) << "nothing is found with a wrong index";
+  EXPECT_TRUE(is_found({shim::FaultKind::kLostBlock, 0}, holds)) << "nothing is found without the last block";
+  shim::begin({});
+}
+
+}  // namespace shoal::gpu

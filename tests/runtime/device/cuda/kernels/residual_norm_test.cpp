@@ -1,0 +1,160 @@
+// Residual and norm by kernels, against float64: both rules, both types, widths of several instances.
+#include "runtime/device/cuda/kernels/residual_norm.h"
+
+#include <string>
+
+#include "tests/runtime/device/cuda/kernels/device_array.h"
+#include "tests/runtime/device/cuda/kernels/faults.h"
+#include "tests/runtime/device/cuda/kernels/values.h"
+
+namespace shoal::gpu {
+namespace {
+
+constexpr float kEps = 1e-5F;
+
+struct Inputs {
+  std::vector<float> x, branch, weight, bias, dy, around;
+
+  Inputs(std::size_t rows, std::size_t width) {
+    std::mt19937 random(static_cast<unsigned>(rows * 7919 + width));
+    x = normal(random, rows * width, 2.0F);
+    branch = normal(random, rows * width, 0.5F);
+    weight = normal(random, width, 1.0F);
+    bias = normal(random, width, 1.0F);
+    dy = floats_of(bf16_of_all(normal(random, rows * width, 1.0F)));  // the same for both types
+    around = normal(random, rows * width, 1.0F);
+  }
+};
+
+struct Results {
+  std::vector<double> sum, y, mean, rstd, dx, dweight, dbias;
+};
+
+// One row in float64. eps is a parameter, for the control with a wrong one.
+void add_row(const NormShape& shape, const Inputs& in, std::size_t row, double eps, Results& out) {
+  const std::size_t width = shape.width, begin = row * width;
+  double mean = 0, variance = 0, mean_g = 0, mean_gn = 0;
+  for (std::size_t c = 0; c < width; ++c) {
+    out.sum.push_back(static_cast<double>(in.x[begin + c] + in.branch[begin + c]));
+    mean += out.sum.back() / static_cast<double>(width);
+  }
+  const bool is_layer = shape.rule == NormRule::kLayer;
+  if (!is_layer) mean = 0;
+  for (std::size_t c = 0; c < width; ++c)
+    variance += std::pow(out.sum[begin + c] - mean, 2) / static_cast<double>(width);
+  const double rstd = 1 / std::sqrt(variance + eps);
+  out.mean.push_back(mean);
+  out.rstd.push_back(rstd);
+  const auto n = [&](std::size_t c) { return (out.sum[begin + c] - mean) * rstd; };
+  const auto g = [&](std::size_t c) { return static_cast<double>(in.dy[begin + c]) * in.weight[c]; };
+  for (std::size_t c = 0; c < width; ++c) {
+    out.y.push_back(n(c) * in.weight[c] + (is_layer ? in.bias[c] : 0));
+    mean_g += g(c) / static_cast<double>(width);
+    mean_gn += g(c) * n(c) / static_cast<double>(width);
+    out.dweight[c] += in.dy[begin + c] * n(c);
+    out.dbias[c] += in.dy[begin + c];
+  }
+  if (!is_layer) mean_g = 0;
+  for (std::size_t c = 0; c < width; ++c)
+    out.dx.push_back(in.around[begin + c] + rstd * (g(c) - mean_g - n(c) * mean_gn));
+}
+
+Results in_float64(const NormShape& shape, const Inputs& in, double eps = kEps) {
+  Results out;
+  out.dweight.resize(shape.width);
+  out.dbias.resize(shape.width);
+  for (std::size_t row = 0; row < shape.rows; ++row) add_row(shape, in, row, eps, out);
+  return out;
+}
+
+template <class T>
+std::vector<T> of_type(const std::vector<float>& values) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return values;
+  } else {
+    return bf16_of_all(values);
+  }
+}
+std::vector<float> as_floats(const std::vector<float>& values) { return values; }
+std::vector<float> as_floats(const std::vector<Bf16>& values) { return floats_of(values); }
+
+// The largest distance of anything but y, and that of y.
+struct Distances {
+  double of_float32 = 0, of_y = 0;
+};
+
+template <class T>
+Distances distances(const NormShape& shape, const Inputs& in, const Results& wanted) {
+  const bool is_layer = shape.rule == NormRule::kLayer;
+  DeviceArray<float> x(in.x), branch(in.branch), weight(in.weight), bias(in.bias), around(in.around), sum(in.x.size()),
+      mean(shape.rows), rstd(shape.rows), dweight(shape.width), dbias(shape.width), parts(norm_parts(shape));
+  DeviceArray<T> y(in.x.size()), dy(of_type<T>(in.dy));
+  float* biases = is_layer ? bias.at() : nullptr;
+  const NormForward<T> forward{x.at(), branch.at(), weight.at(), biases, sum.at(), y.at(), mean.at(), rstd.at()};
+  EXPECT_EQ(residual_norm(shape, forward, nullptr), kLaunched);
+  const NormBackward<T> backward{sum.at(),    mean.at(),    rstd.at(),
+                                 weight.at(), dy.at(),      around.at(),
+                                 around.at(), dweight.at(), is_layer ? dbias.at() : nullptr,
+                                 parts.at()};
+  EXPECT_EQ(residual_norm_backward(shape, backward, nullptr), kLaunched);
+  Distances got;
+  const auto look = [&](const std::vector<float>& values, const std::vector<double>& right) {
+    got.of_float32 = std::max(got.of_float32, distance(values, right));
+  };
+  look(sum.values(), wanted.sum), look(rstd.values(), wanted.rstd);
+  look(around.values(), wanted.dx), look(dweight.values(), wanted.dweight);
+  if (is_layer) look(mean.values(), wanted.mean), look(dbias.values(), wanted.dbias);
+  got.of_y = distance(as_floats(y.values()), wanted.y);
+  return got;
+}
+
+TEST(ResidualNormKernel, IsFloat64WithinRoundingForAllWidthsAndTypes) {
+  for (const std::size_t width :
+       {std::size_t{4}, std::size_t{100}, std::size_t{384}, std::size_t{768}, std::size_t{1024}, std::size_t{2048}}) {
+    for (const NormRule rule : {NormRule::kLayer, NormRule::kRms}) {
+      SCOPED_TRACE("width " + std::to_string(width) + " rule " + std::to_string(static_cast<int>(rule)));
+      const NormShape shape{rule, 11, width, kEps};
+      const Inputs in(shape.rows, width);
+      const Results wanted = in_float64(shape, in);
+      const Distances in_float = distances<float>(shape, in, wanted);
+      EXPECT_LT(in_float.of_float32, 3e-6);
+      EXPECT_LT(in_float.of_y, 3e-6);
+      const Distances in_bf16 = distances<Bf16>(shape, in, wanted);
+      EXPECT_LT(in_bf16.of_float32, 3e-6);
+      EXPECT_LT(in_bf16.of_y, 0.004) << "one rounding to bf16";
+      EXPECT_GT(distances<float>(shape, in, in_float64(shape, in, 1e-2)).of_y, 1e-4) << "another eps is noticed";
+    }
+  }
+}
+
+TEST(ResidualNormKernel, FaultsAreFound) {
+  for (const NormRule rule : {NormRule::kLayer, NormRule::kRms}) {
+    const NormShape shape{rule, 258, 132, kEps};  // two parts of rows, two blocks of columns
+    const Inputs in(shape.rows, shape.width);
+    const Results wanted = in_float64(shape, in);
+    expect_holds_and_faults_are_found([&] {
+      const Distances got = distances<float>(shape, in, wanted);
+      return got.of_float32 < 1e-5 && got.of_y < 1e-5;
+    });
+  }
+}
+
+TEST(ResidualNormKernel, WithoutABranchNormalisesWhatThereIs) {
+  const NormShape shape{NormRule::kLayer, 3, 64, kEps};
+  Inputs in(shape.rows, shape.width);
+  std::ranges::fill(in.branch, 0.0F);
+  const Results wanted = in_float64(shape, in);
+  DeviceArray<float> x(in.x), weight(in.weight), bias(in.bias), y(in.x.size()), mean(3), rstd(3);
+  const NormForward<float> arrays{x.at(), nullptr, weight.at(), bias.at(), nullptr, y.at(), mean.at(), rstd.at()};
+  ASSERT_EQ(residual_norm(shape, arrays, nullptr), kLaunched);
+  EXPECT_LT(distance(y.values(), wanted.y), 3e-6);
+}
+
+TEST(ResidualNormKernel, RefusesWidthsItsRegistersDoNotHold) {
+  EXPECT_EQ(residual_norm({NormRule::kRms, 1, 2052, kEps}, NormForward<float>{}, nullptr), kRefusedShape);
+  EXPECT_EQ(residual_norm_backward({NormRule::kRms, 1, 6, kEps}, NormBackward<Bf16>{}, nullptr), kRefusedShape);
+  EXPECT_EQ(residual_norm({NormRule::kRms, 0, 64, kEps}, NormForward<float>{}, nullptr), kLaunched);
+}
+
+}  // namespace
+}  // namespace shoal::gpu

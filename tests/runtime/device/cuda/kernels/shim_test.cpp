@@ -1,0 +1,90 @@
+// The shim finds each mistake, and none where there is none.
+#include "tests/support/cuda_shim/shim.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tests/runtime/device/cuda/kernels/device_array.h"
+#include "tests/runtime/device/cuda/kernels/faulty_kernels.h"
+
+namespace shoal::gpu {
+namespace {
+
+using faulty::Mistake;
+
+constexpr unsigned kBlocks = 3;
+
+std::vector<float> counted() {
+  std::vector<float> values(std::size_t{kBlocks} * 64);
+  std::iota(values.begin(), values.end(), 0.0F);
+  return values;
+}
+
+std::vector<std::string> findings_of(Mistake mistake, shim::Order order) {
+  DeviceArray<float> values(counted());
+  shim::begin({order, 1, {}});
+  EXPECT_EQ(faulty::run(mistake, values.at(), kBlocks), kLaunched);
+  return shim::findings();
+}
+
+bool mentions(const std::vector<std::string>& findings, const std::string& words) {
+  return std::ranges::any_of(findings, [&](const auto& one) { return one.find(words) != std::string::npos; });
+}
+
+struct Case {
+  Mistake mistake;
+  const char* words;
+};
+
+class ShimFinds : public testing::TestWithParam<Case> {};
+
+TEST_P(ShimFinds, TheMistakeInEveryOrder) {
+  if (!shim::checks_accesses()) GTEST_SKIP() << "a sanitizer has the place of the shim's check of accesses";
+  for (const shim::Order order : {shim::Order::kUpwards, shim::Order::kDownwards, shim::Order::kShuffled}) {
+    const auto findings = findings_of(GetParam().mistake, order);
+    EXPECT_TRUE(mentions(findings, GetParam().words)) << testing::PrintToString(findings);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfAccesses, ShimFinds,
+                         testing::Values(Case{Mistake::kMissingBarrier, "what was"},
+                                         Case{Mistake::kOverwrittenRead, "what was"},
+                                         Case{Mistake::kSameElement, "writes what was"},
+                                         Case{Mistake::kSameBlocks, "of block 0"},
+                                         Case{Mistake::kBehindTheEnd, "outside of every array"},
+                                         Case{Mistake::kUnwrittenShared, "that nobody has written"}));
+
+TEST(Shim, FindsThreadsThatEndBeforeTheOthersAreThere) {
+  EXPECT_TRUE(mentions(findings_of(Mistake::kLonelyBarrier, shim::Order::kUpwards), "ended while others wait"));
+  EXPECT_TRUE(mentions(findings_of(Mistake::kLonelyShuffle, shim::Order::kUpwards), "lanes that have ended"));
+}
+
+TEST(Shim, FindsNothingInAKernelWithoutMistake) {
+  for (const shim::Order order : {shim::Order::kUpwards, shim::Order::kDownwards, shim::Order::kShuffled}) {
+    DeviceArray<float> values(counted());
+    shim::begin({order, 1, {}});
+    ASSERT_EQ(faulty::run(Mistake::kNone, values.at(), kBlocks), kLaunched);
+    EXPECT_EQ(shim::findings(), std::vector<std::string>{});
+    EXPECT_EQ(shim::barrier_count(), 1U);
+    std::vector<float> wanted = counted();
+    for (std::size_t block = 0; block < kBlocks; ++block) {
+      const auto begin = wanted.begin() + static_cast<std::ptrdiff_t>(block * 64);
+      std::reverse(begin, begin + 64);
+    }
+    EXPECT_EQ(values.values(), wanted);
+  }
+}
+
+TEST(Shim, PlantsFaultsOnlyUntilTheNextBeginning) {
+  DeviceArray<float> values(counted());
+  shim::begin({shim::Order::kUpwards, 1, {shim::FaultKind::kLostBlock, 0}});
+  ASSERT_EQ(faulty::run(Mistake::kNone, values.at(), kBlocks), kLaunched);
+  EXPECT_EQ(values.values().back(), counted().back()) << "the last block did not run";
+  EXPECT_EQ(values.values()[0], 63);
+  shim::begin({});
+  ASSERT_EQ(faulty::run(Mistake::kNone, values.at(), kBlocks), kLaunched);
+  EXPECT_EQ(values.values().back(), 128);
+}
+
+}  // namespace
+}  // namespace shoal::gpu
