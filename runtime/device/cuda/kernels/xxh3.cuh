@@ -1,4 +1,4 @@
-// XXH3-64 with seed 0 and the standard secret (xxHash 0.8, doc/xxhash_spec.md), for inputs of whole 32-bit words.
+// XXH3-64 with seed 0 and the standard secret (xxHash 0.8), for inputs of whole 32-bit words.
 //
 // Long inputs are eight lanes of 64 bits over stripes of 64 bytes, which is what eight threads do in block_digest.cu;
 // inputs of at most 240 bytes are for one thread. Names of the parts are xxHash's.
