@@ -48,7 +48,7 @@ constexpr std::string_view kNoRule = "P-256";
 
 // Returns what of a line speaks to people: of a source, its comment.
 [[nodiscard]] std::string_view words_of(const std::string& path, std::string_view line) {
-  if (!path.ends_with(".h") && !path.ends_with(".cpp")) return line;
+  if (!is_source_name(path)) return line;
   const std::size_t at = line.find("//");
   return at == std::string_view::npos ? std::string_view() : line.substr(at);
 }

@@ -21,7 +21,7 @@ constexpr std::array kLaws = {"runtime/DESIGN.md", "runtime/PROTOCOL.md", "runti
                               "runtime/transport/CAF.md"};
 
 // Texts that cite, by their names' ends; others are data.
-constexpr std::array kTexts = {".md", ".h", ".cpp", ".capnp", ".patch", ".txt", ".cmake", ".toml"};
+constexpr std::array kTexts = {".md", ".h", ".cpp", ".cuh", ".cu", ".capnp", ".patch", ".txt", ".cmake", ".toml"};
 
 [[nodiscard]] std::vector<std::string> texts() {
   std::vector<std::string> paths;

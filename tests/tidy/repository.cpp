@@ -29,7 +29,7 @@ std::vector<std::string> house_files(const std::filesystem::path& root) {
 std::vector<SourceFile> house_sources(const std::filesystem::path& root) {
   std::vector<SourceFile> sources;
   for (const std::string& path : house_files(root)) {
-    if (path.ends_with(".h") || path.ends_with(".cpp")) sources.push_back(make_source(path, read_text(root / path)));
+    if (is_source_name(path)) sources.push_back(make_source(path, read_text(root / path)));
   }
   return sources;
 }

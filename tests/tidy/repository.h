@@ -15,7 +15,7 @@ namespace shoal::tidy {
 // Every file of the house's folders, as paths from `root` with '/', sorted. Build and run folders are outside of them.
 [[nodiscard]] std::vector<std::string> house_files(const std::filesystem::path& root);
 
-// The .h and .cpp files among them, read.
+// The sources among them, read.
 [[nodiscard]] std::vector<SourceFile> house_sources(const std::filesystem::path& root);
 
 // The folder of a path ("" for none), and its last part.

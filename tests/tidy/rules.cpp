@@ -27,7 +27,7 @@ constexpr std::size_t kPairsMax = 16;
 constexpr std::size_t kReadmeLinesMax = 40;
 constexpr std::size_t kFirstPageLinesMax = 180;  // README.md of the root, which is read in five minutes
 
-bool is_header(const std::string& path) { return path.ends_with(".h"); }
+bool is_header(const std::string& path) { return path.ends_with(".h") || path.ends_with(".cuh"); }
 bool is_in(const std::string& path, std::string_view folder) { return path.starts_with(std::string(folder) + "/"); }
 
 std::string exceeds(std::string_view what, std::size_t count, std::size_t gate) {
@@ -277,7 +277,7 @@ Findings check_named_files(const std::string& path, std::string_view text, const
       std::string name(begin, end);
       begin = end;
       while (name.ends_with('.')) name.pop_back();
-      if ((name.ends_with(".h") || name.ends_with(".cpp")) && !is_there(name)) {
+      if (is_source_name(name) && !is_there(name)) {
         findings.push_back({path, number, "names " + name + ", and there is no such file"});
       }
     }

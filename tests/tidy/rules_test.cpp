@@ -137,6 +137,7 @@ TEST(TidyRules, CatchNamesOfFilesThatAreGone) {
   EXPECT_EQ(count("model/README.md", "`model/partition.h`, `partition.h`, `sync/ring.cpp`: see ring.cpp.\n"), 0U);
   EXPECT_EQ(count("model/README.md", "`runtime/partition.h` and `rings.cpp`\n"), 2U);
   EXPECT_EQ(count("model/a.h", "// As gone.h says.\n#include \"system.h\"\n"), 1U);
+  EXPECT_EQ(count("model/a.cu", "// As gone.cuh and gone.cu say.\n"), 2U);
 }
 
 TEST(TidyRules, CatchFoldersWithoutAReadme) {

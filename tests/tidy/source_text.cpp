@@ -3,6 +3,7 @@
 #include "tests/tidy/source_text.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace shoal::tidy {
@@ -70,6 +71,11 @@ class Blanker {
 };
 
 }  // namespace
+
+bool is_source_name(std::string_view path) {
+  constexpr std::array<std::string_view, 4> kEnds = {".h", ".cpp", ".cuh", ".cu"};
+  return std::ranges::any_of(kEnds, [&](std::string_view end) { return path.ends_with(end); });
+}
 
 SourceFile make_source(std::string path, std::string text) {
   std::string code = Blanker(text).run();

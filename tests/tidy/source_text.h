@@ -17,6 +17,9 @@ struct SourceFile {
   std::string code;  // text without comments, literals and preprocessor lines, each replaced by spaces
 };
 
+// True for what a compiler reads: .h and .cpp, and .cuh and .cu, which hold kernels.
+[[nodiscard]] bool is_source_name(std::string_view path);
+
 [[nodiscard]] SourceFile make_source(std::string path, std::string text);
 
 [[nodiscard]] std::vector<std::string_view> lines_of(std::string_view text);

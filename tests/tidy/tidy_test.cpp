@@ -83,7 +83,7 @@ TEST(Tidy, NobodyUsesForbiddenWords) { expect_everywhere(check_forbidden_words);
 
 TEST(Tidy, SourcesIncludeTheirOwnHeaderFirst) {
   for (const SourceFile& source : sources()) {
-    const bool is_source = source.path.ends_with(".cpp");
+    const bool is_source = source.path.ends_with(".cpp") || source.path.ends_with(".cu");
     if (is_source && exists(sibling(source.path, ".h"))) expect_none(check_own_header_first(source));
   }
 }
@@ -101,7 +101,7 @@ TEST(Tidy, HeadersWithoutASourceAreCompiledAlone) {
 
 TEST(Tidy, EverySourceIsListedInCMake) {
   for (const std::string& path : files()) {
-    if (!path.ends_with(".cpp") && !path.ends_with(".capnp")) continue;
+    if (!path.ends_with(".cpp") && !path.ends_with(".cu") && !path.ends_with(".capnp")) continue;
     const std::string folder = listing_folder(path);
     ASSERT_FALSE(folder.empty()) << path;
     expect_none(check_listed(path, path.substr(folder.size() + 1), read_text(kRoot / folder / "CMakeLists.txt")));
@@ -125,7 +125,7 @@ TEST(Tidy, FoldersSayWhatIsInThem) {
 
 TEST(Tidy, NamedFilesAreThere) {
   for (const std::string& path : files()) {
-    const bool has_words = path.ends_with(".md") || path.ends_with(".h") || path.ends_with(".cpp");
+    const bool has_words = path.ends_with(".md") || is_source_name(path);
     if (has_words) expect_none(check_named_files(path, read_text(kRoot / path), files()));
   }
 }
