@@ -38,8 +38,8 @@ void copy_from_device(void* to, const void* from, std::size_t byte_count) { copy
 
 void expect_holds_and_faults_are_found(const std::function<bool()>& holds) {
   expect_holds(holds);
-  if (!shim::checks_accesses()) return;  // a wrong index would be AddressSanitizer's to report, and the program's end
-  const unsigned barriers = shim::barrier_count();
+  // A missing barrier can leave the right result, by what an earlier run left in shared memory: only accesses tell.
+  const unsigned barriers = shim::checks_accesses() ? shim::barrier_count() : 0;
   for (unsigned i = 0; i < barriers; ++i) {
     EXPECT_TRUE(is_found({shim::FaultKind::kNoBarrier, i}, holds)) << "nothing is found without barrier " << i;
   }
