@@ -14,7 +14,7 @@ SHOAL_VECTOR_CLONES void forward(const float* __restrict x, float* __restrict y,
 
 SHOAL_VECTOR_CLONES void backward(const float* __restrict x, const float* __restrict dy, float* __restrict dx,
                                   std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) dx[i] = gelu_gradient_of(x[i], dy[i]);
+  for (std::size_t i = 0; i < count; ++i) dx[i] = dy[i] * gelu_slope_of(x[i]);
 }
 
 }  // namespace

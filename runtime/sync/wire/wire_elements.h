@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/base/arithmetic/bf16.h"
 #include "runtime/base/arithmetic/element.h"
 
 namespace shoal {
@@ -27,16 +28,6 @@ struct E3m0Scale {
 // A float without its sign. As integers these order like the magnitudes, with infinity and then NaN on top.
 SHOAL_ELEMENT constexpr std::uint32_t magnitude_bits(float value) { return bits_of(value) & 0x7FFFFFFFU; }
 
-SHOAL_ELEMENT constexpr std::uint32_t bits_of_bf16(std::uint16_t value) {
-  return static_cast<std::uint32_t>(value) << 16U;
-}
-
-// To the nearest, ties to even. For finite values.
-SHOAL_ELEMENT constexpr std::uint16_t to_bf16(float value) {
-  const std::uint32_t bits = bits_of(value);
-  return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U);
-}
-
 // largest: the block's largest magnitude, as bits.
 SHOAL_ELEMENT Int8Scale int8_scale(std::uint32_t largest) {
   if (largest < kFlushedBelow) return {};
@@ -54,7 +45,7 @@ SHOAL_ELEMENT float int8_value(std::uint8_t code, float scale) {
 
 SHOAL_ELEMENT E3m0Scale e3m0_scale(std::uint32_t largest) {
   const std::uint16_t scale = largest < kFlushedBelow ? std::uint16_t{0} : to_bf16(float_of(largest));
-  return {scale, scale == 0 ? 0.0F : 64 / float_of(bits_of_bf16(scale))};
+  return {scale, scale == 0 ? 0.0F : 64 / float_of_bf16(scale)};
 }
 
 // Sign and the nearest of 0, 1, 2, 4 .. 64 (codes 0, 1, 2 .. 7) to |value| * inverse, which is at most 64.5. Signed

@@ -70,7 +70,7 @@ SHOAL_VECTOR_CLONES std::uint32_t encode_bf16(const float* __restrict values, st
 }
 
 SHOAL_VECTOR_CLONES void decode_bf16(const std::uint16_t* __restrict values, float* __restrict out, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) out[i] = float_of(bits_of_bf16(values[i]));
+  for (std::size_t i = 0; i < count; ++i) out[i] = float_of_bf16(values[i]);
 }
 
 SHOAL_VECTOR_CLONES std::uint32_t encode_int8(const float* values, float* scales, std::uint8_t* codes,
@@ -123,7 +123,7 @@ SHOAL_VECTOR_CLONES std::uint32_t encode_e3m0(const float* values, std::uint16_t
 SHOAL_VECTOR_CLONES void decode_e3m0(const std::uint16_t* scales, const std::uint8_t* codes, float* out,
                                      std::size_t count) {
   for (std::size_t begin = 0; begin < count; begin += kWireBlock) {
-    const float scale = float_of(bits_of_bf16(scales[begin / kWireBlock]));
+    const float scale = float_of_bf16(scales[begin / kWireBlock]);
     const std::size_t length = std::min(kWireBlock, count - begin);
     if (length == kWireBlock) {
       e3m0_values(codes + begin / 2, scale, out + begin, kHalfBlock, kHalfBlock);

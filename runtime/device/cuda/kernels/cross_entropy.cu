@@ -2,7 +2,7 @@
 // are merged in one: lanes of a warp by halves, then the warps in order.
 #include "runtime/device/cuda/kernels/cross_entropy.h"
 
-#include "model/arithmetic/gelu_elements.h"
+#include "model/arithmetic/exponential.h"
 #include "runtime/device/cuda/kernels/launching.cuh"
 
 namespace shoal::gpu {

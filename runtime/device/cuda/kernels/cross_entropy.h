@@ -2,7 +2,8 @@
 // made where products give bf16.
 //
 // One block per row, two passes: the largest logit and the sum of exponentials, kept up to date as it reads; then
-// softmax minus the target, over the logits. Sums run in a fixed order; the exponential is that of gelu_elements.h.
+// softmax minus the target, over the logits. Sums run in a fixed order; the exponential is that of
+// model/arithmetic/exponential.h.
 #pragma once
 
 #include "runtime/device/cuda/kernels/launch.h"

@@ -35,7 +35,7 @@ __global__ void backward_kernel(GeluShape shape, GeluBackward<T> at) {
       const Pack<T> x = load_pack(at.x_NF + begin);
       Pack<T> d = load_pack(at.dy_NF + begin);
       for (unsigned i = 0; i < kCount; ++i) {
-        const float dx = gelu_gradient_of(to_float(x.at[i]) + bias[i], to_float(d.at[i]));
+        const float dx = to_float(d.at[i]) * gelu_slope_of(to_float(x.at[i]) + bias[i]);
         sums[i] += dx;
         d.at[i] = from_float<T>(dx);
       }

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/arithmetic/bf16.h"
 #include "runtime/device/cuda/kernels/launch.h"
-#include "runtime/sync/wire/wire_elements.h"
 
 namespace shoal::gpu {
 
@@ -68,10 +68,9 @@ __device__ __forceinline__ void store_pack(T* to, const Pack<T>& pack) {
 inline bool is_aligned(const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; }
 
 SHOAL_ELEMENT float to_float(float value) { return value; }
-SHOAL_ELEMENT float to_float(Bf16 value) { return float_of(bits_of_bf16(value.bits)); }
+SHOAL_ELEMENT float to_float(Bf16 value) { return float_of_bf16(value.bits); }
 
-// To the nearest, ties to even; NaN becomes the quiet one that torch makes.
-SHOAL_ELEMENT Bf16 bf16_of(float value) { return {value != value ? std::uint16_t{0x7FC0} : to_bf16(value)}; }
+SHOAL_ELEMENT Bf16 bf16_of(float value) { return {to_bf16_or_nan(value)}; }
 
 template <class T>
 SHOAL_ELEMENT T from_float(float value) {

@@ -3,6 +3,7 @@
 #include "runtime/device/cuda/kernels/wire_codecs.h"
 
 #include "runtime/device/cuda/kernels/launching.cuh"
+#include "runtime/sync/wire/wire_elements.h"
 
 namespace shoal::gpu {
 namespace {
@@ -102,13 +103,13 @@ __global__ void decode_e3m0_kernel(EncodedE3m0 from, std::size_t count, float* v
     const std::size_t half = (length + 1) / 2;
     const std::size_t at = i - begin;
     const unsigned byte = from.codes[begin / 2 + (at < half ? at : at - half)];
-    const float scale = float_of(bits_of_bf16(from.scales[i / kWireBlock]));
+    const float scale = float_of_bf16(from.scales[i / kWireBlock]);
     values[i] = e3m0_value(at < half ? byte & 15U : byte >> 4U) * scale;
   }
 }
 
 __global__ void decode_bf16_kernel(const std::uint16_t* from, std::size_t count, float* values) {
-  for (std::size_t i = first_element(); i < count; i += all_threads()) values[i] = float_of(bits_of_bf16(from[i]));
+  for (std::size_t i = first_element(); i < count; i += all_threads()) values[i] = float_of_bf16(from[i]);
 }
 
 Grid grid_of_blocks(std::size_t count) { return one_block_each(parts_of(parts_of(count, kWireBlock), kBlocksAtOnce)); }

@@ -1,0 +1,31 @@
+// The exponential of one element. It is our own, so that its bits do not depend on a maths library's vector variants,
+// nor on a GPU's.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "runtime/base/arithmetic/element.h"
+
+namespace shoal {
+
+// exp(z) by 2^n exp(r), |r| <= ln(2)/2, degree 6; z is clamped to where the result is a normal number. NaN stays NaN.
+SHOAL_ELEMENT float exponential(float z) {
+  constexpr float kShift = 0x1.8p23F;  // adding it leaves round(z / ln 2) in the low bits
+  z = z < -87.0F ? -87.0F : z;
+  z = z > 88.0F ? 88.0F : z;
+  const float shifted = std::fma(z, 1.44269504F, kShift);
+  const float n = shifted - kShift;
+  float r = std::fma(n, -0x1.62e400p-1F, z);
+  r = std::fma(n, -0x1.7f7d1cp-20F, r);
+  float p = std::fma(r, 1.0F / 720, 1.0F / 120);
+  p = std::fma(p, r, 1.0F / 24);
+  p = std::fma(p, r, 1.0F / 6);
+  p = std::fma(p, r, 0.5F);
+  p = std::fma(p, r, 1.0F);
+  p = std::fma(p, r, 1.0F);
+  const std::uint32_t exponent = bits_of(shifted) << 23U;  // the low bits of n, moved into place
+  return p * float_of(exponent + (127U << 23U));
+}
+
+}  // namespace shoal
