@@ -1,8 +1,9 @@
 // Words that all kernels' interfaces share: a stream, what a launch answers, and memory of the device.
 //
 // Kernels are asynchronous: a function here puts work on the stream and returns. Pointers are the device's; what they
-// point at lives until the stream is past the work. A size of zero puts nothing on the stream. No header here needs the
-// toolkit, so that an executor, a test and a program without CUDA compile against the same declarations.
+// point at lives until the stream is past the work. A size of zero puts nothing on the stream. Matrices begin at a
+// multiple of 16 bytes (else kRefusedShape), as the device's allocators place them. No header here needs the toolkit,
+// so that an executor, a test and a program without CUDA compile against the same declarations.
 #pragma once
 
 #include <cstddef>

@@ -167,6 +167,11 @@ __global__ void add_parts_kernel(const float* parts, std::size_t part_count, std
 
 bool is_taken(const NormShape& shape) { return shape.width % kQuad == 0 && shape.width <= kWidthMost; }
 
+template <class... Pointers>
+bool are_aligned(Pointers... pointers) {
+  return (is_aligned(pointers) && ...);
+}
+
 // Calls with the least number of quads per lane that holds a row, as a constant.
 template <class Call>
 LaunchError with_quads(std::size_t width, const Call& call) {
@@ -181,7 +186,9 @@ LaunchError with_quads(std::size_t width, const Call& call) {
 template <class T>
 LaunchError forward(const NormShape& shape, const NormForward<T>& arrays, Stream stream) {
   if (shape.rows * shape.width == 0) return kLaunched;
-  if (!is_taken(shape)) return kRefusedShape;
+  const bool is_placed =
+      are_aligned(arrays.x_NC, arrays.branch_NC, arrays.weight_C, arrays.bias_C, arrays.sum_NC, arrays.y_NC);
+  if (!is_taken(shape) || !is_placed) return kRefusedShape;
   return with_quads(shape.width, [&]<unsigned kQuads>() {
     const Grid grid = one_block_each(parts_of(shape.rows, kRowsAtOnce));
     return launch(grid, stream, forward_kernel<T, kQuads>, shape, arrays);
@@ -191,7 +198,8 @@ LaunchError forward(const NormShape& shape, const NormForward<T>& arrays, Stream
 template <class T>
 LaunchError backward(const NormShape& shape, const NormBackward<T>& arrays, Stream stream) {
   if (shape.rows * shape.width == 0) return kLaunched;
-  if (!is_taken(shape)) return kRefusedShape;
+  const bool is_placed = are_aligned(arrays.sum_NC, arrays.weight_C, arrays.dy_NC, arrays.around_NC, arrays.dx_NC);
+  if (!is_taken(shape) || !is_placed) return kRefusedShape;
   // Before dx, which may lie over what it was made of.
   LaunchError failed = launch(column_grid<kQuad>(shape.rows, shape.width), stream, parameters_kernel<T>, shape, arrays);
   const std::size_t parts = column_parts(shape.rows);
