@@ -1,0 +1,78 @@
+// Sums over rows are no function of the CPU's loops, but they are IEEE operations in an order that the shape decides:
+// the shim and every GPU give one result, and it is recorded here. Inputs are integers' work, no library's.
+#include <xxhash.h>
+
+#include "runtime/device/cuda/kernels/cross_entropy.h"
+#include "runtime/device/cuda/kernels/gelu.h"
+#include "runtime/device/cuda/kernels/residual_norm.h"
+#include "tests/runtime/device/cuda/kernels/device_array.h"
+#include "tests/runtime/device/cuda/kernels/values.h"
+
+namespace shoal::gpu {
+namespace {
+
+// Multiples of 2^-20 in [-scale, scale).
+std::vector<float> even_values(std::size_t count, std::uint32_t seed, float scale) {
+  std::vector<float> values(count);
+  std::uint32_t state = seed;
+  for (float& value : values) {
+    state = state * 1664525U + 1013904223U;
+    value = (static_cast<float>(state >> 11U) * 0x1p-20F - 1.0F) * scale;
+  }
+  return values;
+}
+
+template <class T>
+std::uint64_t hash_of(const std::vector<T>& values) {
+  return XXH3_64bits(values.data(), values.size() * sizeof(T));
+}
+
+TEST(RecordedBits, OfNorms) {
+  constexpr std::size_t kRows = 300, kWidth = 768;
+  const NormShape shape{NormRule::kLayer, kRows, kWidth, 1e-5F};
+  DeviceArray<float> x(even_values(kRows * kWidth, 1, 2)), branch(even_values(kRows * kWidth, 2, 1)),
+      weight(even_values(kWidth, 3, 1)), bias(even_values(kWidth, 4, 1)), sum(kRows * kWidth), mean(kRows), rstd(kRows),
+      around(even_values(kRows * kWidth, 5, 1)), dweight(kWidth), dbias(kWidth), parts(norm_parts(shape));
+  DeviceArray<Bf16> y(kRows * kWidth), dy(bf16_of_all(even_values(kRows * kWidth, 6, 1)));
+  const NormForward<Bf16> forward{x.at(), branch.at(), weight.at(), bias.at(), sum.at(), y.at(), mean.at(), rstd.at()};
+  ASSERT_EQ(residual_norm(shape, forward, nullptr), kLaunched);
+  const NormBackward<Bf16> backward{sum.at(),    mean.at(),   rstd.at(),    weight.at(), dy.at(),
+                                    around.at(), around.at(), dweight.at(), dbias.at(),  parts.at()};
+  ASSERT_EQ(residual_norm_backward(shape, backward, nullptr), kLaunched);
+  EXPECT_EQ(hash_of(y.values()), 0xFEF42B62AD9790F1U);
+  EXPECT_EQ(hash_of(rstd.values()), 0xD4959E22F3BEC7BFU);
+  EXPECT_EQ(hash_of(around.values()), 0xA3B1B175E7886128U);
+  EXPECT_EQ(hash_of(dweight.values()), 0xB05A80ED9208B9A7U);
+  EXPECT_EQ(hash_of(dbias.values()), 0x86F9C2F7729E5A2EU);
+}
+
+TEST(RecordedBits, OfTheBiassGradient) {
+  const GeluShape shape{600, 256};
+  const std::size_t count = shape.rows * shape.width;
+  DeviceArray<Bf16> x(bf16_of_all(even_values(count, 1, 4))), dy(bf16_of_all(even_values(count, 2, 1)));
+  DeviceArray<float> bias(even_values(shape.width, 3, 1)), dbias(shape.width), parts(gelu_parts(shape));
+  const GeluBackward<Bf16> arrays{x.at(), bias.at(), dy.at(), dy.at(), dbias.at(), parts.at()};
+  ASSERT_EQ(gelu_backward(shape, arrays, nullptr), kLaunched);
+  EXPECT_EQ(hash_of(dbias.values()), 0x649B24328E61283BU);
+}
+
+TEST(RecordedBits, OfTheLoss) {
+  const LossShape shape{7, 50257, 50304};
+  DeviceArray<Bf16> logits(bf16_of_all(even_values(shape.rows * shape.stride, 1, 8)));
+  DeviceArray<std::int32_t> targets(std::vector<std::int32_t>{0, 50256, 7, -1, 300, 4, 5});
+  DeviceArray<float> losses(shape.rows);
+  DeviceArray<double> sum(1);
+  ASSERT_EQ(loss_and_gradient(shape, LossArrays<Bf16>{logits.at(), targets.at(), losses.at()}, nullptr), kLaunched);
+  ASSERT_EQ(sum_losses(losses.at(), shape.rows, sum.at(), nullptr), kLaunched);
+  EXPECT_EQ(hash_of(logits.values()), 0xFB859AA4091B2323U);
+  EXPECT_EQ(hash_of(losses.values()), 0x2F5318521E45CFF7U);
+  EXPECT_EQ(hash_of(sum.values()), 0x6570AE14BC8E2F1CU);
+}
+
+TEST(RecordedBits, AreNotThoseOfOtherInputs) {
+  EXPECT_NE(hash_of(even_values(64, 1, 2)), hash_of(even_values(64, 2, 2)));
+  EXPECT_EQ(even_values(3, 1, 2), even_values(3, 1, 2));
+}
+
+}  // namespace
+}  // namespace shoal::gpu
