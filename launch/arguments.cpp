@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "launch/commands/run/devices.h"
 #include "launch/commands/run/node_name.h"
 #include "launch/processes/run_directory.h"
 #include "runtime/base/compose.h"
@@ -58,18 +59,6 @@ Result<std::string> text_or_file(const std::string& word) {
   return text;
 }
 
-Status check_device(const std::string& device) {
-  if (device == "cpu") return Done{};
-  if (device.starts_with("cuda"))
-    return missing("--device " + device + ": not in this version; it has cpu and paced:MS");
-  const bool is_paced = device.starts_with("paced:");
-  const std::string pace = is_paced ? device.substr(6) : "";
-  const bool is_number = !pace.empty() && pace.find_first_not_of("0123456789.") == std::string::npos &&
-                         std::count(pace.begin(), pace.end(), '.') <= 1 && pace != ".";
-  if (is_number) return Done{};
-  return missing("--device " + device + ": expected cpu, or paced:MS as in paced:50");
-}
-
 Status check_node(const NodeOptions& node) {
   if (node.join.empty()) return missing("node: --join HOST:PORT is missing: the spawner's address");
   if (!node.token && !node.certs)
@@ -80,8 +69,7 @@ Status check_node(const NodeOptions& node) {
     const auto last = with_port_after(*node.listen, static_cast<std::uint32_t>(node.devices.size() - 1));
     if (!last) return last.failure();
   }
-  for (const auto& device : node.devices)
-    if (auto status = check_device(device); !status) return status;
+  if (auto status = check_device_words(node.devices); !status) return status;
   if (!is_valid_name(node.name)) {
     return missing("--name " + node.name +
                    ": expected 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit");
@@ -111,7 +99,10 @@ Result<TrainOptions> train_options(const Options& options) {
   auto run = run_choice(options);
   if (!run) return run.failure();
   run->is_single = is_single;
-  return TrainOptions{std::move(*run), *steps, *nodes, is_single};
+  const auto devices = options.values("--device");
+  if (auto status = check_device_words(devices); !status) return status.failure();
+  if (is_single && devices.size() > 1) return missing("train: --single runs on one device; give --device once");
+  return TrainOptions{std::move(*run), *steps, *nodes, is_single, devices};
 }
 
 Result<SpawnerOptions> spawner_options(const Options& options) {
@@ -298,8 +289,11 @@ Result<EvalOptions> eval_options(const Options& options) {
   if (!step) return step.failure();
   const auto batches = options.count("--batches", 1, std::numeric_limits<int>::max());
   if (!batches) return batches.failure();
-  return EvalOptions{*options.positional(0), *step, options.value("--data"), static_cast<int>(batches->value_or(0)),
-                     form_of(options)};
+  EvalOptions eval{*options.positional(0), *step, options.value("--data"), static_cast<int>(batches->value_or(0)),
+                   form_of(options)};
+  eval.device = options.value("--device").value_or(eval.device);
+  if (auto status = check_device_words({eval.device}); !status) return status.failure();
+  return eval;
 }
 
 Result<SampleOptions> sample_options(const Options& options) {
@@ -320,6 +314,8 @@ Result<SampleOptions> sample_options(const Options& options) {
   constexpr std::uint64_t kTokensMax = std::numeric_limits<int>::max();  // no vocabulary has more: all of them
   sample.top_k = std::min(top_k->value_or(sample.top_k), kTokensMax);
   sample.seed = seed->value_or(sample.seed);
+  sample.device = options.value("--device").value_or(sample.device);
+  if (auto status = check_device_words({sample.device}); !status) return status.failure();
   return sample;
 }
 
@@ -387,7 +383,7 @@ const CommandSpec& worker_node_command() {
                                     {"--certs", kValue, "DIR", "certificates instead of a token"},
                                     {"--keep", kValue, "DIR", "where the certificate that a token brings is kept"},
                                     {"--listen", kValue, "HOST:PORT", "where it listens"},
-                                    {"--device", kValue, "D", "cpu, or paced:MS"},
+                                    {"--device", kValue, "D", "cpu, cuda:N, or paced:MS"},
                                     {"--device-index", kValue, "N", "number of the worker in its node"},
                                     {"--name", kValue, "NAME", "of the node"},
                                     {"--threads", kValue, "N", "compute threads per stage"},
@@ -400,7 +396,11 @@ const CommandSpec& worker_node_command() {
 
 const CommandSpec& single_command() {
   static const CommandSpec command{
-      "single", "The whole run in one process.", {}, {kRunDirectory, kSteps, kResumed}, ""};
+      "single",
+      "The whole run in one process.",
+      {},
+      {kRunDirectory, kSteps, kResumed, {"--device", kValue, "D", "cpu, cuda:N, or paced:MS"}},
+      ""};
   return command;
 }
 
@@ -481,7 +481,9 @@ Result<SingleOptions> single_options(const Options& options) {
   const std::string run = *options.value("--run");
   const auto steps = options.count("--steps", 1);
   if (!steps) return steps.failure();
-  return SingleOptions{run, options.has("--resumed"), *steps};
+  SingleOptions single{run, options.has("--resumed"), *steps};
+  single.device = options.value("--device").value_or(single.device);
+  return single;
 }
 
 }  // namespace shoal

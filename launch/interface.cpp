@@ -28,6 +28,7 @@ const OptionSpec kBranch{
 const OptionSpec kFrom{"--from", kValue, "N",
                        "with --branch: from the kept checkpoint after N steps (default: the newest; 0: the beginning)"};
 const OptionSpec kSteps{"--steps", kValue, "N", "stop after step N; neither run.steps nor optim.decay_steps changes"};
+const OptionSpec kOneDevice{"--device", kValue, "D", "cpu, or cuda:N (default: cpu)"};
 const OptionSpec kStep{"--step", kValue, "N", "the checkpoint after N steps (default: the newest)"};
 
 const std::vector<OptionSpec> kLocator = {
@@ -66,7 +67,9 @@ CommandSpec train() {
            kFrom,
            kSteps,
            {"--nodes", kValue, "N", "node processes (default: stages x replicas; more are spares)"},
-           {"--single", kFlag, "", "the same run in one process without actors: the reference"}},
+           {"--single", kFlag, "", "the same run in one process without actors: the reference"},
+           {"--device", kRepeated, "D",
+            "cpu, cuda:N or cuda (every GPU) for the nodes in turn, or for the one process (default: cpu)"}},
           kExitCodes};
 }
 
@@ -97,7 +100,8 @@ CommandSpec node() {
        {"--listen", kValue, "HOST:PORT", "where others of the run reach it; device k takes PORT+k (default: any)"},
        {"--token", kValue, "T", "the join token that the spawner printed; @FILE reads it from a file"},
        {"--certs", kValue, "DIR", "this node's certificate, in place of a token; with one: where it is to stay"},
-       {"--device", kRepeated, "D", "cpu, or paced:MS (MS per microbatch); one worker each (default: cpu)"},
+       {"--device", kRepeated, "D",
+        "cpu, cuda:N, cuda (every GPU), or paced:MS (MS per microbatch); one worker each (default: cpu)"},
        {"--name", kValue, "NAME", "its name in the run (default: its certificate's, else host name and process id)"},
        {"--threads", kValue, "N", "compute threads per stage (default: the run's)"},
        {"--memory", OptionKind::kNotYet, "B", ""},
@@ -126,7 +130,8 @@ CommandSpec sample() {
            {"--tokens", kValue, "N", "tokens to add (default: 200)"},
            {"--temperature", kValue, "T", "0 takes the likeliest token (default: 0.8)"},
            {"--top-k", kValue, "K", "draw among the K likeliest; 0: among all (default: 0)"},
-           {"--seed", kValue, "S", "seed of the draws (default: 1)"}},
+           {"--seed", kValue, "S", "seed of the draws (default: 1)"},
+           kOneDevice},
           ""};
 }
 
@@ -158,6 +163,7 @@ CommandSpec eval() {
       {kStep,
        {"--data", kValue, "FILE", "a text file (default: the run's validation text)"},
        {"--batches", kValue, "N", "only the first N batches of batch.sequences windows (default: all)"},
+       kOneDevice,
        kJson},
       "The periodic evaluations of a run take the first eval.batches batches, the final one eval.final_batches (0:\n"
       "all). With the same number of batches this command gives the same loss, in one process bit for bit.\n"

@@ -1,5 +1,6 @@
 // `shoal-worker`: what computes. Started by shoal and its keepers; nobody needs to type it.
 #include "launch/arguments.h"
+#include "launch/child_process.h"
 #include "launch/inherited.h"
 #include "launch/interface.h"
 #include "launch/life_line.h"
@@ -7,6 +8,7 @@
 #include "launch/say.h"
 #include "launch/subcommands.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/device/plugin/load_plugin.h"
 
 namespace shoal {
 namespace {
@@ -14,6 +16,19 @@ namespace {
 const CommandSpec& fingerprint_command() {
   static const CommandSpec command{"fingerprint", "Prints the kernel fingerprint for one thread.", {}, {}, ""};
   return command;
+}
+
+const CommandSpec& features_command() {
+  static const CommandSpec command{"features", "Prints what this build can use, one feature a line.", {}, {}, ""};
+  return command;
+}
+
+// Loads what is there, whatever this machine can do with it.
+Result<int> print_features(const Options&) {
+  const auto plugin = open_plugin(program_folder() + "/" + kDevicePluginFile);
+  print("cuda ", plugin ? "yes" : "no " + plugin.failure().message, "\n");
+  print("nccl no in this version gradients are summed over the ring\n");
+  return 0;
 }
 
 Result<int> print_fingerprint(const Options&) {
@@ -30,6 +45,7 @@ std::vector<Subcommand> subcommands() {
       {&command_named("sample"), bind(sample_options, run_sample)},
       {&command_named("init"), bind(init_options, run_init)},
       {&fingerprint_command(), print_fingerprint},
+      {&features_command(), print_features},
   };
 }
 

@@ -9,6 +9,7 @@
 #include "actors/router/io_router.h"
 #include "actors/stage.h"
 #include "actors/tracer.h"
+#include "launch/child_process.h"
 #include "launch/commands/run/processes.h"
 #include "launch/life_line.h"
 #include "launch/processes/actor_process.h"
@@ -21,7 +22,7 @@
 #include "runtime/cluster/process_directory.h"
 #include "runtime/device/decorators/poisoned_stage_executor.h"
 #include "runtime/device/executor_factory.h"
-#include "runtime/device/gemm_choice.h"
+#include "runtime/device/plugin/load_plugin.h"
 #include "runtime/transport/control/answerer.h"
 #include "runtime/transport/control/clock_check.h"
 #include "runtime/transport/control/control_client.h"
@@ -143,7 +144,7 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
   join.nonce = fresh_nonce();
   join.endpoint = endpoint;
   join.pid = static_cast<std::uint64_t>(::getpid());
-  join.fingerprint.text = kernel_fingerprint(1);  // threads are compared with the run's at the Welcome
+  join.fingerprint.text = device_fingerprint(options.device, 1);  // threads are compared with the run's at the Welcome
   settings.router = router;
   settings.tracer = trace;
   settings.board = process.board();
@@ -294,7 +295,7 @@ Result<int> serve(const WorkerNodeOptions& options, const Admission& admission) 
 
 Result<int> run_worker_node(const WorkerNodeOptions& options) {
   block_signals();
-  prepare_process_for_compute();
+  if (auto ready = prepare_device(options.device, program_folder()); !ready) return ready.failure();
   const auto admission = be_admitted(options);
   if (!admission) return admission.failure();
   if (!admission.value()) return 0;

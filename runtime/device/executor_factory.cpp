@@ -1,10 +1,7 @@
 // Reads the device's name, cuts the model, builds the executor and what decorates it.
 #include "runtime/device/executor_factory.h"
 
-#include <charconv>
 #include <chrono>
-#include <optional>
-#include <string_view>
 #include <thread>
 
 #include "model/partition.h"
@@ -14,19 +11,10 @@
 #include "runtime/device/decorators/encoding_stage_executor.h"
 #include "runtime/device/decorators/paced_stage_executor.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/executor/device_name.h"
 
 namespace shoal {
 namespace {
-
-constexpr std::string_view kPaced = "paced:";
-constexpr double kPaceMsMax = 3.6e6;
-
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::unique_ptr<StageExecutor> encoding(std::unique_ptr<StageExecutor> device, const Config& config) {
   const std::vector<std::int64_t> shape = {config.batch.microbatch, config.model.context, config.model.width};
@@ -42,16 +30,10 @@ std::unique_ptr<StageExecutor> paced(std::unique_ptr<StageExecutor> device, doub
 }  // namespace
 
 Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig& config) {
-  std::optional<double> pace_ms;
-  if (config.device.starts_with(kPaced)) {
-    pace_ms = number(std::string_view(config.device).substr(kPaced.size()));
-    if (!pace_ms || !(*pace_ms >= 0 && *pace_ms <= kPaceMsMax)) {
-      return fail(Error::kUsage,
-                  "device '" + config.device + "': expected paced:MS with MS in milliseconds, e.g. paced:20");
-    }
-  } else if (config.device != "cpu") {
-    return fail(Error::kUsage, "device '" + config.device + "': this version has cpu and paced:MS");
-  }
+  const auto device = parse_device(config.device);
+  if (!device) return device.failure();
+  const bool is_gpu = device->kind == DeviceKind::kCuda || device->kind == DeviceKind::kEveryCuda;
+  if (is_gpu) return fail(Error::kUsage, "device '" + config.device + "': this version trains on processors alone");
   const auto plans = partition(config.config.model, config.stages);
   if (!plans.ok()) return plans.failure();
   if (config.stage.value >= plans->size()) {
@@ -65,7 +47,7 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
   if (has_borders && config.config.pipeline.activations != WireFormat::kFp32) {
     executor = encoding(std::move(executor), config.config);  // part of the work that a pace is about
   }
-  if (pace_ms) executor = paced(std::move(executor), *pace_ms);
+  if (device->kind == DeviceKind::kPaced) executor = paced(std::move(executor), device->pace_ms);
   return executor;
 }
 

@@ -12,6 +12,7 @@
 #include "model/partition.h"
 #include "model/transformer.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/device/torch_device.h"
 #include "runtime/storage/safetensors.h"
 
 #include "runtime/base/check_after_torch.h"
@@ -20,10 +21,12 @@ namespace shoal {
 
 struct TextSampler::Model {
   Config config;
+  c10::Device device;
   Transformer transformer;
 };
 
-Result<std::unique_ptr<TextSampler>> TextSampler::make(const Config& config, const TensorBlob& image) {
+Result<std::unique_ptr<TextSampler>> TextSampler::make(const Config& config, const TensorBlob& image,
+                                                       const std::string& device) {
   if (!image.has_value()) return fail(Error::kInvalidData, "there are no weights to sample from");
   const auto stored = parse_safetensors({image.bytes->data(), image.bytes->size()}, "the weights");
   if (!stored.ok()) return stored.failure();
@@ -38,9 +41,9 @@ Result<std::unique_ptr<TextSampler>> TextSampler::make(const Config& config, con
     }
     at::Tensor values = at::empty(spec.shape, at::kFloat);
     std::memcpy(values.mutable_data_ptr(), tensor->bytes.data(), tensor->bytes.size());
-    weights[spec.name] = values;
+    weights[spec.name] = values.to(torch_device(device));
   }
-  auto model = std::make_unique<Model>(Model{config, Transformer(config.model, plan, weights)});
+  auto model = std::make_unique<Model>(Model{config, torch_device(device), Transformer(config.model, plan, weights)});
   return std::unique_ptr<TextSampler>(new TextSampler(std::move(model)));
 }
 
@@ -58,7 +61,8 @@ std::int32_t TextSampler::next(std::span<const std::int32_t> tokens, const Sampl
   const auto count = static_cast<std::int64_t>(seen.size());
   const at::Tensor input = at::empty({1, count}, at::kInt);
   std::copy(seen.begin(), seen.end(), input.mutable_data_ptr<std::int32_t>());
-  const at::Tensor logits_V = model_->transformer.forward(input).select(1, count - 1).contiguous();
+  const at::Tensor logits_BTV = model_->transformer.forward(input.to(model_->device));
+  const at::Tensor logits_V = logits_BTV.select(1, count - 1).cpu().contiguous();
   return pick_token(sampler, {logits_V.const_data_ptr<float>(), static_cast<std::size_t>(model.vocabulary)}, position);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "messages/tensor_blob.h"
@@ -17,8 +18,9 @@ namespace shoal {
 class TextSampler {
  public:
   // image: safetensors with every weight of the model (checkpoints of all stages joined, or `shoal init`'s file).
-  // Errors: kInvalidData for a missing or ill-shaped tensor.
-  [[nodiscard]] static Result<std::unique_ptr<TextSampler>> make(const Config& config, const TensorBlob& image);
+  // device: cpu or cuda:N, prepared (plugin/load_plugin.h). Errors: kInvalidData for a missing or ill-shaped tensor.
+  [[nodiscard]] static Result<std::unique_ptr<TextSampler>> make(const Config& config, const TensorBlob& image,
+                                                                 const std::string& device = "cpu");
   ~TextSampler();
   TextSampler(const TextSampler&) = delete;
   TextSampler& operator=(const TextSampler&) = delete;

@@ -55,13 +55,14 @@ TEST(Arguments, ANodeListensAnywhereUnlessTold) {
 
 TEST(Arguments, DevicesAreCheckedBeforeAWorkerStarts) {
   const std::vector<std::string> rest = {"--join", "a:1", "--token", "t", "--device"};
-  for (const std::string device : {"gpu", "paced", "paced:", "paced:x", "paced:1.2.3", "cuda:0"}) {
+  for (const std::string device :
+       {"gpu", "paced", "paced:", "paced:x", "paced:1.2.3", "cuda:", "cuda:x", "cuda:-1", "cudas"}) {
     auto words = rest;
     words.push_back(device);
     EXPECT_THAT(node_refusal(words), HasSubstr(device));
   }
   auto words = rest;
-  words.insert(words.end(), {"paced:2.5", "cpu"});
+  words.insert(words.end(), {"paced:2.5", "cpu", "cuda:3", "cuda"});
   EXPECT_TRUE(node_options(given(command_named("node"), words)).ok());
 }
 

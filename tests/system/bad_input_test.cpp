@@ -100,6 +100,24 @@ TEST(BadInput, AnUnknownCommandAndAnUnknownOption) {
   expect_said(later, {"not in this version"});
 }
 
+// No machine has as many GPUs.
+TEST(BadInput, ADeviceThatIsNotThere) {
+  ProcessScene scene;
+  const std::vector<std::vector<std::string>> commands = {
+      {"train", "--device", "cuda:255", "--out", scene.run("a").string()},
+      {"train", "--single", "--device", "cuda:255", "--out", scene.run("b").string()},
+      {"node", "--join", "127.0.0.1:1", "--token", "x", "--device", "cuda:255"},
+      {"eval", scene.run("c").string(), "--device", "cuda:255"},
+      {"sample", scene.run("c").string(), "--device", "cuda:255"}};
+  for (const auto& words : commands) {
+    Program& program = scene.start(words);
+    EXPECT_EQ(program.wait(kSoon), 2) << program.err();
+    expect_said(program, {"cuda:255", "driver"});
+  }
+  EXPECT_FALSE(std::filesystem::exists(scene.run("a")));
+  EXPECT_FALSE(std::filesystem::exists(scene.run("b")));
+}
+
 TEST(BadInput, APortInUse) {
   ProcessScene scene;
   const TakenPort port;

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "launch/open_files.h"
 #include "launch/say.h"
 #include "launch/start_run.h"
+#include "runtime/base/machine/gpu_driver.h"
 #include "runtime/base/machine/scratch_folder.h"
 #include "runtime/data/command.h"
 #include "runtime/data/fetch.h"
@@ -69,6 +71,21 @@ Finding worker() {
   if (fingerprint) return {"worker", Verdict::kGood, *fingerprint, ""};
   return {"worker", Verdict::kWrong, fingerprint.failure().message,
           "run launch/shoal, which builds it and unpacks LibTorch"};
+}
+
+// A machine without a GPU lacks nothing: it trains on its processor.
+Finding gpu() {
+  const auto features = worker_features();
+  const auto cuda = std::find_if(features.begin(), features.end(), [](const auto& one) { return one.name == "cuda"; });
+  const auto devices = usable_devices(ask_gpu_driver());
+  if (!devices) return {"gpu", Verdict::kGood, "cannot be used: " + devices.failure().message, ""};
+  std::string facts;
+  for (std::size_t index = 0; index < devices->size(); ++index) {
+    facts += (index == 0 ? "" : "; ") + device_text(static_cast<int>(index), (*devices)[index]);
+  }
+  if (cuda->is_there) return {"gpu", Verdict::kGood, facts, ""};
+  return {"gpu", Verdict::kDoubtful, facts + "; cannot be used: " + cuda->why_not,
+          "install the CUDA toolkit, then run launch/shoal, which builds the part for GPUs"};
 }
 
 Finding processor() {
@@ -236,8 +253,9 @@ Result<int> run_doctor(const DoctorOptions& options) {
   const auto trials =
       options.join ? join_trials(*options.join) : Result<std::vector<JoinTrial>>(std::vector<JoinTrial>());
   if (!trials) return trials.failure();
-  std::vector<Finding> findings = {libraries(), worker(),      processor(), memory(),  disk(),  loopback(),
-                                   clock(),     descriptors(), temporary(), corpora(), ranks(), certificates()};
+  std::vector<Finding> findings = {libraries(), worker(),   gpu(),         processor(),   memory(),
+                                   disk(),      loopback(), clock(),       descriptors(), temporary(),
+                                   corpora(),   ranks(),    certificates()};
   for (Finding& finding : joining(*trials)) findings.push_back(std::move(finding));
   options.form == OutputForm::kJson ? print_json(findings) : print_text(findings);
   const bool is_well = std::none_of(findings.begin(), findings.end(),

@@ -1,6 +1,7 @@
 // `shoal eval`: the loss of a checkpoint over the validation windows of the run's text, or over another file. On the
 // same windows it is what the run's own evaluation said: windows are taken from the beginning, in the same
 // microbatches.
+#include "launch/child_process.h"
 #include "launch/commands/inspect/answers.h"
 #include "launch/commands/inspect/inspect.h"
 #include "launch/processes/saved_run.h"
@@ -10,6 +11,7 @@
 #include "runtime/data/tokens.h"
 #include "runtime/device/evaluator.h"
 #include "runtime/device/executor_factory.h"
+#include "runtime/device/plugin/load_plugin.h"
 #include "runtime/trace/metrics/progress_line.h"
 
 namespace shoal {
@@ -24,8 +26,8 @@ Result<std::shared_ptr<const Tokens>> tokens_to_evaluate(const EvalOptions& opti
   return fail(Error::kInvalidData, "--data: " + tokens.failure().message + " Name a text file.");
 }
 
-Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run) {
-  auto executor = make_stage_executor({run.config, StageId{0}, 1, "cpu"});
+Result<std::unique_ptr<StageExecutor>> load_executor(const SavedRun& run, const std::string& device) {
+  auto executor = make_stage_executor({run.config, StageId{0}, 1, device});
   if (!executor) return executor.failure();
   const auto image = run.checkpoint.image_of((*executor)->tensor_names());
   if (!image) return image.failure();
@@ -48,13 +50,14 @@ Result<std::optional<Evaluation>> evaluate_aloud(StageExecutor& executor, const 
 }  // namespace
 
 Result<int> run_eval(const EvalOptions& options) {
+  if (auto ready = prepare_device(options.device, program_folder()); !ready) return ready.failure();
   const auto run = open_saved_run(options.run_directory, options.step);
   if (!run) return run.failure();
   const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
   const auto tokens = tokens_to_evaluate(options, run->config, **tokenizer);
   if (!tokens) return tokens.failure();
-  auto executor = load_executor(*run);
+  auto executor = load_executor(*run, options.device);
   if (!executor) return executor.failure();
   const EvaluationPlan plan(*tokens, static_cast<std::uint64_t>(run->config.model.context), run->config.batch);
   const auto made = evaluate_aloud(**executor, plan, plan.batch_count(options.batches), **tokenizer);

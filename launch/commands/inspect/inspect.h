@@ -43,6 +43,7 @@ struct EvalOptions {
   std::optional<std::string> data;
   int batches = 0;  // the first batches, of batch.sequences windows each; 0: all
   OutputForm form = OutputForm::kText;
+  std::string device = "cpu";  // cpu | cuda:N
 };
 [[nodiscard]] Result<int> run_eval(const EvalOptions& options);
 
@@ -55,6 +56,7 @@ struct SampleOptions {
   double temperature = 0.8;  // 0: the likeliest token
   std::uint64_t top_k = 0;   // 0: all
   std::uint64_t seed = 1;
+  std::string device = "cpu";  // cpu | cuda:N
 };
 [[nodiscard]] Result<int> run_sample(const SampleOptions& options);
 

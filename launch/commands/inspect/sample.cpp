@@ -3,21 +3,24 @@
 
 #include <cstdio>
 
+#include "launch/child_process.h"
 #include "launch/commands/inspect/inspect.h"
 #include "launch/processes/saved_run.h"
 #include "launch/say.h"
 #include "runtime/data/tokenizer.h"
 #include "runtime/data/utf8_stream.h"
+#include "runtime/device/plugin/load_plugin.h"
 #include "runtime/device/text_sampler.h"
 
 namespace shoal {
 
 Result<int> run_sample(const SampleOptions& options) {
+  if (auto ready = prepare_device(options.device, program_folder()); !ready) return ready.failure();
   const auto run = open_saved_run(options.run_directory, options.step);
   if (!run) return run.failure();
   const auto tokenizer = make_tokenizer(run->config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
-  const auto sampler = TextSampler::make(run->config, run->checkpoint.weights_image());
+  const auto sampler = TextSampler::make(run->config, run->checkpoint.weights_image(), options.device);
   if (!sampler) return sampler.failure();
   std::vector<std::int32_t> tokens = (*tokenizer)->encode(options.prompt);
   if (tokens.empty()) return fail(Error::kUsage, "--prompt is empty; give at least one character");

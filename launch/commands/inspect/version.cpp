@@ -9,15 +9,9 @@
 namespace shoal {
 namespace {
 
-// Features that a build may lack; this version is built without either.
-const std::vector<std::pair<std::string, bool>>& features() {
-  static const std::vector<std::pair<std::string, bool>> all = {{"cuda", false}, {"nccl", false}};
-  return all;
-}
-
 void print_json(const Result<std::string>& fingerprint) {
   nlohmann::ordered_json json{{"version", program_version()}, {"protocol_version", kProtocolVersion}};
-  for (const auto& [name, is_there] : features()) json["features"][name] = is_there;
+  for (const Feature& feature : worker_features()) json["features"][feature.name] = feature.is_there;
   for (const auto& [name, version] : library_versions()) json["libraries"][name] = version;
   json["kernel_fingerprint"] = fingerprint ? nlohmann::ordered_json(*fingerprint) : nlohmann::ordered_json();
   print(json.dump(2), "\n");
@@ -25,7 +19,9 @@ void print_json(const Result<std::string>& fingerprint) {
 
 void print_text(const Result<std::string>& fingerprint) {
   print("shoal ", program_version(), ", protocol ", kProtocolVersion, "\n");
-  for (const auto& [name, is_there] : features()) print(name, ": ", is_there ? "yes" : "no", "\n");
+  for (const Feature& feature : worker_features()) {
+    print(feature.name, ": ", feature.is_there ? "yes" : "no, " + feature.why_not, "\n");
+  }
   for (const auto& [name, version] : library_versions()) print(name, ": ", version, "\n");
   print("kernels: ", fingerprint ? *fingerprint : fingerprint.failure().message, "\n");
 }

@@ -6,7 +6,9 @@
 #include <sqlite3.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <caf/config.hpp>
+#include <sstream>
 
 #include "launch/child_process.h"
 #include "runtime/base/compose.h"
@@ -32,6 +34,29 @@ Result<std::string> worker_fingerprint() {
   auto text = output_of({program_folder() + "/shoal-worker", "fingerprint"});
   while (text && text->ends_with('\n')) text->pop_back();
   return text;
+}
+
+std::vector<Feature> features_of(const std::string& lines) {
+  std::vector<Feature> features = {{"cuda", false, "shoal-worker does not say"},
+                                   {"nccl", false, "shoal-worker does not say"}};
+  std::istringstream text(lines);
+  for (std::string line; std::getline(text, line);) {
+    std::istringstream words(line);
+    std::string name;
+    std::string verdict;
+    words >> name >> verdict >> std::ws;
+    const auto found =
+        std::find_if(features.begin(), features.end(), [&](const auto& one) { return one.name == name; });
+    if (found == features.end()) continue;
+    found->is_there = verdict == "yes";
+    std::getline(words, found->why_not);
+  }
+  return features;
+}
+
+std::vector<Feature> worker_features() {
+  const auto lines = output_of({program_folder() + "/shoal-worker", "features"});
+  return features_of(lines ? *lines : std::string());
 }
 
 }  // namespace shoal

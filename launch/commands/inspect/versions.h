@@ -20,4 +20,16 @@ namespace shoal {
 // Errors: kIo, kInternal when the worker is missing or cannot run here.
 [[nodiscard]] Result<std::string> worker_fingerprint();
 
+// Something that a build may lack.
+struct Feature {
+  std::string name;
+  bool is_there = false;  // built in, and the worker can load it
+  std::string why_not;
+};
+
+// Reads the worker's lines, NAME yes or NAME no WHY. A feature without a line is not there.
+[[nodiscard]] std::vector<Feature> features_of(const std::string& lines);
+// What the worker says when it is started and asked.
+[[nodiscard]] std::vector<Feature> worker_features();
+
 }  // namespace shoal

@@ -18,6 +18,7 @@ struct TrainOptions {
   std::optional<std::uint64_t> stop_at_step;
   std::optional<std::uint64_t> nodes;  // absent: stages x replicas
   bool is_single = false;
+  std::vector<std::string> devices;  // node k gets number (k - 1) mod their count; none: cpu
 };
 // Keeper of a spawner keeper and node keepers; a finished run ends with a sample on stdout.
 [[nodiscard]] Result<int> run_train(const TrainOptions& options);

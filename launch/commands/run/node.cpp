@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "launch/commands/run/blamed_peers.h"
+#include "launch/commands/run/devices.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/keeper.h"
 #include "launch/open_files.h"
@@ -117,9 +118,12 @@ Result<Socket> hold_trace(const NodeOptions& options) {
 Result<int> run_node(const NodeOptions& given) {
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
   if (const auto enough = check_open_files(open_files_allowed()); !enough) return enough.failure();
-  if (const auto free = check_can_listen(given); !free) return free.failure();
-  if (const auto own = check_certificates(given); !own) return own.failure();
+  const auto devices = settle_devices(given.devices, ask_gpu_driver);
+  if (!devices) return devices.failure();
   NodeOptions options = given;
+  options.devices = *devices;
+  if (const auto free = check_can_listen(options); !free) return free.failure();
+  if (const auto own = check_certificates(options); !own) return own.failure();
   const auto trace_held = hold_trace(options);
   if (!trace_held) return trace_held.failure();
   const auto kept = make_kept(options);

@@ -43,7 +43,7 @@ struct WorkerNodeOptions {
   std::optional<std::string> certs;  // folder with its files (node_certificate.h)
   std::optional<std::string> keep;   // with a token: folder of the keeper's for the certificate that it brings
   std::optional<HostPort> listen;    // none: any port, at the address that the spawner is reached from
-  std::string device = "cpu";        // cpu | paced:MS
+  std::string device = "cpu";        // cpu | cuda:N | paced:MS
   std::uint32_t device_index = 0;    // among the node's workers
   std::string name;
   std::optional<int> threads;        // compute threads per stage; else the run's
@@ -59,6 +59,7 @@ struct SingleOptions {
   std::string run_directory;
   bool is_resumed = false;
   std::optional<std::uint64_t> stop_at_step;
+  std::string device = "cpu";  // cpu | cuda:N | paced:MS
 };
 [[nodiscard]] Result<int> run_single(const SingleOptions& options);
 

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "launch/child_process.h"
 #include "launch/commands/inspect/plot.h"
 #include "launch/commands/run/processes.h"
 #include "launch/commands/run/run_entry.h"
@@ -23,7 +24,7 @@
 #include "runtime/data/tokens.h"
 #include "runtime/device/evaluator.h"
 #include "runtime/device/executor_factory.h"
-#include "runtime/device/gemm_choice.h"
+#include "runtime/device/plugin/load_plugin.h"
 #include "runtime/device/single_trainer.h"
 #include "runtime/executor/poison_hook.h"
 #include "runtime/journal/branches.h"
@@ -96,7 +97,7 @@ Result<Parts> open_parts(const RunDirectory& directory, const SingleOptions& opt
   auto tokenizer = make_tokenizer(parts.config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
   parts.tokenizer = *tokenizer;
-  auto executor = make_stage_executor({parts.config, StageId{0}, 1, "cpu"});
+  auto executor = make_stage_executor({parts.config, StageId{0}, 1, options.device});
   if (!executor) return executor.failure();
   parts.executor = std::move(*executor);
   const auto poison = poison_from_environment();
@@ -323,6 +324,7 @@ class SingleRun {
 }  // namespace
 
 Result<int> run_single(const SingleOptions& options) {
+  if (auto ready = prepare_device(options.device, program_folder()); !ready) return ready.failure();
   watch_for_stop();
   const RunDirectory directory{options.run_directory};
   auto parts = open_parts(directory, options);
@@ -332,11 +334,12 @@ Result<int> run_single(const SingleOptions& options) {
   const std::uint64_t steps_target = options.stop_at_step.value_or(parts->config.run.steps);
   auto recorder = SingleRecorder::open({directory.metrics(), make_progress(steps_target, parts->config)});
   if (!recorder) return recorder.failure();
-  say("computing with ", kernel_fingerprint(parts->config.run.threads));
+  say("computing with ", device_fingerprint(options.device, parts->config.run.threads));
   SingleRun run(std::move(*parts), std::move(*writer), std::move(*recorder), steps_target);
   const auto code = run.run();
   draw_at_end(options.run_directory);
-  if (code) say_how_to_go_on("shoal train --single", options.run_directory, *code);
+  const std::string again = options.device == "cpu" ? std::string() : " --device " + options.device;
+  if (code) say_how_to_go_on("shoal train --single" + again, options.run_directory, *code);
   return code;
 }
 

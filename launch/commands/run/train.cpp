@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "launch/commands/inspect/plot.h"
+#include "launch/commands/run/devices.h"
 #include "launch/commands/run/keepers.h"
 #include "launch/commands/run/run_entry.h"
 #include "launch/keeper.h"
@@ -36,7 +37,8 @@ Ward spawner_keeper_ward(const TrainOptions& options, const ChosenRun& chosen) {
   return ward;
 }
 
-Ward node_ward(const RunDirectory& run, const SpawnerAddress& spawner, std::uint64_t number) {
+Ward node_ward(const RunDirectory& run, const SpawnerAddress& spawner, std::uint64_t number,
+               const std::vector<std::string>& devices) {
   Ward ward;
   ward.name = compose("node", number);
   ward.role = WardRole::kFollower;
@@ -44,13 +46,18 @@ Ward node_ward(const RunDirectory& run, const SpawnerAddress& spawner, std::uint
                    "@" + run.join_token(), "--name", ward.name, "--keep-in", run.certs(), "--trace", run.root.string(),
                    "--no-stream"},
                   run.log_of(ward.name)};
+  if (!devices.empty()) {
+    const std::string& device = devices[(number - 1) % devices.size()];
+    ward.program.arguments.insert(ward.program.arguments.end(), {"--device", device});
+  }
   ward.limits.finality = Finality::kEveryCode;
   return ward;
 }
 
 // Starts the nodes as soon as the spawner says where it listens. A name that was thrown out for good stays out: of a
 // run that is resumed, another node takes its place.
-Result<bool> start_nodes(Keeper& keeper, const RunDirectory& run, std::uint64_t count) {
+Result<bool> start_nodes(Keeper& keeper, const RunDirectory& run, std::uint64_t count,
+                         const std::vector<std::string>& devices) {
   const auto spawner = read_spawner_json(run);
   if (!spawner || !std::filesystem::exists(run.join_token())) return false;
   const auto revoked = load_revocations(run.revoked());
@@ -58,7 +65,7 @@ Result<bool> start_nodes(Keeper& keeper, const RunDirectory& run, std::uint64_t 
   std::uint64_t started = 0;
   for (std::uint64_t number = 1; started < count; ++number) {
     if (revoked->is_revoked(compose("node", number))) continue;
-    if (auto status = keeper.add(node_ward(run, *spawner, number)); !status) return status.failure();
+    if (auto status = keeper.add(node_ward(run, *spawner, number, devices)); !status) return status.failure();
     ++started;
   }
   return true;
@@ -77,7 +84,8 @@ Result<int> keep_run(const TrainOptions& options, const ChosenRun& chosen) {
   set_spawner_json_aside(run);
   Keeper keeper({std::chrono::seconds(3), std::chrono::seconds(10)});
   if (auto status = keeper.add(spawner_keeper_ward(options, chosen)); !status) return status.failure();
-  keeper.poll([run, nodes](Keeper& asked) { return start_nodes(asked, run, nodes); });
+  keeper.poll(
+      [run, nodes, devices = options.devices](Keeper& asked) { return start_nodes(asked, run, nodes, devices); });
   return keeper.run();
 }
 
@@ -100,13 +108,36 @@ Failure become_single(const TrainOptions& options, const ChosenRun& chosen) {
   std::vector<std::string> arguments = {program_folder() + "/shoal-worker", "single", "--run", chosen.directory};
   add_steps(arguments, options);
   if (chosen.is_resumed) arguments.push_back("--resumed");
+  if (!options.devices.empty()) arguments.insert(arguments.end(), {"--device", options.devices.front()});
   return execute(arguments);
+}
+
+// Devices as they are, and the options that a person gives again to go on with the same.
+Result<TrainOptions> with_devices_settled(const TrainOptions& given) {
+  TrainOptions options = given;
+  auto devices = settle_devices(given.devices, ask_gpu_driver);
+  if (!devices) return devices.failure();
+  options.devices = *devices;
+  if (options.is_single && options.devices.size() > 1) {
+    return fail(Error::kUsage, "train: --single runs on one device, and there are several; name one, as in cuda:0");
+  }
+  return options;
+}
+
+std::string choices_again(const TrainOptions& given) {
+  std::string words;
+  if (given.nodes) words += compose(" --nodes ", *given.nodes);
+  for (const std::string& device : given.devices) words += " --device " + device;
+  return words;
 }
 
 }  // namespace
 
-Result<int> run_train(const TrainOptions& options) {
+Result<int> run_train(const TrainOptions& given) {
   if (const auto poison = poison_from_environment(); !poison) return poison.failure();
+  const auto settled = with_devices_settled(given);
+  if (!settled) return settled.failure();
+  const TrainOptions& options = *settled;
   auto chosen = choose_run(options.run, surroundings_here());
   if (!chosen) return chosen.failure();
   if (options.is_single && chosen->config.sync.mode == SyncMode::kDiloco) {
@@ -128,8 +159,7 @@ Result<int> run_train(const TrainOptions& options) {
   const auto code = keep_run(options, *chosen);
   draw_at_end(chosen->directory);
   if (code && *code == 0) show_sample(*chosen);
-  const std::string with_nodes = options.nodes ? compose(" --nodes ", *options.nodes) : std::string();
-  if (code) say_how_to_go_on("shoal train" + with_nodes, chosen->directory, *code);
+  if (code) say_how_to_go_on("shoal train" + choices_again(given), chosen->directory, *code);
   return code;
 }
 

@@ -216,7 +216,7 @@ TEST(Executor, SgdHasNoStateBesideItsWeights) {
 
 TEST(ExecutorFactory, RefusesDevicesAndStagesThatDoNotExist) {
   const Config config = small_config(Reduction::kFast);
-  for (const std::string device : {"tpu", "cuda:0", "paced:", "paced:-1", "paced:1x", ""}) {
+  for (const std::string device : {"tpu", "cuda:0", "cuda", "cuda:x", "paced:", "paced:-1", "paced:1x", ""}) {
     const auto executor = make_stage_executor({config, StageId{0}, 1, device});
     ASSERT_FALSE(executor.ok()) << device;
     EXPECT_EQ(executor.failure().error, Error::kUsage);

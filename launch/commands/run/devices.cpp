@@ -1,0 +1,50 @@
+// Names stay in the order in which they were given.
+#include "launch/commands/run/devices.h"
+
+#include <optional>
+
+#include "runtime/base/compose.h"
+#include "runtime/executor/device_name.h"
+
+namespace shoal {
+namespace {
+
+[[nodiscard]] Failure about(const std::string& word, const Failure& failure) {
+  return fail(failure.error, compose("--device ", word, ": ", failure.message));
+}
+
+}  // namespace
+
+Status check_device_words(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (const auto name = parse_device(word); !name) return fail(Error::kUsage, "--" + name.failure().message);
+  }
+  return Done{};
+}
+
+Result<std::vector<std::string>> settle_devices(const std::vector<std::string>& words,
+                                                const std::function<DriverAnswers()>& ask) {
+  std::vector<std::string> settled;
+  std::optional<DriverAnswers> answers;
+  for (const std::string& word : words) {
+    const auto name = parse_device(word);
+    if (!name) return name.failure();
+    const bool is_gpu = name->kind == DeviceKind::kCuda || name->kind == DeviceKind::kEveryCuda;
+    if (!is_gpu) {
+      settled.push_back(word);
+      continue;
+    }
+    if (!answers) answers = ask();
+    const auto devices = usable_devices(*answers);
+    if (!devices) return about(word, devices.failure());
+    if (name->kind == DeviceKind::kCuda) {
+      if (const auto device = usable_device(*answers, name->index); !device) return about(word, device.failure());
+      settled.push_back(word);
+      continue;
+    }
+    for (std::size_t index = 0; index < devices->size(); ++index) settled.push_back(compose("cuda:", index));
+  }
+  return settled;
+}
+
+}  // namespace shoal

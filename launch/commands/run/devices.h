@@ -1,0 +1,21 @@
+// Devices as a person names them, turned into those that workers are started for.
+// The driver is asked once, where a GPU is named, before anything is started: a device that is absent ends the command.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/base/machine/gpu_driver.h"
+
+namespace shoal {
+
+// Syntax alone. Errors: kUsage.
+[[nodiscard]] Status check_device_words(const std::vector<std::string>& words);
+
+// In place of `cuda` every GPU. Errors: kUsage, naming the device and what the driver says.
+[[nodiscard]] Result<std::vector<std::string>> settle_devices(const std::vector<std::string>& words,
+                                                              const std::function<DriverAnswers()>& ask);
+
+}  // namespace shoal

@@ -1,0 +1,45 @@
+// Asks the NVIDIA driver of this machine what there is, without CUDA's runtime and without LibTorch.
+//
+// The driver's library is opened when it is asked for and never needed to start. What its answers mean to a person is
+// a pure function of them, so that machines without a GPU test every sentence. Each sentence says 'driver' or 'device'.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+// The version of CUDA that LibTorch was built with: an older driver cannot run it.
+inline constexpr int kCudaMajor = 13;
+
+struct GpuFacts {
+  std::string name;  // as in "NVIDIA H100 80GB HBM3"
+  std::uint64_t memory_bytes = 0;
+  int major = 0;  // compute capability
+  int minor = 0;
+};
+
+// The driver's answers in the order in which it was asked; those after the first refusal are absent.
+struct DriverAnswers {
+  std::optional<std::string> open_error;  // why its library could not be opened
+  int init_status = 0;                    // cuInit; 0 is success
+  int cuda_version = 0;                   // cuDriverGetVersion, as in 13000
+  std::vector<GpuFacts> devices;
+};
+
+[[nodiscard]] DriverAnswers ask_gpu_driver();
+
+// Errors: kUsage, with a sentence that says what to do.
+[[nodiscard]] Result<std::vector<GpuFacts>> usable_devices(const DriverAnswers& answers);
+
+// Errors: kUsage when the driver has no such device, or none at all.
+[[nodiscard]] Result<GpuFacts> usable_device(const DriverAnswers& answers, int index);
+
+// E.g. "cuda:0 NVIDIA H100 80GB HBM3, 79.1 GiB".
+[[nodiscard]] std::string device_text(int index, const GpuFacts& facts);
+
+}  // namespace shoal

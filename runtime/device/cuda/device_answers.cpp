@@ -1,0 +1,24 @@
+// One line each.
+#include "runtime/device/cuda/device_answers.h"
+
+#include <torch/headeronly/version.h>
+
+#include "runtime/base/compose.h"
+
+namespace shoal {
+namespace {
+
+[[nodiscard]] std::string dotted(int version) { return compose(version / 1000, ".", version % 1000 / 10); }
+
+}  // namespace
+
+std::string refusal_text(std::string_view thrown) {
+  return compose("LibTorch cannot use the CUDA device: ", thrown.substr(0, thrown.find('\n')));
+}
+
+std::string fingerprint_text(const DeviceFingerprint& facts) {
+  return compose("torch ", TORCH_VERSION, "; ", facts.device, ", sm_", facts.capability, ", ", facts.multiprocessors,
+                 " SMs; driver ", dotted(facts.driver), ", cuda ", dotted(facts.runtime), "; build ", facts.build);
+}
+
+}  // namespace shoal

@@ -1,0 +1,25 @@
+// Texts made of what CUDA and torch answer: what a person is told, and what peers compare. Pure.
+// Kept apart from the calls, so that machines without a GPU test them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace shoal {
+
+// The first line of what torch threw, as an answer to "why can this process not compute on the device".
+[[nodiscard]] std::string refusal_text(std::string_view thrown);
+
+struct DeviceFingerprint {
+  std::string_view device;
+  int capability = 0;  // as in 90
+  int multiprocessors = 0;
+  int driver = 0;   // as in 13000
+  int runtime = 0;  // as in 13000
+  std::string_view build;
+};
+
+// Everything that equal bits depend on. Libraries come with torch and toolkit, which build and runtime name.
+[[nodiscard]] std::string fingerprint_text(const DeviceFingerprint& facts);
+
+}  // namespace shoal

@@ -1,0 +1,52 @@
+// The module's table, and what each function does with what torch throws.
+#include "runtime/device/plugin/device_plugin.h"
+
+#include <exception>
+
+#include <ATen/Context.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/util/Exception.h>
+
+#include "runtime/base/compose.h"
+#include "runtime/device/cuda/device_answers.h"
+
+namespace shoal {
+namespace {
+
+// Torch's first look at CUDA. Which device a thread computes on is said in that thread.
+Status prepare(int device) {
+  try {
+    at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);
+    const int count = c10::cuda::device_count();
+    if (device < count) return Done{};
+    return fail(Error::kUsage, compose("LibTorch sees ", count, " CUDA devices"));
+  } catch (const c10::Error& problem) {
+    return fail(Error::kUsage, refusal_text(problem.what_without_backtrace()));
+  } catch (const std::exception& problem) {
+    return fail(Error::kUsage, refusal_text(problem.what()));
+  }
+}
+
+std::string fingerprint(int device) {
+  const cudaDeviceProp& properties = *at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(device));
+  int driver = 0;
+  int runtime = 0;
+  static_cast<void>(cudaDriverGetVersion(&driver));
+  static_cast<void>(cudaRuntimeGetVersion(&runtime));
+  return fingerprint_text({.device = properties.name,
+                           .capability = properties.major * 10 + properties.minor,
+                           .multiprocessors = properties.multiProcessorCount,
+                           .driver = driver,
+                           .runtime = runtime,
+                           .build = build_identity()});
+}
+
+}  // namespace
+}  // namespace shoal
+
+extern "C" {
+__attribute__((visibility("default"))) extern const shoal::DevicePlugin shoal_device_plugin;
+const shoal::DevicePlugin shoal_device_plugin = {shoal::kDevicePluginAbi, shoal::build_identity(), shoal::prepare,
+                                                 shoal::fingerprint};
+}

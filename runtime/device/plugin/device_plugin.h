@@ -1,0 +1,35 @@
+// The table of functions by which shoal-worker uses the module that computes on GPUs.
+//
+// The module (runtime/device/cuda) is opened on demand and never closed: threads and handles of CUDA live on. The
+// worker is linked to LibTorch's processor part alone, so one binary serves machines with and without a GPU. C++ types
+// cross this border, so both sides must be of one build: `abi` and `build` are compared before anything else is read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/base/error.h"
+
+namespace shoal {
+
+inline constexpr std::uint32_t kDevicePluginAbi = 1;
+
+// Names the only symbol that the module exports.
+inline constexpr const char* kDevicePluginSymbol = "shoal_device_plugin";
+
+// The file, beside the program.
+inline constexpr const char* kDevicePluginFile = "shoal-cuda.so";
+
+struct DevicePlugin {
+  std::uint32_t abi = kDevicePluginAbi;  // first and second for ever
+  const char* build = nullptr;           // build_identity() of the module
+  // Makes the device ready to compute. Errors: kUsage, with a sentence that says 'driver' or 'device'.
+  Status (*prepare)(int device) = nullptr;
+  // Returns what must be equal for two processes to have equal bits: device, driver, libraries, build.
+  std::string (*fingerprint)(int device) = nullptr;
+};
+
+// Digest of the headers whose types cross the border, the compiler and its flags.
+[[nodiscard]] const char* build_identity();
+
+}  // namespace shoal

@@ -1,0 +1,55 @@
+// Devices as a person names them, on machines with and without GPUs.
+#include "launch/commands/run/devices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+DriverAnswers driver_of(std::size_t count) {
+  DriverAnswers answers;
+  answers.cuda_version = 13000;
+  answers.devices.assign(count, GpuFacts{"a GPU", 1, 9, 0});
+  return answers;
+}
+
+TEST(Devices, EveryGpuGetsItsNumberInPlaceOfTheWordForAll) {
+  const auto settled = settle_devices({"paced:5", "cuda", "cpu"}, [] { return driver_of(3); });
+  ASSERT_TRUE(settled.ok());
+  EXPECT_THAT(*settled, ElementsAre("paced:5", "cuda:0", "cuda:1", "cuda:2", "cpu"));
+}
+
+TEST(Devices, TheDriverIsAskedWhereAGpuIsNamedAndNowhereElse) {
+  int asked = 0;
+  const auto ask = [&asked] {
+    ++asked;
+    return driver_of(2);
+  };
+  ASSERT_TRUE(settle_devices({"cpu", "paced:1"}, ask).ok());
+  EXPECT_EQ(asked, 0);
+  ASSERT_TRUE(settle_devices({"cuda:0", "cuda:1"}, ask).ok());
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(Devices, AnAbsentOneEndsTheCommandAndIsNamed) {
+  const auto absent = settle_devices({"cpu", "cuda:2"}, [] { return driver_of(2); });
+  ASSERT_FALSE(absent.ok());
+  EXPECT_EQ(exit_code(absent.failure().error), 2);
+  EXPECT_THAT(absent.failure().message, AllOf(HasSubstr("cuda:2"), HasSubstr("device")));
+  DriverAnswers none;
+  none.open_error = "libcuda.so.1: cannot open shared object file";
+  for (const std::string word : {"cuda", "cuda:0"}) {
+    const auto refused = settle_devices({word}, [&none] { return none; });
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(exit_code(refused.failure().error), 2);
+    EXPECT_THAT(refused.failure().message, AllOf(HasSubstr(word), HasSubstr("driver"), HasSubstr("libcuda.so.1")));
+  }
+}
+
+}  // namespace
+}  // namespace shoal

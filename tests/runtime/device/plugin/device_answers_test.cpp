@@ -1,0 +1,31 @@
+// Texts of what CUDA and torch answer.
+#include "runtime/device/cuda/device_answers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(DeviceAnswers, ARefusalIsOneLine) {
+  const std::string text = refusal_text("Found no NVIDIA driver on your system.\nException raised from ...");
+  EXPECT_THAT(text, HasSubstr("CUDA device: Found no NVIDIA driver on your system."));
+  EXPECT_THAT(text, Not(HasSubstr("Exception raised")));
+}
+
+TEST(DeviceAnswers, AFingerprintDiffersWithWhatBitsDependOn) {
+  const DeviceFingerprint one{"NVIDIA H100", 90, 132, 13000, 13000, "abc"};
+  const std::string text = fingerprint_text(one);
+  for (const char* part : {"torch 2.", "NVIDIA H100", "sm_90", "132 SMs", "driver 13.0", "cuda 13.0", "build abc"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  DeviceFingerprint other = one;
+  other.multiprocessors = 114;
+  EXPECT_NE(fingerprint_text(other), text);
+}
+
+}  // namespace
+}  // namespace shoal
