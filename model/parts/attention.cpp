@@ -7,6 +7,7 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/cat.h>
 
+#include "model/parts/device_attention.h"
 #include "model/parts/norm.h"
 
 #include "runtime/base/check_after_torch.h"
@@ -25,7 +26,7 @@ Attention::Attention(const AttentionSpec& spec, const Parameters& parameters)
   for (const ProjectionSpec& in : spec.in) in_.push_back(std::make_unique<Projection>(in, parameters));
   if (spec.query_norm) query_norm_ = make_norm(*spec.query_norm, parameters);
   if (spec.key_norm) key_norm_ = make_norm(*spec.key_norm, parameters);
-  if (spec.rotary) rotary_.emplace(*spec.rotary, spec.context);
+  if (spec.rotary) rotary_.emplace(*spec.rotary, spec.context, parameters.of(spec.out.weight).value.device());
 }
 
 at::Tensor Attention::forward(const at::Tensor& x_BTC, Tape& tape) const {
@@ -33,7 +34,9 @@ at::Tensor Attention::forward(const at::Tensor& x_BTC, Tape& tape) const {
   const at::Tensor q_BHTD = to_heads(parts[0], query_norm_.get(), rotary_, tape);
   const at::Tensor k_BHTD = spread(to_heads(parts[1], key_norm_.get(), rotary_, tape));
   const at::Tensor v_BHTD = spread(to_heads(parts[2], nullptr, kNoRotary, tape));
-  auto [y_BHTD, logsumexp] = at::_scaled_dot_product_flash_attention_for_cpu(q_BHTD, k_BHTD, v_BHTD, 0.0, true);
+  const auto [y_BHTD, logsumexp] =
+      q_BHTD.is_cpu() ? at::_scaled_dot_product_flash_attention_for_cpu(q_BHTD, k_BHTD, v_BHTD, 0.0, true)
+                      : attend_on_device(q_BHTD, k_BHTD, v_BHTD);
   for (const at::Tensor& kept : {q_BHTD, k_BHTD, v_BHTD, y_BHTD, logsumexp}) tape.keep(kept);
   const at::Tensor y_BTC = y_BHTD.transpose(1, 2).reshape({x_BTC.size(0), x_BTC.size(1), heads_ * head_size_});
   return out_.forward(y_BTC, tape);
@@ -47,8 +50,10 @@ at::Tensor Attention::backward(const at::Tensor& dy_BTC, Tape& tape, ParameterGr
   const at::Tensor v_BHTD = tape.take();
   const at::Tensor k_BHTD = tape.take();
   const at::Tensor q_BHTD = tape.take();
-  auto [dq_BHTD, dk_BHTD, dv_BHTD] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-      d_BHTD, q_BHTD, k_BHTD, v_BHTD, y_BHTD, logsumexp, 0.0, true);
+  const auto [dq_BHTD, dk_BHTD, dv_BHTD] =
+      q_BHTD.is_cpu() ? at::_scaled_dot_product_flash_attention_for_cpu_backward(d_BHTD, q_BHTD, k_BHTD, v_BHTD, y_BHTD,
+                                                                                 logsumexp, 0.0, true)
+                      : attend_on_device_backward(d_BHTD, {q_BHTD, k_BHTD, v_BHTD, y_BHTD, logsumexp});
   const at::Tensor dv = from_heads(gather(dv_BHTD), nullptr, kNoRotary, tape, gradients);
   const at::Tensor dk = from_heads(gather(dk_BHTD), key_norm_.get(), rotary_, tape, gradients);
   const at::Tensor dq = from_heads(dq_BHTD, query_norm_.get(), rotary_, tape, gradients);

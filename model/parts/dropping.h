@@ -14,7 +14,7 @@ struct DropoutPlace {
 
 [[nodiscard]] inline at::Tensor drop(const at::Tensor& x_BTC, const DropoutPlace& place, Tape& tape) {
   if (tape.dropout.rate <= 0) return x_BTC;
-  const at::Tensor mask_BTC = tape.dropout.mask(x_BTC.sizes(), place.layer, place.site);
+  const at::Tensor mask_BTC = tape.dropout.mask(x_BTC.sizes(), place.layer, place.site).to(x_BTC.device());
   tape.keep(mask_BTC);
   return x_BTC.mul(mask_BTC);
 }

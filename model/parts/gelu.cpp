@@ -4,6 +4,8 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/gelu_backward.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "model/activation_kernels.h"
@@ -42,9 +44,10 @@ struct Gelu : torch::autograd::Function<Gelu> {
 
 }  // namespace
 
-at::Tensor tanh_gelu(const at::Tensor& x) { return Gelu::apply(x); }
+at::Tensor tanh_gelu(const at::Tensor& x) { return x.is_cpu() ? Gelu::apply(x) : at::gelu(x, "tanh"); }
 
 at::Tensor tanh_gelu_backward(const at::Tensor& x, const at::Tensor& dy) {
+  if (!x.is_cpu()) return at::gelu_backward(dy, x, "tanh");
   const at::Tensor at_x = x.contiguous();
   const at::Tensor above_x = dy.contiguous();
   at::Tensor dx = at::empty_like(at_x);

@@ -24,7 +24,7 @@ at::Tensor turn_back(const at::Tensor& x) {
 
 }  // namespace
 
-Rotary::Rotary(const RotarySpec& spec, std::int64_t context)
+Rotary::Rotary(const RotarySpec& spec, std::int64_t context, at::Device device)
     : cosines_TD_(at::empty({context, spec.head_size}, at::kFloat)),
       sines_TD_(at::empty({context, spec.head_size}, at::kFloat)) {
   const std::vector<float> frequencies = rotary_frequencies(spec);
@@ -38,6 +38,8 @@ Rotary::Rotary(const RotarySpec& spec, std::int64_t context)
       *sine++ = static_cast<float>(std::sin(angle));
     }
   }
+  cosines_TD_ = cosines_TD_.to(device);
+  sines_TD_ = sines_TD_.to(device);
 }
 
 at::Tensor Rotary::forward(const at::Tensor& x_BHTD) const {

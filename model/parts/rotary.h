@@ -12,8 +12,8 @@ namespace shoal {
 
 class Rotary {
  public:
-  // Makes the tables of positions 0 to context - 1.
-  Rotary(const RotarySpec& spec, std::int64_t context);
+  // Makes the tables of positions 0 to context - 1, where x will be.
+  Rotary(const RotarySpec& spec, std::int64_t context, at::Device device);
 
   // x: float32 [B,H,T,D] of positions 0 to T - 1. Returns a tensor of that shape.
   [[nodiscard]] at::Tensor forward(const at::Tensor& x_BHTD) const;

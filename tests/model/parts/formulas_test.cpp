@@ -92,7 +92,7 @@ std::vector<double> plain_frequencies(double theta, std::int64_t size) {
 TEST(Formulas, RotaryPositions) {
   const RotarySpec spec{.head_size = 6, .theta = 50};
   const at::Tensor x = at::randn({1, 1, 7, 6});
-  const at::Tensor ours = Rotary(spec, 7).forward(x)[0][0];
+  const at::Tensor ours = Rotary(spec, 7, at::kCPU).forward(x)[0][0];
   const at::Tensor wide = x[0][0].to(at::kDouble);
   EXPECT_LT(distance(ours, turned(wide, plain_frequencies(50, 6))), kTolerance);
   EXPECT_GT(distance(ours, turned(wide, plain_frequencies(51, 6))), 1e-3) << "another theta";
