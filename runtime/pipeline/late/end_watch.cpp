@@ -1,0 +1,27 @@
+// One instant is enough: that of the oldest job.
+#include "runtime/pipeline/late/end_watch.h"
+
+#include "runtime/base/check.h"
+#include "runtime/base/compose.h"
+
+namespace shoal {
+
+void EndWatch::begin(Instant now) {
+  if (under_way_ == 0) oldest_since_ = now;
+  ++under_way_;
+}
+
+void EndWatch::end(Instant now) {
+  CHECK(under_way_ > 0, "an end without a job");
+  --under_way_;
+  oldest_since_ = now;
+}
+
+std::optional<std::string> EndWatch::hang(Instant now) const {
+  if (under_way_ == 0 || now - oldest_since_ <= patience_) return std::nullopt;
+  const auto seconds = [](Duration time) { return std::chrono::duration_cast<std::chrono::seconds>(time).count(); };
+  return compose("the device hangs: its oldest of ", under_way_, " jobs has not ended in ",
+                 seconds(now - oldest_since_), " s, and ", seconds(patience_), " s are allowed");
+}
+
+}  // namespace shoal
