@@ -9,7 +9,6 @@
 #include <string>
 
 #include "model/initial_weights.h"
-#include "model/update_kernels.h"
 #include "runtime/base/check.h"
 #include "runtime/device/digest.h"
 #include "runtime/storage/inner_parts.h"
@@ -48,17 +47,25 @@ void StageState::update(const GradientSums& sums, const UpdateOrder& order) {
       apply_sgd(coefficients, weights_.of(tensor), sums.mean_of(tensor));
       continue;
     }
-    const auto own_count = updates_.empty() ? order.optimizer_step : static_cast<std::uint64_t>(updates_[index] += 1);
-    const AdamwRule rule{.learning_rate = order.learning_rate,
-                         .clip_scale = order.clip_scale,
-                         .beta1 = optim_.beta1,
-                         .beta2 = optim_.beta2,
-                         .eps = optim_.eps,
-                         .weight_decay = weight_decay,
-                         .optimizer_step = own_count};
-    apply_adamw(adamw_coefficients(rule),
+    apply_adamw(adamw_coefficients(next_adamw_rule(index, order)),
                 {weights_.of(tensor), exp_avg_.of(tensor), exp_avg_sq_.of(tensor), sums.mean_of(tensor)});
   }
+}
+
+AdamwRule StageState::next_adamw_rule(std::size_t tensor, const UpdateOrder& order) {
+  const auto own_count = updates_.empty() ? order.optimizer_step : static_cast<std::uint64_t>(updates_[tensor] += 1);
+  return {.learning_rate = order.learning_rate,
+          .clip_scale = order.clip_scale,
+          .beta1 = optim_.beta1,
+          .beta2 = optim_.beta2,
+          .eps = optim_.eps,
+          .weight_decay = layout_.tensors[tensor].spec.decays ? optim_.weight_decay : 0,
+          .optimizer_step = own_count};
+}
+
+std::vector<std::span<float>> StageState::buffers() {
+  if (optim_.kind != OptimizerKind::kAdamw) return {weights_.all()};
+  return {weights_.all(), exp_avg_.all(), exp_avg_sq_.all()};
 }
 
 template <class Value, class Self>

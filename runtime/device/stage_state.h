@@ -12,6 +12,7 @@
 
 #include "messages/tensor_blob.h"
 #include "model/partition.h"
+#include "model/update_kernels.h"
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
 #include "runtime/device/flat_layout.h"
@@ -34,6 +35,12 @@ class StageState {
   [[nodiscard]] TensorBlob image() const;
   // Takes this stage's tensors out of an image that may hold others too. kInvalidData: nothing was changed.
   [[nodiscard]] Status load(const TensorBlob& image);
+
+  // The rule for a tensor's next AdamW update; counts it where averages start anew (inner_state = reset).
+  [[nodiscard]] AdamwRule next_adamw_rule(std::size_t tensor, const UpdateOrder& order);
+
+  // The buffers that a device with memory of its own holds copies of: weights, then the optimiser's averages.
+  [[nodiscard]] std::vector<std::span<float>> buffers();
 
   [[nodiscard]] std::span<float> weights_of(const FlatTensor& tensor) { return weights_.of(tensor); }
 

@@ -1,0 +1,45 @@
+// A device with a queue of work of its own, as one stage sees it: kernels and copies in the order of the calls.
+//
+//   enter() ── torch's calls of this thread are queued ── mark() ──▶ DeviceMark, reached when all before it is done
+//
+// Invariant: nothing here waits but DeviceMark::wait(). Memory that the device copies from or to is host_memory(),
+// which torch keeps until the copy is done. Implemented over streams (stream_queue.h), and by tests on the processor.
+#pragma once
+
+#include <memory>
+
+#include <ATen/core/Tensor.h>
+
+#include "runtime/executor/late_stage_executor.h"
+
+namespace shoal {
+
+class DeviceQueue {
+ public:
+  // While it lives, what its thread computes goes to the queue.
+  class Turn {
+   public:
+    Turn() = default;
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    virtual ~Turn() = default;
+  };
+
+  DeviceQueue() = default;
+  DeviceQueue(const DeviceQueue&) = delete;
+  DeviceQueue& operator=(const DeviceQueue&) = delete;
+  virtual ~DeviceQueue() = default;
+
+  [[nodiscard]] virtual at::Device device() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Turn> enter() = 0;
+  // Within a turn: behind all that was queued.
+  [[nodiscard]] virtual std::shared_ptr<const DeviceMark> mark() = 0;
+  // Within a turn: what is queued from now on begins when the mark, of any queue of this kind, is reached.
+  virtual void follow(const DeviceMark& mark) = 0;
+  // A queue beside this one for copies to the host, which need not wait for what was queued here later.
+  [[nodiscard]] virtual std::shared_ptr<DeviceQueue> beside() const = 0;
+  // Host memory, uninitialised, that copies to and from the device do not wait for.
+  [[nodiscard]] virtual at::Tensor host_memory(at::IntArrayRef sizes, at::ScalarType dtype) const = 0;
+};
+
+}  // namespace shoal

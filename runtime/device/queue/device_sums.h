@@ -1,0 +1,47 @@
+// The accumulators of a step on a device, and the mean they become, by torch's operators.
+//
+// Accumulators and mean have the bits of the processor's kernels (model/update_kernels.h): every operation is exact or
+// rounded once, and halves go away from zero there as here. A value out of range is not added, and nobody waits to see
+// it: the tensor's flag is read with the job's figures. Norms are summed in double over fixed pieces.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "messages/tensor_blob.h"
+#include "runtime/base/config.h"
+#include "runtime/device/flat_layout.h"
+#include "runtime/executor/stage_executor.h"
+
+namespace shoal {
+
+class DeviceSums {
+ public:
+  // Within a turn of the device's queue, as all calls. `layout` must outlive this.
+  DeviceSums(const FlatLayout& layout, Reduction reduction, std::uint64_t planned_tokens, at::Device device);
+
+  // Adds one microbatch's gradient of a tensor, where all of it is within range. Returns bool []: it was.
+  [[nodiscard]] at::Tensor add(const FlatTensor& tensor, const at::Tensor& gradient, std::uint64_t microbatch_tokens);
+  void clear();
+
+  // The accumulators themselves, [layout.size], int64 (exact) or float32 (fast).
+  [[nodiscard]] const at::Tensor& values() const { return sums_; }
+  // sum: of their type and size, on the device. Waits.
+  [[nodiscard]] ReducedSum adopt(const at::Tensor& sum, std::uint64_t token_count);
+  [[nodiscard]] bool has_mean() const { return has_mean_; }
+  [[nodiscard]] at::Tensor mean_of(const FlatTensor& tensor) const;
+
+ private:
+  [[nodiscard]] bool is_exact() const { return sums_.scalar_type() == at::kLong; }
+  [[nodiscard]] at::Tensor squared_norm(const FlatTensor& tensor) const;
+
+  const FlatLayout& layout_;
+  int fraction_bits_;
+  at::Tensor sums_;
+  at::Tensor mean_;  // float32
+  bool has_mean_ = false;
+};
+
+}  // namespace shoal

@@ -1,0 +1,314 @@
+// Every call takes its turn on the queue first.
+#include "runtime/device/queue/queued_stage_executor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/stack.h>
+
+#include "model/parts/loss.h"
+#include "runtime/device/host_tensor.h"
+#include "runtime/device/queue/queued_tensor.h"
+
+#include "runtime/base/check_after_torch.h"
+
+namespace shoal {
+namespace {
+
+std::uint64_t count_targets(const TensorBlob& targets) {
+  CHECK(targets.dtype == DType::kInt32 && targets.bytes, "targets are int32, and come from the host");
+  const auto* begin = targets.as<std::int32_t>();
+  return static_cast<std::uint64_t>(
+      std::count_if(begin, begin + targets.element_count(), [](std::int32_t target) { return target >= 0; }));
+}
+
+// A turn on the queue, without autograd's graph.
+class Computing {
+ public:
+  explicit Computing(DeviceQueue& queue) : turn_(queue.enter()) {}
+
+ private:
+  std::unique_ptr<DeviceQueue::Turn> turn_;
+  at::NoGradGuard no_graph_;
+};
+
+}  // namespace
+
+QueuedStageExecutor::QueuedStageExecutor(const Config& config, StagePlan plan, std::shared_ptr<DeviceQueue> queue,
+                                         Answering answers)
+    : config_(config),
+      plan_(std::move(plan)),
+      layout_(plan_.tensors),
+      answers_(answers),
+      queue_(std::move(queue)),
+      copies_(queue_->beside()) {
+  if (at::get_num_threads() != config_.run.threads) at::set_num_threads(config_.run.threads);
+  const Computing computing(*queue_);
+  state_ = std::make_unique<DeviceState>(layout_, config_, queue_->device());
+  sums_ = std::make_unique<DeviceSums>(layout_, config_.sync.reduction, planned_tokens(config_), queue_->device());
+  model_ = std::make_unique<Transformer>(config_.model, plan_, state_->weights());
+  agreed_model_ = std::make_unique<Transformer>(config_.model, plan_, state_->agreed());
+}
+
+// Memory goes back when nothing on the device uses it any more. A device that failed says so elsewhere.
+QueuedStageExecutor::~QueuedStageExecutor() {
+  try {
+    const Computing computing(*queue_);
+    queue_->mark()->wait();
+  } catch (...) {
+    held_.clear();
+  }
+}
+
+LateEnding QueuedStageExecutor::ending() {
+  const Computing computing(*queue_);
+  LateEnding ending;
+  ending.mark = queue_->mark();
+  ending.figures = [this, figures = std::exchange(figures_, {})] { return read(figures); };
+  if (!read_now_.empty()) held_.emplace_back(ending.mark, std::exchange(read_now_, {}));
+  release_held();
+  return ending;
+}
+
+TensorBlob QueuedStageExecutor::forward(const MicrobatchWork& work) {
+  CHECK(!plan_.has_head, "the last stage runs forward_backward");
+  const Computing computing(*queue_);
+  const bool keeps_tape = !config_.pipeline.recompute;
+  Tape tape = tape_for(work, keeps_tape ? Tape::Keeps::kAll : Tape::Keeps::kNothing);
+  const at::Tensor output = model_->forward(input_of(work), tape);
+  Kept kept{work, std::nullopt};
+  if (keeps_tape) kept.tape = std::move(tape);
+  kept_.insert_or_assign(work.microbatch, std::move(kept));
+  TensorBlob given = given_away(output);
+  settle();
+  return given;
+}
+
+BackwardResult QueuedStageExecutor::backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
+                                             WeightGradients when) {
+  const auto found = kept_.find(microbatch);
+  CHECK(found != kept_.end(), "a backward follows the forward of its microbatch");
+  const Computing computing(*queue_);
+  Kept kept = std::move(found->second);
+  kept_.erase(found);
+  if (!kept.tape) {
+    kept.tape = tape_for(kept.work, Tape::Keeps::kAll);
+    static_cast<void>(model_->forward(input_of(kept.work), *kept.tape));
+  }
+  const auto& sizes = kept.work.input.shape;
+  const at::Tensor gradient = on_device(output_gradient);
+  CHECK(gradient.sizes() == at::IntArrayRef({sizes.at(0), sizes.at(1), config_.model.width}),
+        "the gradient has the shape of the activation");
+  BackwardResult result = differentiate(gradient, *kept.tape, kept.work, when);
+  settle();
+  return result;
+}
+
+BackwardResult QueuedStageExecutor::forward_backward(const MicrobatchWork& work, WeightGradients when) {
+  CHECK(plan_.has_head, "only the last stage has a loss");
+  const Computing computing(*queue_);
+  Tape tape = tape_for(work, Tape::Keeps::kAll);
+  const at::Tensor targets = on_device(work.targets).to(at::kLong);
+  LossAndGradient loss = loss_and_gradient(model_->forward(input_of(work), tape), targets);
+  BackwardResult result = differentiate(std::exchange(loss.dlogits_BTV, {}), tape, work, when);
+  figures_.loss = on_its_way_to_host(loss.loss_sum);
+  half_done_.at(work.microbatch).loss = figures_.loss;
+  settle();
+  if (answers_ == Answering::kAtOnce) result.loss_sum = read(std::exchange(figures_, {})).loss_sum;
+  return result;
+}
+
+AccumulateResult QueuedStageExecutor::accumulate(MicrobatchId microbatch) {
+  const auto found = half_done_.find(microbatch);
+  CHECK(found != half_done_.end(), "a microbatch is accumulated once, after its backward");
+  const Computing computing(*queue_);
+  HalfDone half = std::move(found->second);
+  half_done_.erase(found);
+  std::vector<at::Tensor> is_within;
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    is_within.push_back(sums_->add(layout_.tensors[i], half.gradients.take(i), half.token_count));
+  }
+  figures_.is_within = on_its_way_to_host(at::stack(is_within));
+  figures_.loss_of_accumulated = half.loss;
+  AccumulateResult result{half.token_count, std::nullopt};
+  settle();
+  if (answers_ == Answering::kAtOnce) result.bad_tensor = read(std::exchange(figures_, {})).bad_tensor;
+  return result;
+}
+
+EvaluateResult QueuedStageExecutor::evaluate(const MicrobatchWork& work) {
+  const Computing computing(*queue_);
+  const at::Tensor output = agreed_model_->forward(input_of(work));
+  EvaluateResult result;
+  result.token_count = count_targets(work.targets);
+  if (!plan_.has_head) {
+    result.activation = given_away(output);
+    settle();
+    return result;
+  }
+  figures_.loss = on_its_way_to_host(loss_sum(output, on_device(work.targets).to(at::kLong)));
+  settle();
+  if (answers_ == Answering::kAtOnce) result.loss_sum = read(std::exchange(figures_, {})).loss_sum;
+  return result;
+}
+
+void QueuedStageExecutor::zero() {
+  const Computing computing(*queue_);
+  kept_.clear();
+  half_done_.clear();
+  figures_ = {};
+  sums_->clear();
+}
+
+// Who sums with others reads bytes; one process, and a replica with rounds, give it back as it is.
+TensorBlob QueuedStageExecutor::contribution() const {
+  CHECK(half_done_.empty(), "what is contributed is accumulated to the end");
+  const Computing computing(*queue_);
+  const bool stays_here = answers_ == Answering::kAtOnce || config_.sync.mode == SyncMode::kDiloco;
+  if (!stays_here) return to_blob(sums_->values().cpu());
+  return resident_blob(sums_->values(), queue_->mark(), copies_);
+}
+
+ReducedSum QueuedStageExecutor::adopt_sum(const TensorBlob& sum, std::uint64_t token_count) {
+  const Computing computing(*queue_);
+  const ReducedSum reduced = sums_->adopt(on_device(sum), token_count);
+  read_now_.clear();  // it has waited
+  return reduced;
+}
+
+void QueuedStageExecutor::apply(const UpdateOrder& order) {
+  CHECK(sums_->has_mean(), "an update needs an adopted sum");
+  const Computing computing(*queue_);
+  state_->update(*sums_, order);
+  zero();
+}
+
+std::uint64_t QueuedStageExecutor::state_digest() const {
+  const Computing computing(*queue_);
+  return state_->pulled().digest();
+}
+
+TensorBlob QueuedStageExecutor::state_image() const {
+  const Computing computing(*queue_);
+  return state_->pulled().image();
+}
+
+Status QueuedStageExecutor::load_state(const TensorBlob& image) {
+  const Computing computing(*queue_);
+  Status loaded = state_->pulled().load(image);
+  if (loaded) state_->push();
+  return loaded;
+}
+
+std::vector<std::string> QueuedStageExecutor::tensor_names() const {
+  std::vector<std::string> names;
+  for (const FlatTensor& tensor : layout_.tensors) names.push_back(tensor.spec.name);
+  return names;
+}
+
+TensorBlob QueuedStageExecutor::contribute_round(std::uint32_t fragment) {
+  const Computing computing(*queue_);
+  return state_->pulled().contribute_round(fragment);
+}
+
+std::uint64_t QueuedStageExecutor::apply_round(const RoundUpdate& update) {
+  const Computing computing(*queue_);
+  const std::uint64_t digest = state_->pulled().apply_round(update);
+  state_->push();
+  return digest;
+}
+
+std::vector<std::uint64_t> QueuedStageExecutor::restart_from_outer() {
+  const Computing computing(*queue_);
+  auto digests = state_->pulled().restart_from_outer();
+  state_->push();
+  return digests;
+}
+
+// A resident tensor of this process is read where it is, behind its own mark.
+at::Tensor QueuedStageExecutor::on_device(const TensorBlob& blob) {
+  if (const auto* queued = dynamic_cast<const QueuedTensor*>(blob.resident.get())) {
+    queue_->follow(queued->mark());
+    read_now_.push_back(blob.resident);
+    return queued->values().to(queue_->device());
+  }
+  TensorBlob host = blob;
+  if (host.resident) host.bytes = std::exchange(host.resident, nullptr)->to_host();  // of another kind of device
+  const at::Tensor from_host = borrow(host);
+  const at::Tensor sent = queue_->host_memory(from_host.sizes(), from_host.scalar_type());
+  if (blob.byte_count() > 0) std::memcpy(sent.mutable_data_ptr(), from_host.const_data_ptr(), blob.byte_count());
+  return sent.to(queue_->device(), true);
+}
+
+at::Tensor QueuedStageExecutor::input_of(const MicrobatchWork& work) {
+  at::Tensor input = on_device(work.input);
+  const bool takes_tokens = plan_.has_embedding;
+  CHECK(input.scalar_type() == (takes_tokens ? at::kInt : at::kFloat), "tokens int32, activations float32");
+  CHECK(takes_tokens || input.dim() == 3, "activations are [B,T,C]");
+  return input;
+}
+
+Tape QueuedStageExecutor::tape_for(const MicrobatchWork& work, Tape::Keeps keeps) const {
+  const Dropout dropout{
+      .rate = config_.model.dropout,
+      .seed = config_.run.seed,
+      .step = work.step.value,
+      .first_sample = std::uint64_t{work.microbatch.value} * static_cast<std::uint64_t>(config_.batch.microbatch)};
+  return Tape(dropout, keeps);
+}
+
+TensorBlob QueuedStageExecutor::given_away(const at::Tensor& values) const {
+  if (answers_ == Answering::kAtOnce) return to_blob(values.cpu());
+  return resident_blob(values.contiguous(), queue_->mark(), copies_);
+}
+
+at::Tensor QueuedStageExecutor::on_its_way_to_host(const at::Tensor& values) const {
+  const at::Tensor arrives = queue_->host_memory(values.sizes(), values.scalar_type());
+  arrives.copy_(values, true);
+  return arrives;
+}
+
+BackwardResult QueuedStageExecutor::differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,
+                                                  WeightGradients when) {
+  using OfProjections = ParameterGradients::OfProjections;
+  const bool is_later = when == WeightGradients::kLater;
+  HalfDone half{{layout_.tensors.size(), is_later ? OfProjections::kLater : OfProjections::kAtOnce}, 0, {}};
+  const at::Tensor input_gradient = model_->backward(gradient, tape, half.gradients);
+  BackwardResult result;
+  result.token_count = count_targets(work.targets);
+  half.token_count = result.token_count;
+  if (!plan_.has_embedding) result.input_gradient = given_away(input_gradient);
+  const bool is_first = half_done_.emplace(work.microbatch, std::move(half)).second;
+  CHECK(is_first, "a microbatch is accumulated before it is computed again");
+  return result;
+}
+
+void QueuedStageExecutor::settle() {
+  if (answers_ != Answering::kAtOnce) return;
+  queue_->mark()->wait();
+  read_now_.clear();
+}
+
+LateFigures QueuedStageExecutor::read(const Figures& figures) const {
+  LateFigures late;
+  if (figures.loss.defined()) late.loss_sum = figures.loss.item<float>();
+  if (!figures.is_within.defined()) return late;
+  const auto* within = figures.is_within.const_data_ptr<bool>();
+  const auto* bad = std::find(within, within + layout_.tensors.size(), false);
+  const auto& loss = figures.loss_of_accumulated;
+  if (loss.defined() && !std::isfinite(loss.item<float>())) {
+    late.bad_tensor = "loss";
+  } else if (bad != within + layout_.tensors.size()) {
+    late.bad_tensor = layout_.tensors[static_cast<std::size_t>(bad - within)].spec.name;
+  }
+  return late;
+}
+
+void QueuedStageExecutor::release_held() {
+  while (!held_.empty() && held_.front().first->is_reached()) held_.pop_front();
+}
+
+}  // namespace shoal

@@ -1,0 +1,99 @@
+// A stage on a device with a queue: the parts of the model by torch's operators, activations that stay where they are.
+//
+// What a processor's executor does at once is queued here, and the figures that only the device knows (loss, tensors
+// out of range) are copied to the host behind it. With Answering::kAtOnce each call waits for them and gives host
+// tensors instead: for one process (--single) and for what reads the borders' bytes. The device's memory that a call
+// reads stays until its queue is past it: other stages' tensors are held for so long.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/partition.h"
+#include "model/transformer.h"
+#include "runtime/base/config.h"
+#include "runtime/device/flat_layout.h"
+#include "runtime/device/queue/device_queue.h"
+#include "runtime/device/queue/device_state.h"
+#include "runtime/device/queue/device_sums.h"
+#include "runtime/executor/late_stage_executor.h"
+
+namespace shoal {
+
+class QueuedStageExecutor final : public LateStageExecutor {
+ public:
+  QueuedStageExecutor(const Config& config, StagePlan plan, std::shared_ptr<DeviceQueue> queue, Answering answers);
+  ~QueuedStageExecutor() override;
+
+  [[nodiscard]] LateEnding ending() override;
+  [[nodiscard]] TensorBlob forward(const MicrobatchWork& work) override;
+  [[nodiscard]] BackwardResult backward(MicrobatchId microbatch, const TensorBlob& output_gradient,
+                                        WeightGradients when) override;
+  [[nodiscard]] BackwardResult forward_backward(const MicrobatchWork& work, WeightGradients when) override;
+  [[nodiscard]] AccumulateResult accumulate(MicrobatchId microbatch) override;
+  [[nodiscard]] EvaluateResult evaluate(const MicrobatchWork& work) override;
+  void zero() override;
+  [[nodiscard]] TensorBlob contribution() const override;
+  [[nodiscard]] ReducedSum adopt_sum(const TensorBlob& sum, std::uint64_t token_count) override;
+  void apply(const UpdateOrder& order) override;
+  void skip() override { zero(); }
+  [[nodiscard]] std::uint64_t state_digest() const override;
+  [[nodiscard]] TensorBlob state_image() const override;
+  [[nodiscard]] Status load_state(const TensorBlob& image) override;
+  [[nodiscard]] std::vector<std::string> tensor_names() const override;
+  [[nodiscard]] TensorBlob contribute_round(std::uint32_t fragment) override;
+  [[nodiscard]] std::uint64_t apply_round(const RoundUpdate& update) override;
+  std::vector<std::uint64_t> restart_from_outer() override;
+
+ private:
+  struct Kept {  // a forward that waits for its backward; no tape where the forward will be computed again
+    MicrobatchWork work;
+    std::optional<Tape> tape;
+  };
+  struct HalfDone {  // a backward that is not accumulated yet
+    ParameterGradients gradients;
+    std::uint64_t token_count = 0;
+    at::Tensor loss;  // on the host, once the device is past it; last stage only
+  };
+  struct Figures {  // on the host, once the device is past them
+    at::Tensor loss;
+    at::Tensor loss_of_accumulated;
+    at::Tensor is_within;  // bool, by tensor
+  };
+
+  [[nodiscard]] at::Tensor on_device(const TensorBlob& blob);
+  [[nodiscard]] at::Tensor input_of(const MicrobatchWork& work);
+  [[nodiscard]] Tape tape_for(const MicrobatchWork& work, Tape::Keeps keeps) const;
+  [[nodiscard]] TensorBlob given_away(const at::Tensor& values) const;
+  // A copy that is there when the device is past it.
+  [[nodiscard]] at::Tensor on_its_way_to_host(const at::Tensor& values) const;
+  [[nodiscard]] BackwardResult differentiate(const at::Tensor& gradient, Tape& tape, const MicrobatchWork& work,
+                                             WeightGradients when);
+  void settle();
+  [[nodiscard]] LateFigures read(const Figures& figures) const;
+  void release_held();
+
+  Config config_;
+  StagePlan plan_;
+  FlatLayout layout_;
+  Answering answers_;
+  std::shared_ptr<DeviceQueue> queue_;
+  std::shared_ptr<DeviceQueue> copies_;
+  std::unique_ptr<DeviceState> state_;
+  std::unique_ptr<DeviceSums> sums_;
+  std::unique_ptr<Transformer> model_;
+  std::unique_ptr<Transformer> agreed_model_;
+  std::map<MicrobatchId, Kept> kept_;
+  std::map<MicrobatchId, HalfDone> half_done_;
+  Figures figures_;
+  std::vector<std::shared_ptr<const ResidentTensor>> read_now_;  // by calls since the last ending
+  std::deque<std::pair<std::shared_ptr<const DeviceMark>, std::vector<std::shared_ptr<const ResidentTensor>>>> held_;
+};
+
+}  // namespace shoal

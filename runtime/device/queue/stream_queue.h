@@ -1,0 +1,19 @@
+// A queue over one of torch's streams. It calls what the module for GPUs has registered with torch, and no CUDA itself.
+// One stream per stage, and one for its copies to the host; torch has 32 per device and priority, given out in turn.
+#pragma once
+
+#include <memory>
+
+#include "runtime/base/config.h"
+#include "runtime/device/queue/device_queue.h"
+
+namespace shoal {
+
+// The device's module is loaded (plugin/load_plugin.h). Throws torch's errors.
+[[nodiscard]] std::shared_ptr<DeviceQueue> make_stream_queue(at::Device device);
+
+// For the whole process: products in IEEE float32, without sums in bf16 and split sums. Exact: operators whose bits
+// repeat, and an error from those that have none.
+void settle_arithmetic(Reduction reduction);
+
+}  // namespace shoal

@@ -1,0 +1,216 @@
+// The executor of devices with queues, run on the processor by a queue whose marks the test reaches: it trains what the
+// processor's executor trains, gives tensors away before they are ready, and holds what its device still reads.
+#include "runtime/device/queue/queued_stage_executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "runtime/device/cpu_stage_executor.h"
+#include "runtime/device/queue/queued_tensor.h"
+#include "tests/runtime/device/local_pipeline.h"
+#include "tests/runtime/device/queue/fake_queue.h"
+
+namespace shoal {
+namespace {
+
+StagePlan plan_of(const Config& config, std::size_t stage, int stages) {
+  return (*partition(config.model, stages))[stage];
+}
+
+struct OnQueue {
+  std::shared_ptr<FakeQueue> queue = std::make_shared<FakeQueue>();
+  std::unique_ptr<QueuedStageExecutor> executor;
+  OnQueue(const Config& config, std::size_t stage, int stages, Answering answers) {
+    executor = std::make_unique<QueuedStageExecutor>(config, plan_of(config, stage, stages), queue, answers);
+  }
+};
+
+// One step of a whole model; returns the norm before clipping.
+double train(StageExecutor& executor, const Config& config, std::uint64_t step, double& loss) {
+  loss = 0;
+  for (std::uint32_t index = 0; index < 6; ++index) {
+    const auto work = random_work(config, step, index);
+    loss +=
+        executor.forward_backward(work, index % 2 == 0 ? WeightGradients::kAtOnce : WeightGradients::kLater).loss_sum;
+    EXPECT_EQ(executor.accumulate(work.microbatch).bad_tensor, std::nullopt);
+  }
+  const ReducedSum reduced = executor.adopt_sum(executor.contribution(), planned_tokens(config));
+  const double norm = gradient_norm_of(reduced.norms);
+  executor.apply({learning_rate(config.optim, step), clip_scale_of(config.optim.clip_norm, norm), step + 1});
+  return norm;
+}
+
+// The largest difference of two images' tensors; infinite where names or shapes differ.
+double difference(const TensorBlob& a, const TensorBlob& b) {
+  const auto stored_a = parse_safetensors({a.bytes->data(), a.bytes->size()}, "a");
+  const auto stored_b = parse_safetensors({b.bytes->data(), b.bytes->size()}, "b");
+  if (!stored_a.ok() || !stored_b.ok() || stored_a->size() != stored_b->size()) return HUGE_VAL;
+  double most = 0;
+  for (std::size_t i = 0; i < stored_a->size(); ++i) {
+    const auto& [left, right] = std::pair((*stored_a)[i], (*stored_b)[i]);
+    if (left.name != right.name || left.bytes.size() != right.bytes.size()) return HUGE_VAL;
+    for (std::size_t at = 0; at < left.bytes.size(); at += sizeof(float)) {
+      float x = 0;
+      float y = 0;
+      std::memcpy(&x, left.bytes.data() + at, sizeof(float));
+      std::memcpy(&y, right.bytes.data() + at, sizeof(float));
+      most = std::max<double>(most, std::abs(x - y));
+    }
+  }
+  return most;
+}
+
+class QueuedStage : public testing::TestWithParam<Reduction> {};
+
+TEST_P(QueuedStage, TrainsWhatTheProcessorTrains) {
+  for (const OptimizerKind kind : {OptimizerKind::kAdamw, OptimizerKind::kSgd}) {
+    Config config = small_config(GetParam());
+    config.optim.kind = kind;
+    config.optim.eps = 1e-3;  // else a gradient of almost nothing takes as large a step as any, either way
+    if (kind == OptimizerKind::kSgd) config.optim.lr = 1;
+    CpuStageExecutor cpu(config, plan_of(config, 0, 1));
+    OnQueue device(config, 0, 1, Answering::kAtOnce);
+    EXPECT_EQ(cpu.state_digest(), device.executor->state_digest());  // initial weights
+    double loss = 0;
+    double loss_there = 0;
+    for (std::uint64_t step = 0; step < 4; ++step) {
+      const double norm = train(cpu, config, step, loss);
+      EXPECT_NEAR(train(*device.executor, config, step, loss_there), norm, 1e-4 * norm);
+      EXPECT_NEAR(loss_there, loss, 1e-4 * loss);
+    }
+    const TensorBlob image = cpu.state_image();
+    EXPECT_LT(difference(image, device.executor->state_image()), 2e-5);
+    Config other = config;  // the control
+    other.optim.lr = 1.1 * config.optim.lr;
+    OnQueue wrong(other, 0, 1, Answering::kAtOnce);
+    for (std::uint64_t step = 0; step < 4; ++step) train(*wrong.executor, other, step, loss_there);
+    EXPECT_GT(difference(image, wrong.executor->state_image()), 2e-4);
+  }
+}
+
+// Before the first update the weights are equal, so what is accumulated has equal bits.
+TEST_P(QueuedStage, AccumulatesTheProcessorsBits) {
+  for (const bool recomputes : {false, true}) {
+    Config config = small_config(GetParam());
+    config.pipeline.recompute = recomputes;
+    config.model.dropout = 0.1;
+    CpuStageExecutor first(config, plan_of(config, 0, 2));
+    OnQueue first_there(config, 0, 2, Answering::kLater);
+    const TensorBlob gradient = first.forward(random_work(config, 0, 0));
+    static_cast<void>(first.backward(MicrobatchId{0}, gradient, WeightGradients::kLater));
+    static_cast<void>(first.accumulate(MicrobatchId{0}));
+    const TensorBlob given = first_there.executor->forward(random_work(config, 0, 0));
+    ASSERT_TRUE(given.resident);
+    static_cast<void>(first_there.executor->backward(MicrobatchId{0}, given, WeightGradients::kLater));
+    static_cast<void>(first_there.executor->accumulate(MicrobatchId{0}));
+    EXPECT_EQ(first.contribution(), first_there.executor->contribution());
+    TensorBlob from_device = given;
+    from_device.bytes = std::exchange(from_device.resident, nullptr)->to_host();
+    EXPECT_EQ(from_device, gradient);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, QueuedStage, testing::Values(Reduction::kExact, Reduction::kFast));
+
+TEST(QueuedStage, GivesTensorsAwayBeforeTheyAreReadyAndWaitsForNobody) {
+  const Config config = small_config(Reduction::kExact);
+  OnQueue first(config, 0, 2, Answering::kLater);
+  OnQueue last(config, 1, 2, Answering::kLater);
+  const auto work = random_work(config, 0, 0);
+  const TensorBlob activation = first.executor->forward(work);
+  ASSERT_TRUE(activation.resident);
+  EXPECT_FALSE(activation.resident->is_ready());
+  const auto back =
+      last.executor->forward_backward({work.step, work.microbatch, activation, work.targets}, WeightGradients::kAtOnce);
+  EXPECT_EQ(last.queue->followed, 1);
+  EXPECT_TRUE(back.input_gradient.resident);
+  static_cast<void>(last.executor->accumulate(work.microbatch));
+  const LateEnding ending = last.executor->ending();
+  EXPECT_FALSE(ending.mark->is_reached());
+  EXPECT_EQ(*first.queue->waits, 0);
+  EXPECT_EQ(*last.queue->waits, 0);
+  last.queue->reach_all();
+  EXPECT_TRUE(ending.mark->is_reached());
+  EXPECT_GT(ending.figures().loss_sum, 0);
+  EXPECT_EQ(ending.figures().bad_tensor, std::nullopt);
+}
+
+TEST(QueuedStage, HoldsWhatItsDeviceReadsUntilItIsPastIt) {
+  const Config config = small_config(Reduction::kExact);
+  OnQueue first(config, 0, 2, Answering::kLater);
+  OnQueue last(config, 1, 2, Answering::kLater);
+  const auto work = random_work(config, 0, 0);
+  TensorBlob activation = first.executor->forward(work);
+  const std::weak_ptr<const ResidentTensor> watched = activation.resident;
+  static_cast<void>(last.executor->evaluate({work.step, work.microbatch, activation, work.targets}));
+  static_cast<void>(last.executor->ending());
+  activation = {};
+  EXPECT_FALSE(watched.expired());
+  last.queue->reach_all();
+  static_cast<void>(last.executor->ending());
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST(QueuedStage, NamesTheTensorThatIsOutOfRangeWithTheJobsFigures) {
+  const Config config = small_config(Reduction::kExact);
+  OnQueue first(config, 0, 2, Answering::kLater);
+  const auto work = random_work(config, 0, 0);
+  const TensorBlob activation = first.executor->forward(work);
+  TensorBlob gradient{DType::kFloat32, activation.shape, nullptr};
+  auto bytes = std::make_shared<AlignedBuffer>(activation.byte_count());
+  std::fill_n(reinterpret_cast<float*>(bytes->data()), bytes->size() / sizeof(float),
+              std::numeric_limits<float>::quiet_NaN());
+  gradient.bytes = bytes;
+  static_cast<void>(first.executor->backward(work.microbatch, gradient, WeightGradients::kAtOnce));
+  EXPECT_EQ(first.executor->accumulate(work.microbatch).bad_tensor, std::nullopt);  // not known yet
+  const auto bad = first.executor->ending().figures().bad_tensor;
+  ASSERT_TRUE(bad);
+  EXPECT_EQ(*bad, first.executor->tensor_names().front());
+  const TensorBlob sums = first.executor->contribution();
+  EXPECT_TRUE(std::all_of(sums.as<std::int64_t>(), sums.as<std::int64_t>() + sums.element_count(),
+                          [](std::int64_t value) { return value == 0; }));
+}
+
+TEST(QueuedStage, AnImageGoesFromProcessorToDeviceAndBack) {
+  const Config config = small_config(Reduction::kExact);
+  CpuStageExecutor cpu(config, plan_of(config, 0, 1));
+  double loss = 0;
+  for (std::uint64_t step = 0; step < 2; ++step) train(cpu, config, step, loss);
+  OnQueue device(config, 0, 1, Answering::kAtOnce);
+  ASSERT_TRUE(device.executor->load_state(cpu.state_image()).ok());
+  EXPECT_EQ(device.executor->state_digest(), cpu.state_digest());
+  train(*device.executor, config, 2, loss);
+  ASSERT_TRUE(cpu.load_state(device.executor->state_image()).ok());
+  EXPECT_EQ(device.executor->state_digest(), cpu.state_digest());
+  const auto work = random_work(config, 9, 0);
+  EXPECT_EQ(device.executor->evaluate(work).loss_sum, cpu.evaluate(work).loss_sum);
+}
+
+TEST(QueuedStage, RoundsHaveTheProcessorsBits) {
+  for (const InnerState inner : {InnerState::kKeep, InnerState::kReset, InnerState::kAverage}) {
+    Config config = small_config(Reduction::kFast);
+    config.sync.mode = SyncMode::kDiloco;
+    config.sync.inner_state = inner;
+    OnQueue device(config, 0, 1, Answering::kAtOnce);
+    double loss = 0;
+    train(*device.executor, config, 0, loss);
+    CpuStageExecutor cpu(config, plan_of(config, 0, 1));
+    ASSERT_TRUE(cpu.load_state(device.executor->state_image()).ok());
+    const TensorBlob delta = cpu.contribute_round(0);
+    EXPECT_EQ(device.executor->contribute_round(0), delta);
+    RoundUpdate update;
+    update.round = 1;
+    update.mean = delta;
+    update.own_weight = update.total_weight = 1;
+    EXPECT_EQ(device.executor->apply_round(update), cpu.apply_round(update));
+    EXPECT_EQ(device.executor->state_digest(), cpu.state_digest());
+    const auto work = random_work(config, 9, 0);
+    EXPECT_EQ(device.executor->evaluate(work).loss_sum, cpu.evaluate(work).loss_sum);  // of the agreed weights
+  }
+}
+
+}  // namespace
+}  // namespace shoal
