@@ -1,0 +1,77 @@
+// What fits the memory of a GPU, and the sentence where it does not.
+#include "runtime/plan/resources/device_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launch/commands/plan/model_cut.h"
+#include "runtime/plan/resources/memory_need.h"
+
+namespace shoal {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30U;
+
+DeviceNeed need_of(std::uint64_t kept, std::uint64_t per_microbatch, std::uint64_t held) {
+  return {.kept = kept, .computing = 0, .per_microbatch = per_microbatch, .reducing = 0, .held = held};
+}
+
+TEST(DeviceFit, SaysWhatIsNeededWhatIsFreeAndWhatWouldFit) {
+  const DeviceNeed need = need_of(10 * kGibibyte, 2 * kGibibyte, 10);  // 10 + 20 + 2 of slack
+  EXPECT_EQ(lack_on_device(need, 33 * kGibibyte), std::nullopt);
+  const auto lack = lack_on_device(need, 22 * kGibibyte);
+  ASSERT_TRUE(lack);
+  EXPECT_THAT(*lack, HasSubstr("needs 32.0 GiB at 10 microbatches in flight, the device has 22.0 free; 5 would fit"));
+  EXPECT_LE(bytes_at(need, 5), 22 * kGibibyte);
+  EXPECT_GT(bytes_at(need, 6), 22 * kGibibyte);
+}
+
+TEST(DeviceFit, SaysWhenNotEvenOneWouldFit) {
+  EXPECT_THAT(*lack_on_device(need_of(10 * kGibibyte, kGibibyte, 1), 5 * kGibibyte),
+              HasSubstr("at 1 microbatch in flight, the device has 5.0 free; not even one would fit"));
+}
+
+TEST(DeviceFit, TheEdgeFits) {
+  const DeviceNeed need = need_of(kGibibyte, kGibibyte / 4, 4);
+  EXPECT_EQ(lack_on_device(need, bytes_at(need, 4)), std::nullopt);
+  EXPECT_TRUE(lack_on_device(need, bytes_at(need, 4) - 1));
+}
+
+TEST(DeviceFit, ReducingTakesThePlaceOfComputing) {
+  DeviceNeed need = need_of(0, 100, 2);
+  need.reducing = 1000;
+  EXPECT_EQ(bytes_at(need, 2), 1100U);
+  EXPECT_EQ(bytes_at(need, 20), 2200U);
+}
+
+// GPT-2 small: what each item of a device is made of, from the configuration.
+TEST(DeviceFit, CountsWhatADeviceHolds) {
+  Config config;
+  config.model = {.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50304};
+  config.batch = {64, 4};
+  config.pipeline.stages = 2;
+  config.pipeline.replicas = 1;
+  config.sync.reduction = Reduction::kExact;
+  const auto cut = cut_of(config);
+  ASSERT_TRUE(cut.ok());
+  const DeviceNeed need = device_need(config, *cut, 0, 1);
+  const std::uint64_t parameters = (*cut)[0].parameter_count;
+  EXPECT_GT(need.kept, parameters * (4 + 8 + 8 + 4));
+  EXPECT_LT(need.kept, parameters * (4 + 8 + 8 + 4) + kGibibyte);
+  EXPECT_EQ(need.held, held_microbatches(config, 0));
+  EXPECT_EQ(need.per_microbatch, 4U * 1024 * 4 * ((*cut)[0].kept_values + 768));
+  Config recomputed = config;
+  recomputed.pipeline.recompute = true;
+  const DeviceNeed less = device_need(recomputed, *cut, 0, 1);
+  EXPECT_EQ(less.per_microbatch, 4U * 1024 * 4 * 768);
+  EXPECT_GT(less.computing, need.computing);  // one graph
+  EXPECT_LT(bytes_at(less, less.held), bytes_at(need, need.held));
+  Config fast = config;
+  fast.sync.reduction = Reduction::kFast;
+  EXPECT_EQ(need.kept - device_need(fast, *cut, 0, 1).kept, parameters * 4);
+}
+
+}  // namespace
+}  // namespace shoal
