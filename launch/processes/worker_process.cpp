@@ -10,6 +10,7 @@
 #include "actors/stage.h"
 #include "actors/tracer.h"
 #include "launch/child_process.h"
+#include "launch/commands/run/device_memory.h"
 #include "launch/commands/run/processes.h"
 #include "launch/life_line.h"
 #include "launch/processes/actor_process.h"
@@ -23,6 +24,9 @@
 #include "runtime/device/decorators/poisoned_stage_executor.h"
 #include "runtime/device/executor_factory.h"
 #include "runtime/device/plugin/load_plugin.h"
+#include "runtime/device/queue/device_fault.h"
+#include "runtime/device/torch_device.h"
+#include "runtime/pipeline/late/late_runner.h"
 #include "runtime/transport/control/answerer.h"
 #include "runtime/transport/control/clock_check.h"
 #include "runtime/transport/control/control_client.h"
@@ -119,15 +123,33 @@ class TellingExecutor final : public ForwardingStageExecutor {
   }
 };
 
-std::unique_ptr<StageExecutor> make_executor(const Config& config, StageId stage, const std::string& device) {
-  auto made = make_stage_executor({config, stage, config.pipeline.stages, device});
-  CHECK(made.ok(), made.failure().message);
-  auto telling = std::make_unique<TellingExecutor>(std::move(made.value()));
+std::unique_ptr<StageExecutor> with_hooks(std::unique_ptr<StageExecutor> made, StageId stage) {
+  auto telling = std::make_unique<TellingExecutor>(std::move(made));
   const auto poison = poison_from_environment();
   CHECK(poison.ok(), poison.failure().message);
   const bool is_poisoned = *poison && (*poison)->stage == stage;
   if (!is_poisoned) return telling;
   return std::make_unique<PoisonedStageExecutor>(std::move(telling), **poison);
+}
+
+using EndProcess = std::function<void(const std::string&)>;
+
+// A processor's jobs end as they are handed in. A GPU's end later, and one that fails ends the process.
+std::unique_ptr<JobRunner> make_runner(const ExecutorConfig& wanted, const TellJobEnd& tell,
+                                       const EndProcess& end_process) {
+  const auto fits = check_device_memory(wanted);
+  CHECK(fits.ok(), fits.failure().message);
+  auto made = make_stage_executor(wanted);
+  CHECK(made.ok(), made.failure().message);
+  auto* const late = dynamic_cast<LateStageExecutor*>(made->get());
+  auto executor = with_hooks(std::move(*made), wanted.stage);
+  if (torch_device(wanted.device).is_cpu()) return run_at_once(std::move(executor));
+  LateSettings settings;
+  settings.device_fault = device_fault_of;
+  settings.end_process = [end_process, device = wanted.device](const std::string& reason) {
+    end_process(compose("device ", device, ": ", reason));
+  };
+  return run_later(std::move(executor), late, tell, std::move(settings));
 }
 
 std::shared_ptr<WorkNote> open_note(const WorkerNodeOptions& options) {
@@ -165,8 +187,10 @@ NodeAgentSettings agent_settings(const WorkerNodeOptions& options, ActorProcess&
     stage_settings.tracer = trace;
     stage_settings.board = process.board();
     stage_settings.note = note;
-    stage_settings.make_runner = [config, order, device = options.device](const TellJobEnd&) {
-      return run_at_once(make_executor(config, order.stage, device));
+    const ExecutorConfig wanted{config, order.stage, config.pipeline.stages, options.device, Answering::kLater};
+    stage_settings.make_runner = [wanted, exit = process.exit()](const TellJobEnd& tell) {
+      return make_runner(wanted, tell,
+                         [exit](const std::string& reason) { exit->set(1, reason, ExitLatch::Manner::kAtOnce); });
     };
     auto actor = process.system().spawn<caf::detached>(stage, std::move(stage_settings));
     process.own_while_it_lives(actor);

@@ -11,10 +11,27 @@
 #include "runtime/device/decorators/encoding_stage_executor.h"
 #include "runtime/device/decorators/paced_stage_executor.h"
 #include "runtime/device/gemm_choice.h"
+#include "runtime/device/plugin/load_plugin.h"
+#include "runtime/device/queue/queued_stage_executor.h"
+#include "runtime/device/queue/stream_queue.h"
+#include "runtime/device/torch_device.h"
 #include "runtime/executor/device_name.h"
 
 namespace shoal {
 namespace {
+
+Status check_device(const DeviceName& device, const ExecutorConfig& config) {
+  const auto refused = [&config](const char* why) {
+    return fail(Error::kUsage, "device '" + config.device + "': " + why);
+  };
+  if (device.kind == DeviceKind::kEveryCuda) return refused("an executor is of one device; name one, as in cuda:0");
+  if (device.kind != DeviceKind::kCuda) return Done{};
+  if (device_plugin() == nullptr) return refused("this process was not prepared for it");
+  if (config.config.model.precision != Precision::kFp32) {
+    return refused("model.precision = \"bf16\" is not computed on a GPU in this version");
+  }
+  return Done{};
+}
 
 std::unique_ptr<StageExecutor> encoding(std::unique_ptr<StageExecutor> device, const Config& config) {
   const std::vector<std::int64_t> shape = {config.batch.microbatch, config.model.context, config.model.width};
@@ -32,8 +49,7 @@ std::unique_ptr<StageExecutor> paced(std::unique_ptr<StageExecutor> device, doub
 Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig& config) {
   const auto device = parse_device(config.device);
   if (!device) return device.failure();
-  const bool is_gpu = device->kind == DeviceKind::kCuda || device->kind == DeviceKind::kEveryCuda;
-  if (is_gpu) return fail(Error::kUsage, "device '" + config.device + "': this version trains on processors alone");
+  if (auto status = check_device(*device, config); !status) return status.failure();
   const auto plans = partition(config.config.model, config.stages);
   if (!plans.ok()) return plans.failure();
   if (config.stage.value >= plans->size()) {
@@ -41,12 +57,18 @@ Result<std::unique_ptr<StageExecutor>> make_stage_executor(const ExecutorConfig&
   }
   prepare_process_for_compute();
   give_memory_back();  // frees that of the stage that was here before, on another thread
-  std::unique_ptr<StageExecutor> executor =
-      std::make_unique<CpuStageExecutor>(config.config, (*plans)[config.stage.value]);
-  const bool has_borders = config.stages > 1;
-  if (has_borders && config.config.pipeline.activations != WireFormat::kFp32) {
-    executor = encoding(std::move(executor), config.config);  // part of the work that a pace is about
+  const bool is_encoded = config.stages > 1 && config.config.pipeline.activations != WireFormat::kFp32;
+  std::unique_ptr<StageExecutor> executor;
+  if (device->kind == DeviceKind::kCuda) {
+    settle_arithmetic(config.config.sync.reduction);
+    // What is encoded is read on the host.
+    executor = std::make_unique<QueuedStageExecutor>(config.config, (*plans)[config.stage.value],
+                                                     make_stream_queue(torch_device(config.device)),
+                                                     is_encoded ? Answering::kAtOnce : config.answers);
+  } else {
+    executor = std::make_unique<CpuStageExecutor>(config.config, (*plans)[config.stage.value]);
   }
+  if (is_encoded) executor = encoding(std::move(executor), config.config);  // part of the work that a pace is about
   if (device->kind == DeviceKind::kPaced) executor = paced(std::move(executor), device->pace_ms);
   return executor;
 }

@@ -1,6 +1,7 @@
 // Makes the executor of a device. Torch-free header: what runs a stage is chosen here and nowhere else.
 //
 //   cpu          LibTorch on this machine's processor
+//   cuda:N       LibTorch on a GPU, which prepare_device() has made ready
 //   paced:MS     cpu, but each microbatch takes at least MS milliseconds forward and 2 MS backward: a device of known
 //                speed for tests and experiments
 #pragma once
@@ -11,6 +12,7 @@
 #include "messages/ids.h"
 #include "runtime/base/config.h"
 #include "runtime/base/error.h"
+#include "runtime/executor/late_stage_executor.h"
 #include "runtime/executor/stage_executor.h"
 
 namespace shoal {
@@ -20,6 +22,8 @@ struct ExecutorConfig {
   StageId stage;
   int stages = 1;  // those of the whole pipeline; may differ from config.pipeline.stages (--single: 1)
   std::string device = "cpu";
+  // Asked of a device that can end its calls later (a LateStageExecutor); none may be in front of it.
+  Answering answers = Answering::kAtOnce;
 };
 
 // Starts at the initial weights of (run.seed, tensor name). Errors: kUsage for an unknown device or an impossible cut.

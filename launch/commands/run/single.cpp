@@ -8,6 +8,7 @@
 
 #include "launch/child_process.h"
 #include "launch/commands/inspect/plot.h"
+#include "launch/commands/run/device_memory.h"
 #include "launch/commands/run/processes.h"
 #include "launch/commands/run/run_entry.h"
 #include "launch/commands/run/single_recorder.h"
@@ -97,7 +98,9 @@ Result<Parts> open_parts(const RunDirectory& directory, const SingleOptions& opt
   auto tokenizer = make_tokenizer(parts.config.data.tokenizer);
   if (!tokenizer) return tokenizer.failure();
   parts.tokenizer = *tokenizer;
-  auto executor = make_stage_executor({parts.config, StageId{0}, 1, options.device});
+  const ExecutorConfig wanted{parts.config, StageId{0}, 1, options.device};
+  if (auto fits = check_device_memory(wanted); !fits) return fits.failure();
+  auto executor = make_stage_executor(wanted);
   if (!executor) return executor.failure();
   parts.executor = std::move(*executor);
   const auto poison = poison_from_environment();

@@ -6,6 +6,7 @@
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/util/Exception.h>
 
 #include "runtime/base/compose.h"
@@ -42,11 +43,23 @@ std::string fingerprint(int device) {
                            .build = build_identity()});
 }
 
+Result<DeviceMemory> memory(int device) {
+  try {
+    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device));
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    C10_CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+    return DeviceMemory{free_bytes, total_bytes};
+  } catch (const c10::Error& problem) {
+    return fail(Error::kUsage, refusal_text(problem.what_without_backtrace()));
+  }
+}
+
 }  // namespace
 }  // namespace shoal
 
 extern "C" {
 __attribute__((visibility("default"))) extern const shoal::DevicePlugin shoal_device_plugin;
 const shoal::DevicePlugin shoal_device_plugin = {shoal::kDevicePluginAbi, shoal::build_identity(), shoal::prepare,
-                                                 shoal::fingerprint};
+                                                 shoal::fingerprint, shoal::memory};
 }

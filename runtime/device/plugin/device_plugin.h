@@ -12,13 +12,18 @@
 
 namespace shoal {
 
-inline constexpr std::uint32_t kDevicePluginAbi = 1;
+inline constexpr std::uint32_t kDevicePluginAbi = 2;
 
 // Names the only symbol that the module exports.
 inline constexpr const char* kDevicePluginSymbol = "shoal_device_plugin";
 
 // The file, beside the program.
 inline constexpr const char* kDevicePluginFile = "shoal-cuda.so";
+
+struct DeviceMemory {
+  std::uint64_t free_bytes = 0;
+  std::uint64_t total_bytes = 0;
+};
 
 struct DevicePlugin {
   std::uint32_t abi = kDevicePluginAbi;  // first and second for ever
@@ -27,6 +32,8 @@ struct DevicePlugin {
   Status (*prepare)(int device) = nullptr;
   // Returns what must be equal for two processes to have equal bits: device, driver, libraries, build.
   std::string (*fingerprint)(int device) = nullptr;
+  // Asks the device. Errors: kUsage.
+  Result<DeviceMemory> (*memory)(int device) = nullptr;
 };
 
 // Digest of the headers whose types cross the border, the compiler and its flags.

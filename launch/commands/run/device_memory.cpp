@@ -1,0 +1,29 @@
+// The device is asked, so that what others use of it counts.
+#include "launch/commands/run/device_memory.h"
+
+#include "launch/commands/plan/model_cut.h"
+#include "runtime/base/compose.h"
+#include "runtime/device/plugin/load_plugin.h"
+#include "runtime/executor/device_name.h"
+#include "runtime/plan/resources/device_fit.h"
+
+namespace shoal {
+
+Status check_device_memory(const ExecutorConfig& wanted) {
+  const auto device = parse_device(wanted.device);
+  if (!device) return device.failure();
+  if (device->kind != DeviceKind::kCuda || device_plugin() == nullptr) return Done{};
+  const auto memory = device_plugin()->memory(device->index);
+  if (!memory) return memory.failure();
+  Config config = wanted.config;
+  config.pipeline.stages = wanted.stages;
+  const auto cut = cut_of(config);
+  if (!cut) return cut.failure();
+  const auto replicas = static_cast<std::size_t>(config.pipeline.replicas);
+  const auto need = device_need(config, *cut, wanted.stage.value, replicas);
+  const auto lack = lack_on_device(need, memory->free_bytes);
+  if (!lack) return Done{};
+  return fail(Error::kUsage, compose("device ", wanted.device, ": stage ", wanted.stage, " ", *lack));
+}
+
+}  // namespace shoal
