@@ -1,0 +1,116 @@
+// A stage on a GPU against the same stage on the processor. Skipped, with the driver's sentence, where there is no GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "runtime/device/plugin/load_plugin.h"
+#include "tests/runtime/device/local_pipeline.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::uint32_t kMicrobatches = 6;
+
+// A folder with the part for GPUs: that of this program.
+std::string folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().string(); }
+
+// The sentence why not.
+std::string lacks_gpu() {
+  static const Status ready = prepare_device("cuda:0", folder());
+  return ready ? std::string() : ready.failure().message;
+}
+
+// Large enough for the kernels that a real model gets: heads of 64, rows of 256.
+Config config_of(Reduction reduction) {
+  Config config = small_config(reduction);
+  config.model = {.layers = 2, .heads = 4, .width = 256, .context = 128, .vocabulary = 512};
+  config.optim.eps = 1e-3;  // else a gradient of almost nothing takes as large a step as any, either way
+  return config;
+}
+
+std::unique_ptr<StageExecutor> made(const Config& config, const std::string& device) {
+  auto executor = make_stage_executor({config, StageId{0}, 1, device});
+  if (!executor) throw std::runtime_error(executor.failure().message);
+  return std::move(*executor);
+}
+
+struct Passed {
+  double loss = 0;
+  TensorBlob sums;
+};
+
+Passed accumulate(StageExecutor& executor, const Config& config) {
+  Passed passed;
+  for (std::uint32_t index = 0; index < kMicrobatches; ++index) {
+    const auto work = random_work(config, 0, index);
+    passed.loss += executor.forward_backward(work, WeightGradients::kLater).loss_sum;
+    EXPECT_EQ(executor.accumulate(work.microbatch).bad_tensor, std::nullopt);
+  }
+  passed.sums = executor.contribution();
+  if (passed.sums.resident) passed.sums.bytes = std::exchange(passed.sums.resident, nullptr)->to_host();
+  return passed;
+}
+
+double largest(const TensorBlob& sums, const TensorBlob* less = nullptr) {
+  double most = 0;
+  for (std::int64_t i = 0; i < sums.element_count(); ++i) {
+    const double other = less == nullptr ? 0 : less->as<float>()[i];
+    most = std::max(most, std::abs(static_cast<double>(sums.as<float>()[i]) - other));
+  }
+  return most;
+}
+
+class GpuStage : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = lacks_gpu(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+TEST_F(GpuStage, HasTheProcessorsLossAndGradients) {
+  for (const bool is_llama : {false, true}) {
+    Config config = config_of(Reduction::kFast);
+    if (is_llama) config.model.kind = ModelKind::kLlama;
+    if (is_llama) config.model.hidden = 768;
+    const auto cpu = made(config, "cpu");
+    const auto gpu = made(config, "cuda:0");
+    const Passed ours = accumulate(*cpu, config);
+    const Passed theirs = accumulate(*gpu, config);
+    EXPECT_NEAR(theirs.loss, ours.loss, 1e-5 * ours.loss);
+    EXPECT_LT(largest(theirs.sums, &ours.sums), 1e-4 * largest(ours.sums));
+    Config other = config;  // the control
+    other.run.seed = 2;
+    EXPECT_GT(largest(accumulate(*made(other, "cuda:0"), other).sums, &ours.sums), 1e-2 * largest(ours.sums));
+  }
+}
+
+TEST_F(GpuStage, RepeatsItsBitsInExactMode) {
+  const Config config = config_of(Reduction::kExact);
+  const Passed first = accumulate(*made(config, "cuda:0"), config);
+  const Passed second = accumulate(*made(config, "cuda:0"), config);
+  EXPECT_EQ(first.sums, second.sums);
+}
+
+TEST_F(GpuStage, ItsStateGoesToTheProcessorAndBack) {
+  const Config config = config_of(Reduction::kExact);
+  const auto gpu = made(config, "cuda:0");
+  const auto cpu = made(config, "cpu");
+  static_cast<void>(accumulate(*gpu, config));
+  static_cast<void>(gpu->adopt_sum(gpu->contribution(), planned_tokens(config)));
+  gpu->apply({1e-2, 1, 1});
+  ASSERT_TRUE(cpu->load_state(gpu->state_image()).ok());
+  EXPECT_EQ(cpu->state_digest(), gpu->state_digest());
+}
+
+TEST_F(GpuStage, HasTheProcessorsMeanOfOneSum) {
+  const Config config = config_of(Reduction::kExact);
+  const auto cpu = made(config, "cpu");
+  const auto gpu = made(config, "cuda:0");
+  const Passed ours = accumulate(*cpu, config);
+  EXPECT_EQ(cpu->adopt_sum(ours.sums, 777).digest, gpu->adopt_sum(ours.sums, 777).digest);
+}
+
+}  // namespace
+}  // namespace shoal
