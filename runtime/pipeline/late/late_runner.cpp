@@ -47,10 +47,9 @@ class LateRunner final : public JobRunner {
   }
 
   [[nodiscard]] std::optional<JobEnd> begin(const Job& job) override {
-    Awaited awaited{end_of(*executor_, job), {}};
+    Awaited awaited = hand_in(job);
     const auto* problem = std::get_if<std::exception_ptr>(&awaited.end.outcome);
     if (problem != nullptr && ends_process(*problem)) return std::nullopt;
-    if (problem == nullptr && device_ != nullptr && is_streamed(job)) awaited.ending = device_->ending();
     const std::lock_guard lock(mutex_);
     if (awaited_.empty() && !awaited.ending.mark) return std::move(awaited.end);
     awaited_.push_back(std::move(awaited));
@@ -62,6 +61,18 @@ class LateRunner final : public JobRunner {
   [[nodiscard]] std::vector<std::string> tensor_names() const override { return executor_->tensor_names(); }
 
  private:
+  [[nodiscard]] Awaited hand_in(const Job& job) {
+    Awaited awaited{end_of(*executor_, job), {}};
+    const bool is_late = device_ != nullptr && is_streamed(job);
+    if (!is_late || std::holds_alternative<std::exception_ptr>(awaited.end.outcome)) return awaited;
+    try {
+      awaited.ending = device_->ending();
+    } catch (...) {
+      awaited.end = {std::current_exception()};
+    }
+    return awaited;
+  }
+
   [[nodiscard]] bool ends_process(const std::exception_ptr& problem) const {
     const auto reason = settings_.device_fault(problem);
     if (reason) settings_.end_process(*reason);

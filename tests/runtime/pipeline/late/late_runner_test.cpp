@@ -46,12 +46,15 @@ class SlowDevice final : public LateStageExecutor {
  public:
   explicit SlowDevice(FakeShape shape) : fake_(shape) {}
   [[nodiscard]] LateEnding ending() override {
+    if (fails_at_endings) throw DeviceBroken("a lost device");
     auto mark = std::make_shared<Mark>();
     marks.push_back(mark);
     const auto number = static_cast<double>(marks.size());
     return {mark, [number] { return LateFigures{number, "tensor"}; }};
   }
   std::vector<std::shared_ptr<Mark>> marks;
+  bool fails_at_endings = false;
+  bool fails_at_calls = false;
 
   TensorBlob forward(const MicrobatchWork& work) override { return fake_.forward(work); }
   BackwardResult backward(MicrobatchId m, const TensorBlob& d, WeightGradients w) override {
@@ -61,7 +64,10 @@ class SlowDevice final : public LateStageExecutor {
     return fake_.forward_backward(work, when);
   }
   AccumulateResult accumulate(MicrobatchId microbatch) override { return fake_.accumulate(microbatch); }
-  EvaluateResult evaluate(const MicrobatchWork& work) override { return fake_.evaluate(work); }
+  EvaluateResult evaluate(const MicrobatchWork& work) override {
+    if (fails_at_calls) throw DeviceBroken("no memory left");
+    return fake_.evaluate(work);
+  }
   void zero() override { fake_.zero(); }
   TensorBlob contribution() const override { return fake_.contribution(); }
   ReducedSum adopt_sum(const TensorBlob& sum, std::uint64_t count) override { return fake_.adopt_sum(sum, count); }
@@ -170,6 +176,16 @@ TEST(LateRunner, ABrokenDeviceEndsTheProcessAndNoJob) {
   bench.device->marks[0]->is_broken = true;
   bench.wait_for(0, 1);
   EXPECT_EQ(bench.faults, std::vector<std::string>{"an illegal address"});
+  EXPECT_TRUE(bench.ends.empty());
+}
+
+TEST(LateRunner, ADeviceThatFailsAsAJobIsHandedInEndsTheProcessToo) {
+  Bench bench;
+  bench.device->fails_at_endings = true;
+  EXPECT_FALSE(bench.runner->begin(Bench::loss(0)));
+  bench.device->fails_at_calls = true;
+  EXPECT_FALSE(bench.runner->begin(EvaluateJob{}));
+  EXPECT_THAT(bench.faults, ::testing::ElementsAre("a lost device", "no memory left"));
   EXPECT_TRUE(bench.ends.empty());
 }
 
